@@ -1,0 +1,87 @@
+# The commands of kinemorph. Needs python3 (3.11 or newer, with venv), make and git; the rest comes from pip.
+
+PYTHON ?= python3
+WORKERS ?= 2
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help env demo test lint warm lanes bench docs lock clean
+
+help:  ## say what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# ---------------------------------------------------------------------------------------------- environment
+
+env: $(READY)  ## .venv with everything that requirements.lock names, and this package, editable
+	@echo "== $(VENV) is ready"
+
+$(READY): $(VENV)/.locked pyproject.toml
+	@echo "== installing kinemorph itself (editable)"
+	@$(BIN)/pip install --quiet --no-deps --no-index --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.locked: requirements.lock
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo "There is no '$(PYTHON)' here. Name your Python: make env PYTHON=/path/to/python3"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "kinemorph needs Python 3.11 or newer, and '$(PYTHON)' is $$($(PYTHON) -V 2>&1)." \
+	    "Name another one: make env PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' || { \
+	  echo "'$(PYTHON)' has no venv module (on Debian and Ubuntu: apt install python3-venv)."; exit 1; }
+	@echo "== making $(VENV) with $$($(PYTHON) -V), $$(grep -c '==' $<) locked packages (a few minutes at first)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install -qq --disable-pip-version-check --require-hashes --only-binary :all: -r $<
+	@touch $@
+
+lock: $(VENV)/.locked  ## resolve pyproject.toml into requirements.lock (newest: make lock UPGRADE=--upgrade)
+	$(BIN)/uv pip compile pyproject.toml --extra view --extra peers --extra dev --output-file requirements.lock \
+	  --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
+	  --no-annotate --no-emit-index-url --custom-compile-command "make lock" --quiet $(UPGRADE)
+
+# -------------------------------------------------------------------------------------------------- working
+
+demo: $(READY)  ## see it move
+	$(BIN)/kinemorph demo
+
+test: lint warm  ## everything CI checks: lint, types, import contracts, tests with coverage, lanes
+	@echo "== tests"
+	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal --cov --cov-report=
+	@$(MAKE) --no-print-directory lanes
+	@echo "== coverage (kernels count where the JIT is off)"
+	@$(BIN)/coverage report
+	@echo "== all good: lint, types, contracts, tests and lanes passed"
+
+lint: $(READY)  ## ruff, mypy --strict, import contracts
+	@echo "== lint, types, import contracts"
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+# Compiles the main kernels into the cache once, so that the workers of pytest do not each compile them.
+warm: $(READY)
+	@echo "== warming the kernel cache"
+	-@$(BIN)/kinemorph doctor
+
+# The tests marked `lane`, again: as plain Python, which also measures the coverage of kernels, and with bounds
+# checks. pytest exits with 5 if no test carries the mark; that passes until the first one does.
+LANE = $(BIN)/pytest -q -m lane -n $(WORKERS) --dist loadfile
+lanes: $(READY)  ## the tests marked `lane`, with the JIT off and with bounds checks
+	@echo "== lane: JIT off"
+	@NUMBA_DISABLE_JIT=1 $(LANE) --cov --cov-append --cov-report= || test $$? -eq 5
+	@echo "== lane: bounds checks"
+	@NUMBA_BOUNDSCHECK=1 $(LANE) || test $$? -eq 5
+
+bench: $(READY)  ## every benchmark, each beside its peer
+	@set -e; for file in $(sort $(wildcard benchmarks/[a-z]*.py)); do echo "== $$file"; $(BIN)/python $$file; done
+
+docs: $(READY)  ## the manual, in build/docs/index.html
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs build/docs
+	@echo "== open build/docs/index.html"
+
+clean:  ## remove what was built; .venv stays
+	rm -rf build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find src tests benchmarks docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,1 @@
+"""Shapes of bodies and the meshes behind them."""

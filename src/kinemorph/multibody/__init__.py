@@ -1,0 +1,1 @@
+"""Trees of links: models, their data, and the algorithms of their dynamics."""

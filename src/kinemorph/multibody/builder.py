@@ -1,0 +1,217 @@
+"""Builder: write a tree link by link, in any order; `build` checks it and makes the Model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kinemorph.geometry.shapes import Shape
+from kinemorph.multibody.inertia import Inertia
+from kinemorph.multibody.joint import Joint
+from kinemorph.multibody.layout import DOF, LINK, JointKind
+from kinemorph.multibody.model import Mimic, Model
+from kinemorph.spatial.pose import Pose, vector
+
+
+@dataclass(frozen=True)
+class _Link:
+    name: str
+    parent: str | None
+    joint: Joint
+    joint_name: str
+    at: Pose
+    inertia: Inertia
+    shapes: tuple[Shape, ...]
+
+
+class Builder:
+    """Collects links, then builds a `Model`.
+
+    >>> import kinemorph as km
+    >>> b = km.Builder("pendulum")
+    >>> b.link("arm", joint=km.Joint.revolute("y"), inertia=km.Inertia.rod(1.0, (0, 0, 0), (0, 0, -1)))
+    'arm'
+    >>> b.build()
+    Model 'pendulum': 1 links (1 revolute), nq 1, nv 1, 1 kg
+    """
+
+    def __init__(self, name: str = "model", gravity: Iterable[float] = (0.0, 0.0, -9.81)) -> None:
+        self.name = name
+        self.gravity = vector(gravity, 3, f"model {name!r}: gravity")
+        self._links: dict[str, _Link] = {}
+        self._joints: set[str] = set()
+        self._frames: dict[str, tuple[str, Pose]] = {}
+        self._mimics: list[Mimic] = []
+
+    def link(
+        self,
+        name: str,
+        parent: str | None = None,
+        joint: Joint | None = None,
+        at: Pose | Iterable[float] = (0.0, 0.0, 0.0),
+        inertia: Inertia | None = None,
+        shapes: Sequence[Shape] | Shape = (),
+    ) -> str:
+        """Add a link and return its name.
+
+        `parent` is a link's name, or None for the base; `joint` carries the link (fixed if not given); `at` is where
+        the joint frame stands in the parent's frame: a Pose or a position. The link's frame is the joint frame after
+        the joint's motion.
+        """
+        where = f"link {name!r}"
+        joint = joint or Joint.fixed()
+        joint_name = joint.name or name
+        if not name:
+            raise ValueError(f"model {self.name!r}: a link needs a name")
+        if name in self._links:
+            raise ValueError(f"{where}: there is already a link of this name")
+        if joint_name in self._joints:
+            raise ValueError(f"{where}: there is already a joint {joint_name!r}")
+        try:
+            joint.axes()
+            for field in ("lower", "upper", "speed", "effort", "damping", "stiffness", "friction", "armature"):
+                joint.per_dof(field)
+            low, high = joint.per_dof("lower"), joint.per_dof("upper")
+            if (low > high).any():
+                raise ValueError(f"limits: lower {low.tolist()} is above upper {high.tolist()}")
+            if not np.isfinite(joint.pitch):
+                raise ValueError(f"pitch {joint.pitch} is not finite")
+            pose = at if isinstance(at, Pose) else Pose(at)
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
+        parts = (shapes,) if isinstance(shapes, Shape) else tuple(shapes)
+        self._joints.add(joint_name)
+        self._links[name] = _Link(name, parent, joint, joint_name, pose, inertia or Inertia(0.0), parts)
+        return name
+
+    def frame(self, name: str, link: str, at: Pose | Iterable[float] = (0.0, 0.0, 0.0)) -> str:
+        """Name a place on a link."""
+        if name in self._frames:
+            raise ValueError(f"frame {name!r}: there is already a frame of this name")
+        self._frames[name] = (link, at if isinstance(at, Pose) else Pose(at))
+        return name
+
+    def mimic(self, joint: str, source: str, multiplier: float = 1.0, offset: float = 0.0) -> None:
+        """Say that a joint follows another one."""
+        self._mimics.append(Mimic(joint, source, float(multiplier), float(offset)))
+
+    def build(self) -> Model:
+        """Check the whole tree and make its model. Links are ordered parents first, else as they were added."""
+        order = self._order()
+        index = {link.name: i for i, link in enumerate(order)}
+        rows = np.zeros(len(order), LINK)
+        dofs = []
+        rest: list[float] = []
+        iq = iv = 0
+        for i, link in enumerate(order):
+            joint = link.joint
+            parent = -1 if link.parent is None else index[link.parent]
+            a, b = joint.axes()
+            row = rows[i]
+            row["parent"], row["kind"] = parent, joint.kind
+            row["iq"], row["iv"], row["nq"], row["nv"] = iq, iv, joint.nq, joint.nv
+            row["R"], row["p"] = link.at.rotation.ravel(), link.at.position
+            row["axis"], row["axis2"], row["pitch"] = a, b, joint.pitch
+            row["mass"], row["h"] = link.inertia.mass, link.inertia.mass * link.inertia.com
+            row["I"] = link.inertia.about_origin()[np.triu_indices(3)]
+            before = _last_dof(rows, parent)
+            for k in range(joint.nv):
+                dofs.append(_dof_row(joint, i, before, k))
+                before = iv + k
+            rest.extend(_rest(link))
+            iq, iv = iq + joint.nq, iv + joint.nv
+        complete(rows)
+        self._check_mass(order, rows)
+        for name, (link_name, _) in self._frames.items():
+            if link_name not in index:
+                raise ValueError(f"frame {name!r}: there is no link {link_name!r}")
+        for m in self._mimics:
+            for joint_name in (m.joint, m.source):
+                if joint_name not in self._joints:
+                    raise ValueError(f"mimic of joint {m.joint!r}: there is no joint {joint_name!r}")
+        return Model(
+            self.name,
+            rows,
+            np.array(dofs, dtype=DOF),
+            [link.name for link in order],
+            [link.joint_name for link in order],
+            np.array(rest),
+            self.gravity,
+            [link.shapes for link in order],
+            {name: (index[link], pose) for name, (link, pose) in self._frames.items()},
+            self._mimics,
+        )
+
+    def _order(self) -> list[_Link]:
+        """Parents before children, each subtree in one piece."""
+        if not self._links:
+            raise ValueError(f"model {self.name!r} has no links")
+        children: dict[str | None, list[_Link]] = {None: []}
+        for link in self._links.values():
+            children.setdefault(link.name, [])
+        for link in self._links.values():
+            if link.parent not in children:
+                raise ValueError(f"link {link.name!r}: there is no parent {link.parent!r}")
+            children[link.parent].append(link)
+        order: list[_Link] = []
+        waiting = children[None][::-1]
+        while waiting:
+            link = waiting.pop()
+            order.append(link)
+            waiting.extend(reversed(children[link.name]))
+        if len(order) < len(self._links):
+            placed = {link.name for link in order}
+            lost = next(name for name in self._links if name not in placed)
+            raise ValueError(f"link {lost!r}: it is its own ancestor (a cycle); close loops with a loop joint")
+        return order
+
+    def _check_mass(self, order: list[_Link], rows: np.ndarray[tuple[int], np.dtype[np.void]]) -> None:
+        """A joint that moves nothing with mass has no acceleration."""
+        carried = rows["mass"] + rows["I"][:, 0] + rows["I"][:, 3] + rows["I"][:, 5]
+        for i in range(len(order) - 1, -1, -1):
+            joint = order[i].joint
+            if carried[i] == 0.0 and joint.nv and not joint.per_dof("armature").all():
+                raise ValueError(
+                    f"link {order[i].name!r}: its joint moves no mass at all; "
+                    "give the link (or one it carries) an inertia, or the joint an armature"
+                )
+            if rows["parent"][i] >= 0:
+                carried[rows["parent"][i]] += carried[i]
+
+
+def complete(rows: np.ndarray[tuple[int], np.dtype[np.void]]) -> None:
+    """Fill the constants that follow from others: the two matrices of a rotation about the joint's axis."""
+    for row in rows:
+        R = row["R"].reshape(3, 3)
+        x, y, z = a = row["axis"]
+        row["Rc"] = (R @ (np.eye(3) - np.outer(a, a))).ravel()
+        row["Rs"] = (R @ np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])).ravel()
+
+
+def _last_dof(rows: np.ndarray[tuple[int], np.dtype[np.void]], link: int) -> int:
+    """The degree of freedom nearest above what hangs on `link`, -1 if there is none."""
+    while link >= 0 and rows[link]["nv"] == 0:
+        link = int(rows[link]["parent"])
+    return int(rows[link]["iv"] + rows[link]["nv"] - 1) if link >= 0 else -1
+
+
+def _dof_row(joint: Joint, link: int, parent: int, k: int) -> tuple[float, ...]:
+    values = {name: joint.per_dof(name)[k] for name in DOF.names or () if name not in ("link", "parent")}
+    return (link, parent, *values.values())
+
+
+def _rest(link: _Link) -> list[float]:
+    """Configuration where the joint's springs are slack."""
+    joint = link.joint
+    if joint.rest is not None:
+        values = [joint.rest] if isinstance(joint.rest, int | float) else joint.rest
+        try:
+            return vector(values, joint.nq, "rest").tolist()
+        except ValueError as error:
+            raise ValueError(f"link {link.name!r}: {error}") from None
+    neutral = [0.0] * joint.nq
+    if joint.kind in (JointKind.SPHERICAL, JointKind.FREE):
+        neutral[-4] = 1.0
+    return neutral

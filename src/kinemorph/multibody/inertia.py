@@ -1,0 +1,101 @@
+"""Mass properties of a link, checked when they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph.spatial.pose import Matrix, Pose, Vector, vector
+
+TRIANGLE = 1e-6  # slack of the triangle inequality, relative: files carry rounded numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Inertia:
+    """Mass in kg, centre of mass in m, and inertia about it in kg m², all in the link's frame."""
+
+    mass: float
+    com: Vector
+    matrix: Matrix
+
+    def __init__(
+        self,
+        mass: float,
+        com: Iterable[float] = (0.0, 0.0, 0.0),
+        matrix: npt.ArrayLike = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)),
+    ) -> None:
+        I = np.array(matrix, dtype=np.float64)
+        if I.shape == (3,):
+            I = np.diag(I)
+        object.__setattr__(self, "mass", float(mass))
+        object.__setattr__(self, "com", vector(com, 3, "Inertia: com"))
+        object.__setattr__(self, "matrix", I)
+        self._check()
+
+    def _check(self) -> None:
+        m, I = self.mass, self.matrix
+        if not np.isfinite(m) or m < 0.0:
+            raise ValueError(f"mass {m} must be finite and not negative")
+        if I.shape != (3, 3) or not np.isfinite(I).all():
+            raise ValueError(f"inertia {I.tolist()} must be a finite 3x3 matrix or three diagonal entries")
+        size = float(np.abs(I).max())
+        if np.abs(I - I.T).max() > 1e-9 * size:
+            raise ValueError(f"inertia {I.tolist()} is not symmetric")
+        low, middle, high = np.linalg.eigvalsh(I)
+        if low < -1e-9 * size:
+            raise ValueError(f"inertia {I.tolist()} is not positive definite (principal moment {low:g})")
+        if low + middle < high * (1.0 - TRIANGLE):
+            raise ValueError(
+                f"inertia {I.tolist()} breaks the triangle inequality "
+                f"(principal moments {low:g} + {middle:g} < {high:g}): no body has it"
+            )
+
+    @staticmethod
+    def point(mass: float, at: Iterable[float] = (0.0, 0.0, 0.0)) -> Inertia:
+        return Inertia(mass, at)
+
+    @staticmethod
+    def sphere(mass: float, radius: float, at: Iterable[float] = (0.0, 0.0, 0.0)) -> Inertia:
+        """A solid ball."""
+        return Inertia(mass, at, np.full(3, 0.4 * mass * radius**2))
+
+    @staticmethod
+    def box(mass: float, size: Iterable[float], at: Iterable[float] = (0.0, 0.0, 0.0)) -> Inertia:
+        """A solid box with full edge lengths `size`."""
+        x, y, z = vector(size, 3, "Inertia.box: size") ** 2
+        return Inertia(mass, at, mass / 12.0 * np.array([y + z, x + z, x + y]))
+
+    @staticmethod
+    def cylinder(mass: float, radius: float, length: float, at: Iterable[float] = (0.0, 0.0, 0.0)) -> Inertia:
+        """A solid cylinder along z."""
+        side = mass * (3.0 * radius**2 + length**2) / 12.0
+        return Inertia(mass, at, [side, side, 0.5 * mass * radius**2])
+
+    @staticmethod
+    def rod(mass: float, start: Iterable[float], end: Iterable[float]) -> Inertia:
+        """A thin rod between two points."""
+        a, b = vector(start, 3, "Inertia.rod: start"), vector(end, 3, "Inertia.rod: end")
+        d = b - a
+        return Inertia(mass, (a + b) / 2.0, mass / 12.0 * (d @ d * np.eye(3) - np.outer(d, d)))
+
+    def moved(self, pose: Pose) -> Inertia:
+        """The same body in an outer frame, where this frame stands at `pose`."""
+        R = pose.rotation
+        return Inertia(self.mass, pose.apply(self.com), R @ self.matrix @ R.T)
+
+    def about_origin(self) -> Matrix:
+        """Second moment about the link's origin."""
+        c = self.com
+        return self.matrix + self.mass * (c @ c * np.eye(3) - np.outer(c, c))
+
+    def __add__(self, other: Inertia) -> Inertia:
+        """Both bodies welded together."""
+        mass = self.mass + other.mass
+        if mass == 0.0:
+            return Inertia(0.0, self.com, self.matrix + other.matrix)
+        com = (self.mass * self.com + other.mass * other.com) / mass
+        I = self.about_origin() + other.about_origin() - mass * (com @ com * np.eye(3) - np.outer(com, com))
+        return Inertia(mass, com, 0.5 * (I + I.T))

@@ -1,0 +1,113 @@
+"""The rows of a model and of its data, field by field.
+
+Kernels see a tree as four arrays of rows. `LINK` and `DOF` are constants of a `Model`; `LINK_DATA` and `DOF_DATA`
+belong to a `Data`, and each field is valid after the algorithm that writes it. `LINK_DATA` has one row more than there
+are links: row 0 is the base, row i + 1 is link i, so that `rows[parent + 1]` needs no special case. The base accelerates
+with minus gravity, which is all that gravity is.
+
+Every vector is in **world axes**; inertias, forces and motion subspaces are taken at the **link's origin**. Linear
+accelerations are those of the origin, not spatial ones, so linear velocities drop out of the dynamics.
+"""
+
+from enum import IntEnum
+
+import numpy as np
+
+
+class JointKind(IntEnum):
+    """How a link moves against its parent. The value is what rows store."""
+
+    FIXED = 0
+    REVOLUTE = 1
+    PRISMATIC = 2
+    SCREW = 3
+    CYLINDRICAL = 4
+    UNIVERSAL = 5
+    PLANAR = 6
+    SPHERICAL = 7
+    FREE = 8
+
+
+NQ = (0, 1, 1, 1, 2, 2, 3, 4, 7)
+NV = (0, 1, 1, 1, 2, 2, 3, 3, 6)
+
+LINK = np.dtype(
+    [
+        ("parent", "i4"),  # link index, -1 for the base
+        ("kind", "i4"),  # JointKind of the joint that carries this link
+        ("iq", "i4"),  # first entry in q
+        ("iv", "i4"),  # first entry in v
+        ("nq", "i4"),  # entries in q
+        ("nv", "i4"),  # entries in v
+        ("R", "f8", 9),  # rotation of the joint frame in the parent's link frame (joint at zero)
+        ("p", "f8", 3),  # m, its position there
+        ("Rc", "f8", 9),  # R (1 - a aᵀ) and
+        ("Rs", "f8", 9),  # R [a]×: rotation by q about a is R + (cos q - 1) Rc + sin q Rs
+        ("axis", "f8", 3),  # unit axis a in the joint frame; normal of a planar joint; first axis of a universal one
+        ("axis2", "f8", 3),  # second axis of a universal joint; first in-plane direction of a planar one
+        ("pitch", "f8"),  # m/rad, of a screw
+        ("mass", "f8"),  # kg
+        ("h", "f8", 3),  # kg m, first moment about the link's origin, link frame
+        ("I", "f8", 6),  # kg m², second moment about the link's origin, link frame (xx xy xz yy yz zz)
+    ],
+    align=True,
+)
+
+DOF = np.dtype(
+    [
+        ("link", "i4"),  # the link that this degree of freedom moves
+        ("parent", "i4"),  # the degree of freedom before it on the way to the base, -1 for none
+        ("armature", "f8"),  # kg m² or kg, added to the diagonal of the mass matrix
+        ("damping", "f8"),  # N m s/rad or N s/m
+        ("stiffness", "f8"),  # N m/rad or N/m
+        ("friction", "f8"),  # N m or N, kept for simulators; dynamics functions ignore it
+        ("lower", "f8"),  # rad or m, -inf for none
+        ("upper", "f8"),  # rad or m, inf for none
+        ("speed", "f8"),  # rad/s or m/s, largest allowed, inf for none
+        ("effort", "f8"),  # N m or N, largest allowed, inf for none
+    ],
+    align=True,
+)
+
+LINK_DATA = np.dtype(
+    [
+        ("R", "f8", 9),  # world_R_link; kinematics
+        ("p", "f8", 3),  # m, position of the link's origin; kinematics
+        ("r", "f8", 3),  # m, from the parent's origin to this one; kinematics
+        ("o", "f8", 3),  # m, from the origin of the tree's first link to this one; crba
+        ("w", "f8", 3),  # rad/s, angular velocity; kinematics
+        ("v", "f8", 3),  # m/s, velocity of the origin; kinematics
+        ("bw", "f8", 3),  # rad/s², angular acceleration left when the parent and the joint do not accelerate
+        ("bv", "f8", 3),  # m/s², the same for the origin
+        ("al", "f8", 3),  # rad/s², angular acceleration; rnea, aba
+        ("a", "f8", 3),  # m/s², acceleration of the origin minus gravity; rnea, aba
+        ("A", "f8", 6),  # kg m², rotational block of the articulated (aba) or composite (crba) inertia
+        ("H", "f8", 9),  # kg m, coupling block; aba. crba keeps the first moment in its first three
+        ("M", "f8", 6),  # kg, translational block; aba. crba keeps the mass in its first
+        ("n", "f8", 3),  # N m, moment on the link (rnea) or bias moment (aba)
+        ("f", "f8", 3),  # N, force on the link (rnea) or bias force (aba)
+    ],
+    align=True,
+)
+
+DOF_DATA = np.dtype(
+    [
+        ("S", "f8", 6),  # motion subspace: angular, linear; kinematics
+        ("U", "f8", 6),  # articulated inertia times S; aba
+        ("L", "f8", 6),  # row of the Cholesky factor of SᵀU within the joint, diagonal inverted; aba
+        ("u", "f8", 1),  # joint force that is left for the joint; aba
+    ],
+    align=True,
+)
+
+TREE = np.dtype(
+    [
+        ("n", "i8"),  # number of links
+        ("nq", "i8"),
+        ("nv", "i8"),
+        ("links", "i8"),  # address of the LINK rows
+        ("dofs", "i8"),  # address of the DOF rows
+        ("rows", "i8"),  # address of the LINK_DATA rows, the base first
+        ("dof_rows", "i8"),  # address of the DOF_DATA rows
+    ]
+)

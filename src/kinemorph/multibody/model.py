@@ -1,0 +1,142 @@
+"""Model: the constants of a tree. Data: what algorithms compute from it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kinemorph.geometry.shapes import Shape
+from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE, JointKind
+from kinemorph.spatial.pose import Pose, Vector, vector
+
+_revisions = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """A joint that follows another one: q = multiplier * q(source) + offset. See `kinemorph.follow`."""
+
+    joint: str
+    source: str
+    multiplier: float
+    offset: float
+
+
+class Model:
+    """A tree of links, as rows of constants (`multibody.layout`). Nothing changes it: edits make a new one.
+
+    `links[i]` and `names[i]` describe link i, `joint_names[i]` the joint that carries it, `dofs[k]` entry k of v.
+    `frames` are named places on links. `revision` is different for every model; `Data` remembers it.
+    """
+
+    __slots__ = (
+        "_joint_index", "_link_index", "dofs", "frames", "gravity", "joint_names", "links", "mimics", "n", "name",
+        "names", "nq", "nv", "rest", "revision", "shapes",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        links: np.ndarray[Any, Any],
+        dofs: np.ndarray[Any, Any],
+        names: Sequence[str],
+        joint_names: Sequence[str],
+        rest: Vector,
+        gravity: Iterable[float] = (0.0, 0.0, -9.81),
+        shapes: Sequence[Sequence[Shape]] | None = None,
+        frames: Mapping[str, tuple[int, Pose]] | None = None,
+        mimics: Sequence[Mimic] = (),
+    ) -> None:
+        self.name = name
+        self.links = np.array(links, dtype=LINK)
+        self.dofs = np.array(dofs, dtype=DOF)
+        self.names = tuple(names)
+        self.joint_names = tuple(joint_names)
+        self.rest = np.array(rest, dtype=np.float64)
+        self.gravity = vector(gravity, 3, f"model {name!r}: gravity")
+        self.shapes = tuple(tuple(s) for s in shapes) if shapes is not None else ((),) * len(self.names)
+        self.frames = dict(frames or {})
+        self.mimics = tuple(mimics)
+        self.n = len(self.links)
+        self.nq = int(self.links["nq"].sum())
+        self.nv = int(self.links["nv"].sum())
+        self.revision = next(_revisions)
+        self._link_index = {link: i for i, link in enumerate(self.names)}
+        self._joint_index = {joint: i for i, joint in enumerate(self.joint_names)}
+        for array in (self.links, self.dofs, self.rest, self.gravity):
+            array.flags.writeable = False
+
+    def link(self, name: str) -> int:
+        """Index of a link."""
+        return _index(self._link_index, name, self.name, "link")
+
+    def joint(self, name: str) -> int:
+        """Index of the link that a joint carries."""
+        return _index(self._joint_index, name, self.name, "joint")
+
+    def q_slice(self, joint: str | int) -> slice:
+        """Where a joint's entries are in q."""
+        l = self.links[joint if isinstance(joint, int) else self.joint(joint)]
+        return slice(int(l["iq"]), int(l["iq"] + l["nq"]))
+
+    def v_slice(self, joint: str | int) -> slice:
+        """Where a joint's entries are in v, a and tau."""
+        l = self.links[joint if isinstance(joint, int) else self.joint(joint)]
+        return slice(int(l["iv"]), int(l["iv"] + l["nv"]))
+
+    @property
+    def mass(self) -> float:
+        return float(self.links["mass"].sum())
+
+    def with_gravity(self, gravity: Iterable[float]) -> Model:
+        """The same model under another gravity (m/s²)."""
+        return Model(
+            self.name, self.links, self.dofs, self.names, self.joint_names, self.rest, gravity, self.shapes,
+            self.frames, self.mimics,
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        kinds = np.bincount(self.links["kind"], minlength=len(JointKind))
+        joints = ", ".join(f"{kinds[k]} {k.name.lower()}" for k in JointKind if kinds[k])
+        return f"Model {self.name!r}: {self.n} links ({joints}), nq {self.nq}, nv {self.nv}, {self.mass:.4g} kg"
+
+
+class Data:
+    """What algorithms compute for one model: rows that are valid after the algorithm that writes them.
+
+    `links[i]` and `dofs[k]` hold the fields of `LINK_DATA` and `DOF_DATA`; `M` is the mass matrix after `crba`.
+    """
+
+    __slots__ = ("M", "_model", "_rows", "_tree", "dofs", "handle", "links", "nv", "revision")
+
+    def __init__(self, model: Model) -> None:
+        self._model = model  # kept alive: the kernels read its rows through an address
+        self.revision = model.revision
+        self.nv = model.nv
+        self._rows = np.zeros(model.n + 1, LINK_DATA)
+        self._rows[0]["R"] = np.eye(3).ravel()
+        self._rows[0]["a"] = -model.gravity
+        self.links = self._rows[1:]
+        self.dofs = np.zeros(model.nv, DOF_DATA)
+        self.M = np.zeros((model.nv, model.nv))
+        self._tree = np.zeros(1, TREE)
+        self._tree[0] = (
+            model.n, model.nq, model.nv,
+            model.links.ctypes.data, model.dofs.ctypes.data, self._rows.ctypes.data, self.dofs.ctypes.data,
+        )  # fmt: skip
+        self.handle = int(self._tree.ctypes.data)
+
+    def __repr__(self) -> str:
+        return f"Data of {self._model!r}"
+
+
+def _index(table: Mapping[str, int], name: str, model: str, what: str) -> int:
+    try:
+        return table[name]
+    except KeyError:
+        known = ", ".join(list(table)[:12]) + (", ..." if len(table) > 12 else "")
+        raise KeyError(f"model {model!r} has no {what} {name!r}; it has {known}") from None

@@ -1,0 +1,1 @@
+"""Spatial algebra on tuples: vectors, matrices, rotations, wrenches and inertias that stay in registers."""

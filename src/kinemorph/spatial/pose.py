@@ -1,0 +1,109 @@
+"""Where a frame is, for the Python side: a rotation and a position, with the few operations that users need."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float64]
+Matrix = npt.NDArray[np.float64]
+
+ORTHOGONAL = 1e-6  # how far from a rotation a matrix may be; what is closer is made exact
+
+
+def vector(values: Iterable[float], size: int, what: str) -> Vector:
+    """`values` as a float64 vector of a given size without NaN and infinity; `what` names it in the error."""
+    try:
+        array = np.array(list(values) if not isinstance(values, np.ndarray) else values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{what}: expected {size} numbers, got {values!r}") from None
+    if array.shape != (size,):
+        raise ValueError(f"{what}: expected {size} numbers, got shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{what}: {array.tolist()} is not finite")
+    return array
+
+
+@dataclass(frozen=True, eq=False)
+class Pose:
+    """A frame seen from another one: `a_X_b` has b's axes as columns of `rotation` and b's origin as `position`."""
+
+    rotation: Matrix
+    position: Vector
+
+    def __init__(self, position: Iterable[float] = (0.0, 0.0, 0.0), rotation: npt.ArrayLike | None = None) -> None:
+        R = np.eye(3) if rotation is None else np.array(rotation, dtype=np.float64)
+        if R.shape != (3, 3) or not np.isfinite(R).all():
+            raise ValueError(f"Pose: rotation must be a finite 3x3 matrix, got {R.tolist()}")
+        if rotation is not None:
+            if np.abs(R @ R.T - np.eye(3)).max() > ORTHOGONAL or np.linalg.det(R) < 0.0:
+                raise ValueError(f"Pose: {R.tolist()} is not a rotation matrix")
+            R = R @ (1.5 * np.eye(3) - 0.5 * R.T @ R)  # one Newton step towards the nearest rotation
+        object.__setattr__(self, "rotation", R)
+        object.__setattr__(self, "position", vector(position, 3, "Pose: position"))
+
+    @staticmethod
+    def rpy(roll: float, pitch: float, yaw: float, position: Iterable[float] = (0.0, 0.0, 0.0)) -> Pose:
+        """Roll about x, then pitch about y, then yaw about z, all fixed axes (as URDF means it)."""
+        (cr, sr), (cp, sp), (cy, sy) = ((math.cos(t), math.sin(t)) for t in (roll, pitch, yaw))
+        return Pose(
+            position,
+            [
+                [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+                [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+                [-sp, cp * sr, cp * cr],
+            ],
+        )
+
+    @staticmethod
+    def turn(axis: Iterable[float], angle: float, position: Iterable[float] = (0.0, 0.0, 0.0)) -> Pose:
+        """Rotation by `angle` about `axis`."""
+        a = vector(axis, 3, "Pose.turn: axis")
+        length = float(np.linalg.norm(a))
+        if length == 0.0:
+            raise ValueError("Pose.turn: the axis is zero")
+        x, y, z = a / length
+        K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+        return Pose(position, np.eye(3) + math.sin(angle) * K + (1.0 - math.cos(angle)) * K @ K)
+
+    @staticmethod
+    def quaternion(wxyz: Iterable[float], position: Iterable[float] = (0.0, 0.0, 0.0)) -> Pose:
+        """From a quaternion w x y z of any length but zero."""
+        q = vector(wxyz, 4, "Pose.quaternion")
+        length = float(np.linalg.norm(q))
+        if length == 0.0:
+            raise ValueError("Pose.quaternion: the quaternion is zero")
+        w, x, y, z = q / length
+        return Pose(
+            position,
+            [
+                [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+                [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+                [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+            ],
+        )
+
+    def __matmul__(self, other: Pose) -> Pose:
+        """a_X_b @ b_X_c = a_X_c"""
+        return Pose(self.apply(other.position), self.rotation @ other.rotation)
+
+    def inverse(self) -> Pose:
+        return Pose(-self.rotation.T @ self.position, self.rotation.T)
+
+    def apply(self, points: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Points (…, 3) of the inner frame, as the outer frame sees them."""
+        return np.asarray(points, dtype=np.float64) @ self.rotation.T + self.position
+
+    def matrix(self) -> Matrix:
+        """The 4x4 homogeneous matrix."""
+        X = np.eye(4)
+        X[:3, :3] = self.rotation
+        X[:3, 3] = self.position
+        return X
+
+    def __repr__(self) -> str:
+        return f"Pose(position={self.position.tolist()}, rotation={self.rotation.tolist()})"

@@ -1,0 +1,61 @@
+"""Functions of one number, written so that kernels need not know whether it is a float or a SIMD register."""
+
+import math
+from typing import Any
+
+from kinemorph._jit import kernel
+from kinemorph.spatial.vec3 import Scalar
+
+ROUND = 6755399441055744.0  # 1.5 * 2^52: adding and subtracting it rounds to the nearest integer
+TWO_OVER_PI = 0.6366197723675814
+# π/2 in three parts of 33 bits: products with integers below 2^20 are exact
+HALF_PI_1 = 1.57079632673412561417e00
+HALF_PI_2 = 6.07710050630396597660e-11
+HALF_PI_3 = 2.02226624879595063154e-21
+REDUCIBLE = 1.0e6  # beyond it the three parts do not suffice
+
+
+@kernel
+def sqrt(x: Scalar) -> Scalar:
+    return math.sqrt(x)
+
+
+@kernel
+def where(condition: Any, yes: Scalar, no: Scalar) -> Scalar:
+    """`yes` or `no`, both already computed: a choice without a branch."""
+    return yes if condition else no
+
+
+@kernel
+def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
+    """Sine and cosine at the price of one, to 1 ulp or so."""
+    if abs(x) > REDUCIBLE:
+        return math.sin(x), math.cos(x)
+    return sincos_reducible(x)
+
+
+@kernel
+def sincos_reducible(x: Scalar) -> tuple[Scalar, Scalar]:
+    """Sine and cosine of |x| below REDUCIBLE: reduce to ±π/4 (Cody and Waite), then minimax polynomials."""
+    n = (x * TWO_OVER_PI + ROUND) - ROUND
+    r = ((x - n * HALF_PI_1) - n * HALF_PI_2) - n * HALF_PI_3
+    z = r * r
+    s = 1.58969099521155010221e-10 * z - 2.50507602534068634195e-08
+    s = s * z + 2.75573137070700676789e-06
+    s = s * z - 1.98412698298579493134e-04
+    s = s * z + 8.33333333332248946124e-03
+    s = s * z - 1.66666666666666324348e-01
+    s = r + r * (z * s)
+    c = -1.13596475577881948265e-11 * z + 2.08757232129817482790e-09
+    c = c * z - 2.75573143513906633035e-07
+    c = c * z + 2.48015872894767294178e-05
+    c = c * z - 1.38888888888741095749e-03
+    c = c * z + 4.16666666666666019037e-02
+    c = 1.0 - (0.5 * z - z * (z * c))
+    quadrant = n - 4.0 * ((0.25 * n + ROUND) - ROUND)  # -2 .. 2
+    odd = quadrant * quadrant == 1.0
+    sin = where(odd, c, s)
+    cos = where(odd, s, c)
+    sin = where(quadrant < -0.5, -sin, where(quadrant > 1.5, -sin, sin))
+    cos = where(quadrant > 0.5, -cos, where(quadrant < -1.5, -cos, cos))
+    return sin, cos
