@@ -1,9 +1,16 @@
 """Stub, to be replaced."""
+import inspect
 import numba
 import os
 
-kernel = numba.njit(nogil=True, error_model="numpy", _nrt=not os.environ.get("NONRT"), forceinline=bool(os.environ.get("FI")), fastmath=eval(os.environ.get("FM","False")))
-entry = kernel
+
+def kernel(function=None, *, inline=True):
+    options = dict(nogil=True, error_model="numpy", _nrt=False, forceinline=inline, fastmath={"contract"})
+    return numba.njit(**options)(function) if function else numba.njit(**options)
+
+def entry(function=None, *, nogil=False):
+    options = dict(nogil=nogil, error_model="numpy", _nrt=False, fastmath={"contract"})
+    return numba.njit(**options)(function) if function else numba.njit(**options)
 
 from numba import types
 from numba.core import cgutils
@@ -34,3 +41,35 @@ def _lower_rows_at(context, builder, signature, args):
     data = builder.inttoptr(args[0], array.data.type)
     populate_array(array, data=data, shape=cgutils.pack_array(builder, [count]), strides=cgutils.pack_array(builder, [itemsize]), itemsize=itemsize, meminfo=None)
     return array._getvalue()
+
+
+OVERLOAD = dict(nogil=True, error_model="numpy", _nrt=False, forceinline=True, fastmath={"contract"})
+
+
+def is_lanes(t):
+    """Whether an argument type belongs to four states at once: lanes, arrays of them, or a tree of them."""
+    if isinstance(t, types.Array):
+        return t.ndim > 1
+    if isinstance(t, types.Record):
+        return "lanes" in t.fields
+    return getattr(t, "is_lanes", False)
+
+
+def generic(function):
+    """A function of numbers of which lanes have a version of their own: kernels get the one for their types."""
+    def choose(*arguments):
+        return None if any(is_lanes(t) for t in arguments) else function
+    choose.__signature__ = inspect.signature(function)
+    overload(function, jit_options=OVERLOAD)(choose)
+    return function
+
+
+def for_lanes(function):
+    """Register the decorated function as the version of a generic function for lanes."""
+    def register(version):
+        def choose(*arguments):
+            return version if any(is_lanes(t) for t in arguments) else None
+        choose.__signature__ = inspect.signature(version)
+        overload(function, jit_options=OVERLOAD)(choose)
+        return version
+    return register

@@ -57,7 +57,9 @@ class Shape:
         return _shape(ShapeKind.CAPSULE, (radius, length), pose, more)
 
     @staticmethod
-    def mesh(path: Path | str, scale: Iterable[float] = (1.0, 1.0, 1.0), pose: Pose | None = None, **more: object) -> Shape:
+    def mesh(
+        path: Path | str, scale: Iterable[float] = (1.0, 1.0, 1.0), pose: Pose | None = None, **more: object
+    ) -> Shape:
         size = tuple(vector(scale, 3, "Shape.mesh: scale").tolist())
         return _shape(ShapeKind.MESH, size, pose, {**more, "path": Path(path)})
 

@@ -1,24 +1,37 @@
 """Forward dynamics: the accelerations that joint forces cause (articulated-body algorithm)."""
 
+from __future__ import annotations
+
 from typing import Any
 
-from kinemorph._jit import kernel
-from kinemorph.multibody.joints import FREE, REVOLUTE
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph._jit import entry, kernel, rows_at
+from kinemorph.multibody.calls import BAD_SIZE, NO_FORCES, NOT_FINITE, OK, Array, as_arrays, complain, refuse_stale
+from kinemorph.multibody.joints import REVOLUTE
 from kinemorph.multibody.kinematics import move, place
+from kinemorph.multibody.layout import DOF, LINK, TREE, dof_data, link_data
+from kinemorph.multibody.model import Data, Model
 from kinemorph.spatial.inertia import articulated_force, shift_articulated, shift_force
 from kinemorph.spatial.mat3 import (
-    add6, add9, mul_vec, rotate_sym, skew, sub_outer, sub_outer_sym, sym_vec, tmul_vec,
+    Mat3, Sym3, add6, add9, mul_vec, rotate_sym, skew, sub_outer, sub_outer_sym, sym_vec, tmul_vec,
 )  # fmt: skip
 from kinemorph.spatial.rows import (
     get, load3, load3_at, load6, load9, put, store3, store3_at, store6, store9,
 )  # fmt: skip
 from kinemorph.spatial.scalar import sqrt
-from kinemorph.spatial.vec3 import add, axpy, cross, dot, scale, sub
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 
 
-@kernel
-def aba(links: Any, dofs: Any, rows: Any, dof_rows: Any, q: Any, v: Any, tau: Any, external: Any, a: Any) -> None:
-    n = links.shape[0]
+@kernel(inline=False)
+def articulated_body(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any) -> None:
+    """a from q, v, tau and the external forces on links."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
+    n = tree["n"]
     # pass 1: outward, motion, and inertia and bias force of each link alone
     for i in range(n):
         l = links[i]
@@ -28,164 +41,164 @@ def aba(links: Any, dofs: Any, rows: Any, dof_rows: Any, q: Any, v: Any, tau: An
         w, bw, bv = move(l, P, d, dof_rows, q, v, R, r)
         store3(d["bw"], bw)
         store3(d["bv"], bv)
-        h = mul_vec(R, load3(l["h"]))
-        A = rotate_sym(R, load6(l["I"]))
-        m = l["mass"]
-        pn = cross(w, sym_vec(A, w))
+        I, h = start(l, d, R)
+        pn = cross(w, sym_vec(I, w))
         pf = cross(w, cross(w, h))
         if external.shape[0] > 0:
             pn = sub(pn, load3(external[i]))
             pf = sub(pf, load3_at(external[i], 3))
-        store6(d["A"], A)
-        store9(d["H"], skew(h))
-        store6(d["M"], (m, 0.0, 0.0, m, 0.0, m))
         store3(d["n"], pn)
         store3(d["f"], pf)
     # pass 2: inward, articulated inertias and bias forces
     for i in range(n - 1, -1, -1):
         l = links[i]
-        if l["kind"] == REVOLUTE:
-            fold_revolute(l, dofs, rows[l["parent"] + 1], rows[i + 1], dof_rows, tau)
-        else:
-            fold(l, dofs, rows[l["parent"] + 1], rows[i + 1], dof_rows, tau)
+        d = rows[i + 1]
+        A, H, M = fold(l, d, dofs, dof_rows)
+        pn, pf = push(l, dof_rows, load3(d["n"]), load3(d["f"]), tau)
+        if l["parent"] >= 0:
+            bn, bf = articulated_force(A, H, M, load3(d["bw"]), load3(d["bv"]))
+            P = rows[l["parent"] + 1]
+            hand_over(P, load3(d["r"]), A, H, M)
+            pf = add(pf, bf)
+            store3(P["n"], add(load3(P["n"]), shift_force(load3(d["r"]), add(pn, bn), pf)))
+            store3(P["f"], add(load3(P["f"]), pf))
     # pass 3: outward, accelerations
     for i in range(n):
         l = links[i]
         d = rows[i + 1]
         P = rows[l["parent"] + 1]
-        al_parent = load3(P["al"])
-        al = add(al_parent, load3(d["bw"]))
-        acc = add(add(load3(P["a"]), cross(al_parent, load3(d["r"]))), load3(d["bv"]))
-        if l["kind"] == REVOLUTE:
-            k = l["iv"]
-            e = dof_rows[k]
-            x = (get(e["u"], 0) - dot(load3(e["U"]), al) - dot(load3_at(e["U"], 3), acc)) * get(e["L"], 0)
-            put(a, k, x)
-            al = axpy(al, x, load3(e["S"]))
-        else:
-            solve_joint(l, dof_rows, al, acc, a)
-            for k in range(l["iv"], l["iv"] + l["nv"]):
-                al = axpy(al, get(a, k), load3(dof_rows[k]["S"]))
-                acc = axpy(acc, get(a, k), load3_at(dof_rows[k]["S"], 3))
+        al = load3(P["al"])
+        acc = add(add(load3(P["a"]), cross(al, load3(d["r"]))), load3(d["bv"]))
+        al, acc = respond(l, dof_rows, add(al, load3(d["bw"])), acc, a)
         store3(d["al"], al)
         store3(d["a"], acc)
 
 
 @kernel
-def fold_revolute(l: Any, dofs: Any, P: Any, d: Any, dof_rows: Any, tau: Any) -> None:
-    k = l["iv"]
-    e = dof_rows[k]
-    s = load3(e["S"])
-    A = load6(d["A"])
-    H = load9(d["H"])
-    M = load6(d["M"])
-    pn = load3(d["n"])
-    pf = load3(d["f"])
-    Un = sym_vec(A, s)
-    Uf = tmul_vec(H, s)
-    D = 1.0 / (dot(s, Un) + dofs[k]["armature"])
-    u = get(tau, k) - dot(s, pn)
-    store3(e["U"], Un)
-    store3_at(e["U"], 3, Uf)
-    put(e["L"], 0, D)
-    put(e["u"], 0, u)
-    Gn = scale(Un, D)
-    Gf = scale(Uf, D)
-    A = sub_outer_sym(A, Un, Gn)
-    H = sub_outer(H, Un, Gf)
-    M = sub_outer_sym(M, Uf, Gf)
-    bn, bf = articulated_force(A, H, M, load3(d["bw"]), load3(d["bv"]))
-    pn = add(axpy(pn, u, Gn), bn)
-    pf = add(axpy(pf, u, Gf), bf)
-    hand_over(P, load3(d["r"]), A, H, M, pn, pf)
+def start(l: Any, d: Any, R: Mat3) -> tuple[Sym3, Vec3]:
+    """The inertia of one link alone, in world axes. Returns its two moments."""
+    I = rotate_sym(R, load6(l["I"]))
+    h = mul_vec(R, load3(l["h"]))
+    m = l["mass"]
+    store6(d["A"], I)
+    store9(d["H"], skew(h))
+    store6(d["M"], (m, 0.0, 0.0, m, 0.0, m))
+    return I, h
 
 
 @kernel
-def hand_over(P: Any, r: Any, A: Any, H: Any, M: Any, pn: Any, pf: Any) -> None:
-    """Add a link's articulated inertia and bias force to its parent's."""
+def fold(l: Any, d: Any, dofs: Any, dof_rows: Any) -> tuple[Sym3, Mat3, Sym3]:
+    """What is left of a link's articulated inertia when its joint gives way.
+
+    The degrees of freedom of a joint give way one after the other: IA ← IA - U Uᵀ with U = IA s / √(sᵀ IA s). That is
+    the Cholesky factorisation of Sᵀ IA S without its small matrix, and a joint of any size needs no other code.
+    """
+    A = load6(d["A"])
+    H = load9(d["H"])
+    M = load6(d["M"])
+    k = l["iv"]
+    if l["kind"] == REVOLUTE:
+        e = dof_rows[k]
+        s = load3(e["S"])
+        Un = sym_vec(A, s)
+        D = 1.0 / sqrt(dot(s, Un) + dofs[k]["armature"])
+        Un = scale(Un, D)
+        Uf = scale(tmul_vec(H, s), D)
+        put(e["D"], 0, D)
+        store3(e["U"], Un)
+        store3_at(e["U"], 3, Uf)
+        return sub_outer_sym(A, Un, Un), sub_outer(H, Un, Uf), sub_outer_sym(M, Uf, Uf)
+    for j in range(k, k + l["nv"]):
+        e = dof_rows[j]
+        w = load3(e["S"])
+        v = load3_at(e["S"], 3)
+        Un, Uf = articulated_force(A, H, M, w, v)
+        D = 1.0 / sqrt(dot(w, Un) + dot(v, Uf) + dofs[j]["armature"])
+        Un = scale(Un, D)
+        Uf = scale(Uf, D)
+        put(e["D"], 0, D)
+        store3(e["U"], Un)
+        store3_at(e["U"], 3, Uf)
+        A = sub_outer_sym(A, Un, Un)
+        H = sub_outer(H, Un, Uf)
+        M = sub_outer_sym(M, Uf, Uf)
+    return A, H, M
+
+
+@kernel
+def push(l: Any, dof_rows: Any, pn: Vec3, pf: Vec3, tau: Any) -> tuple[Vec3, Vec3]:
+    """Bias force that is left for the parent when the joint gives way: pA ← pA + U u, u = (tau - sᵀ pA) D."""
+    k = l["iv"]
+    if l["kind"] == REVOLUTE:
+        e = dof_rows[k]
+        u = (get(tau, k) - dot(load3(e["S"]), pn)) * get(e["D"], 0)
+        put(e["u"], 0, u)
+        return axpy(pn, u, load3(e["U"])), axpy(pf, u, load3_at(e["U"], 3))
+    for j in range(k, k + l["nv"]):
+        e = dof_rows[j]
+        u = (get(tau, j) - dot(load3(e["S"]), pn) - dot(load3_at(e["S"], 3), pf)) * get(e["D"], 0)
+        put(e["u"], 0, u)
+        pn = axpy(pn, u, load3(e["U"]))
+        pf = axpy(pf, u, load3_at(e["U"], 3))
+    return pn, pf
+
+
+@kernel
+def hand_over(P: Any, r: Vec3, A: Sym3, H: Mat3, M: Sym3) -> None:
+    """Add a link's articulated inertia to its parent's."""
     A, H, M = shift_articulated(r, A, H, M)
     store6(P["A"], add6(load6(P["A"]), A))
     store9(P["H"], add9(load9(P["H"]), H))
     store6(P["M"], add6(load6(P["M"]), M))
-    store3(P["n"], add(load3(P["n"]), shift_force(r, pn, pf)))
-    store3(P["f"], add(load3(P["f"]), pf))
 
 
 @kernel
-def fold(l: Any, dofs: Any, P: Any, d: Any, dof_rows: Any, tau: Any) -> None:
-    """The same for any joint: SᵀU is a small matrix, kept as its Cholesky factor."""
-    k0 = l["iv"]
-    nv = l["nv"]
-    A = load6(d["A"])
-    H = load9(d["H"])
-    M = load6(d["M"])
-    pn = load3(d["n"])
-    pf = load3(d["f"])
-    for j in range(nv):
-        e = dof_rows[k0 + j]
-        Un, Uf = articulated_force(A, H, M, load3(e["S"]), load3_at(e["S"], 3))
-        store3(e["U"], Un)
-        store3_at(e["U"], 3, Uf)
-        put(e["u"], 0, get(tau, k0 + j) - dot(load3(e["S"]), pn) - dot(load3_at(e["S"], 3), pf))
-    for i in range(nv):
-        Si = dof_rows[k0 + i]["S"]
-        Li = dof_rows[k0 + i]["L"]
-        for j in range(i + 1):
-            Uj = dof_rows[k0 + j]["U"]
-            Lj = dof_rows[k0 + j]["L"]
-            x = dot(load3(Si), load3(Uj)) + dot(load3_at(Si, 3), load3_at(Uj, 3))
-            for c in range(j):
-                x = x - get(Li, c) * get(Lj, c)
-            if i == j:
-                put(Li, i, 1.0 / sqrt(x + dofs[k0 + i]["armature"]))
-            else:
-                put(Li, j, x * get(Lj, j))
-    if l["kind"] == FREE:  # nothing is handed over: a free link pulls at nobody
-        return
-    # U ← U L⁻ᵀ and u ← L⁻¹ u, so that the articulated inertia is IA - U Uᵀ
-    for i in range(nv):
-        e = dof_rows[k0 + i]
-        L = e["L"]
-        Un = load3(e["U"])
-        Uf = load3_at(e["U"], 3)
-        u = get(e["u"], 0)
-        for c in range(i):
-            g = dof_rows[k0 + c]
-            Un = axpy(Un, -get(L, c), load3(g["U"]))
-            Uf = axpy(Uf, -get(L, c), load3_at(g["U"], 3))
-            u = u - get(L, c) * get(g["u"], 0)
-        D = get(L, i)
-        Un = scale(Un, D)
-        Uf = scale(Uf, D)
-        u = u * D
-        store3(e["U"], Un)
-        store3_at(e["U"], 3, Uf)
-        put(e["u"], 0, u)
-        A = sub_outer_sym(A, Un, Un)
-        H = sub_outer(H, Un, Uf)
-        M = sub_outer_sym(M, Uf, Uf)
-        pn = axpy(pn, u, Un)
-        pf = axpy(pf, u, Uf)
-    bn, bf = articulated_force(A, H, M, load3(d["bw"]), load3(d["bv"]))
-    hand_over(P, load3(d["r"]), A, H, M, add(pn, bn), add(pf, bf))
+def respond(l: Any, dof_rows: Any, al: Vec3, acc: Vec3, a: Any) -> tuple[Vec3, Vec3]:
+    """Joint accelerations (u - Uᵀ a') D, last degree of freedom first; with them, the acceleration of the link."""
+    k = l["iv"]
+    if l["kind"] == REVOLUTE:
+        e = dof_rows[k]
+        x = (get(e["u"], 0) - dot(load3(e["U"]), al) - dot(load3_at(e["U"], 3), acc)) * get(e["D"], 0)
+        put(a, k, x)
+        return axpy(al, x, load3(e["S"])), acc
+    for j in range(k + l["nv"] - 1, k - 1, -1):
+        e = dof_rows[j]
+        x = (get(e["u"], 0) - dot(load3(e["U"]), al) - dot(load3_at(e["U"], 3), acc)) * get(e["D"], 0)
+        put(a, j, x)
+        al = axpy(al, x, load3(e["S"]))
+        acc = axpy(acc, x, load3_at(e["S"], 3))
+    return al, acc
 
 
-@kernel
-def solve_joint(l: Any, dof_rows: Any, al: Any, acc: Any, a: Any) -> None:
-    """Joint accelerations D⁻¹ (u - Uᵀ a') by the factor that `fold` left."""
-    k0 = l["iv"]
-    nv = l["nv"]
-    free = l["kind"] == FREE
-    for i in range(nv):
-        e = dof_rows[k0 + i]
-        x = get(e["u"], 0) - dot(load3(e["U"]), al) - dot(load3_at(e["U"], 3), acc)
-        if free:  # U and u are as they were
-            for c in range(i):
-                x = x - get(e["L"], c) * get(a, k0 + c)
-            x = x * get(e["L"], i)
-        put(a, k0 + i, x)
-    for i in range(nv - 1, -1, -1):
-        x = get(a, k0 + i)
-        for c in range(i + 1, nv):
-            x = x - get(dof_rows[k0 + c]["L"], i) * get(a, k0 + c)
-        put(a, k0 + i, x * get(dof_rows[k0 + i]["L"], i))
+@entry
+def _aba(handle: int, q: Any, v: Any, tau: Any, external: Any, a: Any) -> int:
+    tree = rows_at(handle, 1, TREE)[0]
+    nv = tree["nv"]
+    if q.shape[0] != tree["nq"] or v.shape[0] != nv or tau.shape[0] != nv or a.shape[0] != nv:
+        return BAD_SIZE
+    if external.shape[0] > 0 and (external.shape[0] != tree["n"] or external.shape[1] != 6):
+        return BAD_SIZE
+    articulated_body(tree, q, v, tau, external, a)
+    check = 0.0
+    for k in range(nv):
+        check += 0.0 * a[k]
+    return NOT_FINITE if check != 0.0 else OK
+
+
+def aba(
+    model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike, external: npt.ArrayLike = NO_FORCES
+) -> Array:
+    """Accelerations a that joint forces tau (and external forces) cause: M⁻¹ (tau - C(q, v) - g(q) + Jᵀ external).
+
+    `external` has a row [moment, force] for each link: world axes, acting at the link's origin.
+    """
+    if data.revision != model.revision:
+        refuse_stale(model, data)
+    a = np.empty(data.nv)
+    try:
+        status = _aba(data.handle, q, v, tau, external, a)
+    except TypeError:
+        status = _aba(data.handle, *as_arrays(q, v, tau, external), a)
+    if status:
+        complain(model, status, q=q, v=v, tau=tau, external=external)
+    return a

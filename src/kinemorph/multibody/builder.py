@@ -42,7 +42,8 @@ class Builder:
         self.gravity = vector(gravity, 3, f"model {name!r}: gravity")
         self._links: dict[str, _Link] = {}
         self._joints: set[str] = set()
-        self._frames: dict[str, tuple[str, Pose]] = {}
+        self._frames: dict[str, tuple[str | None, Pose]] = {}
+        self._base_shapes: list[Shape] = []
         self._mimics: list[Mimic] = []
 
     def link(
@@ -86,8 +87,12 @@ class Builder:
         self._links[name] = _Link(name, parent, joint, joint_name, pose, inertia or Inertia(0.0), parts)
         return name
 
-    def frame(self, name: str, link: str, at: Pose | Iterable[float] = (0.0, 0.0, 0.0)) -> str:
-        """Name a place on a link."""
+    def base(self, shapes: Sequence[Shape] | Shape) -> None:
+        """Add shapes that stand in the world and never move: a floor, the foot of an arm."""
+        self._base_shapes.extend((shapes,) if isinstance(shapes, Shape) else shapes)
+
+    def frame(self, name: str, link: str | None, at: Pose | Iterable[float] = (0.0, 0.0, 0.0)) -> str:
+        """Name a place on a link, or on the base (None)."""
         if name in self._frames:
             raise ValueError(f"frame {name!r}: there is already a frame of this name")
         self._frames[name] = (link, at if isinstance(at, Pose) else Pose(at))
@@ -97,13 +102,37 @@ class Builder:
         """Say that a joint follows another one."""
         self._mimics.append(Mimic(joint, source, float(multiplier), float(offset)))
 
-    def build(self) -> Model:
-        """Check the whole tree and make its model. Links are ordered parents first, else as they were added."""
+    def massless(self) -> list[str]:
+        """Links whose joint moves nothing that has mass, and so has no acceleration."""
         order = self._order()
+        carried = {link.name: link.inertia.mass + float(np.trace(link.inertia.matrix)) for link in order}
+        found = []
+        for link in reversed(order):
+            if carried[link.name] == 0.0 and link.joint.nv and not link.joint.per_dof("armature").all():
+                found.append(link.name)
+            if link.parent is not None:
+                carried[link.parent] += carried[link.name]
+        return found[::-1]
+
+    def build(self, lenient: bool = False) -> Model:
+        """Check the whole tree and make its model. Links are ordered parents first, else as they were added.
+
+        `lenient` takes what files of real robots have: no links at all, and joints that move no mass.
+        """
+        order = self._order()
+        if not lenient:
+            if not order:
+                raise ValueError(f"model {self.name!r} has no links")
+            for name in self.massless():
+                raise ValueError(
+                    f"link {name!r}: its joint moves no mass at all; "
+                    "give the link (or one it carries) an inertia, or the joint an armature"
+                )
         index = {link.name: i for i, link in enumerate(order)}
         rows = np.zeros(len(order), LINK)
         dofs = []
         rest: list[float] = []
+        last: list[int] = []  # of each link, the degree of freedom nearest above what hangs on it; -1 if there is none
         iq = iv = 0
         for i, link in enumerate(order):
             joint = link.joint
@@ -116,16 +145,16 @@ class Builder:
             row["axis"], row["axis2"], row["pitch"] = a, b, joint.pitch
             row["mass"], row["h"] = link.inertia.mass, link.inertia.mass * link.inertia.com
             row["I"] = link.inertia.about_origin()[np.triu_indices(3)]
-            before = _last_dof(rows, parent)
+            before = last[parent] if parent >= 0 else -1
             for k in range(joint.nv):
                 dofs.append(_dof_row(joint, i, before, k))
                 before = iv + k
+            last.append(before)
             rest.extend(_rest(link))
             iq, iv = iq + joint.nq, iv + joint.nv
         complete(rows)
-        self._check_mass(order, rows)
         for name, (link_name, _) in self._frames.items():
-            if link_name not in index:
+            if link_name is not None and link_name not in index:
                 raise ValueError(f"frame {name!r}: there is no link {link_name!r}")
         for m in self._mimics:
             for joint_name in (m.joint, m.source):
@@ -140,14 +169,13 @@ class Builder:
             np.array(rest),
             self.gravity,
             [link.shapes for link in order],
-            {name: (index[link], pose) for name, (link, pose) in self._frames.items()},
+            {name: (-1 if link is None else index[link], pose) for name, (link, pose) in self._frames.items()},
             self._mimics,
+            self._base_shapes,
         )
 
     def _order(self) -> list[_Link]:
         """Parents before children, each subtree in one piece."""
-        if not self._links:
-            raise ValueError(f"model {self.name!r} has no links")
         children: dict[str | None, list[_Link]] = {None: []}
         for link in self._links.values():
             children.setdefault(link.name, [])
@@ -167,19 +195,6 @@ class Builder:
             raise ValueError(f"link {lost!r}: it is its own ancestor (a cycle); close loops with a loop joint")
         return order
 
-    def _check_mass(self, order: list[_Link], rows: np.ndarray[tuple[int], np.dtype[np.void]]) -> None:
-        """A joint that moves nothing with mass has no acceleration."""
-        carried = rows["mass"] + rows["I"][:, 0] + rows["I"][:, 3] + rows["I"][:, 5]
-        for i in range(len(order) - 1, -1, -1):
-            joint = order[i].joint
-            if carried[i] == 0.0 and joint.nv and not joint.per_dof("armature").all():
-                raise ValueError(
-                    f"link {order[i].name!r}: its joint moves no mass at all; "
-                    "give the link (or one it carries) an inertia, or the joint an armature"
-                )
-            if rows["parent"][i] >= 0:
-                carried[rows["parent"][i]] += carried[i]
-
 
 def complete(rows: np.ndarray[tuple[int], np.dtype[np.void]]) -> None:
     """Fill the constants that follow from others: the two matrices of a rotation about the joint's axis."""
@@ -188,13 +203,6 @@ def complete(rows: np.ndarray[tuple[int], np.dtype[np.void]]) -> None:
         x, y, z = a = row["axis"]
         row["Rc"] = (R @ (np.eye(3) - np.outer(a, a))).ravel()
         row["Rs"] = (R @ np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])).ravel()
-
-
-def _last_dof(rows: np.ndarray[tuple[int], np.dtype[np.void]], link: int) -> int:
-    """The degree of freedom nearest above what hangs on `link`, -1 if there is none."""
-    while link >= 0 and rows[link]["nv"] == 0:
-        link = int(rows[link]["parent"])
-    return int(rows[link]["iv"] + rows[link]["nv"] - 1) if link >= 0 else -1
 
 
 def _dof_row(joint: Joint, link: int, parent: int, k: int) -> tuple[float, ...]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from kinemorph.spatial.pose import Matrix, Pose, Vector, vector
 
 TRIANGLE = 1e-6  # slack of the triangle inequality, relative: files carry rounded numbers
+GYRATION = 1e-6  # m: a body whose radius of gyration is smaller is a point, and what its matrix says is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,25 +34,40 @@ class Inertia:
         object.__setattr__(self, "mass", float(mass))
         object.__setattr__(self, "com", vector(com, 3, "Inertia: com"))
         object.__setattr__(self, "matrix", I)
-        self._check()
+        fault = self.fault()
+        if fault:
+            raise ValueError(fault)
 
-    def _check(self) -> None:
+    @staticmethod
+    def unchecked(mass: float, com: Vector, matrix: Matrix) -> Inertia:
+        """As it is given, though perhaps no body has it: files of real robots do this. `fault` says what is wrong."""
+        inertia = object.__new__(Inertia)
+        object.__setattr__(inertia, "mass", mass)
+        object.__setattr__(inertia, "com", com)
+        object.__setattr__(inertia, "matrix", matrix)
+        return inertia
+
+    def fault(self) -> str:
+        """Why no body has this inertia; empty if one has."""
         m, I = self.mass, self.matrix
         if not np.isfinite(m) or m < 0.0:
-            raise ValueError(f"mass {m} must be finite and not negative")
+            return f"mass {m} must be finite and not negative"
         if I.shape != (3, 3) or not np.isfinite(I).all():
-            raise ValueError(f"inertia {I.tolist()} must be a finite 3x3 matrix or three diagonal entries")
+            return f"inertia {I.tolist()} must be a finite 3x3 matrix or three diagonal entries"
         size = float(np.abs(I).max())
         if np.abs(I - I.T).max() > 1e-9 * size:
-            raise ValueError(f"inertia {I.tolist()} is not symmetric")
+            return f"inertia {I.tolist()} is not symmetric"
+        if size < m * GYRATION**2:
+            return ""
         low, middle, high = np.linalg.eigvalsh(I)
         if low < -1e-9 * size:
-            raise ValueError(f"inertia {I.tolist()} is not positive definite (principal moment {low:g})")
+            return f"inertia {I.tolist()} is not positive definite (principal moment {low:g}): no body has it"
         if low + middle < high * (1.0 - TRIANGLE):
-            raise ValueError(
+            return (
                 f"inertia {I.tolist()} breaks the triangle inequality "
                 f"(principal moments {low:g} + {middle:g} < {high:g}): no body has it"
             )
+        return ""
 
     @staticmethod
     def point(mass: float, at: Iterable[float] = (0.0, 0.0, 0.0)) -> Inertia:
@@ -84,7 +100,7 @@ class Inertia:
     def moved(self, pose: Pose) -> Inertia:
         """The same body in an outer frame, where this frame stands at `pose`."""
         R = pose.rotation
-        return Inertia(self.mass, pose.apply(self.com), R @ self.matrix @ R.T)
+        return Inertia.unchecked(self.mass, pose.apply(self.com), R @ self.matrix @ R.T)
 
     def about_origin(self) -> Matrix:
         """Second moment about the link's origin."""
@@ -95,7 +111,7 @@ class Inertia:
         """Both bodies welded together."""
         mass = self.mass + other.mass
         if mass == 0.0:
-            return Inertia(0.0, self.com, self.matrix + other.matrix)
+            return Inertia.unchecked(0.0, self.com, self.matrix + other.matrix)
         com = (self.mass * self.com + other.mass * other.com) / mass
         I = self.about_origin() + other.about_origin() - mass * (com @ com * np.eye(3) - np.outer(com, com))
-        return Inertia(mass, com, 0.5 * (I + I.T))
+        return Inertia.unchecked(mass, com, 0.5 * (I + I.T))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -126,7 +127,7 @@ def unit(axis: str | Iterable[float], what: str) -> np.ndarray[Any, Any]:
             raise ValueError(f"{what}: {axis!r} is not 'x', 'y', 'z' or three numbers")
         axis = AXES[axis]
     a = vector(axis, 3, what)
-    length = float(np.linalg.norm(a))
+    length = math.hypot(*a)
     if length < 1e-12:
         raise ValueError(f"{what}: {a.tolist()} has no direction")
     return a / length

@@ -1,10 +1,19 @@
-"""Outward passes: where the links are and how they move."""
+"""Outward passes: where the links are, how fast they move, and how they accelerate."""
+
+from __future__ import annotations
 
 from typing import Any
 
-from kinemorph._jit import kernel
-from kinemorph.multibody.joints import REVOLUTE, bias, column, pose, turn
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph._jit import entry, kernel, rows_at
+from kinemorph.multibody.calls import BAD_SIZE, NOT_FINITE, OK, as_arrays, complain, refuse_stale
+from kinemorph.multibody.joints import FREE, REVOLUTE, bias, column, pose, turn
+from kinemorph.multibody.layout import LINK, TREE, dof_data, link_data
+from kinemorph.multibody.model import Data, Model
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec
+from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.rows import get, load3, load3_at, load9, store3, store3_at, store9
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, scale
 
@@ -13,19 +22,25 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, scale
 def place(l: Any, P: Any, d: Any, dof_rows: Any, q: Any) -> tuple[Mat3, Vec3]:
     """Pose and motion subspace of one link, from its parent's row P (SPW eq. 8). Returns world_R_link and r."""
     R_parent = load9(P["R"])
+    k = l["iv"]
     if l["kind"] == REVOLUTE:
         R = mul(R_parent, turn(l, get(q, l["iq"])))
         r = mul_vec(R_parent, load3(l["p"]))
-        store3(dof_rows[l["iv"]]["S"], mul_vec(R, load3(l["axis"])))
+        store3(dof_rows[k]["S"], mul_vec(R, load3(l["axis"])))
     else:
         E, t = pose(l, q)
         R = mul(R_parent, E)
         r = mul_vec(R_parent, t)
-        for k in range(l["nv"]):
-            w, v = column(l, q, k)
-            S = dof_rows[l["iv"] + k]["S"]
-            store3(S, mul_vec(R, w))
-            store3_at(S, 3, mul_vec(R, v))
+        if l["kind"] == FREE:  # its columns are those of R
+            for j in range(3):
+                axis = (R[j], R[3 + j], R[6 + j])
+                store3(dof_rows[k + j]["S"], axis)
+                store3_at(dof_rows[k + 3 + j]["S"], 3, axis)
+        else:
+            for j in range(l["nv"]):
+                w, v = column(l, q, j)
+                store3(dof_rows[k + j]["S"], mul_vec(R, w))
+                store3_at(dof_rows[k + j]["S"], 3, mul_vec(R, v))
     store9(d["R"], R)
     store3(d["r"], r)
     store3(d["p"], add(load3(P["p"]), r))
@@ -33,13 +48,11 @@ def place(l: Any, P: Any, d: Any, dof_rows: Any, q: Any) -> tuple[Mat3, Vec3]:
 
 
 @kernel
-def move(
-    l: Any, P: Any, d: Any, dof_rows: Any, q: Any, v: Any, R: Mat3, r: Vec3
-) -> tuple[Vec3, Vec3, Vec3]:
+def move(l: Any, P: Any, d: Any, dof_rows: Any, q: Any, v: Any, R: Mat3, r: Vec3) -> tuple[Vec3, Vec3, Vec3]:
     """Velocity of one link that has been placed. Returns its angular velocity and its bias acceleration."""
     w_parent = load3(P["w"])
     wr = cross(w_parent, r)
-    vel = add(load3(P["v"]), wr)
+    velocity = add(load3(P["v"]), wr)
     bv = cross(w_parent, wr)
     if l["kind"] == REVOLUTE:
         wj = scale(load3(dof_rows[l["iv"]]["S"]), get(v, l["iv"]))
@@ -54,8 +67,127 @@ def move(
         bw = add(cross(w_parent, wj), mul_vec(R, own_bw))
         # Coriolis counts the relative velocity twice
         bv = add(axpy(bv, 2.0, cross(w_parent, vj)), mul_vec(R, own_bv))
-        vel = add(vel, vj)
+        velocity = add(velocity, vj)
     w = add(w_parent, wj)
     store3(d["w"], w)
-    store3(d["v"], vel)
+    store3(d["v"], velocity)
     return w, bw, bv
+
+
+@kernel
+def accelerate(l: Any, P: Any, d: Any, dof_rows: Any, a: Any, r: Vec3, bw: Vec3, bv: Vec3) -> tuple[Vec3, Vec3]:
+    """Acceleration of one link that moves, from that of its parent and of its joint."""
+    al_parent = load3(P["al"])
+    al = add(al_parent, bw)
+    acc = add(add(load3(P["a"]), cross(al_parent, r)), bv)
+    if l["kind"] == REVOLUTE:
+        al = axpy(al, get(a, l["iv"]), load3(dof_rows[l["iv"]]["S"]))
+    else:
+        for k in range(l["iv"], l["iv"] + l["nv"]):
+            al = axpy(al, get(a, k), load3(dof_rows[k]["S"]))
+            acc = axpy(acc, get(a, k), load3_at(dof_rows[k]["S"], 3))
+    store3(d["al"], al)
+    store3(d["a"], acc)
+    return al, acc
+
+
+@kernel(inline=False)
+def place_all(tree: Any, q: Any) -> None:
+    """Poses and motion subspaces."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
+    for i in range(tree["n"]):
+        l = links[i]
+        place(l, rows[l["parent"] + 1], rows[i + 1], dof_rows, q)
+
+
+@kernel(inline=False)
+def accelerate_all(tree: Any, q: Any, v: Any, a: Any) -> None:
+    """Poses, velocities and accelerations."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
+    for i in range(tree["n"]):
+        l = links[i]
+        P = rows[l["parent"] + 1]
+        d = rows[i + 1]
+        R, r = place(l, P, d, dof_rows, q)
+        _, bw, bv = move(l, P, d, dof_rows, q, v, R, r)
+        accelerate(l, P, d, dof_rows, a, r, bw, bv)
+
+
+@entry
+def _kinematics(handle: int, q: Any, v: Any, a: Any) -> int:
+    tree = rows_at(handle, 1, TREE)[0]
+    nv = tree["nv"]
+    if q.shape[0] != tree["nq"] or v.shape[0] != nv or a.shape[0] != nv:
+        return BAD_SIZE
+    accelerate_all(tree, q, v, a)
+    rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
+    check = 0.0
+    for i in range(tree["n"]):  # zero times anything is zero, unless it is infinite or NaN
+        d = rows[i + 1]
+        for k in range(3):
+            check += 0.0 * (d["p"][k] + d["al"][k] + d["a"][k] + d["w"][k] + d["v"][k])
+    return NOT_FINITE if check != 0.0 else OK
+
+
+def kinematics(
+    model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike | None = None, a: npt.ArrayLike | None = None
+) -> None:
+    """Compute where all links are and how they move: fields R, p, w, v, al, a of `data.links`, S of `data.dofs`.
+
+    Without v or a they count as zero. Field `a` contains minus gravity; see `acceleration`.
+    """
+    if data.revision != model.revision:
+        refuse_stale(model, data)
+    v = np.zeros(model.nv) if v is None else v
+    a = np.zeros(model.nv) if a is None else a
+    try:
+        status = _kinematics(data.handle, q, v, a)
+    except TypeError:
+        status = _kinematics(data.handle, *as_arrays(q, v, a))
+    if status:
+        complain(model, status, q=q, v=v, a=a)
+
+
+def pose_of(model: Model, data: Data, place: str | int) -> Pose:
+    """Pose of a link (by name or index) or of a named frame in the world, after `kinematics` or any dynamics."""
+    link, at = locate(model, data, place)
+    d = data.base if link < 0 else data.links[link]
+    return Pose(d["p"], d["R"].reshape(3, 3)) @ at
+
+
+def velocity_of(model: Model, data: Data, place: str | int) -> npt.NDArray[np.float64]:
+    """Angular and linear velocity (6) of a link or frame, world axes, after `kinematics`."""
+    link, at = locate(model, data, place)
+    d = data.base if link < 0 else data.links[link]
+    r = d["R"].reshape(3, 3) @ at.position
+    return np.concatenate([d["w"], d["v"] + np.cross(d["w"], r)])
+
+
+def acceleration_of(model: Model, data: Data, place: str | int) -> npt.NDArray[np.float64]:
+    """Angular acceleration, and linear acceleration of the origin (6), of a link or frame, world axes.
+
+    After `kinematics` with v and a, or after `rnea` or `aba`. This is the acceleration that an observer at rest
+    measures, without gravity's share in field `a`.
+    """
+    link, at = locate(model, data, place)
+    d = data.base if link < 0 else data.links[link]
+    r = d["R"].reshape(3, 3) @ at.position
+    linear = d["a"] + model.gravity + np.cross(d["al"], r) + np.cross(d["w"], np.cross(d["w"], r))
+    return np.concatenate([d["al"], linear])
+
+
+def locate(model: Model, data: Data, place: str | int) -> tuple[int, Pose]:
+    """The link of a place and where on it the place is."""
+    if data.revision != model.revision:
+        refuse_stale(model, data)
+    if isinstance(place, str):
+        if place in model.frames:
+            return model.frames[place]
+        return model.link(place), Pose()
+    if not -1 <= place < model.n:
+        raise IndexError(f"model {model.name!r} has links 0 to {model.n - 1} (and -1, the base), not {place}")
+    return int(place), Pose()

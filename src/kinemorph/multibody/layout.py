@@ -10,8 +10,11 @@ accelerations are those of the origin, not spatial ones, so linear velocities dr
 """
 
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
+
+from kinemorph._jit import generic
 
 
 class JointKind(IntEnum):
@@ -93,9 +96,9 @@ LINK_DATA = np.dtype(
 DOF_DATA = np.dtype(
     [
         ("S", "f8", 6),  # motion subspace: angular, linear; kinematics
-        ("U", "f8", 6),  # articulated inertia times S; aba
-        ("L", "f8", 6),  # row of the Cholesky factor of SᵀU within the joint, diagonal inverted; aba
-        ("u", "f8", 1),  # joint force that is left for the joint; aba
+        ("U", "f8", 6),  # articulated inertia times S times D; aba. crba keeps S seen from the tree's first link in it
+        ("D", "f8", 1),  # 1 / √(Sᵀ IA S); aba
+        ("u", "f8", 1),  # joint force that is left for the joint, times D; aba
     ],
     align=True,
 )
@@ -111,3 +114,15 @@ TREE = np.dtype(
         ("dof_rows", "i8"),  # address of the DOF_DATA rows
     ]
 )
+
+
+@generic
+def link_data(tree: Any) -> "np.dtype[np.void]":
+    """The rows of links that a tree has: those of one state, or of four at once (`batch`)."""
+    return LINK_DATA
+
+
+@generic
+def dof_data(tree: Any) -> "np.dtype[np.void]":
+    """The rows of degrees of freedom that a tree has."""
+    return DOF_DATA

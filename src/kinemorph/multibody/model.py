@@ -30,12 +30,13 @@ class Model:
     """A tree of links, as rows of constants (`multibody.layout`). Nothing changes it: edits make a new one.
 
     `links[i]` and `names[i]` describe link i, `joint_names[i]` the joint that carries it, `dofs[k]` entry k of v.
-    `frames` are named places on links. `revision` is different for every model; `Data` remembers it.
+    `shapes[i]` are the shapes of link i, `base_shapes` those that stand in the world. `frames` are named places: a link
+    (-1 for the base) and a pose on it. `revision` is different for every model; `Data` remembers it.
     """
 
     __slots__ = (
-        "_joint_index", "_link_index", "dofs", "frames", "gravity", "joint_names", "links", "mimics", "n", "name",
-        "names", "nq", "nv", "rest", "revision", "shapes",
+        "_joint_index", "_link_index", "_tree", "base_shapes", "dofs", "frames", "gravity", "handle",
+        "joint_names", "links", "mimics", "n", "name", "names", "nq", "nv", "rest", "revision", "shapes",
     )  # fmt: skip
 
     def __init__(
@@ -50,6 +51,7 @@ class Model:
         shapes: Sequence[Sequence[Shape]] | None = None,
         frames: Mapping[str, tuple[int, Pose]] | None = None,
         mimics: Sequence[Mimic] = (),
+        base_shapes: Sequence[Shape] = (),
     ) -> None:
         self.name = name
         self.links = np.array(links, dtype=LINK)
@@ -61,12 +63,15 @@ class Model:
         self.shapes = tuple(tuple(s) for s in shapes) if shapes is not None else ((),) * len(self.names)
         self.frames = dict(frames or {})
         self.mimics = tuple(mimics)
+        self.base_shapes = tuple(base_shapes)
         self.n = len(self.links)
         self.nq = int(self.links["nq"].sum())
         self.nv = int(self.links["nv"].sum())
         self.revision = next(_revisions)
         self._link_index = {link: i for i, link in enumerate(self.names)}
         self._joint_index = {joint: i for i, joint in enumerate(self.joint_names)}
+        self._tree = _tree(self.n, self.nq, self.nv, self.links, self.dofs)
+        self.handle = int(self._tree.ctypes.data)
         for array in (self.links, self.dofs, self.rest, self.gravity):
             array.flags.writeable = False
 
@@ -96,7 +101,7 @@ class Model:
         """The same model under another gravity (m/s²)."""
         return Model(
             self.name, self.links, self.dofs, self.names, self.joint_names, self.rest, gravity, self.shapes,
-            self.frames, self.mimics,
+            self.frames, self.mimics, self.base_shapes,
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -109,9 +114,10 @@ class Data:
     """What algorithms compute for one model: rows that are valid after the algorithm that writes them.
 
     `links[i]` and `dofs[k]` hold the fields of `LINK_DATA` and `DOF_DATA`; `M` is the mass matrix after `crba`.
+    A `Data` serves one thread at a time.
     """
 
-    __slots__ = ("M", "_model", "_rows", "_tree", "dofs", "handle", "links", "nv", "revision")
+    __slots__ = ("M", "_model", "_rows", "_tree", "base", "dofs", "handle", "links", "nv", "revision")
 
     def __init__(self, model: Model) -> None:
         self._model = model  # kept alive: the kernels read its rows through an address
@@ -120,18 +126,22 @@ class Data:
         self._rows = np.zeros(model.n + 1, LINK_DATA)
         self._rows[0]["R"] = np.eye(3).ravel()
         self._rows[0]["a"] = -model.gravity
+        self.base = self._rows[0]
         self.links = self._rows[1:]
         self.dofs = np.zeros(model.nv, DOF_DATA)
         self.M = np.zeros((model.nv, model.nv))
-        self._tree = np.zeros(1, TREE)
-        self._tree[0] = (
-            model.n, model.nq, model.nv,
-            model.links.ctypes.data, model.dofs.ctypes.data, self._rows.ctypes.data, self.dofs.ctypes.data,
-        )  # fmt: skip
+        self._tree = _tree(model.n, model.nq, model.nv, model.links, model.dofs, self._rows, self.dofs)
         self.handle = int(self._tree.ctypes.data)
 
     def __repr__(self) -> str:
         return f"Data of {self._model!r}"
+
+
+def _tree(n: int, nq: int, nv: int, *rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """What kernels get: the sizes of a tree and the addresses of its rows. Those who hold it keep the rows alive."""
+    tree = np.zeros(1, TREE)
+    tree[0] = (n, nq, nv, *(r.ctypes.data for r in rows), *[0] * (4 - len(rows)))
+    return tree
 
 
 def _index(table: Mapping[str, int], name: str, model: str, what: str) -> int:

@@ -1,61 +1,100 @@
 """Inverse dynamics: the joint forces that make a tree accelerate as given (recursive Newton-Euler)."""
 
+from __future__ import annotations
+
 from typing import Any
 
-from kinemorph._jit import kernel
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph._jit import entry, kernel, rows_at
+from kinemorph.multibody.calls import BAD_SIZE, NO_FORCES, NOT_FINITE, OK, Array, as_arrays, complain, refuse_stale
 from kinemorph.multibody.joints import REVOLUTE
-from kinemorph.multibody.kinematics import move, place
+from kinemorph.multibody.kinematics import accelerate, move, place
+from kinemorph.multibody.layout import DOF, LINK, TREE, dof_data, link_data
+from kinemorph.multibody.model import Data, Model
+from kinemorph.spatial.inertia import shift_force
 from kinemorph.spatial.mat3 import mul_vec, sym_vec, tmul_vec
-from kinemorph.spatial.rows import get, load3, load3_at, load6, load9, put, store3
-from kinemorph.spatial.vec3 import add, axpy, cross, dot, scale, sub
+from kinemorph.spatial.rows import get, load3, load3_at, load6, put, store3
+from kinemorph.spatial.vec3 import add, cross, dot, scale, sub
 
 
-@kernel
-def rnea(links: Any, dofs: Any, rows: Any, dof_rows: Any, q: Any, v: Any, a: Any, external: Any, tau: Any) -> None:
+@kernel(inline=False)
+def newton_euler(tree: Any, q: Any, v: Any, a: Any, external: Any, tau: Any) -> None:
+    """tau from q, v, a and the external forces on links."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
     n = links.shape[0]
-    # pass 1: outward, accelerations and the force each link needs
+    # pass 1: outward, accelerations, and the force that each link needs
     for i in range(n):
         l = links[i]
         d = rows[i + 1]
         P = rows[l["parent"] + 1]
         R, r = place(l, P, d, dof_rows, q)
         w, bw, bv = move(l, P, d, dof_rows, q, v, R, r)
-        al_parent = load3(P["al"])
-        al = add(al_parent, bw)
-        acc = add(add(load3(P["a"]), cross(al_parent, r)), bv)
-        if l["kind"] == REVOLUTE:
-            al = axpy(al, get(a, l["iv"]), load3(dof_rows[l["iv"]]["S"]))
-        else:
-            for k in range(l["iv"], l["iv"] + l["nv"]):
-                al = axpy(al, get(a, k), load3(dof_rows[k]["S"]))
-                acc = axpy(acc, get(a, k), load3_at(dof_rows[k]["S"], 3))
-        store3(d["al"], al)
-        store3(d["a"], acc)
-        # Newton and Euler about the link's origin; the moment in the link's axes, where I is constant
-        h = mul_vec(R, load3(l["h"]))
+        al, acc = accelerate(l, P, d, dof_rows, a, r, bw, bv)
+        # Newton and Euler about the link's origin; the moment in the link's own axes, where I is constant
         I = load6(l["I"])
+        h = mul_vec(R, load3(l["h"]))
         wl = tmul_vec(R, w)
-        n0 = mul_vec(R, add(sym_vec(I, tmul_vec(R, al)), cross(wl, sym_vec(I, wl))))
+        spin = mul_vec(R, add(sym_vec(I, tmul_vec(R, al)), cross(wl, sym_vec(I, wl))))
+        moment = add(spin, cross(h, acc))
         f = add(scale(acc, l["mass"]), add(cross(al, h), cross(w, cross(w, h))))
-        m = add(n0, cross(h, acc))
         if external.shape[0] > 0:
-            m = sub(m, load3(external[i]))
+            moment = sub(moment, load3(external[i]))
             f = sub(f, load3_at(external[i], 3))
-        store3(d["n"], m)
+        store3(d["n"], moment)
         store3(d["f"], f)
     # pass 2: inward, joint forces
     for i in range(n - 1, -1, -1):
         l = links[i]
         d = rows[i + 1]
-        m = load3(d["n"])
+        moment = load3(d["n"])
         f = load3(d["f"])
+        k = l["iv"]
         if l["kind"] == REVOLUTE:
-            k = l["iv"]
-            put(tau, k, dot(load3(dof_rows[k]["S"]), m) + dofs[k]["armature"] * get(a, k))
+            put(tau, k, dot(load3(dof_rows[k]["S"]), moment) + dofs[k]["armature"] * get(a, k))
         else:
-            for k in range(l["iv"], l["iv"] + l["nv"]):
-                S = dof_rows[k]["S"]
-                put(tau, k, dot(load3(S), m) + dot(load3_at(S, 3), f) + dofs[k]["armature"] * get(a, k))
-        P = rows[l["parent"] + 1]
-        store3(P["n"], add(load3(P["n"]), add(m, cross(load3(d["r"]), f))))
-        store3(P["f"], add(load3(P["f"]), f))
+            for j in range(k, k + l["nv"]):
+                S = dof_rows[j]["S"]
+                put(tau, j, dot(load3(S), moment) + dot(load3_at(S, 3), f) + dofs[j]["armature"] * get(a, j))
+        if l["parent"] >= 0:
+            P = rows[l["parent"] + 1]
+            store3(P["n"], add(load3(P["n"]), shift_force(load3(d["r"]), moment, f)))
+            store3(P["f"], add(load3(P["f"]), f))
+
+
+@entry
+def _rnea(handle: int, q: Any, v: Any, a: Any, external: Any, tau: Any) -> int:
+    tree = rows_at(handle, 1, TREE)[0]
+    nv = tree["nv"]
+    if q.shape[0] != tree["nq"] or v.shape[0] != nv or a.shape[0] != nv or tau.shape[0] != nv:
+        return BAD_SIZE
+    if external.shape[0] > 0 and (external.shape[0] != tree["n"] or external.shape[1] != 6):
+        return BAD_SIZE
+    newton_euler(tree, q, v, a, external, tau)
+    check = 0.0
+    for k in range(nv):
+        check += 0.0 * tau[k]
+    return NOT_FINITE if check != 0.0 else OK
+
+
+def rnea(
+    model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, external: npt.ArrayLike = NO_FORCES
+) -> Array:
+    """Joint forces tau for accelerations a: M a + C(q, v) + g(q) - Jᵀ external.
+
+    `external` has a row [moment, force] for each link: world axes, acting at the link's origin.
+    """
+    if data.revision != model.revision:
+        refuse_stale(model, data)
+    tau = np.empty(data.nv)
+    try:
+        status = _rnea(data.handle, q, v, a, external, tau)
+    except TypeError:
+        status = _rnea(data.handle, *as_arrays(q, v, a, external), tau)
+    if status:
+        complain(model, status, q=q, v=v, a=a, external=external)
+    return tau

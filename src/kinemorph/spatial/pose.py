@@ -63,7 +63,7 @@ class Pose:
     def turn(axis: Iterable[float], angle: float, position: Iterable[float] = (0.0, 0.0, 0.0)) -> Pose:
         """Rotation by `angle` about `axis`."""
         a = vector(axis, 3, "Pose.turn: axis")
-        length = float(np.linalg.norm(a))
+        length = math.hypot(*a)
         if length == 0.0:
             raise ValueError("Pose.turn: the axis is zero")
         x, y, z = a / length
@@ -74,7 +74,7 @@ class Pose:
     def quaternion(wxyz: Iterable[float], position: Iterable[float] = (0.0, 0.0, 0.0)) -> Pose:
         """From a quaternion w x y z of any length but zero."""
         q = vector(wxyz, 4, "Pose.quaternion")
-        length = float(np.linalg.norm(q))
+        length = math.hypot(*q)
         if length == 0.0:
             raise ValueError("Pose.quaternion: the quaternion is zero")
         w, x, y, z = q / length

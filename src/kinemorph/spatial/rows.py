@@ -1,20 +1,18 @@
-"""Rows in memory: a view of them from an address, and tuples read from and written to their fields."""
+"""Tuples read from the fields of rows, and written to them."""
 
 from typing import Any
 
-import numpy as np
-
-from kinemorph._jit import kernel, rows_at
+from kinemorph._jit import generic, kernel
 from kinemorph.spatial.mat3 import Mat3, Sym3
 from kinemorph.spatial.vec3 import Scalar, Vec3
 
 
-@kernel
+@generic
 def get(a: Any, k: int) -> Scalar:
     return a[k]
 
 
-@kernel
+@generic
 def put(a: Any, k: int, x: Scalar) -> None:
     a[k] = x
 

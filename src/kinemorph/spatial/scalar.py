@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from kinemorph._jit import kernel
+from kinemorph._jit import generic, kernel
 from kinemorph.spatial.vec3 import Scalar
 
 ROUND = 6755399441055744.0  # 1.5 * 2^52: adding and subtracting it rounds to the nearest integer
@@ -15,18 +15,23 @@ HALF_PI_3 = 2.02226624879595063154e-21
 REDUCIBLE = 1.0e6  # beyond it the three parts do not suffice
 
 
-@kernel
+@generic
 def sqrt(x: Scalar) -> Scalar:
     return math.sqrt(x)
 
 
-@kernel
+@generic
+def atan2(y: Scalar, x: Scalar) -> Scalar:
+    return math.atan2(y, x)
+
+
+@generic
 def where(condition: Any, yes: Scalar, no: Scalar) -> Scalar:
     """`yes` or `no`, both already computed: a choice without a branch."""
     return yes if condition else no
 
 
-@kernel
+@generic
 def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
     """Sine and cosine at the price of one, to 1 ulp or so."""
     if abs(x) > REDUCIBLE:

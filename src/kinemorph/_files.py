@@ -1,0 +1,40 @@
+"""Files that others wrote: reading them whole, never more than a limit, and what to say when they are bad."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+SHOWN = 60  # characters of a bad value that an error repeats: enough to find it, and a hostile file cannot flood a log
+
+
+class FileError(ValueError):
+    """A file that cannot be read as what it should be. The message names the file, the place in it and the value."""
+
+
+class ModelWarning(UserWarning):
+    """A model was loaded as its file says, though no real machine is like that."""
+
+
+def read_bytes(path: str | os.PathLike[str], limit: int) -> bytes:
+    """All bytes of a file that is no bigger than `limit`."""
+    path = Path(path)
+    try:
+        if path.is_dir():
+            raise FileError(f"{path}: this is a folder; name a file in it")
+        if not path.exists():
+            raise FileError(f"{path}: there is no such file")
+        if not path.is_file():  # a pipe or a device may never end
+            raise FileError(f"{path}: this is not a regular file")
+        with path.open("rb") as file:
+            content = file.read(limit + 1)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror}") from None
+    if len(content) > limit:
+        raise FileError(f"{path}: it has {path.stat().st_size} bytes, the limit is {limit}")
+    return content
+
+
+def quoted(value: str) -> str:
+    """A value as errors repeat it: in quotes, without control characters, cut where it is long."""
+    return f'"{repr(value[:SHOWN])[1:-1]}{"…" if len(value) > SHOWN else ""}"'

@@ -1,0 +1,1 @@
+"""Models from files, and files from models."""

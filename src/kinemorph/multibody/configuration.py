@@ -1,0 +1,164 @@
+"""The space of configurations: neutral and random ones, the way along v, and the difference of two."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph._jit import entry, kernel, rows_at
+from kinemorph.multibody.calls import BAD_SIZE, NOT_FINITE, OK, Array, as_arrays, complain
+from kinemorph.multibody.joints import FREE, SPHERICAL
+from kinemorph.multibody.layout import LINK, TREE, JointKind
+from kinemorph.multibody.model import Model
+from kinemorph.spatial.mat3 import tmul_vec
+from kinemorph.spatial.quaternion import (
+    conjugate, exp, exp_shift, log, log_shift, multiply, normalized, rotate, to_matrix,
+)  # fmt: skip
+from kinemorph.spatial.rows import get, load3_at, load4_at, put, store3_at, store4_at
+from kinemorph.spatial.vec3 import Scalar, add, scale, sub
+
+
+@kernel(inline=False)
+def advance(tree: Any, q: Any, v: Any, h: Scalar, out: Any) -> None:
+    """out = q ⊕ h v: the exact motion of every joint at constant v (N&Y eq. 39 is its first order)."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    for i in range(tree["n"]):
+        l = links[i]
+        iq = l["iq"]
+        iv = l["iv"]
+        if l["kind"] == FREE:
+            phi = scale(load3_at(v, iv), h)
+            x = load4_at(q, iq + 3)
+            shift = exp_shift(phi, scale(load3_at(v, iv + 3), h))
+            store3_at(out, iq, add(load3_at(q, iq), rotate(x, shift)))
+            store4_at(out, iq + 3, normalized(multiply(x, exp(phi))))
+        elif l["kind"] == SPHERICAL:
+            store4_at(out, iq, normalized(multiply(load4_at(q, iq), exp(scale(load3_at(v, iv), h)))))
+        else:
+            for k in range(l["nv"]):
+                put(out, iq + k, get(q, iq + k) + get(v, iv + k) * h)
+
+
+@kernel(inline=False)
+def subtract(tree: Any, q0: Any, q1: Any, out: Any) -> None:
+    """out = q1 ⊖ q0: the constant v that leads from q0 to q1 in unit time."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    for i in range(tree["n"]):
+        l = links[i]
+        iq = l["iq"]
+        iv = l["iv"]
+        if l["kind"] == FREE:
+            x = load4_at(q0, iq + 3)
+            phi = log(multiply(conjugate(x), load4_at(q1, iq + 3)))
+            p = tmul_vec(to_matrix(x), sub(load3_at(q1, iq), load3_at(q0, iq)))
+            store3_at(out, iv, phi)
+            store3_at(out, iv + 3, log_shift(phi, p))
+        elif l["kind"] == SPHERICAL:
+            store3_at(out, iv, log(multiply(conjugate(load4_at(q0, iq)), load4_at(q1, iq))))
+        else:
+            for k in range(l["nv"]):
+                put(out, iv + k, get(q1, iq + k) - get(q0, iq + k))
+
+
+@entry
+def _integrate(handle: int, q: Any, v: Any, h: float, out: Any) -> int:
+    tree = rows_at(handle, 1, TREE)[0]
+    if q.shape[0] != tree["nq"] or v.shape[0] != tree["nv"]:
+        return BAD_SIZE
+    advance(tree, q, v, h, out)
+    check = 0.0
+    for k in range(tree["nq"]):
+        check += 0.0 * out[k]
+    return NOT_FINITE if check != 0.0 else OK
+
+
+@entry
+def _difference(handle: int, q0: Any, q1: Any, out: Any) -> int:
+    tree = rows_at(handle, 1, TREE)[0]
+    if q0.shape[0] != tree["nq"] or q1.shape[0] != tree["nq"]:
+        return BAD_SIZE
+    subtract(tree, q0, q1, out)
+    check = 0.0
+    for k in range(tree["nv"]):
+        check += 0.0 * out[k]
+    return NOT_FINITE if check != 0.0 else OK
+
+
+def integrate(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, h: float = 1.0) -> Array:
+    """The configuration after moving from q with constant v for a time h."""
+    out = np.empty(model.nq)
+    try:
+        status = _integrate(model.handle, q, v, float(h), out)
+    except TypeError:
+        status = _integrate(model.handle, *as_arrays(q, v), float(h), out)
+    if status:
+        complain(model, status, q=q, v=v, h=h)
+    return out
+
+
+def difference(model: Model, q0: npt.ArrayLike, q1: npt.ArrayLike) -> Array:
+    """The constant v that leads from q0 to q1 in unit time: integrate(q0, difference(q0, q1)) = q1."""
+    out = np.empty(model.nv)
+    try:
+        status = _difference(model.handle, q0, q1, out)
+    except TypeError:
+        status = _difference(model.handle, *as_arrays(q0, q1), out)
+    if status:
+        complain(model, status, q0=q0, q1=q1)
+    return out
+
+
+def neutral(model: Model) -> Array:
+    """The configuration with every joint at zero."""
+    q = np.zeros(model.nq)
+    for l in model.links[(model.links["kind"] == JointKind.SPHERICAL) | (model.links["kind"] == JointKind.FREE)]:
+        q[l["iq"] + l["nq"] - 4] = 1.0
+    return q
+
+
+def random_configuration(model: Model, rng: np.random.Generator | int | None = None) -> Array:
+    """A configuration within the joints' limits; uniform, on rotations too.
+
+    Where a joint has no limit, angles come from ±π and distances from ±1 m. A number as `rng` is a seed.
+    """
+    rng = np.random.default_rng(rng)
+    q = neutral(model)
+    for i, l in enumerate(model.links):
+        kind = JointKind(l["kind"])
+        iq, nq = int(l["iq"]), int(l["nq"])
+        if kind in (JointKind.SPHERICAL, JointKind.FREE):
+            x = rng.normal(size=4)
+            q[iq + nq - 4 : iq + nq] = x / np.linalg.norm(x)
+            if kind is JointKind.FREE:
+                q[iq : iq + 3] = rng.uniform(-1.0, 1.0, 3)
+        elif nq:
+            reach = np.array([np.pi if angle else 1.0 for angle in _ANGLES[kind]])
+            dofs = model.dofs[model.v_slice(i)]
+            low = np.where(np.isfinite(dofs["lower"]), dofs["lower"], np.minimum(-reach, dofs["upper"] - 2.0 * reach))
+            high = np.where(np.isfinite(dofs["upper"]), dofs["upper"], np.maximum(reach, dofs["lower"] + 2.0 * reach))
+            low = np.where(np.isfinite(low), low, -reach)
+            high = np.where(np.isfinite(high), high, reach)
+            q[iq : iq + nq] = rng.uniform(low, high)
+    return q
+
+
+def follow(model: Model, q: npt.ArrayLike) -> Array:
+    """q with every mimic joint set from the joint it follows."""
+    out = np.array(q, dtype=np.float64)
+    if out.shape != (model.nq,):
+        complain(model, BAD_SIZE, q=q)
+    for m in model.mimics:
+        out[model.q_slice(m.joint)] = m.multiplier * out[model.q_slice(m.source)] + m.offset
+    return out
+
+
+_ANGLES = {  # which entries of q are angles
+    JointKind.REVOLUTE: (True,),
+    JointKind.PRISMATIC: (False,),
+    JointKind.SCREW: (True,),
+    JointKind.CYLINDRICAL: (True, False),
+    JointKind.UNIVERSAL: (True, True),
+    JointKind.PLANAR: (False, False, True),
+}

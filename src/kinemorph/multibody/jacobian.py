@@ -1,0 +1,110 @@
+"""Jacobians of points on links, and what is left of a point's acceleration when the joints do not accelerate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph._jit import entry, kernel, rows_at
+from kinemorph.multibody.calls import BAD_SIZE, NOT_FINITE, OK, Array, as_arrays, complain
+from kinemorph.multibody.kinematics import kinematics, locate, place_all
+from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE
+from kinemorph.multibody.model import Data, Model
+from kinemorph.spatial.mat3 import mul_vec
+from kinemorph.spatial.pose import vector
+from kinemorph.spatial.rows import load3, load3_at, load9
+from kinemorph.spatial.vec3 import Vec3, add, cross, sub
+
+
+@kernel
+def world_point(tree: Any, link: int, point: Vec3) -> Vec3:
+    """A point given in a link's frame, in the world; link -1 is the base."""
+    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    d = rows[link + 1]
+    return add(load3(d["p"]), mul_vec(load9(d["R"]), point))
+
+
+@kernel
+def last_dof(tree: Any, link: int) -> int:
+    """The degree of freedom nearest to a link on the way to the base, -1 if there is none."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    while link >= 0 and links[link]["nv"] == 0:
+        link = links[link]["parent"]
+    if link < 0:
+        return -1
+    return links[link]["iv"] + links[link]["nv"] - 1
+
+
+@kernel(inline=False)
+def fill_jacobian(tree: Any, link: int, x: Vec3, J: Any) -> None:
+    """The 6 x nv Jacobian of world point x on a link: angular rows first, world axes. Zeros are not written."""
+    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    k = last_dof(tree, link)
+    while k >= 0:
+        w = load3(dof_rows[k]["S"])
+        r = sub(x, load3(rows[dofs[k]["link"] + 1]["p"]))
+        u = add(load3_at(dof_rows[k]["S"], 3), cross(w, r))
+        for i in range(3):
+            J[i, k] = w[i]
+            J[3 + i, k] = u[i]
+        k = dofs[k]["parent"]
+
+
+@entry
+def _jacobian(handle: int, q: Any, link: int, point: tuple[float, float, float], J: Any) -> int:
+    tree = rows_at(handle, 1, TREE)[0]
+    if q.shape[0] != tree["nq"]:
+        return BAD_SIZE
+    place_all(tree, q)
+    x = world_point(tree, link, point)
+    fill_jacobian(tree, link, x, J)
+    return NOT_FINITE if 0.0 * (x[0] + x[1] + x[2]) != 0.0 else OK
+
+
+def jacobian(
+    model: Model, data: Data, q: npt.ArrayLike, place: str | int, point: Iterable[float] = (0.0, 0.0, 0.0)
+) -> Array:
+    """J (6 x nv) with J v = angular velocity of a link or frame and velocity of a point on it, in world axes.
+
+    `place` is a link (name or index) or a named frame, `point` is given in its axes.
+    """
+    link, local = local_point(model, data, place, point)
+    J = np.zeros((6, model.nv))
+    try:
+        status = _jacobian(data.handle, q, link, local, J)
+    except TypeError:
+        status = _jacobian(data.handle, *as_arrays(q), link, local, J)
+    if status:
+        complain(model, status, q=q)
+    return J
+
+
+def jacobian_drift(
+    model: Model,
+    data: Data,
+    q: npt.ArrayLike,
+    v: npt.ArrayLike,
+    place: str | int,
+    point: Iterable[float] = (0.0, 0.0, 0.0),
+) -> Array:
+    """J̇ v (6): angular acceleration, and acceleration of the point, when all joint accelerations are zero."""
+    link, local = local_point(model, data, place, point)
+    kinematics(model, data, q, v)
+    d = data.base if link < 0 else data.links[link]
+    r = d["R"].reshape(3, 3) @ local
+    linear = d["a"] + model.gravity + np.cross(d["al"], r) + np.cross(d["w"], np.cross(d["w"], r))
+    return np.concatenate([d["al"], linear])
+
+
+def local_point(
+    model: Model, data: Data, place: str | int, point: Iterable[float]
+) -> tuple[int, tuple[float, float, float]]:
+    """The link of a place, and a point given in the place's axes, in the link's."""
+    link, at = locate(model, data, place)
+    x, y, z = at.apply(vector(point, 3, "point")).tolist()
+    return link, (x, y, z)

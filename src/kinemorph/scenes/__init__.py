@@ -1,0 +1,1 @@
+"""The gallery: one file a scene, used by demos, tests and benchmarks alike."""

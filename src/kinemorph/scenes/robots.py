@@ -1,0 +1,54 @@
+"""Real robots: the URDF files of the package example-robot-data, if it is installed."""
+
+from __future__ import annotations
+
+import warnings
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+from kinemorph._files import ModelWarning
+from kinemorph.io.urdf import load_urdf
+from kinemorph.multibody.model import Model
+
+FAMOUS = {  # the robots that benchmarks and demos name
+    "anymal": "anymal_b_simple_description/anymal",
+    "g1": "g1_description/g1_29dof_rev_1_0",
+    "human": "human_description/human",
+    "panda": "panda_description/panda",
+    "talos": "talos_data/talos_full_v2",
+}
+
+
+def folder() -> Path | None:
+    """Where the robots are, None if the package is not installed. It has data only, nothing to import."""
+    try:
+        path = distribution("example-robot-data").locate_file("cmeel.prefix/share/example-robot-data/robots")
+    except PackageNotFoundError:
+        return None
+    return Path(str(path))
+
+
+def robot_files() -> dict[str, Path]:
+    """Every URDF file by a name such as "talos_data/talos_reduced"."""
+    root = folder()
+    if root is None:
+        return {}
+    return {f"{path.relative_to(root).parts[0]}/{path.stem}": path for path in sorted(root.rglob("*.urdf"))}
+
+
+def robot_file(name: str) -> Path:
+    """The URDF file of a robot, by a name of `FAMOUS` or of `robot_files`."""
+    files = robot_files()
+    if not files:
+        raise FileNotFoundError("the robots are not here: pip install example-robot-data")
+    try:
+        return files[FAMOUS.get(name, name)]
+    except KeyError:
+        raise KeyError(f"there is no robot {name!r}; there are {', '.join([*FAMOUS, *files])}") from None
+
+
+def robot(name: str, floating: bool = False) -> Model:
+    """A robot as a model. What is odd about its file is not warned about here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        return load_urdf(robot_file(name), floating)

@@ -1,0 +1,1 @@
+"""Seeing results: pictures, plots, replays."""

@@ -1,0 +1,81 @@
+"""Pictures of a model, without a window and without a graphics card."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph.geometry.mesh import mesh_of
+from kinemorph.geometry.shapes import Role, Shape
+from kinemorph.multibody.kinematics import kinematics, pose_of
+from kinemorph.multibody.model import Data, Model
+from kinemorph.view.raster import Camera, Image, Solid, draw
+
+PALETTE = ((0.33, 0.53, 0.76), (0.87, 0.50, 0.29), (0.45, 0.68, 0.45), (0.76, 0.40, 0.48), (0.56, 0.48, 0.73))
+
+
+def solids_of(model: Model, q: npt.ArrayLike, fade: float = 0.0) -> list[Solid]:
+    """The shapes of a model at a configuration, as triangles in the world; `fade` from 0 to 1 pales them."""
+    data = Data(model)
+    kinematics(model, data, q)
+    solids = []
+    for i, shapes in enumerate(model.shapes):
+        for shape in _seen(shapes):
+            mesh = mesh_of(shape)
+            place = pose_of(model, data, i) @ shape.pose
+            solids.append(Solid(place.apply(mesh.vertices), mesh.faces, _colour(shape, i, fade)))
+    return solids
+
+
+def picture(
+    model: Model,
+    q: npt.ArrayLike,
+    file: Path | str | None = None,
+    *,
+    ghosts: Sequence[npt.ArrayLike] = (),
+    direction: Iterable[float] = (1.0, -1.3, 0.55),
+    size: tuple[int, int] = (960, 720),
+) -> Image:
+    """Draw a model at configuration q, with pale `ghosts` at others, into an array and, if given, a PNG file."""
+    solids = [s for k, g in enumerate(ghosts) for s in solids_of(model, g, 0.35 + 0.45 * (1.0 - k / len(ghosts)))]
+    solids += solids_of(model, q)
+    if not solids:
+        raise ValueError(f"model {model.name!r} has no shapes to draw")
+    points = np.concatenate([s.vertices for s in solids])
+    image = draw(solids, Camera.framing(points, direction), *size, ground=float(points[:, 2].min()))
+    if file is not None:
+        save_png(file, image)
+    return image
+
+
+def save_png(file: Path | str, image: Image) -> None:
+    """Write an (height, width, 3) array of bytes as PNG."""
+    height, width, _ = image.shape
+    rows = np.zeros((height, 1 + 3 * width), np.uint8)  # each row starts with its filter: 0, none
+    rows[:, 1:] = image.reshape(height, -1)
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)  # 8 bits, colour
+    Path(file).write_bytes(
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(rows.tobytes(), 6))
+        + chunk(b"IEND", b"")
+    )
+
+
+def _seen(shapes: Sequence[Shape]) -> list[Shape]:
+    """What is meant to be looked at; if nothing is, what collides."""
+    return [s for s in shapes if s.role is not Role.COLLISION] or list(shapes)
+
+
+def _colour(shape: Shape, link: int, fade: float) -> tuple[float, float, float]:
+    r, g, b = shape.colour[:3] if shape.colour else PALETTE[link % len(PALETTE)]
+    return (r + fade * (0.93 - r), g + fade * (0.94 - g), b + fade * (0.96 - b))

@@ -1,0 +1,140 @@
+"""A small rasteriser: shaded triangles with a depth buffer and soft shadows on the ground, in one kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.ndimage import gaussian_filter
+
+from kinemorph._jit import entry
+from kinemorph.spatial.pose import vector
+
+Image = npt.NDArray[np.uint8]
+Array = npt.NDArray[np.float64]
+
+SAMPLES = 2  # per pixel and axis
+LIGHT = np.array([0.45, -0.35, 0.82]) / np.linalg.norm([0.45, -0.35, 0.82])  # towards the light, world axes
+SKY = np.array([0.93, 0.95, 0.98])
+GROUND = np.array([0.80, 0.82, 0.86])
+
+
+@dataclass(frozen=True, eq=False)
+class Solid:
+    """Triangles in the world, in one colour (red, green, blue from 0 to 1)."""
+
+    vertices: Array
+    faces: npt.NDArray[np.int32]
+    colour: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Camera:
+    """Looks from `eye` at `target`; z is up. `angle` is the vertical field of view in degrees."""
+
+    eye: tuple[float, float, float]
+    target: tuple[float, float, float]
+    angle: float = 30.0
+
+    def axes(self) -> tuple[Array, Array]:
+        """Rows right, up, backward; and the eye."""
+        eye = vector(self.eye, 3, "camera: eye")
+        back = eye - vector(self.target, 3, "camera: target")
+        back = back / np.linalg.norm(back)
+        right = np.cross([0.0, 0.0, 1.0], back)
+        right = right / np.linalg.norm(right)
+        return np.stack([right, np.cross(back, right), back]), eye
+
+    def project(self, points: Array, width: int, height: int) -> Array:
+        """Pixel x, pixel y (down) and depth of points."""
+        R, eye = self.axes()
+        p = (points - eye) @ R.T
+        focus = 0.5 * height / np.tan(np.radians(self.angle) / 2.0)
+        depth = np.maximum(-p[:, 2], 1e-6)
+        return np.stack([0.5 * width + focus * p[:, 0] / depth, 0.5 * height - focus * p[:, 1] / depth, depth], axis=1)
+
+    @staticmethod
+    def framing(points: Array, direction: Iterable[float] = (1.0, -1.3, 0.55), angle: float = 30.0) -> Camera:
+        """A camera that sees all points from a direction."""
+        low, high = points.min(axis=0), points.max(axis=0)
+        target = 0.5 * (low + high)
+        reach = max(float(np.linalg.norm(points - target, axis=1).max()), 1e-3)
+        away = vector(direction, 3, "camera: direction")
+        eye = target + away / np.linalg.norm(away) * 1.08 * reach / np.sin(np.radians(angle) / 2.0)
+        return Camera((*eye.tolist(),), (*target.tolist(),), angle)
+
+
+@entry(nogil=True)
+def _fill(corners: Any, shades: Any, depth: Any, image: Any) -> None:
+    """Draw triangles: corners (n, 9: three times x, y, depth), shades (n, 3), nearest wins."""
+    height, width = depth.shape
+    for t in range(corners.shape[0]):
+        c = corners[t]
+        ax, ay, bx, by, cx, cy = c[0], c[1], c[3], c[4], c[6], c[7]
+        area = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
+        if area == 0.0 or not area * 0.0 == 0.0:
+            continue
+        left = int(max(0.0, np.floor(min(ax, bx, cx))))
+        right = int(min(width - 1.0, np.ceil(max(ax, bx, cx))))
+        top = int(max(0.0, np.floor(min(ay, by, cy))))
+        bottom = int(min(height - 1.0, np.ceil(max(ay, by, cy))))
+        for y in range(top, bottom + 1):
+            for x in range(left, right + 1):
+                px, py = x + 0.5, y + 0.5
+                u = ((bx - px) * (cy - py) - (by - py) * (cx - px)) / area
+                v = ((cx - px) * (ay - py) - (cy - py) * (ax - px)) / area
+                w = 1.0 - u - v
+                if u >= 0.0 and v >= 0.0 and w >= 0.0:
+                    z = u * c[2] + v * c[5] + w * c[8]
+                    if z < depth[y, x]:
+                        depth[y, x] = z
+                        for k in range(3):
+                            image[y, x, k] = shades[t, k]
+
+
+def draw(solids: Sequence[Solid], camera: Camera, width: int = 960, height: int = 720, ground: float | None = None) -> Image:
+    """Picture of solids, (height, width, 3). With `ground`, a height, they throw a shadow on it."""
+    w, h = width * SAMPLES, height * SAMPLES
+    down = np.linspace(0.0, 1.0, h)[:, None, None]
+    image = np.broadcast_to((1.0 - down) * SKY + down * GROUND, (h, w, 3)).copy()
+    if ground is not None:
+        image *= 1.0 - 0.35 * _shadow(solids, camera, w, h, ground)[:, :, None]
+    depth = np.full((h, w), np.inf)
+    for solid in solids:
+        corners = camera.project(solid.vertices, w, h)[solid.faces].reshape(-1, 9)
+        _fill(np.ascontiguousarray(corners), _shades(solid, camera), depth, image)
+    image = image.reshape(height, SAMPLES, width, SAMPLES, 3).mean(axis=(1, 3))
+    return (255.0 * np.clip(image, 0.0, 1.0)).astype(np.uint8)
+
+
+def _shades(solid: Solid, camera: Camera) -> Array:
+    """One colour a face: light from above, a little from the camera, and some from everywhere."""
+    a, b, c = (solid.vertices[solid.faces[:, k]] for k in range(3))
+    normal = np.cross(b - a, c - a)
+    normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-30)
+    view = np.asarray(camera.eye) - (a + b + c) / 3.0
+    view /= np.maximum(np.linalg.norm(view, axis=1, keepdims=True), 1e-30)
+    normal *= np.where((normal * view).sum(axis=1, keepdims=True) < 0.0, -1.0, 1.0)  # both sides are seen
+    lit = 0.34 + 0.12 * normal[:, 2] + 0.52 * np.maximum(normal @ LIGHT, 0.0) + 0.10 * (normal * view).sum(axis=1)
+    shine = 0.25 * np.maximum((normal * _halfway(view)).sum(axis=1), 0.0) ** 40
+    return np.ascontiguousarray(np.asarray(solid.colour) * lit[:, None] + shine[:, None])
+
+
+def _halfway(view: Array) -> Array:
+    half = view + LIGHT
+    return half / np.maximum(np.linalg.norm(half, axis=1, keepdims=True), 1e-30)
+
+
+def _shadow(solids: Sequence[Solid], camera: Camera, w: int, h: int, ground: float) -> Array:
+    """How dark the ground is, 0 to 1, at each sample."""
+    depth = np.full((h, w), np.inf)
+    mask = np.zeros((h, w, 3))
+    for solid in solids:
+        p = solid.vertices
+        fallen = p - LIGHT * ((p[:, 2:] - ground) / LIGHT[2])
+        corners = camera.project(fallen, w, h)[solid.faces].reshape(-1, 9)
+        _fill(np.ascontiguousarray(corners), np.ones((len(solid.faces), 3)), depth, mask)
+    return gaussian_filter(mask[:, :, 0], 0.006 * h)
