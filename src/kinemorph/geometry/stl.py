@@ -18,6 +18,7 @@ _VERTEX = re.compile(rb"\bvertex\s+(\S+)\s+(\S+)\s+(\S+)", re.IGNORECASE)
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+@np.errstate(all="ignore")  # NaN and the like are found in the end: no vertex may have them
 def read(path: Path) -> tuple[Array, Array, None]:
     content = read_bytes(path, MOST_BYTES)
     count = int.from_bytes(content[HEADER - 4 : HEADER], "little") if len(content) >= HEADER else 0

@@ -38,11 +38,14 @@ WORK_ROWS = 16
 def forces(tree: Any, q: Any, v: Any, tau: Any, work: Any) -> None:
     """Total joint force: what is applied, minus dampers, minus springs about their rest."""
     dofs = rows_at(tree["dofs"], tree["nv"], DOF)
-    subtract(tree, work[REST], q, work[TAU])
-    for k in range(tree["nv"]):
-        d = dofs[k]
-        spring = d["stiffness"] * get(work[TAU], k)
-        put(work[TAU], k, get(tau, k) - spring - d["damping"] * get(v, k))
+    total = work[TAU]
+    if tree["springs"] != 0:
+        subtract(tree, work[REST], q, total)
+        for k in range(tree["nv"]):
+            put(total, k, get(tau, k) - dofs[k]["stiffness"] * get(total, k) - dofs[k]["damping"] * get(v, k))
+    else:
+        for k in range(tree["nv"]):
+            put(total, k, get(tau, k) - dofs[k]["damping"] * get(v, k))
 
 
 @kernel(inline=False)

@@ -108,6 +108,7 @@ TREE = np.dtype(
         ("n", "i8"),  # number of links
         ("nq", "i8"),
         ("nv", "i8"),
+        ("springs", "i8"),  # whether any joint has a spring
         ("links", "i8"),  # address of the LINK rows
         ("dofs", "i8"),  # address of the DOF rows
         ("rows", "i8"),  # address of the LINK_DATA rows, the base first

@@ -36,7 +36,7 @@ class Model:
 
     __slots__ = (
         "_joint_index", "_link_index", "_tree", "base_shapes", "dofs", "frames", "gravity", "handle",
-        "joint_names", "links", "mimics", "n", "name", "names", "nq", "nv", "rest", "revision", "shapes",
+        "joint_names", "links", "mimics", "n", "name", "names", "nq", "nv", "rest", "revision", "shapes", "spare_lanes",
     )  # fmt: skip
 
     def __init__(
@@ -68,9 +68,10 @@ class Model:
         self.nq = int(self.links["nq"].sum())
         self.nv = int(self.links["nv"].sum())
         self.revision = next(_revisions)
+        self.spare_lanes: list[Any] = []  # workspaces of `batch` that no thread uses now
         self._link_index = {link: i for i, link in enumerate(self.names)}
         self._joint_index = {joint: i for i, joint in enumerate(self.joint_names)}
-        self._tree = _tree(self.n, self.nq, self.nv, self.links, self.dofs)
+        self._tree = tree_of(self)
         self.handle = int(self._tree.ctypes.data)
         for array in (self.links, self.dofs, self.rest, self.gravity):
             array.flags.writeable = False
@@ -130,17 +131,21 @@ class Data:
         self.links = self._rows[1:]
         self.dofs = np.zeros(model.nv, DOF_DATA)
         self.M = np.zeros((model.nv, model.nv))
-        self._tree = _tree(model.n, model.nq, model.nv, model.links, model.dofs, self._rows, self.dofs)
+        self._tree = tree_of(model, self._rows, self.dofs)
         self.handle = int(self._tree.ctypes.data)
 
     def __repr__(self) -> str:
         return f"Data of {self._model!r}"
 
 
-def _tree(n: int, nq: int, nv: int, *rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """What kernels get: the sizes of a tree and the addresses of its rows. Those who hold it keep the rows alive."""
-    tree = np.zeros(1, TREE)
-    tree[0] = (n, nq, nv, *(r.ctypes.data for r in rows), *[0] * (4 - len(rows)))
+def tree_of(model: Model, *rows: np.ndarray[Any, Any], layout: np.dtype[np.void] = TREE) -> np.ndarray[Any, Any]:
+    """What kernels get: the sizes of a tree and the addresses of its rows. Whoever holds it keeps the rows alive."""
+    tree = np.zeros(1, layout)
+    tree["n"], tree["nq"], tree["nv"] = model.n, model.nq, model.nv
+    tree["springs"] = model.dofs["stiffness"].any()
+    tree["links"], tree["dofs"] = model.links.ctypes.data, model.dofs.ctypes.data
+    if rows:
+        tree["rows"], tree["dof_rows"] = (r.ctypes.data for r in rows)
     return tree
 
 
