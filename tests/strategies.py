@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
@@ -63,6 +63,34 @@ def build_tree(rng: Rng, kinds: Sequence[int], parents: Sequence[int], armature:
     return builder.build()
 
 
+def copy_into(
+    builder: Builder,
+    tree: Model,
+    root: str | None = None,
+    placed: Pose | None = None,
+    prefix: str = "",
+    armature: Array | None = None,
+    backwards: bool = False,
+) -> None:
+    """Add the links of a tree to a builder: under a link, moved as a whole by `placed`, children first if `backwards`.
+
+    `armature` has an entry for each degree of freedom of the tree; what the tree's own joints have is left out.
+    """
+    placed = placed or Pose()
+    armature = np.zeros(tree.nv) if armature is None else armature
+    for i in reversed(range(tree.n)) if backwards else range(tree.n):
+        l = tree.links[i]
+        base, at = l["parent"] < 0, Pose(l["p"], l["R"].reshape(3, 3))
+        I, com = l["I"][[0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(3, 3), l["h"] / l["mass"]
+        builder.link(
+            prefix + tree.names[i],
+            root if base else prefix + tree.names[l["parent"]],
+            Joint(JointKind(l["kind"]), l["axis"], l["axis2"], l["pitch"], armature=armature[tree.v_slice(i)]),
+            placed @ at if base else at,
+            Inertia(l["mass"], com, I - l["mass"] * (com @ com * np.eye(3) - np.outer(com, com))),
+        )
+
+
 def random_joint(rng: Rng, kind: JointKind, armature: float = 0.0) -> Joint:
     """A joint with random axes (those of a universal joint at least 45° apart)."""
     axis = random_unit(rng)
@@ -97,18 +125,26 @@ def seeds() -> st.SearchStrategy[int]:
 
 
 @st.composite
-def trees(draw: st.DrawFn, kinds: Sequence[JointKind] = KINDS, most: int = 12, armature: float = 0.5) -> Model:
-    """Trees and forests of up to `most` links. They shrink to few links with simple joints."""
+def trees(
+    draw: st.DrawFn, kinds: Sequence[JointKind] = KINDS, most: int = 12, armature: float = 0.5, floating: bool = False
+) -> Model:
+    """Trees and forests of up to `most` links; floating ones hang on a first link that is free.
+
+    They shrink to few links with simple joints.
+    """
     drawn = draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=most))
-    parents = [draw(st.integers(-1, i - 1)) for i in range(len(drawn))]
+    lowest = -1
+    if floating:
+        drawn, lowest = [JointKind.FREE, *drawn], 0
+    parents = [-1, *(draw(st.integers(lowest, i - 1)) for i in range(1, len(drawn)))]
     rng = np.random.default_rng(draw(seeds()))
     return build_tree(rng, drawn, parents, armature)
 
 
 @st.composite
-def states(draw: st.DrawFn, kinds: Sequence[JointKind] = KINDS, most: int = 12, armature: float = 0.5) -> State:
-    """A random tree in a random state."""
-    model = draw(trees(kinds, most, armature))
+def states(draw: st.DrawFn, *args: Any, **kwargs: Any) -> State:
+    """A random tree, as `trees` draws it, in a random state."""
+    model = draw(trees(*args, **kwargs))
     return random_state(np.random.default_rng(draw(seeds())), model)
 
 

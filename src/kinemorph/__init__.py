@@ -1,6 +1,10 @@
 """Rigid bodies that change while they move: connect, cut, re-root, evolve. Import as `km`."""
 
+from kinemorph._files import FileError, ModelWarning
+from kinemorph.geometry.mesh import Mesh, load_mesh, mesh_of
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
+from kinemorph.io.urdf import load_urdf, parse_urdf
+from kinemorph.multibody import batch, convert
 from kinemorph.multibody.aba import aba
 from kinemorph.multibody.builder import Builder
 from kinemorph.multibody.configuration import difference, follow, integrate, neutral, random_configuration
@@ -17,6 +21,7 @@ from kinemorph.multibody.model import Data, Mimic, Model
 from kinemorph.multibody.rnea import rnea
 from kinemorph.multibody.totals import Energy, com, com_velocity, energy, momentum
 from kinemorph.spatial.pose import Pose
+from kinemorph.view.picture import picture
 
 __version__ = "0.1.0"
 
@@ -24,11 +29,14 @@ __all__ = [
     "Builder",
     "Data",
     "Energy",
+    "FileError",
     "Inertia",
     "Joint",
     "JointKind",
+    "Mesh",
     "Mimic",
     "Model",
+    "ModelWarning",
     "Pose",
     "Role",
     "Shape",
@@ -36,9 +44,11 @@ __all__ = [
     "Trajectory",
     "aba",
     "acceleration_of",
+    "batch",
     "collision_matrix",
     "com",
     "com_velocity",
+    "convert",
     "crba",
     "difference",
     "energy",
@@ -48,10 +58,15 @@ __all__ = [
     "jacobian",
     "jacobian_drift",
     "kinematics",
+    "load_mesh",
+    "load_urdf",
     "ltl",
     "ltl_solve",
+    "mesh_of",
     "momentum",
     "neutral",
+    "parse_urdf",
+    "picture",
     "pose_of",
     "random_configuration",
     "rnea",

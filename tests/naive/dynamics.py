@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.spatial.transform import Rotation
+from tests.naive.spatial import (
+    force_cross,
+    inertia_matrix,
+    motion_cross,
+    motion_transform,
+    skew,
+    sym_matrix,
+)  # fmt: skip
 
 from kinemorph import JointKind, Model
-from tests.naive.spatial import (
-    force_cross, inertia_matrix, motion_cross, motion_transform, skew, sym_matrix,
-)  # fmt: skip
 
 Array = np.ndarray
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from tests.naive.spatial import inertia_matrix, motion_transform, skew, sym_matrix
 
 from kinemorph.spatial import inertia
-from tests.naive.spatial import inertia_matrix, motion_transform, skew, sym_matrix
 
 pytestmark = pytest.mark.lane
 

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
+from tests.strategies import random_pose
 
 from kinemorph import Pose
-from tests.strategies import random_pose
 
 pytestmark = pytest.mark.lane
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
-
-from kinemorph.spatial import quaternion as quat
 from tests.naive.spatial import hat, skew
 from tests.strategies import random_unit, rotation_vectors, vectors
+
+from kinemorph.spatial import quaternion as quat
 
 EPS = 2.0**-52
 HALF_TURNS = [

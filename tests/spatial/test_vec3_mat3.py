@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from tests.naive.spatial import skew, sym_matrix
 
 from kinemorph.spatial import mat3, vec3
-from tests.naive.spatial import skew, sym_matrix
 
 pytestmark = pytest.mark.lane
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from kinemorph.geometry.shapes import Shape
 from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE, JointKind
@@ -100,9 +101,24 @@ class Model:
 
     def with_gravity(self, gravity: Iterable[float]) -> Model:
         """The same model under another gravity (m/s²)."""
+        return self._like(gravity=gravity)
+
+    def with_dofs(self, **fields: npt.ArrayLike) -> Model:
+        """The same model with other numbers in fields of `dofs`, such as damping=0.0 or upper=(nv numbers)."""
+        dofs = self.dofs.copy()
+        for name, values in fields.items():
+            if name in ("link", "parent") or name not in (DOF.names or ()):
+                raise ValueError(f"model {self.name!r}: dofs have no field {name!r} to set")
+            numbers = np.asarray(values, dtype=np.float64)
+            if np.isnan(numbers).any() or numbers.shape not in ((), (self.nv,)):
+                raise ValueError(f"model {self.name!r}: {name} must be one number or {self.nv}, and none NaN")
+            dofs[name] = numbers
+        return self._like(dofs=dofs)
+
+    def _like(self, dofs: np.ndarray[Any, Any] | None = None, gravity: Iterable[float] | None = None) -> Model:
         return Model(
-            self.name, self.links, self.dofs, self.names, self.joint_names, self.rest, gravity, self.shapes,
-            self.frames, self.mimics, self.base_shapes,
+            self.name, self.links, self.dofs if dofs is None else dofs, self.names, self.joint_names, self.rest,
+            self.gravity if gravity is None else gravity, self.shapes, self.frames, self.mimics, self.base_shapes,
         )  # fmt: skip
 
     def __repr__(self) -> str:

@@ -16,6 +16,7 @@ FAMOUS = {  # the robots that benchmarks and demos name
     "human": "human_description/human",
     "panda": "panda_description/panda",
     "talos": "talos_data/talos_full_v2",
+    "ur5": "ur_description/ur5_robot",
 }
 
 

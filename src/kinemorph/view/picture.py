@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.geometry.mesh import mesh_of
+from kinemorph.geometry.mesh import Mesh, mesh_of
 from kinemorph.geometry.shapes import Role, Shape
 from kinemorph.multibody.kinematics import kinematics, pose_of
 from kinemorph.multibody.model import Data, Model
 from kinemorph.view.raster import Camera, Image, Solid, draw
 
+PALE = np.array([0.93, 0.94, 0.96])
 PALETTE = ((0.33, 0.53, 0.76), (0.87, 0.50, 0.29), (0.45, 0.68, 0.45), (0.76, 0.40, 0.48), (0.56, 0.48, 0.73))
 
 
@@ -24,11 +25,11 @@ def solids_of(model: Model, q: npt.ArrayLike, fade: float = 0.0) -> list[Solid]:
     data = Data(model)
     kinematics(model, data, q)
     solids = []
-    for i, shapes in enumerate(model.shapes):
+    for i, shapes in enumerate((model.base_shapes, *model.shapes), start=-1):
         for shape in _seen(shapes):
             mesh = mesh_of(shape)
             place = pose_of(model, data, i) @ shape.pose
-            solids.append(Solid(place.apply(mesh.vertices), mesh.faces, _colour(shape, i, fade)))
+            solids.append(Solid(place.apply(mesh.vertices), mesh.faces, _colours(shape, mesh, i, fade)))
     return solids
 
 
@@ -42,12 +43,13 @@ def picture(
     size: tuple[int, int] = (960, 720),
 ) -> Image:
     """Draw a model at configuration q, with pale `ghosts` at others, into an array and, if given, a PNG file."""
-    solids = [s for k, g in enumerate(ghosts) for s in solids_of(model, g, 0.35 + 0.45 * (1.0 - k / len(ghosts)))]
-    solids += solids_of(model, q)
+    pale = [s for k, g in enumerate(ghosts) for s in solids_of(model, g, 0.35 + 0.45 * (1.0 - k / len(ghosts)))]
+    solids = solids_of(model, q)
     if not solids:
         raise ValueError(f"model {model.name!r} has no shapes to draw")
-    points = np.concatenate([s.vertices for s in solids])
-    image = draw(solids, Camera.framing(points, direction), *size, ground=float(points[:, 2].min()))
+    points = np.concatenate([s.vertices for s in pale + solids])
+    camera = Camera.framing(points, direction, size[0] / size[1])
+    image = draw(solids, camera, *size, ground=float(points[:, 2].min()), behind=pale)
     if file is not None:
         save_png(file, image)
     return image
@@ -76,6 +78,11 @@ def _seen(shapes: Sequence[Shape]) -> list[Shape]:
     return [s for s in shapes if s.role is not Role.COLLISION] or list(shapes)
 
 
-def _colour(shape: Shape, link: int, fade: float) -> tuple[float, float, float]:
-    r, g, b = shape.colour[:3] if shape.colour else PALETTE[link % len(PALETTE)]
-    return (r + fade * (0.93 - r), g + fade * (0.94 - g), b + fade * (0.96 - b))
+def _colours(shape: Shape, mesh: Mesh, link: int, fade: float) -> npt.NDArray[np.float64]:
+    """One colour a face: the file's, else the shape's, else the link's."""
+    plain = np.array(shape.colour[:3] if shape.colour else PALETTE[link % len(PALETTE)])
+    colours = np.broadcast_to(plain, (len(mesh.faces), 3))
+    if mesh.colours is not None and not shape.colour:
+        own = mesh.colours[:, :3]
+        colours = np.where(np.isnan(own), colours, own)
+    return colours + fade * (PALE - colours)

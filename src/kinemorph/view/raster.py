@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.ndimage import gaussian_filter
 
 from kinemorph._jit import entry
 from kinemorph.spatial.pose import vector
@@ -24,11 +23,11 @@ GROUND = np.array([0.80, 0.82, 0.86])
 
 @dataclass(frozen=True, eq=False)
 class Solid:
-    """Triangles in the world, in one colour (red, green, blue from 0 to 1)."""
+    """Triangles in the world, each with a colour (red, green, blue from 0 to 1)."""
 
-    vertices: Array
-    faces: npt.NDArray[np.int32]
-    colour: tuple[float, float, float]
+    vertices: Array  # (n, 3)
+    faces: npt.NDArray[np.int32]  # (m, 3)
+    colours: Array  # (m, 3)
 
 
 @dataclass(frozen=True)
@@ -57,14 +56,16 @@ class Camera:
         return np.stack([0.5 * width + focus * p[:, 0] / depth, 0.5 * height - focus * p[:, 1] / depth, depth], axis=1)
 
     @staticmethod
-    def framing(points: Array, direction: Iterable[float] = (1.0, -1.3, 0.55), angle: float = 30.0) -> Camera:
-        """A camera that sees all points from a direction."""
-        low, high = points.min(axis=0), points.max(axis=0)
-        target = 0.5 * (low + high)
-        reach = max(float(np.linalg.norm(points - target, axis=1).max()), 1e-3)
+    def framing(points: Array, direction: Iterable[float], aspect: float, angle: float = 30.0) -> Camera:
+        """A camera that looks along minus `direction` and just sees all points; `aspect` is width by height."""
+        target = 0.5 * (points.min(axis=0) + points.max(axis=0))
         away = vector(direction, 3, "camera: direction")
-        eye = target + away / np.linalg.norm(away) * 1.08 * reach / np.sin(np.radians(angle) / 2.0)
-        return Camera((*eye.tolist(),), (*target.tolist(),), angle)
+        R, _ = Camera((*(target + away).tolist(),), (*target.tolist(),)).axes()
+        x, y, _ = np.abs((points - target) @ R.T).T * 1.08  # a margin
+        tangent = np.tan(np.radians(angle) / 2.0)
+        depth = (points - target) @ R[2]
+        distance = float(np.max(np.maximum(x / (tangent * aspect), y / tangent) + depth))
+        return Camera((*(target + R[2] * max(distance, 1e-3)).tolist(),), (*target.tolist(),), angle)
 
 
 @entry(nogil=True)
@@ -95,17 +96,29 @@ def _fill(corners: Any, shades: Any, depth: Any, image: Any) -> None:
                             image[y, x, k] = shades[t, k]
 
 
-def draw(solids: Sequence[Solid], camera: Camera, width: int = 960, height: int = 720, ground: float | None = None) -> Image:
-    """Picture of solids, (height, width, 3). With `ground`, a height, they throw a shadow on it."""
+def draw(
+    solids: Sequence[Solid],
+    camera: Camera,
+    width: int = 960,
+    height: int = 720,
+    ground: float | None = None,
+    behind: Sequence[Solid] = (),
+) -> Image:
+    """Picture of solids, (height, width, 3). With `ground`, a height, they throw a shadow on it.
+
+    Solids `behind` give way where the two touch, so that a ghost does not flicker through what it is the ghost of.
+    """
     w, h = width * SAMPLES, height * SAMPLES
     down = np.linspace(0.0, 1.0, h)[:, None, None]
     image = np.broadcast_to((1.0 - down) * SKY + down * GROUND, (h, w, 3)).copy()
     if ground is not None:
-        image *= 1.0 - 0.35 * _shadow(solids, camera, w, h, ground)[:, :, None]
+        image *= 1.0 - 0.35 * _shadow([*behind, *solids], camera, w, h, ground)[:, :, None]
     depth = np.full((h, w), np.inf)
-    for solid in solids:
-        corners = camera.project(solid.vertices, w, h)[solid.faces].reshape(-1, 9)
-        _fill(np.ascontiguousarray(corners), _shades(solid, camera), depth, image)
+    for layer in (behind, solids):
+        depth *= 1.004
+        for solid in layer:
+            corners = camera.project(solid.vertices, w, h)[solid.faces].reshape(-1, 9)
+            _fill(np.ascontiguousarray(corners), _shades(solid, camera), depth, image)
     image = image.reshape(height, SAMPLES, width, SAMPLES, 3).mean(axis=(1, 3))
     return (255.0 * np.clip(image, 0.0, 1.0)).astype(np.uint8)
 
@@ -120,7 +133,7 @@ def _shades(solid: Solid, camera: Camera) -> Array:
     normal *= np.where((normal * view).sum(axis=1, keepdims=True) < 0.0, -1.0, 1.0)  # both sides are seen
     lit = 0.34 + 0.12 * normal[:, 2] + 0.52 * np.maximum(normal @ LIGHT, 0.0) + 0.10 * (normal * view).sum(axis=1)
     shine = 0.25 * np.maximum((normal * _halfway(view)).sum(axis=1), 0.0) ** 40
-    return np.ascontiguousarray(np.asarray(solid.colour) * lit[:, None] + shine[:, None])
+    return np.ascontiguousarray(solid.colours * lit[:, None] + shine[:, None])
 
 
 def _halfway(view: Array) -> Array:
@@ -130,6 +143,8 @@ def _halfway(view: Array) -> Array:
 
 def _shadow(solids: Sequence[Solid], camera: Camera, w: int, h: int, ground: float) -> Array:
     """How dark the ground is, 0 to 1, at each sample."""
+    from scipy.ndimage import gaussian_filter  # late: half of the time that importing kinemorph would take
+
     depth = np.full((h, w), np.inf)
     mask = np.zeros((h, w, 3))
     for solid in solids:

@@ -1,0 +1,70 @@
+"""Which arguments an entry compiles for. A float32 array or an int for a float would each cost a compilation of
+many seconds, only to do the same: they are refused with a sentence that says what to pass instead."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+_SCALARS: dict[Any, Any] = {float: (float, np.float64), int: (int, np.int64), bool: (bool, np.bool_)}
+_FLOATS, _RECORDS = np.dtype(np.float64), np.dtype(np.void)
+_ELEMENTS = [_FLOATS, *map(np.dtype, ("int64", "int32", "uint8", "bool")), _RECORDS]
+
+
+def declared_types(function: Callable[..., Any]) -> dict[str, Any]:
+    """What the annotations of an entry ask for, by parameter: see `_declared`."""
+    try:
+        return {name: _declared(hint) for name, hint in typing.get_type_hints(function).items()}
+    except Exception:  # a name that only type checkers import: then nothing is declared
+        return {}
+
+
+def _declared(hint: Any) -> Any:
+    """What an annotation asks for: float, int, bool, the dtype of an array, a tuple of these; None if anything."""
+    if hint in _SCALARS:
+        return hint
+    arguments = typing.get_args(hint)
+    if typing.get_origin(hint) is tuple and ... not in arguments:
+        return tuple(map(_declared, arguments))
+    if typing.get_origin(hint) is np.ndarray:
+        return next((dtype for dtype in _ELEMENTS if dtype.type in typing.get_args(arguments[1])), None)
+    return None
+
+
+def objection(value: Any, declared: Any = None) -> str | None:
+    """Why no version of an entry is compiled for `value`; None if it is fine."""
+    if isinstance(value, np.ndarray) and (declared is None or isinstance(declared, np.dtype)):
+        return _array_objection(value, declared)
+    if isinstance(value, tuple) and (declared is None or isinstance(declared, tuple)):
+        if declared is not None and len(declared) != len(value):
+            return f"must have {len(declared)} items, not {len(value)}"
+        reasons = map(objection, value, declared or [None] * len(value))
+        return next((f"holds an item that {reason}" for reason in reasons if reason), None)
+    if type(value) not in _SCALARS.get(declared, () if declared is not None else sum(_SCALARS.values(), ())):
+        return f"must be {_name(declared)}, not {type(value).__name__}"
+    if type(value) is int and not -(2**63) <= value < 2**63:
+        return f"must fit in 64 bits, unlike {value}"
+    return None
+
+
+def _array_objection(array: Any, declared: Any) -> str | None:
+    element = _RECORDS if array.dtype.names else array.dtype
+    if element not in ([_FLOATS, _RECORDS] if declared is None else [declared]):
+        hint = "; annotate it if that is meant" if declared is None and element in _ELEMENTS else ""
+        return f"must be {_name(_FLOATS if declared is None else declared)}, not {_name(element)}{hint}"
+    if not (array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative):
+        return "must be C-contiguous, aligned and in native byte order"
+    if type(array) is not np.ndarray:
+        return f"must be a plain array, not {type(array).__name__}"
+    return None if array.flags.writeable or element == _RECORDS else "must not be read-only"
+
+
+def _name(declared: Any) -> str:
+    if isinstance(declared, np.dtype):
+        return f"an array of {'records' if declared == _RECORDS else declared}"
+    if isinstance(declared, tuple):
+        return f"a tuple of {len(declared)}"
+    return "an array, float, int, bool or tuple" if declared is None else str(declared.__name__)

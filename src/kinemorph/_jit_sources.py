@@ -1,0 +1,105 @@
+"""A hash of a module's source and of all that it imports from its own package and from kinemorph: the part of
+a kernel's key that sees an edit in another file. It reads the sources with `ast` and imports nothing."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+_KINEMORPH, _KINEMORPH_ROOT = __name__.partition(".")[0], Path(__file__).parents[1]
+
+
+def file_digest(file: str) -> str | None:
+    """A hash of the content as it is now; None if it cannot be read."""
+    try:
+        status = os.stat(file)
+        return _content_digest(file, status.st_mtime_ns, status.st_size)
+    except OSError:
+        return None
+
+
+@functools.cache
+def _content_digest(file: str, mtime: int, size: int) -> str:
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+
+
+@functools.cache
+def module_key(module: str, file: str) -> str:
+    """A hash of `module`, found in `file`, and of all that it needs of its top-level package and of ours."""
+    spec = getattr(sys.modules.get(module), "__spec__", None)
+    name = spec.name if spec else module  # `python -m package.module` calls it __main__
+    path = Path(file)
+    depth = name.count(".") + (path.name == "__init__.py")
+    root = path.parents[min(depth, len(path.parents) - 1)]
+    found, pending = {name: path}, [name]
+    while pending:
+        importer = pending.pop()
+        for imported in _imported_modules(importer, found[importer], root):
+            source = _source_file(root, imported)
+            if source and imported not in found:
+                found[imported] = source
+                pending.append(imported)
+    digests = sorted((name, file_digest(str(path))) for name, path in found.items())
+    return hashlib.sha256(repr(digests).encode()).hexdigest()
+
+
+@functools.cache
+def _source_file(root: Path, module: str) -> Path | None:
+    base = (_KINEMORPH_ROOT if module.partition(".")[0] == _KINEMORPH else root).joinpath(*module.split("."))
+    return next((path for path in (base / "__init__.py", base.with_suffix(".py")) if path.is_file()), None)
+
+
+@functools.cache
+def _imported_modules(module: str, path: Path, root: Path) -> set[str]:
+    """The modules of its own top-level package, and of ours, that `module` imports when it is imported itself.
+
+    A package runs its `__init__` before any of its modules, so that counts as imported too. Not so if
+    `module` lies in the package itself, or if it is a top-level one: such an `__init__` imports everything
+    below it, and every edit would recompile every kernel. When asked for a name of its own, it does count.
+    """
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    asked: set[str] = set()
+    for statement in _import_statements(path):
+        if isinstance(statement, ast.Import):
+            asked.update(alias.name for alias in statement.names)
+            continue
+        parents = package.split(".")[: package.count(".") + 2 - statement.level] if statement.level else []
+        origin = ".".join([*parents, statement.module] if statement.module else parents)
+        names = {f"{origin}.{alias.name}" for alias in statement.names}
+        submodules = {name for name in names if _source_file(root, name)}
+        asked.update(submodules if names == submodules else submodules | {origin})
+    found = {name for name in asked if name.partition(".")[0] in (module.partition(".")[0], _KINEMORPH)}
+    for name in list(found):
+        while "." in (name := name.rpartition(".")[0]) and not f"{module}.".startswith(f"{name}."):
+            found.add(name)
+    return found
+
+
+# Functions are most of the text, and an import in one of them does not run with the module. To leave them out
+# makes parsing several times faster, which a warm start feels.
+_FUNCTION = re.compile(rb"^(?:async )?def .*\n(?:[ \t].*\n|[ \t\r]*\n|\).*\n)*", re.MULTILINE)
+
+
+def _import_statements(path: Path) -> Iterator[ast.Import | ast.ImportFrom]:
+    try:
+        text = path.read_bytes()
+        try:
+            pending: list[ast.AST] = [ast.parse(_FUNCTION.sub(b"def f(): ...\n", text))]
+        except SyntaxError:  # a function with a comment or a string in the first column
+            pending = [ast.parse(text)]
+    except (OSError, SyntaxError, ValueError):  # being edited: its content is in the key
+        return
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        elif isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            pending.extend(node.orelse)
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.expr):
+            pending.extend(ast.iter_child_nodes(node))

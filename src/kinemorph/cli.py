@@ -1,0 +1,72 @@
+"""The command `kinemorph`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+
+def demo(name: str = "swing", /, out: Path = Path("out"), robot: str = "ur5") -> None:
+    """Show what kinemorph does, and leave pictures.
+
+    Args:
+        name: Which demo: swing.
+        out: Folder for the pictures.
+        robot: Which robot: anymal, g1, human, panda, talos, ur5, or a name such as tiago_description/tiago.
+    """
+    demos = {"swing": _demo_swing}
+    if name not in demos:
+        raise ValueError(f"there is no demo {name!r}; there is {', '.join(demos)}")
+    demos[name](out, robot)
+
+
+def doctor() -> None:
+    """Say what is installed and check that it computes correctly."""
+    from kinemorph.scenes import checkup
+
+    if not checkup.run():
+        sys.exit(1)
+
+
+def _demo_swing(out: Path, robot: str) -> None:
+    from rich.console import Console
+
+    from kinemorph import _jit
+    from kinemorph.scenes import swing
+
+    console = Console(highlight=False)
+    start = time.perf_counter()
+    result = swing.swing(robot)
+    ready = time.perf_counter() - start
+    compiled = _jit.compile_count()
+    console.print(f"[bold]{result.model}[/]")
+    console.print(
+        f"first result after {ready:.1f} s ({compiled.compiled} kernels compiled, {compiled.loaded} from the cache)"
+    )
+    span = float(result.trajectory.t[-1])
+    console.print(
+        f"{span:g} s of motion at 1 ms (RK4) in {result.seconds:.3f} s: {span / result.seconds:.0f} times real time"
+    )
+    first, last = result.energies[0], result.energies[-1]
+    console.print(f"energy at the start {first.total:.6f} J, at the end {last.total:.6f} J: drift {result.drift:.1e}")
+    each = ", ".join(f"{name} {us:.1f} µs" for name, us in swing.timings(result.model).items())
+    console.print(f"one call from Python: {each}")
+    shot, plot = swing.draw(result, out)
+    console.print(f"\nlook at [bold]{shot}[/] (the robot falling, paler is earlier) and [bold]{plot}[/] (its energies)")
+
+
+def main() -> None:
+    import tyro
+
+    try:
+        tyro.extras.subcommand_cli_from_dict({"demo": demo, "doctor": doctor}, prog="kinemorph", description=__doc__)
+    except (ValueError, KeyError, FileNotFoundError, ArithmeticError) as error:
+        message = error.args[0] if isinstance(error, KeyError) and error.args else error
+        print(f"kinemorph: {message}", file=sys.stderr)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

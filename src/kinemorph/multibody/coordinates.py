@@ -1,0 +1,209 @@
+"""How engines write the coordinates of a joint: a rule for each way, from ours to the engine's and back.
+
+A rule turns q into the engine's q, and says how v follows: v' = T(q) v, so a' = T a + Ṫ v, and tau' = T⁻ᵀ tau keeps the
+power. All arrays may have leading dimensions; quaternions are w x y z until an engine writes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kinemorph.multibody.calls import Array
+from kinemorph.spatial.pose import Pose
+
+WXYZ, XYZW, RPY = "wxyz", "xyzw", "rpy"  # how a rotation is written
+
+
+class Same:
+    """The same coordinates on both sides."""
+
+    def q(self, q: Array) -> Array:
+        return q
+
+    def q_back(self, q: Array) -> Array:
+        return q
+
+    def T(self, q: Array) -> Array | None:
+        """None stands for the identity."""
+        return None
+
+    def drift(self, q: Array, v: Array) -> Array | float:
+        """Ṫ v"""
+        return 0.0
+
+
+class Circle(Same):
+    """Angles, each as cosine and sine."""
+
+    def q(self, q: Array) -> Array:
+        return np.stack([np.cos(q), np.sin(q)], axis=-1).reshape(*q.shape[:-1], -1)
+
+    def q_back(self, q: Array) -> Array:
+        return np.arctan2(q[..., 1::2], q[..., ::2])
+
+
+class Planar(Same):
+    """x, y, cosine and sine, with the velocity in the link's axes."""
+
+    def q(self, q: Array) -> Array:
+        return np.concatenate([q[..., :2], np.cos(q[..., 2:]), np.sin(q[..., 2:])], axis=-1)
+
+    def q_back(self, q: Array) -> Array:
+        return np.concatenate([q[..., :2], np.arctan2(q[..., 3:], q[..., 2:3])], axis=-1)
+
+    def T(self, q: Array) -> Array:
+        c, s = np.cos(q[..., 2]), np.sin(q[..., 2])
+        T = np.zeros((*q.shape[:-1], 3, 3))
+        T[..., 0, 0], T[..., 0, 1] = c, s
+        T[..., 1, 0], T[..., 1, 1] = -s, c
+        T[..., 2, 2] = 1.0
+        return T
+
+    def drift(self, q: Array, v: Array) -> Array:
+        x, y, _ = np.moveaxis(times(self.T(q), v), -1, 0)
+        return v[..., 2:] * np.stack([y, -x, np.zeros_like(x)], axis=-1)
+
+
+@dataclass(frozen=True)
+class Spherical(Same):
+    """A rotation. Where the engine has a link frame of its own, its joint frame is turned in the same way."""
+
+    name: str
+    attitude: str
+    outside: bool  # angular velocity in the axes of the parent's side, else in those of the link
+    frame: Pose  # the engine's frame of the link, in ours
+
+    def q(self, q: Array) -> Array:
+        f = quaternion(self.frame.rotation)
+        return written(product(product(conjugate(f), self.sane(q)), f), self.attitude)
+
+    def q_back(self, q: Array) -> Array:
+        f = quaternion(self.frame.rotation)
+        return product(product(f, self.sane(read(q, self.attitude))), conjugate(f))
+
+    def T(self, q: Array) -> Array:
+        return self.axes(q, self.outside)
+
+    def axes(self, q: Array, outside: bool) -> Array:
+        """From the link's axes into those that the engine has a velocity in."""
+        R = matrix(self.sane(q))
+        return R if outside else np.broadcast_to(self.frame.rotation.T, R.shape)
+
+    def sane(self, x: Array) -> Array:
+        if (x == 0.0).all(axis=-1).any():
+            raise ValueError(f"joint {self.name!r}: its quaternion is zero")
+        return x
+
+
+@dataclass(frozen=True)
+class Free(Spherical):
+    """A pose. Where the engine measures it in the world, our joint frame is at `base` there."""
+
+    base: Pose
+    position_first: bool  # in q
+    angular_first: bool  # in v
+    linear_outside: bool  # as `outside`, for the linear velocity
+
+    def q(self, q: Array) -> Array:
+        x = self.sane(q[..., 3:])
+        p = self.base.apply(q[..., :3] + matrix(x) @ self.frame.position)
+        x = product(product(quaternion(self.base.rotation), x), quaternion(self.frame.rotation))
+        x = written(x, self.attitude)
+        return np.concatenate([p, x] if self.position_first else [x, p], axis=-1)
+
+    def q_back(self, q: Array) -> Array:
+        turn = len(self.attitude)
+        p, x = (q[..., :3], q[..., 3:]) if self.position_first else (q[..., turn:], q[..., :turn])
+        x = self.sane(read(x, self.attitude))
+        x = product(conjugate(quaternion(self.base.rotation)), product(x, conjugate(quaternion(self.frame.rotation))))
+        return np.concatenate([self.base.inverse().apply(p) - matrix(x) @ self.frame.position, x], axis=-1)
+
+    def T(self, q: Array) -> Array:
+        x = q[..., 3:]
+        angular, linear = (slice(3), slice(3, 6)) if self.angular_first else (slice(3, 6), slice(3))
+        B = self.axes(x, self.linear_outside)
+        T = np.zeros((*q.shape[:-1], 6, 6))
+        T[..., angular, :3] = self.axes(x, self.outside)
+        T[..., linear, :3] = B @ np.cross(self.frame.position, np.eye(3))  # the engine's origin c moves with v + w × c
+        T[..., linear, 3:] = B
+        return T
+
+    def axes(self, q: Array, outside: bool) -> Array:
+        A = super().axes(q, outside)
+        return self.base.rotation @ A if outside else A
+
+    def drift(self, q: Array, v: Array) -> Array | float:
+        if not self.linear_outside:
+            return 0.0
+        w = v[..., :3]
+        c = self.frame.position
+        linear = times(self.axes(q[..., 3:], True), np.cross(w, v[..., 3:] + np.cross(w, c)))
+        none = np.zeros_like(linear)  # w × w
+        return np.concatenate([none, linear] if self.angular_first else [linear, none], axis=-1)
+
+
+# ------------------------------------------------------------------------------------------- arrays of matrices
+
+
+def times(T: Array | None, x: Array) -> Array:
+    return x if T is None else (T @ x[..., None])[..., 0]
+
+
+def solve(T: Array | None, x: Array) -> Array:
+    return x if T is None else np.asarray(np.linalg.solve(T, x[..., None]), dtype=np.float64)[..., 0]
+
+
+def transposed(T: Array | None) -> Array | None:
+    return None if T is None else np.swapaxes(T, -1, -2)
+
+
+# ---------------------------------------------------------------------------------------- arrays of quaternions
+
+
+def product(x: Array, y: Array) -> Array:
+    a, b = x[..., :1], y[..., :1]
+    u, v = x[..., 1:], y[..., 1:]
+    return np.concatenate([a * b - (u * v).sum(axis=-1, keepdims=True), a * v + b * u + np.cross(u, v)], axis=-1)
+
+
+def conjugate(x: Array) -> Array:
+    return x * np.array([1.0, -1.0, -1.0, -1.0])
+
+
+def matrix(x: Array) -> Array:
+    """The rotation matrices of quaternions of any length."""
+    x = np.divide(x, np.linalg.norm(x, axis=-1, keepdims=True))
+    w, u = x[..., :1, None], x[..., 1:]
+    K = np.cross(np.eye(3), u[..., None, :])  # K a = u × a
+    return np.eye(3) + 2.0 * (w * K + K @ K)
+
+
+def quaternion(R: Array) -> Array:
+    """The quaternion of one rotation matrix."""
+    K = np.empty((4, 4))  # 4 times the quaternion's product with its own transpose: all rows are parallel to it
+    K[0, 0] = 1.0 + np.trace(R)
+    K[0, 1:] = K[1:, 0] = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
+    K[1:, 1:] = R + R.T + np.eye(3) * (1.0 - np.trace(R))
+    x: Array = K[np.argmax(np.diag(K))]
+    return x / float(np.linalg.norm(x))
+
+
+def written(x: Array, attitude: str) -> Array:
+    """Quaternions as an engine writes rotations."""
+    if attitude != RPY:
+        return x if attitude == WXYZ else np.roll(x, -1, axis=-1)
+    R = matrix(x)
+    pitch = np.arctan2(-R[..., 2, 0], np.hypot(R[..., 0, 0], R[..., 1, 0]))
+    return np.stack([np.arctan2(R[..., 2, 1], R[..., 2, 2]), pitch, np.arctan2(R[..., 1, 0], R[..., 0, 0])], axis=-1)
+
+
+def read(x: Array, attitude: str) -> Array:
+    """Quaternions, from rotations as an engine writes them."""
+    if attitude != RPY:
+        return x if attitude == WXYZ else np.roll(x, 1, axis=-1)
+    about = np.zeros((3, *x.shape[:-1], 4))  # roll about x, then pitch about y, then yaw about z
+    for k in range(3):
+        about[k, ..., 0], about[k, ..., k + 1] = np.cos(0.5 * x[..., k]), np.sin(0.5 * x[..., k])
+    return product(about[2], product(about[1], about[0]))

@@ -1,0 +1,82 @@
+"""What `kinemorph doctor` looks at."""
+
+from __future__ import annotations
+
+import platform
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from kinemorph import _jit
+from kinemorph.multibody.aba import aba
+from kinemorph.multibody.crba import crba
+from kinemorph.multibody.integrators import rollout
+from kinemorph.multibody.model import Data
+from kinemorph.multibody.rnea import rnea
+from kinemorph.scenes.oracle import ACCELERATIONS, every_joint, state
+
+NEEDED = ("kinemorph", "numba", "llvmlite", "numpy", "scipy", "msgspec", "tyro", "rich")
+OPTIONAL = ("matplotlib", "viser", "pin", "mujoco-core", "coal", "example-robot-data")
+TOLERANCE = 1e-10
+
+
+def run() -> bool:
+    """Print versions, machine and cache, then compare dynamics with stored numbers. Whether all is well."""
+    console = Console(highlight=False)
+    table = Table(show_header=False, box=None)
+    table.add_row("Python", platform.python_version())
+    for package in NEEDED + OPTIONAL:
+        try:
+            table.add_row(package, version(package))
+        except PackageNotFoundError:
+            table.add_row(package, "not installed" if package in OPTIONAL else "[red]missing[/]")
+    table.add_row("processor", cpu())
+    table.add_row("kernel cache", str(_jit.cache_folder()))
+    console.print(table)
+    start = time.perf_counter()
+    errors = self_check()
+    count = _jit.compile_count()
+    seconds = time.perf_counter() - start
+    console.print(f"self-check in {seconds:.1f} s ({count.compiled} kernels compiled, {count.loaded} from the cache):")
+    for name, error in errors.items():
+        good = error < TOLERANCE
+        console.print(f"  {'[green]ok[/]  ' if good else '[red]BAD[/] '} {name}: {error:.1e}")
+    return all(error < TOLERANCE for error in errors.values())
+
+
+def self_check() -> dict[str, float]:
+    """Relative errors of the main algorithms on a tree with every kind of joint."""
+    model = every_joint()
+    data = Data(model)
+    q, v, tau = state(model)
+    expected = np.array(ACCELERATIONS)
+    a = aba(model, data, q, v, tau)
+    back = rnea(model, data, q, v, a)
+    bias = rnea(model, data, q, v, np.zeros(model.nv))
+    M = crba(model, data, q)
+    path = rollout(model, data, q, np.zeros(model.nv), dt=1e-3, steps=2)
+    return {
+        "forward dynamics against the stored oracle": _relative(a, expected),
+        "inverse dynamics of forward dynamics": _relative(back, tau),
+        "mass matrix": _relative(M @ a + bias, tau),
+        "integrator": 0.0 if np.isfinite(path.q).all() else np.inf,
+    }
+
+
+def _relative(x: np.ndarray, y: np.ndarray) -> float:
+    return float(np.abs(x - y).max() / np.abs(y).max())
+
+
+def cpu() -> str:
+    """The processor's name."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

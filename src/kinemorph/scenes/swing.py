@@ -1,0 +1,95 @@
+"""A real robot with its motors off and no friction: let go from a pose, it swings and keeps its energy."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from kinemorph.multibody.aba import aba
+from kinemorph.multibody.configuration import neutral
+from kinemorph.multibody.crba import crba
+from kinemorph.multibody.integrators import Trajectory, rollout
+from kinemorph.multibody.model import Data, Model
+from kinemorph.multibody.rnea import rnea
+from kinemorph.multibody.totals import Energy, energy
+from kinemorph.scenes.robots import robot
+from kinemorph.view.picture import picture
+from kinemorph.view.plots import plot_over_time
+
+
+@dataclass(frozen=True)
+class Swing:
+    """What came of it."""
+
+    model: Model
+    trajectory: Trajectory
+    energies: list[Energy]
+    seconds: float  # of computing, kernels compiled
+
+    @property
+    def drift(self) -> float:
+        """Largest change of the total energy, relative to the largest kinetic energy."""
+        totals = np.array([e.total for e in self.energies])
+        return float(np.abs(totals - totals[0]).max() / max(e.kinetic for e in self.energies))
+
+
+def swing(name: str = "ur5", seconds: float = 4.0, dt: float = 1e-3) -> Swing:
+    """Let a robot go with its arms out."""
+    model = robot(name).with_dofs(damping=0.0)
+    data = Data(model)
+    q = neutral(model)
+    q += 0.6 * np.sin(np.arange(model.nq))  # any pose will do that is not at rest
+    v = np.zeros(model.nv)
+    steps = round(seconds / dt)
+    rollout(model, data, q, v, dt=dt, steps=1)  # compiles
+    start = time.perf_counter()
+    path = rollout(model, data, q, v, dt=dt, steps=steps, every=10)
+    taken = time.perf_counter() - start
+    return Swing(model, path, [energy(model, data, *state) for state in zip(path.q, path.v, strict=True)], taken)
+
+
+def timings(model: Model, repetitions: int = 2000) -> dict[str, float]:
+    """µs of one call from Python of the three main algorithms, best of several rounds."""
+    data = Data(model)
+    q, v = neutral(model), np.zeros(model.nv)
+    best = {}
+    for name, call in (("aba", lambda: aba(model, data, q, v, v)), ("rnea", lambda: rnea(model, data, q, v, v)),
+                       ("crba", lambda: crba(model, data, q))):  # fmt: skip
+        call()
+        rounds = []
+        for _ in range(5):
+            start = time.perf_counter()
+            for _ in range(repetitions // 5):
+                call()
+            rounds.append((time.perf_counter() - start) / (repetitions // 5))
+        best[name] = 1e6 * min(rounds)
+    return best
+
+
+def draw(result: Swing, folder: Path) -> tuple[Path, Path]:
+    """A picture of the motion and a plot of its energies, as PNG files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shot, plot = folder / "swing.png", folder / "swing_energy.png"
+    path = result.trajectory
+    count = len(path.t)
+    frames = [int(count * f) for f in (0.0, 0.06, 0.1, 0.13)]
+    picture(result.model, path.q[frames[-1]], shot, ghosts=[path.q[i] for i in frames[:-1]])
+    totals = np.array([e.total for e in result.energies])
+    plot_over_time(
+        plot,
+        path.t,
+        {
+            "energy [J]": {
+                "kinetic": [e.kinetic for e in result.energies],
+                "potential": [e.potential for e in result.energies],
+                "total": totals,
+            },
+            "total energy - start [J]": {"drift": totals - totals[0]},
+            "joint position [rad, m]": {n: path.q[:, i] for i, n in enumerate(result.model.joint_names[:8])},
+        },
+        f"{result.model.name} with its motors off",
+    )
+    return shot, plot

@@ -1,0 +1,41 @@
+"""Plots over time. Matplotlib is imported when the first one is drawn: it comes with the extra `view`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+Curves = Mapping[str, npt.ArrayLike]
+
+
+def plot_over_time(
+    file: Path | str, t: npt.ArrayLike, panels: Mapping[str, Curves], title: str = "", marks: Sequence[float] = ()
+) -> None:
+    """Draw panels one above the other into a PNG file: {"energy [J]": {"kinetic": ..., "potential": ...}, ...}.
+
+    `marks` are times with a vertical line, such as events.
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("plots need matplotlib: pip install 'kinemorph[view]'") from error
+    figure = Figure(figsize=(9.0, 1.2 + 2.6 * len(panels)), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = np.atleast_1d(figure.subplots(len(panels), 1, sharex=True))
+    for axis, (label, curves) in zip(axes, panels.items(), strict=True):
+        for name, values in curves.items():
+            axis.plot(t, values, label=name, linewidth=1.4)
+        for mark in marks:
+            axis.axvline(mark, color="0.6", linewidth=0.8, linestyle=":")
+        axis.set_ylabel(label)
+        axis.grid(color="0.92")
+        axis.spines[["top", "right"]].set_visible(False)
+        if len(curves) <= 8:
+            axis.legend(frameon=False, ncols=min(4, len(curves)), loc="upper right")
+    axes[-1].set_xlabel("time [s]")
+    figure.suptitle(title)
+    figure.savefig(file, dpi=130)
