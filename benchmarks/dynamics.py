@@ -10,6 +10,7 @@ Pinocchio's C++ is compiled here with the best flags of the compiler that is fou
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -99,14 +100,30 @@ def of_robot(name: str, floating: bool, seconds: float, with_native: bool) -> li
     case = f"{name} (nv {model.nv})"
     wheel = "Pinocchio wheel, from Python"
     rows = [
-        Row("dynamics", case, f"{algorithm} {way}", times[f"{algorithm} {way}"], times[f"{algorithm} peer"], wheel, accuracy[algorithm])
+        Row(
+            "dynamics",
+            case,
+            f"{algorithm} {way}",
+            times[f"{algorithm} {way}"],
+            times[f"{algorithm} peer"],
+            wheel,
+            accuracy[algorithm],
+        )
         for algorithm in ("aba", "rnea", "crba")
         for way in ("call", "kernel")
     ]
     if with_native:
         built = native.pinocchio_times(path, floating, q_, v_, tau_)
         rows += [
-            Row("dynamics", case, f"{name_} kernel", times[f"{name_} kernel"], built[name_], native.NAME, accuracy[name_])
+            Row(
+                "dynamics",
+                case,
+                f"{name_} kernel",
+                times[f"{name_} kernel"],
+                built[name_],
+                native.NAME,
+                accuracy[name_],
+            )
             for name_ in ("aba", "rnea", "crba")
         ]
     return rows
@@ -122,6 +139,11 @@ def grown(shape: str, n: int) -> km.Model:
     return b.build()
 
 
+def looped(data: km.Data, q: Any, v: Any, tau: Any) -> Callable[[int], None]:
+    out = np.empty(data.nv)
+    return lambda n: loop_aba(n, data.handle, q, v, tau, NO_FORCES, out)
+
+
 def growth(seconds: float) -> list[Row]:
     """Time of one ABA per link, in a kernel, from 10 to 1000 links; the peer is the tree of 10."""
     rows = []
@@ -134,11 +156,19 @@ def growth(seconds: float) -> list[Row]:
             q, v, tau = 0.3 * rng.normal(size=n), rng.normal(size=n), rng.normal(size=n)
             a = km.aba(model, data, q, v, tau)
             errors[n] = relative(km.rnea(model, data, q, v, a), tau)
-            calls[str(n)] = lambda k, d=data, q=q, v=v, t=tau, o=np.empty(n): loop_aba(k, d.handle, q, v, t, NO_FORCES, o)
+            calls[str(n)] = looped(data, q, v, tau)
         times = time_side_by_side(calls, seconds)
         per_link = {n: times[str(n)] / n for n in LENGTHS}
         rows += [
-            Row("dynamics", f"{shape}, {n} links", "aba kernel, per link", per_link[n], per_link[10], "10 links", errors[n])
+            Row(
+                "dynamics",
+                f"{shape}, {n} links",
+                "aba kernel, per link",
+                per_link[n],
+                per_link[10],
+                "10 links",
+                errors[n],
+            )
             for n in LENGTHS
         ]
     return rows

@@ -34,7 +34,9 @@ class Row:
             object.__setattr__(self, "ratio", self.peer / self.ours)
 
 
-def time_side_by_side(calls: dict[str, Callable[[int], object]], seconds: float = 0.5, rounds: int = 7) -> dict[str, float]:
+def time_side_by_side(
+    calls: dict[str, Callable[[int], object]], seconds: float = 0.5, rounds: int = 7
+) -> dict[str, float]:
     """Best time of one repetition, in µs. Each call gets a number of repetitions; rounds alternate between the calls,
     so that a slow spell of the machine hits all of them."""
     best = dict.fromkeys(calls, float("inf"))

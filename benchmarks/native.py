@@ -54,11 +54,9 @@ def _program() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="kinemorph-native-"))
     program = folder / "native_pinocchio"
     prefix = _prefix()
-    command = [
-        str(_compiler()), "-std=c++17", "-O3", "-march=native", "-DNDEBUG", "-w", f"-I{_eigen()}", f"-I{prefix}/include",
-        str(SOURCE), "-o", str(program), f"-L{prefix}/lib", "-lpinocchio_default", "-lpinocchio_parsers", "-lurdfdom_model",
-        f"-Wl,-rpath,{prefix}/lib",
-    ]  # fmt: skip
+    command = [str(_compiler()), "-std=c++17", "-O3", "-march=native", "-DNDEBUG", "-w"]
+    command += [f"-I{_eigen()}", f"-I{prefix}/include", str(SOURCE), "-o", str(program), f"-L{prefix}/lib"]
+    command += ["-lpinocchio_default", "-lpinocchio_parsers", "-lurdfdom_model", f"-Wl,-rpath,{prefix}/lib"]
     print(f"compiling {SOURCE.name} with {command[0]} (a minute or two)", flush=True)
     subprocess.run(command, check=True)
     return program

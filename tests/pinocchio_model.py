@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 
-from kinemorph import Builder, Data, Inertia, Joint, JointKind, Pose
+from kinemorph import Builder, Data, Inertia, Joint, JointKind, Model, Pose
 
 Array = np.ndarray
 AXES = {"X": (1, 0, 0), "Y": (0, 1, 0), "Z": (0, 0, 1)}
@@ -35,11 +35,25 @@ def pose_of(placement: pin.SE3) -> Pose:
 
 
 class Twin:
-    """A Pinocchio model and the kinemorph model made from it: one link a joint, one frame a frame."""
+    """A Pinocchio model with a kinemorph model of the same tree, whose joints have the same names.
 
-    def __init__(self, peer: pin.Model) -> None:
+    Without a given one it is made from Pinocchio's: one link a joint, and frame i of Pinocchio is "frame i".
+    """
+
+    def __init__(self, peer: pin.Model, model: Model | None = None) -> None:
         self.peer = peer
         self.peer_data = peer.createData()
+        self.model = model or self._copy().build(lenient=True)
+        self.data = Data(self.model)
+        self.massless = self._copy().massless()
+        self.joints = [
+            (peer.joints[i], JointKind(self.model.links["kind"][self.model.joint(name)]), name)
+            for i, name in enumerate(peer.names)
+            if i
+        ]
+
+    def _copy(self) -> Builder:
+        peer = self.peer
         builder = Builder(peer.name, peer.gravity.linear)
         for i in range(1, peer.njoints):
             inertia, parent = peer.inertias[i], peer.parents[i]
@@ -54,26 +68,18 @@ class Twin:
         for i, frame in enumerate(peer.frames):
             link = peer.names[frame.parentJoint] if frame.parentJoint else None
             builder.frame(f"frame {i}", link, pose_of(frame.placement))
-        self.massless = builder.massless()
-        self.model = builder.build(lenient=True)
-        self.data = Data(self.model)
+        return builder
 
     def _armature(self, i: int) -> Array:
         joint = self.peer.joints[i]
         armature = self.peer.armature[joint.idx_v : joint.idx_v + joint.nv]
         return armature[ANGULAR_FIRST] if joint.nv == 6 else armature
 
-    def _joints(self):
-        for i in range(1, self.peer.njoints):
-            joint, name = self.peer.joints[i], self.peer.names[i]
-            kind = JointKind(self.model.links["kind"][self.model.joint(name)])
-            yield joint, kind, self.model.q_slice(name), self.model.v_slice(name)
-
     def q(self, ours: Array) -> Array:
         """Our q as Pinocchio writes it."""
         q = np.full(self.peer.nq, np.nan)
-        for joint, kind, iq, _ in self._joints():
-            x = ours[iq]
+        for joint, kind, name in self.joints:
+            x = ours[self.model.q_slice(name)]
             if kind in (JointKind.SPHERICAL, JointKind.FREE):
                 x = np.r_[x[:-4], x[-3:], x[-4]]
             elif kind is JointKind.PLANAR:
@@ -86,21 +92,22 @@ class Twin:
     def T(self, ours: Array) -> Array:
         """The matrix with v(Pinocchio) = T v(ours)."""
         T = np.zeros((self.peer.nv, self.model.nv))
-        for joint, kind, iq, iv in self._joints():
+        for joint, kind, name in self.joints:
             block = np.eye(joint.nv)
             if kind is JointKind.FREE:
                 block = block[ANGULAR_FIRST]
             elif kind is JointKind.PLANAR:  # its velocity is in the link's axes, ours in the joint frame's
-                c, s = np.cos(ours[iq][2]), np.sin(ours[iq][2])
+                angle = ours[self.model.q_slice(name)][2]
+                c, s = np.cos(angle), np.sin(angle)
                 block[:2, :2] = [[c, s], [-s, c]]
-            T[joint.idx_v : joint.idx_v + joint.nv, iv] = block
+            T[joint.idx_v : joint.idx_v + joint.nv, self.model.v_slice(name)] = block
         return T
 
     def a(self, q: Array, v: Array, a: Array) -> Array:
         """Our acceleration as Pinocchio writes it: T a + dT/dt v"""
         T = self.T(q)
         turning, velocity = np.zeros(self.peer.nv), T @ v
-        for joint, kind, _, _ in self._joints():
+        for joint, kind, _ in self.joints:
             if kind is JointKind.PLANAR:
                 x, y, w = velocity[joint.idx_v : joint.idx_v + 3]
                 turning[joint.idx_v : joint.idx_v + 2] = [w * y, -w * x]
@@ -132,10 +139,13 @@ def random_peer(rng: np.random.Generator, n: int, armature: bool = False) -> pin
             pin.JointModelHelicalUnaligned(axis, 0.1),
             pin.JointModelUniversal(axis, across),
         ]
-        parent = int(rng.integers(peer.njoints))
+        parent = peer.njoints - 1
+        while parent and rng.random() < 0.3:  # Pinocchio wants each subtree in one piece
+            parent = peer.parents[parent]
         joint = peer.addJoint(parent, made[(i + int(rng.integers(2))) % len(made)], pin.SE3.Random(), f"joint{i}")
         peer.appendBodyToJoint(joint, pin.Inertia.Random(), pin.SE3.Random())
         peer.addFrame(pin.Frame(f"frame{i}", joint, pin.SE3.Random(), pin.FrameType.OP_FRAME))
-    if armature:
-        peer.armature = rng.uniform(0.1, 0.5, peer.nv)
+        added = peer.joints[joint]
+        if armature and "Planar" not in added.shortname():  # whose velocities, and so its armatures, are not ours
+            peer.armature[added.idx_v : added.idx_v + added.nv] = rng.uniform(0.1, 0.5, added.nv)
     return peer

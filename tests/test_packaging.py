@@ -20,9 +20,7 @@ def project(tmp_path_factory):
     for path in ROOT.iterdir():
         if path.is_file():
             shutil.copy(path, copy)
-    shutil.copytree(
-        ROOT / "src", copy / "src", ignore=shutil.ignore_patterns("__pycache__", "*.nbc", "*.nbi")
-    )
+    shutil.copytree(ROOT / "src", copy / "src", ignore=shutil.ignore_patterns("__pycache__", "*.nbc", "*.nbi"))
     return copy
 
 

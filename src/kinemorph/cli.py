@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import Annotated, Any
 
 
 def demo(name: str = "swing", /, out: Path = Path("out"), robot: str = "ur5") -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from tests.strategies import TREE_SHAPES, build_tree, random_state, random_tree, states
 
 from kinemorph import (
     Builder,
@@ -18,7 +19,6 @@ from kinemorph import (
     neutral,
     random_configuration,
 )
-from tests.strategies import TREE_SHAPES, build_tree, random_state, random_tree, states
 
 few = settings(max_examples=30)
 POINT = (0.3, -0.2, 0.5)

@@ -6,6 +6,10 @@ Derivatives are central differences of fourth order, good to 1e-8 of the largest
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from tests.naive import dynamics as naive
+from tests.naive.differences import derivative
+from tests.naive.spatial import homogeneous, vee
+from tests.strategies import build_tree, random_state, states
 
 from kinemorph import (
     Data,
@@ -20,10 +24,6 @@ from kinemorph import (
     rnea,
     velocity_of,
 )
-from tests.naive import dynamics as naive
-from tests.naive.differences import derivative
-from tests.naive.spatial import homogeneous, vee
-from tests.strategies import build_tree, random_state, states
 
 few = settings(max_examples=30)
 POINT = (0.3, -0.2, 0.5)

@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from tests.naive import dynamics as naive
+from tests.naive.differences import derivative
+from tests.strategies import build_tree, random_state, states
 
 from kinemorph import (
     Builder,
@@ -19,9 +22,6 @@ from kinemorph import (
     jacobian,
     momentum,
 )
-from tests.naive import dynamics as naive
-from tests.naive.differences import derivative
-from tests.strategies import build_tree, random_state, states
 
 few = settings(max_examples=40)
 
@@ -103,7 +103,9 @@ def test_power_of_joint_forces_is_the_rate_of_energy(state):
     model, q, v, _, tau, _ = state
     data = Data(model)
     a = aba(model, data, q, v, tau)
-    rate = derivative(lambda t: energy(model, data, integrate(model, q, t * v + 0.5 * t * t * a), v + t * a).total, 1e-4)
+    rate = derivative(
+        lambda t: energy(model, data, integrate(model, q, t * v + 0.5 * t * t * a), v + t * a).total, 1e-4
+    )
     close(rate, tau @ v, 1e-7)
 
 

@@ -15,10 +15,29 @@ from kinemorph.multibody.layout import DOF, LINK, TREE, dof_data, link_data
 from kinemorph.multibody.model import Data, Model
 from kinemorph.spatial.inertia import articulated_force, shift_articulated, shift_force
 from kinemorph.spatial.mat3 import (
-    Mat3, Sym3, add6, add9, mul_vec, rotate_sym, skew, sub_outer, sub_outer_sym, sym_vec, tmul_vec,
+    Mat3,
+    Sym3,
+    add6,
+    add9,
+    mul_vec,
+    rotate_sym,
+    skew,
+    sub_outer,
+    sub_outer_sym,
+    sym_vec,
+    tmul_vec,
 )  # fmt: skip
 from kinemorph.spatial.rows import (
-    get, load3, load3_at, load6, load9, put, store3, store3_at, store6, store9,
+    get,
+    load3,
+    load3_at,
+    load6,
+    load9,
+    put,
+    store3,
+    store3_at,
+    store6,
+    store9,
 )  # fmt: skip
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
@@ -186,7 +205,12 @@ def _aba(handle: int, q: Any, v: Any, tau: Any, external: Any, a: Any) -> int:
 
 
 def aba(
-    model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike, external: npt.ArrayLike = NO_FORCES
+    model: Model,
+    data: Data,
+    q: npt.ArrayLike,
+    v: npt.ArrayLike,
+    tau: npt.ArrayLike,
+    external: npt.ArrayLike = NO_FORCES,
 ) -> Array:
     """Accelerations a that joint forces tau (and external forces) cause: M⁻¹ (tau - C(q, v) - g(q) + Jᵀ external).
 
@@ -198,7 +222,8 @@ def aba(
     try:
         status = _aba(data.handle, q, v, tau, external, a)
     except TypeError:
-        status = _aba(data.handle, *as_arrays(q, v, tau, external), a)
+        q64, v64, tau64, external64 = as_arrays(q, v, tau, external)
+        status = _aba(data.handle, q64, v64, tau64, external64, a)
     if status:
         complain(model, status, q=q, v=v, tau=tau, external=external)
     return a

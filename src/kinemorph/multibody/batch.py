@@ -150,8 +150,8 @@ def _crba(handle: int, start: int, stop: int, Q: Any, M: Any, states: Any, matri
 
 @entry(nogil=True)
 def _rollout(
-    handle: int, start: int, stop: int, method: int, h: float, steps: int, every: int, Q: Any, V: Any, TAU: Any, Q_log: Any,
-    V_log: Any, states: Any, external: Any, work: Any,
+    handle: int, start: int, stop: int, method: int, h: float, steps: int, every: int, Q: Any, V: Any, TAU: Any,
+    Q_log: Any, V_log: Any, states: Any, external: Any, work: Any,
 ) -> int:  # fmt: skip
     """TAU is (batch, 1 or steps, nv); the logs are (batch, kept, n). Q and V end at the last state."""
     tree = rows_at(handle, 1, TREE_LANES)[0]
@@ -198,7 +198,7 @@ def aba(
     A = _output(out, (len(arrays["Q"]), model.nv))
 
     def run(space: Workspace, start: int, stop: int) -> int:
-        return _aba(space.handle, start, stop, *arrays.values(), A, space.states, NO_LANES)
+        return _aba(space.handle, start, stop, arrays["Q"], arrays["V"], arrays["TAU"], A, space.states, NO_LANES)
 
     _share(model, len(A), workers, run, arrays)
     return A
@@ -213,12 +213,12 @@ def rnea(
     out: Array | None = None,
     workers: int | None = None,
 ) -> Array:
-    """Joint forces (batch, nv) for states Q (batch, nq), V and accelerations A (batch, nv): `kinemorph.rnea` of each."""
+    """Joint forces (batch, nv) for states Q (batch, nq), V and accelerations A (batch, nv), as `kinemorph.rnea`."""
     arrays = _arrays(model, Q=Q, V=V, A=A)
     TAU = _output(out, (len(arrays["Q"]), model.nv))
 
     def run(space: Workspace, start: int, stop: int) -> int:
-        return _rnea(space.handle, start, stop, *arrays.values(), TAU, space.states, NO_LANES)
+        return _rnea(space.handle, start, stop, arrays["Q"], arrays["V"], arrays["A"], TAU, space.states, NO_LANES)
 
     _share(model, len(TAU), workers, run, arrays)
     return TAU
@@ -248,7 +248,7 @@ def step(
     method: str = "rk4",
     workers: int | None = None,
 ) -> tuple[Array, Array]:
-    """The states after `steps` steps of `dt` seconds, each with its own constant joint forces: `kinemorph.step` of each."""
+    """The states after `steps` steps of `dt` seconds, each with its own constant joint forces, as `kinemorph.step`."""
     end = rollout(model, Q, V, TAU, dt=dt, steps=steps, method=method, every=max(1, steps), workers=workers)
     return np.ascontiguousarray(end.q[:, -1]), np.ascontiguousarray(end.v[:, -1])
 
@@ -279,7 +279,7 @@ def rollout(
     forces = forces[:, None] if forces.ndim == 2 else forces
     if forces.shape not in ((batch, 1, model.nv), (batch, steps, model.nv)) or not np.isfinite(forces).all():
         raise ValueError(
-            f"model {model.name!r}: TAU has shape {np.shape(TAU)}, expected {(batch, model.nv)} or "
+            f"model {model.name!r}: TAU has shape {forces.shape}, expected {(batch, model.nv)} or "
             f"{(batch, steps, model.nv)}, all finite"
         )
     forces = np.ascontiguousarray(forces)

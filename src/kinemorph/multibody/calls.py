@@ -29,7 +29,7 @@ def refuse_stale(model: Model, data: Data) -> NoReturn:
     )
 
 
-def as_arrays(*values: Any) -> list[Array]:
+def as_arrays(*values: Any) -> Any:
     """What users pass, as arrays that entry kernels take: float64, contiguous, writable."""
     arrays = []
     for value in values:
@@ -56,7 +56,9 @@ def complain(model: Model, status: int, **arguments: Any) -> NoReturn:
         if not np.isfinite(array).all():
             where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
             index = where[0] if len(where) == 1 else where
-            raise ValueError(f"model {model.name!r}: {name}[{index}] is {array[where]}{_belongs(model, name, where[0])}")
+            raise ValueError(
+                f"model {model.name!r}: {name}[{index}] is {array[where]}{_belongs(model, name, where[0])}"
+            )
     if status == NOT_FINITE:
         raise ArithmeticError(
             f"model {model.name!r}: the result is not finite although all arguments are; "

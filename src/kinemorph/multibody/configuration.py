@@ -14,7 +14,15 @@ from kinemorph.multibody.layout import LINK, TREE, JointKind
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.mat3 import tmul_vec
 from kinemorph.spatial.quaternion import (
-    conjugate, exp, exp_shift, log, log_shift, multiply, normalized, rotate, to_matrix,
+    conjugate,
+    exp,
+    exp_shift,
+    log,
+    log_shift,
+    multiply,
+    normalized,
+    rotate,
+    to_matrix,
 )  # fmt: skip
 from kinemorph.spatial.rows import get, load3_at, load4_at, put, store3_at, store4_at
 from kinemorph.spatial.vec3 import Scalar, add, scale, sub
@@ -92,7 +100,8 @@ def integrate(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, h: float = 1.0) 
     try:
         status = _integrate(model.handle, q, v, float(h), out)
     except TypeError:
-        status = _integrate(model.handle, *as_arrays(q, v), float(h), out)
+        q64, v64 = as_arrays(q, v)
+        status = _integrate(model.handle, q64, v64, float(h), out)
     if status:
         complain(model, status, q=q, v=v, h=h)
     return out
@@ -104,7 +113,8 @@ def difference(model: Model, q0: npt.ArrayLike, q1: npt.ArrayLike) -> Array:
     try:
         status = _difference(model.handle, q0, q1, out)
     except TypeError:
-        status = _difference(model.handle, *as_arrays(q0, q1), out)
+        q064, q164 = as_arrays(q0, q1)
+        status = _difference(model.handle, q064, q164, out)
     if status:
         complain(model, status, q0=q0, q1=q1)
     return out

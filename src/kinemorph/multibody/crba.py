@@ -93,7 +93,8 @@ def crba(model: Model, data: Data, q: npt.ArrayLike) -> Array:
     try:
         status = _crba(data.handle, q, data.M)
     except TypeError:
-        status = _crba(data.handle, *as_arrays(q), data.M)
+        (q64,) = as_arrays(q)
+        status = _crba(data.handle, q64, data.M)
     if status:
         complain(model, status, q=q)
     return data.M

@@ -191,13 +191,14 @@ def impulse_response(
 def collision_matrix(
     model: Model, data: Data, q: npt.ArrayLike, place: str | int, point: Iterable[float] = (0.0, 0.0, 0.0)
 ) -> Array:
-    """K (3 x 3): the velocity jump of a point is K times the impulse that strikes it, world axes (Fontijne eq. 3.53)."""
+    """K (3 x 3): a point that is struck by an impulse p jumps by K p in velocity, world axes (Fontijne eq. 3.53)."""
     link, local = local_point(model, data, place, point)
     K = np.zeros(9)
     try:
         status = _collision_matrix(data.handle, q, link, local, K)
     except TypeError:
-        status = _collision_matrix(data.handle, *as_arrays(q), link, local, K)
+        (q64,) = as_arrays(q)
+        status = _collision_matrix(data.handle, q64, link, local, K)
     if status:
         complain(model, status, q=q)
     return K.reshape(3, 3)

@@ -173,7 +173,7 @@ def _run(
     handle: int, method: int, q: Any, v: Any, h: float, steps: int, every: int, tau: Any, external: Any, work: Any,
     q_log: Any, v_log: Any,
 ) -> int:  # fmt: skip
-    """Advance (q, v) in place, and write every `every`-th state. Returns the steps made, fewer if one was not finite."""
+    """Advance (q, v) in place, and write every `every`-th state. Returns the steps made, fewer if one failed."""
     tree = rows_at(handle, 1, TREE)[0]
     nq, nv = tree["nq"], tree["nv"]
     if q.shape[0] != nq or v.shape[0] != nv or tau.shape[0] != nv:
@@ -232,7 +232,7 @@ def _run_adaptive(
 class Trajectory:
     """States over time: `q[i]` and `v[i]` at time `t[i]`, in seconds."""
 
-    t: Array
+    t: npt.NDArray[Any]
     q: Array
     v: Array
 

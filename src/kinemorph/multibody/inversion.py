@@ -7,7 +7,16 @@ from typing import Any
 
 from kinemorph._jit import kernel
 from kinemorph.multibody.joints import (
-    CYLINDRICAL, FREE, PLANAR, PRISMATIC, REVOLUTE, SCREW, SPHERICAL, UNIVERSAL, axis_rotation, column,
+    CYLINDRICAL,
+    FREE,
+    PLANAR,
+    PRISMATIC,
+    REVOLUTE,
+    SCREW,
+    SPHERICAL,
+    UNIVERSAL,
+    axis_rotation,
+    column,
 )  # fmt: skip
 from kinemorph.spatial.mat3 import IDENTITY, Mat3, mul, mul_vec, tmul_vec
 from kinemorph.spatial.quaternion import conjugate, from_matrix, rotate, to_matrix

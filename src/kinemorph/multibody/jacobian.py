@@ -78,7 +78,8 @@ def jacobian(
     try:
         status = _jacobian(data.handle, q, link, local, J)
     except TypeError:
-        status = _jacobian(data.handle, *as_arrays(q), link, local, J)
+        (q64,) = as_arrays(q)
+        status = _jacobian(data.handle, q64, link, local, J)
     if status:
         complain(model, status, q=q)
     return J

@@ -8,7 +8,7 @@ from kinemorph.spatial.mat3 import Mat3, mul, mul_vec, tmul_vec
 from kinemorph.spatial.quaternion import to_matrix
 from kinemorph.spatial.rows import get, load3, load3_at, load4_at, load9
 from kinemorph.spatial.scalar import sincos
-from kinemorph.spatial.vec3 import Scalar, Vec3, add, axpy, cross, dot, scale
+from kinemorph.spatial.vec3 import Scalar, Vec3, add, axpy, cross, scale
 
 FIXED = int(JointKind.FIXED)
 REVOLUTE = int(JointKind.REVOLUTE)

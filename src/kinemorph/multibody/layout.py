@@ -2,8 +2,8 @@
 
 Kernels see a tree as four arrays of rows. `LINK` and `DOF` are constants of a `Model`; `LINK_DATA` and `DOF_DATA`
 belong to a `Data`, and each field is valid after the algorithm that writes it. `LINK_DATA` has one row more than there
-are links: row 0 is the base, row i + 1 is link i, so that `rows[parent + 1]` needs no special case. The base accelerates
-with minus gravity, which is all that gravity is.
+are links: row 0 is the base, row i + 1 is link i, so that `rows[parent + 1]` needs no special case. The base
+accelerates with minus gravity, which is all that gravity is.
 
 Every vector is in **world axes**; inertias, forces and motion subspaces are taken at the **link's origin**. Linear
 accelerations are those of the origin, not spatial ones, so linear velocities drop out of the dynamics.

@@ -94,7 +94,8 @@ def rnea(
     try:
         status = _rnea(data.handle, q, v, a, external, tau)
     except TypeError:
-        status = _rnea(data.handle, *as_arrays(q, v, a, external), tau)
+        q64, v64, a64, external64 = as_arrays(q, v, a, external)
+        status = _rnea(data.handle, q64, v64, a64, external64, tau)
     if status:
         complain(model, status, q=q, v=v, a=a, external=external)
     return tau

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from kinemorph.multibody.model import Data, Model
 from kinemorph.spatial.mat3 import mul_vec, sym_vec, tmul_vec
 from kinemorph.spatial.pose import vector
 from kinemorph.spatial.rows import get, load3, load6, put, store3_at
-from kinemorph.spatial.vec3 import add, axpy, cross, dot, scale
+from kinemorph.spatial.vec3 import add, axpy, cross, dot
 
 
 class Energy(NamedTuple):
@@ -34,7 +33,7 @@ class Energy(NamedTuple):
 
 @kernel(inline=False)
 def sum_up(tree: Any, q: Any, v: Any, out: Any) -> None:
-    """out: mass, first moment (3), angular momentum about the world's origin (3), linear momentum (3), kinetic energy."""
+    """out: mass, first moment (3), angular momentum about the world's origin (3), momentum (3), kinetic energy."""
     links = rows_at(tree["links"], tree["n"], LINK)
     dofs = rows_at(tree["dofs"], tree["nv"], DOF)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
@@ -89,7 +88,8 @@ def _sums(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike | None) -
     try:
         status = _totals(data.handle, q, v, out)
     except TypeError:
-        status = _totals(data.handle, *as_arrays(q, v), out)
+        q64, v64 = as_arrays(q, v)
+        status = _totals(data.handle, q64, v64, out)
     if status:
         complain(model, status, q=q, v=v)
     return out
@@ -107,12 +107,10 @@ def com_velocity(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike) -
     return sums[7:10] / sums[0]
 
 
-def momentum(
-    model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike, about: Iterable[float] | str = (0.0, 0.0, 0.0)
-) -> Array:
+def momentum(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike, about: Any = (0.0, 0.0, 0.0)) -> Array:
     """Angular and linear momentum (6), world axes; the angular part about a point, or about "com"."""
     sums = _sums(model, data, q, v)
-    o = sums[1:4] / sums[0] if isinstance(about, str) and about == "com" else vector(about, 3, "momentum: about")
+    o = sums[1:4] / sums[0] if about == "com" else vector(about, 3, "momentum: about")
     return np.concatenate([sums[4:7] - np.cross(o, sums[7:10]), sums[7:10]])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,9 +56,13 @@ def timings(model: Model, repetitions: int = 2000) -> dict[str, float]:
     """µs of one call from Python of the three main algorithms, best of several rounds."""
     data = Data(model)
     q, v = neutral(model), np.zeros(model.nv)
+    calls: dict[str, Callable[[], object]] = {
+        "aba": lambda: aba(model, data, q, v, v),
+        "rnea": lambda: rnea(model, data, q, v, v),
+        "crba": lambda: crba(model, data, q),
+    }
     best = {}
-    for name, call in (("aba", lambda: aba(model, data, q, v, v)), ("rnea", lambda: rnea(model, data, q, v, v)),
-                       ("crba", lambda: crba(model, data, q))):  # fmt: skip
+    for name, call in calls.items():
         call()
         rounds = []
         for _ in range(5):

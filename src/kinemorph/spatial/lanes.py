@@ -7,9 +7,9 @@ It can be used in any Numba project: `from kinemorph.spatial import lanes`, and 
     lanes.store(a, k, y)
 
 The type is LLVM's `<4 x double>`: one AVX2 register. On processors without AVX2 LLVM makes two or four operations of
-each. Comparisons give a mask; `select(mask, yes, no)` chooses by it, `any_true` and `all_true` ask about it. There is no
-branch on four numbers: they must take the same way. Every lane is computed as if it were alone, so a result does not
-depend on its neighbours, to the last bit.
+each. Comparisons give a mask; `select(mask, yes, no)` chooses by it, `any_true` and `all_true` ask about it. There is
+no branch on four numbers: they must take the same way. Every lane is computed as if it were alone, so a result does
+not depend on its neighbours, to the last bit.
 
 With the JIT off, four lanes are a NumPy array of four, and everything still works, slowly.
 """
@@ -65,13 +65,13 @@ b1x4 = MaskType()
 
 
 @register_model(LanesType)
-class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+class _LanesModel(models.PrimitiveModel):
     def __init__(self, manager: Any, fe_type: types.Type) -> None:
         super().__init__(manager, fe_type, _F64)
 
 
 @register_model(MaskType)
-class _MaskModel(models.PrimitiveModel):  # type: ignore[misc]
+class _MaskModel(models.PrimitiveModel):
     def __init__(self, manager: Any, fe_type: types.Type) -> None:
         super().__init__(manager, fe_type, _BIT)
 
@@ -107,7 +107,7 @@ def _is_operand(t: types.Type) -> bool:
 def _binary(op: Any, result: types.Type, emit: Any) -> None:
     """Teach Numba an operator on lanes, and on lanes with numbers."""
 
-    class Template(AbstractTemplate):  # type: ignore[misc]
+    class Template(AbstractTemplate):
         def generic(self, args: Any, kws: Any) -> Any:
             if len(args) == 2 and f64x4 in args and all(_is_operand(a) for a in args):
                 return signature(result, f64x4, f64x4)
@@ -130,7 +130,7 @@ _binary(operator.ne, b1x4, lambda builder, a, b: builder.fcmp_unordered("!=", a,
 
 
 def _unary(op: Any, operand: types.Type, emit: Any) -> None:
-    class Template(AbstractTemplate):  # type: ignore[misc]
+    class Template(AbstractTemplate):
         def generic(self, args: Any, kws: Any) -> Any:
             return signature(operand, operand) if tuple(args) == (operand,) else None
 
@@ -139,7 +139,7 @@ def _unary(op: Any, operand: types.Type, emit: Any) -> None:
 
 
 def _masks(op: Any, emit: Any) -> None:
-    class Template(AbstractTemplate):  # type: ignore[misc]
+    class Template(AbstractTemplate):
         def generic(self, args: Any, kws: Any) -> Any:
             return signature(b1x4, b1x4, b1x4) if tuple(args) == (b1x4, b1x4) else None
 

@@ -76,7 +76,7 @@ def _fill(corners: Any, shades: Any, depth: Any, image: Any) -> None:
         c = corners[t]
         ax, ay, bx, by, cx, cy = c[0], c[1], c[3], c[4], c[6], c[7]
         area = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
-        if area == 0.0 or not area * 0.0 == 0.0:
+        if area == 0.0 or area * 0.0 != 0.0:
             continue
         left = int(max(0.0, np.floor(min(ax, bx, cx))))
         right = int(min(width - 1.0, np.ceil(max(ax, bx, cx))))
