@@ -14,10 +14,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from kinemorph.scenes.checkup import cpu
+
 
 @dataclass(frozen=True)
 class Row:
-    """One claim: ours against a peer's, in `unit` (less is better). ratio > 1 means that we are faster."""
+    """One claim: ours against a peer's, in µs if the metric does not say otherwise. ratio > 1: we are faster."""
 
     benchmark: str
     case: str
@@ -27,7 +29,6 @@ class Row:
     peer_name: str
     accuracy: float | None
     ratio: float | None = None
-    unit: str = "µs"
 
     def __post_init__(self) -> None:
         if self.peer is not None and self.ratio is None:
@@ -42,6 +43,7 @@ def time_side_by_side(
     best = dict.fromkeys(calls, float("inf"))
     counts = {}
     for name, call in calls.items():
+        call(1)  # compiles
         n = 1
         while True:  # find how many repetitions fill a round
             start = time.perf_counter()
@@ -67,17 +69,6 @@ def repeat(function: Callable[..., object], *arguments: object) -> Callable[[int
             function(*arguments)
 
     return run
-
-
-def cpu() -> str:
-    """The machine's processor, by name."""
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
 
 
 def versions(*packages: str) -> str:
@@ -110,8 +101,8 @@ def report(title: str, rows: list[Row], json_file: Path | None, packages: tuple[
         table.add_row(
             row.case,
             row.metric,
-            f"{row.ours:.3g} {row.unit}",
-            "" if row.peer is None else f"{row.peer:.3g} {row.unit}",
+            f"{row.ours:.3g}",
+            "" if row.peer is None else f"{row.peer:.3g}",
             "" if row.ratio is None else f"{row.ratio:.2f}x",
             "" if row.accuracy is None else f"{row.accuracy:.0e}",
             row.peer_name,

@@ -24,7 +24,7 @@ def joint_of(joint: pin.JointModel) -> Joint:
         return Joint.planar()
     if kind == "Universal":
         return Joint.universal(real.axis1, real.axis2)
-    axis = AXES[kind[-1]] if kind[-1] in AXES else real.axis
+    axis = real.axis if kind.endswith("Unaligned") else AXES[kind[-1]]
     if kind.startswith("H"):
         return Joint.screw(axis, real.pitch)
     return Joint.prismatic(axis) if kind.startswith("P") else Joint.revolute(axis)

@@ -474,7 +474,7 @@ def _overload_if(wanted: Callable[[bool], bool], function: Any, version: Any) ->
 
 def rows_at(address: int, count: int, dtype: Any) -> Any:
     """The `count` rows of a structured dtype that start at an address; the owner of the memory must stay alive."""
-    memory: Any = (ctypes.c_char * (count * dtype.itemsize)).from_address(address)
+    memory: Any = (ctypes.c_char * int(count * dtype.itemsize)).from_address(int(address))
     return np.frombuffer(memory, dtype)
 
 

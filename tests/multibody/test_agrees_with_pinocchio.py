@@ -1,14 +1,11 @@
-"""The same numbers as Pinocchio: 1e-9 of the largest entry, for every robot of example-robot-data, fixed and floating."""
+"""The same numbers as Pinocchio, to 1e-9 of the largest entry: all robots of example-robot-data, all joints."""
 
 import numpy as np
 import pytest
-
-from kinemorph import (
-    JointKind, aba, acceleration_of, com, com_velocity, crba, difference, energy, integrate, jacobian, kinematics,
-    momentum, pose_of, rnea,
-)  # fmt: skip
 from tests.robots import EMPTY, ROBOTS, load
 from tests.strategies import random_state
+
+import kinemorph as km
 
 pin = pytest.importorskip("pinocchio")
 from tests.pinocchio_model import ANGULAR_FIRST, Twin, random_peer  # noqa: E402
@@ -43,11 +40,11 @@ def check_dynamics(twin, rng):
     _, q, v, a, tau, _ = random_state(rng, model)
     peer_q, T = twin.q(q), twin.T(q)
     peer_v = T @ v
-    close(rnea(model, data, q, v, a), T.T @ pin.rnea(peer, peer_data, peer_q, peer_v, twin.a(q, v, a)))
-    close(crba(model, data, q), T.T @ dense(pin.crba(peer, peer_data, peer_q)) @ T)
+    close(km.rnea(model, data, q, v, a), T.T @ pin.rnea(peer, peer_data, peer_q, peer_v, twin.a(q, v, a)))
+    close(km.crba(model, data, q), T.T @ dense(pin.crba(peer, peer_data, peer_q)) @ T)
     if not twin.massless:
         peer_a = pin.aba(peer, peer_data, peer_q, peer_v, np.linalg.solve(T.T, tau))
-        close(aba(model, data, q, v, tau), twin.a_back(q, v, peer_a))
+        close(km.aba(model, data, q, v, tau), twin.a_back(q, v, peer_a))
 
 
 def check_external_forces(twin, rng):
@@ -61,7 +58,7 @@ def check_external_forces(twin, rng):
         R = peer_data.oMi[i].rotation
         forces.append(pin.Force(R.T @ force, R.T @ moment))
     peer_tau = pin.rnea(peer, peer_data, peer_q, T @ v, twin.a(q, v, a), forces)
-    close(rnea(model, twin.data, q, v, a, external), T.T @ peer_tau)
+    close(km.rnea(model, twin.data, q, v, a, external), T.T @ peer_tau)
 
 
 def check_frames(twin, rng, most=12):
@@ -71,33 +68,34 @@ def check_frames(twin, rng, most=12):
     pin.forwardKinematics(peer, peer_data, peer_q, T @ v, twin.a(q, v, a))
     pin.updateFramePlacements(peer, peer_data)
     pin.computeJointJacobians(peer, peer_data, peer_q)
-    kinematics(model, data, q, v, a)
+    km.kinematics(model, data, q, v, a)
     for i in rng.permutation(peer.nframes)[:most].tolist():
         place = f"frame {i}"
-        close(pose_of(model, data, place).matrix(), peer_data.oMf[i].homogeneous, 1e-12)
+        close(km.pose_of(model, data, place).matrix(), peer_data.oMf[i].homogeneous, 1e-12)
         motion = pin.getFrameClassicalAcceleration(peer, peer_data, i, pin.LOCAL_WORLD_ALIGNED).vector
-        close(acceleration_of(model, data, place), motion[ANGULAR_FIRST])
+        close(km.acceleration_of(model, data, place), motion[ANGULAR_FIRST])
         J = pin.getFrameJacobian(peer, peer_data, i, pin.LOCAL_WORLD_ALIGNED)
-        close(jacobian(model, data, q, place), (J @ T)[ANGULAR_FIRST], 1e-12)
-        kinematics(model, data, q, v, a)  # the Jacobian has placed the links without moving them
+        close(km.jacobian(model, data, q, place), (J @ T)[ANGULAR_FIRST], 1e-12)
+        km.kinematics(model, data, q, v, a)  # the Jacobian has placed the links without moving them
     for i in rng.permutation(np.arange(1, peer.njoints))[:most].tolist():
         J = pin.getJointJacobian(peer, peer_data, i, pin.LOCAL_WORLD_ALIGNED)
-        close(jacobian(model, data, q, peer.names[i]), (J @ T)[ANGULAR_FIRST], 1e-12)
+        close(km.jacobian(model, data, q, peer.names[i]), (J @ T)[ANGULAR_FIRST], 1e-12)
 
 
 def check_totals(twin, rng):
     model, data, peer, peer_data = twin.model, twin.data, twin.peer, twin.peer_data
     _, q, v, *_ = random_state(rng, model)
     peer_q, peer_v = twin.q(q), twin.T(q) @ v
-    close(com(model, data, q), pin.centerOfMass(peer, peer_data, peer_q, peer_v))
-    close(com_velocity(model, data, q, v), peer_data.vcom[0])
-    found = energy(model, data, q, v)
+    close(km.com(model, data, q), pin.centerOfMass(peer, peer_data, peer_q, peer_v))
+    close(km.com_velocity(model, data, q, v), peer_data.vcom[0])
+    found = km.energy(model, data, q, v)
     close(found.potential, pin.computePotentialEnergy(peer, peer_data, peer_q))
-    close(found.kinetic, pin.computeKineticEnergy(peer, peer_data, peer_q, peer_v))
+    # not computeKineticEnergy: Pinocchio 4.1 forgets the armature of unaligned revolute and helical joints there
+    close(found.kinetic, 0.5 * peer_v @ dense(pin.crba(peer, peer_data, peer_q)) @ peer_v)
     centroidal = pin.computeCentroidalMomentum(peer, peer_data, peer_q, peer_v).vector
-    close(momentum(model, data, q, v, about="com"), centroidal[ANGULAR_FIRST])
-    world = sum((peer_data.oMi[i].act(peer.inertias[i] * peer_data.v[i]).vector for i in range(1, peer.njoints)))
-    close(momentum(model, data, q, v), world[ANGULAR_FIRST])
+    close(km.momentum(model, data, q, v, about="com"), centroidal[ANGULAR_FIRST])
+    world = sum(peer_data.oMi[i].act(peer.inertias[i] * peer_data.v[i]).vector for i in range(1, peer.njoints))
+    close(km.momentum(model, data, q, v), world[ANGULAR_FIRST])
 
 
 def check_manifold(twin, rng):
@@ -105,12 +103,12 @@ def check_manifold(twin, rng):
     model, peer = twin.model, twin.peer
     _, q, v, *_ = random_state(rng, model)
     v = np.clip(v, -1.5, 1.5)
-    v[model.links["kind"][model.dofs["link"]] == JointKind.PLANAR] = 0.0
+    v[model.links["kind"][model.dofs["link"]] == km.JointKind.PLANAR] = 0.0
     peer_q, T = twin.q(q), twin.T(q)
-    moved = integrate(model, q, v)
+    moved = km.integrate(model, q, v)
     peer_moved = pin.integrate(peer, peer_q, T @ v)
     assert pin.isSameConfiguration(peer, twin.q(moved), peer_moved, 1e-12)
-    close(difference(model, q, moved), np.linalg.solve(T, pin.difference(peer, peer_q, peer_moved)), 1e-12)
+    close(km.difference(model, q, moved), np.linalg.solve(T, pin.difference(peer, peer_q, peer_moved)), 1e-12)
 
 
 CHECKS = [check_dynamics, check_external_forces, check_frames, check_totals, check_manifold]

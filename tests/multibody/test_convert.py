@@ -1,45 +1,40 @@
 """Conversions to other engines, against the engines themselves: each builds a twin of a model, and physics must agree.
 
-Pinocchio and MuJoCo belong to the test environment. Drake and PyBullet do not, so what they say about one state is
-recorded here, and compared with the engines again where they are installed.
+Pinocchio and MuJoCo belong to the test environment. What Drake and PyBullet have said is recorded in `tests.twins`, and
+they are asked again where they are installed.
 """
+
+import re
 
 import numpy as np
 import pytest
 from tests.robots import ROBOTS, load
-from tests.strategies import build_tree, random_inertia, random_pose
+from tests.strategies import build_tree, random_pose
+from tests.twins import (
+    DRAKE,
+    MECHANISM,
+    PYBULLET,
+    TAU,
+    Q,
+    V,
+    close,
+    drake_plant,
+    mass_of,
+    mechanism,
+    mujoco_twin,
+    observed_in_drake,
+    observed_in_pybullet,
+    pinocchio_twin,
+    pybullet_client,
+    state,
+    tree,
+)
 
 import kinemorph as km
 from kinemorph import Joint, JointKind, Pose
 from kinemorph.multibody import convert
 
 ENGINES = ("pinocchio", "mujoco", "drake", "pybullet")
-
-def tree(joints, seed=0, floating_at=None):
-    """A model of these joints, {link: (parent, joint)}, with random frames and masses."""
-    rng = np.random.default_rng(seed)
-    b = km.Builder("twin", gravity=(1.0, -2.0, -9.0))
-    for name, (parent, joint) in joints.items():
-        at = floating_at or Pose() if joint.kind is JointKind.FREE and parent is None else random_pose(rng, 0.3)
-        b.link(name, parent, joint, at, random_inertia(rng))
-    return b.build()
-
-
-def state(model, seed=0):
-    rng = np.random.default_rng(seed)
-    return km.random_configuration(model, rng), *rng.normal(size=(3, model.nv))
-
-
-def mass_of(row):
-    """Mass, centre of mass, and inertia about it."""
-    com = row["h"] / row["mass"]
-    I = row["I"][[0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(3, 3)
-    return row["mass"], com, I - row["mass"] * (com @ com * np.eye(3) - np.outer(com, com))
-
-
-def close(result, expected, tolerance=1e-10):
-    size = np.abs(expected).max(initial=1.0)
-    np.testing.assert_allclose(result, expected, rtol=0.0, atol=tolerance * size)
 
 
 def same_configuration(model, q0, q1, tolerance=1e-12):
@@ -167,37 +162,6 @@ def test_view_says_what_it_is():
 # -------------------------------------------------------------------------------------------------- Pinocchio
 
 
-def pinocchio_joint(pin, row, name):
-    kind, axis = JointKind(row["kind"]), np.array(row["axis"])
-    if kind is JointKind.CYLINDRICAL:
-        joint = pin.JointModelComposite(2)
-        joint.addJoint(pin.JointModelRevoluteUnaligned(axis))
-        joint.addJoint(pin.JointModelPrismaticUnaligned(axis))
-        return joint
-    if kind is JointKind.REVOLUTE:
-        return pin.JointModelRUBZ() if "wheel" in name else pin.JointModelRevoluteUnaligned(axis)
-    return {
-        JointKind.PRISMATIC: lambda: pin.JointModelPrismaticUnaligned(axis),
-        JointKind.SCREW: lambda: pin.JointModelHelicalUnaligned(axis, float(row["pitch"])),
-        JointKind.UNIVERSAL: lambda: pin.JointModelUniversal(axis, np.array(row["axis2"])),
-        JointKind.PLANAR: pin.JointModelPlanar,
-        JointKind.SPHERICAL: pin.JointModelSpherical,
-        JointKind.FREE: pin.JointModelFreeFlyer,
-    }[kind]()
-
-
-def pinocchio_twin(pin, model, order):
-    twin = pin.Model()
-    twin.gravity.linear = model.gravity
-    for name in order:
-        row = model.links[model.link(name)]
-        parent = 0 if row["parent"] < 0 else twin.getJointId(model.names[row["parent"]])
-        at = pin.SE3(row["R"].reshape(3, 3), np.array(row["p"]))
-        index = twin.addJoint(parent, pinocchio_joint(pin, row, name), at, name)
-        twin.appendBodyToJoint(index, pin.Inertia(*mass_of(row)), pin.SE3.Identity())
-    return twin
-
-
 def agrees_with_pinocchio(pin, model, twin, to):
     q, v, _, tau = state(model)
     data, twin_data = km.Data(model), twin.createData()
@@ -281,43 +245,7 @@ def test_pinocchio_agrees_on_robots(robot, floating):
 
 # ----------------------------------------------------------------------------------------------------- MuJoCo
 
-MUJOCO_JOINTS = {
-    JointKind.FREE: "<freejoint/>",
-    JointKind.SPHERICAL: "<joint name='{0}' type='ball'/>",
-    JointKind.REVOLUTE: "<joint name='{0}' type='hinge' axis='{1}' ref='{2}'/>",
-    JointKind.PRISMATIC: "<joint name='{0}' type='slide' axis='{1}' ref='{2}'/>",
-    JointKind.PLANAR: "<joint name='{0}_x' type='slide' axis='1 0 0'/><joint name='{0}_y' type='slide' axis='0 1 0'/>"
-    "<joint name='{0}_turn' type='hinge' axis='0 0 1'/>",
-    JointKind.UNIVERSAL: "<joint name='{0}_1' axis='1 0 0'/><joint name='{0}_2' axis='0 1 0'/>",
-}
 PARTS = {"plane": ("plane_x", "plane_y", "plane_turn"), "cardan": ["cardan_1", "cardan_2"]}
-
-
-def numbers(values):
-    return " ".join(repr(float(x)) for x in values)
-
-
-def mujoco_body(model, i, ref):
-    """A link and all that it carries, as MJCF."""
-    row, name = model.links[i], model.names[i]
-    mass, com, I = mass_of(row)
-    joint = MUJOCO_JOINTS[JointKind(row["kind"])].format(name, numbers(row["axis"]), ref)
-    moments = numbers(I[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]])
-    children = "".join(mujoco_body(model, k, ref) for k in range(model.n) if model.links[k]["parent"] == i)
-    R = row["R"].reshape(3, 3)
-    return (
-        f"<body name='{name}' pos='{numbers(row['p'])}' xyaxes='{numbers([*R[:, 0], *R[:, 1]])}'>{joint}"
-        f"<inertial pos='{numbers(com)}' mass='{numbers([mass])}' fullinertia='{moments}'/>{children}</body>"
-    )
-
-
-def mujoco_twin(mujoco, model, ref=0.0, more=""):
-    bodies = "".join(mujoco_body(model, i, ref) for i in range(model.n) if model.links[i]["parent"] < 0)
-    text = (
-        f"<mujoco><compiler angle='radian' autolimits='false'/><option gravity='{numbers(model.gravity)}'>"
-        f"<flag contact='disable'/></option><worldbody>{more}{bodies}</worldbody></mujoco>"
-    )
-    return mujoco.MjModel.from_xml_string(text)
 
 
 def agrees_with_mujoco(mujoco, model, twin, to):
@@ -383,31 +311,6 @@ def test_mujoco_scene_may_hold_more_than_the_model():
 
 # ------------------------------------------------------------------------------------------ Drake and PyBullet
 
-# link: parent, joint, where it stands, and its mass: position, roll pitch yaw, mass, principal moments
-MECHANISM = {
-    "base": (None, "free", (0, 0, 0), (0, 0, 0), (0.1, -0.2, 0.3), (0.4, 0.5, 0.6), 2.0, (0.5, 0.6, 0.7)),
-    "upper": ("base", "ball", (0.3, 0.1, 0.2), (0.2, 0.1, -0.4), (0.05, 0.02, 0.4), (0.3, -0.2, 0.9), 1.5, (0.2, 0.3, 0.25)),
-    "lower": ("upper", "hinge", (0, 0.1, 0.5), (0.1, 0.2, 0.3), (0, 0.02, 0.3), (-0.3, 0.2, 0.9), 1.1, (0.1, 0.13, 0.15)),
-    "tool": ("lower", "slide", (0, 0, 0.5), (0.1, 0, 0.3), (0, 0.02, 0.1), (0, 0, 0.2), 0.7, (0.05, 0.03, 0.04)),
-}  # fmt: skip
-JOINTS = {
-    "free": Joint.free(name="free"),
-    "ball": Joint.spherical(name="ball"),
-    "hinge": Joint.revolute("y", name="hinge"),
-    "slide": Joint.prismatic("z", name="slide"),
-}
-Q = [0.3, -0.2, 0.5, 0.4, -0.4, 0.8, 0.2, 2 / 9, 4 / 9, -5 / 9, 6 / 9, 0.7, -0.4]
-V = [0.5, -0.7, 0.9, -0.3, 0.6, 0.2, 0.8, -0.4, 0.1, -0.6, 0.35]
-TAU = [0.2, -0.1, 0.4, 1.0, 0.6, -0.8, -0.5, 0.3, 0.7, -0.9, 0.25]
-
-
-def mechanism():
-    b = km.Builder("mechanism")
-    for name, (parent, joint, at, turn, com, axes, mass, moments) in MECHANISM.items():
-        R = Pose.rpy(*axes).rotation
-        b.link(name, parent, JOINTS[joint], Pose.rpy(*turn, at), km.Inertia(mass, com, R @ np.diag(moments) @ R.T))
-    return b.build()
-
 
 def agrees_with_record(model, to, record, tolerance=1e-10):
     """The engine's numbers for the state Q, V, TAU: how it writes it, how it accelerates, and where the tool is."""
@@ -424,112 +327,140 @@ def agrees_with_record(model, to, record, tolerance=1e-10):
     close(np.concatenate([tool["w"], tool["v"] + np.cross(tool["w"], arm)]), record["motion"], tolerance)
 
 
-def observed_in_drake(model):
-    """What Drake says about the state, and its view of the model."""
-    pytest.importorskip("pydrake")
-    from pydrake.math import RigidTransform, RotationMatrix
-    from pydrake.multibody import tree as parts
-    from pydrake.multibody.plant import MultibodyPlant
-
-    plant = MultibodyPlant(0.0)
-    for name, (parent, joint, at, turn, com, axes, mass, moments) in MECHANISM.items():
-        I = Pose.rpy(*axes).rotation @ np.diag(moments) @ Pose.rpy(*axes).rotation.T / mass
-        unit = parts.UnitInertia(*np.diag(I), I[0, 1], I[0, 2], I[1, 2]).ShiftFromCenterOfMass(np.array(com))
-        body = plant.AddRigidBody(name, parts.SpatialInertia(mass, np.array(com), unit)).body_frame()
-        if parent:  # Drake lets the other one float
-            X = RigidTransform(RotationMatrix(Pose.rpy(*turn).rotation), at)
-            frame = plant.AddFrame(parts.FixedOffsetFrame(f"at {name}", plant.GetBodyByName(parent), X))
-            plant.AddJoint(
-                {
-                    "ball": lambda *a: parts.BallRpyJoint(*a),
-                    "hinge": lambda *a: parts.RevoluteJoint(*a, [0, 1, 0]),
-                    "slide": lambda *a: parts.PrismaticJoint(*a, [0, 0, 1]),
-                }[joint](joint, frame, body)
-            )
-    plant.Finalize()
-    to = convert.drake(model, plant)
-    record = {"q": to.q(Q), "v": to.v(Q, V), "tau": to.tau(Q, TAU)}
-    context = plant.CreateDefaultContext()
-    plant.SetPositions(context, record["q"])
-    plant.SetVelocities(context, record["v"])
-    force = record["tau"] + plant.CalcGravityGeneralizedForces(context) - plant.CalcBiasTerm(context)
-    record["a"] = np.linalg.solve(plant.CalcMassMatrix(context), force)
-    tool = plant.GetBodyByName("tool")
-    pose, motion = plant.EvalBodyPoseInWorld(context, tool), plant.EvalBodySpatialVelocityInWorld(context, tool)
-    arm = pose.rotation().matrix() @ MECHANISM["tool"][4]
-    record["tool"] = pose.translation() + arm
-    record["motion"] = np.concatenate([motion.rotational(), motion.translational() + np.cross(motion.rotational(), arm)])
-    close(to.q(km.integrate(model, Q, V, 1e-6)), record["q"] + 1e-6 * plant.MapVelocityToQDot(context, record["v"]), 1e-10)
-    return to, record
-
-
-def observed_in_pybullet(model, folder):
-    """What PyBullet says about the state, and its view of the model."""
-    pybullet = pytest.importorskip("pybullet")
-    text = "<robot name='mechanism'>"
-    for name, (parent, joint, at, turn, com, axes, mass, moments) in MECHANISM.items():
-        i = " ".join(f"{key}='{value}'" for key, value in zip(("ixx", "iyy", "izz"), moments))
-        text += (
-            f"<link name='{name}'><inertial><origin xyz='{numbers(com)}' rpy='{numbers(axes)}'/><mass value='{mass}'/>"
-            f"<inertia {i} ixy='0' ixz='0' iyz='0'/></inertial></link>"
-        )
-        if parent:
-            kind = {"ball": "spherical", "hinge": "continuous", "slide": "prismatic"}[joint]
-            text += (
-                f"<joint name='{joint}' type='{kind}'><origin xyz='{numbers(at)}' rpy='{numbers(turn)}'/>"
-                f"<parent link='{parent}'/><child link='{name}'/><axis xyz='{numbers(JOINTS[joint].axes()[0])}'/>"
-                "<limit lower='-9' upper='9' effort='9' velocity='9'/></joint>"
-            )
-    (folder / "mechanism.urdf").write_text(text + "</robot>")
-    h = 1e-6
-    client = pybullet.connect(pybullet.DIRECT)
-    try:
-        pybullet.setGravity(*model.gravity)
-        pybullet.setTimeStep(h)
-        body = pybullet.loadURDF(str(folder / "mechanism.urdf"), flags=pybullet.URDF_USE_INERTIA_FROM_FILE)
-        for i in range(-1, 3):
-            pybullet.changeDynamics(body, i, linearDamping=0, angularDamping=0, jointDamping=0)
-        to = convert.pybullet(model, pybullet, body)
-        q, v, tau = to.q(Q), to.v(Q, V), to.tau(Q, TAU)
-        pybullet.resetBasePositionAndOrientation(body, q[:3], q[3:7])
-        pybullet.resetBaseVelocity(body, v[:3], v[3:6])
-        pybullet.resetJointStateMultiDof(body, 0, q[7:11], v[6:9])
-        for i in (1, 2):
-            pybullet.resetJointState(body, i, q[10 + i], v[8 + i])
-        tool = pybullet.getLinkState(body, 2, computeLinkVelocity=1, computeForwardKinematics=1)
-        # the motors that hold every joint by default are switched off, then forces act for one short step
-        off = {"positionGain": 0, "velocityGain": 0, "force": [0, 0, 0]}
-        pybullet.setJointMotorControlMultiDof(body, 0, pybullet.POSITION_CONTROL, [0, 0, 0, 1], **off)
-        pybullet.setJointMotorControlArray(body, [1, 2], pybullet.VELOCITY_CONTROL, forces=[0, 0])
-        pybullet.applyExternalForce(body, -1, tau[:3], q[:3], pybullet.WORLD_FRAME)
-        pybullet.applyExternalTorque(body, -1, tau[3:6], pybullet.WORLD_FRAME)
-        pybullet.setJointMotorControlMultiDof(body, 0, pybullet.TORQUE_CONTROL, [0, 0, 0, 1], force=tau[6:9])
-        pybullet.setJointMotorControlArray(body, [1, 2], pybullet.TORQUE_CONTROL, forces=tau[9:])
-        pybullet.stepSimulation()
-        (place, turned), base = pybullet.getBasePositionAndOrientation(body), pybullet.getBaseVelocity(body)
-        ball, *rest = pybullet.getJointStateMultiDof(body, 0), *pybullet.getJointStates(body, [1, 2])
-        q_after = np.array([*place, *turned, *ball[0], *(joint[0] for joint in rest)])
-        v_after = np.array([*base[0], *base[1], *ball[1], *(joint[1] for joint in rest)])
-    finally:
-        pybullet.disconnect(client)
-    close(to.q(km.integrate(model, Q, to.v_back(q, v_after), h)), q_after, 1e-10)
-    motion = np.concatenate([tool[7], tool[6]])
-    return to, {"q": q, "v": v, "tau": tau, "a": (v_after - v) / h, "tool": np.array(tool[0]), "motion": motion}
-
-
-def show(record):
-    print("\n".join(f"    {key!r}: {np.round(value, 13).tolist()}," for key, value in record.items()))
-
-
 def test_drake_agrees():
     model = mechanism()
     to, record = observed_in_drake(model)
     agrees_with_record(model, to, record)
-    show(record)
+    for key, recorded in DRAKE.items():
+        close(record[key], recorded)
 
 
 def test_pybullet_agrees(tmp_path):
     model = mechanism()
     to, record = observed_in_pybullet(model, tmp_path)
     agrees_with_record(model, to, record, 1e-8)
-    show(record)
+    for key, recorded in PYBULLET.items():
+        close(record[key], recorded, 1e-8)
+
+
+def test_drake_agreed_when_recorded():
+    model = mechanism()
+    agrees_with_record(model, convert.drake(model, ["free", "ball", "hinge", "slide"]), DRAKE)
+    agrees_with_record(model, convert.drake(model, drake_plant()), DRAKE)
+
+
+def test_drake_is_asked_for_one_model_instance():
+    model = tree({"ball": (None, Joint.spherical())})
+    to = convert.drake(model, drake_plant(), 0)
+    assert to.nq == 12
+    assert to.q_index.tolist() == [7, 8, 9]
+    assert to.v_index.tolist() == [6, 7, 8]
+
+
+def test_pybullet_agreed_when_recorded():
+    model = mechanism()
+    frames = {name: Pose.rpy(*axes, com) for name, (*_, com, axes, _, _) in MECHANISM.items()}
+    by_name = convert.pybullet(model, ["ball", "hinge", "slide"], inertial=frames)
+    agrees_with_record(model, by_name, PYBULLET, 1e-8)
+    agrees_with_record(model, convert.pybullet(model, pybullet_client()), PYBULLET, 1e-8)
+
+
+def test_pybullet_has_the_base_at_its_centre_of_mass():
+    model = mechanism()
+    to = convert.pybullet(model)
+    close(to.q(Q)[:3], PYBULLET["q"][:3], 1e-12)
+    close(to.v(Q, V)[:6], PYBULLET["v"][:6], 1e-12)
+    close(to.q(Q)[3:7], [-0.4, 0.8, 0.2, 0.4], 1e-12)  # without the file, its axes are those of the link
+
+
+def test_bases_and_joints_that_are_fixed_have_no_entries():
+    model = tree(
+        {"arm": (None, Joint.revolute()), "plate": ("arm", Joint.fixed()), "hand": ("plate", Joint.prismatic())}
+    )
+    to = convert.pybullet(model, ["hand", "plate", "arm"])
+    assert to.q([1.0, 2.0]).tolist() == [2.0, 1.0]
+
+
+# ----------------------------------------------------------------------------------------------- what is refused
+
+
+def two_links():
+    return tree({"base": (None, Joint.free()), "arm": ("base", Joint.revolute()), "plate": ("arm", Joint.fixed())})
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (
+            lambda m: convert.pinocchio(m, ["base"]),
+            "Pinocchio has no joint 'arm' for joint 'arm' of model 'twin'; it has base",
+        ),
+        (
+            lambda m: convert.mujoco(m, ["base", "arm", "tail"]),
+            "model 'twin' has no joint 'tail', which MuJoCo is said to have",
+        ),
+        (
+            lambda m: convert.drake(m, ["base", "arm", "arm"]),
+            "Drake has 2 joints 'arm' for joint 'arm' of model 'twin'",
+        ),
+        (lambda m: convert.drake(m, names={"tail": "x"}), "names: model 'twin' has no joint 'tail'"),
+        (lambda m: convert.drake(m, names={"arm": "base"}), "names: joints 'base' and 'arm' cannot both be 'base'"),
+        (lambda m: convert.pinocchio(m, continuous=["base"]), "continuous: model 'twin' has no revolute joint 'base'"),
+        (
+            lambda m: convert.drake(m, drake_plant()),
+            "Drake has no joint 'arm' for joint 'arm' of model 'twin'; it has ball, hinge, slide, base",
+        ),
+        (
+            lambda m: convert.drake(m, drake_plant(), names={"arm": "hinge"}),
+            "model 'twin' has no joint 'ball', which Drake has; others=True leaves such joints out",
+        ),
+        (
+            lambda m: convert.drake(m, drake_plant(), names={"arm": "slide"}),
+            "joint 'arm' is revolute in model 'twin' and prismatic in Drake, and neither can be written as the other",
+        ),
+    ],
+)
+def test_joints_without_a_counterpart_are_named(make, sentence):
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        make(two_links())
+
+
+def test_joints_that_an_engine_does_not_have_are_named():
+    model = tree({"plane": (None, Joint.planar())})
+    with pytest.raises(ValueError, match="joint 'plane' of model 'twin' is planar, and PyBullet has no such joint"):
+        convert.pybullet(model)
+    with pytest.raises(ValueError, match="one for each degree of freedom"):
+        convert.mujoco(model, names={"plane": ["x", "y"]})
+
+
+def test_planar_joints_of_pybullet_are_refused():
+    model = tree({"plate": (None, Joint.planar())})
+    with pytest.raises(ValueError, match="joint 'plate' is planar in model 'twin' and planar in PyBullet"):
+        convert.pybullet(model, pybullet_client(planar=True), others=True)
+
+
+def test_euler_angles_of_pinocchio_are_refused():
+    pin = pytest.importorskip("pinocchio")
+    twin = pin.Model()
+    twin.addJoint(0, pin.JointModelSphericalZYX(), pin.SE3.Identity(), "ball")
+    with pytest.raises(ValueError, match="joint 'ball' is spherical in model 'twin' and SphericalZYX in Pinocchio"):
+        convert.pinocchio(tree({"ball": (None, Joint.spherical())}), twin)
+
+
+@pytest.mark.parametrize("engine", ["mujoco", "pybullet"])
+def test_free_joints_inside_a_tree_are_refused_where_only_the_world_has_them(engine):
+    model = tree({"arm": (None, Joint.revolute()), "drone": ("arm", Joint.free())})
+    with pytest.raises(ValueError, match="joint 'drone' of model 'twin' is free and hangs on a link; in "):
+        getattr(convert, engine)(model)
+
+
+def test_wrong_numbers_are_named():
+    model, to = mechanism(), convert.drake(mechanism())
+    with pytest.raises(ValueError, match=re.escape("model 'mechanism': q has shape (12,), expected (…, 13)")):
+        to.q(Q[:-1])
+    with pytest.raises(ValueError, match=re.escape("Drake: v has shape (1,), expected (…, 11)")):
+        to.v_back(to.q(Q), [1.0])
+    with pytest.raises(ValueError, match=re.escape("model 'mechanism': tau[1, 2] is nan")):
+        to.tau(Q, [TAU, [0.0, 0.0, np.nan, *TAU[3:]]])
+    with pytest.raises(ValueError, match="joint 'free': its quaternion is zero"):
+        to.v(np.zeros(model.nq), V)

@@ -12,32 +12,21 @@ from tests.naive.dynamics import joint_motion
 from tests.naive.spatial import homogeneous, vee
 from tests.strategies import KINDS, build_tree, configurations, lone_joints, random_state, seeds, vectors
 
-from kinemorph import (
-    Builder,
-    Inertia,
-    Joint,
-    JointKind,
-    Model,
-    difference,
-    integrate,
-    neutral,
-    random_configuration,
-)  # fmt: skip
+import kinemorph as km
 from kinemorph.multibody import inversion, joints
 from kinemorph.multibody.layout import LINK
-from kinemorph.spatial.pose import Pose
 
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name.lower())
 few = settings(max_examples=30)
 
-TURNING = {JointKind.SPHERICAL, JointKind.FREE}
+TURNING = {km.JointKind.SPHERICAL, km.JointKind.FREE}
 # entries of q that are angles, and so known up to whole turns
 ANGLES = {
-    JointKind.REVOLUTE: [0],
-    JointKind.SCREW: [0],
-    JointKind.CYLINDRICAL: [0],
-    JointKind.UNIVERSAL: [0, 1],
-    JointKind.PLANAR: [2],
+    km.JointKind.REVOLUTE: [0],
+    km.JointKind.SCREW: [0],
+    km.JointKind.CYLINDRICAL: [0],
+    km.JointKind.UNIVERSAL: [0, 1],
+    km.JointKind.PLANAR: [2],
 }
 
 
@@ -87,9 +76,10 @@ def inverted(model, q, v, a):
 def inverted_model(model):
     """A model whose only joint is the inverse of this model's."""
     l = model.links[0]
-    first, second = (l["axis2"], l["axis"]) if l["kind"] == JointKind.UNIVERSAL else (l["axis"], l["axis2"])
-    builder = Builder()
-    builder.link("link", joint=Joint(JointKind(l["kind"]), first, second, l["pitch"]), inertia=Inertia.sphere(1, 1))
+    first, second = (l["axis2"], l["axis"]) if l["kind"] == km.JointKind.UNIVERSAL else (l["axis"], l["axis2"])
+    builder = km.Builder()
+    joint = km.Joint(km.JointKind(l["kind"]), first, second, l["pitch"])
+    builder.link("link", joint=joint, inertia=km.Inertia.sphere(1, 1))
     return builder.build()
 
 
@@ -102,7 +92,7 @@ def inverted_model(model):
 def test_integrate_inverts_difference(kind, data):
     model = data.draw(lone_joints(kind))
     q0, q1 = data.draw(configurations(model)), data.draw(configurations(model))
-    same_configuration(kind, integrate(model, q0, difference(model, q0, q1)), q1, 1e-13)
+    same_configuration(kind, km.integrate(model, q0, km.difference(model, q0, q1)), q1, 1e-13)
 
 
 @every_kind
@@ -111,7 +101,7 @@ def test_integrate_inverts_difference(kind, data):
 def test_difference_inverts_integrate_below_half_a_turn(kind, data):
     model = data.draw(lone_joints(kind))
     q, v = data.draw(configurations(model)), data.draw(vectors(model.nv, 1.8))  # 1.8 √3 < π
-    close(difference(model, q, integrate(model, q, v)), v, 1e-13)
+    close(km.difference(model, q, km.integrate(model, q, v)), v, 1e-13)
 
 
 @every_kind
@@ -120,8 +110,8 @@ def test_difference_inverts_integrate_below_half_a_turn(kind, data):
 def test_two_half_steps_make_one_step(kind, seed):
     rng = np.random.default_rng(seed)
     model, q, v, *_ = random_state(rng, build_tree(rng, [kind], [-1]))
-    middle = integrate(model, q, 3.0 * v, 0.5)
-    close(integrate(model, middle, 3.0 * v, 0.5), integrate(model, q, 3.0 * v), 1e-13)
+    middle = km.integrate(model, q, 3.0 * v, 0.5)
+    close(km.integrate(model, middle, 3.0 * v, 0.5), km.integrate(model, q, 3.0 * v), 1e-13)
 
 
 @every_kind
@@ -130,7 +120,7 @@ def test_two_half_steps_make_one_step(kind, seed):
 def test_a_step_back_undoes_a_step(kind, seed):
     rng = np.random.default_rng(seed)
     model, q, v, *_ = random_state(rng, build_tree(rng, [kind], [-1]))
-    close(integrate(model, integrate(model, q, v, 0.7), v, -0.7), q, 1e-13)
+    close(km.integrate(model, km.integrate(model, q, v, 0.7), v, -0.7), q, 1e-13)
 
 
 @every_kind
@@ -138,31 +128,31 @@ def test_a_step_back_undoes_a_step(kind, seed):
 def test_tiny_steps_from_zero_keep_all_their_digits(kind, size, rng):
     model = build_tree(rng, [kind], [-1])
     v = rng.uniform(0.5, 1.0, model.nv) * size
-    q0 = neutral(model)
-    np.testing.assert_allclose(difference(model, q0, integrate(model, q0, v)), v, rtol=4e-15)
+    q0 = km.neutral(model)
+    np.testing.assert_allclose(km.difference(model, q0, km.integrate(model, q0, v)), v, rtol=4e-15)
 
 
 @pytest.mark.lane
 @every_kind
 def test_zero_velocity_stays(kind, rng):
     model = build_tree(rng, [kind], [-1])
-    q = random_configuration(model, rng)
-    close(integrate(model, q, np.zeros(model.nv)), q, 2e-16)
-    close(difference(model, q, q), 0.0, 2e-16)
+    q = km.random_configuration(model, rng)
+    close(km.integrate(model, q, np.zeros(model.nv)), q, 2e-16)
+    close(km.difference(model, q, q), 0.0, 2e-16)
 
 
 def test_random_configurations_respect_limits():
     limits = {"lower": -0.2, "upper": 0.7}
     one_sided = [{"lower": 4.0}, {"upper": -4.0}, {"lower": 0.0, "upper": 0.0}, {"upper": 1e-3}]
-    builder = Builder()
+    builder = km.Builder()
     for kind in KINDS:
-        builder.link(kind.name, joint=Joint(kind, axis2="x", **limits), inertia=Inertia.sphere(1, 1))
+        builder.link(kind.name, joint=km.Joint(kind, axis2="x", **limits), inertia=km.Inertia.sphere(1, 1))
     for i, limit in enumerate(one_sided):
-        builder.link(f"revolute{i}", joint=Joint.revolute(**limit), inertia=Inertia.sphere(1, 1))
-        builder.link(f"prismatic{i}", joint=Joint.prismatic(**limit), inertia=Inertia.sphere(1, 1))
+        builder.link(f"revolute{i}", joint=km.Joint.revolute(**limit), inertia=km.Inertia.sphere(1, 1))
+        builder.link(f"prismatic{i}", joint=km.Joint.prismatic(**limit), inertia=km.Inertia.sphere(1, 1))
     model = builder.build()
     rng = np.random.default_rng(0)
-    drawn = np.array([random_configuration(model, rng) for _ in range(500)])
+    drawn = np.array([km.random_configuration(model, rng) for _ in range(500)])
     for i, l in enumerate(model.links):
         values = drawn[:, model.q_slice(i)]
         if l["kind"] in TURNING:
@@ -178,8 +168,8 @@ def test_random_configurations_respect_limits():
 
 def test_the_same_seed_gives_the_same_configuration(rng):
     model = build_tree(rng, KINDS, [-1] * len(KINDS))
-    assert (random_configuration(model, 7) == random_configuration(model, 7)).all()
-    assert (random_configuration(model, 7) != random_configuration(model, 8)).any()
+    assert (km.random_configuration(model, 7) == km.random_configuration(model, 7)).all()
+    assert (km.random_configuration(model, 7) != km.random_configuration(model, 8)).any()
 
 
 # ------------------------------------------------------------------------------------------ motion and subspace
@@ -206,7 +196,7 @@ def test_subspace_is_the_derivative_of_the_pose(kind, data):
     q = data.draw(configurations(model))
     X, S = pose(model, q), columns(model, q)
     for k in range(model.nv):
-        rate = derivative(lambda t, k=k: pose(model, integrate(model, q, np.eye(model.nv)[k], t)))
+        rate = derivative(lambda t, k=k: pose(model, km.integrate(model, q, np.eye(model.nv)[k], t)))
         close(S[:, k], vee(np.linalg.inv(X) @ rate), 1e-10)
 
 
@@ -218,7 +208,7 @@ def test_bias_is_the_derivative_of_the_twist_at_constant_velocity(kind, data):
     q, v = data.draw(configurations(model)), data.draw(vectors(model.nv, 2.0))
 
     def twist_in_the_parent(t):
-        now = integrate(model, q, v, t)
+        now = km.integrate(model, q, v, t)
         return np.kron(np.eye(2), pose(model, now)[:3, :3]) @ columns(model, now) @ v
 
     in_link = np.kron(np.eye(2), pose(model, q)[:3, :3].T) @ derivative(twist_in_the_parent)
@@ -264,8 +254,8 @@ def test_inverted_velocity_and_acceleration_are_derivatives_of_the_inverted_posi
     _, q_inverted, v_inverted, a_inverted = inverted(model, q, v, a)
 
     def way(t):  # in the coordinates around the start, where the way begins with v and a
-        now = integrate(model, q, t * v + 0.5 * t * t * a)
-        return difference(other, q_inverted, inverted(model, now, v, a)[1])
+        now = km.integrate(model, q, t * v + 0.5 * t * t * a)
+        return km.difference(other, q_inverted, inverted(model, now, v, a)[1])
 
     close(v_inverted, derivative(way), 1e-9)
     close(a_inverted, second_derivative(way), 1e-7)
@@ -290,8 +280,8 @@ def test_extraction_inverts_the_pose(kind, data):
 @pytest.mark.parametrize("angle", [-100.0, -40.0, -np.pi, -1e-9, 0.0, 1e-8, 3.0, np.pi, 15.0, 7 * np.pi, 1000.0])
 @pytest.mark.parametrize("pitch", [0.2, -0.01, 3.0])
 def test_a_screw_remembers_its_turns(angle, pitch):
-    builder = Builder()
-    builder.link("nut", joint=Joint.screw((1, 2, 3), pitch), inertia=Inertia.sphere(1, 1))
+    builder = km.Builder()
+    builder.link("nut", joint=km.Joint.screw((1, 2, 3), pitch), inertia=km.Inertia.sphere(1, 1))
     l = builder.build().links[0]
     found = np.zeros(1)
     inversion.extract_position(l, *inversion.joint_pose(l, np.array([angle])), found)
@@ -300,8 +290,8 @@ def test_a_screw_remembers_its_turns(angle, pitch):
 
 @pytest.mark.lane
 def test_a_screw_without_pitch_is_read_within_half_a_turn():
-    builder = Builder()
-    builder.link("nut", joint=Joint.screw("x", 0.0), inertia=Inertia.sphere(1, 1))
+    builder = km.Builder()
+    builder.link("nut", joint=km.Joint.screw("x", 0.0), inertia=km.Inertia.sphere(1, 1))
     l = builder.build().links[0]
     found = np.zeros(1)
     inversion.extract_position(l, *inversion.joint_pose(l, np.array([2.0 * np.pi + 0.5])), found)
@@ -323,16 +313,16 @@ def test_velocity_is_read_off_the_twist(kind, data):
 @pytest.mark.lane
 @pytest.mark.parametrize("between", [1e-2, 1e-4, np.pi - 1e-3])
 def test_a_universal_joint_with_nearly_parallel_axes_is_read_as_well_as_they_allow(between, rng):
-    builder = Builder()
+    builder = km.Builder()
     axis2 = (np.cos(between), np.sin(between), 0.0)
-    builder.link("cross", joint=Joint.universal("x", axis2), inertia=Inertia.sphere(1, 1))
+    builder.link("cross", joint=km.Joint.universal("x", axis2), inertia=km.Inertia.sphere(1, 1))
     model = builder.build()
     l, lost = model.links[0], 1e-14 / np.sin(between) ** 2
     for _ in range(20):
         q, v = rng.uniform(-3.0, 3.0, 2), rng.normal(size=2)
         found, twist = np.zeros(2), columns(model, q) @ v
         inversion.extract_position(l, *inversion.joint_pose(l, q), found)
-        same_configuration(JointKind.UNIVERSAL, found, q, lost, up_to_turns=True)
+        same_configuration(km.JointKind.UNIVERSAL, found, q, lost, up_to_turns=True)
         inversion.extract_velocity(l, q, tuple(twist[:3]), tuple(twist[3:]), found)
         close(found, v, lost)
 
@@ -346,7 +336,7 @@ def test_joints_work_in_plain_python_too(kind, rng):
     R, p, S = joint_motion(l, q)
     close(pose(model, q), homogeneous(l["R"], l["p"]) @ homogeneous(R, p), 1e-14)
     close(columns(model, q), S, 1e-14)
-    close(difference(model, q, integrate(model, q, v)), v, 1e-13)
+    close(km.difference(model, q, km.integrate(model, q, v)), v, 1e-13)
     row, q_inverted, v_inverted, _ = inverted(model, q, v, a)
     close(joint_pose(l, q) @ joint_pose(row, q_inverted), np.eye(4), 1e-14)
     twist, found_q, found_v = S @ v, np.zeros(model.nq), np.zeros(model.nv)
@@ -359,8 +349,8 @@ def test_joints_work_in_plain_python_too(kind, rng):
 
 @pytest.mark.lane
 def test_placement_comes_before_the_joint():
-    builder = Builder()
-    at = Pose.rpy(0.0, 0.0, np.pi / 2, position=(1.0, 0.0, 0.0))
-    builder.link("slider", joint=Joint.prismatic("x"), at=at, inertia=Inertia.sphere(1, 1))
-    model: Model = builder.build()
+    builder = km.Builder()
+    at = km.Pose.rpy(0.0, 0.0, np.pi / 2, position=(1.0, 0.0, 0.0))
+    builder.link("slider", joint=km.Joint.prismatic("x"), at=at, inertia=km.Inertia.sphere(1, 1))
+    model = builder.build()
     close(pose(model, np.array([2.0]))[:3, 3], [1.0, 2.0, 0.0], 1e-15)

@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 from tests.strategies import random_pose
 
-from kinemorph import Pose
+import kinemorph as km
 
 pytestmark = pytest.mark.lane
 
@@ -17,13 +17,13 @@ def close(result, expected, tolerance=1e-14):
 
 
 def test_a_pose_is_the_identity_unless_told():
-    assert (Pose().matrix() == np.eye(4)).all()
-    assert (Pose([1, 2, 3]).rotation == np.eye(3)).all()
+    assert (km.Pose().matrix() == np.eye(4)).all()
+    assert (km.Pose([1, 2, 3]).rotation == np.eye(3)).all()
 
 
 def test_rpy_turns_about_fixed_axes_x_then_y_then_z(rng):
     for angles in rng.uniform(-4.0, 4.0, (20, 3)):
-        pose = Pose.rpy(*angles, position=(1, 2, 3))
+        pose = km.Pose.rpy(*angles, position=(1, 2, 3))
         close(pose.rotation, Rotation.from_euler("xyz", angles).as_matrix())
         close(pose.position, [1, 2, 3])
 
@@ -31,12 +31,12 @@ def test_rpy_turns_about_fixed_axes_x_then_y_then_z(rng):
 def test_turn_is_a_rotation_vector(rng):
     for phi in rng.normal(size=(20, 3)):
         angle = np.linalg.norm(phi)
-        close(Pose.turn(5.0 * phi, angle).rotation, Rotation.from_rotvec(phi).as_matrix())
+        close(km.Pose.turn(5.0 * phi, angle).rotation, Rotation.from_rotvec(phi).as_matrix())
 
 
 def test_quaternions_are_w_first_and_of_any_length(rng):
     for wxyz in rng.normal(size=(20, 4)) * 30.0:
-        close(Pose.quaternion(wxyz).rotation, Rotation.from_quat(wxyz, scalar_first=True).as_matrix())
+        close(km.Pose.quaternion(wxyz).rotation, Rotation.from_quat(wxyz, scalar_first=True).as_matrix())
 
 
 def test_products_are_products_of_matrices(rng):
@@ -59,43 +59,43 @@ def test_apply_takes_one_point_or_many(rng):
 
 def test_a_rounded_rotation_is_made_exact(rng):
     rounded = np.round(random_pose(rng).rotation, 7)
-    R = Pose(rotation=rounded).rotation
+    R = km.Pose(rotation=rounded).rotation
     close(R @ R.T, np.eye(3), 1e-13)
     close(R, rounded, 1e-6)
 
 
 def test_a_pose_keeps_its_own_copy():
     position, rotation = np.zeros(3), np.eye(3)
-    pose = Pose(position, rotation)
+    pose = km.Pose(position, rotation)
     position[0] = rotation[0, 1] = 5.0
     assert (pose.matrix() == np.eye(4)).all()
 
 
 def test_a_pose_prints_as_what_makes_it(rng):
     pose = random_pose(rng)
-    copy = eval(repr(pose))
+    copy = eval(repr(pose), {"Pose": km.Pose})
     close(copy.matrix(), pose.matrix())
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Pose([1, 2]), "position: expected 3 numbers"),
-        (lambda: Pose([1, 2, math.nan]), "not finite"),
-        (lambda: Pose([1, 2, math.inf]), "not finite"),
-        (lambda: Pose(["a", 2, 3]), "expected 3 numbers"),
-        (lambda: Pose(rotation=np.eye(2)), "finite 3x3 matrix"),
-        (lambda: Pose(rotation=np.full((3, 3), math.nan)), "finite 3x3 matrix"),
-        (lambda: Pose(rotation=2 * np.eye(3)), "not a rotation matrix"),
-        (lambda: Pose(rotation=np.diag([1.0, 1.0, -1.0])), "not a rotation matrix"),
-        (lambda: Pose(rotation=np.eye(3) + np.diag([1e-4, 0, 0])), "not a rotation matrix"),
-        (lambda: Pose.turn([0, 0, 0], 1.0), "axis is zero"),
-        (lambda: Pose.turn([0, 0, math.nan], 1.0), "not finite"),
-        (lambda: Pose.turn([0, 0, 1], math.nan), "finite 3x3 matrix"),
-        (lambda: Pose.rpy(math.nan, 0, 0), "finite 3x3 matrix"),
-        (lambda: Pose.quaternion([0, 0, 0, 0]), "quaternion is zero"),
-        (lambda: Pose.quaternion([1, 0, 0]), "expected 4 numbers"),
-        (lambda: Pose.quaternion([1, 0, 0, math.inf]), "not finite"),
+        (lambda: km.Pose([1, 2]), "position: expected 3 numbers"),
+        (lambda: km.Pose([1, 2, math.nan]), "not finite"),
+        (lambda: km.Pose([1, 2, math.inf]), "not finite"),
+        (lambda: km.Pose(["a", 2, 3]), "expected 3 numbers"),
+        (lambda: km.Pose(rotation=np.eye(2)), "finite 3x3 matrix"),
+        (lambda: km.Pose(rotation=np.full((3, 3), math.nan)), "finite 3x3 matrix"),
+        (lambda: km.Pose(rotation=2 * np.eye(3)), "not a rotation matrix"),
+        (lambda: km.Pose(rotation=np.diag([1.0, 1.0, -1.0])), "not a rotation matrix"),
+        (lambda: km.Pose(rotation=np.eye(3) + np.diag([1e-4, 0, 0])), "not a rotation matrix"),
+        (lambda: km.Pose.turn([0, 0, 0], 1.0), "axis is zero"),
+        (lambda: km.Pose.turn([0, 0, math.nan], 1.0), "not finite"),
+        (lambda: km.Pose.turn([0, 0, 1], math.nan), "finite 3x3 matrix"),
+        (lambda: km.Pose.rpy(math.nan, 0, 0), "finite 3x3 matrix"),
+        (lambda: km.Pose.quaternion([0, 0, 0, 0]), "quaternion is zero"),
+        (lambda: km.Pose.quaternion([1, 0, 0]), "expected 4 numbers"),
+        (lambda: km.Pose.quaternion([1, 0, 0, math.inf]), "not finite"),
     ],
 )
 def test_bad_poses_are_refused(make, message):
@@ -105,5 +105,5 @@ def test_bad_poses_are_refused(make, message):
 
 @pytest.mark.parametrize("length", [1e-200, 1e-150, 1e150, 1e200])
 def test_extreme_lengths_of_axes_and_quaternions_do_not_matter(length):
-    close(Pose.turn([0, 0, length], 0.3).rotation, Pose.turn([0, 0, 1], 0.3).rotation)
-    close(Pose.quaternion([length, 0, 0, length]).rotation, Pose.quaternion([1, 0, 0, 1]).rotation)
+    close(km.Pose.turn([0, 0, length], 0.3).rotation, km.Pose.turn([0, 0, 1], 0.3).rotation)
+    close(km.Pose.quaternion([length, 0, 0, length]).rotation, km.Pose.quaternion([1, 0, 0, 1]).rotation)

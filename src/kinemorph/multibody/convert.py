@@ -201,16 +201,20 @@ def mujoco(model: Model, peer: Any = None, *, names: Names | None = None, others
     return _peer(MUJOCO, model, joints, names, others, (peer.nq, peer.nv))
 
 
-def drake(model: Model, peer: Any = None, *, names: Names | None = None, others: bool = False) -> Peer:
+def drake(
+    model: Model, peer: Any = None, instance: Any = None, *, names: Names | None = None, others: bool = False
+) -> Peer:
     """Drake's view of a model. `peer`: a finalized `MultibodyPlant`, or joint names in its order; None: our own order.
 
-    `names` and `others` are as in `pinocchio`. Drake's ball joint has roll, pitch and yaw as q, which a rotation does
-    not determine where the pitch is ±90°; its v, a and tau have no such places.
+    `instance`: the index of the plant's model instance that the model is; vectors are those of the whole plant. `names`
+    and `others` are as in `pinocchio`. Drake's ball joint has roll, pitch and yaw as q, which a rotation does not
+    determine where the pitch is ±90°; its v, a and tau have no such places.
     """
     if _is_list(peer):
         return _peer(DRAKE, model, listed(DRAKE, model, peer, names), names, others)
     joints = []
-    for joint in map(peer.get_joint, peer.GetJointIndices()):
+    indices = peer.GetJointIndices() if instance is None else peer.GetJointIndices(instance)
+    for joint in map(peer.get_joint, indices):
         kind, start = joint.type_name(), (joint.position_start(), joint.velocity_start())
         if joint.num_velocities():
             joints.append(PeerJoint(joint.name(), kind, _DRAKE.get(kind, ""), *start, RPY if "rpy" in kind else WXYZ))

@@ -7,6 +7,7 @@ power. All arrays may have leading dimensions; quaternions are w x y z until an 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -75,13 +76,15 @@ class Spherical(Same):
     outside: bool  # angular velocity in the axes of the parent's side, else in those of the link
     frame: Pose  # the engine's frame of the link, in ours
 
+    @cached_property
+    def turn(self) -> Array:
+        return quaternion(self.frame.rotation)
+
     def q(self, q: Array) -> Array:
-        f = quaternion(self.frame.rotation)
-        return written(product(product(conjugate(f), self.sane(q)), f), self.attitude)
+        return written(product(product(conjugate(self.turn), self.sane(q)), self.turn), self.attitude)
 
     def q_back(self, q: Array) -> Array:
-        f = quaternion(self.frame.rotation)
-        return product(product(f, self.sane(read(q, self.attitude))), conjugate(f))
+        return product(product(self.turn, self.sane(read(q, self.attitude))), conjugate(self.turn))
 
     def T(self, q: Array) -> Array:
         return self.axes(q, self.outside)
@@ -106,19 +109,22 @@ class Free(Spherical):
     angular_first: bool  # in v
     linear_outside: bool  # as `outside`, for the linear velocity
 
+    @cached_property
+    def base_turn(self) -> Array:
+        return quaternion(self.base.rotation)
+
     def q(self, q: Array) -> Array:
         x = self.sane(q[..., 3:])
         p = self.base.apply(q[..., :3] + matrix(x) @ self.frame.position)
-        x = product(product(quaternion(self.base.rotation), x), quaternion(self.frame.rotation))
-        x = written(x, self.attitude)
+        x = written(product(product(self.base_turn, x), self.turn), self.attitude)
         return np.concatenate([p, x] if self.position_first else [x, p], axis=-1)
 
     def q_back(self, q: Array) -> Array:
-        turn = len(self.attitude)
-        p, x = (q[..., :3], q[..., 3:]) if self.position_first else (q[..., turn:], q[..., :turn])
-        x = self.sane(read(x, self.attitude))
-        x = product(conjugate(quaternion(self.base.rotation)), product(x, conjugate(quaternion(self.frame.rotation))))
-        return np.concatenate([self.base.inverse().apply(p) - matrix(x) @ self.frame.position, x], axis=-1)
+        n = len(self.attitude)
+        p, x = (q[..., :3], q[..., 3:]) if self.position_first else (q[..., n:], q[..., :n])
+        x = product(product(conjugate(self.base_turn), self.sane(read(x, self.attitude))), conjugate(self.turn))
+        p = (p - self.base.position) @ self.base.rotation - matrix(x) @ self.frame.position
+        return np.concatenate([p, x], axis=-1)
 
     def T(self, q: Array) -> Array:
         x = q[..., 3:]

@@ -95,15 +95,22 @@ def end(joints: Sequence[PeerJoint]) -> tuple[int, int]:
     return sum(nq for nq, _ in entries), sum(nv for _, nv in entries)
 
 
-def _own(model: Model, names: Names | None) -> Iterator[tuple[str, JointKind, tuple[str, ...]]]:
+def _own(model: Model, names: Names | None) -> list[tuple[str, JointKind, tuple[str, ...]]]:
     """Our joints that move: name, kind, and the engine's name or names."""
     for joint in names or ():
         if joint not in model.joint_names:
             raise ValueError(f"names: model {model.name!r} has no joint {joint!r}")
+    own = []
+    seen: dict[str, str] = {}
     for joint, row in zip(model.joint_names, model.links):
         if row["nv"]:
             theirs = (names or {}).get(joint, joint)
-            yield joint, JointKind(row["kind"]), (theirs,) if isinstance(theirs, str) else tuple(theirs)
+            theirs = (theirs,) if isinstance(theirs, str) else tuple(theirs)
+            own.append((joint, JointKind(row["kind"]), theirs))
+            for name in theirs:
+                if seen.setdefault(name, joint) != joint:
+                    raise ValueError(f"names: joints {seen[name]!r} and {joint!r} cannot both be {name!r}")
+    return own
 
 
 def listed(
@@ -152,24 +159,28 @@ def match(
     frames: Mapping[str, Pose] | None = None,
 ) -> tuple[list[Part], Array, int]:
     """Find the counterpart of each joint, and pair their entries: parts, the engine's q where ours is zero, its nv."""
-    spare = {joint.name: joint for joint in joints}
-    own = list(_own(model, names))
-    named = {name for *_, theirs in own for name in theirs}
-    lone = [joint for joint, kind, theirs in own if kind is JointKind.FREE and theirs[0] not in spare]
-    free = [joint.name for joint in joints if joint.form == "f" and joint.name not in named]
+    own = _own(model, names)
+    spare: dict[str, list[PeerJoint]] = {}
+    for j in joints:
+        spare.setdefault(j.name, []).append(j)
+    # the only free joint of both sides needs no name
+    wanted = {name for *_, theirs in own for name in theirs}
+    lost = [joint for joint, kind, theirs in own if kind is JointKind.FREE and theirs[0] not in spare]
+    free = [j.name for j in joints if j.form == "f" and j.name not in wanted]
+    if len(lost) == len(free) == 1 and lost[0] not in (names or {}):
+        own = [(joint, kind, (free[0],) if joint == lost[0] else theirs) for joint, kind, theirs in own]
     nq, nv = sizes or end(joints)
     ref = np.zeros(nq)
     parts: list[Part] = []
     for joint, kind, theirs in own:
-        if [joint] == lone and len(free) == 1:  # the only free joint of both sides needs no name
-            theirs = (free[0],)
+        found = [j for name in theirs for j in spare.pop(name, ())]
         for name in theirs:
-            if name not in spare:
+            count = sum(j.name == name for j in found)
+            if count != 1:
                 raise ValueError(
-                    f"{convention.name} has no joint {name!r} for joint {joint!r} of model {model.name!r}; "
-                    f"it has {', '.join(j.name for j in joints) or 'none'}"
+                    f"{convention.name} has {'no joint' if count == 0 else f'{count} joints'} {name!r} "
+                    f"for joint {joint!r} of model {model.name!r}; it has {', '.join(j.name for j in joints) or 'none'}"
                 )
-        found = [spare.pop(name) for name in theirs]
         parts += _pair(convention, model, joint, kind, found, frames or {})
         for j in found:
             ref[j.iq] += j.ref

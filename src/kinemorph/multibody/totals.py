@@ -110,7 +110,7 @@ def com_velocity(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike) -
 def momentum(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike, about: Any = (0.0, 0.0, 0.0)) -> Array:
     """Angular and linear momentum (6), world axes; the angular part about a point, or about "com"."""
     sums = _sums(model, data, q, v)
-    o = sums[1:4] / sums[0] if about == "com" else vector(about, 3, "momentum: about")
+    o = sums[1:4] / sums[0] if isinstance(about, str) and about == "com" else vector(about, 3, "momentum: about")
     return np.concatenate([sums[4:7] - np.cross(o, sums[7:10]), sums[7:10]])
 
 
