@@ -109,9 +109,9 @@ def kernel(function: Any = None, *, inline: bool = True) -> Any:
 
 
 @typing.overload
-def entry(function: Function) -> Function: ...
+def entry(function: Callable[..., Any]) -> Callable[..., Any]: ...
 @typing.overload
-def entry(*, nogil: bool = False) -> Callable[[Function], Function]: ...
+def entry(*, nogil: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]: ...
 def entry(function: Any = None, *, nogil: bool = False) -> Any:
     """A `kernel` for Python to call: arguments that would only cost a new compilation raise TypeError.
 
@@ -449,6 +449,8 @@ def is_lanes(numba_type: Any) -> bool:
 
 def generic(function: Function) -> Function:
     """A function of numbers of which lanes have a version of their own: kernels get the one for their types."""
+    if _core.config.DISABLE_JIT:
+        return _chosen_when_called(function)
     _overload_if(lambda lanes: not lanes, function, function)
     return function
 
@@ -458,10 +460,32 @@ def for_lanes(function: Callable[..., Any]) -> Callable[[Function], Function]:
 
     def register(version: Function) -> Function:
         _lane_modules.add(version.__module__)
-        _overload_if(lambda lanes: lanes, function, version)
+        if _core.config.DISABLE_JIT:
+            vars(function)["for_lanes"] = version
+        else:
+            _overload_if(lambda lanes: lanes, function, version)
         return version
 
     return register
+
+
+def _chosen_when_called(function: Any) -> Any:
+    """Without the JIT there are no types to choose by ahead of time."""
+
+    @functools.wraps(function)
+    def choose(*arguments: Any) -> Any:
+        if any(map(_holds_lanes, arguments)):
+            return choose.for_lanes(*arguments)  # type: ignore[attr-defined]
+        return function(*arguments)
+
+    return choose
+
+
+def _holds_lanes(value: Any) -> bool:
+    """`is_lanes` for values: lanes themselves are a subclass of arrays then (`spatial.lanes`)."""
+    if isinstance(value, np.void):
+        return "lanes" in (value.dtype.names or ())
+    return bool(getattr(value, "is_lanes", False) or np.ndim(value) > 1)
 
 
 def _overload_if(wanted: Callable[[bool], bool], function: Any, version: Any) -> None:

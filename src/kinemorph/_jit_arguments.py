@@ -14,6 +14,13 @@ _FLOATS, _RECORDS = np.dtype(np.float64), np.dtype(np.void)
 _ELEMENTS = [_FLOATS, *map(np.dtype, ("int64", "int32", "uint8", "bool")), _RECORDS]
 
 
+class _ArrayOf:
+    """An annotation that asks for arrays of a dtype and, if it says so, of a number of dimensions."""
+
+    def __init__(self, dtype: Any, dimensions: int | None = None) -> None:
+        self.dtype, self.dimensions = dtype, dimensions
+
+
 def declared_types(function: Callable[..., Any]) -> dict[str, Any]:
     """What the annotations of an entry ask for, by parameter: see `_declared`."""
     try:
@@ -30,13 +37,15 @@ def _declared(hint: Any) -> Any:
     if typing.get_origin(hint) is tuple and ... not in arguments:
         return tuple(map(_declared, arguments))
     if typing.get_origin(hint) is np.ndarray:
-        return next((dtype for dtype in _ELEMENTS if dtype.type in typing.get_args(arguments[1])), None)
+        dtype = next((dtype for dtype in _ELEMENTS if dtype.type in typing.get_args(arguments[1])), None)
+        shape = typing.get_args(arguments[0])
+        return dtype and _ArrayOf(dtype, len(shape) if shape and all(size is int for size in shape) else None)
     return None
 
 
 def objection(value: Any, declared: Any = None) -> str | None:
     """Why no version of an entry is compiled for `value`; None if it is fine."""
-    if isinstance(value, np.ndarray) and (declared is None or isinstance(declared, np.dtype)):
+    if isinstance(value, np.ndarray) and (declared is None or isinstance(declared, _ArrayOf)):
         return _array_objection(value, declared)
     if isinstance(value, tuple) and (declared is None or isinstance(declared, tuple)):
         if declared is not None and len(declared) != len(value):
@@ -52,9 +61,11 @@ def objection(value: Any, declared: Any = None) -> str | None:
 
 def _array_objection(array: Any, declared: Any) -> str | None:
     element = _RECORDS if array.dtype.names else array.dtype
-    if element not in ([_FLOATS, _RECORDS] if declared is None else [declared]):
+    if element not in ([_FLOATS, _RECORDS] if declared is None else [declared.dtype]):
         hint = "; annotate it if that is meant" if declared is None and element in _ELEMENTS else ""
-        return f"must be {_name(_FLOATS if declared is None else declared)}, not {_name(element)}{hint}"
+        return f"must be {_name(declared or _ArrayOf(_FLOATS))}, not {_name(_ArrayOf(element))}{hint}"
+    if declared is not None and declared.dimensions not in (None, array.ndim):
+        return f"must have {declared.dimensions} dimensions, not {array.ndim}"
     if not (array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative):
         return "must be C-contiguous, aligned and in native byte order"
     if type(array) is not np.ndarray:
@@ -63,8 +74,8 @@ def _array_objection(array: Any, declared: Any) -> str | None:
 
 
 def _name(declared: Any) -> str:
-    if isinstance(declared, np.dtype):
-        return f"an array of {'records' if declared == _RECORDS else declared}"
+    if isinstance(declared, _ArrayOf):
+        return f"an array of {'records' if declared.dtype == _RECORDS else declared.dtype}"
     if isinstance(declared, tuple):
         return f"a tuple of {len(declared)}"
     return "an array, float, int, bool or tuple" if declared is None else str(declared.__name__)

@@ -207,6 +207,22 @@ def test_pinocchio_agrees_on_all_kinds_of_joint():
     agrees_with_pinocchio(pin, model, twin, by_name)
 
 
+def test_pinocchio_has_external_forces_in_the_axes_of_the_link():
+    pin = pytest.importorskip("pinocchio")
+    model = tree({"base": (None, Joint.free()), "ball": ("base", Joint.spherical())})
+    twin, data = pinocchio_twin(pin, model, model.names), km.Data(model)
+    to = convert.pinocchio(model, twin)
+    q, v, a, _ = state(model)
+    external = np.random.default_rng(1).normal(size=(2, 6))
+    tau = km.rnea(model, data, q, v, a, external)
+    forces = pin.StdVec_Force()
+    forces.append(pin.Force.Zero())
+    for link, row in zip(data.links, external):
+        R = link["R"].reshape(3, 3)
+        forces.append(pin.Force(row[3:] @ R, row[:3] @ R))
+    close(to.tau(q, tau), pin.rnea(twin, twin.createData(), to.q(q), to.v(q, v), to.a(q, v, a), forces))
+
+
 def test_pinocchio_makes_joints_of_several():
     pin = pytest.importorskip("pinocchio")
     model = tree({"plane": (None, Joint.planar()), "arm": ("plane", Joint.revolute("x"))})
@@ -297,6 +313,23 @@ def test_mujoco_agrees_by_names_alone():
     model = tree(MUJOCO_TREE)
     order = ["base", "ball", "hinge", "slide", *PARTS["plane"], *PARTS["cardan"]]
     agrees_with_mujoco(mujoco, model, mujoco_twin(mujoco, model), convert.mujoco(model, order, names=PARTS))
+
+
+def test_mujoco_has_external_forces_at_the_centre_of_mass():
+    mujoco = pytest.importorskip("mujoco")
+    model = tree({"base": (None, Joint.free()), "ball": ("base", Joint.spherical())})
+    twin, data = mujoco_twin(mujoco, model), km.Data(model)
+    to, twin_data = convert.mujoco(model, twin), mujoco.MjData(twin)
+    q, v, _, tau = state(model)
+    external = np.random.default_rng(1).normal(size=(2, 6))
+    a = km.aba(model, data, q, v, tau, external)
+    twin_data.qpos, twin_data.qvel, twin_data.qfrc_applied = to.q(q), to.v(q, v), to.tau(q, tau)
+    for i in range(2):
+        moment, force = external[i, :3], external[i, 3:]
+        arm = data.links[i]["R"].reshape(3, 3) @ mass_of(model.links[i])[1]
+        twin_data.xfrc_applied[i + 1] = np.concatenate([force, moment - np.cross(arm, force)])
+    mujoco.mj_forward(twin, twin_data)
+    close(to.a(q, v, a), twin_data.qacc)
 
 
 def test_mujoco_scene_may_hold_more_than_the_model():

@@ -331,7 +331,7 @@ def test_a_pendulum_swings_as_in_the_textbook():
     builder.link("bob", joint=km.Joint.revolute("y"), inertia=km.Inertia.point(2.0, (0, 0, -0.5)))
     model = builder.build()
     for angle in (0.0, 0.3, 2.0, -3.0):
-        a = km.aba(model, km.Data(model), [angle], [1.7], [0.0])
+        a = km.aba(model, km.Data(model), np.array([angle]), np.array([1.7]), np.zeros(1))
         close(a, [-9.81 / 0.5 * np.sin(angle)], 1e-14)
 
 
@@ -360,7 +360,8 @@ def test_links_on_fixed_joints_are_part_of_what_carries_them(rng):
     three.link("a", joint=joint, inertia=parts[0])
     three.link("b", "a", at=places[0], inertia=parts[1])
     three.link("c", "b", at=places[1], inertia=parts[2])
-    expected, found = (km.aba(m, km.Data(m), [0.4], [2.0], [1.0]) for m in (one.build(), three.build()))
+    state = np.array([0.4]), np.array([2.0]), np.array([1.0])
+    expected, found = (km.aba(m, km.Data(m), *state) for m in (one.build(), three.build()))
     close(found, expected, 1e-13)
 
 

@@ -8,7 +8,19 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.multibody.calls import BAD_SIZE, NO_FORCES, NOT_FINITE, OK, Array, as_arrays, complain, refuse_stale
+from kinemorph.multibody.calls import (
+    BAD_SIZE,
+    NO_FORCES,
+    NOT_FINITE,
+    OK,
+    Array,
+    Matrix,
+    Vector,
+    as_arrays,
+    complain,
+    finite,
+    refuse_stale,
+)
 from kinemorph.multibody.joints import REVOLUTE
 from kinemorph.multibody.kinematics import move, place
 from kinemorph.multibody.layout import DOF, LINK, TREE, dof_data, link_data
@@ -190,18 +202,17 @@ def respond(l: Any, dof_rows: Any, al: Vec3, acc: Vec3, a: Any) -> tuple[Vec3, V
 
 
 @entry
-def _aba(handle: int, q: Any, v: Any, tau: Any, external: Any, a: Any) -> int:
+def _aba(handle: int, q: Vector, v: Vector, tau: Vector, external: Matrix, a: Vector) -> int:
     tree = rows_at(handle, 1, TREE)[0]
     nv = tree["nv"]
     if q.shape[0] != tree["nq"] or v.shape[0] != nv or tau.shape[0] != nv or a.shape[0] != nv:
         return BAD_SIZE
     if external.shape[0] > 0 and (external.shape[0] != tree["n"] or external.shape[1] != 6):
         return BAD_SIZE
+    if not (finite(q) and finite(v) and finite(tau) and finite(external.reshape(external.size))):
+        return NOT_FINITE
     articulated_body(tree, q, v, tau, external, a)
-    check = 0.0
-    for k in range(nv):
-        check += 0.0 * a[k]
-    return NOT_FINITE if check != 0.0 else OK
+    return OK if finite(a) else NOT_FINITE
 
 
 def aba(
@@ -222,7 +233,7 @@ def aba(
     try:
         status = _aba(data.handle, q, v, tau, external, a)
     except TypeError:
-        q64, v64, tau64, external64 = as_arrays(q, v, tau, external)
+        q64, v64, tau64, external64 = as_arrays(model, q=q, v=v, tau=tau, external=external)
         status = _aba(data.handle, q64, v64, tau64, external64, a)
     if status:
         complain(model, status, q=q, v=v, tau=tau, external=external)

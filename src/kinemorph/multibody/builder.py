@@ -77,6 +77,8 @@ class Builder:
             low, high = joint.per_dof("lower"), joint.per_dof("upper")
             if (low > high).any():
                 raise ValueError(f"limits: lower {low.tolist()} is above upper {high.tolist()}")
+            if (low == np.inf).any() or (high == -np.inf).any():
+                raise ValueError(f"limits: lower {low.tolist()} and upper {high.tolist()} leave no room")
             if not np.isfinite(joint.pitch):
                 raise ValueError(f"pitch {joint.pitch} is not finite")
             pose = at if isinstance(at, Pose) else Pose(at)
@@ -153,13 +155,7 @@ class Builder:
             rest.extend(_rest(link))
             iq, iv = iq + joint.nq, iv + joint.nv
         complete(rows)
-        for name, (link_name, _) in self._frames.items():
-            if link_name is not None and link_name not in index:
-                raise ValueError(f"frame {name!r}: there is no link {link_name!r}")
-        for m in self._mimics:
-            for joint_name in (m.joint, m.source):
-                if joint_name not in self._joints:
-                    raise ValueError(f"mimic of joint {m.joint!r}: there is no joint {joint_name!r}")
+        self._check_frames(index)
         return Model(
             self.name,
             rows,
@@ -170,9 +166,43 @@ class Builder:
             self.gravity,
             [link.shapes for link in order],
             {name: (-1 if link is None else index[link], pose) for name, (link, pose) in self._frames.items()},
-            self._mimics,
+            self._leaders_first(),
             self._base_shapes,
         )
+
+    def _check_frames(self, index: dict[str, int]) -> None:
+        for name, (link, pose) in self._frames.items():
+            if link is not None and link not in index:
+                raise ValueError(f"frame {name!r}: there is no link {link!r}")
+            if name in index and (name != link or np.abs(pose.matrix() - np.eye(4)).max() > 0.0):
+                raise ValueError(f"frame {name!r}: a link has this name, and is somewhere else")
+
+    def _leaders_first(self) -> list[Mimic]:
+        """The mimics in an order in which each can be set from what is set before it."""
+        joints = {link.joint_name: link.joint for link in self._links.values()}
+        waiting: dict[str, Mimic] = {}
+        for m in self._mimics:
+            where = f"mimic of joint {m.joint!r}"
+            for name in (m.joint, m.source):
+                if name not in joints:
+                    raise ValueError(f"{where}: there is no joint {name!r}")
+                if joints[name].nq != 1:
+                    raise ValueError(f"{where}: joint {name!r} is {joints[name].kind.name.lower()}, not of one number")
+            if not np.isfinite([m.multiplier, m.offset]).all():
+                raise ValueError(f"{where}: multiplier {m.multiplier} and offset {m.offset} must be finite")
+            if m.joint in waiting:
+                raise ValueError(f"{where}: it follows {waiting[m.joint].source!r} already")
+            waiting[m.joint] = m
+        order: list[Mimic] = []
+        while waiting:
+            ready = [m for m in waiting.values() if m.source not in waiting]
+            if not ready:
+                name = next(iter(waiting))
+                raise ValueError(f"mimic of joint {name!r}: it follows itself, directly or through others")
+            order += ready
+            for m in ready:
+                del waiting[m.joint]
+        return order
 
     def _order(self) -> list[_Link]:
         """Parents before children, each subtree in one piece."""
@@ -213,13 +243,19 @@ def _dof_row(joint: Joint, link: int, parent: int, k: int) -> tuple[float, ...]:
 def _rest(link: _Link) -> list[float]:
     """Configuration where the joint's springs are slack."""
     joint = link.joint
-    if joint.rest is not None:
-        values = [joint.rest] if isinstance(joint.rest, int | float) else joint.rest
-        try:
-            return vector(values, joint.nq, "rest").tolist()
-        except ValueError as error:
-            raise ValueError(f"link {link.name!r}: {error}") from None
-    neutral = [0.0] * joint.nq
-    if joint.kind in (JointKind.SPHERICAL, JointKind.FREE):
-        neutral[-4] = 1.0
-    return neutral
+    has_quaternion = joint.kind in (JointKind.SPHERICAL, JointKind.FREE)
+    if joint.rest is None:
+        neutral = [0.0] * joint.nq
+        if has_quaternion:
+            neutral[-4] = 1.0
+        return neutral
+    try:
+        rest = vector([joint.rest] if isinstance(joint.rest, int | float) else joint.rest, joint.nq, "rest")
+        if has_quaternion:
+            length = float(np.linalg.norm(rest[-4:]))
+            if length < 1e-6:
+                raise ValueError(f"rest: {rest[-4:].tolist()} is no rotation")
+            rest[-4:] /= length
+    except ValueError as error:
+        raise ValueError(f"link {link.name!r}: {error}") from None
+    return rest.tolist()

@@ -11,15 +11,29 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from kinemorph._jit import kernel
 from kinemorph.multibody.model import Data, Model
 
 OK = 0
 BAD_SIZE = 1  # an argument has a wrong shape
-NOT_FINITE = 2  # the result is not finite
+NOT_FINITE = 2  # an argument or the result is not finite
 
 NO_FORCES = np.zeros((0, 6))
+LARGEST = 1.7976931348623157e308
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
+# what entry kernels take: the number of dimensions is part of the type
+Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
+Matrix = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+
+
+@kernel
+def finite(x: Any) -> bool:
+    """Whether no entry is NaN or infinite."""
+    good = True
+    for k in range(x.shape[0]):
+        good &= abs(x[k]) <= LARGEST
+    return good
 
 
 def refuse_stale(model: Model, data: Data) -> NoReturn:
@@ -29,36 +43,33 @@ def refuse_stale(model: Model, data: Data) -> NoReturn:
     )
 
 
-def as_arrays(*values: Any) -> Any:
-    """What users pass, as arrays that entry kernels take: float64, contiguous, writable."""
+def as_arrays(model: Model, **values: Any) -> Any:
+    """What users pass, by name, as arrays that entries take: float64, contiguous, writable, of the right shape."""
     arrays = []
-    for value in values:
-        array = np.require(value, np.float64, ["C", "A", "W"])
-        if np.iscomplexobj(value):
-            raise TypeError("expected real numbers, got complex ones")
-        arrays.append(array)
+    for name, value in values.items():
+        array = np.asarray(value)
+        _check_shape(model, name, array)
+        try:
+            if array.dtype.kind not in "biufO":  # complex numbers would lose a part, and texts are not numbers
+                raise TypeError
+            arrays.append(np.require(array, np.float64, ["C", "A", "W"]))
+        except (TypeError, ValueError):
+            raise TypeError(f"model {model.name!r}: {name} must be real numbers, got {str(value)[:60]}") from None
     return arrays
 
 
 def complain(model: Model, status: int, **arguments: Any) -> NoReturn:
     """Raise the sentence for a status: which argument is wrong, and how."""
-    sizes = {"q": model.nq, "q0": model.nq, "q1": model.nq, "v": model.nv, "a": model.nv, "tau": model.nv}
     for name, value in arguments.items():
         array = np.asarray(value)
-        if name == "external":
-            if array.size and array.shape != (model.n, 6):
-                raise ValueError(
-                    f"model {model.name!r}: external has shape {array.shape}, expected {(model.n, 6)}: "
-                    "a moment and a force for each link, world axes"
-                )
-        elif name in sizes and array.shape != (sizes[name],):
-            raise ValueError(f"model {model.name!r}: {name} has shape {array.shape}, expected ({sizes[name]},)")
+        _check_shape(model, name, array)
         if not np.isfinite(array).all():
+            if not array.ndim:
+                raise ValueError(f"model {model.name!r}: {name} is {array}")
             where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
             index = where[0] if len(where) == 1 else where
-            raise ValueError(
-                f"model {model.name!r}: {name}[{index}] is {array[where]}{_belongs(model, name, where[0])}"
-            )
+            place = _belongs(model, name, where[0]) if where else ""
+            raise ValueError(f"model {model.name!r}: {name}[{index}] is {array[where]}{place}")
     if status == NOT_FINITE:
         raise ArithmeticError(
             f"model {model.name!r}: the result is not finite although all arguments are; "
@@ -67,10 +78,27 @@ def complain(model: Model, status: int, **arguments: Any) -> NoReturn:
     raise ValueError(f"model {model.name!r}: an array has a wrong shape")
 
 
+def _check_shape(model: Model, name: str, array: np.ndarray[Any, Any]) -> None:
+    if name == "external":
+        if array.shape not in ((model.n, 6), (0, 6)):
+            raise ValueError(
+                f"model {model.name!r}: external has shape {array.shape}, expected {(model.n, 6)}: "
+                "a moment and a force for each link, world axes"
+            )
+    elif name in _POSITIONS or name in _RATES:
+        size = model.nq if name in _POSITIONS else model.nv
+        if array.shape != (size,):
+            raise ValueError(f"model {model.name!r}: {name} has shape {array.shape}, expected ({size},)")
+
+
+_POSITIONS = ("q", "q0", "q1")
+_RATES = ("v", "a", "tau", "joints")
+
+
 def _belongs(model: Model, name: str, index: int) -> str:
     if name == "external":
         return f" (link {model.names[index]!r})"
-    if name not in ("q", "q0", "q1", "v", "a", "tau"):
+    if name not in _POSITIONS + _RATES:
         return ""
-    start = model.links["iq" if name.startswith("q") else "iv"]
+    start = model.links["iq" if name in _POSITIONS else "iv"]
     return f" (joint {model.joint_names[int(np.searchsorted(start, index, side='right')) - 1]!r})"

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.multibody.calls import BAD_SIZE, NOT_FINITE, OK, Array, as_arrays, complain
+from kinemorph.multibody.calls import BAD_SIZE, NOT_FINITE, OK, Array, Vector, as_arrays, complain, finite
 from kinemorph.multibody.joints import FREE, SPHERICAL
 from kinemorph.multibody.layout import LINK, TREE, JointKind
 from kinemorph.multibody.model import Model
@@ -71,27 +71,25 @@ def subtract(tree: Any, q0: Any, q1: Any, out: Any) -> None:
 
 
 @entry
-def _integrate(handle: int, q: Any, v: Any, h: float, out: Any) -> int:
+def _integrate(handle: int, q: Vector, v: Vector, h: float, out: Vector) -> int:
     tree = rows_at(handle, 1, TREE)[0]
     if q.shape[0] != tree["nq"] or v.shape[0] != tree["nv"]:
         return BAD_SIZE
+    if not (finite(q) and finite(v)):
+        return NOT_FINITE
     advance(tree, q, v, h, out)
-    check = 0.0
-    for k in range(tree["nq"]):
-        check += 0.0 * out[k]
-    return NOT_FINITE if check != 0.0 else OK
+    return OK if finite(out) else NOT_FINITE
 
 
 @entry
-def _difference(handle: int, q0: Any, q1: Any, out: Any) -> int:
+def _difference(handle: int, q0: Vector, q1: Vector, out: Vector) -> int:
     tree = rows_at(handle, 1, TREE)[0]
     if q0.shape[0] != tree["nq"] or q1.shape[0] != tree["nq"]:
         return BAD_SIZE
+    if not (finite(q0) and finite(q1)):
+        return NOT_FINITE
     subtract(tree, q0, q1, out)
-    check = 0.0
-    for k in range(tree["nv"]):
-        check += 0.0 * out[k]
-    return NOT_FINITE if check != 0.0 else OK
+    return OK if finite(out) else NOT_FINITE
 
 
 def integrate(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, h: float = 1.0) -> Array:
@@ -100,7 +98,7 @@ def integrate(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, h: float = 1.0) 
     try:
         status = _integrate(model.handle, q, v, float(h), out)
     except TypeError:
-        q64, v64 = as_arrays(q, v)
+        q64, v64 = as_arrays(model, q=q, v=v)
         status = _integrate(model.handle, q64, v64, float(h), out)
     if status:
         complain(model, status, q=q, v=v, h=h)
@@ -113,7 +111,7 @@ def difference(model: Model, q0: npt.ArrayLike, q1: npt.ArrayLike) -> Array:
     try:
         status = _difference(model.handle, q0, q1, out)
     except TypeError:
-        q064, q164 = as_arrays(q0, q1)
+        q064, q164 = as_arrays(model, q0=q0, q1=q1)
         status = _difference(model.handle, q064, q164, out)
     if status:
         complain(model, status, q0=q0, q1=q1)

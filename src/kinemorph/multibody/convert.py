@@ -83,8 +83,18 @@ class Peer:
     model's entries are in its vectors.
     """
 
-    def __init__(self, name: str, model: Model, parts: Sequence[Part], ref: Array, nv: int) -> None:
-        self.name, self.model, self.nq, self.nv = name, model, len(ref), nv
+    def __init__(
+        self,
+        convention: Convention,
+        model: Model,
+        joints: Sequence[PeerJoint],
+        names: Names | None = None,
+        others: bool = False,
+        sizes: tuple[int, int] | None = None,
+        frames: Mapping[str, Pose] | None = None,
+    ) -> None:
+        parts, ref, nv = match(convention, model, joints, names, others, sizes, frames)
+        self.name, self.model, self.nq, self.nv = convention.name, model, len(ref), nv
         self.q_index = np.array(sorted(i for part in parts for i in part.peer_q), dtype=np.intp)
         self.v_index = np.array(sorted(i for part in parts for i in part.peer_v), dtype=np.intp)
         self._parts = parts
@@ -175,13 +185,13 @@ def pinocchio(
     engine has as cosine and sine; a `pinocchio.Model` says so itself.
     """
     if _is_list(peer):
-        return _peer(PINOCCHIO, model, listed(PINOCCHIO, model, peer, names, continuous), names, others)
+        return Peer(PINOCCHIO, model, listed(PINOCCHIO, model, peer, names, continuous), names, others)
     joints = []
     for name, joint in list(zip(peer.names, peer.joints))[1:]:  # the first one is the universe
         kind = joint.shortname().removeprefix("JointModel")
         form = "?" * joint.nv if kind == "Composite" and joint.nq == joint.nv else _PINOCCHIO.get(kind, "")
         joints.append(PeerJoint(name, kind, form, joint.idx_q, joint.idx_v, XYZW))
-    return _peer(PINOCCHIO, model, joints, names, others, (peer.nq, peer.nv))
+    return Peer(PINOCCHIO, model, joints, names, others, (peer.nq, peer.nv))
 
 
 def mujoco(model: Model, peer: Any = None, *, names: Names | None = None, others: bool = False) -> Peer:
@@ -191,14 +201,14 @@ def mujoco(model: Model, peer: Any = None, *, names: Names | None = None, others
     pose that the MJCF file draws, where MuJoCo's is `ref`.
     """
     if _is_list(peer):
-        return _peer(MUJOCO, model, listed(MUJOCO, model, peer, names), names, others)
+        return Peer(MUJOCO, model, listed(MUJOCO, model, peer, names), names, others)
     joints = []
     for i in range(peer.njnt):
         name = peer.joint(i).name or peer.body(peer.jnt_bodyid[i]).name
         kind, form = _MUJOCO[peer.jnt_type[i]]
         iq, iv = int(peer.jnt_qposadr[i]), int(peer.jnt_dofadr[i])
         joints.append(PeerJoint(name, kind, form, iq, iv, WXYZ, ref=float(peer.qpos0[iq]) if form in "ad" else 0.0))
-    return _peer(MUJOCO, model, joints, names, others, (peer.nq, peer.nv))
+    return Peer(MUJOCO, model, joints, names, others, (peer.nq, peer.nv))
 
 
 def drake(
@@ -211,14 +221,14 @@ def drake(
     determine where the pitch is ±90°; its v, a and tau have no such places.
     """
     if _is_list(peer):
-        return _peer(DRAKE, model, listed(DRAKE, model, peer, names), names, others)
+        return Peer(DRAKE, model, listed(DRAKE, model, peer, names), names, others)
     joints = []
     indices = peer.GetJointIndices() if instance is None else peer.GetJointIndices(instance)
     for joint in map(peer.get_joint, indices):
         kind, start = joint.type_name(), (joint.position_start(), joint.velocity_start())
         if joint.num_velocities():
             joints.append(PeerJoint(joint.name(), kind, _DRAKE.get(kind, ""), *start, RPY if "rpy" in kind else WXYZ))
-    return _peer(DRAKE, model, joints, names, others, (peer.num_positions(), peer.num_velocities()))
+    return Peer(DRAKE, model, joints, names, others, (peer.num_positions(), peer.num_velocities()))
 
 
 def pybullet(
@@ -254,15 +264,11 @@ def pybullet(
                 position, xyzw = peer.getDynamicsInfo(body, i)[3:5]
                 frame = Pose.quaternion(np.roll(xyzw, 1), position)
                 joints.append(PeerJoint(name, kind, form, *end(joints), XYZW, frame=frame))
-    return _peer(PYBULLET, model, joints, names, others, frames=inertial)
+    return Peer(PYBULLET, model, joints, names, others, frames=inertial)
 
 
 def _is_list(peer: Any) -> bool:
     return peer is None or (isinstance(peer, Sequence) and not isinstance(peer, str))
-
-
-def _peer(convention: Convention, model: Model, *joints_and_more: Any, **more: Any) -> Peer:
-    return Peer(convention.name, model, *match(convention, model, *joints_and_more, **more))
 
 
 def _array(values: npt.ArrayLike, size: int, what: str) -> Array:

@@ -7,7 +7,18 @@ from typing import Any
 import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.multibody.calls import BAD_SIZE, NOT_FINITE, OK, Array, as_arrays, complain, refuse_stale
+from kinemorph.multibody.calls import (
+    BAD_SIZE,
+    NOT_FINITE,
+    OK,
+    Array,
+    Matrix,
+    Vector,
+    as_arrays,
+    complain,
+    finite,
+    refuse_stale,
+)
 from kinemorph.multibody.joints import REVOLUTE
 from kinemorph.multibody.kinematics import place
 from kinemorph.multibody.layout import DOF, LINK, TREE, dof_data, link_data
@@ -74,16 +85,15 @@ def composite(tree: Any, q: Any, M: Any) -> None:
 
 
 @entry
-def _crba(handle: int, q: Any, M: Any) -> int:
+def _crba(handle: int, q: Vector, M: Matrix) -> int:
     tree = rows_at(handle, 1, TREE)[0]
     nv = tree["nv"]
     if q.shape[0] != tree["nq"]:
         return BAD_SIZE
+    if not finite(q):
+        return NOT_FINITE
     composite(tree, q, M.reshape(nv * nv))
-    check = 0.0
-    for k in range(nv):
-        check += 0.0 * M[k, k]
-    return NOT_FINITE if check != 0.0 else OK
+    return OK
 
 
 def crba(model: Model, data: Data, q: npt.ArrayLike) -> Array:
@@ -93,7 +103,7 @@ def crba(model: Model, data: Data, q: npt.ArrayLike) -> Array:
     try:
         status = _crba(data.handle, q, data.M)
     except TypeError:
-        (q64,) = as_arrays(q)
+        (q64,) = as_arrays(model, q=q)
         status = _crba(data.handle, q64, data.M)
     if status:
         complain(model, status, q=q)

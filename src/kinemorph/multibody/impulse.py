@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.multibody.aba import fold, hand_over, push, respond, start
-from kinemorph.multibody.calls import BAD_SIZE, NOT_FINITE, OK, Array, as_arrays, complain
+from kinemorph.multibody.calls import BAD_SIZE, NOT_FINITE, OK, Array, Vector, as_arrays, complain, finite
 from kinemorph.multibody.jacobian import local_point, world_point
 from kinemorph.multibody.kinematics import place
 from kinemorph.multibody.layout import DOF, LINK, TREE, dof_data, link_data
@@ -95,23 +95,22 @@ def strike_point(tree: Any, link: int, x: Vec3, moment: Vec3, impulse: Vec3, joi
 @entry
 def _impulse_response(
     handle: int,
-    q: Any,
+    q: Vector,
     link: int,
     point: tuple[float, float, float],
     moment: tuple[float, float, float],
     impulse: tuple[float, float, float],
-    joint_impulse: Any,
-    dv: Any,
+    joint_impulse: Vector,
+    dv: Vector,
 ) -> int:
     tree = rows_at(handle, 1, TREE)[0]
     if q.shape[0] != tree["nq"] or joint_impulse.shape[0] != tree["nv"]:
         return BAD_SIZE
+    if not (finite(q) and finite(joint_impulse)):
+        return NOT_FINITE
     articulate(tree, q)
     strike_point(tree, link, world_point(tree, link, point), moment, impulse, joint_impulse, dv)
-    check = 0.0
-    for k in range(tree["nv"]):
-        check += 0.0 * dv[k]
-    return NOT_FINITE if check != 0.0 else OK
+    return OK if finite(dv) else NOT_FINITE
 
 
 @kernel(inline=False)
@@ -148,14 +147,16 @@ def collision_matrix_at(tree: Any, link: int, x: Vec3) -> Sym3:
 
 
 @entry
-def _collision_matrix(handle: int, q: Any, link: int, point: tuple[float, float, float], K: Any) -> int:
+def _collision_matrix(handle: int, q: Vector, link: int, point: tuple[float, float, float], K: Vector) -> int:
     tree = rows_at(handle, 1, TREE)[0]
     if q.shape[0] != tree["nq"]:
         return BAD_SIZE
+    if not finite(q):
+        return NOT_FINITE
     articulate(tree, q)
     S = collision_matrix_at(tree, link, world_point(tree, link, point))
     store9(K, (S[0], S[1], S[2], S[1], S[3], S[4], S[2], S[4], S[5]))
-    return NOT_FINITE if 0.0 * (S[0] + S[3] + S[5]) != 0.0 else OK
+    return OK if finite(K) else NOT_FINITE
 
 
 def impulse_response(
@@ -181,10 +182,10 @@ def impulse_response(
     try:
         status = _impulse_response(data.handle, q, link, local, moment, push, at_joints, dv)
     except TypeError:
-        q64, joints64 = as_arrays(q, at_joints)
+        q64, joints64 = as_arrays(model, q=q, joints=at_joints)
         status = _impulse_response(data.handle, q64, link, local, moment, push, joints64, dv)
     if status:
-        complain(model, status, q=q, tau=at_joints)
+        complain(model, status, q=q, joints=at_joints)
     return dv
 
 
@@ -197,7 +198,7 @@ def collision_matrix(
     try:
         status = _collision_matrix(data.handle, q, link, local, K)
     except TypeError:
-        (q64,) = as_arrays(q)
+        (q64,) = as_arrays(model, q=q)
         status = _collision_matrix(data.handle, q64, link, local, K)
     if status:
         complain(model, status, q=q)

@@ -11,11 +11,22 @@ import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.multibody.aba import articulated_body
-from kinemorph.multibody.calls import BAD_SIZE, NO_FORCES, Array, as_arrays, complain, refuse_stale
+from kinemorph.multibody.calls import (
+    NO_FORCES,
+    NOT_FINITE,
+    Array,
+    Matrix,
+    Vector,
+    as_arrays,
+    complain,
+    finite,
+    refuse_stale,
+)
 from kinemorph.multibody.configuration import advance, subtract
 from kinemorph.multibody.joints import FREE, SPHERICAL
 from kinemorph.multibody.layout import DOF, LINK, TREE
 from kinemorph.multibody.model import Data, Model
+from kinemorph.multibody.springs import pull
 from kinemorph.spatial.rows import get, load3_at, put, store3_at
 from kinemorph.spatial.vec3 import Scalar, Vec3, add, axpy, cross
 
@@ -40,9 +51,9 @@ def forces(tree: Any, q: Any, v: Any, tau: Any, work: Any) -> None:
     dofs = rows_at(tree["dofs"], tree["nv"], DOF)
     total = work[TAU]
     if tree["springs"] != 0:
-        subtract(tree, work[REST], q, total)
+        pull(tree, work[REST], q, total)
         for k in range(tree["nv"]):
-            put(total, k, get(tau, k) - dofs[k]["stiffness"] * get(total, k) - dofs[k]["damping"] * get(v, k))
+            put(total, k, get(tau, k) - get(total, k) - dofs[k]["damping"] * get(v, k))
     else:
         for k in range(tree["nv"]):
             put(total, k, get(tau, k) - dofs[k]["damping"] * get(v, k))
@@ -131,14 +142,6 @@ def rk4_step(tree: Any, q: Any, v: Any, h: Scalar, tau: Any, external: Any, work
 
 
 @kernel
-def finite(x: Any, n: int) -> bool:
-    check = 0.0
-    for k in range(n):
-        check += 0.0 * x[k]
-    return check == 0.0
-
-
-@kernel
 def distance(tree: Any, q0: Any, v0: Any, q1: Any, v1: Any, work: Any) -> float:
     """The largest difference of two states, relative to 1 + |v| for velocities. work[K1] keeps q1 ⊖ q0."""
     subtract(tree, q0, q1, work[K1])
@@ -170,8 +173,8 @@ def adaptive_step(
 
 @entry(nogil=True)
 def _run(
-    handle: int, method: int, q: Any, v: Any, h: float, steps: int, every: int, tau: Any, external: Any, work: Any,
-    q_log: Any, v_log: Any,
+    handle: int, method: int, q: Vector, v: Vector, h: float, steps: int, every: int, tau: Vector, external: Matrix,
+    work: Matrix, q_log: Matrix, v_log: Matrix,
 ) -> int:  # fmt: skip
     """Advance (q, v) in place, and write every `every`-th state. Returns the steps made, fewer if one failed."""
     tree = rows_at(handle, 1, TREE)[0]
@@ -185,7 +188,7 @@ def _run(
             euler_step(tree, q, v, h, tau, external, work)
         else:
             rk4_step(tree, q, v, h, tau, external, work, q, v)
-        if not (finite(q, nq) and finite(v, nv)):
+        if not (finite(q) and finite(v)):
             return i
         if (i + 1) % every == 0 and (i + 1) // every < q_log.shape[0]:
             row = (i + 1) // every
@@ -198,8 +201,8 @@ def _run(
 
 @entry(nogil=True)
 def _run_adaptive(
-    handle: int, q: Any, v: Any, times: Any, tau: Any, external: Any, tolerance: float, h: float, most: int, work: Any,
-    q_log: Any, v_log: Any,
+    handle: int, q: Vector, v: Vector, times: Vector, tau: Vector, external: Matrix, tolerance: float, h: float,
+    most: int, work: Matrix, q_log: Matrix, v_log: Matrix,
 ) -> int:  # fmt: skip
     """Advance (q, v) from times[0] to each later time. Returns how many of the times were reached."""
     tree = rows_at(handle, 1, TREE)[0]
@@ -276,9 +279,7 @@ def rollout(
     if not (np.isfinite(dt) and steps >= 0 and every >= 1):
         raise ValueError(f"dt {dt} must be finite, steps {steps} not negative, every {every} at least 1")
     applied = np.zeros(model.nv) if tau is None else tau
-    q_now, v_now = (x.copy() for x in as_arrays(q, v))
-    tau64, external64 = as_arrays(applied, external)
-    _check_arrays(model, q=q_now, v=v_now, tau=tau64, external=external64)
+    q_now, v_now, tau64, external64 = checked(model, q=q, v=v, tau=applied, external=external)
     count = steps // every + 1
     q_log, v_log = np.empty((count, model.nq)), np.empty((count, model.nv))
     q_log[0], v_log[0] = q_now, v_now
@@ -309,9 +310,7 @@ def rollout_adaptive(
     if data.revision != model.revision:
         refuse_stale(model, data)
     applied = np.zeros(model.nv) if tau is None else tau
-    q_now, v_now = (x.copy() for x in as_arrays(q, v))
-    tau64, external64, t = as_arrays(applied, external, times)
-    _check_arrays(model, q=q_now, v=v_now, tau=tau64, external=external64, times=t)
+    q_now, v_now, tau64, external64, t = checked(model, q=q, v=v, tau=applied, external=external, times=times)
     if t.ndim != 1 or not t.size or (np.diff(t) < 0.0).any():
         raise ValueError("times must be a list of numbers that do not decrease, the start first")
     if not tolerance > 0.0:
@@ -335,9 +334,9 @@ def _workspace(model: Model) -> Array:
     return work
 
 
-def _check_arrays(model: Model, **arrays: Array) -> None:
-    sizes = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,)}
-    for name, array in arrays.items():
-        good = array.shape == sizes.get(name, array.shape) and np.isfinite(array).all()
-        if not good or (name == "external" and array.size and array.shape != (model.n, 6)):
-            complain(model, BAD_SIZE, **{name: array})
+def checked(model: Model, **values: Any) -> Any:
+    """Copies of what users pass, by name, after the same checks as everywhere."""
+    arrays = [array.copy() for array in as_arrays(model, **values)]
+    if not all(np.isfinite(array).all() for array in arrays):
+        complain(model, NOT_FINITE, **values)
+    return arrays

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.multibody.calls import BAD_SIZE, NOT_FINITE, OK, Array, as_arrays, complain
+from kinemorph.multibody.calls import BAD_SIZE, NOT_FINITE, OK, Array, Matrix, Vector, as_arrays, complain, finite
 from kinemorph.multibody.kinematics import kinematics, locate, place_all
-from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE
+from kinemorph.multibody.layout import DOF, LINK, TREE, dof_data, link_data
 from kinemorph.multibody.model import Data, Model
 from kinemorph.spatial.mat3 import mul_vec
 from kinemorph.spatial.pose import vector
@@ -22,7 +22,7 @@ from kinemorph.spatial.vec3 import Vec3, add, cross, sub
 @kernel
 def world_point(tree: Any, link: int, point: Vec3) -> Vec3:
     """A point given in a link's frame, in the world; link -1 is the base."""
-    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     d = rows[link + 1]
     return add(load3(d["p"]), mul_vec(load9(d["R"]), point))
 
@@ -41,9 +41,9 @@ def last_dof(tree: Any, link: int) -> int:
 @kernel(inline=False)
 def fill_jacobian(tree: Any, link: int, x: Vec3, J: Any) -> None:
     """The 6 x nv Jacobian of world point x on a link: angular rows first, world axes. Zeros are not written."""
-    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     dofs = rows_at(tree["dofs"], tree["nv"], DOF)
-    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
     k = last_dof(tree, link)
     while k >= 0:
         w = load3(dof_rows[k]["S"])
@@ -56,14 +56,15 @@ def fill_jacobian(tree: Any, link: int, x: Vec3, J: Any) -> None:
 
 
 @entry
-def _jacobian(handle: int, q: Any, link: int, point: tuple[float, float, float], J: Any) -> int:
+def _jacobian(handle: int, q: Vector, link: int, point: tuple[float, float, float], J: Matrix) -> int:
     tree = rows_at(handle, 1, TREE)[0]
     if q.shape[0] != tree["nq"]:
         return BAD_SIZE
+    if not finite(q):
+        return NOT_FINITE
     place_all(tree, q)
-    x = world_point(tree, link, point)
-    fill_jacobian(tree, link, x, J)
-    return NOT_FINITE if 0.0 * (x[0] + x[1] + x[2]) != 0.0 else OK
+    fill_jacobian(tree, link, world_point(tree, link, point), J)
+    return OK
 
 
 def jacobian(
@@ -78,7 +79,7 @@ def jacobian(
     try:
         status = _jacobian(data.handle, q, link, local, J)
     except TypeError:
-        (q64,) = as_arrays(q)
+        (q64,) = as_arrays(model, q=q)
         status = _jacobian(data.handle, q64, link, local, J)
     if status:
         complain(model, status, q=q)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.multibody.calls import Array, as_arrays
+from kinemorph.multibody.calls import Array, Matrix, as_arrays
 from kinemorph.multibody.layout import DOF, TREE
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.scalar import sqrt
@@ -53,13 +53,13 @@ def solve_in_place(dofs: Any, L: Any, x: Any) -> None:
 
 
 @entry
-def _factor(handle: int, L: Any) -> bool:
+def _factor(handle: int, L: Matrix) -> bool:
     tree = rows_at(handle, 1, TREE)[0]
     return factor_in_place(rows_at(tree["dofs"], tree["nv"], DOF), L)
 
 
 @entry
-def _solve(handle: int, L: Any, X: Any) -> None:
+def _solve(handle: int, L: Matrix, X: Matrix) -> None:
     tree = rows_at(handle, 1, TREE)[0]
     for c in range(X.shape[0]):
         solve_in_place(rows_at(tree["dofs"], tree["nv"], DOF), L, X[c])
@@ -78,10 +78,12 @@ def ltl(model: Model, M: npt.ArrayLike) -> Array:
 def ltl_solve(model: Model, L: npt.ArrayLike, b: npt.ArrayLike) -> Array:
     """x with Lᵀ L x = b; b may be a vector or a matrix with nv rows."""
     columns = np.array(np.asarray(b, dtype=np.float64).T, order="C", ndmin=2)
-    (factor,) = as_arrays(L)
+    (factor,) = as_arrays(model, L=L)
     if factor.shape != (model.nv, model.nv) or columns.shape[1] != model.nv:
         raise ValueError(
             f"model {model.name!r}: L has shape {factor.shape} and b {np.shape(b)}, expected {model.nv} rows each"
         )
+    if not (np.isfinite(factor).all() and np.isfinite(columns).all()):
+        raise ValueError(f"model {model.name!r}: L and b must be finite, but there is a nan or inf in them")
     _solve(model.handle, factor, columns)
     return columns[0].copy() if np.ndim(b) == 1 else columns.T.copy()

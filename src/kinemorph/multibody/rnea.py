@@ -8,7 +8,19 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.multibody.calls import BAD_SIZE, NO_FORCES, NOT_FINITE, OK, Array, as_arrays, complain, refuse_stale
+from kinemorph.multibody.calls import (
+    BAD_SIZE,
+    NO_FORCES,
+    NOT_FINITE,
+    OK,
+    Array,
+    Matrix,
+    Vector,
+    as_arrays,
+    complain,
+    finite,
+    refuse_stale,
+)
 from kinemorph.multibody.joints import REVOLUTE
 from kinemorph.multibody.kinematics import accelerate, move, place
 from kinemorph.multibody.layout import DOF, LINK, TREE, dof_data, link_data
@@ -67,18 +79,17 @@ def newton_euler(tree: Any, q: Any, v: Any, a: Any, external: Any, tau: Any) -> 
 
 
 @entry
-def _rnea(handle: int, q: Any, v: Any, a: Any, external: Any, tau: Any) -> int:
+def _rnea(handle: int, q: Vector, v: Vector, a: Vector, external: Matrix, tau: Vector) -> int:
     tree = rows_at(handle, 1, TREE)[0]
     nv = tree["nv"]
     if q.shape[0] != tree["nq"] or v.shape[0] != nv or a.shape[0] != nv or tau.shape[0] != nv:
         return BAD_SIZE
     if external.shape[0] > 0 and (external.shape[0] != tree["n"] or external.shape[1] != 6):
         return BAD_SIZE
+    if not (finite(q) and finite(v) and finite(a) and finite(external.reshape(external.size))):
+        return NOT_FINITE
     newton_euler(tree, q, v, a, external, tau)
-    check = 0.0
-    for k in range(nv):
-        check += 0.0 * tau[k]
-    return NOT_FINITE if check != 0.0 else OK
+    return OK if finite(tau) else NOT_FINITE
 
 
 def rnea(
@@ -94,7 +105,7 @@ def rnea(
     try:
         status = _rnea(data.handle, q, v, a, external, tau)
     except TypeError:
-        q64, v64, a64, external64 = as_arrays(q, v, a, external)
+        q64, v64, a64, external64 = as_arrays(model, q=q, v=v, a=a, external=external)
         status = _rnea(data.handle, q64, v64, a64, external64, tau)
     if status:
         complain(model, status, q=q, v=v, a=a, external=external)

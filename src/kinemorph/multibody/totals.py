@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.multibody.calls import BAD_SIZE, NOT_FINITE, OK, Array, as_arrays, complain, refuse_stale
-from kinemorph.multibody.configuration import difference
+from kinemorph.multibody.calls import BAD_SIZE, NOT_FINITE, OK, Array, Vector, as_arrays, complain, finite, refuse_stale
 from kinemorph.multibody.kinematics import move, place
 from kinemorph.multibody.layout import DOF, LINK, TREE, dof_data, link_data
 from kinemorph.multibody.model import Data, Model
+from kinemorph.multibody.springs import stretch
 from kinemorph.spatial.mat3 import mul_vec, sym_vec, tmul_vec
 from kinemorph.spatial.pose import vector
 from kinemorph.spatial.rows import get, load3, load6, put, store3_at
@@ -69,15 +69,19 @@ def sum_up(tree: Any, q: Any, v: Any, out: Any) -> None:
 
 
 @entry
-def _totals(handle: int, q: Any, v: Any, out: Any) -> int:
+def _totals(handle: int, q: Vector, v: Vector, out: Vector) -> int:
     tree = rows_at(handle, 1, TREE)[0]
     if q.shape[0] != tree["nq"] or v.shape[0] != tree["nv"]:
         return BAD_SIZE
+    if not (finite(q) and finite(v)):
+        return NOT_FINITE
     sum_up(tree, q, v, out)
-    check = 0.0
-    for k in range(11):
-        check += 0.0 * out[k]
-    return NOT_FINITE if check != 0.0 else OK
+    return OK if finite(out) else NOT_FINITE
+
+
+@entry
+def _stretch(handle: int, rest: Vector, q: Vector, out: Vector) -> None:
+    stretch(rows_at(handle, 1, TREE)[0], rest, q, out)
 
 
 def _sums(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike | None) -> Array:
@@ -88,7 +92,7 @@ def _sums(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike | None) -
     try:
         status = _totals(data.handle, q, v, out)
     except TypeError:
-        q64, v64 = as_arrays(q, v)
+        q64, v64 = as_arrays(model, q=q, v=v)
         status = _totals(data.handle, q64, v64, out)
     if status:
         complain(model, status, q=q, v=v)
@@ -117,6 +121,10 @@ def momentum(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike, about
 def energy(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike) -> Energy:
     """Kinetic, potential and elastic energy. Armatures count as kinetic."""
     sums = _sums(model, data, q, v)
-    stretch = difference(model, model.rest, q)
-    elastic = 0.5 * float(model.dofs["stiffness"] @ stretch**2)
+    elastic = 0.0
+    if model.dofs["stiffness"].any():
+        out = np.empty(model.nv)
+        (q64,) = as_arrays(model, q=q)
+        _stretch(model.handle, model.rest.copy(), q64, out)
+        elastic = 0.5 * float(model.dofs["stiffness"] @ out**2)
     return Energy(float(sums[10]), float(-model.gravity @ sums[1:4]), elastic)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from kinemorph._jit import for_lanes, kernel
 from kinemorph.spatial import lanes, rows, scalar
 from kinemorph.spatial.scalar import REDUCIBLE, ROUND, sincos_reducible
@@ -33,8 +35,8 @@ def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
         for i in range(lanes.WIDTH):
             xi = lanes.lane(x, i)
             if abs(xi) > REDUCIBLE:
-                s = lanes.replaced(s, i, math.sin(xi))
-                c = lanes.replaced(c, i, math.cos(xi))
+                s = lanes.replaced(s, i, np.sin(xi))
+                c = lanes.replaced(c, i, np.cos(xi))
     return s, c
 
 
@@ -60,9 +62,9 @@ def atan2(y: Scalar, x: Scalar) -> Scalar:
 @kernel
 def exp(x: Scalar) -> Scalar:
     """e^x: x = k ln 2 + r with |r| below 0.35, a rational function of r, and 2^k in two factors."""
-    y = lanes.select(x < UNDERFLOW, -746.0 + 0.0 * x, x)
-    y = lanes.select(y > OVERFLOW, 710.0 + 0.0 * y, y)
-    y = lanes.select(y != y, 0.0 * lanes.splat(0.0), y)
+    y = lanes.select(x < UNDERFLOW, lanes.splat(-746.0), x)  # beyond, and for NaN, any number will do until the end
+    y = lanes.select(y > OVERFLOW, lanes.splat(710.0), y)
+    y = lanes.select(y != y, lanes.splat(0.0), y)
     k = (y * LOG2_E + ROUND) - ROUND
     high = y - k * LN2_HIGH
     low = k * LN2_LOW
@@ -75,7 +77,7 @@ def exp(x: Scalar) -> Scalar:
     c = r - t * c
     e = 1.0 - ((low - (r * c) / (2.0 - c)) - high)
     half = (0.5 * k + ROUND) - ROUND
-    e = e * lanes._power_of_two(half) * lanes._power_of_two(k - half)
+    e = e * lanes.power_of_two(half) * lanes.power_of_two(k - half)
     e = lanes.select(x > OVERFLOW, lanes.splat(INFINITY), e)
     e = lanes.select(x < UNDERFLOW, lanes.splat(0.0), e)
     return lanes.select(x != x, x, e)
@@ -86,9 +88,9 @@ def log(x: Scalar) -> Scalar:
     """ln x: exponent and mantissa, and a series in f / (2 + f) for mantissa 1 + f between √½ and √2."""
     tiny = x < SMALLEST_NORMAL
     y = lanes.select(tiny, x * TWO_54, x)
-    k = lanes._exponent(y) - 1023.0
+    k = lanes.exponent(y) - 1023.0
     k = lanes.select(tiny, k - 54.0, k)
-    m = lanes._mantissa(y)
+    m = lanes.mantissa(y)
     big = m > SQRT_2
     m = lanes.select(big, 0.5 * m, m)
     k = lanes.select(big, k + 1.0, k)

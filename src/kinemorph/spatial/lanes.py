@@ -11,7 +11,7 @@ each. Comparisons give a mask; `select(mask, yes, no)` chooses by it, `any_true`
 no branch on four numbers: they must take the same way. Every lane is computed as if it were alone, so a result does
 not depend on its neighbours, to the last bit.
 
-With the JIT off, four lanes are a NumPy array of four, and everything still works, slowly.
+With the JIT off, four lanes are a NumPy array of four (`Four`), and everything still works, slowly.
 """
 
 from __future__ import annotations
@@ -274,9 +274,19 @@ def _mantissa(typingctx: Any, x: Any) -> Any:
 # --------------------------------------------------------------------------------------------- public functions
 
 
+class Four(np.ndarray[Any, Any]):
+    """Four numbers, or a mask, with the JIT off."""
+
+    is_lanes = True
+
+
+def four(values: Any) -> Four:
+    return np.array(values).view(Four)
+
+
 def load(a: Any, k: int) -> Scalar:
     """Row k of an array of shape (n, 4)."""
-    return a[k].copy()
+    return four(a[k])
 
 
 def store(a: Any, k: int, x: Scalar) -> None:
@@ -285,7 +295,7 @@ def store(a: Any, k: int, x: Scalar) -> None:
 
 def load_strided(a: Any, start: int, stride: int) -> Scalar:
     """a[start], a[start + stride], ... of a flat array: one entry of four states that lie one behind the other."""
-    return a[start : start + WIDTH * stride : stride].copy() if stride else np.full(WIDTH, a[start])
+    return four([a[start + i * stride] for i in range(WIDTH)])
 
 
 def store_strided(a: Any, start: int, stride: int, x: Scalar) -> None:
@@ -295,11 +305,11 @@ def store_strided(a: Any, start: int, stride: int, x: Scalar) -> None:
 
 def splat(x: float) -> Scalar:
     """Four times the same number."""
-    return np.full(WIDTH, x)
+    return four([float(x)] * WIDTH)
 
 
 def lane(x: Scalar, i: int) -> float:
-    return x[i]
+    return float(x[i])
 
 
 def replaced(x: Scalar, i: int, value: float) -> Scalar:
@@ -310,7 +320,7 @@ def replaced(x: Scalar, i: int, value: float) -> Scalar:
 
 
 def select(mask: Any, yes: Scalar, no: Scalar) -> Scalar:
-    return np.where(mask, yes, no)
+    return four(np.where(mask, yes, no))
 
 
 def any_true(mask: Any) -> bool:
@@ -332,12 +342,27 @@ def fma(a: Scalar, b: Scalar, c: Scalar) -> Scalar:
 
 def minimum(a: Scalar, b: Scalar) -> Scalar:
     """The smaller, b if either is NaN."""
-    return np.where(a < b, a, b)
+    return select(a < b, a, b)
 
 
 def maximum(a: Scalar, b: Scalar) -> Scalar:
     """The larger, b if either is NaN."""
-    return np.where(a > b, a, b)
+    return select(a > b, a, b)
+
+
+def power_of_two(k: Scalar) -> Scalar:
+    """2^k for whole k from -1022 to 1023."""
+    return np.ldexp(1.0, k.astype(int)).view(Four)
+
+
+def exponent(x: Scalar) -> Scalar:
+    """The exponent field of positive normal numbers: 1023 for 1 <= x < 2."""
+    return (x.view(np.int64) >> 52).astype(float).view(Four)
+
+
+def mantissa(x: Scalar) -> Scalar:
+    """The digits of positive normal numbers: 1 <= m < 2."""
+    return ((x.view(np.int64) & ((1 << 52) - 1)) | (1023 << 52)).view(np.float64).view(Four)
 
 
 def sum_of(x: Scalar) -> float:
@@ -438,6 +463,21 @@ def _(a: Any, b: Any) -> Any:
 @_in_kernels(maximum)
 def _(a: Any, b: Any) -> Any:
     return _select(a > b, a, b)
+
+
+@_in_kernels(power_of_two)
+def _(k: Any) -> Any:
+    return _power_of_two(k)
+
+
+@_in_kernels(exponent)
+def _(x: Any) -> Any:
+    return _exponent(x)
+
+
+@_in_kernels(mantissa)
+def _(x: Any) -> Any:
+    return _mantissa(x)
 
 
 for _reduction in (sum_of, min_of, max_of):

@@ -3,6 +3,8 @@
 import math
 from typing import Any
 
+import numpy as np
+
 from kinemorph._jit import generic, kernel
 from kinemorph.spatial.vec3 import Scalar
 
@@ -17,7 +19,7 @@ REDUCIBLE = 1.0e6  # beyond it the three parts do not suffice
 
 @generic
 def sqrt(x: Scalar) -> Scalar:
-    return math.sqrt(x)
+    return np.sqrt(x)
 
 
 @generic
@@ -35,7 +37,7 @@ def where(condition: Any, yes: Scalar, no: Scalar) -> Scalar:
 def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
     """Sine and cosine at the price of one, to 1 ulp or so."""
     if abs(x) > REDUCIBLE:
-        return math.sin(x), math.cos(x)
+        return np.sin(x), np.cos(x)
     return sincos_reducible(x)
 
 

@@ -1,0 +1,351 @@
+"""The broad phase: which of many boxes overlap, kept up to date as they move."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from itertools import product
+from math import floor, log2
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph.collision.hash_rows import (
+    ABSENT,
+    ALL_OVER,
+    BODY,
+    EMPTY,
+    ENTRY,
+    FULL_ENTRIES,
+    FULL_PAIRS,
+    FULL_TILES,
+    HANDLE,
+    HASH,
+    IGNORED,
+    MEETING,
+    PAIR,
+    SLOT,
+    TILE,
+)
+from kinemorph.collision.hashing import FULL, fill, forget, meetings, set_linger, update_boxes, update_one
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Handles = np.ndarray[Any, np.dtype[np.int32]]
+
+EVERYTHING = 0xFFFFFFFF  # the mask of a body that meets all groups
+
+
+class BroadPhase:
+    """Boxes in a hierarchical hash (Fontijne 2.3), and the pairs of them that overlap.
+
+    `tile_budget` is the number of tiles that a body may cover at its own level (the thesis's t), `fixed_budget` the
+    same for fixed bodies (t_f). A pair is kept for `linger` updates after its bodies have shared their last tile. Tiles
+    have sizes from `finest` to `coarsest` (m), rounded down to powers of two; bodies too large for them are all over.
+    """
+
+    __slots__ = ("_dirty", "_free", "_handle", "_header", "_pairs", "_shape", "_tables")
+
+    def __init__(
+        self,
+        tile_budget: int = 8,
+        fixed_budget: int = 64,
+        linger: int = 4,
+        finest: float = 2.0**-20,
+        coarsest: float = 2.0**20,
+    ) -> None:
+        if not 8 <= tile_budget <= fixed_budget <= 4096:  # a box on the corner of a tile covers 8, however small it is
+            raise ValueError(f"expected 8 <= tile_budget <= fixed_budget <= 4096, got {tile_budget} and {fixed_budget}")
+        if not 0 <= linger <= 1_000_000:
+            raise ValueError(f"linger is {linger}, expected 0 to 1000000 updates")
+        if not 2.0**-64 <= finest <= coarsest <= 2.0**64:
+            raise ValueError(f"finest is {finest} and coarsest {coarsest}, expected sizes of tiles in m, in this order")
+        low, high = floor(log2(finest)), floor(log2(coarsest))
+        if high - low > 60:
+            raise ValueError(f"tiles from {finest} to {coarsest} m have {high - low + 1} levels, more than 61")
+        self._header: Any = np.zeros(1, HASH)
+        self._handle = int(self._header.ctypes.data)
+        h = self._header[0]
+        h["top"], h["finest"] = high - low, 2.0**-low
+        h["budget"], h["fixed_budget"], h["linger"] = tile_budget, fixed_budget, linger
+        self._tables: dict[str, Any] = {}
+        self._free: list[int] = []  # handles that were given back, a heap
+        self._shape: tuple[int, int] | None = None  # of what `update` expects; None if `order` is out of date
+        self._make_bodies(32)
+        self._make_entries(256)
+        self._make_tiles(256)
+        self._make_pairs(64)
+        fill(self._handle)
+        self._dirty = False  # whether _pairs is out of date
+        self._pairs: Handles = self._tables["found"]["ij"][:0]
+
+    # --- bodies ---
+
+    def add(
+        self, low: npt.ArrayLike, high: npt.ArrayLike, *, group: int = 1, mask: int = EVERYTHING, fixed: bool = False
+    ) -> int:
+        """Add a body with a box from `low` to `high` (m). Returns its handle, the smallest one that is free.
+
+        Two bodies meet if each one's group (of 32 bits) is in the other's mask, unless both are fixed.
+        """
+        box = _box(low, high, "the new body")
+        for name, bits in (("group", group), ("mask", mask)):
+            if not 0 <= bits <= EVERYTHING:
+                raise ValueError(f"{name} is {bits}, expected 32 bits: 0 to 0xFFFFFFFF")
+        i = heapq.heappop(self._free) if self._free else int(self._header["n"][0])
+        if i == len(self._bodies):
+            self._make_bodies(2 * i)
+        self._header["n"] = max(i + 1, self._header["n"][0])
+        body = self._bodies[i]
+        body["group"], body["mask"], body["fixed"] = group, mask, fixed
+        self._shape = None
+        self._put(i, box)
+        return i
+
+    def move(self, handle: int, low: npt.ArrayLike, high: npt.ArrayLike) -> None:
+        """Give one body another box; a fixed one too. For many at once there is `update`."""
+        self._put(self._known(handle), _box(low, high, f"body {handle}"))
+
+    def remove(self, handle: int) -> None:
+        """Take a body out, with its pairs. A body that is added later may get its handle."""
+        i = self._known(handle)
+        forget(self._handle, i)
+        heapq.heappush(self._free, i)
+        self._shape = None
+        self._dirty = True
+
+    def update(self, lows: npt.ArrayLike, highs: npt.ArrayLike, handles: npt.ArrayLike | None = None) -> None:
+        """Give many bodies new boxes: row k of `lows` and of `highs` (n, 3) is for handles[k].
+
+        Without `handles` they are for all moving bodies in ascending order, see `moving`. One update passes for the
+        pairs that linger. A bad box raises, and leaves everything as it was.
+        """
+        if handles is not None:
+            self._set_order(np.array([self._known(i) for i in np.asarray(handles).ravel().tolist()], np.int32))
+        elif self._shape is None:
+            self._set_order(self.moving)
+        low = lows if getattr(lows, "shape", None) == self._shape else self._convert(lows, "lows")
+        high = highs if getattr(highs, "shape", None) == self._shape else self._convert(highs, "highs")
+        try:
+            m = update_boxes(self._handle, low, high)
+        except TypeError:  # of another type than the compiled one
+            low, high = self._convert(lows, "lows"), self._convert(highs, "highs")
+            m = update_boxes(self._handle, low, high)
+        while m == FULL:
+            self._grow()
+            m = update_boxes(self._handle, low, high)
+        if handles is not None:
+            self._shape = None
+        if m < 0:
+            self._complain(low, high)
+        self._pairs = self._tables["ij"][:m]
+        self._dirty = False
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a BroadPhase cannot be copied or pickled; add the boxes to a new one: the pairs are the same")
+
+    def __len__(self) -> int:
+        return int(self._header["n"][0]) - len(self._free)
+
+    def __contains__(self, handle: Any) -> bool:
+        return 0 <= handle < self._header["n"][0] and bool(self._bodies["level"][handle] != ABSENT)
+
+    @property
+    def handles(self) -> Handles:
+        """All handles, ascending."""
+        return np.flatnonzero(self._bodies["level"] != ABSENT).astype(np.int32)
+
+    @property
+    def moving(self) -> Handles:
+        """The handles of bodies that are not fixed, ascending: those that `update` takes boxes for."""
+        return np.flatnonzero((self._bodies["level"] != ABSENT) & (self._bodies["fixed"] == 0)).astype(np.int32)
+
+    def box(self, handle: int) -> tuple[Array, Array]:
+        """The lowest and the highest corner of a body's box."""
+        body = self._bodies[self._known(handle)]
+        return body["low"].copy(), body["high"].copy()
+
+    # --- pairs ---
+
+    @property
+    def pairs(self) -> Handles:
+        """The pairs of bodies whose boxes overlap or touch: (m, 2), sorted. A view, valid until the next change."""
+        if self._dirty:
+            self._pairs = self._tables["ij"][: meetings(self._handle)]
+            self._dirty = False
+        return self._pairs
+
+    @property
+    def close(self) -> Handles:
+        """The pairs of bodies that share a tile, or did so shortly ago: (m, 2), sorted. `pairs` are among them."""
+        rows = self._tables["pairs"][: self._header["pair_count"][0]]
+        rows = rows[rows["linger"] != IGNORED]
+        order = np.lexsort((rows["b"], rows["a"]))
+        return np.stack([rows["a"][order], rows["b"][order]], axis=1)
+
+    def ignore(self, a: int, b: int) -> None:
+        """Never report this pair, such as a parent and its child, until `heed` or until one of them is removed."""
+        self._set_linger(a, b, IGNORED)
+
+    def heed(self, a: int, b: int) -> None:
+        """Report a pair again that was ignored."""
+        self._set_linger(a, b, int(self._header["linger"][0]))
+
+    def _set_linger(self, a: int, b: int, linger: int) -> None:
+        i, j = self._known(a), self._known(b)
+        if i == j:
+            raise ValueError(f"body {i} makes no pair with itself")
+        while set_linger(self._handle, i, j, linger) == FULL:
+            self._grow()
+        self._dirty = True
+
+    # --- tables ---
+
+    @property
+    def tile_count(self) -> int:
+        """How many tiles have a body in them."""
+        tiles = self._tables["tiles"]
+        return int(((tiles["level"] != EMPTY) & ((tiles["natives"] >= 0) | (tiles["guests"] >= 0))).sum())
+
+    def rebuild(self) -> None:
+        """Build all tables again from scratch. They grow by themselves when they must; this shows what that costs."""
+        while fill(self._handle) == FULL:
+            self._grow()
+
+    def check(self) -> None:
+        """Compare every counter with a count from scratch, in plain Python; AssertionError if one differs."""
+        tiles: dict[Any, list[int]] = {}
+        shared: Counter[tuple[int, int]] = Counter()
+        bodies, h = self._bodies, self._header[0]
+        alive = self.handles.tolist()
+        level = bodies["level"].tolist()
+        used = {level[i] for i in alive if level[i] >= 0}
+        for i in alive:
+            first, last = bodies["first"][i].astype(int).tolist(), bodies["last"][i].astype(int).tolist()
+            for k in (k for k in range(level[i], h["top"] + 1) if h["open"] >> k & 1 and level[i] != ALL_OVER):
+                s = k - level[i]
+                for xyz in product(*(range(a >> s, (b >> s) + 1) for a, b in zip(first, last, strict=True))):
+                    tiles.setdefault((*xyz, k), []).append(i)
+        for (*_, k), inside in tiles.items():
+            natives = [i for i in inside if level[i] == k]
+            shared.update((min(i, j), max(i, j)) for i in natives for j in inside if level[j] < k or i < j)
+        shared.update((min(i, j), max(i, j)) for i in alive if level[i] == ALL_OVER
+                      for j in alive if level[j] != ALL_OVER or i < j)  # fmt: skip
+        wanted = {ij: n for ij, n in shared.items() if self._wanted(*ij)}
+        rows = self._tables["pairs"][: h["pair_count"]]
+        counted = {(a, b): n for a, b, n, _ in rows.tolist() if n > 0}
+        assert wanted == counted, f"counters differ: {set(wanted.items()) ^ set(counted.items())}"
+        assert len({(a, b) for a, b, _, _ in rows.tolist()}) == len(rows), "a pair has two rows"
+        assert all(a in self and b in self for a, b, _, _ in rows.tolist()), "a pair has outlived its body"
+        assert self.tile_count == len(tiles), f"{self.tile_count} tiles are in use, expected {len(tiles)}"
+        assert all(h["open"] >> k & 1 for k in used), "a level with natives is closed"
+
+    def _wanted(self, i: int, j: int) -> bool:
+        p, q = self._bodies[i], self._bodies[j]
+        return bool(p["mask"] & q["group"] and q["mask"] & p["group"] and not (p["fixed"] and q["fixed"]))
+
+    @property
+    def _bodies(self) -> Any:
+        return self._tables["bodies"]
+
+    def _make(self, name: str, room: int, dtype: Any) -> Any:
+        """A new table in place of an old one, its address in the header."""
+        table: Any = np.zeros(room, dtype)
+        self._tables[name] = table
+        self._header[name] = table.ctypes.data
+        return table
+
+    def _make_bodies(self, room: int) -> None:
+        old = self._tables.get("bodies")
+        new = self._make("bodies", room, BODY)
+        new["level"] = ABSENT
+        if old is not None:
+            new[: len(old)] = old
+        self._make("order", room, HANDLE)
+        self._make("tally", room + 1, HANDLE)
+
+    def _make_entries(self, room: int) -> None:
+        self._make("entries", room, ENTRY)
+        self._header["entry_room"] = room
+
+    def _make_tiles(self, room: int) -> None:
+        self._make("tiles", room, TILE)
+        self._header["tile_mask"] = room - 1
+
+    def _make_pairs(self, room: int) -> None:
+        old = self._tables.get("pairs")
+        new = self._make("pairs", room, PAIR)
+        if old is not None:
+            new[: len(old)] = old
+        self._make("slots", 2 * room, SLOT)
+        self._make("spare", room, MEETING)
+        self._tables["ij"] = self._make("found", room, MEETING)["ij"]
+        self._header["pair_room"], self._header["slot_mask"] = room, 2 * room - 1
+
+    def _grow(self) -> None:
+        """Double the tables that are full, and fill them again from the rows of the bodies."""
+        while True:
+            full = int(self._header["full"][0])
+            if full & FULL_ENTRIES:
+                self._make_entries(2 * int(self._header["entry_room"][0]))
+            if full & FULL_PAIRS:
+                self._make_pairs(2 * int(self._header["pair_room"][0]))
+            if full & FULL_TILES and 4 * self.tile_count > len(self._tables["tiles"]):  # else most are empty by now
+                self._make_tiles(2 * len(self._tables["tiles"]))
+            if fill(self._handle) != FULL:
+                return
+
+    # --- arguments ---
+
+    def _put(self, i: int, box: tuple[Array, Array]) -> None:
+        self._bodies[i]["low"], self._bodies[i]["high"] = box
+        self._dirty = True
+        if update_one(self._handle, i) == FULL:
+            self._grow()
+
+    def _set_order(self, handles: Handles) -> None:
+        self._tables["order"]["i"][: len(handles)] = handles
+        self._header["moving"] = len(handles)
+        self._shape = (len(handles), 3)
+
+    def _known(self, handle: Any) -> int:
+        if isinstance(handle, int | np.integer) and handle in self:
+            return int(handle)
+        raise ValueError(f"no body has the handle {handle!r}")
+
+    def _convert(self, values: npt.ArrayLike, name: str) -> Array:
+        shape, self._shape = self._shape, None  # None: if this raises, the next update begins afresh
+        array = np.require(values, np.float64, ["C", "A", "W"])
+        if array.shape != shape:
+            raise ValueError(f"{name} has shape {array.shape}, expected {shape}: a row for each body that moves")
+        self._shape = shape
+        return array
+
+    def _complain(self, lows: Any, highs: Any) -> NoReturn:
+        for row, i in enumerate(self._tables["order"]["i"][: len(lows)].tolist()):
+            _box(lows[row], highs[row], f"body {i} (row {row})")
+        raise AssertionError("a kernel refused boxes that are good")
+
+
+def swept(lows: npt.ArrayLike, highs: npt.ArrayLike, moves: npt.ArrayLike) -> tuple[Array, Array]:
+    """The boxes that hold boxes on their way along `moves` (m): what to `update` with to miss nothing in between."""
+    low, high, move = (np.asarray(x, np.float64) for x in (lows, highs, moves))
+    return low + np.minimum(move, 0.0), high + np.maximum(move, 0.0)
+
+
+def _box(low: npt.ArrayLike, high: npt.ArrayLike, whose: str) -> tuple[Array, Array]:
+    corners = []
+    for name, value in (("low", low), ("high", high)):
+        corner = np.asarray(value, np.float64)
+        if corner.shape != (3,):
+            raise ValueError(f"{whose}: {name} has shape {corner.shape}, expected (3,)")
+        if not np.isfinite(corner).all():
+            raise ValueError(f"{whose}: {name} is {corner.tolist()}, which is not finite")
+        corners.append(corner)
+    for d in range(3):
+        if not 0.0 <= corners[1][d] - corners[0][d] < np.inf:
+            raise ValueError(
+                f"{whose}: the box reaches from {corners[0][d]} to {corners[1][d]} along {'xyz'[d]}, "
+                "which is upside down or too far"
+            )
+    return corners[0], corners[1]

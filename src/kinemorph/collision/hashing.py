@@ -1,0 +1,123 @@
+"""The hierarchical hash as Python calls it: update, add, remove, build again. See `tiles` and `counters`."""
+
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from kinemorph._jit import entry, kernel, rows_at
+from kinemorph.collision.counters import age, collect, delete_pair, pair_key, row_of, slot_of
+from kinemorph.collision.hash_rows import ABSENT, BODY, EMPTY, FREE, HANDLE, HASH, IGNORED, PAIR, SLOT, TILE
+from kinemorph.collision.tiles import MARGIN, attach, detach, rehash
+
+FULL = -1  # a table is too small; other statuses are BAD_BOX or a number of pairs
+BAD_BOX = -2
+
+
+@entry
+def update_boxes(handle: int, lows: Any, highs: Any) -> int:
+    """Move the bodies of `order` to new boxes, let pairs age, and collect those that overlap."""
+    h = rows_at(handle, 1, HASH)[0]
+    bodies = rows_at(h["bodies"], h["n"], BODY)
+    order = rows_at(h["order"], h["moving"], HANDLE)
+    if not are_boxes(lows, highs):
+        return BAD_BOX
+    for r in range(h["moving"]):
+        b = bodies[order[r]["i"]]
+        scale = b["scale"]
+        size = 0.0
+        same = True
+        for d in range(3):
+            low, high = lows[r, d], highs[r, d]
+            b["low"][d] = low
+            b["high"][d] = high
+            same &= (np.floor(low * scale) == b["first"][d]) & (np.floor(high * scale) == b["last"][d])
+            size = max(size, high - low)
+        if not same or 2.0 * MARGIN * size * scale < 1.0:  # other tiles, or so small that finer ones do
+            rehash(h, order[r]["i"])
+    if h["full"]:
+        return FULL
+    age(h)
+    return collect(h)
+
+
+@kernel
+def are_boxes(lows: Any, highs: Any) -> bool:
+    good = True
+    for r in range(lows.shape[0]):
+        for d in range(3):
+            size = highs[r, d] - lows[r, d]
+            good &= (size >= 0.0) & (size < inf)  # False for NaN, and so for any number that is not finite
+    return good
+
+
+@entry
+def update_one(handle: int, i: int) -> int:
+    """A body whose row has got a box: new or moved."""
+    h = rows_at(handle, 1, HASH)[0]
+    rehash(h, i)
+    return FULL if h["full"] else 0
+
+
+@entry
+def meetings(handle: int) -> int:
+    """Collect the pairs that overlap, without an update."""
+    return collect(rows_at(handle, 1, HASH)[0])
+
+
+@entry
+def forget(handle: int, i: int) -> None:
+    """Take a body out, with all its pairs."""
+    h = rows_at(handle, 1, HASH)[0]
+    detach(h, i)
+    pairs = rows_at(h["pairs"], h["pair_room"], PAIR)
+    row = 0
+    while row < h["pair_count"]:
+        if pairs[row]["a"] == i or pairs[row]["b"] == i:
+            delete_pair(h, row)
+        else:
+            row += 1
+
+
+@entry
+def set_linger(handle: int, i: int, j: int, linger: int) -> int:
+    """Say how long a pair outlives its last shared tile; or that it is IGNORED, from now on if it is yet to come."""
+    h = rows_at(handle, 1, HASH)[0]
+    slots = rows_at(h["slots"], h["slot_mask"] + 1, SLOT)
+    if linger != IGNORED and slots[slot_of(h, pair_key(i, j))]["key"] == FREE:
+        return 0
+    row = row_of(h, i, j)
+    if row < 0:
+        return FULL
+    rows_at(h["pairs"], h["pair_room"], PAIR)[row]["linger"] = linger
+    return 0
+
+
+@entry
+def fill(handle: int) -> int:
+    """Build all tables again from the rows of bodies and pairs."""
+    h = rows_at(handle, 1, HASH)[0]
+    n = h["n"]
+    bodies = rows_at(h["bodies"], h["n"], BODY)
+    tiles = rows_at(h["tiles"], h["tile_mask"] + 1, TILE)
+    slots = rows_at(h["slots"], h["slot_mask"] + 1, SLOT)
+    pairs = rows_at(h["pairs"], h["pair_room"], PAIR)
+    for k in range(h["tile_mask"] + 1):
+        tiles[k]["level"] = EMPTY
+    for s in range(h["slot_mask"] + 1):
+        slots[s]["key"] = FREE
+    for row in range(h["pair_count"]):
+        pairs[row]["count"] = 0
+        slot = slots[slot_of(h, pair_key(pairs[row]["a"], pairs[row]["b"]))]
+        slot["key"] = pair_key(pairs[row]["a"], pairs[row]["b"])
+        slot["row"] = row
+    h["full"] = h["open"] = h["tile_count"] = h["entry_count"] = 0
+    h["entry_free"] = h["all_over"] = -1
+    for i in range(n):
+        if bodies[i]["level"] >= 0:
+            h["open"] |= 1 << int(bodies[i]["level"])
+    for i in range(n):
+        h["n"] = i + 1  # those after it are not there yet
+        if bodies[i]["level"] != ABSENT:
+            attach(h, i)
+    return FULL if h["full"] else 0

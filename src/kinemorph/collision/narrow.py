@@ -1,0 +1,157 @@
+"""The narrow phase: distance, normal and witness points of pairs of shapes, one row a pair.
+
+A shape is a core and a radius around it, and all arithmetic is on the cores. A `PAIR` row carries what is asked, the
+answer, and the features where the last walk ended: the next one starts there. Everything is in the frame of the first
+core; the normal points from the first shape to the second.
+"""
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from kinemorph._jit import entry, kernel, rows_at
+from kinemorph.collision.depth import FLAT, PARTED, ROUGH, WORK, penetration
+from kinemorph.collision.fallback import all_features
+from kinemorph.collision.features import V, farthest, tolerance
+from kinemorph.collision.vclip import LOST, OVERLAP, walk
+from kinemorph.collision.witness import closest_points
+from kinemorph.geometry.polyhedron import CORE, Polyhedron
+from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
+from kinemorph.spatial.rows import load3, load9, store3
+from kinemorph.spatial.vec3 import Vec3, add, axpy, neg, sub
+
+PAIR = np.dtype(
+    [
+        ("core1", "i8"),  # Polyhedron.handle: address of a CORE
+        ("core2", "i8"),
+        ("R", "f8", 9),  # rotation of core 2 in the frame of core 1; asked
+        ("p", "f8", 3),  # m, position of core 2 there; asked
+        ("radius1", "f8"),  # m, around the cores; asked
+        ("radius2", "f8"),
+        ("kind1", "i4"),  # Feature; the closest ones, and where the next walk starts
+        ("index1", "i4"),  # row of that feature
+        ("kind2", "i4"),
+        ("index2", "i4"),
+        ("state", "i4"),  # State
+        ("steps", "i4"),  # of V-Clip in the last call
+        ("fallbacks", "i4"),  # how often V-Clip gave up, in all calls
+        ("rough", "i4"),  # how often a depth was an upper bound only, in all calls
+        ("distance", "f8"),  # m, of the shapes; negative: how deep they overlap
+        ("normal", "f8", 3),  # unit, from shape 1 to shape 2
+        ("x1", "f8", 3),  # m, witness point on the surface of shape 1
+        ("x2", "f8", 3),  # m, on shape 2: x2 - x1 = distance normal
+    ],
+    align=True,
+)
+
+
+class State(IntEnum):
+    """What is known of a pair."""
+
+    NEW = 0  # nothing: the next walk starts at the vertices that face each other
+    APART = 1  # the cores are apart, though the shapes may overlap
+    DEEP = 2  # the cores overlap
+
+
+NEW, APART, DEEP = int(State.NEW), int(State.APART), int(State.DEEP)
+GAP = 1e5  # a depth is exact to so many tolerances: 1e-9 of the sizes
+
+
+@kernel(inline=False)
+def evaluate(pair: Any, work: Any) -> None:
+    """Fill in the answer of one pair. In what follows A is core 2, and B, in whose frame everything is, core 1."""
+    A = rows_at(pair["core2"], 1, CORE)[0]
+    B = rows_at(pair["core1"], 1, CORE)[0]
+    R = load9(pair["R"])
+    p = load3(pair["p"])
+    tol = tolerance(A, B, p)
+    if pair["state"] != APART:
+        _face_each_other(pair, A, B, R, p)
+    if pair["state"] == DEEP and _overlap(pair, A, B, R, p, load3(pair["normal"]), tol, work):
+        return
+    limit = 100 + 4 * (A["n_faces"] + B["n_faces"])
+    found, ka, a, kb, b, steps = walk(
+        A, B, R, p, pair["kind2"], pair["index2"], pair["kind1"], pair["index1"], tol, limit
+    )
+    pair["steps"] = steps
+    if found == OVERLAP and _overlap(pair, A, B, R, p, _between_centres(A, B, R, p), tol, work):
+        return
+    if found in (LOST, OVERLAP):
+        pair["fallbacks"] += 1
+        if found == LOST and _overlap(pair, A, B, R, p, _between_centres(A, B, R, p), tol, work):
+            return
+        x, y, n, distance = closest_points(A, B, R, p, V, 0, V, 0)
+        _, ka, a, kb, b = all_features(A, B, R, p, load3(pair["normal"]), (distance, V, 0, V, 0), tol)
+    x, y, n, distance = closest_points(A, B, R, p, ka, a, kb, b)
+    pair["kind1"], pair["index1"], pair["kind2"], pair["index2"] = kb, b, ka, a
+    if distance <= 4.0 * tol and _overlap(pair, A, B, R, p, n, tol, work):
+        return
+    pair["state"] = APART
+    _answer(pair, x, y, n, distance)
+
+
+@kernel
+def _between_centres(A: Any, B: Any, R: Mat3, p: Vec3) -> Vec3:
+    return sub(add(mul_vec(R, load3(A["centre"])), p), load3(B["centre"]))
+
+
+@kernel(inline=False)
+def _face_each_other(pair: Any, A: Any, B: Any, R: Mat3, p: Vec3) -> None:
+    """Start at the vertices of a new pair that are farthest towards the other core."""
+    n = _between_centres(A, B, R, p) if pair["state"] == NEW else load3(pair["normal"])
+    b = pair["index1"] if pair["kind1"] == V else 0
+    a = pair["index2"] if pair["kind2"] == V else 0
+    pair["kind1"], pair["index1"] = V, farthest(B, b, n)
+    pair["kind2"], pair["index2"] = V, farthest(A, a, neg(tmul_vec(R, n)))
+
+
+@kernel(inline=False)
+def _overlap(pair: Any, A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, tol: float, work: Any) -> bool:
+    """Fill in the answer if the cores overlap or touch; else leave a direction that separates them as normal."""
+    a = pair["index2"] if pair["kind2"] == V else 0
+    b = pair["index1"] if pair["kind1"] == V else 0
+    status, x, y, n, depth = penetration(A, B, R, p, guess, a, b, GAP * tol, work)
+    if status == PARTED:
+        store3(pair["normal"], n)
+        return False
+    if status == ROUGH:
+        pair["rough"] += 1
+    if status == FLAT:
+        x, y, _, _ = closest_points(A, B, R, p, pair["kind2"], pair["index2"], pair["kind1"], pair["index1"])
+    pair["state"] = DEEP
+    _answer(pair, x, y, n, -depth)
+    return True
+
+
+@kernel
+def _answer(pair: Any, x: Vec3, y: Vec3, n: Vec3, distance: float) -> None:
+    """From the cores to the shapes: the radii move the witness points towards each other."""
+    pair["distance"] = distance - pair["radius1"] - pair["radius2"]
+    store3(pair["normal"], n)
+    store3(pair["x1"], axpy(y, pair["radius1"], n))
+    store3(pair["x2"], axpy(x, -pair["radius2"], n))
+
+
+@entry(nogil=True)
+def update(pairs: Any, work: Any) -> None:
+    """Evaluate all pairs: rows of PAIR, and one row of WORK as room for depths."""
+    for k in range(pairs.shape[0]):
+        evaluate(pairs[k], work[0])
+
+
+def make_pairs(cores: Sequence[tuple[Polyhedron, Polyhedron]], radii: Any = 0.0) -> Any:
+    """Rows for pairs of cores, all at the identity. The cores must stay alive as long as the rows are used."""
+    pairs = np.zeros(len(cores), PAIR)
+    pairs["core1"] = [first.handle for first, _ in cores]
+    pairs["core2"] = [second.handle for _, second in cores]
+    pairs["R"] = np.eye(3).reshape(9)
+    radius = np.broadcast_to(np.asarray(radii, dtype=np.float64), (len(cores), 2))
+    pairs["radius1"], pairs["radius2"] = radius[:, 0], radius[:, 1]
+    return pairs
+
+
+def make_work() -> Any:
+    """Room for one thread that updates pairs."""
+    return np.zeros(1, WORK)

@@ -1,0 +1,332 @@
+"""The hierarchical hash: which bodies share a tile (Fontijne 2.3, after Mirtich).
+
+Space is cut into cubes of every power of two. Level 0 is the finest, each next one twice as coarse (the thesis counts
+the other way). A body is *native* to the finest level where its box covers at most t tiles, and a *guest* of every
+coarser level that is native to some other body. Two bodies whose boxes overlap share a tile at the coarser of their
+native levels, where one of them is native: so natives look for all others in their tiles, and guests only for natives.
+
+A tile is a row of an open-addressing table with two lists of entries, natives and guests. A body has a chain of its
+entries. When it moves, the entries whose tiles it has left are given back, and the tiles it has reached are entered; as
+long as it covers the same tiles, nothing is touched. Tiles that become empty stay until the table is full: then the
+table is built again, which also closes levels that no body is native to any more.
+
+Kernels cannot allocate. When a table is full they set a bit in `full` and do no more than keep memory safe: the tiles
+of every body are in its BODY row, so `fill` restores all tables from these rows once they are larger.
+"""
+
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from kinemorph._jit import kernel, rows_at
+from kinemorph.collision.counters import POSITIVE, lower_counter, raise_counter
+from kinemorph.collision.hash_rows import ABSENT, ALL_OVER, BODY, EMPTY, ENTRY, FULL_ENTRIES, FULL_TILES, TILE
+from kinemorph.spatial.rows import load3
+from kinemorph.spatial.vec3 import Vec3
+
+FARTHEST = 2.0**50  # tile coordinates beyond are not told apart safely
+MARGIN = 1.25  # by which a box may grow without leaving a level that it has just come down to
+ALL_OVER_FROM = 4  # times the budget, at the coarsest level (Fontijne 2.3.3)
+NOWHERE = (0.0, 0.0, 0.0), (-1.0, -1.0, -1.0)  # first and last of no tiles at all
+
+
+# --- one tile ---
+
+
+@kernel
+def mix(x: int, y: int, z: int, level: int) -> int:
+    h = x * 0x1E3779B97F4A7C15 + y * 0x42B2AE3D27D4EB4F + z * 0x165667B19E3779F9 + level * 0x27D4EB2F165667C5
+    h = (h ^ h >> 29) * 0x3F58476D1CE4E5B9
+    return (h ^ h >> 32) & POSITIVE
+
+
+@kernel
+def tile_at(h: Any, x: int, y: int, z: int, level: int) -> int:
+    """The row of a tile, made if there is none; -1 when the table is half full."""
+    mask = h["tile_mask"]
+    tiles = rows_at(h["tiles"], mask + 1, TILE)
+    k = mix(x, y, z, level) & mask
+    while tiles[k]["level"] != EMPTY:
+        t = tiles[k]
+        if t["x"] == x and t["y"] == y and t["z"] == z and t["level"] == level:
+            return k
+        k = (k + 1) & mask
+    if 2 * h["tile_count"] > mask:
+        h["full"] |= FULL_TILES
+        return -1
+    h["tile_count"] += 1
+    t = tiles[k]
+    t["x"] = x
+    t["y"] = y
+    t["z"] = z
+    t["level"] = level
+    t["natives"] = -1
+    t["guests"] = -1
+    return k
+
+
+@kernel
+def new_entry(h: Any) -> int:
+    e = h["entry_free"]
+    if e >= 0:
+        h["entry_free"] = rows_at(h["entries"], h["entry_room"], ENTRY)[e]["sibling"]
+        return e
+    e = h["entry_count"]
+    if e == h["entry_room"]:
+        h["full"] |= FULL_ENTRIES
+        return -1
+    h["entry_count"] = e + 1
+    return e
+
+
+@kernel(inline=False)
+def enter(h: Any, i: int, x: int, y: int, z: int, level: int) -> None:
+    """Body i reaches a tile: it meets the natives, and the guests too if it is a native itself."""
+    k = tile_at(h, x, y, z, level)
+    e = new_entry(h) if k >= 0 else -1
+    if e < 0:
+        return
+    entries = rows_at(h["entries"], h["entry_room"], ENTRY)
+    tile = rows_at(h["tiles"], h["tile_mask"] + 1, TILE)[k]
+    body = rows_at(h["bodies"], h["n"], BODY)[i]
+    meet(h, i, tile["natives"], 1)
+    if level == body["level"]:
+        meet(h, i, tile["guests"], 1)
+        head = tile["natives"]
+        tile["natives"] = e
+    else:
+        head = tile["guests"]
+        tile["guests"] = e
+    if head >= 0:
+        entries[head]["before"] = e
+    new = entries[e]
+    new["body"] = i
+    new["tile"] = k
+    new["next"] = head
+    new["before"] = -1
+    new["sibling"] = body["entry"]
+    body["entry"] = e
+
+
+@kernel(inline=False)
+def leave(h: Any, i: int, e: int) -> None:
+    """Body i gives entry e back; its caller takes it out of the body's chain."""
+    entries = rows_at(h["entries"], h["entry_room"], ENTRY)
+    old = entries[e]
+    tile = rows_at(h["tiles"], h["tile_mask"] + 1, TILE)[old["tile"]]
+    native = tile["level"] == rows_at(h["bodies"], h["n"], BODY)[i]["level"]
+    after = old["next"]
+    if after >= 0:
+        entries[after]["before"] = old["before"]
+    if old["before"] >= 0:
+        entries[old["before"]]["next"] = after
+    elif native:
+        tile["natives"] = after
+    else:
+        tile["guests"] = after
+    meet(h, i, tile["natives"], -1)
+    if native:
+        meet(h, i, tile["guests"], -1)
+    old["sibling"] = h["entry_free"]
+    h["entry_free"] = e
+
+
+@kernel
+def meet(h: Any, i: int, e: int, change: int) -> None:
+    """Body i shares a tile more or less with each body of a list."""
+    entries = rows_at(h["entries"], h["entry_room"], ENTRY)
+    while e >= 0:
+        if change > 0:
+            raise_counter(h, i, entries[e]["body"])
+        else:
+            lower_counter(h, i, entries[e]["body"])
+        e = entries[e]["next"]
+
+
+# --- the tiles of one body ---
+
+
+@kernel
+def covered(low: Any, high: Any, scale: float) -> float:
+    """How many tiles a box covers (Fontijne eq. 2.3), inf where tile coordinates get too large.
+
+    A face that just touches the next tile counts as in it, unlike in the thesis: boxes that touch then share a tile.
+    """
+    n = 1.0
+    for d in range(3):
+        first = np.floor(low[d] * scale)
+        last = np.floor(high[d] * scale)
+        if not (first > -FARTHEST and last < FARTHEST):
+            return inf
+        n *= last - first + 1.0
+    return n
+
+
+@kernel
+def most_covered(low: Any, high: Any, scale: float) -> float:
+    """How many tiles a box that is a bit larger would cover in the worst place."""
+    n = 1.0
+    for d in range(3):
+        n *= np.floor(MARGIN * (high[d] - low[d]) * scale) + 2.0
+    return n
+
+
+@kernel
+def native_level(h: Any, body: Any) -> int:
+    """The level that suits a body's box (Fontijne 2.3.2).
+
+    It becomes coarser when the box covers more tiles than the budget, but finer only when that will not happen there
+    soon: this is the hysteresis.
+    """
+    t = h["fixed_budget"] if body["fixed"] else h["budget"]
+    old = int(body["level"])
+    level = max(old, 0)
+    scale = h["finest"] * 0.5**level
+    while level < h["top"] and covered(body["low"], body["high"], scale) > t:
+        level += 1
+        scale *= 0.5
+    if level == h["top"]:
+        n = covered(body["low"], body["high"], scale)
+        if n > ALL_OVER_FROM * t or (old == ALL_OVER and n > t):
+            return ALL_OVER
+    if level == old:
+        while level > 0 and most_covered(body["low"], body["high"], 2.0 * scale) <= t:
+            level -= 1
+            scale *= 2.0
+        while level < old and covered(body["low"], body["high"], scale) > t:  # far away, where only coarse tiles do
+            level += 1
+            scale *= 0.5
+    return level
+
+
+@kernel
+def place(h: Any, body: Any, level: int) -> None:
+    """Write a body's level and the tiles that it covers there."""
+    body["level"] = level
+    body["scale"] = h["finest"] * 0.5**level if level >= 0 else 0.0
+    for d in range(3):
+        body["first"][d] = np.floor(body["low"][d] * body["scale"])
+        body["last"][d] = np.floor(body["high"][d] * body["scale"])
+
+
+@kernel(inline=False)
+def enter_level(h: Any, i: int, level: int, first: Vec3, last: Vec3) -> None:
+    """Enter the tiles of a level, but those between first and last (of the native level), where the body is already."""
+    body = rows_at(h["bodies"], h["n"], BODY)[i]
+    s = level - body["level"]
+    p, q = body["first"], body["last"]
+    x0, y0, z0 = int(first[0]) >> s, int(first[1]) >> s, int(first[2]) >> s
+    x1, y1, z1 = int(last[0]) >> s, int(last[1]) >> s, int(last[2]) >> s
+    for x in range(int(p[0]) >> s, (int(q[0]) >> s) + 1):
+        for y in range(int(p[1]) >> s, (int(q[1]) >> s) + 1):
+            known = x0 <= x and x <= x1 and y0 <= y and y <= y1
+            for z in range(int(p[2]) >> s, (int(q[2]) >> s) + 1):
+                if not (known and z0 <= z and z <= z1):
+                    enter(h, i, x, y, z, level)
+
+
+@kernel(inline=False)
+def attach(h: Any, i: int) -> None:
+    """Put a body that is placed into all its tiles; or, if it is all over, form pairs with all others."""
+    bodies = rows_at(h["bodies"], h["n"], BODY)
+    body = bodies[i]
+    if body["level"] == ALL_OVER:
+        for j in range(h["n"]):
+            if j != i and bodies[j]["level"] != ABSENT:
+                raise_counter(h, i, j)
+        body["entry"] = h["all_over"]
+        h["all_over"] = i
+        return
+    body["entry"] = -1
+    for level in range(body["level"], h["top"] + 1):
+        if h["open"] >> level & 1:
+            enter_level(h, i, level, NOWHERE[0], NOWHERE[1])
+    j = h["all_over"]
+    while j >= 0:
+        raise_counter(h, i, j)
+        j = bodies[j]["entry"]
+
+
+@kernel(inline=False)
+def detach(h: Any, i: int) -> None:
+    """Undo `attach`: the body is ABSENT afterwards."""
+    bodies = rows_at(h["bodies"], h["n"], BODY)
+    body = bodies[i]
+    if body["level"] == ALL_OVER:
+        for j in range(h["n"]):
+            if j != i and bodies[j]["level"] != ABSENT:
+                lower_counter(h, i, j)
+        if h["all_over"] == i:
+            h["all_over"] = body["entry"]
+        else:
+            j = h["all_over"]
+            while bodies[j]["entry"] != i:
+                j = bodies[j]["entry"]
+            bodies[j]["entry"] = body["entry"]
+    else:
+        give_back(h, i, NOWHERE[0], NOWHERE[1])
+        j = h["all_over"]
+        while j >= 0:
+            lower_counter(h, i, j)
+            j = bodies[j]["entry"]
+    body["level"] = ABSENT
+    body["entry"] = -1
+
+
+@kernel(inline=False)
+def give_back(h: Any, i: int, first: Vec3, last: Vec3) -> None:
+    """Leave all tiles but those between first and last, of the native level or, halved as needed, of a coarser one."""
+    body = rows_at(h["bodies"], h["n"], BODY)[i]
+    entries = rows_at(h["entries"], h["entry_room"], ENTRY)
+    tiles = rows_at(h["tiles"], h["tile_mask"] + 1, TILE)
+    kept = -1
+    e = body["entry"]
+    while e >= 0:
+        after = entries[e]["sibling"]
+        t = tiles[entries[e]["tile"]]
+        s = t["level"] - body["level"]
+        inside = int(first[0]) >> s <= t["x"] and t["x"] <= int(last[0]) >> s
+        inside = inside and int(first[1]) >> s <= t["y"] and t["y"] <= int(last[1]) >> s
+        inside = inside and int(first[2]) >> s <= t["z"] and t["z"] <= int(last[2]) >> s
+        if inside:
+            kept = e
+        else:
+            leave(h, i, e)
+            if kept >= 0:
+                entries[kept]["sibling"] = after
+            else:
+                body["entry"] = after
+        e = after
+
+
+@kernel
+def open_level(h: Any, level: int) -> None:
+    """A level gets its first native: all bodies of finer levels become its guests."""
+    if level < 0 or h["open"] >> level & 1:
+        return
+    h["open"] |= 1 << level
+    bodies = rows_at(h["bodies"], h["n"], BODY)
+    for j in range(h["n"]):
+        if bodies[j]["level"] >= 0 and bodies[j]["level"] < level:
+            enter_level(h, j, level, NOWHERE[0], NOWHERE[1])
+
+
+@kernel(inline=False)
+def rehash(h: Any, i: int) -> None:
+    """Bring the tiles of a body up to date with its box."""
+    body = rows_at(h["bodies"], h["n"], BODY)[i]
+    level = native_level(h, body)
+    if level != body["level"]:
+        if body["level"] != ABSENT:
+            detach(h, i)
+        open_level(h, level)
+        place(h, body, level)
+        attach(h, i)
+    elif level != ALL_OVER:
+        first, last = load3(body["first"]), load3(body["last"])
+        place(h, body, level)
+        give_back(h, i, load3(body["first"]), load3(body["last"]))
+        for coarser in range(level, h["top"] + 1):
+            if h["open"] >> coarser & 1:
+                enter_level(h, i, coarser, first, last)

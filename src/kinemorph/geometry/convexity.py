@@ -1,0 +1,90 @@
+"""Whether faces make a convex polyhedron: closed, like a ball, flat, convex. What is wrong is named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from kinemorph.geometry.polyhedron import Polyhedron
+
+CONVEX = 1e-6  # how far, in sizes of the polyhedron, a vertex may be from where a convex body has it
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def check_closed(points: Array, loops: Sequence[Array]) -> None:
+    """That the faces close around a body like a ball: each edge has two faces, each vertex one fan of faces."""
+    n = len(points)
+    for f, loop in enumerate(loops):
+        if loop.ndim != 1 or len(loop) < 3 or len(set(loop.tolist())) != len(loop):
+            raise ValueError(f"face {f} has the vertices {loop.tolist()}; expected 3 or more, each once")
+        if loop.min() < 0 or loop.max() >= n:
+            raise ValueError(f"face {f} names the vertices {loop.tolist()}, but there are {n}")
+    if len(loops) < 2:
+        raise ValueError(f"{len(loops)} faces do not close around a body")
+    tail = np.concatenate(loops).astype(np.int64)
+    head = np.concatenate([np.roll(loop, -1) for loop in loops])
+    if len(lost := np.setdiff1d(np.arange(n), tail)):
+        raise ValueError(f"vertex {lost[0]} is in no face (and {len(lost) - 1} more): leave it out")
+    there, count = np.unique(tail * n + head, return_counts=True)
+    if (count > 1).any():
+        a, b = divmod(int(there[np.argmax(count > 1)]), n)
+        raise ValueError(f"two faces have the edge from vertex {a} to {b} on their left: turn one of them round")
+    if len(alone := np.setdiff1d(there, head * n + tail)):
+        a, b = divmod(int(alone[0]), n)
+        raise ValueError(
+            f"the edge between vertices {a} and {b} has one face only (as {len(alone)} have): a face is missing"
+        )
+    euler = n - len(tail) // 2 + len(loops)
+    if euler != 2:
+        raise ValueError(f"vertices - edges + faces is {euler}, not 2: the faces do not close around one convex body")
+    short = np.linalg.norm(points[head] - points[tail], axis=1) == 0.0
+    if short.any():
+        raise ValueError(f"vertices {tail[np.argmax(short)]} and {head[np.argmax(short)]} are in the same place")
+
+
+def check_convex(core: Polyhedron, tolerance: float = CONVEX) -> None:
+    """Faces flat and convex, edges not bent inwards: with the topology right, that makes the whole convex."""
+    slack = tolerance * core.radius_bound
+    faces, edges, signed = core.faces, core.edges, core.face_edges
+    face = np.repeat(np.arange(len(faces)), faces["count"])
+    corner = core.points[np.concatenate(core.loops)]
+    depth = faces["offset"][face] - dots(faces["normal"][face], corner)
+    if not (depth <= slack).all():  # not: NaN, the normal of a face without area, is wrong as well
+        raise ValueError(f"face {face[np.argmax(~(depth <= slack))]} is not flat, or has no area")
+
+    after = next_in_face(faces)
+    side = corner[after] - corner
+    sine, cosine = dots(np.cross(side, side[after]), faces["normal"][face]), dots(side, side[after])
+    turn = np.add.reduceat(np.arctan2(sine, cosine), faces["first"])  # once round is 2π, a star is 4π
+    longer = np.maximum(np.linalg.norm(side, axis=1), np.linalg.norm(side[after], axis=1))
+    bad = (sine < -slack * longer) | (np.abs(turn - 2.0 * np.pi) > 1.0)[face]
+    if bad.any():
+        raise ValueError(f"face {face[np.argmax(bad)]} is not a convex polygon")
+
+    # Along the right face from either end of an edge: that must not lead above the left face.
+    place = np.empty_like(signed)
+    place[signed] = np.arange(len(signed))
+    right = place[1::2]
+    beyond = corner[np.stack([after[after[right]], np.argsort(after)[right]])]
+    rise = (dots(faces["normal"][edges["left"]], beyond) - faces["offset"][edges["left"]]).max(axis=0)
+    if (rise > slack).any():
+        e = edges[np.argmax(rise)]
+        raise ValueError(
+            f"it is not convex: faces {e['left']} and {e['right']} form a hollow at the edge between "
+            f"vertices {e['tail']} and {e['head']}"
+        )
+
+
+def next_in_face(faces: Array) -> Array:
+    """The half-edge after each one in its face, where they are listed face by face."""
+    after = np.arange(1, int(faces["count"].sum()) + 1)
+    after[faces["first"] + faces["count"] - 1] = faces["first"]
+    return after
+
+
+def dots(a: Array, b: Array) -> Array:
+    return np.einsum("...i,...i->...", a, b)

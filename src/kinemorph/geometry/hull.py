@@ -1,0 +1,157 @@
+"""Convex hulls of points: Qhull finds them, and its coplanar facets become faces with any number of edges.
+
+Qhull merges facets that bend less than rounding, or less than a given centrum radius, while it builds the hull: the
+merged facets stay convex, which merging afterwards could not promise. SciPy hands them out cut into triangles; those of
+one facet have the very same plane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+MOST_VERTICES = 65536  # V-Clip walks on fewer; a hull with more is a mistake or wants `most`
+THICKEST = 1e-4  # sizes: what is merged within this is still a face
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def hull_faces(
+    points: npt.ArrayLike, flat: float = 1e-9, most: int | None = None
+) -> Iterator[tuple[Array, list[Array]]]:
+    """The vertices of the hull, (n, 3), and the vertices of its faces, counterclockwise seen from outside.
+
+    Facets that are within `flat` (in sizes of the hull) of one plane become one face, and what is no corner any more is
+    left out. `most` limits the vertices: the points that are furthest in evenly spread directions stay.
+
+    These are attempts, the best one first: where facets are about as thin as `flat`, merging can spoil a face, and less
+    of it is better.
+    """
+    cloud, centre, size = _checked(points, flat)
+    small = (cloud - centre) / size  # Qhull's tolerances are lengths: at size 1 they mean the same for all scales
+    if most is not None:
+        if not 4 <= most <= MOST_VERTICES:
+            raise ValueError(f"hull: most is {most}; expected 4 to {MOST_VERTICES} vertices")
+        keep = _furthest(small, most)
+        cloud, small = cloud[keep], small[keep]
+    # QJ moves the points by rounding errors until nothing is coplanar: not pretty, but always a polyhedron.
+    for options in (f"C-{flat:.3g}", f"C-{flat / 100.0:.3g}", "", "QJ"):
+        corners, loops = _qhull(small, options)
+        if len(corners) > MOST_VERTICES:
+            raise ValueError(
+                f"hull: it has more than {MOST_VERTICES} vertices; "
+                "pass most=1024, say, for the hull of the furthest points"
+            )
+        if _closed(loops):
+            yield cloud[corners], loops
+    raise ValueError(f"hull: the {len(cloud)} points are too close to each other to tell faces apart; try another flat")
+
+
+@np.errstate(over="ignore")  # the size may be infinite, though no number is
+def _checked(points: npt.ArrayLike, flat: float) -> tuple[Array, Array, float]:
+    """The points, each once, with the middle and the size of the box around them; flat sets are refused."""
+    if not 0.0 <= flat <= THICKEST:
+        raise ValueError(f"hull: flat is {flat}; expected 0 to {THICKEST:g} of the size")
+    try:
+        cloud = np.array(points, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("hull: expected points of shape (n, 3), got something else than numbers") from None
+    if cloud.ndim != 2 or cloud.shape[1] != 3:
+        raise ValueError(f"hull: expected points of shape (n, 3), got shape {cloud.shape}")
+    bad = ~np.isfinite(cloud).all(axis=1)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(f"hull: point {row} is {cloud[row].tolist()} ({bad.sum()} of {len(cloud)} are not finite)")
+    cloud = np.unique(cloud + 0.0, axis=0)  # + 0.0 makes -0.0 equal to 0.0
+    if not len(cloud):
+        raise ValueError("hull: there are no points")
+    low, high = cloud.min(axis=0), cloud.max(axis=0)
+    centre, size = low + 0.5 * (high - low), float((high - low).max())
+    if not 0.0 < size < np.inf:
+        what = "only one place" if size == 0.0 else "an infinite size"
+        raise ValueError(f"hull: the points have {what}; a sphere is Polyhedron.point() and a radius")
+    # The three widths of the set, from the directions in which it spreads most.
+    spread = (cloud - centre) / size
+    axes = np.linalg.eigh(np.cov(spread.T, bias=True))[1] if len(cloud) > 1 else np.eye(3)
+    widths = np.sort(np.ptp(spread @ axes, axis=0))[::-1]
+    least = max(10.0 * flat, 1e-12)
+    if widths[1] <= least:
+        raise ValueError(
+            f"hull: the {len(cloud)} points are on one line, {size:g} m long; "
+            "use Polyhedron.segment with a radius (a capsule), or add points off the line"
+        )
+    if widths[2] <= least:
+        raise ValueError(
+            f"hull: the {len(cloud)} points are flat (thickness {widths[2] * size:.3g} m of {size:g} m); give it a "
+            "thickness, or use Polyhedron.polygon for a flat one"
+        )
+    return cloud, centre, size
+
+
+def _qhull(points: Array, options: str, stop: int = MOST_VERTICES + 1) -> tuple[Array, list[Array]]:
+    """Which points are corners, and the loops of the faces in terms of these; Qhull stops after `stop` corners."""
+    from scipy.spatial import ConvexHull, QhullError  # here: it takes a while, and few programs need hulls
+
+    try:
+        hull = ConvexHull(points, qhull_options=f"{options} TA{stop}")
+    except QhullError as error:
+        if options == "QJ":
+            reason = str(error).strip().splitlines()[0]
+            raise ValueError(f"hull: Qhull gives up on these {len(points)} points: {reason}") from None
+        return np.zeros(0, np.int64), []
+    planes, facet = np.unique(hull.equations, axis=0, return_inverse=True)
+    n = len(points)
+    pairs = np.unique(np.repeat(facet.ravel(), 3) * n + hull.simplices.ravel())  # of a facet and a vertex
+    face, vertex = np.divmod(pairs, n)
+    while True:  # a corner has three faces or more, and a face three corners or more
+        keep = (np.bincount(vertex, minlength=n)[vertex] > 2) & (np.bincount(face)[face] > 2)
+        if keep.all():
+            break
+        face, vertex = face[keep], vertex[keep]
+    _, face = np.unique(face, return_inverse=True)
+    if not len(face):
+        return vertex, []
+    return _sorted_loops(points, planes[np.unique(pairs // n)[np.unique(face)], :3], face, vertex)
+
+
+def _sorted_loops(points: Array, normals: Array, face: Array, vertex: Array) -> tuple[Array, list[Array]]:
+    """Around a point inside, the corners of a convex polygon are in the order of their angles."""
+    count = np.bincount(face)
+    middle = np.add.reduceat(points[vertex], np.cumsum(count) - count) / count[:, None]
+    across = np.eye(3)[np.abs(normals).argmin(axis=1)]
+    x = np.cross(across, normals)
+    y = np.cross(normals, x)
+    arm = points[vertex] - middle[face]
+    angle = np.arctan2(np.einsum("ij,ij->i", y[face], arm), np.einsum("ij,ij->i", x[face], arm))
+    corners, index = np.unique(vertex[np.lexsort((angle, face))], return_inverse=True)
+    return corners, np.split(index, np.cumsum(count)[:-1])
+
+
+def _closed(loops: list[Array]) -> bool:
+    """Whether each edge has one face on its left and one on its right, and the whole is like a ball."""
+    if len(loops) < 4:
+        return False
+    tail = np.concatenate(loops)
+    head = np.concatenate([np.roll(loop, -1) for loop in loops])
+    n = int(tail.max()) + 1
+    there = np.unique(tail * n + head)
+    return (
+        len(there) == len(tail)
+        and np.array_equal(there, np.sort(head * n + tail))
+        and n - len(tail) // 2 + len(loops) == 2
+    )
+
+
+def _furthest(points: Array, most: int) -> Array:
+    """Which points are furthest in `most` directions that are spread evenly over the sphere (a Fibonacci spiral)."""
+    some, _ = _qhull(points, "", stop=16 * most)  # Qhull begins with the furthest: enough of a large cloud
+    some = some if len(some) else np.arange(len(points))
+    k = np.arange(most) + 0.5
+    z, turn = 1.0 - 2.0 * k / most, np.pi * (1.0 + 5.0**0.5) * k
+    r = np.sqrt(1.0 - z * z)
+    directions = np.column_stack([r * np.cos(turn), r * np.sin(turn), z])
+    cube = points[some] / np.ptp(points[some], axis=0)  # a long body gets its share of corners at the ends
+    return some[np.unique((cube @ directions.T).argmax(axis=0))]

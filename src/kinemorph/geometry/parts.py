@@ -1,0 +1,217 @@
+"""Concave bodies: trees of convex parts (Fontijne 2.4).
+
+The leaves are the parts of the body; every other node is convex too and holds all that is below it, so its distance
+is a lower bound of theirs. A collision test begins at the root and opens a node, which means it looks at its two
+children instead, only if the bound is below a threshold (Fontijne 2.4.2, second extension): far away a concave body
+costs as little as a convex one, and below the threshold the distance is the true one.
+
+Inner nodes are hulls of their children, or boxes around them (his first extension): boxes are for flat parts, such as
+the triangles of a landscape, which may have no hull with a volume.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph.geometry.mesh import Mesh
+from kinemorph.geometry.polyhedron import Polyhedron
+
+NODE = np.dtype(
+    [
+        ("core", "i8"),  # handle of its Polyhedron, in the body's frame
+        ("radius", "f8"),  # m, around the core; of an inner node the largest below it
+        ("centre", "f8", 3),  # m, middle of a ball
+        ("radius_bound", "f8"),  # m, radius of that ball, which holds the node with its radius
+        ("low", "f8", 3),  # m, corner of the box around the node with its radius
+        ("high", "f8", 3),  # m, the opposite corner
+        ("parent", "i4"),  # node; -1 for the root
+        ("first", "i4"),  # its first child, which is the next row; -1 for a leaf
+        ("second", "i4"),  # its second child; -1 for a leaf
+        ("skip", "i4"),  # the row after all that is below it: where to go on without opening it
+        ("part", "i4"),  # of a leaf: which part of the body it is; -1 for an inner node
+    ],
+    align=True,
+)
+
+PARTS = np.dtype(
+    [
+        ("n", "i8"),  # number of nodes
+        ("depth", "i8"),  # of the tree: a stack of depth + 1 nodes is enough to walk it
+        ("nodes", "i8"),  # address of the NODE rows
+    ]
+)
+
+UNIT_BOX = Polyhedron.box((1.0, 1.0, 1.0))
+TRIANGLE = Polyhedron.polygon([(0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)])
+PAD = 1e-6  # sizes: how thick the box around flat parts is made
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Distance = Callable[[Polyhedron, Polyhedron], float]  # of two cores; 0 or less if they overlap
+
+
+class Parts:
+    """A body made of convex parts, as a tree in rows: the root first, each node followed by all that is below it.
+
+    `parts` are polyhedra in the body's frame (see `Polyhedron.moved`), `radii` the radius around each. `inner` says
+    what the inner nodes are, hulls or boxes. Nothing changes it; kernels read the rows through `handle`.
+    """
+
+    __slots__ = ("_header", "cores", "handle", "inner", "nodes", "parts", "radii")
+
+    def __init__(
+        self, parts: Iterable[Polyhedron], radii: float | Sequence[float] = 0.0, inner: Literal["hull", "box"] = "hull"
+    ) -> None:
+        self.parts = tuple(parts)
+        if not self.parts:
+            raise ValueError("Parts: a body needs one convex part or more")
+        if inner not in ("hull", "box"):
+            raise ValueError(f"Parts: inner nodes are 'hull' or 'box', not {inner!r}")
+        try:
+            self.radii: Array = np.broadcast_to(np.asarray(radii, dtype=np.float64), len(self.parts)).copy()
+        except ValueError:
+            raise ValueError(f"Parts: expected one radius or {len(self.parts)}, got {radii!r}") from None
+        if not ((self.radii >= 0.0) & (self.radii < np.inf)).all():
+            raise ValueError(f"Parts: radii {self.radii.tolist()} must be finite and not negative")
+        self.inner = inner
+        cores: list[Polyhedron] = []
+        rows: list[dict[str, Any]] = []
+        depth = self._grow(np.arange(len(self.parts)), -1, cores, rows)
+        self.cores = tuple(cores)  # of all nodes; kept alive here, because the rows know their addresses only
+        self.nodes = np.zeros(len(rows), NODE)
+        for node, row in zip(self.nodes, rows, strict=True):
+            for name, value in row.items():
+                node[name] = value
+        for array in (self.nodes, self.radii):
+            array.flags.writeable = False
+        self._header = np.zeros(1, PARTS)
+        self._header["n"], self._header["depth"], self._header["nodes"] = len(rows), depth, self.nodes.ctypes.data
+        self.handle = int(self._header.ctypes.data)
+
+    def __reduce__(self) -> Any:  # a copy has its rows elsewhere, and needs a handle of its own
+        return Parts, (self.parts, self.radii, self.inner)
+
+    def __repr__(self) -> str:
+        return f"Parts: {len(self.parts)} convex parts in a tree of {len(self.nodes)} nodes"
+
+    def _grow(self, parts: Array, parent: int, cores: list[Polyhedron], rows: list[dict[str, Any]]) -> int:
+        """Append a node for some parts, and all below it; returns how deep that is."""
+        here = len(rows)
+        row: dict[str, Any] = {"parent": parent, "first": -1, "second": -1, "part": -1}
+        rows.append(row)
+        cores.append(self.parts[parts[0]])
+        below = 0
+        if len(parts) == 1:
+            row["part"] = parts[0]
+        else:
+            for name, half in zip(("first", "second"), self._split(parts), strict=True):
+                row[name] = len(rows)
+                below = max(below, 1 + self._grow(half, here, cores, rows))
+            cores[here] = self._around(cores[row["first"]], cores[row["second"]])
+        core, radius = cores[here], float(self.radii[parts].max())
+        row |= {"core": core.handle, "radius": radius, "centre": core.centre, "skip": len(rows)}
+        row |= {"radius_bound": core.radius_bound + radius}
+        row["low"], row["high"] = core.bounds + [[-radius], [radius]]
+        return below
+
+    def _split(self, parts: Array) -> tuple[Array, Array]:
+        """Two halves, apart along the axis on which the parts are most spread."""
+        middles = np.array([self.parts[k].bounds.mean(axis=0) for k in parts])
+        order = parts[np.argsort(middles[:, np.ptp(middles, axis=0).argmax()], kind="stable")]
+        half = len(parts) // 2
+        return order[:half], order[half:]
+
+    def _around(self, a: Polyhedron, b: Polyhedron) -> Polyhedron:
+        if self.inner == "hull":
+            try:
+                return Polyhedron.hull(np.vstack([a.points, b.points]))
+            except ValueError as error:
+                raise ValueError(f"Parts: {error} (inner='box' needs no hulls)") from None
+        low, high = np.minimum(a.bounds[0], b.bounds[0]), np.maximum(a.bounds[1], b.bounds[1])
+        size = np.maximum(high - low, PAD * (high - low).max())
+        if not size.any():
+            raise ValueError("Parts: the parts are points, all in one place")
+        return UNIT_BOX.reshaped(0.5 * (low + high) + UNIT_BOX.points * size)
+
+
+@dataclass(frozen=True)
+class ClosestParts:
+    """Where two bodies are closest. If not `exact`, the distance is a lower bound: a node was not opened."""
+
+    distance: float
+    first: int  # node of the first body
+    second: int  # node of the second body
+    exact: bool
+
+
+def closest_parts(a: Parts, b: Parts, distance: Distance, threshold: float = math.inf) -> ClosestParts:
+    """The closest nodes of two bodies; nodes open only below `threshold`, so that a distance below it is the true one.
+
+    `distance` takes two cores, moved to where they are: say `lambda x, y: vclip(x, y, pose)`. This is the plain form of
+    what the collision kernels do, for tests and for other narrow phases.
+    """
+    best = ClosestParts(math.inf, 0, 0, False)
+    waiting = [(0, 0)]
+    while waiting:
+        i, j = waiting.pop()
+        x, y = a.nodes[i], b.nodes[j]
+        d = distance(a.cores[i], b.cores[j]) - float(x["radius"] + y["radius"])
+        if d >= best.distance:
+            continue
+        leaves = x["first"] < 0 and y["first"] < 0
+        if leaves or d > threshold:
+            best = ClosestParts(d, i, j, bool(leaves))
+        elif y["first"] < 0 or (x["first"] >= 0 and x["radius_bound"] >= y["radius_bound"]):  # open the larger one
+            waiting += [(int(x["second"]), j), (int(x["first"]), j)]
+        else:
+            waiting += [(i, int(y["second"])), (i, int(y["first"]))]
+    return best
+
+
+def landscape(mesh: Mesh) -> Parts:
+    """The triangles of a mesh as thin ground that need not be closed; those without area are left out."""
+    corners = mesh.vertices[mesh.faces]
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    longest = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
+    real = np.linalg.norm(normal, axis=1) > 1e-9 * longest**2
+    if not real.any():
+        raise ValueError(f"{mesh}: none of its faces has an area")
+    return Parts([TRIANGLE.reshaped(triangle) for triangle in corners[real]], inner="box")
+
+
+def height_field(heights: npt.ArrayLike, size: tuple[float, float]) -> Mesh:
+    """The ground over a rectangle size[0] by size[1] (m), its middle at the origin; heights[i, j] at x_i, y_j."""
+    z = np.array(heights, dtype=np.float64)
+    if z.ndim != 2 or min(z.shape) < 2 or not np.isfinite(z).all():
+        raise ValueError(f"height_field: expected finite heights in 2 rows and columns or more, got shape {z.shape}")
+    if not all(0.0 < s < math.inf for s in size):
+        raise ValueError(f"height_field: size {size} must be positive and finite")
+    nx, ny = z.shape
+    x, y = (np.linspace(-0.5 * s, 0.5 * s, n) for s, n in zip(size, z.shape, strict=True))
+    points = np.stack([*np.meshgrid(x, y, indexing="ij"), z], axis=-1).reshape(-1, 3)
+    a = (np.arange(nx - 1)[:, None] * ny + np.arange(ny - 1)).ravel()
+    faces = np.vstack([np.column_stack([a, a + ny, a + ny + 1]), np.column_stack([a, a + ny + 1, a + 1])])
+    return Mesh(points, faces.astype(np.int32))
+
+
+def decompose(mesh: Mesh, concavity: float = 0.05, most: int | None = None, seed: int = 0) -> Parts:
+    """A mesh cut into convex parts by CoACD (`pip install coacd`).
+
+    `concavity` (0.01 to 1) is how much of the mesh's size the parts may stick out of it, `most` limits their number.
+    """
+    try:
+        import coacd  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        raise ImportError("to cut a mesh into convex parts takes CoACD: pip install coacd") from None
+    if not 0.01 <= concavity <= 1.0:
+        raise ValueError(f"decompose: concavity {concavity}; expected 0.01 to 1")
+    coacd.set_log_level("error")
+    pieces = coacd.run_coacd(
+        coacd.Mesh(mesh.vertices, mesh.faces), threshold=concavity, max_convex_hull=most or -1, seed=seed
+    )
+    return Parts([Polyhedron.hull(points) for points, _ in pieces])

@@ -1,0 +1,391 @@
+"""Convex polyhedra with full adjacency, as rows: the cores of shapes, on which V-Clip walks from feature to feature.
+
+A **core** is a solid, a flat polygon (two faces back to back), a segment (one edge) or a point; a shape is a core plus
+a radius. Seen from outside, the edges of a face run counterclockwise, and so do the edges around a vertex. Lengths in
+metres, in the core's own frame.
+
+The Voronoi regions of the features need no rows of their own. A point p is in the region of
+- a face, if it is above its plane and `inward · (p - tail) >= 0` for each of its edges;
+- an edge, if `0 <= direction · (p - tail) <= length` and neither `left_normal · (p - tail)` nor
+  `right_normal · (p - tail)` is positive;
+- a vertex, if no edge around it goes towards p: `±direction · (p - x) <= 0`, with + where the vertex is its tail.
+`inward` is `left_normal` where the face sees the edge forwards and `right_normal` where it sees it reversed.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph.geometry.convexity import CONVEX, check_closed, check_convex, dots, next_in_face
+from kinemorph.geometry.hull import hull_faces
+from kinemorph.geometry.mesh import CACHED, load_mesh
+from kinemorph.geometry.shapes import Shape, ShapeKind
+from kinemorph.geometry.tessellate import SEGMENTS
+from kinemorph.spatial.pose import Pose, vector
+
+VERTEX = np.dtype(
+    [
+        ("x", "f8", 3),  # m, position
+        ("first", "i4"),  # its edges are edge_at[first : first + count], counterclockwise seen from outside
+        ("count", "i4"),  # 0 for a point, 1 for the ends of a segment, 2 for a polygon, 3 and more for a solid
+    ],
+    align=True,
+)
+
+EDGE = np.dtype(
+    [
+        ("tail", "i4"),  # vertex where it starts
+        ("head", "i4"),  # vertex where it ends
+        ("left", "i4"),  # face on the left when one walks from tail to head on the outside; -1 for a segment
+        ("right", "i4"),  # face on the right; -1 for a segment
+        ("direction", "f8", 3),  # unit, tail to head: normal of the Voronoi planes through the two ends
+        ("length", "f8"),  # m
+        ("left_normal", "f8", 3),  # unit, in the left face, away from the edge: n × d. Zero for a segment
+        ("right_normal", "f8", 3),  # unit, in the right face, away from the edge: n × (-d). Zero for a segment
+    ],
+    align=True,
+)
+
+FACE = np.dtype(
+    [
+        ("normal", "f8", 3),  # unit, outwards
+        ("offset", "f8"),  # m, normal · x = offset on the plane; no vertex of the face is above it
+        ("first", "i4"),  # its edges are face_edges[first : first + count], counterclockwise seen from outside
+        ("count", "i4"),  # 3 and more
+    ],
+    align=True,
+)
+
+CORE = np.dtype(
+    [
+        ("n_vertices", "i8"),
+        ("n_edges", "i8"),
+        ("n_faces", "i8"),
+        ("n_edge_at", "i8"),  # entries of edge_at, which are those of face_edges for solids: 2 n_edges
+        ("vertices", "i8"),  # address of the VERTEX rows
+        ("edges", "i8"),  # address of the EDGE rows
+        ("faces", "i8"),  # address of the FACE rows
+        ("edge_at", "i8"),  # address of int32: edges around the vertices
+        ("face_edges", "i8"),  # address of int32: edges of the faces, 2 edge + (1 where the face sees it head to tail)
+        ("centre", "f8", 3),  # m, mean of the vertices: a point inside
+        ("radius_bound", "f8"),  # m, of the ball about the centre that holds it
+    ]
+)
+
+MESH_FLAT = 1e-8  # facets of a mesh this close to a plane, in sizes, are one face: files carry rounded numbers
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Polyhedron:
+    """A convex polyhedron, polygon, segment or point: rows that kernels read through `handle`. Nothing changes it.
+
+    Make one with `box`, `prism`, `cone`, `hull`, `polygon`, `segment`, `point`, or `of_faces` for your own.
+    """
+
+    vertices: Array  # VERTEX rows
+    edges: Array  # EDGE rows
+    faces: Array  # FACE rows
+    edge_at: Array  # int32, edges around the vertices
+    face_edges: Array  # int32, edges of the faces: 2 edge + (1 where the face sees it head to tail)
+    handle: int = field(init=False)  # address of a CORE: valid while this object lives
+    _core: Array = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        core = np.zeros(1, CORE)
+        core["n_vertices"], core["n_edges"], core["n_faces"] = map(len, (self.vertices, self.edges, self.faces))
+        core["n_edge_at"] = len(self.edge_at)
+        for name in ("vertices", "edges", "faces", "edge_at", "face_edges"):
+            array = getattr(self, name)
+            array.flags.writeable = False
+            core[name] = array.ctypes.data
+        core["centre"] = self.points.mean(axis=0)
+        core["radius_bound"] = np.linalg.norm(self.points - core["centre"], axis=1).max()
+        core.flags.writeable = False
+        object.__setattr__(self, "_core", core)
+        object.__setattr__(self, "handle", int(core.ctypes.data))
+
+    def __reduce__(self) -> Any:  # a copy has its rows elsewhere, and needs a handle of its own
+        return Polyhedron, tuple(array.copy() for array in self._rows)
+
+    @property
+    def _rows(self) -> Rows:
+        return self.vertices, self.edges, self.faces, self.edge_at, self.face_edges
+
+    # --- what it is ---
+
+    @property
+    def points(self) -> Array:
+        """Positions of the vertices, (n, 3)."""
+        points: Array = self.vertices["x"]
+        return points
+
+    @property
+    def centre(self) -> Array:
+        """The mean of the vertices: a point inside."""
+        centre: Array = self._core["centre"][0]
+        return centre
+
+    @property
+    def radius_bound(self) -> float:
+        """Radius of the ball about `centre` that holds it."""
+        return float(self._core["radius_bound"][0])
+
+    @property
+    def bounds(self) -> Array:
+        """The lowest and the highest corner of the box around it, (2, 3)."""
+        return np.array([self.points.min(axis=0), self.points.max(axis=0)])
+
+    @cached_property
+    def loops(self) -> tuple[Array, ...]:
+        """The vertices of each face, counterclockwise seen from outside."""
+        signed = self.face_edges
+        starts = np.where(signed & 1, self.edges["head"][signed >> 1], self.edges["tail"][signed >> 1])
+        return tuple(np.split(starts, self.faces["first"][1:])) if len(self.faces) else ()
+
+    @property
+    def triangles(self) -> Array:
+        """The faces as fans of triangles, (m, 3) int32."""
+        fans = [(loop[0], b, c) for loop in self.loops for b, c in pairwise(loop[1:])]
+        return np.array(fans, dtype=np.int32).reshape(-1, 3)
+
+    def moved(self, pose: Pose) -> Polyhedron:
+        """The same polyhedron in an outer frame, where this frame stands at `pose`."""
+        return self.reshaped(pose.apply(self.points))
+
+    def scaled(self, factor: float) -> Polyhedron:
+        if not 0.0 < factor < math.inf:
+            raise ValueError(f"Polyhedron.scaled: factor {factor} must be positive and finite")
+        return self.reshaped(self.points * factor)
+
+    def reshaped(self, points: Array) -> Polyhedron:
+        """With the same neighbours, and the vertices elsewhere: affine maps keep it convex. Nothing is checked."""
+        return _measured(self._rows, points)
+
+    def __repr__(self) -> str:
+        v, e, f = len(self.vertices), len(self.edges), len(self.faces)
+        return f"Polyhedron of {v} vertices, {e} edges and {f} faces"
+
+    # --- constructors ---
+
+    @staticmethod
+    def point(at: Iterable[float] = (0.0, 0.0, 0.0)) -> Polyhedron:
+        """The core of a sphere."""
+        return _assembled(vector(at, 3, "Polyhedron.point: at").reshape(1, 3), ())
+
+    @staticmethod
+    def segment(length: float) -> Polyhedron:
+        """The core of a capsule: along z, its middle at the origin."""
+        (length,) = _positive("segment", length=length)
+        return _assembled(np.array([[0.0, 0.0, -length / 2.0], [0.0, 0.0, length / 2.0]]), ())
+
+    @staticmethod
+    def box(size: Iterable[float]) -> Polyhedron:
+        """Full edge lengths along x, y and z, its middle at the origin."""
+        x, y, z = _positive("box", **dict(zip("xyz", vector(size, 3, "Polyhedron.box: size").tolist(), strict=True)))
+        corners = np.array([[i, j, k] for k in (-0.5, 0.5) for j in (-0.5, 0.5) for i in (-0.5, 0.5)]) * (x, y, z)
+        return _assembled(corners, [(0, 2, 3, 1), (4, 5, 7, 6), (0, 1, 5, 4), (2, 6, 7, 3), (0, 4, 6, 2), (1, 3, 7, 5)])
+
+    @staticmethod
+    def prism(radius: float, length: float, sides: int = SEGMENTS) -> Polyhedron:
+        """A cylinder with flat sides: along z, its middle at the origin, its edges on the cylinder."""
+        radius, length = _positive("prism", radius=radius, length=length)
+        ring = _ring("prism", radius, sides)
+        points = np.vstack([np.c_[ring, np.full(sides, -length / 2.0)], np.c_[ring, np.full(sides, length / 2.0)]])
+        i = np.arange(sides)
+        j = (i + 1) % sides
+        return _assembled(points, [i[::-1], i + sides, *np.column_stack([i, j, j + sides, i + sides])])
+
+    @staticmethod
+    def cone(radius: float, length: float, sides: int = SEGMENTS) -> Polyhedron:
+        """A pyramid in a cone: along z from its base at -length/2 to its tip at +length/2."""
+        radius, length = _positive("cone", radius=radius, length=length)
+        ring = _ring("cone", radius, sides)
+        points = np.vstack([np.c_[ring, np.full(sides, -length / 2.0)], [(0.0, 0.0, length / 2.0)]])
+        i = np.arange(sides)
+        return _assembled(points, [i[::-1], *np.column_stack([i, (i + 1) % sides, np.full(sides, sides)])])
+
+    @staticmethod
+    def polygon(points: npt.ArrayLike) -> Polyhedron:
+        """A flat convex polygon, such as a triangle of the ground: a face and its back, with nothing in between."""
+        corners = np.array(points, dtype=np.float64)
+        loop = np.arange(len(corners))
+        return Polyhedron.of_faces(corners, [loop, loop[::-1]])
+
+    @staticmethod
+    def hull(points: npt.ArrayLike, flat: float = 1e-9, most: int | None = None) -> Polyhedron:
+        """The least convex polyhedron around points; facets within `flat` sizes of a plane are one face.
+
+        `most` limits the vertices: of a larger hull only the points that are furthest in evenly spread directions stay,
+        and the result is a little smaller than the hull.
+        """
+        for corners, loops in hull_faces(points, flat, most):  # pragma: no branch, it raises in the end
+            core = _assembled(corners, loops)
+            with suppress(ValueError):
+                check_convex(core, max(CONVEX, 10.0 * flat))
+                break
+        return core
+
+    @staticmethod
+    def of_faces(points: npt.ArrayLike, loops: Sequence[npt.ArrayLike]) -> Polyhedron:
+        """From vertices (n, 3) and the vertices of each face, counterclockwise seen from outside; all is checked."""
+        corners = np.array(points, dtype=np.float64)
+        if corners.ndim != 2 or corners.shape[1] != 3 or not np.isfinite(corners).all():
+            raise ValueError(f"a polyhedron needs finite vertices of shape (n, 3), got shape {corners.shape}")
+        faces = [np.array(loop, dtype=np.int32) for loop in loops]
+        check_closed(corners, faces)
+        core = _assembled(corners, faces)
+        check_convex(core)
+        return core
+
+
+def core_of(shape: Shape) -> tuple[Polyhedron, float]:
+    """The core of a shape and the radius around it, in the shape's own frame. A mesh stands for its hull.
+
+    The last ones are kept in memory, those of meshes until their file changes.
+    """
+    if shape.kind is not ShapeKind.MESH:
+        return _core(shape.kind, shape.size)
+    if shape.path is None:
+        raise ValueError(f"shape {shape.name!r}: a mesh needs a path")
+    path = os.path.abspath(shape.path)
+    try:
+        status = os.stat(path)
+        stamp = status.st_mtime_ns, status.st_size
+    except OSError:
+        stamp = 0, 0  # load_mesh says what is wrong
+    return _hull_of_mesh(path, stamp, shape.size), 0.0
+
+
+@lru_cache(maxsize=CACHED)
+def _hull_of_mesh(path: str, stamp: tuple[int, int], scale: tuple[float, ...]) -> Polyhedron:
+    try:
+        return Polyhedron.hull(load_mesh(path, scale).vertices, MESH_FLAT)
+    except ValueError as error:
+        if str(path) in str(error):
+            raise
+        raise ValueError(f"{path}: {error}") from None
+
+
+@lru_cache(maxsize=CACHED)
+def _core(kind: ShapeKind, size: tuple[float, ...]) -> tuple[Polyhedron, float]:
+    if kind is ShapeKind.SPHERE:
+        return Polyhedron.point(), size[0]
+    if kind is ShapeKind.CAPSULE:
+        return Polyhedron.segment(size[1]), size[0]
+    if kind is ShapeKind.CYLINDER:
+        return Polyhedron.prism(size[0], size[1]), 0.0
+    return Polyhedron.box(size), 0.0
+
+
+def _positive(what: str, **sizes: float) -> list[float]:
+    for name, value in sizes.items():
+        if not 0.0 < value < math.inf:
+            raise ValueError(f"Polyhedron.{what}: {name} {value} must be positive and finite")
+    return [float(value) for value in sizes.values()]
+
+
+def _ring(what: str, radius: float, sides: int) -> Array:
+    if sides < 3:
+        raise ValueError(f"Polyhedron.{what}: it needs 3 sides or more, not {sides}")
+    turn = 2.0 * np.pi * np.arange(sides) / sides
+    return np.column_stack([radius * np.cos(turn), radius * np.sin(turn)])
+
+
+# --- rows from loops ---
+
+Rows = tuple[Array, Array, Array, Array, Array]  # of a Polyhedron
+
+
+def _assembled(points: Array, loops: Sequence[Any]) -> Polyhedron:
+    """The polyhedron whose faces are known to fit together."""
+    return _measured(_linked(len(points), loops) if loops else _segment(len(points)), points)
+
+
+def _linked(n: int, loops: Sequence[Any]) -> Rows:
+    """Rows that know their neighbours, but not yet where they are."""
+    vertices, faces = np.zeros(n, VERTEX), np.zeros(len(loops), FACE)
+    faces["count"] = counts = np.array([len(loop) for loop in loops])
+    faces["first"] = np.cumsum(counts) - counts
+
+    # A half-edge is a side of a face, from its corner `tail` to `head`; `after` is the next one in the face.
+    tail = np.concatenate([np.asarray(loop, dtype=np.int64) for loop in loops])
+    face = np.repeat(np.arange(len(loops)), counts)
+    after = next_in_face(faces)
+    edge, forwards, backwards = _paired(tail, tail[after], n)
+    edges = np.zeros(len(forwards), EDGE)
+    edges["tail"], edges["head"] = tail[forwards], tail[backwards]
+    edges["left"], edges["right"] = face[forwards], face[backwards]
+    face_edges = 2 * edge
+    face_edges[backwards] += 1
+
+    twin = np.empty_like(tail)
+    twin[forwards], twin[backwards] = backwards, forwards
+    around = _turned(tail, twin[np.argsort(after)])
+    vertices["count"] = np.bincount(tail, minlength=n)
+    vertices["first"] = np.cumsum(vertices["count"]) - vertices["count"]
+    return vertices, edges, faces, edge[around].astype(np.int32), face_edges.astype(np.int32)
+
+
+def _segment(n: int) -> Rows:
+    """The same for two vertices and the edge between them, or for a single vertex."""
+    vertices, edges = np.zeros(n, VERTEX), np.zeros(n - 1, EDGE)
+    vertices["first"], vertices["count"] = np.arange(n), n - 1
+    edges["head"], edges["left"], edges["right"] = 1, -1, -1
+    return vertices, edges, np.zeros(0, FACE), np.zeros(2 * len(edges), np.int32), np.zeros(0, np.int32)
+
+
+@np.errstate(divide="ignore", invalid="ignore")  # a face without area gets NaN for a normal, and `check_convex` sees it
+def _measured(rows: Rows, points: Array) -> Polyhedron:
+    """The polyhedron with these neighbours and its vertices there."""
+    vertices, edges, faces = (array.copy() for array in rows[:3])
+    edge_at, face_edges = rows[3:]
+    vertices["x"] = points
+    along = points[edges["head"]] - points[edges["tail"]]
+    edges["length"] = np.linalg.norm(along, axis=1)
+    edges["direction"] = d = along / edges["length"][:, None]
+    if len(faces):
+        first, edge = faces["first"], face_edges >> 1
+        corner = points[np.where(face_edges & 1, edges["head"][edge], edges["tail"][edge])]
+        face = np.repeat(np.arange(len(faces)), faces["count"])
+        # Newell's sum, taken from a corner of the face: far from the origin, products of coordinates would cancel.
+        arm = corner - corner[first][face]
+        normal = np.add.reduceat(np.cross(arm, arm[next_in_face(faces)]), first)
+        faces["normal"] = n = normal / np.linalg.norm(normal, axis=1)[:, None]
+        faces["offset"] = np.maximum.reduceat(dots(n[face], corner), first)
+        edges["left_normal"] = np.cross(n[edges["left"]], d)
+        edges["right_normal"] = np.cross(d, n[edges["right"]])
+    return Polyhedron(vertices, edges, faces, edge_at, face_edges)
+
+
+def _paired(tail: Array, head: Array, n: int) -> tuple[Array, Array, Array]:
+    """The edge of each half-edge, and the half-edges of each edge: from its lower vertex up, and back."""
+    key = np.minimum(tail, head) * n + np.maximum(tail, head)
+    order = np.lexsort((tail > head, key))
+    edge = np.empty_like(order)
+    edge[order] = np.arange(len(order)) // 2
+    return edge, order[0::2], order[1::2]
+
+
+def _turned(tail: Array, beyond: Array) -> Array:
+    """The half-edges out of each vertex, counterclockwise; `beyond` of one is the next to its left."""
+    _, here = np.unique(tail, return_index=True)
+    start, place, turns = here, np.arange(len(here)), []
+    while len(here):  # all vertices turn at once; those that have come round drop out
+        turns.append((place, here))
+        here = beyond[here]
+        busy = here != start[place]
+        here, place = here[busy], place[busy]
+    vertex = np.concatenate([v for v, _ in turns])
+    return np.concatenate([h for _, h in turns])[np.argsort(vertex, kind="stable")]

@@ -1,0 +1,83 @@
+"""Named arrays in one file: an .npz that NumPy opens too, read here so that no file can do harm. No pickle."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from kinemorph._files import FileError, quoted, read_bytes
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+LARGEST = 2**31  # bytes of a file, and of all its arrays once unpacked
+DATE = (1980, 1, 1, 0, 0, 0)  # the first that a zip file knows: the same content makes the same bytes
+
+
+def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file so that it is there whole or, whatever happens, as it was before."""
+    path = Path(path)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)  # mkstemp lets only its owner read
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, Array]) -> None:
+    """Write arrays of numbers under their names, compressed."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as file:
+        for name, array in arrays.items():
+            member = io.BytesIO()
+            np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+            file.writestr(zipfile.ZipInfo(f"{name}.npy", DATE), member.getvalue(), zipfile.ZIP_DEFLATED, 6)
+    write_whole(path, content.getvalue())
+
+
+def read_arrays(path: str | os.PathLike[str], limit: int = LARGEST) -> dict[str, Array]:
+    """The arrays of a file. Whatever is wrong with it is a FileError; nothing bigger than `limit` is unpacked."""
+    content = read_bytes(path, limit)
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as file:
+            members = file.infolist()
+            size = sum(m.file_size for m in members)
+            if size > limit:
+                raise FileError(f"{path}: its arrays have {size} bytes, the limit is {limit}")
+            arrays = {}
+            for member in members:
+                with file.open(member) as stream:
+                    arrays[member.filename.removesuffix(".npy")] = _array(path, member, stream)
+            return arrays
+    except FileError:
+        raise
+    except Exception as error:  # zipfile and zlib raise half a dozen kinds for bytes that make no sense to them
+        raise FileError(f"{path}: it is damaged, or not a file of arrays: {quoted(str(error))}") from None
+
+
+def _array(path: str | os.PathLike[str], member: zipfile.ZipInfo, stream: IO[bytes]) -> Array:
+    """One array. Its header must ask for the bytes that are there: nothing is allocated on its word alone."""
+    version = np.lib.format.read_magic(stream)
+    header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, fortran, dtype = header(stream)
+    there = member.file_size - stream.tell()
+    if dtype.kind not in "biuf" or fortran or math.prod(shape) * dtype.itemsize != there:
+        raise FileError(
+            f"{path}: array {quoted(member.filename)} is {quoted(str(dtype))} of shape {shape} in {there} bytes"
+        )
+    return np.frombuffer(stream.read(), dtype).reshape(shape)

@@ -1,0 +1,336 @@
+"""Replay: a recording as one HTML file, which plays in any browser, offline, and shows the tree change."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph.geometry.shapes import Shape, ShapeKind
+from kinemorph.view.archive import write_whole
+from kinemorph.view.picture import PALETTE
+from kinemorph.view.raster import Camera
+from kinemorph.view.recording import Event, Recording, depths, seen
+
+Array = npt.NDArray[np.float64]
+Colour = tuple[float, ...]
+
+ROOT = (0.95, 0.16, 0.02)
+NEAR, FAR = (0.05, 0.22, 0.55), (0.55, 0.85, 0.90)  # links next to a root, and those farthest from one
+LEGEND = ((0.86, 0.40, 0.12), (0.02, 0.33, 0.62), (0.63, 0.75, 0.78))  # how the three look in viser's light
+BASE = (0.55, 0.57, 0.61)
+GROUND = (0.86, 0.88, 0.91)
+PAUSE = 1.0  # s at the end, before the player starts again
+ANGLE = 30.0  # vertical field of view, degrees
+LISTED = 12  # events in the legend
+SMOOTH = (ShapeKind.SPHERE, ShapeKind.CAPSULE)  # the others have edges
+IDENTITY = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+
+# The browser itself keeps the page from asking anyone for anything: all that it needs is in it.
+POLICY = "default-src 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' data: blob:"
+
+
+def replay(
+    recording: Recording,
+    file: Path | str,
+    *,
+    rate: float = 30.0,
+    follow: str | None = None,
+    direction: Sequence[float] = (1.0, -1.3, 0.55),
+) -> Path:
+    """Write a recording as an HTML file that plays by itself: no server, no other file, no request.
+
+    Each tree's root is orange, and links are the paler the farther from it they are; a body that is never joined to
+    another one has its own colour. At an event the colours change, and a label says what happened. At most `rate`
+    frames a second are kept. The camera looks along minus `direction`; with `follow`, a body's name, it goes along with
+    that body over the ground.
+    """
+    if not len(recording.t):
+        raise ValueError(f"recording {recording.name!r} has no frames to replay")
+    if not rate > 0.0:
+        raise ValueError(f"rate {rate} must be positive")
+    t, poses = _thinned(recording, rate)
+    shift = _shift(recording, poses, follow)
+    batches = _batches(recording, poses)
+    if not batches:
+        raise ValueError(f"recording {recording.name!r} has no shapes to draw")
+    with _server() as server:
+        scene = _Scene(server, recording, batches, shift, direction)
+        stream = None
+        now = start = float(t[0])
+        for at, step in _stream(t, recording.events):
+            if at > start:  # all that comes earlier is the scene as it is when the page opens
+                stream = stream or server.get_scene_serializer()
+                stream.insert_sleep(at - now)
+                now = at
+            if isinstance(step, Event):
+                scene.happen(step)
+            else:
+                scene.show(step)
+        stream = stream or server.get_scene_serializer()
+        if now > start:  # a single frame is a still picture, which needs no player
+            stream.insert_sleep(PAUSE)
+        page = stream.as_html()
+    write_whole(file, _dressed(page, recording).encode())
+    return Path(file)
+
+
+def _stream(t: Array, events: Sequence[Event]) -> list[tuple[float, int | Event]]:
+    """Frames, by number, and events in the order of their times; what is at or before the first frame is at its time.
+
+    Of a frame and an event at one time the event comes first: thinning has kept the frame after it.
+    """
+    steps: list[tuple[float, int | Event]] = [(max(e.t, float(t[0])), e) for e in events]
+    steps += [(time, k) for k, time in enumerate(t.tolist())]
+    return sorted(steps, key=lambda step: step[0])  # stable
+
+
+class _Scene:
+    """What the page shows, and how a frame or an event changes it."""
+
+    def __init__(
+        self,
+        server: Any,
+        recording: Recording,
+        batches: list[_Batch],
+        shift: Array,
+        direction: Sequence[float],
+    ) -> None:
+        self.batches, self.shift = batches, shift
+        self.start = recording.t[0]
+        self.deepest = max((d for e in recording.events for d in depths(e.parents).values()), default=0)
+        pairs = [pair for e in recording.events for pair in e.parents.items() if pair[1] is not None]
+        self.joined = {name for pair in pairs for name in pair}
+        points, floor = _seen_points(batches, shift)
+        low, high = points.min(axis=0), points.max(axis=0)
+        size = float(np.linalg.norm(high - low))
+        scene = server.scene
+        self.world = scene.add_frame("/world", show_axes=False)
+        cell = float(10.0 ** np.floor(np.log10(max(size, 1e-6) / 2.0)))
+        scene.add_grid(
+            "/world/ground", infinite_grid=True, position=(0.0, 0.0, floor - 1e-3 * size), cell_size=cell,
+            section_size=5.0 * cell, fade_distance=12.0 * size, cell_color=(205, 209, 216),
+            section_color=(180, 186, 196), plane_color=_bytes(GROUND), plane_opacity=0.6, shadow_opacity=0.35,
+        )  # fmt: skip
+        scene.configure_environment_map(None)  # its white sky would wash the colours out
+        scene.add_light_hemisphere("/sky", sky_color=(255, 255, 255), ground_color=(150, 155, 165), intensity=2.0)
+        self.meshes = []
+        for i, batch in enumerate(batches):
+            mesh = recording.mesh_of(batch.shape)
+            handle = scene.add_batched_meshes_simple(
+                f"/world/shape_{i}", _rounded(mesh.vertices), mesh.faces, batch.poses[0, :, 3:], batch.poses[0, :, :3],
+                batched_scales=batch.there[0], batched_colors=batch.colours, lod="off",
+                flat_shading=batch.shape.kind not in SMOOTH,
+                side="double" if batch.shape.kind is ShapeKind.MESH else "front",  # files have holes
+            )  # fmt: skip
+            self.meshes.append(handle)
+        top = (*(0.5 * (low + high)[:2]).tolist(), float(high[2] + 0.06 * size))
+        self.label = scene.add_label("/event", " ", position=top, anchor="bottom-center", font_screen_scale=1.5)
+        sky = (*top[:2], top[2] + 0.08 * size)  # leaves room for the label
+        camera = Camera.framing(np.vstack([points, sky]), direction, 1.4, ANGLE)
+        server.initial_camera.position, server.initial_camera.look_at = camera.eye, camera.target
+        server.initial_camera.fov = math.radians(ANGLE)
+        server.initial_camera.near, server.initial_camera.far = 1e-3 * size, 1e3 * size
+
+    def show(self, k: int) -> None:
+        """Frame k. What has not moved costs nothing: viser sends only what differs."""
+        self.world.position = -self.shift[k]
+        for batch, mesh in zip(self.batches, self.meshes, strict=True):
+            mesh.batched_positions = batch.poses[k, :, :3]
+            mesh.batched_wxyzs = batch.poses[k, :, 3:]
+            mesh.batched_scales = batch.there[k]  # an absent body has no size
+
+    def happen(self, event: Event) -> None:
+        """Colours and label from an event on."""
+        depth = depths(event.parents)
+        for batch, mesh in zip(self.batches, self.meshes, strict=True):
+            colours = batch.colours.copy()
+            for row, name in enumerate(batch.names):
+                if name in depth and name in self.joined:
+                    colours[row] = _bytes(_shade(depth[name], self.deepest))
+            mesh.batched_colors = colours
+        roots = [r for r in event.roots if r in self.joined]
+        self.label.text = f"{event.t - self.start:.2f} s   {_told(event, roots)}"
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """All uses of one mesh: a scene draws them, and a file holds them, as one."""
+
+    shape: Shape
+    names: list[str | None]  # of the body of each use, None for the base
+    colours: npt.NDArray[np.uint8]  # (n, 3), their own
+    poses: Array  # (frames, n, 7)
+    there: Array  # (frames, n): 1, or 0 where the body is absent
+    bounds: Array  # (2, 3) of the mesh
+
+    def corners(self) -> Array:
+        """(frames, n, 8, 3): of the box around each use; NaN where it is absent."""
+        box = np.array([self.bounds[[i, j, k], [0, 1, 2]] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
+        p = self.poses[:, :, None]
+        points: Array = p[..., :3] + _turned(p[..., 3:], box)
+        return np.where(self.there[:, :, None, None] > 0.0, points, np.nan)
+
+
+def _batches(recording: Recording, poses: Array) -> list[_Batch]:
+    uses: list[tuple[int, str | None, Shape]] = [(-1, None, s) for s in seen(recording.base_shapes)]
+    uses += [(i, body.name, s) for i, body in enumerate(recording.bodies) for s in seen(body.shapes)]
+    groups: dict[object, list[tuple[int, str | None, Shape]]] = {}
+    for use in uses:
+        groups.setdefault((use[2].kind, use[2].size, use[2].path), []).append(use)
+    world = np.concatenate([poses, np.broadcast_to(IDENTITY, (len(poses), 1, 7))], axis=1)  # the base is row -1
+    batches = []
+    for group in groups.values():
+        of = [i for i, _, _ in group]
+        there = ~np.isnan(world[:, of, 0])
+        carrier = np.where(there[:, :, None], world[:, of], IDENTITY)
+        batches.append(
+            _Batch(
+                group[0][2],
+                [name for _, name, _ in group],
+                np.array([_bytes(_own(s, i)) for i, _, s in group], np.uint8),
+                _placed(carrier, [s for _, _, s in group]),
+                there.astype(np.float64),
+                recording.mesh_of(group[0][2]).bounds,
+            )
+        )
+    return batches
+
+
+def _seen_points(batches: list[_Batch], shift: Array) -> tuple[Array, float]:
+    """Points for the camera to see, and how high the ground is.
+
+    What stands in the world counts for the ground, but for the camera only if there is nothing else: a floor may be
+    far bigger than what happens on it.
+    """
+    corners = [b.corners() - shift[:, None, None] for b in batches]
+    bodies = [c[:, [name is not None for name in b.names]] for b, c in zip(batches, corners, strict=True)]
+    everything, moving = (np.concatenate(c, axis=1).reshape(-1, 3) for c in (corners, bodies))
+    moving = moving[~np.isnan(moving[:, 0])]
+    return moving if len(moving) else everything, float(np.nanmin(everything[:, 2]))
+
+
+def _placed(poses: Array, shapes: list[Shape]) -> Array:
+    """Poses of shapes (frames, n, 7) on bodies at given poses."""
+    from scipy.spatial.transform import Rotation  # late: it takes longer to import than the rest of kinemorph
+
+    out = np.empty_like(poses)
+    for i, shape in enumerate(shapes):
+        turn = Rotation.from_quat(poses[:, i, 3:], scalar_first=True)
+        out[:, i, :3] = poses[:, i, :3] + turn.apply(shape.pose.position)
+        out[:, i, 3:] = (turn * Rotation.from_matrix(shape.pose.rotation)).as_quat(canonical=True, scalar_first=True)
+    return out
+
+
+def _turned(wxyz: Array, points: Array) -> Array:
+    """Points, rotated by quaternions."""
+    w, u = wxyz[..., :1], wxyz[..., 1:]
+    s = 2.0 * np.cross(u, points)
+    return points + w * s + np.cross(u, s)
+
+
+def _rounded(vertices: Array) -> Array:
+    """Vertices to 1/32768 of their extent, which nobody sees, and which packs a fifth better."""
+    grain = 2.0 ** (np.ceil(np.log2(np.abs(vertices).max())) - 15.0)
+    return np.round(vertices / grain) * grain
+
+
+def _thinned(recording: Recording, rate: float) -> tuple[Array, Array]:
+    """Frames, at most `rate` a second, the first and the last among them."""
+    t = recording.t
+    ticks = np.arange(t[0], t[-1] + 0.5 / rate, 1.0 / rate)
+    kept = np.searchsorted(t, ticks + 1e-9 / rate, side="right") - 1
+    kept = np.unique([0, *kept, len(t) - 1])
+    return t[kept], recording.poses[kept]
+
+
+def _shift(recording: Recording, poses: Array, follow: str | None) -> Array:
+    """How far the camera has gone along, (frames, 3): over the ground, never up or down."""
+    shift = np.zeros((len(poses), 3))
+    if follow is not None:
+        names = [b.name for b in recording.bodies]
+        if follow not in names:
+            raise ValueError(
+                f"recording {recording.name!r} has no body {follow!r} to follow; it has {', '.join(names)}"
+            )
+        path = poses[:, names.index(follow), :2]
+        there = np.flatnonzero(~np.isnan(path[:, 0]))
+        for axis in (0, 1):
+            shift[:, axis] = np.interp(np.arange(len(poses)), there, path[there, axis]) - path[there[0], axis]
+    return shift
+
+
+def _shade(depth: int, deepest: int) -> Colour:
+    if depth == 0:
+        return ROOT
+    part = (depth - 1) / max(deepest - 1, 1)
+    return tuple(a + part * (b - a) for a, b in zip(NEAR, FAR, strict=True))
+
+
+def _own(shape: Shape, body: int) -> Colour:
+    if shape.colour is not None:
+        return shape.colour[:3]
+    return BASE if body < 0 else PALETTE[body % len(PALETTE)]
+
+
+def _bytes(colour: Colour) -> tuple[int, ...]:
+    return tuple(round(255 * min(max(c, 0.0), 1.0)) for c in colour)
+
+
+def _told(event: Event, roots: Sequence[str]) -> str:
+    some = ", ".join(roots[:3]) + (", …" if len(roots) > 3 else "")
+    return f"{event.what}   root: {some}" if some else event.what
+
+
+@contextmanager
+def _server() -> Iterator[Any]:
+    """A viser server that nobody can reach from outside and that says nothing; its scene is what gets serialised."""
+    try:
+        import rich
+        import viser
+    except ImportError as error:
+        raise ImportError("replays need viser: pip install 'kinemorph[view]'") from error
+    console = rich.get_console()
+    quiet, console.quiet = console.quiet, True  # its banner names an address that is gone a moment later
+    try:
+        server = viser.ViserServer(host="127.0.0.1", port=0, verbose=False)
+        try:
+            yield server
+        finally:
+            server.stop()
+    finally:
+        console.quiet = quiet
+
+
+def _dressed(page: str, recording: Recording) -> str:
+    """The page with a title, a legend, and the promise to stay offline."""
+    title = html.escape(recording.name or "recording")
+    ends = [f"rgb{_bytes(c)}" for c in LEGEND]
+    start = recording.t[0]
+    lines = [f"<tr><td>{e.t - start:.2f} s</td><td>{html.escape(e.what)}</td></tr>" for e in recording.events[:LISTED]]
+    if len(recording.events) > LISTED:
+        lines.append(f"<tr><td></td><td>and {len(recording.events) - LISTED} more</td></tr>")
+    legend = f"""
+<style>
+#legend {{ position: fixed; left: 12px; bottom: 52px; z-index: 9; padding: 10px 14px; border-radius: 6px;
+  background: rgba(255, 255, 255, 0.86); color: #223; font: 13px/1.5 system-ui, sans-serif; pointer-events: none; }}
+#legend b {{ display: block; font-size: 15px; }}
+#legend i {{ display: inline-block; width: 1em; height: 1em; border-radius: 2px; vertical-align: -0.12em; }}
+#legend td {{ padding: 0 0.8em 0 0; }}
+</style>
+<div id="legend"><b>{title}</b>
+<i style="background: {ends[0]}"></i> root
+<i style="background: linear-gradient(90deg, {ends[1]}, {ends[2]}); width: 4em; margin-left: 0.8em"></i> away from it
+<table>{"".join(lines)}</table></div>
+"""
+    page = page.replace("<title>Viser</title>", f"<title>{title}</title>", 1)
+    page = page.replace("<head>", f'<head><meta http-equiv="Content-Security-Policy" content="{POLICY}">', 1)
+    end = page.rindex("</body>")
+    return page[:end] + legend + page[end:]

@@ -1,0 +1,190 @@
+"""Replays: one file that plays offline and shows the tree change."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from tests.browser import Visit, chromium, still, visit
+
+import kinemorph as km
+from kinemorph.view.recording import Body, Recording
+from kinemorph.view.replay import replay
+
+LENGTH = 0.5
+Image = npt.NDArray[np.float64]
+
+TRY_TO_REACH_SOMEONE = """() => new Promise(resolve => {
+    document.addEventListener("securitypolicyviolation", event => resolve(event.blockedURI));
+    fetch("http://example.invalid/").catch(() => setTimeout(() => resolve("sent"), 3000));
+})"""
+
+
+def hanging_chain() -> km.Model:
+    b = km.Builder("chain <of three>")
+    parent = None
+    for name in ("top", "middle", "bottom"):
+        b.link(
+            name,
+            parent,
+            km.Joint.revolute("y"),
+            at=(0, 0, 2.0) if parent is None else (0, 0, -LENGTH),
+            inertia=km.Inertia.rod(1.0, (0, 0, 0), (0, 0, -LENGTH)),
+            shapes=km.Shape.capsule(0.1, LENGTH - 0.1, km.Pose((0, 0, -LENGTH / 2))),
+        )
+        parent = name
+    return b.build()
+
+
+def still_chain_that_turns_round() -> Recording:
+    """Nothing moves, so whatever differs between two frames is the structure."""
+    model = hanging_chain()
+    recording = Recording(model.name)
+    for t in np.arange(0.0, 1.0, 0.01):
+        recording.add(model, km.neutral(model), t)
+    recording.event(1.0, "reroot & roll", root="bottom")
+    recording.add_poses(2.0, np.arange(3), recording.poses[-1])
+    return recording
+
+
+def seek(opened: Visit, t: float) -> Image:
+    """The canvas at a time."""
+    opened.page.locator("input").first.fill(f"{t:.1f}")
+    opened.page.wait_for_timeout(500)
+    box = opened.page.locator("canvas").first.bounding_box()
+    assert box is not None
+    x, y, w, h = (round(box[k]) for k in ("x", "y", "width", "height"))
+    return still(opened.page)[y : y + h, x : x + w]
+
+
+def orange(image: Image) -> Image:
+    """Rows of the pixels that have the colour of a root."""
+    r, g, b = np.moveaxis(image, 2, 0)
+    return np.nonzero((r > 0.5) & (r > g + 0.2) & (g > b + 0.05))[0]
+
+
+def blue(image: Image) -> Image:
+    r, _, b = np.moveaxis(image, 2, 0)
+    return np.nonzero(b > r + 0.2)[0]
+
+
+def test_the_page_plays_offline_and_shows_the_tree_change(tmp_path: Path) -> None:
+    """One test, as it takes long to start a browser that computes what a graphics card would."""
+    file = replay(still_chain_that_turns_round(), tmp_path / "chain.html")
+    with visit(file, tmp_path / "profile", (640, 480)) as opened:
+        page = opened.page
+        page.locator("canvas").first.wait_for(timeout=60_000)
+        page.locator("input").first.wait_for(timeout=60_000)  # the player's time: the recording is there
+        # Only the canvas counts: away with what lies on it.
+        page.add_style_tag(content="#legend, .mantine-Notifications-root { display: none !important }")
+        page.wait_for_timeout(4000)
+        page.keyboard.press("Space")  # pauses
+        before, after, again = seek(opened, 0.5), seek(opened, 1.5), seek(opened, 0.5)
+        requests, errors = list(opened.requests), list(opened.errors)
+        refused = page.evaluate(TRY_TO_REACH_SOMEONE)
+
+    # it draws the bodies
+    assert before.shape[0] > 300
+    assert before.std() > 0.02
+    assert len(orange(before)) > 200
+    assert len(blue(before)) > 200
+
+    # the root is the upper end first, and the lower one after the event
+    assert np.abs(before - after).max() > 0.3
+    assert orange(before).max() < blue(before).max()
+    assert orange(after).min() > blue(after).min()
+    assert orange(after).mean() > orange(before).mean() + 80
+    assert np.abs(orange(again).mean() - orange(before).mean()) < 2.0
+
+    # it asks nobody for anything, and the browser would not let it
+    assert {url.split(":")[0] for url in requests} <= {"file", "data", "blob"}
+    assert [url for url in requests if url.startswith("file:")] == [file.as_uri()]
+    assert not errors
+    assert refused.startswith("http://example.invalid")
+
+
+def test_the_legend_names_the_events_and_escapes_them(tmp_path: Path) -> None:
+    page = replay(still_chain_that_turns_round(), tmp_path / "chain.html").read_text()
+    legend = page[page.rindex('<div id="legend">') :]
+    assert "<b>chain &lt;of three&gt;</b>" in legend
+    assert re.findall(r"<tr><td>(.*?)</td><td>(.*?)</td></tr>", legend) == [
+        ("0.00 s", "start"),
+        ("1.00 s", "reroot &amp; roll"),
+    ]
+    assert "<title>chain &lt;of three&gt;</title>" in page
+
+
+def test_frames_are_thinned_and_shapes_shared(tmp_path: Path) -> None:
+    model = hanging_chain()
+
+    def size(rate: float, steps: int) -> int:
+        recording = Recording("swing")
+        for t in np.linspace(0.0, 4.0, steps):
+            recording.add(model, np.sin(t + np.arange(3)), t)
+        return replay(recording, tmp_path / "swing.html", rate=rate).stat().st_size
+
+    assert abs(size(30.0, 4001) - size(30.0, 401)) < 10_000
+    assert size(5.0, 401) < size(60.0, 401)
+
+    crowd = Recording("crowd")
+    for i in range(300):
+        crowd.add_body(Body(f"ball {i}", (km.Shape.sphere(0.1),)))
+    poses = np.zeros((300, 7))
+    poses[:, 0], poses[:, 3] = np.arange(300), 1.0
+    crowd.add_poses(0.0, np.arange(300), poses)
+    assert replay(crowd, tmp_path / "crowd.html").stat().st_size < 900_000
+
+
+def test_the_camera_can_follow_a_body(tmp_path: Path) -> None:
+    b = km.Builder("runner")
+    b.link("body", joint=km.Joint.free(), inertia=km.Inertia(1.0, (0, 0, 0), np.eye(3)), shapes=km.Shape.sphere(0.2))
+    model = b.build()
+    recording = Recording("run")
+    for t in np.linspace(0.0, 1.0, 20):
+        recording.add(model, [30.0 * t, 0, 1, 1, 0, 0, 0], t)
+    assert replay(recording, tmp_path / "run.html", follow="body").exists()
+    with pytest.raises(ValueError, match="no body 'ghost' to follow; it has body"):
+        replay(recording, tmp_path / "run.html", follow="ghost")
+
+
+def test_what_cannot_be_replayed_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "none.html"
+    with pytest.raises(ValueError, match="has no frames"):
+        replay(Recording("empty"), file)
+    bare = Recording("bare")
+    bare.add_body(Body("point"))
+    bare.add_poses(0.0, np.array([0]), np.array([[0.0, 0, 0, 1, 0, 0, 0]]))
+    with pytest.raises(ValueError, match="has no shapes"):
+        replay(bare, file)
+    with pytest.raises(ValueError, match="rate 0 must be positive"):
+        replay(still_chain_that_turns_round(), file, rate=0)
+    assert not file.exists()
+
+
+def test_making_a_replay_is_silent(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    replay(still_chain_that_turns_round(), tmp_path / "chain.html")
+    assert capfd.readouterr().out == ""
+
+
+def test_the_example_of_the_manual_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    manual = Path(__file__).parents[2] / "docs" / "replay.md"
+    example = re.search(r"```python\n(.*?)```", manual.read_text(encoding="utf-8"), re.S)
+    assert example
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec(example[1], names)
+    assert repr(names["recording"]) in example[1]
+    assert (tmp_path / "pendulum.html").stat().st_size < 1_000_000
+
+
+def test_without_a_browser_only_ci_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="there is no chromium"):
+        chromium()
+    monkeypatch.delenv("CI")
+    with pytest.raises(pytest.skip.Exception, match="there is no chromium"):
+        chromium()
