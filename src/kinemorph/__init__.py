@@ -22,6 +22,8 @@ from kinemorph.multibody.rnea import rnea
 from kinemorph.multibody.totals import Energy, com, com_velocity, energy, momentum
 from kinemorph.spatial.pose import Pose
 from kinemorph.view.picture import picture
+from kinemorph.view.recording import Recording
+from kinemorph.view.replay import replay
 
 __version__ = "0.1.0"
 
@@ -38,6 +40,7 @@ __all__ = [
     "Model",
     "ModelWarning",
     "Pose",
+    "Recording",
     "Role",
     "Shape",
     "ShapeKind",
@@ -69,6 +72,7 @@ __all__ = [
     "picture",
     "pose_of",
     "random_configuration",
+    "replay",
     "rnea",
     "rollout",
     "rollout_adaptive",

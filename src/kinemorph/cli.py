@@ -52,8 +52,11 @@ def _demo_swing(out: Path, robot: str) -> None:
     console.print(f"energy at the start {first.total:.6f} J, at the end {last.total:.6f} J: drift {result.drift:.1e}")
     each = ", ".join(f"{name} {us:.1f} µs" for name, us in swing.timings(result.model).items())
     console.print(f"one call from Python: {each}")
-    shot, plot = swing.draw(result, out)
-    console.print(f"\nlook at [bold]{shot}[/] (the robot falling, paler is earlier) and [bold]{plot}[/] (its energies)")
+    shot, plot, film = swing.draw(result, out)
+    console.print("\nlook at")
+    console.print(f"  [bold]{shot}[/]  the robot falling, paler is earlier")
+    console.print(f"  [bold]{plot}[/]  its energies")
+    console.print(f"  [bold]{film}[/]  the motion, in any browser")
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from tests.geometry.samples import FACES, TETRAHEDRON, binary_stl
 
 from kinemorph._files import FileError
 from kinemorph._jit import entry, rows_at
+from kinemorph.geometry.mesh import mesh_of
 from kinemorph.geometry.polyhedron import CORE, EDGE, FACE, VERTEX, Polyhedron, core_of
 from kinemorph.geometry.shapes import Shape
 from kinemorph.spatial.pose import Pose
@@ -304,6 +305,14 @@ def test_core_of_a_mesh_is_its_hull_until_the_file_changes(tmp_path):
     path.write_bytes(binary_stl(2.0 * TETRAHEDRON[FACES]))
     os.utime(path, ns=(1, 1))
     assert core_of(Shape.mesh(path))[0].bounds[1, 0] == 2.0
+
+
+def test_core_of_a_mesh_with_fewer_vertices(tmp_path):
+    path = tmp_path / "ball.stl"
+    mesh = mesh_of(Shape.sphere(1.0))
+    path.write_bytes(binary_stl(mesh.vertices[mesh.faces]))
+    assert len(core_of(Shape.mesh(path))[0].vertices) == len(mesh.vertices)
+    assert 20 <= len(core_of(Shape.mesh(path), most=40)[0].vertices) <= 40
 
 
 def test_bad_meshes_are_named(tmp_path):

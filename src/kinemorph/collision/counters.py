@@ -42,12 +42,14 @@ def home(key: int) -> int:
 
 @kernel
 def row_of(h: Any, i: int, j: int) -> int:
-    """The row of a pair, made if there is none; -1 when there is no room."""
+    """The row of a pair, made if there is none; -1 if the pair is not wanted or there is no room."""
     key = pair_key(i, j)
-    slots = rows_at(h["slots"], h["slot_mask"] + 1, SLOT)
-    slot = slots[slot_of(h, key)]
+    slot = rows_at(h["slots"], h["slot_mask"] + 1, SLOT)[slot_of(h, key)]
     if slot["key"] == key:
         return slot["row"]
+    bodies = rows_at(h["bodies"], h["n"], BODY)
+    if not wanted(bodies[i], bodies[j]):
+        return -1
     row = h["pair_count"]
     if row == h["pair_room"]:
         h["full"] |= FULL_PAIRS
@@ -66,11 +68,9 @@ def row_of(h: Any, i: int, j: int) -> int:
 @kernel(inline=False)
 def raise_counter(h: Any, i: int, j: int) -> None:
     """Two bodies share one more tile."""
-    bodies = rows_at(h["bodies"], h["n"], BODY)
-    if wanted(bodies[i], bodies[j]):
-        row = row_of(h, i, j)
-        if row >= 0:
-            rows_at(h["pairs"], h["pair_room"], PAIR)[row]["count"] += 1
+    row = row_of(h, i, j)
+    if row >= 0:
+        rows_at(h["pairs"], h["pair_room"], PAIR)[row]["count"] += 1
 
 
 @kernel(inline=False)
@@ -78,10 +78,8 @@ def lower_counter(h: Any, i: int, j: int) -> None:
     """Two bodies share one tile less. The pair stays: `age` lets it go in time."""
     key = pair_key(i, j)
     slot = rows_at(h["slots"], h["slot_mask"] + 1, SLOT)[slot_of(h, key)]
-    if slot["key"] == key:
-        pair = rows_at(h["pairs"], h["pair_room"], PAIR)[slot["row"]]
-        if pair["count"] > 0:  # it is 0 for an ignored pair that no mask wants, and when a table was full
-            pair["count"] -= 1
+    if slot["key"] == key:  # else nobody wants the pair, or the table was full when it was to be made
+        rows_at(h["pairs"], h["pair_room"], PAIR)[slot["row"]]["count"] -= 1
 
 
 @kernel(inline=False)

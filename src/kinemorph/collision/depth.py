@@ -22,6 +22,7 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
 CORNERS = 160  # room of the polytope: as many corners, and 2 n - 4 facets
 FACETS = 2 * CORNERS
 COPLANAR = 1e-3  # of the gap: facets that see a corner by less are in a plane with it
+TRIES = 4  # after the first
 SAME_PLANE = 1e-12  # 1 - cosine
 
 CORNER = np.dtype(
@@ -54,8 +55,25 @@ Depth = tuple[int, Vec3, Vec3, Vec3, float]  # what it is, point of A, point of 
 def penetration(A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, a: int, b: int, gap: float, work: Any) -> Depth:
     """How deep A and B overlap, where a point x of A is R x + p in B.
 
-    `guess` is about the direction from B to A, and vertices a and b are where the search for corners starts.
+    `guess` is about the direction from B to A, and vertices a and b are where the search for corners starts. Facets
+    almost in one plane can make a polytope that rounding has torn; another idea of "almost" then helps.
     """
+    slack = COPLANAR * gap
+    best = _expand(A, B, R, p, guess, a, b, gap, slack, work)
+    for _ in range(TRIES):
+        if best[0] != ROUGH:
+            break
+        slack *= 10.0
+        other = _expand(A, B, R, p, best[3], a, b, gap, slack, work)
+        if other[0] != ROUGH or other[4] < best[4]:
+            best = other
+    return best
+
+
+@kernel(inline=False)
+def _expand(
+    A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, a: int, b: int, gap: float, slack: float, work: Any
+) -> Depth:
     corners = work["corners"]
     facets = work["facets"]
     corners[0]["a"] = a
@@ -80,8 +98,8 @@ def penetration(A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, a: int, b: int, g
         if reach < best:
             best = reach
             best_n = n
-        grown = _grow(corners, facets, work["rim"], size, count, COPLANAR * gap)
-        if grown < 0:
+        grown = _grow(corners, facets, work["rim"], size, count, slack)
+        if grown < 0 or grown > 2 * size - 2:  # Euler: n corners carry 2 n - 4 facets at most
             break
         count = grown
     x, y = _middle(A, B, R, p, corners, facets, count, _nearest(facets, count))

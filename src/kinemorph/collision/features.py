@@ -18,6 +18,7 @@ from kinemorph.spatial.vec3 import Vec3, axpy, dot, sub
 INDEX = np.dtype(np.int32)
 TOLERANCE = 1e-14  # of the sizes and distances at hand: some ten roundings
 SLOPE = 1e-12  # an edge that rises less than this over its length is parallel to a face
+SAMPLE = 32  # vertices of a large core that are looked at before a walk uphill
 HERE = -1  # no neighbour is nearer: stay
 TOUCH = -2  # the features meet: what is nearer cannot be told
 
@@ -84,9 +85,27 @@ def edge_down(core: Any, v: int, n: Vec3) -> int:
     return found
 
 
-@kernel
+@kernel(inline=False)
 def farthest(core: Any, v: int, n: Vec3) -> int:
-    """The vertex that is farthest along n: uphill from v, which a convex body allows."""
+    """The vertex that is farthest along n. v is a guess.
+
+    A few dozen vertices are looked at first. If there are more, the way goes uphill from the best of them along edges,
+    which leads to the top of a convex body.
+    """
+    vertices = rows_at(core["vertices"], core["n_vertices"], VERTEX)
+    most = dot(n, load3(vertices[v]["x"]))
+    stride = core["n_vertices"] // SAMPLE
+    for k in range(0, core["n_vertices"], max(stride, 1)):
+        s = dot(n, load3(vertices[k]["x"]))
+        if s > most:
+            most = s
+            v = k
+    return uphill(core, v, n) if stride > 1 else v
+
+
+@kernel
+def uphill(core: Any, v: int, n: Vec3) -> int:
+    """The vertex that is farthest along n, reached from v along edges."""
     edges = rows_at(core["edges"], core["n_edges"], EDGE)
     edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
     vertices = rows_at(core["vertices"], core["n_vertices"], VERTEX)

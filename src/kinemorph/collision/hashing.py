@@ -87,10 +87,9 @@ def set_linger(handle: int, i: int, j: int, linger: int) -> int:
     if linger != IGNORED and slots[slot_of(h, pair_key(i, j))]["key"] == FREE:
         return 0
     row = row_of(h, i, j)
-    if row < 0:
-        return FULL
-    rows_at(h["pairs"], h["pair_room"], PAIR)[row]["linger"] = linger
-    return 0
+    if row >= 0:
+        rows_at(h["pairs"], h["pair_room"], PAIR)[row]["linger"] = linger
+    return FULL if h["full"] else 0
 
 
 @entry

@@ -14,13 +14,13 @@ import numpy as np
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.collision.depth import FLAT, PARTED, ROUGH, WORK, penetration
 from kinemorph.collision.fallback import all_features
-from kinemorph.collision.features import V, farthest, tolerance
-from kinemorph.collision.vclip import LOST, OVERLAP, walk
+from kinemorph.collision.features import V, farthest, position, tolerance
+from kinemorph.collision.vclip import CLOSEST, walk
 from kinemorph.collision.witness import closest_points
 from kinemorph.geometry.polyhedron import CORE, Polyhedron
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load9, store3
-from kinemorph.spatial.vec3 import Vec3, add, axpy, neg, sub
+from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg, sub
 
 PAIR = np.dtype(
     [
@@ -56,7 +56,8 @@ class State(IntEnum):
 
 
 NEW, APART, DEEP = int(State.NEW), int(State.APART), int(State.DEEP)
-GAP = 1e5  # a depth is exact to so many tolerances: 1e-9 of the sizes
+GAP = 1e5  # an answer is exact to so many tolerances: 1e-9 of the sizes
+NEAR = 1e8  # below so many tolerances a walk may end too early, and its answer is checked: 1e-6 of the sizes
 
 
 @kernel(inline=False)
@@ -75,21 +76,27 @@ def evaluate(pair: Any, work: Any) -> None:
     found, ka, a, kb, b, steps = walk(
         A, B, R, p, pair["kind2"], pair["index2"], pair["kind1"], pair["index1"], tol, limit
     )
-    pair["steps"] = steps
-    if found == OVERLAP and _overlap(pair, A, B, R, p, _between_centres(A, B, R, p), tol, work):
-        return
-    if found in (LOST, OVERLAP):
-        pair["fallbacks"] += 1
-        if found == LOST and _overlap(pair, A, B, R, p, _between_centres(A, B, R, p), tol, work):
-            return
-        x, y, n, distance = closest_points(A, B, R, p, V, 0, V, 0)
-        _, ka, a, kb, b = all_features(A, B, R, p, load3(pair["normal"]), (distance, V, 0, V, 0), tol)
+    pair["kind1"], pair["index1"], pair["kind2"], pair["index2"], pair["steps"] = kb, b, ka, a, steps
     x, y, n, distance = closest_points(A, B, R, p, ka, a, kb, b)
-    pair["kind1"], pair["index1"], pair["kind2"], pair["index2"] = kb, b, ka, a
-    if distance <= 4.0 * tol and _overlap(pair, A, B, R, p, n, tol, work):
-        return
+    if found != CLOSEST or distance <= 4.0 * tol:
+        if _overlap(pair, A, B, R, p, _between_centres(A, B, R, p), tol, work):
+            return
+        n = load3(pair["normal"])  # it separates them
+    if found != CLOSEST or (distance <= NEAR * tol and distance - _room(A, B, R, p, n) > GAP * tol):
+        pair["fallbacks"] += 1
+        x, y, _, distance = closest_points(A, B, R, p, V, 0, V, 0)
+        _, ka, a, kb, b = all_features(A, B, R, p, n, (distance, V, 0, V, 0), tol)
+        pair["kind1"], pair["index1"], pair["kind2"], pair["index2"] = kb, b, ka, a
+        x, y, n, distance = closest_points(A, B, R, p, ka, a, kb, b)
     pair["state"] = APART
     _answer(pair, x, y, n, distance)
+
+
+@kernel
+def _room(A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3) -> float:
+    """How far apart the cores are along n: no more than their distance."""
+    x = add(mul_vec(R, position(A, farthest(A, 0, neg(tmul_vec(R, n))))), p)
+    return dot(n, sub(x, position(B, farthest(B, 0, n))))
 
 
 @kernel

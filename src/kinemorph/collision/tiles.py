@@ -182,7 +182,7 @@ def native_level(h: Any, body: Any) -> int:
     t = h["fixed_budget"] if body["fixed"] else h["budget"]
     old = int(body["level"])
     level = max(old, 0)
-    scale = h["finest"] * 0.5**level
+    scale = body["scale"] if old >= 0 else h["finest"]
     while level < h["top"] and covered(body["low"], body["high"], scale) > t:
         level += 1
         scale *= 0.5
@@ -203,8 +203,9 @@ def native_level(h: Any, body: Any) -> int:
 @kernel
 def place(h: Any, body: Any, level: int) -> None:
     """Write a body's level and the tiles that it covers there."""
-    body["level"] = level
-    body["scale"] = h["finest"] * 0.5**level if level >= 0 else 0.0
+    if level != body["level"]:
+        body["level"] = level
+        body["scale"] = h["finest"] * 0.5**level if level >= 0 else 0.0
     for d in range(3):
         body["first"][d] = np.floor(body["low"][d] * body["scale"])
         body["last"][d] = np.floor(body["high"][d] * body["scale"])
@@ -227,6 +228,16 @@ def enter_level(h: Any, i: int, level: int, first: Vec3, last: Vec3) -> None:
 
 
 @kernel(inline=False)
+def enter_levels(h: Any, i: int, first: Vec3, last: Vec3) -> None:
+    """The same at the native level and, as a guest, at all coarser ones that are open."""
+    level = int(rows_at(h["bodies"], h["n"], BODY)[i]["level"])
+    while h["open"] >> level:
+        if h["open"] >> level & 1:
+            enter_level(h, i, level, first, last)
+        level += 1
+
+
+@kernel(inline=False)
 def attach(h: Any, i: int) -> None:
     """Put a body that is placed into all its tiles; or, if it is all over, form pairs with all others."""
     bodies = rows_at(h["bodies"], h["n"], BODY)
@@ -239,9 +250,7 @@ def attach(h: Any, i: int) -> None:
         h["all_over"] = i
         return
     body["entry"] = -1
-    for level in range(body["level"], h["top"] + 1):
-        if h["open"] >> level & 1:
-            enter_level(h, i, level, NOWHERE[0], NOWHERE[1])
+    enter_levels(h, i, NOWHERE[0], NOWHERE[1])
     j = h["all_over"]
     while j >= 0:
         raise_counter(h, i, j)
@@ -326,7 +335,17 @@ def rehash(h: Any, i: int) -> None:
     elif level != ALL_OVER:
         first, last = load3(body["first"]), load3(body["last"])
         place(h, body, level)
-        give_back(h, i, load3(body["first"]), load3(body["last"]))
-        for coarser in range(level, h["top"] + 1):
-            if h["open"] >> coarser & 1:
-                enter_level(h, i, coarser, first, last)
+        new_first, new_last = load3(body["first"]), load3(body["last"])
+        if not within(first, last, new_first, new_last):
+            give_back(h, i, new_first, new_last)
+        if not within(new_first, new_last, first, last):
+            enter_levels(h, i, first, last)
+
+
+@kernel
+def within(first: Vec3, last: Vec3, outer_first: Vec3, outer_last: Vec3) -> bool:
+    """Whether some tiles are among others."""
+    return (
+        (outer_first[0] <= first[0]) & (last[0] <= outer_last[0]) & (outer_first[1] <= first[1])
+        & (last[1] <= outer_last[1]) & (outer_first[2] <= first[2]) & (last[2] <= outer_last[2])
+    )  # fmt: skip

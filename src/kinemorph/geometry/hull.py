@@ -149,6 +149,8 @@ def _furthest(points: Array, most: int) -> Array:
     """Which points are furthest in `most` directions that are spread evenly over the sphere (a Fibonacci spiral)."""
     some, _ = _qhull(points, "", stop=16 * most)  # Qhull begins with the furthest: enough of a large cloud
     some = some if len(some) else np.arange(len(points))
+    if len(some) <= most:
+        return some
     k = np.arange(most) + 0.5
     z, turn = 1.0 - 2.0 * k / most, np.pi * (1.0 + 5.0**0.5) * k
     r = np.sqrt(1.0 - z * z)

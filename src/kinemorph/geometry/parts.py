@@ -28,7 +28,7 @@ NODE = np.dtype(
         ("radius", "f8"),  # m, around the core; of an inner node the largest below it
         ("centre", "f8", 3),  # m, middle of a ball
         ("radius_bound", "f8"),  # m, radius of that ball, which holds the node with its radius
-        ("low", "f8", 3),  # m, corner of the box around the node with its radius
+        ("low", "f8", 3),  # m, corner of the box around the parts below it, with their radii
         ("high", "f8", 3),  # m, the opposite corner
         ("parent", "i4"),  # node; -1 for the root
         ("first", "i4"),  # its first child, which is the next row; -1 for a leaf
@@ -62,7 +62,7 @@ class Parts:
     what the inner nodes are, hulls or boxes. Nothing changes it; kernels read the rows through `handle`.
     """
 
-    __slots__ = ("_header", "cores", "handle", "inner", "nodes", "parts", "radii")
+    __slots__ = ("_header", "_middles", "cores", "handle", "inner", "nodes", "parts", "radii")
 
     def __init__(
         self, parts: Iterable[Polyhedron], radii: float | Sequence[float] = 0.0, inner: Literal["hull", "box"] = "hull"
@@ -79,6 +79,7 @@ class Parts:
         if not ((self.radii >= 0.0) & (self.radii < np.inf)).all():
             raise ValueError(f"Parts: radii {self.radii.tolist()} must be finite and not negative")
         self.inner = inner
+        self._middles = np.array([part.bounds.mean(axis=0) for part in self.parts])
         cores: list[Polyhedron] = []
         rows: list[dict[str, Any]] = []
         depth = self._grow(np.arange(len(self.parts)), -1, cores, rows)
@@ -105,23 +106,27 @@ class Parts:
         row: dict[str, Any] = {"parent": parent, "first": -1, "second": -1, "part": -1}
         rows.append(row)
         cores.append(self.parts[parts[0]])
+        radius = float(self.radii[parts].max())
         below = 0
         if len(parts) == 1:
             row["part"] = parts[0]
+            row["low"], row["high"] = cores[here].bounds + [[-radius], [radius]]
         else:
             for name, half in zip(("first", "second"), self._split(parts), strict=True):
                 row[name] = len(rows)
                 below = max(below, 1 + self._grow(half, here, cores, rows))
-            cores[here] = self._around(cores[row["first"]], cores[row["second"]])
-        core, radius = cores[here], float(self.radii[parts].max())
-        row |= {"core": core.handle, "radius": radius, "centre": core.centre, "skip": len(rows)}
-        row |= {"radius_bound": core.radius_bound + radius}
-        row["low"], row["high"] = core.bounds + [[-radius], [radius]]
+            a, b = row["first"], row["second"]
+            cores[here] = self._around(cores[a], cores[b])
+            row["low"] = np.minimum(rows[a]["low"], rows[b]["low"])
+            row["high"] = np.maximum(rows[a]["high"], rows[b]["high"])
+        core = cores[here]
+        row |= {"core": core.handle, "radius": radius, "skip": len(rows)}
+        row |= {"centre": core.centre, "radius_bound": core.radius_bound + radius}
         return below
 
     def _split(self, parts: Array) -> tuple[Array, Array]:
         """Two halves, apart along the axis on which the parts are most spread."""
-        middles = np.array([self.parts[k].bounds.mean(axis=0) for k in parts])
+        middles = self._middles[parts]
         order = parts[np.argsort(middles[:, np.ptp(middles, axis=0).argmax()], kind="stable")]
         half = len(parts) // 2
         return order[:half], order[half:]

@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from kinemorph.geometry.convexity import CONVEX, check_closed, check_convex, dots, next_in_face
 from kinemorph.geometry.hull import hull_faces
-from kinemorph.geometry.mesh import CACHED, load_mesh
+from kinemorph.geometry.mesh import load_mesh
 from kinemorph.geometry.shapes import Shape, ShapeKind
 from kinemorph.geometry.tessellate import SEGMENTS
 from kinemorph.spatial.pose import Pose, vector
@@ -82,6 +82,7 @@ CORE = np.dtype(
     ]
 )
 
+CACHED = 512  # cores that are kept in memory
 MESH_FLAT = 1e-8  # facets of a mesh this close to a plane, in sizes, are one face: files carry rounded numbers
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -250,10 +251,11 @@ class Polyhedron:
         return core
 
 
-def core_of(shape: Shape) -> tuple[Polyhedron, float]:
+def core_of(shape: Shape, most: int | None = None) -> tuple[Polyhedron, float]:
     """The core of a shape and the radius around it, in the shape's own frame. A mesh stands for its hull.
 
-    The last ones are kept in memory, those of meshes until their file changes.
+    `most` limits the vertices of a mesh's hull. The last cores are kept in memory, those of meshes until their file
+    changes.
     """
     if shape.kind is not ShapeKind.MESH:
         return _core(shape.kind, shape.size)
@@ -265,13 +267,13 @@ def core_of(shape: Shape) -> tuple[Polyhedron, float]:
         stamp = status.st_mtime_ns, status.st_size
     except OSError:
         stamp = 0, 0  # load_mesh says what is wrong
-    return _hull_of_mesh(path, stamp, shape.size), 0.0
+    return _hull_of_mesh(path, stamp, shape.size, most), 0.0
 
 
 @lru_cache(maxsize=CACHED)
-def _hull_of_mesh(path: str, stamp: tuple[int, int], scale: tuple[float, ...]) -> Polyhedron:
+def _hull_of_mesh(path: str, stamp: tuple[int, int], scale: tuple[float, ...], most: int | None) -> Polyhedron:
     try:
-        return Polyhedron.hull(load_mesh(path, scale).vertices, MESH_FLAT)
+        return Polyhedron.hull(load_mesh(path, scale).vertices, MESH_FLAT, most)
     except ValueError as error:
         if str(path) in str(error):
             raise

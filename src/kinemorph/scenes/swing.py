@@ -19,6 +19,8 @@ from kinemorph.multibody.totals import Energy, energy
 from kinemorph.scenes.robots import robot
 from kinemorph.view.picture import picture
 from kinemorph.view.plots import plot_over_time
+from kinemorph.view.recording import Recording
+from kinemorph.view.replay import replay
 
 
 @dataclass(frozen=True)
@@ -74,10 +76,10 @@ def timings(model: Model, repetitions: int = 2000) -> dict[str, float]:
     return best
 
 
-def draw(result: Swing, folder: Path) -> tuple[Path, Path]:
-    """A picture of the motion and a plot of its energies, as PNG files."""
+def draw(result: Swing, folder: Path) -> tuple[Path, Path, Path]:
+    """A picture of the motion and a plot of its energies as PNG files, and a replay as an HTML file."""
     folder.mkdir(parents=True, exist_ok=True)
-    shot, plot = folder / "swing.png", folder / "swing_energy.png"
+    shot, plot, film = (folder / name for name in ("swing.png", "swing_energy.png", "swing.html"))
     path = result.trajectory
     count = len(path.t)
     frames = [int(count * f) for f in (0.0, 0.06, 0.1, 0.13)]
@@ -97,4 +99,5 @@ def draw(result: Swing, folder: Path) -> tuple[Path, Path]:
         },
         f"{result.model.name} with its motors off",
     )
-    return shot, plot
+    replay(Recording.from_trajectory(result.model, path), film)
+    return shot, plot, film

@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.geometry.mesh import Mesh, mesh_of
-from kinemorph.geometry.shapes import Role, Shape
+from kinemorph.geometry.shapes import Shape
 from kinemorph.multibody.kinematics import kinematics, pose_of
 from kinemorph.multibody.model import Data, Model
 from kinemorph.view.raster import Camera, Image, Solid, draw
+from kinemorph.view.recording import seen
 
 PALE = np.array([0.93, 0.94, 0.96])
 PALETTE = ((0.33, 0.53, 0.76), (0.87, 0.50, 0.29), (0.45, 0.68, 0.45), (0.76, 0.40, 0.48), (0.56, 0.48, 0.73))
@@ -26,7 +27,7 @@ def solids_of(model: Model, q: npt.ArrayLike, fade: float = 0.0) -> list[Solid]:
     kinematics(model, data, q)
     solids = []
     for i, shapes in enumerate((model.base_shapes, *model.shapes), start=-1):
-        for shape in _seen(shapes):
+        for shape in seen(shapes):
             mesh = mesh_of(shape)
             place = pose_of(model, data, i) @ shape.pose
             solids.append(Solid(place.apply(mesh.vertices), mesh.faces, _colours(shape, mesh, i, fade)))
@@ -71,11 +72,6 @@ def save_png(file: Path | str, image: Image) -> None:
         + chunk(b"IDAT", zlib.compress(rows.tobytes(), 6))
         + chunk(b"IEND", b"")
     )
-
-
-def _seen(shapes: Sequence[Shape]) -> list[Shape]:
-    """What is meant to be looked at; if nothing is, what collides."""
-    return [s for s in shapes if s.role is not Role.COLLISION] or list(shapes)
 
 
 def _colours(shape: Shape, mesh: Mesh, link: int, fade: float) -> npt.NDArray[np.float64]:

@@ -1,0 +1,217 @@
+"""Broad phase: moving boxes at constant density against coal's AABB tree and MuJoCo, and what coherence gains.
+
+    python -m benchmarks.broad_phase [--quick] [--json FILE]
+
+n boxes fly in a cube that is large enough for 0.5 pairs a box, and bounce at its walls. At each step every engine gets
+the same boxes, which is not timed (coal and MuJoCo are told through Python, box by box), and then finds all pairs that
+overlap, which is timed:
+
+- ours: `BroadPhase.update` with the boxes as two arrays, and `pairs`, sorted. One call, and all its checks.
+- coal: `DynamicAABBTreeCollisionManager.update` and `collide` with its C++ callback that collects pairs: three calls.
+- MuJoCo: `mj_collision` for spheres with the same boxes. A contact filter in C (libc's `abs` of an address, which is
+  not 0: "discard") ends each pair right after the broad phase, so that no narrow phase is in the figure. One call.
+
+"and no call" takes from each figure what the same calls cost with a single body: what is left is the algorithm.
+`accuracy` is the share of pairs on which the two engines disagree.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from typing import Any
+
+import coal
+import mujoco
+import numpy as np
+
+from benchmarks.measure import Row, arguments, report, time_side_by_side
+from kinemorph.collision.broad import BroadPhase
+
+COUNTS = (16, 64, 256, 1024, 4096)
+STEPS = (0.01, 0.1)  # of the size of a box
+DENSITY = 0.5  # pairs a box
+THESIS = 3.6  # what Fontijne gains by coherence: 25 objects, step 0.01
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+class Scene:
+    """Cubes that fly in a cube."""
+
+    def __init__(self, n: int, step: float, seed: int = 0) -> None:
+        rng = np.random.default_rng(seed)
+        self.half = rng.uniform(0.25, 0.75, (n, 1))
+        near = np.mean((2 * self.half + 2 * self.half.T) ** 3)  # volume in which a second centre makes a pair
+        self.size = max(float(n * near / (2 * DENSITY)) ** (1 / 3), 1.0)
+        self.centre = rng.uniform(0.0, self.size, (n, 3))
+        way = rng.normal(size=(n, 3))
+        self.move = 2 * self.half * step * way / np.linalg.norm(way, axis=1, keepdims=True)
+
+    def advance(self) -> None:
+        self.centre += self.move
+        out = (self.centre < 0.0) | (self.centre > self.size)
+        self.move[out] = (np.sign(self.size / 2 - self.centre) * np.abs(self.move))[out]
+
+    @property
+    def boxes(self) -> tuple[Array, Array]:
+        return self.centre - self.half, self.centre + self.half
+
+
+class Ours:
+    name = "kinemorph"
+
+    def __init__(self, scene: Scene) -> None:
+        self.broad = BroadPhase()
+        for low, high in zip(*scene.boxes, strict=True):
+            self.broad.add(low, high)
+
+    def tell(self, scene: Scene) -> None:
+        self.boxes = scene.boxes
+
+    def find(self) -> None:
+        self.broad.update(*self.boxes)
+        self.found = self.broad.pairs
+
+    def disagrees(self, pairs: list[tuple[int, int]]) -> float:
+        return 0.0
+
+
+class Coal:
+    name = "coal AABB tree"
+
+    def __init__(self, scene: Scene) -> None:
+        self.objects = [coal.CollisionObject(coal.Box(2 * r, 2 * r, 2 * r)) for r in scene.half[:, 0]]
+        self.tell(scene)
+        self.tree = coal.DynamicAABBTreeCollisionManager()
+        for body in self.objects:
+            self.tree.registerObject(body)
+        self.tree.setup()
+        self.collect = coal.CollisionCallBackCollect(100 * len(self.objects))
+
+    def tell(self, scene: Scene) -> None:
+        for body, centre in zip(self.objects, scene.centre, strict=True):
+            body.setTranslation(centre)
+            body.computeAABB()
+
+    def find(self) -> None:
+        self.tree.update()
+        self.collect.init()
+        self.tree.collide(self.collect)
+
+    def disagrees(self, pairs: list[tuple[int, int]]) -> float:
+        same = sum(self.collect.exist(self.objects[i], self.objects[j]) for i, j in pairs)
+        return (len(pairs) + self.collect.numCollisionPairs() - 2 * same) / max(len(pairs), 1)
+
+
+class MuJoCo:
+    name = "MuJoCo broad phase"
+
+    def __init__(self, scene: Scene) -> None:
+        ball = "<body><freejoint/><geom type='sphere' size='{}' condim='1'/></body>"
+        text = "".join(ball.format(r) for r in scene.half[:, 0])
+        text = f"<mujoco><size memory='256M'/><worldbody>{text}</worldbody></mujoco>"  # its own guess is gigabytes
+        self.model = mujoco.MjModel.from_xml_string(text)
+        self.data = mujoco.MjData(self.model)
+        prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int)
+        self.discard = prototype(("abs", ctypes.CDLL(None)))
+
+    def tell(self, scene: Scene) -> None:
+        self.data.qpos.reshape(-1, 7)[:, :3] = scene.centre
+        mujoco.mj_kinematics(self.model, self.data)
+        mujoco.mj_comPos(self.model, self.data)
+        mujoco.set_mjcb_contactfilter(self.discard)
+
+    def find(self) -> None:
+        mujoco.mj_collision(self.model, self.data)
+
+    def disagrees(self, pairs: list[tuple[int, int]]) -> None:
+        mujoco.set_mjcb_contactfilter(None)  # it does not tell what its broad phase found
+
+
+def run(n: int, step: float, steps: int) -> tuple[dict[str, float], dict[str, float | None]]:
+    """The median time of each engine in µs, and the share of pairs on which it disagrees with us."""
+    scene = Scene(n, step)
+    engines: list[Any] = [make(scene) for make in (Ours, Coal, MuJoCo)]
+    times: dict[str, list[float]] = {engine.name: [] for engine in engines}
+    for _ in range(steps):
+        scene.advance()
+        for engine in engines:
+            engine.tell(scene)
+            start = time.perf_counter()
+            engine.find()
+            times[engine.name].append(time.perf_counter() - start)
+    pairs = engines[0].found.tolist()
+    wrong = {engine.name: engine.disagrees(pairs) for engine in engines}
+    return {name: 1e6 * float(np.median(values)) for name, values in times.items()}, wrong
+
+
+def against_peers(quick: bool) -> list[Row]:
+    rows = []
+    floor, _ = run(1, 0.01, 2000)
+    for peer in ("coal AABB tree", "MuJoCo broad phase"):
+        rows.append(Row("broad_phase", "1 box", "the calls alone", floor["kinemorph"], floor[peer], peer, None))
+    for step in STEPS:
+        for n in COUNTS:
+            taken, wrong = run(n, step, max(30, min(1000, (40_000 if quick else 400_000) // n)))
+            case = f"{n} boxes, steps of {100 * step:.0f} %"
+            for peer in ("coal AABB tree", "MuJoCo broad phase"):
+                ours, theirs = taken["kinemorph"] / n, taken[peer] / n
+                rows.append(Row("broad_phase", case, "a box", ours, theirs, peer, wrong[peer]))
+                ours, theirs = ours - floor["kinemorph"] / n, theirs - floor[peer] / n
+                rows.append(Row("broad_phase", case, "a box, and no call", ours, theirs, peer, None))
+    return rows
+
+
+def coherence(n: int, step: float, seconds: float) -> Row:
+    """An update against building all tables from scratch, without what calls cost."""
+    scene = Scene(n, step)
+    frames = []
+    for _ in range(64):
+        scene.advance()
+        frames.append(scene.boxes)
+    frames += frames[::-1]  # there and back: the last frame is the first
+    engine, alone = Ours(scene), Ours(Scene(1, step))
+    one = Scene(1, step).boxes
+
+    def move(count: int) -> None:
+        for k in range(count):
+            engine.broad.update(*frames[k % len(frames)])
+
+    def call(count: int) -> None:
+        for k in range(count):
+            frames[k % len(frames)]
+            alone.broad.update(*one)
+
+    def scratch(count: int) -> None:
+        for _ in range(count):
+            engine.broad.update(*frames[0])  # nothing moves: tests of boxes, and the list of pairs
+            engine.broad.rebuild()
+
+    def rebuild_one(count: int) -> None:
+        for _ in range(count):
+            alone.broad.rebuild()
+
+    move(1)
+    times = time_side_by_side({"move": move, "call": call, "scratch": scratch, "one": rebuild_one}, seconds)
+    moved = times["move"] - times["call"]
+    built = times["scratch"] - times["call"] - times["one"]
+    case = f"{n} boxes, steps of {100 * step:.0f} %"
+    return Row("broad_phase", case, "coherence, a box", moved / n, built / n, "ours, from scratch each step", None)
+
+
+def main() -> None:
+    options = arguments(__doc__ or "").parse_args()
+    rows = against_peers(options.quick)
+    for n, step in ((25, 0.01), (25, 0.1), (1024, 0.01), (1024, 0.1)):
+        rows.append(coherence(n, step, 0.5 if options.quick else 3.0))
+    report(
+        f"Broad phase (the thesis gains {THESIS}x by coherence)", rows, options.json, ("coal", "mujoco-core", "numba")
+    )
+    losses = [row for row in rows if row.metric == "a box" and row.ratio is not None and row.ratio < 1.0]
+    print(f"at least as fast as the peer in {sum(r.metric == 'a box' for r in rows) - len(losses)} cases;", end=" ")
+    print("slower in " + ("none" if not losses else ", ".join(f"{r.case} ({r.peer_name})" for r in losses)))
+
+
+if __name__ == "__main__":
+    main()

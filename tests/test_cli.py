@@ -1,0 +1,65 @@
+"""The command as users run it, in processes of its own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+def kinemorph(*arguments: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "kinemorph.cli", *arguments],
+        cwd=folder,
+        env={**os.environ, "KINEMORPH_QUIET": "1", **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_demo_prints_figures_and_leaves_pictures(tmp_path: Path) -> None:
+    done = kinemorph("demo", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for words in ("Model 'ur5'", "times real time", "energy at the start", "one call from Python", "look at"):
+        assert words in done.stdout
+    assert "swing.html" in done.stdout
+    assert (tmp_path / "out" / "swing.html").stat().st_size > 100_000
+    for name in ("swing.png", "swing_energy.png"):
+        image = read_png(tmp_path / "out" / name)
+        assert image.std() > 10.0  # not blank
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out"]  # nothing else is written
+
+
+def read_png(path: Path) -> np.ndarray:
+    from matplotlib.image import imread
+
+    return 255.0 * imread(path)[:, :, :3]
+
+
+def test_doctor_says_that_all_is_well(tmp_path: Path) -> None:
+    done = kinemorph("doctor", folder=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for words in ("numba", "processor", "kernel cache", "forward dynamics against the stored oracle"):
+        assert words in done.stdout
+    assert "BAD" not in done.stdout
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("demo", "fly"), "there is no demo 'fly'"),
+        (("demo", "--robot", "r2d2"), "there is no robot 'r2d2'"),
+    ],
+)
+def test_errors_are_one_sentence(arguments: tuple[str, ...], words: str, tmp_path: Path) -> None:
+    done = kinemorph(*arguments, folder=tmp_path)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr

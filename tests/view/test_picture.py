@@ -1,0 +1,55 @@
+"""Pictures show what is there, where it is."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+import kinemorph as km
+from kinemorph.view.raster import Camera, Solid, draw
+
+
+def ball(colour: tuple[float, float, float], at: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Solid:
+    mesh = km.mesh_of(km.Shape.sphere(0.5))
+    return Solid(mesh.vertices + np.array(at), mesh.faces, np.broadcast_to(colour, (len(mesh.faces), 3)))
+
+
+def test_a_ball_is_round_centred_and_lit_from_above() -> None:
+    image = draw([ball((1.0, 0.0, 0.0))], Camera((0.0, -4.0, 0.0), (0.0, 0.0, 0.0)), 200, 200).astype(float)
+    red = image[:, :, 0] > 2.0 * image[:, :, 2]
+    y, x = np.nonzero(red)
+    radius = 100.0 / np.tan(np.radians(15.0)) * 0.5 / np.sqrt(4.0**2 - 0.5**2)  # of the outline, in pixels
+    assert abs(x.mean() - 99.5) < 1.0
+    assert abs(y.mean() - 99.5) < 1.0
+    assert abs(red.sum() / (np.pi * radius**2) - 1.0) < 0.02
+    assert image[70, 110, 0] > image[130, 90, 0] + 30.0
+
+
+def test_the_nearer_solid_hides_the_farther() -> None:
+    camera = Camera((0.0, -6.0, 0.0), (0.0, 0.0, 0.0))
+    near, far = ball((1.0, 0.0, 0.0), (0.0, -1.0, 0.0)), ball((0.0, 0.0, 1.0), (0.0, 1.0, 0.0))
+    for order in ([near, far], [far, near]):
+        r, _, b = draw(order, camera, 120, 120)[60, 60]
+        assert r > 2 * b
+
+
+def test_a_picture_moves_with_q_and_is_a_png(tmp_path: Path) -> None:
+    b = km.Builder("lamp")
+    shape = km.Shape.box((0.1, 0.1, 1.0), km.Pose((0, 0, 0.5)), colour=(0.2, 0.7, 0.3, 1.0))
+    b.link("arm", joint=km.Joint.revolute("y"), inertia=km.Inertia.sphere(1.0, 0.1), shapes=shape)
+    b.base(km.Shape.cylinder(0.3, 0.05))
+    model = b.build()
+    up = km.picture(model, [0.0], tmp_path / "up.png", size=(120, 90))
+    bent = km.picture(model, [1.0], size=(120, 90))
+    assert np.array_equal((255 * imread(tmp_path / "up.png")[:, :, :3]).round().astype(np.uint8), up)
+    assert np.abs(up.astype(int) - bent.astype(int)).max() > 60
+    ghostly = km.picture(model, [1.0], ghosts=[[0.0]], size=(120, 90))
+    assert ghostly.shape == (90, 120, 3)
+
+
+def test_a_model_without_shapes_says_so() -> None:
+    b = km.Builder("bare")
+    b.link("x", joint=km.Joint.revolute(), inertia=km.Inertia.sphere(1.0, 0.1))
+    with pytest.raises(ValueError, match="'bare' has no shapes"):
+        km.picture(b.build(), [0.0])
