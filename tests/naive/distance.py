@@ -14,8 +14,8 @@ from kinemorph.geometry.polyhedron import Polyhedron
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def world(core: Polyhedron, R: Array, p: Array) -> Polyhedron:
-    """The vertices of a core that stands at (R, p); only its positions and normals are used."""
+def world(core: Polyhedron, R: Array, p: Array) -> Array:
+    """The vertices of a core that stands at (R, p)."""
     return core.points @ R.T + p
 
 
@@ -71,7 +71,7 @@ def _points_faces(x: Array, core: Polyhedron, R: Array, p: Array) -> float:
 
 
 def depth(first: Polyhedron, second: Polyhedron, R: Array, p: Array) -> tuple[float, Array]:
-    """The least overlap over all axes that matter, and its axis, from the first to the second. Negative: they are apart."""
+    """The least overlap over all axes that matter, and its axis from first to second. Negative: they are apart."""
     x1, x2 = first.points, world(second, R, p)
     axes = [first.faces["normal"], -second.faces["normal"] @ R.T]
     d1 = first.edges["direction"]

@@ -44,7 +44,7 @@ class BroadPhase:
     have sizes from `finest` to `coarsest` (m), rounded down to powers of two; bodies too large for them are all over.
     """
 
-    __slots__ = ("_dirty", "_free", "_handle", "_header", "_pairs", "_shape", "_tables")
+    __slots__ = ("_dirty", "_found", "_free", "_handle", "_header", "_pairs", "_shape", "_tables")
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class BroadPhase:
         self._make_pairs(64)
         fill(self._handle)
         self._dirty = False  # whether _pairs is out of date
-        self._pairs: Handles = self._tables["found"]["ij"][:0]
+        self._pairs = self._found[:0]
 
     # --- bodies ---
 
@@ -124,21 +124,22 @@ class BroadPhase:
             self._set_order(np.array([self._known(i) for i in np.asarray(handles).ravel().tolist()], np.int32))
         elif self._shape is None:
             self._set_order(self.moving)
-        low = lows if getattr(lows, "shape", None) == self._shape else self._convert(lows, "lows")
-        high = highs if getattr(highs, "shape", None) == self._shape else self._convert(highs, "highs")
         try:
-            m = update_boxes(self._handle, low, high)
-        except TypeError:  # of another type than the compiled one
-            low, high = self._convert(lows, "lows"), self._convert(highs, "highs")
-            m = update_boxes(self._handle, low, high)
+            good = lows.shape == highs.shape == self._shape  # type: ignore[union-attr]
+            m = update_boxes(self._handle, lows, highs) if good else None
+        except (AttributeError, TypeError):  # a list, or an array of another type than the compiled one
+            m = None
+        if m is None:
+            lows, highs = self._convert(lows, "lows"), self._convert(highs, "highs")
+            m = update_boxes(self._handle, lows, highs)
         while m == FULL:
             self._grow()
-            m = update_boxes(self._handle, low, high)
+            m = update_boxes(self._handle, lows, highs)
         if handles is not None:
             self._shape = None
         if m < 0:
-            self._complain(low, high)
-        self._pairs = self._tables["ij"][:m]
+            self._complain(lows, highs)
+        self._pairs = self._found[:m]
         self._dirty = False
 
     def __reduce__(self) -> NoReturn:
@@ -171,7 +172,7 @@ class BroadPhase:
     def pairs(self) -> Handles:
         """The pairs of bodies whose boxes overlap or touch: (m, 2), sorted. A view, valid until the next change."""
         if self._dirty:
-            self._pairs = self._tables["ij"][: meetings(self._handle)]
+            self._pairs = self._found[: meetings(self._handle)]
             self._dirty = False
         return self._pairs
 
@@ -205,7 +206,7 @@ class BroadPhase:
     def tile_count(self) -> int:
         """How many tiles have a body in them."""
         tiles = self._tables["tiles"]
-        return int(((tiles["level"] != EMPTY) & ((tiles["natives"] >= 0) | (tiles["guests"] >= 0))).sum())
+        return int(((tiles["zk"] != EMPTY) & ((tiles["natives"] >= 0) | (tiles["guests"] >= 0))).sum())
 
     def rebuild(self) -> None:
         """Build all tables again from scratch. They grow by themselves when they must; this shows what that costs."""
@@ -249,8 +250,9 @@ class BroadPhase:
         return self._tables["bodies"]
 
     def _make(self, name: str, room: int, dtype: Any) -> Any:
-        """A new table in place of an old one, its address in the header."""
-        table: Any = np.zeros(room, dtype)
+        """A new table in place of an old one, its address in the header. It begins with a cache line."""
+        memory = np.zeros(room * dtype.itemsize + 63, np.uint8)
+        table: Any = memory[-memory.ctypes.data % 64 :][: room * dtype.itemsize].view(dtype)
         self._tables[name] = table
         self._header[name] = table.ctypes.data
         return table
@@ -279,7 +281,7 @@ class BroadPhase:
             new[: len(old)] = old
         self._make("slots", 2 * room, SLOT)
         self._make("spare", room, MEETING)
-        self._tables["ij"] = self._make("found", room, MEETING)["ij"]
+        self._found: Handles = self._make("found", room, MEETING)["ij"]
         self._header["pair_room"], self._header["slot_mask"] = room, 2 * room - 1
 
     def _grow(self) -> None:

@@ -70,7 +70,10 @@ def raise_counter(h: Any, i: int, j: int) -> None:
     """Two bodies share one more tile."""
     row = row_of(h, i, j)
     if row >= 0:
-        rows_at(h["pairs"], h["pair_room"], PAIR)[row]["count"] += 1
+        pair = rows_at(h["pairs"], h["pair_room"], PAIR)[row]
+        if pair["count"] == 0 and pair["linger"] != IGNORED:
+            pair["linger"] = h["linger"]
+        pair["count"] += 1
 
 
 @kernel(inline=False)
@@ -116,11 +119,11 @@ def age(h: Any) -> None:
     row = 0
     while row < h["pair_count"]:
         pair = pairs[row]
-        if pair["count"] == 0 and pair["linger"] == 0:
-            delete_pair(h, row)
-            continue  # with the row that took its place
-        if pair["linger"] != IGNORED:
-            pair["linger"] = h["linger"] if pair["count"] > 0 else pair["linger"] - 1
+        if pair["count"] == 0 and pair["linger"] != IGNORED:
+            if pair["linger"] == 0:
+                delete_pair(h, row)
+                continue  # with the row that took its place
+            pair["linger"] -= 1
         row += 1
 
 

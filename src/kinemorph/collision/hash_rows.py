@@ -76,14 +76,14 @@ TILE = np.dtype(
     [
         ("x", "i8"),  # it reaches from x to x + 1 tile sizes of its level, and so on
         ("y", "i8"),
-        ("z", "i8"),
-        ("level", "i4"),  # EMPTY if the row is unused
+        ("zk", "i8"),  # z and, in the last bits, the level: two rows a cache line; EMPTY if the row is unused
         ("natives", "i4"),  # first entry of a body whose native level this is, -1 for none
         ("guests", "i4"),  # first entry of a body with a finer native level
-    ],
-    align=True,
+    ]
 )
-EMPTY = -1
+LEVEL_BITS = 6
+LEVEL_MASK = 63
+EMPTY = -1  # z = -1 at level 63, which there is not
 
 ENTRY = np.dtype(
     [

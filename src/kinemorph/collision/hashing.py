@@ -102,7 +102,7 @@ def fill(handle: int) -> int:
     slots = rows_at(h["slots"], h["slot_mask"] + 1, SLOT)
     pairs = rows_at(h["pairs"], h["pair_room"], PAIR)
     for k in range(h["tile_mask"] + 1):
-        tiles[k]["level"] = EMPTY
+        tiles[k]["zk"] = EMPTY
     for s in range(h["slot_mask"] + 1):
         slots[s]["key"] = FREE
     for row in range(h["pair_count"]):

@@ -82,7 +82,8 @@ def evaluate(pair: Any, work: Any) -> None:
         if _overlap(pair, A, B, R, p, _between_centres(A, B, R, p), tol, work):
             return
         n = load3(pair["normal"])  # it separates them
-    if found != CLOSEST or (distance <= NEAR * tol and distance - _room(A, B, R, p, n) > GAP * tol):
+    doubtful = GAP * tol < distance <= NEAR * tol
+    if found != CLOSEST or (doubtful and distance - _room(A, B, R, p, n) > GAP * tol):
         pair["fallbacks"] += 1
         x, y, _, distance = closest_points(A, B, R, p, V, 0, V, 0)
         _, ka, a, kb, b = all_features(A, B, R, p, n, (distance, V, 0, V, 0), tol)

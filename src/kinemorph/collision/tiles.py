@@ -21,7 +21,18 @@ import numpy as np
 
 from kinemorph._jit import kernel, rows_at
 from kinemorph.collision.counters import POSITIVE, lower_counter, raise_counter
-from kinemorph.collision.hash_rows import ABSENT, ALL_OVER, BODY, EMPTY, ENTRY, FULL_ENTRIES, FULL_TILES, TILE
+from kinemorph.collision.hash_rows import (
+    ABSENT,
+    ALL_OVER,
+    BODY,
+    EMPTY,
+    ENTRY,
+    FULL_ENTRIES,
+    FULL_TILES,
+    LEVEL_BITS,
+    LEVEL_MASK,
+    TILE,
+)
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3
 
@@ -35,8 +46,8 @@ NOWHERE = (0.0, 0.0, 0.0), (-1.0, -1.0, -1.0)  # first and last of no tiles at a
 
 
 @kernel
-def mix(x: int, y: int, z: int, level: int) -> int:
-    h = x * 0x1E3779B97F4A7C15 + y * 0x42B2AE3D27D4EB4F + z * 0x165667B19E3779F9 + level * 0x27D4EB2F165667C5
+def mix(x: int, y: int, zk: int) -> int:
+    h = x * 0x1E3779B97F4A7C15 + y * 0x42B2AE3D27D4EB4F + zk * 0x165667B19E3779F9
     h = (h ^ h >> 29) * 0x3F58476D1CE4E5B9
     return (h ^ h >> 32) & POSITIVE
 
@@ -46,10 +57,11 @@ def tile_at(h: Any, x: int, y: int, z: int, level: int) -> int:
     """The row of a tile, made if there is none; -1 when the table is half full."""
     mask = h["tile_mask"]
     tiles = rows_at(h["tiles"], mask + 1, TILE)
-    k = mix(x, y, z, level) & mask
-    while tiles[k]["level"] != EMPTY:
+    zk = z << LEVEL_BITS | level
+    k = mix(x, y, zk) & mask
+    while tiles[k]["zk"] != EMPTY:
         t = tiles[k]
-        if t["x"] == x and t["y"] == y and t["z"] == z and t["level"] == level:
+        if t["x"] == x and t["y"] == y and t["zk"] == zk:
             return k
         k = (k + 1) & mask
     if 2 * h["tile_count"] > mask:
@@ -59,8 +71,7 @@ def tile_at(h: Any, x: int, y: int, z: int, level: int) -> int:
     t = tiles[k]
     t["x"] = x
     t["y"] = y
-    t["z"] = z
-    t["level"] = level
+    t["zk"] = zk
     t["natives"] = -1
     t["guests"] = -1
     return k
@@ -115,7 +126,7 @@ def leave(h: Any, i: int, e: int) -> None:
     entries = rows_at(h["entries"], h["entry_room"], ENTRY)
     old = entries[e]
     tile = rows_at(h["tiles"], h["tile_mask"] + 1, TILE)[old["tile"]]
-    native = tile["level"] == rows_at(h["bodies"], h["n"], BODY)[i]["level"]
+    native = (tile["zk"] & LEVEL_MASK) == rows_at(h["bodies"], h["n"], BODY)[i]["level"]
     after = old["next"]
     if after >= 0:
         entries[after]["before"] = old["before"]
@@ -294,10 +305,11 @@ def give_back(h: Any, i: int, first: Vec3, last: Vec3) -> None:
     while e >= 0:
         after = entries[e]["sibling"]
         t = tiles[entries[e]["tile"]]
-        s = t["level"] - body["level"]
+        z = t["zk"] >> LEVEL_BITS
+        s = (t["zk"] & LEVEL_MASK) - body["level"]
         inside = int(first[0]) >> s <= t["x"] and t["x"] <= int(last[0]) >> s
         inside = inside and int(first[1]) >> s <= t["y"] and t["y"] <= int(last[1]) >> s
-        inside = inside and int(first[2]) >> s <= t["z"] and t["z"] <= int(last[2]) >> s
+        inside = inside and int(first[2]) >> s <= z and z <= int(last[2]) >> s
         if inside:
             kept = e
         else:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from kinemorph.geometry.polyhedron import Polyhedron
 
 CONVEX = 1e-6  # how far, in sizes of the polyhedron, a vertex may be from where a convex body has it
+BELOW = 1e-8  # how far, in the same, a vertex may be above the plane of a face far away: thin faces tilt
+MOST_PAIRS = 2 * 10**8  # of vertices and faces: more take seconds to check
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -77,6 +79,18 @@ def check_convex(core: Polyhedron, tolerance: float = CONVEX) -> None:
             f"it is not convex: faces {e['left']} and {e['right']} form a hollow at the edge between "
             f"vertices {e['tail']} and {e['head']}"
         )
+
+
+def check_below(core: Polyhedron, tolerance: float) -> None:
+    """No vertex above any face: what holds at each edge can add up to more around a curve of thin faces."""
+    points, faces = core.points, core.faces
+    if len(points) * len(faces) > MOST_PAIRS:
+        return
+    step = max(1, 2**20 // len(points))
+    for block in np.split(faces, range(step, len(faces), step)):
+        rise = (block["normal"] @ points.T).max(axis=1) - block["offset"]
+        if rise.max() > tolerance * core.radius_bound:
+            raise ValueError("a vertex is above a face")
 
 
 def next_in_face(faces: Array) -> Array:

@@ -70,11 +70,8 @@ def _half_edges(faces: Array) -> tuple[Array, Array]:
 
 
 def _edge_faults(faces: Array, first: Array) -> Iterator[Fault]:
-    tail, head = _half_edges(faces)
-    real = (
-        tail != head
-    )  # a face with the same corner twice has an edge without length, and goes to and fro on the other
-    tail, head = tail[real], head[real]
+    twice = (faces == np.roll(faces, 1, axis=1)).any(axis=1)  # a face with a corner twice is a line: it closes nothing
+    tail, head = _half_edges(faces[~twice])
     if not len(tail):
         return
     n = len(first)

@@ -27,8 +27,8 @@ def hull_faces(
     Facets that are within `flat` (in sizes of the hull) of one plane become one face, and what is no corner any more is
     left out. `most` limits the vertices: the points that are furthest in evenly spread directions stay.
 
-    These are attempts, the best one first: where facets are about as thin as `flat`, merging can spoil a face, and less
-    of it is better.
+    These are attempts, the best one first: where facets bend by about `flat`, merging can spoil a face, and less of it
+    is better.
     """
     cloud, centre, size = _checked(points, flat)
     small = (cloud - centre) / size  # Qhull's tolerances are lengths: at size 1 they mean the same for all scales
@@ -47,7 +47,6 @@ def hull_faces(
             )
         if _closed(loops):
             yield cloud[corners], loops
-    raise ValueError(f"hull: the {len(cloud)} points are too close to each other to tell faces apart; try another flat")
 
 
 @np.errstate(over="ignore")  # the size may be infinite, though no number is
@@ -106,15 +105,7 @@ def _qhull(points: Array, options: str, stop: int = MOST_VERTICES + 1) -> tuple[
     n = len(points)
     pairs = np.unique(np.repeat(facet.ravel(), 3) * n + hull.simplices.ravel())  # of a facet and a vertex
     face, vertex = np.divmod(pairs, n)
-    while True:  # a corner has three faces or more, and a face three corners or more
-        keep = (np.bincount(vertex, minlength=n)[vertex] > 2) & (np.bincount(face)[face] > 2)
-        if keep.all():
-            break
-        face, vertex = face[keep], vertex[keep]
-    _, face = np.unique(face, return_inverse=True)
-    if not len(face):
-        return vertex, []
-    return _sorted_loops(points, planes[np.unique(pairs // n)[np.unique(face)], :3], face, vertex)
+    return _sorted_loops(points, planes[:, :3], face, vertex)
 
 
 def _sorted_loops(points: Array, normals: Array, face: Array, vertex: Array) -> tuple[Array, list[Array]]:
@@ -131,18 +122,15 @@ def _sorted_loops(points: Array, normals: Array, face: Array, vertex: Array) -> 
 
 
 def _closed(loops: list[Array]) -> bool:
-    """Whether each edge has one face on its left and one on its right, and the whole is like a ball."""
+    """Whether each edge has a face on its left and one on its right, each vertex three or more, like a ball in all."""
     if len(loops) < 4:
         return False
     tail = np.concatenate(loops)
     head = np.concatenate([np.roll(loop, -1) for loop in loops])
     n = int(tail.max()) + 1
     there = np.unique(tail * n + head)
-    return (
-        len(there) == len(tail)
-        and np.array_equal(there, np.sort(head * n + tail))
-        and n - len(tail) // 2 + len(loops) == 2
-    )
+    paired = len(there) == len(tail) and np.array_equal(there, np.sort(head * n + tail))
+    return bool(paired and np.bincount(tail).min() > 2 and n - len(tail) // 2 + len(loops) == 2)
 
 
 def _furthest(points: Array, most: int) -> Array:

@@ -157,8 +157,8 @@ class ClosestParts:
 def closest_parts(a: Parts, b: Parts, distance: Distance, threshold: float = math.inf) -> ClosestParts:
     """The closest nodes of two bodies; nodes open only below `threshold`, so that a distance below it is the true one.
 
-    `distance` takes two cores, moved to where they are: say `lambda x, y: vclip(x, y, pose)`. This is the plain form of
-    what the collision kernels do, for tests and for other narrow phases.
+    `distance` takes a core of each, and knows where the bodies are. This is the plain form of the search, for tests and
+    for any narrow phase.
     """
     best = ClosestParts(math.inf, 0, 0, False)
     waiting = [(0, 0)]

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.geometry.convexity import CONVEX, check_closed, check_convex, dots, next_in_face
+from kinemorph.geometry.convexity import BELOW, CONVEX, check_below, check_closed, check_convex, dots, next_in_face
 from kinemorph.geometry.hull import hull_faces
 from kinemorph.geometry.mesh import load_mesh
 from kinemorph.geometry.shapes import Shape, ShapeKind
@@ -171,7 +171,7 @@ class Polyhedron:
         return self.reshaped(self.points * factor)
 
     def reshaped(self, points: Array) -> Polyhedron:
-        """With the same neighbours, and the vertices elsewhere: affine maps keep it convex. Nothing is checked."""
+        """With the same neighbours, and the vertices elsewhere, such as after a stretch. Nothing is checked."""
         return _measured(self._rows, points)
 
     def __repr__(self) -> str:
@@ -231,12 +231,17 @@ class Polyhedron:
         `most` limits the vertices: of a larger hull only the points that are furthest in evenly spread directions stay,
         and the result is a little smaller than the hull.
         """
-        for corners, loops in hull_faces(points, flat, most):  # pragma: no branch, it raises in the end
+        spare: Polyhedron | None = None
+        for corners, loops in hull_faces(points, flat, most):
             core = _assembled(corners, loops)
             with suppress(ValueError):
                 check_convex(core, max(CONVEX, 10.0 * flat))
-                break
-        return core
+                spare = spare or core
+                check_below(core, max(BELOW, 20.0 * flat))
+                return core
+        if spare is None:
+            raise ValueError("hull: the points are too close to each other to tell faces apart; try another flat")
+        return spare
 
     @staticmethod
     def of_faces(points: npt.ArrayLike, loops: Sequence[npt.ArrayLike]) -> Polyhedron:

@@ -128,6 +128,37 @@ def invert_twist(x: Any, p: Vec3, v: Any, out: Any, j: int) -> None:
 
 
 @kernel
+def invert_force(l: Any, q: Any, tau: Any, out: Any) -> None:
+    """Forces of the inverted joint: the same power, so what multiplies its velocity, which is linear in the old one."""
+    kind = l["kind"]
+    k = l["iq"]
+    j = l["iv"]
+    if kind == UNIVERSAL:
+        put(out, j, -get(tau, j + 1))
+        put(out, j + 1, -get(tau, j))
+    elif kind == PLANAR:
+        # v' = L v with L = [[-c, -s, Y], [s, -c, -X], [0, 0, -1]], and tau = Lᵀ tau'
+        s, c = sincos(get(q, k + 2))
+        x, y = get(q, k), get(q, k + 1)
+        X, Y = -(c * x + s * y), s * x - c * y
+        fx, fy = get(tau, j), get(tau, j + 1)
+        gx, gy = -c * fx - s * fy, s * fx - c * fy
+        put(out, j, gx)
+        put(out, j + 1, gy)
+        put(out, j + 2, Y * gx - X * gy - get(tau, j + 2))
+    elif kind == SPHERICAL:
+        store3_at(out, j, neg(rotate(load4_at(q, k), load3_at(tau, j))))
+    elif kind == FREE:  # a wrench in the link's frame becomes minus the same wrench in the joint's
+        x = load4_at(q, k + 3)
+        f = rotate(x, load3_at(tau, j + 3))
+        store3_at(out, j, neg(add(rotate(x, load3_at(tau, j)), cross(load3_at(q, k), f))))
+        store3_at(out, j + 3, neg(f))
+    else:
+        for i in range(l["nv"]):
+            put(out, j + i, -get(tau, j + i))
+
+
+@kernel
 def extract_position(l: Any, R: Mat3, p: Vec3, q: Any) -> None:
     """The q at which the joint puts its link at (R, p); the nearest in a simple sense if it cannot."""
     kind = l["kind"]

@@ -1,0 +1,293 @@
+"""Contact manifolds: the points where two shapes that touch or nearly touch carry each other, and their tracking.
+
+Seen along the normal, two faces overlap in a convex polygon. Its corners are vertices of one face above the other
+and crossings of two edges: each is named by two features, which makes an id that survives from step to step, so that
+solvers can start from the impulses they had there. A core without faces takes part with its edge. Where no face lies
+across the normal there is one point, or two on parallel edges.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from kinemorph._jit import entry, kernel, rows_at
+from kinemorph.collision.features import (
+    HERE,
+    INDEX,
+    E,
+    F,
+    V,
+    clip_to_face,
+    edge_towards,
+    farthest,
+    height,
+    point_outside_edge,
+    point_outside_face,
+    position,
+)
+from kinemorph.collision.witness import closest_points
+from kinemorph.geometry.polyhedron import CORE, EDGE, FACE, VERTEX
+from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
+from kinemorph.spatial.rows import load3, load9, store3
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, sub
+
+CONTACT = np.dtype(
+    [
+        ("id", "i8"),  # kinds and rows of the two features
+        ("distance", "f8"),  # m, along the normal of the pair; negative: depth
+        ("x1", "f8", 3),  # m, on the surface of shape 1, in the frame of core 1
+        ("x2", "f8", 3),  # m, on that of shape 2: x2 - x1 = distance normal
+    ],
+    align=True,
+)
+ROOM = 128  # rows that `manifold` needs: no two faces of reasonable size give more points
+ACROSS = 0.99  # cosine: a face whose normal is within 8° of that of the pair carries
+PARALLEL = 0.01  # sine: edges closer to parallel touch in two points
+
+
+@kernel
+def contact_id(k1: int, i1: int, k2: int, i2: int) -> int:
+    """Kinds and rows of two features as one number."""
+    return ((int(k1) << 29 | int(i1)) << 32) | (int(k2) << 29 | int(i2))
+
+
+@kernel
+def contact_features(id: int) -> tuple[int, int, int, int]:
+    """The inverse of `contact_id`."""
+    first = id >> 32
+    second = id & 0xFFFFFFFF
+    return first >> 29, first & 0x1FFFFFFF, second >> 29, second & 0x1FFFFFFF
+
+
+@kernel(inline=False)
+def manifold(pair: Any, margin: float, most: int, contacts: Any) -> int:
+    """Contacts of a pair that is up to date, at most `most`, no farther apart than `margin`: their number.
+
+    `contacts` has ROOM rows; the answer is in the first ones.
+    """
+    if pair["distance"] > margin:
+        return 0
+    A = rows_at(pair["core2"], 1, CORE)[0]
+    B = rows_at(pair["core1"], 1, CORE)[0]
+    R = load9(pair["R"])
+    p = load3(pair["p"])
+    q = neg(tmul_vec(R, p))
+    n = load3(pair["normal"])
+    m = neg(tmul_vec(R, n))  # from shape 2 to shape 1, in the frame of core 2
+    f1, c1 = _facing(B, pair["index1"] if pair["kind1"] == V else 0, n)
+    f2, c2 = _facing(A, pair["index2"] if pair["kind2"] == V else 0, m)
+    count = 0
+    reach = margin + pair["radius1"] + pair["radius2"]  # of the cores
+    if c1 > ACROSS or c2 > ACROSS:
+        if f1 != HERE:
+            count = _over(A, f2, B, f1, R, p, n, True, reach, contacts, 0)
+        if f2 != HERE:
+            start = count
+            count = _over(B, f1, A, f2, transpose(R), q, m, f1 == HERE, reach, contacts, start)
+            _turn_round(contacts, start, count, R, p)
+    elif pair["kind1"] == E and pair["kind2"] == E:
+        count = _along_edges(A, pair["index2"], B, pair["index1"], R, p, n, contacts)
+    if count == 0:
+        contacts[0]["id"] = contact_id(pair["kind1"], pair["index1"], pair["kind2"], pair["index2"])
+        store3(contacts[0]["x1"], axpy(load3(pair["x1"]), -pair["radius1"], n))
+        store3(contacts[0]["x2"], axpy(load3(pair["x2"]), pair["radius2"], n))
+        count = 1
+    for k in range(count):
+        x1 = load3(contacts[k]["x1"])
+        x2 = load3(contacts[k]["x2"])
+        contacts[k]["distance"] = dot(n, sub(x2, x1)) - pair["radius1"] - pair["radius2"]
+        store3(contacts[k]["x1"], axpy(x1, pair["radius1"], n))
+        store3(contacts[k]["x2"], axpy(x2, -pair["radius2"], n))
+    return spread(contacts, count, most, n)
+
+
+@kernel(inline=False)
+def _facing(core: Any, v: int, n: Vec3) -> tuple[int, float]:
+    """The face, among those at the vertex farthest along n, that faces n most, and the cosine; or HERE."""
+    if core["n_faces"] == 0:
+        return HERE, -1.0
+    edges = rows_at(core["edges"], core["n_edges"], EDGE)
+    edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
+    faces = rows_at(core["faces"], core["n_faces"], FACE)
+    vertex = rows_at(core["vertices"], core["n_vertices"], VERTEX)[farthest(core, v, n)]
+    found = HERE
+    most = -2.0
+    for k in range(vertex["first"], vertex["first"] + vertex["count"]):
+        for f in (edges[edge_at[k]]["left"], edges[edge_at[k]]["right"]):
+            s = dot(load3(faces[f]["normal"]), n)
+            if s > most:
+                most = s
+                found = f
+    return found, most
+
+
+@kernel(inline=False)
+def _over(
+    A: Any, fa: int, B: Any, fb: int, R: Mat3, p: Vec3, n: Vec3, cross: bool, reach: float, contacts: Any, count: int
+) -> int:
+    """Contacts of the rim of face fa of A, or of its only edge, above face fb of B; with B as shape 1, in its frame.
+
+    Crossings of edges are found from both sides: only one call should keep them, with `cross` true.
+    """
+    edges = rows_at(A["edges"], A["n_edges"], EDGE)
+    face_edges = rows_at(A["face_edges"], A["n_edge_at"], INDEX)
+    first, sides = 0, A["n_edges"]
+    if fa != HERE:
+        face = rows_at(A["faces"], A["n_faces"], FACE)[fa]
+        first, sides = int(face["first"]), int(face["count"])
+    for k in range(first, first + sides):
+        side = int(face_edges[k]) if fa != HERE else 0
+        e = side >> 1
+        t = add(mul_vec(R, position(A, edges[e]["tail"])), p)
+        d = mul_vec(R, load3(edges[e]["direction"]))
+        length = edges[e]["length"]
+        lo, hi, edge_lo, edge_hi = clip_to_face(B, fb, t, d, length)
+        if lo > hi:
+            continue
+        if edge_lo == HERE and (fa == HERE or side & 1 == 0):  # each vertex starts one side of its face
+            count = _put(B, fb, F, fb, V, edges[e]["tail"], t, n, reach, contacts, count)
+        if edge_hi == HERE and (fa == HERE or side & 1 == 1):
+            count = _put(B, fb, F, fb, V, edges[e]["head"], axpy(t, length, d), n, reach, contacts, count)
+        if edge_lo != HERE and cross:
+            count = _put(B, fb, E, edge_lo, E, e, axpy(t, lo, d), n, reach, contacts, count)
+        if edge_hi != HERE and cross:
+            count = _put(B, fb, E, edge_hi, E, e, axpy(t, hi, d), n, reach, contacts, count)
+    return count
+
+
+@kernel(inline=False)
+def _put(
+    B: Any, f: int, kb: int, b: int, ka: int, a: int, x: Vec3, n: Vec3, reach: float, contacts: Any, count: int
+) -> int:
+    """Add the point x of A, and the point of face f of B that is below it along n, if they are near."""
+    slope = dot(n, load3(rows_at(B["faces"], B["n_faces"], FACE)[f]["normal"]))
+    above = height(B, f, x) / slope if slope > 0.1 else np.inf
+    if above > reach or count >= ROOM:
+        return count
+    contacts[count]["id"] = contact_id(kb, b, ka, a)
+    store3(contacts[count]["x1"], axpy(x, -above, n))
+    store3(contacts[count]["x2"], x)
+    return count + 1
+
+
+@kernel
+def _turn_round(contacts: Any, start: int, end: int, R: Mat3, p: Vec3) -> None:
+    """Contacts that were found with the shapes in the other order, in the frame of core 2."""
+    for k in range(start, end):
+        k2, i2, k1, i1 = contact_features(contacts[k]["id"])
+        contacts[k]["id"] = contact_id(k1, i1, k2, i2)
+        x2 = load3(contacts[k]["x1"])
+        store3(contacts[k]["x1"], add(mul_vec(R, load3(contacts[k]["x2"])), p))
+        store3(contacts[k]["x2"], add(mul_vec(R, x2), p))
+
+
+@kernel(inline=False)
+def _along_edges(A: Any, a: int, B: Any, b: int, R: Mat3, p: Vec3, n: Vec3, contacts: Any) -> int:
+    """The two ends of what parallel edges share; 0 if they cross instead."""
+    edge_a = rows_at(A["edges"], A["n_edges"], EDGE)[a]
+    edge_b = rows_at(B["edges"], B["n_edges"], EDGE)[b]
+    t = add(mul_vec(R, position(A, edge_a["tail"])), p)
+    d = mul_vec(R, load3(edge_a["direction"]))
+    tail = position(B, edge_b["tail"])
+    u = load3(edge_b["direction"])
+    sine = cross(d, u)
+    s0 = dot(sub(t, tail), u)
+    s1 = s0 + edge_a["length"] * dot(d, u)
+    lo = max(min(s0, s1), 0.0)
+    hi = min(max(s0, s1), edge_b["length"])
+    if math.sqrt(dot(sine, sine)) > PARALLEL or hi <= lo:
+        return 0
+    for k in range(2):
+        s = hi if k else lo
+        y = axpy(tail, s, u)
+        end_b = s == 0.0 or s == edge_b["length"]
+        i = (edge_b["tail"] if s == 0.0 else edge_b["head"]) if end_b else b
+        j = a if end_b else (edge_a["tail"] if s == s0 else edge_a["head"])
+        contacts[k]["id"] = contact_id(V if end_b else E, i, E if end_b else V, j)
+        store3(contacts[k]["x1"], y)
+        store3(contacts[k]["x2"], axpy(t, (s - s0) * dot(d, u), d))
+    return 2
+
+
+@kernel(inline=False)
+def spread(contacts: Any, count: int, most: int, n: Vec3) -> int:
+    """Bring `most` well-spread contacts to the front: the deepest, the farthest from it, then what adds most area."""
+    if count <= most:
+        return count
+    for chosen in range(most):
+        best = chosen
+        value = -np.inf
+        for k in range(chosen, count):
+            v = _merit(contacts, chosen, k, n)
+            if v > value:
+                value = v
+                best = k
+        _swap(contacts[chosen], contacts[best])
+    return most
+
+
+@kernel
+def _merit(contacts: Any, chosen: int, k: int, n: Vec3) -> float:
+    """What contact k would add to the first `chosen` ones."""
+    if chosen == 0:
+        return -contacts[k]["distance"]
+    x = load3(contacts[k]["x1"])
+    first = load3(contacts[0]["x1"])
+    if chosen == 1:
+        return dot(sub(x, first), sub(x, first))
+    if chosen == 2:
+        return abs(dot(n, cross(sub(load3(contacts[1]["x1"]), first), sub(x, first))))
+    least = np.inf  # beyond three: far from all that are chosen
+    for c in range(chosen):
+        r = sub(x, load3(contacts[c]["x1"]))
+        least = min(least, dot(r, r))
+    return least
+
+
+@kernel
+def _swap(a: Any, b: Any) -> None:
+    a["id"], b["id"] = b["id"], a["id"]
+    a["distance"], b["distance"] = b["distance"], a["distance"]
+    for c in range(3):
+        a["x1"][c], b["x1"][c] = b["x1"][c], a["x1"][c]
+        a["x2"][c], b["x2"][c] = b["x2"][c], a["x2"][c]
+
+
+@kernel(inline=False)
+def track(pair: Any, contact: Any, slack: float) -> bool:
+    """Move a contact to where its features are closest now, and say whether it still is one (Fontijne 2.4.2).
+
+    It is, if the closest points lie in the Voronoi regions of each other's feature, to within `slack` metres.
+    """
+    A = rows_at(pair["core2"], 1, CORE)[0]
+    B = rows_at(pair["core1"], 1, CORE)[0]
+    R = load9(pair["R"])
+    p = load3(pair["p"])
+    kb, b, ka, a = contact_features(contact["id"])
+    x, y, n, distance = closest_points(A, B, R, p, ka, a, kb, b)
+    contact["distance"] = distance - pair["radius1"] - pair["radius2"]
+    store3(contact["x1"], axpy(y, pair["radius1"], n))
+    store3(contact["x2"], axpy(x, -pair["radius2"], n))
+    return _in_region(B, kb, b, x, slack) and _in_region(A, ka, a, tmul_vec(R, sub(y, p)), slack)
+
+
+@kernel
+def _in_region(core: Any, kind: int, i: int, x: Vec3, slack: float) -> bool:
+    if kind == V:
+        return edge_towards(core, i, x, slack) == HERE
+    if kind == E:
+        return point_outside_edge(core, i, x, slack)[1] == HERE
+    return point_outside_face(core, i, x, slack) == HERE and height(core, i, x) >= -slack
+
+
+@entry
+def manifold_of(pairs: Any, margin: float, most: int, contacts: Any) -> int:
+    """`manifold` of the first of the pairs, for Python."""
+    return manifold(pairs[0], margin, most, contacts)
+
+
+@entry
+def track_of(pairs: Any, contacts: Any, slack: float) -> bool:
+    """`track` of the first of the contacts with the first of the pairs, for Python."""
+    return track(pairs[0], contacts[0], slack)

@@ -1,0 +1,184 @@
+"""Where a ray meets a shape, and what of a shape is closest to a point.
+
+A point walks over the features of a core as in V-Clip, with a single vertex on the other side. A ray is a sequence of
+such points: the distance of a convex body along a line is a convex function, so that Newton's method from outside comes
+nearer and nearer to where it reaches the radius, and never steps over it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinemorph._jit import entry, kernel, rows_at
+from kinemorph.collision.features import (
+    HERE,
+    TOLERANCE,
+    E,
+    F,
+    V,
+    edge_towards,
+    height,
+    highest_face,
+    point_outside_edge,
+    point_outside_face,
+    position,
+)
+from kinemorph.collision.witness import apart
+from kinemorph.geometry.polyhedron import CORE, EDGE, FACE, Polyhedron
+from kinemorph.spatial.pose import vector
+from kinemorph.spatial.rows import load3, load3_at, store3_at
+from kinemorph.spatial.vec3 import Vec3, axpy, dot, sub
+
+NEWTON = 60  # steps along a ray; a handful is usual
+Place = tuple[int, int, Vec3, Vec3, float]  # kind and row of a feature, its closest point, unit normal, distance
+
+
+@kernel(inline=False)
+def locate(core: Any, x: Vec3, kind: int, i: int) -> Place:
+    """The feature of a core that is closest to x, from a first guess; inside a solid the distance is negative."""
+    c = load3(core["centre"])
+    far = abs(x[0] - c[0]) + abs(x[1] - c[1]) + abs(x[2] - c[2]) + abs(c[0]) + abs(c[1]) + abs(c[2])
+    tol = TOLERANCE * (far + core["radius_bound"])
+    for _ in range(100 + 4 * core["n_faces"]):
+        if kind == V:
+            e = edge_towards(core, i, x, tol)
+            if e == HERE:
+                y = position(core, i)
+                return _outside(V, i, x, y)
+            kind, i = E, e
+        elif kind == E:
+            k, j = point_outside_edge(core, i, x, tol)
+            if j == HERE:
+                return _outside(E, i, x, _foot(core, i, x))
+            kind, i = k, j
+        else:
+            e = point_outside_face(core, i, x, tol)
+            above = height(core, i, x)
+            if e == HERE and above < -tol:
+                f, above = highest_face(core, x)
+                if above > tol and f != i:
+                    i = f
+                    continue
+                i = f
+            if e == HERE:
+                n = load3(rows_at(core["faces"], core["n_faces"], FACE)[i]["normal"])
+                return F, i, axpy(x, -above, n), n, above
+            kind, i = E, e
+    return _scan(core, x)
+
+
+@kernel
+def _foot(core: Any, e: int, x: Vec3) -> Vec3:
+    row = rows_at(core["edges"], core["n_edges"], EDGE)[e]
+    tail = position(core, row["tail"])
+    d = load3(row["direction"])
+    return axpy(tail, min(max(dot(sub(x, tail), d), 0.0), row["length"]), d)
+
+
+@kernel
+def _outside(kind: int, i: int, x: Vec3, y: Vec3) -> Place:
+    _, _, n, distance = apart(x, y)
+    return kind, i, y, n, distance
+
+
+@kernel(inline=False)
+def _scan(core: Any, x: Vec3) -> Place:
+    """The same by trying all features: what is left if rounding sends the walk round in circles."""
+    if core["n_faces"] > 0:
+        f, above = highest_face(core, x)
+        if above <= 0.0 or point_outside_face(core, f, x, 0.0) == HERE:
+            n = load3(rows_at(core["faces"], core["n_faces"], FACE)[f]["normal"])
+            return F, f, axpy(x, -above, n), n, above
+    best = _outside(V, 0, x, position(core, 0))
+    for e in range(core["n_edges"]):
+        place = _outside(E, e, x, _foot(core, e, x))
+        if place[4] < best[4]:
+            best = place
+    for f in range(core["n_faces"]):
+        above = height(core, f, x)
+        if 0.0 <= above < best[4] and point_outside_face(core, f, x, 0.0) == HERE:
+            n = load3(rows_at(core["faces"], core["n_faces"], FACE)[f]["normal"])
+            best = (F, f, axpy(x, -above, n), n, above)
+    return best
+
+
+@kernel(inline=False)
+def cast(core: Any, radius: float, origin: Vec3, direction: Vec3, longest: float) -> tuple[float, Vec3]:
+    """How far along a unit direction the ray meets the shape, and the normal there; inf if it does not.
+
+    A ray that starts inside meets it at once, with the normal of the surface that is closest.
+    """
+    kind, i, _, n, distance = locate(core, origin, V, 0)
+    near = 10.0 * TOLERANCE * (abs(distance) + core["radius_bound"] + radius)
+    t = 0.0
+    for _ in range(NEWTON):
+        gap = distance - radius
+        if gap <= near:
+            return t, n
+        speed = -dot(n, direction)
+        if speed <= 0.0 or speed * (longest - t) < gap:  # it turns away, or would meet too late
+            return np.inf, n
+        t += gap / speed
+        kind, i, _, n, distance = locate(core, axpy(origin, t, direction), kind, i)
+    return np.inf, n  # it grazes
+
+
+@entry
+def cast_all(handle: int, radius: float, origins: Any, directions: Any, longest: float, t: Any, normals: Any) -> None:
+    """`cast` for rows of origins and unit directions (n, 3)."""
+    core = rows_at(handle, 1, CORE)[0]
+    for k in range(t.shape[0]):
+        t[k], n = cast(core, radius, load3(origins[k]), load3(directions[k]), longest)
+        store3_at(normals[k], 0, n)
+
+
+@entry
+def locate_all(handle: int, radius: float, points: Any, distances: Any, normals: Any) -> None:
+    """Signed distances and normals of rows of points (n, 3) from a shape."""
+    core = rows_at(handle, 1, CORE)[0]
+    kind, i = V, 0
+    for k in range(distances.shape[0]):
+        kind, i, _, n, distance = locate(core, load3_at(points[k], 0), kind, i)
+        distances[k] = distance - radius
+        store3_at(normals[k], 0, n)
+
+
+class Hit(NamedTuple):
+    """Where a ray meets a shape, or what of it is closest to a point."""
+
+    distance: float  # m, along the ray; of a point from the surface, negative inside
+    point: tuple[float, float, float]  # m, on the surface
+    normal: tuple[float, float, float]  # unit, outwards
+
+
+def ray_cast(
+    core: Polyhedron, radius: float, origin: Iterable[float], direction: Iterable[float], longest: float = math.inf
+) -> Hit | None:
+    """The first point of a shape on a ray, in the frame of its core; None if there is none nearer than `longest`."""
+    start = vector(origin, 3, "ray_cast: origin")
+    way = vector(direction, 3, "ray_cast: direction")
+    length = float(np.linalg.norm(way))
+    if length == 0.0:
+        raise ValueError("ray_cast: direction is zero")
+    t, normals = np.zeros(1), np.zeros((1, 3))
+    way = way / length
+    cast_all(core.handle, float(radius), start.reshape(1, 3), way.reshape(1, 3), float(longest), t, normals)
+    if t[0] == np.inf:
+        return None
+    return Hit(float(t[0]), _triple(start + t[0] * way), _triple(normals[0]))
+
+
+def point_query(core: Polyhedron, radius: float, point: Iterable[float]) -> Hit:
+    """What of the surface of a shape is closest to a point, in the frame of its core."""
+    x = vector(point, 3, "point_query: point")
+    distances, normals = np.zeros(1), np.zeros((1, 3))
+    locate_all(core.handle, float(radius), x.reshape(1, 3), distances, normals)
+    return Hit(float(distances[0]), _triple(x - distances[0] * normals[0]), _triple(normals[0]))
+
+
+def _triple(x: Any) -> tuple[float, float, float]:
+    return float(x[0]), float(x[1]), float(x[2])

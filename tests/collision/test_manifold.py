@@ -1,0 +1,144 @@
+"""Contact manifolds: how many points, where, and under which ids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from tests.collision.samples import evaluated, hull, rotations
+
+from kinemorph.collision.features import Feature
+from kinemorph.collision.manifold import CONTACT, ROOM, contact_features, contact_id, manifold_of, track_of
+from kinemorph.geometry.polyhedron import Polyhedron
+
+BOX = Polyhedron.box((1.0, 1.0, 1.0))
+GROUND = Polyhedron.box((20.0, 20.0, 1.0))
+I3 = np.eye(3)
+
+
+def contacts_of(
+    first: Polyhedron, second: Polyhedron, R: Any, p: Any, radii: Any = 0.0, margin: float = 0.01, most: int = 4
+) -> tuple[Any, Any]:
+    pairs = evaluated([(first, second)], R, [p], radii)
+    contacts = np.zeros(ROOM, CONTACT)
+    count = manifold_of(pairs, margin, most, contacts)
+    return pairs, contacts[:count]
+
+
+@pytest.mark.lane
+@pytest.mark.parametrize("z", [1.001, 1.0, 0.999])
+def test_a_box_stands_on_its_four_corners(z: float) -> None:
+    """Above the ground, just on it, and a millimetre deep."""
+    pairs, contacts = contacts_of(GROUND, BOX, I3, (0.3, 0.2, z))
+    assert len(contacts) == 4
+    np.testing.assert_allclose(contacts["distance"], z - 1.0, atol=1e-9)
+    np.testing.assert_allclose(contacts["x1"][:, 2], 0.5, atol=1e-9)
+    np.testing.assert_allclose(sorted(map(tuple, contacts["x1"][:, :2].round(9))), [(-0.2, -0.3), (-0.2, 0.7), (0.8, -0.3), (0.8, 0.7)])  # fmt: skip  # noqa: E501
+    np.testing.assert_allclose(pairs["normal"][0], (0.0, 0.0, 1.0), atol=1e-9)
+    for contact in contacts:
+        k1, _, k2, _ = contact_features(int(contact["id"]))
+        assert (k1, k2) == (Feature.FACE, Feature.VERTEX)
+
+
+def test_crossed_boxes_meet_in_eight_points_and_four_of_them_spread() -> None:
+    turn = Rotation.from_euler("z", 45.0, degrees=True).as_matrix()
+    _, all_of_them = contacts_of(BOX, BOX, turn, (0.0, 0.0, 1.0), most=ROOM)
+    assert len(all_of_them) == 8
+    assert len(set(all_of_them["id"])) == 8
+    _, four = contacts_of(BOX, BOX, turn, (0.0, 0.0, 1.0))
+    assert len(four) == 4
+    r = four["x1"][:, None] - four["x1"][None]
+    gaps = np.linalg.norm(r, axis=-1) + 10.0 * np.eye(4)
+    assert gaps.min() > 0.4
+
+
+def test_ids_stay_while_a_box_slides_and_wobbles(rng: np.random.Generator) -> None:
+    before = None
+    for k in range(50):
+        turn = Rotation.from_rotvec(rng.normal(size=3) * 1e-4).as_matrix()
+        _, contacts = contacts_of(GROUND, BOX, turn, (0.01 * k, 0.0, 1.0 + rng.normal() * 1e-4))
+        ids = set(contacts["id"])
+        assert len(ids) == 4
+        assert before is None or ids == before
+        before = ids
+
+
+def test_a_box_on_its_edge_has_two_points_and_on_its_corner_one() -> None:
+    half = np.sqrt(0.5)
+    _, edge = contacts_of(GROUND, BOX, Rotation.from_euler("x", 45.0, degrees=True).as_matrix(), (0, 0, 0.5 + half))
+    assert len(edge) == 2
+    np.testing.assert_allclose(np.abs(edge["x1"][:, 0]), 0.5)
+    corner = Rotation.align_vectors([[0.0, 0.0, -1.0]], [[-1.0, -1.0, -1.0]])[0].as_matrix()
+    _, tip = contacts_of(GROUND, BOX, corner, (0.0, 0.0, 0.5 + np.sqrt(0.75)))
+    assert len(tip) == 1
+    np.testing.assert_allclose(tip["distance"], 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_lying_capsule_has_two_points_and_a_ball_one(swapped: bool) -> None:
+    lying = Rotation.from_euler("y", 90.0, degrees=True).as_matrix()
+    capsule, ball = Polyhedron.segment(2.0), Polyhedron.point()
+    if swapped:
+        _, two = contacts_of(capsule, GROUND, lying.T, lying.T @ (0.0, 0.0, -0.7), (0.2, 0.0))
+        _, one = contacts_of(ball, GROUND, I3, (0.0, 0.0, -0.7), (0.2, 0.0))
+    else:
+        _, two = contacts_of(GROUND, capsule, lying, (0.0, 0.0, 0.7), (0.0, 0.2))
+        _, one = contacts_of(GROUND, ball, I3, (0.0, 0.0, 0.7), (0.0, 0.2))
+    assert (len(two), len(one)) == (2, 1)
+    np.testing.assert_allclose(two["distance"], 0.0, atol=1e-9)
+    assert np.linalg.norm(two["x1"][0] - two["x1"][1]) == pytest.approx(2.0)
+
+
+def test_a_capsule_across_the_rim_of_a_table_is_held_at_the_rim() -> None:
+    lying = Rotation.from_euler("y", 90.0, degrees=True).as_matrix()
+    for first, second, R, p in (
+        (BOX, Polyhedron.segment(4.0), lying, np.array((0.0, 0.0, 0.7))),
+        (Polyhedron.segment(4.0), BOX, lying.T, -lying.T @ (0.0, 0.0, 0.7)),
+    ):
+        radii = (0.2, 0.0) if len(first.vertices) == 2 else (0.0, 0.2)
+        _, contacts = contacts_of(first, second, R, p, radii)
+        assert len(contacts) == 2
+        assert np.linalg.norm(contacts["x1"][0] - contacts["x1"][1]) == pytest.approx(1.0)
+
+
+def test_parallel_capsules_have_two_points() -> None:
+    _, contacts = contacts_of(Polyhedron.segment(2.0), Polyhedron.segment(2.0), I3, (0.3, 0.0, 0.5), 0.15)
+    assert len(contacts) == 2
+    np.testing.assert_allclose(contacts["distance"], 0.0, atol=1e-9)
+    np.testing.assert_allclose(sorted(contacts["x1"][:, 2]), (-0.5, 1.0), atol=1e-9)
+
+
+def test_contacts_lie_on_the_shapes_and_none_is_deeper_than_the_pair(rng: np.random.Generator) -> None:
+    for _ in range(200):
+        first, second = hull(rng, 12), hull(rng, 12)
+        pairs, contacts = contacts_of(first, second, rotations(rng, 1)[0], rng.normal(size=3), margin=0.1, most=8)
+        n = pairs["normal"][0]
+        assert len(contacts) > 0 or pairs["distance"][0] > 0.1
+        if len(contacts):
+            assert contacts["distance"].min() >= pairs["distance"][0] - 1e-8
+            r = contacts["x2"] - contacts["x1"]
+            np.testing.assert_allclose(r, contacts["distance"][:, None] * n, atol=1e-9)
+
+
+def test_shapes_farther_apart_than_the_margin_have_no_contact() -> None:
+    _, contacts = contacts_of(GROUND, BOX, I3, (0.0, 0.0, 1.1))
+    assert len(contacts) == 0
+
+
+@pytest.mark.lane
+def test_a_tracked_contact_ends_when_its_vertex_leaves_the_face() -> None:
+    pairs, contacts = contacts_of(GROUND, BOX, I3, (0.0, 0.0, 1.0))
+    assert track_of(pairs, contacts, 1e-6)
+    pairs["p"][0] = (3.0, 0.0, 1.002)
+    assert track_of(pairs, contacts, 1e-6)
+    assert contacts["distance"][0] == pytest.approx(0.002)
+    pairs["p"][0] = (30.0, 0.0, 1.0)
+    assert not track_of(pairs, contacts, 1e-6)
+
+
+@pytest.mark.lane
+def test_ids_name_their_features() -> None:
+    for features in ((0, 5, 2, 7), (1, 0, 1, 500_000), (2, 123_456_789, 0, 0)):
+        assert contact_features(contact_id(*features)) == features

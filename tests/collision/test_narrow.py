@@ -1,0 +1,181 @@
+"""V-Clip and depths against coal, against brute force, and against what is known."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from tests.collision.samples import awkward, evaluated, hull, rotations, solids
+from tests.naive import distance as naive
+
+from kinemorph.collision.narrow import PAIR, State, make_pairs, make_work, update
+from kinemorph.geometry.polyhedron import Polyhedron
+
+COUNT = int(os.environ.get("COLLISION_PAIRS", "5000"))  # the long mode: COLLISION_PAIRS=100000
+BOX = Polyhedron.box((1.0, 1.0, 1.0))
+I3 = np.eye(3)
+
+
+def coal_geometry(coal: Any, core: Polyhedron) -> Any:
+    if len(core.vertices) == 1:
+        return coal.Sphere(0.0)
+    if len(core.vertices) == 2:
+        return coal.Capsule(0.0, float(core.edges["length"][0]))
+    points, triangles = coal.StdVec_Vec3s(), coal.StdVec_Triangle()
+    for x in core.points:
+        points.append(x.copy())
+    for t in core.triangles:
+        triangles.append(coal.Triangle(*map(int, t)))
+    return coal.Convex(points, triangles)
+
+
+def test_answers_agree_with_coal(rng: np.random.Generator) -> None:
+    """Of hulls of 4 to 2048 vertices and primitives: apart, near, overlapping and nested."""
+    coal = pytest.importorskip("coal")
+    cores = solids(rng, (4, 5, 8, 12, 32, 128, 512, 2048))
+    geometries = [coal_geometry(coal, core) for core in cores]
+    i, j = rng.integers(len(cores), size=(2, COUNT))
+    R = rotations(rng, COUNT)
+    way = rng.normal(size=(COUNT, 3))
+    p = way / np.linalg.norm(way, axis=1)[:, None] * rng.uniform(0.0, 2.5, (COUNT, 1))
+    pairs = evaluated([(cores[a], cores[b]) for a, b in zip(i, j, strict=True)], R, p)
+    assert pairs["fallbacks"].sum() == 0
+    assert pairs["rough"].sum() == 0
+    assert 0.1 < (pairs["state"] == State.DEEP).mean() < 0.6
+
+    request, identity = coal.DistanceRequest(), coal.Transform3s()
+    request.gjk_tolerance, request.gjk_max_iterations = 1e-10, 1000
+    request.epa_tolerance, request.epa_max_iterations = 1e-9, 1000
+    for k, pair in enumerate(pairs):
+        result = coal.DistanceResult()
+        where = coal.Transform3s(R[k], p[k])
+        theirs = coal.distance(geometries[i[k]], identity, geometries[j[k]], where, request, result)
+        if theirs > 1e-9:
+            agree = abs(pair["distance"] - theirs) < 1e-7
+            agree &= np.allclose(pair["normal"], result.normal, atol=1e-7 / min(theirs, 1.0))
+            agree &= np.allclose(pair["x1"], result.getNearestPoint1(), atol=1e-7)
+            agree &= np.allclose(pair["x2"], result.getNearestPoint2(), atol=1e-7)
+        else:
+            agree = abs(pair["distance"] - theirs) < 1e-4
+        if not agree:  # then the oracle must be on our side
+            first, second = cores[i[k]], cores[j[k]]
+            if theirs > 0.0:
+                assert pair["distance"] == pytest.approx(naive.distance(first, second, R[k], p[k]), abs=1e-9)
+            else:
+                assert -pair["distance"] == pytest.approx(naive.depth(first, second, R[k], p[k])[0], abs=1e-8)
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
+def test_degenerate_pairs_agree_with_brute_force(rng: np.random.Generator, scale: float) -> None:
+    """Parallel faces and edges, shared vertices, needles, flat cores; exactly so, and turned and shifted a little."""
+    n = 600
+    cores = [core.scaled(scale) if len(core.vertices) > 1 else core for core in awkward(rng)]
+    i, j = rng.integers(len(cores), size=(2, n))
+    cube = Rotation.create_group("O").as_matrix()
+    turn = Rotation.from_rotvec(rng.normal(size=(n, 3)) * 10.0 ** rng.uniform(-16.0, -1.0, (n, 1))).as_matrix()
+    shift = rng.normal(size=(n, 3)) * 10.0 ** rng.uniform(-16.0, -1.0, (n, 1))
+    R = cube[rng.integers(24, size=n)]
+    R = np.where(rng.random((n, 1, 1)) < 0.5, R, R @ turn)
+    p = scale * (0.5 * rng.integers(-4, 5, size=(n, 3)) + np.where(rng.random((n, 1)) < 0.5, 0.0, shift))
+    pairs = evaluated([(cores[a], cores[b]) for a, b in zip(i, j, strict=True)], R, p)
+    assert pairs["rough"].sum() == 0
+    for k, pair in enumerate(pairs):
+        first, second = cores[i[k]], cores[j[k]]
+        expected = naive.distance(first, second, R[k], p[k])
+        if len(first.faces) + len(second.faces):
+            depth, _ = naive.depth(first, second, R[k], p[k])
+            if depth > 0.0 and pair["distance"] < 1e-8 * scale:
+                expected = -depth
+        assert pair["distance"] == pytest.approx(expected, abs=1e-8 * scale)
+        np.testing.assert_allclose(pair["x2"] - pair["x1"], pair["distance"] * pair["normal"], atol=1e-8 * scale)
+        assert np.linalg.norm(pair["normal"]) == pytest.approx(1.0)
+
+
+@pytest.mark.lane
+def test_boxes_face_to_face() -> None:
+    pair = evaluated([(BOX, BOX)], I3, [(1.25, 0.3, 0.1)])[0]
+    assert pair["distance"] == pytest.approx(0.25)
+    np.testing.assert_allclose(pair["normal"], (1.0, 0.0, 0.0), atol=1e-12)
+    assert pair["x1"][0] == pytest.approx(0.5)
+
+
+@pytest.mark.lane
+def test_depth_of_boxes_and_the_way_out() -> None:
+    pair = evaluated([(BOX, BOX)], I3, [(0.1, -0.8, 0.2)])[0]
+    assert pair["state"] == State.DEEP
+    assert pair["distance"] == pytest.approx(-0.2)
+    np.testing.assert_allclose(pair["normal"], (0.0, -1.0, 0.0), atol=1e-12)
+    moved = evaluated([(BOX, BOX)], I3, [np.array((0.1, -0.8, 0.2)) - pair["distance"] * pair["normal"]])[0]
+    assert moved["distance"] == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.lane
+def test_radii_come_off_the_distance() -> None:
+    """A sphere beside a capsule: 2 m between the cores, 0.5 and 0.25 m of radius."""
+    pair = evaluated([(Polyhedron.point(), Polyhedron.segment(1.0))], I3, [(2.0, 0.0, 0.25)], (0.5, 0.25))[0]
+    assert pair["distance"] == pytest.approx(1.25)
+    np.testing.assert_allclose(pair["x1"], (0.5, 0.0, 0.0), atol=1e-12)
+    np.testing.assert_allclose(pair["x2"], (1.75, 0.0, 0.0), atol=1e-12)
+
+
+def test_crossing_capsules_and_concentric_spheres_have_a_normal() -> None:
+    segment, point = Polyhedron.segment(1.0), Polyhedron.point()
+    across = Rotation.from_euler("x", 90.0, degrees=True).as_matrix()
+    pairs = evaluated([(segment, segment), (point, point)], [across, I3], np.zeros((2, 3)), 0.1)
+    np.testing.assert_allclose(pairs["distance"], -0.2, atol=1e-9)
+    np.testing.assert_allclose(np.abs(pairs["normal"][0]), (1.0, 0.0, 0.0), atol=1e-9)
+    np.testing.assert_allclose(np.linalg.norm(pairs["normal"], axis=1), 1.0)
+
+
+def test_depth_is_the_least_over_all_axes(rng: np.random.Generator) -> None:
+    n = 200
+    cores = [(hull(rng, 16), hull(rng, 12, 0.5)) for _ in range(n)]
+    R, p = rotations(rng, n), rng.normal(size=(n, 3)) * 0.3
+    pairs = evaluated(cores, R, p)
+    for pair, (first, second), turn, shift in zip(pairs, cores, R, p, strict=True):
+        depth, _ = naive.depth(first, second, turn, shift)
+        assert pair["distance"] == pytest.approx(-depth if depth > 0.0 else pair["distance"], abs=1e-8)
+        assert (pair["distance"] < 0.0) == (depth > 0.0)
+
+
+def test_following_a_motion_is_as_good_as_starting_afresh(rng: np.random.Generator) -> None:
+    """Through contact, deep overlap and out again; and a step of a small motion takes hardly any walking."""
+    cores = [(hull(rng, 200), hull(rng, 100)), (BOX, BOX), (Polyhedron.prism(0.5, 1.0), hull(rng, 30))]
+    pairs, work = make_pairs(cores), make_work()
+    steps = []
+    for t in np.linspace(-2.5, 2.5, 800):
+        pairs["R"] = Rotation.from_rotvec((t, 0.4 * t * t, 1.0 - t)).as_matrix().reshape(9)
+        pairs["p"] = (t, 0.2, 0.1 * t)
+        update(pairs, work)
+        fresh = make_pairs(cores)
+        fresh["R"], fresh["p"] = pairs["R"], pairs["p"]
+        update(fresh, work)
+        np.testing.assert_allclose(pairs["distance"], fresh["distance"], atol=1e-9)
+        steps.append(pairs["steps"][pairs["state"] == State.APART])
+    assert np.concatenate(steps).mean() < 2.0
+    assert pairs["fallbacks"].sum() == 0
+
+
+def test_swapped_pairs_give_the_mirrored_answer(rng: np.random.Generator) -> None:
+    n = 300
+    cores = [(hull(rng, 20), hull(rng, 30, 0.7)) for _ in range(n)]
+    R, p = rotations(rng, n), rng.normal(size=(n, 3))
+    there = evaluated(cores, R, p)
+    back = evaluated([(b, a) for a, b in cores], R.transpose(0, 2, 1), -np.einsum("kji,kj->ki", R, p))
+    np.testing.assert_allclose(there["distance"], back["distance"], atol=1e-9)
+
+
+@pytest.mark.lane
+def test_no_number_makes_it_hang() -> None:
+    """NaN, infinity and matrices that are no rotations get some answer, and soon."""
+    pairs, work = make_pairs([(BOX, BOX)] * 5), make_work()
+    pairs["p"] = [(np.nan, 0.0, 0.0), (np.inf, 0.0, 0.0), (0.3, 0.2, 0.1), (0.0, 0.0, 0.0), (1e300, 0.0, 0.0)]
+    pairs["R"][2] = 0.0
+    pairs["R"][3] = np.nan
+    with np.errstate(all="ignore"):
+        for _ in range(3):
+            update(pairs, work)
+    assert pairs.dtype == PAIR
