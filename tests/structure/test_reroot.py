@@ -12,7 +12,9 @@ from kinemorph.structure.reroot import reroot
 
 
 def close(x: np.ndarray, y: np.ndarray, tolerance: float) -> None:
-    assert np.abs(np.asarray(x) - np.asarray(y)).max() <= tolerance * (1.0 + np.abs(np.asarray(y)).max())
+    x, y = np.asarray(x), np.asarray(y)
+    assert x.shape == y.shape
+    assert np.abs(x - y).max(initial=0.0) <= tolerance * (1.0 + np.abs(y).max(initial=0.0))
 
 
 def floating(model: km.Model, rng: np.random.Generator) -> State:

@@ -79,15 +79,17 @@ def manifold(pair: Any, margin: float, most: int, contacts: Any) -> int:
     f2, c2 = _facing(A, pair["index2"] if pair["kind2"] == V else 0, m)
     count = 0
     reach = margin + pair["radius1"] + pair["radius2"]  # of the cores
-    if c1 > ACROSS or c2 > ACROSS:
-        if f1 != HERE:
-            count = _over(A, f2, B, f1, R, p, n, True, reach, contacts, 0)
-        if f2 != HERE:
-            start = count
-            count = _over(B, f1, A, f2, transpose(R), q, m, f1 == HERE, reach, contacts, start)
-            _turn_round(contacts, start, count, R, p)
-    elif pair["kind1"] == E and pair["kind2"] == E:
-        count = _along_edges(A, pair["index2"], B, pair["index1"], R, p, n, contacts)
+    if c1 > ACROSS:
+        count = _over(A, f2, B, f1, R, p, n, True, reach, contacts, 0)
+    if c2 > ACROSS:
+        start = count
+        count = _over(B, f1, A, f2, transpose(R), q, m, c1 <= ACROSS, reach, contacts, start)
+        _turn_round(contacts, start, count, R, p)
+    if c1 <= ACROSS and c2 <= ACROSS:
+        a = _touching_edge(A, pair["kind2"], pair["index2"])
+        b = _touching_edge(B, pair["kind1"], pair["index1"])
+        if a != HERE and b != HERE:
+            count = _along_edges(A, a, B, b, R, p, n, reach, contacts)
     if count == 0:
         contacts[0]["id"] = contact_id(pair["kind1"], pair["index1"], pair["kind2"], pair["index2"])
         store3(contacts[0]["x1"], axpy(load3(pair["x1"]), -pair["radius1"], n))
@@ -100,6 +102,14 @@ def manifold(pair: Any, margin: float, most: int, contacts: Any) -> int:
         store3(contacts[k]["x1"], axpy(x1, pair["radius1"], n))
         store3(contacts[k]["x2"], axpy(x2, -pair["radius2"], n))
     return spread(contacts, count, most, n)
+
+
+@kernel
+def _touching_edge(core: Any, kind: int, i: int) -> int:
+    """The edge that may carry: the closest feature, or all there is; else HERE."""
+    if kind == E:
+        return i
+    return 0 if core["n_edges"] == 1 else HERE
 
 
 @kernel(inline=False)
@@ -183,8 +193,8 @@ def _turn_round(contacts: Any, start: int, end: int, R: Mat3, p: Vec3) -> None:
 
 
 @kernel(inline=False)
-def _along_edges(A: Any, a: int, B: Any, b: int, R: Mat3, p: Vec3, n: Vec3, contacts: Any) -> int:
-    """The two ends of what parallel edges share; 0 if they cross instead."""
+def _along_edges(A: Any, a: int, B: Any, b: int, R: Mat3, p: Vec3, n: Vec3, reach: float, contacts: Any) -> int:
+    """The two ends of what parallel edges share; 0 if they cross instead, or one end is too far."""
     edge_a = rows_at(A["edges"], A["n_edges"], EDGE)[a]
     edge_b = rows_at(B["edges"], B["n_edges"], EDGE)[b]
     t = add(mul_vec(R, position(A, edge_a["tail"])), p)
@@ -205,8 +215,11 @@ def _along_edges(A: Any, a: int, B: Any, b: int, R: Mat3, p: Vec3, n: Vec3, cont
         i = (edge_b["tail"] if s == 0.0 else edge_b["head"]) if end_b else b
         j = a if end_b else (edge_a["tail"] if s == s0 else edge_a["head"])
         contacts[k]["id"] = contact_id(V if end_b else E, i, E if end_b else V, j)
+        x = axpy(t, (s - s0) * dot(d, u), d)
+        if dot(n, sub(x, y)) > reach:
+            return 0
         store3(contacts[k]["x1"], y)
-        store3(contacts[k]["x2"], axpy(t, (s - s0) * dot(d, u), d))
+        store3(contacts[k]["x2"], x)
     return 2
 
 

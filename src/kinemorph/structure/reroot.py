@@ -2,9 +2,9 @@
 
 On the way from the new top to the old one (the chain of inversion, SPW 6.1) every joint changes sides. A link's frame
 sits on the joint that carries it, so the frames of these links move: with X the tree transform of a joint, the link
-that owned it gets its frame moved by X, and the link that used it becomes the owner, at the inverse of how its own frame
-has moved. What hangs on the chain keeps its parent (SPW rule ii) and is re-expressed. This is SPW eqs. 9 to 20 without
-the detour through absolute bind poses: only relative transforms are ever needed, so depth adds no rounding errors.
+that owned it gets its frame moved by X, and the link that used it becomes the owner, at the inverse of how its own
+frame has moved. What hangs on the chain keeps its parent (SPW rule ii) and is re-expressed. This is SPW eqs. 9 to 20
+without the detour through absolute bind poses: only relative transforms are needed, so depth adds no rounding errors.
 """
 
 from __future__ import annotations
@@ -269,7 +269,8 @@ def reroot(
     `joint` is free if not given: then the system is the same one, seen from another link. `at` is the joint's frame in
     the world (a Pose, or a position with the world's axes); a free joint needs none. `on` is where the joint holds the
     link, in the link's frame; if it is not given the joint starts at zero there. Bodies do not move and their
-    velocities stay: if the joint cannot move as the link does, an error says so (`connect` is for that, it computes the impact).
+    velocities stay: if the joint cannot move as the link does, an error says so (`connect` is for that, it computes
+    the impact).
     """
     top = model.link(link) if isinstance(link, str) else int(link)
     if not 0 <= top < model.n:

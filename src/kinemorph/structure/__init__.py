@@ -1,0 +1,1 @@
+"""Structure: closed chains, and trees that are connected, cut and re-rooted while they move."""

@@ -1,0 +1,254 @@
+"""Loops: joints that close cycles in a tree. A `Mechanism` is a model with its loops, `ClosedData` what is computed.
+
+N&Y describe a loop by a virtual link on one side and its real link on the other. Here the virtual link is a frame on
+link `a`, the real link's frame one on link `b`, and what the joint between them forbids is written down directly: rows
+of unit wrenches that act on b at the joint, and with the opposite sign on a at the same point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kinemorph.multibody.calls import Array
+from kinemorph.multibody.joint import Joint
+from kinemorph.multibody.layout import JointKind
+from kinemorph.multibody.model import Data, Model
+from kinemorph.spatial.pose import Pose
+
+LOOP = np.dtype(
+    [
+        ("a", "i4"),  # link that carries the joint's predecessor frame, -1 for the base
+        ("b", "i4"),  # link that carries its successor frame
+        ("kind", "i4"),  # JointKind
+        ("iq", "i4"),  # first entry among the positions of all loop joints
+        ("iv", "i4"),  # first entry among their velocities
+        ("nq", "i4"),
+        ("nv", "i4"),
+        ("first", "i4"),  # first constraint row
+        ("m", "i4"),  # constraint rows, 6 - nv
+        ("path", "i4"),  # first entry in the list of degrees of freedom on the ways from a and b to the base
+        ("length", "i4"),  # entries there
+        ("Ra", "f8", 9),  # pose of the predecessor frame on link a
+        ("pa", "f8", 3),  # m
+        ("Rb", "f8", 9),  # pose of the successor frame on link b
+        ("pb", "f8", 3),  # m
+        ("axis", "f8", 3),  # unit axes, as in a LINK row
+        ("axis2", "f8", 3),
+        ("pitch", "f8"),  # m/rad, of a screw
+        ("slant", "f8"),  # |axis x axis2| of a universal joint, and
+        ("cosine", "f8"),  # axis · axis2: the angle that it keeps
+        ("T", "f8", 36),  # rows: what the joint forbids, angular and linear, predecessor's axes, at the successor
+        ("x", "f8", 3),  # m, the successor's origin in the world; written by `orient`
+    ],
+    align=True,
+)
+
+ROW = np.dtype(
+    [
+        ("n", "f8", 3),  # unit wrench on link b at x, world axes: moment and
+        ("f", "f8", 3),  # force; orient
+        ("c", "f8"),  # what the row must cancel: an acceleration, a velocity or an error
+        ("force", "f8"),  # multiplier λ: how many of the unit wrench act
+        ("scale", "f8"),  # size of the response to the unit wrench before anything cancels; squared, like G
+    ],
+    align=True,
+)
+
+CHAIN = np.dtype(
+    [
+        ("tree", "i8"),  # address of the TREE
+        ("count", "i8"),  # loops
+        ("m", "i8"),  # constraint rows of all loops
+        ("loops", "i8"),  # address of the LOOP rows
+        ("rows", "i8"),  # address of the ROWs
+        ("path", "i8"),  # address of the lists of degrees of freedom, and
+        ("total", "i8"),  # their entries
+        ("J", "i8"),  # m x nv: J_C
+        ("Z", "i8"),  # m x nv: G = Z Zᵀ
+        ("G", "i8"),  # m x m: J_C M⁻¹ J_Cᵀ
+        ("F", "i8"),  # m x m: its factor
+        ("order", "i8"),  # m: rows as they were eliminated, the dependent ones last
+        ("rank", "i8"),  # independent rows
+        ("tolerance", "f8"),  # squared sine below which a row depends on others
+    ]
+)
+
+I8 = np.dtype("i8")
+F8 = np.dtype("f8")
+
+DEPENDENT = 1e-5  # sine of the angle to other rows below which a row counts as dependent on them
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A joint between two links that are already in the tree, by name or index; -1 or None is the base.
+
+    The joint's predecessor frame stands at `at_a` on link `a`, its successor frame at `at_b` on link `b`; the joint
+    lets the second move against the first, as in a tree the link moves against the joint frame.
+    """
+
+    a: str | int | None
+    b: str | int | None
+    joint: Joint
+    at_a: Pose | Iterable[float] = (0.0, 0.0, 0.0)
+    at_b: Pose | Iterable[float] = (0.0, 0.0, 0.0)
+    name: str = ""
+
+
+class Mechanism:
+    """A model and the loops that close it. Nothing changes it.
+
+    `m` is the number of constraint rows, `loop_nv` the number of velocities of all loop joints together.
+    """
+
+    def __init__(self, model: Model, loops: Sequence[Loop], tolerance: float = DEPENDENT) -> None:
+        if not 0.0 < tolerance < 1.0:
+            raise ValueError(f"mechanism {model.name!r}: tolerance {tolerance} is not between 0 and 1")
+        self.model = model
+        self.loops = tuple(loops)
+        self.tolerance = float(tolerance)
+        self.names = tuple(loop.name or loop.joint.name or f"loop{i}" for i, loop in enumerate(self.loops))
+        for i, name in enumerate(self.names):
+            if name in self.names[:i] or name in model.joint_names:
+                raise ValueError(f"mechanism {model.name!r}: there is already a joint {name!r}")
+        self.rows = np.zeros(len(self.loops), LOOP)
+        paths: list[int] = []
+        for row, loop, name in zip(self.rows, self.loops, self.names, strict=True):
+            try:
+                _fill(row, loop, model)
+            except (ValueError, IndexError, KeyError) as error:
+                raise ValueError(f"loop {name!r}: {error.args[0]}") from None
+            path = sorted(_dofs_above(model, int(row["a"])) | _dofs_above(model, int(row["b"])))
+            row["path"], row["length"] = len(paths), len(path)
+            paths += path
+        for size, start in (("nq", "iq"), ("nv", "iv"), ("m", "first")):
+            self.rows[start] = np.cumsum(self.rows[size]) - self.rows[size]
+        self.path = np.array(paths, dtype=np.int64)
+        self.m = int(self.rows["m"].sum())
+        self.loop_nq, self.loop_nv = int(self.rows["nq"].sum()), int(self.rows["nv"].sum())
+
+    def loop(self, name: str) -> int:
+        """Index of a loop."""
+        if name not in self.names:
+            raise KeyError(f"mechanism {self.model.name!r} has no loop {name!r}; it has {', '.join(self.names)}")
+        return self.names.index(name)
+
+    def __repr__(self) -> str:
+        kinds = [loop.joint.kind.name.lower() for loop in self.loops]
+        loops = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+        return f"Mechanism: {self.model!r}, {len(self.loops)} loops ({loops})"
+
+
+class ClosedData:
+    """What algorithms compute for one mechanism: `tree` is the `Data` of its model, `rows` its constraint rows.
+
+    J (m x nv) is J_C after any dynamics, `rank` the number of independent rows among them. It serves one thread at a
+    time.
+    """
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        model, m = mechanism.model, mechanism.m
+        self.mechanism = mechanism
+        self.tree = Data(model)
+        self.loops = mechanism.rows.copy()
+        self.rows = np.zeros(m, ROW)
+        self.path = mechanism.path.copy()
+        self.J, self.Z = np.zeros((m, model.nv)), np.zeros((m, model.nv))
+        self.G, self.F = np.zeros((m, m)), np.zeros((m, m))
+        self.order = np.zeros(m, np.int64)
+        self._chain = np.zeros(1, CHAIN)
+        chain = self._chain[0]
+        chain["tree"], chain["count"], chain["m"] = self.tree.handle, len(self.loops), m
+        chain["total"], chain["tolerance"] = len(self.path), mechanism.tolerance**2
+        for name in ("loops", "rows", "path", "J", "Z", "G", "F", "order"):
+            chain[name] = getattr(self, name).ctypes.data
+        self.handle = int(self._chain.ctypes.data)
+
+    @property
+    def rank(self) -> int:
+        """Independent constraint rows that the last algorithm found."""
+        return int(self._chain[0]["rank"])
+
+    @property
+    def wrenches(self) -> Array:
+        """Moment and force (6) on link b from link a at every loop, at the successor's origin, world axes."""
+        total = np.zeros((len(self.loops), 6))
+        for out, loop in zip(total, self.loops, strict=True):
+            rows = self.rows[loop["first"] : loop["first"] + loop["m"]]
+            out[:3], out[3:] = rows["force"] @ rows["n"], rows["force"] @ rows["f"]
+        return total
+
+    def __repr__(self) -> str:
+        return f"ClosedData of {self.mechanism!r}"
+
+
+def forbidden(joint: Joint) -> Array:
+    """The complement of a joint's motion subspace (6 - nv rows, orthonormal): angular and linear parts.
+
+    In the predecessor's axes and at the successor's origin it is constant, but for a universal joint, whose first row
+    (the normal of both axes) turns; it is given here for the joint at zero.
+    """
+    a, b = joint.axes()
+    e = np.linalg.svd(a[np.newaxis])[2][1:]  # two unit vectors across the axis
+    none: Array = np.zeros((0, 3))
+    normal = np.cross(a, b)
+    angular, linear = {
+        JointKind.FIXED: (np.eye(3), np.eye(3)),
+        JointKind.REVOLUTE: (e, np.eye(3)),
+        JointKind.PRISMATIC: (np.eye(3), e),
+        JointKind.SCREW: (e, e),
+        JointKind.CYLINDRICAL: (e, e),
+        JointKind.UNIVERSAL: (normal[np.newaxis] / max(float(np.linalg.norm(normal)), 1e-9), np.eye(3)),
+        JointKind.PLANAR: (e, a[np.newaxis]),
+        JointKind.SPHERICAL: (none, np.eye(3)),
+        JointKind.FREE: (none, none),
+    }[joint.kind]
+    rows = [np.concatenate([w, np.zeros(3)]) for w in angular] + [np.concatenate([np.zeros(3), u]) for u in linear]
+    if joint.kind is JointKind.SCREW:
+        rows.append(np.concatenate([-joint.pitch * a, a]) / np.hypot(1.0, joint.pitch))
+    return np.array(rows).reshape(-1, 6)
+
+
+def _fill(row: Any, loop: Loop, model: Model) -> None:
+    joint = loop.joint
+    for field in ("damping", "stiffness", "friction", "armature"):
+        if joint.per_dof(field).any():
+            raise ValueError(f"a joint that closes a loop has no {field}; put it on a joint of the tree")
+    if not np.isfinite(joint.pitch):
+        raise ValueError(f"pitch {joint.pitch} is not finite")
+    row["a"], row["b"] = _link(model, loop.a), _link(model, loop.b)
+    if row["a"] == row["b"]:
+        raise ValueError(f"both sides are on {'the base' if row['a'] < 0 else 'link ' + repr(model.names[row['a']])}")
+    row["kind"], row["nq"], row["nv"] = joint.kind, joint.nq, joint.nv
+    for side, at in (("a", loop.at_a), ("b", loop.at_b)):
+        pose = at if isinstance(at, Pose) else Pose(at)
+        row["R" + side], row["p" + side] = pose.rotation.ravel(), pose.position
+    a, b = joint.axes()
+    row["axis"], row["axis2"], row["pitch"] = a, b, joint.pitch
+    row["slant"], row["cosine"] = np.linalg.norm(np.cross(a, b)), a @ b
+    T = forbidden(joint)
+    row["m"] = len(T)
+    row["T"][: T.size] = T.ravel()
+
+
+def _link(model: Model, link: str | int | None) -> int:
+    if link is None:
+        return -1
+    if isinstance(link, str):
+        return model.link(link)
+    if not -1 <= link < model.n:
+        raise IndexError(f"model {model.name!r} has links 0 to {model.n - 1} (and -1, the base), not {link}")
+    return int(link)
+
+
+def _dofs_above(model: Model, link: int) -> set[int]:
+    found: set[int] = set()
+    while link >= 0:
+        l = model.links[link]
+        found.update(range(int(l["iv"]), int(l["iv"] + l["nv"])))
+        link = int(l["parent"])
+    return found
