@@ -3,12 +3,13 @@
     python -m benchmarks.batch [--quick] [--json FILE] [--plot FILE]
 
 Figures are µs per state (per state and step for rollouts), on one thread and on two. Pinocchio's peer is its
-`abaInParallel` and `rneaInParallel` if the wheel offers them, else its scalar call from Python. MuJoCo gets the same tree
-without contact, built from the same numbers, and steps it with `mujoco.rollout`.
+`abaInParallel` and `rneaInParallel` if the wheel offers them, and its scalar call from Python. MuJoCo gets the same
+tree without contact, built from the same numbers, and steps it with `mujoco.rollout`.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 from collections.abc import Callable
@@ -80,9 +81,8 @@ def of_robot(name: str, batch: int, seconds: float) -> list[Row]:
         out = np.empty_like(V)
         many = parallel(algorithm, pool, Q_, V_, U_[algorithm])
         for workers in (1, 2):
-            calls: dict[str, Callable[[int], object]] = {
-                "ours": repeat(lambda f=function, w=workers: f(model, Q, V, TAU, out=out, workers=w)),
-            }
+            ours_call = functools.partial(function, model, Q, V, TAU, out=out, workers=workers)
+            calls: dict[str, Callable[[int], object]] = {"ours": repeat(ours_call)}
             if many is not None:
                 many.threads = workers  # type: ignore[attr-defined]
                 calls["parallel"] = many

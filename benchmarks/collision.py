@@ -21,11 +21,12 @@ from scipy.spatial.transform import Rotation
 
 from benchmarks.measure import Row, arguments, report, time_side_by_side
 from kinemorph._jit import entry
-from kinemorph.collision.narrow import evaluate, make_pairs, make_work
+from kinemorph.collision.narrow import evaluate, make_pairs, make_work, update
 from kinemorph.geometry.polyhedron import Polyhedron
 
 SIZES = (8, 32, 128, 512, 2048)
 POSES = 1024
+GAP = 0.2  # a tenth of the size: the hulls are about 2 in diameter
 MOTIONS = ("small motion", "random", "deep", "deep random")
 ASKED = {"small motion": 0.35, "random": 1.0, "deep": 1.0, "deep random": 1.0}  # of coal's time, at most
 FLAT = 2.0  # small motion: 2048 vertices may cost this much of 32
@@ -54,8 +55,8 @@ def hull(rng: np.random.Generator, n: int) -> Polyhedron:
     return Polyhedron.hull(x / np.linalg.norm(x, axis=1)[:, None])
 
 
-def motion(name: str, rng: np.random.Generator) -> Any:
-    """Poses of the second hull, which go round: the last is a neighbour of the first if the motion is small."""
+def motion(name: str, first: Polyhedron, second: Polyhedron, rng: np.random.Generator) -> Any:
+    """Poses of the second hull that keep the gap, going round: if the motion is small, the last is next to the first."""
     if name.endswith("random"):
         turns = Rotation.random(POSES, random_state=rng)
         way = rng.normal(size=(POSES, 3))
@@ -63,9 +64,15 @@ def motion(name: str, rng: np.random.Generator) -> Any:
         phase = 2.0 * np.pi * np.arange(POSES)[:, None] / POSES
         turns = Rotation.from_rotvec(1.0 * np.sin(phase + [0.0, 1.0, 2.0])) * Rotation.random(random_state=rng)
         way = np.array([0.3, 0.2, 1.0]) + 0.5 * np.sin(phase + [3.0, 4.0, 5.0])
-    away = 1.9 if name.startswith("deep") else 2.2  # the hulls are about 2 in diameter
-    way *= away / np.linalg.norm(way, axis=1)[:, None]
-    return np.ascontiguousarray(np.hstack([turns.as_matrix().reshape(POSES, 9), way]))
+    way /= np.linalg.norm(way, axis=1)[:, None]
+    pairs, work = make_pairs([(first, second)] * POSES), make_work()
+    pairs["R"] = turns.as_matrix().reshape(POSES, 9)
+    away = np.full(POSES, 2.0)
+    for _ in range(10):
+        pairs["p"] = way * away[:, None]
+        update(pairs, work)
+        away += (-GAP if name.startswith("deep") else GAP) - pairs["distance"]
+    return np.ascontiguousarray(np.hstack([pairs["R"], pairs["p"]]))
 
 
 def convex(core: Polyhedron) -> Any:
@@ -99,7 +106,8 @@ def peer(first: Any, second: Any, where: list[Any], distances: Any) -> Callable[
 
 
 def compare(name: str, n: int, seconds: float, rng: np.random.Generator, floor: float) -> list[Row]:
-    first, second, poses = hull(rng, n), hull(rng, n), motion(name, rng)
+    first, second = hull(rng, n), hull(rng, n)
+    poses = motion(name, first, second, rng)
     pairs, work = make_pairs([(first, second)]), make_work()
     ours, theirs = np.zeros(POSES), np.zeros(POSES)
     coal_run = peer(convex(first), convex(second), transforms(poses), theirs)
@@ -118,8 +126,9 @@ def compare(name: str, n: int, seconds: float, rng: np.random.Generator, floor: 
 
 def call_floor(seconds: float, rng: np.random.Generator) -> float:
     """What coal takes for two spheres: the price of a call."""
-    poses = motion("small motion", rng)
-    run = peer(coal.Sphere(1.0), coal.Sphere(1.0), transforms(poses), np.zeros(POSES))
+    point = Polyhedron.point()
+    poses = motion("small motion", point, point, rng)
+    run = peer(coal.Sphere(0.05), coal.Sphere(0.05), transforms(poses), np.zeros(POSES))
     return time_side_by_side({"floor": run}, seconds, ROUNDS)["floor"]
 
 

@@ -36,10 +36,10 @@ class Row:
 
 
 def time_side_by_side(
-    calls: dict[str, Callable[[int], object]], seconds: float = 0.5, rounds: int = 7
+    calls: dict[str, Callable[[int], object]], seconds: float = 0.5, rounds: int = 80
 ) -> dict[str, float]:
     """Best time of one repetition, in µs. Each call gets a number of repetitions; rounds alternate between the calls,
-    so that a slow spell of the machine hits all of them."""
+    so that a slow spell of the machine hits all of them, and are short, so that some fall between what else runs."""
     best = dict.fromkeys(calls, float("inf"))
     counts = {}
     for name, call in calls.items():

@@ -18,7 +18,7 @@ from kinemorph.spatial.vec3 import Vec3, axpy, dot, sub
 INDEX = np.dtype(np.int32)
 TOLERANCE = 1e-14  # of the sizes and distances at hand: some ten roundings
 SLOPE = 1e-12  # an edge that rises less than this over its length is parallel to a face
-SAMPLE = 32  # vertices of a large core that are looked at before a walk uphill
+SAMPLE = 64  # vertices of a large core that are looked at before a walk uphill
 HERE = -1  # no neighbour is nearer: stay
 TOUCH = -2  # the features meet: what is nearer cannot be told
 

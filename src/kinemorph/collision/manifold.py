@@ -216,10 +216,11 @@ def _along_edges(A: Any, a: int, B: Any, b: int, R: Mat3, p: Vec3, n: Vec3, reac
         j = a if end_b else (edge_a["tail"] if s == s0 else edge_a["head"])
         contacts[k]["id"] = contact_id(V if end_b else E, i, E if end_b else V, j)
         x = axpy(t, (s - s0) * dot(d, u), d)
-        if dot(n, sub(x, y)) > reach:
+        above = dot(n, sub(x, y))
+        if above > reach:
             return 0
         store3(contacts[k]["x1"], y)
-        store3(contacts[k]["x2"], x)
+        store3(contacts[k]["x2"], axpy(y, above, n))
     return 2
 
 

@@ -12,7 +12,6 @@ from kinemorph.multibody.calls import (
     NOT_FINITE,
     OK,
     Array,
-    Matrix,
     Vector,
     as_arrays,
     complain,
@@ -21,7 +20,7 @@ from kinemorph.multibody.calls import (
 )
 from kinemorph.multibody.joints import REVOLUTE
 from kinemorph.multibody.kinematics import place
-from kinemorph.multibody.layout import DOF, LINK, TREE, dof_data, link_data
+from kinemorph.multibody.layout import DOF, LINK, NUMBER, TREE, dof_data, link_data
 from kinemorph.multibody.model import Data, Model
 from kinemorph.spatial.inertia import shift_rigid
 from kinemorph.spatial.mat3 import add6, mul_vec, rotate_sym, sym_vec
@@ -85,14 +84,13 @@ def composite(tree: Any, q: Any, M: Any) -> None:
 
 
 @entry
-def _crba(handle: int, q: Vector, M: Matrix) -> int:
+def _crba(handle: int, q: Vector) -> int:
     tree = rows_at(handle, 1, TREE)[0]
-    nv = tree["nv"]
     if q.shape[0] != tree["nq"]:
         return BAD_SIZE
     if not finite(q):
         return NOT_FINITE
-    composite(tree, q, M.reshape(nv * nv))
+    composite(tree, q, rows_at(tree["M"], tree["nv"] * tree["nv"], NUMBER))
     return OK
 
 
@@ -101,10 +99,10 @@ def crba(model: Model, data: Data, q: npt.ArrayLike) -> Array:
     if data.revision != model.revision:
         refuse_stale(model, data)
     try:
-        status = _crba(data.handle, q, data.M)
+        status = _crba(data.handle, q)
     except TypeError:
         (q64,) = as_arrays(model, q=q)
-        status = _crba(data.handle, q64, data.M)
+        status = _crba(data.handle, q64)
     if status:
         complain(model, status, q=q)
     return data.M

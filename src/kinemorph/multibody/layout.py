@@ -103,6 +103,8 @@ DOF_DATA = np.dtype(
     align=True,
 )
 
+NUMBER = np.dtype(np.float64)
+
 TREE = np.dtype(
     [
         ("n", "i8"),  # number of links
@@ -113,6 +115,7 @@ TREE = np.dtype(
         ("dofs", "i8"),  # address of the DOF rows
         ("rows", "i8"),  # address of the LINK_DATA rows, the base first
         ("dof_rows", "i8"),  # address of the DOF_DATA rows
+        ("M", "i8"),  # address of the mass matrix, nv² numbers row by row
     ]
 )
 

@@ -147,7 +147,7 @@ class Data:
         self.links = self._rows[1:]
         self.dofs = np.zeros(model.nv, DOF_DATA)
         self.M = np.zeros((model.nv, model.nv))
-        self._tree = tree_of(model, self._rows, self.dofs)
+        self._tree = tree_of(model, self._rows, self.dofs, self.M)
         self.handle = int(self._tree.ctypes.data)
 
     def __repr__(self) -> str:
@@ -161,7 +161,8 @@ def tree_of(model: Model, *rows: np.ndarray[Any, Any], layout: np.dtype[np.void]
     tree["springs"] = model.dofs["stiffness"].any()
     tree["links"], tree["dofs"] = model.links.ctypes.data, model.dofs.ctypes.data
     if rows:
-        tree["rows"], tree["dof_rows"] = (r.ctypes.data for r in rows)
+        for field, array in zip(("rows", "dof_rows", "M"), rows, strict=False):
+            tree[field] = array.ctypes.data
     return tree
 
 

@@ -16,10 +16,10 @@ import numpy.typing as npt
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.multibody.calls import BAD_SIZE, NOT_FINITE, OK, Array, Vector, as_arrays, complain, finite
 from kinemorph.multibody.inversion import TURN, rotation_about
+from kinemorph.multibody.jacobian import last_dof
 from kinemorph.multibody.joints import FIXED, FREE, PRISMATIC, SCREW, SPHERICAL, UNIVERSAL
 from kinemorph.multibody.kinematics import accelerate_all, place_all
-from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE, dof_data
-from kinemorph.multibody.jacobian import last_dof
+from kinemorph.multibody.layout import DOF, DOF_DATA, LINK_DATA, TREE
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.quaternion import from_matrix, log
 from kinemorph.spatial.rows import load3, load3_at, load9, store3
@@ -28,11 +28,6 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 from kinemorph.structure.loops import CHAIN, F8, I8, LOOP, ROW, ClosedData, Mechanism
 
 NO_CROSSING = 1e-9  # sine of an angle below which the axis of a rotation is noise
-
-
-@kernel
-def tree_of_chain(chain: Any) -> Any:
-    return rows_at(chain["tree"], 1, TREE)[0]
 
 
 @kernel
@@ -49,7 +44,7 @@ def frames(loop: Any, rows: Any) -> tuple[Mat3, Vec3, Mat3, Vec3]:
 @kernel(inline=False)
 def orient(chain: Any) -> None:
     """The unit wrenches of all rows in the world, from the poses of the links."""
-    tree = tree_of_chain(chain)
+    tree = rows_at(chain["tree"], 1, TREE)[0]
     rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
     loops = rows_at(chain["loops"], chain["count"], LOOP)
     wrenches = rows_at(chain["rows"], chain["m"], ROW)
@@ -69,7 +64,7 @@ def orient(chain: Any) -> None:
 @kernel(inline=False)
 def errors(chain: Any) -> float:
     """How far the two sides of each loop are apart along its rows, into their c. Returns the largest."""
-    tree = tree_of_chain(chain)
+    tree = rows_at(chain["tree"], 1, TREE)[0]
     rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
     loops = rows_at(chain["loops"], chain["count"], LOOP)
     wrenches = rows_at(chain["rows"], chain["m"], ROW)
@@ -124,7 +119,7 @@ def drifts(chain: Any) -> None:
     After `accelerate_all` without joint accelerations that is J̇_C v; after forward dynamics of the tree, what the
     loops must cancel. Gravity's share is the same on both sides.
     """
-    tree = tree_of_chain(chain)
+    tree = rows_at(chain["tree"], 1, TREE)[0]
     rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
     loops = rows_at(chain["loops"], chain["count"], LOOP)
     wrenches = rows_at(chain["rows"], chain["m"], ROW)
@@ -159,11 +154,11 @@ def motion_at(d: Any, x: Vec3) -> tuple[Vec3, Vec3]:
 @kernel(inline=False)
 def fill_rows(chain: Any) -> None:
     """J_C (N&Y eq. 11), after `orient`: where a row's two ways to the base meet, both sides cancel."""
-    tree = tree_of_chain(chain)
+    tree = rows_at(chain["tree"], 1, TREE)[0]
     nv = tree["nv"]
     rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
     dofs = rows_at(tree["dofs"], nv, DOF)
-    dof_rows = rows_at(tree["dof_rows"], nv, dof_data(tree))
+    dof_rows = rows_at(tree["dof_rows"], nv, DOF_DATA)
     loops = rows_at(chain["loops"], chain["count"], LOOP)
     wrenches = rows_at(chain["rows"], chain["m"], ROW)
     J = rows_at(chain["J"], chain["m"] * nv, F8)
@@ -187,7 +182,7 @@ def fill_rows(chain: Any) -> None:
 @kernel(inline=False)
 def relative_velocities(chain: Any, v: Any) -> None:
     """J_C v into the rows' c, after `fill_rows`."""
-    nv = tree_of_chain(chain)["nv"]
+    nv = rows_at(chain["tree"], 1, TREE)[0]["nv"]
     loops = rows_at(chain["loops"], chain["count"], LOOP)
     wrenches = rows_at(chain["rows"], chain["m"], ROW)
     path = rows_at(chain["path"], chain["total"], I8)
@@ -204,7 +199,7 @@ def relative_velocities(chain: Any, v: Any) -> None:
 @entry
 def _rows(handle: int, q: Vector, v: Vector, zero: Vector, what: int) -> int:
     chain = rows_at(handle, 1, CHAIN)[0]
-    tree = tree_of_chain(chain)
+    tree = rows_at(chain["tree"], 1, TREE)[0]
     if q.shape[0] != tree["nq"] or v.shape[0] != tree["nv"]:
         return BAD_SIZE
     if not (finite(q) and finite(v)):
