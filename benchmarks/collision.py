@@ -56,7 +56,7 @@ def hull(rng: np.random.Generator, n: int) -> Polyhedron:
 
 
 def motion(name: str, first: Polyhedron, second: Polyhedron, rng: np.random.Generator) -> Any:
-    """Poses of the second hull that keep the gap, going round: if the motion is small, the last is next to the first."""
+    """Poses of the second hull that keep the gap; in a small motion the last is next to the first."""
     if name.endswith("random"):
         turns = Rotation.random(POSES, random_state=rng)
         way = rng.normal(size=(POSES, 3))

@@ -60,6 +60,11 @@ class AnyOrder(RuleBasedStateMachine):
         assert handle not in self.boxes
         self.boxes[handle], self.kinds[handle] = box, (*kind, fixed)
 
+    @rule(place=places, exponent=exponents, seed=st.integers(0, 99), count=st.integers(2, 12))
+    def add_a_crowd(self, place, exponent, seed, count):
+        for shift, shape in np.random.default_rng(seed).uniform(-40, 40, (count, 2, 3)):
+            self.add(np.array(place) + shift * 2.0**exponent / 40, exponent, shape, (1, 0xFFFFFFFF), False)
+
     @rule(pick=st.integers(0), place=places, exponent=exponents, shape=places)
     def move_one(self, pick, place, exponent, shape):
         if self.boxes:
@@ -131,7 +136,7 @@ class AnyOrder(RuleBasedStateMachine):
         return low, low + np.abs(shape) * 2.0**exponent / 40
 
 
-AnyOrder.TestCase.settings = settings(max_examples=150, stateful_step_count=30)
+AnyOrder.TestCase.settings = settings(max_examples=100, stateful_step_count=30)
 test_any_order = pytest.mark.lane(AnyOrder.TestCase)
 
 
@@ -309,6 +314,37 @@ def test_parent_and_child_are_ignored():
     assert broad.pairs.tolist() == [[0, 1], [0, 2], [1, 2]]
 
 
+def test_a_pair_can_be_ignored_before_it_meets():
+    lows, highs = np.zeros((2, 3)), np.ones((2, 3))
+    apart = np.array([[0.0], [50.0]])
+    broad = filled(lows + apart, highs + apart)
+    broad.ignore(0, 1)
+    for k in (0, 1, 1, 0):
+        broad.update(lows + k * apart, highs + k * apart)
+        assert len(broad.pairs) == len(broad.close) == 0
+    broad.heed(0, 1)
+    assert broad.pairs.tolist() == [[0, 1]]
+
+
+def test_pairs_come_and_go_in_any_order(rng):
+    """Rows of pairs move when others are deleted, and keys when a gap in the table closes: nothing is lost."""
+    lows, highs = random_boxes(rng, 150, world=8.0)
+    broad = filled(lows, highs, linger=0)
+    there = np.arange(150)
+    for _ in range(40):
+        gone = rng.choice(there, 20, replace=False)
+        for i in gone:
+            broad.remove(i)
+        there = np.setdiff1d(there, gone)
+        lows, highs = random_boxes(rng, 150, world=8.0)
+        for i in rng.permutation(20):
+            i = broad.add(lows[i], highs[i])
+            there = np.union1d(there, [i])
+        broad.update(lows[there], highs[there])
+        broad.check()
+        assert np.array_equal(broad.pairs, overlapping(lows[there], highs[there], there))
+
+
 def test_swept_boxes_catch_a_bullet():
     lows, highs = np.array([[0.0, 0, 0], [5.0, 0, 0]]), np.array([[0.1, 0.1, 0.1], [5.1, 0.1, 0.1]])
     moves = np.array([[10.0, 0, 0], [0, 0, 0]])
@@ -337,7 +373,12 @@ def test_all_over_bodies(rng):
     broad.move(ground, -UNIT, UNIT)  # it comes down to tiles again
     broad.check()
     assert broad._bodies["level"][ground] != ALL_OVER
+    broad.move(ground, (-1e18, -1e18, -1e18), (1e18, 1e18, 0.0))  # and up again
     broad.remove(sky)
+    broad.check()
+    broad.add((-1e9, 0, -1e9), (1e9, 1e9, 1e9))
+    broad.remove(ground)
+    broad.add((-1e18, -1e18, -1e18), (1e18, 1e18, 0.0))
     broad.check()
     for i in broad.handles.tolist():
         broad.remove(i)

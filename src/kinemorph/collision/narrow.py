@@ -51,7 +51,7 @@ class State(IntEnum):
     """What is known of a pair."""
 
     NEW = 0  # nothing: the next walk starts at the vertices that face each other
-    APART = 1  # the cores are apart, though the shapes may overlap
+    APART = 1  # the cores are apart or just touch, though the shapes may overlap
     DEEP = 2  # the cores overlap
 
 
@@ -68,10 +68,10 @@ def evaluate(pair: Any, work: Any) -> None:
     R = load9(pair["R"])
     p = load3(pair["p"])
     tol = tolerance(A, B, p)
+    if pair["state"] == DEEP and _overlap(pair, A, B, R, p, _between_centres(A, B, R, p), tol, work):
+        return
     if pair["state"] != APART:
         _face_each_other(pair, A, B, R, p)
-    if pair["state"] == DEEP and _overlap(pair, A, B, R, p, load3(pair["normal"]), tol, work):
-        return
     limit = 100 + 4 * (A["n_faces"] + B["n_faces"])
     found, ka, a, kb, b, steps = walk(
         A, B, R, p, pair["kind2"], pair["index2"], pair["kind1"], pair["index1"], tol, limit
@@ -128,7 +128,7 @@ def _overlap(pair: Any, A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, tol: floa
         pair["rough"] += 1
     if status == FLAT:
         x, y, _, _ = closest_points(A, B, R, p, pair["kind2"], pair["index2"], pair["kind1"], pair["index1"])
-    pair["state"] = DEEP
+    pair["state"] = APART if status == FLAT else DEEP
     _answer(pair, x, y, n, -depth)
     return True
 

@@ -1,0 +1,155 @@
+"""Classic mechanisms with loops: each a `Mechanism` with a configuration in which all its loops are closed."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from kinemorph.multibody.builder import Builder
+from kinemorph.multibody.calls import Array
+from kinemorph.multibody.configuration import neutral
+from kinemorph.multibody.inertia import Inertia
+from kinemorph.multibody.joint import Joint
+from kinemorph.spatial.pose import Pose
+from kinemorph.structure.closure import close
+from kinemorph.structure.loops import ClosedData, Loop, Mechanism
+
+
+class Scene(NamedTuple):
+    """A mechanism, and where it starts."""
+
+    mechanism: Mechanism
+    q: Array
+
+
+def _closed(mechanism: Mechanism, q: Array, free: tuple[str, ...] | None = None) -> Scene:
+    return Scene(mechanism, close(mechanism, ClosedData(mechanism), q, free))
+
+
+def _bar(length: float) -> Inertia:
+    """A bar along x, a kilogram a metre and a few centimetres thick."""
+    return Inertia.box(length, (length, 0.04, 0.04), (0.5 * length, 0.0, 0.0))
+
+
+def four_bar(
+    crank: float = 0.3, coupler: float = 0.8, rocker: float = 0.6, ground: float = 0.9, angle: float = 1.0
+) -> Scene:
+    """Four bars in the xz-plane. Mobility 1, though a count of rows says -2: the bars stay in their plane anyway.
+
+    With crank = rocker and coupler = ground it is a parallelogram, and flat, where it can change its mind, at angle 0.
+    """
+    b = Builder("four-bar")
+    b.link("crank", None, Joint.revolute("y"), (0, 0, 0), _bar(crank))
+    b.link("coupler", "crank", Joint.revolute("y"), (crank, 0, 0), _bar(coupler))
+    b.link("rocker", None, Joint.revolute("y"), (ground, 0, 0), _bar(rocker))
+    pin = Loop("coupler", "rocker", Joint.revolute("y"), (coupler, 0, 0), (rocker, 0, 0), "pin")
+    # a turn by -angle about y lifts a bar along x
+    q = np.array([-angle, 0.0, 0.0])
+    tip = np.array([crank * math.cos(angle), crank * math.sin(angle)])
+    dx, dz = np.array([ground, 0.0]) - tip
+    reach = math.hypot(dx, dz)
+    cosine = (coupler**2 + reach**2 - rocker**2) / (2.0 * coupler * reach)
+    lift = math.atan2(dz, dx) + math.acos(max(-1.0, min(1.0, cosine)))
+    end = tip + coupler * np.array([math.cos(lift), math.sin(lift)])
+    q[1] = -lift - q[0]
+    q[2] = -math.atan2(end[1], end[0] - ground)
+    return _closed(Mechanism(b.build(), [pin]), q)
+
+
+def slider_crank(crank: float = 0.2, rod: float = 0.7, angle: float = 0.7) -> Scene:
+    """A crank that drives a slider along x. Mobility 1."""
+    b = Builder("slider-crank")
+    b.link("crank", None, Joint.revolute("y"), (0, 0, 0), _bar(crank))
+    b.link("rod", "crank", Joint.revolute("y"), (crank, 0, 0), _bar(rod))
+    b.link("slider", None, Joint.prismatic("x"), (0, 0, 0), Inertia.box(0.5, (0.1, 0.1, 0.1)))
+    pin = Loop("rod", "slider", Joint.revolute("y"), (rod, 0, 0), (0, 0, 0), "pin")
+    swing = math.asin(crank * math.sin(angle) / rod)
+    x = crank * math.cos(angle) + rod * math.cos(swing)
+    return _closed(Mechanism(b.build(), [pin]), np.array([-angle, angle + swing, x]))
+
+
+def bennett(a: float = 0.4, b: float = 0.6, twist: float = 0.6, angle: float = 1.0) -> Scene:
+    """Bennett's four bars in space: four skew hinges, mobility 1 although only special lengths and twists allow it.
+
+    a and b are the lengths of opposite bars, `twist` the angle between the hinges of a bar of length a.
+    """
+    twist_b = math.asin(b * math.sin(twist) / a)
+    bars = [(a, twist), (b, twist_b), (a, twist)]
+    builder = Builder("bennett")
+    parent, at = None, Pose()
+    for i, (length, angle_between) in enumerate(bars):
+        end = Pose.turn((1, 0, 0), angle_between, (length, 0, 0))
+        builder.link(f"bar{i}", parent, Joint.revolute("z"), at, _bar(length))
+        parent, at = f"bar{i}", end
+    # the fourth bar is the base: its far end is where the last hinge closes the loop
+    fourth = Pose.turn((1, 0, 0), twist_b, (b, 0, 0)).inverse()
+    pin = Loop(parent, -1, Joint.revolute("z"), at, fourth, "pin")
+    k = math.sin(0.5 * (twist_b + twist)) / math.sin(0.5 * (twist_b - twist))
+    other = 2.0 * math.atan(k / math.tan(0.5 * angle))
+    return _closed(Mechanism(builder.build(), [pin]), np.array([angle, other, -angle]))
+
+
+def stewart(base: float = 0.6, platform: float = 0.35, height: float = 0.7) -> Scene:
+    """A platform on six legs: universal joints below, prismatic in the middle, spherical on top. Mobility 6."""
+    b = Builder("stewart")
+    b.link("platform", None, Joint.free(), (0, 0, 0), Inertia.cylinder(5.0, platform, 0.05))
+    q = [0.0, 0.0, height, 1.0, 0.0, 0.0, 0.0]
+    loops = []
+    for i in range(6):
+        pair, side = divmod(i, 2)
+        below = 2.0 * math.pi / 3.0 * pair + (0.25 if side else -0.25)
+        above = 2.0 * math.pi / 3.0 * (pair + 0.5 * (2 * side - 1)) + (-0.25 if side else 0.25)
+        foot = np.array([base * math.cos(below), base * math.sin(below), 0.0])
+        top = np.array([platform * math.cos(above), platform * math.sin(above), 0.0])
+        b.link(f"cylinder{i}", None, Joint.universal("x", "y"), foot, Inertia.rod(1.0, (0, 0, 0), (0, 0, 0.4)))
+        b.link(f"piston{i}", f"cylinder{i}", Joint.prismatic("z"), (0, 0, 0), Inertia.rod(0.5, (0, 0, -0.4), (0, 0, 0)))
+        loops.append(Loop(f"piston{i}", "platform", Joint.spherical(), (0, 0, 0), top, f"ball{i}"))
+        leg = top + (0.0, 0.0, height) - foot
+        length = float(np.linalg.norm(leg))
+        x, y, z = leg / length  # Rx(q0) Ry(q1) turns z into this
+        q += [math.atan2(-y, z), math.asin(x), length]
+    return _closed(Mechanism(b.build(), loops), np.array(q))
+
+
+def two_arms(box: float = 0.4) -> Scene:
+    """Two arms of seven hinges hold a free box by its sides. Mobility 8: six of the box, and an elbow each."""
+    b = Builder("two arms")
+    axes = ("z", "y", "z", "y", "z", "y", "x")
+    for side, y in (("left", 0.5), ("right", -0.5)):
+        parent, at = None, Pose((0.0, y, 0.8))
+        for i, axis in enumerate(axes):
+            length = 0.25 if i in (2, 4) else 0.05
+            inertia = Inertia.box(2.0 * length + 0.3, (0.08, 0.08, length), (0.0, 0.0, 0.5 * length))
+            b.link(f"{side}{i}", parent, Joint.revolute(axis), at, inertia)
+            parent, at = f"{side}{i}", Pose((0.0, 0.0, length))
+    b.link("box", None, Joint.free(), (0, 0, 0), Inertia.box(3.0, (0.3, box, 0.3)))
+    hands = [
+        Loop(
+            f"{side}6", "box", Joint.fixed(), (0, 0, 0.05),
+            Pose.turn((1, 0, 0), sign * 0.5 * math.pi, (0, sign * box / 2, 0)), f"{side} hand",
+        )
+        for side, sign in (("left", 1.0), ("right", -1.0))
+    ]  # fmt: skip
+    model = b.build()
+    q = neutral(model)
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        for i, angle in ((0, -0.2 * sign), (1, 0.5), (2, 0.3 * sign), (3, 1.2), (4, -0.4 * sign), (5, 0.8)):
+            q[model.q_slice(f"{side}{i}")] = angle
+    q[model.q_slice("box")][:3] = (0.45, 0.0, 0.9)
+    return _closed(Mechanism(model, hands), q)
+
+
+def free_flyer() -> Scene:
+    """N&Y section VII-A (figure 18): a free-flying chain of two links, whose end a hinge ties to the ground.
+
+    Its tree has seven degrees of freedom, the hinge is the eighth: mobility 2.
+    """
+    b = Builder("free flyer")
+    bar = Inertia.box(1.0, (0.1, 1.0, 0.1), (0.0, 0.5, 0.0))
+    b.link("base", None, Joint.free(), (0, 0, 0), bar)
+    b.link("link1", "base", Joint.revolute("z"), (0, 1, 0), bar)
+    pin = Loop(-1, "link1", Joint.revolute("z"), (0, 2, 0), (0, 1, 0), "link1v")
+    mechanism = Mechanism(b.build(), [pin])
+    return Scene(mechanism, neutral(mechanism.model))
