@@ -109,18 +109,17 @@ def uphill(core: Any, v: int, n: Vec3) -> int:
     edges = rows_at(core["edges"], core["n_edges"], EDGE)
     edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
     vertices = rows_at(core["vertices"], core["n_vertices"], VERTEX)
+    most = dot(n, load3(vertices[v]["x"]))
     for _ in range(core["n_vertices"]):
         vertex = vertices[v]
         best = v
-        most = 0.0
         for k in range(vertex["first"], vertex["first"] + vertex["count"]):
             edge = edges[edge_at[k]]
-            gain = dot(load3(edge["direction"]), n) * edge["length"]
-            forward = edge["tail"] == v
-            gain = gain if forward else -gain
-            if gain > most:
-                most = gain
-                best = edge["head"] if forward else edge["tail"]
+            other = edge["head"] if edge["tail"] == v else edge["tail"]
+            s = dot(n, load3(vertices[other]["x"]))
+            if s > most:
+                most = s
+                best = other
         if best == v:
             break
         v = best

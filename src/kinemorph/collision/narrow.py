@@ -68,7 +68,7 @@ def evaluate(pair: Any, work: Any) -> None:
     R = load9(pair["R"])
     p = load3(pair["p"])
     tol = tolerance(A, B, p)
-    if pair["state"] == DEEP and _overlap(pair, A, B, R, p, _between_centres(A, B, R, p), tol, work):
+    if pair["state"] == DEEP and _overlap(pair, A, B, R, p, load3(pair["normal"]), tol, work):
         return
     if pair["state"] != APART:
         _face_each_other(pair, A, B, R, p)

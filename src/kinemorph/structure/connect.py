@@ -29,8 +29,8 @@ def connect(
 ) -> Report:
     """Join link b to link a (-1: the base) by a joint that stands at `at` in the world, where both are now.
 
-    The connection is plastic: one impulse makes the velocities such that the joint can follow, momentum stays and energy
-    is lost, and is reported. "tree" (which is what "auto" picks) re-roots the floating tree of b and hangs it on a.
+    The connection is plastic: one impulse makes the velocities such that the joint can follow, momentum stays and
+    energy is lost, which is reported. "tree" ("auto" picks it) re-roots the floating tree of b and hangs it on a.
     """
     data = Data(model)
     q, v = checked(model, q=state.q, v=state.v)
@@ -43,8 +43,8 @@ def connect(
     top = _top(model, link)
     if (parent >= 0 and _top(model, parent) == top) or model.links[top]["kind"] != JointKind.FREE:
         raise ValueError(
-            f"model {model.name!r}: link {model.names[link]!r} is not in a floating tree of its own, so the joint would "
-            "close a loop; see kinemorph.structure.loops"
+            f"model {model.name!r}: link {model.names[link]!r} is not in a floating tree of its own, "
+            "so the joint would close a loop; see kinemorph.structure.loops"
         )
     frame = at if isinstance(at, Pose) else Pose(at)
     v_after, impulse = impact(model, data, q, v, parent, link, joint, frame)

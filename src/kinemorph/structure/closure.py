@@ -1,0 +1,209 @@
+"""Closing loops at position level: projection of states that have drifted, and configurations that close from afar.
+
+Projection moves q, and jumps v, by the impulses at the loops that close them: the shortest way in the metric of the
+mass matrix, with the same articulated inertias and rows as the dynamics. `close` works where a projection would not:
+it starts anywhere, moves only the joints it may move, and knows when to give up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph._jit import entry, kernel, rows_at
+from kinemorph.multibody.aba import respond
+from kinemorph.multibody.calls import LARGEST, Array, Vector, finite
+from kinemorph.multibody.configuration import advance, integrate
+from kinemorph.multibody.impulse import articulate
+from kinemorph.multibody.integrators import checked
+from kinemorph.multibody.kinematics import place_all
+from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA, TREE
+from kinemorph.spatial.rows import load3, store3
+from kinemorph.spatial.vec3 import add, cross
+from kinemorph.structure.closed import apply_rows, factor_rows, multiply_rows, respond_rows, solve_rows
+from kinemorph.structure.loop_rows import (
+    check,
+    errors,
+    fill_rows,
+    loop_errors,
+    loop_jacobian,
+    orient,
+    relative_velocities,
+)
+from kinemorph.structure.loops import CHAIN, ClosedData, Mechanism
+
+CLOSED = 1e-12  # rad or m: loops this close together are closed
+MOST_TURNS = 10  # of a projection
+LONGEST = 0.5  # rad or m: how far a joint goes in one turn
+
+
+class LoopError(ValueError):
+    """No configuration was found that closes all loops.
+
+    `loop` is the name of the worst, `residual` how far it is open (rad or m), and `q` the best configuration.
+    """
+
+    def __init__(self, message: str, loop: str, residual: float, q: Array) -> None:
+        super().__init__(message)
+        self.loop, self.residual, self.q = loop, residual, q
+
+
+@kernel(inline=False)
+def prepare(chain: Any, q: Any) -> None:
+    """All that the responses to impulses at the loops share at q."""
+    articulate(rows_at(chain["tree"], 1, TREE)[0], q)
+    orient(chain)
+    respond_rows(chain)
+    multiply_rows(chain)
+    factor_rows(chain)
+
+
+@kernel(inline=False)
+def cancel(chain: Any, dv: Any) -> None:
+    """The jump of all joints from impulses at the loops that cancel c, after `prepare`."""
+    tree = rows_at(chain["tree"], 1, TREE)[0]
+    links = rows_at(tree["links"], tree["n"], LINK)
+    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    for k in range(tree["nv"]):
+        dof_rows[k]["u"][0] = 0.0
+    solve_rows(chain)
+    apply_rows(chain)
+    for i in range(tree["n"]):
+        l = links[i]
+        d = rows[i + 1]
+        w = (0.0, 0.0, 0.0)
+        u = (0.0, 0.0, 0.0)
+        if l["parent"] >= 0:
+            P = rows[l["parent"] + 1]
+            w = load3(P["bw"])
+            u = add(load3(P["bv"]), cross(w, load3(d["r"])))
+        w, u = respond(l, dof_rows, w, u, dv)
+        store3(d["bw"], w)
+        store3(d["bv"], u)
+
+
+@kernel(inline=False)
+def project_position(chain: Any, q: Any, step: Any, tolerance: float) -> float:
+    """Move q until the loops are closed (Gauss-Newton on the manifold). Returns the largest error that is left."""
+    tree = rows_at(chain["tree"], 1, TREE)[0]
+    error = 0.0
+    for turn in range(MOST_TURNS + 1):
+        place_all(tree, q)
+        error = errors(chain)
+        if error <= tolerance or turn == MOST_TURNS or not error <= LARGEST:
+            break
+        prepare(chain, q)
+        cancel(chain, step)
+        longest = 0.0
+        for k in range(tree["nv"]):
+            longest = max(longest, abs(step[k]))
+        advance(tree, q, step, 1.0 if longest <= LONGEST else LONGEST / longest, q)
+    return error
+
+
+@kernel(inline=False)
+def project_velocity(chain: Any, q: Any, v: Any, step: Any) -> None:
+    """Take from v what would open the loops: the velocities after impulses at them."""
+    prepare(chain, q)
+    fill_rows(chain)
+    relative_velocities(chain, v)
+    cancel(chain, step)
+    for k in range(v.shape[0]):
+        v[k] += step[k]
+
+
+@entry
+def _project(handle: int, q: Vector, v: Vector, step: Vector, tolerance: float) -> float:
+    chain = rows_at(handle, 1, CHAIN)[0]
+    error = project_position(chain, q, step, tolerance)
+    project_velocity(chain, q, v, step)
+    return error if finite(q) and finite(v) else np.inf
+
+
+def project(
+    mechanism: Mechanism,
+    data: ClosedData,
+    q: npt.ArrayLike,
+    v: npt.ArrayLike | None = None,
+    tolerance: float = 1e-9,
+) -> tuple[Array, Array]:
+    """The nearest state with closed loops, near in the metric of the mass matrix. For states that have drifted a little.
+
+    Raises `LoopError` if a loop stays open by more than `tolerance`.
+    """
+    check(mechanism, data)
+    model = mechanism.model
+    start, v64 = checked(model, q=q, v=np.zeros(model.nv) if v is None else v)
+    q64 = start.copy()
+    error = _project(data.handle, q64, v64, np.empty(model.nv), min(CLOSED, tolerance))
+    if not error <= tolerance:
+        best = q64 if np.isfinite(q64).all() else start
+        raise _failure(mechanism, data, best, "the projection did not close it")
+    return q64, v64
+
+
+def close(
+    mechanism: Mechanism,
+    data: ClosedData,
+    q: npt.ArrayLike,
+    free: Iterable[str] | None = None,
+    tolerance: float = 1e-11,
+    tries: int = 6,
+    seed: int = 0,
+) -> Array:
+    """A configuration near q with all loops closed; only the joints in `free` move, all if not given.
+
+    Levenberg and Marquardt's method; where it ends in a dead end it starts again a little beside. Raises `LoopError` if
+    no try succeeds: the loop may be out of reach, or q too far away.
+    """
+    check(mechanism, data)
+    model = mechanism.model
+    (start,) = checked(model, q=q)
+    mask = np.full(model.nv, free is None)
+    for joint in free or ():
+        mask[model.v_slice(joint)] = True
+    rng = np.random.default_rng(seed)
+    best, best_error = start, np.inf
+    for turn in range(max(1, tries)):
+        beside = mask * rng.normal(size=model.nv) * (0.01 * 3.0**turn if turn else 0.0)
+        found = _descend(mechanism, data, integrate(model, start, beside), mask, tolerance)
+        error = float(np.abs(loop_errors(mechanism, data, found)).max(initial=0.0))
+        if error <= tolerance:
+            return found
+        if error < best_error:
+            best, best_error = found, error
+    raise _failure(mechanism, data, best, f"no configuration that closes it was found in {tries} tries")
+
+
+def _descend(mechanism: Mechanism, data: ClosedData, q: Array, mask: Array, tolerance: float, most: int = 200) -> Array:
+    """Damped Gauss-Newton steps as long as they help (the damping follows Nielsen's rule)."""
+    error = loop_errors(mechanism, data, q)
+    damping, growth = 1e-3, 2.0
+    for _ in range(most):
+        if np.abs(error).max(initial=0.0) <= tolerance or damping > 1e12:
+            break
+        J = loop_jacobian(mechanism, data, q) * mask
+        A = J @ J.T
+        A[np.diag_indices_from(A)] += damping * np.linalg.norm(error) + 1e-14
+        step = J.T @ np.linalg.solve(A, -error)
+        step *= min(1.0, LONGEST / max(float(np.abs(step).max(initial=0.0)), 1e-300))
+        tried = integrate(mechanism.model, q, step)
+        error_tried = loop_errors(mechanism, data, tried)
+        if error_tried @ error_tried < error @ error:
+            q, error = tried, error_tried
+            damping, growth = max(damping / 5.0, 1e-9), 2.0
+        else:
+            damping, growth = damping * growth, growth * 2.0
+    return q
+
+
+def _failure(mechanism: Mechanism, data: ClosedData, q: Array, why: str) -> LoopError:
+    error = np.abs(loop_errors(mechanism, data, q))
+    worst = [float(error[l["first"] : l["first"] + l["m"]].max(initial=0.0)) for l in mechanism.rows]
+    name = mechanism.names[int(np.argmax(worst))]
+    text = f"mechanism {mechanism.model.name!r}: loop {name!r} stays open by {max(worst):.3g} (rad or m): {why}"
+    return LoopError(text, name, max(worst), q)

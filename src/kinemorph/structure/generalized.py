@@ -1,0 +1,273 @@
+"""Generalized coordinates of closed chains, found automatically, and inverse dynamics in them (N&Y sections II, III-A).
+
+Here the joints of the loops count as N&Y's virtual links do: θ_J are the velocities of the tree followed by those of
+all loop joints, and a loop gives six rows: both sides have the same twist. Columns of degrees of freedom that depend on
+others are found by elimination with complete pivoting, on rows and columns that are scaled to the size of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph._jit import entry, kernel, rows_at
+from kinemorph.multibody.calls import Array, Matrix, Vector
+from kinemorph.multibody.integrators import checked
+from kinemorph.multibody.inversion import extract_position
+from kinemorph.multibody.jacobian import last_dof
+from kinemorph.multibody.joints import column
+from kinemorph.multibody.kinematics import place_all
+from kinemorph.multibody.layout import DOF, DOF_DATA, LINK_DATA, TREE
+from kinemorph.multibody.rnea import rnea
+from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
+from kinemorph.spatial.rows import load3, load3_at
+from kinemorph.spatial.scalar import sqrt
+from kinemorph.spatial.vec3 import add, cross, sub
+from kinemorph.structure.loop_rows import check, frames, loop_drift, loop_jacobian
+from kinemorph.structure.loops import CHAIN, LOOP, ClosedData, Mechanism
+
+KEEP = 0.1  # coordinates are kept while the pivots that this needs are at least this share of the best
+LOOP_JOINT = 10.0  # and the joints of loops are the first to depend on others
+
+Dofs = Iterable[str | int]  # joints and loops by name, or degrees of freedom by index: the tree's, then the loops'
+
+
+class Coordinates(NamedTuple):
+    """Generalized coordinates at one configuration. Indices count the tree's degrees of freedom, then the loops'."""
+
+    H: Array  # θ̇_S = H θ̇_G: velocities that depend on others (eq. 16)
+    W: Array  # those of the tree: v = W θ̇_G (eq. 4)
+    S: Array  # those that are actuated: θ̇_A = S θ̇_G (eq. 6)
+    independent: tuple[int, ...]  # θ_G
+    dependent: tuple[int, ...]  # θ_S
+    J: Array  # J_C of all joints, six rows a loop: angular, then linear, world axes (eq. 11)
+
+    @property
+    def mobility(self) -> int:
+        """N_F (eq. 13)."""
+        return len(self.independent)
+
+
+class Actuation(NamedTuple):
+    """Forces of actuators that make a closed chain accelerate as given."""
+
+    tau: Array  # of each actuated degree of freedom
+    internal: Array  # columns: forces of actuators that move nothing, orthonormal
+    residual: float  # generalized force that the actuators cannot give; 0 if they suffice
+    tau_tree: Array  # the same forces as all joints of the tree have them (nv)
+    tau_loops: Array  # and as the loop joints have them
+    coordinates: Coordinates
+
+
+@kernel(inline=False)
+def fill_twists(chain: Any, q_loops: Any, J: Any) -> None:
+    """J_C of all joints (eqs. 9 and 11): twist of link b less that of link a less that of the loop's joint."""
+    tree = rows_at(chain["tree"], 1, TREE)[0]
+    nv = tree["nv"]
+    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    dofs = rows_at(tree["dofs"], nv, DOF)
+    dof_rows = rows_at(tree["dof_rows"], nv, DOF_DATA)
+    loops = rows_at(chain["loops"], chain["count"], LOOP)
+    for i in range(chain["count"]):
+        loop = loops[i]
+        Ra, xa, Rb, x = frames(loop, rows)
+        ka, kb = last_dof(tree, loop["a"]), last_dof(tree, loop["b"])
+        while ka != kb:
+            k = max(ka, kb)
+            w = load3(dof_rows[k]["S"])
+            u = add(load3_at(dof_rows[k]["S"], 3), cross(w, sub(x, load3(rows[dofs[k]["link"] + 1]["p"]))))
+            sign = 1.0 if k == kb else -1.0
+            for c in range(3):
+                J[6 * i + c, k] = sign * w[c]
+                J[6 * i + 3 + c, k] = sign * u[c]
+            if k == kb:
+                kb = dofs[k]["parent"]
+            else:
+                ka = dofs[k]["parent"]
+        extract_position(loop, mul(transpose(Ra), Rb), tmul_vec(Ra, sub(x, xa)), q_loops)
+        for j in range(loop["nv"]):
+            w, u = column(loop, q_loops, j)
+            w, u = mul_vec(Rb, w), mul_vec(Rb, u)
+            for c in range(3):
+                J[6 * i + c, nv + loop["iv"] + j] = -w[c]
+                J[6 * i + 3 + c, nv + loop["iv"] + j] = -u[c]
+
+
+@kernel(inline=False)
+def equilibrate(J: Any, scales: Any) -> None:
+    """Divide angular and linear rows of each loop, then columns, by their largest entry; keep the columns' factors."""
+    for block in range(0, J.shape[0], 3):
+        largest = 0.0
+        for i in range(block, block + 3):
+            for k in range(J.shape[1]):
+                largest = max(largest, abs(J[i, k]))
+        for i in range(block, block + 3):
+            for k in range(J.shape[1]):
+                J[i, k] = J[i, k] / largest if largest > 0.0 else 0.0
+    for k in range(J.shape[1]):
+        largest = 0.0
+        for i in range(J.shape[0]):
+            largest = max(largest, abs(J[i, k]))
+        scales[k] = 1.0 / largest if largest > 0.0 else 1.0
+        for i in range(J.shape[0]):
+            J[i, k] *= scales[k]
+
+
+@kernel(inline=False)
+def eliminate(J: Any, weights: Any, tolerance: float, row_of: Any) -> int:
+    """Gauss-Jordan with complete pivoting, in place: dependent columns become unit vectors, the others - H (eq. 17).
+
+    row_of[k] is the row of dependent column k, -1 for an independent one. A heavier column is sooner dependent.
+    Returns the rank.
+    """
+    m, n = J.shape
+    for k in range(n):
+        row_of[k] = -1
+    for rank in range(m):
+        best = 0.0
+        r = c = -1
+        for i in range(rank, m):
+            for k in range(n):
+                if row_of[k] < 0 and abs(J[i, k]) > tolerance and abs(J[i, k]) * weights[k] > best:
+                    best, r, c = abs(J[i, k]) * weights[k], i, k
+        if r < 0:
+            return rank
+        pivot = J[r, c]
+        for k in range(n):
+            x = J[r, k] / pivot
+            J[r, k] = J[rank, k]
+            J[rank, k] = x
+        for i in range(m):
+            factor = J[i, c]
+            if i != rank and factor != 0.0:
+                for k in range(n):
+                    J[i, k] -= factor * J[rank, k]
+        row_of[c] = rank
+    return m
+
+
+@entry
+def _generalized(
+    handle: int, q: Vector, q_loops: Vector, J: Matrix, E: Matrix, weights: Vector, scales: Vector,
+    row_of: np.ndarray[tuple[int], np.dtype[np.int64]],
+) -> int:  # fmt: skip
+    chain = rows_at(handle, 1, CHAIN)[0]
+    place_all(rows_at(chain["tree"], 1, TREE)[0], q)
+    fill_twists(chain, q_loops, J)
+    for i in range(J.shape[0]):
+        for k in range(J.shape[1]):
+            E[i, k] = J[i, k]
+    equilibrate(E, scales)
+    return eliminate(E, weights, sqrt(chain["tolerance"]), row_of)
+
+
+def generalized(
+    mechanism: Mechanism,
+    data: ClosedData,
+    q: npt.ArrayLike,
+    actuated: Dofs | None = None,
+    keep: Dofs = (),
+) -> Coordinates:
+    """Generalized coordinates at a configuration with closed loops, and the matrices H, W and S of N&Y.
+
+    `actuated` are the degrees of freedom with an actuator: all of the tree if not given. Coordinates in `keep`, such as
+    those of the step before, stay coordinates as long as they are well conditioned.
+    """
+    check(mechanism, data)
+    model, loops = mechanism.model, len(mechanism.loops)
+    nv, n = model.nv, model.nv + mechanism.loop_nv
+    (q64,) = checked(model, q=q)
+    J, E = np.zeros((6 * loops, n)), np.zeros((6 * loops, n))
+    weights, scales, row_of = np.ones(n), np.ones(n), np.empty(n, np.int64)
+    weights[nv:] = LOOP_JOINT
+    weights[dof_indices(mechanism, keep)] = KEEP
+    rank = _generalized(data.handle, q64, np.zeros(mechanism.loop_nq), J, E, weights, scales, row_of)
+    independent, dependent = np.flatnonzero(row_of < 0), np.flatnonzero(row_of >= 0)
+    # the elimination was done on J diag(scales): back to the units of the joints
+    H = -scales[dependent, None] * E[:rank][row_of[dependent]][:, independent] / scales[independent]
+    every = np.zeros((n, len(independent)))
+    every[dependent] = H
+    every[independent] = np.eye(len(independent))
+    S = every[:nv] if actuated is None else every[dof_indices(mechanism, actuated)]
+    return Coordinates(H, every[:nv], S, tuple(independent.tolist()), tuple(dependent.tolist()), J)
+
+
+def mobility(mechanism: Mechanism, data: ClosedData, q: npt.ArrayLike) -> int:
+    """Degrees of freedom N_F that the loops leave at a configuration (N&Y eq. 13)."""
+    return generalized(mechanism, data, q).mobility
+
+
+def complete_acceleration(
+    mechanism: Mechanism,
+    data: ClosedData,
+    q: npt.ArrayLike,
+    v: npt.ArrayLike,
+    coordinates: Coordinates,
+    a: npt.ArrayLike,
+) -> Array:
+    """Accelerations of all joints of the tree from those of the generalized coordinates (eqs. 18 and 21).
+
+    Works for coordinates that belong to the tree, as those do that were chosen freely.
+    """
+    nv = mechanism.model.nv
+    whole = coordinates.W @ np.asarray(a, dtype=np.float64)
+    drift = loop_drift(mechanism, data, q, v)
+    dependent = [k for k in coordinates.dependent if k < nv]
+    J_S = loop_jacobian(mechanism, data, q)[:, dependent]
+    whole[dependent] -= np.linalg.lstsq(J_S, drift, rcond=1e-10)[0]
+    return whole
+
+
+def closed_inverse_dynamics(
+    mechanism: Mechanism,
+    data: ClosedData,
+    q: npt.ArrayLike,
+    v: npt.ArrayLike,
+    a: npt.ArrayLike,
+    actuated: Dofs | None = None,
+    weights: npt.ArrayLike | None = None,
+    keep: Dofs = (),
+) -> Actuation:
+    """Forces of actuators for an acceleration that keeps the loops closed (N&Y section III-A).
+
+    Where there are more actuators than degrees of freedom, the least forces: Σ weights tau² is smallest. `weights` is a
+    positive number for each actuated degree of freedom.
+    """
+    nv = mechanism.model.nv
+    used = list(range(nv)) if actuated is None else dof_indices(mechanism, actuated)
+    coordinates = generalized(mechanism, data, q, used, keep)
+    S = coordinates.S
+    tau_G = coordinates.W.T @ rnea(mechanism.model, data.tree, q, v, a)  # eq. 7
+    w = np.ones(len(S)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if w.shape != (len(S),) or not (np.isfinite(w).all() and (w > 0.0).all()):
+        raise ValueError(f"weights must be {len(S)} positive numbers, one for each actuated degree of freedom")
+    root = np.sqrt(w)
+    # eq. 8, Sᵀ tau = tau_G, by the singular values of (S / root)ᵀ: the least root * tau
+    U, sigma, Vt = np.linalg.svd((S / root[:, None]).T)
+    rank = int((sigma > mechanism.tolerance * sigma.max(initial=0.0)).sum())
+    tau = Vt[:rank].T @ (U[:, :rank].T @ tau_G / sigma[:rank]) / root
+    internal = np.linalg.qr(Vt[rank:].T / root[:, None])[0]
+    residual = float(np.abs(S.T @ tau - tau_G).max(initial=0.0))
+    everywhere = np.zeros(nv + mechanism.loop_nv)
+    everywhere[used] = tau
+    return Actuation(tau, internal, residual, everywhere[:nv], everywhere[nv:], coordinates)
+
+
+def dof_indices(mechanism: Mechanism, which: Dofs) -> list[int]:
+    """Indices of degrees of freedom: the tree's, then the loops'. A name stands for all those of its joint."""
+    model = mechanism.model
+    found: list[int] = []
+    for one in which:
+        if isinstance(one, str) and one in mechanism.names:
+            loop = mechanism.rows[mechanism.loop(one)]
+            found += range(model.nv + int(loop["iv"]), model.nv + int(loop["iv"] + loop["nv"]))
+        elif isinstance(one, str):
+            found += range(*model.v_slice(one).indices(model.nv))
+        elif 0 <= one < model.nv + mechanism.loop_nv:
+            found.append(int(one))
+        else:
+            raise IndexError(f"there are degrees of freedom 0 to {model.nv + mechanism.loop_nv - 1}, not {one}")
+    return found
