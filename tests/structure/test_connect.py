@@ -10,7 +10,8 @@ from kinemorph.structure.report import State
 
 JOINTS = [
     km.Joint.fixed(), km.Joint.revolute((0.3, 1.0, 0.2)), km.Joint.prismatic("x"), km.Joint.screw("y", 0.2),
-    km.Joint.cylindrical("z"), km.Joint.universal("x", "y"), km.Joint.planar("z"), km.Joint.spherical(), km.Joint.free(),
+    km.Joint.cylindrical("z"), km.Joint.universal("x", "y"), km.Joint.planar("z"), km.Joint.spherical(),
+    km.Joint.free(),
 ]  # fmt: skip
 
 

@@ -35,8 +35,11 @@ from kinemorph.spatial.inertia import shift_force
 from kinemorph.spatial.rows import load3, load3_at, store3
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, sub
-from kinemorph.structure.loop_rows import check, drifts, orient
+from kinemorph.structure.loop_rows import check, drifts, errors, orient
 from kinemorph.structure.loops import CHAIN, F8, I8, LOOP, ROW, ClosedData, Mechanism
+
+UNSURE = 30.0  # 1/rad or 1/m: how much rows turn, at most, when a loop opens
+MOST_UNSURE = 1e-3  # but rows at a larger angle to the others always count
 
 
 @kernel
@@ -121,8 +124,18 @@ def multiply_rows(chain: Any) -> None:
                 G[c * m + r] = total
 
 
+@kernel
+def dependence(chain: Any, error: float) -> float:
+    """Squared sine below which a row depends on others, when loops are open by `error`: rows are no surer than that.
+
+    A mechanism with redundant loops would else freeze as soon as rounding, or a stage of RK4, moves it off its path.
+    """
+    sine = min(UNSURE * error, MOST_UNSURE)
+    return max(chain["tolerance"], sine * sine)
+
+
 @kernel(inline=False)
-def factor_rows(chain: Any) -> None:
+def factor_rows(chain: Any, tolerance: float) -> None:
     """Cholesky factor F of G with pivots (Higham 2002, 10.3). Rows that depend on those before them come last."""
     m = chain["m"]
     wrenches = rows_at(chain["rows"], m, ROW)
@@ -141,7 +154,7 @@ def factor_rows(chain: Any) -> None:
             left = F[i * m + i] / wrenches[i]["scale"] if wrenches[i]["scale"] > 0.0 else 0.0
             if left > share:
                 share, best = left, j
-        if not share > chain["tolerance"]:
+        if not share > tolerance:
             rank = k
             break
         p = order[best]
@@ -226,10 +239,10 @@ def closed_body(chain: Any, q: Any, v: Any, tau: Any, external: Any, a: Any) -> 
     tree = rows_at(chain["tree"], 1, TREE)[0]
     articulated_body(tree, q, v, tau, external, a)
     orient(chain)
-    drifts(chain)
     respond_rows(chain)
     multiply_rows(chain)
-    factor_rows(chain)
+    factor_rows(chain, dependence(chain, errors(chain)))
+    drifts(chain)
     solve_rows(chain)
     apply_rows(chain)
     outward(tree, a)

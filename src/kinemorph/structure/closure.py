@@ -23,7 +23,7 @@ from kinemorph.multibody.kinematics import place_all
 from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA, TREE
 from kinemorph.spatial.rows import load3, store3
 from kinemorph.spatial.vec3 import add, cross
-from kinemorph.structure.closed import apply_rows, factor_rows, multiply_rows, respond_rows, solve_rows
+from kinemorph.structure.closed import apply_rows, dependence, factor_rows, multiply_rows, respond_rows, solve_rows
 from kinemorph.structure.loop_rows import (
     check,
     errors,
@@ -52,13 +52,13 @@ class LoopError(ValueError):
 
 
 @kernel(inline=False)
-def prepare(chain: Any, q: Any) -> None:
+def prepare(chain: Any, q: Any, tolerance: float) -> None:
     """All that the responses to impulses at the loops share at q."""
     articulate(rows_at(chain["tree"], 1, TREE)[0], q)
     orient(chain)
     respond_rows(chain)
     multiply_rows(chain)
-    factor_rows(chain)
+    factor_rows(chain, tolerance)
 
 
 @kernel(inline=False)
@@ -96,7 +96,8 @@ def project_position(chain: Any, q: Any, step: Any, tolerance: float) -> float:
         error = errors(chain)
         if error <= tolerance or turn == MOST_TURNS or not error <= LARGEST:
             break
-        prepare(chain, q)
+        cautious = turn < MOST_TURNS // 2  # later turns trust the rows, for what hides near a singular configuration
+        prepare(chain, q, dependence(chain, error if cautious else 0.0))
         cancel(chain, step)
         longest = 0.0
         for k in range(tree["nv"]):
@@ -108,7 +109,7 @@ def project_position(chain: Any, q: Any, step: Any, tolerance: float) -> float:
 @kernel(inline=False)
 def project_velocity(chain: Any, q: Any, v: Any, step: Any) -> None:
     """Take from v what would open the loops: the velocities after impulses at them."""
-    prepare(chain, q)
+    prepare(chain, q, chain["tolerance"])
     fill_rows(chain)
     relative_velocities(chain, v)
     cancel(chain, step)

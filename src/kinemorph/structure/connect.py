@@ -25,11 +25,19 @@ SINGULAR = 1e-10  # directions in which the impulse matrix is smaller than this,
 
 
 def connect(
-    model: Model, state: State, a: str | int, b: str | int, joint: Joint, at: Pose | Iterable[float], how: str = "auto"
+    model: Model,
+    state: State,
+    a: str | int,
+    b: str | int,
+    joint: Joint,
+    at: Pose | Iterable[float],
+    how: str = "auto",
+    on: Pose | None = None,
 ) -> Report:
     """Join link b to link a (-1: the base) by a joint that stands at `at` in the world, where both are now.
 
-    The connection is plastic: one impulse makes the velocities such that the joint can follow, momentum stays and
+    `on` is where the joint holds b, in b's frame: the joint then starts at the position that this means. If it is not
+    given the joint starts at zero. The connection is plastic: one impulse makes the velocities such that the joint can follow, momentum stays and
     energy is lost, which is reported. "tree" ("auto" picks it) re-roots the floating tree of b and hangs it on a.
     """
     data = Data(model)
@@ -54,7 +62,7 @@ def connect(
     if parent >= 0:
         error = float(np.abs(momentum(model, data, q, v_after) - momentum(model, data, q, v)).max())
     kinematics(model, data, q, v_after)
-    held = pose_of(model, data, link).inverse() @ frame
+    held = on or pose_of(model, data, link).inverse() @ frame
     after = State(q, v_after, None, state.tau, state.time)  # accelerations are infinite for an instant, and then others
     report = rehang(model, after, link, True, joint, parent, frame, held)
     before = rehang(model, State(q, v), link, True, Joint.free(), -1, frame, held)
