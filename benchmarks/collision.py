@@ -30,7 +30,6 @@ GAP = 0.2  # a tenth of the size: the hulls are about 2 in diameter
 MOTIONS = ("small motion", "random", "deep", "deep random")
 ASKED = {"small motion": 0.35, "random": 1.0, "deep": 1.0, "deep random": 1.0}  # of coal's time, at most
 FLAT = 2.0  # small motion: 2048 vertices may cost this much of 32
-ROUNDS = 40  # short ones: what counts is the best, and others may be at work on the machine
 COAL = "coal, from Python"
 
 
@@ -115,7 +114,7 @@ def compare(name: str, n: int, seconds: float, rng: np.random.Generator, floor: 
     coal_run(POSES)
     error = float(np.abs(ours - theirs).max())
     calls = {"ours": lambda k: play(k, pairs, poses, ours, work), "coal": coal_run}
-    times = time_side_by_side(calls, seconds, ROUNDS)
+    times = time_side_by_side(calls, seconds)
     case = f"{name}, {n} vertices"
     fell = int(pairs["fallbacks"][0])
     return [
@@ -129,7 +128,7 @@ def call_floor(seconds: float, rng: np.random.Generator) -> float:
     point = Polyhedron.point()
     poses = motion("small motion", point, point, rng)
     run = peer(coal.Sphere(0.05), coal.Sphere(0.05), transforms(poses), np.zeros(POSES))
-    return time_side_by_side({"floor": run}, seconds, ROUNDS)["floor"]
+    return time_side_by_side({"floor": run}, seconds)["floor"]
 
 
 def missed(rows: list[Row]) -> list[str]:

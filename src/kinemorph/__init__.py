@@ -21,6 +21,10 @@ from kinemorph.multibody.model import Data, Mimic, Model
 from kinemorph.multibody.rnea import rnea
 from kinemorph.multibody.totals import Energy, com, com_velocity, energy, momentum
 from kinemorph.spatial.pose import Pose
+from kinemorph.structure.connect import connect
+from kinemorph.structure.cut import cut
+from kinemorph.structure.report import Report, State
+from kinemorph.structure.reroot import reroot
 from kinemorph.view.picture import picture
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
@@ -41,9 +45,11 @@ __all__ = [
     "ModelWarning",
     "Pose",
     "Recording",
+    "Report",
     "Role",
     "Shape",
     "ShapeKind",
+    "State",
     "Trajectory",
     "aba",
     "acceleration_of",
@@ -51,8 +57,10 @@ __all__ = [
     "collision_matrix",
     "com",
     "com_velocity",
+    "connect",
     "convert",
     "crba",
+    "cut",
     "difference",
     "energy",
     "follow",
@@ -73,6 +81,7 @@ __all__ = [
     "pose_of",
     "random_configuration",
     "replay",
+    "reroot",
     "rnea",
     "rollout",
     "rollout_adaptive",

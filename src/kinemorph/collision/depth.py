@@ -19,7 +19,7 @@ from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, store3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
 
-CORNERS = 160  # room of the polytope: as many corners, and 2 n - 4 facets
+CORNERS = 512  # room of the polytope: as many corners, and 2 n - 4 facets
 FACETS = 2 * CORNERS
 COPLANAR = 1e-3  # of the gap: facets that see a corner by less are in a plane with it
 TRIES = 4  # after the first
@@ -48,6 +48,7 @@ PARTED = 0  # the normal separates the cores, by minus the depth
 DEEP = 1  # they overlap; depth to within the gap
 FLAT = 2  # the difference is flat: they touch without overlap
 ROUGH = 3  # the room ran out: the depth is an upper bound
+TORN = 4  # rounding tore the polytope: an upper bound as well
 Depth = tuple[int, Vec3, Vec3, Vec3, float]  # what it is, point of A, point of B, unit normal from B to A, depth
 
 
@@ -61,11 +62,11 @@ def penetration(A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, a: int, b: int, g
     slack = COPLANAR * gap
     best = _expand(A, B, R, p, guess, a, b, gap, slack, work)
     for _ in range(TRIES):
-        if best[0] != ROUGH:
+        if best[0] != TORN:
             break
         slack *= 10.0
         other = _expand(A, B, R, p, best[3], a, b, gap, slack, work)
-        if other[0] != ROUGH or other[4] < best[4]:
+        if other[0] != TORN or other[4] < best[4]:
             best = other
     return best
 
@@ -85,6 +86,7 @@ def _expand(
     count = _tetrahedron(corners, facets)
     best = np.inf
     best_n = n
+    status = ROUGH
     for size in range(4, CORNERS):
         f = _nearest(facets, count)
         n = load3(facets[f]["n"])
@@ -100,10 +102,11 @@ def _expand(
             best_n = n
         grown = _grow(corners, facets, work["rim"], size, count, slack)
         if grown < 0 or grown > 2 * size - 2:  # Euler: n corners carry 2 n - 4 facets at most
+            status = TORN
             break
         count = grown
     x, y = _middle(A, B, R, p, corners, facets, count, _nearest(facets, count))
-    return ROUGH, x, y, best_n, best
+    return status, x, y, best_n, best
 
 
 @kernel

@@ -124,7 +124,7 @@ def _overlap(pair: Any, A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, tol: floa
     if status == PARTED:
         store3(pair["normal"], n)
         return False
-    if status == ROUGH:
+    if status >= ROUGH:
         pair["rough"] += 1
     if status == FLAT:
         x, y, _, _ = closest_points(A, B, R, p, pair["kind2"], pair["index2"], pair["kind1"], pair["index1"])

@@ -100,7 +100,7 @@ def touch_down(model: Model, data: Data, q: Any, v: Any, most: float = 3.0) -> t
     path = rollout(model, data, q, v, dt=DT, steps=round(most / DT))
     heights = np.array([clearance(model, data, *s) for s in zip(path.q, path.v, strict=True)])
     hit = np.flatnonzero((heights[1:] <= 0.0) & (heights[:-1] > 0.0))
-    if not hit.size:
+    if not hit.size or np.abs(path.q[: hit[0], 0]).max() > 0.5 * np.pi:
         raise ArithmeticError(f"no heel strike within {most} s: the walker has fallen")
     i = int(hit[0])
     low, high = 0.0, DT
@@ -161,7 +161,7 @@ def _next(start: Any) -> Any:
     """The start of the step after one that starts so; both feet are on the slope."""
     model, _ = compass()
     swing = -2.0 * (start[0] + SLOPE)  # the absolute angles are symmetric about the slope's normal
-    t, q, v = touch_down(model, Data(model), np.array([start[0], swing]), start[1:])
+    _, q, v = touch_down(model, Data(model), np.array([start[0], swing]), start[1:])
     report = strike(model, State(q[-1], v[-1]))
     return np.array([report.state.q[0], report.state.v[0], report.state.v[1]])
 

@@ -43,8 +43,15 @@ MOST_UNSURE = 1e-3  # but rows at a larger angle to the others always count
 
 
 @kernel
-def inward(l: Any, dof_rows: Any, n: Vec3, f: Vec3, Z: Any, at: int) -> tuple[Vec3, Vec3, float]:
-    """A wrench on a link passes its joint: what the joint takes goes to Z. Returns what is left, and the row's size."""
+def inward(
+    l: Any, d: Any, dof_rows: Any, n: Vec3, f: Vec3, x: Vec3, n0: float, f0: float, Z: Any, at: int
+) -> tuple[Vec3, Vec3, float]:
+    """A wrench on a link passes its joint: what the joint takes goes to Z. Returns what is left, at the parent's origin.
+
+    The third is the size that the entries of Z could have: n0 and f0 are the squares of the wrench where it started, x.
+    """
+    lever = sub(x, load3(d["p"]))
+    n0 = n0 + dot(lever, lever) * f0
     size = 0.0
     for k in range(l["iv"], l["iv"] + l["nv"]):
         e = dof_rows[k]
@@ -52,11 +59,11 @@ def inward(l: Any, dof_rows: Any, n: Vec3, f: Vec3, Z: Any, at: int) -> tuple[Ve
         v = load3_at(e["S"], 3)
         D = e["D"][0]
         u = D * (dot(w, n) + dot(v, f))
-        size += D * D * (dot(w, w) * dot(n, n) + dot(v, v) * dot(f, f))
+        size += D * D * (dot(w, w) * n0 + dot(v, v) * f0)
         Z[at + k] = u
         n = axpy(n, -u, load3(e["U"]))
         f = axpy(f, -u, load3_at(e["U"], 3))
-    return n, f, size
+    return shift_force(load3(d["r"]), n, f), f, size
 
 
 @kernel
@@ -81,26 +88,23 @@ def respond_rows(chain: Any) -> None:
         x = load3(loop["x"])
         for j in range(loop["first"], loop["first"] + loop["m"]):
             n, f = load3(wrenches[j]["n"]), load3(wrenches[j]["f"])
+            nn, ff = dot(n, n), dot(f, f)
             a, b = loop["a"], loop["b"]
             nb, fb = seen_from(rows[b + 1], x, n, f), f
             na, fa = neg(seen_from(rows[a + 1], x, n, f)), neg(f)
             size = 0.0
             while a != b:  # the deeper of the two steps inward until they meet
                 if b > a:
-                    nb, fb, s = inward(links[b], dof_rows, nb, fb, Z, j * nv)
-                    nb = shift_force(load3(rows[b + 1]["r"]), nb, fb)
+                    nb, fb, s = inward(links[b], rows[b + 1], dof_rows, nb, fb, x, nn, ff, Z, j * nv)
                     b = links[b]["parent"]
                 else:
-                    na, fa, s = inward(links[a], dof_rows, na, fa, Z, j * nv)
-                    na = shift_force(load3(rows[a + 1]["r"]), na, fa)
+                    na, fa, s = inward(links[a], rows[a + 1], dof_rows, na, fa, x, nn, ff, Z, j * nv)
                     a = links[a]["parent"]
                 size += s
             nb, fb = add(nb, na), add(fb, fa)
             while b >= 0:
-                nb, fb, s = inward(links[b], dof_rows, nb, fb, Z, j * nv)
-                nb = shift_force(load3(rows[b + 1]["r"]), nb, fb)
+                nb, fb, s = inward(links[b], rows[b + 1], dof_rows, nb, fb, x, nn, ff, Z, j * nv)
                 b = links[b]["parent"]
-                size += s
             wrenches[j]["scale"] = size
 
 

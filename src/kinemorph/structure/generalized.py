@@ -256,6 +256,19 @@ def closed_inverse_dynamics(
     return Actuation(tau, internal, residual, everywhere[:nv], everywhere[nv:], coordinates)
 
 
+def loop_actuation(mechanism: Mechanism, data: ClosedData, q: npt.ArrayLike, tau_loops: npt.ArrayLike) -> Array:
+    """What actuators in loop joints do to the tree: external forces on its links, for `closed_dynamics`."""
+    J = generalized(mechanism, data, q).J
+    loop_jacobian(mechanism, data, q)  # places the loops
+    tau = np.asarray(tau_loops, dtype=np.float64)
+    wrenches = np.zeros((len(mechanism.loops), 6))
+    for i, loop in enumerate(mechanism.rows):
+        columns = slice(int(loop["iv"]), int(loop["iv"] + loop["nv"]))
+        S = -J[6 * i : 6 * i + 6, mechanism.model.nv :][:, columns]
+        wrenches[i] = S @ np.linalg.solve(S.T @ S, tau[columns])  # any wrench with Sᵀ F = tau; loops bear the rest
+    return data.external(wrenches)
+
+
 def dof_indices(mechanism: Mechanism, which: Dofs) -> list[int]:
     """Indices of degrees of freedom: the tree's, then the loops'. A name stands for all those of its joint."""
     model = mechanism.model

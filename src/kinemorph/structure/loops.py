@@ -182,6 +182,21 @@ class ClosedData:
             out[:3], out[3:] = rows["force"] @ rows["n"], rows["force"] @ rows["f"]
         return total
 
+    def external(self, wrenches: Array | None = None) -> Array:
+        """Wrenches at the loops (those of the constraints if not given) as external forces on all links of the tree.
+
+        They take the place of the loops: `aba` with them gives the same accelerations.
+        """
+        forces = np.zeros((len(self.tree.links), 6))
+        for (*moment, fx, fy, fz), loop in zip(self.wrenches if wrenches is None else wrenches, self.loops, strict=True):
+            force = np.array([fx, fy, fz])
+            for link, sign in ((int(loop["b"]), 1.0), (int(loop["a"]), -1.0)):
+                if link >= 0:
+                    lever = loop["x"] - self.tree.links[link]["p"]
+                    forces[link, :3] += sign * (np.array(moment) + np.cross(lever, force))
+                    forces[link, 3:] += sign * force
+        return forces
+
     def __repr__(self) -> str:
         return f"ClosedData of {self.mechanism!r}"
 
