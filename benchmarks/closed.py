@@ -17,9 +17,10 @@ import kinemorph as km
 from benchmarks.measure import Row, arguments, repeat, report, time_side_by_side
 from kinemorph._jit import entry, rows_at
 from kinemorph.multibody.calls import NO_FORCES
+from kinemorph.scenes.mechanisms import held
 from kinemorph.scenes.robots import robot, robot_file
 from kinemorph.structure.closed import closed_body, closed_dynamics
-from kinemorph.structure.loops import CHAIN, ClosedData, Loop, Mechanism
+from kinemorph.structure.loops import CHAIN, ClosedData
 
 FEET = ("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT")
 ASKED = {"call": 1.0, "kernel": 2.0}  # the least ratio that the project promises, for one and two feet
@@ -41,25 +42,15 @@ def of_feet(count: int, seconds: float) -> list[Row]:
     v, tau = rng.normal(size=model.nv), rng.normal(size=model.nv)
     q_, v_, tau_ = to.q(q), to.v(q, v), to.tau(q, tau)
 
-    tree = km.Data(model)
-    km.kinematics(model, tree, q)
-    loops, pinned = [], []
-    for foot in FEET[:count]:
-        link, at = model.frames[foot]
-        where = km.pose_of(model, tree, foot)
-        loops.append(Loop(-1, link, km.Joint.spherical(), where, at, "pin " + foot))
-        frame = peer.frames[peer.getFrameId(foot)]
-        place = pin.SE3(where.rotation, where.position)
-        pinned.append(
-            pin.RigidConstraintModel(
-                pin.ContactType.CONTACT_3D, peer, frame.parentJoint, frame.placement, 0, place,
-                pin.ReferenceFrame.LOCAL_WORLD_ALIGNED,
-            )  # fmt: skip
-        )
-    mechanism = Mechanism(model, loops)
+    mechanism = held(model, q, FEET[:count])
     data = ClosedData(mechanism)
     peer_data = peer.createData()
-    pinned = pin.StdVec_RigidConstraintModel(pinned)
+    pinned = pin.StdVec_RigidConstraintModel()
+    for foot, loop in zip(FEET, mechanism.loops, strict=False):
+        frame = peer.frames[peer.getFrameId(foot)]
+        where = pin.SE3(loop.at_a.rotation, loop.at_a.position)
+        kind, axes = pin.ContactType.CONTACT_3D, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        pinned.append(pin.RigidConstraintModel(kind, peer, frame.parentJoint, frame.placement, 0, where, axes))
     pinned_data = pin.StdVec_RigidConstraintData([c.createData() for c in pinned])
     pin.initConstraintDynamics(peer, peer_data, pinned, pinned_data)
     settings = pin.ProximalSettings(1e-12, 0.0, 1)

@@ -11,12 +11,13 @@ from scipy.spatial.transform import Rotation
 from tests.collision.samples import awkward, evaluated, hull, rotations, solids
 from tests.naive import distance as naive
 
-from kinemorph.collision.narrow import PAIR, State, make_pairs, make_work, update
+from kinemorph.collision.narrow import State, make_pairs, make_work, update
 from kinemorph.geometry.polyhedron import Polyhedron, core_of
 from kinemorph.geometry.shapes import Role, ShapeKind
 from kinemorph.scenes.robots import folder, robot
 
 COUNT = int(os.environ.get("COLLISION_PAIRS", "5000"))  # the long mode: COLLISION_PAIRS=100000
+JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 BOX = Polyhedron.box((1.0, 1.0, 1.0))
 I3 = np.eye(3)
 
@@ -83,10 +84,11 @@ def test_hulls_of_robot_meshes_agree_with_coal(rng: np.random.Generator) -> None
     assert pairs["fallbacks"].sum() + pairs["rough"].sum() == 0
 
 
+@pytest.mark.lane
 @pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
 def test_degenerate_pairs_agree_with_brute_force(rng: np.random.Generator, scale: float) -> None:
     """Parallel faces and edges, shared vertices, needles, flat cores; exactly so, and turned and shifted a little."""
-    n = 600
+    n = 600 if JIT else 60
     cores = [core.scaled(scale) if len(core.vertices) > 1 else core for core in awkward(rng)]
     i, j = rng.integers(len(cores), size=(2, n))
     cube = Rotation.create_group("O").as_matrix()
@@ -107,6 +109,23 @@ def test_degenerate_pairs_agree_with_brute_force(rng: np.random.Generator, scale
         assert pair["distance"] == pytest.approx(expected, abs=1e-8 * scale)
         np.testing.assert_allclose(pair["x2"] - pair["x1"], pair["distance"] * pair["normal"], atol=1e-8 * scale)
         assert np.linalg.norm(pair["normal"]) == pytest.approx(1.0)
+
+
+def test_copies_in_almost_the_same_place_and_shared_vertices(rng: np.random.Generator) -> None:
+    """A body against itself, moved by next to nothing, or so that a vertex of each is in the same place."""
+    for kind in range(40):
+        core = [
+            hull(rng, 20),
+            Polyhedron.hull(rng.integers(-3, 4, size=(40, 3)).astype(float)),
+            Polyhedron.hull(rng.normal(size=(30, 3)) * (1.0, 1.0, 1e-4), flat=1e-13),
+            Polyhedron.prism(0.5, 1.0, int(rng.integers(3, 40))),
+        ][kind % 4]
+        nothing = rng.normal(size=(4, 3)) * 10.0 ** rng.uniform(-15.0, -1.0, (4, 1))
+        shared = core.points[rng.integers(len(core.points), size=4)] - core.points[rng.integers(len(core.points))]
+        for pair, p in zip(evaluated([(core, core)] * 8, [I3] * 8, q := [*nothing, *shared]), q, strict=True):
+            depth, _ = naive.depth(core, core, I3, p)
+            expected = -depth if depth > 0.0 else naive.distance(core, core, I3, p)
+            assert pair["distance"] == pytest.approx(expected, abs=3e-9 * core.radius_bound)
 
 
 @pytest.mark.lane
@@ -185,7 +204,7 @@ def test_swapped_pairs_give_the_mirrored_answer(rng: np.random.Generator) -> Non
 
 @pytest.mark.lane
 def test_no_number_makes_it_hang() -> None:
-    """NaN, infinity and matrices that are no rotations get some answer, and soon."""
+    """NaN, infinity and matrices that are no rotations get some answer, and soon; the next good pose a good one."""
     pairs, work = make_pairs([(BOX, BOX)] * 5), make_work()
     pairs["p"] = [(np.nan, 0.0, 0.0), (np.inf, 0.0, 0.0), (0.3, 0.2, 0.1), (0.0, 0.0, 0.0), (1e300, 0.0, 0.0)]
     pairs["R"][2] = 0.0
@@ -193,4 +212,16 @@ def test_no_number_makes_it_hang() -> None:
     with np.errstate(all="ignore"):
         for _ in range(3):
             update(pairs, work)
-    assert pairs.dtype == PAIR
+    for shift in (0.0, 0.75):
+        pairs["R"], pairs["p"] = np.eye(3).reshape(9), (0.5 + shift, 0.1, 0.2)
+        update(pairs, work)
+        np.testing.assert_allclose(pairs["distance"], shift - 0.5, atol=1e-9)
+
+
+def test_a_small_box_on_a_huge_ground() -> None:
+    ground, box = Polyhedron.box((2e3, 2e3, 1e2)), Polyhedron.box((0.1, 0.1, 0.1))
+    z = np.array([1e-3, 1e-5, 0.0, -1e-5, -1e-3])
+    R = Rotation.from_euler("z", 0.3).as_matrix()
+    pairs = evaluated([(ground, box)] * 5, [R] * 5, [(300.0, 500.0, 50.05 + h) for h in z])
+    np.testing.assert_allclose(pairs["distance"], z, atol=1e-9)
+    np.testing.assert_allclose(pairs["normal"], [(0.0, 0.0, 1.0)] * 5, atol=1e-9)

@@ -5,6 +5,7 @@ answer, and the features where the last walk ended: the next one starts there. E
 core; the normal points from the first shape to the second.
 """
 
+import math
 from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
@@ -57,7 +58,7 @@ class State(IntEnum):
 
 NEW, APART, DEEP = int(State.NEW), int(State.APART), int(State.DEEP)
 GAP = 1e5  # an answer is exact to so many tolerances: 1e-9 of the sizes
-NEAR = 1e8  # below so many tolerances a walk may end too early, and its answer is checked: 1e-6 of the sizes
+NEAR = 1e8  # within so many tolerances a walk may end too early, and its answer is checked: 1e-6 of the sizes
 
 
 @kernel(inline=False)
@@ -78,14 +79,15 @@ def evaluate(pair: Any, work: Any) -> None:
     )
     pair["kind1"], pair["index1"], pair["kind2"], pair["index2"], pair["steps"] = kb, b, ka, a, steps
     x, y, n, distance = closest_points(A, B, R, p, ka, a, kb, b)
-    if found != CLOSEST or distance <= 4.0 * tol:
+    sure = found == CLOSEST and distance > GAP * tol
+    if sure and distance < NEAR * tol:
+        sure = distance - _room(A, B, R, p, n) <= GAP * tol
+    if not sure:
         if _overlap(pair, A, B, R, p, _between_centres(A, B, R, p), tol, work):
             return
-        n = load3(pair["normal"])  # it separates them
-    doubtful = GAP * tol < distance <= NEAR * tol
-    if found != CLOSEST or (doubtful and distance - _room(A, B, R, p, n) > GAP * tol):
         pair["fallbacks"] += 1
         x, y, _, distance = closest_points(A, B, R, p, V, 0, V, 0)
+        n = load3(pair["normal"])  # it separates the cores
         _, ka, a, kb, b = all_features(A, B, R, p, n, (distance, V, 0, V, 0), tol)
         pair["kind1"], pair["index1"], pair["kind2"], pair["index2"] = kb, b, ka, a
         x, y, n, distance = closest_points(A, B, R, p, ka, a, kb, b)
@@ -109,10 +111,8 @@ def _between_centres(A: Any, B: Any, R: Mat3, p: Vec3) -> Vec3:
 def _face_each_other(pair: Any, A: Any, B: Any, R: Mat3, p: Vec3) -> None:
     """Start at the vertices of a new pair that are farthest towards the other core."""
     n = _between_centres(A, B, R, p) if pair["state"] == NEW else load3(pair["normal"])
-    b = pair["index1"] if pair["kind1"] == V else 0
-    a = pair["index2"] if pair["kind2"] == V else 0
-    pair["kind1"], pair["index1"] = V, farthest(B, b, n)
-    pair["kind2"], pair["index2"] = V, farthest(A, a, neg(tmul_vec(R, n)))
+    pair["kind1"], pair["index1"] = V, farthest(B, 0, n)
+    pair["kind2"], pair["index2"] = V, farthest(A, 0, neg(tmul_vec(R, n)))
 
 
 @kernel(inline=False)
@@ -140,6 +140,8 @@ def _answer(pair: Any, x: Vec3, y: Vec3, n: Vec3, distance: float) -> None:
     store3(pair["normal"], n)
     store3(pair["x1"], axpy(y, pair["radius1"], n))
     store3(pair["x2"], axpy(x, -pair["radius2"], n))
+    if not math.isfinite(distance):  # a pose was not finite: let nothing of it live on
+        pair["state"] = NEW
 
 
 @entry(nogil=True)

@@ -159,10 +159,13 @@ def _edge_face(A: Any, B: Any, R: Mat3, p: Vec3, a: int, b: int, tol: float) -> 
     n = load3(rows_at(B["faces"], B["n_faces"], FACE)[b]["normal"])
     above_lo = height(B, b, axpy(t, lo, d))
     above_hi = height(B, b, axpy(t, hi, d))
-    if min(above_lo, above_hi) <= tol and max(above_lo, above_hi) >= -tol:
+    if max(above_lo, above_hi) < -tol:  # as for a vertex: inside, or behind the body
+        f, above = highest_face(B, axpy(t, 0.5 * (lo + hi), d))
+        return (GOES_ON, E, a, F, f) if above > tol else (OVERLAP, E, a, F, b)
+    if min(above_lo, above_hi) <= tol:
         return OVERLAP, E, a, F, b
-    slope = dot(d, n) if above_lo > 0.0 else -dot(d, n)  # of the distance along the edge
-    if abs(slope) <= SLOPE and above_lo > 0.0:
+    slope = dot(d, n)  # of the distance along the edge
+    if abs(slope) <= SLOPE:
         up = tmul_vec(R, n)
         sinks = max(-dot(load3(row["left_normal"]), up), -dot(load3(row["right_normal"]), up))
         if sinks <= SLOPE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,8 @@ from kinemorph.multibody.calls import Array
 from kinemorph.multibody.configuration import neutral
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
+from kinemorph.multibody.kinematics import kinematics, pose_of
+from kinemorph.multibody.model import Data, Model
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.closure import close
 from kinemorph.structure.loops import ClosedData, Loop, Mechanism
@@ -113,6 +116,23 @@ def stewart(base: float = 0.6, platform: float = 0.35, height: float = 0.7) -> S
     return _closed(Mechanism(b.build(), loops), np.array(q))
 
 
+def delta(base: float = 0.2, platform: float = 0.08, arm: float = 0.3, rod: float = 0.6) -> Scene:
+    """A platform that three arms move by a pair of parallel rods each. Mobility 3: it never turns."""
+    b = Builder("delta")
+    b.link("platform", None, Joint.free(), (0, 0, 0), Inertia.cylinder(0.5, platform, 0.02))
+    loops, q = [], [0.0, 0.0, -0.6, 1.0, 0.0, 0.0, 0.0]
+    for i in range(3):
+        around = Pose.turn((0, 0, 1), 2.0 * math.pi / 3.0 * i)
+        b.link(f"arm{i}", None, Joint.revolute("y"), around @ Pose((base, 0, 0)), _bar(arm))
+        q += [0.3]
+        for side, y in (("left", 0.05), ("right", -0.05)):
+            b.link(f"{side}{i}", f"arm{i}", Joint.universal("y", "z"), (arm, y, 0), _bar(rod))
+            q += [1.2, 0.0]
+            top = around.apply((platform, y, 0.0))
+            loops.append(Loop(f"{side}{i}", "platform", Joint.spherical(), (rod, 0, 0), top, f"ball {side}{i}"))
+    return _closed(Mechanism(b.build(), loops), np.array(q))
+
+
 def two_arms(box: float = 0.4) -> Scene:
     """Two arms of seven hinges hold a free box by its sides. Mobility 8: six of the box, and an elbow each."""
     b = Builder("two arms")
@@ -139,6 +159,19 @@ def two_arms(box: float = 0.4) -> Scene:
             q[model.q_slice(f"{side}{i}")] = angle
     q[model.q_slice("box")][:3] = (0.45, 0.0, 0.9)
     return _closed(Mechanism(model, hands), q)
+
+
+def held(model: Model, q: Array, frames: Sequence[str]) -> Mechanism:
+    """A model whose named frames spherical joints hold where they are at q: a robot with its feet pinned."""
+    data = Data(model)
+    kinematics(model, data, q)
+    return Mechanism(
+        model,
+        [
+            Loop(-1, model.frames[name][0], Joint.spherical(), pose_of(model, data, name), model.frames[name][1], name)
+            for name in frames
+        ],
+    )
 
 
 def free_flyer() -> Scene:

@@ -46,7 +46,7 @@ MOST_UNSURE = 1e-3  # but rows at a larger angle to the others always count
 def inward(
     l: Any, d: Any, dof_rows: Any, n: Vec3, f: Vec3, x: Vec3, n0: float, f0: float, Z: Any, at: int
 ) -> tuple[Vec3, Vec3, float]:
-    """A wrench on a link passes its joint: what the joint takes goes to Z. Returns what is left, at the parent's origin.
+    """A wrench on a link passes its joint: what the joint takes goes to Z. Returns what is left for the parent.
 
     The third is the size that the entries of Z could have: n0 and f0 are the squares of the wrench where it started, x.
     """

@@ -12,8 +12,25 @@ from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.multibody.calls import NO_FORCES, Array, Matrix, Vector, finite
 from kinemorph.multibody.configuration import advance
 from kinemorph.multibody.integrators import (
-    A1, A2, A3, A4, K1, K2, K3, K4, Q1, REST, TAU, V1, WORK_ROWS, Method, Trajectory, checked, forces, straighten,
-)  # fmt: skip
+    A1,
+    A2,
+    A3,
+    A4,
+    K1,
+    K2,
+    K3,
+    K4,
+    Q1,
+    REST,
+    TAU,
+    V1,
+    WORK_ROWS,
+    Method,
+    Trajectory,
+    checked,
+    forces,
+    straighten,
+)
 from kinemorph.multibody.layout import TREE
 from kinemorph.structure.closed import closed_body
 from kinemorph.structure.closure import CLOSED, LoopError, project_position, project_velocity

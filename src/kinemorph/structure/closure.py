@@ -132,7 +132,7 @@ def project(
     v: npt.ArrayLike | None = None,
     tolerance: float = 1e-9,
 ) -> tuple[Array, Array]:
-    """The nearest state with closed loops, near in the metric of the mass matrix. For states that have drifted a little.
+    """The nearest state with closed loops, in the metric of the mass matrix. For states that have drifted a little.
 
     Raises `LoopError` if a loop stays open by more than `tolerance`.
     """

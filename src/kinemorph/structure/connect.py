@@ -37,8 +37,9 @@ def connect(
     """Join link b to link a (-1: the base) by a joint that stands at `at` in the world, where both are now.
 
     `on` is where the joint holds b, in b's frame: the joint then starts at the position that this means. If it is not
-    given the joint starts at zero. The connection is plastic: one impulse makes the velocities such that the joint can follow, momentum stays and
-    energy is lost, which is reported. "tree" ("auto" picks it) re-roots the floating tree of b and hangs it on a.
+    given the joint starts at zero. The connection is plastic: one impulse makes the velocities such that the joint can
+    follow, momentum stays and energy is lost, which is reported. "tree" ("auto" picks it) re-roots the floating tree
+    of b and hangs it on a.
     """
     data = Data(model)
     q, v = checked(model, q=state.q, v=state.v)

@@ -235,7 +235,7 @@ def _call(mechanism: Mechanism, data: ClosedData, what: int, q: npt.ArrayLike, v
 def check(mechanism: Mechanism, data: ClosedData) -> None:
     """Refuse data of another mechanism."""
     if data.mechanism is not mechanism:
-        raise ValueError("this ClosedData belongs to another mechanism; make a new one: data = km.ClosedData(mechanism)")
+        raise ValueError("this ClosedData belongs to another mechanism; make a new one: ClosedData(mechanism)")
 
 
 def loop_errors(mechanism: Mechanism, data: ClosedData, q: npt.ArrayLike) -> Array:

@@ -94,9 +94,22 @@ class Loop:
     a: str | int | None
     b: str | int | None
     joint: Joint
-    at_a: Pose | Iterable[float] = (0.0, 0.0, 0.0)
-    at_b: Pose | Iterable[float] = (0.0, 0.0, 0.0)
-    name: str = ""
+    at_a: Pose
+    at_b: Pose
+    name: str
+
+    def __init__(
+        self,
+        a: str | int | None,
+        b: str | int | None,
+        joint: Joint,
+        at_a: Pose | Iterable[float] = (0.0, 0.0, 0.0),
+        at_b: Pose | Iterable[float] = (0.0, 0.0, 0.0),
+        name: str = "",
+    ) -> None:
+        poses = [at if isinstance(at, Pose) else Pose(at) for at in (at_a, at_b)]
+        for field, value in zip(("a", "b", "joint", "at_a", "at_b", "name"), (a, b, joint, *poses, name), strict=True):
+            object.__setattr__(self, field, value)
 
 
 class Mechanism:
@@ -188,12 +201,13 @@ class ClosedData:
         They take the place of the loops: `aba` with them gives the same accelerations.
         """
         forces = np.zeros((len(self.tree.links), 6))
-        for (*moment, fx, fy, fz), loop in zip(self.wrenches if wrenches is None else wrenches, self.loops, strict=True):
-            force = np.array([fx, fy, fz])
+        given = self.wrenches if wrenches is None else wrenches
+        for wrench, loop in zip(given, self.loops, strict=True):
+            moment, force = wrench[:3], wrench[3:]
             for link, sign in ((int(loop["b"]), 1.0), (int(loop["a"]), -1.0)):
                 if link >= 0:
                     lever = loop["x"] - self.tree.links[link]["p"]
-                    forces[link, :3] += sign * (np.array(moment) + np.cross(lever, force))
+                    forces[link, :3] += sign * (moment + np.cross(lever, force))
                     forces[link, 3:] += sign * force
         return forces
 
@@ -239,9 +253,8 @@ def _fill(row: Any, loop: Loop, model: Model) -> None:
     if row["a"] == row["b"]:
         raise ValueError(f"both sides are on {'the base' if row['a'] < 0 else 'link ' + repr(model.names[row['a']])}")
     row["kind"], row["nq"], row["nv"] = joint.kind, joint.nq, joint.nv
-    for side, at in (("a", loop.at_a), ("b", loop.at_b)):
-        pose = at if isinstance(at, Pose) else Pose(at)
-        row["R" + side], row["p" + side] = pose.rotation.ravel(), pose.position
+    row["Ra"], row["pa"] = loop.at_a.rotation.ravel(), loop.at_a.position
+    row["Rb"], row["pb"] = loop.at_b.rotation.ravel(), loop.at_b.position
     a, b = joint.axes()
     row["axis"], row["axis2"], row["pitch"] = a, b, joint.pitch
     row["slant"], row["cosine"] = np.linalg.norm(np.cross(a, b)), a @ b
