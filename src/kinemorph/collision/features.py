@@ -210,21 +210,21 @@ def edge_outside_edge(core: Any, e: int, t: Vec3, d: Vec3, length: float, tol: f
     lo = 0.0
     hi = length
     rd = dot(r, d)
-    if s0 < 0.0 < s1:  # it enters at the tail, at lo; beyond lo the distance to the tail changes by rd + lo
-        lo = -s0 / ds
+    if s0 < 0.0 and ds > 0.0:  # it enters at the tail, at lo; beyond lo the distance to the tail changes by rd + lo
+        lo = min(-s0 / ds, length)
         if rd + lo > tol:
             return V, edge["tail"]
-    elif s1 < 0.0 < s0:
-        hi = -s0 / ds
+    elif s1 < 0.0 and ds < 0.0:
+        hi = max(-s0 / ds, 0.0)
         if rd + hi < -tol:
             return V, edge["tail"]
     excess = edge["length"] - s0
-    if s1 < edge["length"] < s0:
-        lo = max(lo, excess / ds)
+    if excess < 0.0 and ds < 0.0:
+        lo = max(lo, min(excess / ds, length))
         if rd + lo - edge["length"] * ds > tol:
             return V, edge["head"]
-    elif s0 < edge["length"] < s1:
-        hi = min(hi, excess / ds)
+    elif s1 > edge["length"] and ds > 0.0:
+        hi = min(hi, max(excess / ds, 0.0))
         if rd + hi - edge["length"] * ds < -tol:
             return V, edge["head"]
     if edge["left"] < 0:

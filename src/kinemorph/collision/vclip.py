@@ -155,7 +155,7 @@ def _edge_face(A: Any, B: Any, R: Mat3, p: Vec3, a: int, b: int, tol: float) -> 
     d = mul_vec(R, load3(row["direction"]))
     lo, hi, edge_lo, edge_hi = clip_to_face(B, b, t, d, row["length"])
     if lo > hi:  # it passes by: what is closest is on the rim
-        return GOES_ON, E, a, E, _nearest_rim(B, b, t, d, row["length"])
+        return GOES_ON, E, a, E, _nearest_rim(B, b, edge_lo, t, d, row["length"])
     n = load3(rows_at(B["faces"], B["n_faces"], FACE)[b]["normal"])
     above_lo = height(B, b, axpy(t, lo, d))
     above_hi = height(B, b, axpy(t, hi, d))
@@ -176,20 +176,20 @@ def _edge_face(A: Any, B: Any, R: Mat3, p: Vec3, a: int, b: int, tol: float) -> 
 
 
 @kernel(inline=False)
-def _nearest_rim(core: Any, f: int, t: Vec3, d: Vec3, length: float) -> int:
-    """The edge of face f that is closest to the edge from t along d."""
+def _nearest_rim(core: Any, f: int, cut: int, t: Vec3, d: Vec3, length: float) -> int:
+    """The edge of face f that is closest to the edge from t along d; of equals `cut`, on whose far side that is."""
     edges = rows_at(core["edges"], core["n_edges"], EDGE)
     sides = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
     row = rows_at(core["faces"], core["n_faces"], FACE)[f]
-    found = 0
+    found = cut
     least = np.inf
-    for k in range(row["first"], row["first"] + row["count"]):
-        e = sides[k] >> 1
+    for k in range(row["first"] - 1, row["first"] + row["count"]):
+        e = cut if k < row["first"] else sides[k] >> 1
         tail = position(core, edges[e]["tail"])
         u = load3(edges[e]["direction"])
         s1, s2 = between_segments(t, d, length, tail, u, edges[e]["length"])
         r = sub(axpy(t, s1, d), axpy(tail, s2, u))
-        if dot(r, r) < least:
+        if dot(r, r) < least * (1.0 - SLOPE):
             least = dot(r, r)
             found = e
     return found

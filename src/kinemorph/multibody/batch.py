@@ -27,7 +27,7 @@ from kinemorph.multibody.rnea import newton_euler
 from kinemorph.spatial import lane_math  # noqa: F401  (teaches the kernels lanes)
 from kinemorph.spatial.lanes import WIDTH
 
-ALONE = 64  # batches of fewer states are not worth a second thread
+ALONE = 10_000  # passes over links: a batch of fewer, a third of a millisecond, is not worth a second thread
 
 
 def _widened(dtype: np.dtype[np.void]) -> np.dtype[np.void]:
@@ -295,20 +295,30 @@ def rollout(
             space.states, NO_LANES, space.work,
         )  # fmt: skip
 
-    _share(model, batch, workers, run, arrays)
+    _share(model, batch, workers, run, arrays, steps * (4 if kind else 1))
     return Trajectory(np.arange(kept) * (dt * every), Q_log, V_log)
 
 
 def _share(
-    model: Model, batch: int, workers: int | None, run: Callable[[Workspace, int, int], int], arrays: dict[str, Array]
+    model: Model,
+    batch: int,
+    workers: int | None,
+    run: Callable[[Workspace, int, int], int],
+    arrays: dict[str, Array],
+    passes: int = 1,
 ) -> None:
-    """Give each worker a run of whole groups of four, and complain about the first state that failed."""
+    """Give each worker a run of whole groups of four, and complain about the first state that failed.
+
+    If the number of workers is not given, small jobs (`passes` over each state) stay on one thread.
+    """
     if workers is not None and workers < 1:
         raise ValueError(f"workers {workers} must be at least 1")
     if batch == 0:
         return
     groups = -(-batch // WIDTH)
-    count = min(workers or _cores(), groups) if batch >= ALONE else 1
+    if workers is None:
+        workers = _cores() if batch * model.n * passes >= ALONE else 1
+    count = min(workers, groups)
     bounds = [min(batch, WIDTH * (groups * i // count)) for i in range(count + 1)]
 
     def work(i: int) -> int:

@@ -139,8 +139,11 @@ def dependence(chain: Any, error: float) -> float:
 
 
 @kernel(inline=False)
-def factor_rows(chain: Any, tolerance: float) -> None:
-    """Cholesky factor F of G with pivots (Higham 2002, 10.3). Rows that depend on those before them come last."""
+def factor_rows(chain: Any, tolerance: float, damping: float) -> None:
+    """Cholesky factor F of G with pivots (Higham 2002, 10.3). Rows that depend on those before them come last.
+
+    `damping` is added to the diagonal, as a share of each row's size.
+    """
     m = chain["m"]
     wrenches = rows_at(chain["rows"], m, ROW)
     G = rows_at(chain["G"], m * m, F8)
@@ -148,7 +151,8 @@ def factor_rows(chain: Any, tolerance: float) -> None:
     order = rows_at(chain["order"], m, I8)
     for i in range(m):
         order[i] = i
-        F[i * m + i] = G[i * m + i]  # what is left of the diagonal, until the row is eliminated
+        # what is left of the diagonal, until the row is eliminated
+        F[i * m + i] = G[i * m + i] + damping * wrenches[i]["scale"]
     rank = m
     for k in range(m):
         best = k
@@ -245,7 +249,7 @@ def closed_body(chain: Any, q: Any, v: Any, tau: Any, external: Any, a: Any) -> 
     orient(chain)
     respond_rows(chain)
     multiply_rows(chain)
-    factor_rows(chain, dependence(chain, errors(chain)))
+    factor_rows(chain, dependence(chain, errors(chain)), 0.0)
     drifts(chain)
     solve_rows(chain)
     apply_rows(chain)

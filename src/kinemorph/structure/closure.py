@@ -36,7 +36,10 @@ from kinemorph.structure.loop_rows import (
 from kinemorph.structure.loops import CHAIN, ClosedData, Mechanism
 
 CLOSED = 1e-12  # rad or m: loops this close together are closed
-MOST_TURNS = 10  # of a projection
+MOST_TURNS = 30  # of a projection
+CAUTIOUS_TURNS = 5  # and how many of them leave rows aside that may depend on others
+DAMPING = 1e-12  # of the turns after them
+ROUNDING = 1e-10  # rad or m: an error below this that does not shrink is rounding
 LONGEST = 0.5  # rad or m: how far a joint goes in one turn
 
 
@@ -52,13 +55,13 @@ class LoopError(ValueError):
 
 
 @kernel(inline=False)
-def prepare(chain: Any, q: Any, tolerance: float) -> None:
+def prepare(chain: Any, q: Any, tolerance: float, damping: float) -> None:
     """All that the responses to impulses at the loops share at q."""
     articulate(rows_at(chain["tree"], 1, TREE)[0], q)
     orient(chain)
     respond_rows(chain)
     multiply_rows(chain)
-    factor_rows(chain, tolerance)
+    factor_rows(chain, tolerance, damping)
 
 
 @kernel(inline=False)
@@ -90,14 +93,19 @@ def cancel(chain: Any, dv: Any) -> None:
 def project_position(chain: Any, q: Any, step: Any, tolerance: float) -> float:
     """Move q until the loops are closed (Gauss-Newton on the manifold). Returns the largest error that is left."""
     tree = rows_at(chain["tree"], 1, TREE)[0]
-    error = 0.0
+    error = LARGEST
     for turn in range(MOST_TURNS + 1):
+        before = error
         place_all(tree, q)
         error = errors(chain)
         if error <= tolerance or turn == MOST_TURNS or not error <= LARGEST:
             break
-        cautious = turn < MOST_TURNS // 2  # later turns trust the rows, for what hides near a singular configuration
-        prepare(chain, q, dependence(chain, error if cautious else 0.0))
+        if turn > CAUTIOUS_TURNS and error < ROUNDING and error > 0.5 * before:
+            break
+        if turn < CAUTIOUS_TURNS:
+            prepare(chain, q, dependence(chain, error), 0.0)
+        else:  # near a singular configuration, what is left is along rows that depend on others: damp, but leave none out
+            prepare(chain, q, 0.0, DAMPING)
         cancel(chain, step)
         longest = 0.0
         for k in range(tree["nv"]):
@@ -109,7 +117,7 @@ def project_position(chain: Any, q: Any, step: Any, tolerance: float) -> float:
 @kernel(inline=False)
 def project_velocity(chain: Any, q: Any, v: Any, step: Any) -> None:
     """Take from v what would open the loops: the velocities after impulses at them."""
-    prepare(chain, q, chain["tolerance"])
+    prepare(chain, q, chain["tolerance"], 0.0)
     fill_rows(chain)
     relative_velocities(chain, v)
     cancel(chain, step)
