@@ -7,6 +7,7 @@ import pytest
 from tests.strategies import KINDS, build_tree, random_state
 
 import kinemorph as km
+from kinemorph.scenes.oracle import every_joint, state
 
 BALL = km.Inertia.sphere(1.0, 0.1)
 
@@ -591,3 +592,45 @@ def test_ltl_solve_refuses_nan():
     L = km.ltl(model, km.crba(model, km.Data(model), np.zeros(3)))
     with pytest.raises(ValueError, match="nan"):
         km.ltl_solve(model, L, [nan, 0.0, 0.0])
+
+
+def test_quaternions_need_not_be_unit_but_not_zero():
+    model = every_joint()
+    q, v, tau = state(model)
+    data = km.Data(model)
+    scaled = q.copy()
+    for l in model.links[model.links["nq"] > model.links["nv"]]:
+        scaled[l["iq"] + l["nq"] - 4 : l["iq"] + l["nq"]] *= 3.0
+    np.testing.assert_allclose(km.aba(model, data, scaled, v, tau), km.aba(model, data, q, v, tau), rtol=1e-11)
+    np.testing.assert_allclose(km.integrate(model, scaled, v, 0.1), km.integrate(model, q, v, 0.1), atol=1e-14)
+    scaled[3:7] = 0.0
+    with pytest.raises(ArithmeticError, match="not finite"):
+        km.aba(model, data, scaled, v, tau)
+
+
+def test_indices_of_joints_and_links_are_checked():
+    model = every_joint()
+    assert model.q_slice(np.int64(0)) == model.q_slice(0)
+    for bad in (-1, model.n):
+        with pytest.raises(IndexError, match=f"not {bad}"):
+            model.v_slice(bad)
+    data = km.Data(model)
+    km.kinematics(model, data, km.neutral(model))
+    with pytest.raises(TypeError):
+        km.pose_of(model, data, 0.5)
+
+
+def test_arguments_of_the_wrong_kind_are_named():
+    builder = km.Builder()
+    with pytest.raises(TypeError, match=r"link 'x': joint must be a kinemorph\.Joint, not 'revolute'"):
+        builder.link("x", joint="revolute")
+    with pytest.raises(TypeError, match=r"link 'x': inertia must be a kinemorph\.Inertia, not 3\.0"):
+        builder.link("x", joint=km.Joint.revolute(), inertia=3.0)
+    with pytest.raises(ValueError, match=r"Pose\.rpy"):
+        km.Pose.rpy(inf, 0.0, 0.0)
+    empty = km.Builder()
+    empty.link("x")
+    model = empty.build()
+    with pytest.raises(ValueError, match="no mass"):
+        km.com(model, km.Data(model), [])
+    assert len(km.rollout(model, km.Data(model), [], [], steps=np.int32(3)).t) == 4

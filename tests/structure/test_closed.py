@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.naive.constrained import Closed, closed_at, kkt, random_closed, unit_vectors
-from tests.strategies import random_joint, random_tree
+from tests.strategies import random_joint, random_tree, seeds, trees
 
 import kinemorph as km
 from kinemorph.scenes import mechanisms
+from kinemorph.scenes.robots import folder, robot, robot_file
 from kinemorph.structure.closed import closed_dynamics
 from kinemorph.structure.closure import project
 from kinemorph.structure.generalized import (
@@ -70,6 +73,22 @@ def test_agrees_with_a_dense_solution_when_loops_are_redundant(seed: int) -> Non
     closed = closed._replace(mechanism=twice, q_loops=np.concatenate([closed.q_loops, closed.q_loops]))
     data = check_against_kkt(closed, rng)
     assert data.rank <= m < twice.m
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_loops_hold_and_their_forces_take_their_place(data: st.DataObject) -> None:
+    model = data.draw(trees(most=8))
+    kinds = data.draw(st.lists(st.sampled_from(KINDS), min_size=1, max_size=3))
+    rng = np.random.default_rng(data.draw(seeds()))
+    mechanism, q, v, _ = random_closed(rng, model, kinds)
+    computed = ClosedData(mechanism)
+    tau = rng.normal(size=model.nv)
+    a = closed_dynamics(mechanism, computed, q, v, tau)
+    scale = 1e-8 * (1.0 + np.abs(a).max(initial=0.0))
+    np.testing.assert_allclose(km.aba(model, computed.tree, q, v, tau, computed.external()), a, atol=scale)
+    residual = loop_jacobian(mechanism, computed, q) @ a + loop_drift(mechanism, computed, q, v)
+    np.testing.assert_allclose(residual, 0.0, atol=scale)
 
 
 def check_against_kkt(closed: Closed, rng: np.random.Generator) -> ClosedData:
@@ -279,8 +298,6 @@ def test_bad_arguments_are_named(rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("feet", [1, 2, 3, 4])
 def test_agrees_with_pinocchio_on_a_robot_with_pinned_feet(feet: int, rng: np.random.Generator) -> None:
     pin = pytest.importorskip("pinocchio")
-    from kinemorph.scenes.robots import folder, robot, robot_file
-
     if folder() is None:
         pytest.skip("example-robot-data is not installed")
     model = robot("anymal", floating=True)

@@ -9,6 +9,7 @@ from tests.strategies import random_tree
 
 import kinemorph as km
 from kinemorph.scenes import mechanisms
+from kinemorph.scenes.robots import folder, robot
 from kinemorph.structure.closed_motion import closed_rollout
 from kinemorph.structure.closure import LoopError, close, project
 from kinemorph.structure.generalized import generalized
@@ -117,14 +118,29 @@ def test_energy_is_conserved(make: object, tolerance: float, gravity: float, rng
 
 def test_a_minute_of_simulation_leaves_loops_closed(rng: np.random.Generator) -> None:
     """60 s at 1 ms, after every single step."""
-    for make, method in ((mechanisms.four_bar, "rk4"), (mechanisms.bennett, "rk4"), (mechanisms.four_bar, "euler")):
-        mechanism, q = make()
+    scenes = [(mechanisms.four_bar(), "rk4"), (mechanisms.four_bar(), "euler"), (mechanisms.bennett(), "rk4")]
+    scenes += [(mechanisms.delta(), "rk4"), (mechanisms.two_arms(), "rk4")]
+    for (mechanism, q), method in scenes:
         data = ClosedData(mechanism)
-        v = generalized(mechanism, data, q).W @ rng.normal(size=1)
-        path = closed_rollout(mechanism, data, q, v, dt=1e-3, steps=60_000, every=6000, method=method)
-        assert path.error < 1e-9
-        assert np.abs(loop_errors(mechanism, data, path.q[-1])).max() < 1e-9
-        assert np.abs(loop_jacobian(mechanism, data, path.q[-1]) @ path.v[-1]).max() < 1e-9
+        coordinates = generalized(mechanism, data, q)
+        a_minute(mechanism, q, coordinates.W @ rng.normal(size=coordinates.mobility), method)
+
+
+def test_a_minute_on_pinned_feet_leaves_them_there() -> None:
+    """A robot with its motors off that hangs on two of its feet."""
+    if folder() is None:
+        pytest.skip("example-robot-data is not installed")
+    model = robot("anymal", floating=True).with_dofs(damping=1.0)
+    q = km.neutral(model)
+    a_minute(mechanisms.held(model, q, ("LF_FOOT", "RF_FOOT")), q, np.zeros(model.nv), "rk4")
+
+
+def a_minute(mechanism: Mechanism, q: np.ndarray, v: np.ndarray, method: str) -> None:
+    data = ClosedData(mechanism)
+    path = closed_rollout(mechanism, data, q, v, dt=1e-3, steps=60_000, every=6000, method=method)
+    assert path.error < 1e-9
+    assert np.abs(loop_errors(mechanism, data, path.q[-1])).max() < 1e-9
+    assert np.abs(loop_jacobian(mechanism, data, path.q[-1]) @ path.v[-1]).max() < 1e-9
 
 
 @pytest.mark.lane

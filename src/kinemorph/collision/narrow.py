@@ -16,7 +16,7 @@ from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.collision.depth import FLAT, PARTED, ROUGH, WORK, penetration
 from kinemorph.collision.fallback import all_features
 from kinemorph.collision.features import V, farthest, position, tolerance
-from kinemorph.collision.vclip import CLOSEST, walk
+from kinemorph.collision.vclip import CLOSEST, LOST, walk
 from kinemorph.collision.witness import closest_points
 from kinemorph.geometry.polyhedron import CORE, Polyhedron
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
@@ -37,7 +37,7 @@ PAIR = np.dtype(
         ("index2", "i4"),
         ("state", "i4"),  # State
         ("steps", "i4"),  # of V-Clip in the last call
-        ("fallbacks", "i4"),  # how often V-Clip gave up, in all calls
+        ("fallbacks", "i4"),  # how often the walk was too long or ended too early, in all calls
         ("rough", "i4"),  # how often a depth was an upper bound only, in all calls
         ("distance", "f8"),  # m, of the shapes; negative: how deep they overlap
         ("normal", "f8", 3),  # unit, from shape 1 to shape 2
@@ -83,9 +83,12 @@ def evaluate(pair: Any, work: Any) -> None:
     if sure and distance < NEAR * tol:
         sure = distance - _room(A, B, R, p, n) <= GAP * tol
     if not sure:
+        if found == LOST:
+            pair["fallbacks"] += 1
         if _overlap(pair, A, B, R, p, _between_centres(A, B, R, p), tol, work):
             return
-        pair["fallbacks"] += 1
+        if found != LOST:
+            pair["fallbacks"] += 1
         x, y, _, distance = closest_points(A, B, R, p, V, 0, V, 0)
         n = load3(pair["normal"])  # it separates the cores
         _, ka, a, kb, b = all_features(A, B, R, p, n, (distance, V, 0, V, 0), tol)

@@ -232,7 +232,7 @@ def aba(
     a = np.empty(data.nv)
     try:
         status = _aba(data.handle, q, v, tau, external, a)
-    except TypeError:
+    except (TypeError, ValueError):  # not arrays of the right type; Numba has no type for an empty list
         q64, v64, tau64, external64 = as_arrays(model, q=q, v=v, tau=tau, external=external)
         status = _aba(data.handle, q64, v64, tau64, external64, a)
     if status:

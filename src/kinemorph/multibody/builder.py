@@ -63,6 +63,10 @@ class Builder:
         """
         where = f"link {name!r}"
         joint = joint or Joint.fixed()
+        if not isinstance(joint, Joint):
+            raise TypeError(f"{where}: joint must be a kinemorph.Joint, not {joint!r}")
+        if inertia is not None and not isinstance(inertia, Inertia):
+            raise TypeError(f"{where}: inertia must be a kinemorph.Inertia, not {inertia!r}")
         joint_name = joint.name or name
         if not name:
             raise ValueError(f"model {self.name!r}: a link needs a name")
@@ -250,7 +254,7 @@ def _rest(link: _Link) -> list[float]:
             neutral[-4] = 1.0
         return neutral
     try:
-        rest = vector([joint.rest] if isinstance(joint.rest, int | float) else joint.rest, joint.nq, "rest")
+        rest = vector(np.atleast_1d(np.asarray(joint.rest, dtype=np.float64)), joint.nq, "rest")
         if has_quaternion:
             length = float(np.linalg.norm(rest[-4:]))
             if length < 1e-6:

@@ -38,7 +38,7 @@ def advance(tree: Any, q: Any, v: Any, h: Scalar, out: Any) -> None:
         iv = l["iv"]
         if l["kind"] == FREE:
             phi = scale(load3_at(v, iv), h)
-            x = load4_at(q, iq + 3)
+            x = normalized(load4_at(q, iq + 3))
             shift = exp_shift(phi, scale(load3_at(v, iv + 3), h))
             store3_at(out, iq, add(load3_at(q, iq), rotate(x, shift)))
             store4_at(out, iq + 3, normalized(multiply(x, exp(phi))))
@@ -58,13 +58,14 @@ def subtract(tree: Any, q0: Any, q1: Any, out: Any) -> None:
         iq = l["iq"]
         iv = l["iv"]
         if l["kind"] == FREE:
-            x = load4_at(q0, iq + 3)
-            phi = log(multiply(conjugate(x), load4_at(q1, iq + 3)))
+            x = normalized(load4_at(q0, iq + 3))
+            phi = log(multiply(conjugate(x), normalized(load4_at(q1, iq + 3))))
             p = tmul_vec(to_matrix(x), sub(load3_at(q1, iq), load3_at(q0, iq)))
             store3_at(out, iv, phi)
             store3_at(out, iv + 3, log_shift(phi, p))
         elif l["kind"] == SPHERICAL:
-            store3_at(out, iv, log(multiply(conjugate(load4_at(q0, iq)), load4_at(q1, iq))))
+            x = normalized(load4_at(q0, iq))
+            store3_at(out, iv, log(multiply(conjugate(x), normalized(load4_at(q1, iq)))))
         else:
             for k in range(l["nv"]):
                 put(out, iv + k, get(q1, iq + k) - get(q0, iq + k))
@@ -97,7 +98,7 @@ def integrate(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, h: float = 1.0) 
     out = np.empty(model.nq)
     try:
         status = _integrate(model.handle, q, v, float(h), out)
-    except TypeError:
+    except (TypeError, ValueError):
         q64, v64 = as_arrays(model, q=q, v=v)
         status = _integrate(model.handle, q64, v64, float(h), out)
     if status:
@@ -110,7 +111,7 @@ def difference(model: Model, q0: npt.ArrayLike, q1: npt.ArrayLike) -> Array:
     out = np.empty(model.nv)
     try:
         status = _difference(model.handle, q0, q1, out)
-    except TypeError:
+    except (TypeError, ValueError):
         q064, q164 = as_arrays(model, q0=q0, q1=q1)
         status = _difference(model.handle, q064, q164, out)
     if status:

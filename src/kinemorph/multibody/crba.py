@@ -100,7 +100,7 @@ def crba(model: Model, data: Data, q: npt.ArrayLike) -> Array:
         refuse_stale(model, data)
     try:
         status = _crba(data.handle, q)
-    except TypeError:
+    except (TypeError, ValueError):
         (q64,) = as_arrays(model, q=q)
         status = _crba(data.handle, q64)
     if status:

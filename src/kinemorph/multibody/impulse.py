@@ -181,7 +181,7 @@ def impulse_response(
     moment, push = (six[0], six[1], six[2]), (six[3], six[4], six[5])
     try:
         status = _impulse_response(data.handle, q, link, local, moment, push, at_joints, dv)
-    except TypeError:
+    except (TypeError, ValueError):
         q64, joints64 = as_arrays(model, q=q, joints=at_joints)
         status = _impulse_response(data.handle, q64, link, local, moment, push, joints64, dv)
     if status:
@@ -197,7 +197,7 @@ def collision_matrix(
     K = np.zeros(9)
     try:
         status = _collision_matrix(data.handle, q, link, local, K)
-    except TypeError:
+    except (TypeError, ValueError):
         (q64,) = as_arrays(model, q=q)
         status = _collision_matrix(data.handle, q64, link, local, K)
     if status:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -274,7 +275,8 @@ def rollout(
     """Like `step`, and keeps the start and every `every`-th state."""
     if data.revision != model.revision:
         refuse_stale(model, data)
-    if method.upper() not in Method.__members__:
+    steps, every = operator.index(steps), operator.index(every)
+    if str(method).upper() not in Method.__members__:
         raise ValueError(f"method {method!r} is not one of {', '.join(m.name.lower() for m in Method)}")
     if not (np.isfinite(dt) and steps >= 0 and every >= 1):
         raise ValueError(f"dt {dt} must be finite, steps {steps} not negative, every {every} at least 1")

@@ -205,7 +205,8 @@ def rotation_about(a: Vec3, R: Mat3) -> Scalar:
 def angle_about(a: Vec3, start: Vec3, end: Vec3) -> Scalar:
     """Angle about a that turns one vector into another of the same inclination to a."""
     s = axpy(start, -dot(a, start), a)
-    return atan2(dot(a, cross(s, end)), dot(s, end))
+    e = axpy(end, -dot(a, end), a)
+    return atan2(dot(a, cross(s, e)), dot(s, e))
 
 
 @kernel

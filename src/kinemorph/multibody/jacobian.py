@@ -78,7 +78,7 @@ def jacobian(
     J = np.zeros((6, model.nv))
     try:
         status = _jacobian(data.handle, q, link, local, J)
-    except TypeError:
+    except (TypeError, ValueError):
         (q64,) = as_arrays(model, q=q)
         status = _jacobian(data.handle, q64, link, local, J)
     if status:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -142,7 +143,7 @@ def kinematics(
     a = np.zeros(model.nv) if a is None else a
     try:
         status = _kinematics(data.handle, q, v, a)
-    except TypeError:
+    except (TypeError, ValueError):
         q64, v64, a64 = as_arrays(model, q=q, v=v, a=a)
         status = _kinematics(data.handle, q64, v64, a64)
     if status:
@@ -185,6 +186,7 @@ def locate(model: Model, data: Data, place: str | int) -> tuple[int, Pose]:
         if place in model.frames:
             return model.frames[place]
         return model.link(place), Pose()
-    if not -1 <= place < model.n:
+    index = operator.index(place)
+    if not -1 <= index < model.n:
         raise IndexError(f"model {model.name!r} has links 0 to {model.n - 1} (and -1, the base), not {place}")
-    return int(place), Pose()
+    return index, Pose()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -87,13 +88,21 @@ class Model:
 
     def q_slice(self, joint: str | int) -> slice:
         """Where a joint's entries are in q."""
-        l = self.links[joint if isinstance(joint, int) else self.joint(joint)]
+        l = self.links[self._joint_at(joint)]
         return slice(int(l["iq"]), int(l["iq"] + l["nq"]))
 
     def v_slice(self, joint: str | int) -> slice:
         """Where a joint's entries are in v, a and tau."""
-        l = self.links[joint if isinstance(joint, int) else self.joint(joint)]
+        l = self.links[self._joint_at(joint)]
         return slice(int(l["iv"]), int(l["iv"] + l["nv"]))
+
+    def _joint_at(self, joint: str | int) -> int:
+        if isinstance(joint, str):
+            return self.joint(joint)
+        index = operator.index(joint)
+        if not 0 <= index < self.n:
+            raise IndexError(f"model {self.name!r} has joints 0 to {self.n - 1}, not {index}")
+        return index
 
     @property
     def mass(self) -> float:

@@ -104,7 +104,7 @@ def rnea(
     tau = np.empty(data.nv)
     try:
         status = _rnea(data.handle, q, v, a, external, tau)
-    except TypeError:
+    except (TypeError, ValueError):
         q64, v64, a64, external64 = as_arrays(model, q=q, v=v, a=a, external=external)
         status = _rnea(data.handle, q64, v64, a64, external64, tau)
     if status:

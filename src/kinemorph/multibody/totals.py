@@ -91,7 +91,7 @@ def _sums(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike | None) -
     out = np.empty(11)
     try:
         status = _totals(data.handle, q, v, out)
-    except TypeError:
+    except (TypeError, ValueError):
         q64, v64 = as_arrays(model, q=q, v=v)
         status = _totals(data.handle, q64, v64, out)
     if status:
@@ -99,16 +99,20 @@ def _sums(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike | None) -
     return out
 
 
+def _centre(model: Model, moment: Array) -> Array:
+    if model.mass == 0.0:
+        raise ValueError(f"model {model.name!r} has no mass, and so no centre of mass")
+    return moment / model.mass
+
+
 def com(model: Model, data: Data, q: npt.ArrayLike) -> Array:
     """Centre of mass in the world."""
-    sums = _sums(model, data, q, None)
-    return sums[1:4] / sums[0]
+    return _centre(model, _sums(model, data, q, None)[1:4])
 
 
 def com_velocity(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
     """Velocity of the centre of mass in the world."""
-    sums = _sums(model, data, q, v)
-    return sums[7:10] / sums[0]
+    return _centre(model, _sums(model, data, q, v)[7:10])
 
 
 def momentum(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike, about: Any = (0.0, 0.0, 0.0)) -> Array:

@@ -49,6 +49,7 @@ class Pose:
     @staticmethod
     def rpy(roll: float, pitch: float, yaw: float, position: Iterable[float] = (0.0, 0.0, 0.0)) -> Pose:
         """Roll about x, then pitch about y, then yaw about z, all fixed axes (as URDF means it)."""
+        roll, pitch, yaw = vector((roll, pitch, yaw), 3, "Pose.rpy").tolist()
         (cr, sr), (cp, sp), (cy, sy) = ((math.cos(t), math.sin(t)) for t in (roll, pitch, yaw))
         return Pose(
             position,

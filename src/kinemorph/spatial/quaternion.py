@@ -15,17 +15,20 @@ SMALL = 0.25  # squared angle below which a series replaces a quotient that canc
 
 @kernel
 def to_matrix(q: Quat) -> Mat3:
+    """The rotation matrix of a quaternion of any length: users' quaternions are not always unit. Zero gives NaN."""
     w, x, y, z = q
+    s = 2.0 / (w * w + x * x + y * y + z * z)
+    a, b, c = s * x, s * y, s * z
     return (
-        1.0 - 2.0 * (y * y + z * z),
-        2.0 * (x * y - z * w),
-        2.0 * (x * z + y * w),
-        2.0 * (x * y + z * w),
-        1.0 - 2.0 * (x * x + z * z),
-        2.0 * (y * z - x * w),
-        2.0 * (x * z - y * w),
-        2.0 * (y * z + x * w),
-        1.0 - 2.0 * (x * x + y * y),
+        1.0 - (b * y + c * z),
+        a * y - c * w,
+        a * z + b * w,
+        a * y + c * w,
+        1.0 - (a * x + c * z),
+        b * z - a * w,
+        a * z - b * w,
+        b * z + a * w,
+        1.0 - (a * x + b * y),
     )
 
 

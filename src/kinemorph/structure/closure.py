@@ -104,7 +104,7 @@ def project_position(chain: Any, q: Any, step: Any, tolerance: float) -> float:
             break
         if turn < CAUTIOUS_TURNS:
             prepare(chain, q, dependence(chain, error), 0.0)
-        else:  # near a singular configuration, what is left is along rows that depend on others: damp, but leave none out
+        else:  # what is left may be along rows that depend on others, next to a singular configuration: use them all
             prepare(chain, q, 0.0, DAMPING)
         cancel(chain, step)
         longest = 0.0

@@ -141,6 +141,8 @@ class Mechanism:
         for size, start in (("nq", "iq"), ("nv", "iv"), ("m", "first")):
             self.rows[start] = np.cumsum(self.rows[size]) - self.rows[size]
         self.path = np.array(paths, dtype=np.int64)
+        for array in (self.rows, self.path):
+            array.flags.writeable = False
         self.m = int(self.rows["m"].sum())
         self.loop_nq, self.loop_nv = int(self.rows["nq"].sum()), int(self.rows["nv"].sum())
 
