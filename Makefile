@@ -43,6 +43,8 @@ lock: $(VENV)/.locked  ## resolve pyproject.toml into requirements.lock (newest:
 
 # -------------------------------------------------------------------------------------------------- working
 
+BENCHMARKS := dynamics batch collision broad_phase closed
+
 demo: $(READY)  ## see it move
 	$(BIN)/kinemorph demo
 
@@ -76,7 +78,7 @@ lanes: $(READY)  ## the tests marked `lane`, with the JIT off and with bounds ch
 	@NUMBA_BOUNDSCHECK=1 $(LANE) || test $$? -eq 5
 
 bench: $(READY)  ## every benchmark, each beside its peer
-	@set -e; for file in $(sort $(wildcard benchmarks/[a-z]*.py)); do echo "== $$file"; $(BIN)/python $$file; done
+	@set -e; for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python -m benchmarks.$$name; done
 
 docs: $(READY)  ## the manual, in build/docs/index.html
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs build/docs
