@@ -43,10 +43,11 @@ lock: $(VENV)/.locked  ## resolve pyproject.toml into requirements.lock (newest:
 
 # -------------------------------------------------------------------------------------------------- working
 
-BENCHMARKS := dynamics batch collision broad_phase closed
+BENCHMARKS := tuples dynamics batch collision broad_phase closed
 
 demo: $(READY)  ## see it move
 	$(BIN)/kinemorph demo
+	$(BIN)/kinemorph demo walk
 
 test: lint warm  ## everything CI checks: lint, types, import contracts, tests with coverage, lanes
 	@echo "== tests"

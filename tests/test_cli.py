@@ -36,6 +36,13 @@ def test_demo_prints_figures_and_leaves_pictures(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out"]  # nothing else is written
 
 
+def test_walk_demo_prints_the_gait(tmp_path: Path) -> None:
+    done = kinemorph("demo", "walk", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "step period 0.734" in done.stdout
+    assert (tmp_path / "out" / "walker.png").exists()
+
+
 def read_png(path: Path) -> np.ndarray:
     from matplotlib.image import imread
 

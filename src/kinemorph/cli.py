@@ -11,14 +11,16 @@ def demo(name: str = "swing", /, out: Path = Path("out"), robot: str = "ur5") ->
     """Show what kinemorph does, and leave pictures.
 
     Args:
-        name: Which demo: swing.
+        name: Which demo: swing (a robot with its motors off) or walk (a walker that changes its root at every step).
         out: Folder for the pictures.
         robot: Which robot: anymal, g1, human, panda, talos, ur5, or a name such as tiago_description/tiago.
     """
-    demos = {"swing": _demo_swing}
-    if name not in demos:
-        raise ValueError(f"there is no demo {name!r}; there is {', '.join(demos)}")
-    demos[name](out, robot)
+    if name == "swing":
+        _demo_swing(out, robot)
+    elif name == "walk":
+        _demo_walk(out)
+    else:
+        raise ValueError(f"there is no demo {name!r}; there are swing and walk")
 
 
 def doctor() -> None:
@@ -57,6 +59,25 @@ def _demo_swing(out: Path, robot: str) -> None:
     console.print(f"  [bold]{shot}[/]  the robot falling, paler is earlier")
     console.print(f"  [bold]{plot}[/]  its energies")
     console.print(f"  [bold]{film}[/]  the motion, in any browser")
+
+
+def _demo_walk(out: Path) -> None:
+    import numpy as np
+    from rich.console import Console
+
+    from kinemorph.scenes import walker
+
+    console = Console(highlight=False)
+    result = walker.walk(25)
+    lost = [s.strike.energy_lost for s in result.steps]
+    console.print(f"[bold]{result.steps[0].model}[/]: {len(result.steps)} steps down a slope of {walker.SLOPE} rad")
+    console.print(f"step period {result.periods[-1]:.5f} s, step length {result.steps[-1].length:.5f} m")
+    console.print(f"each heel strike cuts one foot, connects the other, and costs {lost[-1]:.3f} J")
+    _, eigenvalues = walker.return_map()
+    console.print(f"eigenvalues of the return map {np.round(eigenvalues, 3)}: the gait is stable if all are below 1")
+    console.print(
+        f"\nlook at [bold]{walker.draw(result, out)}[/]: its limit cycle, and potential against kinetic energy"
+    )
 
 
 def main() -> None:

@@ -2,6 +2,10 @@
 
 import math
 import operator
+import os
+import platform
+import subprocess
+import sys
 from typing import Any
 
 import mpmath
@@ -196,3 +200,31 @@ def boxed(a: Any) -> Any:
 
 def test_lanes_reach_python_as_four_floats() -> None:
     assert tuple(boxed(np.array([[1.0, 2.0, 3.0, 4.0]]))) == (1.0, 2.0, 3.0, 4.0)
+
+
+OLD_PROCESSOR = """
+import numpy as np
+from kinemorph._jit import entry
+from kinemorph.spatial import lane_math, lanes
+
+@entry
+def run(a, out):
+    x = lanes.load(a, 0)
+    lanes.store(out, 0, lanes.fma(x, x, 1.0) + lane_math.sin(x) / lanes.sqrt(lanes.maximum(x, 0.5)))
+
+a, out = np.array([[0.1, 0.7, 3.0, 1e9]]), np.empty((1, 4))
+run(a, out)
+np.testing.assert_allclose(out, a * a + 1.0 + np.sin(a) / np.sqrt(np.maximum(a, 0.5)), rtol=1e-14)
+print("avx" in next(iter(run.inspect_asm().values())).lower(), "ymm" in next(iter(run.inspect_asm().values())))
+"""
+
+
+def test_lanes_work_on_processors_without_avx(tmp_path) -> None:
+    environment = {**os.environ, "NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": "+sse2", "KINEMORPH_QUIET": "1"}
+    if platform.machine() not in ("x86_64", "AMD64"):
+        pytest.skip("the flags are those of x86-64 processors")
+    script = tmp_path / "old.py"
+    script.write_text(OLD_PROCESSOR)
+    done = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[-1] == "False"  # no 256-bit register was used
