@@ -9,11 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from kinemorph._jit import for_lanes, kernel
 from kinemorph.spatial import lanes, rows, scalar
-from kinemorph.spatial.scalar import REDUCIBLE, ROUND, sincos_reducible
+from kinemorph.spatial.scalar import REDUCIBLE, ROUND, sincos_huge, sincos_reducible
 from kinemorph.spatial.vec3 import Scalar
 
 INFINITY = math.inf
@@ -35,8 +33,9 @@ def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
         for i in range(lanes.WIDTH):
             xi = lanes.lane(x, i)
             if abs(xi) > REDUCIBLE:
-                s = lanes.replaced(s, i, np.sin(xi))
-                c = lanes.replaced(c, i, np.cos(xi))
+                si, ci = sincos_huge(xi)
+                s = lanes.replaced(s, i, si)
+                c = lanes.replaced(c, i, ci)
     return s, c
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import generic, kernel
+from kinemorph.spatial.reduction import quarter_turns
 from kinemorph.spatial.vec3 import Scalar
 
 ROUND = 6755399441055744.0  # 1.5 * 2^52: adding and subtracting it rounds to the nearest integer
@@ -15,6 +16,7 @@ HALF_PI_1 = 1.57079632673412561417e00
 HALF_PI_2 = 6.07710050630396597660e-11
 HALF_PI_3 = 2.02226624879595063154e-21
 REDUCIBLE = 1.0e6  # beyond it the three parts do not suffice
+LARGEST = 1.7976931348623157e308
 
 
 @generic
@@ -35,17 +37,32 @@ def where(condition: Any, yes: Scalar, no: Scalar) -> Scalar:
 
 @generic
 def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
-    """Sine and cosine at the price of one, to 1 ulp or so."""
+    """Sine and cosine at the price of one, to 2 ulp."""
     if abs(x) > REDUCIBLE:
-        return np.sin(x), np.cos(x)
+        return sincos_huge(x)
     return sincos_reducible(x)
 
 
 @kernel
 def sincos_reducible(x: Scalar) -> tuple[Scalar, Scalar]:
-    """Sine and cosine of |x| below REDUCIBLE: reduce to ±π/4 (Cody and Waite), then minimax polynomials."""
+    """Sine and cosine of |x| below REDUCIBLE: reduce to ±π/4 (Cody and Waite), then polynomials."""
     n = (x * TWO_OVER_PI + ROUND) - ROUND
     r = ((x - n * HALF_PI_1) - n * HALF_PI_2) - n * HALF_PI_3
+    return sincos_of_rest(n, r)
+
+
+@kernel
+def sincos_huge(x: float) -> tuple[float, float]:
+    """Sine and cosine of one large number."""
+    if not abs(x) <= LARGEST:
+        return x - x, x - x  # NaN
+    n, r = quarter_turns(x)
+    return sincos_of_rest(n, r)
+
+
+@kernel
+def sincos_of_rest(n: Scalar, r: Scalar) -> tuple[Scalar, Scalar]:
+    """Sine and cosine of n quarter turns plus r, |r| up to π/4, by minimax polynomials."""
     z = r * r
     s = 1.58969099521155010221e-10 * z - 2.50507602534068634195e-08
     s = s * z + 2.75573137070700676789e-06
