@@ -114,7 +114,7 @@ def of_robot(name: str, floating: bool, seconds: float, with_native: bool) -> li
         for way in ("call", "kernel")
     ]
     if with_native:
-        built = native.pinocchio_times(path, floating, q_, v_, tau_)
+        built = native.pinocchio_times(peer, q_, v_, tau_)
         rows += [
             Row(
                 "dynamics",
