@@ -17,6 +17,9 @@ from kinemorph.scenes.oracle import every_joint
 from kinemorph.spatial.rows import store6
 
 TOLERANCE = 1e-12  # relative to the largest entry
+# Fingers of hardly any inertia: accelerations of 1e8 rad/s² from a mass matrix of condition 1e9. Fused multiply-adds fall
+# differently in lanes and in scalar code, and this robot shows it: 1.2e-10.
+NEARLY_SINGULAR = {"icub": 1e-9}
 
 
 def states(model: km.Model, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -44,7 +47,7 @@ def agree(model: km.Model, n: int) -> None:
     else:
         smallest = min(np.linalg.eigvalsh(km.crba(model, data, q))[0] for q in Q)
         if smallest > 1e-12:  # else the robot's file describes a singular mass matrix
-            close(km.batch.aba(model, Q, V, U), expected)
+            close(km.batch.aba(model, Q, V, U), expected, NEARLY_SINGULAR.get(model.name.lower(), TOLERANCE))
 
 
 @pytest.mark.parametrize("floating", [False, True])
