@@ -17,8 +17,8 @@ from kinemorph.scenes.oracle import every_joint
 from kinemorph.spatial.rows import store6
 
 TOLERANCE = 1e-12  # relative to the largest entry
-# Fingers of hardly any inertia: accelerations of 1e8 rad/s² from a mass matrix of condition 1e9. Fused multiply-adds fall
-# differently in lanes and in scalar code, and this robot shows it: 1.2e-10.
+# Fingers of hardly any inertia: accelerations of 1e8 rad/s² from a mass matrix of condition 1e9. Fused multiply-adds
+# fall differently in lanes and in scalar code, and this robot shows it: 1.2e-10.
 NEARLY_SINGULAR = {"icub": 1e-9}
 
 
