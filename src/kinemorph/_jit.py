@@ -64,15 +64,11 @@ __all__ = [  # with what modules that extend Numba need, such as the SIMD lanes
     "types",
 ]
 
-# Fused multiply-add only: it is faster, and rounds once instead of twice. The other fast-math flags would let
-# LLVM assume that NaN and infinity do not occur, or reorder sums: no check for NaN would be safe any more.
-FASTMATH = {"contract": True}
-
 _OPTIONS: dict[str, Any] = {
     "_nrt": False,  # kernels write into arrays that they are given: no memory to manage, no references to count
     "error_model": "numpy",  # x / 0 is inf, as in NumPy: no branch and no exception in every division
     "boundscheck": None,  # None leaves the choice to NUMBA_BOUNDSCHECK
-    "fastmath": FASTMATH,
+    "fastmath": False,  # not even fused multiply-adds: LLVM fuses other pairs in lanes than in scalars, to other bits
 }
 OVERLOAD: Any = _OPTIONS | {"nogil": True, "forceinline": True}  # the jit_options of an `overload`: like a kernel
 

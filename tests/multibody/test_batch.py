@@ -16,11 +16,6 @@ from kinemorph.multibody.kinematics import accelerate_all
 from kinemorph.scenes.oracle import every_joint
 from kinemorph.spatial.rows import store6
 
-TOLERANCE = 1e-12  # relative to the largest entry
-# Fingers of hardly any inertia: accelerations of 1e8 rad/s² from a mass matrix of condition 1e9. Fused multiply-adds
-# fall differently in lanes and in scalar code, and there it shows: 1.2e-10. Processors without them give equal bits.
-UNMET = pytest.mark.xfail(reason="icub: aba on lanes differs from scalar aba by 1.2e-10", strict=False)
-
 
 def states(model: km.Model, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
@@ -28,10 +23,9 @@ def states(model: km.Model, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarr
     return Q, rng.normal(size=(n, model.nv)), rng.normal(size=(n, model.nv))
 
 
-def close(x: np.ndarray, y: np.ndarray, tolerance: float = TOLERANCE) -> None:
-    assert x.shape == y.shape
-    if y.size:
-        assert np.abs(x - y).max() <= tolerance * max(np.abs(y).max(), 1e-300)
+def close(x: np.ndarray, y: np.ndarray) -> None:
+    """The promise: not only within 1e-12, but the same bits."""
+    np.testing.assert_array_equal(x, y)
 
 
 def agree(model: km.Model, n: int) -> None:
@@ -51,10 +45,7 @@ def agree(model: km.Model, n: int) -> None:
 
 
 @pytest.mark.parametrize("floating", [False, True])
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=UNMET) if n == "icub_description/icub" else n for n in ROBOTS if n != EMPTY],
-)
+@pytest.mark.parametrize("name", [n for n in ROBOTS if n != EMPTY])
 def test_every_robot_gives_what_single_states_give(name: str, floating: bool) -> None:
     model = load(name, floating)
     if model.nv:

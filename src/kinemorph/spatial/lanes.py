@@ -117,11 +117,10 @@ def _binary(op: Any, result: types.Type, emit: Any) -> None:
     lower_builtin(op, f64x4, f64x4)(lambda context, builder, sig, args: emit(builder, *args))
 
 
-# "contract" lets LLVM fuse a multiply and an add, as in scalar kernels; nothing else is loosened
-_binary(operator.add, f64x4, lambda builder, a, b: builder.fadd(a, b, flags=("contract",)))
-_binary(operator.sub, f64x4, lambda builder, a, b: builder.fsub(a, b, flags=("contract",)))
-_binary(operator.mul, f64x4, lambda builder, a, b: builder.fmul(a, b, flags=("contract",)))
-_binary(operator.truediv, f64x4, lambda builder, a, b: builder.fdiv(a, b, flags=("contract",)))
+_binary(operator.add, f64x4, lambda builder, a, b: builder.fadd(a, b))
+_binary(operator.sub, f64x4, lambda builder, a, b: builder.fsub(a, b))
+_binary(operator.mul, f64x4, lambda builder, a, b: builder.fmul(a, b))
+_binary(operator.truediv, f64x4, lambda builder, a, b: builder.fdiv(a, b))
 for _op, _sign in (
     (operator.lt, "<"), (operator.le, "<="), (operator.gt, ">"), (operator.ge, ">="), (operator.eq, "=="),
 ):  # fmt: skip
