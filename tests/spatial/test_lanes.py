@@ -6,14 +6,17 @@ import os
 import platform
 import subprocess
 import sys
+from fractions import Fraction
 from typing import Any
 
+import llvmlite.binding
 import mpmath
 import numpy as np
 import pytest
 
 from kinemorph._jit import entry
 from kinemorph.spatial import lane_math, lanes
+from kinemorph.spatial.fused import fma
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 5e-324, 1e-310, 1.7976931348623157e308, 2.5, -3.25]
 
@@ -204,6 +207,25 @@ def test_lanes_reach_python_as_four_floats() -> None:
     assert tuple(boxed(np.array([[1.0, 2.0, 3.0, 4.0]]))) == (1.0, 2.0, 3.0, 4.0)
 
 
+@entry
+def fused(a: Any, b: Any, c: Any, out: Any) -> float:
+    lanes.store(out, 0, fma(lanes.load(a, 0), lanes.load(b, 0), lanes.load(c, 0)))
+    return fma(a[0, 0], b[0, 0], c[0, 0])
+
+
+@pytest.mark.skipif(
+    not (platform.machine() in ("arm64", "aarch64") or llvmlite.binding.get_host_cpu_features().get("fma")),
+    reason="this processor has no fused multiply-add",
+)
+def test_fused_multiply_add_rounds_once_in_numbers_and_lanes_alike(rng) -> None:
+    for _ in range(100):
+        a, b = rng.normal(size=(2, 1, 4))
+        c, out = -(a * b), np.empty((1, 4))  # what is left is the rounding error of the product, exactly
+        exact = [float(Fraction(x) * Fraction(y) + Fraction(z)) for x, y, z in zip(a[0], b[0], c[0], strict=True)]
+        assert fused(a, b, c, out) == exact[0]
+        assert out[0].tolist() == exact
+
+
 OLD_PROCESSOR = """
 import numpy as np
 from kinemorph._jit import entry
@@ -216,6 +238,7 @@ def run(a, out):
 
 a, out = np.array([[0.1, 0.7, 3.0, 1e9]]), np.empty((1, 4))
 run(a, out)
+assert "fma" not in next(iter(run.inspect_asm().values()))  # neither the instruction nor the slow function
 np.testing.assert_allclose(out, a * a + 1.0 + np.sin(a) / np.sqrt(np.maximum(a, 0.5)), rtol=1e-14)
 print("avx" in next(iter(run.inspect_asm().values())).lower(), "ymm" in next(iter(run.inspect_asm().values())))
 """

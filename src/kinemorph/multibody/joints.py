@@ -4,6 +4,7 @@ from typing import Any
 
 from kinemorph._jit import kernel
 from kinemorph.multibody.layout import JointKind
+from kinemorph.spatial.fused import fma
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec, tmul_vec
 from kinemorph.spatial.quaternion import to_matrix
 from kinemorph.spatial.rows import get, load3, load3_at, load4_at, load9
@@ -42,15 +43,15 @@ def turn(l: Any, angle: Scalar) -> Mat3:
     C = l["Rc"]
     S = l["Rs"]
     return (
-        R[0] + k * C[0] + s * S[0],
-        R[1] + k * C[1] + s * S[1],
-        R[2] + k * C[2] + s * S[2],
-        R[3] + k * C[3] + s * S[3],
-        R[4] + k * C[4] + s * S[4],
-        R[5] + k * C[5] + s * S[5],
-        R[6] + k * C[6] + s * S[6],
-        R[7] + k * C[7] + s * S[7],
-        R[8] + k * C[8] + s * S[8],
+        fma(s, S[0], fma(k, C[0], R[0])),
+        fma(s, S[1], fma(k, C[1], R[1])),
+        fma(s, S[2], fma(k, C[2], R[2])),
+        fma(s, S[3], fma(k, C[3], R[3])),
+        fma(s, S[4], fma(k, C[4], R[4])),
+        fma(s, S[5], fma(k, C[5], R[5])),
+        fma(s, S[6], fma(k, C[6], R[6])),
+        fma(s, S[7], fma(k, C[7], R[7])),
+        fma(s, S[8], fma(k, C[8], R[8])),
     )
 
 

@@ -7,6 +7,7 @@ passes of `multibody` cheap.
 """
 
 from kinemorph._jit import kernel
+from kinemorph.spatial.fused import fma
 from kinemorph.spatial.mat3 import Mat3, Sym3, add9, cross_sym, mul_vec, sym_vec, tmul_vec
 from kinemorph.spatial.vec3 import Scalar, Vec3, add, axpy, cross, dot
 
@@ -16,12 +17,12 @@ def shift_articulated(r: Vec3, A: Sym3, H: Mat3, M: Sym3) -> tuple[Sym3, Mat3, S
     """The inertia seen from a point at -r: A - K[r]× + [r]×Hᵀ, K = H + [r]×M, M."""
     K = add9(H, cross_sym(r, M))
     A_shifted = (
-        A[0] - (K[1] * r[2] - K[2] * r[1]) + (r[1] * H[2] - r[2] * H[1]),
-        A[1] - (K[2] * r[0] - K[0] * r[2]) + (r[1] * H[5] - r[2] * H[4]),
-        A[2] - (K[0] * r[1] - K[1] * r[0]) + (r[1] * H[8] - r[2] * H[7]),
-        A[3] - (K[5] * r[0] - K[3] * r[2]) + (r[2] * H[3] - r[0] * H[5]),
-        A[4] - (K[3] * r[1] - K[4] * r[0]) + (r[2] * H[6] - r[0] * H[8]),
-        A[5] - (K[6] * r[1] - K[7] * r[0]) + (r[0] * H[7] - r[1] * H[6]),
+        fma(K[2], r[1], fma(-K[1], r[2], fma(r[1], H[2], fma(-r[2], H[1], A[0])))),
+        fma(K[0], r[2], fma(-K[2], r[0], fma(r[1], H[5], fma(-r[2], H[4], A[1])))),
+        fma(K[1], r[0], fma(-K[0], r[1], fma(r[1], H[8], fma(-r[2], H[7], A[2])))),
+        fma(K[3], r[2], fma(-K[5], r[0], fma(r[2], H[3], fma(-r[0], H[5], A[3])))),
+        fma(K[4], r[0], fma(-K[3], r[1], fma(r[2], H[6], fma(-r[0], H[8], A[4])))),
+        fma(K[7], r[0], fma(-K[6], r[1], fma(r[0], H[7], fma(-r[1], H[6], A[5])))),
     )
     return A_shifted, K, M
 
@@ -32,12 +33,12 @@ def shift_rigid(r: Vec3, I: Sym3, h: Vec3, m: Scalar) -> tuple[Sym3, Vec3]:
     g = axpy(h, m, r)
     d = dot(r, h) + dot(r, g)
     I_shifted = (
-        I[0] + d - r[0] * h[0] - g[0] * r[0],
-        I[1] - h[0] * r[1] - r[0] * g[1],
-        I[2] - h[0] * r[2] - r[0] * g[2],
-        I[3] + d - r[1] * h[1] - g[1] * r[1],
-        I[4] - h[1] * r[2] - r[1] * g[2],
-        I[5] + d - r[2] * h[2] - g[2] * r[2],
+        fma(-r[0], g[0], fma(-h[0], r[0], I[0] + d)),
+        fma(-r[0], g[1], fma(-h[0], r[1], I[1])),
+        fma(-r[0], g[2], fma(-h[0], r[2], I[2])),
+        fma(-r[1], g[1], fma(-h[1], r[1], I[3] + d)),
+        fma(-r[1], g[2], fma(-h[1], r[2], I[4])),
+        fma(-r[2], g[2], fma(-h[2], r[2], I[5] + d)),
     )
     return I_shifted, g
 

@@ -29,6 +29,7 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import box, intrinsic, lower_builtin, lower_cast, models, overload, register_model
 
 from kinemorph._jit import OVERLOAD
+from kinemorph.spatial.fused import fma as fma
 from kinemorph.spatial.vec3 import Scalar
 
 WIDTH = 4
@@ -228,11 +229,6 @@ def _sqrt(typingctx: Any, x: Any) -> Any:
 
 
 @intrinsic
-def _fma(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
-    return f64x4(f64x4, f64x4, f64x4), lambda context, builder, sig, args: _intrinsic_call(builder, "llvm.fma", *args)
-
-
-@intrinsic
 def _splat_number(typingctx: Any, x: Any) -> Any:
     return f64x4(types.float64), lambda context, builder, sig, args: _splat(builder, args[0])
 
@@ -332,11 +328,6 @@ def all_true(mask: Any) -> bool:
 
 def sqrt(x: Scalar) -> Scalar:
     return np.sqrt(x)
-
-
-def fma(a: Scalar, b: Scalar, c: Scalar) -> Scalar:
-    """a b + c with one rounding (with the JIT off, with two)."""
-    return a * b + c
 
 
 def minimum(a: Scalar, b: Scalar) -> Scalar:
@@ -447,11 +438,6 @@ def _(mask: Any) -> bool:
 @_in_kernels(sqrt)
 def _(x: Any) -> Any:
     return _sqrt(x)
-
-
-@_in_kernels(fma)
-def _(a: Any, b: Any, c: Any) -> Any:
-    return _fma(a, b, c)
 
 
 @_in_kernels(minimum)

@@ -3,7 +3,8 @@
 from typing import TypeAlias
 
 from kinemorph._jit import kernel
-from kinemorph.spatial.vec3 import Scalar, Vec3
+from kinemorph.spatial.fused import fma
+from kinemorph.spatial.vec3 import Scalar, Vec3, dot
 
 Mat3: TypeAlias = tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]
 Sym3: TypeAlias = tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]
@@ -12,37 +13,33 @@ IDENTITY: Mat3 = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
 
 @kernel
+def rows(A: Mat3) -> tuple[Vec3, Vec3, Vec3]:
+    return (A[0], A[1], A[2]), (A[3], A[4], A[5]), (A[6], A[7], A[8])
+
+
+@kernel
+def columns(A: Mat3) -> tuple[Vec3, Vec3, Vec3]:
+    return (A[0], A[3], A[6]), (A[1], A[4], A[7]), (A[2], A[5], A[8])
+
+
+@kernel
 def mul(A: Mat3, B: Mat3) -> Mat3:
-    return (
-        A[0] * B[0] + A[1] * B[3] + A[2] * B[6],
-        A[0] * B[1] + A[1] * B[4] + A[2] * B[7],
-        A[0] * B[2] + A[1] * B[5] + A[2] * B[8],
-        A[3] * B[0] + A[4] * B[3] + A[5] * B[6],
-        A[3] * B[1] + A[4] * B[4] + A[5] * B[7],
-        A[3] * B[2] + A[4] * B[5] + A[5] * B[8],
-        A[6] * B[0] + A[7] * B[3] + A[8] * B[6],
-        A[6] * B[1] + A[7] * B[4] + A[8] * B[7],
-        A[6] * B[2] + A[7] * B[5] + A[8] * B[8],
-    )
+    r, s, t = rows(A)
+    x, y, z = columns(B)
+    return (dot(r, x), dot(r, y), dot(r, z), dot(s, x), dot(s, y), dot(s, z), dot(t, x), dot(t, y), dot(t, z))
 
 
 @kernel
 def mul_vec(A: Mat3, b: Vec3) -> Vec3:
-    return (
-        A[0] * b[0] + A[1] * b[1] + A[2] * b[2],
-        A[3] * b[0] + A[4] * b[1] + A[5] * b[2],
-        A[6] * b[0] + A[7] * b[1] + A[8] * b[2],
-    )
+    r, s, t = rows(A)
+    return (dot(r, b), dot(s, b), dot(t, b))
 
 
 @kernel
 def tmul_vec(A: Mat3, b: Vec3) -> Vec3:
     """Aᵀ b"""
-    return (
-        A[0] * b[0] + A[3] * b[1] + A[6] * b[2],
-        A[1] * b[0] + A[4] * b[1] + A[7] * b[2],
-        A[2] * b[0] + A[5] * b[1] + A[8] * b[2],
-    )
+    x, y, z = columns(A)
+    return (dot(x, b), dot(y, b), dot(z, b))
 
 
 @kernel
@@ -75,15 +72,15 @@ def add9(A: Mat3, B: Mat3) -> Mat3:
 def cross_sym(a: Vec3, S: Sym3) -> Mat3:
     """[a]× S"""
     return (
-        a[1] * S[2] - a[2] * S[1],
-        a[1] * S[4] - a[2] * S[3],
-        a[1] * S[5] - a[2] * S[4],
-        a[2] * S[0] - a[0] * S[2],
-        a[2] * S[1] - a[0] * S[4],
-        a[2] * S[2] - a[0] * S[5],
-        a[0] * S[1] - a[1] * S[0],
-        a[0] * S[3] - a[1] * S[1],
-        a[0] * S[4] - a[1] * S[2],
+        fma(a[1], S[2], -(a[2] * S[1])),
+        fma(a[1], S[4], -(a[2] * S[3])),
+        fma(a[1], S[5], -(a[2] * S[4])),
+        fma(a[2], S[0], -(a[0] * S[2])),
+        fma(a[2], S[1], -(a[0] * S[4])),
+        fma(a[2], S[2], -(a[0] * S[5])),
+        fma(a[0], S[1], -(a[1] * S[0])),
+        fma(a[0], S[3], -(a[1] * S[1])),
+        fma(a[0], S[4], -(a[1] * S[2])),
     )
 
 
@@ -91,25 +88,21 @@ def cross_sym(a: Vec3, S: Sym3) -> Mat3:
 def sub_outer(A: Mat3, a: Vec3, b: Vec3) -> Mat3:
     """A - a bᵀ"""
     return (
-        A[0] - a[0] * b[0],
-        A[1] - a[0] * b[1],
-        A[2] - a[0] * b[2],
-        A[3] - a[1] * b[0],
-        A[4] - a[1] * b[1],
-        A[5] - a[1] * b[2],
-        A[6] - a[2] * b[0],
-        A[7] - a[2] * b[1],
-        A[8] - a[2] * b[2],
+        fma(-a[0], b[0], A[0]),
+        fma(-a[0], b[1], A[1]),
+        fma(-a[0], b[2], A[2]),
+        fma(-a[1], b[0], A[3]),
+        fma(-a[1], b[1], A[4]),
+        fma(-a[1], b[2], A[5]),
+        fma(-a[2], b[0], A[6]),
+        fma(-a[2], b[1], A[7]),
+        fma(-a[2], b[2], A[8]),
     )
 
 
 @kernel
 def sym_vec(S: Sym3, b: Vec3) -> Vec3:
-    return (
-        S[0] * b[0] + S[1] * b[1] + S[2] * b[2],
-        S[1] * b[0] + S[3] * b[1] + S[4] * b[2],
-        S[2] * b[0] + S[4] * b[1] + S[5] * b[2],
-    )
+    return (dot((S[0], S[1], S[2]), b), dot((S[1], S[3], S[4]), b), dot((S[2], S[4], S[5]), b))
 
 
 @kernel
@@ -121,26 +114,18 @@ def add6(A: Sym3, B: Sym3) -> Sym3:
 def sub_outer_sym(S: Sym3, a: Vec3, b: Vec3) -> Sym3:
     """S - a bᵀ where a and b are parallel, so that the result is symmetric"""
     return (
-        S[0] - a[0] * b[0],
-        S[1] - a[0] * b[1],
-        S[2] - a[0] * b[2],
-        S[3] - a[1] * b[1],
-        S[4] - a[1] * b[2],
-        S[5] - a[2] * b[2],
+        fma(-a[0], b[0], S[0]),
+        fma(-a[0], b[1], S[1]),
+        fma(-a[0], b[2], S[2]),
+        fma(-a[1], b[1], S[3]),
+        fma(-a[1], b[2], S[4]),
+        fma(-a[2], b[2], S[5]),
     )
 
 
 @kernel
 def rotate_sym(R: Mat3, S: Sym3) -> Sym3:
     """R S Rᵀ"""
-    a = sym_vec(S, (R[0], R[1], R[2]))
-    b = sym_vec(S, (R[3], R[4], R[5]))
-    c = sym_vec(S, (R[6], R[7], R[8]))
-    return (
-        R[0] * a[0] + R[1] * a[1] + R[2] * a[2],
-        R[3] * a[0] + R[4] * a[1] + R[5] * a[2],
-        R[6] * a[0] + R[7] * a[1] + R[8] * a[2],
-        R[3] * b[0] + R[4] * b[1] + R[5] * b[2],
-        R[6] * b[0] + R[7] * b[1] + R[8] * b[2],
-        R[6] * c[0] + R[7] * c[1] + R[8] * c[2],
-    )
+    r, s, t = rows(R)
+    x, y, z = sym_vec(S, r), sym_vec(S, s), sym_vec(S, t)
+    return (dot(r, x), dot(s, x), dot(t, x), dot(s, y), dot(t, y), dot(t, z))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import generic, kernel
+from kinemorph.spatial.fused import fma
 from kinemorph.spatial.reduction import quarter_turns
 from kinemorph.spatial.vec3 import Scalar
 
@@ -46,8 +47,8 @@ def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
 @kernel
 def sincos_reducible(x: Scalar) -> tuple[Scalar, Scalar]:
     """Sine and cosine of |x| below REDUCIBLE: reduce to ±π/4 (Cody and Waite), then polynomials."""
-    n = (x * TWO_OVER_PI + ROUND) - ROUND
-    r = ((x - n * HALF_PI_1) - n * HALF_PI_2) - n * HALF_PI_3
+    n = fma(x, TWO_OVER_PI, ROUND) - ROUND
+    r = fma(-n, HALF_PI_3, fma(-n, HALF_PI_2, fma(-n, HALF_PI_1, x)))
     return sincos_of_rest(n, r)
 
 
@@ -64,18 +65,18 @@ def sincos_huge(x: float) -> tuple[float, float]:
 def sincos_of_rest(n: Scalar, r: Scalar) -> tuple[Scalar, Scalar]:
     """Sine and cosine of n quarter turns plus r, |r| up to π/4, by minimax polynomials."""
     z = r * r
-    s = 1.58969099521155010221e-10 * z - 2.50507602534068634195e-08
-    s = s * z + 2.75573137070700676789e-06
-    s = s * z - 1.98412698298579493134e-04
-    s = s * z + 8.33333333332248946124e-03
-    s = s * z - 1.66666666666666324348e-01
-    s = r + r * (z * s)
-    c = -1.13596475577881948265e-11 * z + 2.08757232129817482790e-09
-    c = c * z - 2.75573143513906633035e-07
-    c = c * z + 2.48015872894767294178e-05
-    c = c * z - 1.38888888888741095749e-03
-    c = c * z + 4.16666666666666019037e-02
-    c = 1.0 - (0.5 * z - z * (z * c))
+    s = fma(1.58969099521155010221e-10, z, -2.50507602534068634195e-08)
+    s = fma(s, z, 2.75573137070700676789e-06)
+    s = fma(s, z, -1.98412698298579493134e-04)
+    s = fma(s, z, 8.33333333332248946124e-03)
+    s = fma(s, z, -1.66666666666666324348e-01)
+    s = fma(r, z * s, r)
+    c = fma(-1.13596475577881948265e-11, z, 2.08757232129817482790e-09)
+    c = fma(c, z, -2.75573143513906633035e-07)
+    c = fma(c, z, 2.48015872894767294178e-05)
+    c = fma(c, z, -1.38888888888741095749e-03)
+    c = fma(c, z, 4.16666666666666019037e-02)
+    c = 1.0 - fma(-z, z * c, 0.5 * z)
     quadrant = n - 4.0 * ((0.25 * n + ROUND) - ROUND)  # -2 .. 2
     odd = quadrant * quadrant == 1.0
     sin = where(odd, c, s)

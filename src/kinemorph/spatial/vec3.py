@@ -3,6 +3,7 @@
 from typing import Any, TypeAlias
 
 from kinemorph._jit import kernel
+from kinemorph.spatial.fused import fma
 
 Scalar: TypeAlias = Any  # float, or four floats in a SIMD register
 Vec3: TypeAlias = tuple[Scalar, Scalar, Scalar]
@@ -31,14 +32,15 @@ def scale(a: Vec3, s: Scalar) -> Vec3:
 @kernel
 def axpy(a: Vec3, s: Scalar, b: Vec3) -> Vec3:
     """a + s b"""
-    return (a[0] + s * b[0], a[1] + s * b[1], a[2] + s * b[2])
+    return (fma(s, b[0], a[0]), fma(s, b[1], a[1]), fma(s, b[2], a[2]))
 
 
 @kernel
 def dot(a: Vec3, b: Vec3) -> Scalar:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+    return fma(a[2], b[2], fma(a[1], b[1], a[0] * b[0]))
 
 
 @kernel
 def cross(a: Vec3, b: Vec3) -> Vec3:
+    """a × b. Not fused, so that a × a is exactly zero and b × a exactly the opposite."""
     return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
