@@ -21,8 +21,14 @@ from kinemorph.multibody.model import Data, Mimic, Model
 from kinemorph.multibody.rnea import rnea
 from kinemorph.multibody.totals import Energy, com, com_velocity, energy, momentum
 from kinemorph.spatial.pose import Pose
+from kinemorph.structure.closed import closed_dynamics
+from kinemorph.structure.closed_motion import ClosedTrajectory, closed_rollout
+from kinemorph.structure.closure import LoopError, close, project
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
+from kinemorph.structure.generalized import Actuation, Coordinates, closed_inverse_dynamics, generalized, mobility
+from kinemorph.structure.loop_rows import loop_errors, loop_jacobian, loop_positions
+from kinemorph.structure.loops import ClosedData, Loop, Mechanism
 from kinemorph.structure.report import Report, State
 from kinemorph.structure.reroot import reroot
 from kinemorph.view.picture import picture
@@ -32,13 +38,20 @@ from kinemorph.view.replay import replay
 __version__ = "0.1.0"
 
 __all__ = [
+    "Actuation",
     "Builder",
+    "ClosedData",
+    "ClosedTrajectory",
+    "Coordinates",
     "Data",
     "Energy",
     "FileError",
     "Inertia",
     "Joint",
     "JointKind",
+    "Loop",
+    "LoopError",
+    "Mechanism",
     "Mesh",
     "Mimic",
     "Model",
@@ -54,6 +67,10 @@ __all__ = [
     "aba",
     "acceleration_of",
     "batch",
+    "close",
+    "closed_dynamics",
+    "closed_inverse_dynamics",
+    "closed_rollout",
     "collision_matrix",
     "com",
     "com_velocity",
@@ -64,6 +81,7 @@ __all__ = [
     "difference",
     "energy",
     "follow",
+    "generalized",
     "impulse_response",
     "integrate",
     "jacobian",
@@ -71,14 +89,19 @@ __all__ = [
     "kinematics",
     "load_mesh",
     "load_urdf",
+    "loop_errors",
+    "loop_jacobian",
+    "loop_positions",
     "ltl",
     "ltl_solve",
     "mesh_of",
+    "mobility",
     "momentum",
     "neutral",
     "parse_urdf",
     "picture",
     "pose_of",
+    "project",
     "random_configuration",
     "replay",
     "reroot",

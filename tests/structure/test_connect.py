@@ -147,13 +147,32 @@ def test_the_connected_chains_move_as_a_model_built_that_way() -> None:
     np.testing.assert_allclose(p1, p0, atol=1e-7)
 
 
+@pytest.mark.parametrize("joint", JOINTS, ids=lambda j: j.kind.name)
+def test_a_loop_and_a_tree_move_in_the_same_way(joint: km.Joint) -> None:
+    model = two_chains()
+    state = moving(model, 6)
+    ends = []
+    for how in ("tree", "loop"):
+        report = connect(model, state, "left2", "right1", joint, at=(0.1, 1.0, -0.5), how=how)
+        assert isinstance(report.model, km.Mechanism) == (how == "loop")
+        mechanism = report.model if isinstance(report.model, km.Mechanism) else km.Mechanism(report.model, [])
+        path = km.closed_rollout(
+            mechanism, km.ClosedData(mechanism), report.state.q, report.state.v, dt=2e-4, steps=5000, every=5000
+        )
+        ends.append((report, poses(report.tree, State(path.q[-1], path.v[-1]))))
+    (tree, after), (loop, also) = ends
+    same(after, also, 1e-8)
+    np.testing.assert_allclose(tree.impulse, loop.impulse, atol=1e-9)
+    assert tree.energy_lost == pytest.approx(loop.energy_lost, abs=1e-9)
+
+
 def test_what_cannot_be_is_refused() -> None:
     model = two_chains()
     state = moving(model)
     with pytest.raises(ValueError, match="cannot be connected to itself"):
         connect(model, state, "left0", "left0", km.Joint.fixed(), (0, 0, 0))
     with pytest.raises(ValueError, match="close a loop"):
-        connect(model, state, "left0", "left2", km.Joint.fixed(), (0, 0, 0))
+        connect(model, state, "left0", "left2", km.Joint.fixed(), (0, 0, 0), how="tree")
     with pytest.raises(KeyError, match="no link 'nobody'"):
         connect(model, state, "left0", "nobody", km.Joint.fixed(), (0, 0, 0))
     with pytest.raises(IndexError, match="not 9"):

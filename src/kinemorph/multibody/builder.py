@@ -10,7 +10,7 @@ import numpy as np
 from kinemorph.geometry.shapes import Shape
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
-from kinemorph.multibody.layout import DOF, LINK, JointKind
+from kinemorph.multibody.layout import DOF, LINK
 from kinemorph.multibody.model import Mimic, Model
 from kinemorph.spatial.pose import Pose, vector
 
@@ -75,16 +75,7 @@ class Builder:
         if joint_name in self._joints:
             raise ValueError(f"{where}: there is already a joint {joint_name!r}")
         try:
-            joint.axes()
-            for field in ("lower", "upper", "speed", "effort", "damping", "stiffness", "friction", "armature"):
-                joint.per_dof(field)
-            low, high = joint.per_dof("lower"), joint.per_dof("upper")
-            if (low > high).any():
-                raise ValueError(f"limits: lower {low.tolist()} is above upper {high.tolist()}")
-            if (low == np.inf).any() or (high == -np.inf).any():
-                raise ValueError(f"limits: lower {low.tolist()} and upper {high.tolist()} leave no room")
-            if not np.isfinite(joint.pitch):
-                raise ValueError(f"pitch {joint.pitch} is not finite")
+            joint.check()
             pose = at if isinstance(at, Pose) else Pose(at)
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
@@ -245,21 +236,7 @@ def _dof_row(joint: Joint, link: int, parent: int, k: int) -> tuple[float, ...]:
 
 
 def _rest(link: _Link) -> list[float]:
-    """Configuration where the joint's springs are slack."""
-    joint = link.joint
-    has_quaternion = joint.kind in (JointKind.SPHERICAL, JointKind.FREE)
-    if joint.rest is None:
-        neutral = [0.0] * joint.nq
-        if has_quaternion:
-            neutral[-4] = 1.0
-        return neutral
     try:
-        rest = vector(np.atleast_1d(np.asarray(joint.rest, dtype=np.float64)), joint.nq, "rest")
-        if has_quaternion:
-            length = float(np.linalg.norm(rest[-4:]))
-            if length < 1e-6:
-                raise ValueError(f"rest: {rest[-4:].tolist()} is no rotation")
-            rest[-4:] /= length
+        return link.joint.slack()
     except ValueError as error:
         raise ValueError(f"link {link.name!r}: {error}") from None
-    return rest.tolist()

@@ -120,6 +120,35 @@ class Joint:
             raise ValueError(f"{field}: {value!r} is infinite")
         return numbers
 
+    def check(self) -> None:
+        """Raise if any number makes no sense."""
+        self.axes()
+        for field in ("speed", "effort", "damping", "stiffness", "friction", "armature"):
+            self.per_dof(field)
+        low, high = self.per_dof("lower"), self.per_dof("upper")
+        if (low > high).any():
+            raise ValueError(f"limits: lower {low.tolist()} is above upper {high.tolist()}")
+        if (low == np.inf).any() or (high == -np.inf).any():
+            raise ValueError(f"limits: lower {low.tolist()} and upper {high.tolist()} leave no room")
+        if not np.isfinite(self.pitch):
+            raise ValueError(f"pitch {self.pitch} is not finite")
+
+    def slack(self) -> list[float]:
+        """Configuration where the joint's springs are slack."""
+        has_quaternion = self.kind in (JointKind.SPHERICAL, JointKind.FREE)
+        if self.rest is None:
+            neutral = [0.0] * self.nq
+            if has_quaternion:
+                neutral[-4] = 1.0
+            return neutral
+        rest = vector(np.atleast_1d(np.asarray(self.rest, dtype=np.float64)), self.nq, "rest")
+        if has_quaternion:
+            length = float(np.linalg.norm(rest[-4:]))
+            if length < 1e-6:
+                raise ValueError(f"rest: {rest[-4:].tolist()} is no rotation")
+            rest[-4:] /= length
+        return rest.tolist()
+
 
 def unit(axis: str | Iterable[float], what: str) -> np.ndarray[Any, Any]:
     if isinstance(axis, str):

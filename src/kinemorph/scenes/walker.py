@@ -87,9 +87,9 @@ def strike(model: Model, state: State) -> Report:
     """The swinging foot has landed: it holds from now on, and the other leg lets go."""
     data = Data(model)
     kinematics(model, data, state.q, state.v)
-    swinging = model.names[1]
     foot = (pose_of(model, data, 1) @ FOOT).position
     flying = cut(model, state, 0)
+    swinging = int(flying.link_map[1])
     return connect(
         flying.model, flying.state, -1, swinging, Joint.revolute(AXIS, name="ground"), at=Pose(foot), on=FOOT
     )  # fmt: skip
@@ -120,17 +120,17 @@ def walk(count: int, disturb: Any = (0.0, 0.0, 0.0, 0.0)) -> Walk:
     report = strike(model, State(state.q, state.v))
     now = State(report.state.q + nudge[:2], report.state.v + nudge[2:])
     result, time = Walk(), 0.0
-    model = report.model
+    model = report.tree
     for _ in range(count):
         data = Data(model)
         t, q, v = touch_down(model, data, now.q, now.v)
         before = pose_of(model, data, 0).position
         report = strike(model, State(q[-1], v[-1]))
-        after = Data(report.model)
-        kinematics(report.model, after, report.state.q, report.state.v)
-        length = float(np.linalg.norm(pose_of(report.model, after, 0).position - before))
+        after = Data(report.tree)
+        kinematics(report.tree, after, report.state.q, report.state.v)
+        length = float(np.linalg.norm(pose_of(report.tree, after, 0).position - before))
         result.steps.append(Step(model, time + t, q, v, report, length))
-        model, now, time = report.model, report.state, time + t[-1]
+        model, now, time = report.tree, report.state, time + t[-1]
     return result
 
 

@@ -1,4 +1,4 @@
-"""Connecting two links by a joint while they move: the impact, and the tree that comes of it (N&Y section V)."""
+"""Connecting two links by a joint while they move: the impact, and the tree or loop that comes of it (N&Y V)."""
 
 from __future__ import annotations
 
@@ -8,125 +8,158 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.multibody.crba import crba
 from kinemorph.multibody.integrators import checked
-from kinemorph.multibody.jacobian import jacobian
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.kinematics import kinematics, locate, pose_of
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Data, Model
-from kinemorph.multibody.totals import momentum
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.rehang import rehang
+from kinemorph.structure.impact import impact
+from kinemorph.structure.loop_rows import loop_positions
+from kinemorph.structure.loops import ClosedData, Loop, Mechanism, as_mechanism
+from kinemorph.structure.rehang import FITS, hang_through
 from kinemorph.structure.report import Report, State
-from kinemorph.structure.reroot import link_index
 
-SINGULAR = 1e-10  # directions in which the impulse matrix is smaller than this, relatively, hold already
+WAYS = ("auto", "tree", "loop")
 
 
 def connect(
-    model: Model,
+    model: Model | Mechanism,
     state: State,
-    a: str | int,
-    b: str | int,
+    a: str | int | None,
+    b: str | int | None,
     joint: Joint,
     at: Pose | Iterable[float],
     how: str = "auto",
     on: Pose | None = None,
 ) -> Report:
-    """Join link b to link a (-1: the base) by a joint that stands at `at` in the world, where both are now.
+    """Join link b to link a by a joint that stands at `at` in the world, where both are now; -1 or None is the base.
 
     `on` is where the joint holds b, in b's frame: the joint then starts at the position that this means. If it is not
-    given the joint starts at zero. The connection is plastic: one impulse makes the velocities such that the joint can
-    follow, momentum stays and energy is lost, which is reported. "tree" ("auto" picks it) re-roots the floating tree
-    of b and hangs it on a.
+    given the joint starts at zero. The connection is plastic: impulses at this joint and at all loops make the
+    velocities such that the joints can follow; momentum stays, and the energy that is lost is reported.
+
+    "tree" re-roots the floating tree of b and hangs it on a, or that of a and hangs it on b; "loop" closes a loop and
+    leaves the tree as it is; "auto" is "tree" where that is possible. Both move in the same way afterwards. The joint
+    is called `joint.name`, or after the links that it connects: see `report.joint`.
     """
-    data = Data(model)
-    q, v = checked(model, q=state.q, v=state.v)
-    kinematics(model, data, q, v)
-    parent, link = locate(model, data, a)[0], link_index(model, data, b)
-    if parent == link:
-        raise ValueError(f"model {model.name!r}: link {model.names[link]!r} cannot be connected to itself")
-    if how not in ("auto", "tree"):
-        raise ValueError(f"how {how!r} is not 'auto' or 'tree'")
-    top = _top(model, link)
-    if (parent >= 0 and _top(model, parent) == top) or model.links[top]["kind"] != JointKind.FREE:
+    if how not in WAYS:
+        raise ValueError(f"how {how!r} is not one of {', '.join(map(repr, WAYS))}")
+    mechanism = as_mechanism(model)
+    tree = mechanism.model
+    q, v = checked(tree, q=state.q, v=state.v)
+    link_a, link_b, loop = _loop(mechanism, q, a, b, joint, at, on)
+    end = _floating_end(mechanism, link_a, link_b) if how != "loop" else -1
+    if how == "tree" and end < 0:
         raise ValueError(
-            f"model {model.name!r}: link {model.names[link]!r} is not in a floating tree of its own, "
-            "so the joint would close a loop; see kinemorph.structure.loops"
+            f"model {tree.name!r}: neither {_called(tree, link_a)} nor {_called(tree, link_b)} is in a floating tree "
+            "that the other is not in, so the joint would close a loop: use how='loop' or 'auto'"
         )
-    frame = at if isinstance(at, Pose) else Pose(at)
-    v_after, impulse = impact(model, data, q, v, parent, link, joint, frame)
-    M = crba(model, data, q)
-    lost = 0.5 * float(v @ M @ v - v_after @ M @ v_after)
-    error = 0.0
-    if parent >= 0:
-        error = float(np.abs(momentum(model, data, q, v_after) - momentum(model, data, q, v)).max())
-    kinematics(model, data, q, v_after)
-    held = on or pose_of(model, data, link).inverse() @ frame
-    after = State(q, v_after, None, state.tau, state.time)  # accelerations are infinite for an instant, and then others
-    report = rehang(model, after, link, True, joint, parent, frame, held)
-    before = rehang(model, State(q, v), link, True, Joint.free(), -1, frame, held)
-    jump = _jump(before, report, model.names[link])
-    return replace(report, impulse=impulse, jump=jump, energy_lost=lost, momentum_error=error)
+    closed = _with_loop(mechanism, loop, bare=end >= 0)
+    data = ClosedData(closed)
+    hit = impact(closed, data, q, v)
+    _refuse_pose(closed, data, q, hit.errors[-1], joint)
+    tied = (closed.rows["a"] < 0).any() or (closed.rows["b"] < 0).any() or _grounded(tree)
+    found: dict[str, Any] = {
+        "impulse": hit.impulses[-1],
+        "energy_lost": hit.energy_lost,
+        "momentum_error": 0.0 if tied else hit.momentum_error,
+    }
+    now = State(q, hit.v, None, state.tau, state.time)  # accelerations are infinite for an instant, and then others
+    if end >= 0:
+        full = replace(joint, name=closed.names[-1])
+        return replace(hang_through(closed, now, closed.names[-1], end, full, hit.v - v), **found)
+    places = [np.arange(count, dtype=np.int32) for count in (tree.n, tree.nq, tree.nv, len(mechanism.loops))]
+    links, entries, rates, loops = places
+    opened = float(hit.errors.max(initial=0.0))
+    return Report(
+        closed, now, links, entries, rates, loops, closed.names[-1], jump=hit.v - v, loop_error=opened, **found
+    )  # fmt: skip
 
 
-def impact(model: Model, data: Data, q: Any, v: Any, a: int, b: int, joint: Joint, frame: Pose) -> tuple[Any, Any]:
-    """Velocities after a plastic connection, and the impulse [moment, impulse] on b at the joint, world axes.
-
-    With C the directions that the joint blocks and A = Cᵀ (J_b - J_a), the impulse is -(A M⁻¹ Aᵀ)⁺ A v: N&Y eqs. 25 to
-    38 for any joint and any pair of links. Where A M⁻¹ Aᵀ is singular (the constraint holds already, or a side cannot
-    move) the least impulse is taken.
-    """
-    x = frame.position
-    J = _jacobian_at(model, data, q, b, x) - _jacobian_at(model, data, q, a, x)
-    A = blocked(joint, frame).T @ J
-    M = crba(model, data, q)
-    response = np.linalg.solve(M, A.T)
-    G = A @ response
-    strength = -np.linalg.pinv(0.5 * (G + G.T), rcond=SINGULAR, hermitian=True) @ (A @ v)
-    return v + response @ strength, blocked(joint, frame) @ strength
-
-
-def blocked(joint: Joint, frame: Pose) -> Any:
-    """An orthonormal basis (6 x (6 - nv)) of the twists that a joint at zero does not allow, world axes."""
-    a, b = joint.axes()
-    zero = np.zeros(3)
-    allowed = {
-        JointKind.FIXED: [],
-        JointKind.REVOLUTE: [(a, zero)],
-        JointKind.PRISMATIC: [(zero, a)],
-        JointKind.SCREW: [(a, joint.pitch * a)],
-        JointKind.CYLINDRICAL: [(a, zero), (zero, a)],
-        JointKind.UNIVERSAL: [(a, zero), (b, zero)],
-        JointKind.PLANAR: [(zero, b), (zero, np.cross(a, b)), (a, zero)],
-        JointKind.SPHERICAL: [(e, zero) for e in np.eye(3)],
-        JointKind.FREE: [(e, zero) for e in np.eye(3)] + [(zero, e) for e in np.eye(3)],
-    }[joint.kind]
-    R = frame.rotation
-    S = np.array([np.concatenate([R @ w, R @ u]) for w, u in allowed]).reshape(len(allowed), 6)
-    basis, _ = np.linalg.qr(S.T, mode="complete")
-    return basis[:, len(allowed) :]
-
-
-def _jacobian_at(model: Model, data: Data, q: Any, link: int, x: Any) -> Any:
-    if link < 0:
-        return np.zeros((6, model.nv))
+def _loop(
+    mechanism: Mechanism, q: Any, a: str | int | None, b: str | int | None, joint: Joint,
+    at: Pose | Iterable[float], on: Pose | None,
+) -> tuple[int, int, Loop]:  # fmt: skip
+    """The two links, and the joint between them as a loop."""
+    model = mechanism.model
+    a, b = (-1 if x is None else x for x in (a, b))
+    data = Data(model)
     kinematics(model, data, q)
-    return jacobian(model, data, q, link, pose_of(model, data, link).inverse().apply(x))
+    links = [locate(model, data, x)[0] for x in (a, b)]
+    if links[0] == links[1]:
+        raise ValueError(f"model {model.name!r}: {_called(model, links[0])} cannot be connected to itself")
+    frame = at if isinstance(at, Pose) else Pose(at)
+    poses = pose_of(model, data, a).inverse() @ frame, on or pose_of(model, data, b).inverse() @ frame
+    return links[0], links[1], Loop(a, b, joint, *poses, _free_name(mechanism, joint, links))
+
+
+def _free_name(mechanism: Mechanism, joint: Joint, links: list[int]) -> str:
+    if joint.name:
+        return joint.name  # if it is taken, an error says so
+    model = mechanism.model
+    name = "-".join(model.names[i] if i >= 0 else "base" for i in links)
+    taken = {*model.joint_names, *mechanism.names}
+    return next(n for n in (name, *(f"{name}{k}" for k in range(2, len(taken) + 3))) if n not in taken)
+
+
+def _floating_end(mechanism: Mechanism, a: int, b: int) -> int:
+    """The top of a floating tree that one of the links is in and the other is not, that of b if possible; else -1."""
+    model = mechanism.model
+    tops = [_top(model, a), _top(model, b)]
+    if tops[0] == tops[1]:
+        return -1
+    return next((top for top in reversed(tops) if top >= 0 and _floats(model, top)), -1)
+
+
+def _floats(model: Model, top: int) -> bool:
+    """Whether its joint is free, and nothing acts on it that would be lost with it."""
+    dofs = model.dofs[model.v_slice(top)]
+    acts = any(dofs[field].any() for field in ("damping", "stiffness", "friction", "armature"))
+    limited = np.isfinite(dofs["lower"]).any() or np.isfinite(dofs["upper"]).any()
+    return bool(model.links[top]["kind"] == JointKind.FREE) and not acts and not limited
 
 
 def _top(model: Model, link: int) -> int:
-    while model.links[link]["parent"] >= 0:
+    while link >= 0 and model.links[link]["parent"] >= 0:
         link = int(model.links[link]["parent"])
     return link
 
 
-def _jump(before: Report, after: Report, link: str) -> Any:
-    """Change of the new v where it was defined before: entries of the new joint count from zero."""
-    jump = after.state.v.copy()
-    for name in after.model.names:
-        if name != link:
-            i, j = after.model.link(name), before.model.link(name)
-            jump[after.model.v_slice(i)] -= before.state.v[before.model.v_slice(j)]
-    return jump
+def _grounded(model: Model) -> bool:
+    """Whether any tree is tied to the base."""
+    return bool((model.links["kind"][model.links["parent"] < 0] != JointKind.FREE).any())
+
+
+def _with_loop(mechanism: Mechanism, loop: Loop, bare: bool) -> Mechanism:
+    """The mechanism with one loop more; `bare`: what acts in its joint is left out, a tree will have it."""
+    if bare:
+        loop = Loop(loop.a, loop.b, bare_joint(loop.joint), loop.at_a, loop.at_b, loop.name)
+    return Mechanism(mechanism.model, (*mechanism.loops, loop), mechanism.tolerance)
+
+
+def bare_joint(joint: Joint) -> Joint:
+    """The joint without what a loop's joint may not have."""
+    return replace(joint, damping=0.0, stiffness=0.0, friction=0.0, armature=0.0)
+
+
+def _refuse_pose(closed: Mechanism, data: ClosedData, q: Any, error: float, joint: Joint) -> None:
+    """Raise if the new joint, the last loop, cannot be where it would have to be."""
+    model, name, kind = closed.model, closed.names[-1], joint.kind.name.lower()
+    if not error < FITS:
+        raise ValueError(
+            f"model {model.name!r}: a {kind} joint cannot hold {_called(model, int(closed.rows[-1]['b']))} where it is "
+            f"now (off by {error:.2g} m or rad); give another `at` or `on`"
+        )
+    if joint.nq == joint.nv and joint.nv:
+        found = loop_positions(closed, data, q)[int(closed.rows[-1]["iq"]) :]
+        low, high = joint.per_dof("lower"), joint.per_dof("upper")
+        if (found < low - FITS).any() or (found > high + FITS).any():
+            raise ValueError(
+                f"model {model.name!r}: joint {name!r} would be at {found.tolist()}, outside of its limits "
+                f"{low.tolist()} to {high.tolist()}"
+            )
+
+
+def _called(model: Model, link: int) -> str:
+    return f"link {model.names[link]!r}" if link >= 0 else "the base"

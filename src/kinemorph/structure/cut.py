@@ -1,22 +1,104 @@
-"""Cutting a joint: what it carried flies on by itself."""
+"""Cutting a joint: what it carried flies on by itself, or hangs on by another joint that still holds it."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
+from kinemorph.multibody.integrators import checked
 from kinemorph.multibody.joint import Joint
+from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.rehang import rehang
+from kinemorph.structure.loops import Mechanism, as_mechanism
+from kinemorph.structure.rehang import carries, hang_through, rehang, worst_loop
 from kinemorph.structure.report import Report, State
+from kinemorph.structure.reroot import home
 
 
-def cut(model: Model, state: State, joint: str | int, name: str | None = None) -> Report:
-    """Cut a joint of a tree: its link, with all that hangs on it, is carried by a free joint on the base from now on.
+def cut(
+    model: Model | Mechanism,
+    state: State,
+    joint: str | int,
+    name: str | None = None,
+    root: str | int | None = None,
+    allow_free: bool = True,
+) -> Report:
+    """Cut a joint: by its name, or by the index of the link that it carries. Velocities do not change.
 
-    `joint` is a joint's name or the index of its link. Velocities do not change. The free joint is called `name`, or
-    as the joint that was cut.
+    If it closes a loop, the loop is gone. If it belongs to the tree, and a loop still holds what it carried, the loop's
+    joint carries that from now on, as a joint of the tree: of several loops the one that leaves the fewest
+    coordinates. Otherwise what it carried gets a free joint on the base, called `name`, or as its link; `root` is the
+    link that this joint carries, the one that the cut joint carried if not given. With `allow_free=False`, a cut that
+    leaves a part without support raises.
     """
-    link = model.joint(joint) if isinstance(joint, str) else int(joint)
-    if not 0 <= link < model.n:
-        raise IndexError(f"model {model.name!r} has links 0 to {model.n - 1}, not {joint}")
-    free = Joint.free(name=name or model.joint_names[link])
-    return rehang(model, state, link, False, free, -1, Pose(), Pose())
+    mechanism = as_mechanism(model)
+    tree = mechanism.model
+    if isinstance(joint, str) and joint in mechanism.names:
+        return _open(mechanism, state, joint, allow_free)
+    link = tree.joint(joint) if isinstance(joint, str) else int(joint)
+    if not 0 <= link < tree.n:
+        raise IndexError(f"model {tree.name!r} has links 0 to {tree.n - 1}, not {joint}")
+    holder = _holder(mechanism, link)
+    if holder:
+        return hang_through(mechanism, state, holder, link)
+    if tree.links[link]["kind"] == JointKind.FREE and tree.links[link]["parent"] < 0:
+        raise ValueError(f"model {tree.name!r}: joint {tree.joint_names[link]!r} is free and holds nothing")
+    if not allow_free:
+        raise ValueError(_unsupported(tree, tree.joint_names[link], tree.names[link]))
+    top = link if root is None else tree.link(root) if isinstance(root, str) else int(root)
+    if not (0 <= top < tree.n and carries(tree, link, top)):
+        raise ValueError(f"model {tree.name!r}: link {tree.names[link]!r} does not carry {root!r}")
+    free = Joint.free(name=name or _free_name(mechanism, link, top))
+    return rehang(mechanism, state, top, link, free, -1, Pose(), home(tree, top))
+
+
+def _open(mechanism: Mechanism, state: State, loop: str, allow_free: bool) -> Report:
+    """Remove a loop."""
+    tree = mechanism.model
+    index = mechanism.loop(loop)
+    left = Mechanism(tree, [l for l in mechanism.loops if l.name != loop], mechanism.tolerance)
+    if not allow_free:
+        for link in set(_supported(mechanism)) - set(_supported(left)):
+            raise ValueError(_unsupported(tree, loop, tree.names[link]))
+    q, v = checked(tree, q=state.q, v=state.v)
+    places = [np.arange(count, dtype=np.int32) for count in (tree.n, tree.nq, tree.nv)]
+    loops = np.arange(len(mechanism.loops), dtype=np.int32)
+    loops[index:] -= 1
+    loops[index] = -1
+    return Report(
+        left.plain, replace(state, q=q, v=v), places[0], places[1], places[2], loops,
+        jump=np.zeros(tree.nv), loop_error=worst_loop(left, q),
+    )  # fmt: skip
+
+
+def _holder(mechanism: Mechanism, link: int) -> str:
+    """The loop that holds what a link carries to the rest with the fewest degrees of freedom, if there is one."""
+    best, name = 6, ""
+    for row, loop in zip(mechanism.rows, mechanism.names, strict=True):
+        sides = [carries(mechanism.model, link, int(row[side])) for side in ("a", "b")]
+        if sides[0] != sides[1] and row["nv"] < best:
+            best, name = int(row["nv"]), loop
+    return name
+
+
+def _free_name(mechanism: Mechanism, link: int, top: int) -> str:
+    model = mechanism.model
+    others = {*model.joint_names, *mechanism.names} - {model.joint_names[link]}
+    return model.names[top] if model.names[top] not in others else model.joint_names[link]
+
+
+def _supported(mechanism: Mechanism) -> list[int]:
+    """Links that joints and loops tie to the base, directly or through others."""
+    links = mechanism.model.links
+    ties = [(i, int(l["parent"])) for i, l in enumerate(links) if l["kind"] != JointKind.FREE]
+    ties += [(int(row["a"]), int(row["b"])) for row in mechanism.rows if row["nv"] < 6]
+    found = {-1}
+    while more := {x for tie in ties for x in tie if found.intersection(tie)} - found:
+        found |= more
+    return sorted(found - {-1})
+
+
+def _unsupported(model: Model, joint: str, link: str) -> str:
+    return f"model {model.name!r}: joint {joint!r} is the last that supports link {link!r}, and allow_free is False"

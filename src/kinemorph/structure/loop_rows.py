@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.multibody.calls import BAD_SIZE, NOT_FINITE, OK, Array, Vector, as_arrays, complain, finite
-from kinemorph.multibody.inversion import TURN, rotation_about
+from kinemorph.multibody.inversion import TURN, extract_position, rotation_about
 from kinemorph.multibody.jacobian import last_dof
 from kinemorph.multibody.joints import FIXED, FREE, PRISMATIC, SCREW, SPHERICAL, UNIVERSAL
 from kinemorph.multibody.kinematics import accelerate_all, place_all
@@ -218,6 +218,18 @@ def _rows(handle: int, q: Vector, v: Vector, zero: Vector, what: int) -> int:
     return OK
 
 
+@entry
+def _positions(handle: int, q: Vector, q_loops: Vector) -> None:
+    chain = rows_at(handle, 1, CHAIN)[0]
+    tree = rows_at(chain["tree"], 1, TREE)[0]
+    place_all(tree, q)
+    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    loops = rows_at(chain["loops"], chain["count"], LOOP)
+    for i in range(chain["count"]):
+        Ra, xa, Rb, xb = frames(loops[i], rows)
+        extract_position(loops[i], mul(transpose(Ra), Rb), tmul_vec(Ra, sub(xb, xa)), q_loops)
+
+
 _ERRORS, _JACOBIAN, _DRIFT = range(3)
 
 
@@ -254,3 +266,12 @@ def loop_drift(mechanism: Mechanism, data: ClosedData, q: npt.ArrayLike, v: npt.
     """J̇_C v (m): loops stay closed if J_C a = - J̇_C v."""
     _call(mechanism, data, _DRIFT, q, v)
     return data.rows["c"].copy()
+
+
+def loop_positions(mechanism: Mechanism, data: ClosedData, q: npt.ArrayLike) -> Array:
+    """Positions of the loops' joints, one after the other, each written as that of a joint of the tree."""
+    check(mechanism, data)
+    (q64,) = as_arrays(mechanism.model, q=q)
+    found = np.zeros(mechanism.loop_nq)
+    _positions(data.handle, q64, found)
+    return found

@@ -115,22 +115,22 @@ class Loop:
 class Mechanism:
     """A model and the loops that close it. Nothing changes it.
 
-    `m` is the number of constraint rows, `loop_nv` the number of velocities of all loop joints together.
+    `m` is the number of constraint rows, `loop_nv` the number of velocities of all loop joints together. Its `loops`
+    have names, and name their links: a name keeps its meaning when the structure of the tree changes.
     """
 
     def __init__(self, model: Model, loops: Sequence[Loop], tolerance: float = DEPENDENT) -> None:
         if not 0.0 < tolerance < 1.0:
             raise ValueError(f"mechanism {model.name!r}: tolerance {tolerance} is not between 0 and 1")
         self.model = model
-        self.loops = tuple(loops)
         self.tolerance = float(tolerance)
-        self.names = tuple(loop.name or loop.joint.name or f"loop{i}" for i, loop in enumerate(self.loops))
+        self.names = tuple(loop.name or loop.joint.name or f"loop{i}" for i, loop in enumerate(loops))
         for i, name in enumerate(self.names):
             if name in self.names[:i] or name in model.joint_names:
                 raise ValueError(f"mechanism {model.name!r}: there is already a joint {name!r}")
-        self.rows = np.zeros(len(self.loops), LOOP)
+        self.rows = np.zeros(len(loops), LOOP)
         paths: list[int] = []
-        for row, loop, name in zip(self.rows, self.loops, self.names, strict=True):
+        for row, loop, name in zip(self.rows, loops, self.names, strict=True):
             try:
                 _fill(row, loop, model)
             except (ValueError, IndexError, KeyError) as error:
@@ -140,11 +140,17 @@ class Mechanism:
             paths += path
         for size, start in (("nq", "iq"), ("nv", "iv"), ("m", "first")):
             self.rows[start] = np.cumsum(self.rows[size]) - self.rows[size]
+        self.loops = tuple(_named(model, loop, name) for loop, name in zip(loops, self.names, strict=True))
         self.path = np.array(paths, dtype=np.int64)
         for array in (self.rows, self.path):
             array.flags.writeable = False
         self.m = int(self.rows["m"].sum())
         self.loop_nq, self.loop_nv = int(self.rows["nq"].sum()), int(self.rows["nv"].sum())
+
+    @property
+    def plain(self) -> Model | Mechanism:
+        """What to go on with: the mechanism, or its model if there are no loops."""
+        return self if self.loops else self.model
 
     def loop(self, name: str) -> int:
         """Index of a loop."""
@@ -217,6 +223,11 @@ class ClosedData:
         return f"ClosedData of {self.mechanism!r}"
 
 
+def as_mechanism(model: Model | Mechanism) -> Mechanism:
+    """A model without loops counts as a mechanism too."""
+    return model if isinstance(model, Mechanism) else Mechanism(model, ())
+
+
 def forbidden(joint: Joint) -> Array:
     """The complement of a joint's motion subspace (6 - nv rows, orthonormal): angular and linear parts.
 
@@ -246,17 +257,16 @@ def forbidden(joint: Joint) -> Array:
 
 def _fill(row: Any, loop: Loop, model: Model) -> None:
     joint = loop.joint
+    joint.check()
     for field in ("damping", "stiffness", "friction", "armature"):
         if joint.per_dof(field).any():
             raise ValueError(f"a joint that closes a loop has no {field}; put it on a joint of the tree")
-    if not np.isfinite(joint.pitch):
-        raise ValueError(f"pitch {joint.pitch} is not finite")
-    row["a"], row["b"] = _link(model, loop.a), _link(model, loop.b)
+    (row["a"], at_a), (row["b"], at_b) = _place(model, loop.a), _place(model, loop.b)
     if row["a"] == row["b"]:
         raise ValueError(f"both sides are on {'the base' if row['a'] < 0 else 'link ' + repr(model.names[row['a']])}")
     row["kind"], row["nq"], row["nv"] = joint.kind, joint.nq, joint.nv
-    row["Ra"], row["pa"] = loop.at_a.rotation.ravel(), loop.at_a.position
-    row["Rb"], row["pb"] = loop.at_b.rotation.ravel(), loop.at_b.position
+    for at, R, p in ((at_a @ loop.at_a, "Ra", "pa"), (at_b @ loop.at_b, "Rb", "pb")):
+        row[R], row[p] = at.rotation.ravel(), at.position
     a, b = joint.axes()
     row["axis"], row["axis2"], row["pitch"] = a, b, joint.pitch
     row["slant"], row["cosine"] = np.linalg.norm(np.cross(a, b)), a @ b
@@ -265,14 +275,33 @@ def _fill(row: Any, loop: Loop, model: Model) -> None:
     row["T"][: T.size] = T.ravel()
 
 
-def _link(model: Model, link: str | int | None) -> int:
-    if link is None:
-        return -1
-    if isinstance(link, str):
-        return model.link(link)
-    if not -1 <= link < model.n:
-        raise IndexError(f"model {model.name!r} has links 0 to {model.n - 1} (and -1, the base), not {link}")
-    return int(link)
+def _place(model: Model, place: str | int | None) -> tuple[int, Pose]:
+    """The link of a place, and where on it the place is: a name means a place on a body, an index a link's frame."""
+    if place is None:
+        return -1, Pose()
+    if isinstance(place, str):
+        return model.frames[place] if place in model.frames else (model.link(place), Pose())
+    if not -1 <= place < model.n:
+        raise IndexError(f"model {model.name!r} has links 0 to {model.n - 1} (and -1, the base), not {place}")
+    return int(place), Pose()
+
+
+def _named(model: Model, loop: Loop, name: str) -> Loop:
+    """The same loop, its links by name; the base is None."""
+    if loop.name == name and not isinstance(loop.a, int) and not isinstance(loop.b, int):
+        return loop
+    sides: list[str | None] = []
+    poses = []
+    for place, at in ((loop.a, loop.at_a), (loop.b, loop.at_b)):
+        if isinstance(place, int):
+            link = model.names[place] if place >= 0 else None
+            if link in model.frames:
+                at = model.frames[link][1].inverse() @ at
+            sides.append(link)
+        else:
+            sides.append(place)
+        poses.append(at)
+    return Loop(sides[0], sides[1], loop.joint, poses[0], poses[1], name)
 
 
 def _dofs_above(model: Model, link: int) -> set[int]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from kinemorph.multibody.calls import Array
 from kinemorph.multibody.model import Model
+from kinemorph.structure.loops import Mechanism
 
 Indices = np.ndarray[tuple[int], np.dtype[np.int32]]
 
@@ -28,34 +28,34 @@ class State:
 class Report:
     """A change of structure. Everything is new; the old model and state stay as they were.
 
-    `q_map[i]` says where entry i of the old q is in the new one, -1 if nowhere; likewise `v_map` for v, a and tau, and
-    `link_map` for links. An entry of an inverted joint keeps its place in the map, and changes sign or more.
+    `model` is what to go on with: a `Mechanism` if there are loops, else a `Model`; `tree` is the `Model` in any case.
+    `q_map[i]` says where entry i of the old q is in the new one, -1 if nowhere; likewise `v_map` for v, a and tau,
+    `link_map` for links, and `loop_map` for loops. An entry of an inverted joint keeps its place in the map, and
+    changes sign or more. Names of links, joints and loops stay.
     """
 
-    model: Model
+    model: Model | Mechanism
     state: State
     link_map: Indices
     q_map: Indices
     v_map: Indices
-    impulse: Array = field(default_factory=lambda: np.zeros(6))  # moment, impulse at the new joint, world axes
-    jump: Array = field(default_factory=lambda: np.zeros(0))  # of the new v
+    loop_map: Indices
+    joint: str = ""  # the joint that was made, of the tree or of a loop: what a later `cut` takes
+    impulse: Array = field(default_factory=lambda: np.zeros(6))  # moment, impulse on b at the new joint, world axes
+    jump: Array = field(default_factory=lambda: np.zeros(0))  # of the new v; entries of a new joint count from zero
     energy_lost: float = 0.0  # J
     pose_error: float = 0.0  # m and rad: largest difference of a body's pose before and after
     twist_error: float = 0.0  # m/s and rad/s: likewise for velocities, the jump left out
-    momentum_error: float = 0.0  # N s and N m s: of the whole system
+    momentum_error: float = 0.0  # N s and N m s: of the whole system, if nothing ties it to the base
+    loop_error: float = 0.0  # m and rad: how far the worst loop is open after the change
+
+    @property
+    def tree(self) -> Model:
+        """The tree of the new model, with or without loops."""
+        return self.model.model if isinstance(self.model, Mechanism) else self.model
 
     def __repr__(self) -> str:
         return (
             f"Report: {self.model!r}, energy lost {self.energy_lost:.3g} J, residuals: pose {self.pose_error:.1e}, "
-            f"twist {self.twist_error:.1e}, momentum {self.momentum_error:.1e}"
+            f"twist {self.twist_error:.1e}, momentum {self.momentum_error:.1e}, loops {self.loop_error:.1e}"
         )
-
-
-def same_places(old: Any, new: Any) -> Indices:
-    """A map of entries when joint by joint old[i] starts where new[i] does: arrays (joints, 2) of start and length."""
-    total = int(old[:, 1].sum())
-    mapped = np.full(total, -1, np.int32)
-    for (start, length), (to, kept) in zip(old, new, strict=True):
-        if kept:
-            mapped[start : start + length] = np.arange(to, to + length)
-    return mapped

@@ -9,12 +9,13 @@ from kinemorph.multibody.kinematics import kinematics, locate, pose_of
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Data, Model
 from kinemorph.spatial.pose import Pose
+from kinemorph.structure.loops import Mechanism, as_mechanism
 from kinemorph.structure.rehang import rehang
 from kinemorph.structure.report import Report, State
 
 
 def reroot(
-    model: Model,
+    model: Model | Mechanism,
     state: State,
     link: str | int,
     joint: Joint | None = None,
@@ -25,35 +26,42 @@ def reroot(
 
     `joint` is free if not given: then the system is the same one, seen from another link. `at` is the joint's frame in
     the world (a Pose, or a position with the world's axes); a free joint needs none. `on` is where the joint holds the
-    link, in the link's frame; if it is not given the joint starts at zero there. Bodies do not move and their
-    velocities stay: if the joint cannot move as the link does, an error says so (`connect` is for that, it computes
-    the impact).
+    link, in the link's frame (the one that `pose_of` returns); if it is not given the joint starts at zero there.
+    Bodies do not move and their velocities stay: if the joint cannot move as the link does, an error says so
+    (`connect` is for that, it computes the impact). Loops stay what they are.
     """
-    data = Data(model)
-    kinematics(model, data, state.q, state.v)
-    top = link_index(model, data, link)
+    mechanism = as_mechanism(model)
+    tree = mechanism.model
+    data = Data(tree)
+    kinematics(tree, data, state.q, state.v)
+    top, place = locate(tree, data, link)
+    if top < 0:
+        raise IndexError(f"model {tree.name!r} has links 0 to {tree.n - 1}, not {link}")
     joint = joint or Joint.free()
-    frame, held = placed(joint, pose_of(model, data, top), at, on)
-    return rehang(model, state, top, True, joint, -1, frame, held)
+    frame, held = _placed(joint, pose_of(tree, data, top), at, place @ on if on else None, home(tree, top))
+    end = top
+    while tree.links[end]["parent"] >= 0:
+        end = int(tree.links[end]["parent"])
+    return rehang(mechanism, state, top, end, joint, -1, frame, held)
 
 
-def link_index(model: Model, data: Data, link: str | int) -> int:
-    """A link by name or index; the base is none."""
-    index = model.link(link) if isinstance(link, str) else locate(model, data, link)[0]
-    if index < 0:
-        raise IndexError(f"model {model.name!r} has links 0 to {model.n - 1}, not {link}")
-    return index
+def home(model: Model, link: int) -> Pose:
+    """Where on a link its name is: a free joint holds it there."""
+    name = model.names[link]
+    return model.frames[name][1] if name in model.frames else Pose()
 
 
-def placed(joint: Joint, now: Pose, at: Pose | Iterable[float] | None, on: Pose | None) -> tuple[Pose, Pose]:
-    """The joint's frame in the world, and where on the link it holds."""
+def _placed(
+    joint: Joint, now: Pose, at: Pose | Iterable[float] | None, held: Pose | None, at_home: Pose
+) -> tuple[Pose, Pose]:  # fmt: skip
+    """The joint's frame in the world, and where on the link's frame, which is at `now`, it holds."""
     if joint.kind is JointKind.FREE:
         if isinstance(at, Pose):
-            return at, on or Pose()
+            return at, held or at_home
         if at is None:
-            return Pose(), on or Pose()
-        return Pose(), on or Pose(now.inverse().apply(list(at)))
+            return Pose(), held or at_home
+        return Pose(), held or Pose(now.inverse().apply(list(at)))
     if at is None:
         raise ValueError(f"a {joint.kind.name.lower()} joint needs a place: give `at`")
     frame = at if isinstance(at, Pose) else Pose(at)
-    return frame, on or now.inverse() @ frame
+    return frame, held or now.inverse() @ frame
