@@ -25,7 +25,6 @@ from kinemorph.collision.hash_rows import (
     IGNORED,
     MEETING,
     PAIR,
-    SLOT,
     TILE,
 )
 from kinemorph.collision.hashing import FULL, fill, forget, meetings, set_linger, update_boxes, update_one
@@ -68,6 +67,7 @@ class BroadPhase:
         h = self._header[0]
         h["top"], h["finest"] = high - low, 2.0**-low
         h["budget"], h["fixed_budget"], h["linger"] = tile_budget, fixed_budget, linger
+        h["pair_free"] = -1
         self._tables: dict[str, Any] = {}
         self._free: list[int] = []  # handles that were given back, a heap
         self._shape: tuple[int, int] | None = None  # of what `update` expects; None if `order` is out of date
@@ -180,7 +180,7 @@ class BroadPhase:
     def close(self) -> Handles:
         """The pairs of bodies that share a tile, or did so shortly ago: (m, 2), sorted. `pairs` are among them."""
         rows = self._tables["pairs"][: self._header["pair_count"][0]]
-        rows = rows[rows["linger"] != IGNORED]
+        rows = rows[(rows["count"] >= 0) & (rows["linger"] != IGNORED)]
         order = np.lexsort((rows["b"], rows["a"]))
         return np.stack([rows["a"][order], rows["b"][order]], axis=1)
 
@@ -234,6 +234,7 @@ class BroadPhase:
                       for j in alive if level[j] != ALL_OVER or i < j)  # fmt: skip
         wanted = {ij: n for ij, n in shared.items() if self._wanted(*ij)}
         rows = self._tables["pairs"][: h["pair_count"]]
+        rows = rows[rows["count"] >= 0]
         counted = {(a, b): n for a, b, n, _ in rows.tolist() if n > 0}
         assert wanted == counted, f"counters differ: {set(wanted.items()) ^ set(counted.items())}"
         assert len({(a, b) for a, b, _, _ in rows.tolist()}) == len(rows), "a pair has two rows"
@@ -279,7 +280,7 @@ class BroadPhase:
         new = self._make("pairs", room, PAIR)
         if old is not None:
             new[: len(old)] = old
-        self._make("slots", 2 * room, SLOT)
+        self._make("slots", 2 * room, HANDLE)
         self._make("spare", room, MEETING)
         self._found: Handles = self._make("found", room, MEETING)["ij"]
         self._header["pair_room"], self._header["slot_mask"] = room, 2 * room - 1

@@ -1,14 +1,15 @@
 """Collision pairs and their counters of shared tiles: an open-addressing table in front of dense rows.
 
 Fontijne 2.3.3: a pair is born when two bodies come to share a tile, counts the tiles they share at the coarser of their
-native levels, and lingers for a few updates after the count has dropped to zero. The rows are dense, so that going
-through all pairs costs what there are pairs; the table finds a row by the two handles in constant time.
+native levels, and lingers for a few updates after the count has dropped to zero. A pair keeps its row as long as it
+lives, so that others can keep what they know of the pair in a row of the same number; rows of pairs that are gone are
+used again. The table of slots finds a row by the two handles in constant time.
 """
 
 from typing import Any
 
 from kinemorph._jit import kernel, rows_at
-from kinemorph.collision.hash_rows import BODY, FREE, FULL_PAIRS, HANDLE, IGNORED, MEETING, PAIR, SLOT
+from kinemorph.collision.hash_rows import BODY, FREE, FULL_PAIRS, GONE, HANDLE, IGNORED, MEETING, PAIR
 
 POSITIVE = 0x7FFFFFFFFFFFFFFF
 
@@ -20,48 +21,50 @@ def wanted(p: Any, q: Any) -> bool:
 
 
 @kernel
-def pair_key(i: int, j: int) -> int:
-    return int(min(i, j)) << 32 | int(max(i, j))
+def home(i: int, j: int) -> int:
+    """Where the search for the pair i < j begins."""
+    x = (int(i) << 32 | int(j)) * 0x1E3779B97F4A7C15
+    return (x ^ x >> 32) & POSITIVE
 
 
 @kernel
-def slot_of(h: Any, key: int) -> int:
-    """The slot that holds a key, or the free one where it belongs."""
-    slots = rows_at(h["slots"], h["slot_mask"] + 1, SLOT)
-    s = home(key) & h["slot_mask"]
-    while slots[s]["key"] != key and slots[s]["key"] != FREE:
+def slot_of(h: Any, i: int, j: int) -> int:
+    """The slot that has the row of a pair, or the free one where it belongs."""
+    slots = rows_at(h["slots"], h["slot_mask"] + 1, HANDLE)
+    pairs = rows_at(h["pairs"], h["pair_room"], PAIR)
+    a = min(i, j)
+    b = max(i, j)
+    s = home(a, b) & h["slot_mask"]
+    while slots[s]["i"] != FREE and (pairs[slots[s]["i"]]["a"] != a or pairs[slots[s]["i"]]["b"] != b):
         s = (s + 1) & h["slot_mask"]
     return s
 
 
 @kernel
-def home(key: int) -> int:
-    x = key * 0x1E3779B97F4A7C15
-    return (x ^ x >> 32) & POSITIVE
-
-
-@kernel
 def row_of(h: Any, i: int, j: int) -> int:
     """The row of a pair, made if there is none; -1 if the pair is not wanted or there is no room."""
-    key = pair_key(i, j)
-    slot = rows_at(h["slots"], h["slot_mask"] + 1, SLOT)[slot_of(h, key)]
-    if slot["key"] == key:
-        return slot["row"]
+    slot = rows_at(h["slots"], h["slot_mask"] + 1, HANDLE)[slot_of(h, i, j)]
+    if slot["i"] != FREE:
+        return slot["i"]
     bodies = rows_at(h["bodies"], h["n"], BODY)
     if not wanted(bodies[i], bodies[j]):
         return -1
-    row = h["pair_count"]
-    if row == h["pair_room"]:
+    pairs = rows_at(h["pairs"], h["pair_room"], PAIR)
+    row = h["pair_free"]
+    if row >= 0:
+        h["pair_free"] = GONE - pairs[row]["count"]
+    elif h["pair_count"] < h["pair_room"]:
+        row = h["pair_count"]
+        h["pair_count"] = row + 1
+    else:
         h["full"] |= FULL_PAIRS
         return -1
-    slot["key"] = key
-    slot["row"] = row
-    pair = rows_at(h["pairs"], h["pair_room"], PAIR)[row]
+    slot["i"] = row
+    pair = pairs[row]
     pair["a"] = min(i, j)
     pair["b"] = max(i, j)
     pair["count"] = 0
     pair["linger"] = h["linger"]
-    h["pair_count"] = row + 1
     return row
 
 
@@ -79,57 +82,49 @@ def raise_counter(h: Any, i: int, j: int) -> None:
 @kernel(inline=False)
 def lower_counter(h: Any, i: int, j: int) -> None:
     """Two bodies share one tile less. The pair stays: `age` lets it go in time."""
-    key = pair_key(i, j)
-    slot = rows_at(h["slots"], h["slot_mask"] + 1, SLOT)[slot_of(h, key)]
-    if slot["key"] == key:  # else nobody wants the pair, or the table was full when it was to be made
-        rows_at(h["pairs"], h["pair_room"], PAIR)[slot["row"]]["count"] -= 1
+    row = rows_at(h["slots"], h["slot_mask"] + 1, HANDLE)[slot_of(h, i, j)]["i"]
+    if row != FREE:  # else nobody wants the pair, or the table was full when it was to be made
+        rows_at(h["pairs"], h["pair_room"], PAIR)[row]["count"] -= 1
 
 
 @kernel(inline=False)
 def delete_pair(h: Any, row: int) -> None:
-    """Free a row, which the last one then fills, and its slot."""
+    """Give a row and its slot back."""
     pairs = rows_at(h["pairs"], h["pair_room"], PAIR)
-    slots = rows_at(h["slots"], h["slot_mask"] + 1, SLOT)
-    hole = slot_of(h, pair_key(pairs[row]["a"], pairs[row]["b"]))
+    slots = rows_at(h["slots"], h["slot_mask"] + 1, HANDLE)
+    hole = slot_of(h, pairs[row]["a"], pairs[row]["b"])
     s = hole
-    while True:  # close the gap: move up each later key that a search could no longer reach
+    while True:  # close the gap: move up each later row that a search could no longer reach
         s = (s + 1) & h["slot_mask"]
-        key = int(slots[s]["key"])
-        if key == FREE:
+        other = slots[s]["i"]
+        if other == FREE:
             break
-        if ((s - home(key)) & h["slot_mask"]) >= ((s - hole) & h["slot_mask"]):
-            slots[hole]["key"] = key
-            slots[hole]["row"] = slots[s]["row"]
+        start = home(pairs[other]["a"], pairs[other]["b"])
+        if ((s - start) & h["slot_mask"]) >= ((s - hole) & h["slot_mask"]):
+            slots[hole]["i"] = other
             hole = s
-    slots[hole]["key"] = FREE
-    last = h["pair_count"] - 1
-    if row != last:
-        slots[slot_of(h, pair_key(pairs[last]["a"], pairs[last]["b"]))]["row"] = row
-        pairs[row]["a"] = pairs[last]["a"]
-        pairs[row]["b"] = pairs[last]["b"]
-        pairs[row]["count"] = pairs[last]["count"]
-        pairs[row]["linger"] = pairs[last]["linger"]
-    h["pair_count"] = last
-
-
-@kernel
-def age(h: Any) -> None:
-    """One update passes: pairs that have shared no tile for long enough go (the hysteresis of Fontijne 2.3.3)."""
-    pairs = rows_at(h["pairs"], h["pair_room"], PAIR)
-    row = 0
-    while row < h["pair_count"]:
-        pair = pairs[row]
-        if pair["count"] == 0 and pair["linger"] != IGNORED:
-            if pair["linger"] == 0:
-                delete_pair(h, row)
-                continue  # with the row that took its place
-            pair["linger"] -= 1
-        row += 1
+    slots[hole]["i"] = FREE
+    pair = pairs[row]
+    pair["a"] = 0
+    pair["b"] = 0
+    pair["linger"] = IGNORED  # `collect` passes by without a second look
+    pair["count"] = GONE - h["pair_free"]
+    h["pair_free"] = row
 
 
 @kernel(inline=False)
-def collect(h: Any) -> int:
-    """Write the pairs whose boxes overlap, sorted by handles. Returns how many there are.
+def grow_old(h: Any, row: int) -> None:
+    """An update passes for a pair that shares no tile: in time it goes (the hysteresis of Fontijne 2.3.3)."""
+    pair = rows_at(h["pairs"], h["pair_room"], PAIR)[row]
+    if pair["linger"] == 0:
+        delete_pair(h, row)
+    elif pair["linger"] != IGNORED:
+        pair["linger"] -= 1
+
+
+@kernel(inline=False)
+def collect(h: Any, passed: int) -> int:
+    """Write the pairs whose boxes overlap, sorted by handles. Returns how many. `passed` updates (0, 1) go by.
 
     Two passes of counting sort, by b and then by a: linear in bodies and pairs, whatever the table looks like.
     """
@@ -144,6 +139,8 @@ def collect(h: Any) -> int:
         found[m]["ij"][0] = pair["a"]  # written in any case: to add 0 or 1 is faster than to guess a branch
         found[m]["ij"][1] = pair["b"]
         m += overlap(bodies[pair["a"]], bodies[pair["b"]]) & (pair["linger"] != IGNORED)
+        if pair["count"] == 0 and passed:
+            grow_old(h, row)
     sort_by(found, spare, m, 1, tally)
     sort_by(spare, found, m, 0, tally)
     return m

@@ -42,14 +42,15 @@ HASH = np.dtype(
         ("entry_count", "i8"),  # entries ever taken
         ("entry_free", "i8"),  # the first of those given back, -1 for none
         ("pair_room", "i8"),
-        ("pair_count", "i8"),
+        ("pair_count", "i8"),  # rows of pairs ever taken
+        ("pair_free", "i8"),  # the first of those given back, -1 for none
         ("slot_mask", "i8"),  # size of the table of pairs - 1
         ("bodies", "i8"),  # addresses of the BODY rows, of
         ("order", "i8"),  # the HANDLE rows that the next update moves, of
         ("tiles", "i8"),
         ("entries", "i8"),
         ("pairs", "i8"),  # the PAIR rows, of
-        ("slots", "i8"),  # the SLOT rows, of
+        ("slots", "i8"),  # the HANDLE rows that have the row of a pair or FREE, of
         ("found", "i8"),  # the MEETING rows that are reported, of as many to sort them, and of
         ("spare", "i8"),
         ("tally", "i8"),  # a HANDLE row for each body and one more, to count in
@@ -61,14 +62,15 @@ PAIR = np.dtype(
     [
         ("a", "i4"),  # the two handles, a < b
         ("b", "i4"),
-        ("count", "i4"),  # tiles they share at the coarser of their native levels; 1 when one of them is all over
+        ("count", "i4"),  # tiles they share at the coarser of their native levels; 1 when one of them is all over; or
+        # GONE - the next free row, which is negative, in a row that no pair has
         ("linger", "i4"),  # updates left once the count is 0; or IGNORED
     ]
 )
 IGNORED = -1  # the pair of a joint's two bodies, for instance: counted as any other, never reported
 
-SLOT = np.dtype([("key", "i8"), ("row", "i8")])
-FREE = -1  # the key of an unused slot
+GONE = -2
+FREE = -1  # an unused slot
 MEETING = np.dtype([("ij", "i4", 2)])
 HANDLE = np.dtype([("i", "i4")])
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.collision.counters import age, collect, delete_pair, pair_key, row_of, slot_of
-from kinemorph.collision.hash_rows import ABSENT, BODY, EMPTY, FREE, HANDLE, HASH, IGNORED, PAIR, SLOT, TILE
+from kinemorph.collision.counters import collect, delete_pair, row_of, slot_of
+from kinemorph.collision.hash_rows import ABSENT, BODY, EMPTY, FREE, HANDLE, HASH, IGNORED, PAIR, TILE
 from kinemorph.collision.tiles import MARGIN, attach, detach, rehash
 
 FULL = -1  # a table is too small; other statuses are BAD_BOX or a number of pairs
@@ -37,8 +37,7 @@ def update_boxes(handle: int, lows: Any, highs: Any) -> int:
             rehash(h, order[r]["i"])
     if h["full"]:
         return FULL
-    age(h)
-    return collect(h)
+    return collect(h, 1)
 
 
 @kernel
@@ -62,7 +61,7 @@ def update_one(handle: int, i: int) -> int:
 @entry
 def meetings(handle: int) -> int:
     """Collect the pairs that overlap, without an update."""
-    return collect(rows_at(handle, 1, HASH)[0])
+    return collect(rows_at(handle, 1, HASH)[0], 0)
 
 
 @entry
@@ -71,20 +70,17 @@ def forget(handle: int, i: int) -> None:
     h = rows_at(handle, 1, HASH)[0]
     detach(h, i)
     pairs = rows_at(h["pairs"], h["pair_room"], PAIR)
-    row = 0
-    while row < h["pair_count"]:
-        if pairs[row]["a"] == i or pairs[row]["b"] == i:
+    for row in range(h["pair_count"]):
+        if pairs[row]["count"] >= 0 and (pairs[row]["a"] == i or pairs[row]["b"] == i):
             delete_pair(h, row)
-        else:
-            row += 1
 
 
 @entry
 def set_linger(handle: int, i: int, j: int, linger: int) -> int:
     """Say how long a pair outlives its last shared tile; or that it is IGNORED, from now on if it is yet to come."""
     h = rows_at(handle, 1, HASH)[0]
-    slots = rows_at(h["slots"], h["slot_mask"] + 1, SLOT)
-    if linger != IGNORED and slots[slot_of(h, pair_key(i, j))]["key"] == FREE:
+    slots = rows_at(h["slots"], h["slot_mask"] + 1, HANDLE)
+    if linger != IGNORED and slots[slot_of(h, i, j)]["i"] == FREE:
         return 0
     row = row_of(h, i, j)
     if row >= 0:
@@ -99,17 +95,16 @@ def fill(handle: int) -> int:
     n = h["n"]
     bodies = rows_at(h["bodies"], h["n"], BODY)
     tiles = rows_at(h["tiles"], h["tile_mask"] + 1, TILE)
-    slots = rows_at(h["slots"], h["slot_mask"] + 1, SLOT)
+    slots = rows_at(h["slots"], h["slot_mask"] + 1, HANDLE)
     pairs = rows_at(h["pairs"], h["pair_room"], PAIR)
     for k in range(h["tile_mask"] + 1):
         tiles[k]["zk"] = EMPTY
     for s in range(h["slot_mask"] + 1):
-        slots[s]["key"] = FREE
+        slots[s]["i"] = FREE
     for row in range(h["pair_count"]):
-        pairs[row]["count"] = 0
-        slot = slots[slot_of(h, pair_key(pairs[row]["a"], pairs[row]["b"]))]
-        slot["key"] = pair_key(pairs[row]["a"], pairs[row]["b"])
-        slot["row"] = row
+        if pairs[row]["count"] >= 0:
+            pairs[row]["count"] = 0
+            slots[slot_of(h, pairs[row]["a"], pairs[row]["b"])]["i"] = row
     h["full"] = h["open"] = h["tile_count"] = h["entry_count"] = 0
     h["entry_free"] = h["all_over"] = -1
     for i in range(n):
