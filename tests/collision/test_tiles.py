@@ -345,6 +345,47 @@ def test_pairs_come_and_go_in_any_order(rng):
         assert np.array_equal(broad.pairs, overlapping(lows[there], highs[there], there))
 
 
+def test_a_pair_keeps_its_row(rng):
+    """What a narrow phase knows of a pair is in a row of the same number, while others come and go."""
+    lows, highs = random_boxes(rng, 80, world=7.0)
+    broad = filled(lows, highs, linger=1)
+    before: dict[tuple[int, int], int] = {}
+    kept = 0
+    for _ in range(60):
+        move = rng.normal(size=lows.shape) * 0.3
+        lows, highs = lows + move, highs + move
+        broad.update(lows, highs)
+        rows = broad._tables["pairs"][: broad._header["pair_count"][0]]
+        now = {(row["a"], row["b"]): k for k, row in enumerate(rows) if row["count"] >= 0}
+        kept += len(before.keys() & now.keys())
+        assert all(before[pair] == now[pair] for pair in before.keys() & now.keys())
+        assert sorted(now) == [tuple(pair) for pair in broad.close]
+        before = now
+    assert kept > 1000
+    assert len(rows) < 3 * len(now)  # rows are used again
+
+
+def test_tiles_repeat_far_apart_but_boxes_do_not():
+    """Keys of tiles have 19 bits an axis: bodies 2^19 tiles apart share a row of the table, and are no pair."""
+    broad = BroadPhase()
+    a = broad.add((0.0, 0.0, 0.0), (0.9, 0.9, 0.9))
+    tile = 1.0 / broad._bodies["scale"][a]
+    for axis in range(3):
+        away = np.zeros(3)
+        away[axis] = tile * 2.0**19
+        b = broad.add(away, away + 0.9)
+        assert broad.close.tolist() == [[a, b]]
+        assert len(broad.pairs) == 0
+        broad.check()
+        broad.move(b, away + 0.9, away + 1.8)  # tiles on both sides of where space repeats itself
+        broad.check()
+        broad.move(a, away + 0.5, away + 1.5)
+        assert broad.pairs.tolist() == [[a, b]]
+        broad.move(a, (0.0, 0.0, 0.0), (0.9, 0.9, 0.9))
+        broad.remove(b)
+        broad.check()
+
+
 def test_swept_boxes_catch_a_bullet():
     lows, highs = np.array([[0.0, 0, 0], [5.0, 0, 0]]), np.array([[0.1, 0.1, 0.1], [5.1, 0.1, 0.1]])
     moves = np.array([[10.0, 0, 0], [0, 0, 0]])

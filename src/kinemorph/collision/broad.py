@@ -25,6 +25,7 @@ from kinemorph.collision.hash_rows import (
     IGNORED,
     MEETING,
     PAIR,
+    PLACE_MASK,
     TILE,
 )
 from kinemorph.collision.hashing import FULL, fill, forget, meetings, set_linger, update_boxes, update_one
@@ -206,7 +207,7 @@ class BroadPhase:
     def tile_count(self) -> int:
         """How many tiles have a body in them."""
         tiles = self._tables["tiles"]
-        return int(((tiles["zk"] != EMPTY) & ((tiles["natives"] >= 0) | (tiles["guests"] >= 0))).sum())
+        return int(((tiles["key"] != EMPTY) & ((tiles["natives"] >= 0) | (tiles["guests"] >= 0))).sum())
 
     def rebuild(self) -> None:
         """Build all tables again from scratch. They grow by themselves when they must; this shows what that costs."""
@@ -226,7 +227,7 @@ class BroadPhase:
             for k in (k for k in range(level[i], h["top"] + 1) if h["open"] >> k & 1 and level[i] != ALL_OVER):
                 s = k - level[i]
                 for xyz in product(*(range(a >> s, (b >> s) + 1) for a, b in zip(first, last, strict=True))):
-                    tiles.setdefault((*xyz, k), []).append(i)
+                    tiles.setdefault((*(x & PLACE_MASK for x in xyz), k), []).append(i)
         for (*_, k), inside in tiles.items():
             natives = [i for i in inside if level[i] == k]
             shared.update((min(i, j), max(i, j)) for i in natives for j in inside if level[j] < k or i < j)

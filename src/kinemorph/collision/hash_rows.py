@@ -76,16 +76,16 @@ HANDLE = np.dtype([("i", "i4")])
 
 TILE = np.dtype(
     [
-        ("x", "i8"),  # it reaches from x to x + 1 tile sizes of its level, and so on
-        ("y", "i8"),
-        ("zk", "i8"),  # z and, in the last bits, the level: two rows a cache line; EMPTY if the row is unused
+        ("key", "i8"),  # where it is and its level, see `tiles.tile_key`: four rows a cache line; EMPTY if unused
         ("natives", "i4"),  # first entry of a body whose native level this is, -1 for none
         ("guests", "i4"),  # first entry of a body with a finer native level
     ]
 )
 LEVEL_BITS = 6
 LEVEL_MASK = 63
-EMPTY = -1  # z = -1 at level 63, which there is not
+PLACE_BITS = 19  # of x, of y and of z, so that a key is positive
+PLACE_MASK = (1 << PLACE_BITS) - 1
+EMPTY = -1
 
 ENTRY = np.dtype(
     [

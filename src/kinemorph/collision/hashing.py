@@ -98,7 +98,7 @@ def fill(handle: int) -> int:
     slots = rows_at(h["slots"], h["slot_mask"] + 1, HANDLE)
     pairs = rows_at(h["pairs"], h["pair_room"], PAIR)
     for k in range(h["tile_mask"] + 1):
-        tiles[k]["zk"] = EMPTY
+        tiles[k]["key"] = EMPTY
     for s in range(h["slot_mask"] + 1):
         slots[s]["i"] = FREE
     for row in range(h["pair_count"]):

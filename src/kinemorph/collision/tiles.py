@@ -31,11 +31,17 @@ from kinemorph.collision.hash_rows import (
     FULL_TILES,
     LEVEL_BITS,
     LEVEL_MASK,
+    PLACE_BITS,
+    PLACE_MASK,
     TILE,
 )
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3
 
+Z_BIT = LEVEL_BITS
+Y_BIT = LEVEL_BITS + PLACE_BITS
+X_BIT = LEVEL_BITS + 2 * PLACE_BITS
+BLOCK = ~(1 << X_BIT | 1 << Y_BIT | 1 << Z_BIT)  # of a key, what the tiles of a block have in common
 FARTHEST = 2.0**50  # tile coordinates beyond are not told apart safely
 MARGIN = 1.25  # by which a box may grow without leaving a level that it has just come down to
 ALL_OVER_FROM = 4  # times the budget, at the coarsest level (Fontijne 2.3.3)
@@ -46,34 +52,41 @@ NOWHERE = (0.0, 0.0, 0.0), (-1.0, -1.0, -1.0)  # first and last of no tiles at a
 
 
 @kernel
-def mix(x: int, y: int, zk: int) -> int:
-    h = x * 0x1E3779B97F4A7C15 + y * 0x42B2AE3D27D4EB4F + zk * 0x165667B19E3779F9
-    h = (h ^ h >> 29) * 0x3F58476D1CE4E5B9
-    return (h ^ h >> 32) & POSITIVE
+def tile_key(x: int, y: int, z: int, level: int) -> int:
+    """One number for a tile. Space repeats itself after 2^19 tiles: no body is as large, and the test of boxes knows
+    bodies apart that are as far apart."""
+    place = ((x & PLACE_MASK) << PLACE_BITS | (y & PLACE_MASK)) << PLACE_BITS | (z & PLACE_MASK)
+    return place << LEVEL_BITS | level
 
 
 @kernel
-def tile_at(h: Any, x: int, y: int, z: int, level: int) -> int:
+def tile_home(key: int) -> int:
+    """Where the search for a tile begins. Two by two by two tiles are next to each other in memory, as bodies visit
+    neighbours together; these blocks are anywhere."""
+    x = (key & BLOCK) * 0x1E3779B97F4A7C15
+    x = (x ^ x >> 29) * 0x3F58476D1CE4E5B9
+    x = (x ^ x >> 32) & POSITIVE
+    corner = key >> X_BIT & 1 | (key >> Y_BIT & 1) << 1 | (key >> Z_BIT & 1) << 2
+    return (x << 3 | corner) & POSITIVE
+
+
+@kernel
+def tile_at(h: Any, key: int) -> int:
     """The row of a tile, made if there is none; -1 when the table is half full."""
     mask = h["tile_mask"]
     tiles = rows_at(h["tiles"], mask + 1, TILE)
-    zk = z << LEVEL_BITS | level
-    k = mix(x, y, zk) & mask
-    while tiles[k]["zk"] != EMPTY:
-        t = tiles[k]
-        if t["x"] == x and t["y"] == y and t["zk"] == zk:
+    k = tile_home(key) & mask
+    while tiles[k]["key"] != EMPTY:
+        if tiles[k]["key"] == key:
             return k
         k = (k + 1) & mask
     if 2 * h["tile_count"] > mask:
         h["full"] |= FULL_TILES
         return -1
     h["tile_count"] += 1
-    t = tiles[k]
-    t["x"] = x
-    t["y"] = y
-    t["zk"] = zk
-    t["natives"] = -1
-    t["guests"] = -1
+    tiles[k]["key"] = key
+    tiles[k]["natives"] = -1
+    tiles[k]["guests"] = -1
     return k
 
 
@@ -94,7 +107,7 @@ def new_entry(h: Any) -> int:
 @kernel(inline=False)
 def enter(h: Any, i: int, x: int, y: int, z: int, level: int) -> None:
     """Body i reaches a tile: it meets the natives, and the guests too if it is a native itself."""
-    k = tile_at(h, x, y, z, level)
+    k = tile_at(h, tile_key(x, y, z, level))
     e = new_entry(h) if k >= 0 else -1
     if e < 0:
         return
@@ -126,7 +139,7 @@ def leave(h: Any, i: int, e: int) -> None:
     entries = rows_at(h["entries"], h["entry_room"], ENTRY)
     old = entries[e]
     tile = rows_at(h["tiles"], h["tile_mask"] + 1, TILE)[old["tile"]]
-    native = (tile["zk"] & LEVEL_MASK) == rows_at(h["bodies"], h["n"], BODY)[i]["level"]
+    native = (tile["key"] & LEVEL_MASK) == rows_at(h["bodies"], h["n"], BODY)[i]["level"]
     after = old["next"]
     if after >= 0:
         entries[after]["before"] = old["before"]
@@ -304,12 +317,11 @@ def give_back(h: Any, i: int, first: Vec3, last: Vec3) -> None:
     e = body["entry"]
     while e >= 0:
         after = entries[e]["sibling"]
-        t = tiles[entries[e]["tile"]]
-        z = t["zk"] >> LEVEL_BITS
-        s = (t["zk"] & LEVEL_MASK) - body["level"]
-        inside = int(first[0]) >> s <= t["x"] and t["x"] <= int(last[0]) >> s
-        inside = inside and int(first[1]) >> s <= t["y"] and t["y"] <= int(last[1]) >> s
-        inside = inside and int(first[2]) >> s <= z and z <= int(last[2]) >> s
+        key = tiles[entries[e]["tile"]]["key"]
+        s = (key & LEVEL_MASK) - body["level"]
+        inside = between(key >> X_BIT, int(first[0]) >> s, int(last[0]) >> s)
+        inside = inside and between(key >> Y_BIT, int(first[1]) >> s, int(last[1]) >> s)
+        inside = inside and between(key >> Z_BIT, int(first[2]) >> s, int(last[2]) >> s)
         if inside:
             kept = e
         else:
@@ -319,6 +331,12 @@ def give_back(h: Any, i: int, first: Vec3, last: Vec3) -> None:
             else:
                 body["entry"] = after
         e = after
+
+
+@kernel
+def between(x: int, first: int, last: int) -> bool:
+    """Whether a tile coordinate, of which the last 19 bits count, is that of one of some tiles."""
+    return ((x - first) & PLACE_MASK) <= last - first
 
 
 @kernel
