@@ -139,8 +139,8 @@ class MuJoCo:
 
 
 def run(n: int, step: float, steps: int, rounds: int = 4) -> tuple[dict[str, float], dict[str, Any], list[float]]:
-    """The lower quartile of the time of each engine in µs, the share of pairs on which it disagrees with us, and how many pairs
-    overlap and are close, on average.
+    """The lower quartile of each engine's times in µs, the share of pairs on which it disagrees with us, and how many
+    pairs overlap and are close, on average.
 
     Engines take turns of many steps: each finds its own memory in the caches, and a slow spell of the machine hits all.
     """

@@ -369,10 +369,9 @@ def test_tiles_repeat_far_apart_but_boxes_do_not():
     """Keys of tiles have 19 bits an axis: bodies 2^19 tiles apart share a row of the table, and are no pair."""
     broad = BroadPhase()
     a = broad.add((0.0, 0.0, 0.0), (0.9, 0.9, 0.9))
-    tile = 1.0 / broad._bodies["scale"][a]
     for axis in range(3):
         away = np.zeros(3)
-        away[axis] = tile * 2.0**19
+        away[axis] = 2.0**19 / broad._bodies["scale"][a]
         b = broad.add(away, away + 0.9)
         assert broad.close.tolist() == [[a, b]]
         assert len(broad.pairs) == 0
