@@ -60,6 +60,12 @@ def tile_key(x: int, y: int, z: int, level: int) -> int:
 
 
 @kernel
+def between(x: int, first: int, last: int) -> bool:
+    """Whether a tile coordinate, of which the last 19 bits count, is that of one of some tiles."""
+    return ((x - first) & PLACE_MASK) <= last - first
+
+
+@kernel
 def tile_home(key: int) -> int:
     """Where the search for a tile begins. Two by two by two tiles are next to each other in memory, as bodies visit
     neighbours together; these blocks are anywhere."""
@@ -245,9 +251,9 @@ def enter_level(h: Any, i: int, level: int, first: Vec3, last: Vec3) -> None:
     x1, y1, z1 = int(last[0]) >> s, int(last[1]) >> s, int(last[2]) >> s
     for x in range(int(p[0]) >> s, (int(q[0]) >> s) + 1):
         for y in range(int(p[1]) >> s, (int(q[1]) >> s) + 1):
-            known = x0 <= x and x <= x1 and y0 <= y and y <= y1
+            known = between(x, x0, x1) and between(y, y0, y1)
             for z in range(int(p[2]) >> s, (int(q[2]) >> s) + 1):
-                if not (known and z0 <= z and z <= z1):
+                if not (known and between(z, z0, z1)):
                     enter(h, i, x, y, z, level)
 
 
@@ -331,12 +337,6 @@ def give_back(h: Any, i: int, first: Vec3, last: Vec3) -> None:
             else:
                 body["entry"] = after
         e = after
-
-
-@kernel
-def between(x: int, first: int, last: int) -> bool:
-    """Whether a tile coordinate, of which the last 19 bits count, is that of one of some tiles."""
-    return ((x - first) & PLACE_MASK) <= last - first
 
 
 @kernel
