@@ -26,11 +26,14 @@ from kinemorph.structure.closed_motion import ClosedTrajectory, closed_rollout
 from kinemorph.structure.closure import LoopError, close, project
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
+from kinemorph.structure.events import Event, EventKind
 from kinemorph.structure.generalized import Actuation, Coordinates, closed_inverse_dynamics, generalized, mobility
+from kinemorph.structure.log import Log
 from kinemorph.structure.loop_rows import loop_errors, loop_jacobian, loop_positions
 from kinemorph.structure.loops import ClosedData, Loop, Mechanism
 from kinemorph.structure.report import Report, State
 from kinemorph.structure.reroot import reroot
+from kinemorph.structure.simulate import Simulation, SimulationError, simulate
 from kinemorph.view.picture import picture
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
@@ -45,10 +48,13 @@ __all__ = [
     "Coordinates",
     "Data",
     "Energy",
+    "Event",
+    "EventKind",
     "FileError",
     "Inertia",
     "Joint",
     "JointKind",
+    "Log",
     "Loop",
     "LoopError",
     "Mechanism",
@@ -62,6 +68,8 @@ __all__ = [
     "Role",
     "Shape",
     "ShapeKind",
+    "Simulation",
+    "SimulationError",
     "State",
     "Trajectory",
     "aba",
@@ -108,6 +116,7 @@ __all__ = [
     "rnea",
     "rollout",
     "rollout_adaptive",
+    "simulate",
     "step",
     "velocity_of",
 ]

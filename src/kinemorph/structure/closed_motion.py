@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
+from kinemorph.multibody.aba import articulated_body
 from kinemorph.multibody.calls import NO_FORCES, Array, Matrix, Vector, finite
 from kinemorph.multibody.configuration import advance
 from kinemorph.multibody.integrators import (
@@ -47,8 +48,13 @@ class ClosedTrajectory(Trajectory):
 
 @kernel(inline=False)
 def closed_accelerations(chain: Any, q: Any, v: Any, tau: Any, external: Any, work: Any, a: Any) -> None:
-    forces(rows_at(chain["tree"], 1, TREE)[0], q, v, tau, work)
-    closed_body(chain, q, v, work[TAU], external, a)
+    """a, with springs and dampers; a tree without loops is no more work than it is by itself."""
+    tree = rows_at(chain["tree"], 1, TREE)[0]
+    forces(tree, q, v, tau, work)
+    if chain["count"] == 0:
+        articulated_body(tree, q, v, work[TAU], external, a)
+    else:
+        closed_body(chain, q, v, work[TAU], external, a)
 
 
 @kernel(inline=False)
@@ -83,6 +89,8 @@ def closed_step(chain: Any, method: int, q: Any, v: Any, h: float, tau: Any, ext
             work[K1, i] += 2.0 * (work[K2, i] + work[K3, i]) + work[K4, i]
             v[i] += h / 6.0 * (work[A1, i] + 2.0 * (work[A2, i] + work[A3, i]) + work[A4, i])
         advance(tree, q, work[K1], h / 6.0, q)
+    if chain["count"] == 0:
+        return 0.0
     error = project_position(chain, q, work[K1], CLOSED)
     project_velocity(chain, q, v, work[K1])
     return error
