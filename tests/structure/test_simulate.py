@@ -282,12 +282,12 @@ def test_a_controller_sees_the_structure() -> None:
 
 
 def test_events_without_end_are_told() -> None:
-    with pytest.raises(km.SimulationError, match="has just happened at t = 1.3545") as caught:
+    with pytest.raises(km.SimulationError, match=r"has just happened at t = 1\.3545") as caught:
         km.simulate(ball(), dropped(), 9.0, [km.Event.height("ball", bounce(0.5))])
     assert len(caught.value.log.happenings) > 15
     assert caught.value.time == pytest.approx(3.0 * np.sqrt(2.0 / G), abs=1e-4)
 
-    with pytest.raises(km.SimulationError, match="100 events within 0.001 s"):
+    with pytest.raises(km.SimulationError, match=r"100 events within 0\.001 s"):
         km.simulate(ball(), dropped(0.01), 9.0, [km.Event.height("ball", bounce(0.95))])
 
 
@@ -296,9 +296,7 @@ def test_a_state_that_is_lost_names_time_and_link() -> None:
     b = km.Builder("stiff")
     b.link("a", None, km.Joint.revolute("y"), (0, 0, 0), km.Inertia.point(1.0, (0, 0, -1)))
     b.link("b", "a", km.Joint.prismatic("z", stiffness=1e9), (0, 0, 0), km.Inertia.point(1.0, (0, 0, -1)))
-    with pytest.raises(
-        km.SimulationError, match="gave link '[ab]' a state that is not finite; a smaller step"
-    ) as caught:
+    with pytest.raises(km.SimulationError, match=r"link '[ab]' a state that is not finite") as caught:
         km.simulate(b.build(), km.State([1.0, 0.1], [0.0, 0.0]), 10.0, step=0.01)
     assert caught.value.link in ("a", "b")
     assert caught.value.log.t[-1] == pytest.approx(caught.value.time, abs=0.011)
@@ -307,7 +305,7 @@ def test_a_state_that_is_lost_names_time_and_link() -> None:
 
 def test_an_action_that_fails_leaves_the_log() -> None:
     event = km.Event.at(0.4, lambda m, s: km.cut(m, s, "arm"), name="break")
-    with pytest.raises(km.SimulationError, match="event 'break' at t = 0.4 s: .*no joint 'arm'") as caught:
+    with pytest.raises(km.SimulationError, match=r"event 'break' at t = 0\.4 s: .*no joint 'arm'") as caught:
         km.simulate(pendulum(), km.State([1.0], [0.0]), 1.0, [event])
     assert caught.value.log.t[-1] == pytest.approx(0.4)
 

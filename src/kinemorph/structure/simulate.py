@@ -15,7 +15,7 @@ from kinemorph.multibody.model import Model
 from kinemorph.structure.crossing import HappensAgainError, crossed, first_crossing, new_sides, signs
 from kinemorph.structure.events import DEAD, EVENT, Change, Event, EventKind, Structure, check_events, look_up
 from kinemorph.structure.log import LOOP_ERROR, NUMBERS, Happening, Log, Stretch
-from kinemorph.structure.loops import ClosedData, Mechanism
+from kinemorph.structure.loops import ClosedData, Mechanism, as_mechanism
 from kinemorph.structure.progress import Bar
 from kinemorph.structure.report import Report, State
 from kinemorph.structure.stepping import ADAPTIVE, RUN, Halt, attempt, march, take_note, workspace
@@ -93,7 +93,7 @@ class Simulation:
         q, v = checked(tree, q=state.q, v=state.v)
         tau = checked(tree, tau=np.zeros(tree.nv) if state.tau is None else state.tau)[0]
         if first or model is not self.model:
-            mechanism = model if isinstance(model, Mechanism) else Mechanism(model, ())
+            mechanism = as_mechanism(model)
             rows = self._rows.copy()
             look_up(self._events, rows, mechanism, first)
             data, work = ClosedData(mechanism), workspace(tree)
