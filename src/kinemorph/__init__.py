@@ -3,6 +3,7 @@
 from kinemorph._files import FileError, ModelWarning
 from kinemorph.geometry.mesh import Mesh, load_mesh, mesh_of
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
+from kinemorph.io.sdf import load_sdf, parse_sdf
 from kinemorph.io.urdf import load_urdf, parse_urdf
 from kinemorph.multibody import batch, convert
 from kinemorph.multibody.aba import aba
@@ -96,6 +97,7 @@ __all__ = [
     "jacobian_drift",
     "kinematics",
     "load_mesh",
+    "load_sdf",
     "load_urdf",
     "loop_errors",
     "loop_jacobian",
@@ -106,6 +108,7 @@ __all__ = [
     "mobility",
     "momentum",
     "neutral",
+    "parse_sdf",
     "parse_urdf",
     "picture",
     "pose_of",

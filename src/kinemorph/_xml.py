@@ -88,28 +88,41 @@ class Element:
     def number(self, name: str, default: float | None = None, largest: float = LARGEST) -> float:
         if default is not None and name not in self.attributes:
             return default
-        return self._numbers(name, 1, largest)[0]
+        value = self.attribute(name)
+        return self._numbers(f"{name}={quoted(value)}", value, 1, largest)[0]
 
     def numbers(self, name: str, count: int, default: Sequence[float] | None = None) -> list[float]:
         if default is not None and name not in self.attributes:
             return list(default)
-        return self._numbers(name, count, LARGEST)
-
-    def _numbers(self, name: str, count: int, largest: float) -> list[float]:
         value = self.attribute(name)
+        return self._numbers(f"{name}={quoted(value)}", value, count, LARGEST)
+
+    def content(self) -> str:
+        """The text between the tags, which must say something."""
+        value = self.text.strip()
+        if not value:
+            raise self.error("it is empty")
+        return value
+
+    def values(self, count: int, largest: float = LARGEST) -> list[float]:
+        """The numbers between the tags."""
+        value = self.content()
+        return self._numbers(quoted(value), value, count, largest)
+
+    def _numbers(self, shown: str, value: str, count: int, largest: float) -> list[float]:
         words = value.split()
         if len(words) != count:
             expected = "one number" if count == 1 else f"{count} numbers with spaces between them"
-            raise self.error(f"{name}={quoted(value)}: expected {expected}")
+            raise self.error(f"{shown}: expected {expected}")
         numbers = []
         for word in words:
             if _NOT_FINITE.fullmatch(word[:_LONGEST_NUMBER]):
-                raise self.error(f"{name}={quoted(value)}: {word} is not finite; write a number")
+                raise self.error(f"{shown}: {word} is not finite; write a number")
             if len(word) > _LONGEST_NUMBER or not _NUMBER.fullmatch(word):
-                raise self.error(f"{name}={quoted(value)}: {quoted(word)} is not a number; write it like -1.5 or 2e-3")
+                raise self.error(f"{shown}: {quoted(word)} is not a number; write it like -1.5 or 2e-3")
             number = float(word)
             if not math.isfinite(number) or abs(number) > largest:
-                raise self.error(f"{name}={quoted(value)}: {word} is too large, the limit is {largest:g}")
+                raise self.error(f"{shown}: {word} is too large, the limit is {largest:g}")
             numbers.append(number)
         return numbers
 

@@ -31,16 +31,17 @@ class MeshPaths:
         self.roots = [self.mesh_root] if self.mesh_root else [*self.package_dirs, self._own_root()]
 
     def find(self, element: Element, attribute: str, notes: Notes) -> Path | None:
-        """The path that an attribute names, whether there is a file or not; None if it is of another machine."""
-        value = element.attribute(attribute).strip()
+        """The path that an attribute names, or the element's text if attribute is "", whether there is a file or not.
+
+        None if it is of another machine.
+        """
+        value = element.attribute(attribute).strip() if attribute else element.content()
+        where = f"{attribute}={quoted(value)}" if attribute else quoted(value)
         if len(value) > LONGEST:
-            raise element.error(
-                f"{attribute}={quoted(value)}: a path of {len(value)} characters, the limit is {LONGEST}"
-            )
+            raise element.error(f"{where}: a path of {len(value)} characters, the limit is {LONGEST}")
         match = _URI.fullmatch(value)
         scheme, rest = match.groups() if match else ("", value)
         rest = rest.replace("\\", "/")
-        where = f"{attribute}={quoted(value)}"
         if scheme in ("package", "model"):
             candidates = list(self._in_packages(rest))
         elif scheme in ("", "file"):

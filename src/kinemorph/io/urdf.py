@@ -12,17 +12,15 @@ import numpy as np
 from kinemorph._files import FileError, quoted
 from kinemorph._xml import Element, parse_xml, read_xml
 from kinemorph.geometry.shapes import Colour, Role, Shape
+from kinemorph.io.assembly import GRAVITY, ROUNDING, FileJoint, FileLink, inertia_of
 from kinemorph.io.mesh_paths import MeshPaths
 from kinemorph.io.notes import Notes
-from kinemorph.io.urdf_tree import FileJoint, FileLink, build
+from kinemorph.io.urdf_tree import build
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import Pose
-
-GRAVITY = (0.0, 0.0, -9.81)  # m/s²
-ROUNDING = 1e-12  # kg m²: a moment of inertia that is negative by less than this is a rounded zero
 
 KINDS = {
     "revolute": JointKind.REVOLUTE,
@@ -142,11 +140,7 @@ def _inertia(link: Element, notes: Notes) -> Inertia | None:
     for name, value in (("ixx", xx), ("iyy", yy), ("izz", zz)):
         if value < -ROUNDING:
             raise moments.error(f"{name}={quoted(moments.attribute(name))}: a moment of inertia cannot be negative")
-    inertia = Inertia.unchecked(mass, np.zeros(3), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
-    fault = inertia.fault()
-    if fault:
-        notes.add("inertia", moments, f"{fault}; it is used as it is")
-    return inertia.moved(_pose(inertial))
+    return inertia_of(mass, (xx, xy, xz, yy, yz, zz), _pose(inertial), moments, notes)
 
 
 def _joint(element: Element, name: str) -> FileJoint:

@@ -1,63 +1,19 @@
-"""From the links and joints of a URDF file to a model: is it a tree, who is merged into whom, who follows whom."""
+"""From the links and joints of a URDF file to a model: is it a tree, and who follows whom."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
-from kinemorph._files import FileError, quoted
+from kinemorph._files import quoted
 from kinemorph._xml import Element
-from kinemorph.geometry.shapes import Shape
+from kinemorph.io.assembly import ROOT_JOINT, Body, FileJoint, FileLink, assemble, built
 from kinemorph.io.notes import Notes
 from kinemorph.multibody.builder import Builder
-from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
-from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import Pose
 
-ROOT_JOINT = "root_joint"  # carries the root of a floating robot; Pinocchio gives it the same name
 NAMED = 6  # links that an error lists
-
-
-@dataclass(frozen=True)
-class FileLink:
-    """A link as the file has it."""
-
-    element: Element
-    name: str
-    inertia: Inertia | None
-    shapes: list[Shape]
-
-
-@dataclass(frozen=True)
-class FileJoint:
-    """A joint as the file has it. Its frame is the child's frame when the joint is at zero."""
-
-    element: Element
-    name: str
-    joint: Joint
-    parent: str
-    child: str
-    at: Pose
-
-
-@dataclass
-class _Body:
-    """What becomes one link of the model (or its base, if the name is None): a link and all that is merged into it."""
-
-    name: str | None
-    parent: str | None = None
-    joint: Joint = field(default_factory=Joint.fixed)
-    at: Pose = field(default_factory=Pose)
-    inertia: Inertia | None = None
-    shapes: list[Shape] = field(default_factory=list)
-
-    def take(self, link: FileLink, pose: Pose) -> None:
-        if link.inertia is not None:
-            inertia = link.inertia.moved(pose)
-            self.inertia = inertia if self.inertia is None else self.inertia + inertia
-        self.shapes.extend(shape.moved(pose) for shape in link.shapes)
 
 
 def build(
@@ -78,40 +34,12 @@ def build(
         notes.add("empty", robot, "there are no <link> elements; the model is empty")
     if floating and ROOT_JOINT in joints:
         raise joints[ROOT_JOINT].element.error("floating=True needs this name for the free joint; rename this one")
-    root = _Body(order[0].name, joint=Joint.free(name=ROOT_JOINT)) if floating and order else _Body(None)
-
-    bodies = [root]
-    home: dict[str, tuple[_Body, Pose]] = {}  # where a link of the file went, and where its frame is there
+    root = Body(order[0].name, joint=Joint.free(name=ROOT_JOINT)) if floating and order else Body(None)
     carrier = {joint.child: joint for joint in joints.values()}
-    for link in order:
-        joint = carrier.get(link.name)
-        if joint is None:
-            body, pose = root, Pose()
-        else:
-            body, pose = home[joint.parent]
-            pose = pose @ joint.at
-            if joint.joint.kind is not JointKind.FIXED or not merge_fixed:
-                body, pose = _Body(link.name, body.name, joint.joint, pose), Pose()
-                bodies.append(body)
-            elif joint.name not in links:  # where a link has this name too, the name means the link
-                builder.frame(joint.name, body.name, pose)
-        home[link.name] = (body, pose)
-        builder.frame(link.name, body.name, pose)
-        body.take(link, pose)
-
-    for body in bodies:
-        if body.name is None:
-            builder.base(body.shapes)
-        else:
-            builder.link(body.name, body.parent, body.joint, body.at, body.inertia, body.shapes)
-    for name in builder.massless():
-        moved = carrier[name].element if name in carrier else links[name].element
-        notes.add("massless", moved, "it moves no mass, so forward dynamics has no answer; give its link an <inertial>")
-    _follow(builder, joints, {body.joint.name for body in bodies if body.joint.nv == 1}, notes)
-    try:
-        return builder.build(lenient=True)
-    except ValueError as error:
-        raise FileError(f"{robot.source}: {error}") from None
+    home = assemble(builder, order, carrier, {link.name: (root, Pose()) for link in order[:1]}, merge_fixed, notes)
+    moving = {body.joint.name for body, _ in home.values() if body.joint.nv == 1}
+    _follow(builder, joints, moving, notes)
+    return built(builder, robot)
 
 
 def _tree(robot: Element, links: dict[str, FileLink], joints: dict[str, FileJoint]) -> list[FileLink]:

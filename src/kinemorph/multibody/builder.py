@@ -89,7 +89,7 @@ class Builder:
         self._base_shapes.extend((shapes,) if isinstance(shapes, Shape) else shapes)
 
     def frame(self, name: str, link: str | None, at: Pose | Iterable[float] = (0.0, 0.0, 0.0)) -> str:
-        """Name a place on a link, or on the base (None)."""
+        """Name a place on a link, or on the base (None). The name of a link can only mean a place on that link."""
         if name in self._frames:
             raise ValueError(f"frame {name!r}: there is already a frame of this name")
         self._frames[name] = (link, at if isinstance(at, Pose) else Pose(at))
@@ -166,10 +166,10 @@ class Builder:
         )
 
     def _check_frames(self, index: dict[str, int]) -> None:
-        for name, (link, pose) in self._frames.items():
+        for name, (link, _) in self._frames.items():
             if link is not None and link not in index:
                 raise ValueError(f"frame {name!r}: there is no link {link!r}")
-            if name in index and (name != link or np.abs(pose.matrix() - np.eye(4)).max() > 0.0):
+            if name in index and name != link:
                 raise ValueError(f"frame {name!r}: a link has this name, and is somewhere else")
 
     def _leaders_first(self) -> list[Mimic]:

@@ -1,4 +1,4 @@
-"""Real robots: the URDF files of the package example-robot-data, if it is installed."""
+"""Real robots: the files of the package example-robot-data, if it is installed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from kinemorph._files import ModelWarning
+from kinemorph.io.sdf import load_sdf
 from kinemorph.io.urdf import load_urdf
 from kinemorph.multibody.model import Model
+from kinemorph.structure.loops import Mechanism
 
 FAMOUS = {  # the robots that benchmarks and demos name
     "anymal": "anymal_b_simple_description/anymal",
@@ -53,3 +55,15 @@ def robot(name: str, floating: bool = False) -> Model:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
         return load_urdf(robot_file(name), floating)
+
+
+def cassie() -> Mechanism:
+    """Cassie, a biped whose legs are closed chains: a rod behind each shin, and one to each foot. Its file is SDF."""
+    root = folder()
+    if root is None:
+        raise FileNotFoundError("the robots are not here: pip install example-robot-data")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        mechanism = load_sdf(root / "cassie_description" / "robots" / "cassie_v2.sdf")
+    assert isinstance(mechanism, Mechanism)
+    return mechanism
