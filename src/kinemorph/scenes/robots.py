@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from kinemorph._files import ModelWarning
-from kinemorph.io.sdf import load_sdf
+from kinemorph.io.sdf import parse_sdf
 from kinemorph.io.urdf import load_urdf
 from kinemorph.multibody.model import Model
 from kinemorph.structure.loops import Mechanism
@@ -57,13 +58,20 @@ def robot(name: str, floating: bool = False) -> Model:
         return load_urdf(robot_file(name), floating)
 
 
-def cassie() -> Mechanism:
-    """Cassie, a biped whose legs are closed chains: a rod behind each shin, and one to each foot. Its file is SDF."""
+def cassie(floating: bool = True) -> Mechanism:
+    """Cassie, a biped whose legs are closed chains: a rod behind each shin, and one to each foot. Its file is SDF.
+
+    The file rounds right angles, which tilts the hinges of the right plantar rod against each other by 7e-8 rad. That
+    linkage moves in a plane, or not at all: with the tilt it could only stay closed to some 1e-9 m. So here they are
+    straight.
+    """
     root = folder()
     if root is None:
         raise FileNotFoundError("the robots are not here: pip install example-robot-data")
+    path = root / "cassie_description" / "robots" / "cassie_v2.sdf"
+    text = path.read_text().replace("1.5708", repr(math.pi / 2))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
-        mechanism = load_sdf(root / "cassie_description" / "robots" / "cassie_v2.sdf")
+        mechanism = parse_sdf(text, floating, source=str(path), folder=path.parent)
     assert isinstance(mechanism, Mechanism)
     return mechanism
