@@ -55,7 +55,8 @@ class Closed:
                 raise ValueError(f"Pinocchio has no constraint for a {loop.joint.kind.name.lower()} joint")
             for shift in shifts:
                 a, b = (
-                    pin.SE3(at.rotation, at.position) * pin.SE3(np.eye(3), shift) for at in (loop.at_a, loop.at_b)
+                    pin.SE3(row[R].reshape(3, 3), row[p]) * pin.SE3(np.eye(3), shift)
+                    for R, p in (("Ra", "pa"), ("Rb", "pb"))
                 )
                 ends = int(row["a"]) + 1, a, int(row["b"]) + 1, b
                 self.constraints.append(pin.RigidConstraintModel(kind, self.peer, *ends, pin.ReferenceFrame.LOCAL))

@@ -110,12 +110,12 @@ def _parents_first(links: dict[str, FileLink], carrier: dict[str, FileJoint]) ->
 
 
 def _loop(joint: FileJoint, home: Home, notes: Notes) -> Loop | None:
-    (a, on_a), (b, on_b) = home[joint.parent], home[joint.child]
-    if a is b:
+    if home[joint.parent][0] is home[joint.child][0]:
         notes.add("loop", joint.element, "both of its links are one body already, so it is left out")
         return None
     lost = [name for name in PASSIVE if joint.joint.per_dof(name).any()]
     if lost:
         notes.add("loop", joint.element, f"it closes a loop, and such a joint has no {lost[0]}; that is left out")
     free = replace(joint.joint, damping=0.0, friction=0.0, stiffness=0.0)
-    return Loop(a.name, b.name, free, on_a @ joint.at, on_b @ joint.on, joint.name)
+    # names mean the frames of the file, wherever their links went
+    return Loop(None if joint.parent == WORLD else joint.parent, joint.child, free, joint.at, joint.on, joint.name)
