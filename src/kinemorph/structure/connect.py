@@ -68,7 +68,8 @@ def connect(
     now = State(q, hit.v, None, state.tau, state.time)  # accelerations are infinite for an instant, and then others
     if end >= 0:
         full = replace(joint, name=closed.names[-1])
-        return replace(hang_through(closed, now, closed.names[-1], end, full, hit.v - v), **found)
+        report = hang_through(closed, now, closed.names[-1], end, full, hit.v - v)
+        return replace(report, loop_map=report.loop_map[:-1], **found)  # the last was there for the impact alone
     places = [np.arange(count, dtype=np.int32) for count in (tree.n, tree.nq, tree.nv, len(mechanism.loops))]
     links, entries, rates, loops = places
     opened = float(hit.errors.max(initial=0.0))

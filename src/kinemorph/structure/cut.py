@@ -43,8 +43,6 @@ def cut(
     holder = _holder(mechanism, link)
     if holder:
         return hang_through(mechanism, state, holder, link)
-    if tree.links[link]["kind"] == JointKind.FREE and tree.links[link]["parent"] < 0:
-        raise ValueError(f"model {tree.name!r}: joint {tree.joint_names[link]!r} is free and holds nothing")
     if not allow_free:
         raise ValueError(_unsupported(tree, tree.joint_names[link], tree.names[link]))
     top = link if root is None else tree.link(root) if isinstance(root, str) else int(root)
