@@ -11,7 +11,6 @@ from tests.strategies import random_joint, random_tree, seeds, trees
 
 import kinemorph as km
 from kinemorph.scenes import mechanisms
-from kinemorph.scenes.robots import folder, robot, robot_file
 from kinemorph.structure.closed import closed_dynamics
 from kinemorph.structure.closure import project
 from kinemorph.structure.generalized import (
@@ -25,7 +24,6 @@ from kinemorph.structure.loop_rows import loop_drift, loop_jacobian
 from kinemorph.structure.loops import ClosedData, Loop, Mechanism
 
 KINDS = list(km.JointKind)
-FEET = ("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT")
 CLASSIC = [
     (mechanisms.four_bar, 1),
     (mechanisms.slider_crank, 1),
@@ -293,36 +291,3 @@ def test_bad_arguments_are_named(rng: np.random.Generator) -> None:
     with pytest.raises(ValueError, match="another mechanism"):
         closed_dynamics(mechanisms.four_bar().mechanism, data, q, v, v)
     assert closed_dynamics(mechanism, data, list(q), [0, 0, 0], [0, 0, 0]).shape == (3,)
-
-
-@pytest.mark.parametrize("feet", [1, 2, 3, 4])
-def test_agrees_with_pinocchio_on_a_robot_with_pinned_feet(feet: int, rng: np.random.Generator) -> None:
-    pin = pytest.importorskip("pinocchio")
-    if folder() is None:
-        pytest.skip("example-robot-data is not installed")
-    model = robot("anymal", floating=True)
-    peer = pin.buildModelFromUrdf(str(robot_file("anymal")), pin.JointModelFreeFlyer())
-    to = km.convert.pinocchio(model, peer)
-    q = km.random_configuration(model, rng)
-    mechanism = mechanisms.held(model, q, FEET[:feet])
-    data = ClosedData(mechanism)
-    peer_data = peer.createData()
-    pinned = pin.StdVec_RigidConstraintModel()
-    for foot, loop in zip(FEET, mechanism.loops, strict=False):
-        frame = peer.frames[peer.getFrameId(foot)]
-        where = pin.SE3(loop.at_a.rotation, loop.at_a.position)
-        kind, axes = pin.ContactType.CONTACT_3D, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-        pinned.append(pin.RigidConstraintModel(kind, peer, frame.parentJoint, frame.placement, 0, where, axes))
-    pinned_data = pin.StdVec_RigidConstraintData([c.createData() for c in pinned])
-    pin.initConstraintDynamics(peer, peer_data, pinned, pinned_data)
-    _, v = project(mechanism, data, q, rng.normal(size=model.nv))
-    tau = rng.normal(size=model.nv)
-    settings = pin.ProximalSettings(1e-14, 0.0, 1)
-    q_, v_ = to.q(q), to.v(q, v)
-    a_ = pin.constraintDynamics(peer, peer_data, q_, v_, to.tau(q, tau), pinned, pinned_data, settings)
-    a = closed_dynamics(mechanism, data, q, v, tau)
-    np.testing.assert_allclose(a, to.a_back(q_, v_, a_), atol=1e-7 * np.abs(a).max())
-    for wrench, theirs in zip(data.wrenches, pinned_data, strict=True):
-        size = np.linalg.norm(theirs.contact_force.linear)  # theirs is in axes of its own
-        np.testing.assert_allclose(np.linalg.norm(wrench[3:]), size, rtol=1e-7)
-        np.testing.assert_allclose(wrench[:3], 0.0)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinemorph.geometry.shapes import Shape
 from kinemorph.multibody.builder import Builder
 from kinemorph.multibody.calls import Array
 from kinemorph.multibody.configuration import neutral
@@ -15,8 +16,9 @@ from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.kinematics import kinematics, pose_of
 from kinemorph.multibody.model import Data, Model
+from kinemorph.scenes import robots
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.closure import close
+from kinemorph.structure.closure import close, project
 from kinemorph.structure.loops import ClosedData, Loop, Mechanism
 
 
@@ -31,9 +33,24 @@ def _closed(mechanism: Mechanism, q: Array, free: tuple[str, ...] | None = None)
     return Scene(mechanism, close(mechanism, ClosedData(mechanism), q, free))
 
 
-def _bar(length: float) -> Inertia:
-    """A bar along x, a kilogram a metre and a few centimetres thick."""
-    return Inertia.box(length, (length, 0.04, 0.04), (0.5 * length, 0.0, 0.0))
+def _bar(length: float, side: float = 0.0) -> tuple[Inertia, Shape]:
+    """A bar along x, a kilogram a metre and a few centimetres thick. It is drawn a little to the side of others."""
+    shape = Shape.box((length + 0.04, 0.03, 0.04), Pose((0.5 * length, side, 0.0)))
+    return Inertia.box(length, (length, 0.04, 0.04), (0.5 * length, 0.0, 0.0)), shape
+
+
+def _rod(mass: float, start: float, end: float, radius: float) -> tuple[Inertia, Shape]:
+    """A thin rod along z."""
+    middle = Pose((0.0, 0.0, 0.5 * (start + end)))
+    return Inertia.rod(mass, (0, 0, start), (0, 0, end)), Shape.capsule(radius, end - start, middle)
+
+
+def _disc(mass: float, radius: float, height: float) -> tuple[Inertia, Shape]:
+    return Inertia.cylinder(mass, radius, height), Shape.cylinder(radius, height)
+
+
+def _block(mass: float, size: tuple[float, float, float], z: float = 0.0) -> tuple[Inertia, Shape]:
+    return Inertia.box(mass, size, (0.0, 0.0, z)), Shape.box(size, Pose((0.0, 0.0, z)))
 
 
 def four_bar(
@@ -44,9 +61,9 @@ def four_bar(
     With crank = rocker and coupler = ground it is a parallelogram, and flat, where it can change its mind, at angle 0.
     """
     b = Builder("four-bar")
-    b.link("crank", None, Joint.revolute("y"), (0, 0, 0), _bar(crank))
-    b.link("coupler", "crank", Joint.revolute("y"), (crank, 0, 0), _bar(coupler))
-    b.link("rocker", None, Joint.revolute("y"), (ground, 0, 0), _bar(rocker))
+    b.link("crank", None, Joint.revolute("y"), (0, 0, 0), *_bar(crank))
+    b.link("coupler", "crank", Joint.revolute("y"), (crank, 0, 0), *_bar(coupler, 0.03))
+    b.link("rocker", None, Joint.revolute("y"), (ground, 0, 0), *_bar(rocker))
     pin = Loop("coupler", "rocker", Joint.revolute("y"), (coupler, 0, 0), (rocker, 0, 0), "pin")
     # a turn by -angle about y lifts a bar along x
     q = np.array([-angle, 0.0, 0.0])
@@ -64,9 +81,9 @@ def four_bar(
 def slider_crank(crank: float = 0.2, rod: float = 0.7, angle: float = 0.7) -> Scene:
     """A crank that drives a slider along x. Mobility 1."""
     b = Builder("slider-crank")
-    b.link("crank", None, Joint.revolute("y"), (0, 0, 0), _bar(crank))
-    b.link("rod", "crank", Joint.revolute("y"), (crank, 0, 0), _bar(rod))
-    b.link("slider", None, Joint.prismatic("x"), (0, 0, 0), Inertia.box(0.5, (0.1, 0.1, 0.1)))
+    b.link("crank", None, Joint.revolute("y"), (0, 0, 0), *_bar(crank))
+    b.link("rod", "crank", Joint.revolute("y"), (crank, 0, 0), *_bar(rod, 0.03))
+    b.link("slider", None, Joint.prismatic("x"), (0, 0, 0), *_block(0.5, (0.1, 0.1, 0.1)))
     pin = Loop("rod", "slider", Joint.revolute("y"), (rod, 0, 0), (0, 0, 0), "pin")
     swing = math.asin(crank * math.sin(angle) / rod)
     x = crank * math.cos(angle) + rod * math.cos(swing)
@@ -84,7 +101,7 @@ def bennett(a: float = 0.4, b: float = 0.6, twist: float = 0.6, angle: float = 1
     parent, at = None, Pose()
     for i, (length, angle_between) in enumerate(bars):
         end = Pose.turn((1, 0, 0), angle_between, (length, 0, 0))
-        builder.link(f"bar{i}", parent, Joint.revolute("z"), at, _bar(length))
+        builder.link(f"bar{i}", parent, Joint.revolute("z"), at, *_bar(length))
         parent, at = f"bar{i}", end
     # the fourth bar is the base: its far end is where the last hinge closes the loop
     fourth = Pose.turn((1, 0, 0), twist_b, (b, 0, 0)).inverse()
@@ -97,7 +114,7 @@ def bennett(a: float = 0.4, b: float = 0.6, twist: float = 0.6, angle: float = 1
 def stewart(base: float = 0.6, platform: float = 0.35, height: float = 0.7) -> Scene:
     """A platform on six legs: universal joints below, prismatic in the middle, spherical on top. Mobility 6."""
     b = Builder("stewart")
-    b.link("platform", None, Joint.free(), (0, 0, 0), Inertia.cylinder(5.0, platform, 0.05))
+    b.link("platform", None, Joint.free(), (0, 0, 0), *_disc(5.0, platform, 0.05))
     q = [0.0, 0.0, height, 1.0, 0.0, 0.0, 0.0]
     loops = []
     for i in range(6):
@@ -106,8 +123,8 @@ def stewart(base: float = 0.6, platform: float = 0.35, height: float = 0.7) -> S
         above = 2.0 * math.pi / 3.0 * (pair + 0.5 * (2 * side - 1)) + (-0.25 if side else 0.25)
         foot = np.array([base * math.cos(below), base * math.sin(below), 0.0])
         top = np.array([platform * math.cos(above), platform * math.sin(above), 0.0])
-        b.link(f"cylinder{i}", None, Joint.universal("x", "y"), foot, Inertia.rod(1.0, (0, 0, 0), (0, 0, 0.4)))
-        b.link(f"piston{i}", f"cylinder{i}", Joint.prismatic("z"), (0, 0, 0), Inertia.rod(0.5, (0, 0, -0.4), (0, 0, 0)))
+        b.link(f"cylinder{i}", None, Joint.universal("x", "y"), foot, *_rod(1.0, 0.0, 0.4, 0.03))
+        b.link(f"piston{i}", f"cylinder{i}", Joint.prismatic("z"), (0, 0, 0), *_rod(0.5, -0.4, 0.0, 0.018))
         loops.append(Loop(f"piston{i}", "platform", Joint.spherical(), (0, 0, 0), top, f"ball{i}"))
         leg = top + (0.0, 0.0, height) - foot
         length = float(np.linalg.norm(leg))
@@ -119,14 +136,14 @@ def stewart(base: float = 0.6, platform: float = 0.35, height: float = 0.7) -> S
 def delta(base: float = 0.2, platform: float = 0.08, arm: float = 0.3, rod: float = 0.6) -> Scene:
     """A platform that three arms move by a pair of parallel rods each. Mobility 3: it never turns."""
     b = Builder("delta")
-    b.link("platform", None, Joint.free(), (0, 0, 0), Inertia.cylinder(0.5, platform, 0.02))
+    b.link("platform", None, Joint.free(), (0, 0, 0), *_disc(0.5, platform, 0.02))
     loops, q = [], [0.0, 0.0, -0.6, 1.0, 0.0, 0.0, 0.0]
     for i in range(3):
         around = Pose.turn((0, 0, 1), 2.0 * math.pi / 3.0 * i)
-        b.link(f"arm{i}", None, Joint.revolute("y"), around @ Pose((base, 0, 0)), _bar(arm))
+        b.link(f"arm{i}", None, Joint.revolute("y"), around @ Pose((base, 0, 0)), *_bar(arm))
         q += [0.3]
         for side, y in (("left", 0.05), ("right", -0.05)):
-            b.link(f"{side}{i}", f"arm{i}", Joint.universal("y", "z"), (arm, y, 0), _bar(rod))
+            b.link(f"{side}{i}", f"arm{i}", Joint.universal("y", "z"), (arm, y, 0), *_bar(rod))
             q += [1.2, 0.0]
             top = around.apply((platform, y, 0.0))
             loops.append(Loop(f"{side}{i}", "platform", Joint.spherical(), (rod, 0, 0), top, f"ball {side}{i}"))
@@ -141,10 +158,10 @@ def two_arms(box: float = 0.4) -> Scene:
         parent, at = None, Pose((0.0, y, 0.8))
         for i, axis in enumerate(axes):
             length = 0.25 if i in (2, 4) else 0.05
-            inertia = Inertia.box(2.0 * length + 0.3, (0.08, 0.08, length), (0.0, 0.0, 0.5 * length))
-            b.link(f"{side}{i}", parent, Joint.revolute(axis), at, inertia)
+            part = _block(2.0 * length + 0.3, (0.08, 0.08, length), 0.5 * length)
+            b.link(f"{side}{i}", parent, Joint.revolute(axis), at, *part)
             parent, at = f"{side}{i}", Pose((0.0, 0.0, length))
-    b.link("box", None, Joint.free(), (0, 0, 0), Inertia.box(3.0, (0.3, box, 0.3)))
+    b.link("box", None, Joint.free(), (0, 0, 0), *_block(3.0, (0.3, box, 0.3)))
     hands = [
         Loop(
             f"{side}6", "box", Joint.fixed(), (0, 0, 0.05),
@@ -159,6 +176,26 @@ def two_arms(box: float = 0.4) -> Scene:
             q[model.q_slice(f"{side}{i}")] = angle
     q[model.q_slice("box")][:3] = (0.45, 0.0, 0.9)
     return _closed(Mechanism(model, hands), q)
+
+
+def cassie(floating: bool = False) -> Scene:
+    """Cassie hung by its pelvis, feet in the middle of their range, its springs nearly slack. Mobility 12.
+
+    Each leg is a rod and springs behind the shin, whose ball takes three of its eleven hinges, and a parallelogram to
+    the foot, which takes two.
+    """
+    mechanism = robots.cassie(floating)
+    model = mechanism.model
+    q = neutral(model)
+    for side, pitch in (("left", 0.7), ("right", -0.3)):
+        for joint, angle in (
+            ("pitch-op", pitch),
+            ("tarsus-crank-joint", -1.5),
+            ("foot-op", -1.5),
+            ("crank-rod-joint", 1.5),
+        ):
+            q[model.q_slice(f"{side}-{joint}")] = angle
+    return Scene(mechanism, project(mechanism, ClosedData(mechanism), q)[0])
 
 
 def held(model: Model, q: Array, frames: Sequence[str]) -> Mechanism:

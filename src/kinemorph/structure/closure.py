@@ -40,6 +40,7 @@ MOST_TURNS = 30  # of a projection
 CAUTIOUS_TURNS = 5  # and how many of them leave rows aside that may depend on others
 DAMPING = 1e-12  # of the turns after them
 ROUNDING = 1e-10  # rad or m: an error below this that does not shrink is rounding
+DEAD_END = 1e-4  # slope, from 0 to 1, below which an error no longer falls
 LONGEST = 0.5  # rad or m: how far a joint goes in one turn
 
 
@@ -185,7 +186,18 @@ def close(
             return found
         if error < best_error:
             best, best_error = found, error
-    raise _failure(mechanism, data, best, f"no configuration that closes it was found in {tries} tries")
+    why = "the start may be too far away"
+    if _slope(mechanism, data, best, mask) < DEAD_END:
+        why = "no small motion of the joints that may move brings its sides closer, so it seems out of reach"
+    raise _failure(mechanism, data, best, f"no configuration that closes it was found in {tries} tries; {why}")
+
+
+def _slope(mechanism: Mechanism, data: ClosedData, q: Array, mask: Array) -> float:
+    """How steep the squared error is, against how steep it could be with the same error: 0 to 1."""
+    error = loop_errors(mechanism, data, q)
+    J = loop_jacobian(mechanism, data, q) * mask
+    steepest = float(np.linalg.norm(J, 2) * np.linalg.norm(error))
+    return float(np.linalg.norm(J.T @ error)) / steepest if steepest > 0.0 else 0.0
 
 
 def _descend(mechanism: Mechanism, data: ClosedData, q: Array, mask: Array, tolerance: float, most: int = 200) -> Array:

@@ -234,26 +234,41 @@ def closed_inverse_dynamics(
     """Forces of actuators for an acceleration that keeps the loops closed (N&Y section III-A).
 
     Where there are more actuators than degrees of freedom, the least forces: Σ weights tau² is smallest. `weights` is a
-    positive number for each actuated degree of freedom.
+    positive number for each actuated degree of freedom, or a positive definite matrix: then tauᵀ weights tau is.
     """
     nv = mechanism.model.nv
     used = list(range(nv)) if actuated is None else dof_indices(mechanism, actuated)
     coordinates = generalized(mechanism, data, q, used, keep)
     S = coordinates.S
     tau_G = coordinates.W.T @ rnea(mechanism.model, data.tree, q, v, a)  # eq. 7
-    w = np.ones(len(S)) if weights is None else np.asarray(weights, dtype=np.float64)
-    if w.shape != (len(S),) or not (np.isfinite(w).all() and (w > 0.0).all()):
-        raise ValueError(f"weights must be {len(S)} positive numbers, one for each actuated degree of freedom")
-    root = np.sqrt(w)
-    # eq. 8, Sᵀ tau = tau_G, by the singular values of (S / root)ᵀ: the least root * tau
-    U, sigma, Vt = np.linalg.svd((S / root[:, None]).T)
+    root = _root(np.ones(len(S)) if weights is None else weights, len(S))
+    # eq. 8, Sᵀ tau = tau_G, by the singular values of Sᵀ root⁻¹: the least root tau
+    U, sigma, Vt = np.linalg.svd(np.linalg.solve(root.T, S).T)
     rank = int((sigma > mechanism.tolerance * sigma.max(initial=0.0)).sum())
-    tau = Vt[:rank].T @ (U[:, :rank].T @ tau_G / sigma[:rank]) / root
-    internal = np.linalg.qr(Vt[rank:].T / root[:, None])[0]
+    tau = np.linalg.solve(root, Vt[:rank].T @ (U[:, :rank].T @ tau_G / sigma[:rank]))
+    internal = np.linalg.qr(np.linalg.solve(root, Vt[rank:].T))[0]
     residual = float(np.abs(S.T @ tau - tau_G).max(initial=0.0))
     everywhere = np.zeros(nv + mechanism.loop_nv)
     everywhere[used] = tau
     return Actuation(tau, internal, residual, everywhere[:nv], everywhere[nv:], coordinates)
+
+
+def _root(weights: npt.ArrayLike, count: int) -> Array:
+    """An upper triangular matrix whose product with forces has the length that the weights give them."""
+    w = np.asarray(weights, dtype=np.float64)
+    refusal = f"weights must be {count} positive numbers, one for each actuated degree of freedom, or a matrix of them"
+    if w.shape == (count,) and np.isfinite(w).all() and (w > 0.0).all():
+        return np.diag(np.sqrt(w))
+    if (
+        w.shape != (count, count)
+        or not np.isfinite(w).all()
+        or np.abs(w - w.T).max(initial=0.0) > 1e-9 * np.abs(w).max()
+    ):
+        raise ValueError(refusal)
+    try:
+        return np.asarray(np.linalg.cholesky(w).T, dtype=np.float64)
+    except np.linalg.LinAlgError:
+        raise ValueError(f"{refusal} that is positive definite") from None
 
 
 def loop_actuation(mechanism: Mechanism, data: ClosedData, q: npt.ArrayLike, tau_loops: npt.ArrayLike) -> Array:
