@@ -48,6 +48,7 @@ BENCHMARKS := tuples dynamics batch collision broad_phase closed
 demo: $(READY)  ## see it move
 	$(BIN)/kinemorph demo
 	$(BIN)/kinemorph demo walk
+	$(BIN)/kinemorph demo mechanisms
 
 test: lint warm  ## everything CI checks: lint, types, import contracts, tests with coverage, lanes
 	@echo "== tests"

@@ -106,7 +106,7 @@ def report(title: str, rows: list[Row], json_file: Path | None, packages: tuple[
             row.metric,
             f"{row.ours:.3g}",
             "" if row.peer is None else f"{row.peer:.3g}",
-            "" if row.ratio is None else f"{row.ratio:.2f}x",
+            "" if row.ratio is None else f"{row.ratio:.2f}x" if row.ratio < 1e4 else f"{row.ratio:.0e}x",
             "" if row.accuracy is None else f"{row.accuracy:.0e}",
             row.peer_name,
         )

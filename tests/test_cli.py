@@ -43,6 +43,15 @@ def test_walk_demo_prints_the_gait(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "walker.png").exists()
 
 
+def test_mechanisms_demo_prints_mobilities(tmp_path: Path) -> None:
+    done = kinemorph("demo", "mechanisms", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for words in ("Stewart platform", "mobility", "Cassie", "look at"):
+        assert words in done.stdout
+    assert read_png(tmp_path / "out" / "mechanisms.png").std() > 10.0
+    assert (tmp_path / "out" / "mechanisms.html").stat().st_size > 100_000
+
+
 def read_png(path: Path) -> np.ndarray:
     from matplotlib.image import imread
 

@@ -11,7 +11,8 @@ def demo(name: str = "swing", /, out: Path = Path("out"), robot: str = "ur5") ->
     """Show what kinemorph does, and leave pictures.
 
     Args:
-        name: Which demo: swing (a robot with its motors off) or walk (a walker that changes its root at every step).
+        name: Which demo: swing (a robot with its motors off), walk (a walker that changes its root at every step) or
+            mechanisms (closed chains, from four bars to a robot's legs).
         out: Folder for the pictures.
         robot: Which robot: anymal, g1, human, panda, talos, ur5, or a name such as tiago_description/tiago.
     """
@@ -19,8 +20,10 @@ def demo(name: str = "swing", /, out: Path = Path("out"), robot: str = "ur5") ->
         _demo_swing(out, robot)
     elif name == "walk":
         _demo_walk(out)
+    elif name == "mechanisms":
+        _demo_mechanisms(out)
     else:
-        raise ValueError(f"there is no demo {name!r}; there are swing and walk")
+        raise ValueError(f"there is no demo {name!r}; there are swing, walk and mechanisms")
 
 
 def doctor() -> None:
@@ -78,6 +81,28 @@ def _demo_walk(out: Path) -> None:
     console.print(
         f"\nlook at [bold]{walker.draw(result, out)}[/]: its limit cycle, and potential against kinetic energy"
     )
+
+
+def _demo_mechanisms(out: Path) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from kinemorph.scenes import parade
+
+    console = Console(highlight=False)
+    parts = parade.parade()
+    table = Table(title=f"closed chains: {parts[0].path.t[-1]:g} s at {1e3 * parade.DT:g} ms")
+    for heading in ("mechanism", "loops", "nv", "rows", "mobility", "open by", "energy drift"):
+        table.add_column(heading, justify="left" if heading == "mechanism" else "right")
+    for part in parts:
+        m = part.mechanism
+        numbers = (len(m.loops), m.model.nv, m.m, part.mobility)
+        damped = m.model.dofs["damping"].any()
+        drift = "damped" if damped else f"{part.drift:.0e}"
+        table.add_row(part.name, *map(str, numbers), f"{part.path.error:.0e}", drift)
+    console.print(table)
+    shot, film = parade.draw(parts, out)
+    console.print(f"\nlook at [bold]{shot}[/], paler is earlier, and at [bold]{film}[/], in any browser")
 
 
 def main() -> None:

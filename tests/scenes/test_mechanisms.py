@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 from tests.naive.constrained import Closed, kkt
 
 import kinemorph as km
-from kinemorph.scenes import mechanisms
+from kinemorph.scenes import mechanisms, parade
 from kinemorph.scenes.robots import folder, robot
 
 FEET = ("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT")
@@ -287,3 +287,27 @@ def test_hands_bear_what_a_box_weighs() -> None:
     np.testing.assert_allclose(a, 0.0, atol=1e-9)
     total = data.wrenches[:, 3:].sum(axis=0)  # on the box, from both hands
     np.testing.assert_allclose(total, [0.0, 0.0, 3.0 * 9.81], atol=1e-9)
+
+
+# -------------------------------------------------------------------------------------------------------- all together
+
+
+@needs_robots
+def test_the_parade_keeps_loops_closed_and_energy() -> None:
+    parts = parade.parade(seconds=0.6)
+    assert [part.mobility for part in parts] == [1, 1, 1, 6, 3, 8, 12]
+    for part in parts:
+        assert part.path.error < 1e-9
+        assert np.ptp(part.path.q, axis=0).max() > 0.01  # it moves
+        assert part.drift < 1e-4 or part.mechanism.model.dofs["damping"].any()
+    whole = parade.together(parts)
+    q = np.concatenate([part.path.q[-1] for part in parts])
+    data = km.Data(whole)
+    km.kinematics(whole, data, q)
+    for part in parts:
+        model = part.mechanism.model
+        own = km.Data(model)
+        km.kinematics(model, own, part.path.q[-1])
+        for i, name in enumerate(model.names):
+            found = km.pose_of(whole, data, f"{part.name}: {name}").matrix()
+            np.testing.assert_allclose(found, (part.place @ km.pose_of(model, own, i)).matrix(), atol=1e-12)

@@ -1,0 +1,143 @@
+"""All classic mechanisms side by side, each moving by itself: how mobile they are, how closed their loops stay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kinemorph.geometry.shapes import Shape
+from kinemorph.multibody.builder import complete
+from kinemorph.multibody.calls import Array
+from kinemorph.multibody.model import Model
+from kinemorph.multibody.totals import energy
+from kinemorph.scenes import mechanisms, robots
+from kinemorph.scenes.mechanisms import Scene
+from kinemorph.spatial.pose import Pose
+from kinemorph.structure.closed_motion import ClosedTrajectory, closed_rollout
+from kinemorph.structure.generalized import generalized
+from kinemorph.structure.loops import ClosedData, Mechanism
+from kinemorph.view.picture import picture
+from kinemorph.view.recording import Recording
+from kinemorph.view.replay import replay
+
+DT = 1e-3
+
+
+@dataclass(frozen=True)
+class Part:
+    """A mechanism in motion, and where it stands in the parade."""
+
+    name: str
+    mechanism: Mechanism
+    path: ClosedTrajectory
+    mobility: int
+    drift: float  # change of the total energy, a share of the largest kinetic energy; dampers take some of it
+    place: Pose
+
+
+def parade(seconds: float = 4.0) -> list[Part]:
+    """Cranks start with a push; what stands has springs at its motors, slack where it starts, and sinks into them."""
+    cast = [
+        ("four-bar", mechanisms.four_bar(), {"crank": -4.0}, {}, Pose((0.0, 0.0, 0.35))),
+        ("slider-crank", mechanisms.slider_crank(), {"crank": -9.0}, {}, Pose((1.5, 0.0, 0.35))),
+        ("Bennett's linkage", mechanisms.bennett(), {"bar0": 3.0}, {}, Pose((3.3, -0.2, 0.4))),
+        ("Stewart platform", mechanisms.stewart(), {}, {"piston": 900.0}, Pose((0.4, 1.8, 0.0))),
+        ("delta robot", mechanisms.delta(), {}, {"arm": 40.0}, Pose((2.0, 1.8, 0.9))),
+        (
+            "two arms with a box",
+            mechanisms.two_arms(),
+            {},
+            {"left": 120.0, "right": 120.0},
+            Pose.turn((0, 0, 1), -1.1, (3.5, 2.2, -0.4)),
+        ),
+    ]
+    parts = [_run(name, scene, push, springs, place, seconds) for name, scene, push, springs, place in cast]
+    if robots.folder() is not None:
+        hung = mechanisms.cassie()
+        model = hung.mechanism.model
+        light = Mechanism(model.with_dofs(damping=0.05 * model.dofs["damping"]), hung.mechanism.loops)
+        parts.append(_run("Cassie", Scene(light, hung.q), {}, {}, Pose.turn((0, 0, 1), -0.5, (5.2, 0.6, 0.0)), seconds))
+    return parts
+
+
+def _run(
+    name: str, scene: Scene, push: dict[str, float], springs: dict[str, float], place: Pose, seconds: float
+) -> Part:
+    mechanism = _sprung(scene, springs) if springs else scene.mechanism
+    data = ClosedData(mechanism)
+    coordinates = generalized(mechanism, data, scene.q, keep=push)
+    v = coordinates.W @ [*push.values()] if push else np.zeros(mechanism.model.nv)
+    path = closed_rollout(mechanism, data, scene.q, v, dt=DT, steps=round(seconds / DT), every=20)
+    energies = [energy(mechanism.model, data.tree, *state) for state in zip(path.q, path.v, strict=True)]
+    totals = np.array([e.total for e in energies])
+    drift = float(np.abs(totals - totals[0]).max() / max(e.kinetic for e in energies))
+    return Part(name, mechanism, path, coordinates.mobility, drift, place)
+
+
+def _sprung(scene: Scene, springs: dict[str, float]) -> Mechanism:
+    """Springs (N/m, N m/rad) at joints whose names start with the given words, slack at the start."""
+    model = scene.mechanism.model
+    dofs = model.dofs.copy()
+    for row in dofs:
+        joint = model.joint_names[row["link"]]
+        row["stiffness"] = sum(k for word, k in springs.items() if joint.startswith(word))
+    sprung = Model(
+        model.name, model.links, dofs, model.names, model.joint_names, scene.q, model.gravity, model.shapes,
+        model.frames,
+    )  # fmt: skip
+    return Mechanism(sprung, scene.mechanism.loops)
+
+
+def together(parts: list[Part]) -> Model:
+    """One model of all mechanisms, each in its place. Its q is theirs, one after the other."""
+    links: list[Any] = []
+    dofs: list[Any] = []
+    rest: list[Any] = []
+    names: list[str] = []
+    joints: list[str] = []
+    shapes: list[Sequence[Shape]] = []
+    standing: list[Shape] = []
+    for part in parts:
+        model = part.mechanism.model
+        rows, entries = model.links.copy(), model.dofs.copy()
+        for row in rows:
+            if row["parent"] < 0:
+                at = part.place @ Pose(row["p"], row["R"].reshape(3, 3))
+                row["p"], row["R"] = at.position, at.rotation.ravel()
+        complete(rows)
+        count, first = len(names), sum(len(entries) for entries in dofs)
+        rows["parent"][rows["parent"] >= 0] += count
+        rows["iq"] += sum(len(q) for q in rest)
+        rows["iv"] += first
+        entries["link"] += count
+        entries["parent"][entries["parent"] >= 0] += first
+        links.append(rows)
+        dofs.append(entries)
+        names += [f"{part.name}: {name}" for name in model.names]
+        joints += [f"{part.name}: {name}" for name in model.joint_names]
+        shapes += model.shapes
+        standing += [shape.moved(part.place) for shape in model.base_shapes]
+        rest.append(model.rest)
+    return Model(
+        "parade", np.concatenate(links), np.concatenate(dofs), names, joints, np.concatenate(rest), shapes=shapes,
+        base_shapes=standing,
+    )  # fmt: skip
+
+
+def draw(parts: list[Part], folder: Path) -> tuple[Path, Path]:
+    """A picture as a PNG file, paler is earlier, and a replay as an HTML file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shot, film = folder / "mechanisms.png", folder / "mechanisms.html"
+    model = together(parts)
+    motion: Array = np.concatenate([part.path.q for part in parts], axis=1)
+    early = [motion[i] for i in (0, 4, 8)]
+    picture(model, motion[12], shot, ghosts=early, direction=(0.25, -1.0, 0.35), size=(1500, 720))
+    recording = Recording("classic mechanisms")
+    for t, q in zip(parts[0].path.t, motion, strict=True):
+        recording.add(model, q, float(t))
+    replay(recording, film, direction=(0.25, -1.0, 0.35))
+    return shot, film
