@@ -134,7 +134,7 @@ class BroadPhase:
             lows, highs = self._convert(lows, "lows"), self._convert(highs, "highs")
             m = update_boxes(self._handle, lows, highs)
         while m == FULL:
-            self._grow()
+            self.grow()
             m = update_boxes(self._handle, lows, highs)
         if handles is not None:
             self._shape = None
@@ -178,6 +178,16 @@ class BroadPhase:
         return self._pairs
 
     @property
+    def pairs_made(self) -> int:
+        """How many pairs have come to share a tile so far; one that comes back after it was gone counts again."""
+        return int(self._header["pairs_made"][0])
+
+    @property
+    def rows(self) -> Any:
+        """The PAIR rows: a pair keeps its row while it lives; `count` is negative in rows of no pair. A view."""
+        return self._tables["pairs"]
+
+    @property
     def close(self) -> Handles:
         """The pairs of bodies that share a tile, or did so shortly ago: (m, 2), sorted. `pairs` are among them."""
         rows = self._tables["pairs"][: self._header["pair_count"][0]]
@@ -198,7 +208,7 @@ class BroadPhase:
         if i == j:
             raise ValueError(f"body {i} makes no pair with itself")
         while set_linger(self._handle, i, j, linger) == FULL:
-            self._grow()
+            self.grow()
         self._dirty = True
 
     # --- tables ---
@@ -212,7 +222,7 @@ class BroadPhase:
     def rebuild(self) -> None:
         """Build all tables again from scratch. They grow by themselves when they must; this shows what that costs."""
         while fill(self._handle) == FULL:
-            self._grow()
+            self.grow()
 
     def check(self) -> None:
         """Compare every counter with a count from scratch, in plain Python; AssertionError if one differs."""
@@ -286,7 +296,16 @@ class BroadPhase:
         self._found: Handles = self._make("found", room, MEETING)["ij"]
         self._header["pair_room"], self._header["slot_mask"] = room, 2 * room - 1
 
-    def _grow(self) -> None:
+    def lend(self) -> int:
+        """The address of the HASH row, for kernels that call `hashing.update_boxes` themselves for all moving bodies.
+
+        When that returns FULL, `grow` and call it again.
+        """
+        self._set_order(self.moving)
+        self._dirty = True
+        return self._handle
+
+    def grow(self) -> None:
         """Double the tables that are full, and fill them again from the rows of the bodies."""
         while True:
             full = int(self._header["full"][0])
@@ -305,7 +324,7 @@ class BroadPhase:
         self._bodies[i]["low"], self._bodies[i]["high"] = box
         self._dirty = True
         if update_one(self._handle, i) == FULL:
-            self._grow()
+            self.grow()
 
     def _set_order(self, handles: Handles) -> None:
         self._tables["order"]["i"][: len(handles)] = handles

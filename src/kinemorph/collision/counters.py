@@ -59,6 +59,7 @@ def row_of(h: Any, i: int, j: int) -> int:
     else:
         h["full"] |= FULL_PAIRS
         return -1
+    h["pairs_made"] += 1
     slot["i"] = row
     pair = pairs[row]
     pair["a"] = min(i, j)

@@ -44,6 +44,7 @@ HASH = np.dtype(
         ("pair_room", "i8"),
         ("pair_count", "i8"),  # rows of pairs ever taken
         ("pair_free", "i8"),  # the first of those given back, -1 for none
+        ("pairs_made", "i8"),  # in all its life
         ("slot_mask", "i8"),  # size of the table of pairs - 1
         ("bodies", "i8"),  # addresses of the BODY rows, of
         ("order", "i8"),  # the HANDLE rows that the next update moves, of

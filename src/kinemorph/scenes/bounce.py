@@ -1,0 +1,265 @@
+"""Fontijne's bounce (2.6): many objects fly, turn and bounce; the demonstration and the test of the collision folder.
+
+The objects are a cube, a sphere, a cone, a tube, a pyramid and a torus, in three sizes. They move by the rules of the
+thesis, which are in `bounce_step`: whoever leaves the world, or penetrates another one, gets a new random velocity that
+leads back. Nothing is ever pushed apart, so that penetration, deep and long, is part of the test.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph.collision.broad import BroadPhase
+from kinemorph.collision.hashing import FULL
+from kinemorph.collision.narrow import PAIR, make_work
+from kinemorph.geometry.parts import Parts
+from kinemorph.geometry.polyhedron import Polyhedron
+from kinemorph.scenes import bounce_oracle
+from kinemorph.scenes.bounce_step import ANSWER, BOUNCE, COHERENCE, HASHING, OBJECT, VCLIP
+from kinemorph.scenes.bounce_step import advance, broad_phase, narrow_phase, response
+
+Array = npt.NDArray[np.float64]
+
+SIZES = (0.5, 1.0, 2.0)  # m, of the cube around a shape
+SPEED = 1.0  # m/s, largest component of a velocity
+SPIN = 2.0  # rad/s, likewise
+GRAVITY = 0.002  # m/s a step, largest gravity factor
+SPACE = 3.0  # m, default side of the world for one object: it grows with the cube root of their number
+SAMPLED = 24  # pairs whose distance is proved at each check
+MOST = 1 << 62
+NUMBERS = ("pairs", "updates", "walked", "fallbacks", "rough", "bounces", "opened")
+
+
+@lru_cache
+def shapes() -> dict[str, Parts]:
+    """The six of the thesis, in a cube of side 1 around the origin; all but the torus are convex."""
+    golden = 0.5 * (1.0 + math.sqrt(5.0))
+    ball = [np.roll((0.0, s, t * golden), k) for s in (-1.0, 1.0) for t in (-1.0, 1.0) for k in range(3)]
+    corners = Polyhedron.hull(ball)
+    middles = [0.5 * (corners.points[e["tail"]] + corners.points[e["head"]]) for e in corners.edges]
+    ball = [0.5 * x / np.linalg.norm(x) for x in (*corners.points, *middles)]
+    convex = {
+        "cube": Polyhedron.box((1.0, 1.0, 1.0)),
+        "sphere": Polyhedron.hull(ball),
+        "cone": Polyhedron.cone(0.5, 1.0, 16),
+        "tube": Polyhedron.prism(0.3, 1.0, 16),
+        "pyramid": Polyhedron.cone(0.5, 0.8, 4),
+    }
+    return {name: Parts([core]) for name, core in convex.items()} | {"torus": Parts(torus(0.36, 0.14, 10, 6))}
+
+
+def torus(radius: float, thickness: float, pieces: int, sides: int) -> list[Polyhedron]:
+    """A ring around z as convex pieces; `radius` is that of the middle line, `thickness` that of the tube."""
+    turn = 2.0 * np.pi * np.arange(sides) / sides
+    r, z = radius + thickness * np.cos(turn), thickness * np.sin(turn)
+    ends = 2.0 * np.pi * np.arange(pieces + 1) / pieces
+    rings = [np.column_stack([r * math.cos(a), r * math.sin(a), z]) for a in ends]
+    return [Polyhedron.hull(np.vstack(both)) for both in pairwise(rings)]
+
+
+def scaled(body: Parts, size: float) -> Parts:
+    return Parts([piece.scaled(size) for piece in body.parts])
+
+
+class Bounce:
+    """A world of `count` objects, `side` wide, that moves `dt` at each step. All that happens is set by `seed`.
+
+    `bodies` are what the objects are, in turn; by default the six shapes in three sizes. Without `hashing` the
+    distances of all pairs are computed, without `coherence` the hash is built from scratch at each step, and without
+    `vclip` nothing but the walls is noticed: that is for measurements.
+    """
+
+    def __init__(
+        self,
+        count: int = 200,
+        side: float | None = None,
+        dt: float = 0.01,
+        seed: int = 0,
+        *,
+        bodies: Sequence[Parts] | None = None,
+        hashing: bool = True,
+        coherence: bool = True,
+        vclip: bool = True,
+    ) -> None:
+        side = SPACE * count ** (1.0 / 3.0) if side is None else side
+        if not 2 <= count <= 1_000_000:
+            raise ValueError(f"bounce: {count} objects; expected 2 to 1000000")
+        if not 0.0 < side < math.inf:
+            raise ValueError(f"bounce: the world's side is {side} m; expected a positive length")
+        if not 0.0 <= dt < math.inf:
+            raise ValueError(f"bounce: the step size is {dt} s; expected 0 or more")
+        rng = np.random.default_rng(seed)
+        self.bodies = list(bodies) if bodies else [scaled(shape, s) for s in SIZES for shape in shapes().values()]
+        self.which = rng.permutation(np.arange(count) % len(self.bodies))
+        self.count, self.side = count, side
+        self.objects: Any = np.zeros(count, OBJECT)
+        self._state: Any = np.zeros(1, BOUNCE)
+        b = self._state[0]
+        b["n"], b["half"], b["dt"], b["speed"] = count, 0.5 * side, dt, SPEED
+        b["random"] = rng.integers(1 << 62)
+        b["phases"] = HASHING * hashing + COHERENCE * coherence + VCLIP * vclip
+        self._place(rng)
+        self.lows, self.highs = np.zeros((count, 3)), np.zeros((count, 3))
+        self.broad = BroadPhase()
+        for o in self.objects:
+            r = float(np.linalg.norm(o["half"]))
+            self.broad.add(o["x"] - r, o["x"] + r)
+        self._work = make_work()
+        self._lend(0 if hashing else count * (count - 1) // 2)
+
+    def _place(self, rng: np.random.Generator) -> None:
+        for o, which in zip(self.objects, self.which, strict=True):
+            body = self.bodies[which]
+            o["x"] = rng.uniform(-0.5, 0.5, 3) * self.side
+            q = rng.normal(size=4)
+            o["q"] = q / np.linalg.norm(q)
+            o["v"], o["w"] = rng.uniform(-SPEED, SPEED, 3), rng.uniform(-SPIN, SPIN, 3)
+            o["gravity"] = rng.uniform(-GRAVITY, GRAVITY)
+            o["half"] = np.abs([body.nodes["low"][0], body.nodes["high"][0]]).max(axis=0)
+            o["core"], o["nodes"], o["n_nodes"] = body.nodes["core"][0], body.nodes.ctypes.data, len(body.nodes)
+            o["R"] = rotation(o["q"]).ravel()
+
+    def _lend(self, room: int = 0) -> None:
+        """Rows for the narrow phase, as many as the broad phase has, and one more for the parts of concave objects."""
+        self._state["hash"] = self.broad.lend()
+        room = max(room, len(self.broad.rows)) + 1
+        pairs, answers = np.zeros(room, PAIR), np.zeros(room, ANSWER)
+        if hasattr(self, "pairs"):
+            pairs[: len(self.pairs) - 1], answers[: len(self.answers) - 1] = self.pairs[:-1], self.answers[:-1]
+        self.pairs: Any = pairs
+        self.answers: Any = answers
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Bounce cannot be copied or pickled; make another one with the same seed")
+
+    # --- motion ---
+
+    def advance(self, steps: int = MOST, updates: int = MOST) -> None:
+        """Go on until that many steps, or updates of pairs by V-Clip, have been made since the start."""
+        rows = (self._state, self.objects, self.lows, self.highs)
+        while advance(*rows, self.pairs, self.answers, self._work, steps, updates) == FULL:
+            self.broad.grow()
+            self._lend()
+        self.broad.lend()  # its list of pairs is out of date
+
+    def timed_step(self) -> tuple[float, float, float]:
+        """One step, phase by phase: seconds for the boxes and the hash, motion and V-Clip, walls and bounces."""
+        clock = [time.perf_counter()]
+        while broad_phase(self._state, self.objects, self.lows, self.highs) == FULL:
+            self.broad.grow()
+            self._lend()
+            clock = [time.perf_counter()]
+        clock.append(time.perf_counter())
+        narrow_phase(self._state, self.objects, self.pairs, self.answers, self._work)
+        clock.append(time.perf_counter())
+        response(self._state, self.objects, self.answers)
+        clock.append(time.perf_counter())
+        self.broad.lend()
+        broad, narrow, rest = (after - before for before, after in pairwise(clock))
+        return broad, narrow, rest
+
+    # --- what can be seen ---
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """What it has counted since the start; `pairs` is of the last step."""
+        return {name: int(self._state[name][0]) for name in NUMBERS} | {"made": self.broad.pairs_made}
+
+    @property
+    def steps(self) -> int:
+        return int(self._state["steps"][0])
+
+    @property
+    def updates(self) -> int:
+        return int(self._state["updates"][0])
+
+    @property
+    def poses(self) -> Array:
+        """(n, 7): position and quaternion w x y z."""
+        return np.hstack([self.objects["x"], self.objects["q"]])
+
+    def close(self) -> tuple[Any, Any, Any]:
+        """The pairs of the last step, (m, 2), and their rows in `pairs` and in `answers`."""
+        if not self._state["phases"][0] & HASHING:
+            ij = np.column_stack(np.triu_indices(self.count, 1))
+            return ij, self.pairs[: len(ij)], self.answers[: len(ij)]
+        rows = self.broad.rows[: len(self.pairs) - 1]
+        alive = np.flatnonzero((rows["count"] >= 0) & (rows["a"] != rows["b"]))
+        return np.column_stack([rows["a"][alive], rows["b"][alive]]), self.pairs[alive], self.answers[alive]
+
+
+def rotation(q: Array) -> Array:
+    w, x, y, z = q
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+# --- a run, with numbers ---
+
+
+@dataclass
+class Report:
+    """What came of a run. The numbers depend on the seed alone, but for the times."""
+
+    count: int
+    side: float
+    steps: int = 0
+    numbers: dict[str, int] = field(default_factory=dict)
+    pairs: float = 0.0  # mean of the steps that were looked at
+    checks: int = 0  # steps after which everything was checked
+    missed: int = 0  # pairs of boxes that overlap and that the hash did not report
+    invalid: int = 0  # checks at which a counter of the hash was wrong
+    proved: int = 0  # distances that were proved
+    wrong: int = 0  # distances that were not
+    worst: float = 0.0  # m, largest error of a proof
+    seconds: float = 0.0  # of stepping
+    shares: tuple[float, float, float] = (0.0, 0.0, 0.0)  # of the broad phase, the narrow phase and the rest
+
+    @property
+    def good(self) -> bool:
+        return self.missed == self.invalid == self.wrong == 0
+
+
+def run(
+    world: Bounce,
+    steps: int = MOST,
+    updates: int = MOST,
+    *,
+    check_every: int = 500,
+    watch: Callable[[Bounce, Report], None] | None = None,
+) -> Report:
+    """Step until `steps` or `updates` are reached; every so often check everything, and call `watch`."""
+    if steps == MOST and updates == MOST:
+        raise ValueError("bounce: say how many steps or how many updates")
+    report = Report(world.count, world.side)
+    world.advance(world.steps)  # compiles
+    spent = np.zeros(3)
+    while world.steps < steps and world.updates < updates:
+        start = time.perf_counter()
+        world.advance(min(world.steps + check_every - 1, steps - 1), updates)
+        report.seconds += time.perf_counter() - start
+        if world.updates < updates:
+            times = world.timed_step()
+            spent += times
+            report.seconds += sum(times)
+        bounce_oracle.check(world, report, SAMPLED)
+        if watch is not None:
+            watch(world, report)
+    report.steps, report.numbers = world.steps, world.numbers
+    total = float(spent.sum()) or 1.0
+    report.shares = (float(spent[0]) / total, float(spent[1]) / total, float(spent[2]) / total)
+    return report
