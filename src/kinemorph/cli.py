@@ -26,6 +26,34 @@ def demo(name: str = "swing", /, out: Path = Path("out"), robot: str = "ur5") ->
         raise ValueError(f"there is no demo {name!r}; there are swing, walk and mechanisms")
 
 
+def bounce(
+    objects: int = 200,
+    steps: int | None = None,
+    updates: int | None = None,
+    side: float | None = None,
+    step_size: float = 0.01,
+    seed: int = 0,
+    replay: Path | None = None,
+) -> None:
+    """Let objects of six shapes and three sizes bounce, and check the collision detection while they do.
+
+    Args:
+        objects: How many there are.
+        steps: How many steps to make; or
+        updates: how many updates of pairs by V-Clip (1000000 if neither is given).
+        side: Side of the world, a cube (m); by default 3 m times the cube root of their number.
+        step_size: How far a step goes (s).
+        seed: Of everything that is random.
+        replay: Instead of numbers, write this HTML file: the objects, their boxes, tiles and closest features.
+    """
+    from kinemorph.scenes import bounce_table
+
+    if replay is not None:
+        bounce_table.film(replay, objects, steps or 1000, side, step_size, seed)
+    elif not bounce_table.numbers(objects, steps, updates, side, step_size, seed):
+        sys.exit(1)
+
+
 def doctor() -> None:
     """Say what is installed and check that it computes correctly."""
     from kinemorph.scenes import checkup
@@ -109,7 +137,9 @@ def main() -> None:
     import tyro
 
     try:
-        tyro.extras.subcommand_cli_from_dict({"demo": demo, "doctor": doctor}, prog="kinemorph", description=__doc__)
+        tyro.extras.subcommand_cli_from_dict(
+            {"bounce": bounce, "demo": demo, "doctor": doctor}, prog="kinemorph", description=__doc__
+        )
     except (ValueError, KeyError, FileNotFoundError, ArithmeticError) as error:
         message = error.args[0] if isinstance(error, KeyError) and error.args else error
         print(f"kinemorph: {message}", file=sys.stderr)

@@ -229,17 +229,17 @@ def test_a_box_that_resizes_changes_its_level(rng):
         lows[7], highs[7] = -size * UNIT, size * UNIT
         broad.update(lows, highs)
         agrees(broad, lows, highs)
-        levels.add(int(broad._bodies["level"][7]))
+        levels.add(int(broad.bodies["level"][7]))
     assert len(levels) > 5
 
 
 def test_the_level_has_hysteresis():
     broad = BroadPhase()
     i = broad.add(0.15 * UNIT, 1.05 * UNIT)
-    native = broad._bodies["level"][i]
+    native = broad.bodies["level"][i]
     for shift in np.linspace(0.0, 3.0, 100):  # covers 1 to 8 tiles
         broad.move(i, shift + 0.05 * UNIT, shift + 0.95 * UNIT)
-        assert broad._bodies["level"][i] == native
+        assert broad.bodies["level"][i] == native
 
 
 # --- pairs ---
@@ -371,7 +371,7 @@ def test_tiles_repeat_far_apart_but_boxes_do_not():
     a = broad.add((0.0, 0.0, 0.0), (0.9, 0.9, 0.9))
     for axis in range(3):
         away = np.zeros(3)
-        away[axis] = 2.0**19 / broad._bodies["scale"][a]
+        away[axis] = 2.0**19 / broad.bodies["scale"][a]
         b = broad.add(away, away + 0.9)
         assert broad.close.tolist() == [[a, b]]
         assert len(broad.pairs) == 0
@@ -403,7 +403,7 @@ def test_all_over_bodies(rng):
     for low, high in zip(lows, highs):
         broad.add(low, high)
     ground, sky = broad.add((-1e18, -1e18, -1e18), (1e18, 1e18, 0.0)), broad.add((-1e9, 0, -1e9), (1e9, 1e9, 1e9))
-    assert (broad._bodies["level"][[ground, sky]] == ALL_OVER).all()
+    assert (broad.bodies["level"][[ground, sky]] == ALL_OVER).all()
     broad.check()
     boxes = [np.array([broad.box(i)[k] for i in range(52)]) for k in range(2)]
     assert np.array_equal(broad.pairs, overlapping(*boxes))
@@ -412,7 +412,7 @@ def test_all_over_bodies(rng):
     broad.check()
     broad.move(ground, -UNIT, UNIT)  # it comes down to tiles again
     broad.check()
-    assert broad._bodies["level"][ground] != ALL_OVER
+    assert broad.bodies["level"][ground] != ALL_OVER
     broad.move(ground, (-1e18, -1e18, -1e18), (1e18, 1e18, 0.0))  # and up again
     broad.remove(sky)
     broad.check()
@@ -429,7 +429,7 @@ def test_all_over_bodies(rng):
 def test_a_large_fixed_body_gets_finer_tiles_than_a_moving_one():
     broad = BroadPhase(tile_budget=8, fixed_budget=64)
     moving, fixed = broad.add((0, 0, 0), (100, 100, 1)), broad.add((0, 0, 0), (100, 100, 1), fixed=True)
-    assert broad._bodies["level"][fixed] < broad._bodies["level"][moving]
+    assert broad.bodies["level"][fixed] < broad.bodies["level"][moving]
 
 
 # --- bad input ---

@@ -94,10 +94,10 @@ class BroadPhase:
             if not 0 <= bits <= EVERYTHING:
                 raise ValueError(f"{name} is {bits}, expected 32 bits: 0 to 0xFFFFFFFF")
         i = heapq.heappop(self._free) if self._free else int(self._header["n"][0])
-        if i == len(self._bodies):
+        if i == len(self.bodies):
             self._make_bodies(2 * i)
         self._header["n"] = max(i + 1, self._header["n"][0])
-        body = self._bodies[i]
+        body = self.bodies[i]
         body["group"], body["mask"], body["fixed"] = group, mask, fixed
         self._shape = None
         self._put(i, box)
@@ -150,21 +150,21 @@ class BroadPhase:
         return int(self._header["n"][0]) - len(self._free)
 
     def __contains__(self, handle: Any) -> bool:
-        return 0 <= handle < self._header["n"][0] and bool(self._bodies["level"][handle] != ABSENT)
+        return 0 <= handle < self._header["n"][0] and bool(self.bodies["level"][handle] != ABSENT)
 
     @property
     def handles(self) -> Handles:
         """All handles, ascending."""
-        return np.flatnonzero(self._bodies["level"] != ABSENT).astype(np.int32)
+        return np.flatnonzero(self.bodies["level"] != ABSENT).astype(np.int32)
 
     @property
     def moving(self) -> Handles:
         """The handles of bodies that are not fixed, ascending: those that `update` takes boxes for."""
-        return np.flatnonzero((self._bodies["level"] != ABSENT) & (self._bodies["fixed"] == 0)).astype(np.int32)
+        return np.flatnonzero((self.bodies["level"] != ABSENT) & (self.bodies["fixed"] == 0)).astype(np.int32)
 
     def box(self, handle: int) -> tuple[Array, Array]:
         """The lowest and the highest corner of a body's box."""
-        body = self._bodies[self._known(handle)]
+        body = self.bodies[self._known(handle)]
         return body["low"].copy(), body["high"].copy()
 
     # --- pairs ---
@@ -228,7 +228,7 @@ class BroadPhase:
         """Compare every counter with a count from scratch, in plain Python; AssertionError if one differs."""
         tiles: dict[Any, list[int]] = {}
         shared: Counter[tuple[int, int]] = Counter()
-        bodies, h = self._bodies, self._header[0]
+        bodies, h = self.bodies, self._header[0]
         alive = self.handles.tolist()
         level = bodies["level"].tolist()
         used = {level[i] for i in alive if level[i] >= 0}
@@ -254,11 +254,12 @@ class BroadPhase:
         assert all(h["open"] >> k & 1 for k in used), "a level with natives is closed"
 
     def _wanted(self, i: int, j: int) -> bool:
-        p, q = self._bodies[i], self._bodies[j]
+        p, q = self.bodies[i], self.bodies[j]
         return bool(p["mask"] & q["group"] and q["mask"] & p["group"] and not (p["fixed"] and q["fixed"]))
 
     @property
-    def _bodies(self) -> Any:
+    def bodies(self) -> Any:
+        """The BODY rows, one a handle: boxes, levels, tiles. A view to look at, valid until the next `add`."""
         return self._tables["bodies"]
 
     def _make(self, name: str, room: int, dtype: Any) -> Any:
@@ -321,7 +322,7 @@ class BroadPhase:
     # --- arguments ---
 
     def _put(self, i: int, box: tuple[Array, Array]) -> None:
-        self._bodies[i]["low"], self._bodies[i]["high"] = box
+        self.bodies[i]["low"], self.bodies[i]["high"] = box
         self._dirty = True
         if update_one(self._handle, i) == FULL:
             self.grow()

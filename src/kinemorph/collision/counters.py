@@ -11,8 +11,6 @@ from typing import Any
 from kinemorph._jit import kernel, rows_at
 from kinemorph.collision.hash_rows import BODY, FREE, FULL_PAIRS, GONE, HANDLE, IGNORED, MEETING, PAIR
 
-POSITIVE = 0x7FFFFFFFFFFFFFFF
-
 
 @kernel
 def wanted(p: Any, q: Any) -> bool:
@@ -21,10 +19,22 @@ def wanted(p: Any, q: Any) -> bool:
 
 
 @kernel
+def scatter(high: int, low: int) -> int:
+    """A number from 0 to 2^62 for two of 32 bits: close ones are sent far apart.
+
+    Nothing overflows on the way. Overflow of signed numbers is undefined for LLVM, and two places that compile the
+    same formula could come to different results.
+    """
+    x = low * 0x3C6EF373 ^ high * 0x2545F491
+    x = (x ^ x >> 31) & 0xFFFFFFFF
+    x *= 0x27D4EB2F
+    return x ^ x >> 32
+
+
+@kernel
 def home(i: int, j: int) -> int:
     """Where the search for the pair i < j begins."""
-    x = (int(i) << 32 | int(j)) * 0x1E3779B97F4A7C15
-    return (x ^ x >> 32) & POSITIVE
+    return scatter(int(i), int(j))
 
 
 @kernel

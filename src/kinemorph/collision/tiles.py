@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import kernel, rows_at
-from kinemorph.collision.counters import POSITIVE, lower_counter, raise_counter
+from kinemorph.collision.counters import lower_counter, raise_counter, scatter
 from kinemorph.collision.hash_rows import (
     ABSENT,
     ALL_OVER,
@@ -42,6 +42,7 @@ Z_BIT = LEVEL_BITS
 Y_BIT = LEVEL_BITS + PLACE_BITS
 X_BIT = LEVEL_BITS + 2 * PLACE_BITS
 BLOCK = ~(1 << X_BIT | 1 << Y_BIT | 1 << Z_BIT)  # of a key, what the tiles of a block have in common
+ROW = (1 << 48) - 1  # tables have fewer rows
 FARTHEST = 2.0**50  # tile coordinates beyond are not told apart safely
 MARGIN = 1.25  # by which a box may grow without leaving a level that it has just come down to
 ALL_OVER_FROM = 4  # times the budget, at the coarsest level (Fontijne 2.3.3)
@@ -69,11 +70,9 @@ def between(x: int, first: int, last: int) -> bool:
 def tile_home(key: int) -> int:
     """Where the search for a tile begins. Two by two by two tiles are next to each other in memory, as bodies visit
     neighbours together; these blocks are anywhere."""
-    x = (key & BLOCK) * 0x1E3779B97F4A7C15
-    x = (x ^ x >> 29) * 0x3F58476D1CE4E5B9
-    x = (x ^ x >> 32) & POSITIVE
+    block = key & BLOCK
     corner = key >> X_BIT & 1 | (key >> Y_BIT & 1) << 1 | (key >> Z_BIT & 1) << 2
-    return (x << 3 | corner) & POSITIVE
+    return (scatter(block >> 32, block & 0xFFFFFFFF) & ROW) << 3 | corner
 
 
 @kernel

@@ -24,8 +24,18 @@ from kinemorph.collision.narrow import PAIR, make_work
 from kinemorph.geometry.parts import Parts
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.scenes import bounce_oracle
-from kinemorph.scenes.bounce_step import ANSWER, BOUNCE, COHERENCE, HASHING, OBJECT, VCLIP
-from kinemorph.scenes.bounce_step import advance, broad_phase, narrow_phase, response
+from kinemorph.scenes.bounce_step import (
+    ANSWER,
+    BOUNCE,
+    COHERENCE,
+    HASHING,
+    OBJECT,
+    VCLIP,
+    advance,
+    broad_phase,
+    narrow_phase,
+    response,
+)
 
 Array = npt.NDArray[np.float64]
 
@@ -105,7 +115,7 @@ class Bounce:
         self._state: Any = np.zeros(1, BOUNCE)
         b = self._state[0]
         b["n"], b["half"], b["dt"], b["speed"] = count, 0.5 * side, dt, SPEED
-        b["random"] = rng.integers(1 << 62)
+        b["random"] = rng.integers(1, 1 << 31, 2) % 2147483398 + 1
         b["phases"] = HASHING * hashing + COHERENCE * coherence + VCLIP * vclip
         self._place(rng)
         self.lows, self.highs = np.zeros((count, 3)), np.zeros((count, 3))

@@ -41,7 +41,7 @@ BOUNCE = np.dtype(
         ("half", "f8"),  # m, half a side of the world, which is a cube around the origin
         ("dt", "f8"),  # s, the step size
         ("speed", "f8"),  # m/s, largest component of a new velocity
-        ("random", "i8"),  # state of the random numbers
+        ("random", "i8", 2),  # state of the random numbers
         ("phases", "i8"),  # bits: HASHING, COHERENCE, VCLIP
         ("steps", "i8"),  # how far it is
         ("pairs", "i8"),  # in the last step
@@ -65,15 +65,16 @@ ANSWER = np.dtype(
 )
 
 
-# --- random numbers: Knuth's MMIX generator, its upper bits ---
+# --- random numbers (L'Ecuyer 1988: two small generators, no overflow, which LLVM leaves undefined) ---
 
 
 @kernel
 def uniform(b: Any) -> float:
     """Between -1 and 1."""
-    x = (b["random"] * 6364136223846793005 + 1442695040888963407) & 0x7FFFFFFFFFFFFFFF
-    b["random"] = x
-    return (x >> 10) * 2.0**-52 - 1.0
+    s = b["random"]
+    s[0] = 40014 * s[0] % 2147483563
+    s[1] = 40692 * s[1] % 2147483399
+    return ((s[0] - s[1]) % 2147483562) * (2.0 / 2147483562.0) - 1.0
 
 
 @kernel

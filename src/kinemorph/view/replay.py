@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from kinemorph.geometry.shapes import Shape, ShapeKind
 from kinemorph.view.archive import write_whole
+from kinemorph.view.overlays import Overlay, Show
 from kinemorph.view.picture import PALETTE
 from kinemorph.view.raster import Camera
 from kinemorph.view.recording import Event, Recording, depths, seen
@@ -44,25 +45,31 @@ def replay(
     rate: float = 30.0,
     follow: str | None = None,
     direction: Sequence[float] = (1.0, -1.3, 0.55),
+    overlays: Sequence[Overlay] = (),
 ) -> Path:
     """Write a recording as an HTML file that plays by itself: no server, no other file, no request.
 
     Each tree's root is orange, and links are the paler the farther from it they are; a body that is never joined to
     another one has its own colour. At an event the colours change, and a label says what happened. At most `rate`
     frames a second are kept. The camera looks along minus `direction`; with `follow`, a body's name, it goes along with
-    that body over the ground.
+    that body over the ground. `overlays` are drawn over the bodies; the page's scene tree shows and hides them.
     """
     if not len(recording.t):
         raise ValueError(f"recording {recording.name!r} has no frames to replay")
     if not rate > 0.0:
         raise ValueError(f"rate {rate} must be positive")
-    t, poses = _thinned(recording, rate)
+    for overlay in overlays:
+        if len(overlay.frames) != len(recording.t):
+            raise ValueError(f"overlay {overlay.name!r} has {len(overlay.frames)} frames, not {len(recording.t)}")
+    kept = _kept(recording.t, rate)
+    t, poses = recording.t[kept], recording.poses[kept]
     shift = _shift(recording, poses, follow)
     batches = _batches(recording, poses)
     if not batches:
         raise ValueError(f"recording {recording.name!r} has no shapes to draw")
     with _server() as server:
         scene = _Scene(server, recording, batches, shift, direction)
+        scene.overlays = [overlay.draw(server.scene, kept.tolist(), shift) for overlay in overlays]
         stream = None
         now = start = float(t[0])
         for at, step in _stream(t, recording.events):
@@ -78,7 +85,7 @@ def replay(
         if now > start:  # a single frame is a still picture, which needs no player
             stream.insert_sleep(PAUSE)
         page = stream.as_html()
-    write_whole(file, _dressed(page, recording).encode())
+    write_whole(file, _dressed(page, recording, scene.joined, overlays).encode())
     return Path(file)
 
 
@@ -104,6 +111,7 @@ class _Scene:
         direction: Sequence[float],
     ) -> None:
         self.batches, self.shift = batches, shift
+        self.overlays: list[Show] = []
         self.start = recording.t[0]
         self.deepest = max((d for e in recording.events for d in depths(e.parents).values()), default=0)
         pairs = [pair for e in recording.events for pair in e.parents.items() if pair[1] is not None]
@@ -132,7 +140,9 @@ class _Scene:
             )  # fmt: skip
             self.meshes.append(handle)
         top = (*(0.5 * (low + high)[:2]).tolist(), float(high[2] + 0.06 * size))
-        self.label = scene.add_label("/event", " ", position=top, anchor="bottom-center", font_screen_scale=1.5)
+        self.label = scene.add_label(
+            "/event", " ", position=top, anchor="bottom-center", font_screen_scale=1.5, visible=bool(recording.events)
+        )
         sky = (*top[:2], top[2] + 0.08 * size)  # leaves room for the label
         camera = Camera.framing(np.vstack([points, sky]), direction, 1.4, ANGLE)
         server.initial_camera.position, server.initial_camera.look_at = camera.eye, camera.target
@@ -146,6 +156,8 @@ class _Scene:
             mesh.batched_positions = batch.poses[k, :, :3]
             mesh.batched_wxyzs = batch.poses[k, :, 3:]
             mesh.batched_scales = batch.there[k]  # an absent body has no size
+        for overlay in self.overlays:
+            overlay(k)
 
     def happen(self, event: Event) -> None:
         """Colours and label from an event on."""
@@ -242,13 +254,11 @@ def _rounded(vertices: Array) -> Array:
     return np.round(vertices / grain) * grain
 
 
-def _thinned(recording: Recording, rate: float) -> tuple[Array, Array]:
-    """Frames, at most `rate` a second, the first and the last among them."""
-    t = recording.t
+def _kept(t: Array, rate: float) -> npt.NDArray[np.intp]:
+    """Which frames to keep: at most `rate` a second, the first and the last among them."""
     ticks = np.arange(t[0], t[-1] + 0.5 / rate, 1.0 / rate)
     kept = np.searchsorted(t, ticks + 1e-9 / rate, side="right") - 1
-    kept = np.unique([0, *kept, len(t) - 1])
-    return t[kept], recording.poses[kept]
+    return np.unique([0, *kept, len(t) - 1])
 
 
 def _shift(recording: Recording, poses: Array, follow: str | None) -> Array:
@@ -309,7 +319,7 @@ def _server() -> Iterator[Any]:
         console.quiet = quiet
 
 
-def _dressed(page: str, recording: Recording) -> str:
+def _dressed(page: str, recording: Recording, joined: set[str | None], overlays: Sequence[Overlay]) -> str:
     """The page with a title, a legend, and the promise to stay offline."""
     title = html.escape(recording.name or "recording")
     ends = [f"rgb{_bytes(c)}" for c in LEGEND]
@@ -317,6 +327,12 @@ def _dressed(page: str, recording: Recording) -> str:
     lines = [f"<tr><td>{e.t - start:.2f} s</td><td>{html.escape(e.what)}</td></tr>" for e in recording.events[:LISTED]]
     if len(recording.events) > LISTED:
         lines.append(f"<tr><td></td><td>and {len(recording.events) - LISTED} more</td></tr>")
+    tree = (
+        f'<i style="background: {ends[0]}"></i> root '
+        f'<i style="background: linear-gradient(90deg, {ends[1]}, {ends[2]}); width: 4em; margin-left: 0.8em"></i> '
+        "away from it"
+    )
+    drawn = " ".join(f'<i style="background: rgb{_bytes(o.colour)}"></i> {html.escape(o.name)}' for o in overlays)
     legend = f"""
 <style>
 #legend {{ position: fixed; left: 12px; bottom: 52px; z-index: 9; padding: 10px 14px; border-radius: 6px;
@@ -326,8 +342,7 @@ def _dressed(page: str, recording: Recording) -> str:
 #legend td {{ padding: 0 0.8em 0 0; }}
 </style>
 <div id="legend"><b>{title}</b>
-<i style="background: {ends[0]}"></i> root
-<i style="background: linear-gradient(90deg, {ends[1]}, {ends[2]}); width: 4em; margin-left: 0.8em"></i> away from it
+{tree if joined else ""}{drawn + "<br>the scene tree shows and hides them" if drawn else ""}
 <table>{"".join(lines)}</table></div>
 """
     page = page.replace("<title>Viser</title>", f"<title>{title}</title>", 1)
