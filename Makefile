@@ -37,7 +37,8 @@ $(VENV)/.locked: requirements.lock
 	@touch $@
 
 lock: $(VENV)/.locked  ## resolve pyproject.toml into requirements.lock (newest: make lock UPGRADE=--upgrade)
-	$(BIN)/uv pip compile pyproject.toml --extra view --extra peers --extra dev --output-file requirements.lock \
+	$(BIN)/uv pip compile pyproject.toml --output-file requirements.lock \
+	  --extra view --extra decompose --extra peers --extra dev \
 	  --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
 	  --no-annotate --no-emit-index-url --custom-compile-command "make lock" --quiet $(UPGRADE)
 

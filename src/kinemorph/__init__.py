@@ -1,7 +1,17 @@
 """Rigid bodies that change while they move: connect, cut, re-root, evolve. Import as `km`."""
 
 from kinemorph._files import FileError, ModelWarning
+from kinemorph.collision.broad import BroadPhase, swept
+from kinemorph.collision.features import Feature
+from kinemorph.collision.probe import cast, closest_point
+from kinemorph.collision.query import Contact, Distance, Pair, contacts, distance
+from kinemorph.collision.rays import Hit
+from kinemorph.geometry.faults import Fault, FaultKind, mesh_faults
+from kinemorph.geometry.ground import Ground, HalfSpace, HeightField, Terrain
+from kinemorph.geometry.mass import MassProperties, inertia_of, mass_properties
 from kinemorph.geometry.mesh import Mesh, load_mesh, mesh_of
+from kinemorph.geometry.parts import Parts, decompose
+from kinemorph.geometry.polyhedron import Polyhedron, core_of
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.io.sdf import load_sdf, parse_sdf
 from kinemorph.io.urdf import load_urdf, parse_urdf
@@ -43,26 +53,40 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Actuation",
+    "BroadPhase",
     "Builder",
     "ClosedData",
     "ClosedTrajectory",
+    "Contact",
     "Coordinates",
     "Data",
+    "Distance",
     "Energy",
     "Event",
     "EventKind",
+    "Fault",
+    "FaultKind",
+    "Feature",
     "FileError",
+    "Ground",
+    "HalfSpace",
+    "HeightField",
+    "Hit",
     "Inertia",
     "Joint",
     "JointKind",
     "Log",
     "Loop",
     "LoopError",
+    "MassProperties",
     "Mechanism",
     "Mesh",
     "Mimic",
     "Model",
     "ModelWarning",
+    "Pair",
+    "Parts",
+    "Polyhedron",
     "Pose",
     "Recording",
     "Report",
@@ -72,26 +96,34 @@ __all__ = [
     "Simulation",
     "SimulationError",
     "State",
+    "Terrain",
     "Trajectory",
     "aba",
     "acceleration_of",
     "batch",
+    "cast",
     "close",
     "closed_dynamics",
     "closed_inverse_dynamics",
     "closed_rollout",
+    "closest_point",
     "collision_matrix",
     "com",
     "com_velocity",
     "connect",
+    "contacts",
     "convert",
+    "core_of",
     "crba",
     "cut",
+    "decompose",
     "difference",
+    "distance",
     "energy",
     "follow",
     "generalized",
     "impulse_response",
+    "inertia_of",
     "integrate",
     "jacobian",
     "jacobian_drift",
@@ -104,6 +136,8 @@ __all__ = [
     "loop_positions",
     "ltl",
     "ltl_solve",
+    "mass_properties",
+    "mesh_faults",
     "mesh_of",
     "mobility",
     "momentum",
@@ -121,5 +155,6 @@ __all__ = [
     "rollout_adaptive",
     "simulate",
     "step",
+    "swept",
     "velocity_of",
 ]

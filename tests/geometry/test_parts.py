@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import pickle
 import sys
@@ -11,8 +12,9 @@ import pytest
 from scipy.optimize import nnls
 
 from kinemorph._jit import entry, rows_at
+from kinemorph.geometry.mass import mass_properties
 from kinemorph.geometry.mesh import Mesh, mesh_of
-from kinemorph.geometry.parts import NODE, PARTS, Parts, closest_parts, decompose, height_field, landscape
+from kinemorph.geometry.parts import NODE, PARTS, Parts, closest_parts, decompose
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.geometry.shapes import Shape
 from kinemorph.spatial.pose import Pose
@@ -128,23 +130,6 @@ def test_kernels_walk_the_tree_without_a_stack():
     assert twin.cores[0].handle == twin.nodes[0]["core"] != body.nodes[0]["core"]
 
 
-def test_landscape():
-    field = height_field(np.outer([0.0, 1.0, 0.0], [1.0, 1.0]), (4.0, 2.0))
-    np.testing.assert_array_equal(field.bounds, [(-2.0, -1.0, 0.0), (2.0, 1.0, 1.0)])
-    ground = landscape(field)
-    assert len(ground.parts) == 4
-    assert all(part.faces["normal"][0, 2] > 0.0 for part in ground.parts)
-    closest = closest_parts(ground, Parts([Polyhedron.point((0.0, 0.3, 2.0))]), gap)
-    assert closest.distance == pytest.approx(1.0, abs=1e-6)
-
-
-def test_flat_ground():
-    ground = landscape(height_field(np.zeros((5, 5)), (1.0, 1.0)))
-    assert len(ground.parts) == 32
-    closest = closest_parts(ground, Parts([Polyhedron.point((0.1, 0.2, 0.5))]), gap)
-    assert closest.distance == pytest.approx(0.5, abs=1e-5)
-
-
 def test_bad_input():
     with pytest.raises(ValueError, match="one convex part or more"):
         Parts([])
@@ -158,27 +143,29 @@ def test_bad_input():
         Parts([Polyhedron.point(), Polyhedron.point((1.0, 0.0, 0.0))])
     with pytest.raises(ValueError, match="all in one place"):
         Parts([Polyhedron.point(), Polyhedron.point()], inner="box")
-    with pytest.raises(ValueError, match="none of its faces has an area"):
-        landscape(Mesh(np.zeros((3, 3)), np.array([[0, 1, 2]], np.int32)))
-    with pytest.raises(ValueError, match=r"shape \(3,\)"):
-        height_field([1.0, 2.0, 3.0], (1.0, 1.0))
-    with pytest.raises(ValueError, match="finite heights"):
-        height_field([[1.0, np.nan], [0.0, 0.0]], (1.0, 1.0))
-    with pytest.raises(ValueError, match="size"):
-        height_field(np.zeros((2, 2)), (1.0, 0.0))
 
 
 def test_decompose_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "coacd", None)
-    with pytest.raises(ImportError, match="pip install coacd"):
+    with pytest.raises(ImportError, match=r"pip install kinemorph\[decompose\]"):
         decompose(mesh_of(Shape.box((1.0, 1.0, 1.0))))
 
 
-def test_decompose():
-    pytest.importorskip("coacd")
-    a, b = mesh_of(Shape.box((3.0, 1.0, 1.0))), mesh_of(Shape.box((1.0, 3.0, 1.0)))
-    cross = Mesh(np.vstack([a.vertices, b.vertices]), np.vstack([a.faces, b.faces + 8]))
-    body = decompose(cross, concavity=0.5, most=6)
-    assert 1 <= len(body.parts) <= 6
+@pytest.mark.skipif(importlib.util.find_spec("coacd") is None, reason="CoACD is not installed")
+def test_decompose_cuts_an_angle_into_two():
+    outline = [(0, 0), (3, 0), (3, 1), (1, 1), (1, 3), (0, 3)]
+    points = np.array([(x, y, z) for z in (0.0, 1.0) for x, y in outline])
+    lid = np.array([(0, 1, 2), (0, 2, 3), (0, 3, 4), (0, 4, 5)])
+    i = np.arange(6)
+    j = (i + 1) % 6
+    sides = np.vstack([np.column_stack([i, j, j + 6]), np.column_stack([i, j + 6, i + 6])])
+    angle = Mesh(points, np.vstack([lid + 6, lid[:, ::-1], sides]).astype(np.int32))
+    body = decompose(angle, concavity=0.1)
+    assert len(body.parts) == 2
+    assert sum(mass_properties(part).volume for part in body.parts) == pytest.approx(angle.volume, rel=0.01)
+    between = np.array([1.4, 1.4, 0.5])  # in the hull, not in the body
+    holds = [(core.faces["normal"] @ between < core.faces["offset"]).all() for core in (body.cores[0], *body.parts)]
+    assert holds == [True, False, False]
+    assert len(decompose(angle, concavity=0.1, most=1).parts) == 1
     with pytest.raises(ValueError, match="concavity 0"):
-        decompose(cross, concavity=0.0)
+        decompose(angle, concavity=0.0)

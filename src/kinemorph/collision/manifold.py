@@ -35,7 +35,8 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, sub
 CONTACT = np.dtype(
     [
         ("id", "i8"),  # kinds and rows of the two features
-        ("distance", "f8"),  # m, along the normal of the pair; negative: depth
+        ("distance", "f8"),  # m, along the normal; negative: depth
+        ("normal", "f8", 3),  # unit, from shape 1 to shape 2; of a pair of convex shapes all are the same
         ("x1", "f8", 3),  # m, on the surface of shape 1, in the frame of core 1
         ("x2", "f8", 3),  # m, on that of shape 2: x2 - x1 = distance normal
     ],
@@ -68,6 +69,20 @@ def manifold(pair: Any, margin: float, most: int, contacts: Any) -> int:
     """
     if pair["distance"] > margin:
         return 0
+    count = between(pair, margin, contacts)
+    if count == 0:
+        n = load3(pair["normal"])
+        contacts[0]["id"] = contact_id(pair["kind1"], pair["index1"], pair["kind2"], pair["index2"])
+        store3(contacts[0]["x1"], axpy(load3(pair["x1"]), -pair["radius1"], n))
+        store3(contacts[0]["x2"], axpy(load3(pair["x2"]), pair["radius2"], n))
+        count = 1
+    with_radii(pair, contacts, count)
+    return spread(contacts, 0, count, most)
+
+
+@kernel(inline=False)
+def between(pair: Any, margin: float, contacts: Any) -> int:
+    """Contacts of the cores where faces or parallel edges lie upon each other: their number, 0 if there are none."""
     A = rows_at(pair["core2"], 1, CORE)[0]
     B = rows_at(pair["core1"], 1, CORE)[0]
     R = load9(pair["R"])
@@ -75,8 +90,8 @@ def manifold(pair: Any, margin: float, most: int, contacts: Any) -> int:
     q = neg(tmul_vec(R, p))
     n = load3(pair["normal"])
     m = neg(tmul_vec(R, n))  # from shape 2 to shape 1, in the frame of core 2
-    f1, c1 = _facing(B, pair["index1"] if pair["kind1"] == V else 0, n)
-    f2, c2 = _facing(A, pair["index2"] if pair["kind2"] == V else 0, m)
+    f1, c1 = facing(B, pair["index1"] if pair["kind1"] == V else 0, n)
+    f2, c2 = facing(A, pair["index2"] if pair["kind2"] == V else 0, m)
     count = 0
     reach = margin + pair["radius1"] + pair["radius2"]  # of the cores
     if c1 > ACROSS:
@@ -90,18 +105,20 @@ def manifold(pair: Any, margin: float, most: int, contacts: Any) -> int:
         b = _touching_edge(B, pair["kind1"], pair["index1"])
         if a != HERE and b != HERE:
             count = _along_edges(A, a, B, b, R, p, n, reach, contacts)
-    if count == 0:
-        contacts[0]["id"] = contact_id(pair["kind1"], pair["index1"], pair["kind2"], pair["index2"])
-        store3(contacts[0]["x1"], axpy(load3(pair["x1"]), -pair["radius1"], n))
-        store3(contacts[0]["x2"], axpy(load3(pair["x2"]), pair["radius2"], n))
-        count = 1
+    return count
+
+
+@kernel
+def with_radii(pair: Any, contacts: Any, count: int) -> None:
+    """From the cores to the shapes."""
+    n = load3(pair["normal"])
     for k in range(count):
         x1 = load3(contacts[k]["x1"])
         x2 = load3(contacts[k]["x2"])
         contacts[k]["distance"] = dot(n, sub(x2, x1)) - pair["radius1"] - pair["radius2"]
         store3(contacts[k]["x1"], axpy(x1, pair["radius1"], n))
         store3(contacts[k]["x2"], axpy(x2, -pair["radius2"], n))
-    return spread(contacts, count, most, n)
+        store3(contacts[k]["normal"], n)
 
 
 @kernel
@@ -113,7 +130,7 @@ def _touching_edge(core: Any, kind: int, i: int) -> int:
 
 
 @kernel(inline=False)
-def _facing(core: Any, v: int, n: Vec3) -> tuple[int, float]:
+def facing(core: Any, v: int, n: Vec3) -> tuple[int, float]:
     """The face, among those at the vertex farthest along n, that faces n most, and the cosine; or HERE."""
     if core["n_faces"] == 0:
         return HERE, -1.0
@@ -225,45 +242,50 @@ def _along_edges(A: Any, a: int, B: Any, b: int, R: Mat3, p: Vec3, n: Vec3, reac
 
 
 @kernel(inline=False)
-def spread(contacts: Any, count: int, most: int, n: Vec3) -> int:
-    """Bring `most` well-spread contacts to the front: the deepest, the farthest from it, then what adds most area."""
-    if count <= most:
-        return count
-    for chosen in range(most):
+def spread(contacts: Any, start: int, end: int, most: int) -> int:
+    """Bring `most` well-spread contacts of rows start .. end to the start, and say how many there are.
+
+    These are the deepest, the farthest from it, then what adds most area.
+    """
+    if end - start <= most:
+        return end - start
+    for chosen in range(start, start + most):
         best = chosen
         value = -np.inf
-        for k in range(chosen, count):
-            v = _merit(contacts, chosen, k, n)
+        for k in range(chosen, end):
+            v = _merit(contacts, start, chosen, k)
             if v > value:
                 value = v
                 best = k
-        _swap(contacts[chosen], contacts[best])
+        swap(contacts[chosen], contacts[best])
     return most
 
 
 @kernel
-def _merit(contacts: Any, chosen: int, k: int, n: Vec3) -> float:
-    """What contact k would add to the first `chosen` ones."""
-    if chosen == 0:
+def _merit(contacts: Any, start: int, chosen: int, k: int) -> float:
+    """What contact k would add to those from `start` to before `chosen`."""
+    if chosen == start:
         return -contacts[k]["distance"]
     x = load3(contacts[k]["x1"])
-    first = load3(contacts[0]["x1"])
-    if chosen == 1:
+    first = load3(contacts[start]["x1"])
+    if chosen == start + 1:
         return dot(sub(x, first), sub(x, first))
-    if chosen == 2:
-        return abs(dot(n, cross(sub(load3(contacts[1]["x1"]), first), sub(x, first))))
+    if chosen == start + 2:
+        n = load3(contacts[start]["normal"])
+        return abs(dot(n, cross(sub(load3(contacts[start + 1]["x1"]), first), sub(x, first))))
     least = np.inf  # beyond three: far from all that are chosen
-    for c in range(chosen):
+    for c in range(start, chosen):
         r = sub(x, load3(contacts[c]["x1"]))
         least = min(least, dot(r, r))
     return least
 
 
 @kernel
-def _swap(a: Any, b: Any) -> None:
+def swap(a: Any, b: Any) -> None:
     a["id"], b["id"] = b["id"], a["id"]
     a["distance"], b["distance"] = b["distance"], a["distance"]
     for c in range(3):
+        a["normal"][c], b["normal"][c] = b["normal"][c], a["normal"][c]
         a["x1"][c], b["x1"][c] = b["x1"][c], a["x1"][c]
         a["x2"][c], b["x2"][c] = b["x2"][c], a["x2"][c]
 
@@ -281,6 +303,7 @@ def track(pair: Any, contact: Any, slack: float) -> bool:
     kb, b, ka, a = contact_features(contact["id"])
     x, y, n, distance = closest_points(A, B, R, p, ka, a, kb, b)
     contact["distance"] = distance - pair["radius1"] - pair["radius2"]
+    store3(contact["normal"], n)
     store3(contact["x1"], axpy(y, pair["radius1"], n))
     store3(contact["x2"], axpy(x, -pair["radius2"], n))
     return _in_region(B, kb, b, x, slack) and _in_region(A, ka, a, tmul_vec(R, sub(y, p)), slack)

@@ -98,6 +98,30 @@ def evaluate(pair: Any, work: Any) -> None:
     _answer(pair, x, y, n, distance)
 
 
+@kernel(inline=False)
+def bound(pair: Any) -> None:
+    """Fill in the answer of a pair whose cores are apart; else a distance of the cores of 0, which is never too much.
+
+    This is for hulls around what matters: it takes no depth.
+    """
+    A = rows_at(pair["core2"], 1, CORE)[0]
+    B = rows_at(pair["core1"], 1, CORE)[0]
+    R = load9(pair["R"])
+    p = load3(pair["p"])
+    tol = tolerance(A, B, p)
+    if pair["state"] != APART:
+        pair["state"] = NEW  # there is no normal to start from
+        _face_each_other(pair, A, B, R, p)
+    limit = 100 + 4 * (A["n_faces"] + B["n_faces"])
+    found, ka, a, kb, b, steps = walk(
+        A, B, R, p, pair["kind2"], pair["index2"], pair["kind1"], pair["index1"], tol, limit
+    )
+    pair["kind1"], pair["index1"], pair["kind2"], pair["index2"], pair["steps"] = kb, b, ka, a, steps
+    pair["state"] = APART
+    x, y, n, distance = closest_points(A, B, R, p, ka, a, kb, b)
+    _answer(pair, x, y, n, distance if found == CLOSEST and distance > NEAR * tol else 0.0)
+
+
 @kernel
 def _room(A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3) -> float:
     """How far apart the cores are along n: no more than their distance."""

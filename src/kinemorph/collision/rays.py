@@ -169,7 +169,7 @@ def ray_cast(
     cast_all(core.handle, float(radius), start.reshape(1, 3), way.reshape(1, 3), float(longest), t, normals)
     if t[0] == np.inf:
         return None
-    return Hit(float(t[0]), _triple(start + t[0] * way), _triple(normals[0]))
+    return Hit(float(t[0]), triple(start + t[0] * way), triple(normals[0]))
 
 
 def point_query(core: Polyhedron, radius: float, point: Iterable[float]) -> Hit:
@@ -177,8 +177,8 @@ def point_query(core: Polyhedron, radius: float, point: Iterable[float]) -> Hit:
     x = vector(point, 3, "point_query: point")
     distances, normals = np.zeros(1), np.zeros((1, 3))
     locate_all(core.handle, float(radius), x.reshape(1, 3), distances, normals)
-    return Hit(float(distances[0]), _triple(x - distances[0] * normals[0]), _triple(normals[0]))
+    return Hit(float(distances[0]), triple(x - distances[0] * normals[0]), triple(normals[0]))
 
 
-def _triple(x: Any) -> tuple[float, float, float]:
+def triple(x: Any) -> tuple[float, float, float]:
     return float(x[0]), float(x[1]), float(x[2])

@@ -5,8 +5,8 @@ is a lower bound of theirs. A collision test begins at the root and opens a node
 children instead, only if the bound is below a threshold (Fontijne 2.4.2, second extension): far away a concave body
 costs as little as a convex one, and below the threshold the distance is the true one.
 
-Inner nodes are hulls of their children, or boxes around them (his first extension): boxes are for flat parts, such as
-the triangles of a landscape, which may have no hull with a volume.
+Inner nodes are hulls of their children, or boxes around them (his first extension): boxes are for flat parts, which
+may have no hull with a volume. The ground is not made of parts: see `kinemorph.geometry.ground`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from kinemorph.geometry.mesh import Mesh
 from kinemorph.geometry.polyhedron import Polyhedron
@@ -48,7 +47,6 @@ PARTS = np.dtype(
 )
 
 UNIT_BOX = Polyhedron.box((1.0, 1.0, 1.0))
-TRIANGLE = Polyhedron.polygon([(0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)])
 PAD = 1e-6  # sizes: how thick the box around flat parts is made
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -96,6 +94,11 @@ class Parts:
 
     def __reduce__(self) -> Any:  # a copy has its rows elsewhere, and needs a handle of its own
         return Parts, (self.parts, self.radii, self.inner)
+
+    @property
+    def depth(self) -> int:
+        """How many levels of the tree are below its root."""
+        return int(self._header["depth"][0])
 
     def __repr__(self) -> str:
         return f"Parts: {len(self.parts)} convex parts in a tree of {len(self.nodes)} nodes"
@@ -178,41 +181,15 @@ def closest_parts(a: Parts, b: Parts, distance: Distance, threshold: float = mat
     return best
 
 
-def landscape(mesh: Mesh) -> Parts:
-    """The triangles of a mesh as thin ground that need not be closed; those without area are left out."""
-    corners = mesh.vertices[mesh.faces]
-    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    longest = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
-    real = np.linalg.norm(normal, axis=1) > 1e-9 * longest**2
-    if not real.any():
-        raise ValueError(f"{mesh}: none of its faces has an area")
-    return Parts([TRIANGLE.reshaped(triangle) for triangle in corners[real]], inner="box")
-
-
-def height_field(heights: npt.ArrayLike, size: tuple[float, float]) -> Mesh:
-    """The ground over a rectangle size[0] by size[1] (m), its middle at the origin; heights[i, j] at x_i, y_j."""
-    z = np.array(heights, dtype=np.float64)
-    if z.ndim != 2 or min(z.shape) < 2 or not np.isfinite(z).all():
-        raise ValueError(f"height_field: expected finite heights in 2 rows and columns or more, got shape {z.shape}")
-    if not all(0.0 < s < math.inf for s in size):
-        raise ValueError(f"height_field: size {size} must be positive and finite")
-    nx, ny = z.shape
-    x, y = (np.linspace(-0.5 * s, 0.5 * s, n) for s, n in zip(size, z.shape, strict=True))
-    points = np.stack([*np.meshgrid(x, y, indexing="ij"), z], axis=-1).reshape(-1, 3)
-    a = (np.arange(nx - 1)[:, None] * ny + np.arange(ny - 1)).ravel()
-    faces = np.vstack([np.column_stack([a, a + ny, a + ny + 1]), np.column_stack([a, a + ny + 1, a + 1])])
-    return Mesh(points, faces.astype(np.int32))
-
-
 def decompose(mesh: Mesh, concavity: float = 0.05, most: int | None = None, seed: int = 0) -> Parts:
-    """A mesh cut into convex parts by CoACD (`pip install coacd`).
+    """A mesh cut into convex parts by CoACD (`pip install kinemorph[decompose]`).
 
     `concavity` (0.01 to 1) is how much of the mesh's size the parts may stick out of it, `most` limits their number.
     """
     try:
-        import coacd  # type: ignore[import-not-found, unused-ignore]
+        import coacd
     except ImportError:
-        raise ImportError("to cut a mesh into convex parts takes CoACD: pip install coacd") from None
+        raise ImportError("to cut a mesh into convex parts takes CoACD: pip install kinemorph[decompose]") from None
     if not 0.01 <= concavity <= 1.0:
         raise ValueError(f"decompose: concavity {concavity}; expected 0.01 to 1")
     coacd.set_log_level("error")

@@ -1,0 +1,84 @@
+"""Rays and points for Python, against a shape of any kind at its pose: what viewers and sensors ask."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from kinemorph.collision.ground_rays import STACK, meet_all
+from kinemorph.collision.query import Pair, Solid, core_and_radius
+from kinemorph.collision.rays import Hit, point_query, ray_cast, triple
+from kinemorph.geometry.ground import Ground
+from kinemorph.geometry.parts import Parts
+from kinemorph.geometry.polyhedron import Polyhedron
+from kinemorph.geometry.shapes import Shape
+from kinemorph.spatial.pose import Pose, Vector, vector
+
+POINT = Polyhedron.point()
+
+
+def cast(
+    shape: Solid,
+    pose: Pose | None,
+    origin: Iterable[float],
+    direction: Iterable[float],
+    longest: float = math.inf,
+) -> Hit | None:
+    """The first point of a shape on a ray, or None; `direction` may have any length, `longest` is in metres.
+
+    A ray that starts inside meets the shape at once. The triangles of the ground are met from both sides.
+    """
+    start, way = vector(origin, 3, "cast: origin"), vector(direction, 3, "cast: direction")
+    length = float(np.linalg.norm(way))
+    if length == 0.0:
+        raise ValueError("cast: direction is zero")
+    if not longest >= 0.0:
+        raise ValueError(f"cast: longest {longest} must not be negative")
+    at = _placed(shape, pose)
+    inside, along = at.inverse().apply(start), at.rotation.T @ (way / length)
+    if isinstance(shape, Ground):
+        hit = _cast_on_ground(shape, inside, along, longest)
+    else:
+        hits = (ray_cast(core, radius, inside, along, longest) for core, radius in _parts(shape))
+        hit = min((h for h in hits if h is not None), key=lambda h: h.distance, default=None)
+    return hit and _seen_from(at, hit)
+
+
+def closest_point(shape: Solid, pose: Pose | None, point: Iterable[float]) -> Hit:
+    """What of the surface of a shape is closest to a point; the distance is negative inside.
+
+    Inside of a concave body it is that of the part in which the point is deepest.
+    """
+    x = vector(point, 3, "closest_point: point")
+    at = _placed(shape, pose)
+    inside = at.inverse().apply(x)
+    if isinstance(shape, Ground):
+        d = Pair(shape, POINT).distance(None, Pose(inside))
+        return _seen_from(at, Hit(d.distance, triple(d.point_a), triple(d.normal)))
+    hits = (point_query(core, radius, inside) for core, radius in _parts(shape))
+    return _seen_from(at, min(hits, key=lambda h: h.distance))
+
+
+def _placed(shape: Solid, pose: Pose | None) -> Pose:
+    here = pose or Pose()
+    return here @ shape.pose if isinstance(shape, Shape) else here
+
+
+def _parts(shape: Solid) -> list[tuple[Polyhedron, float]]:
+    if isinstance(shape, Parts):
+        return list(zip(shape.parts, shape.radii.tolist(), strict=True))
+    return [core_and_radius(shape)]
+
+
+def _cast_on_ground(ground: Ground, origin: Vector, direction: Vector, longest: float) -> Hit | None:
+    t, normals = np.zeros(1), np.zeros((1, 3))
+    meet_all(ground.handle, origin.reshape(1, 3), direction.reshape(1, 3), float(longest), t, normals, np.zeros(STACK))
+    if t[0] == math.inf:
+        return None
+    return Hit(float(t[0]), triple(origin + t[0] * direction), triple(normals[0]))
+
+
+def _seen_from(pose: Pose, hit: Hit) -> Hit:
+    return Hit(hit.distance, triple(pose.apply(hit.point)), triple(pose.rotation @ hit.normal))

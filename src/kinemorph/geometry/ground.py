@@ -1,0 +1,274 @@
+"""Static ground: a half-space, a soup of triangles, or a grid of heights, as flat rows that kernels search.
+
+Triangles are thin: they need not be closed, and what is in front of them is outside. All triangles know the vertex
+across each of their edges and all vertices know their neighbours, because only the whole surface tells whether a point
+on the rim of a triangle is a place to stand on or just a seam. Lengths in metres, in the ground's own frame.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph.geometry.mesh import Mesh
+from kinemorph.geometry.polyhedron import VERTEX
+from kinemorph.spatial.pose import vector
+
+
+class GroundKind(IntEnum):
+    """How the ground is stored. The value is what rows store."""
+
+    HALF_SPACE = 0
+    SOUP = 1
+    FIELD = 2
+
+
+GROUND = np.dtype(
+    [
+        ("kind", "i8"),  # GroundKind
+        ("normal", "f8", 3),  # half-space: unit, out of the ground
+        ("offset", "f8"),  # half-space: m, normal · x = offset on its surface
+        ("n", "i8"),  # number of triangles
+        ("triangles", "i8"),  # soup: address of the TRIANGLE rows, in the order of the leaves
+        ("n_points", "i8"),
+        ("points", "i8"),  # soup: address of VERTEX rows; their neighbours are ring[first : first + count]
+        ("n_ring", "i8"),
+        ("ring", "i8"),  # soup: address of int32
+        ("leaves", "i8"),  # soup: of the tree of boxes, a power of two; leaf k has triangles k n / leaves and on
+        ("boxes", "i8"),  # soup: address of BOX rows; node i has the children 2 i and 2 i + 1, the root is 1
+        ("heights", "i8"),  # field: address of float64, nx rows of ny
+        ("nx", "i8"),
+        ("ny", "i8"),
+        ("x0", "f8"),  # field: m, where its first row and column are
+        ("y0", "f8"),
+        ("dx", "f8"),  # field: m, between rows, along x
+        ("dy", "f8"),  # field: m, between columns, along y
+    ]
+)
+
+TRIANGLE = np.dtype(
+    [
+        ("corners", "i4", 3),  # vertices, counterclockwise seen from outside; side k is from corner k to the next
+        ("across", "i4", 3),  # the vertex of the neighbour at side k that is not on it; -1 at a border
+        ("sides", "i4", 3),  # number of side k, which its neighbour has too
+        ("face", "i4"),  # which face of the mesh it is
+    ]
+)
+
+BOX = np.dtype([("low", "f8", 3), ("high", "f8", 3)])
+
+IN_LEAF = 4  # triangles in a leaf of the tree of boxes, at most
+MOST = 10**8  # triangles or heights: ids of contacts have room for five times as many
+THIN = 1e-9  # twice the area over the square of the longest side: less is no triangle
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Ground:
+    """What does not move and has no volume of its own. Kernels read it through `handle`. Nothing changes it."""
+
+    __slots__ = ("_header", "_rows", "handle")
+
+    def __init__(self, kind: GroundKind, rows: dict[str, Array], **header: Any) -> None:
+        self._header = np.zeros(1, GROUND)
+        self._header["kind"] = kind
+        for name, array in rows.items():
+            array.flags.writeable = False
+            self._header[name] = array.ctypes.data
+        for name, value in header.items():
+            self._header[name] = value
+        self._header.flags.writeable = False
+        self._rows = rows  # kept alive here: the header knows their addresses only
+        self.handle = int(self._header.ctypes.data)
+
+    def __reduce__(self) -> Any:  # a copy has its rows elsewhere, and needs a handle of its own
+        header = {name: self._header[name][0] for name in GROUND.names or () if name not in ("kind", *self._rows)}
+        return _copied, (type(self), int(self._header["kind"][0]), self._rows, header)
+
+    @property
+    def kind(self) -> GroundKind:
+        return GroundKind(int(self._header["kind"][0]))
+
+
+def _copied(which: type[Ground], kind: int, rows: dict[str, Array], header: dict[str, Any]) -> Ground:
+    ground = which.__new__(which)
+    Ground.__init__(ground, GroundKind(kind), {name: array.copy() for name, array in rows.items()}, **header)
+    return ground
+
+
+class HalfSpace(Ground):
+    """All points x with normal · x <= offset: solid ground up to a plane. The normal gets length 1."""
+
+    __slots__ = ()
+
+    def __init__(self, normal: Iterable[float] = (0.0, 0.0, 1.0), offset: float = 0.0) -> None:
+        n = vector(normal, 3, "HalfSpace: normal")
+        length = math.hypot(*n)
+        if not length > 0.0:
+            raise ValueError("HalfSpace: the normal is zero")
+        if not math.isfinite(offset):
+            raise ValueError(f"HalfSpace: offset {offset} is not finite")
+        super().__init__(GroundKind.HALF_SPACE, {}, normal=n / length, offset=float(offset))
+
+    def __repr__(self) -> str:
+        return f"HalfSpace(normal={self._header['normal'][0].tolist()}, offset={float(self._header['offset'][0])})"
+
+
+class HeightField(Ground):
+    """The ground over a rectangle size[0] by size[1] (m), its middle at the origin; heights[i, j] at x_i, y_j.
+
+    Each cell is two triangles, parted by the diagonal from its lowest x and y. All that is below is solid.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, heights: npt.ArrayLike, size: tuple[float, float]) -> None:
+        z = np.array(heights, dtype=np.float64, order="C")
+        if z.ndim != 2 or min(z.shape) < 2 or not np.isfinite(z).all():
+            raise ValueError(f"HeightField: expected finite heights in 2 rows and columns or more, got shape {z.shape}")
+        if z.size > MOST:
+            raise ValueError(f"HeightField: {z.size} heights are more than {MOST}")
+        width, depth = vector(size, 2, "HeightField: size").tolist()
+        if not (width > 0.0 and depth > 0.0):
+            raise ValueError(f"HeightField: size {tuple(size)} must be positive")
+        nx, ny = z.shape
+        super().__init__(
+            GroundKind.FIELD,
+            {"heights": z},
+            **{"n": 2 * (nx - 1) * (ny - 1), "nx": nx, "ny": ny, "n_points": z.size},
+            **{"x0": -0.5 * width, "y0": -0.5 * depth, "dx": width / (nx - 1), "dy": depth / (ny - 1)},
+        )
+
+    @property
+    def heights(self) -> Array:
+        return self._rows["heights"]
+
+    @property
+    def mesh(self) -> Mesh:
+        """Its triangles: face 2 k and 2 k + 1 are cell k."""
+        h = self._header[0]
+        nx, ny = self.heights.shape
+        x, y = h["x0"] + h["dx"] * np.arange(nx), h["y0"] + h["dy"] * np.arange(ny)
+        points = np.stack([*np.meshgrid(x, y, indexing="ij"), self.heights], axis=-1).reshape(-1, 3)
+        a = (np.arange(nx - 1)[:, None] * ny + np.arange(ny - 1)).ravel()
+        faces = np.stack([a, a + ny, a + ny + 1, a, a + ny + 1, a + 1], axis=-1).reshape(-1, 3)
+        return Mesh(points, faces.astype(np.int32))
+
+    def __repr__(self) -> str:
+        nx, ny = self.heights.shape
+        return f"HeightField of {nx} by {ny} heights"
+
+
+class Terrain(Ground):
+    """The triangles of a mesh as thin ground that need not be closed; those without area are left out.
+
+    Vertices in the same place count as one. Shapes are pushed out at the front of a triangle, where its corners are
+    counterclockwise.
+    """
+
+    __slots__ = ("mesh",)
+
+    def __init__(self, mesh: Mesh) -> None:
+        if len(mesh.faces) > MOST:
+            raise ValueError(f"Terrain: {len(mesh.faces)} triangles are more than {MOST}")
+        if not np.isfinite(mesh.vertices).all():
+            row = int(np.argmin(np.isfinite(mesh.vertices).all(axis=1)))
+            raise ValueError(f"Terrain: vertex {row} is at {mesh.vertices[row].tolist()}")
+        self.mesh = mesh
+        points, corners = _joined(mesh)
+        face = _with_area(points[corners])
+        if not len(face):
+            raise ValueError(f"Terrain: none of the {len(mesh.faces)} faces has an area")
+        leaf_order, boxes = _tree(points[corners[face]])
+        triangles = np.zeros(len(face), TRIANGLE)
+        triangles["face"] = face[leaf_order]
+        triangles["corners"] = corners[triangles["face"]]
+        triangles["across"], triangles["sides"], ends = _neighbours(triangles["corners"], len(points))
+        vertices = np.zeros(len(points), VERTEX)
+        vertices["x"] = points
+        vertices["count"] = np.bincount(ends.ravel(), minlength=len(points))
+        vertices["first"] = np.cumsum(vertices["count"]) - vertices["count"]
+        order = np.argsort(ends.T.ravel(), kind="stable")
+        ring = ends[:, ::-1].T.ravel()[order].astype(np.int32)
+        super().__init__(
+            GroundKind.SOUP,
+            {"triangles": triangles, "points": vertices, "ring": ring, "boxes": boxes},
+            **{"n": len(triangles), "n_points": len(vertices), "n_ring": len(ring), "leaves": len(boxes) // 2},
+        )
+
+    def __reduce__(self) -> Any:
+        return Terrain, (self.mesh,)
+
+    def __repr__(self) -> str:
+        return f"Terrain of {int(self._header['n'][0])} triangles"
+
+
+def _joined(mesh: Mesh) -> tuple[Array, Array]:
+    """Places, each once, and the faces in terms of them."""
+    x = mesh.vertices + 0.0  # -0.0 becomes 0.0
+    order = np.lexsort(x.T)
+    x = x[order]
+    new = np.r_[True, (x[1:] != x[:-1]).any(axis=1)]
+    place = np.empty(len(x), np.int64)
+    place[order] = np.cumsum(new) - 1
+    return x[new], place[mesh.faces]
+
+
+def _with_area(corners: Array) -> Array:
+    """Which triangles are no lines."""
+    sides = np.roll(corners, -1, axis=1) - corners
+    twice_area = np.linalg.norm(np.cross(sides[:, 0], sides[:, 1]), axis=1)
+    longest = (sides * sides).sum(axis=2).max(axis=1)
+    return np.flatnonzero(twice_area > THIN * longest)
+
+
+def _tree(corners: Array) -> tuple[Array, Array]:
+    """The triangles in the order of the leaves, and the boxes of the nodes: a heap, level by level.
+
+    Each node has half of its parent's triangles, apart along the axis on which their middles spread most.
+    """
+    n = len(corners)
+    levels = max(0, math.ceil(math.log2(n / IN_LEAF)))
+    middles = corners.mean(axis=1)
+    order = np.arange(n)
+    for level in range(levels):
+        starts = (np.arange(2**level) * n) >> level
+        node = np.repeat(np.arange(2**level), np.diff(np.r_[starts, n]))
+        x = middles[order]
+        spread = np.maximum.reduceat(x, starts) - np.minimum.reduceat(x, starts)
+        key = x[np.arange(n), spread.argmax(axis=1)[node]]
+        order = order[np.lexsort((key, node))]
+    leaves = 2**levels
+    starts = (np.arange(leaves) * n) >> levels
+    boxes = np.zeros(2 * leaves, BOX)
+    boxes["low"][leaves:] = np.minimum.reduceat(corners.min(axis=1)[order], starts)
+    boxes["high"][leaves:] = np.maximum.reduceat(corners.max(axis=1)[order], starts)
+    while leaves > 1:
+        below = boxes[leaves : 2 * leaves]
+        leaves //= 2
+        boxes["low"][leaves : 2 * leaves] = np.minimum(below["low"][0::2], below["low"][1::2])
+        boxes["high"][leaves : 2 * leaves] = np.maximum(below["high"][0::2], below["high"][1::2])
+    return order, boxes
+
+
+def _neighbours(corners: Array, n: int) -> tuple[Array, Array, Array]:
+    """Of each side of each triangle the vertex across and the number; and the two ends of each numbered side.
+
+    A side of three triangles or more has no neighbour: each of them stands for itself.
+    """
+    tail, head = corners.ravel().astype(np.int64), np.roll(corners, -1, axis=1).ravel()
+    opposite = np.roll(corners, -2, axis=1).ravel()
+    key, side, count = np.unique(
+        np.minimum(tail, head) * n + np.maximum(tail, head), return_inverse=True, return_counts=True
+    )
+    order = np.argsort(side, kind="stable")
+    first = np.cumsum(count) - count
+    two = first[count == 2]
+    across = np.full(len(tail), -1)
+    across[order[two]], across[order[two + 1]] = opposite[order[two + 1]], opposite[order[two]]
+    return across.reshape(-1, 3), side.reshape(-1, 3), np.column_stack([key // n, key % n])
