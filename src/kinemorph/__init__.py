@@ -38,9 +38,16 @@ from kinemorph.structure.closure import LoopError, close, project
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
 from kinemorph.structure.events import Event, EventKind
-from kinemorph.structure.generalized import Actuation, Coordinates, closed_inverse_dynamics, generalized, mobility
+from kinemorph.structure.generalized import (
+    Actuation,
+    Coordinates,
+    closed_inverse_dynamics,
+    generalized,
+    loop_actuation,
+    mobility,
+)
 from kinemorph.structure.log import Log
-from kinemorph.structure.loop_rows import loop_errors, loop_jacobian, loop_positions
+from kinemorph.structure.loop_rows import loop_drift, loop_errors, loop_jacobian, loop_positions
 from kinemorph.structure.loops import ClosedData, Loop, Mechanism
 from kinemorph.structure.report import Report, State
 from kinemorph.structure.reroot import reroot
@@ -131,6 +138,8 @@ __all__ = [
     "load_mesh",
     "load_sdf",
     "load_urdf",
+    "loop_actuation",
+    "loop_drift",
     "loop_errors",
     "loop_jacobian",
     "loop_positions",

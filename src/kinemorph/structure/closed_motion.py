@@ -159,7 +159,10 @@ def closed_rollout(
     if made < steps:
         where = f"model {model.name!r}: step {made + 1} (t = {made * dt:g} s)"
         if worst[0] > tolerance:
-            text = f"{where} left a loop open by {worst[0]:.3g} (rad or m); a smaller dt than {dt:g} s may help"
+            text = (
+                f"{where} left a loop open by {worst[0]:.3g} (rad or m); a smaller dt than {dt:g} s may help, "
+                f"or a larger tolerance than {tolerance:g} if the loop itself is not exact"
+            )
             raise LoopError(text, "", float(worst[0]), q_now)
         raise ArithmeticError(f"{where} gave a state that is not finite; a smaller dt than {dt:g} s may help")
     return ClosedTrajectory(np.arange(count) * (dt * every), q_log, v_log, float(worst[0]))
