@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from kinemorph.geometry.convexity import BELOW, CONVEX, check_below, check_closed, check_convex, dots, next_in_face
 from kinemorph.geometry.hull import hull_faces
+from kinemorph.geometry.hull_cache import entry_of, keep, recall
 from kinemorph.geometry.mesh import load_mesh
 from kinemorph.geometry.shapes import Shape, ShapeKind
 from kinemorph.geometry.tessellate import SEGMENTS
@@ -259,8 +260,8 @@ class Polyhedron:
 def core_of(shape: Shape, most: int | None = None) -> tuple[Polyhedron, float]:
     """The core of a shape and the radius around it, in the shape's own frame. A mesh stands for its hull.
 
-    `most` limits the vertices of a mesh's hull. The last cores are kept in memory, those of meshes until their file
-    changes.
+    `most` limits the vertices of a mesh's hull. The last cores are kept in memory, and hulls of meshes on disk, until
+    their file changes.
     """
     if shape.kind is not ShapeKind.MESH:
         return _core(shape.kind, shape.size)
@@ -277,12 +278,15 @@ def core_of(shape: Shape, most: int | None = None) -> tuple[Polyhedron, float]:
 
 @lru_cache(maxsize=CACHED)
 def _hull_of_mesh(path: str, stamp: tuple[int, int], scale: tuple[float, ...], most: int | None) -> Polyhedron:
+    entry = entry_of(path, scale, MESH_FLAT, most)
+    if known := recall(entry):
+        return _assembled(*known)
     try:
-        return Polyhedron.hull(load_mesh(path, scale).vertices, MESH_FLAT, most)
+        core = Polyhedron.hull(load_mesh(path, scale).vertices, MESH_FLAT, most)
+        keep(entry, core.points, core.loops)
+        return core
     except ValueError as error:
-        if str(path) in str(error):
-            raise
-        raise ValueError(f"{path}: {error}") from None
+        raise error if path in str(error) else ValueError(f"{path}: {error}") from None
 
 
 @lru_cache(maxsize=CACHED)

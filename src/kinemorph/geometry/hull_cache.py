@@ -1,0 +1,99 @@
+"""Hulls of mesh files, kept on disk: to read a file, find its hull and check it takes up to a second.
+
+An entry is named by a hash of all that it depends on: the bytes of the mesh file, the scale, the options, the sources
+that read meshes and make hulls, and the version of Qhull. It lies beside the kernels (`KINEMORPH_CACHE_DIR`), in the
+folder `hulls`, and is a SHA-256 followed by an .npz file with three arrays: `points` (n, 3), `counts` of the corners of
+the faces, and their `corners`. Files are written whole and then renamed, so that processes can share the folder; what
+is damaged is made again, and where nothing can be written everything works all the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kinemorph._jit import cache_folder
+from kinemorph._jit_sources import file_digest, module_key
+
+MOST_BYTES = 256 * 2**20  # of all entries: beyond this, those that were not used for longest go
+DAY = 86400.0
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Loops = tuple[Array, ...]  # the vertices of each face
+
+
+def entry_of(mesh: str, *options: object) -> Path | None:
+    """The file for the hull of a mesh file; None if the mesh cannot be read, or there is nowhere to keep it."""
+    from scipy import __version__ as qhull  # SciPy brings Qhull along
+
+    content = file_digest(mesh)
+    if content is None:
+        return None
+    code = module_key("kinemorph.geometry.polyhedron", str(Path(__file__).with_name("polyhedron.py")))
+    key = hashlib.sha256(repr((content, Path(mesh).suffix, options, code, qhull, np.__version__)).encode()).hexdigest()
+    with contextlib.suppress(RuntimeError):  # there is no home folder
+        return cache_folder() / "hulls" / f"{key[:40]}.hull"
+    return None
+
+
+def recall(entry: Path | None) -> tuple[Array, list[Array]] | None:
+    """The points and faces of an entry; None if it is not there, or damaged."""
+    if entry is None:
+        return None
+    try:
+        content = entry.read_bytes()
+        if hashlib.sha256(content[32:]).digest() != content[:32]:
+            return None
+        with np.load(io.BytesIO(content[32:]), allow_pickle=False) as arrays:
+            points, counts, corners = arrays["points"], arrays["counts"], arrays["corners"]
+        if time.time() - entry.stat().st_mtime > DAY:
+            with contextlib.suppress(OSError):  # the folder may be shared and read-only
+                os.utime(entry)  # what is in use is not forgotten
+        return points, np.split(corners, np.cumsum(counts)[:-1])
+    except Exception:  # whatever is wrong with it, the hull is made again
+        return None
+
+
+def keep(entry: Path | None, points: Array, loops: Loops) -> None:
+    """Write an entry, if that is possible."""
+    if entry is None:
+        return
+    body = io.BytesIO()
+    corners = np.concatenate(loops).astype(np.int32)
+    np.savez(body, points=points, counts=np.array([len(loop) for loop in loops], np.int32), corners=corners)
+    with contextlib.suppress(OSError):
+        entry.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=entry.parent, prefix=entry.stem, suffix=".tmp")
+        try:
+            with open(handle, "wb") as file:
+                file.write(hashlib.sha256(body.getvalue()).digest() + body.getvalue())
+            os.replace(temporary, entry)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+        _forget(entry.parent)
+
+
+def _forget(folder: Path) -> None:
+    """Remove the oldest entries beyond the limit, and what was left half written a day ago."""
+    found = []
+    for path in folder.iterdir():
+        with contextlib.suppress(OSError):  # another process may have removed it
+            status = path.stat()
+            if path.suffix == ".hull":
+                found.append((status.st_mtime, status.st_size, path))
+            elif path.suffix == ".tmp" and time.time() - status.st_mtime > DAY:
+                path.unlink()
+    room = MOST_BYTES
+    for _, size, path in sorted(found, reverse=True):
+        room -= size
+        if room < 0:
+            path.unlink(missing_ok=True)
