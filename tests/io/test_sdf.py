@@ -171,6 +171,25 @@ def test_an_axis_of_old_files_is_in_the_frame_of_the_model() -> None:
         parse_sdf(text.replace("model_frame>1<", "model_frame>0<")).links[0]["axis"], [0, 0, 1], atol=1e-15
     )
 
+    oldest = text.replace("1.6", "1.4").replace("model_frame>1<", "model_frame>0<")
+    np.testing.assert_allclose(parse_sdf(oldest).links[0]["axis"], [0, 1, 0], atol=1e-15)
+
+
+def test_the_world_may_be_a_child() -> None:
+    """A joint says the same from either side."""
+    place = "<pose>0 0 0.5 0 0 0</pose>"
+    inside = "<axis><xyz>0 1 0</xyz><limit><lower>-1</lower><upper>2</upper></limit></axis>"
+    arm = link("a", "<pose>1 0 0 0.3 0 0</pose>" + INERTIAL)
+    usual = parse_sdf(sdf(arm, joint("j", "world", "a", inside=place + inside)))
+    other = place.replace("<pose>", '<pose relative_to="a">') + inside.replace("0 1 0", "0 -1 0")
+    turned = parse_sdf(sdf(arm, joint("j", "a", "world", inside=other)))
+    a = [km.aba(m, km.Data(m), [0.4], [0.7], [0.2]) for m in (usual, turned)]
+    np.testing.assert_allclose(*a, rtol=1e-12)
+    ring = parse_sdf(square(joint("pin", "c", "world", "ball", "")))
+    assert isinstance(ring, Mechanism)
+    assert (ring.names, ring.loops[1].a) == (("da", "pin"), None)
+    np.testing.assert_allclose(loop_errors(ring, ClosedData(ring), km.neutral(ring.model)), 0.0, atol=1e-15)
+
 
 def test_shapes(tmp_path: Path) -> None:
     kinds = (
@@ -232,7 +251,7 @@ def test_a_link_without_inertia_has_that_of_sdf() -> None:
 
 BAD = [
     ("<robot/>", "<robot>: this is not an SDF file: its outermost element must be <sdf>"),
-    ('<sdf version="1.4"><model name="m"/></sdf>', '<sdf>: version="1.4": versions from 1.5 on are read'),
+    ('<sdf version="1.3"><model name="m"/></sdf>', '<sdf>: version="1.3": versions from 1.4 on are read'),
     ("<sdf><model name='m'/></sdf>", "<sdf>: the attribute 'version' is missing"),
     ('<sdf version="1.6"/>', "it holds 0 models; expected one"),
     ('<sdf version="1.6"><model name="a"/><model name="b"/></sdf>', "it holds 2 models; expected one"),
@@ -249,8 +268,7 @@ BAD = [
     (chain().replace("<iyy>1</iyy>", "", 1), '<inertia> in <link name="a">: <iyy> is missing'),
     (chain("hinge"), '<joint name="j">: type="hinge": this type is not read; use one of revolute'),
     (chain().replace("<parent>a<", "<parent>x<"), '<parent> in <joint name="j">: "x": there is no link of this name'),
-    (chain().replace("<child>b<", "<child>world<"), '"world": there is no link of this name'),
-    (chain().replace("<child>b<", "<child>a<"), 'both of its ends are link "a"'),
+    (chain().replace("<child>b<", "<child>a<"), 'both of its ends are "a"'),
     (chain(inside=""), '<joint name="j">: <axis> is missing'),
     (chain(inside="<axis><xyz>0 0 0</xyz></axis>"), '<xyz> in <joint name="j">: "0 0 0": this vector has no direction'),
     (chain(inside="<axis><xyz>1,0 0</xyz></axis>"), '"1,0 0": expected 3 numbers with spaces between them'),

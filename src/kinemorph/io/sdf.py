@@ -25,6 +25,7 @@ from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.loops import Mechanism
+from kinemorph.structure.rehang import turned
 
 KINDS = {
     "revolute": JointKind.REVOLUTE,
@@ -95,7 +96,7 @@ def _model(
     strict: bool,
 ) -> Model | Mechanism:
     model = _the_model(sdf)
-    frames, notes = Frames(model), Notes(strict)
+    frames, notes = Frames(model, sdf.attribute("version").strip() == "1.4"), Notes(strict)
     paths = MeshPaths(folder, package_dirs, None if mesh_root is None else Path(mesh_root))
     links: dict[str, FileLink] = {}
     for element in model.all("link"):
@@ -123,8 +124,8 @@ def _the_model(sdf: Element) -> Element:
         raise sdf.error("this is not an SDF file: its outermost element must be <sdf>")
     version = sdf.attribute("version").strip()
     match = _VERSION.fullmatch(version)
-    if not match or int(match[1]) < 5:
-        raise sdf.error(f"version={quoted(version)}: versions from 1.5 on are read")
+    if not match or int(match[1]) < 4:
+        raise sdf.error(f"version={quoted(version)}: versions from 1.4 on are read")
     worlds = sdf.all("world")
     models = sdf.all("model") + [model for world in worlds for model in world.all("model")]
     if len(models) != 1:
@@ -170,11 +171,11 @@ def _joint(element: Element, name: str, links: dict[str, FileLink], frames: Fram
         raise element.error(f"type={quoted(kind)}: this type is not read; use one of {', '.join(KINDS)}")
     ends = [element.need(tag).content() for tag in ("parent", "child")]
     for tag, end in zip(("parent", "child"), ends, strict=True):
-        if end not in links and (tag, end) != ("parent", WORLD):
+        if end not in links and end != WORLD:
             raise element.need(tag).error(f"{quoted(end)}: there is no link of this name")
     parent, child = ends
     if parent == child:
-        raise element.error(f"both of its ends are link {quoted(parent)}")
+        raise element.error(f"both of its ends are {quoted(parent)}")
     frame = frames.placed(element)
     at, on = (frames.of(end, element).inverse() @ frame for end in ends)
     options: dict[str, Any] = {"name": name}
@@ -189,7 +190,13 @@ def _joint(element: Element, name: str, links: dict[str, FileLink], frames: Fram
         options |= _axis_options(element.need("axis"), kind, frame, frames)
     if kind == "screw":
         options["pitch"] = _pitch(element)
-    return FileJoint(element, name, Joint(KINDS[kind], **options), parent, child, at, on)
+    joint = Joint(KINDS[kind], **options)
+    if child == WORLD:  # the base carries the other link then
+        try:
+            return FileJoint(element, name, turned(joint), child, parent, on, at)
+        except ValueError as error:  # from its axes
+            raise element.error(str(error)) from None
+    return FileJoint(element, name, joint, parent, child, at, on)
 
 
 def _axis_options(axis: Element, kind: str, frame: Pose, frames: Frames) -> dict[str, Any]:
@@ -202,7 +209,8 @@ def _axis_options(axis: Element, kind: str, frame: Pose, frames: Frames) -> dict
         length = float(np.linalg.norm(direction))
         if length < 1e-9:
             raise xyz.error(f"{quoted(xyz.content())}: this vector has no direction")
-        named = xyz.attributes.get("expressed_in") or (MODEL if flag(axis.one("use_parent_model_frame")) else "")
+        in_model = frames.axes_in_model or flag(axis.one("use_parent_model_frame"))
+        named = xyz.attributes.get("expressed_in") or (MODEL if in_model else "")
         if named:
             direction = frame.rotation.T @ frames.of(named, xyz).rotation @ direction
         options["axis"] = (direction / length).tolist()

@@ -44,7 +44,8 @@ def pose_in(element: Element | None) -> Pose:
 class Frames:
     """Where the links, joints and frames of a model are in the world when all joints are at zero."""
 
-    def __init__(self, model: Element) -> None:
+    def __init__(self, model: Element, axes_in_model: bool) -> None:
+        self.axes_in_model = axes_in_model  # before version 1.5 axes of joints were always given in the model's frame
         place = model.one("pose")
         known = _named(place) if place is not None else ""
         if place is not None and known not in ("", WORLD):
