@@ -44,12 +44,14 @@ lock: $(VENV)/.locked  ## resolve pyproject.toml into requirements.lock (newest:
 
 # -------------------------------------------------------------------------------------------------- working
 
-BENCHMARKS := tuples dynamics batch collision broad_phase closed
+BENCHMARKS := tuples dynamics batch collision broad_phase bounce closed
 
 demo: $(READY)  ## see it move
 	$(BIN)/kinemorph demo
 	$(BIN)/kinemorph demo walk
 	$(BIN)/kinemorph demo mechanisms
+	$(BIN)/kinemorph bounce --updates 1_000_000
+	$(BIN)/kinemorph bounce --objects 60 --replay out/bounce.html
 
 test: lint warm  ## everything CI checks: lint, types, import contracts, tests with coverage, lanes
 	@echo "== tests"
