@@ -23,6 +23,7 @@ from kinemorph.collision.hash_rows import (
     HANDLE,
     HASH,
     IGNORED,
+    KIND,
     MEETING,
     PAIR,
     PLACE_MASK,
@@ -97,8 +98,7 @@ class BroadPhase:
         if i == len(self.bodies):
             self._make_bodies(2 * i)
         self._header["n"] = max(i + 1, self._header["n"][0])
-        body = self.bodies[i]
-        body["group"], body["mask"], body["fixed"] = group, mask, fixed
+        self._tables["kinds"][i] = group, mask, fixed
         self._shape = None
         self._put(i, box)
         return i
@@ -160,7 +160,7 @@ class BroadPhase:
     @property
     def moving(self) -> Handles:
         """The handles of bodies that are not fixed, ascending: those that `update` takes boxes for."""
-        return np.flatnonzero((self.bodies["level"] != ABSENT) & (self.bodies["fixed"] == 0)).astype(np.int32)
+        return np.flatnonzero((self.bodies["level"] != ABSENT) & (self._tables["kinds"]["fixed"] == 0)).astype(np.int32)
 
     def box(self, handle: int) -> tuple[Array, Array]:
         """The lowest and the highest corner of a body's box."""
@@ -233,7 +233,8 @@ class BroadPhase:
         level = bodies["level"].tolist()
         used = {level[i] for i in alive if level[i] >= 0}
         for i in alive:
-            first, last = bodies["first"][i].astype(int).tolist(), bodies["last"][i].astype(int).tolist()
+            scale = bodies["scale"][i]
+            first, last = (np.floor(bodies[corner][i] * scale).astype(int).tolist() for corner in ("low", "high"))
             for k in (k for k in range(level[i], h["top"] + 1) if h["open"] >> k & 1 and level[i] != ALL_OVER):
                 s = k - level[i]
                 for xyz in product(*(range(a >> s, (b >> s) + 1) for a, b in zip(first, last, strict=True))):
@@ -254,7 +255,7 @@ class BroadPhase:
         assert all(h["open"] >> k & 1 for k in used), "a level with natives is closed"
 
     def _wanted(self, i: int, j: int) -> bool:
-        p, q = self.bodies[i], self.bodies[j]
+        p, q = self._tables["kinds"][i], self._tables["kinds"][j]
         return bool(p["mask"] & q["group"] and q["mask"] & p["group"] and not (p["fixed"] and q["fixed"]))
 
     @property
@@ -271,11 +272,13 @@ class BroadPhase:
         return table
 
     def _make_bodies(self, room: int) -> None:
-        old = self._tables.get("bodies")
-        new = self._make("bodies", room, BODY)
-        new["level"] = ABSENT
-        if old is not None:
-            new[: len(old)] = old
+        for name, dtype in (("bodies", BODY), ("kinds", KIND)):
+            old = self._tables.get(name)
+            new = self._make(name, room, dtype)
+            if name == "bodies":
+                new["level"] = ABSENT
+            if old is not None:
+                new[: len(old)] = old
         self._make("order", room, HANDLE)
         self._make("tally", room + 1, HANDLE)
 
@@ -322,9 +325,8 @@ class BroadPhase:
     # --- arguments ---
 
     def _put(self, i: int, box: tuple[Array, Array]) -> None:
-        self.bodies[i]["low"], self.bodies[i]["high"] = box
         self._dirty = True
-        if update_one(self._handle, i) == FULL:
+        if update_one(self._handle, i, *box) == FULL:
             self.grow()
 
     def _set_order(self, handles: Handles) -> None:

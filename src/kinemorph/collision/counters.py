@@ -9,7 +9,7 @@ used again. The table of slots finds a row by the two handles in constant time.
 from typing import Any
 
 from kinemorph._jit import kernel, rows_at
-from kinemorph.collision.hash_rows import BODY, FREE, FULL_PAIRS, GONE, HANDLE, IGNORED, MEETING, PAIR
+from kinemorph.collision.hash_rows import BODY, FREE, FULL_PAIRS, GONE, HANDLE, IGNORED, KIND, MEETING, PAIR
 
 
 @kernel
@@ -56,8 +56,8 @@ def row_of(h: Any, i: int, j: int) -> int:
     slot = rows_at(h["slots"], h["slot_mask"] + 1, HANDLE)[slot_of(h, i, j)]
     if slot["i"] != FREE:
         return slot["i"]
-    bodies = rows_at(h["bodies"], h["n"], BODY)
-    if not wanted(bodies[i], bodies[j]):
+    kinds = rows_at(h["kinds"], h["n"], KIND)
+    if not wanted(kinds[i], kinds[j]):
         return -1
     pairs = rows_at(h["pairs"], h["pair_room"], PAIR)
     row = h["pair_free"]

@@ -8,21 +8,23 @@ import numpy as np
 
 BODY = np.dtype(
     [
-        ("low", "f8", 3),  # m, the box
+        ("low", "f8", 3),  # m, the box; the tiles that it covers are those of its corners at its level
         ("high", "f8", 3),
-        ("first", "f8", 3),  # the tiles it covers at its native level: whole numbers, compared without conversion
-        ("last", "f8", 3),
         ("scale", "f8"),  # 1/m, tiles a metre at the native level; 0 when all over
         ("level", "i4"),  # native level, 0 the finest; ALL_OVER or ABSENT
         ("entry", "i4"),  # the first of its entries in tiles; the next all-over body when it is one itself
+    ]
+)  # a cache line: all that an update looks at while a body stays in its tiles
+ALL_OVER = -1
+ABSENT = -2
+
+KIND = np.dtype(
+    [
         ("group", "u4"),  # bits: what it is
         ("mask", "u4"),  # bits: what it meets
         ("fixed", "i4"),  # 1 if it does not move
-        ("unused", "i4"),  # two cache lines a body, the box in the first
     ]
 )
-ALL_OVER = -1
-ABSENT = -2
 
 HASH = np.dtype(
     [
@@ -47,6 +49,7 @@ HASH = np.dtype(
         ("pairs_made", "i8"),  # in all its life
         ("slot_mask", "i8"),  # size of the table of pairs - 1
         ("bodies", "i8"),  # addresses of the BODY rows, of
+        ("kinds", "i8"),  # as many KIND rows, of
         ("order", "i8"),  # the HANDLE rows that the next update moves, of
         ("tiles", "i8"),
         ("entries", "i8"),
@@ -90,10 +93,12 @@ EMPTY = -1
 
 ENTRY = np.dtype(
     [
+        ("key", "i8"),  # of the tile
         ("body", "i4"),
         ("tile", "i4"),
         ("next", "i4"),  # in the tile's list
         ("before", "i4"),  # in the tile's list, -1 for the first
         ("sibling", "i4"),  # in the body's chain; or the next free one
+        ("unused", "i4"),  # two a cache line
     ]
 )

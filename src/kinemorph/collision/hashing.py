@@ -9,6 +9,7 @@ from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.collision.counters import collect, delete_pair, row_of, slot_of
 from kinemorph.collision.hash_rows import ABSENT, BODY, EMPTY, FREE, HANDLE, HASH, IGNORED, PAIR, TILE
 from kinemorph.collision.tiles import MARGIN, attach, detach, rehash
+from kinemorph.spatial.rows import load3
 
 FULL = -1  # a table is too small; other statuses are BAD_BOX or a number of pairs
 BAD_BOX = -2
@@ -29,12 +30,15 @@ def update_boxes(handle: int, lows: Any, highs: Any) -> int:
         same = True
         for d in range(3):
             low, high = lows[r, d], highs[r, d]
-            b["low"][d] = low
-            b["high"][d] = high
-            same &= (np.floor(low * scale) == b["first"][d]) & (np.floor(high * scale) == b["last"][d])
+            same &= np.floor(low * scale) == np.floor(b["low"][d] * scale)
+            same &= np.floor(high * scale) == np.floor(b["high"][d] * scale)
             size = max(size, high - low)
-        if not same or 2.0 * MARGIN * size * scale < 1.0:  # other tiles, or so small that finer ones do
-            rehash(h, order[r]["i"])
+        if same and 2.0 * MARGIN * size * scale >= 1.0:
+            for d in range(3):
+                b["low"][d] = lows[r, d]
+                b["high"][d] = highs[r, d]
+        else:  # other tiles, or so small that finer ones do
+            rehash(h, order[r]["i"], load3(lows[r]), load3(highs[r]))
     if h["full"]:
         return FULL
     return collect(h, 1)
@@ -51,10 +55,10 @@ def are_boxes(lows: Any, highs: Any) -> bool:
 
 
 @entry
-def update_one(handle: int, i: int) -> int:
-    """A body whose row has got a box: new or moved."""
+def update_one(handle: int, i: int, low: Any, high: Any) -> int:
+    """Another box for one body, which may be new."""
     h = rows_at(handle, 1, HASH)[0]
-    rehash(h, i)
+    rehash(h, i, load3(low), load3(high))
     return FULL if h["full"] else 0
 
 

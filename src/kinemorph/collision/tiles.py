@@ -11,7 +11,7 @@ long as it covers the same tiles, nothing is touched. Tiles that become empty st
 table is built again, which also closes levels that no body is native to any more.
 
 Kernels cannot allocate. When a table is full they set a bit in `full` and do no more than keep memory safe: the tiles
-of every body are in its BODY row, so `fill` restores all tables from these rows once they are larger.
+of every body follow from its BODY row, so `fill` restores all tables from these rows once they are larger.
 """
 
 from math import inf
@@ -29,13 +29,14 @@ from kinemorph.collision.hash_rows import (
     ENTRY,
     FULL_ENTRIES,
     FULL_TILES,
+    KIND,
     LEVEL_BITS,
     LEVEL_MASK,
     PLACE_BITS,
     PLACE_MASK,
     TILE,
 )
-from kinemorph.spatial.rows import load3
+from kinemorph.spatial.rows import store3
 from kinemorph.spatial.vec3 import Vec3
 
 Z_BIT = LEVEL_BITS
@@ -112,7 +113,8 @@ def new_entry(h: Any) -> int:
 @kernel(inline=False)
 def enter(h: Any, i: int, x: int, y: int, z: int, level: int) -> None:
     """Body i reaches a tile: it meets the natives, and the guests too if it is a native itself."""
-    k = tile_at(h, tile_key(x, y, z, level))
+    key = tile_key(x, y, z, level)
+    k = tile_at(h, key)
     e = new_entry(h) if k >= 0 else -1
     if e < 0:
         return
@@ -130,6 +132,7 @@ def enter(h: Any, i: int, x: int, y: int, z: int, level: int) -> None:
     if head >= 0:
         entries[head]["before"] = e
     new = entries[e]
+    new["key"] = key
     new["body"] = i
     new["tile"] = k
     new["next"] = head
@@ -144,7 +147,7 @@ def leave(h: Any, i: int, e: int) -> None:
     entries = rows_at(h["entries"], h["entry_room"], ENTRY)
     old = entries[e]
     tile = rows_at(h["tiles"], h["tile_mask"] + 1, TILE)[old["tile"]]
-    native = (tile["key"] & LEVEL_MASK) == rows_at(h["bodies"], h["n"], BODY)[i]["level"]
+    native = (old["key"] & LEVEL_MASK) == rows_at(h["bodies"], h["n"], BODY)[i]["level"]
     after = old["next"]
     if after >= 0:
         entries[after]["before"] = old["before"]
@@ -202,13 +205,14 @@ def most_covered(low: Any, high: Any, scale: float) -> float:
 
 
 @kernel
-def native_level(h: Any, body: Any) -> int:
+def native_level(h: Any, i: int) -> int:
     """The level that suits a body's box (Fontijne 2.3.2).
 
     It becomes coarser when the box covers more tiles than the budget, but finer only when that will not happen there
     soon: this is the hysteresis.
     """
-    t = h["fixed_budget"] if body["fixed"] else h["budget"]
+    body = rows_at(h["bodies"], h["n"], BODY)[i]
+    t = h["fixed_budget"] if rows_at(h["kinds"], h["n"], KIND)[i]["fixed"] else h["budget"]
     old = int(body["level"])
     level = max(old, 0)
     scale = body["scale"] if old >= 0 else h["finest"]
@@ -230,14 +234,16 @@ def native_level(h: Any, body: Any) -> int:
 
 
 @kernel
-def place(h: Any, body: Any, level: int) -> None:
-    """Write a body's level and the tiles that it covers there."""
-    if level != body["level"]:
-        body["level"] = level
-        body["scale"] = h["finest"] * 0.5**level if level >= 0 else 0.0
-    for d in range(3):
-        body["first"][d] = np.floor(body["low"][d] * body["scale"])
-        body["last"][d] = np.floor(body["high"][d] * body["scale"])
+def first_tile(body: Any) -> Vec3:
+    """The lowest tile that a body covers at its level: whole numbers, compared without conversion."""
+    low, scale = body["low"], body["scale"]
+    return (np.floor(low[0] * scale), np.floor(low[1] * scale), np.floor(low[2] * scale))
+
+
+@kernel
+def last_tile(body: Any) -> Vec3:
+    high, scale = body["high"], body["scale"]
+    return (np.floor(high[0] * scale), np.floor(high[1] * scale), np.floor(high[2] * scale))
 
 
 @kernel(inline=False)
@@ -245,7 +251,7 @@ def enter_level(h: Any, i: int, level: int, first: Vec3, last: Vec3) -> None:
     """Enter the tiles of a level, but those between first and last (of the native level), where the body is already."""
     body = rows_at(h["bodies"], h["n"], BODY)[i]
     s = level - body["level"]
-    p, q = body["first"], body["last"]
+    p, q = first_tile(body), last_tile(body)
     x0, y0, z0 = int(first[0]) >> s, int(first[1]) >> s, int(first[2]) >> s
     x1, y1, z1 = int(last[0]) >> s, int(last[1]) >> s, int(last[2]) >> s
     for x in range(int(p[0]) >> s, (int(q[0]) >> s) + 1):
@@ -317,12 +323,11 @@ def give_back(h: Any, i: int, first: Vec3, last: Vec3) -> None:
     """Leave all tiles but those between first and last, of the native level or, halved as needed, of a coarser one."""
     body = rows_at(h["bodies"], h["n"], BODY)[i]
     entries = rows_at(h["entries"], h["entry_room"], ENTRY)
-    tiles = rows_at(h["tiles"], h["tile_mask"] + 1, TILE)
     kept = -1
     e = body["entry"]
     while e >= 0:
         after = entries[e]["sibling"]
-        key = tiles[entries[e]["tile"]]["key"]
+        key = entries[e]["key"]
         s = (key & LEVEL_MASK) - body["level"]
         inside = between(key >> X_BIT, int(first[0]) >> s, int(last[0]) >> s)
         inside = inside and between(key >> Y_BIT, int(first[1]) >> s, int(last[1]) >> s)
@@ -351,20 +356,22 @@ def open_level(h: Any, level: int) -> None:
 
 
 @kernel(inline=False)
-def rehash(h: Any, i: int) -> None:
-    """Bring the tiles of a body up to date with its box."""
+def rehash(h: Any, i: int, low: Vec3, high: Vec3) -> None:
+    """Give a body another box, and bring its tiles up to date."""
     body = rows_at(h["bodies"], h["n"], BODY)[i]
-    level = native_level(h, body)
+    first, last = first_tile(body), last_tile(body)
+    store3(body["low"], low)
+    store3(body["high"], high)
+    level = native_level(h, i)
     if level != body["level"]:
         if body["level"] != ABSENT:
             detach(h, i)
         open_level(h, level)
-        place(h, body, level)
+        body["level"] = level
+        body["scale"] = h["finest"] * 0.5**level if level >= 0 else 0.0
         attach(h, i)
     elif level != ALL_OVER:
-        first, last = load3(body["first"]), load3(body["last"])
-        place(h, body, level)
-        new_first, new_last = load3(body["first"]), load3(body["last"])
+        new_first, new_last = first_tile(body), last_tile(body)
         if not within(first, last, new_first, new_last):
             give_back(h, i, new_first, new_last)
         if not within(new_first, new_last, first, last):

@@ -76,7 +76,8 @@ def native_tiles(world: Bounce) -> Array:
     found: set[tuple[float, tuple[int, ...]]] = set()
     for body in world.broad.bodies[world.broad.handles]:
         if body["level"] >= 0:
-            spans = (range(int(a), int(b) + 1) for a, b in zip(body["first"], body["last"], strict=True))
+            first, last = (np.floor(body[corner] * body["scale"]).astype(int) for corner in ("low", "high"))
+            spans = (range(a, b + 1) for a, b in zip(first, last, strict=True))
             found.update((1.0 / float(body["scale"]), xyz) for xyz in product(*spans))
     size = np.array([s for s, _ in found]).reshape(-1, 1)
     low = size * np.array([xyz for _, xyz in found], dtype=np.float64).reshape(-1, 3)
