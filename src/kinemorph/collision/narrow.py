@@ -185,6 +185,8 @@ def make_pairs(cores: Sequence[tuple[Polyhedron, Polyhedron]], radii: Any = 0.0)
     pairs["core2"] = [second.handle for _, second in cores]
     pairs["R"] = np.eye(3).reshape(9)
     radius = np.broadcast_to(np.asarray(radii, dtype=np.float64), (len(cores), 2))
+    if not ((radius >= 0.0) & (radius < np.inf)).all():
+        raise ValueError(f"make_pairs: radii {np.asarray(radii).tolist()} must be finite and not negative")
     pairs["radius1"], pairs["radius2"] = radius[:, 0], radius[:, 1]
     return pairs
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph.geometry.mesh import Mesh
+from kinemorph.geometry.places import places
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -60,9 +61,9 @@ def turned_out(mesh: Mesh) -> Mesh:
 
 
 def _joined(mesh: Mesh) -> tuple[Array, Array]:
-    """Faces in terms of places, and a vertex in each place: files repeat vertices where colours or normals change."""
-    _, first, index = np.unique(mesh.vertices + 0.0, axis=0, return_index=True, return_inverse=True)
-    return index.ravel()[mesh.faces].astype(np.int64).reshape(-1, 3), first
+    """Faces in terms of places, and a vertex in each place."""
+    first, place = places(mesh.vertices)
+    return place[mesh.faces].reshape(-1, 3), first
 
 
 def _half_edges(faces: Array) -> tuple[Array, Array]:

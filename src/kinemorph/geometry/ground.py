@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.geometry.mesh import Mesh
+from kinemorph.geometry.places import places
 from kinemorph.geometry.polyhedron import VERTEX
 from kinemorph.spatial.pose import vector
 
@@ -180,7 +181,8 @@ class Terrain(Ground):
             row = int(np.argmin(np.isfinite(mesh.vertices).all(axis=1)))
             raise ValueError(f"Terrain: vertex {row} is at {mesh.vertices[row].tolist()}")
         self.mesh = mesh
-        points, corners = _joined(mesh)
+        first, place = places(mesh.vertices)
+        points, corners = mesh.vertices[first], place[mesh.faces]
         face = _with_area(points[corners])
         if not len(face):
             raise ValueError(f"Terrain: none of the {len(mesh.faces)} faces has an area")
@@ -206,17 +208,6 @@ class Terrain(Ground):
 
     def __repr__(self) -> str:
         return f"Terrain of {int(self._header['n'][0])} triangles"
-
-
-def _joined(mesh: Mesh) -> tuple[Array, Array]:
-    """Places, each once, and the faces in terms of them."""
-    x = mesh.vertices + 0.0  # -0.0 becomes 0.0
-    order = np.lexsort(x.T)
-    x = x[order]
-    new = np.r_[True, (x[1:] != x[:-1]).any(axis=1)]
-    place = np.empty(len(x), np.int64)
-    place[order] = np.cumsum(new) - 1
-    return x[new], place[mesh.faces]
 
 
 def _with_area(corners: Array) -> Array:
