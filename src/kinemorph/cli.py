@@ -99,16 +99,24 @@ def _demo_walk(out: Path) -> None:
     from kinemorph.scenes import walker
 
     console = Console(highlight=False)
-    result = walker.walk(25)
-    lost = [s.strike.energy_lost for s in result.steps]
-    console.print(f"[bold]{result.steps[0].model}[/]: {len(result.steps)} steps down a slope of {walker.SLOPE} rad")
-    console.print(f"step period {result.periods[-1]:.5f} s, step length {result.steps[-1].length:.5f} m")
-    console.print(f"each heel strike cuts one foot, connects the other, and costs {lost[-1]:.3f} J")
-    _, eigenvalues = walker.return_map()
-    console.print(f"eigenvalues of the return map {np.round(eigenvalues, 3)}: the gait is stable if all are below 1")
-    console.print(
-        f"\nlook at [bold]{walker.draw(result, out)}[/]: its limit cycle, and potential against kinetic energy"
+    result = walker.walk(200)
+    last = result.steps[-1]
+    console.print(f"[bold]{last.model}[/]: {len(result.steps)} steps down a slope of {walker.SLOPE} rad")
+    console.print(f"step period {result.periods[-1]:.5f} s, step length {last.length:.5f} m")
+    console.print(f"each heel strike cuts one foot, connects the other, and costs {last.strike.energy_lost:.3f} J;")
+    rates = walker.strike_by_momentum(
+        last.model, result.log.happenings[-1].before, last.strike.tree, last.strike.state.q
     )
+    console.print(f"  SPW eq. 23 gives the same rates to {np.abs(rates - last.strike.state.v).max():.0e} rad/s")
+    _, derivative = walker.return_map()
+    eigenvalues = np.linalg.eigvals(derivative)
+    console.print(f"return map: slope {derivative[0, 0]:.3f} (stance angle), eigenvalues {np.round(eigenvalues, 3)},")
+    console.print(f"  the largest {np.abs(eigenvalues).max():.3f}: below 1, so the gait is stable")
+    found = walker.basin(6)
+    good = sum(abs(period - result.periods[-1]) < 1e-5 for _, period in found)
+    console.print(f"{good} of {len(found)} disturbed starts find the same gait; energy drift {result.log.drift:.0e} J")
+    plot, film = walker.draw(walker.walk(20), out)
+    console.print(f"\nlook at [bold]{plot}[/] (limit cycle, potential against kinetic energy) and [bold]{film}[/]")
 
 
 def _demo_mechanisms(out: Path) -> None:

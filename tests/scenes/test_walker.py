@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import kinemorph as km
 from kinemorph.scenes.walker import (
     FOOT,
     HIP_MASS,
@@ -12,12 +11,13 @@ from kinemorph.scenes.walker import (
     MIDDLE,
     SLOPE,
     angles,
-    clearance,
+    basin,
     compass,
     draw,
-    energies,
+    feet,
     return_map,
     strike,
+    strike_by_momentum,
     walk,
 )  # fmt: skip
 from kinemorph.structure.report import State
@@ -83,9 +83,12 @@ def test_every_strike_of_a_walk_agrees_too_and_energy_stays_between_strikes() ->
     for s in result.steps:
         absolute = np.array([s.strike.state.v[0], s.strike.state.v.sum()])
         np.testing.assert_allclose(absolute, after_by_angular_momentum(s.q[-1], s.v[-1]), rtol=1e-10)
-        assert abs(clearance(s.model, km.Data(s.model), s.q[-1], s.v[-1])) < 1e-10
-    for kinetic, potential in energies(result):
-        assert np.ptp(kinetic + potential) < 1e-9
+        now = State(s.q[-1], s.v[-1])
+        x, _, z = feet(s.model, now)[1]
+        assert abs(x * np.sin(SLOPE) + z * np.cos(SLOPE)) < 1e-10
+        rates = strike_by_momentum(s.model, now, s.strike.tree, s.strike.state.q)
+        np.testing.assert_allclose(rates, s.strike.state.v, rtol=1e-10)
+        assert np.ptp(s.kinetic + s.potential) < 1e-9
     t, q, _ = angles(result, "a")
     assert (np.diff(t) >= 0.0).all()
     jumps = np.abs(np.diff(q))[np.diff(t) < 1e-12]
@@ -100,8 +103,23 @@ def test_disturbed_starts_find_the_same_gait(disturb: tuple[float, ...]) -> None
     assert np.ptp(result.periods[-4:]) < 1e-6
 
 
+def test_hundreds_of_steps() -> None:
+    result = walk(300, every=0.1)
+    assert len(result.steps) == 300
+    assert np.ptp(result.periods[-100:]) < 1e-8
+    assert result.log.drift < 1e-10
+    assert [s.model.names[0] for s in result.steps[:4]] == ["b", "a", "b", "a"]
+
+
+def test_random_starts_find_the_gait_if_they_are_near() -> None:
+    near, far = basin(3, 0.05), basin(4, 1.0, seed=2)
+    np.testing.assert_allclose([period for _, period in near], 0.734379, atol=1e-6)
+    assert any(np.isnan(period) for _, period in far)
+
+
 def test_the_gait_is_stable() -> None:
-    fixed, eigenvalues = return_map(40)
+    fixed, derivative = return_map(40)
+    eigenvalues = np.linalg.eigvals(derivative)
     assert fixed[0] == pytest.approx(0.2188, abs=1e-3)
     assert np.abs(eigenvalues).max() < 0.9
     assert np.abs(eigenvalues).max() > 0.3
@@ -110,7 +128,9 @@ def test_the_gait_is_stable() -> None:
 def test_the_paper_s_figures_can_be_drawn(tmp_path) -> None:
     from matplotlib.image import imread
 
-    assert imread(draw(walk(3), tmp_path)).std() > 0.05
+    plot, film = draw(walk(3), tmp_path)
+    assert imread(plot).std() > 0.05
+    assert "step on a" in film.read_text()
 
 
 def test_a_walker_that_falls_says_so() -> None:

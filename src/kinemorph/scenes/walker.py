@@ -14,22 +14,28 @@ import numpy as np
 
 from kinemorph.geometry.shapes import Shape
 from kinemorph.multibody.builder import Builder
+from kinemorph.multibody.crba import crba
 from kinemorph.multibody.inertia import Inertia
-from kinemorph.multibody.integrators import rollout, step
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.kinematics import kinematics, pose_of
 from kinemorph.multibody.model import Data, Model
-from kinemorph.multibody.totals import energy
+from kinemorph.multibody.totals import momentum
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
+from kinemorph.structure.events import Event
+from kinemorph.structure.log import Log
 from kinemorph.structure.report import Report, State
+from kinemorph.structure.simulate import simulate
+from kinemorph.view.recording import Recording
+from kinemorph.view.replay import replay
 
 HIP_MASS, LEG_MASS, LENGTH, MIDDLE, SLOPE = 2.0, 1.0, 1.0, 0.5, 0.0524  # SPW Table 1
 TABLE_1 = np.array([-0.3236, 0.5424, -1.4939, -0.3117])  # just before a heel strike: q_st, q_sw, and their rates
 FOOT = Pose((0.0, 0.0, -LENGTH))  # in the frame of a leg that hangs on the hip
 AXIS = (0.0, -1.0, 0.0)  # a leg that falls forward turns in the negative sense, as in the paper
-EXACT = 1e-11  # s, how well the time of a heel strike is known
+FALL = 0.5 * np.pi  # rad: a standing leg that leans as far as this lies
+SLOWEST = 3.0  # s a step
 DT = 1e-3
 
 
@@ -41,12 +47,15 @@ class Step:
     t: Any
     q: Any
     v: Any
+    kinetic: Any
+    potential: Any
     strike: Report
     length: float  # m
 
 
 @dataclass
 class Walk:
+    log: Log
     steps: list[Step] = field(default_factory=list)
 
     @property
@@ -63,107 +72,118 @@ def compass() -> tuple[Model, State]:
     b.link("a", joint=Joint.revolute(AXIS, name="ground"), inertia=stance, shapes=[bar, hip])
     swing = Inertia.point(LEG_MASS, (0.0, 0.0, -MIDDLE))
     b.link("b", "a", Joint.revolute(AXIS, name="hip"), (0.0, 0.0, LENGTH), swing, bar.moved(FOOT))
+    b.frame("foot a", "a")
+    b.frame("foot b", "b", FOOT)
+    b.base(Shape.box((40.0, 0.8, 0.04), Pose.turn((0, 1, 0), SLOPE, (15.0, 0.0, -15.0 * np.tan(SLOPE) - 0.04))))
     return b.build(), State(TABLE_1[:2], TABLE_1[2:])
 
 
-def legs(model: Model) -> tuple[str, str]:
-    """The leg that stands and the one that swings."""
-    return model.names[0], model.names[1]
+def feet(model: Model, state: State) -> tuple[Any, Any]:
+    """Where the standing foot is, and the swinging one."""
+    data = Data(model)
+    kinematics(model, data, state.q, state.v)
+    return tuple(pose_of(model, data, f"foot {leg}").position for leg in model.names)
 
 
-def clearance(model: Model, data: Data, q: Any, v: Any) -> float:
-    """Height of the swinging foot above the slope through the standing one, if it is in front; else a safe number.
-
-    Scuffing is ignored (SPW assumption B2): a foot touches down only ahead of the other, going down.
-    """
-    kinematics(model, data, q, v)
-    foot = pose_of(model, data, 1) @ FOOT
-    ground = pose_of(model, data, 0).position
-    x, _, z = foot.position - ground
-    return float(z + x * np.tan(SLOPE)) if x > 0.05 * LENGTH else 1.0
+def steps_down(model: Model, state: State) -> bool:
+    """A foot on the ground is a step only ahead of the other one: scuffing is ignored (SPW assumption B2)."""
+    standing, swinging = feet(model, state)
+    return bool(swinging[0] - standing[0] > 0.05 * LENGTH)
 
 
 def strike(model: Model, state: State) -> Report:
     """The swinging foot has landed: it holds from now on, and the other leg lets go."""
-    data = Data(model)
-    kinematics(model, data, state.q, state.v)
-    foot = (pose_of(model, data, 1) @ FOOT).position
+    foot = feet(model, state)[1]
     flying = cut(model, state, 0)
-    swinging = int(flying.link_map[1])
-    return connect(
-        flying.model, flying.state, -1, swinging, Joint.revolute(AXIS, name="ground"), at=Pose(foot), on=FOOT
-    )  # fmt: skip
+    ground = Joint.revolute(AXIS, name="ground")
+    return connect(flying.model, flying.state, -1, f"foot {model.names[1]}", ground, at=Pose(foot), on=Pose())
 
 
-def touch_down(model: Model, data: Data, q: Any, v: Any, most: float = 3.0) -> tuple[Any, Any, Any]:
-    """Path until the next heel strike, its last state at the strike, to EXACT seconds."""
-    path = rollout(model, data, q, v, dt=DT, steps=round(most / DT))
-    heights = np.array([clearance(model, data, *s) for s in zip(path.q, path.v, strict=True)])
-    hit = np.flatnonzero((heights[1:] <= 0.0) & (heights[:-1] > 0.0))
-    if not hit.size or np.abs(path.q[: hit[0], 0]).max() > 0.5 * np.pi:
-        raise ArithmeticError(f"no heel strike within {most} s: the walker has fallen")
-    i = int(hit[0])
-    low, high = 0.0, DT
-    while high - low > EXACT:
-        middle = 0.5 * (low + high)
-        state = step(model, data, path.q[i], path.v[i], dt=middle)
-        low, high = (middle, high) if clearance(model, data, *state) > 0.0 else (low, middle)
-    q_end, v_end = step(model, data, path.q[i], path.v[i], dt=high)
-    t = np.append(path.t[: i + 1], path.t[i] + high)
-    return t, np.vstack([path.q[: i + 1], q_end]), np.vstack([path.v[: i + 1], v_end])
+def strike_by_momentum(model: Model, state: State, after: Model, q: Any) -> Any:
+    """The rates after a strike by SPW eq. 23, where `after` at q is the walker on its other leg.
+
+    Angular momentum is kept about the foot that lands by the whole walker, and about the hip by the leg that leaves.
+    """
+    data = Data(model)
+    axis = np.array(AXIS)
+    total = axis @ momentum(model, data, state.q, state.v, about=feet(model, state)[1])[:3]
+    kinematics(model, data, state.q, state.v)
+    hip, leg, d = pose_of(model, data, 1).position, model.links[0], data.links[0]
+    R = d["R"].reshape(3, 3)
+    I = np.zeros((3, 3))
+    I[np.triu_indices(3)] = leg["I"]
+    I = R @ (I + np.triu(I, 1).T) @ R.T
+    h = R @ leg["h"]
+    p = leg["mass"] * d["v"] + np.cross(d["w"], h)
+    own = axis @ (I @ d["w"] + np.cross(h, d["v"]) + np.cross(d["p"] - hip, p))
+    return np.linalg.solve(crba(after, Data(after), q), [total, own])
 
 
-def walk(count: int, disturb: Any = (0.0, 0.0, 0.0, 0.0)) -> Walk:
+def walk(count: int, disturb: Any = (0.0, 0.0, 0.0, 0.0), every: float = 0.01) -> Walk:
     """Steps from SPW Table 1, disturbed if asked. The table is the state before a strike, so that comes first."""
-    model, state = compass()
+    report = strike(*compass())
     nudge = np.asarray(disturb, dtype=float)
-    report = strike(model, State(state.q, state.v))
-    now = State(report.state.q + nudge[:2], report.state.v + nudge[2:])
-    result, time = Walk(), 0.0
-    model = report.tree
-    for _ in range(count):
-        data = Data(model)
-        t, q, v = touch_down(model, data, now.q, now.v)
-        before = pose_of(model, data, 0).position
-        report = strike(model, State(q[-1], v[-1]))
-        after = Data(report.tree)
-        kinematics(report.tree, after, report.state.q, report.state.v)
-        length = float(np.linalg.norm(pose_of(report.tree, after, 0).position - before))
-        result.steps.append(Step(model, time + t, q, v, report, length))
-        model, now, time = report.tree, report.state, time + t[-1]
+    return _walk(report.tree, State(report.state.q + nudge[:2], report.state.v + nudge[2:]), count, every)
+
+
+def _walk(model: Model, state: State, count: int, every: float = 0.01) -> Walk:
+    normal = (np.sin(SLOPE), 0.0, np.cos(SLOPE))
+    first, second = model.names[1], model.names[0]  # the leg that swings makes the first step
+    last = (first, second)[(count - 1) % 2]
+    events = [
+        Event.height(
+            f"foot {leg}", strike, normal=normal, only=steps_down, name=f"step on {leg}",
+            ends=(count + 1) // 2 if leg == last else 0,
+        )
+        for leg in (first, second)
+    ]  # fmt: skip
+    events += [Event.position("ground", angle, name="fall", ends=True) for angle in (-FALL, FALL)]
+    log = simulate(model, state, SLOWEST * count, events, step=DT, every=every)
+    strikes = [h for h in log.happenings if h.changed]
+    result = Walk(log)
+    for before, after, h in zip(log.stretches, log.stretches[1:], strikes, strict=False):
+        assert h.report is not None
+        length = float(np.linalg.norm(after.tree.links[0]["p"] - before.tree.links[0]["p"]))
+        kinetic, potential = before.numbers[:, :2].T
+        result.steps.append(Step(before.tree, before.t, before.q, before.v, kinetic, potential, h.report, length))
+    if len(result.steps) < count:
+        raise ArithmeticError(f"the walker has fallen after {len(result.steps)} steps, at t = {log.t[-1]:.3f} s")
     return result
 
 
 def return_map(count: int = 60) -> tuple[Any, Any]:
-    """The fixed point of the map from one start of a step to the next, and the eigenvalues of its derivative.
+    """The fixed point of the map from one start of a step to the next, and its derivative.
 
     At a heel strike the two angles depend on each other, so three numbers describe it: q_st and both rates.
     """
-    fixed = _start(walk(count).steps[-1])
+    state = walk(count).steps[-1].strike.state
+    fixed = np.array([state.q[0], *state.v])
     columns = []
     for k in range(3):
-        ends = []
-        for sign in (1.0, -1.0):
-            start = fixed.copy()
-            start[k] += sign * 1e-5
-            ends.append(_next(start))
+        ends = [_next(fixed + sign * 1e-5 * np.eye(3)[k]) for sign in (1.0, -1.0)]
         columns.append((ends[0] - ends[1]) / 2e-5)
-    return fixed, np.linalg.eigvals(np.array(columns).T)
-
-
-def _start(last: Step) -> Any:
-    """q_st and the two rates after a strike."""
-    state = last.strike.state
-    return np.array([state.q[0], state.v[0], state.v[1]])
+    return fixed, np.array(columns).T
 
 
 def _next(start: Any) -> Any:
     """The start of the step after one that starts so; both feet are on the slope."""
     model, _ = compass()
     swing = -2.0 * (start[0] + SLOPE)  # the absolute angles are symmetric about the slope's normal
-    _, q, v = touch_down(model, Data(model), np.array([start[0], swing]), start[1:])
-    report = strike(model, State(q[-1], v[-1]))
-    return np.array([report.state.q[0], report.state.v[0], report.state.v[1]])
+    state = _walk(model, State(np.array([start[0], swing]), start[1:]), 1).steps[0].strike.state
+    return np.array([state.q[0], *state.v])
+
+
+def basin(starts: int = 12, size: float = 0.06, count: int = 40, seed: int = 0) -> list[Any]:
+    """Random disturbances of the rates, and the period of the gait that each start finds: NaN if it falls."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(starts):
+        nudge = np.array([0.0, 0.0, *rng.uniform(-size, size, 2)])
+        try:
+            found.append((nudge, float(walk(count, nudge, every=0.1).periods[-1])))
+        except ArithmeticError:
+            found.append((nudge, float("nan")))
+    return found
 
 
 def angles(result: Walk, leg: str) -> tuple[Any, Any, Any]:
@@ -177,18 +197,8 @@ def angles(result: Walk, leg: str) -> tuple[Any, Any, Any]:
     return np.concatenate(t), np.concatenate(q), np.concatenate(v)
 
 
-def energies(result: Walk) -> list[tuple[Any, Any]]:
-    """Kinetic and potential energy along each step."""
-    lines = []
-    for s in result.steps:
-        data = Data(s.model)
-        both = [energy(s.model, data, *state) for state in zip(s.q, s.v, strict=True)]
-        lines.append((np.array([e.kinetic for e in both]), np.array([e.potential for e in both])))
-    return lines
-
-
-def draw(result: Walk, folder: Path) -> Path:
-    """SPW Figs. 10 and 11 as one PNG file."""
+def draw(result: Walk, folder: Path) -> tuple[Path, Path]:
+    """SPW Figs. 10 and 11 as one PNG file, and a replay of the walk."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -203,11 +213,12 @@ def draw(result: Walk, folder: Path) -> Path:
             left.plot(q, v, color=colour, linewidth=1.0, label=label if s is result.steps[0] else None)
     left.set(xlabel="angle from the vertical [rad]", ylabel="rate [rad/s]", title="phase portrait (SPW Fig. 10)")
     left.legend(frameon=False)
-    for kinetic, potential in energies(result)[:2]:
-        right.plot(kinetic, potential, linewidth=1.4)
+    for s in result.steps[-2:]:
+        right.plot(s.kinetic, s.potential, linewidth=1.4)
     right.set(xlabel="kinetic energy [J]", ylabel="potential energy [J]", title="energies of two steps (SPW Fig. 11)")
     for axis in (left, right):
         axis.grid(color="0.92")
-    file = folder / "walker.png"
-    figure.savefig(file, dpi=130)
-    return file
+    plot, film = folder / "walker.png", folder / "walker.html"
+    figure.savefig(plot, dpi=130)
+    replay(Recording.from_log(result.log), film, follow="a", direction=(0.3, -1.6, 0.35))
+    return plot, film

@@ -40,14 +40,14 @@ class HappensAgainError(Exception):
         self.index = index
 
 
-def signs(g: Array) -> Any:
-    """1, -1, or 0 in the dead zone."""
-    return np.where(np.abs(g) > DEAD, np.sign(g), 0.0).astype(np.int32)
+def signs(rows: Rows) -> Any:
+    """Of each function: 1, -1, or 0 in the dead zone."""
+    return np.where(np.abs(rows["g"]) > rows["dead"], np.sign(rows["g"]), 0.0).astype(np.int32)
 
 
 def crossed(rows: Rows) -> list[int]:
     """Events whose function has changed its sign, as the kernel `crosses` has it."""
-    s = signs(rows["g"])
+    s = signs(rows)
     counts = (rows["direction"] == 0) | (rows["direction"] == s)
     return np.flatnonzero((rows["awake"] != 0) & (rows["side"] != 0) & (s == -rows["side"]) & counts).tolist()
 
@@ -80,8 +80,9 @@ def new_sides(values: Values, rows: Rows, fired: list[int], stopped: Any) -> Non
             rows[i]["side"] = np.sign(now[i])
         elif abs(moved[i]) > STILL:
             rows[i]["side"] = np.sign(moved[i])
-        elif not stopped[i]:
-            rows[i]["side"] = 0
+        else:
+            rows[i]["dead"] = max(DEAD, 4.0 * abs(now[i]))  # it stays as near to zero as its time was found
+            rows[i]["side"] = rows[i]["side"] if stopped[i] else 0
     values(0.0)
 
 

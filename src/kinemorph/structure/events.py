@@ -32,7 +32,7 @@ Function = Callable[[Any, State, Data], float]  # of the structure, its state, a
 Change = Report | tuple[Any, State] | None
 Action = Callable[[Any, State], Change]
 
-DEAD = 1e-12  # a function nearer to zero than this has no sign
+DEAD = 1e-12  # how near to zero a function has no sign
 
 
 class EventKind(IntEnum):
@@ -63,6 +63,7 @@ EVENT = np.dtype(
         ("pb", "f8", 3),  # m, point on b
         ("n", "f8", 3),  # direction
         ("level", "f8"),  # value at which the function is zero
+        ("dead", "f8"),  # a function nearer to zero than this has no sign
         ("g", "f8"),  # the function; `measure`
     ],
     align=True,
@@ -75,15 +76,17 @@ class Event:
 
     Its function is zero at the event; `direction` says which changes of sign count: 1 upwards, -1 downwards, 0 both.
     `action` gets the structure (a Model, or a Mechanism if there are loops) and the state at that instant, and returns
-    a `Report` of `connect`, `cut` or `reroot`, or a pair of a structure and a state, or None if nothing changes. With
-    `ends` the simulation ends there; `times` is how often the event happens at most.
+    a `Report` of `connect`, `cut` or `reroot`, or a pair of a structure and a state, or None if nothing changes. Where
+    `only` says False, nothing has happened. `times` is how often the event happens at most, and the simulation ends
+    when it has happened `ends` times (True is once, 0 is never).
     """
 
     name: str
     function: Function | None = None
     direction: int = 0
     action: Action | None = None
-    ends: bool = False
+    only: Callable[[Any, State], bool] | None = None
+    ends: int = 0
     times: float = np.inf
     kind: EventKind = EventKind.CALL
     level: float = 0.0
@@ -203,26 +206,27 @@ def measure(chain: Any, events: Any, t: float, q: Any, v: Any) -> None:
 
 
 @kernel
-def sign(g: float) -> int:
+def sign(e: Any) -> int:
     """1 or -1; 0 in the dead zone."""
-    if g > DEAD:
+    if e["g"] > e["dead"]:
         return 1
-    return -1 if g < -DEAD else 0
+    return -1 if e["g"] < -e["dead"] else 0
 
 
 @kernel
 def crosses(e: Any) -> bool:
     """Whether the function has changed its sign in a way that counts."""
-    s = sign(e["g"])
+    s = sign(e)
     return e["awake"] != 0 and e["side"] != 0 and s == -e["side"] and (e["direction"] == 0 or e["direction"] == s)
 
 
 @kernel
 def pass_by(e: Any) -> None:
-    """Time has gone on without this event: remember the side."""
-    s = sign(e["g"])
-    if s != 0:
+    """Time has gone on without this event: remember the side. (What Python computes, Python remembers.)"""
+    s = sign(e)
+    if s != 0 and e["kind"] != CALL:
         e["side"] = s
+        e["dead"] = DEAD
 
 
 def check_events(events: Iterable[Event]) -> tuple[Event, ...]:

@@ -64,6 +64,7 @@ class Simulation:
         self.log = Log()
         self._events = check_events(events)
         self._rows = np.zeros(len(self._events), EVENT)
+        self._rows["dead"] = DEAD
         self._counts = [0] * len(self._events)
         self._calls = [i for i, e in enumerate(self._events) if e.kind is EventKind.CALL]
         self._step, self._every = float(step), float(every)
@@ -216,7 +217,7 @@ class Simulation:
         """Of each event, find out on which side it starts."""
         self._try(0.0)
         fresh = (self._rows["side"] == 0) & (self._rows["awake"] != 0)
-        self._rows["side"][fresh] = signs(self._rows["g"][fresh])
+        self._rows["side"][fresh] = signs(self._rows)[fresh]
         for i, e in enumerate(self._events):
             if e.kind is EventKind.TIME and self._rows["g"][i] <= DEAD and not self._counts[i]:
                 self._rows["side"][i] = -1  # a time that has come exactly counts
@@ -246,9 +247,10 @@ class Simulation:
             self._rows[i]["g"] = g
 
     def _pass_by(self) -> None:
+        s = signs(self._rows)
         for i in self._calls:
-            s = int(signs(self._rows["g"][i : i + 1])[0])
-            self._rows[i]["side"] = s or self._rows[i]["side"]
+            if s[i]:
+                self._rows[i]["side"], self._rows[i]["dead"] = s[i], DEAD
 
     def _happen(self, length: float) -> bool:
         """The first events of the next step happen in their order, then those that they cause. Whether to go on."""
@@ -281,16 +283,20 @@ class Simulation:
     def _one(self, i: int) -> bool:
         """One event happens. Whether the simulation ends with it."""
         e = self._events[i]
+        t, before, result, change = self.time, self.state, None, None
+        try:
+            if e.only is not None and not e.only(self.model, before):
+                return False
+        except Exception as error:
+            raise SimulationError(f"event {e.name!r} at t = {t:g} s: {error}", t, self.log) from error
         self._counts[i] += 1
         if self._counts[i] >= e.times:
             self._rows[i]["awake"] = 0
-        t = self.time
         recent = self.log.happenings[-MOST_AT_ONCE:]
         if len(recent) == MOST_AT_ONCE and recent[0].t > t - self._step:
             text = f"{MOST_AT_ONCE} events within {self._step:g} s before t = {t:g} s, the last {e.name!r}"
             raise SimulationError(f"{text}: they have no end", t, self.log)
         numbers = self._note()
-        before, result, change = self.state, None, None
         try:
             change = e.action(self.model, before) if e.action else None
             result = _result(change)
@@ -301,7 +307,7 @@ class Simulation:
         lost = float(numbers[:3].sum() - self.log.stretches[-1].total[-1]) if result is not None else 0.0
         report = change if isinstance(change, Report) else None
         self.log.happenings.append(Happening(t, e.name, before, self.state, lost, result is not None, report))
-        return e.ends
+        return self._counts[i] == e.ends
 
 
 def simulate(

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from kinemorph.structure.log import Log
+
 Curves = Mapping[str, npt.ArrayLike]
 
 
@@ -39,3 +41,19 @@ def plot_over_time(
     axes[-1].set_xlabel("time [s]")
     figure.suptitle(title)
     figure.savefig(file, dpi=130)
+
+
+def plot_log(file: Path | str, log: Log, title: str = "") -> None:
+    """Draw what a simulation logs: energies, what events cost, how far loops are open, and how many coordinates."""
+    total = log.total + log.lost
+    energies = {"kinetic": log.kinetic, "potential": log.potential, "total": log.total, "lost at events": log.lost}
+    if log.elastic.any():
+        energies["elastic"] = log.elastic
+    panels: dict[str, Curves] = {
+        "energy [J]": energies,
+        "total + lost - start [J]": {"drift": total - total[0]},
+        "count": {"coordinates": log.coordinates, "mobility": log.mobility},
+    }
+    if log.loop_error.any():
+        panels["open loops [m, rad]"] = {"error": log.loop_error, "speed, per s": log.loop_speed}
+    plot_over_time(file, log.t, panels, title, [h.t for h in log.happenings if h.changed])

@@ -18,10 +18,13 @@ from kinemorph.multibody.integrators import Trajectory
 from kinemorph.multibody.kinematics import kinematics
 from kinemorph.multibody.model import Data, Model
 from kinemorph.spatial.pose import Pose
+from kinemorph.structure.log import Log
+from kinemorph.structure.loops import Mechanism, as_mechanism
 
 Array = npt.NDArray[np.float64]
 Parents = Mapping[str, str | None]  # of each link its parent, None for the base
 
+MARKER = (0.95, 0.75, 0.10, 1.0)  # colour of joints that close loops
 SAME = 1e-6  # how far, in m and in entries of rotation matrices, two shapes of one link may be from a rigid motion
 
 
@@ -53,15 +56,15 @@ class Recording:
 
     Add frames as they come, with whatever model holds then. Links are known by name: one that a frame's model does not
     have is absent from that frame. A model that carries its links in another way than the one before makes an event,
-    unless `event` has said so already.
+    unless `event` has said so already. Joints that close loops are bodies too: balls of `marker` metres.
 
     >>> recording = Recording("demo")
     >>> recording
     Recording 'demo': 0 bodies, 0 frames, 0 events
     """
 
-    def __init__(self, name: str = "") -> None:
-        self.name = name
+    def __init__(self, name: str = "", marker: float = 0.03) -> None:
+        self.name, self.marker = name, marker
         self.bodies: list[Body] = []
         self.base_shapes: list[Shape] = []
         self.events: list[Event] = []
@@ -77,6 +80,18 @@ class Recording:
         recording = Recording(model.name)
         for t, q in zip(trajectory.t, trajectory.q, strict=True):
             recording.add(model, q, float(t))
+        return recording
+
+    @staticmethod
+    def from_log(log: Log, name: str = "", marker: float = 0.03) -> Recording:
+        """What `km.simulate` has done, with its changes of structure as events."""
+        recording = Recording(name or log.stretches[0].tree.name, marker)
+        changes = [h for h in log.happenings if h.changed]
+        for i, stretch in enumerate(log.stretches):
+            if i:
+                recording.event(changes[i - 1].t, changes[i - 1].name, stretch.model)
+            for t, q in zip(stretch.t, stretch.q, strict=True):
+                recording.add(stretch.model, q, float(t))
         return recording
 
     @property
@@ -97,27 +112,29 @@ class Recording:
         """Who is whose parent now."""
         return self.events[-1].parents if self.events else {}
 
-    def add(self, model: Model, state: Data | npt.ArrayLike, t: float) -> None:
+    def add(self, model: Model | Mechanism, state: Data | npt.ArrayLike, t: float) -> None:
         """Add a frame: a model at time t, at a configuration q or as a `Data` has it after any algorithm."""
         t = self._time(t)
         layout = self._layout(model)
+        tree = as_mechanism(model).model
         if isinstance(state, Data):
             data = state
-            if data.revision != model.revision:
-                refuse_stale(model, data)
+            if data.revision != tree.revision:
+                refuse_stale(tree, data)
         else:
             data = layout.data
-            kinematics(model, data, state)
+            kinematics(tree, data, state)
         if layout.parents != self.parents:
             self.add_event(t, change(self.parents, layout.parents) if self.events else "start", layout.parents)
-        R, p = data.links["R"].reshape(-1, 3, 3), data.links["p"]
+        R, p = (np.concatenate([data.links[x], data.base[x][np.newaxis]])[layout.carriers] for x in "Rp")
+        R = R.reshape(-1, 3, 3)
         self.add_poses(t, layout.rows, _poses(R @ layout.R, p + (R @ layout.p[:, :, None])[:, :, 0]))
 
     def event(
         self,
         t: float,
         what: str,
-        model: Model | None = None,
+        model: Model | Mechanism | None = None,
         *,
         root: str | None = None,
         parents: Parents | None = None,
@@ -196,9 +213,11 @@ class Recording:
             raise ValueError(f"recording {self.name!r}: it is at {last} s already and cannot go to t = {t} s")
         return float(t)
 
-    def _layout(self, model: Model) -> _Layout:
-        """How the links of a model become bodies; links that are new become new bodies."""
-        if self._now is None or self._now.model is not model:
+    def _layout(self, structure: Model | Mechanism) -> _Layout:
+        """How the links of a model become bodies; links that are new become new bodies, and so do loops."""
+        if self._now is None or self._now.structure is not structure:
+            mechanism = as_mechanism(structure)
+            model = mechanism.model
             places = []
             for name, shapes in zip(model.names, model.shapes, strict=True):
                 where = f"recording {self.name!r}: link {name!r}"
@@ -214,10 +233,20 @@ class Recording:
             for shape in model.base_shapes:
                 if not any(_alike(shape, s) and _near(shape.pose, s.pose) for s in self.base_shapes):
                     self.add_base_shape(shape)
+            names = [*model.names]
+            carriers = [*range(model.n)]
+            for name, row in zip(mechanism.names, mechanism.rows, strict=True):
+                ball = f"joint {name}"
+                if ball not in self._rows:
+                    self.add_body(Body(ball, (Shape.sphere(self.marker, colour=MARKER, role=Role.VISUAL),)))
+                names.append(ball)
+                carriers.append(int(row["a"]))  # -1, the base, is the last of the rows
+                places.append(Pose(row["pa"], row["Ra"].reshape(3, 3)))
             self._now = _Layout(
-                model,
+                structure,
                 Data(model),
-                np.array([self._rows[name] for name in model.names], dtype=np.intp),
+                np.array([self._rows[name] for name in names], dtype=np.intp),
+                np.array(carriers, dtype=np.intp),
                 np.array([place.rotation for place in places]).reshape(-1, 3, 3),
                 np.array([place.position for place in places]).reshape(-1, 3),
                 parents_of(model),
@@ -237,11 +266,12 @@ class Recording:
 
 @dataclass(frozen=True, eq=False)
 class _Layout:
-    """How the links of one model are bodies of a recording: their rows, and where body frames stand on links."""
+    """How links and loops are bodies of a recording: their rows, and where body frames stand on links."""
 
-    model: Model
+    structure: Model | Mechanism
     data: Data  # to place links in, if only q is given
     rows: npt.NDArray[np.intp]
+    carriers: npt.NDArray[np.intp]  # the link of each body, -1 for the base
     R: Array  # (n, 3, 3) link_R_body
     p: Array  # (n, 3)
     parents: dict[str, str | None]
