@@ -110,8 +110,6 @@ def demo(out: Path, say: Callable[[str], None]) -> None:
     say(f"coordinates {', '.join(map(str, flight.coordinates))}; of these free to move {flight.mobility}")
     for h in log.happenings:
         say(f"  {h.t:.3f} s  {h.name}" + (f", energy lost {h.lost:.1e} J" if h.changed else ""))
-    say(
-        f"energy {log.total[0]:.3f} J, changes between events by {log.drift:.1e} J; loops open {log.loop_error.max():.1e}"
-    )
+    say(f"energy {log.total[0]:.3f} J, drift between events {log.drift:.1e} J; loops open {log.loop_error.max():.1e}")
     plot, film = draw(flight, out)
     say(f"\nlook at [bold]{plot}[/] and [bold]{film}[/]")

@@ -41,7 +41,8 @@ from kinemorph.structure.loops import CHAIN, ROW
 RK4 = int(Method.RK4)
 ADAPTIVE = 2  # RK4 with step doubling
 SUMS = WORK_ROWS  # a row more for sums over all links, at least 11 long
-SHORTEST = 1e-12  # s: an adaptive step below this is stuck
+SHORTEST = 1e-12  # s: an adaptive step below this is stuck,
+MOST_TRIES = 20_000  # and so is one that takes as many to reach the next grid point
 
 RUN = np.dtype(
     [
@@ -54,6 +55,7 @@ RUN = np.dtype(
         ("method", "i8"),
         ("tolerance", "f8"),  # error of an adaptive step
         ("h", "f8"),  # s, the adaptive step to try next
+        ("tries", "i8"),  # adaptive steps since the last grid point
         ("length", "f8"),  # s, the step in which an event is
         ("gx", "f8"), ("gy", "f8"), ("gz", "f8"),  # m/s², gravity
         ("gap", "f8"),  # rad or m, how far loops may be open
@@ -192,6 +194,9 @@ def _march(
         h = end - t if whole else run["h"]
         run["open"], error = take(chain, run, q, v, h, tau, external, work)
         good = sound(work[Q_HALF], nq) and sound(work[V_HALF], nv)
+        run["tries"] += 1
+        if adaptive and run["tries"] > MOST_TRIES:
+            return STUCK
         if adaptive and not (good and error <= 1.0 and run["open"] <= run["gap"]):
             run["h"] = shrunk(h, max(error, 2.0)) if good else 0.1 * h
             if run["h"] < SHORTEST:
@@ -215,6 +220,7 @@ def _march(
         if adaptive and not (whole and h < run["h"]):  # a step that was cut short says little about the next
             run["h"] = h * min(5.0, 0.9 * max(error, 1e-10) ** -0.2)
         if whole:
+            run["tries"] = 0
             run["point"] += 1
             if run["point"] % run["every"] == 0:
                 row = run["frames"]

@@ -1,0 +1,140 @@
+"""A swing that breaks while somebody sits on it (N&Y section VII-B).
+
+The hands hold the rods of the swing by spherical joints, and each thigh slides on the plate by a prismatic joint, cut
+when the thigh leaves the plate. Person and swing are one tree that hangs on a hinge: 25 coordinates. When the hinge
+breaks they fly as one, with a free joint: 30, as N&Y count; without the plate there are 28.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from kinemorph.geometry.shapes import Shape
+from kinemorph.multibody.inertia import Inertia
+from kinemorph.multibody.joint import Joint
+from kinemorph.multibody.kinematics import kinematics, pose_of
+from kinemorph.multibody.model import Data, Model
+from kinemorph.scenes.figure import SIMPLE, both, human, pose
+from kinemorph.spatial.pose import Pose
+from kinemorph.structure.closure import project
+from kinemorph.structure.connect import connect
+from kinemorph.structure.cut import cut
+from kinemorph.structure.events import Event
+from kinemorph.structure.log import Log
+from kinemorph.structure.loops import ClosedData, Mechanism, as_mechanism
+from kinemorph.structure.report import Report, State
+from kinemorph.structure.simulate import simulate
+from kinemorph.view.plots import plot_log
+from kinemorph.view.recording import Recording
+from kinemorph.view.replay import replay
+
+TOP, SEAT = 3.0, 0.55  # m: heights of the hinge and of the hips
+PLATE = 0.16  # m: from the middle of the plate to its edges
+BACK, FRONT = -0.08, 0.42  # m: how far the thighs can slide on it
+SITTING = both(upper_arm=(0.15, -0.35, 0.0), forearm=1.4, thigh=(0.0, -1.5, 0.0), shank=1.1)
+RELAXED = both(upper_arm=(0.15, -0.2, 0.0), forearm=1.4, thigh=(0.0, -1.2, 0.0), shank=0.6)
+STIFF = {"arm": 60.0, "forearm": 60.0, "thigh": 200.0, "shank": 60.0}  # N m/rad
+PUSH = 2.2  # rad/s: the swing starts forward
+BREAK = 0.55  # s
+
+
+def sitting() -> tuple[Model, State]:
+    """Swing and person, not yet connected, at rest."""
+    b = human(SIMPLE, stiffness=STIFF, rest=RELAXED)
+    b.name = "swing that breaks"
+    model = b.build()
+    q = pose(model, SITTING)
+    data = Data(model)
+    kinematics(model, data, q)
+    x, y, _ = pose_of(model, data, "left palm").position  # the rods are where the hands are
+    length = TOP - SEAT + 0.09
+    rods = [Pose((0.0, side * y, -0.5 * length)) for side in (1.0, -1.0)]
+    plate = Pose((0.0, 0.0, -length))
+    inertia = Inertia.box(4.0, (2.0 * PLATE, 2.0 * y, 0.03), plate.position)
+    shapes = [Shape.box((2.0 * PLATE, 2.0 * y + 0.04, 0.03), plate)]
+    for rod in rods:
+        inertia = inertia + Inertia.cylinder(1.0, 0.015, length, rod.position)
+        shapes.append(Shape.cylinder(0.015, length, rod))
+    b.link("swing", None, Joint.revolute((0, -1, 0), name="hinge"), (x, 0.0, TOP), inertia, shapes)
+    b.base(Shape.cylinder(0.03, 1.6, Pose.turn((1, 0, 0), 0.5 * math.pi, (x, 0.0, TOP))))
+    model = b.build()
+    q = pose(model, SITTING)
+    q[2] = SEAT
+    return model, State(q, np.zeros(model.nv))
+
+
+def seated() -> tuple[Mechanism, State]:
+    """The person holds on and sits, and the swing moves forward with it."""
+    model, state = sitting()
+    report: Report | None = None
+    for place, joint, how in (
+        ("left palm", Joint.spherical(name="left hand"), "tree"),
+        ("right palm", Joint.spherical(name="right hand"), "loop"),
+        ("left thigh", Joint.prismatic("x", name="left seat"), "loop"),
+        ("right thigh", Joint.prismatic("x", name="right seat"), "loop"),
+    ):
+        tree = as_mechanism(model).model
+        data = Data(tree)
+        kinematics(tree, data, state.q)
+        x = pose_of(tree, data, place).position
+        report = connect(model, state, "swing", place, joint, at=Pose(x), how=how)
+        model, state = report.model, report.state  # type: ignore[assignment]
+    assert report is not None
+    mechanism = as_mechanism(report.model)
+    v = np.zeros(mechanism.model.nv)
+    v[mechanism.model.v_slice("hinge")] = PUSH
+    return mechanism, State(*project(mechanism, ClosedData(mechanism), state.q, v))
+
+
+class Ride(NamedTuple):
+    log: Log
+    coordinates: list[int]
+    mobility: list[int]
+
+
+def ride(method: str = "adaptive") -> Ride:
+    """Swing, break, and fly until the hips are down to 0.25 m."""
+    mechanism, state = seated()
+    data = Data(mechanism.model)
+    kinematics(mechanism.model, data, state.q)
+    events = [Event.at(BREAK, lambda model, state: cut(model, state, "hinge", name="flying"), "the hinge breaks")]
+    for side in ("left", "right"):
+        thigh, seat = f"{side} thigh", f"{side} seat"
+        hips = (pose_of(mechanism.model, data, "swing").inverse() @ pose_of(mechanism.model, data, thigh)).position
+        for edge, direction in ((FRONT, 1), (BACK, -1)):
+            events.append(
+                Event.height(
+                    thigh, lambda model, state, seat=seat: cut(model, state, seat), seen_from="swing",
+                    normal=(1, 0, 0), level=hips[0] + edge, direction=direction, name=f"the {thigh} leaves the plate",
+                    only=lambda model, state, seat=seat: seat in as_mechanism(model).names,
+                )
+            )  # fmt: skip
+    events.append(Event.height("pelvis", level=0.25, name="lands", ends=True))
+    log = simulate(mechanism, state, 3.0, events, method=method)
+    return Ride(log, [s.coordinates for s in log.stretches], [int(s.numbers[-1, 5]) for s in log.stretches])
+
+
+def draw(result: Ride, folder: Path) -> tuple[Path, Path]:
+    """Energies, loops and coordinates over time, and a replay."""
+    folder.mkdir(parents=True, exist_ok=True)
+    plot, film = folder / "swing_breaks.png", folder / "swing_breaks.html"
+    plot_log(plot, result.log, "a swing breaks")
+    replay(Recording.from_log(result.log, marker=0.04), film, direction=(0.5, -1.5, 0.25))
+    return plot, film
+
+
+def demo(out: Path, say: Callable[[str], None]) -> None:
+    result = ride()
+    log = result.log
+    say(f"[bold]{log.stretches[0].model}[/]")
+    say(f"coordinates {', '.join(map(str, result.coordinates))}; of these free to move {result.mobility}")
+    for h in log.happenings:
+        say(f"  {h.t:.3f} s  {h.name}" + (f", energy lost {h.lost:.1e} J" if h.changed else ""))
+    say(f"energy {log.total[0]:.3f} J, drift between events {log.drift:.1e} J; loops open {log.loop_error.max():.1e} m")
+    plot, film = draw(result, out)
+    say(f"\nlook at [bold]{plot}[/] and [bold]{film}[/]")
