@@ -48,10 +48,13 @@ BENCHMARKS := tuples dynamics batch collision ground broad_phase bounce closed
 
 demo: $(READY)  ## see it move
 	$(BIN)/kinemorph demo
-	$(BIN)/kinemorph demo walk
 	$(BIN)/kinemorph demo mechanisms
 	$(BIN)/kinemorph bounce --updates 1_000_000
 	$(BIN)/kinemorph bounce --objects 60 --replay out/bounce.html
+	$(BIN)/kinemorph demo walk
+	$(BIN)/kinemorph demo high_bar
+	$(BIN)/kinemorph demo swing_breaks
+	$(BIN)/kinemorph demo human
 
 test: lint warm  ## everything CI checks: lint, types, import contracts, tests with coverage, lanes
 	@echo "== tests"

@@ -43,6 +43,22 @@ def test_walk_demo_prints_the_gait(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "walker.png").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("high_bar", "coordinates 24, 23, 22"),
+        ("swing_breaks", "coordinates 25, 30, 29, 28"),
+        ("human", "10 changes"),
+    ],
+)
+def test_scenes_that_change_leave_a_plot_and_a_replay(name: str, words: str, tmp_path: Path) -> None:
+    done = kinemorph("demo", name, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert words in done.stdout
+    assert read_png(tmp_path / "out" / f"{name}.png").std() > 10.0
+    assert (tmp_path / "out" / f"{name}.html").stat().st_size > 100_000
+
+
 def test_mechanisms_demo_prints_mobilities(tmp_path: Path) -> None:
     done = kinemorph("demo", "mechanisms", folder=tmp_path)
     assert done.returncode == 0, done.stderr

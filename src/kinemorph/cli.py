@@ -6,24 +6,31 @@ import sys
 import time
 from pathlib import Path
 
+SCENES = {"walk": "walker", "high_bar": "high_bar", "swing_breaks": "swing_breaks", "human": "human"}  # and modules
+
 
 def demo(name: str = "swing", /, out: Path = Path("out"), robot: str = "ur5") -> None:
     """Show what kinemorph does, and leave pictures.
 
     Args:
-        name: Which demo: swing (a robot with its motors off), walk (a walker that changes its root at every step) or
-            mechanisms (closed chains, from four bars to a robot's legs).
+        name: Which demo: swing (a robot with its motors off), mechanisms (closed chains, from four bars to a robot's
+            legs), walk (a walker that changes its root at every step), high_bar (a gymnast lets go, hand by hand),
+            swing_breaks (somebody sits on it) or human (ten random changes of a figure's structure).
         out: Folder for the pictures.
         robot: Which robot: anymal, g1, human, panda, talos, ur5, or a name such as tiago_description/tiago.
     """
     if name == "swing":
         _demo_swing(out, robot)
-    elif name == "walk":
-        _demo_walk(out)
     elif name == "mechanisms":
         _demo_mechanisms(out)
+    elif name in SCENES:
+        from importlib import import_module
+
+        from rich.console import Console
+
+        import_module(f"kinemorph.scenes.{SCENES[name]}").demo(out, Console(highlight=False, soft_wrap=True).print)
     else:
-        raise ValueError(f"there is no demo {name!r}; there are swing, walk and mechanisms")
+        raise ValueError(f"there is no demo {name!r}; there are swing, mechanisms, {', '.join(SCENES)}")
 
 
 def bounce(
@@ -90,33 +97,6 @@ def _demo_swing(out: Path, robot: str) -> None:
     console.print(f"  [bold]{shot}[/]  the robot falling, paler is earlier")
     console.print(f"  [bold]{plot}[/]  its energies")
     console.print(f"  [bold]{film}[/]  the motion, in any browser")
-
-
-def _demo_walk(out: Path) -> None:
-    import numpy as np
-    from rich.console import Console
-
-    from kinemorph.scenes import walker
-
-    console = Console(highlight=False)
-    result = walker.walk(200)
-    last = result.steps[-1]
-    console.print(f"[bold]{last.model}[/]: {len(result.steps)} steps down a slope of {walker.SLOPE} rad")
-    console.print(f"step period {result.periods[-1]:.5f} s, step length {last.length:.5f} m")
-    console.print(f"each heel strike cuts one foot, connects the other, and costs {last.strike.energy_lost:.3f} J;")
-    rates = walker.strike_by_momentum(
-        last.model, result.log.happenings[-1].before, last.strike.tree, last.strike.state.q
-    )
-    console.print(f"  SPW eq. 23 gives the same rates to {np.abs(rates - last.strike.state.v).max():.0e} rad/s")
-    _, derivative = walker.return_map()
-    eigenvalues = np.linalg.eigvals(derivative)
-    console.print(f"return map: slope {derivative[0, 0]:.3f} (stance angle), eigenvalues {np.round(eigenvalues, 3)},")
-    console.print(f"  the largest {np.abs(eigenvalues).max():.3f}: below 1, so the gait is stable")
-    found = walker.basin(6)
-    good = sum(abs(period - result.periods[-1]) < 1e-5 for _, period in found)
-    console.print(f"{good} of {len(found)} disturbed starts find the same gait; energy drift {result.log.drift:.0e} J")
-    plot, film = walker.draw(walker.walk(20), out)
-    console.print(f"\nlook at [bold]{plot}[/] (limit cycle, potential against kinetic energy) and [bold]{film}[/]")
 
 
 def _demo_mechanisms(out: Path) -> None:

@@ -42,14 +42,19 @@ class Segment:
     axis: str | tuple[float, float, float] | None = None  # of a hinge; else the joint is spherical
 
 
-def _sides(name: str, mirror: str | None, *numbers: object) -> dict[str, Segment]:
-    """The same on both sides; y changes its sign on the right."""
+Triple = tuple[float, float, float]
+
+
+def _sides(
+    name: str, parent: str, at: Triple, mass: float, end: Triple, centre: float, gyration: float, radius: float,
+    axis: str | Triple | None = None,
+) -> dict[str, Segment]:  # fmt: skip
+    """The same on both sides, where y changes its sign; a parent "* arm" is that of the side."""
     found = {}
     for side, sign in (("left", 1.0), ("right", -1.0)):
-        parent, at, mass, end, *more = numbers
-        on = str(parent) if mirror is None else f"{side} {mirror}"
-        ends = [(x, sign * y, z) for x, y, z in (at, end)]  # type: ignore[misc, attr-defined]
-        found[f"{side} {name}"] = Segment(on, ends[0], mass, ends[1], *more)  # type: ignore[arg-type]
+        here, there = (at[0], sign * at[1], at[2]), (end[0], sign * end[1], end[2])
+        on = parent.replace("*", side)
+        found[f"{side} {name}"] = Segment(on, here, mass, there, centre, gyration, radius, axis)
     return found
 
 
@@ -57,13 +62,13 @@ SEGMENTS: dict[str, Segment] = {
     "pelvis": Segment(None, (0, 0, 0), 0.142, (0, 0, 0.060), 0.3, 0.9, 0.070),
     "chest": Segment("pelvis", (0, 0, 0.060), 0.319, (0, 0, 0.228), 0.52, 0.33, 0.075),
     "head": Segment("chest", (0, 0, 0.228), 0.081, (0, 0, 0.182), 0.60, 0.30, 0.052),
-    **_sides("clavicle", None, "chest", (0, 0.015, 0.215), 0.018, (0, 0.105, 0.0), 0.5, 0.30, 0.030),
-    **_sides("upper arm", "clavicle", None, (0, 0.114, 0.0), 0.028, (0, 0, -0.186), 0.436, 0.322, 0.027),
-    **_sides("forearm", "upper arm", None, (0, 0, -0.186), 0.016, (0, 0, -0.146), 0.430, 0.303, 0.022, (0, -1, 0)),
-    **_sides("hand", "forearm", None, (0, 0, -0.146), 0.006, (0, 0, -0.080), 0.506, 0.297, 0.020),
-    **_sides("thigh", None, "pelvis", (0, 0.055, 0.0), 0.100, (0, 0, -0.245), 0.433, 0.323, 0.042),
-    **_sides("shank", "thigh", None, (0, 0, -0.245), 0.0465, (0, 0, -0.246), 0.433, 0.302, 0.030, "y"),
-    **_sides("foot", "shank", None, (0, 0, -0.246), 0.0145, (0.110, 0, -0.025), 0.50, 0.475, 0.018),
+    **_sides("clavicle", "chest", (0, 0.015, 0.215), 0.018, (0, 0.105, 0.0), 0.5, 0.30, 0.030),
+    **_sides("upper arm", "* clavicle", (0, 0.114, 0.0), 0.028, (0, 0, -0.186), 0.436, 0.322, 0.027),
+    **_sides("forearm", "* upper arm", (0, 0, -0.186), 0.016, (0, 0, -0.146), 0.430, 0.303, 0.022, (0, -1, 0)),
+    **_sides("hand", "* forearm", (0, 0, -0.146), 0.006, (0, 0, -0.080), 0.506, 0.297, 0.020),
+    **_sides("thigh", "pelvis", (0, 0.055, 0.0), 0.100, (0, 0, -0.245), 0.433, 0.323, 0.042),
+    **_sides("shank", "* thigh", (0, 0, -0.245), 0.0465, (0, 0, -0.246), 0.433, 0.302, 0.030, "y"),
+    **_sides("foot", "* shank", (0, 0, -0.246), 0.0145, (0.110, 0, -0.025), 0.50, 0.475, 0.018),
 }
 
 

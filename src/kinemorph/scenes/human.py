@@ -68,7 +68,7 @@ class Changes:
         data = Data(tree)
         kinematics(tree, data, state.q)
         at = 0.5 * (pose_of(tree, data, a).position + pose_of(tree, data, b).position) + 0.05 * self.rng.normal(size=3)
-        kind = self.rng.choice([Joint.spherical, Joint.revolute, Joint.universal, Joint.cylindrical])
+        kind = (Joint.spherical, Joint.revolute, Joint.universal, Joint.cylindrical)[self.rng.integers(4)]
         self.told.append(f"connect {tree.names[a]} and {tree.names[b]} ({kind.__name__})")
         return connect(model, state, tree.names[a], tree.names[b], kind(), at=Pose(at))
 
@@ -120,7 +120,7 @@ def draw(result: Journey, folder: Path) -> tuple[Path, Path]:
 def demo(out: Path, say: Callable[[str], None]) -> None:
     result = journey()
     log = result.log
-    say(f"[bold]{log.stretches[0].model}[/]")
+    say(f"[bold]{log.stretches[0].model}[/]: {len(result.told)} changes")
     for told, h, s in zip(result.told, log.happenings, log.stretches[1:], strict=True):
         free = int(s.numbers[0, 5])
         say(f"  {h.t:.2f} s  {told}: {s.coordinates} coordinates, {free} free to move, {h.lost:.3f} J lost")

@@ -104,19 +104,30 @@ def ride(method: str = "adaptive") -> Ride:
     kinematics(mechanism.model, data, state.q)
     events = [Event.at(BREAK, lambda model, state: cut(model, state, "hinge", name="flying"), "the hinge breaks")]
     for side in ("left", "right"):
-        thigh, seat = f"{side} thigh", f"{side} seat"
+        thigh = f"{side} thigh"
         hips = (pose_of(mechanism.model, data, "swing").inverse() @ pose_of(mechanism.model, data, thigh)).position
-        for edge, direction in ((FRONT, 1), (BACK, -1)):
-            events.append(
-                Event.height(
-                    thigh, lambda model, state, seat=seat: cut(model, state, seat), seen_from="swing",
-                    normal=(1, 0, 0), level=hips[0] + edge, direction=direction, name=f"the {thigh} leaves the plate",
-                    only=lambda model, state, seat=seat: seat in as_mechanism(model).names,
-                )
-            )  # fmt: skip
+        events += _leaving(thigh, f"{side} seat", float(hips[0]))
     events.append(Event.height("pelvis", level=0.25, name="lands", ends=True))
     log = simulate(mechanism, state, 3.0, events, method=method)
     return Ride(log, [s.coordinates for s in log.stretches], [int(s.numbers[-1, 5]) for s in log.stretches])
+
+
+def _leaving(thigh: str, seat: str, start: float) -> list[Event]:
+    """A thigh passes the edge of the plate in front or behind, unless it has left already."""
+
+    def leave(model: Model | Mechanism, state: State) -> Report:
+        return cut(model, state, seat)
+
+    def sits(model: Model | Mechanism, state: State) -> bool:
+        return seat in as_mechanism(model).names
+
+    return [
+        Event.height(
+            thigh, leave, seen_from="swing", normal=(1, 0, 0), level=start + edge, direction=direction,
+            name=f"the {thigh} leaves the plate", only=sits,
+        )
+        for edge, direction in ((FRONT, 1), (BACK, -1))
+    ]  # fmt: skip
 
 
 def draw(result: Ride, folder: Path) -> tuple[Path, Path]:

@@ -6,6 +6,7 @@ the tree, and the impact comes out of `connect`. Angles are from the vertical, a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -82,7 +83,8 @@ def feet(model: Model, state: State) -> tuple[Any, Any]:
     """Where the standing foot is, and the swinging one."""
     data = Data(model)
     kinematics(model, data, state.q, state.v)
-    return tuple(pose_of(model, data, f"foot {leg}").position for leg in model.names)
+    standing, swinging = (pose_of(model, data, f"foot {leg}").position for leg in model.names)
+    return standing, swinging
 
 
 def steps_down(model: Model, state: State) -> bool:
@@ -222,3 +224,22 @@ def draw(result: Walk, folder: Path) -> tuple[Path, Path]:
     figure.savefig(plot, dpi=130)
     replay(Recording.from_log(result.log), film, follow="a", direction=(0.3, -1.6, 0.35))
     return plot, film
+
+
+def demo(out: Path, say: Callable[[str], None]) -> None:
+    result = walk(200)
+    last, period = result.steps[-1], result.periods[-1]
+    say(f"[bold]{last.model}[/]: {len(result.steps)} steps down a slope of {SLOPE} rad")
+    say(f"step period {period:.5f} s, step length {last.length:.5f} m; energy drift {result.log.drift:.0e} J")
+    say(f"each heel strike cuts one foot, connects the other, and costs {last.strike.energy_lost:.3f} J;")
+    rates = strike_by_momentum(last.model, result.log.happenings[-1].before, last.strike.tree, last.strike.state.q)
+    say(f"  SPW eq. 23 gives the same rates to {np.abs(rates - last.strike.state.v).max():.0e} rad/s")
+    _, derivative = return_map()
+    eigenvalues = np.linalg.eigvals(derivative)
+    say(f"return map: slope {derivative[0, 0]:.3f} (stance angle), eigenvalues {np.round(eigenvalues, 3)},")
+    say(f"  the largest {np.abs(eigenvalues).max():.3f}: below 1, so the gait is stable")
+    found = basin(6)
+    good = sum(abs(other - period) < 1e-5 for _, other in found)
+    say(f"{good} of {len(found)} disturbed starts find the same gait")
+    plot, film = draw(walk(20), out)
+    say(f"\nlook at [bold]{plot}[/] (limit cycle, potential against kinetic energy) and [bold]{film}[/]")
