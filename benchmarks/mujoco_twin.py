@@ -14,19 +14,40 @@ KINDS = {km.JointKind.REVOLUTE: "hinge", km.JointKind.PRISMATIC: "slide", km.Joi
 
 def twin(model: km.Model, dt: float = 1e-3) -> tuple[mujoco.MjModel, km.convert.Peer]:
     """MuJoCo's model and the conversion of states to it. Fixed, revolute, prismatic, spherical and free joints only."""
+    peer = mujoco.MjModel.from_xml_string(_xml(model, dt))
+    for i, name in enumerate(model.names):  # written afterwards: the compiler refuses what some robots' files contain
+        body = mujoco.mj_name2id(peer, mujoco.mjtObj.mjOBJ_BODY, name)
+        numbers = inertia(model.links[i])
+        peer.body_mass[body], peer.body_ipos[body], peer.body_inertia[body], peer.body_iquat[body] = numbers
+    mujoco.mj_setConst(peer, mujoco.MjData(peer))
+    return peer, km.convert.mujoco(model, peer)
+
+
+def spec(model: km.Model, dt: float = 1e-3) -> mujoco.MjSpec:
+    """The same as something that can be edited and compiled again."""
+    found = mujoco.MjSpec.from_string(_xml(model, dt))
+    for name, l in zip(model.names, model.links, strict=True):
+        body = found.body(name)
+        body.mass, body.ipos, body.inertia, body.iquat = inertia(l)
+    return found
+
+
+def add_ball(found: mujoco.MjSpec, a: str, b: str, on_a: np.ndarray) -> mujoco.MjsEquality:
+    """Tie two bodies ("world" is one too) together in a point, given on the first."""
+    ball = found.add_equality(type=mujoco.mjtEq.mjEQ_CONNECT, name1=a, name2=b, objtype=mujoco.mjtObj.mjOBJ_BODY)
+    ball.data[:3] = on_a
+    return ball
+
+
+def _xml(model: km.Model, dt: float) -> str:
     children: dict[int, list[int]] = {i: [] for i in range(-1, model.n)}
     for i, parent in enumerate(model.links["parent"]):
         children[int(parent)].append(i)
     gravity = " ".join(map(repr, model.gravity.tolist()))
-    xml = (
+    return (
         f'<mujoco><compiler angle="radian"/><option timestep="{dt}" gravity="{gravity}" integrator="Euler"/>'
         f"<worldbody>{''.join(_body(model, children, i) for i in children[-1])}</worldbody></mujoco>"
     )
-    peer = mujoco.MjModel.from_xml_string(xml)
-    for i, name in enumerate(model.names):  # written afterwards: the compiler refuses what some robots' files contain
-        _set_inertia(peer, mujoco.mj_name2id(peer, mujoco.mjtObj.mjOBJ_BODY, name), model.links[i])
-    mujoco.mj_setConst(peer, mujoco.MjData(peer))
-    return peer, km.convert.mujoco(model, peer)
 
 
 def _body(model: km.Model, children: dict[int, list[int]], i: int) -> str:
@@ -45,13 +66,15 @@ def _body(model: km.Model, children: dict[int, list[int]], i: int) -> str:
         axis = " ".join(repr(float(x)) for x in l["axis"])
         moves = (
             f'<joint name={joint} type="{KINDS[kind]}" axis="{axis}" armature="{float(dof["armature"])!r}" '
-            f'damping="{float(dof["damping"])!r}"/>'
+            f'damping="{float(dof["damping"])!r}" stiffness="{float(dof["stiffness"])!r}" '
+            f'springref="{float(model.rest[int(l["iq"])])!r}"/>'
         )
     inside = "".join(_body(model, children, c) for c in children[i])
     return f'<body name={name} {place}><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>{moves}{inside}</body>'
 
 
-def _set_inertia(peer: mujoco.MjModel, body: int, l: np.void) -> None:
+def inertia(l: np.void) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+    """Mass, centre of mass, principal moments and the quaternion of their axes."""
     mass = float(l["mass"])
     com = l["h"] / mass if mass else np.zeros(3)
     I = np.zeros((3, 3))
@@ -61,7 +84,4 @@ def _set_inertia(peer: mujoco.MjModel, body: int, l: np.void) -> None:
     axes[:, 0] *= np.sign(np.linalg.det(axes))
     quaternion = np.zeros(4)
     mujoco.mju_mat2Quat(quaternion, np.ascontiguousarray(axes).ravel())
-    peer.body_mass[body] = mass
-    peer.body_ipos[body] = com
-    peer.body_inertia[body] = moments
-    peer.body_iquat[body] = quaternion
+    return mass, com, moments, quaternion
