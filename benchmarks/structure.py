@@ -37,7 +37,6 @@ from kinemorph.scenes.figure import human
 from kinemorph.scenes.robots import robot
 from kinemorph.structure.closed import closed_body
 from kinemorph.structure.loops import CHAIN
-from kinemorph.structure.rehang import joint_rows
 from kinemorph.structure.rehang_rows import SHIFT, SIZES, Integers, Records, Table, rehang_rows, rehang_state
 
 FEET = ("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT")
@@ -82,7 +81,10 @@ def loop_closed(n: int, handle: int, q: Vector, v: Vector, tau: Vector, external
 def rerooting(model: km.Model, data: km.Data, top: int, q: Any, v: Any, tau: Any) -> Callable[[int], None]:
     """The kernel that makes link `top` the root, n times; a free joint carries it then."""
     n, nv = model.n, model.nv
-    carrier, carrier_dofs, _ = joint_rows(km.Joint.free(), -1, km.Pose())
+    b = km.Builder()
+    b.link("any", None, km.Joint.free(), inertia=km.Inertia.sphere(1.0, 1.0))
+    free = b.build()
+    carrier, carrier_dofs = free.links.copy(), free.dofs.copy()
     new_links, new_dofs, shifts = np.zeros(n, LINK), np.zeros(nv + 6, DOF), np.zeros(n, SHIFT)
     shifts[top]["R"] = np.eye(3).ravel()
     order, where, last = (np.zeros(n, np.int32) for _ in range(3))
