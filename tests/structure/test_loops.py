@@ -10,7 +10,7 @@ from tests.strategies import random_joint, random_tree
 
 import kinemorph as km
 from kinemorph.structure.loop_rows import loop_drift, loop_errors, loop_jacobian
-from kinemorph.structure.loops import ClosedData, Loop, Mechanism, forbidden
+from kinemorph.structure.loops import ClosedData, Loop, Mechanism
 
 pytestmark = pytest.mark.lane
 KINDS = list(km.JointKind)
@@ -21,7 +21,7 @@ CONSTRAINING = [kind for kind in KINDS if kind is not km.JointKind.FREE]
 def test_rows_are_what_the_joint_forbids(kind: km.JointKind, rng: np.random.Generator) -> None:
     model = random_tree(rng, 2)
     joint = random_joint(rng, kind)
-    T = forbidden(joint)
+    T = joint.forbidden
     q = np.zeros(joint.nq)
     if kind in (km.JointKind.SPHERICAL, km.JointKind.FREE):
         q[-4] = 1.0

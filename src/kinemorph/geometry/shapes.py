@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -65,7 +65,9 @@ class Shape:
 
     def moved(self, pose: Pose) -> Shape:
         """The same shape in an outer frame, where this frame stands at `pose`."""
-        return replace(self, pose=pose @ self.pose)
+        shape = object.__new__(Shape)
+        shape.__dict__.update(self.__dict__, pose=pose @ self.pose)
+        return shape
 
 
 def _shape(kind: ShapeKind, size: tuple[float, ...], pose: Pose | None, more: dict[str, object]) -> Shape:

@@ -5,16 +5,28 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from kinemorph.multibody.layout import NQ, NV, JointKind
+from kinemorph.multibody.layout import DOF, LINK, NQ, NV, JointKind, copied
 from kinemorph.spatial.pose import vector
 
 Number = float | Iterable[float]  # one for all degrees of freedom of a joint, or one each
 
-AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+AXES = {"x": np.array([1.0, 0.0, 0.0]), "y": np.array([0.0, 1.0, 0.0]), "z": np.array([0.0, 0.0, 1.0])}
+NONE, NO_LIMIT, NO_LOWER = 0.0, np.inf, -np.inf
+PASSIVE = ("damping", "stiffness", "friction", "armature")
+USUAL = {
+    **dict.fromkeys(PASSIVE, NONE),
+    **dict.fromkeys(("upper", "speed", "effort"), NO_LIMIT),
+    "lower": NO_LOWER,
+}  # what a joint has that says nothing: the defaults below
+_EVERY, _NO_DIRECTION = np.eye(3), np.zeros((0, 3))
+_USUAL_DOFS = np.zeros(6, DOF)
+for _field, _usual in USUAL.items():
+    _USUAL_DOFS[_field] = _usual
 
 
 @dataclass(frozen=True)
@@ -29,14 +41,14 @@ class Joint:
     axis: str | Iterable[float] = "z"
     axis2: str | Iterable[float] = "x"
     pitch: float = 0.0
-    lower: Number = -np.inf
-    upper: Number = np.inf
-    speed: Number = np.inf
-    effort: Number = np.inf
-    damping: Number = 0.0
-    stiffness: Number = 0.0
-    friction: Number = 0.0
-    armature: Number = 0.0
+    lower: Number = NO_LOWER
+    upper: Number = NO_LIMIT
+    speed: Number = NO_LIMIT
+    effort: Number = NO_LIMIT
+    damping: Number = NONE
+    stiffness: Number = NONE
+    friction: Number = NONE
+    armature: Number = NONE
     rest: Iterable[float] | float | None = None
     name: str | None = None
 
@@ -94,6 +106,10 @@ class Joint:
 
     def axes(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Both axes as unit vectors; a planar joint's second is made orthogonal to its first."""
+        return self._axes
+
+    @cached_property
+    def _axes(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         a = unit(self.axis, "axis")
         b = unit(self.axis2, "axis2")
         if self.kind is JointKind.PLANAR:
@@ -114,24 +130,43 @@ class Joint:
         numbers = np.broadcast_to(numbers, (self.nv,))
         if np.isnan(numbers).any():
             raise ValueError(f"{field}: {value!r} is not a number")
-        if field in ("damping", "stiffness", "friction", "armature", "speed", "effort") and (numbers < 0).any():
+        if field not in ("lower", "upper") and (numbers < 0).any():
             raise ValueError(f"{field}: {value!r} is negative")
-        if field in ("damping", "stiffness", "friction", "armature") and np.isinf(numbers).any():
+        if field in PASSIVE and np.isinf(numbers).any():
             raise ValueError(f"{field}: {value!r} is infinite")
         return numbers
 
     def check(self) -> None:
         """Raise if any number makes no sense."""
-        self.axes()
-        for field in ("speed", "effort", "damping", "stiffness", "friction", "armature"):
-            self.per_dof(field)
-        low, high = self.per_dof("lower"), self.per_dof("upper")
-        if (low > high).any():
-            raise ValueError(f"limits: lower {low.tolist()} is above upper {high.tolist()}")
-        if (low == np.inf).any() or (high == -np.inf).any():
-            raise ValueError(f"limits: lower {low.tolist()} and upper {high.tolist()} leave no room")
-        if not np.isfinite(self.pitch):
+        _ = self.rows
+
+    @cached_property
+    def rows(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], list[float]]:
+        """The joint as rows of a link and of its degrees of freedom, and where its springs are slack, all checked."""
+        row = np.zeros(1, LINK)
+        l = row[0]
+        l["kind"], l["pitch"] = self.kind, self.pitch
+        l["nq"], l["nv"] = self.nq, self.nv
+        l["axis"], l["axis2"] = self.axes()
+        dofs = copied(_USUAL_DOFS[: self.nv])
+        said = [field for field, usual in USUAL.items() if getattr(self, field) is not usual]
+        for field in said:
+            dofs[field] = self.per_dof(field)
+        if "lower" in said or "upper" in said:
+            low, high = dofs["lower"], dofs["upper"]
+            if (low > high).any():
+                raise ValueError(f"limits: lower {low.tolist()} is above upper {high.tolist()}")
+            if (low == np.inf).any() or (high == -np.inf).any():
+                raise ValueError(f"limits: lower {low.tolist()} and upper {high.tolist()} leave no room")
+        if not math.isfinite(self.pitch):
             raise ValueError(f"pitch {self.pitch} is not finite")
+        return row, dofs, self.slack()
+
+    @property
+    def passive(self) -> str:
+        """The first of damping, stiffness, friction and armature that the joint has, or nothing."""
+        _, dofs, _ = self.rows
+        return next((f for f in PASSIVE if getattr(self, f) is not USUAL[f] and dofs[f].any()), "")
 
     def slack(self) -> list[float]:
         """Configuration where the joint's springs are slack."""
@@ -149,12 +184,52 @@ class Joint:
             rest[-4:] /= length
         return rest.tolist()
 
+    @cached_property
+    def forbidden(self) -> np.ndarray[Any, Any]:
+        """The complement of the motion subspace (6 - nv rows, orthonormal): angular and linear parts.
+
+        In the predecessor's axes and at the successor's origin it is constant, but for a universal joint, whose first
+        row (the normal of both axes) turns; it is given here for the joint at zero.
+        """
+        a, b = self.axes()
+        kind = self.kind
+        if kind in (JointKind.FIXED, JointKind.PRISMATIC):
+            angular = _EVERY
+        elif kind in (JointKind.SPHERICAL, JointKind.FREE):
+            angular = _NO_DIRECTION
+        elif kind is JointKind.UNIVERSAL:
+            angular = unit(np.cross(a, b), "normal")[np.newaxis]
+        else:
+            angular = across(a)
+        if kind in (JointKind.PRISMATIC, JointKind.SCREW, JointKind.CYLINDRICAL):
+            linear = across(a)
+        elif kind is JointKind.PLANAR:
+            linear = a[np.newaxis]
+        else:
+            linear = _NO_DIRECTION if kind is JointKind.FREE else _EVERY
+        T = np.zeros((6 - self.nv, 6))
+        T[: len(angular), :3] = angular
+        T[len(angular) : len(angular) + len(linear), 3:] = linear
+        if kind is JointKind.SCREW:
+            T[4, :3], T[4, 3:] = -self.pitch * a, a
+            T[4] /= math.hypot(1.0, self.pitch)
+        return T
+
+
+def across(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Two unit vectors across a unit vector, and across each other (Duff et al. 2017)."""
+    x, y, z = a.tolist()
+    sign = math.copysign(1.0, z)
+    f = -1.0 / (sign + z)
+    g = x * y * f
+    return np.array([[1.0 + sign * x * x * f, sign * g, -sign * x], [g, sign + y * y * f, -y]])
+
 
 def unit(axis: str | Iterable[float], what: str) -> np.ndarray[Any, Any]:
     if isinstance(axis, str):
         if axis not in AXES:
             raise ValueError(f"{what}: {axis!r} is not 'x', 'y', 'z' or three numbers")
-        axis = AXES[axis]
+        return AXES[axis]
     a = vector(axis, 3, what)
     length = math.hypot(*a)
     if length < 1e-12:

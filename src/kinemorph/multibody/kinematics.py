@@ -18,6 +18,8 @@ from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.rows import get, load3, load3_at, load9, store3, store3_at, store9
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, scale
 
+ORIGIN = Pose()
+
 
 @kernel
 def place(l: Any, P: Any, d: Any, dof_rows: Any, q: Any) -> tuple[Mat3, Vec3]:
@@ -154,7 +156,8 @@ def pose_of(model: Model, data: Data, place: str | int) -> Pose:
     """Pose of a link (by name or index) or of a named frame in the world, after `kinematics` or any dynamics."""
     link, at = locate(model, data, place)
     d = data.base if link < 0 else data.links[link]
-    return Pose(d["p"], d["R"].reshape(3, 3)) @ at
+    here = Pose.known(d["p"].copy(), d["R"].reshape(3, 3).copy())
+    return here if at is ORIGIN else here @ at
 
 
 def velocity_of(model: Model, data: Data, place: str | int) -> npt.NDArray[np.float64]:
@@ -185,8 +188,8 @@ def locate(model: Model, data: Data, place: str | int) -> tuple[int, Pose]:
     if isinstance(place, str):
         if place in model.frames:
             return model.frames[place]
-        return model.link(place), Pose()
+        return model.link(place), ORIGIN
     index = operator.index(place)
     if not -1 <= index < model.n:
         raise IndexError(f"model {model.name!r} has links 0 to {model.n - 1} (and -1, the base), not {place}")
-    return index, Pose()
+    return index, ORIGIN

@@ -130,3 +130,10 @@ def link_data(tree: Any) -> "np.dtype[np.void]":
 def dof_data(tree: Any) -> "np.dtype[np.void]":
     """The rows of degrees of freedom that a tree has."""
     return DOF_DATA
+
+
+def copied(rows: np.ndarray[Any, Any], more: int = 0) -> np.ndarray[Any, Any]:
+    """A copy of rows, with room for `more`; by its bytes, for NumPy would take its time to look at every field."""
+    copy = np.empty(len(rows) + more, rows.dtype)
+    copy.view(np.uint8)[: rows.nbytes] = rows.view(np.uint8)
+    return copy

@@ -16,6 +16,7 @@ from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE, Joi
 from kinemorph.spatial.pose import Pose, Vector, vector
 
 _revisions = itertools.count(1)
+_UPRIGHT = np.eye(3).ravel()
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,13 @@ class Model:
         self.frames = dict(frames or {})
         self.mimics = tuple(mimics)
         self.base_shapes = tuple(base_shapes)
+        self._complete()
+
+    def _complete(self) -> None:
+        """All that follows from the rest."""
         self.n = len(self.links)
-        self.nq = int(self.links["nq"].sum())
-        self.nv = int(self.links["nv"].sum())
+        self.nv = len(self.dofs)
+        self.nq = len(self.rest)
         self.revision = next(_revisions)
         self.spare_lanes: list[Any] = []  # workspaces of `batch` that no thread uses now
         self._link_index = {link: i for i, link in enumerate(self.names)}
@@ -77,6 +82,24 @@ class Model:
         self.handle = int(self._tree.ctypes.data)
         for array in (self.links, self.dofs, self.rest, self.gravity):
             array.flags.writeable = False
+
+    def rearranged(
+        self, links: np.ndarray[Any, Any], dofs: np.ndarray[Any, Any], names: tuple[str, ...],
+        joint_names: tuple[str, ...], rest: Vector, shapes: tuple[tuple[Shape, ...], ...],
+        frames: dict[str, tuple[int, Pose]], mimics: tuple[Mimic, ...],
+    ) -> Model:  # fmt: skip
+        """The same bodies in another structure, from what is known to be right. It keeps the arrays that it is given.
+
+        `dofs` and `rest` may be longer than they must.
+        """
+        model = object.__new__(Model)
+        model.name, model.gravity, model.base_shapes = self.name, self.gravity, self.base_shapes
+        model.links, model.names, model.joint_names = links, names, joint_names
+        model.shapes, model.frames, model.mimics = shapes, frames, mimics
+        last = links[-1]
+        model.dofs, model.rest = dofs[: last["iv"] + last["nv"]], rest[: last["iq"] + last["nq"]]
+        model._complete()
+        return model
 
     def link(self, name: str) -> int:
         """Index of a link."""
@@ -143,21 +166,61 @@ class Data:
     A `Data` serves one thread at a time.
     """
 
-    __slots__ = ("M", "_model", "_rows", "_tree", "base", "dofs", "handle", "links", "nv", "revision")
+    _rows: np.ndarray[Any, Any] | None
+    _dofs: np.ndarray[Any, Any] | None
+    _M: np.ndarray[Any, Any] | None
+    __slots__ = ("_M", "_dofs", "_memory", "_model", "_rows", "handle", "nv", "revision")
 
     def __init__(self, model: Model) -> None:
         self._model = model  # kept alive: the kernels read its rows through an address
         self.revision = model.revision
         self.nv = model.nv
-        self._rows = np.zeros(model.n + 1, LINK_DATA)
-        self._rows[0]["R"] = np.eye(3).ravel()
-        self._rows[0]["a"] = -model.gravity
-        self.base = self._rows[0]
-        self.links = self._rows[1:]
-        self.dofs = np.zeros(model.nv, DOF_DATA)
-        self.M = np.zeros((model.nv, model.nv))
-        self._tree = tree_of(model, self._rows, self.dofs, self.M)
-        self.handle = int(self._tree.ctypes.data)
+        # one piece of memory, for every change of structure makes new data: a TREE, then rows, dofs and M
+        rows, dofs, M, size = self._layout()
+        memory = self._memory = np.zeros(size, np.uint8)
+        self.handle = at = int(memory.ctypes.data)
+        header = memory[:rows].view(np.int64)
+        header[:] = model._tree.view(np.int64)
+        header[-3:] = at + rows, at + dofs, at + M
+        base = memory[rows : rows + LINK_DATA.itemsize].view(LINK_DATA)[0]
+        base["R"], base["a"] = _UPRIGHT, -model.gravity
+        self._rows = self._dofs = self._M = None
+
+    def _layout(self) -> tuple[int, int, int, int]:
+        """Where the parts of the memory start, and its size."""
+        rows = TREE.itemsize
+        dofs = rows + (self._model.n + 1) * LINK_DATA.itemsize
+        M = dofs + self.nv * DOF_DATA.itemsize
+        return rows, dofs, M, M + 8 * self.nv * self.nv
+
+    def _every_row(self) -> np.ndarray[Any, Any]:
+        if self._rows is None:
+            rows, dofs, _, _ = self._layout()
+            self._rows = self._memory[rows:dofs].view(LINK_DATA)
+        return self._rows
+
+    @property
+    def base(self) -> Any:
+        """The row of the base."""
+        return self._every_row()[0]
+
+    @property
+    def links(self) -> np.ndarray[Any, Any]:
+        return self._every_row()[1:]
+
+    @property
+    def dofs(self) -> np.ndarray[Any, Any]:
+        if self._dofs is None:
+            _, dofs, M, _ = self._layout()
+            self._dofs = self._memory[dofs:M].view(DOF_DATA)
+        return self._dofs
+
+    @property
+    def M(self) -> np.ndarray[Any, Any]:
+        if self._M is None:
+            _, _, M, _ = self._layout()
+            self._M = self._memory[M:].view(np.float64).reshape(self.nv, self.nv)
+        return self._M
 
     def __repr__(self) -> str:
         return f"Data of {self._model!r}"
@@ -165,14 +228,11 @@ class Data:
 
 def tree_of(model: Model, *rows: np.ndarray[Any, Any], layout: np.dtype[np.void] = TREE) -> np.ndarray[Any, Any]:
     """What kernels get: the sizes of a tree and the addresses of its rows. Whoever holds it keeps the rows alive."""
-    tree = np.zeros(1, layout)
-    tree["n"], tree["nq"], tree["nv"] = model.n, model.nq, model.nv
-    tree["springs"] = model.dofs["stiffness"].any()
-    tree["links"], tree["dofs"] = model.links.ctypes.data, model.dofs.ctypes.data
-    if rows:
-        for field, array in zip(("rows", "dof_rows", "M"), rows, strict=False):
-            tree[field] = array.ctypes.data
-    return tree
+    addresses = [array.ctypes.data for array in (model.links, model.dofs, *rows)]
+    springs = np.count_nonzero(model.dofs["stiffness"]) > 0
+    missing = 5 - len(addresses)
+    lead = (0,) * (len(layout.names or ()) - len(TREE.names or ()))  # lanes have one more field in front
+    return np.array([(*lead, model.n, model.nq, model.nv, springs, *addresses, *(0,) * missing)], layout)
 
 
 def _index(table: Mapping[str, int], name: str, model: str, what: str) -> int:

@@ -88,12 +88,21 @@ class Pose:
             ],
         )
 
+    @staticmethod
+    def known(position: Vector, rotation: Matrix) -> Pose:
+        """From a vector and a rotation matrix that are known to be fine, and are not changed any more."""
+        pose = object.__new__(Pose)
+        pose.__dict__.update(rotation=rotation, position=position)
+        return pose
+
     def __matmul__(self, other: Pose) -> Pose:
         """a_X_b @ b_X_c = a_X_c"""
-        return Pose(self.apply(other.position), self.rotation @ other.rotation)
+        R = self.rotation
+        return Pose.known(R.dot(other.position) + self.position, R.dot(other.rotation))
 
     def inverse(self) -> Pose:
-        return Pose(-self.rotation.T @ self.position, self.rotation.T)
+        R = self.rotation.T
+        return Pose.known(-R.dot(self.position), R)
 
     def apply(self, points: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Points (…, 3) of the inner frame, as the outer frame sees them."""

@@ -8,19 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.multibody.integrators import checked
+from kinemorph.multibody.calls import Array, as_arrays, complain
 from kinemorph.multibody.joint import Joint
-from kinemorph.multibody.kinematics import kinematics, locate, pose_of
+from kinemorph.multibody.kinematics import locate
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Data, Model
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.impact import impact
-from kinemorph.structure.loop_rows import loop_positions
-from kinemorph.structure.loops import ClosedData, Loop, Mechanism, as_mechanism
-from kinemorph.structure.rehang import FITS, hang_through
+from kinemorph.structure.impact import Impact, strike
+from kinemorph.structure.loops import Loop, Mechanism, as_mechanism, loop_row
+from kinemorph.structure.rehang import FITS, hang_through, loops_left
 from kinemorph.structure.report import Report, State
 
 WAYS = ("auto", "tree", "loop")
+FREE = int(JointKind.FREE)
+NUMBERS = slice(1, 7)  # of a DOF row as numbers: what acts on it, and its limits
+AT_LIBERTY = Joint.free().rows[1].view(np.float64).reshape(6, -1)[:, NUMBERS]
 
 
 def connect(
@@ -47,119 +49,130 @@ def connect(
         raise ValueError(f"how {how!r} is not one of {', '.join(map(repr, WAYS))}")
     mechanism = as_mechanism(model)
     tree = mechanism.model
-    q, v = checked(tree, q=state.q, v=state.v)
-    link_a, link_b, loop = _loop(mechanism, q, a, b, joint, at, on)
-    end = _floating_end(mechanism, link_a, link_b) if how != "loop" else -1
-    if how == "tree" and end < 0:
-        raise ValueError(
-            f"model {tree.name!r}: neither {_called(tree, link_a)} nor {_called(tree, link_b)} is in a floating tree "
-            "that the other is not in, so the joint would close a loop: use how='loop' or 'auto'"
-        )
-    closed = _with_loop(mechanism, loop, bare=end >= 0)
-    data = ClosedData(closed)
-    hit = impact(closed, data, q, v)
-    _refuse_pose(closed, data, q, hit.errors[-1], joint)
-    tied = (closed.rows["a"] < 0).any() or (closed.rows["b"] < 0).any() or _grounded(tree)
-    found: dict[str, Any] = {
-        "impulse": hit.impulses[-1],
-        "energy_lost": hit.energy_lost,
-        "momentum_error": 0.0 if tied else hit.momentum_error,
-    }
-    now = State(q, hit.v, None, state.tau, state.time)  # accelerations are infinite for an instant, and then others
-    if end >= 0:
-        full = replace(joint, name=closed.names[-1])
-        report = hang_through(closed, now, closed.names[-1], end, full, hit.v - v)
-        return replace(report, loop_map=report.loop_map[:-1], **found)  # the last was there for the impact alone
-    places = [np.arange(count, dtype=np.int32) for count in (tree.n, tree.nq, tree.nv, len(mechanism.loops))]
-    links, entries, rates, loops = places
-    opened = float(hit.errors.max(initial=0.0))
-    return Report(
-        closed, now, links, entries, rates, loops, closed.names[-1], jump=hit.v - v, loop_error=opened, **found
-    )  # fmt: skip
-
-
-def _loop(
-    mechanism: Mechanism, q: Any, a: str | int | None, b: str | int | None, joint: Joint,
-    at: Pose | Iterable[float], on: Pose | None,
-) -> tuple[int, int, Loop]:  # fmt: skip
-    """The two links, and the joint between them as a loop."""
-    model = mechanism.model
-    a, b = (-1 if x is None else x for x in (a, b))
-    data = Data(model)
-    kinematics(model, data, q)
-    links = [locate(model, data, x)[0] for x in (a, b)]
-    if links[0] == links[1]:
-        raise ValueError(f"model {model.name!r}: {_called(model, links[0])} cannot be connected to itself")
+    data = Data(tree)
+    q, v = as_arrays(tree, q=state.q, v=state.v)
+    link_a, _ = locate(tree, data, -1 if a is None else a)
+    link_b, place_b = locate(tree, data, -1 if b is None else b)
+    if link_a == link_b:
+        raise ValueError(f"model {tree.name!r}: {_called(tree, link_a)} cannot be connected to itself")
+    name = _name(mechanism, joint, link_a, link_b)
+    end = -1 if how == "loop" else _floating_end(tree, link_a, link_b)
+    if end < 0:
+        _refuse_loop(tree, how, joint, name, link_a, link_b)
     frame = at if isinstance(at, Pose) else Pose(at)
-    poses = pose_of(model, data, a).inverse() @ frame, on or pose_of(model, data, b).inverse() @ frame
-    return links[0], links[1], Loop(a, b, joint, *poses, _free_name(mechanism, joint, links))
+    held = None if on is None else place_b @ on
+    hit = _hit(mechanism, data, joint, link_a, link_b, frame, held, q, v)
+    _refuse_pose(tree, joint, name, link_b, hit)
+    jump = hit.v - v
+    now = State(q, hit.v, None, state.tau, state.time)  # accelerations are infinite for an instant, and then others
+    found = {
+        "impulse": hit.impulse,
+        "jump": jump,
+        "energy_lost": hit.energy_lost,
+        "momentum_error": 0.0 if _grounded(tree, hit.rows) else hit.momentum_error,
+    }
+    if end >= 0:
+        return hang_through(mechanism, data, now, hit.rows[-1], end, joint, name, found)
+    loops = (*mechanism.loops, _loop(tree, hit.rows[-1], joint, name))
+    closed = Mechanism.known(tree, loops, (*mechanism.names, name), hit.rows, mechanism.tolerance)
+    links, entries, rates = (np.arange(count, dtype=np.int32) for count in (tree.n, tree.nq, tree.nv))
+    now = replace(now, q=q.copy())
+    return Report(closed, now, links, entries, rates, loops_left(mechanism, -1), name, **found)
 
 
-def _free_name(mechanism: Mechanism, joint: Joint, links: list[int]) -> str:
-    if joint.name:
-        return joint.name  # if it is taken, an error says so
+def _hit(
+    mechanism: Mechanism, data: Data, joint: Joint, a: int, b: int, frame: Pose, held: Pose | None, q: Array, v: Array
+) -> Impact:  # fmt: skip
+    """The impact with which a joint that stands at `frame` begins to hold."""
+    places = np.empty((2, 12))
+    for place, pose in zip(places, (frame, held), strict=True):
+        if pose is not None:
+            place[:9], place[9:] = pose.rotation.ravel(), pose.position
+    status, hit = strike(mechanism, data, loop_row(joint), a, b, places, held is not None, q, v)
+    if status:
+        complain(mechanism.model, status, q=q, v=v)
+    return hit
+
+
+def _loop(model: Model, row: Any, joint: Joint, name: str) -> Loop:
+    """The loop of a row, by the names of its links."""
+    sides = []
+    for link, R, p in (("a", "Ra", "pa"), ("b", "Rb", "pb")):
+        i = int(row[link])
+        at = Pose.known(row[p], row[R].reshape(3, 3))
+        called = model.names[i] if i >= 0 else None
+        sides.append((called, model.frames[called][1].inverse() @ at if called in model.frames else at))
+    return Loop(sides[0][0], sides[1][0], joint, sides[0][1], sides[1][1], name)
+
+
+def _name(mechanism: Mechanism, joint: Joint, a: int, b: int) -> str:
+    """What the new joint is called: as it says, or after the links that it connects."""
     model = mechanism.model
-    name = "-".join(model.names[i] if i >= 0 else "base" for i in links)
-    taken = {*model.joint_names, *mechanism.names}
+    taken = (*model.joint_names, *mechanism.names)
+    if joint.name:
+        if joint.name in taken:
+            raise ValueError(f"model {model.name!r}: there is already a joint {joint.name!r}")
+        return joint.name
+    name = "-".join(model.names[i] if i >= 0 else "base" for i in (a, b))
     return next(n for n in (name, *(f"{name}{k}" for k in range(2, len(taken) + 3))) if n not in taken)
 
 
-def _floating_end(mechanism: Mechanism, a: int, b: int) -> int:
+def _floating_end(model: Model, a: int, b: int) -> int:
     """The top of a floating tree that one of the links is in and the other is not, that of b if possible; else -1."""
-    model = mechanism.model
-    tops = [_top(model, a), _top(model, b)]
+    parents = model.links["parent"]
+    tops = []
+    for link in (b, a):
+        while link >= 0 and parents[link] >= 0:
+            link = int(parents[link])
+        tops.append(link)
     if tops[0] == tops[1]:
         return -1
-    return next((top for top in reversed(tops) if top >= 0 and _floats(model, top)), -1)
+    return next((top for top in tops if top >= 0 and _floats(model, top)), -1)
 
 
 def _floats(model: Model, top: int) -> bool:
     """Whether its joint is free, and nothing acts on it that would be lost with it."""
-    dofs = model.dofs[model.v_slice(top)]
-    acts = any(dofs[field].any() for field in ("damping", "stiffness", "friction", "armature"))
-    limited = np.isfinite(dofs["lower"]).any() or np.isfinite(dofs["upper"]).any()
-    return bool(model.links[top]["kind"] == JointKind.FREE) and not acts and not limited
+    l = model.links[top]
+    if l["kind"] != FREE:
+        return False
+    dofs = model.dofs[l["iv"] : l["iv"] + 6].view(np.float64).reshape(6, -1)
+    return bool((dofs[:, NUMBERS] == AT_LIBERTY).all())
 
 
-def _top(model: Model, link: int) -> int:
-    while link >= 0 and model.links[link]["parent"] >= 0:
-        link = int(model.links[link]["parent"])
-    return link
+def _grounded(model: Model, loops: Any) -> bool:
+    """Whether anything is tied to the base."""
+    if any(row["a"] < 0 or row["b"] < 0 for row in loops[::-1]):
+        return True
+    return bool(np.count_nonzero((model.links["parent"] < 0) & (model.links["kind"] != FREE)))
 
 
-def _grounded(model: Model) -> bool:
-    """Whether any tree is tied to the base."""
-    return bool((model.links["kind"][model.links["parent"] < 0] != JointKind.FREE).any())
-
-
-def _with_loop(mechanism: Mechanism, loop: Loop, bare: bool) -> Mechanism:
-    """The mechanism with one loop more; `bare`: what acts in its joint is left out, a tree will have it."""
-    if bare:
-        loop = Loop(loop.a, loop.b, bare_joint(loop.joint), loop.at_a, loop.at_b, loop.name)
-    return Mechanism(mechanism.model, (*mechanism.loops, loop), mechanism.tolerance)
-
-
-def bare_joint(joint: Joint) -> Joint:
-    """The joint without what a loop's joint may not have."""
-    return replace(joint, damping=0.0, stiffness=0.0, friction=0.0, armature=0.0)
-
-
-def _refuse_pose(closed: Mechanism, data: ClosedData, q: Any, error: float, joint: Joint) -> None:
-    """Raise if the new joint, the last loop, cannot be where it would have to be."""
-    model, name, kind = closed.model, closed.names[-1], joint.kind.name.lower()
-    if not error < FITS:
+def _refuse_loop(model: Model, how: str, joint: Joint, name: str, a: int, b: int) -> None:
+    """Raise if a joint should not, or may not, close a loop."""
+    if how == "tree":
         raise ValueError(
-            f"model {model.name!r}: a {kind} joint cannot hold {_called(model, int(closed.rows[-1]['b']))} where it is "
-            f"now (off by {error:.2g} m or rad); give another `at` or `on`"
+            f"model {model.name!r}: neither {_called(model, a)} nor {_called(model, b)} is in a floating tree "
+            "that the other is not in, so the joint would close a loop: use how='loop' or 'auto'"
         )
-    if joint.nq == joint.nv and joint.nv:
-        found = loop_positions(closed, data, q)[int(closed.rows[-1]["iq"]) :]
-        low, high = joint.per_dof("lower"), joint.per_dof("upper")
-        if (found < low - FITS).any() or (found > high + FITS).any():
-            raise ValueError(
-                f"model {model.name!r}: joint {name!r} would be at {found.tolist()}, outside of its limits "
-                f"{low.tolist()} to {high.tolist()}"
-            )
+    if joint.passive:
+        raise ValueError(
+            f"loop {name!r}: a joint that closes a loop has no {joint.passive}; put it on a joint of the tree"
+        )
+
+
+def _refuse_pose(model: Model, joint: Joint, name: str, b: int, hit: Impact) -> None:
+    """Raise if the new joint cannot be where it would have to be."""
+    if not hit.errors[-1] < FITS:
+        raise ValueError(
+            f"model {model.name!r}: a {joint.kind.name.lower()} joint cannot hold {_called(model, b)} where it is now "
+            f"(off by {hit.errors[-1]:.2g} m or rad); give another `at` or `on`"
+        )
+    _, dofs, _ = joint.rows
+    low, high = dofs["lower"], dofs["upper"]
+    if joint.nq == joint.nv and ((hit.position < low - FITS).any() or (hit.position > high + FITS).any()):
+        raise ValueError(
+            f"model {model.name!r}: joint {name!r} would be at {hit.position.tolist()}, outside of its limits "
+            f"{low.tolist()} to {high.tolist()}"
+        )
 
 
 def _called(model: Model, link: int) -> str:

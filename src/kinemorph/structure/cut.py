@@ -8,13 +8,15 @@ import numpy as np
 
 from kinemorph.multibody.integrators import checked
 from kinemorph.multibody.joint import Joint
+from kinemorph.multibody.kinematics import ORIGIN
 from kinemorph.multibody.layout import JointKind
-from kinemorph.multibody.model import Model
-from kinemorph.spatial.pose import Pose
+from kinemorph.multibody.model import Data, Model
 from kinemorph.structure.loops import Mechanism, as_mechanism
-from kinemorph.structure.rehang import carries, hang_through, rehang, worst_loop
+from kinemorph.structure.rehang import carries, hang_through, loops_left, rehang
 from kinemorph.structure.report import Report, State
 from kinemorph.structure.reroot import home
+
+FREE = Joint.free()
 
 
 def cut(
@@ -40,45 +42,47 @@ def cut(
     link = tree.joint(joint) if isinstance(joint, str) else int(joint)
     if not 0 <= link < tree.n:
         raise IndexError(f"model {tree.name!r} has links 0 to {tree.n - 1}, not {joint}")
-    holder = _holder(mechanism, link)
-    if holder:
-        return hang_through(mechanism, state, holder, link)
+    holder = _holder(mechanism, link) if mechanism.loops else -1
+    if holder >= 0:
+        row, kept = mechanism.rows[holder], mechanism.loops[holder].joint
+        return hang_through(mechanism, Data(tree), state, row, link, kept, mechanism.names[holder], without=holder)
     if not allow_free:
         raise ValueError(_unsupported(tree, tree.joint_names[link], tree.names[link]))
     top = link if root is None else tree.link(root) if isinstance(root, str) else int(root)
     if not (0 <= top < tree.n and carries(tree, link, top)):
         raise ValueError(f"model {tree.name!r}: link {tree.names[link]!r} does not carry {root!r}")
-    free = Joint.free(name=name or _free_name(mechanism, link, top))
-    return rehang(mechanism, state, top, link, free, -1, Pose(), home(tree, top))
+    name = name or _free_name(mechanism, link, top)
+    return rehang(mechanism, Data(tree), state, top, link, FREE, -1, ORIGIN, home(tree, top), name)
 
 
 def _open(mechanism: Mechanism, state: State, loop: str, allow_free: bool) -> Report:
     """Remove a loop."""
     tree = mechanism.model
     index = mechanism.loop(loop)
-    left = Mechanism(tree, [l for l in mechanism.loops if l.name != loop], mechanism.tolerance)
+    loops, names = list(mechanism.loops), list(mechanism.names)
+    del loops[index], names[index]
+    left = Mechanism.known(
+        tree, tuple(loops), tuple(names), mechanism.rows[np.arange(len(names) + 1) != index], mechanism.tolerance
+    )  # fmt: skip
     if not allow_free:
         for link in set(_supported(mechanism)) - set(_supported(left)):
             raise ValueError(_unsupported(tree, loop, tree.names[link]))
     q, v = checked(tree, q=state.q, v=state.v)
-    places = [np.arange(count, dtype=np.int32) for count in (tree.n, tree.nq, tree.nv)]
-    loops = np.arange(len(mechanism.loops), dtype=np.int32)
-    loops[index:] -= 1
-    loops[index] = -1
+    links, entries, rates = (np.arange(count, dtype=np.int32) for count in (tree.n, tree.nq, tree.nv))
     return Report(
-        left.plain, replace(state, q=q, v=v), places[0], places[1], places[2], loops,
-        jump=np.zeros(tree.nv), loop_error=worst_loop(left, q),
+        left.plain, replace(state, q=q, v=v), links, entries, rates, loops_left(mechanism, index),
+        jump=np.zeros(tree.nv),
     )  # fmt: skip
 
 
-def _holder(mechanism: Mechanism, link: int) -> str:
-    """The loop that holds what a link carries to the rest with the fewest degrees of freedom, if there is one."""
-    best, name = 6, ""
-    for row, loop in zip(mechanism.rows, mechanism.names, strict=True):
+def _holder(mechanism: Mechanism, link: int) -> int:
+    """The loop that holds what a link carries to the rest with the fewest degrees of freedom, -1 if there is none."""
+    best, found = 6, -1
+    for i, row in enumerate(mechanism.rows):
         sides = [carries(mechanism.model, link, int(row[side])) for side in ("a", "b")]
         if sides[0] != sides[1] and row["nv"] < best:
-            best, name = int(row["nv"]), loop
-    return name
+            best, found = int(row["nv"]), i
+    return found
 
 
 def _free_name(mechanism: Mechanism, link: int, top: int) -> str:

@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.multibody.calls import Array
+from kinemorph.multibody.jacobian import last_dof
 from kinemorph.multibody.joint import Joint
-from kinemorph.multibody.layout import JointKind
+from kinemorph.multibody.layout import DOF, TREE, JointKind
 from kinemorph.multibody.model import Data, Model
 from kinemorph.spatial.pose import Pose
 
@@ -80,7 +82,49 @@ CHAIN = np.dtype(
 I8 = np.dtype("i8")
 F8 = np.dtype("f8")
 
+NO_ROWS, NO_PATH = np.zeros(0, LOOP), np.zeros(0, np.int64)
+
 DEPENDENT = 1e-5  # sine of the angle to other rows below which a row counts as dependent on them
+
+
+@kernel
+def number_loops(tree: Any, loops: Any, path: Any, sizes: Any) -> None:
+    """Where the entries of each loop start, and its degrees of freedom: those on the ways of both links to the base.
+
+    sizes: rows, positions and velocities of all loops, entries of the path.
+    """
+    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    m = iq = iv = count = 0
+    for i in range(loops.shape[0]):
+        loop = loops[i]
+        loop["first"], loop["iq"], loop["iv"], loop["path"] = m, iq, iv, count
+        m += loop["m"]
+        iq += loop["nq"]
+        iv += loop["nv"]
+        ka, kb = last_dof(tree, loop["a"]), last_dof(tree, loop["b"])
+        start = count
+        while ka >= 0 or kb >= 0:
+            k = max(ka, kb)
+            path[count] = k
+            count += 1
+            if ka == k:
+                ka = dofs[k]["parent"]
+            if kb == k:
+                kb = dofs[k]["parent"]
+        loop["length"] = count - start
+        for j in range((count - start) // 2):  # in ascending order
+            k = path[start + j]
+            path[start + j] = path[count - 1 - j]
+            path[count - 1 - j] = k
+    sizes[0], sizes[1], sizes[2], sizes[3] = m, iq, iv, count
+
+
+@entry
+def _number(
+    handle: int, loops: np.ndarray[tuple[int], np.dtype[np.void]], path: np.ndarray[tuple[int], np.dtype[np.int64]],
+    sizes: np.ndarray[tuple[int], np.dtype[np.int64]],
+) -> None:  # fmt: skip
+    number_loops(rows_at(handle, 1, TREE)[0], loops, path, sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,30 +166,43 @@ class Mechanism:
     def __init__(self, model: Model, loops: Sequence[Loop], tolerance: float = DEPENDENT) -> None:
         if not 0.0 < tolerance < 1.0:
             raise ValueError(f"mechanism {model.name!r}: tolerance {tolerance} is not between 0 and 1")
-        self.model = model
-        self.tolerance = float(tolerance)
-        self.names = tuple(loop.name or loop.joint.name or f"loop{i}" for i, loop in enumerate(loops))
-        for i, name in enumerate(self.names):
-            if name in self.names[:i] or name in model.joint_names:
+        names = tuple(loop.name or loop.joint.name or f"loop{i}" for i, loop in enumerate(loops))
+        for i, name in enumerate(names):
+            if name in names[:i] or name in model.joint_names:
                 raise ValueError(f"mechanism {model.name!r}: there is already a joint {name!r}")
-        self.rows = np.zeros(len(loops), LOOP)
-        paths: list[int] = []
-        for row, loop, name in zip(self.rows, loops, self.names, strict=True):
+        rows = np.zeros(len(loops), LOOP)
+        for i, (loop, name) in enumerate(zip(loops, names, strict=True)):
             try:
-                _fill(row, loop, model)
+                _fill(rows[i : i + 1], loop, model)
             except (ValueError, IndexError, KeyError) as error:
                 raise ValueError(f"loop {name!r}: {error.args[0]}") from None
-            path = sorted(_dofs_above(model, int(row["a"])) | _dofs_above(model, int(row["b"])))
-            row["path"], row["length"] = len(paths), len(path)
-            paths += path
-        for size, start in (("nq", "iq"), ("nv", "iv"), ("m", "first")):
-            self.rows[start] = np.cumsum(self.rows[size]) - self.rows[size]
-        self.loops = tuple(_named(model, loop, name) for loop, name in zip(loops, self.names, strict=True))
-        self.path = np.array(paths, dtype=np.int64)
-        for array in (self.rows, self.path):
-            array.flags.writeable = False
-        self.m = int(self.rows["m"].sum())
-        self.loop_nq, self.loop_nv = int(self.rows["nq"].sum()), int(self.rows["nv"].sum())
+        named = tuple(_named(model, loop, name) for loop, name in zip(loops, names, strict=True))
+        self._set(model, named, names, rows, float(tolerance))
+
+    @staticmethod
+    def known(
+        model: Model, loops: tuple[Loop, ...], names: tuple[str, ...], rows: Any, tolerance: float
+    ) -> Mechanism:  # fmt: skip
+        """From rows that are known to be right but for where their entries start and their paths."""
+        mechanism = object.__new__(Mechanism)
+        mechanism._set(model, loops, names, rows, tolerance)
+        return mechanism
+
+    def _set(
+        self, model: Model, loops: tuple[Loop, ...], names: tuple[str, ...], rows: Any, tolerance: float
+    ) -> None:  # fmt: skip
+        self.model, self.loops, self.names, self.rows, self.tolerance = model, loops, names, rows, tolerance
+        if not names:
+            self.m = self.loop_nq = self.loop_nv = 0
+            self.path = NO_PATH
+            return
+        path = np.empty(len(rows) * model.nv, np.int64)
+        sizes = np.zeros(4, np.int64)
+        _number(model.handle, rows, path, sizes)
+        self.m, self.loop_nq, self.loop_nv, length = sizes.tolist()
+        self.path = path[:length]
+        self.rows.flags.writeable = False
+        self.path.flags.writeable = False
 
     @property
     def plain(self) -> Model | Mechanism:
@@ -225,54 +282,38 @@ class ClosedData:
 
 def as_mechanism(model: Model | Mechanism) -> Mechanism:
     """A model without loops counts as a mechanism too."""
-    return model if isinstance(model, Mechanism) else Mechanism(model, ())
+    return model if isinstance(model, Mechanism) else Mechanism.known(model, (), (), NO_ROWS, DEPENDENT)
 
 
-def forbidden(joint: Joint) -> Array:
-    """The complement of a joint's motion subspace (6 - nv rows, orthonormal): angular and linear parts.
-
-    In the predecessor's axes and at the successor's origin it is constant, but for a universal joint, whose first row
-    (the normal of both axes) turns; it is given here for the joint at zero.
-    """
-    a, b = joint.axes()
-    e = np.linalg.svd(a[np.newaxis])[2][1:]  # two unit vectors across the axis
-    none: Array = np.zeros((0, 3))
-    normal = np.cross(a, b)
-    angular, linear = {
-        JointKind.FIXED: (np.eye(3), np.eye(3)),
-        JointKind.REVOLUTE: (e, np.eye(3)),
-        JointKind.PRISMATIC: (np.eye(3), e),
-        JointKind.SCREW: (e, e),
-        JointKind.CYLINDRICAL: (e, e),
-        JointKind.UNIVERSAL: (normal[np.newaxis] / max(float(np.linalg.norm(normal)), 1e-9), np.eye(3)),
-        JointKind.PLANAR: (e, a[np.newaxis]),
-        JointKind.SPHERICAL: (none, np.eye(3)),
-        JointKind.FREE: (none, none),
-    }[joint.kind]
-    rows = [np.concatenate([w, np.zeros(3)]) for w in angular] + [np.concatenate([np.zeros(3), u]) for u in linear]
-    if joint.kind is JointKind.SCREW:
-        rows.append(np.concatenate([-joint.pitch * a, a]) / np.hypot(1.0, joint.pitch))
-    return np.array(rows).reshape(-1, 6)
-
-
-def _fill(row: Any, loop: Loop, model: Model) -> None:
+def _fill(rows: Any, loop: Loop, model: Model) -> None:
     joint = loop.joint
     joint.check()
-    for field in ("damping", "stiffness", "friction", "armature"):
-        if joint.per_dof(field).any():
-            raise ValueError(f"a joint that closes a loop has no {field}; put it on a joint of the tree")
+    if joint.passive:
+        raise ValueError(f"a joint that closes a loop has no {joint.passive}; put it on a joint of the tree")
+    rows.view(np.uint8)[:] = loop_row(joint).view(np.uint8)
+    row = rows[0]
     (row["a"], at_a), (row["b"], at_b) = _place(model, loop.a), _place(model, loop.b)
     if row["a"] == row["b"]:
         raise ValueError(f"both sides are on {'the base' if row['a'] < 0 else 'link ' + repr(model.names[row['a']])}")
-    row["kind"], row["nq"], row["nv"] = joint.kind, joint.nq, joint.nv
     for at, R, p in ((at_a @ loop.at_a, "Ra", "pa"), (at_b @ loop.at_b, "Rb", "pb")):
         row[R], row[p] = at.rotation.ravel(), at.position
-    a, b = joint.axes()
-    row["axis"], row["axis2"], row["pitch"] = a, b, joint.pitch
-    row["slant"], row["cosine"] = np.linalg.norm(np.cross(a, b)), a @ b
-    T = forbidden(joint)
-    row["m"] = len(T)
-    row["T"][: T.size] = T.ravel()
+
+
+def loop_row(joint: Joint) -> Any:
+    """A row of a loop with what it says of the joint alone. The joint keeps it, as it keeps its other rows."""
+    row = vars(joint).get("_loop_row")
+    if row is None:
+        a, b = joint.axes()
+        T = joint.forbidden
+        row = np.zeros(1, LOOP)
+        l = row[0]
+        l["kind"], l["nq"], l["nv"], l["m"] = joint.kind, joint.nq, joint.nv, len(T)
+        l["axis"], l["axis2"], l["pitch"] = a, b, joint.pitch
+        if joint.kind is JointKind.UNIVERSAL:
+            l["slant"], l["cosine"] = np.linalg.norm(np.cross(a, b)), a @ b
+        l["T"][: T.size] = T.ravel()
+        vars(joint)["_loop_row"] = row
+    return row
 
 
 def _place(model: Model, place: str | int | None) -> tuple[int, Pose]:
@@ -302,12 +343,3 @@ def _named(model: Model, loop: Loop, name: str) -> Loop:
             sides.append(place)
         poses.append(at)
     return Loop(sides[0], sides[1], loop.joint, poses[0], poses[1], name)
-
-
-def _dofs_above(model: Model, link: int) -> set[int]:
-    found: set[int] = set()
-    while link >= 0:
-        l = model.links[link]
-        found.update(range(int(l["iv"]), int(l["iv"] + l["nv"])))
-        link = int(l["parent"])
-    return found

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.multibody.calls import Matrix, Vector
+from kinemorph.multibody.calls import Matrix, Vector, finite
 from kinemorph.multibody.inversion import extract_position, extract_velocity, invert_axes, invert_force, invert_state
 from kinemorph.multibody.joints import PLANAR, UNIVERSAL, bias
 from kinemorph.multibody.kinematics import accelerate_all, move, place
@@ -298,6 +298,7 @@ def differences(
 ) -> None:  # fmt: skip
     """Largest differences of poses and of velocities of bodies before and after, to out[0] and out[1].
 
+    out[2] is the largest entry of v.
     `rows` and `dof_rows` are those of a tree like the new one, with the base's row filled in.
     """
     before = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
@@ -324,6 +325,8 @@ def differences(
             twist = max(twist, abs(dw[k]), abs(dv[k]))
     out[0] = pose
     out[1] = twist
+    for k in range(new.shape[1]):
+        out[2] = max(out[2], abs(new[V, k]))
 
 
 @entry
@@ -332,7 +335,13 @@ def rehang_tree(
     shifts: Records, order: Integers, where: Integers, last: Integers, sizes: Table, old: Matrix, other: Matrix,
     new: Matrix,
 ) -> tuple[int, int]:  # fmt: skip
-    """Rows and state of the new tree. Returns where the chain of inversion starts, and its length."""
+    """Rows and state of the new tree. Returns where the chain of inversion starts, and its length.
+
+    The first is -1 if the state is not finite.
+    """
+    for j in range(4):
+        if not finite(old[j]):
+            return -1, 0
     tree = rows_at(handle, 1, TREE)[0]
     links = rows_at(tree["links"], tree["n"], LINK)
     dofs = rows_at(tree["dofs"], tree["nv"], DOF)
@@ -345,14 +354,32 @@ def rehang_tree(
     return start, length
 
 
+@kernel
+def move_loops(loops: Any, shifts: Any, where: Any) -> None:
+    """Loops of the old tree become loops of the new one: other indices of links, and other frames of some."""
+    for i in range(loops.shape[0]):
+        loop = loops[i]
+        if loop["a"] >= 0:
+            R, p = unshift(shifts[loop["a"]], load9(loop["Ra"]), load3(loop["pa"]))
+            store9(loop["Ra"], R)
+            store3(loop["pa"], p)
+            loop["a"] = where[loop["a"]]
+        if loop["b"] >= 0:
+            R, p = unshift(shifts[loop["b"]], load9(loop["Rb"]), load3(loop["pb"]))
+            store9(loop["Rb"], R)
+            store3(loop["pb"], p)
+            loop["b"] = where[loop["b"]]
+
+
 @entry
-def rehang_proof(
-    handle: int, start: int, length: int, new_links: Records, shifts: Records, order: Integers, new: Matrix,
-    rows: Records, dof_rows: Records, q_map: Integers, v_map: Integers, out: Vector,
+def rehang_rest(
+    handle: int, start: int, length: int, new_links: Records, shifts: Records, order: Integers, where: Integers,
+    new: Matrix, rows: Records, dof_rows: Records, loops: Records, q_map: Integers, v_map: Integers, out: Vector,
 ) -> None:  # fmt: skip
-    """The maps of entries, and the differences that should not be there."""
+    """The maps of entries, the loops, and the differences that should not be there, after `rehang_tree`."""
     tree = rows_at(handle, 1, TREE)[0]
     links = rows_at(tree["links"], tree["n"], LINK)
     map_entries(links, new_links, order, start, length, q_map, v_map)
+    move_loops(loops, shifts, where)
     store9(rows[0]["R"], IDENTITY)
     differences(tree, new_links, order, start, shifts, new, rows, dof_rows, out)

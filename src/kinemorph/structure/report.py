@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from kinemorph.multibody.calls import Array
 from kinemorph.multibody.model import Model
-from kinemorph.structure.loops import Mechanism
+from kinemorph.structure.loop_rows import loop_errors
+from kinemorph.structure.loops import ClosedData, Mechanism
 
 Indices = np.ndarray[tuple[int], np.dtype[np.int32]]
 
@@ -47,7 +49,13 @@ class Report:
     pose_error: float = 0.0  # m and rad: largest difference of a body's pose before and after
     twist_error: float = 0.0  # m/s and rad/s: likewise for velocities, the jump left out
     momentum_error: float = 0.0  # N s and N m s: of the whole system, if nothing ties it to the base
-    loop_error: float = 0.0  # m and rad: how far the worst loop is open after the change
+
+    @cached_property
+    def loop_error(self) -> float:
+        """How far the worst loop is open after the change (m or rad)."""
+        if not isinstance(self.model, Mechanism):
+            return 0.0
+        return float(np.abs(loop_errors(self.model, ClosedData(self.model), self.state.q)).max(initial=0.0))
 
     @property
     def tree(self) -> Model:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kinemorph.multibody.joint import Joint
-from kinemorph.multibody.kinematics import kinematics, locate, pose_of
+from kinemorph.multibody.kinematics import ORIGIN, kinematics, locate, pose_of
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Data, Model
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.loops import Mechanism, as_mechanism
 from kinemorph.structure.rehang import rehang
 from kinemorph.structure.report import Report, State
+
+FREE = Joint.free()
 
 
 def reroot(
@@ -33,22 +35,23 @@ def reroot(
     mechanism = as_mechanism(model)
     tree = mechanism.model
     data = Data(tree)
-    kinematics(tree, data, state.q, state.v)
     top, place = locate(tree, data, link)
     if top < 0:
         raise IndexError(f"model {tree.name!r} has links 0 to {tree.n - 1}, not {link}")
-    joint = joint or Joint.free()
+    joint = joint or FREE
+    if at is not None:
+        kinematics(tree, data, state.q, state.v)
     frame, held = _placed(joint, pose_of(tree, data, top), at, place @ on if on else None, home(tree, top))
-    end = top
-    while tree.links[end]["parent"] >= 0:
-        end = int(tree.links[end]["parent"])
-    return rehang(mechanism, state, top, end, joint, -1, frame, held)
+    end, parents = top, tree.links["parent"]
+    while parents[end] >= 0:
+        end = int(parents[end])
+    return rehang(mechanism, data, state, top, end, joint, -1, frame, held, joint.name or "")
 
 
 def home(model: Model, link: int) -> Pose:
     """Where on a link its name is: a free joint holds it there."""
     name = model.names[link]
-    return model.frames[name][1] if name in model.frames else Pose()
+    return model.frames[name][1] if name in model.frames else ORIGIN
 
 
 def _placed(
@@ -59,8 +62,8 @@ def _placed(
         if isinstance(at, Pose):
             return at, held or at_home
         if at is None:
-            return Pose(), held or at_home
-        return Pose(), held or Pose(now.inverse().apply(list(at)))
+            return ORIGIN, held or at_home
+        return ORIGIN, held or Pose(now.inverse().apply(list(at)))
     if at is None:
         raise ValueError(f"a {joint.kind.name.lower()} joint needs a place: give `at`")
     frame = at if isinstance(at, Pose) else Pose(at)
