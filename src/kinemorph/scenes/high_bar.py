@@ -30,12 +30,14 @@ from kinemorph.structure.simulate import simulate
 from kinemorph.view.plots import plot_log
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
+from kinemorph.view.strip import strip
 
 BAR = (0.0, 0.0, 2.7)  # m
 STIFF = {"arm": 80.0, "forearm": 80.0, "thigh": 200.0, "shank": 100.0}  # N m/rad
 POSTURE = both(upper_arm=(0.0, -math.pi + 0.2, 0.5), forearm=0.2, thigh=(0.0, -0.15, 0.0), shank=0.2)
 START, SPIN = -2.0, 2.0  # rad and rad/s about the bar; 0 is hanging, the gymnast swings forward
 RIGHT, LEFT = 1.05, 1.40  # s: when the hands let go
+VIEW = (0.55, -1.5, 0.3)  # from the scene to the camera
 
 
 def gymnast() -> tuple[Model, State]:
@@ -94,13 +96,14 @@ def swing(method: str = "adaptive") -> Flight:
     return Flight(log, [s.coordinates for s in log.stretches], counts)
 
 
-def draw(flight: Flight, folder: Path) -> tuple[Path, Path]:
-    """Energies, loops and coordinates over time, and a replay."""
+def draw(flight: Flight, folder: Path) -> tuple[Path, Path, Path]:
+    """Energies, loops and coordinates over time, a strip of pictures, and a replay."""
     folder.mkdir(parents=True, exist_ok=True)
-    plot, film = folder / "high_bar.png", folder / "high_bar.html"
+    plot, pictures, film = (folder / file for file in ("high_bar.png", "high_bar_strip.png", "high_bar.html"))
     plot_log(plot, flight.log, "high bar: one hand lets go, then the other")
-    replay(Recording.from_log(flight.log, marker=0.04), film, direction=(0.55, -1.5, 0.3))
-    return plot, film
+    replay(Recording.from_log(flight.log, marker=0.04), film, direction=VIEW)
+    strip(flight.log, (0.0, 0.5, 0.8, 1.05, 1.25, 1.4, 1.7, 2.1), pictures, direction=VIEW, size=(240, 300))
+    return plot, pictures, film
 
 
 def demo(out: Path, say: Callable[[str], None]) -> None:
@@ -111,5 +114,5 @@ def demo(out: Path, say: Callable[[str], None]) -> None:
     for h in log.happenings:
         say(f"  {h.t:.3f} s  {h.name}" + (f", energy lost {h.lost:.1e} J" if h.changed else ""))
     say(f"energy {log.total[0]:.3f} J, drift between events {log.drift:.1e} J; loops open {log.loop_error.max():.1e}")
-    plot, film = draw(flight, out)
-    say(f"\nlook at [bold]{plot}[/] and [bold]{film}[/]")
+    plot, pictures, film = draw(flight, out)
+    say(f"\nlook at [bold]{plot}[/], [bold]{pictures}[/] and [bold]{film}[/]")

@@ -30,11 +30,13 @@ from kinemorph.structure.simulate import simulate
 from kinemorph.view.plots import plot_log
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
+from kinemorph.view.strip import strip
 
 POSTURE = both(upper_arm=(0.9, -0.4, 0.0), forearm=0.6, thigh=(0.35, -0.5, 0.0), shank=0.7, foot=(0.0, 0.2, 0.0))
 STIFF = 25.0  # N m/rad
 CHANGES = ("connect", "reroot", "cut", "connect", "cut", "reroot", "connect", "cut", "reroot", "connect")
 APART = 0.35  # s between changes
+VIEW = (1.4, -0.7, 0.3)  # from the scene to the camera
 
 
 def floating(seed: int = 0) -> tuple[Model, State]:
@@ -108,13 +110,14 @@ def journey(seed: int = 0, method: str = "adaptive", step: float = 1e-3) -> Jour
     return Journey(log, changes.told, np.array(total))
 
 
-def draw(result: Journey, folder: Path) -> tuple[Path, Path]:
-    """Energies, loops and coordinates over time, and a replay."""
+def draw(result: Journey, folder: Path) -> tuple[Path, Path, Path]:
+    """Energies, loops and coordinates over time, a strip of pictures, and a replay."""
     folder.mkdir(parents=True, exist_ok=True)
-    plot, film = folder / "human.png", folder / "human.html"
+    plot, pictures, film = (folder / file for file in ("human.png", "human_strip.png", "human.html"))
     plot_log(plot, result.log, "ten random changes of a human figure")
-    replay(Recording.from_log(result.log, marker=0.035), film, direction=(1.4, -0.7, 0.3))
-    return plot, film
+    replay(Recording.from_log(result.log, marker=0.035), film, direction=VIEW)
+    strip(result.log, (0.0, 0.7, 1.4, 2.1, 2.8, 3.8), pictures, direction=VIEW, size=(260, 300))
+    return plot, pictures, film
 
 
 def demo(out: Path, say: Callable[[str], None]) -> None:
@@ -127,5 +130,5 @@ def demo(out: Path, say: Callable[[str], None]) -> None:
     drift = np.abs(result.momentum - result.momentum[0]).max()
     say(f"momentum kept to {drift:.1e} N m s, energy between events to {log.drift:.1e} J of {log.total[0]:.1f} J,")
     say(f"  loops closed to {log.loop_error.max():.1e}; mass {log.stretches[-1].tree.mass:.6f} kg")
-    plot, film = draw(result, out)
-    say(f"\nlook at [bold]{plot}[/] and [bold]{film}[/]")
+    plot, pictures, film = draw(result, out)
+    say(f"\nlook at [bold]{plot}[/], [bold]{pictures}[/] and [bold]{film}[/]")

@@ -32,6 +32,7 @@ from kinemorph.structure.simulate import simulate
 from kinemorph.view.plots import plot_log
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
+from kinemorph.view.strip import strip
 
 TOP, SEAT = 3.0, 0.55  # m: heights of the hinge and of the hips
 PLATE = 0.16  # m: from the middle of the plate to its edges
@@ -41,6 +42,7 @@ RELAXED = both(upper_arm=(0.15, -0.2, 0.0), forearm=1.4, thigh=(0.0, -1.2, 0.0),
 STIFF = {"arm": 60.0, "forearm": 60.0, "thigh": 200.0, "shank": 60.0}  # N m/rad
 PUSH = 2.2  # rad/s: the swing starts forward
 BREAK = 0.55  # s
+VIEW = (0.5, -1.5, 0.25)  # from the scene to the camera
 
 
 def sitting() -> tuple[Model, State]:
@@ -130,13 +132,16 @@ def _leaving(thigh: str, seat: str, start: float) -> list[Event]:
     ]  # fmt: skip
 
 
-def draw(result: Ride, folder: Path) -> tuple[Path, Path]:
-    """Energies, loops and coordinates over time, and a replay."""
+def draw(result: Ride, folder: Path) -> tuple[Path, Path, Path]:
+    """Energies, loops and coordinates over time, a strip of pictures, and a replay."""
     folder.mkdir(parents=True, exist_ok=True)
-    plot, film = folder / "swing_breaks.png", folder / "swing_breaks.html"
+    plot, pictures, film = (
+        folder / file for file in ("swing_breaks.png", "swing_breaks_strip.png", "swing_breaks.html")
+    )
     plot_log(plot, result.log, "a swing breaks")
-    replay(Recording.from_log(result.log, marker=0.04), film, direction=(0.5, -1.5, 0.25))
-    return plot, film
+    replay(Recording.from_log(result.log, marker=0.04), film, direction=VIEW)
+    strip(result.log, (0.0, 0.3, 0.55, 0.7, 1.0, 1.35), pictures, direction=VIEW, size=(300, 280))
+    return plot, pictures, film
 
 
 def demo(out: Path, say: Callable[[str], None]) -> None:
@@ -147,5 +152,5 @@ def demo(out: Path, say: Callable[[str], None]) -> None:
     for h in log.happenings:
         say(f"  {h.t:.3f} s  {h.name}" + (f", energy lost {h.lost:.1e} J" if h.changed else ""))
     say(f"energy {log.total[0]:.3f} J, drift between events {log.drift:.1e} J; loops open {log.loop_error.max():.1e} m")
-    plot, film = draw(result, out)
-    say(f"\nlook at [bold]{plot}[/] and [bold]{film}[/]")
+    plot, pictures, film = draw(result, out)
+    say(f"\nlook at [bold]{plot}[/], [bold]{pictures}[/] and [bold]{film}[/]")
