@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import kernel
-from kinemorph.collision.features import farthest, position
+from kinemorph.collision.features import farthest, position, uphill
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, store3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
@@ -23,6 +23,8 @@ CORNERS = 512  # room of the polytope: as many corners, and 2 n - 4 facets
 FACETS = 2 * CORNERS
 COPLANAR = 1e-3  # of the gap: facets that see a corner by less are in a plane with it
 TRIES = 4  # after the first
+CLOSE = 12  # corners after which facets are small
+SMALL = 24  # vertices
 SAME_PLANE = 1e-12  # 1 - cosine
 
 CORNER = np.dtype(
@@ -121,15 +123,28 @@ def _nearest(facets: Any, count: int) -> int:
 
 @kernel
 def _corner(A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, corners: Any, near: int, k: int) -> float:
-    """Put the corner of B - A that is farthest along n into row k, and say how far it is; row `near` is a start."""
-    a = farthest(A, corners[near]["a"], neg(tmul_vec(R, n)))
-    b = farthest(B, corners[near]["b"], n)
+    """Put the corner of B - A that is farthest along n into row k, and say how far it is; row `near` is a start.
+
+    Once facets are small, a corner of one is a start from which it is not far uphill.
+    """
+    if k < CLOSE:
+        a = farthest(A, corners[near]["a"], neg(tmul_vec(R, n)))
+        b = farthest(B, corners[near]["b"], n)
+    else:
+        a = _uphill(A, corners[near]["a"], neg(tmul_vec(R, n)))
+        b = _uphill(B, corners[near]["b"], n)
     w = sub(position(B, b), add(mul_vec(R, position(A, a)), p))
     row = corners[k]
     store3(row["w"], w)
     row["a"] = a
     row["b"] = b
     return dot(n, w)
+
+
+@kernel(inline=False)
+def _uphill(core: Any, v: int, n: Vec3) -> int:
+    """The farthest vertex again: to look at all of a small core is faster than to walk."""
+    return uphill(core, v, n) if core["n_vertices"] > SMALL else farthest(core, v, n)
 
 
 @kernel
