@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.structure.checks import poses, same, twists
 
 import kinemorph as km
 from kinemorph.structure.connect import connect
@@ -31,24 +32,6 @@ def two_chains() -> km.Model:
 def moving(model: km.Model, seed: int = 0) -> State:
     rng = np.random.default_rng(seed)
     return State(km.random_configuration(model, rng), rng.normal(size=model.nv))
-
-
-def twists(model: km.Model, state: State) -> dict[str, np.ndarray]:
-    data = km.Data(model)
-    km.kinematics(model, data, state.q, state.v)
-    return {name: km.velocity_of(model, data, name) for name in model.names}
-
-
-def poses(model: km.Model, state: State) -> dict[str, np.ndarray]:
-    data = km.Data(model)
-    km.kinematics(model, data, state.q, state.v)
-    return {name: km.pose_of(model, data, name).matrix() for name in model.names}
-
-
-def same(x: dict[str, np.ndarray], y: dict[str, np.ndarray], tolerance: float = 1e-11) -> None:
-    assert x.keys() == y.keys()
-    for name, value in x.items():
-        np.testing.assert_allclose(value, y[name], atol=tolerance)
 
 
 @pytest.mark.parametrize("joint", JOINTS, ids=lambda j: j.kind.name)

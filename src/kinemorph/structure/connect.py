@@ -42,7 +42,8 @@ def connect(
     velocities such that the joints can follow; momentum stays, and the energy that is lost is reported.
 
     "tree" re-roots the floating tree of b and hangs it on a, or that of a and hangs it on b; "loop" closes a loop and
-    leaves the tree as it is; "auto" is "tree" where that is possible. Both move in the same way afterwards. The joint
+    leaves the tree as it is; "auto" is "tree" where that is possible. Both move in the same way afterwards. A drive
+    (the joint's armature) counts as turning with the joint already, so it takes no part in the impact. The joint
     is called `joint.name`, or after the links that it connects: see `report.joint`.
     """
     if how not in WAYS:
@@ -170,8 +171,8 @@ def _refuse_pose(model: Model, joint: Joint, name: str, b: int, hit: Impact) -> 
     low, high = dofs["lower"], dofs["upper"]
     if joint.nq == joint.nv and ((hit.position < low - FITS).any() or (hit.position > high + FITS).any()):
         raise ValueError(
-            f"model {model.name!r}: joint {name!r} would be at {hit.position.tolist()}, outside of its limits "
-            f"{low.tolist()} to {high.tolist()}"
+            f"model {model.name!r}: joint {name!r} would be at {(hit.position.round(9) + 0.0).tolist()}, "
+            f"outside of its limits {low.tolist()} to {high.tolist()}"
         )
 
 
