@@ -287,6 +287,38 @@ def test_groups_masks_and_fixed_bodies():
     broad.check()
 
 
+def test_a_body_changes_its_group():
+    broad = filled(np.zeros((4, 3)), np.ones((4, 3)))
+    broad.ignore(2, 3)
+    broad.regroup(2, group=2, mask=0xFFFFFFFF)
+    broad.regroup(0, group=1, mask=1)
+    broad.check()
+    assert broad.pairs.tolist() == [[0, 1], [0, 3], [1, 2], [1, 3]]  # 0 and 2 no longer, 2 and 3 still not
+    broad.regroup(0, group=1, mask=3)
+    broad.heed(2, 3)
+    broad.check()
+    assert len(broad.pairs) == 6
+    with pytest.raises(ValueError, match="mask is -1, expected 32 bits"):
+        broad.regroup(0, group=1, mask=-1)
+    with pytest.raises(ValueError, match="no body has the handle 9"):
+        broad.regroup(9, group=1, mask=1)
+
+
+def test_budgets_can_change_at_any_time(rng):
+    lows, highs = random_boxes(rng, 60)
+    broad = filled(lows, highs)
+    few, tiles = broad.bodies["level"][:60].copy(), broad.tile_count
+    broad.set_budgets(200, 200)
+    agrees(broad, lows, highs)
+    assert (broad.bodies["level"][:60] < few).all()
+    assert broad.tile_count > 2 * tiles
+    broad.set_budgets(8, 64)
+    agrees(broad, lows, highs)
+    assert (broad.bodies["level"][:60] >= few).all()
+    with pytest.raises(ValueError, match="expected 8 <= tile_budget"):
+        broad.set_budgets(8, 4)
+
+
 def test_fixed_bodies_meet_only_what_moves():
     broad = BroadPhase()
     for _ in range(3):

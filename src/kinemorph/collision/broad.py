@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import heapq
-from collections import Counter
-from itertools import product
 from math import floor, log2
 from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
+from kinemorph.collision.hash_check import count_again
 from kinemorph.collision.hash_rows import (
     ABSENT,
-    ALL_OVER,
     BODY,
     EMPTY,
     ENTRY,
@@ -26,7 +24,6 @@ from kinemorph.collision.hash_rows import (
     KIND,
     MEETING,
     PAIR,
-    PLACE_MASK,
     TILE,
 )
 from kinemorph.collision.hashing import FULL, fill, forget, meetings, set_linger, update_boxes, update_one
@@ -55,8 +52,6 @@ class BroadPhase:
         finest: float = 2.0**-20,
         coarsest: float = 2.0**20,
     ) -> None:
-        if not 8 <= tile_budget <= fixed_budget <= 4096:  # a box on the corner of a tile covers 8, however small it is
-            raise ValueError(f"expected 8 <= tile_budget <= fixed_budget <= 4096, got {tile_budget} and {fixed_budget}")
         if not 0 <= linger <= 1_000_000:
             raise ValueError(f"linger is {linger}, expected 0 to 1000000 updates")
         if not 2.0**-64 <= finest <= coarsest <= 2.0**64:
@@ -68,9 +63,9 @@ class BroadPhase:
         self._handle = int(self._header.ctypes.data)
         h = self._header[0]
         h["top"], h["finest"] = high - low, 2.0**-low
-        h["budget"], h["fixed_budget"], h["linger"] = tile_budget, fixed_budget, linger
-        h["pair_free"] = -1
+        h["linger"], h["pair_free"] = linger, -1
         self._tables: dict[str, Any] = {}
+        self.set_budgets(tile_budget, fixed_budget)
         self._free: list[int] = []  # handles that were given back, a heap
         self._shape: tuple[int, int] | None = None  # of what `update` expects; None if `order` is out of date
         self._make_bodies(32)
@@ -91,9 +86,7 @@ class BroadPhase:
         Two bodies meet if each one's group (of 32 bits) is in the other's mask, unless both are fixed.
         """
         box = _box(low, high, "the new body")
-        for name, bits in (("group", group), ("mask", mask)):
-            if not 0 <= bits <= EVERYTHING:
-                raise ValueError(f"{name} is {bits}, expected 32 bits: 0 to 0xFFFFFFFF")
+        _bits(group=group, mask=mask)
         i = heapq.heappop(self._free) if self._free else int(self._header["n"][0])
         if i == len(self.bodies):
             self._make_bodies(2 * i)
@@ -114,6 +107,20 @@ class BroadPhase:
         heapq.heappush(self._free, i)
         self._shape = None
         self._dirty = True
+
+    def regroup(self, handle: int, *, group: int, mask: int) -> None:
+        """Change what a body is and what it meets. Pairs that are ignored stay so."""
+        i = self._known(handle)
+        _bits(group=group, mask=mask)
+        rows = self.rows[: self._header["pair_count"][0]]
+        mine = rows[(rows["count"] >= 0) & (rows["linger"] == IGNORED) & ((rows["a"] == i) | (rows["b"] == i))]
+        others = [int(a + b - i) for a, b in mine[["a", "b"]].tolist()]
+        box = self.box(i)
+        forget(self._handle, i)
+        self._tables["kinds"][i]["group"], self._tables["kinds"][i]["mask"] = group, mask
+        self._put(i, box)
+        for other in others:
+            self.ignore(i, other)
 
     def update(self, lows: npt.ArrayLike, highs: npt.ArrayLike, handles: npt.ArrayLike | None = None) -> None:
         """Give many bodies new boxes: row k of `lows` and of `highs` (n, 3) is for handles[k].
@@ -166,6 +173,14 @@ class BroadPhase:
         """The lowest and the highest corner of a body's box."""
         body = self.bodies[self._known(handle)]
         return body["low"].copy(), body["high"].copy()
+
+    def set_budgets(self, tile_budget: int, fixed_budget: int) -> None:
+        """Other budgets of tiles from now on, also for the bodies that are there: the thesis leaves t to the user."""
+        if not 8 <= tile_budget <= fixed_budget <= 4096:  # a box on the corner of a tile covers 8, however small it is
+            raise ValueError(f"expected 8 <= tile_budget <= fixed_budget <= 4096, got {tile_budget} and {fixed_budget}")
+        self._header["budget"], self._header["fixed_budget"] = tile_budget, fixed_budget
+        for i in self.handles.tolist() if self._tables else ():
+            self._put(i, self.box(i))
 
     # --- pairs ---
 
@@ -226,37 +241,7 @@ class BroadPhase:
 
     def check(self) -> None:
         """Compare every counter with a count from scratch, in plain Python; AssertionError if one differs."""
-        tiles: dict[Any, list[int]] = {}
-        shared: Counter[tuple[int, int]] = Counter()
-        bodies, h = self.bodies, self._header[0]
-        alive = self.handles.tolist()
-        level = bodies["level"].tolist()
-        used = {level[i] for i in alive if level[i] >= 0}
-        for i in alive:
-            scale = bodies["scale"][i]
-            first, last = (np.floor(bodies[corner][i] * scale).astype(int).tolist() for corner in ("low", "high"))
-            for k in (k for k in range(level[i], h["top"] + 1) if h["open"] >> k & 1 and level[i] != ALL_OVER):
-                s = k - level[i]
-                for xyz in product(*(range(a >> s, (b >> s) + 1) for a, b in zip(first, last, strict=True))):
-                    tiles.setdefault((*(x & PLACE_MASK for x in xyz), k), []).append(i)
-        for (*_, k), inside in tiles.items():
-            natives = [i for i in inside if level[i] == k]
-            shared.update((min(i, j), max(i, j)) for i in natives for j in inside if level[j] < k or i < j)
-        shared.update((min(i, j), max(i, j)) for i in alive if level[i] == ALL_OVER
-                      for j in alive if level[j] != ALL_OVER or i < j)  # fmt: skip
-        wanted = {ij: n for ij, n in shared.items() if self._wanted(*ij)}
-        rows = self._tables["pairs"][: h["pair_count"]]
-        rows = rows[rows["count"] >= 0]
-        counted = {(a, b): n for a, b, n, _ in rows.tolist() if n > 0}
-        assert wanted == counted, f"counters differ: {set(wanted.items()) ^ set(counted.items())}"
-        assert len({(a, b) for a, b, _, _ in rows.tolist()}) == len(rows), "a pair has two rows"
-        assert all(a in self and b in self for a, b, _, _ in rows.tolist()), "a pair has outlived its body"
-        assert self.tile_count == len(tiles), f"{self.tile_count} tiles are in use, expected {len(tiles)}"
-        assert all(h["open"] >> k & 1 for k in used), "a level with natives is closed"
-
-    def _wanted(self, i: int, j: int) -> bool:
-        p, q = self._tables["kinds"][i], self._tables["kinds"][j]
-        return bool(p["mask"] & q["group"] and q["mask"] & p["group"] and not (p["fixed"] and q["fixed"]))
+        count_again(self)
 
     @property
     def bodies(self) -> Any:
@@ -357,6 +342,12 @@ def swept(lows: npt.ArrayLike, highs: npt.ArrayLike, moves: npt.ArrayLike) -> tu
     """The boxes that hold boxes on their way along `moves` (m): what to `update` with to miss nothing in between."""
     low, high, move = (np.asarray(x, np.float64) for x in (lows, highs, moves))
     return low + np.minimum(move, 0.0), high + np.maximum(move, 0.0)
+
+
+def _bits(**names: int) -> None:
+    for name, bits in names.items():
+        if not 0 <= bits <= EVERYTHING:
+            raise ValueError(f"{name} is {bits}, expected 32 bits: 0 to 0xFFFFFFFF")
 
 
 def _box(low: npt.ArrayLike, high: npt.ArrayLike, whose: str) -> tuple[Array, Array]:

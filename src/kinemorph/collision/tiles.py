@@ -250,7 +250,7 @@ def last_tile(body: Any) -> Vec3:
 def enter_level(h: Any, i: int, level: int, first: Vec3, last: Vec3) -> None:
     """Enter the tiles of a level, but those between first and last (of the native level), where the body is already."""
     body = rows_at(h["bodies"], h["n"], BODY)[i]
-    s = level - body["level"]
+    s = level - int(body["level"])
     p, q = first_tile(body), last_tile(body)
     x0, y0, z0 = int(first[0]) >> s, int(first[1]) >> s, int(first[2]) >> s
     x1, y1, z1 = int(last[0]) >> s, int(last[1]) >> s, int(last[2]) >> s
@@ -328,7 +328,7 @@ def give_back(h: Any, i: int, first: Vec3, last: Vec3) -> None:
     while e >= 0:
         after = entries[e]["sibling"]
         key = entries[e]["key"]
-        s = (key & LEVEL_MASK) - body["level"]
+        s = (key & LEVEL_MASK) - int(body["level"])
         inside = between(key >> X_BIT, int(first[0]) >> s, int(last[0]) >> s)
         inside = inside and between(key >> Y_BIT, int(first[1]) >> s, int(last[1]) >> s)
         inside = inside and between(key >> Z_BIT, int(first[2]) >> s, int(last[2]) >> s)
