@@ -224,7 +224,8 @@ def test_mimics_follow_or_go() -> None:
 
 def test_what_cannot_be_is_refused_and_changes_nothing() -> None:
     mechanism, state = ring()
-    before = state.q.copy(), state.v.copy(), mechanism.rows.copy(), mechanism.model.links.copy()
+    everything = state.q, state.v, mechanism.rows, mechanism.model.links
+    before = [x.tobytes() for x in everything]
     at = (0.0, 0.0, 0.0)
     ball = km.Joint.spherical()
     with pytest.raises(ValueError, match="the base cannot be connected to itself"):
@@ -251,5 +252,4 @@ def test_what_cannot_be_is_refused_and_changes_nothing() -> None:
         km.cut(mechanism, km.State(state.q[1:], state.v), "a1")
     with pytest.raises(KeyError, match="no joint 'elbow'"):
         km.cut(mechanism, state, "elbow")
-    for now, then in zip((state.q, state.v, mechanism.rows, mechanism.model.links), before, strict=True):
-        assert now.tobytes() == then.tobytes()
+    assert [x.tobytes() for x in everything] == before
