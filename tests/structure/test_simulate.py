@@ -331,3 +331,24 @@ def test_bad_settings_are_named() -> None:
     mechanism, q = mechanisms.four_bar()
     with pytest.raises(ValueError, match="a loop is open by 0"):
         km.simulate(mechanism, km.State(q + 0.1, np.zeros(3)), 1.0)
+
+
+@pytest.mark.lane
+@pytest.mark.parametrize("method", ["euler", "rk4", "adaptive"])
+def test_a_few_steps_of_every_kind_of_event(method: str) -> None:
+    """Short enough for plain Python: a chain that a hinge ties to the ground falls, and the hinge lets go."""
+    mechanism, q = mechanisms.free_flyer()[:2]
+    events = [
+        km.Event.at(0.004, lambda m, s: km.cut(m, s, "link1v"), name="cut"),
+        km.Event.height("base", level=-1e-5, name="height"),
+        km.Event.distance("base", "link1", 2.0),
+        km.Event.position("link1", 1.0),
+        km.Event.velocity("link1", 1.0),
+        km.Event.force("link1v", (0, 0, 1), 1e4),
+        km.Event.force("link1v", (0, 0, 1), 1e4, moment=True),
+        km.Event("function", lambda m, s, d: s.time - 0.0065),
+    ]
+    log = km.simulate(mechanism, km.State(q, np.zeros(7)), 0.008, events, method=method, every=2e-3)
+    assert [h.name for h in log.happenings] == ["cut", "height", "function"]
+    assert [s.coordinates for s in log.stretches] == [8, 7]
+    assert log.loop_error.max() < 1e-12
