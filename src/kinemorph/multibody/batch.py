@@ -20,7 +20,7 @@ from kinemorph._jit import entry, for_lanes, kernel, rows_at
 from kinemorph.multibody.aba import articulated_body
 from kinemorph.multibody.calls import Array
 from kinemorph.multibody.crba import composite
-from kinemorph.multibody.integrators import REST, WORK_ROWS, Method, Trajectory, euler_step, rk4_step
+from kinemorph.multibody.integrators import REST, WORK_ROWS, Trajectory, checked_steps, euler_step, rk4_step
 from kinemorph.multibody.layout import DOF_DATA, LINK_DATA, TREE, dof_data, link_data
 from kinemorph.multibody.model import Model, tree_of
 from kinemorph.multibody.rnea import newton_euler
@@ -269,10 +269,7 @@ def rollout(
 
     TAU is zero, or (batch, nv), or (batch, steps, nv) with joint forces for every step.
     """
-    if method.upper() not in Method.__members__:
-        raise ValueError(f"method {method!r} is not one of {', '.join(m.name.lower() for m in Method)}")
-    if not (np.isfinite(dt) and steps >= 0 and every >= 1):
-        raise ValueError(f"dt {dt} must be finite, steps {steps} not negative, every {every} at least 1")
+    kind, steps, every = checked_steps(method, dt, steps, every)
     arrays = _arrays(model, Q=Q, V=V)
     batch = len(arrays["Q"])
     forces = np.zeros((batch, model.nv)) if TAU is None else np.asarray(TAU, dtype=np.float64)
@@ -287,7 +284,6 @@ def rollout(
     Q_log, V_log = np.empty((batch, kept, model.nq)), np.empty((batch, kept, model.nv))
     Q_log[:, 0], V_log[:, 0] = arrays["Q"], arrays["V"]
     Q_now, V_now = arrays["Q"].copy(), arrays["V"].copy()
-    kind = int(Method[method.upper()])
 
     def run(space: Workspace, start: int, stop: int) -> int:
         return _rollout(

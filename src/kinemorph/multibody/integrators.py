@@ -275,19 +275,15 @@ def rollout(
     """Like `step`, and keeps the start and every `every`-th state."""
     if data.revision != model.revision:
         refuse_stale(model, data)
-    steps, every = operator.index(steps), operator.index(every)
-    if str(method).upper() not in Method.__members__:
-        raise ValueError(f"method {method!r} is not one of {', '.join(m.name.lower() for m in Method)}")
-    if not (np.isfinite(dt) and steps >= 0 and every >= 1):
-        raise ValueError(f"dt {dt} must be finite, steps {steps} not negative, every {every} at least 1")
+    kind, steps, every = checked_steps(method, dt, steps, every)
     applied = np.zeros(model.nv) if tau is None else tau
     q_now, v_now, tau64, external64 = checked(model, q=q, v=v, tau=applied, external=external)
     count = steps // every + 1
     q_log, v_log = np.empty((count, model.nq)), np.empty((count, model.nv))
     q_log[0], v_log[0] = q_now, v_now
     made = _run(
-        data.handle, int(Method[method.upper()]), q_now, v_now, float(dt), steps, every, tau64, external64,
-        _workspace(model), q_log, v_log,
+        data.handle, kind, q_now, v_now, float(dt), steps, every, tau64, external64,
+        workspace(model), q_log, v_log,
     )  # fmt: skip
     if made < steps:
         raise ArithmeticError(
@@ -319,7 +315,7 @@ def rollout_adaptive(
         raise ValueError(f"tolerance {tolerance} must be positive")
     q_log, v_log = np.empty((t.size, model.nq)), np.empty((t.size, model.nv))
     reached = _run_adaptive(
-        data.handle, q_now, v_now, t, tau64, external64, float(tolerance), 1e-3, most_steps, _workspace(model),
+        data.handle, q_now, v_now, t, tau64, external64, float(tolerance), 1e-3, most_steps, workspace(model),
         q_log, v_log,
     )  # fmt: skip
     if reached < t.size:
@@ -330,8 +326,9 @@ def rollout_adaptive(
     return Trajectory(t.copy(), q_log, v_log)
 
 
-def _workspace(model: Model) -> Array:
-    work = np.zeros((WORK_ROWS, max(model.nq, model.nv, 1)))
+def workspace(model: Model, rows: int = WORK_ROWS, least: int = 1) -> Array:
+    """Rows for the stages of a step, `least` or more numbers long."""
+    work = np.zeros((rows, max(model.nq, model.nv, least)))
     work[REST, : model.nq] = model.rest
     return work
 
@@ -342,3 +339,13 @@ def checked(model: Model, **values: Any) -> Any:
     if not all(np.isfinite(array).all() for array in arrays):
         complain(model, NOT_FINITE, **values)
     return arrays
+
+
+def checked_steps(method: str, dt: float, steps: int, every: int) -> tuple[int, int, int]:
+    """The number of a method, how many steps to make, and every how many to keep one, if all of that makes sense."""
+    steps, every = operator.index(steps), operator.index(every)
+    if str(method).upper() not in Method.__members__:
+        raise ValueError(f"method {method!r} is not one of {', '.join(m.name.lower() for m in Method)}")
+    if not (np.isfinite(dt) and steps >= 0 and every >= 1):
+        raise ValueError(f"dt {dt} must be finite, steps {steps} not negative, every {every} at least 1")
+    return int(Method[str(method).upper()]), steps, every

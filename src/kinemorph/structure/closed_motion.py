@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.multibody.aba import articulated_body
-from kinemorph.multibody.calls import NO_FORCES, Array, Matrix, Vector, finite
+from kinemorph.multibody.calls import NO_FORCES, Matrix, Vector, finite
 from kinemorph.multibody.configuration import advance
 from kinemorph.multibody.integrators import (
     A1,
@@ -22,15 +22,14 @@ from kinemorph.multibody.integrators import (
     K3,
     K4,
     Q1,
-    REST,
     TAU,
     V1,
-    WORK_ROWS,
-    Method,
     Trajectory,
     checked,
+    checked_steps,
     forces,
     straighten,
+    workspace,
 )
 from kinemorph.multibody.layout import TREE
 from kinemorph.structure.closed import closed_body
@@ -142,10 +141,7 @@ def closed_rollout(
     """
     check(mechanism, data)
     model = mechanism.model
-    if method.upper() not in Method.__members__:
-        raise ValueError(f"method {method!r} is not one of {', '.join(m.name.lower() for m in Method)}")
-    if not (np.isfinite(dt) and steps >= 0 and every >= 1):
-        raise ValueError(f"dt {dt} must be finite, steps {steps} not negative, every {every} at least 1")
+    kind, steps, every = checked_steps(method, dt, steps, every)
     applied = np.zeros(model.nv) if tau is None else tau
     q_now, v_now, tau64, external64 = checked(model, q=q, v=v, tau=applied, external=external)
     count = steps // every + 1
@@ -153,8 +149,8 @@ def closed_rollout(
     q_log[0], v_log[0] = q_now, v_now
     worst = np.array([0.0, tolerance])
     made = _run(
-        data.handle, int(Method[method.upper()]), q_now, v_now, float(dt), steps, every, tau64, external64,
-        _workspace(mechanism), q_log, v_log, worst,
+        data.handle, kind, q_now, v_now, float(dt), steps, every, tau64, external64,
+        workspace(model), q_log, v_log, worst,
     )  # fmt: skip
     if made < steps:
         where = f"model {model.name!r}: step {made + 1} (t = {made * dt:g} s)"
@@ -166,10 +162,3 @@ def closed_rollout(
             raise LoopError(text, "", float(worst[0]), q_now)
         raise ArithmeticError(f"{where} gave a state that is not finite; a smaller dt than {dt:g} s may help")
     return ClosedTrajectory(np.arange(count) * (dt * every), q_log, v_log, float(worst[0]))
-
-
-def _workspace(mechanism: Mechanism) -> Array:
-    model = mechanism.model
-    work = np.zeros((WORK_ROWS, max(model.nq, model.nv, 1)))
-    work[REST, : model.nq] = model.rest
-    return work

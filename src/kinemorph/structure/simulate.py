@@ -18,7 +18,7 @@ from kinemorph.structure.log import LOOP_ERROR, NUMBERS, Happening, Log, Stretch
 from kinemorph.structure.loops import ClosedData, Mechanism, as_mechanism
 from kinemorph.structure.progress import Bar
 from kinemorph.structure.report import Report, State
-from kinemorph.structure.stepping import ADAPTIVE, RUN, Halt, attempt, march, take_note, workspace
+from kinemorph.structure.stepping import ADAPTIVE, RUN, Halt, attempt, march, room, take_note
 
 MOST_AT_ONCE = 100  # events within one step; more of them have no end
 CHUNK, FRAMES = 1000, 256  # steps and frames of one call
@@ -97,7 +97,7 @@ class Simulation:
             mechanism = as_mechanism(model)
             rows = self._rows.copy()
             look_up(self._events, rows, mechanism, first)
-            data, work = ClosedData(mechanism), workspace(tree)
+            data, work = ClosedData(mechanism), room(tree)
             numbers = self._numbers(data, q, v, work, tree)
             if not numbers[LOOP_ERROR] <= self._run[0]["gap"]:
                 raise ValueError(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.multibody.calls import LARGEST, NO_FORCES, Matrix, Vector
+from kinemorph.multibody.calls import LARGEST, NO_FORCES, Array, Matrix, Vector
 from kinemorph.multibody.configuration import advance
 from kinemorph.multibody.integrators import (
     A1,
@@ -25,6 +25,7 @@ from kinemorph.multibody.integrators import (
     WORK_ROWS,
     Method,
     distance,
+    workspace,
 )
 from kinemorph.multibody.kinematics import place_all
 from kinemorph.multibody.layout import DOF, TREE
@@ -261,11 +262,9 @@ def _note(
 march, attempt, take_note = _march, _try, _note
 
 
-def workspace(model: Model) -> Any:
-    """Rows for the stages of a step."""
-    work = np.zeros((WORK_ROWS + 1, max(model.nq, model.nv, 11)))
-    work[REST, : model.nq] = model.rest
-    return work
+def room(model: Model) -> Array:
+    """The workspace of a simulation."""
+    return workspace(model, WORK_ROWS + 1, 11)
 
 
-__all__ = ["ADAPTIVE", "EVENT", "NO_FORCES", "NUMBERS", "RUN", "Halt", "attempt", "march", "take_note", "workspace"]
+__all__ = ["ADAPTIVE", "EVENT", "NO_FORCES", "NUMBERS", "RUN", "Halt", "attempt", "march", "room", "take_note"]
