@@ -70,6 +70,7 @@ def test_the_search_agrees_with_its_plain_form(rng: np.random.Generator) -> None
         assert bool(found["exact"]) == plain.exact
 
 
+@pytest.mark.lane
 def test_hulls_open_only_below_the_threshold() -> None:
     a, b, near = ring(12), Parts([Polyhedron.point()]), Near(64)
     far = searched(a, b, np.eye(3), (0.0, 0.0, 5.0), 0.1, 0.1, near)
@@ -96,6 +97,7 @@ def test_features_are_found_again(rng: np.random.Generator) -> None:
     assert np.mean(again) < 1.5 < 3.0 < np.mean(afresh)
 
 
+@pytest.mark.lane
 def test_a_list_without_room_says_so() -> None:
     a, near = ring(12), Near(4)
     search_of(a.handle, a.handle, np.r_[np.eye(3).ravel(), 0.0, 0.0, 0.0], 0.0, 0.0, near.header, WORK)

@@ -105,6 +105,7 @@ def test_a_box_on_a_step_is_not_pushed_off_it(rng: np.random.Generator) -> None:
         assert min(c.distance for c in contacts) > gap - 0.01
 
 
+@pytest.mark.lane
 @pytest.mark.parametrize("gap", [1e-3, -1e-3])
 def test_in_a_corner_the_floor_and_the_wall_carry(gap: float) -> None:
     contacts = km.contacts(STEP, None, BOX, km.Pose((-0.5 - gap, 0.1, 0.5 + gap)), margin=0.005)
@@ -112,6 +113,7 @@ def test_in_a_corner_the_floor_and_the_wall_carry(gap: float) -> None:
     np.testing.assert_allclose([c.distance for c in contacts], gap, atol=1e-9)
 
 
+@pytest.mark.lane
 def test_ridges_and_valleys() -> None:
     ridge, valley = folded([(-3, -1.5), (0, 0), (3, -1.5)]), folded([(-3, 1.5), (0, 0), (3, 1.5)])
     (top,) = km.contacts(ridge, None, BALL, km.Pose((0.0, 0.1, 0.3)), margin=0.01)
@@ -123,6 +125,7 @@ def test_ridges_and_valleys() -> None:
     assert sorted(c.normal[0].round(4) for c in two) == [-0.4472, 0.4472]
 
 
+@pytest.mark.lane
 def test_what_is_below_a_height_field_is_inside() -> None:
     for z in (0.4, -0.2, -0.7, -20.0):
         found = km.distance(FLAT, None, BOX, km.Pose((0.1, 0.2, z)))
@@ -132,6 +135,7 @@ def test_what_is_below_a_height_field_is_inside() -> None:
         np.testing.assert_allclose([c.distance for c in contacts], z - 0.5, atol=1e-9)
 
 
+@pytest.mark.lane
 def test_behind_a_soup_there_is_a_distance_but_no_contact() -> None:
     soup = FLOORS["soup"]
     assert km.distance(soup, None, BOX, km.Pose((0.1, 0.2, -0.8))).distance == pytest.approx(0.3)
@@ -209,6 +213,7 @@ def test_rays_meet_the_ground(rng: np.random.Generator) -> None:
     assert met > 20
 
 
+@pytest.mark.lane
 def test_rays_straight_down_on_vertices_and_seams_are_not_lost() -> None:
     for ground in FLOORS.values():
         for x, y in ((0.0, 0.0), (0.5, 0.25), (0.25, 0.25), (-5.0, 5.0), (5.0, -5.0)):

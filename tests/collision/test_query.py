@@ -13,6 +13,7 @@ import kinemorph as km
 BOX, BALL = km.Shape.box((1.0, 1.0, 1.0)), km.Shape.sphere(0.25)
 
 
+@pytest.mark.lane
 def test_distance_of_a_box_and_a_ball() -> None:
     d = km.distance(BOX, None, BALL, km.Pose((0.0, 0.1, 2.0)))
     assert d.distance == pytest.approx(1.25)
@@ -42,6 +43,7 @@ def test_everything_moves_with_the_frame(rng: np.random.Generator) -> None:
         assert back.feature_b == near.feature_a
 
 
+@pytest.mark.lane
 def test_contacts_and_their_ids() -> None:
     ground = km.Shape.box((10.0, 10.0, 1.0))
     pair = km.Pair(ground, BOX)
@@ -56,6 +58,7 @@ def test_contacts_and_their_ids() -> None:
     assert len(km.contacts(BOX, None, BOX, turned)) == 4
 
 
+@pytest.mark.lane
 def test_rays_and_points() -> None:
     pose = km.Pose((0.0, 0.0, 5.0))
     hit = km.cast(BOX, pose, (0.0, 0.2, 0.0), (0.0, 0.0, 3.0))
