@@ -582,8 +582,11 @@ def test_mimics_of_mimics_are_followed():
 def test_frames_and_links_do_not_share_names():
     builder = km.Builder()
     builder.link("hand", joint=km.Joint.revolute(), inertia=BALL)
-    builder.frame("hand", "hand", (1, 0, 0))
-    with pytest.raises(ValueError, match="frame 'hand'"):
+    builder.frame("hand", "hand", (1, 0, 0))  # where on the link its name means
+    assert builder.build().frames["hand"][1].position.tolist() == [1, 0, 0]
+    builder.link("arm", joint=km.Joint.revolute(), inertia=BALL)
+    builder.frame("arm", "hand")
+    with pytest.raises(ValueError, match="frame 'arm'"):
         builder.build()
 
 
