@@ -30,6 +30,7 @@ OBJECTS = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 FEW = (2, 4, 8, 16, 32, 64, 128)
 ROOM = 12.0  # m, side of the world of two hulls, which are 2 m large
 DENSITY = 4.0  # pairs an object
+ROUNDS = 240  # short ones: on a busy machine some are not interrupted
 THESIS = 3.6  # its gain by coherence
 TABLE = {16: 5, 32: 21, 64: 40, 128: 88, 256: 120, 512: 180, 1024: 250, 2048: 320, 4096: 430}  # its world sizes
 
@@ -52,7 +53,7 @@ def figure_2_11(seconds: float, quick: bool) -> list[Row]:
                 "all": Bounce(2, ROOM, step, bodies=two_hulls(n), hashing=False),
                 "motion": Bounce(2, ROOM, step, bodies=two_hulls(n), hashing=False, vclip=False),
             }
-            times = time_side_by_side({name: stepping(world) for name, world in worlds.items()}, seconds)
+            times = time_side_by_side({name: stepping(world) for name, world in worlds.items()}, seconds, ROUNDS)
             case = f"2 hulls of {n} vertices, steps of {step:g}"
             clip = max(times["all"] - times["motion"], 1e-3)  # on a busy machine it could come out negative
             rows.append(Row("bounce", case, "V-Clip", clip, None, "", None))
@@ -86,7 +87,7 @@ def figure_2_12(seconds: float, quick: bool) -> list[Row]:
         world = Bounce(n, side)
         world.advance(50)
         before, start = world.numbers["updates"], world.steps
-        times = time_side_by_side({"step": stepping(world)}, seconds)
+        times = time_side_by_side({"step": stepping(world)}, seconds, ROUNDS)
         updates = (world.numbers["updates"] - before) / (world.steps - start)
         case = f"{n} objects, world of {side:.3g} m"
         rows.append(Row("bounce", case, "pairs", updates, None, f"the thesis: world of {TABLE[n]}", None))
@@ -94,7 +95,7 @@ def figure_2_12(seconds: float, quick: bool) -> list[Row]:
         rows.append(Row("bounce", case, "a step by n + pairs", times["step"] / (n + updates), None, "", None))
     for n in FEW[:: 2 if quick else 1]:
         worlds = {name: Bounce(n, hashing=name == "hash") for name in ("hash", "all pairs")}
-        times = time_side_by_side({name: stepping(world) for name, world in worlds.items()}, seconds)
+        times = time_side_by_side({name: stepping(world) for name, world in worlds.items()}, seconds, ROUNDS)
         rows.append(
             Row("bounce", f"{n} objects", "hashing", times["hash"], times["all pairs"], "ours, all pairs", None)
         )
@@ -107,7 +108,7 @@ def coherence(seconds: float) -> list[Row]:
         "scratch": Bounce(25, vclip=False, coherence=False),
         "motion": Bounce(25, vclip=False, hashing=False),
     }
-    times = time_side_by_side({name: stepping(world) for name, world in worlds.items()}, seconds)
+    times = time_side_by_side({name: stepping(world) for name, world in worlds.items()}, seconds, ROUNDS)
     ours, scratch = (times[name] - times["motion"] for name in ("coherent", "scratch"))
     peer = f"ours, from scratch (the thesis: {THESIS}x)"
     return [
