@@ -1,5 +1,8 @@
 """Re-rooting (SPW): bodies stay where they are and move as they did, twice is there and back, maps are right."""
 
+import warnings
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.strategies import random_tree
@@ -79,6 +82,7 @@ def test_bodies_keep_pose_twist_and_acceleration(name: str, rng: np.random.Gener
                 close(x, y, 1e-10)
 
 
+@pytest.mark.filterwarnings("ignore:.*changes sides")  # joints with limits and dampers that mean something else then
 @pytest.mark.parametrize("size", [1, 3, 10, 40])
 def test_random_trees_accelerate_as_before(size: int) -> None:
     """With its torques carried over, the re-rooted tree has the accelerations that are carried over."""
@@ -95,6 +99,7 @@ def test_random_trees_accelerate_as_before(size: int) -> None:
         close(np.array(now), np.array(then), 1e-11)
 
 
+@pytest.mark.filterwarnings("ignore:.*changes sides")  # joints with limits and dampers that mean something else then
 def test_there_and_back_is_the_same_model(rng: np.random.Generator) -> None:
     """A1: op(op(x)) = x, link by link and joint by joint."""
     model = every_joint().with_dofs(lower=-np.arange(19.0), upper=1.0 + np.arange(19.0), damping=np.arange(19.0))
@@ -183,3 +188,34 @@ def test_what_cannot_be_is_refused_and_changes_nothing() -> None:
         reroot(model, state, "nobody")
     assert np.array_equal(state.q, before[0])
     assert (model.links == before[1]).all()
+
+
+@pytest.mark.parametrize(
+    ("joint", "same"),
+    [
+        (km.Joint.spherical(damping=0.3, stiffness=2.0, armature=0.1), True),
+        (km.Joint.spherical(damping=(0.3, 0.3, 0.2)), False),
+        (km.Joint.planar("z", damping=(0.0, 0.0, 0.5)), True),
+        (km.Joint.planar("z", damping=(0.5, 0.5, 0.0)), False),
+        (km.Joint.planar("z", lower=-1.0, upper=1.0), False),
+        (km.Joint.universal("x", "y", damping=(0.1, 0.4)), True),
+    ],
+)
+def test_joints_that_act_differently_from_their_other_side_are_named(joint: km.Joint, same: bool) -> None:
+    b = km.Builder("two")
+    b.link("a", joint=km.Joint.free(), inertia=km.Inertia.box(1.0, (0.3, 0.2, 0.1)))
+    b.link("b", "a", replace(joint, name="between"), (0.3, 0.0, 0.0), km.Inertia.box(1.0, (0.2, 0.2, 0.3)))
+    model = b.build()
+    state = State(km.neutral(model), np.linspace(-1.0, 1.0, model.nv))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        report = reroot(model, state, "b")
+    assert ["'between'" in str(w.message) for w in caught] == ([] if same else [True])
+    if same:  # and then it moves as before
+        ends = []
+        for m, start in ((model, state), (report.tree, report.state)):
+            path = km.rollout(m, km.Data(m), start.q, start.v, dt=2.5e-4, steps=1200)
+            ends.append(bodies(m, State(path.q[-1], path.v[-1], np.zeros(m.nv))))
+        for name in ("a", "b"):
+            close(ends[0][name][0], ends[1][name][0], 1e-9)
+            close(ends[0][name][1], ends[1][name][1], 1e-9)

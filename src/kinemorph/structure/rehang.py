@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinemorph._files import ModelWarning
 from kinemorph.multibody.calls import BAD_SIZE, NOT_FINITE, Array, complain
 from kinemorph.multibody.joint import USUAL, Joint
 from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, JointKind, copied
@@ -66,12 +68,19 @@ def rehang(
         complain(model, NOT_FINITE, **{name: x for name, x in given.items() if x is not None})
     loops = copied(mechanism.rows if without < 0 else mechanism.rows[np.arange(len(mechanism.rows)) != without])
     q_map, v_map, errors = np.empty(nq, np.int32), np.empty(nv, np.int32), np.zeros(3)
-    rehang_rest(
+    lossy = rehang_rest(
         data.handle, start, length, new_links, shifts, order, where, new, np.zeros(n + 1, LINK_DATA),
         np.zeros(nv + 6, DOF_DATA), loops, q_map, v_map, errors,
     )  # fmt: skip
     pose_error, twist_error, speed = errors.tolist()
     _refuse(model, joint, top, pose_error, twist_error / (1.0 + speed))
+    if lossy >= 0:
+        warnings.warn(
+            f"model {model.name!r}: joint {model.joint_names[lossy]!r} changes sides, and its axes turn with its other "
+            "link then: what acts in it, or limits it, does so along other directions from now on",
+            ModelWarning,
+            stacklevel=4,
+        )
     first = int(new_links["iq"][start])
     new[REST, first : first + len(slack)] = slack
     moved = Moved(order.tolist(), where.tolist(), start, length)

@@ -19,7 +19,7 @@ import numpy as np
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.multibody.calls import Matrix, Vector, finite
 from kinemorph.multibody.inversion import extract_position, extract_velocity, invert_axes, invert_force, invert_state
-from kinemorph.multibody.joints import PLANAR, UNIVERSAL, bias
+from kinemorph.multibody.joints import FREE, PLANAR, SPHERICAL, UNIVERSAL, bias
 from kinemorph.multibody.kinematics import accelerate_all, move, place
 from kinemorph.multibody.layout import DOF, LINK, NQ, NV, TREE, link_data
 from kinemorph.spatial.inertia import shift_rigid
@@ -355,6 +355,35 @@ def rehang_tree(
 
 
 @kernel
+def acts(dof: Any) -> bool:
+    return dof["armature"] != 0.0 or dof["damping"] != 0.0 or dof["stiffness"] != 0.0
+
+
+@kernel
+def alike(x: Any, y: Any) -> bool:
+    return x["armature"] == y["armature"] and x["damping"] == y["damping"] and x["stiffness"] == y["stiffness"]
+
+
+@kernel(inline=False)
+def first_lossy(links: Any, dofs: Any, order: Any, start: int, length: int) -> int:
+    """The first link whose inverted joint has numbers that mean something else from its other side, -1 if none has.
+
+    The axes of a ball turn with the other body then, so its three numbers must be equal; a distance along axes that
+    turn is not the same one, so nothing may act along it or limit it.
+    """
+    for c in range(start + 1, start + length):
+        l = links[order[c - 1]]
+        kind = l["kind"]
+        k = l["iv"]
+        if (kind == SPHERICAL or kind == FREE) and not (alike(dofs[k], dofs[k + 1]) and alike(dofs[k], dofs[k + 2])):
+            return order[c - 1]
+        for j in range(k + 3 if kind == FREE else k, k + 6 if kind == FREE else k + 2 if kind == PLANAR else k):
+            if acts(dofs[j]) or dofs[j]["lower"] > -np.inf or dofs[j]["upper"] < np.inf:
+                return order[c - 1]
+    return -1
+
+
+@kernel
 def move_loops(loops: Any, shifts: Any, where: Any) -> None:
     """Loops of the old tree become loops of the new one: other indices of links, and other frames of some."""
     for i in range(loops.shape[0]):
@@ -375,11 +404,16 @@ def move_loops(loops: Any, shifts: Any, where: Any) -> None:
 def rehang_rest(
     handle: int, start: int, length: int, new_links: Records, shifts: Records, order: Integers, where: Integers,
     new: Matrix, rows: Records, dof_rows: Records, loops: Records, q_map: Integers, v_map: Integers, out: Vector,
-) -> None:  # fmt: skip
-    """The maps of entries, the loops, and the differences that should not be there, after `rehang_tree`."""
+) -> int:  # fmt: skip
+    """The maps of entries, the loops, and the differences that should not be there, after `rehang_tree`.
+
+    Returns a link whose joint does not act as before, -1 if there is none.
+    """
     tree = rows_at(handle, 1, TREE)[0]
     links = rows_at(tree["links"], tree["n"], LINK)
+    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
     map_entries(links, new_links, order, start, length, q_map, v_map)
     move_loops(loops, shifts, where)
     store9(rows[0]["R"], IDENTITY)
     differences(tree, new_links, order, start, shifts, new, rows, dof_rows, out)
+    return first_lossy(links, dofs, order, start, length)
