@@ -58,6 +58,66 @@ def test_contacts_and_their_ids() -> None:
     assert len(km.contacts(BOX, None, BOX, turned)) == 4
 
 
+def touching() -> km.Contact:
+    return km.contacts(BOX, None, BOX, km.Pose((0.2, 0.2, 1.0)))[0]
+
+
+@pytest.mark.lane
+def test_a_contact_is_followed_until_it_ends() -> None:
+    slab, frame = km.Shape.box((4.0, 4.0, 1.0)), km.Pose.rpy(0.3, 0.2, 0.1, (1.0, 2.0, 3.0))
+    pair = km.Pair(slab, BOX)
+    for first in pair.contacts(frame, frame @ km.Pose((0.0, 0.0, 1.0))):
+        for height in (0.0005, -0.0005):
+            moved = pair.track(first, frame, frame @ km.Pose((0.3, 0.0, 1.0 + height)))
+            assert moved is not None
+            assert moved.id == first.id
+            assert moved.distance == pytest.approx(height)
+            np.testing.assert_allclose(moved.normal, first.normal, atol=1e-12)
+            np.testing.assert_allclose(moved.point_a, first.point_a + frame.rotation @ (0.3, 0.0, 0.0), atol=1e-9)
+        assert pair.track(first, frame, frame @ km.Pose((0.0, 0.0, 1.01))) is None
+        assert pair.track(first, frame, frame @ km.Pose((0.0, 0.0, 1.01)), slack=0.02) is not None
+        assert pair.track(first, frame, frame @ km.Pose((9.0, 0.0, 1.0))) is None
+
+
+def test_what_is_followed_knows_its_side_and_its_part() -> None:
+    """Edges have no inside: which of the two is above is known from before."""
+    rod, turned = km.Polyhedron.segment(1.0), km.Pose.rpy(np.pi / 2.0, 0.0, 0.0)
+    pair = km.Pair((rod, 0.0), (rod, 0.0))
+    (first,) = pair.contacts(None, km.Pose((0.0005, 0.0, 0.0), turned.rotation), margin=0.001)
+    for gap in (0.0009, 0.0, -0.0009):
+        moved = pair.track(first, None, km.Pose((gap, 0.0, 0.0), turned.rotation))
+        assert moved is not None
+        assert moved.distance == pytest.approx(gap, abs=1e-15)
+        np.testing.assert_allclose(moved.normal, (1.0, 0.0, 0.0), atol=1e-12)
+    balls = km.Pair(BALL, BALL)
+    near = balls.distance(None, km.Pose((0.5, 0.0, 0.0)))
+    across = balls.track(near, None, km.Pose((0.0, 0.0, -0.5)))
+    assert across is not None
+    np.testing.assert_allclose(across.normal, (0.0, 0.0, -1.0), atol=1e-12)
+    two = km.Parts([km.Polyhedron.box((1, 1, 1)), km.Polyhedron.box((1, 1, 1)).moved(km.Pose((3.0, 0.0, 0.0)))])
+    for ground in (
+        km.Shape.box((20.0, 20.0, 1.0)),
+        km.HalfSpace(offset=0.5),
+        km.HeightField(np.full((3, 3), 0.5), (20, 20)),
+    ):
+        pair = km.Pair(two, ground)
+        found = pair.contacts(km.Pose((1.0, 6.0, 1.0)), None)
+        assert {c.part_a for c in found} == {0, 1}
+        for c in found:
+            moved = pair.track(c, km.Pose((1.1, 6.0, 1.0005)), None)
+            assert moved is not None
+            assert (moved.id, moved.distance) == (c.id, pytest.approx(0.0005))
+            np.testing.assert_allclose(moved.point_a, c.point_a + (0.1, 0.0, 0.0005), atol=1e-9)
+            assert pair.track(c, km.Pose((1.1, 6.0, 1.1)), None) is None
+
+
+def test_directions_of_any_length() -> None:
+    for length in (1e-200, 1e-12, 1e12, 1e200):
+        hit = km.cast(BOX, None, (0.1, 0.2, 3.0), (0.0, 0.0, -length))
+        assert hit is not None
+        assert hit.distance == pytest.approx(2.5)
+
+
 @pytest.mark.lane
 def test_rays_and_points() -> None:
     pose = km.Pose((0.0, 0.0, 5.0))
@@ -85,6 +145,12 @@ def test_rays_and_points() -> None:
         (lambda: km.cast(BOX, None, (0, 0, np.nan), (0, 0, 1)), "origin.*not finite"),
         (lambda: km.cast(BOX, None, (0, 0, 2), (0, 0, 1), -1.0), "longest -1"),
         (lambda: km.closest_point(BOX, None, (0, 0)), "expected 3 numbers"),
+        (lambda: km.cast(BOX, (0, 0, 1), (0, 0, 2), (0, 0, 1)), r"pose must be a km\.Pose or None, not \(0, 0, 1\)"),
+        (lambda: km.closest_point(BOX, None, (1e200, 0, 0)), "too far away"),
+        (lambda: km.distance(BOX, None, BOX, km.Pose((0.0, 0.0, 1e200))), "too far apart"),
+        (lambda: km.Parts([BOX]), "part 0 must be a Polyhedron"),
+        (lambda: km.Pair(BOX, BOX).track(km.distance(BOX, None, BOX, None), None, None), "no features to follow"),
+        (lambda: km.Pair(BALL, BALL).track(touching(), None, None), "has no feature .*another pair"),
     ],
 )
 def test_bad_questions_are_refused(call: Any, sentence: str) -> None:

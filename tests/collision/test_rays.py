@@ -11,6 +11,7 @@ from tests.naive import distance as naive
 
 from kinemorph.collision.rays import cast_all, locate_all, point_query, ray_cast
 from kinemorph.geometry.polyhedron import Polyhedron
+from kinemorph.spatial.pose import Pose
 
 BOX = Polyhedron.box((2.0, 2.0, 2.0))
 
@@ -83,6 +84,21 @@ def test_a_point_query_names_the_closest_surface() -> None:
     inside = point_query(BOX, 0.0, (0.7, 0.0, 0.0))
     assert inside.distance == pytest.approx(-0.3)
     assert inside.normal == pytest.approx((1.0, 0.0, 0.0))
+
+
+@pytest.mark.lane
+def test_a_point_on_the_core_has_a_normal_that_leads_out(rng: np.random.Generator) -> None:
+    """On the axis of a capsule, or on a vertex, an edge or a face of a core with a radius."""
+    for core in (Polyhedron.segment(1.0), BOX, Polyhedron.polygon([(0, 0, 0), (1, 0, 0), (0, 1, 0)])):
+        places = [row["x"] for row in core.vertices]
+        places += [0.3 * core.points[e["tail"]] + 0.7 * core.points[e["head"]] for e in core.edges]
+        for turned in (core, core.moved(Pose.quaternion(rng.normal(size=4), rng.normal(size=3)))):
+            at = places if turned is core else [turned.points[k] for k in range(len(turned.points))]
+            for x in at:
+                hit = point_query(turned, 0.1, x)
+                assert hit.distance == pytest.approx(-0.1, abs=1e-9)
+                assert np.linalg.norm(hit.normal) == pytest.approx(1.0)
+                assert point_query(turned, 0.1, hit.point).distance == pytest.approx(0.0, abs=1e-9)
 
 
 @pytest.mark.lane

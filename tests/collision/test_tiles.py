@@ -503,6 +503,8 @@ def test_wrong_arguments_are_named(rng):
         broad.update(lows[:3], highs[:3])
     with pytest.raises(ValueError, match=r"highs has shape \(4, 2\), expected \(2, 3\)"):
         broad.update(lows[:2], highs[:, :2], handles=[0, 3])
+    with pytest.raises(ValueError, match="body 1 more than once"):
+        broad.update(np.zeros((2, 3)), np.ones((2, 3)), [1, 1])
     with pytest.raises(ValueError, match="no body has the handle 4"):
         broad.remove(4)
     with pytest.raises(ValueError, match="no body has the handle -1"):

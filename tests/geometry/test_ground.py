@@ -94,11 +94,15 @@ def test_bad_ground_is_refused() -> None:
         HalfSpace(offset=np.nan)
     with pytest.raises(ValueError, match=r"shape \(3,\)"):
         HeightField([1.0, 2.0, 3.0], (1.0, 1.0))
-    with pytest.raises(ValueError, match="finite heights"):
+    with pytest.raises(ValueError, match=r"heights\[0, 1\] is nan"):
         HeightField([[1.0, np.nan], [0.0, 0.0]], (1.0, 1.0))
     with pytest.raises(ValueError, match="size"):
         HeightField(np.zeros((2, 2)), (1.0, 0.0))
     with pytest.raises(ValueError, match="none of the 1 faces has an area"):
         Terrain(Mesh(np.zeros((3, 3)), np.array([[0, 1, 2]], np.int32)))
+    with pytest.raises(TypeError, match=r"Terrain: expected a km\.Mesh"):
+        Terrain(np.zeros((3, 3)))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="Terrain: the mesh has no faces"):
+        Terrain(Mesh(np.zeros((0, 3)), np.zeros((0, 3), np.int32)))
     with pytest.raises(ValueError, match="vertex 1 is at"):
         Terrain(Mesh(np.array([(0, 0, 0), (np.nan, 0, 0), (0, 1, 0)]), np.array([[0, 1, 2]], np.int32)))

@@ -331,3 +331,14 @@ def test_density_must_be_positive(density):
         mass_properties(box_mesh(), density)
     with pytest.raises(ValueError, match="density"):
         inertia_of(Shape.sphere(1.0), density)
+
+
+def test_what_is_no_mesh_is_refused():
+    box = mesh_of(Shape.box((1.0, 1.0, 1.0)))
+    for call in (mass_properties, mesh_faults):
+        with pytest.raises(ValueError, match="the mesh has no faces"):
+            call(Mesh(box.vertices, box.faces[:0]))
+        with pytest.raises(ValueError, match=r"vertex 0 is at .*not finite"):
+            call(Mesh(box.vertices * np.nan, box.faces))
+        with pytest.raises(ValueError, match=r"face 0 has the vertices .*, but there are only 3"):
+            call(Mesh(box.vertices[:3], box.faces + 3))

@@ -169,3 +169,14 @@ def test_decompose_cuts_an_angle_into_two():
     assert len(decompose(angle, concavity=0.1, most=1).parts) == 1
     with pytest.raises(ValueError, match="concavity 0"):
         decompose(angle, concavity=0.0)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("coacd") is None, reason="CoACD is not installed")
+def test_what_ends_coacd_is_refused():
+    box = mesh_of(Shape.box((1.0, 1.0, 1.0)))
+    with pytest.raises(ValueError, match="decompose: the mesh has no faces"):
+        decompose(Mesh(box.vertices, box.faces[:0]))
+    with pytest.raises(ValueError, match=r"decompose: vertex 0 is at .*not finite"):
+        decompose(Mesh(box.vertices * np.nan, box.faces))
+    with pytest.raises(ValueError, match=r"decompose: face 0 has the vertices .*, but there are only 3"):
+        decompose(Mesh(box.vertices[:3], box.faces + 3))

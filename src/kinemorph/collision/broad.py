@@ -129,7 +129,11 @@ class BroadPhase:
         pairs that linger. A bad box raises, and leaves everything as it was.
         """
         if handles is not None:
-            self._set_order(np.array([self._known(i) for i in np.asarray(handles).ravel().tolist()], np.int32))
+            order = [self._known(i) for i in np.asarray(handles).ravel().tolist()]
+            if len(set(order)) < len(order):
+                twice = next(i for i in order if order.count(i) > 1)
+                raise ValueError(f"update: handles has body {twice} more than once; one box a body")
+            self._set_order(np.array(order, np.int32))
         elif self._shape is None:
             self._set_order(self.moving)
         try:

@@ -9,7 +9,7 @@ import numpy as np
 
 from kinemorph.collision.ground_rays import STACK, meet_all
 from kinemorph.collision.query import Pair, Solid, core_and_radius
-from kinemorph.collision.rays import Hit, point_query, ray_cast, triple
+from kinemorph.collision.rays import Hit, point_query, ray_cast, triple, unit_way
 from kinemorph.geometry.ground import Ground
 from kinemorph.geometry.parts import Parts
 from kinemorph.geometry.polyhedron import Polyhedron
@@ -30,14 +30,11 @@ def cast(
 
     A ray that starts inside meets the shape at once. The triangles of the ground are met from both sides.
     """
-    start, way = vector(origin, 3, "cast: origin"), vector(direction, 3, "cast: direction")
-    length = float(np.linalg.norm(way))
-    if length == 0.0:
-        raise ValueError("cast: direction is zero")
+    start, way = vector(origin, 3, "cast: origin"), unit_way(vector(direction, 3, "cast: direction"), "cast")
     if not longest >= 0.0:
         raise ValueError(f"cast: longest {longest} must not be negative")
     at = _placed(shape, pose)
-    inside, along = at.inverse().apply(start), at.rotation.T @ (way / length)
+    inside, along = at.inverse().apply(start), at.rotation.T @ way
     if isinstance(shape, Ground):
         hit = _cast_on_ground(shape, inside, along, longest)
     else:
@@ -49,7 +46,8 @@ def cast(
 def closest_point(shape: Solid, pose: Pose | None, point: Iterable[float]) -> Hit:
     """What of the surface of a shape is closest to a point; the distance is negative inside.
 
-    Inside of a concave body it is that of the part in which the point is deepest.
+    Inside of a concave body it is that of the part in which the point is deepest; below a height field the way out is
+    along the normal of a triangle.
     """
     x = vector(point, 3, "closest_point: point")
     at = _placed(shape, pose)
@@ -62,7 +60,9 @@ def closest_point(shape: Solid, pose: Pose | None, point: Iterable[float]) -> Hi
 
 
 def _placed(shape: Solid, pose: Pose | None) -> Pose:
-    here = pose or Pose()
+    here = Pose() if pose is None else pose
+    if not isinstance(here, Pose):
+        raise TypeError(f"pose must be a km.Pose or None, not {pose!r}")
     return here @ shape.pose if isinstance(shape, Shape) else here
 
 

@@ -8,6 +8,7 @@ second. A `Pair` remembers features from call to call; the functions are for a s
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -16,7 +17,7 @@ from kinemorph.collision.concave import search_of
 from kinemorph.collision.features import Feature
 from kinemorph.collision.ground import BODY, survey_of
 from kinemorph.collision.ground_contacts import ground_contacts_of
-from kinemorph.collision.manifold import CONTACT, ROOM, contact_features, manifold_of
+from kinemorph.collision.manifold import CONTACT, ROOM, contact_features, contact_id, manifold_of, track_of
 from kinemorph.collision.narrow import State, make_pairs, make_work, update
 from kinemorph.collision.near import STACK, Near
 from kinemorph.geometry.ground import Ground
@@ -26,10 +27,12 @@ from kinemorph.geometry.shapes import Shape
 from kinemorph.spatial.pose import Matrix, Pose, Vector
 
 Solid: TypeAlias = Shape | Polyhedron | tuple[Polyhedron, float] | Parts | Ground
+Core: TypeAlias = tuple[Polyhedron, float]  # with the radius around it
 Named: TypeAlias = tuple[Feature, int]  # a feature of a core, or of the ground: what it is, and its row
 
 
 ORIGIN = Pose()
+TOUCH = 1e-9  # m: the direction between features that are so close is noise
 
 
 class Distance(NamedTuple):
@@ -46,7 +49,10 @@ class Distance(NamedTuple):
 
 
 class Contact(NamedTuple):
-    """A point where two shapes carry each other."""
+    """A point where two shapes carry each other.
+
+    Where cores overlap in one point without faces that meet, the features are those from before they did.
+    """
 
     distance: float  # m, along the normal; negative: depth
     normal: Vector  # unit, from the first to the second
@@ -101,6 +107,8 @@ class Pair:
         """See `kinemorph.distance`."""
         R, p, relative = self._frames(pose_a, pose_b)
         d = self._query.distance(*relative, self._work)
+        if not math.isfinite(d.distance):
+            raise ValueError(f"distance: the shapes are too far apart for a number, {relative[1].tolist()} m")
         x1, x2, n = p + R @ d.point_a, p + R @ d.point_b, R @ d.normal
         if self._flip:
             return Distance(d.distance, -n, x2, x1, d.feature_b, d.feature_a, d.part_b, d.part_a)
@@ -124,6 +132,37 @@ class Pair:
                 found.append(Contact(float(row["distance"]), n, x1, x2, f1, f2, i, j))
         return found
 
+    def track(
+        self, contact: Contact | Distance, pose_a: Pose | None, pose_b: Pose | None, slack: float = 1e-3
+    ) -> Contact | None:
+        """Where a contact is now, without a new search; None if it is none any more (Fontijne 2.4.2).
+
+        It moves to where its two features are closest. It stays a contact while these points are no farther apart than
+        `slack` (m) and lie in the Voronoi regions of each other's feature, to within `slack`; so features may also
+        sink so far into each other. On the ground, which decides as a whole what carries, it is looked up by its id.
+        """
+        if not 0.0 <= slack < math.inf:
+            raise ValueError(f"track: slack {slack} must be finite and not negative")
+        if contact.feature_a is None or contact.feature_b is None:
+            raise ValueError("track: there are no features to follow: the cores overlap, or it is a distance of ground")
+        if isinstance(self._query, _OnGround):
+            name = Contact(*contact).id
+            return next((c for c in self.contacts(pose_a, pose_b, slack, ROOM) if c.id == name), None)
+        R, p, (turn, shift) = self._frames(pose_a, pose_b)
+        features = contact.feature_a, contact.feature_b
+        cores = self._query.cores(contact.part_a, contact.part_b)
+        _check_features(features, cores)
+        pair = make_pairs([(cores[0][0], cores[1][0])], (cores[0][1], cores[1][1]))
+        pair["R"], pair["p"] = turn.reshape(9), shift
+        row = self._contacts[0, :1]
+        row["id"] = contact_id(*map(int, features[0] + features[1]))
+        still = track_of(pair, row, float(slack))
+        moved = _signed(row[0], R.T @ contact.normal, cores, slack)
+        if not still or moved.distance > slack:
+            return None
+        x1, x2 = p + R @ moved.point_a, p + R @ moved.point_b
+        return Contact(moved.distance, R @ moved.normal, x1, x2, *features, contact.part_a, contact.part_b)
+
     def _frames(self, pose_a: Pose | None, pose_b: Pose | None) -> tuple[Matrix, Vector, tuple[Matrix, Vector]]:
         """The frame of the first of the query, and the second in it."""
         first, second = _at(pose_a, self._at_a, "pose_a"), _at(pose_b, self._at_b, "pose_b")
@@ -141,6 +180,26 @@ def _at(pose: Pose | None, local: Pose | None, name: str) -> tuple[Matrix, Vecto
     if local is None:
         return pose.rotation, pose.position
     return pose.rotation @ local.rotation, pose.apply(local.position)
+
+
+def _check_features(features: tuple[Named, Named], cores: Sequence[Core]) -> None:
+    for feature, (core, _) in zip(features, cores, strict=True):
+        if not 0 <= feature[1] < len((core.vertices, core.edges, core.faces)[feature[0]]):
+            raise ValueError(f"track: {core} has no feature {feature}: is this a contact of another pair?")
+
+
+def _signed(row: Any, before: Vector, cores: Sequence[Core], slack: float) -> Distance:
+    """A tracked contact as it is. Vertices and edges have no inside: the normal of before says which side is which."""
+    r1, r2 = cores[0][1], cores[1][1]
+    n, apart = row["normal"].copy(), float(row["distance"]) + r1 + r2  # of the cores
+    y, x = row["x1"] - r1 * n, row["x2"] + r2 * n
+    k1, _, k2, _ = contact_features(int(row["id"]))
+    if Feature.FACE not in (k1, k2):
+        if apart <= TOUCH:  # there is no direction between them
+            n = before
+        elif apart <= slack and n @ before < 0.0:  # they went past each other
+            n, apart = -n, -apart
+    return Distance(apart - r1 - r2, n, y + r1 * n, x - r2 * n)
 
 
 def core_and_radius(shape: Any) -> tuple[Polyhedron, float]:
@@ -163,9 +222,11 @@ class _Convex:
     """A convex shape against another one."""
 
     def __init__(self, a: Any, b: Any) -> None:
-        (first, r1), (second, r2) = core_and_radius(a), core_and_radius(b)
-        self._alive = first, second  # rows hold their addresses
+        (first, r1), (second, r2) = self._cores = core_and_radius(a), core_and_radius(b)  # rows hold their addresses
         self._pairs = make_pairs([(first, second)], (r1, r2))
+
+    def cores(self, i: int, j: int) -> Sequence[Core]:
+        return self._cores
 
     def _update(self, R: Matrix, p: Vector, work: Any) -> Any:
         self._pairs["R"], self._pairs["p"] = R.reshape(9), p
@@ -205,6 +266,12 @@ class _Concave:
             if not near.header["missed"][0]:
                 return near.header[0]
             near.make(4 * int(near.header["room"][0]))
+
+    def cores(self, i: int, j: int) -> Sequence[Core]:
+        for part, body in ((i, self._a), (j, self._b)):
+            if not 0 <= part < len(body.parts):
+                raise ValueError(f"track: {body} has no part {part}: a contact of another pair?")
+        return (self._a.parts[i], float(self._a.radii[i])), (self._b.parts[j], float(self._b.radii[j]))
 
     def _parts(self, key: Any) -> tuple[int, int]:
         return int(self._a.nodes["part"][key["i"]]), int(self._b.nodes["part"][key["j"]])

@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinemorph._jit import entry, kernel, rows_at
+from kinemorph.collision.depth import unit
 from kinemorph.collision.features import (
     HERE,
+    INDEX,
     TOLERANCE,
     E,
     F,
@@ -28,10 +30,10 @@ from kinemorph.collision.features import (
     position,
 )
 from kinemorph.collision.witness import apart
-from kinemorph.geometry.polyhedron import CORE, EDGE, FACE, Polyhedron
-from kinemorph.spatial.pose import vector
+from kinemorph.geometry.polyhedron import CORE, EDGE, FACE, VERTEX, Polyhedron
+from kinemorph.spatial.pose import Vector, vector
 from kinemorph.spatial.rows import load3, load3_at, store3_at
-from kinemorph.spatial.vec3 import Vec3, axpy, dot, sub
+from kinemorph.spatial.vec3 import Vec3, axpy, cross, dot, sub
 
 NEWTON = 60  # steps along a ray; a handful is usual
 Place = tuple[int, int, Vec3, Vec3, float]  # kind and row of a feature, its closest point, unit normal, distance
@@ -48,12 +50,12 @@ def locate(core: Any, x: Vec3, kind: int, i: int) -> Place:
             e = edge_towards(core, i, x, tol)
             if e == HERE:
                 y = position(core, i)
-                return _outside(V, i, x, y)
+                return _outside(core, V, i, x, y, tol)
             kind, i = E, e
         elif kind == E:
             k, j = point_outside_edge(core, i, x, tol)
             if j == HERE:
-                return _outside(E, i, x, _foot(core, i, x))
+                return _outside(core, E, i, x, _foot(core, i, x), tol)
             kind, i = k, j
         else:
             e = point_outside_face(core, i, x, tol)
@@ -79,9 +81,21 @@ def _foot(core: Any, e: int, x: Vec3) -> Vec3:
     return axpy(tail, min(max(dot(sub(x, tail), d), 0.0), row["length"]), d)
 
 
-@kernel
-def _outside(kind: int, i: int, x: Vec3, y: Vec3) -> Place:
+@kernel(inline=False)
+def _outside(core: Any, kind: int, i: int, x: Vec3, y: Vec3, tol: float) -> Place:
+    """A point x that is closest to y on a vertex or edge. On the core itself, the normal is one that leads out."""
     _, _, n, distance = apart(x, y)
+    if distance <= tol and core["n_edges"] > 0:
+        e = i
+        if kind == V:
+            first = rows_at(core["vertices"], core["n_vertices"], VERTEX)[i]["first"]
+            e = int(rows_at(core["edge_at"], core["n_edge_at"], INDEX)[first])
+        edge = rows_at(core["edges"], core["n_edges"], EDGE)[e]
+        if core["n_faces"] > 0:
+            n = load3(rows_at(core["faces"], core["n_faces"], FACE)[edge["left"]]["normal"])
+        else:
+            d = load3(edge["direction"])
+            n = unit(cross(d, (1.0, 0.0, 0.0) if abs(d[0]) < 0.6 else (0.0, 1.0, 0.0)))
     return kind, i, y, n, distance
 
 
@@ -93,9 +107,9 @@ def _scan(core: Any, x: Vec3) -> Place:
         if above <= 0.0 or point_outside_face(core, f, x, 0.0) == HERE:
             n = load3(rows_at(core["faces"], core["n_faces"], FACE)[f]["normal"])
             return F, f, axpy(x, -above, n), n, above
-    best = _outside(V, 0, x, position(core, 0))
+    best = _outside(core, V, 0, x, position(core, 0), 0.0)
     for e in range(core["n_edges"]):
-        place = _outside(E, e, x, _foot(core, e, x))
+        place = _outside(core, E, e, x, _foot(core, e, x), 0.0)
         if place[4] < best[4]:
             best = place
     for f in range(core["n_faces"]):
@@ -161,11 +175,8 @@ def ray_cast(
     """The first point of a shape on a ray, in the frame of its core; None if there is none nearer than `longest`."""
     start = vector(origin, 3, "ray_cast: origin")
     way = vector(direction, 3, "ray_cast: direction")
-    length = float(np.linalg.norm(way))
-    if length == 0.0:
-        raise ValueError("ray_cast: direction is zero")
+    way = unit_way(way, "ray_cast")
     t, normals = np.zeros(1), np.zeros((1, 3))
-    way = way / length
     cast_all(core.handle, float(radius), start.reshape(1, 3), way.reshape(1, 3), float(longest), t, normals)
     if t[0] == np.inf:
         return None
@@ -177,7 +188,17 @@ def point_query(core: Polyhedron, radius: float, point: Iterable[float]) -> Hit:
     x = vector(point, 3, "point_query: point")
     distances, normals = np.zeros(1), np.zeros((1, 3))
     locate_all(core.handle, float(radius), x.reshape(1, 3), distances, normals)
+    if not math.isfinite(distances[0]):
+        raise ValueError(f"point_query: {x.tolist()} is too far away for its distance to be a number")
     return Hit(float(distances[0]), triple(x - distances[0] * normals[0]), triple(normals[0]))
+
+
+def unit_way(direction: Vector, what: str) -> Vector:
+    largest = np.abs(direction).max()
+    if largest == 0.0:
+        raise ValueError(f"{what}: direction is zero")
+    way = direction / largest  # first, so that no square is too large or too small
+    return way / np.linalg.norm(way)
 
 
 def triple(x: Any) -> tuple[float, float, float]:

@@ -38,11 +38,30 @@ class Fault:
         return self.text
 
 
+def check_mesh(mesh: Mesh, what: str) -> None:
+    """Raise ValueError if these are no triangles at all: none, a place that is not finite, a vertex that is not there.
+
+    `what` names the mesh in the error.
+    """
+    if not isinstance(mesh, Mesh):
+        raise TypeError(f"{what}: expected a km.Mesh, got {mesh!r}")
+    if not len(mesh.faces):
+        raise ValueError(f"{what}: the mesh has no faces")
+    bad = np.flatnonzero(~np.isfinite(mesh.vertices).all(axis=1))
+    if len(bad):
+        raise ValueError(f"{what}: vertex {bad[0]} is at {mesh.vertices[bad[0]].tolist()}, which is not finite")
+    bad = np.flatnonzero(((mesh.faces < 0) | (mesh.faces >= len(mesh.vertices))).any(axis=1))
+    if len(bad):
+        face, n = mesh.faces[bad[0]].tolist(), len(mesh.vertices)
+        raise ValueError(f"{what}: face {bad[0]} has the vertices {face}, but there are only {n}")
+
+
 def mesh_faults(mesh: Mesh) -> list[Fault]:
     """All that is wrong with a mesh as the surface of a solid; what spoils its volume comes first.
 
     Vertices in the same place count as one. A shell in the box of another may be a hollow in it and look inwards.
     """
+    check_mesh(mesh, "mesh_faults")
     faces, first = _joined(mesh)
     faults = [*_edge_faults(faces, first), *_face_faults(mesh)]
     if all(fault.kind not in FATAL for fault in faults):

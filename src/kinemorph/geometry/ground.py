@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kinemorph.geometry.faults import check_mesh
 from kinemorph.geometry.mesh import Mesh
 from kinemorph.geometry.places import places
 from kinemorph.geometry.polyhedron import VERTEX
@@ -130,8 +131,11 @@ class HeightField(Ground):
 
     def __init__(self, heights: npt.ArrayLike, size: tuple[float, float]) -> None:
         z = np.array(heights, dtype=np.float64, order="C")
-        if z.ndim != 2 or min(z.shape) < 2 or not np.isfinite(z).all():
-            raise ValueError(f"HeightField: expected finite heights in 2 rows and columns or more, got shape {z.shape}")
+        if z.ndim != 2 or min(z.shape) < 2:
+            raise ValueError(f"HeightField: expected heights in 2 rows and columns or more, got shape {z.shape}")
+        if not np.isfinite(z).all():
+            i, j = np.argwhere(~np.isfinite(z))[0].tolist()
+            raise ValueError(f"HeightField: heights[{i}, {j}] is {z[i, j]}, which is not finite")
         if z.size > MOST:
             raise ValueError(f"HeightField: {z.size} heights are more than {MOST}")
         width, depth = vector(size, 2, "HeightField: size").tolist()
@@ -175,11 +179,9 @@ class Terrain(Ground):
     __slots__ = ("mesh",)
 
     def __init__(self, mesh: Mesh) -> None:
+        check_mesh(mesh, "Terrain")
         if len(mesh.faces) > MOST:
             raise ValueError(f"Terrain: {len(mesh.faces)} triangles are more than {MOST}")
-        if not np.isfinite(mesh.vertices).all():
-            row = int(np.argmin(np.isfinite(mesh.vertices).all(axis=1)))
-            raise ValueError(f"Terrain: vertex {row} is at {mesh.vertices[row].tolist()}")
         self.mesh = mesh
         first, place = places(mesh.vertices)
         points, corners = mesh.vertices[first], place[mesh.faces]

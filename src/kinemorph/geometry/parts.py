@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from kinemorph.geometry.faults import check_mesh
 from kinemorph.geometry.mesh import Mesh
 from kinemorph.geometry.polyhedron import Polyhedron
 
@@ -68,6 +69,9 @@ class Parts:
         self.parts = tuple(parts)
         if not self.parts:
             raise ValueError("Parts: a body needs one convex part or more")
+        for k, part in enumerate(self.parts):
+            if not isinstance(part, Polyhedron):
+                raise TypeError(f"Parts: part {k} must be a Polyhedron, not {part!r}; core_of(shape)[0] is one")
         if inner not in ("hull", "box"):
             raise ValueError(f"Parts: inner nodes are 'hull' or 'box', not {inner!r}")
         try:
@@ -192,6 +196,7 @@ def decompose(mesh: Mesh, concavity: float = 0.05, most: int | None = None, seed
         raise ImportError("to cut a mesh into convex parts takes CoACD: pip install kinemorph[decompose]") from None
     if not 0.01 <= concavity <= 1.0:
         raise ValueError(f"decompose: concavity {concavity}; expected 0.01 to 1")
+    check_mesh(mesh, "decompose")  # CoACD would end the process
     coacd.set_log_level("error")
     pieces = coacd.run_coacd(
         coacd.Mesh(mesh.vertices, mesh.faces), threshold=concavity, max_convex_hull=most or -1, seed=seed
