@@ -181,6 +181,41 @@ def test_the_last_support_is_cut_only_if_that_is_allowed() -> None:
         km.cut(held.model, held.state, "grip", allow_free=False)
     twice = km.connect(held.model, held.state, "b2", "a2", km.Joint.spherical(name="more"), (0, 0, 1), how="loop")
     assert loops_of(km.cut(twice.model, twice.state, "grip", allow_free=False).model) == ("more",)
+    tied = km.connect(model, state, "b2", "a1", km.Joint.spherical(name="tie"), (0, 0, 1), how="loop")
+    with pytest.raises(ValueError, match="'b0' is the last that supports link"):
+        km.cut(tied.model, tied.state, "b0", allow_free=False)  # what still holds b floats itself
+    assert km.cut(tied.model, tied.state, "b0").joint == "tie"
+
+
+def test_rounding_errors_do_not_grow_with_the_number_of_changes() -> None:
+    model, state = forest()
+    first, now = poses(model, state), km.State(state.q, 0.0 * state.v)
+    for turn in range(60):
+        joint = km.Joint.universal("x", "y", name="j")
+        joined = km.connect(model, now, "a1", "b2", joint, km.Pose.turn((1, 2, 3), 0.1 * turn))
+        turned = km.reroot(joined.model, joined.state, "b1")
+        apart = km.cut(turned.model, turned.state, "j")
+        model, now = apart.tree, apart.state
+    same(poses(model, now), first, 1e-13)
+
+
+def test_forces_are_checked_and_the_old_ones_stay() -> None:
+    mechanism, state = ring()
+    nv = mechanism.model.nv
+    tau = np.arange(float(nv))
+    for change in (
+        lambda s: km.connect(mechanism, s, "a0", "b1", km.Joint.spherical(name="n"), (0, 0, 0), how="loop"),
+        lambda s: km.cut(mechanism, s, mechanism.names[0]),
+    ):
+        report = change(km.State(state.q, state.v, tau=tau))
+        np.testing.assert_array_equal(report.state.tau, tau)
+        assert not np.shares_memory(report.state.tau, tau)
+        with pytest.raises(ValueError, match=r"tau\[0\] is nan"):
+            change(km.State(state.q, state.v, tau=tau * np.nan))
+        with pytest.raises(ValueError, match="tau has shape"):
+            change(km.State(state.q, state.v, tau=tau[1:]))
+    with pytest.raises(TypeError, match="integer"):
+        km.cut(mechanism, state, 1.5)  # type: ignore[arg-type]
 
 
 def test_a_cut_with_a_root_gives_back_the_old_coordinates() -> None:

@@ -310,6 +310,44 @@ def test_an_action_that_fails_leaves_the_log() -> None:
     assert caught.value.log.t[-1] == pytest.approx(0.4)
 
 
+def test_forces_that_fail_leave_the_log() -> None:
+    def forces(model: km.Model, state: km.State) -> list[float]:
+        return [0.0] if state.time < 0.4 else [np.nan]
+
+    with pytest.raises(km.SimulationError, match=r"forces at t = 0\.4\d* s: .*tau\[0\] is nan") as caught:
+        km.simulate(pendulum(), km.State([1.0], [0.0]), 1.0, forces=forces)
+    assert caught.value.log.t[-1] == pytest.approx(0.4, abs=0.011)
+
+
+def test_forces_stay_where_only_the_state_changes() -> None:
+    kick = km.Event.at(0.1, lambda m, s: (m, km.State(s.q, s.v + 1.0)))
+    simulation = km.Simulation(pendulum(), km.State([1.0], [0.0]), [kick], forces=[2.5])
+    simulation.run(0.2)
+    assert simulation.state.tau == [2.5]
+
+
+def test_an_action_may_not_open_a_loop() -> None:
+    mechanism, q = mechanisms.four_bar()
+    tear = km.Event.at(0.01, lambda m, s: (m, km.State(s.q + 0.1, s.v)))
+    with pytest.raises(km.SimulationError, match="a loop is open by 0"):
+        km.simulate(mechanism, km.State(q, np.zeros(3)), 0.1, [tear])
+
+
+def test_of_two_events_at_a_loop_that_is_gone_after_the_first_the_second_sleeps() -> None:
+    mechanism, q = mechanisms.four_bar()
+    events = [km.Event.force("pin", (1, 0, 0), 0.0, lambda m, s: km.cut(m, s, "pin"), name=name) for name in "ab"]
+    log = km.simulate(mechanism, km.State(q, np.zeros(3)), 1.0, events)
+    assert [h.name for h in log.happenings] == ["a"]
+
+
+def test_the_loop_that_opens_is_named_also_beside_a_free_one() -> None:
+    mechanism, q = mechanisms.four_bar()
+    more = km.Mechanism(mechanism.model, [*mechanism.loops, km.Loop(0, 1, km.Joint.free(), name="nothing")])
+    with pytest.raises(km.SimulationError, match="left loop 'pin' open") as caught:
+        km.simulate(more, km.State(q, np.full(3, 1e3)), 1.0, step=0.1)
+    assert caught.value.link == "pin"
+
+
 def test_bad_settings_are_named() -> None:
     model, state = pendulum(), km.State([1.0], [0.0])
     with pytest.raises(ValueError, match="method 'rk5' is not one of euler, rk4, adaptive"):
@@ -322,6 +360,12 @@ def test_bad_settings_are_named() -> None:
         km.simulate(model, state, 1.0, [km.Event("nothing")])
     with pytest.raises(ValueError, match="direction 2"):
         km.simulate(model, state, 1.0, [km.Event.at(0.5, direction=2)])
+    with pytest.raises(ValueError, match="direction of length 0"):
+        km.simulate(model, state, 1.0, [km.Event.height(0, normal=(0, 0, 0))])
+    with pytest.raises(ValueError, match="times nan"):
+        km.simulate(model, state, 1.0, [km.Event.at(0.5, times=float("nan"))])
+    with pytest.raises(ValueError, match="time nan must be finite"):
+        km.simulate(model, km.State([1.0], [0.0], time=float("nan")), 1.0)
     with pytest.raises(TypeError, match="Event objects"):
         km.simulate(model, state, 1.0, ["strike"])
     with pytest.raises(ValueError, match="tau has shape"):

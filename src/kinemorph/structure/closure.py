@@ -171,6 +171,8 @@ def close(
     no try succeeds: the loop may be out of reach, or q too far away.
     """
     check(mechanism, data)
+    if not tolerance > 0.0:
+        raise ValueError(f"tolerance {tolerance} must be positive")
     model = mechanism.model
     (start,) = checked(model, q=q)
     mask = np.full(model.nv, free is None)

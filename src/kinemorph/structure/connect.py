@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph.multibody.calls import Array, as_arrays, complain
+from kinemorph.multibody.integrators import checked
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.kinematics import locate
 from kinemorph.multibody.layout import JointKind
@@ -33,7 +34,7 @@ def connect(
     joint: Joint,
     at: Pose | Iterable[float],
     how: str = "auto",
-    on: Pose | None = None,
+    on: Pose | Iterable[float] | None = None,
 ) -> Report:
     """Join link b to link a by a joint that stands at `at` in the world, where both are now; -1 or None is the base.
 
@@ -61,7 +62,7 @@ def connect(
     if end < 0:
         _refuse_loop(tree, how, joint, name, link_a, link_b)
     frame = at if isinstance(at, Pose) else Pose(at)
-    held = None if on is None else place_b @ on
+    held = None if on is None else place_b @ (on if isinstance(on, Pose) else Pose(on))
     hit = _hit(mechanism, data, joint, link_a, link_b, frame, held, q, v)
     _refuse_pose(tree, joint, name, link_b, hit)
     jump = hit.v - v
@@ -77,7 +78,7 @@ def connect(
     loops = (*mechanism.loops, _loop(tree, hit.rows[-1], joint, name))
     closed = Mechanism.known(tree, loops, (*mechanism.names, name), hit.rows, mechanism.tolerance)
     links, entries, rates = (np.arange(count, dtype=np.int32) for count in (tree.n, tree.nq, tree.nv))
-    now = replace(now, q=q.copy())
+    now = replace(now, q=q.copy(), tau=None if state.tau is None else checked(tree, tau=state.tau)[0])
     return Report(closed, now, links, entries, rates, loops_left(mechanism, -1), name, **found)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import replace
 
 import numpy as np
@@ -31,24 +32,27 @@ def cut(
 
     If it closes a loop, the loop is gone. If it belongs to the tree, and a loop still holds what it carried, the loop's
     joint carries that from now on, as a joint of the tree: of several loops the one that leaves the fewest
-    coordinates. Otherwise what it carried gets a free joint on the base, called `name`, or as its link; `root` is the
-    link that this joint carries, the one that the cut joint carried if not given. With `allow_free=False`, a cut that
-    leaves a part without support raises.
+    coordinates. Otherwise what it carried gets a free joint on the base, called `name`, or after its link; `root` is
+    the link that this joint carries, the one that the cut joint carried if not given. With `allow_free=False`, a cut
+    that leaves a part without support raises.
     """
     mechanism = as_mechanism(model)
     tree = mechanism.model
     if isinstance(joint, str) and joint in mechanism.names:
         return _open(mechanism, state, joint, allow_free)
-    link = tree.joint(joint) if isinstance(joint, str) else int(joint)
+    link = tree.joint(joint) if isinstance(joint, str) else operator.index(joint)
     if not 0 <= link < tree.n:
         raise IndexError(f"model {tree.name!r} has links 0 to {tree.n - 1}, not {joint}")
     holder = _holder(mechanism, link) if mechanism.loops else -1
     if holder >= 0:
         row, kept = mechanism.rows[holder], mechanism.loops[holder].joint
-        return hang_through(mechanism, Data(tree), state, row, link, kept, mechanism.names[holder], without=holder)
+        held = hang_through(mechanism, Data(tree), state, row, link, kept, mechanism.names[holder], without=holder)
+        if not allow_free:
+            _refuse_fall(mechanism, as_mechanism(held.model), tree.joint_names[link])
+        return held
     if not allow_free:
         raise ValueError(_unsupported(tree, tree.joint_names[link], tree.names[link]))
-    top = link if root is None else tree.link(root) if isinstance(root, str) else int(root)
+    top = link if root is None else tree.link(root) if isinstance(root, str) else operator.index(root)
     if not (0 <= top < tree.n and carries(tree, link, top)):
         raise ValueError(f"model {tree.name!r}: link {tree.names[link]!r} does not carry {root!r}")
     name = name or _free_name(mechanism, link, top)
@@ -65,12 +69,13 @@ def _open(mechanism: Mechanism, state: State, loop: str, allow_free: bool) -> Re
         tree, tuple(loops), tuple(names), mechanism.rows[np.arange(len(names) + 1) != index], mechanism.tolerance
     )  # fmt: skip
     if not allow_free:
-        for link in set(_supported(mechanism)) - set(_supported(left)):
-            raise ValueError(_unsupported(tree, loop, tree.names[link]))
-    q, v = checked(tree, q=state.q, v=state.v)
+        _refuse_fall(mechanism, left, loop)
+    given = {"q": state.q, "v": state.v, "a": state.a, "tau": state.tau}
+    given = {what: values for what, values in given.items() if values is not None}
+    now = dict(zip(given, checked(tree, **given), strict=True))
     links, entries, rates = (np.arange(count, dtype=np.int32) for count in (tree.n, tree.nq, tree.nv))
     return Report(
-        left.plain, replace(state, q=q, v=v), links, entries, rates, loops_left(mechanism, index),
+        left.plain, replace(state, **now), links, entries, rates, loops_left(mechanism, index),
         jump=np.zeros(tree.nv),
     )  # fmt: skip
 
@@ -86,20 +91,30 @@ def _holder(mechanism: Mechanism, link: int) -> int:
 
 
 def _free_name(mechanism: Mechanism, link: int, top: int) -> str:
+    """As the link that it carries, or after it: re-rooting may have given that name to another link's joint."""
     model = mechanism.model
     others = {*model.joint_names, *mechanism.names} - {model.joint_names[link]}
-    return model.names[top] if model.names[top] not in others else model.joint_names[link]
+    own = model.names[top]
+    return next(n for n in (own, *(f"base-{own}{k or ''}" for k in range(len(others) + 1))) if n not in others)
 
 
-def _supported(mechanism: Mechanism) -> list[int]:
-    """Links that joints and loops tie to the base, directly or through others."""
+def _refuse_fall(before: Mechanism, after: Mechanism, joint: str) -> None:
+    """Raise if a link has lost its last support."""
+    held = _supported(after)
+    for link in _supported(before):
+        if link not in held:
+            raise ValueError(_unsupported(before.model, joint, link))
+
+
+def _supported(mechanism: Mechanism) -> list[str]:
+    """Names of the links that joints and loops tie to the base, directly or through others."""
     links = mechanism.model.links
     ties = [(i, int(l["parent"])) for i, l in enumerate(links) if l["kind"] != JointKind.FREE]
     ties += [(int(row["a"]), int(row["b"])) for row in mechanism.rows if row["nv"] < 6]
     found = {-1}
     while more := {x for tie in ties for x in tie if found.intersection(tie)} - found:
         found |= more
-    return sorted(found - {-1})
+    return [mechanism.model.names[i] for i in sorted(found - {-1})]
 
 
 def _unsupported(model: Model, joint: str, link: str) -> str:

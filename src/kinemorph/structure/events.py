@@ -241,8 +241,12 @@ def check_events(events: Iterable[Event]) -> tuple[Event, ...]:
             raise ValueError(f"event {e.name!r}: {e.level} is not a level that can be reached")
         if (e.function is None) is (e.kind is EventKind.CALL):
             raise ValueError(f"event {e.name!r} needs a function, or one of Event.at, height, distance, position, ...")
+        if not (e.times >= 0 and e.ends >= 0):
+            raise ValueError(f"event {e.name!r}: times {e.times} and ends {e.ends} must not be negative")
         for each in (*e.points, e.along):
             vector(each, 3, f"event {e.name!r}")
+        if not any(e.along):
+            raise ValueError(f"event {e.name!r}: a direction of length 0 points nowhere")
     return listed
 
 

@@ -15,7 +15,8 @@ from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, JointKind
 from kinemorph.multibody.model import Data, Mimic, Model
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.loops import Mechanism
-from kinemorph.structure.rehang_rows import JUMP, REST, SHIFT, SIZES, TAU, A, Q, V, rehang_rest, rehang_tree
+from kinemorph.structure.rehang_proof import rehang_rest
+from kinemorph.structure.rehang_rows import JUMP, REST, SHIFT, SIZES, TAU, A, Q, V, rehang_tree
 from kinemorph.structure.report import Report, State
 
 FITS = 1e-6  # how far from its joint's motion a link may be, in m, rad and per second

@@ -32,8 +32,8 @@ class Report:
 
     `model` is what to go on with: a `Mechanism` if there are loops, else a `Model`; `tree` is the `Model` in any case.
     `q_map[i]` says where entry i of the old q is in the new one, -1 if nowhere; likewise `v_map` for v, a and tau,
-    `link_map` for links, and `loop_map` for loops. An entry of an inverted joint keeps its place in the map, and
-    changes sign or more. Names of links, joints and loops stay.
+    `link_map` for links, and `loop_map` for loops. Where a joint is inverted its entries change sign; of a spherical,
+    planar or free joint they are those of the inverse motion. Names of links, joints and loops stay.
     """
 
     model: Model | Mechanism

@@ -22,7 +22,7 @@ def reroot(
     link: str | int,
     joint: Joint | None = None,
     at: Pose | Iterable[float] | None = None,
-    on: Pose | None = None,
+    on: Pose | Iterable[float] | None = None,
 ) -> Report:
     """Make a link the top of its tree, carried by a new joint on the base; the joint that carried the old top is gone.
 
@@ -39,9 +39,10 @@ def reroot(
     if top < 0:
         raise IndexError(f"model {tree.name!r} has links 0 to {tree.n - 1}, not {link}")
     joint = joint or FREE
+    hold = None if on is None else place @ (on if isinstance(on, Pose) else Pose(on))
     if at is not None:
         kinematics(tree, data, state.q, state.v)
-    frame, held = _placed(joint, pose_of(tree, data, top), at, place @ on if on else None, home(tree, top))
+    frame, held = _placed(joint, pose_of(tree, data, top), at, hold, home(tree, top))
     end, parents = top, tree.links["parent"]
     while parents[end] >= 0:
         end = int(parents[end])

@@ -15,6 +15,7 @@ from kinemorph.multibody.model import Model
 from kinemorph.structure.crossing import HappensAgainError, crossed, first_crossing, new_sides, signs
 from kinemorph.structure.events import DEAD, EVENT, Change, Event, EventKind, Structure, check_events, look_up
 from kinemorph.structure.log import LOOP_ERROR, NUMBERS, Happening, Log, Stretch
+from kinemorph.structure.loop_rows import loop_errors
 from kinemorph.structure.loops import ClosedData, Mechanism, as_mechanism
 from kinemorph.structure.progress import Bar
 from kinemorph.structure.report import Report, State
@@ -41,6 +42,9 @@ class Simulation:
     """
 
     model: Structure
+    _data: ClosedData
+    _work: Array
+    _tau: Array
 
     def __init__(
         self,
@@ -61,6 +65,8 @@ class Simulation:
         for name, value in (("step", step), ("every", every), ("tolerance", tolerance), ("gap", gap)):
             if not (np.isfinite(value) and value > 0.0):
                 raise ValueError(f"{name} {value} must be positive and finite")
+        if not np.isfinite(state.time):
+            raise ValueError(f"the state's time {state.time} must be finite")
         self.log = Log()
         self._events = check_events(events)
         self._rows = np.zeros(len(self._events), EVENT)
@@ -92,18 +98,17 @@ class Simulation:
         """Go on with this structure and state; nothing has changed if they are no good."""
         tree = _tree(model)
         q, v = checked(tree, q=state.q, v=state.v)
-        tau = checked(tree, tau=np.zeros(tree.nv) if state.tau is None else state.tau)[0]
-        if first or model is not self.model:
+        same = not first and model is self.model
+        none = self._tau if same else np.zeros(tree.nv)
+        tau = checked(tree, tau=none if state.tau is None else state.tau)[0]
+        if same:
+            self._refuse_open(tree, self._numbers(self._data, q, v, self._work, tree))
+        else:
             mechanism = as_mechanism(model)
             rows = self._rows.copy()
             look_up(self._events, rows, mechanism, first)
             data, work = ClosedData(mechanism), room(tree)
-            numbers = self._numbers(data, q, v, work, tree)
-            if not numbers[LOOP_ERROR] <= self._run[0]["gap"]:
-                raise ValueError(
-                    f"model {tree.name!r}: a loop is open by {numbers[LOOP_ERROR]:.3g} (rad or m) at the start; "
-                    "close it first, with kinemorph.structure.closure.close or project"
-                )
+            self._refuse_open(tree, self._numbers(data, q, v, work, tree))
             self.model, self._mechanism, self._data, self._work = model, mechanism, data, work
             self._run[0]["gx"], self._run[0]["gy"], self._run[0]["gz"] = tree.gravity
             for i, e in enumerate(self._events):
@@ -118,6 +123,13 @@ class Simulation:
         if first or self.log.stretches[-1].model is not model or self.log.stretches[-1].t[-1] == self.time:
             self.log.stretches.append(Stretch(model))
         self._note()
+
+    def _refuse_open(self, tree: Model, numbers: Array) -> None:
+        if not numbers[LOOP_ERROR] <= self._run[0]["gap"]:
+            raise ValueError(
+                f"model {tree.name!r}: a loop is open by {numbers[LOOP_ERROR]:.3g} (rad or m); "
+                "close it first, with kinemorph.close or project"
+            )
 
     def _numbers(self, data: ClosedData, q: Array, v: Array, work: Array, tree: Model) -> Array:
         numbers = np.empty(NUMBERS)
@@ -161,7 +173,10 @@ class Simulation:
         """One call of the kernel and what comes of it. Whether to go on."""
         run = self._run[0]
         if self._control is not None:
-            self._tau = checked(_tree(self.model), tau=self._control(self.model, self.state))[0]
+            try:
+                self._tau = checked(_tree(self.model), tau=self._control(self.model, self.state))[0]
+            except Exception as error:
+                raise SimulationError(f"forces at t = {self.time:g} s: {error}", self.time, self.log) from error
         stepwise = bool(self._calls) or self._control is not None
         run["budget"], run["frames"] = 1 if stepwise else CHUNK, 0
         before = (self._q.copy(), self._v.copy(), run.copy(), self._rows["side"].copy()) if self._calls else None
@@ -193,8 +208,9 @@ class Simulation:
         where = f"model {tree.name!r}: at t = {self.time:g} s"
         if halt is Halt.OPEN:
             self._try(h)
-            rows = [np.abs(self._data.rows["c"][l["first"] : l["first"] + l["m"]]).max() for l in self._data.loops]
-            name = self._mechanism.names[int(np.argmax(rows))]
+            gaps = np.abs(loop_errors(self._mechanism, self._data, self._q1))
+            worst = [gaps[l["first"] : l["first"] + l["m"]].max(initial=0.0) for l in self._data.loops]
+            name = self._mechanism.names[int(np.argmax(worst))]
             why = f"{where} a step left loop {name!r} open by {run['open']:.3g} (rad or m)"
             return SimulationError(f"{why}; a smaller step than {self._step:g} s may help", self.time, self.log, name)
         if halt is Halt.STUCK:
@@ -283,6 +299,8 @@ class Simulation:
     def _one(self, i: int) -> bool:
         """One event happens. Whether the simulation ends with it."""
         e = self._events[i]
+        if not self._rows[i]["awake"]:  # what it measures is gone, by an event at the same instant
+            return False
         t, before, result, change = self.time, self.state, None, None
         try:
             if e.only is not None and not e.only(self.model, before):
