@@ -34,6 +34,7 @@ def moving(model: km.Model, seed: int = 0) -> State:
     return State(km.random_configuration(model, rng), rng.normal(size=model.nv))
 
 
+@pytest.mark.lane
 @pytest.mark.parametrize("joint", JOINTS, ids=lambda j: j.kind.name)
 @pytest.mark.parametrize("link", ["right0", "right1", "right2"])
 def test_connecting_two_chains(joint: km.Joint, link: str) -> None:
@@ -75,6 +76,7 @@ def test_a_connection_to_the_base_agrees_with_a_dense_solution() -> None:
     np.testing.assert_allclose(speed, 0.0, atol=1e-11)
 
 
+@pytest.mark.lane
 @pytest.mark.parametrize("joint", JOINTS, ids=lambda j: j.kind.name)
 def test_a_cut_undoes_a_connection_but_for_the_jump(joint: km.Joint) -> None:
     model = two_chains()

@@ -82,6 +82,7 @@ def test_bodies_keep_pose_twist_and_acceleration(name: str, rng: np.random.Gener
                 close(x, y, 1e-10)
 
 
+@pytest.mark.lane
 @pytest.mark.filterwarnings("ignore:.*changes sides")  # joints with limits and dampers that mean something else then
 @pytest.mark.parametrize("size", [1, 3, 10, 40])
 def test_random_trees_accelerate_as_before(size: int) -> None:
@@ -99,6 +100,7 @@ def test_random_trees_accelerate_as_before(size: int) -> None:
         close(np.array(now), np.array(then), 1e-11)
 
 
+@pytest.mark.lane
 @pytest.mark.filterwarnings("ignore:.*changes sides")  # joints with limits and dampers that mean something else then
 def test_there_and_back_is_the_same_model(rng: np.random.Generator) -> None:
     """A1: op(op(x)) = x, link by link and joint by joint."""
@@ -125,6 +127,7 @@ def test_there_and_back_is_the_same_model(rng: np.random.Generator) -> None:
             close(back.state.tau[back.model.v_slice(j)], state.tau[model.v_slice(i)], 1e-11)
 
 
+@pytest.mark.lane
 def test_mass_matrix_is_congruent(rng: np.random.Generator) -> None:
     """M' = Lᵀ M L for the map L that takes new velocities to old ones."""
     model = every_joint()
@@ -141,6 +144,7 @@ def test_mass_matrix_is_congruent(rng: np.random.Generator) -> None:
     close(km.crba(new, data, report.state.q), L.T @ km.crba(model, km.Data(model), state.q) @ L, 1e-11)
 
 
+@pytest.mark.lane
 def test_maps_follow_the_joints(rng: np.random.Generator) -> None:
     model = every_joint()
     state = floating(model, rng)
