@@ -58,6 +58,20 @@ def test_contacts_and_their_ids() -> None:
     assert len(km.contacts(BOX, None, BOX, turned)) == 4
 
 
+@pytest.mark.parametrize("ground", [km.Shape.box((9.0, 9.0, 1.0)), km.HeightField(np.full((2, 2), 0.5), (9.0, 9.0))])
+def test_a_cylinder_that_trembles_keeps_its_contacts(ground: Any, rng: np.random.Generator) -> None:
+    """All of them if asked for, and those that are followed."""
+    pair = km.Pair(ground, km.Shape.cylinder(0.5, 1.0))
+    first = pair.contacts(None, km.Pose((1.2, 2.4, 1.0)))
+    seen = set()
+    for shake in 1e-5 * rng.normal(size=(20, 5)):
+        pose = km.Pose.rpy(shake[0], shake[1], 0.0, np.array((1.2, 2.4, 1.0)) + shake[2:])
+        seen.add(frozenset(c.id for c in pair.contacts(None, pose, margin=1e-3, most=32)))
+        assert all(pair.track(c, None, pose) is not None for c in first)
+    assert len(seen) == 1
+    assert len(first) == 4
+
+
 def touching() -> km.Contact:
     return km.contacts(BOX, None, BOX, km.Pose((0.2, 0.2, 1.0)))[0]
 

@@ -358,6 +358,20 @@ def test_a_pair_can_be_ignored_before_it_meets():
     assert broad.pairs.tolist() == [[0, 1]]
 
 
+def test_a_pair_stays_ignored_while_masks_rule_it_out():
+    broad = filled(np.zeros((2, 3)), np.ones((2, 3)))
+    broad.regroup(0, group=1, mask=2)
+    broad.ignore(0, 1)  # they would not meet anyway
+    for mask in (1, 2, 1):
+        broad.regroup(0, group=1, mask=mask)
+        broad.check()
+        assert len(broad.pairs) == 0
+    broad.regroup(0, group=1, mask=2)
+    broad.heed(0, 1)
+    broad.regroup(0, group=1, mask=1)
+    assert broad.pairs.tolist() == [[0, 1]]
+
+
 def test_pairs_come_and_go_in_any_order(rng):
     """Rows of pairs move when others are deleted, and keys when a gap in the table closes: nothing is lost."""
     lows, highs = random_boxes(rng, 150, world=8.0)

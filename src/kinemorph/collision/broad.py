@@ -42,7 +42,7 @@ class BroadPhase:
     have sizes from `finest` to `coarsest` (m), rounded down to powers of two; bodies too large for them are all over.
     """
 
-    __slots__ = ("_dirty", "_found", "_free", "_handle", "_header", "_pairs", "_shape", "_tables")
+    __slots__ = ("_dirty", "_found", "_free", "_handle", "_header", "_ignored", "_pairs", "_shape", "_tables")
 
     def __init__(
         self,
@@ -67,6 +67,7 @@ class BroadPhase:
         self._tables: dict[str, Any] = {}
         self.set_budgets(tile_budget, fixed_budget)
         self._free: list[int] = []  # handles that were given back, a heap
+        self._ignored: dict[int, set[int]] = {}  # both ways; pairs that masks rule out have no row to say so
         self._shape: tuple[int, int] | None = None  # of what `update` expects; None if `order` is out of date
         self._make_bodies(32)
         self._make_entries(256)
@@ -104,6 +105,8 @@ class BroadPhase:
         """Take a body out, with its pairs. A body that is added later may get its handle."""
         i = self._known(handle)
         forget(self._handle, i)
+        for other in self._ignored.pop(i, ()):
+            self._ignored[other].discard(i)
         heapq.heappush(self._free, i)
         self._shape = None
         self._dirty = True
@@ -112,15 +115,12 @@ class BroadPhase:
         """Change what a body is and what it meets. Pairs that are ignored stay so."""
         i = self._known(handle)
         _bits(group=group, mask=mask)
-        rows = self.rows[: self._header["pair_count"][0]]
-        mine = rows[(rows["count"] >= 0) & (rows["linger"] == IGNORED) & ((rows["a"] == i) | (rows["b"] == i))]
-        others = [int(a + b - i) for a, b in mine[["a", "b"]].tolist()]
         box = self.box(i)
         forget(self._handle, i)
         self._tables["kinds"][i]["group"], self._tables["kinds"][i]["mask"] = group, mask
         self._put(i, box)
-        for other in others:
-            self.ignore(i, other)
+        for other in sorted(self._ignored.get(i, ())):
+            self._set_linger(i, other, IGNORED)
 
     def update(self, lows: npt.ArrayLike, highs: npt.ArrayLike, handles: npt.ArrayLike | None = None) -> None:
         """Give many bodies new boxes: row k of `lows` and of `highs` (n, 3) is for handles[k].
@@ -217,10 +217,14 @@ class BroadPhase:
     def ignore(self, a: int, b: int) -> None:
         """Never report this pair, such as a parent and its child, until `heed` or until one of them is removed."""
         self._set_linger(a, b, IGNORED)
+        for i, j in ((int(a), int(b)), (int(b), int(a))):
+            self._ignored.setdefault(i, set()).add(j)
 
     def heed(self, a: int, b: int) -> None:
         """Report a pair again that was ignored."""
         self._set_linger(a, b, int(self._header["linger"][0]))
+        for i, j in ((int(a), int(b)), (int(b), int(a))):
+            self._ignored.get(i, set()).discard(j)
 
     def _set_linger(self, a: int, b: int, linger: int) -> None:
         i, j = self._known(a), self._known(b)
