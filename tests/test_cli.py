@@ -62,7 +62,7 @@ def test_scenes_that_change_leave_a_plot_and_a_replay(name: str, words: str, tmp
 def test_mechanisms_demo_prints_mobilities(tmp_path: Path) -> None:
     done = kinemorph("demo", "mechanisms", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    for words in ("Stewart platform", "mobility", "Cassie", "look at"):
+    for words in ("Stewart platform", "mobility", "Cassie", "S (eq. 48)\n[[0.  1. ]\n [0.5 0.5]]", "look at"):
         assert words in done.stdout
     assert read_png(tmp_path / "out" / "mechanisms.png").std() > 10.0
     assert (tmp_path / "out" / "mechanisms.html").stat().st_size > 100_000

@@ -117,6 +117,8 @@ def _demo_mechanisms(out: Path) -> None:
         drift = "damped" if damped else f"{part.drift:.0e}"
         table.add_row(part.name, *map(str, numbers), f"{part.path.error:.0e}", drift)
     console.print(table)
+    for name, matrix in parade.matrices_of_the_paper().items():
+        console.print(f"N&Y section VII-A: {name}\n{matrix + 0.0}")
     shot, film = parade.draw(parts, out)
     console.print(f"\nlook at [bold]{shot}[/], paler is earlier, and at [bold]{film}[/], in any browser")
 

@@ -218,8 +218,9 @@ def free_flyer() -> Scene:
     """
     b = Builder("free flyer")
     bar = Inertia.box(1.0, (0.1, 1.0, 0.1), (0.0, 0.5, 0.0))
-    b.link("base", None, Joint.free(), (0, 0, 0), bar)
-    b.link("link1", "base", Joint.revolute("z"), (0, 1, 0), bar)
+    look = [Shape.box((0.06, 1.04, 0.06), Pose((0.0, 0.5, z))) for z in (-0.03, 0.03)]  # one above the other
+    b.link("base", None, Joint.free(), (0, 0, 0), bar, shapes=look[:1])
+    b.link("link1", "base", Joint.revolute("z"), (0, 1, 0), bar, shapes=look[1:])
     pin = Loop(-1, "link1", Joint.revolute("z"), (0, 2, 0), (0, 1, 0), "link1v")
     mechanism = Mechanism(b.build(), [pin])
     return Scene(mechanism, neutral(mechanism.model))

@@ -41,7 +41,7 @@ class Part:
 
 def parade(seconds: float = 4.0) -> list[Part]:
     """Cranks start with a push; what stands has springs at its motors, slack where it starts, and sinks into them."""
-    cast = [
+    cast: list[tuple[str, Scene, dict[Any, float], dict[str, float], Pose]] = [
         ("four-bar", mechanisms.four_bar(), {"crank": -4.0}, {}, Pose((0.0, 0.0, 0.35))),
         ("slider-crank", mechanisms.slider_crank(), {"crank": -9.0}, {}, Pose((1.5, 0.0, 0.35))),
         ("Bennett's linkage", mechanisms.bennett(), {"bar0": 3.0}, {}, Pose((3.3, -0.2, 0.4))),
@@ -54,6 +54,13 @@ def parade(seconds: float = 4.0) -> list[Part]:
             {"left": 120.0, "right": 120.0},
             Pose.turn((0, 0, 1), -1.1, (3.5, 2.2, -0.4)),
         ),
+        (
+            "N&Y's free flyer",
+            mechanisms.free_flyer(),
+            {3: 1.0, "link1": -2.0},
+            {},
+            Pose.turn((0, 0, 1), -1.8, (3.9, 4.2, 0.1)),
+        ),
     ]
     parts = [_run(name, scene, push, springs, place, seconds) for name, scene, push, springs, place in cast]
     if robots.folder() is not None:
@@ -65,7 +72,7 @@ def parade(seconds: float = 4.0) -> list[Part]:
 
 
 def _run(
-    name: str, scene: Scene, push: dict[str, float], springs: dict[str, float], place: Pose, seconds: float
+    name: str, scene: Scene, push: dict[Any, float], springs: dict[str, float], place: Pose, seconds: float
 ) -> Part:
     mechanism = _sprung(scene, springs) if springs else scene.mechanism
     data = ClosedData(mechanism)
@@ -76,6 +83,16 @@ def _run(
     totals = np.array([e.total for e in energies])
     drift = float(np.abs(totals - totals[0]).max() / max(e.kinetic for e in energies))
     return Part(name, mechanism, path, coordinates.mobility, drift, place)
+
+
+def matrices_of_the_paper() -> dict[str, Array]:
+    """J_C, H, W and S of N&Y section VII-A (eqs. 45 to 48), rows and columns as there: linear before angular."""
+    mechanism, q = mechanisms.free_flyer()
+    found = generalized(mechanism, ClosedData(mechanism), q, actuated=["link1", "link1v"], keep=[3, "link1"])
+    order = [3, 4, 5, 0, 1, 2, 6, 7]  # θ_1 to θ_8 among ours
+    rows = [found.dependent.index(k) for k in order if k not in found.independent]
+    J = found.J[order[:6]][:, order]
+    return {"J_C (eq. 45)": J, "H (eq. 46)": found.H[rows], "W (eq. 47)": found.W[order[:7]], "S (eq. 48)": found.S}
 
 
 def _sprung(scene: Scene, springs: dict[str, float]) -> Mechanism:
