@@ -280,6 +280,16 @@ def test_a_loop_free_mechanism_is_its_tree(rng: np.random.Generator) -> None:
     assert mobility(mechanism, data, q) == model.nv
 
 
+def test_actuators_that_make_no_sense_are_refused() -> None:
+    mechanism, q = mechanisms.four_bar()
+    data, zero = ClosedData(mechanism), np.zeros(3)
+    with pytest.raises(ValueError, match="twice"):
+        km.closed_inverse_dynamics(mechanism, data, q, zero, zero, actuated=["crank", "crank"])
+    for wrong in ([], [1.0, 2.0], [np.nan]):
+        with pytest.raises(ValueError, match="tau_loops must be 1 finite numbers"):
+            km.loop_actuation(mechanism, data, q, wrong)
+
+
 def test_bad_arguments_are_named(rng: np.random.Generator) -> None:
     mechanism, q = mechanisms.four_bar()
     data = ClosedData(mechanism)

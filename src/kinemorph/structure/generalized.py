@@ -238,6 +238,8 @@ def closed_inverse_dynamics(
     """
     nv = mechanism.model.nv
     used = list(range(nv)) if actuated is None else dof_indices(mechanism, actuated)
+    if len(set(used)) < len(used):
+        raise ValueError("actuated names a degree of freedom twice")
     coordinates = generalized(mechanism, data, q, used, keep)
     S = coordinates.S
     tau_G = coordinates.W.T @ rnea(mechanism.model, data.tree, q, v, a)  # eq. 7
@@ -276,6 +278,10 @@ def loop_actuation(mechanism: Mechanism, data: ClosedData, q: npt.ArrayLike, tau
     J = generalized(mechanism, data, q).J
     loop_jacobian(mechanism, data, q)  # places the loops
     tau = np.asarray(tau_loops, dtype=np.float64)
+    if tau.shape != (mechanism.loop_nv,) or not np.isfinite(tau).all():
+        raise ValueError(
+            f"tau_loops must be {mechanism.loop_nv} finite numbers, one for each velocity of a loop's joint"
+        )
     wrenches = np.zeros((len(mechanism.loops), 6))
     for i, loop in enumerate(mechanism.rows):
         columns = slice(int(loop["iv"]), int(loop["iv"] + loop["nv"]))
