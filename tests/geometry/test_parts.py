@@ -180,3 +180,9 @@ def test_what_ends_coacd_is_refused():
         decompose(Mesh(box.vertices * np.nan, box.faces))
     with pytest.raises(ValueError, match=r"decompose: face 0 has the vertices .*, but there are only 3"):
         decompose(Mesh(box.vertices[:3], box.faces + 3))
+    with pytest.raises(ValueError, match=r"decompose: hull: the \d+ points are flat"):
+        decompose(Mesh(box.vertices * [1.0, 1.0, 0.0], box.faces))
+    with pytest.raises(ValueError, match="decompose: hull: the points have only one place"):
+        decompose(Mesh(box.vertices * 0.0, box.faces))
+    with pytest.raises(ValueError, match="most is 0; expected 1 part or more"):
+        decompose(box, most=0)

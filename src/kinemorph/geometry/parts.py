@@ -196,7 +196,13 @@ def decompose(mesh: Mesh, concavity: float = 0.05, most: int | None = None, seed
         raise ImportError("to cut a mesh into convex parts takes CoACD: pip install kinemorph[decompose]") from None
     if not 0.01 <= concavity <= 1.0:
         raise ValueError(f"decompose: concavity {concavity}; expected 0.01 to 1")
+    if most is not None and (not isinstance(most, int) or most < 1):
+        raise ValueError(f"decompose: most is {most!r}; expected 1 part or more, or None")
     check_mesh(mesh, "decompose")  # CoACD would end the process
+    try:
+        Polyhedron.hull(mesh.vertices[np.unique(mesh.faces)], most=1024)  # and if it is flat, too
+    except ValueError as error:
+        raise ValueError(f"decompose: {error}") from None
     coacd.set_log_level("error")
     pieces = coacd.run_coacd(
         coacd.Mesh(mesh.vertices, mesh.faces), threshold=concavity, max_convex_hull=most or -1, seed=seed
