@@ -162,6 +162,8 @@ def test_rays_and_points() -> None:
         (lambda: km.cast(BOX, (0, 0, 1), (0, 0, 2), (0, 0, 1)), r"pose must be a km\.Pose or None, not \(0, 0, 1\)"),
         (lambda: km.closest_point(BOX, None, (1e200, 0, 0)), "too far away"),
         (lambda: km.distance(BOX, None, BOX, km.Pose((0.0, 0.0, 1e200))), "too far apart"),
+        (lambda: km.distance(km.Parts([km.core_of(BOX)[0]]), None, BOX, km.Pose((0.0, 0.0, 1e200))), "too far apart"),
+        (lambda: km.cast(BOX, None, (0, 0, 1e200), (0, 0, -1)), "origin .* is too far away"),
         (lambda: km.Parts([BOX]), "part 0 must be a Polyhedron"),
         (lambda: km.Pair(BOX, BOX).track(km.distance(BOX, None, BOX, None), None, None), "no features to follow"),
         (lambda: km.Pair(BALL, BALL).track(touching(), None, None), "has no feature .*another pair"),

@@ -20,6 +20,7 @@ from kinemorph.collision.ground_contacts import ground_contacts_of
 from kinemorph.collision.manifold import CONTACT, ROOM, contact_features, contact_id, manifold_of, track_of
 from kinemorph.collision.narrow import State, make_pairs, make_work, update
 from kinemorph.collision.near import STACK, Near
+from kinemorph.collision.rays import FAR
 from kinemorph.geometry.ground import Ground
 from kinemorph.geometry.parts import Parts
 from kinemorph.geometry.polyhedron import Polyhedron, core_of
@@ -106,8 +107,8 @@ class Pair:
     def distance(self, pose_a: Pose | None, pose_b: Pose | None) -> Distance:
         """See `kinemorph.distance`."""
         R, p, relative = self._frames(pose_a, pose_b)
-        d = self._query.distance(*relative, self._work)
-        if not math.isfinite(d.distance):
+        d = self._query.distance(*relative, self._work) if np.abs(relative[1]).max() < FAR else None
+        if d is None or not math.isfinite(d.distance):
             raise ValueError(f"distance: the shapes are too far apart for a number, {relative[1].tolist()} m")
         x1, x2, n = p + R @ d.point_a, p + R @ d.point_b, R @ d.normal
         if self._flip:

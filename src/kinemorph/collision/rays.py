@@ -35,6 +35,7 @@ from kinemorph.spatial.pose import Vector, vector
 from kinemorph.spatial.rows import load3, load3_at, store3_at
 from kinemorph.spatial.vec3 import Vec3, axpy, cross, dot, sub
 
+FAR = 1e150  # m: the square of what is farther is no number
 NEWTON = 60  # steps along a ray; a handful is usual
 Place = tuple[int, int, Vec3, Vec3, float]  # kind and row of a feature, its closest point, unit normal, distance
 
@@ -176,6 +177,8 @@ def ray_cast(
     start = vector(origin, 3, "ray_cast: origin")
     way = vector(direction, 3, "ray_cast: direction")
     way = unit_way(way, "ray_cast")
+    if not np.abs(start).max() < FAR:
+        raise ValueError(f"ray_cast: origin {start.tolist()} is too far away, more than {FAR} m")
     t, normals = np.zeros(1), np.zeros((1, 3))
     cast_all(core.handle, float(radius), start.reshape(1, 3), way.reshape(1, 3), float(longest), t, normals)
     if t[0] == np.inf:
@@ -188,7 +191,7 @@ def point_query(core: Polyhedron, radius: float, point: Iterable[float]) -> Hit:
     x = vector(point, 3, "point_query: point")
     distances, normals = np.zeros(1), np.zeros((1, 3))
     locate_all(core.handle, float(radius), x.reshape(1, 3), distances, normals)
-    if not math.isfinite(distances[0]):
+    if not math.isfinite(distances[0]):  # beyond FAR
         raise ValueError(f"point_query: {x.tolist()} is too far away for its distance to be a number")
     return Hit(float(distances[0]), triple(x - distances[0] * normals[0]), triple(normals[0]))
 
