@@ -175,4 +175,4 @@ def orange(image: np.ndarray) -> int:
 
 def yellow(image: np.ndarray) -> int:
     r, g, b = np.moveaxis(image, -1, 0)
-    return int(((r > 0.5) & (g > 0.65 * r) & (b < 0.5 * r)).sum())
+    return int(((r > 0.5) & (g > 0.8 * r) & (b < 0.5 * r)).sum())  # the rim of something orange is not yellow
