@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -70,6 +72,22 @@ def test_a_cylinder_that_trembles_keeps_its_contacts(ground: Any, rng: np.random
         assert all(pair.track(c, None, pose) is not None for c in first)
     assert len(seen) == 1
     assert len(first) == 4
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda pair: pickle.loads(pickle.dumps(pair))])
+def test_a_copy_of_a_pair_shares_no_rows(copied: Any) -> None:
+    box = km.core_of(BOX)[0]
+    for other in (box, km.Parts([box]), km.HeightField(np.zeros((3, 3)), (9.0, 9.0))):
+        pair = km.Pair(box, other)
+        before = pair.distance(km.Pose((0.0, 0.0, 3.0)), None)
+        twin = copied(pair)
+        near = twin.distance(km.Pose((0.0, 0.0, 2.0)), None).distance
+        assert near == pytest.approx(before.distance - 1.0)
+        assert pair.distance(km.Pose((0.0, 0.0, 3.0)), None).distance == before.distance
+        mine, its = pair._query, twin._query
+        rows = [k for k in ("_pairs", "_near", "_nears", "_bodies") if hasattr(mine, k)]
+        assert rows
+        assert all(getattr(mine, k) is not getattr(its, k) for k in rows)
 
 
 def touching() -> km.Contact:

@@ -89,6 +89,7 @@ class Pair:
     """Two shapes that are asked about again and again: each answer starts from the one before."""
 
     def __init__(self, a: Solid, b: Solid) -> None:
+        self._shapes = a, b
         self._flip = isinstance(b, Ground)
         first, second = (b, a) if self._flip else (a, b)
         self._at_a, self._at_b = (shape.pose if isinstance(shape, Shape) else None for shape in (a, b))
@@ -103,6 +104,9 @@ class Pair:
             self._query = _Concave(first, second)
         else:
             self._query = _Convex(first, second)
+
+    def __reduce__(self) -> Any:  # rows hold addresses: a copy needs its own, and begins afresh
+        return Pair, self._shapes
 
     def distance(self, pose_a: Pose | None, pose_b: Pose | None) -> Distance:
         """See `kinemorph.distance`."""
