@@ -49,6 +49,9 @@ def as_arrays(model: Model, **values: Any) -> Any:
     for name, value in values.items():
         array = np.asarray(value)
         _check_shape(model, name, array)
+        if array.dtype == np.float64 and array.flags.carray:
+            arrays.append(array)
+            continue
         try:
             if array.dtype.kind not in "biufO":  # complex numbers would lose a part, and texts are not numbers
                 raise TypeError

@@ -19,7 +19,7 @@ from kinemorph.multibody.calls import (
     refuse_stale,
 )
 from kinemorph.multibody.joints import REVOLUTE
-from kinemorph.multibody.kinematics import place
+from kinemorph.multibody.kinematics import orient
 from kinemorph.multibody.layout import DOF, LINK, NUMBER, TREE, dof_data, link_data
 from kinemorph.multibody.model import Data, Model
 from kinemorph.spatial.inertia import shift_rigid
@@ -44,7 +44,7 @@ def composite(tree: Any, q: Any, M: Any) -> None:
         l = links[i]
         d = rows[i + 1]
         P = rows[l["parent"] + 1]
-        R, r = place(l, P, d, dof_rows, q)
+        R, r = orient(l, P, d, dof_rows, q)
         o = add(load3(P["o"]), r) if l["parent"] >= 0 else (0.0, 0.0, 0.0)
         store3(d["o"], o)
         for k in range(l["iv"], l["iv"] + l["nv"]):

@@ -22,8 +22,8 @@ ORIGIN = Pose()
 
 
 @kernel
-def place(l: Any, P: Any, d: Any, dof_rows: Any, q: Any) -> tuple[Mat3, Vec3]:
-    """Pose and motion subspace of one link, from its parent's row P (SPW eq. 8). Returns world_R_link and r."""
+def orient(l: Any, P: Any, d: Any, dof_rows: Any, q: Any) -> tuple[Mat3, Vec3]:
+    """Rotation and motion subspace of one link, from its parent's row P (SPW eq. 8). Returns world_R_link and r."""
     R_parent = load9(P["R"])
     k = l["iv"]
     if l["kind"] == REVOLUTE:
@@ -45,6 +45,13 @@ def place(l: Any, P: Any, d: Any, dof_rows: Any, q: Any) -> tuple[Mat3, Vec3]:
                 store3(dof_rows[k + j]["S"], mul_vec(R, w))
                 store3_at(dof_rows[k + j]["S"], 3, mul_vec(R, v))
     store9(d["R"], R)
+    return R, r
+
+
+@kernel
+def place(l: Any, P: Any, d: Any, dof_rows: Any, q: Any) -> tuple[Mat3, Vec3]:
+    """Pose and motion subspace of one link. Returns world_R_link and r."""
+    R, r = orient(l, P, d, dof_rows, q)
     store3(d["r"], r)
     store3(d["p"], add(load3(P["p"]), r))
     return R, r

@@ -29,6 +29,9 @@ class Mimic:
     offset: float
 
 
+Skin = tuple[tuple[tuple[Shape, ...], ...], dict[int, Pose]]  # shapes, and by link the pose of the frame they are in
+
+
 class Model:
     """A tree of links, as rows of constants (`multibody.layout`). Nothing changes it: edits make a new one.
 
@@ -38,8 +41,8 @@ class Model:
     """
 
     __slots__ = (
-        "_joint_index", "_link_index", "_tree", "base_shapes", "dofs", "frames", "gravity", "handle",
-        "joint_names", "links", "mimics", "n", "name", "names", "nq", "nv", "rest", "revision", "shapes", "spare_lanes",
+        "_joint_index", "_link_index", "_skin", "_tree", "base_shapes", "dofs", "frames", "gravity", "handle",
+        "joint_names", "links", "mimics", "n", "name", "names", "nq", "nv", "rest", "revision", "spare_lanes",
     )  # fmt: skip
 
     def __init__(
@@ -63,7 +66,7 @@ class Model:
         self.joint_names = tuple(joint_names)
         self.rest = np.array(rest, dtype=np.float64)
         self.gravity = vector(gravity, 3, f"model {name!r}: gravity")
-        self.shapes = tuple(tuple(s) for s in shapes) if shapes is not None else ((),) * len(self.names)
+        self._skin: Skin = tuple(map(tuple, shapes)) if shapes is not None else ((),) * len(self.names), {}
         self.frames = dict(frames or {})
         self.mimics = tuple(mimics)
         self.base_shapes = tuple(base_shapes)
@@ -85,21 +88,37 @@ class Model:
 
     def rearranged(
         self, links: np.ndarray[Any, Any], dofs: np.ndarray[Any, Any], names: tuple[str, ...],
-        joint_names: tuple[str, ...], rest: Vector, shapes: tuple[tuple[Shape, ...], ...],
+        joint_names: tuple[str, ...], rest: Vector, order: list[int], away: dict[int, Pose],
         frames: dict[str, tuple[int, Pose]], mimics: tuple[Mimic, ...],
     ) -> Model:  # fmt: skip
         """The same bodies in another structure, from what is known to be right. It keeps the arrays that it is given.
 
-        `dofs` and `rest` may be longer than they must.
+        `dofs` and `rest` may be longer than they must. `order` has of each new link the old one, and `away` where the
+        old frames of some links are in their new ones.
         """
         model = object.__new__(Model)
         model.name, model.gravity, model.base_shapes = self.name, self.gravity, self.base_shapes
         model.links, model.names, model.joint_names = links, names, joint_names
-        model.shapes, model.frames, model.mimics = shapes, frames, mimics
+        model.frames, model.mimics = frames, mimics
+        shapes, moved = self._skin
+        if moved:
+            away = {**moved, **{i: pose @ moved[i] if i in moved else pose for i, pose in away.items()}}
+        model._skin = tuple([shapes[i] for i in order]), {k: away[i] for k, i in enumerate(order) if i in away}
         last = links[-1]
         model.dofs, model.rest = dofs[: last["iv"] + last["nv"]], rest[: last["iq"] + last["nq"]]
         model._complete()
         return model
+
+    @property
+    def shapes(self) -> tuple[tuple[Shape, ...], ...]:
+        """The shapes of each link, in its frame. After a change of structure they are moved when somebody looks."""
+        shapes, away = self._skin
+        if away:
+            shapes = tuple(
+                [tuple([s.moved(away[i]) for s in own]) if i in away else own for i, own in enumerate(shapes)]
+            )
+            self._skin = shapes, {}
+        return shapes
 
     def link(self, name: str) -> int:
         """Index of a link."""
@@ -168,8 +187,7 @@ class Data:
 
     _rows: np.ndarray[Any, Any] | None
     _dofs: np.ndarray[Any, Any] | None
-    _M: np.ndarray[Any, Any] | None
-    __slots__ = ("_M", "_dofs", "_memory", "_model", "_rows", "handle", "nv", "revision")
+    __slots__ = ("M", "_dofs", "_memory", "_model", "_rows", "handle", "nv", "revision")
 
     def __init__(self, model: Model) -> None:
         self._model = model  # kept alive: the kernels read its rows through an address
@@ -184,7 +202,8 @@ class Data:
         header[-3:] = at + rows, at + dofs, at + M
         base = memory[rows : rows + LINK_DATA.itemsize].view(LINK_DATA)[0]
         base["R"], base["a"] = _UPRIGHT, -model.gravity
-        self._rows = self._dofs = self._M = None
+        self.M = memory[M:].view(np.float64).reshape(self.nv, self.nv)
+        self._rows = self._dofs = None
 
     def _layout(self) -> tuple[int, int, int, int]:
         """Where the parts of the memory start, and its size."""
@@ -214,13 +233,6 @@ class Data:
             _, dofs, M, _ = self._layout()
             self._dofs = self._memory[dofs:M].view(DOF_DATA)
         return self._dofs
-
-    @property
-    def M(self) -> np.ndarray[Any, Any]:
-        if self._M is None:
-            _, _, M, _ = self._layout()
-            self._M = self._memory[M:].view(np.float64).reshape(self.nv, self.nv)
-        return self._M
 
     def __repr__(self) -> str:
         return f"Data of {self._model!r}"

@@ -216,11 +216,8 @@ def _changed(
         name: (where[i] if i >= 0 else -1, away[i] @ pose if i in away else pose)
         for name, (i, pose) in model.frames.items()
     }
-    shapes = list(model.shapes)
     for i in chain:  # a link's name keeps meaning the same place on its body
         frames.setdefault(model.names[i], (where[i], away[i]))
-        if shapes[i]:
-            shapes[i] = tuple([shape.moved(away[i]) for shape in shapes[i]])
     mimics = model.mimics
     if mimics:
         inverted = {model.joint_names[i] for i in chain[:-1]}
@@ -228,7 +225,7 @@ def _changed(
         mimics = tuple([_followed(m, inverted) for m in mimics if gone not in (m.joint, m.source)])
     return model.rearranged(
         new_links, new_dofs, tuple([model.names[i] for i in order]), tuple([joint_names[i] for i in order]), rest,
-        tuple([shapes[i] for i in order]), frames, mimics,
+        order, away, frames, mimics,
     )  # fmt: skip
 
 
