@@ -66,6 +66,14 @@ def test_only_free_joints_move() -> None:
     np.testing.assert_allclose(loop_errors(mechanism, data, found), 0.0, atol=1e-10)
 
 
+def test_one_free_joint_may_be_named_without_a_list() -> None:
+    mechanism, q = mechanisms.four_bar(angle=1.0)
+    with pytest.raises(LoopError, match="stays open"):  # one joint is not enough, but its name is understood
+        close(mechanism, ClosedData(mechanism), q + [0.3, 0.0, 0.0], free="coupler", tries=1)
+    with pytest.raises(KeyError, match="no joint 'coupling'"):
+        close(mechanism, ClosedData(mechanism), q, free="coupling")
+
+
 def test_a_loop_out_of_reach_is_named() -> None:
     mechanism, q = mechanisms.four_bar()
     model = mechanism.model

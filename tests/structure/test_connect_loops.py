@@ -287,4 +287,10 @@ def test_what_cannot_be_is_refused_and_changes_nothing() -> None:
         km.cut(mechanism, km.State(state.q[1:], state.v), "a1")
     with pytest.raises(KeyError, match="no joint 'elbow'"):
         km.cut(mechanism, state, "elbow")
+    with pytest.raises(ValueError, match=r"loop 'tie' cannot carry link .* for it is open .* km.close"):
+        km.cut(
+            mechanism, km.State(km.integrate(mechanism.model, state.q, np.full(mechanism.model.nv, 0.1)), state.v), "a1"
+        )
+    with pytest.raises(TypeError, match="made of a Model and loops"):
+        km.Mechanism(mechanism, [])
     assert [x.tobytes() for x in everything] == before

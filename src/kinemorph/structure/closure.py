@@ -160,7 +160,7 @@ def close(
     mechanism: Mechanism,
     data: ClosedData,
     q: npt.ArrayLike,
-    free: Iterable[str] | None = None,
+    free: str | Iterable[str] | None = None,
     tolerance: float = 1e-11,
     tries: int = 6,
     seed: int = 0,
@@ -176,7 +176,7 @@ def close(
     model = mechanism.model
     (start,) = checked(model, q=q)
     mask = np.full(model.nv, free is None)
-    for joint in free or ():
+    for joint in (free,) if isinstance(free, str) else free or ():
         mask[model.v_slice(joint)] = True
     rng = np.random.default_rng(seed)
     best, best_error = start, np.inf

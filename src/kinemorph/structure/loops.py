@@ -164,6 +164,11 @@ class Mechanism:
     """
 
     def __init__(self, model: Model, loops: Sequence[Loop], tolerance: float = DEPENDENT) -> None:
+        if not isinstance(model, Model):
+            raise TypeError(
+                f"a Mechanism is made of a Model and loops, not of {model!r}; "
+                "to add loops to a mechanism, use Mechanism(mechanism.model, [*mechanism.loops, ...])"
+            )
         if not 0.0 < tolerance < 1.0:
             raise ValueError(f"mechanism {model.name!r}: tolerance {tolerance} is not between 0 and 1")
         names = tuple(loop.name or loop.joint.name or f"loop{i}" for i, loop in enumerate(loops))

@@ -74,7 +74,9 @@ def rehang(
         np.zeros(nv + 6, DOF_DATA), loops, q_map, v_map, errors,
     )  # fmt: skip
     pose_error, twist_error, speed = errors.tolist()
-    _refuse(model, joint, top, pose_error, twist_error / (1.0 + speed))
+    _refuse(
+        model, joint, top, pose_error, twist_error / (1.0 + speed), mechanism.names[without] if without >= 0 else ""
+    )
     if lossy >= 0:
         warnings.warn(
             f"model {model.name!r}: joint {model.joint_names[lossy]!r} changes sides, and its axes turn with its other "
@@ -175,8 +177,13 @@ def turned(joint: Joint) -> Joint:
     return joint if kind is JointKind.FREE else replace(joint, axis=-a)
 
 
-def _refuse(model: Model, joint: Joint, top: int, pose_error: float, twist_error: float) -> None:
+def _refuse(model: Model, joint: Joint, top: int, pose_error: float, twist_error: float, loop: str) -> None:
     kind, name = joint.kind.name.lower(), model.names[top]
+    if loop and not max(pose_error, twist_error) < FITS:
+        raise ValueError(
+            f"model {model.name!r}: loop {loop!r} cannot carry link {name!r}, for it is open "
+            f"(by {pose_error:.2g}, and {twist_error:.2g} a second); close it first, with km.close and km.project"
+        )
     if not pose_error < FITS:
         raise ValueError(
             f"model {model.name!r}: a {kind} joint cannot hold link {name!r} where it is now "
