@@ -150,7 +150,10 @@ def test_the_replay_shows_people_and_their_loops(flight: high_bar.Flight, tmp_pa
         page.add_style_tag(content="#legend, .mantine-Notifications-root { display: none !important }")
         page.wait_for_timeout(3000)
         page.keyboard.press("Space")  # pauses
-        held, flying = picture(page, 0.0), picture(page, 2.0)
+        for _ in range(20):  # a busy machine draws late
+            held, flying = picture(page, 0.0), picture(page, 2.0)
+            if orange(held) > 10 and orange(flying) > 10 and yellow(held) > yellow(flying):
+                break
         assert {url.split(":")[0] for url in seen.requests} <= {"file", "data", "blob"}
         assert not seen.errors
     assert held.std() > 0.02
