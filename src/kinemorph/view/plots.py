@@ -37,7 +37,9 @@ def plot_over_time(
         axis.grid(color="0.92")
         axis.spines[["top", "right"]].set_visible(False)
         if len(curves) <= 8:
-            axis.legend(frameon=False, ncols=min(4, len(curves)), loc="upper right")
+            axis.legend(
+                frameon=False, ncols=len(curves), loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1
+            )
     axes[-1].set_xlabel("time [s]")
     figure.suptitle(title)
     figure.savefig(file, dpi=130)
