@@ -59,7 +59,7 @@ def parade(seconds: float = 4.0) -> list[Part]:
             mechanisms.free_flyer(),
             {3: 1.0, "link1": -2.0},
             {},
-            Pose.turn((0, 0, 1), -1.8, (3.9, 4.2, 0.1)),
+            Pose.turn((0, 0, 1), -0.4, (1.6, -1.6, 0.1)),
         ),
     ]
     parts = [_run(name, scene, push, springs, place, seconds) for name, scene, push, springs, place in cast]
