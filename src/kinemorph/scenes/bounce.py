@@ -257,19 +257,21 @@ def run(
         raise ValueError("bounce: say how many steps or how many updates")
     report = Report(world.count, world.side)
     world.advance(world.steps)  # compiles
-    spent = np.zeros(3)
+    spent: list[tuple[float, float, float]] = []
     while world.steps < steps and world.updates < updates:
         start = time.perf_counter()
         world.advance(min(world.steps + check_every - 1, steps - 1), updates)
         report.seconds += time.perf_counter() - start
         if world.updates < updates:
             times = world.timed_step()
-            spent += times
+            spent.append(times)
             report.seconds += sum(times)
         bounce_oracle.check(world, report, SAMPLED)
         if watch is not None:
             watch(world, report)
     report.steps, report.numbers = world.steps, world.numbers
-    total = float(spent.sum()) or 1.0
-    report.shares = (float(spent[0]) / total, float(spent[1]) / total, float(spent[2]) / total)
+    if spent:
+        broad, narrow, rest = np.median(spent, axis=0).tolist()  # a step during which others ran does not count
+        total = broad + narrow + rest
+        report.shares = broad / total, narrow / total, rest / total
     return report
