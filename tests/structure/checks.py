@@ -5,8 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 import kinemorph as km
+from kinemorph.scenes import mechanisms
 
 Either = km.Model | km.Mechanism
+
+# the classic mechanisms, and how many degrees of freedom each has
+CLASSIC = [
+    (mechanisms.four_bar, 1),
+    (mechanisms.slider_crank, 1),
+    (mechanisms.bennett, 1),
+    (mechanisms.stewart, 6),
+    (mechanisms.delta, 3),
+    (mechanisms.two_arms, 8),
+    (mechanisms.free_flyer, 2),
+]
 
 
 def tree_of(model: Either) -> km.Model:

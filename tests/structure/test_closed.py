@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.naive.constrained import Closed, closed_at, kkt, random_closed, unit_vectors
 from tests.strategies import random_joint, random_tree, seeds, trees
+from tests.structure.checks import CLASSIC
 
 import kinemorph as km
 from kinemorph.scenes import mechanisms
@@ -24,15 +25,6 @@ from kinemorph.structure.loop_rows import loop_drift, loop_jacobian
 from kinemorph.structure.loops import ClosedData, Loop, Mechanism
 
 KINDS = list(km.JointKind)
-CLASSIC = [
-    (mechanisms.four_bar, 1),
-    (mechanisms.slider_crank, 1),
-    (mechanisms.bennett, 1),
-    (mechanisms.stewart, 6),
-    (mechanisms.delta, 3),
-    (mechanisms.two_arms, 8),
-    (mechanisms.free_flyer, 2),
-]
 
 
 def moving(scene: mechanisms.Scene, rng: np.random.Generator) -> Closed:

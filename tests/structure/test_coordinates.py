@@ -5,19 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.naive.constrained import Closed, unit_vectors
+from tests.structure.checks import CLASSIC
 
 import kinemorph as km
 from kinemorph.scenes import mechanisms
-
-CLASSIC = [
-    (mechanisms.four_bar, 1),
-    (mechanisms.slider_crank, 1),
-    (mechanisms.bennett, 1),
-    (mechanisms.stewart, 6),
-    (mechanisms.delta, 3),
-    (mechanisms.two_arms, 8),
-    (mechanisms.free_flyer, 2),
-]
 
 
 def turning(scene: mechanisms.Scene, speed: float) -> km.ClosedTrajectory:

@@ -18,6 +18,7 @@ from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.kinematics import kinematics, pose_of
 from kinemorph.multibody.model import Data, Model
 from kinemorph.scenes.figure import SIMPLE, both, human, pose
+from kinemorph.scenes.films import draw_log
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
@@ -27,10 +28,6 @@ from kinemorph.structure.log import Log
 from kinemorph.structure.loops import ClosedData, as_mechanism
 from kinemorph.structure.report import Report, State
 from kinemorph.structure.simulate import simulate
-from kinemorph.view.plots import plot_log
-from kinemorph.view.recording import Recording
-from kinemorph.view.replay import replay
-from kinemorph.view.strip import strip
 
 BAR = (0.0, 0.0, 2.7)  # m
 STIFF = {"arm": 80.0, "forearm": 80.0, "thigh": 200.0, "shank": 100.0}  # N m/rad
@@ -98,12 +95,9 @@ def swing(method: str = "adaptive") -> Flight:
 
 def draw(flight: Flight, folder: Path) -> tuple[Path, Path, Path]:
     """Energies, loops and coordinates over time, a strip of pictures, and a replay."""
-    folder.mkdir(parents=True, exist_ok=True)
-    plot, pictures, film = (folder / file for file in ("high_bar.png", "high_bar_strip.png", "high_bar.html"))
-    plot_log(plot, flight.log, "high bar: one hand lets go, then the other")
-    replay(Recording.from_log(flight.log, marker=0.04), film, direction=VIEW)
-    strip(flight.log, (0.0, 0.5, 0.8, 1.05, 1.25, 1.4, 1.7, 2.1), pictures, direction=VIEW, size=(240, 300))
-    return plot, pictures, film
+    times = (0.0, 0.5, 0.8, 1.05, 1.25, 1.4, 1.7, 2.1)
+    title = "high bar: one hand lets go, then the other"
+    return draw_log(flight.log, folder, "high_bar", title, times, direction=VIEW, size=(240, 300))
 
 
 def demo(out: Path, say: Callable[[str], None]) -> None:

@@ -18,6 +18,7 @@ from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Data, Model
 from kinemorph.multibody.totals import momentum
 from kinemorph.scenes.figure import both, human, pose
+from kinemorph.scenes.films import draw_log
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
@@ -27,10 +28,6 @@ from kinemorph.structure.loops import as_mechanism
 from kinemorph.structure.report import Report, State
 from kinemorph.structure.reroot import reroot
 from kinemorph.structure.simulate import simulate
-from kinemorph.view.plots import plot_log
-from kinemorph.view.recording import Recording
-from kinemorph.view.replay import replay
-from kinemorph.view.strip import strip
 
 POSTURE = both(upper_arm=(0.9, -0.4, 0.0), forearm=0.6, thigh=(0.35, -0.5, 0.0), shank=0.7, foot=(0.0, 0.2, 0.0))
 STIFF = 25.0  # N m/rad
@@ -112,12 +109,9 @@ def journey(seed: int = 0, method: str = "adaptive", step: float = 1e-3) -> Jour
 
 def draw(result: Journey, folder: Path) -> tuple[Path, Path, Path]:
     """Energies, loops and coordinates over time, a strip of pictures, and a replay."""
-    folder.mkdir(parents=True, exist_ok=True)
-    plot, pictures, film = (folder / file for file in ("human.png", "human_strip.png", "human.html"))
-    plot_log(plot, result.log, "ten random changes of a human figure")
-    replay(Recording.from_log(result.log, marker=0.035), film, direction=VIEW)
-    strip(result.log, (0.0, 0.7, 1.4, 2.1, 2.8, 3.8), pictures, direction=VIEW, size=(260, 300))
-    return plot, pictures, film
+    times = (0.0, 0.7, 1.4, 2.1, 2.8, 3.8)
+    title = "ten random changes of a human figure"
+    return draw_log(result.log, folder, "human", title, times, direction=VIEW, size=(260, 300), marker=0.035)
 
 
 def demo(out: Path, say: Callable[[str], None]) -> None:

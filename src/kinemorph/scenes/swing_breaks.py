@@ -20,6 +20,7 @@ from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.kinematics import kinematics, pose_of
 from kinemorph.multibody.model import Data, Model
 from kinemorph.scenes.figure import SIMPLE, both, human, pose
+from kinemorph.scenes.films import draw_log
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.closure import project
 from kinemorph.structure.connect import connect
@@ -29,10 +30,6 @@ from kinemorph.structure.log import Log
 from kinemorph.structure.loops import ClosedData, Mechanism, as_mechanism
 from kinemorph.structure.report import Report, State
 from kinemorph.structure.simulate import simulate
-from kinemorph.view.plots import plot_log
-from kinemorph.view.recording import Recording
-from kinemorph.view.replay import replay
-from kinemorph.view.strip import strip
 
 TOP, SEAT = 3.0, 0.55  # m: heights of the hinge and of the hips
 PLATE = 0.16  # m: from the middle of the plate to its edges
@@ -134,14 +131,8 @@ def _leaving(thigh: str, seat: str, start: float) -> list[Event]:
 
 def draw(result: Ride, folder: Path) -> tuple[Path, Path, Path]:
     """Energies, loops and coordinates over time, a strip of pictures, and a replay."""
-    folder.mkdir(parents=True, exist_ok=True)
-    plot, pictures, film = (
-        folder / file for file in ("swing_breaks.png", "swing_breaks_strip.png", "swing_breaks.html")
-    )
-    plot_log(plot, result.log, "a swing breaks")
-    replay(Recording.from_log(result.log, marker=0.04), film, direction=VIEW)
-    strip(result.log, (0.0, 0.3, 0.55, 0.7, 1.0, 1.35), pictures, direction=VIEW, size=(300, 280))
-    return plot, pictures, film
+    times = (0.0, 0.3, 0.55, 0.7, 1.0, 1.35)
+    return draw_log(result.log, folder, "swing_breaks", "a swing breaks", times, direction=VIEW, size=(300, 280))
 
 
 def demo(out: Path, say: Callable[[str], None]) -> None:
