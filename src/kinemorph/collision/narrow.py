@@ -21,7 +21,7 @@ from kinemorph.collision.witness import closest_points
 from kinemorph.geometry.polyhedron import CORE, Polyhedron
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load9, store3
-from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg, sub
+from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg, scale, sub
 
 PAIR = np.dtype(
     [
@@ -154,10 +154,24 @@ def _overlap(pair: Any, A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, tol: floa
     if status >= ROUGH:
         pair["rough"] += 1
     if status == FLAT:
-        x, y, _, _ = closest_points(A, B, R, p, pair["kind2"], pair["index2"], pair["kind1"], pair["index1"])
+        x, y = _touch(pair, A, B, R, p, n, tol)
     pair["state"] = APART if status == FLAT else DEEP
-    _answer(pair, x, y, n, -depth)
+    r = scale(axpy(sub(x, y), depth, n), 0.5)  # less than the gap: each point takes its half of it
+    _answer(pair, sub(x, r), add(y, r), n, -depth)
     return True
+
+
+@kernel(inline=False)
+def _touch(pair: Any, A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, tol: float) -> tuple[Vec3, Vec3]:
+    """Where cores that are flat together touch. The walk may have ended where they only nearly do."""
+    x, y, _, apart = closest_points(A, B, R, p, pair["kind2"], pair["index2"], pair["kind1"], pair["index1"])
+    if apart > GAP * tol:
+        pair["fallbacks"] += 1
+        best = (apart, pair["kind2"], pair["index2"], pair["kind1"], pair["index1"])
+        _, ka, a, kb, b = all_features(A, B, R, p, n, best, tol)
+        pair["kind1"], pair["index1"], pair["kind2"], pair["index2"] = kb, b, ka, a
+        x, y, _, _ = closest_points(A, B, R, p, ka, a, kb, b)
+    return x, y
 
 
 @kernel
