@@ -335,8 +335,8 @@ def _beyond(
 ) -> Depth:
     """What to do if facet f is the plane that was looked for, and yet neither it nor its like has the foot.
 
-    A polytope that is thinner than the gap may lie beside the origin, and slivers have any normal. Then the point of the
-    polytope that is closest to the origin says where to look: ROUGH means that there is a new corner in row `size`.
+    A polytope that is thinner than the gap may lie beside the origin, and slivers have any normal. Then what of the
+    polytope is closest to the origin says where to look: ROUGH means that there is a new corner in row `size`.
     """
     least = np.inf
     best = f
