@@ -13,7 +13,7 @@ import numpy as np
 
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.collision.dispatch import find_contacts
-from kinemorph.collision.hash_pairs import collect
+from kinemorph.collision.hash_order import collect
 from kinemorph.collision.hash_rows import HASH, INDEX, MEETING
 from kinemorph.collision.hash_update import fill, move_box
 from kinemorph.collision.shape_places import place_shapes
@@ -25,7 +25,6 @@ from kinemorph.collision.shape_rows import (
     FULL,
     FULL_HASH,
     FULL_PAIRS,
-    PAIR,
     SHAPE,
     WRONG_ROW,
     Candidates,
@@ -34,7 +33,7 @@ from kinemorph.collision.shape_rows import (
 from kinemorph.geometry.ground import BOUNDS
 from kinemorph.spatial.rows import load3
 
-NONE, IS_GROUND = int(Form.NONE), int(Form.GROUND)
+NONE = int(Form.NONE)
 CLOSE = int(Candidates.CLOSE)
 
 
@@ -44,10 +43,8 @@ def find_pairs(c: Any) -> int:
     h = rows_at(c["hash"], 1, HASH)[0]
     order = rows_at(h["order"], h["moving"], INDEX)
     boxes = rows_at(c["boxes"], c["n"], BOUNDS)
-    for r in range(h["moving"]):
-        if not _is_box(boxes[order[r]["i"]]):
-            c["bad"] = order[r]["i"]
-            return BAD_BOX
+    if not _are_boxes(boxes):
+        return BAD_BOX
     if c["from_scratch"]:
         fill(c["hash"])
     for r in range(h["moving"]):
@@ -59,43 +56,20 @@ def find_pairs(c: Any) -> int:
     if c["room"] < h["pair_room"]:
         c["full"] |= FULL_PAIRS
         return FULL
-    _list(c, h, collect(h, 1, int(c["candidates"] == CLOSE)))
+    c["n_met"] = collect(h, 1, int(c["candidates"] == CLOSE))
+    c["met"] = h["found"]
+    c["lives"] = h["lives"]
     return DONE
 
 
 @kernel
-def _is_box(box: Any) -> bool:
+def _are_boxes(boxes: Any) -> bool:
     good = True
-    for d in range(3):
-        size = box["high"][d] - box["low"][d]
-        good &= (size >= 0.0) & (size < np.inf)  # False for NaN, and so for any number that is not finite
+    for i in range(boxes.shape[0]):
+        for d in range(3):
+            size = boxes[i]["high"][d] - boxes[i]["low"][d]
+            good &= (size >= 0.0) & (size < np.inf)  # False for NaN, and so for any number that is not finite
     return good
-
-
-@kernel
-def _list(c: Any, h: Any, m: int) -> None:
-    """Make pairs of shapes of the first m pairs of boxes that the hash has found."""
-    meetings = rows_at(h["found"], h["pair_room"], MEETING)
-    lives = rows_at(h["lives"], h["pair_room"], INDEX)
-    pairs = rows_at(c["pairs"], c["room"], PAIR)
-    n = 0
-    for k in range(m):
-        row = meetings[k]["row"]
-        pair = pairs[n]
-        pair["row"] = row
-        pair["life"] = lives[row]["i"]
-        n += _name(c, pair, meetings[k]["ij"][0], meetings[k]["ij"][1])
-    c["n_pairs"] = n
-
-
-@kernel
-def _name(c: Any, pair: Any, i: int, j: int) -> int:
-    """Let a pair be of shapes i < j: 1, or 0 if they are on one link."""
-    shapes = rows_at(c["shapes"], c["n"], SHAPE)
-    turned = shapes[j]["form"] == IS_GROUND
-    pair["a"] = j if turned else i
-    pair["b"] = i if turned else j
-    return int(shapes[i]["link"] != shapes[j]["link"])
 
 
 @kernel(inline=False)
@@ -104,23 +78,24 @@ def all_pairs(c: Any) -> int:
 
     Nothing is to be done if there is a list: who changes the shapes takes it away.
     """
-    if c["n_pairs"] > 0:
+    if c["n_met"] > 0:
         return DONE
-    shapes = rows_at(c["shapes"], c["n"], SHAPE)
-    pairs = rows_at(c["pairs"], c["room"], PAIR)
     if c["room"] < c["n"] * (c["n"] - 1) // 2:
         c["full"] |= FULL_PAIRS
         return FULL
+    shapes = rows_at(c["shapes"], c["n"], SHAPE)
+    met = rows_at(c["met"], c["room"], MEETING)
     row = 0
-    n = 0
+    m = 0
     for i in range(c["n"]):
         for j in range(i + 1, c["n"]):
             if _may_meet(shapes[i], shapes[j]):
-                pairs[n]["row"] = row
-                pairs[n]["life"] = 1
-                n += _name(c, pairs[n], i, j)
+                met[m]["ij"][0] = i
+                met[m]["ij"][1] = j
+                met[m]["row"] = row
+                m += 1
             row += 1
-    c["n_pairs"] = n
+    c["n_met"] = m
     return DONE
 
 

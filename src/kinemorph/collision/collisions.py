@@ -6,7 +6,7 @@ import copy
 import math
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from kinemorph.collision.collide import look_at_all, pair_up, pair_up_all, pair_
 from kinemorph.collision.core_pair import CORE_PAIR
 from kinemorph.collision.depth import WORK
 from kinemorph.collision.ground_search import CARRIED
+from kinemorph.collision.hash_rows import INDEX, MEETING
 from kinemorph.collision.manifold import POINT, ROOM
 from kinemorph.collision.part_pairs import KNOWN, PartPairs
 from kinemorph.collision.shape_places import place_shape
@@ -93,7 +94,7 @@ class Collisions:
     def _hold(self, tables: Tables, broad: BroadPhase | None, shapes: ShapeTable) -> None:
         """Take tables over, and make what lasts no longer than a call."""
         self.shapes, self._broad, self._tables, self.header = shapes, broad, tables, tables.header
-        self._rows = shapes.rows  # those that the header has the address of
+        self._rows = shapes.rows, shapes.mounts  # those that the header has the addresses of
         self._seen = 0  # the revision of the table of shapes that it has seen
         self._boxed: dict[int, tuple[int, ...]] = {}  # rows with a box in the hash, as what they were put in
         self._busy = threading.Lock()
@@ -137,12 +138,18 @@ class Collisions:
             while (status := self._pair_up(links)) == Status.FULL:
                 self.grow()
             if status == Status.BAD_BOX:
-                row = int(self.header["bad"][0])
-                raise ValueError(f"shape {self.shapes.id_at(row)}: its pose is not finite, or its box has no end")
+                self._complain()
             while look_at_all(self._tables.address) == Status.FULL:
                 self.grow()
         finally:
             self._busy.release()
+
+    def _complain(self) -> NoReturn:
+        boxes = self._tables["boxes"][: self.shapes.count]
+        with np.errstate(invalid="ignore"):
+            size = boxes["high"] - boxes["low"]
+        row = int(np.flatnonzero(~((size >= 0.0) & (size < np.inf)).all(axis=1))[0])
+        raise ValueError(f"shape {self.shapes.id_at(row)}: its pose is not finite, or its box has no end")
 
     def _pair_up(self, links: Any) -> Any:
         if links is None:
@@ -239,20 +246,22 @@ class Collisions:
                 self._put_box(row)
             moving = np.flatnonzero((shapes.rows["form"][:n] != 0) & (shapes.rows["link"][:n] >= 0))
             self.broad_phase.set_order(moving.astype(np.int32))
-        self.header["n_pairs"] = 0
+        self.header["n_met"] = 0
         self._seen = shapes.revision
 
     def _follow_rows(self) -> None:
         """Know where the rows of shapes are, and have as many rows of places and boxes."""
-        self._rows, n = self.shapes.rows, self.shapes.count
-        self.header["shapes"], self.header["n"] = self._rows.ctypes.data, n
+        n = self.shapes.count
+        self._rows = self.shapes.rows, self.shapes.mounts
+        self.header["shapes"], self.header["mounts"] = (rows.ctypes.data for rows in self._rows)
+        self.header["n"] = n
         if "places" not in self._tables or len(self._tables["places"]) < n:
             room = max(16, 2 * n)
             self._tables.make("places", room, PLACE, keep=True)
             self._tables.make("boxes", room, BOUNDS, keep=True)
 
     def _put_box(self, row: int) -> None:
-        shape, box = self._rows[row], self._tables["boxes"][row]
+        shape, box = self.shapes.rows[row], self._tables["boxes"][row]
         before = self._boxed.get(row)
         now = tuple(int(shape[name]) for name in ("generation", "group", "mask", "fixed")) if shape["form"] else None
         if before is not None and before != now:
@@ -290,6 +299,10 @@ class Collisions:
 
     def _make_pairs(self, room: int) -> None:
         self._tables.make("pairs", room, PAIR, keep=True)
+        if self._broad is None:
+            self._tables.make("met", room, MEETING)
+            self._tables.make("lives", room, INDEX)
+            self.header["n_met"] = 0
         self._tables.make("memory", room, MEMORY, keep=True)
         self._tables.make("made", room if self.header["keep_within"][0] > 0.0 else 1, MADE, keep=True)
         self.header["room"] = room
@@ -321,7 +334,7 @@ class Collisions:
             raise ValueError("collisions that another version of kinemorph has pickled cannot be read")
         self._hold(copy.copy(tables), copy.copy(broad), copy.copy(shapes))
         self._seen, self._boxed = seen, dict(boxed)
-        self.header["shapes"] = self._rows.ctypes.data
+        self.header["shapes"], self.header["mounts"] = (rows.ctypes.data for rows in self._rows)
 
     def __repr__(self) -> str:
         return f"Collisions of {len(self.shapes)} shapes: {len(self.pairs)} pairs, {len(self.contacts)} contacts"

@@ -28,9 +28,11 @@ from kinemorph.collision.core_pair import CORE_PAIR, NEW, bound, evaluate
 from kinemorph.collision.depth import WORK
 from kinemorph.collision.ground_contacts import ground_contacts
 from kinemorph.collision.ground_search import CARRIED, survey
+from kinemorph.collision.hash_rows import INDEX, MEETING
 from kinemorph.collision.hull_trees import search
 from kinemorph.collision.manifold import POINT, ROOM, features_of, manifold
 from kinemorph.collision.part_pairs import KEY, KNOWN, KNOWN_SIZE, LISTED, SEARCH, keep_start, remember, start_from
+from kinemorph.collision.prefetch import LINE, prefetch
 from kinemorph.collision.shape_rows import (
     CONTACT,
     DONE,
@@ -40,6 +42,7 @@ from kinemorph.collision.shape_rows import (
     FULL_SEARCH,
     MADE,
     MEMORY,
+    MOUNT,
     PAIR,
     PLACE,
     SHAPE,
@@ -55,6 +58,8 @@ from kinemorph.spatial.vec3 import sub
 CONVEX, IS_GROUND = int(Form.CONVEX), int(Form.GROUND)
 CONTACTS = int(Question.CONTACTS)
 POINT_SIZE = POINT.itemsize
+MEMORY_SIZE = MEMORY.itemsize
+AHEAD = 4  # pairs whose memory is on its way: their rows are anywhere
 
 
 @kernel(inline=False)
@@ -63,37 +68,51 @@ def find_contacts(c: Any) -> int:
     if c["goes_on"] == 0:
         c["step"] += 1
         c["next"] = 0
+        c["n_pairs"] = 0
         c["n_contacts"] = 0
         c["n_known"] = 0
+    met = rows_at(c["met"], c["n_met"], MEETING)
+    lives = rows_at(c["lives"], c["room"], INDEX)
     pairs = rows_at(c["pairs"], c["room"], PAIR)
     shapes = rows_at(c["shapes"], c["n"], SHAPE)
     memories = rows_at(c["memory"], c["room"], MEMORY)
-    for k in range(c["next"], c["n_pairs"]):
-        pair = pairs[k]
-        first, second, memory = shapes[pair["a"]], shapes[pair["b"]], memories[pair["row"]]
-        if not _is_of(memory, pair, first, second):
-            _stamp(memory, pair, first, second)
+    for m in range(c["next"], c["n_met"]):
+        i, j, r = met[m]["ij"][0], met[m]["ij"][1], met[m]["row"]
+        ahead = c["memory"] + met[min(m + AHEAD, c["n_met"] - 1)]["row"] * MEMORY_SIZE
+        prefetch(ahead)
+        prefetch(ahead + LINE)
+        if shapes[i]["link"] == shapes[j]["link"]:
+            continue
+        k = c["n_pairs"]
+        pair, memory = pairs[k], memories[r]
+        turned = shapes[j]["form"] == IS_GROUND
+        pair["a"], pair["b"] = (j, i) if turned else (i, j)
+        pair["row"] = r
         pair["exact"] = 1
-        kept, margin = _approach(c, pair, second, memory)
+        first, second = shapes[pair["a"]], shapes[pair["b"]]
+        if not _is_of(memory, pair, first, second, lives[r]["i"]):
+            _stamp(memory, pair, first, second, lives[r]["i"])
+        kept, margin = _approach(c, pair, memory)
         if kept:
             places = rows_at(c["places"], c["n"], PLACE)
             status = keep_contacts(c, k, pair, memory, places[pair["a"]], places[pair["b"]])
         elif first["form"] == CONVEX and second["form"] == CONVEX:
             status = _two_cores(c, k, pair, first, second, memory, margin)
-        elif first["form"] == IS_GROUND:
+        elif turned or first["form"] == IS_GROUND:
             status = _on_ground(c, k, pair, first, second, memory, margin)
         else:
             status = _two_trees(c, k, pair, first, second, memory, margin)
         if status == FULL:
-            c["next"] = k
+            c["next"] = m
             c["goes_on"] = 1
             return FULL
+        c["n_pairs"] = k + 1
     c["goes_on"] = 0
     return DONE
 
 
 @kernel
-def _approach(c: Any, pair: Any, second: Any, memory: Any) -> tuple[bool, float]:
+def _approach(c: Any, pair: Any, memory: Any) -> tuple[bool, float]:
     """Write where the second shape is in the frame of the first; whether contacts are kept, and else the margin."""
     places = rows_at(c["places"], c["n"], PLACE)
     one, other = places[pair["a"]], places[pair["b"]]
@@ -108,27 +127,28 @@ def _approach(c: Any, pair: Any, second: Any, memory: Any) -> tuple[bool, float]
     margin = c["margin"] + one["sweep"] + other["sweep"]
     if c["keep_within"] > 0.0:
         made = rows_at(c["made"], c["room"], MADE)[pair["row"]]
-        if has_hardly_moved(c, memory, made, R, p, second["reach"], margin):
+        reach = rows_at(c["mounts"], c["n"], MOUNT)[pair["b"]]["reach"]
+        if has_hardly_moved(c, memory, made, R, p, reach, margin):
             return True, margin
     return False, margin + c["keep_within"]
 
 
 @kernel
-def _is_of(memory: Any, pair: Any, first: Any, second: Any) -> bool:
+def _is_of(memory: Any, pair: Any, first: Any, second: Any, life: int) -> bool:
     """Whether a row of MEMORY has the stamp of a pair."""
-    same = (memory["a"] == pair["a"]) & (memory["b"] == pair["b"]) & (memory["life"] == pair["life"])
+    same = (memory["a"] == pair["a"]) & (memory["b"] == pair["b"]) & (memory["life"] == life)
     same &= memory["generation_a"] == first["generation"]
     return same & (memory["generation_b"] == second["generation"])
 
 
 @kernel
-def _stamp(memory: Any, pair: Any, first: Any, second: Any) -> None:
+def _stamp(memory: Any, pair: Any, first: Any, second: Any, life: int) -> None:
     """Let a row of MEMORY belong to a pair; nothing is known of it."""
     memory["a"] = pair["a"]
     memory["b"] = pair["b"]
     memory["generation_a"] = first["generation"]
     memory["generation_b"] = second["generation"]
-    memory["life"] = pair["life"]
+    memory["life"] = life
     memory["step"] = -1
     memory["count"] = 0
     memory["n_known"] = 0
@@ -139,7 +159,7 @@ def _stamp(memory: Any, pair: Any, first: Any, second: Any) -> None:
 # --- convex, convex ---
 
 
-@kernel(inline=False)
+@kernel
 def _two_cores(c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
     if c["n_contacts"] + c["most"] > c["contact_room"]:  # beforehand: an evaluation cannot be taken back
         c["full"] |= FULL_CONTACTS

@@ -9,7 +9,7 @@ used again. The table of slots finds a row by two ids in constant time.
 from typing import Any
 
 from kinemorph._jit import kernel, rows_at
-from kinemorph.collision.hash_rows import BOX, BOX_PAIR, FILTER, FULL_PAIRS, GONE, IGNORED, INDEX, MEETING, VACANT
+from kinemorph.collision.hash_rows import BOX_PAIR, FILTER, FRESH, FULL_PAIRS, GONE, IGNORED, INDEX, MEETING, VACANT
 
 
 @kernel
@@ -77,7 +77,22 @@ def row_of(h: Any, i: int, j: int) -> int:
     pair["b"] = max(i, j)
     pair["shared"] = 0
     pair["linger"] = h["linger"]
+    _list_fresh(h, pair, row)
     return row
+
+
+@kernel
+def _list_fresh(h: Any, pair: Any, row: int) -> None:
+    """Say that a pair is new, for the order of pairs; with too many it is made from scratch."""
+    n = h["n_fresh"]
+    if n >= 0 and n < FRESH:
+        fresh = rows_at(h["fresh"], FRESH, MEETING)[n]
+        fresh["ij"][0] = pair["a"]
+        fresh["ij"][1] = pair["b"]
+        fresh["row"] = row
+        h["n_fresh"] = n + 1
+    else:
+        h["n_fresh"] = -1
 
 
 @kernel(inline=False)
@@ -119,7 +134,7 @@ def delete_pair(h: Any, row: int) -> None:
     pair = pairs[row]
     pair["a"] = 0
     pair["b"] = 0
-    pair["linger"] = IGNORED  # `collect` passes by without a second look
+    pair["linger"] = IGNORED  # `collect` has nothing to do with it
     pair["shared"] = GONE - h["pair_free"]
     h["pair_free"] = row
 
@@ -132,56 +147,3 @@ def grow_old(h: Any, row: int) -> None:
         delete_pair(h, row)
     elif pair["linger"] != IGNORED:
         pair["linger"] -= 1
-
-
-@kernel(inline=False)
-def collect(h: Any, passed: int, close: int) -> int:
-    """Write the pairs whose boxes overlap, sorted by ids; with `close` (0, 1) all that share a tile or did so of late.
-
-    Returns how many. `passed` updates (0, 1) go by. Two passes of counting sort, by b and then by a, are linear in
-    boxes and pairs, whatever the table looks like.
-    """
-    boxes = rows_at(h["boxes"], h["n"], BOX)
-    pairs = rows_at(h["pairs"], h["pair_room"], BOX_PAIR)
-    found = rows_at(h["found"], h["pair_room"], MEETING)
-    spare = rows_at(h["spare"], h["pair_room"], MEETING)
-    tally = rows_at(h["tally"], h["n"] + 1, INDEX)
-    m = 0
-    for row in range(h["pair_count"]):
-        pair = pairs[row]
-        if pair["shared"] == 0 and passed:
-            grow_old(h, row)
-        found[m]["ij"][0] = pair["a"]  # written in any case: to add 0 or 1 is faster than to guess a branch
-        found[m]["ij"][1] = pair["b"]
-        found[m]["row"] = row
-        m += (overlap(boxes[pair["a"]], boxes[pair["b"]]) | close) & (pair["linger"] != IGNORED)
-    sort_by(found, spare, m, 1, tally)
-    sort_by(spare, found, m, 0, tally)
-    return m
-
-
-@kernel
-def overlap(p: Any, q: Any) -> int:
-    """1 if two boxes overlap or touch, else 0."""
-    pl, ph, ql, qh = p["low"], p["high"], q["low"], q["high"]
-    return (
-        (pl[0] <= qh[0]) & (ql[0] <= ph[0]) & (pl[1] <= qh[1])
-        & (ql[1] <= ph[1]) & (pl[2] <= qh[2]) & (ql[2] <= ph[2])
-    )  # fmt: skip
-
-
-@kernel
-def sort_by(source: Any, target: Any, m: int, side: int, tally: Any) -> None:
-    """A stable counting sort of the first m meetings by one of the two ids."""
-    for i in range(tally.shape[0]):
-        tally[i]["i"] = 0
-    for k in range(m):
-        tally[source[k]["ij"][side] + 1]["i"] += 1
-    for i in range(1, tally.shape[0]):
-        tally[i]["i"] += tally[i - 1]["i"]
-    for k in range(m):
-        at = tally[source[k]["ij"][side]]
-        target[at["i"]]["ij"][0] = source[k]["ij"][0]
-        target[at["i"]]["ij"][1] = source[k]["ij"][1]
-        target[at["i"]]["row"] = source[k]["row"]
-        at["i"] += 1

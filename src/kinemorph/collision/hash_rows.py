@@ -56,8 +56,12 @@ HASH = np.dtype(
         ("pairs", "i8"),  # the BOX_PAIR rows, of
         ("lives", "i8"),  # an INDEX row for each of them: how many pairs have had it so far, of
         ("slots", "i8"),  # the INDEX rows that have the row of a pair or VACANT, of
-        ("found", "i8"),  # the MEETING rows that are reported, of as many to sort them, and of
-        ("spare", "i8"),
+        ("found", "i8"),  # the MEETING rows that are reported, of
+        ("sorted", "i8"),  # twice as many to keep them in order, of
+        ("half", "i8"),  # in which half of them the order is,
+        ("n_sorted", "i8"),  # how many it has, with some that are gone; of
+        ("fresh", "i8"),  # FRESH rows for pairs that are not in it yet, and
+        ("n_fresh", "i8"),  # how many there are; -1 to sort from scratch. And of
         ("tally", "i8"),  # an INDEX row for each box and one more, to count in
     ]
 )
@@ -74,6 +78,7 @@ BOX_PAIR = np.dtype(
 )
 IGNORED = -1  # the pair of a joint's two boxes, for instance: counted as any other, never reported
 
+FRESH = 64  # new pairs in an update: if there are more, all are sorted
 GONE = -2
 VACANT = -1  # an unused slot
 MEETING = np.dtype([("ij", "i4", 2), ("row", "i4")])  # the two ids, and the row of their pair

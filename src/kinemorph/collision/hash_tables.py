@@ -12,6 +12,7 @@ from kinemorph.collision.hash_rows import (
     EMPTY,
     ENTRY,
     FILTER,
+    FRESH,
     FULL_ENTRIES,
     FULL_PAIRS,
     FULL_TILES,
@@ -79,8 +80,10 @@ class HashTables:
         self._tables.make("pairs", room, BOX_PAIR, keep=True)
         self._tables.make("lives", room, INDEX, keep=True)
         self._tables.make("slots", 2 * room, INDEX)
-        self._tables.make("spare", room, MEETING)
-        self._tables.make("found", room, MEETING)
+        self._tables.make("sorted", 2 * room + 1, MEETING)  # one more is written beyond the last
+        self._tables.make("fresh", FRESH, MEETING)
+        self._tables.make("found", room + 1, MEETING)
+        self.header["n_fresh"] = -1
         self.header["pair_room"], self.header["slot_mask"] = room, 2 * room - 1
 
     def rebuild(self) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.collision.hash_pairs import collect, delete_pair, row_of, slot_of
+from kinemorph.collision.hash_order import collect
+from kinemorph.collision.hash_pairs import delete_pair, row_of, slot_of
 from kinemorph.collision.hash_rows import ABSENT, BOX, BOX_PAIR, EMPTY, HASH, IGNORED, INDEX, TILE, VACANT
 from kinemorph.collision.hash_tiles import MARGIN, attach, detach, rehash
 from kinemorph.spatial.rows import load3, store3

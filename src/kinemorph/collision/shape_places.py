@@ -3,7 +3,7 @@
 from typing import Any
 
 from kinemorph._jit import kernel, rows_at
-from kinemorph.collision.shape_rows import PLACE, SHAPE
+from kinemorph.collision.shape_rows import MOUNT, PLACE, SHAPE
 from kinemorph.geometry.ground import BOUNDS
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec
 from kinemorph.spatial.rows import load3, load9, store3, store9
@@ -23,25 +23,25 @@ def place_shapes(c: Any, links: Any) -> None:
 @kernel(inline=False)
 def place_shape(c: Any, i: int, R: Mat3, p: Vec3) -> None:
     """Write where shape i is, and its box, while its link is at R and p in the world."""
-    shape = rows_at(c["shapes"], c["n"], SHAPE)[i]
+    mount = rows_at(c["mounts"], c["n"], MOUNT)[i]
     place = rows_at(c["places"], c["n"], PLACE)[i]
-    p = add(mul_vec(R, load3(shape["p"])), p)
-    R = mul(R, load9(shape["R"]))
+    p = add(mul_vec(R, load3(mount["p"])), p)
+    R = mul(R, load9(mount["R"]))
     store9(place["R"], R)
     store3(place["p"], p)
     grow = 0.5 * (c["margin"] + c["keep_within"]) + place["sweep"]  # half of the margin is that of the other shape
-    low, high = box_around(shape, R, p)
+    low, high = box_around(mount, R, p)
     box = rows_at(c["boxes"], c["n"], BOUNDS)[i]
     store3(box["low"], (low[0] - grow, low[1] - grow, low[2] - grow))
     store3(box["high"], (high[0] + grow, high[1] + grow, high[2] + grow))
 
 
 @kernel
-def box_around(shape: Any, R: Mat3, p: Vec3) -> tuple[Vec3, Vec3]:
+def box_around(mount: Any, R: Mat3, p: Vec3) -> tuple[Vec3, Vec3]:
     """The lowest and highest corner of a box around a shape at R and p: that of its own box, turned."""
-    a = load3(shape["low"])
-    b = load3(shape["high"])
-    r = shape["radius"]
+    a = load3(mount["low"])
+    b = load3(mount["high"])
+    r = mount["pad"]
     x0, x1 = _span(R[0], R[1], R[2], a, b)
     y0, y1 = _span(R[3], R[4], R[5], a, b)
     z0, z1 = _span(R[6], R[7], R[8], a, b)

@@ -49,12 +49,17 @@ SHAPE = np.dtype(
         ("n_nodes", "i8"),
         ("ground", "i8"),  # ground: address of its GROUND
         ("radius", "f8"),  # m, around the core; convex only
-        ("R", "f8", 9),  # rotation on its link
+    ]
+)  # a cache line: what dispatch looks at
+
+MOUNT = np.dtype(
+    [
+        ("R", "f8", 9),  # rotation of a shape on its link
         ("p", "f8", 3),  # m, position on its link
-        ("low", "f8", 3),  # m, corner of the box around it in its own frame; of a core without its radius
+        ("low", "f8", 3),  # m, corner of a box in its own frame, which holds it with so much around the box:
         ("high", "f8", 3),  # m, the opposite corner
+        ("pad", "f8"),  # m, the radius of a convex shape; else 0
         ("reach", "f8"),  # m, of the ball about its own origin that holds it; inf for ground
-        ("unused", "f8", 5),  # four cache lines; dispatch looks at the first
     ]
 )
 
@@ -79,7 +84,6 @@ PAIR = np.dtype(
         ("a", "i4"),  # the two shapes: the ground first if one is ground, else the lower row first
         ("b", "i4"),
         ("row", "i4"),  # its row of MEMORY
-        ("life", "i4"),  # how many pairs have had that row so far
         ("exact", "i4"),  # 0 if hulls were not opened, and the distance is a lower bound
         ("first", "i4"),  # its contacts are rows first to first + count of the table of contacts
         ("count", "i4"),
@@ -149,11 +153,15 @@ COLLISIONS = np.dtype(
         ("most", "i8"),  # contacts of two convex shapes or parts, at most; on the ground of each direction
         ("n", "i8"),  # rows of shapes
         ("shapes", "i8"),  # addresses of the SHAPE rows, of
+        ("mounts", "i8"),  # as many MOUNT rows, of
         ("places", "i8"),  # as many PLACE rows, where the shapes are, and of
         ("boxes", "i8"),  # as many BOUNDS rows: boxes around them in the world, with their margins; `place_shape`
         ("hash", "i8"),  # address of the HASH of the broad phase, where the id of a box is the row of its shape
         ("room", "i8"),  # rows of pairs and of MEMORY
-        ("pairs", "i8"),  # address of the PAIR rows: those of this step, in the order of the lower and the higher row
+        ("met", "i8"),  # address of MEETING rows: shapes that may touch, in the order of the lower and the higher row
+        ("n_met", "i8"),
+        ("lives", "i8"),  # address of an INDEX row for each of MEMORY: how many pairs have had it so far
+        ("pairs", "i8"),  # address of the PAIR rows of this step, in the same order
         ("n_pairs", "i8"),
         ("memory", "i8"),  # address of the MEMORY rows, and of
         ("made", "i8"),  # as many MADE rows; used if contacts are kept
@@ -175,7 +183,6 @@ COLLISIONS = np.dtype(
         ("next", "i8"),  # the pair where `find_contacts` goes on, after tables have grown; else 0
         ("goes_on", "i8"),  # 1 if it does
         ("full", "i8"),  # which tables were too small: bits of FULL_*
-        ("bad", "i8"),  # the shape whose box is no box
         ("updates", "i8"),  # of pairs of cores by V-Clip, in all steps, as what follows; convex parts count each
         ("walked", "i8"),  # steps of V-Clip
         ("fallbacks", "i8"),  # how often a walk was too long or ended too early

@@ -10,7 +10,7 @@ import numpy as np
 
 from kinemorph.collision.broad_phase import EVERYTHING, bits
 from kinemorph.collision.part_pairs import STACK
-from kinemorph.collision.shape_rows import SHAPE, Form
+from kinemorph.collision.shape_rows import MOUNT, SHAPE, Form
 from kinemorph.collision.tables import aligned
 from kinemorph.geometry.ground import Ground
 from kinemorph.geometry.parts import Parts
@@ -34,11 +34,12 @@ class ShapeTable:
     first; `row_of` and `id_at` lead from ids to rows and back, and an id of a shape that is gone is refused.
     """
 
-    __slots__ = ("_bodies", "_free", "_solids", "changed", "revision", "rows")
+    __slots__ = ("_bodies", "_free", "_solids", "changed", "mounts", "revision", "rows")
 
     def __init__(self) -> None:
         self.rows: Array = aligned(16, SHAPE)  # one a shape; `form` is 0 in rows that are free
         self.revision = 0  # how often the table has changed
+        self.mounts: Array = aligned(16, MOUNT)  # as many
         self.changed: Array = np.zeros(16, np.int64)  # of each row, the revision in which it last did
         self._solids: list[Solid | None] = []  # as they were given
         self._bodies: list[Parts | Ground | None] = []  # what rows have the addresses of
@@ -69,7 +70,7 @@ class ShapeTable:
         self._solids[row], self._bodies[row] = solid, body
         shape = self.rows[row]
         shape["generation"], shape["group"], shape["mask"] = generation, group, mask
-        _describe(shape, body)
+        _describe(shape, self.mounts[row], body)
         self._put(row, link, at)
         return self.id_at(row)
 
@@ -102,7 +103,7 @@ class ShapeTable:
         shape = self.rows[row]
         shape["link"], shape["fixed"] = link, link == BASE or shape["form"] == Form.GROUND
         if pose is not None:
-            shape["R"], shape["p"] = pose.rotation.reshape(9), pose.position
+            self.mounts["R"][row], self.mounts["p"][row] = pose.rotation.reshape(9), pose.position
         self._note(row)
 
     def _note(self, row: int) -> None:
@@ -110,9 +111,10 @@ class ShapeTable:
         self.changed[row] = self.revision
 
     def _make_room(self, room: int) -> None:
-        rows, changed = aligned(room, SHAPE), np.zeros(room, np.int64)
-        rows[: len(self.rows)], changed[: len(self.changed)] = self.rows, self.changed
-        self.rows, self.changed = rows, changed
+        rows, mounts, changed = aligned(room, SHAPE), aligned(room, MOUNT), np.zeros(room, np.int64)
+        for new, old in ((rows, self.rows), (mounts, self.mounts), (changed, self.changed)):
+            new[: len(old)] = old
+        self.rows, self.mounts, self.changed = rows, mounts, changed
 
     # --- ids ---
 
@@ -177,18 +179,18 @@ class ShapeTable:
     # --- copies ---
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return self.rows, self.changed, self.revision, self._solids, self._bodies, self._free
+        return self.rows, self.mounts, self.changed, self.revision, self._solids, self._bodies, self._free
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        rows, changed, self.revision, solids, bodies, free = state
-        if rows.dtype != SHAPE:
+        rows, mounts, changed, self.revision, solids, bodies, free = state
+        if rows.dtype != SHAPE or mounts.dtype != MOUNT:
             raise ValueError("shapes that another version of kinemorph has pickled cannot be read")
-        self.rows, self.changed = aligned(len(rows), SHAPE), changed.copy()
-        self.rows[:] = rows
+        self.rows, self.mounts, self.changed = aligned(len(rows), SHAPE), aligned(len(rows), MOUNT), changed.copy()
+        self.rows[:], self.mounts[:] = rows, mounts
         self._solids, self._bodies, self._free = list(solids), list(bodies), list(free)
         for row, body in enumerate(self._bodies):  # copies of cores are elsewhere
             if body is not None:
-                _describe(self.rows[row], body)
+                _describe(self.rows[row], self.mounts[row], body)
 
 
 def body_of(solid: Any) -> Parts | Ground:
@@ -219,20 +221,21 @@ def core_and_radius(solid: Any) -> tuple[Polyhedron, float]:
     )
 
 
-def _describe(shape: Any, body: Parts | Ground) -> None:
-    """Write what a row says of a body: its form, addresses and sizes."""
+def _describe(shape: Any, mount: Any, body: Parts | Ground) -> None:
+    """Write what rows say of a body: its form, addresses and sizes."""
     if isinstance(body, Ground):
-        shape["form"], shape["ground"], shape["reach"] = Form.GROUND, body.address, math.inf
-        shape["low"], shape["high"] = np.clip(body.bounds, -FAR, FAR)
+        shape["form"], shape["ground"], mount["reach"] = Form.GROUND, body.address, math.inf
+        mount["low"], mount["high"] = np.clip(body.bounds, -FAR, FAR)
         return
     root = body.nodes[0]
     shape["nodes"], shape["n_nodes"] = body.nodes.ctypes.data, len(body.nodes)
     if len(body.nodes) == 1:
         shape["form"], shape["core"], shape["radius"] = Form.CONVEX, root["core"], body.radii[0]
-        shape["low"], shape["high"] = body.parts[0].bounds
+        mount["low"], mount["high"] = body.parts[0].bounds
     else:
-        shape["form"], shape["low"], shape["high"] = Form.TREE, root["low"], root["high"]
-    shape["reach"] = max(
+        shape["form"], mount["low"], mount["high"] = Form.TREE, root["low"], root["high"]
+    mount["pad"] = shape["radius"]
+    mount["reach"] = max(
         float(np.linalg.norm(part.points, axis=1).max()) + r for part, r in zip(body.parts, body.radii, strict=True)
     )
 

@@ -125,16 +125,17 @@ class Bounce:
             threshold=0.0,
             from_scratch=not coherence,
         )
-        self._place(rng)
+        self._place(rng, dt)
         b["collisions"] = self.collisions.lend()
 
-    def _place(self, rng: np.random.Generator) -> None:
+    def _place(self, rng: np.random.Generator, dt: float) -> None:
         boxes = self.collisions.boxes
         for o, box, which in zip(self.objects, boxes, self.which, strict=True):
             o["x"] = rng.uniform(-0.5, 0.5, 3) * self.side
             q = rng.normal(size=4)
             o["q"] = q / np.linalg.norm(q)
             o["v"], o["w"] = rng.uniform(-SPEED, SPEED, 3), rng.uniform(-SPIN, SPIN, 3)
+            o["turn"] = turn(dt * o["w"])
             o["gravity"] = rng.uniform(-GRAVITY, GRAVITY)
             o["R"] = rotation(o["q"]).ravel()
             nodes = self.bodies[which].nodes
@@ -209,6 +210,12 @@ class Bounce:
         """What of object i a contact is on: a part, or the hull of several that was not opened."""
         body = self.bodies[self.which[i]]
         return body.parts[part] if part >= 0 else body.cores[-1 - part]
+
+
+def turn(phi: Array) -> Array:
+    """The rotation by |phi| about phi as a quaternion."""
+    half = 0.5 * float(np.linalg.norm(phi))
+    return np.array([math.cos(half), *(0.5 * np.sinc(half / math.pi) * phi)])
 
 
 def rotation(q: Array) -> Array:

@@ -12,18 +12,19 @@ from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.collision.collide import all_pairs, find_pairs
 from kinemorph.collision.dispatch import find_contacts
 from kinemorph.collision.shape_places import box_around
-from kinemorph.collision.shape_rows import COLLISIONS, DONE, FULL, PAIR, PLACE, SHAPE
+from kinemorph.collision.shape_rows import COLLISIONS, DONE, FULL, MOUNT, PAIR, PLACE
 from kinemorph.geometry.ground import BOUNDS
-from kinemorph.spatial.quaternion import exp, multiply, normalized, to_matrix
+from kinemorph.spatial.quaternion import multiply, normalized, to_matrix
 from kinemorph.spatial.rows import load3, load4_at, load9, store3, store4_at, store9
-from kinemorph.spatial.vec3 import Vec3, axpy, dot, neg, scale, sub
+from kinemorph.spatial.vec3 import Vec3, axpy, dot, neg, sub
 
 OBJECT = np.dtype(
     [
         ("x", "f8", 3),  # m, its centre
         ("q", "f8", 4),  # w x y z
         ("v", "f8", 3),  # m/s
-        ("w", "f8", 3),  # rad/s, world axes; never changes
+        ("w", "f8", 3),  # rad/s, world axes; never changes, and so
+        ("turn", "f8", 4),  # neither does by how much it turns in a step, w x y z
         ("gravity", "f8"),  # m/s, added to v_y at each step
         ("R", "f8", 9),  # of q
         ("next", "f8", 4),  # q after the step; with its box, rule 1 writes where it will be
@@ -68,17 +69,17 @@ def any_velocity(b: Any) -> Vec3:
 
 
 @kernel
-def box_for_step(shape: Any, o: Any, dt: float, place: Any, box: Any) -> None:
+def box_for_step(mount: Any, o: Any, dt: float, place: Any, box: Any) -> None:
     """Rule 1: the box around where an object is and where it will be; in between it is not looked at."""
     x = load3(o["x"])
     y = axpy(x, dt, load3(o["v"]))
-    q = normalized(multiply(exp(scale(load3(o["w"]), dt)), load4_at(o["q"], 0)))
+    q = normalized(multiply(load4_at(o["turn"], 0), load4_at(o["q"], 0)))
     R = to_matrix(q)
     store4_at(o["next"], 0, q)
     store9(place["R"], R)
     store3(place["p"], y)
-    low, high = box_around(shape, load9(o["R"]), x)
-    next_low, next_high = box_around(shape, R, y)
+    low, high = box_around(mount, load9(o["R"]), x)
+    next_low, next_high = box_around(mount, R, y)
     for d in range(3):
         box["low"][d] = min(low[d], next_low[d])
         box["high"][d] = max(high[d], next_high[d])
@@ -125,11 +126,11 @@ def broad_phase(bounce: Any, objects: Any) -> int:
     """Rules 1 and 2: boxes and hash. FULL if tables must grow first; then call it again."""
     b = bounce[0]
     c = rows_at(b["collisions"], 1, COLLISIONS)[0]
-    shapes = rows_at(c["shapes"], b["n"], SHAPE)
+    mounts = rows_at(c["mounts"], b["n"], MOUNT)
     places = rows_at(c["places"], b["n"], PLACE)
     boxes = rows_at(c["boxes"], b["n"], BOUNDS)
     for i in range(b["n"]):
-        box_for_step(shapes[i], objects[i], b["dt"], places[i], boxes[i])
+        box_for_step(mounts[i], objects[i], b["dt"], places[i], boxes[i])
     return find_pairs(c) if b["phases"] & HASHING else all_pairs(c)
 
 

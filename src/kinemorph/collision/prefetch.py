@@ -1,0 +1,37 @@
+"""A hint to the processor: rows that are read next, in an order that it cannot guess."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kinemorph._jit import lower_builtin, type_callable, types
+
+LINE = 64  # bytes of a cache line
+
+
+def prefetch(address: int) -> None:
+    """Bring the cache line at an address closer; nothing if it is there, or if the JIT is off."""
+
+
+@type_callable(prefetch)
+def _type_prefetch(context: Any) -> Callable[..., Any]:
+    def typer(address: Any) -> Any:
+        return types.none(types.int64)
+
+    return typer
+
+
+def _lower_prefetch(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    number = context.get_value_type(types.int32)
+    pointer = builder.inttoptr(args[0], context.get_value_type(types.voidptr))
+    import llvmlite.ir as ir
+
+    kind = ir.FunctionType(ir.VoidType(), [pointer.type] + [number] * 3)
+    function = builder.module.declare_intrinsic("llvm.prefetch", [pointer.type], kind)
+    hints = [context.get_constant(types.int32, value) for value in (0, 3, 1)]  # to read, to keep, data
+    builder.call(function, [pointer, *hints])
+    return context.get_dummy_value()
+
+
+lower_builtin(prefetch, types.Integer)(_lower_prefetch)
