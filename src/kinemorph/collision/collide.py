@@ -13,7 +13,7 @@ import numpy as np
 
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.collision.dispatch import find_contacts
-from kinemorph.collision.hash_order import collect
+from kinemorph.collision.hash_order import collect_close, collect_overlapping
 from kinemorph.collision.hash_rows import HASH, INDEX, MEETING
 from kinemorph.collision.hash_update import fill, move_box
 from kinemorph.collision.shape_places import place_shapes
@@ -56,7 +56,7 @@ def find_pairs(c: Any) -> int:
     if c["room"] < h["pair_room"]:
         c["full"] |= FULL_PAIRS
         return FULL
-    c["n_met"] = collect(h, 1, int(c["candidates"] == CLOSE))
+    c["n_met"] = collect_close(h, 1) if c["candidates"] == CLOSE else collect_overlapping(h, 1)
     c["met"] = h["found"]
     c["lives"] = h["lives"]
     return DONE

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.collision.hash_order import collect
+from kinemorph.collision.hash_order import collect_overlapping
 from kinemorph.collision.hash_pairs import delete_pair, row_of, slot_of
 from kinemorph.collision.hash_rows import ABSENT, BOX, BOX_PAIR, EMPTY, HASH, IGNORED, INDEX, TILE, VACANT
 from kinemorph.collision.hash_tiles import MARGIN, attach, detach, rehash
@@ -28,7 +28,7 @@ def update_boxes(address: int, lows: Any, highs: Any) -> int:
         move_box(h, int(order[r]["i"]), load3(lows[r]), load3(highs[r]))
     if h["full"]:
         return FULL
-    return collect(h, 1, 0)
+    return collect_overlapping(h, 1)
 
 
 @kernel
@@ -70,7 +70,7 @@ def update_one(address: int, i: int, low: Any, high: Any) -> int:
 @entry
 def meetings(address: int) -> int:
     """Collect the pairs that overlap, without an update."""
-    return collect(rows_at(address, 1, HASH)[0], 0, 0)
+    return collect_overlapping(rows_at(address, 1, HASH)[0], 0)
 
 
 @entry

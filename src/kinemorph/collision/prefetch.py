@@ -23,14 +23,14 @@ def _type_prefetch(context: Any) -> Callable[..., Any]:
 
 
 def _lower_prefetch(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    number = context.get_value_type(types.int32)
     pointer = builder.inttoptr(args[0], context.get_value_type(types.voidptr))
-    import llvmlite.ir as ir
-
-    kind = ir.FunctionType(ir.VoidType(), [pointer.type] + [number] * 3)
-    function = builder.module.declare_intrinsic("llvm.prefetch", [pointer.type], kind)
-    hints = [context.get_constant(types.int32, value) for value in (0, 3, 1)]  # to read, to keep, data
-    builder.call(function, [pointer, *hints])
+    number = context.get_value_type(types.int32)
+    with builder.goto_entry_block():
+        unused = builder.alloca(args[0].type)
+    nothing = builder.store(args[0], unused).type  # the type `void`; LLVM drops the store
+    kind = type(builder.function.function_type)(nothing, [pointer.type, number, number, number])
+    hints = [context.get_constant(types.int32, value) for value in (0, 3, 1)]  # to be read, and again; data
+    builder.call(builder.module.declare_intrinsic("llvm.prefetch", [pointer.type], kind), [pointer, *hints])
     return context.get_dummy_value()
 
 
