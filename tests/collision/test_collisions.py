@@ -116,7 +116,7 @@ def expected_pairs(crowd: Crowd, margin: float) -> dict[tuple[int, int], list[km
 
 def test_contacts_are_those_of_all_pairs_of_shapes() -> None:
     """Nothing is missed and nothing invented: world points, normals from a to b, distances, features, parts."""
-    crowd = Crowd(32, margin=0.02)
+    crowd = Crowd(40, side=3.5, margin=0.02)
     kinds_seen, same = set(), []
     for _ in range(4):
         followed = crowd.step()
