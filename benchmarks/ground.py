@@ -3,7 +3,7 @@
     python -m benchmarks.ground [--quick] [--json FILE]
 
 The ground is hills of 100 000 triangles; a body moves over it by a thousandth of its size a step, about half a
-millimetre deep. Ours lists the near triangles and makes contacts, in a kernel; coal is called from Python
+millimetre deep. Ours goes through the dispatch of shapes, in a kernel; coal is called from Python
 (BVHModelOBBRSS against a convex, with at most 32 contacts). The accuracy is the share of poses where the two disagree
 about touching at all. Two rings of twelve boxes, linked, move as much: our trees of hulls against coal's trees of the
 triangles of the same boxes; the accuracy is the largest difference of the distances. A call of coal costs something
@@ -22,18 +22,15 @@ import numpy as np
 from benchmarks.collision import call_floor, convex
 from benchmarks.measure import Row, arguments, report, time_side_by_side
 from kinemorph._jit import entry, rows_at
-from kinemorph.collision.core_pair import make_work
-from kinemorph.collision.ground_contacts import ground_contacts
-from kinemorph.collision.ground_search import BODY, survey
-from kinemorph.collision.hull_trees import search
-from kinemorph.collision.manifold import CONTACT, ROOM
-from kinemorph.collision.part_pairs import Near
-from kinemorph.geometry.ground import GROUND, Ground, HeightField, Terrain
+from kinemorph.collision.collisions import Collisions
+from kinemorph.collision.dispatch import find_contacts
+from kinemorph.collision.shape_rows import COLLISIONS, PAIR, PLACE, Candidates, Question, Status
+from kinemorph.collision.shape_table import ShapeTable, Solid
+from kinemorph.geometry.ground import Ground, HeightField, Terrain
 from kinemorph.geometry.mesh import Mesh
-from kinemorph.geometry.parts import PARTS, Parts
+from kinemorph.geometry.parts import Parts
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.spatial.pose import Pose
-from kinemorph.spatial.rows import load3_at, load9
 
 POSES = 1024
 MARGIN = 1e-3
@@ -41,32 +38,41 @@ COAL = "coal, from Python"
 
 
 @entry
-def glide(
-    n: int, address: int, bodies: Any, poses: Any, near: Any, work: Any, contacts: Any, spare: Any, found: Any
-) -> None:
-    """The contacts of a body with the ground, pose after pose."""
-    ground = rows_at(address, 1, GROUND)[0]
+def play(n: int, address: int, poses: Any, counts: Any, distances: Any) -> int:
+    """Two shapes, the second at one pose after the other: how many contacts they have, and their distance."""
+    c = rows_at(address, 1, COLLISIONS)[0]
+    place = rows_at(c["places"], 2, PLACE)[1]
+    pair = rows_at(c["pairs"], 1, PAIR)[0]
     k = 0
     for _ in range(n):
-        for c in range(9):
-            bodies[0]["R"][c] = poses[k, c]
-        for c in range(3):
-            bodies[0]["p"][c] = poses[k, 9 + c]
-        survey(ground, bodies[0], MARGIN, MARGIN, near[0], work[0])
-        found[k] = ground_contacts(ground, bodies[0], near[0], MARGIN, 4, contacts, spare)
+        if c["goes_on"] == 0:
+            for i in range(9):
+                place["R"][i] = poses[k, i]
+            for i in range(3):
+                place["p"][i] = poses[k, 9 + i]
+        status = find_contacts(c)
+        if status != 0:
+            return status
+        counts[k] = pair["count"]
+        distances[k] = pair["distance"]
         k = k + 1 if k + 1 < poses.shape[0] else 0
+    return 0
 
 
-@entry
-def rattle(n: int, first: int, second: int, poses: Any, near: Any, work: Any, distances: Any) -> None:
-    """The distance of two concave bodies, pose after pose."""
-    a = rows_at(first, 1, PARTS)[0]
-    b = rows_at(second, 1, PARTS)[0]
-    k = 0
-    for _ in range(n):
-        search(a, b, load9(poses[k]), load3_at(poses[k], 9), 0.0, np.inf, near[0], work[0])
-        distances[k] = near[0]["distance"]
-        k = k + 1 if k + 1 < poses.shape[0] else 0
+class Two:
+    """A fixed shape and one that moves, without a broad phase."""
+
+    def __init__(self, first: Solid, second: Solid, question: Question) -> None:
+        table = ShapeTable()
+        table.add(first, 0)
+        table.add(second, 1)
+        self.found = Collisions(table, margin=MARGIN, question=question, candidates=Candidates.ALL)
+        self.found.update([Pose(), Pose((0.0, 0.0, 1e3))])  # lists the pair
+        self.counts, self.distances = np.zeros(POSES), np.zeros(POSES)
+
+    def run(self, n: int, poses: Any) -> None:
+        while play(n, self.found.lend(), poses, self.counts, self.distances) == Status.FULL:
+            self.found.grow()
 
 
 def triangles(mesh: Mesh) -> Any:
@@ -87,35 +93,22 @@ def over_hills(field: HeightField, core: Polyhedron, rng: np.random.Generator) -
     """Poses along a circle, with the deepest point half a millimetre below the ground."""
     turn = 2.0 * np.pi * np.arange(POSES) / POSES
     x, y = 0.2 * np.cos(turn) + 3.0, 0.2 * np.sin(turn) - 2.0
-    ground, work, near = Terrain(field.mesh), make_work(), Near(256, triangles=True)
+    two = Two(Terrain(field.mesh), core, Question.DISTANCE)
     poses = np.zeros((POSES, 12))
     poses[:, :9] = np.eye(3).reshape(9)
-    bodies = np.zeros(1, BODY)
-    bodies["core"], bodies["R"] = core.address, poses[0, :9]
     z = 2.0
     for k in range(POSES):
         for _ in range(8):
-            poses[k, 9:] = bodies["p"] = (x[k], y[k], z)
-            _survey_once(ground.address, bodies, near.header, work)
-            z -= float(near.header["distance"][0]) + 5e-4
+            poses[k, 9:] = (x[k], y[k], z)
+            two.run(1, poses[k : k + 1])
+            z -= float(two.distances[0]) + 5e-4
     return poses
 
 
-@entry
-def _survey_once(address: int, bodies: Any, near: Any, work: Any) -> None:
-    survey(rows_at(address, 1, GROUND)[0], bodies[0], 0.0, np.inf, near[0], work[0])
-
-
 def ours_on(ground: Ground, core: Polyhedron, poses: Any, found: Any) -> Callable[[int], None]:
-    bodies, near, work = np.zeros(1, BODY), Near(256, triangles=True), make_work()
-    bodies["core"] = core.address
-    room = np.zeros((2, ROOM), CONTACT)
-
-    def run(n: int, alive: Any = (ground, core)) -> None:
-        glide(n, ground.address, bodies, poses, near.header, work, *room, found)
-        assert near.header["missed"][0] == 0
-
-    return run
+    two = Two(ground, core, Question.CONTACTS)
+    two.counts = found
+    return lambda n: two.run(n, poses)
 
 
 def coals_on(model: Any, core: Polyhedron, poses: Any, found: Any) -> Callable[[int], None]:
@@ -177,14 +170,15 @@ def surface(body: Parts) -> Mesh:
 
 
 def compare_rings(seconds: float, floor: float) -> list[Row]:
-    body, near, work = ring(12), Near(1024), make_work()
+    body = ring(12)
+    two = Two(body, body, Question.DISTANCE)
     turn = 2.0 * np.pi * np.arange(POSES) / POSES
     links = [Pose.rpy(1.5 + 0.1 * np.sin(t), 0.1 * np.cos(t), 0.0, (2.2, 0.0, 0.0)) for t in turn]
     poses = np.array([np.r_[link.rotation.reshape(9), link.position] for link in links])
     model = triangles(surface(body))
     where = [coal.Transform3s(pose[:9].reshape(3, 3), pose[9:]) for pose in poses]
     request, result, identity = coal.DistanceRequest(), coal.DistanceResult(), coal.Transform3s()
-    ours, theirs = np.zeros(POSES), np.zeros(POSES)
+    theirs = np.zeros(POSES)
     compute = coal.ComputeDistance(model, model)
 
     def coal_run(n: int) -> None:
@@ -192,14 +186,10 @@ def compare_rings(seconds: float, floor: float) -> list[Row]:
             result.clear()
             theirs[k % POSES] = compute(identity, where[k % POSES], request, result)
 
-    calls = {
-        "ours": lambda n: rattle(n, body.address, body.address, poses, near.header, work, ours),
-        "coal": coal_run,
-    }
+    calls = {"ours": lambda n: two.run(n, poses), "coal": coal_run}
     for call in calls.values():
         call(POSES)
-    assert near.header["missed"][0] == 0
-    error = float(np.abs(ours - theirs).max())
+    error = float(np.abs(two.distances - theirs).max())
     times = time_side_by_side(calls, seconds)
     return [
         Row("ground", "linked rings, distance", "call", times["ours"], times["coal"], COAL, error),

@@ -309,5 +309,6 @@ def between_segments(t1: Vec3, d1: Vec3, l1: float, t2: Vec3, d2: Vec3, l2: floa
     s = min(max(s, 0.0), l1)
     u = min(max(-dot(axpy(r, -s, d1), d2), 0.0), l2)  # the foot of that point on segment 2, and back
     s = min(max(dot(axpy(r, u, d2), d1), 0.0), l1)
-    u = min(max(-dot(axpy(r, -s, d1), d2), 0.0), l2)  # again: s may have been cut off at an end
+    if s == 0.0 or s == l1:  # cut off at an end: the foot of that is elsewhere
+        u = min(max(-dot(axpy(r, -s, d1), d2), 0.0), l2)
     return s, u

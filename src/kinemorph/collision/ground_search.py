@@ -227,7 +227,7 @@ def _consider(ground: Any, t: int, body: Any, margin: float, limit: float, s: An
     count(s, row)
     verdict = _judge(ground, t, row)
     keep = verdict >= SEAM and row["distance"] <= margin
-    if verdict == GOOD or verdict == BEHIND:
+    if row["distance"] < s["distance"] and (verdict == GOOD or verdict == BEHIND):
         keep_closest(s, row, k if keep else -1, face(ground, t), body["part"], NO_FEATURES, 1)
     if keep:
         put_on_list(s, verdict)
@@ -255,7 +255,7 @@ def _settle(ground: Any, s: Any, margin: float) -> None:
         if verdict == FORCED or verdict == BURIED:
             if deepest < 0.0 and pairs[k]["distance"] < LONGER * deepest - margin:
                 continue
-            if verdict == FORCED or pairs[k]["distance"] == up:
+            if pairs[k]["distance"] < s["distance"] and (verdict == FORCED or pairs[k]["distance"] == up):
                 keep_closest(s, pairs[k], k, face(ground, int(keys[k]["i"])), keys[k]["j"], NO_FEATURES, 1)
         listed[kept] = k
         kept += 1

@@ -51,7 +51,7 @@ def search(nodes1: Any, nodes2: Any, R: Mat3, p: Vec3, margin: float, threshold:
         else:
             bound(row)
         count(s, row)
-        if leaves or row["distance"] > threshold:
+        if row["distance"] < s["distance"] and (leaves or row["distance"] > threshold):
             keep_closest(s, row, k, i, j, features_of(row), int(leaves))
         if leaves and row["distance"] <= margin:
             put_on_list(s, LEAF)

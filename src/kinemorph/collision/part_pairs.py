@@ -103,8 +103,6 @@ def next_row(s: Any, i: int, j: int) -> int:
     key["j"] = j
     row["relation"] = NEW
     row["steps"] = 0
-    row["fallbacks"] = 0
-    row["rough"] = 0
     n = s["n_known"]
     known = rows_at(s["known"], n, KNOWN)
     c = s["cursor"]
@@ -143,8 +141,11 @@ def count(s: Any, row: Any) -> None:
     """A row was evaluated: add up what that took."""
     s["updates"] += 1
     s["walked"] += row["steps"]
-    s["fallbacks"] += row["fallbacks"]
-    s["rough"] += row["rough"]
+    if row["fallbacks"] + row["rough"] > 0:
+        s["fallbacks"] += row["fallbacks"]
+        s["rough"] += row["rough"]
+        row["fallbacks"] = 0
+        row["rough"] = 0
 
 
 @kernel
@@ -158,17 +159,16 @@ def put_on_list(s: Any, verdict: int) -> None:
 
 @kernel
 def keep_closest(s: Any, row: Any, k: int, i: int, j: int, id: int, exact: int) -> None:
-    """Let a row be the closest one, if it is. k is -1 if it will not be kept."""
-    if row["distance"] < s["distance"]:
-        s["distance"] = row["distance"]
-        s["best"] = k
-        s["exact"] = exact
-        s["i"] = i
-        s["j"] = j
-        s["id"] = id
-        store3(s["normal"], load3(row["normal"]))
-        store3(s["x1"], load3(row["x1"]))
-        store3(s["x2"], load3(row["x2"]))
+    """Let a row be the closest one. k is -1 if it will not be kept."""
+    s["distance"] = row["distance"]
+    s["best"] = k
+    s["exact"] = exact
+    s["i"] = i
+    s["j"] = j
+    s["id"] = id
+    store3(s["normal"], load3(row["normal"]))
+    store3(s["x1"], load3(row["x1"]))
+    store3(s["x2"], load3(row["x2"]))
 
 
 @kernel(inline=False)

@@ -14,7 +14,6 @@ def prefetch(address: int) -> None:
     """Bring the cache line at an address closer; nothing if it is there, or if the JIT is off."""
 
 
-@type_callable(prefetch)
 def _type_prefetch(context: Any) -> Callable[..., Any]:
     def typer(address: Any) -> Any:
         return types.none(types.int64)
@@ -34,4 +33,5 @@ def _lower_prefetch(context: Any, builder: Any, signature: Any, args: Any) -> An
     return context.get_dummy_value()
 
 
+type_callable(prefetch)(_type_prefetch)
 lower_builtin(prefetch, types.Integer)(_lower_prefetch)
