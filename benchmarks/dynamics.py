@@ -21,7 +21,7 @@ from benchmarks import native
 from benchmarks.measure import Row, arguments, repeat, report, time_side_by_side
 from kinemorph._jit import entry, rows_at
 from kinemorph.multibody.aba import articulated_body
-from kinemorph.multibody.calls import NO_FORCES
+from kinemorph.multibody.checks import NO_FORCES
 from kinemorph.multibody.crba import composite
 from kinemorph.multibody.layout import TREE
 from kinemorph.multibody.rnea import newton_euler

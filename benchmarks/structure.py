@@ -29,7 +29,7 @@ from benchmarks import mujoco_twin, pinocchio_twin
 from benchmarks.dynamics import LENGTHS, grown, looped
 from benchmarks.measure import Row, arguments, repeat, report, time_side_by_side
 from kinemorph._jit import entry, rows_at
-from kinemorph.multibody.calls import NO_FORCES, Matrix, Vector
+from kinemorph.multibody.checks import NO_FORCES, Matrix, Vector
 from kinemorph.multibody.kinematics import accelerate_all
 from kinemorph.multibody.layout import DOF, LINK, TREE
 from kinemorph.scenes import mechanisms

@@ -28,9 +28,11 @@ from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.kinematics import acceleration_of, kinematics, pose_of, velocity_of
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.ltl import ltl, ltl_solve
-from kinemorph.multibody.model import Data, Mimic, Model
+from kinemorph.multibody.catalog import Mimic
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.model import Model
 from kinemorph.multibody.rnea import rnea
-from kinemorph.multibody.totals import Energy, com, com_velocity, energy, momentum
+from kinemorph.multibody.energy_momentum import Energy, com, com_velocity, energy, momentum
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.closed import closed_dynamics
 from kinemorph.structure.closed_motion import ClosedTrajectory, closed_rollout

@@ -18,11 +18,11 @@ import numpy.typing as npt
 
 from kinemorph._jit import entry, for_lanes, kernel, rows_at
 from kinemorph.multibody.aba import articulated_body
-from kinemorph.multibody.calls import Array
+from kinemorph.multibody.checks import Array
 from kinemorph.multibody.crba import composite
 from kinemorph.multibody.integrators import REST, WORK_ROWS, Trajectory, checked_steps, euler_step, rk4_step
-from kinemorph.multibody.layout import DOF_DATA, LINK_DATA, TREE, dof_data, link_data
-from kinemorph.multibody.model import Model, tree_of
+from kinemorph.multibody.layout import DOF_DATA, LINK_DATA, TREE, TREE_KIND, dof_data, link_data
+from kinemorph.multibody.model import Model, fill_tree
 from kinemorph.multibody.rnea import newton_euler
 from kinemorph.spatial import lane_math  # noqa: F401  (teaches the kernels lanes)
 from kinemorph.spatial.lanes import WIDTH
@@ -57,8 +57,11 @@ class Workspace:
         rows, dof_rows = np.zeros(model.n + 1, LINK_LANES), np.zeros(model.nv, DOF_LANES)
         rows[0]["R"] = np.eye(3).reshape(9, 1)
         rows[0]["a"] = -model.gravity[:, None]
-        self._keep = rows, dof_rows, tree_of(model, rows, dof_rows, layout=TREE_LANES)
-        self.handle = int(self._keep[2].ctypes.data)
+        self._keep = rows, dof_rows, np.zeros(1, TREE_LANES)
+        header = self._keep[2][0]
+        fill_tree(header, model, TREE_KIND)
+        header["rows"], header["dof_rows"] = rows.ctypes.data, dof_rows.ctypes.data
+        self.address = int(self._keep[2].ctypes.data)
         self.states = np.zeros((4, max(model.nq, model.nv, 1), WIDTH))  # three inputs and an output
         self._model = model
         self._work: Array | None = None
@@ -106,8 +109,8 @@ def scatter(x: Any, first: int, X: Any) -> int:
 
 
 @entry(nogil=True)
-def _aba(handle: int, start: int, stop: int, Q: Any, V: Any, TAU: Any, A: Any, states: Any, external: Any) -> int:
-    tree = rows_at(handle, 1, TREE_LANES)[0]
+def _aba(address: int, start: int, stop: int, Q: Any, V: Any, TAU: Any, A: Any, states: Any, external: Any) -> int:
+    tree = rows_at(address, 1, TREE_LANES)[0]
     q, v, tau, a = states[0], states[1], states[2], states[3]
     for first in range(start, stop, WIDTH):
         gather(Q, first, q)
@@ -121,8 +124,8 @@ def _aba(handle: int, start: int, stop: int, Q: Any, V: Any, TAU: Any, A: Any, s
 
 
 @entry(nogil=True)
-def _rnea(handle: int, start: int, stop: int, Q: Any, V: Any, A: Any, TAU: Any, states: Any, external: Any) -> int:
-    tree = rows_at(handle, 1, TREE_LANES)[0]
+def _rnea(address: int, start: int, stop: int, Q: Any, V: Any, A: Any, TAU: Any, states: Any, external: Any) -> int:
+    tree = rows_at(address, 1, TREE_LANES)[0]
     q, v, a, tau = states[0], states[1], states[2], states[3]
     for first in range(start, stop, WIDTH):
         gather(Q, first, q)
@@ -136,8 +139,8 @@ def _rnea(handle: int, start: int, stop: int, Q: Any, V: Any, A: Any, TAU: Any, 
 
 
 @entry(nogil=True)
-def _crba(handle: int, start: int, stop: int, Q: Any, M: Any, states: Any, matrix: Any) -> int:
-    tree = rows_at(handle, 1, TREE_LANES)[0]
+def _crba(address: int, start: int, stop: int, Q: Any, M: Any, states: Any, matrix: Any) -> int:
+    tree = rows_at(address, 1, TREE_LANES)[0]
     q = states[0]
     for first in range(start, stop, WIDTH):
         gather(Q, first, q)
@@ -150,11 +153,11 @@ def _crba(handle: int, start: int, stop: int, Q: Any, M: Any, states: Any, matri
 
 @entry(nogil=True)
 def _rollout(
-    handle: int, start: int, stop: int, method: int, h: float, steps: int, every: int, Q: Any, V: Any, TAU: Any,
+    address: int, start: int, stop: int, method: int, h: float, steps: int, every: int, Q: Any, V: Any, TAU: Any,
     Q_log: Any, V_log: Any, states: Any, external: Any, work: Any,
 ) -> int:  # fmt: skip
     """TAU is (batch, 1 or steps, nv); the logs are (batch, kept, n). Q and V end at the last state."""
-    tree = rows_at(handle, 1, TREE_LANES)[0]
+    tree = rows_at(address, 1, TREE_LANES)[0]
     q, v, tau = states[0], states[1], states[2]
     for first in range(start, stop, WIDTH):
         gather(Q, first, q)
@@ -198,7 +201,7 @@ def aba(
     A = _output(out, (len(arrays["Q"]), model.nv))
 
     def run(space: Workspace, start: int, stop: int) -> int:
-        return _aba(space.handle, start, stop, arrays["Q"], arrays["V"], arrays["TAU"], A, space.states, NO_LANES)
+        return _aba(space.address, start, stop, arrays["Q"], arrays["V"], arrays["TAU"], A, space.states, NO_LANES)
 
     _share(model, len(A), workers, run, arrays)
     return A
@@ -218,7 +221,7 @@ def rnea(
     TAU = _output(out, (len(arrays["Q"]), model.nv))
 
     def run(space: Workspace, start: int, stop: int) -> int:
-        return _rnea(space.handle, start, stop, arrays["Q"], arrays["V"], arrays["A"], TAU, space.states, NO_LANES)
+        return _rnea(space.address, start, stop, arrays["Q"], arrays["V"], arrays["A"], TAU, space.states, NO_LANES)
 
     _share(model, len(TAU), workers, run, arrays)
     return TAU
@@ -231,7 +234,7 @@ def crba(model: Model, Q: npt.ArrayLike, *, out: Array | None = None, workers: i
     flat = M.reshape(len(M), -1)
 
     def run(space: Workspace, start: int, stop: int) -> int:
-        return _crba(space.handle, start, stop, arrays["Q"], flat, space.states, space.matrix)
+        return _crba(space.address, start, stop, arrays["Q"], flat, space.states, space.matrix)
 
     _share(model, len(M), workers, run, arrays)
     return M
@@ -287,7 +290,7 @@ def rollout(
 
     def run(space: Workspace, start: int, stop: int) -> int:
         return _rollout(
-            space.handle, start, stop, kind, float(dt), steps, every, Q_now, V_now, forces, Q_log, V_log,
+            space.address, start, stop, kind, float(dt), steps, every, Q_now, V_now, forces, Q_log, V_log,
             space.states, NO_LANES, space.work,
         )  # fmt: skip
 

@@ -12,21 +12,22 @@ import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.multibody.aba import articulated_body
-from kinemorph.multibody.calls import (
+from kinemorph.multibody.checks import (
     NO_FORCES,
     NOT_FINITE,
     Array,
     Matrix,
     Vector,
     as_arrays,
+    belongs,
     complain,
     finite,
-    refuse_stale,
 )
 from kinemorph.multibody.configuration import advance, subtract
+from kinemorph.multibody.data import Data
 from kinemorph.multibody.joints import FREE, SPHERICAL
 from kinemorph.multibody.layout import DOF, LINK, TREE
-from kinemorph.multibody.model import Data, Model
+from kinemorph.multibody.model import Model
 from kinemorph.multibody.springs import pull
 from kinemorph.spatial.rows import get, load3_at, put, store3_at
 from kinemorph.spatial.vec3 import Scalar, Vec3, add, axpy, cross
@@ -174,11 +175,11 @@ def adaptive_step(
 
 @entry(nogil=True)
 def _run(
-    handle: int, method: int, q: Vector, v: Vector, h: float, steps: int, every: int, tau: Vector, external: Matrix,
+    address: int, method: int, q: Vector, v: Vector, h: float, steps: int, every: int, tau: Vector, external: Matrix,
     work: Matrix, q_log: Matrix, v_log: Matrix,
 ) -> int:  # fmt: skip
     """Advance (q, v) in place, and write every `every`-th state. Returns the steps made, fewer if one failed."""
-    tree = rows_at(handle, 1, TREE)[0]
+    tree = rows_at(address, 1, TREE)[0]
     nq, nv = tree["nq"], tree["nv"]
     if q.shape[0] != nq or v.shape[0] != nv or tau.shape[0] != nv:
         return -1
@@ -202,11 +203,11 @@ def _run(
 
 @entry(nogil=True)
 def _run_adaptive(
-    handle: int, q: Vector, v: Vector, times: Vector, tau: Vector, external: Matrix, tolerance: float, h: float,
+    address: int, q: Vector, v: Vector, times: Vector, tau: Vector, external: Matrix, tolerance: float, h: float,
     most: int, work: Matrix, q_log: Matrix, v_log: Matrix,
 ) -> int:  # fmt: skip
     """Advance (q, v) from times[0] to each later time. Returns how many of the times were reached."""
-    tree = rows_at(handle, 1, TREE)[0]
+    tree = rows_at(address, 1, TREE)[0]
     nq, nv = tree["nq"], tree["nv"]
     if q.shape[0] != nq or v.shape[0] != nv or tau.shape[0] != nv:
         return -1
@@ -273,8 +274,8 @@ def rollout(
     external: npt.ArrayLike = NO_FORCES,
 ) -> Trajectory:
     """Like `step`, and keeps the start and every `every`-th state."""
-    if data.revision != model.revision:
-        refuse_stale(model, data)
+    if type(data) is not Data or data.model is not model:
+        belongs(model, data)
     kind, steps, every = checked_steps(method, dt, steps, every)
     applied = np.zeros(model.nv) if tau is None else tau
     q_now, v_now, tau64, external64 = checked(model, q=q, v=v, tau=applied, external=external)
@@ -282,7 +283,7 @@ def rollout(
     q_log, v_log = np.empty((count, model.nq)), np.empty((count, model.nv))
     q_log[0], v_log[0] = q_now, v_now
     made = _run(
-        data.handle, kind, q_now, v_now, float(dt), steps, every, tau64, external64,
+        data.address, kind, q_now, v_now, float(dt), steps, every, tau64, external64,
         workspace(model), q_log, v_log,
     )  # fmt: skip
     if made < steps:
@@ -305,8 +306,8 @@ def rollout_adaptive(
     most_steps: int = MOST_STEPS,
 ) -> Trajectory:
     """States at given times, by RK4 with step doubling: each step's error estimate stays below `tolerance`."""
-    if data.revision != model.revision:
-        refuse_stale(model, data)
+    if type(data) is not Data or data.model is not model:
+        belongs(model, data)
     applied = np.zeros(model.nv) if tau is None else tau
     q_now, v_now, tau64, external64, t = checked(model, q=q, v=v, tau=applied, external=external, times=times)
     if t.ndim != 1 or not t.size or (np.diff(t) < 0.0).any():
@@ -315,7 +316,7 @@ def rollout_adaptive(
         raise ValueError(f"tolerance {tolerance} must be positive")
     q_log, v_log = np.empty((t.size, model.nq)), np.empty((t.size, model.nv))
     reached = _run_adaptive(
-        data.handle, q_now, v_now, t, tau64, external64, float(tolerance), 1e-3, most_steps, workspace(model),
+        data.address, q_now, v_now, t, tau64, external64, float(tolerance), 1e-3, most_steps, workspace(model),
         q_log, v_log,
     )  # fmt: skip
     if reached < t.size:

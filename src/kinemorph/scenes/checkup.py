@@ -15,7 +15,7 @@ from kinemorph import _jit
 from kinemorph.multibody.aba import aba
 from kinemorph.multibody.crba import crba
 from kinemorph.multibody.integrators import rollout
-from kinemorph.multibody.model import Data
+from kinemorph.multibody.data import Data
 from kinemorph.multibody.rnea import rnea
 from kinemorph.scenes.oracle import ACCELERATIONS, every_joint, state
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from kinemorph.geometry.shapes import Shape
 from kinemorph.multibody.builder import Builder
-from kinemorph.multibody.calls import Array
+from kinemorph.multibody.checks import Array
 from kinemorph.multibody.configuration import neutral
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint

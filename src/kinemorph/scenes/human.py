@@ -15,8 +15,9 @@ import numpy as np
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.kinematics import kinematics, pose_of
 from kinemorph.multibody.layout import JointKind
-from kinemorph.multibody.model import Data, Model
-from kinemorph.multibody.totals import momentum
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.model import Model
+from kinemorph.multibody.energy_momentum import momentum
 from kinemorph.scenes.figure import both, human, pose
 from kinemorph.scenes.films import draw_log
 from kinemorph.spatial.pose import Pose

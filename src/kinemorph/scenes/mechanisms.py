@@ -10,12 +10,13 @@ import numpy as np
 
 from kinemorph.geometry.shapes import Shape
 from kinemorph.multibody.builder import Builder
-from kinemorph.multibody.calls import Array
+from kinemorph.multibody.checks import Array
 from kinemorph.multibody.configuration import neutral
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.kinematics import kinematics, pose_of
-from kinemorph.multibody.model import Data, Model
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.model import Model
 from kinemorph.scenes import robots
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.closure import close, project

@@ -11,9 +11,9 @@ import numpy as np
 
 from kinemorph.geometry.shapes import Shape
 from kinemorph.multibody.builder import complete
-from kinemorph.multibody.calls import Array
+from kinemorph.multibody.checks import Array
 from kinemorph.multibody.model import Model
-from kinemorph.multibody.totals import energy
+from kinemorph.multibody.energy_momentum import energy
 from kinemorph.scenes import mechanisms, robots
 from kinemorph.scenes.mechanisms import Scene
 from kinemorph.spatial.pose import Pose

@@ -18,7 +18,8 @@ from kinemorph.geometry.shapes import Shape
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.kinematics import kinematics, pose_of
-from kinemorph.multibody.model import Data, Model
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.model import Model
 from kinemorph.scenes.figure import SIMPLE, both, human, pose
 from kinemorph.scenes.films import draw_log
 from kinemorph.spatial.pose import Pose

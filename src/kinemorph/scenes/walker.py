@@ -19,8 +19,9 @@ from kinemorph.multibody.crba import crba
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.kinematics import kinematics, pose_of
-from kinemorph.multibody.model import Data, Model
-from kinemorph.multibody.totals import momentum
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.model import Model
+from kinemorph.multibody.energy_momentum import momentum
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut

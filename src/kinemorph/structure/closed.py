@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.multibody.aba import articulated_body, respond
-from kinemorph.multibody.calls import (
+from kinemorph.multibody.checks import (
     BAD_SIZE,
     NO_FORCES,
     NOT_FINITE,

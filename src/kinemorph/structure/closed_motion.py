@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.multibody.aba import articulated_body
-from kinemorph.multibody.calls import NO_FORCES, Matrix, Vector, finite
+from kinemorph.multibody.checks import NO_FORCES, Matrix, Vector, finite
 from kinemorph.multibody.configuration import advance
 from kinemorph.multibody.integrators import (
     A1,

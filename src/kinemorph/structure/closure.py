@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.multibody.aba import respond
-from kinemorph.multibody.calls import LARGEST, Array, Vector, finite
+from kinemorph.multibody.checks import LARGEST, Array, Vector, finite
 from kinemorph.multibody.configuration import advance, integrate
 from kinemorph.multibody.impulse import articulate
 from kinemorph.multibody.integrators import checked

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.multibody.calls import Array, as_arrays, complain
+from kinemorph.multibody.checks import Array, as_arrays, complain
 from kinemorph.multibody.integrators import checked
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.kinematics import locate
 from kinemorph.multibody.layout import JointKind
-from kinemorph.multibody.model import Data, Model
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.impact import Impact, strike
 from kinemorph.structure.loops import Loop, Mechanism, as_mechanism, loop_row

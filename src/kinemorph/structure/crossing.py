@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinemorph.multibody.calls import Array
+from kinemorph.multibody.checks import Array
 from kinemorph.structure.events import DEAD, TIME
 
 EXACT = 1e-11  # s: how well the time of an event is known

@@ -17,7 +17,8 @@ import numpy as np
 from kinemorph._jit import kernel, rows_at
 from kinemorph.multibody.kinematics import locate
 from kinemorph.multibody.layout import LINK_DATA, TREE
-from kinemorph.multibody.model import Data, Model
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.model import Model
 from kinemorph.spatial.mat3 import mul_vec, tmul_vec
 from kinemorph.spatial.pose import vector
 from kinemorph.spatial.rows import load3, load9

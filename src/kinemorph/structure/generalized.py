@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.multibody.calls import Array, Matrix, Vector
+from kinemorph.multibody.checks import Array, Matrix, Vector
 from kinemorph.multibody.integrators import checked
 from kinemorph.multibody.inversion import extract_position
 from kinemorph.multibody.jacobian import last_dof

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.multibody.calls import Array
+from kinemorph.multibody.checks import Array
 from kinemorph.multibody.model import Model
 from kinemorph.structure.loops import Mechanism
 from kinemorph.structure.report import Report, State

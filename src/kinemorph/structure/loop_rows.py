@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.multibody.calls import BAD_SIZE, NOT_FINITE, OK, Array, Vector, as_arrays, complain, finite
+from kinemorph.multibody.checks import BAD_SIZE, NOT_FINITE, OK, Array, Vector, as_arrays, complain, finite
 from kinemorph.multibody.inversion import TURN, extract_position, rotation_about
 from kinemorph.multibody.jacobian import last_dof
 from kinemorph.multibody.joints import FIXED, FREE, PRISMATIC, SCREW, SPHERICAL, UNIVERSAL

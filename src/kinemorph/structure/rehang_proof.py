@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.multibody.calls import Matrix, Vector
+from kinemorph.multibody.checks import Matrix, Vector
 from kinemorph.multibody.joints import FREE, PLANAR, SPHERICAL, UNIVERSAL
 from kinemorph.multibody.kinematics import move, place
 from kinemorph.multibody.layout import DOF, LINK, TREE, link_data

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.multibody.calls import Matrix, finite
+from kinemorph.multibody.checks import Matrix, finite
 from kinemorph.multibody.inversion import extract_position, extract_velocity, invert_axes, invert_force, invert_state
 from kinemorph.multibody.joints import PLANAR, UNIVERSAL, bias
 from kinemorph.multibody.kinematics import accelerate_all

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kinemorph.multibody.calls import Array
+from kinemorph.multibody.checks import Array
 from kinemorph.multibody.model import Model
 from kinemorph.structure.loop_rows import loop_errors
 from kinemorph.structure.loops import ClosedData, Mechanism

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.multibody.calls import NO_FORCES, Array
+from kinemorph.multibody.checks import NO_FORCES, Array
 from kinemorph.multibody.integrators import Method, checked
 from kinemorph.multibody.kinematics import kinematics
 from kinemorph.multibody.model import Model

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.multibody.calls import LARGEST, NO_FORCES, Array, Matrix, Vector
+from kinemorph.multibody.checks import LARGEST, NO_FORCES, Array, Matrix, Vector
 from kinemorph.multibody.configuration import advance
 from kinemorph.multibody.integrators import (
     A1,
@@ -31,7 +31,7 @@ from kinemorph.multibody.kinematics import place_all
 from kinemorph.multibody.layout import DOF, TREE
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.springs import stretch
-from kinemorph.multibody.totals import sum_up
+from kinemorph.multibody.energy_momentum import sum_up
 from kinemorph.structure.closed_motion import closed_accelerations, closed_step
 from kinemorph.structure.closure import CLOSED, prepare, project_position, project_velocity
 from kinemorph.structure.events import EVENT, FORCE, crosses, measure, pass_by

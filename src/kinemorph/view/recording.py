@@ -13,10 +13,11 @@ import numpy.typing as npt
 
 from kinemorph.geometry.mesh import Mesh, load_mesh, mesh_of
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
-from kinemorph.multibody.calls import refuse_stale
+from kinemorph.multibody.checks import refuse_stale
 from kinemorph.multibody.integrators import Trajectory
 from kinemorph.multibody.kinematics import kinematics
-from kinemorph.multibody.model import Data, Model
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.log import Log
 from kinemorph.structure.loops import Mechanism, as_mechanism

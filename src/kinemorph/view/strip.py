@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kinemorph.multibody.calls import Array
+from kinemorph.multibody.checks import Array
 from kinemorph.multibody.model import Model
 from kinemorph.structure.log import Log
 from kinemorph.view.picture import save_png, solids_of

@@ -12,11 +12,15 @@ from typing import Any, NoReturn
 import numpy as np
 
 from kinemorph._jit import kernel
-from kinemorph.multibody.model import Data, Model
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.layout import JointKind
+from kinemorph.multibody.model import Model
+from kinemorph.multibody.state import State
 
 OK = 0
 BAD_SIZE = 1  # an argument has a wrong shape
 NOT_FINITE = 2  # an argument or the result is not finite
+UNUSABLE = 3  # the rows are of another kind, or another thread uses them
 
 NO_FORCES = np.zeros((0, 6))
 LARGEST = 1.7976931348623157e308
@@ -37,10 +41,37 @@ def finite(x: Any) -> bool:
 
 
 def refuse_stale(model: Model, data: Data) -> NoReturn:
+    """Raise the sentence for a model and a data that do not belong together."""
+    if not isinstance(model, Model):
+        raise TypeError(f"the first argument must be a kinemorph.Model, not {model!r}")
+    if not isinstance(data, Data):
+        raise TypeError(f"the second argument must be a kinemorph.Data, not {data!r}: data = km.Data(model)")
     raise ValueError(
         f"this Data belongs to another model (revision {data.revision}) than {model.name!r} "
         f"(revision {model.revision}); make a new one: data = km.Data(model)"
     )
+
+
+def belongs(model: Model, data: Data) -> None:
+    """Refuse data of another model, and what is neither."""
+    if not (isinstance(model, Model) and isinstance(data, Data) and data.revision == model.revision):
+        refuse_stale(model, data)
+
+
+def checked_state(model: Model, state: State) -> None:
+    """Refuse what is no model and what is no state."""
+    if not isinstance(model, Model):
+        raise TypeError(f"the first argument must be a kinemorph.Model, not {model!r}")
+    if not isinstance(state, State):
+        raise TypeError(f"model {model.name!r}: the state must be a kinemorph.State, not {state!r}")
+
+
+def checked(model: Model, **values: Any) -> Any:
+    """Copies of what users pass, by name, after the same checks as everywhere."""
+    arrays = [array.copy() for array in as_arrays(model, **values)]
+    if not all(np.isfinite(array).all() for array in arrays):
+        complain(model, NOT_FINITE, **values)
+    return arrays
 
 
 def as_arrays(model: Model, **values: Any) -> Any:
@@ -73,12 +104,34 @@ def complain(model: Model, status: int, **arguments: Any) -> NoReturn:
             index = where[0] if len(where) == 1 else where
             place = _belongs(model, name, where[0]) if where else ""
             raise ValueError(f"model {model.name!r}: {name}[{index}] is {array[where]}{place}")
-    if status == NOT_FINITE:
-        raise ArithmeticError(
-            f"model {model.name!r}: the result is not finite although all arguments are; "
-            "a joint may move too little mass, or a number may be too large"
+    if status == UNUSABLE:
+        raise RuntimeError(
+            f"model {model.name!r}: its Data is in use by another thread; give each thread its own: km.Data(model)"
         )
+    if status == NOT_FINITE:
+        _blame_rotation(model, arguments.get("q"))
+        from kinemorph.multibody.massless import massless_joints  # it computes what it needs, with the checks above
+
+        names = massless_joints(model, arguments.get("q"))
+        why = "a joint may move too little mass, or a number may be too large"
+        if names:
+            why = f"joint {names[0]!r} moves no mass; give its link an inertia, or the joint an armature"
+        raise ArithmeticError(f"model {model.name!r}: the result is not finite although all arguments are; {why}")
     raise ValueError(f"model {model.name!r}: an array has a wrong shape")
+
+
+def _blame_rotation(model: Model, q: Any) -> None:
+    """Raise if a quaternion in q has no direction."""
+    if q is None:
+        return
+    numbers = np.asarray(q, dtype=np.float64)
+    for i in np.flatnonzero((model.links["kind"] == JointKind.SPHERICAL) | (model.links["kind"] == JointKind.FREE)):
+        end = int(model.links[i]["iq"] + model.links[i]["nq"])
+        if not np.linalg.norm(numbers[end - 4 : end]) > 0.0:
+            raise ValueError(
+                f"model {model.name!r}: q[{end - 4}:{end}] (joint {model.joint_names[i]!r}) is a quaternion of length "
+                "0, which is no rotation; see km.neutral"
+            )
 
 
 def _check_shape(model: Model, name: str, array: np.ndarray[Any, Any]) -> None:

@@ -8,14 +8,27 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.multibody.calls import BAD_SIZE, NOT_FINITE, OK, Array, Vector, as_arrays, complain, finite, refuse_stale
+from kinemorph.multibody.checks import (
+    BAD_SIZE,
+    LARGEST,
+    NOT_FINITE,
+    OK,
+    UNUSABLE,
+    Array,
+    Vector,
+    as_arrays,
+    belongs,
+    complain,
+    finite,
+)
+from kinemorph.multibody.data import Data
 from kinemorph.multibody.kinematics import move, place
-from kinemorph.multibody.layout import DOF, LINK, TREE, dof_data, link_data
-from kinemorph.multibody.model import Data, Model
+from kinemorph.multibody.layout import DOF, LINK, TREE, TREE_KIND, dof_data, link_data
+from kinemorph.multibody.model import Model
 from kinemorph.multibody.springs import stretch
 from kinemorph.spatial.mat3 import mul_vec, sym_vec, tmul_vec
 from kinemorph.spatial.pose import vector
-from kinemorph.spatial.rows import get, load3, load6, put, store3_at
+from kinemorph.spatial.rows import get, load3, load6, store3
 from kinemorph.spatial.vec3 import add, axpy, cross, dot
 
 
@@ -31,9 +44,20 @@ class Energy(NamedTuple):
         return self.kinetic + self.potential + self.elastic
 
 
+SUMS = np.dtype(
+    [
+        ("mass", "f8"),  # kg
+        ("moment", "f8", 3),  # kg m, first moment about the world's origin
+        ("angular", "f8", 3),  # N m s, angular momentum about the world's origin
+        ("linear", "f8", 3),  # N s, momentum
+        ("kinetic", "f8"),  # J, armatures included
+    ]
+)
+
+
 @kernel(inline=False)
-def sum_up(tree: Any, q: Any, v: Any, out: Any) -> None:
-    """out: mass, first moment (3), angular momentum about the world's origin (3), momentum (3), kinetic energy."""
+def sum_up(tree: Any, q: Any, v: Any, sums: Any) -> None:
+    """Sums over all links, into a row of SUMS."""
     links = rows_at(tree["links"], tree["n"], LINK)
     dofs = rows_at(tree["dofs"], tree["nv"], DOF)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
@@ -61,42 +85,44 @@ def sum_up(tree: Any, q: Any, v: Any, out: Any) -> None:
         kinetic = kinetic + 0.5 * (dot(w, n) + dot(u, f))
     for k in range(tree["nv"]):
         kinetic = kinetic + 0.5 * dofs[k]["armature"] * get(v, k) * get(v, k)
-    put(out, 0, mass)
-    store3_at(out, 1, moment)
-    store3_at(out, 4, angular)
-    store3_at(out, 7, linear)
-    put(out, 10, kinetic)
+    sums["mass"] = mass
+    store3(sums["moment"], moment)
+    store3(sums["angular"], angular)
+    store3(sums["linear"], linear)
+    sums["kinetic"] = kinetic
 
 
 @entry
-def _totals(handle: int, q: Vector, v: Vector, out: Vector) -> int:
-    tree = rows_at(handle, 1, TREE)[0]
+def _sum_up(address: int, q: Vector, v: Vector, sums: np.ndarray[tuple[int], np.dtype[np.void]]) -> int:
+    tree = rows_at(address, 1, TREE)[0]
+    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
+        return UNUSABLE
     if q.shape[0] != tree["nq"] or v.shape[0] != tree["nv"]:
         return BAD_SIZE
     if not (finite(q) and finite(v)):
         return NOT_FINITE
-    sum_up(tree, q, v, out)
-    return OK if finite(out) else NOT_FINITE
+    sum_up(tree, q, v, sums[0])
+    return OK if abs(sums[0]["kinetic"]) <= LARGEST and abs(sums[0]["moment"][0]) <= LARGEST else NOT_FINITE
 
 
 @entry
-def _stretch(handle: int, rest: Vector, q: Vector, out: Vector) -> None:
-    stretch(rows_at(handle, 1, TREE)[0], rest, q, out)
+def _stretch(address: int, rest: Vector, q: Vector, out: Vector) -> None:
+    stretch(rows_at(address, 1, TREE)[0], rest, q, out)
 
 
-def _sums(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike | None) -> Array:
-    if data.revision != model.revision:
-        refuse_stale(model, data)
+def _sums(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike | None) -> Any:
+    if type(data) is not Data or data.model is not model:
+        belongs(model, data)
     v = np.zeros(model.nv) if v is None else v
-    out = np.empty(11)
+    sums = np.zeros(1, SUMS)
     try:
-        status = _totals(data.handle, q, v, out)
+        status = _sum_up(data.address, q, v, sums)
     except (TypeError, ValueError):
         q64, v64 = as_arrays(model, q=q, v=v)
-        status = _totals(data.handle, q64, v64, out)
+        status = _sum_up(data.address, q64, v64, sums)
     if status:
         complain(model, status, q=q, v=v)
-    return out
+    return sums[0]
 
 
 def _centre(model: Model, moment: Array) -> Array:
@@ -107,19 +133,20 @@ def _centre(model: Model, moment: Array) -> Array:
 
 def com(model: Model, data: Data, q: npt.ArrayLike) -> Array:
     """Centre of mass in the world."""
-    return _centre(model, _sums(model, data, q, None)[1:4])
+    return _centre(model, _sums(model, data, q, None)["moment"])
 
 
 def com_velocity(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
     """Velocity of the centre of mass in the world."""
-    return _centre(model, _sums(model, data, q, v)[7:10])
+    return _centre(model, _sums(model, data, q, v)["linear"])
 
 
 def momentum(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike, about: Any = (0.0, 0.0, 0.0)) -> Array:
     """Angular and linear momentum (6), world axes; the angular part about a point, or about "com"."""
     sums = _sums(model, data, q, v)
-    o = sums[1:4] / sums[0] if isinstance(about, str) and about == "com" else vector(about, 3, "momentum: about")
-    return np.concatenate([sums[4:7] - np.cross(o, sums[7:10]), sums[7:10]])
+    at_com = isinstance(about, str) and about == "com"
+    o = _centre(model, sums["moment"]) if at_com else vector(about, 3, "momentum: about")
+    return np.concatenate([sums["angular"] - np.cross(o, sums["linear"]), sums["linear"]])
 
 
 def energy(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike) -> Energy:
@@ -129,6 +156,6 @@ def energy(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike) -> Ener
     if model.dofs["stiffness"].any():
         out = np.empty(model.nv)
         (q64,) = as_arrays(model, q=q)
-        _stretch(model.handle, model.rest.copy(), q64, out)
+        _stretch(model.address, model.rest.copy(), q64, out)
         elastic = 0.5 * float(model.dofs["stiffness"] @ out**2)
-    return Energy(float(sums[10]), float(-model.gravity @ sums[1:4]), elastic)
+    return Energy(float(sums["kinetic"]), float(-model.gravity @ sums["moment"]), elastic)
