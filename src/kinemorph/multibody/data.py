@@ -48,7 +48,7 @@ class Data:
         """Bytes of the header, the rows of links and of degrees of freedom, and of all that the loops need."""
         model = self.model
         parts = TREE.itemsize, (model.n + 1) * LINK_DATA.itemsize, model.nv * DOF_DATA.itemsize
-        if not model.m:
+        if not len(model.loop_rows):
             return (*parts, 0, 0, 0)
         loops = len(model.loop_rows) * LOOP.itemsize
         return (*parts, SYSTEM.itemsize, loops, system_bytes(model.sizes[0], 1, model.nv))
@@ -64,7 +64,7 @@ class Data:
         fill_tree(header, model, TREE_KIND)
         header["busy"], header["M"], header["system"] = 0, 0, 0
         header["rows"], header["dof_rows"] = self._part(1).ctypes.data, self._part(2).ctypes.data
-        if model.m:
+        if len(model.loop_rows):
             loops, rest = self._part(4), self._part(5)
             loops[:] = model.loop_rows.view(np.uint8)
             rest[:] = 0
@@ -110,14 +110,14 @@ class Data:
     @property
     def rows(self) -> np.ndarray[Any, Any]:
         """The constraint rows of all loops."""
-        if not self.model.m:
+        if not len(self.model.loop_rows):
             return np.zeros(0, ROW)
         return self._part(5)[: self.model.m * ROW.itemsize].view(ROW)
 
     @property
     def rank(self) -> int:
         """Independent constraint rows that the last algorithm found."""
-        return int(self._part(3).view(SYSTEM)[0]["rank"]) if self.model.m else 0
+        return int(self._part(3).view(SYSTEM)[0]["rank"]) if len(self.model.loop_rows) else 0
 
     @property
     def wrenches(self) -> Array:
@@ -162,7 +162,7 @@ def _restored(model: Model, memory: np.ndarray[Any, Any], M: Array | None) -> Da
     data = Data(model)
     header, rows, dofs, *_ = data._parts()
     data._memory[header : header + rows + dofs] = memory[header : header + rows + dofs]
-    if model.m:
+    if len(model.loop_rows):
         theirs = memory[len(memory) - data._parts()[5] :]
         ours, width = data._part(5), model.m * ROW.itemsize
         ours[:width] = theirs[:width]

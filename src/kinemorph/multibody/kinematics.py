@@ -111,6 +111,18 @@ def place_all(tree: Any, q: Any) -> None:
 
 
 @kernel(inline=False)
+def move_all(tree: Any, q: Any, v: Any) -> None:
+    """Velocities, after the links are placed."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
+    for i in range(tree["n"]):
+        l = links[i]
+        d = rows[i + 1]
+        move(l, rows[l["parent"] + 1], d, dof_rows, q, v, load9(d["R"]), load3(d["r"]))
+
+
+@kernel(inline=False)
 def accelerate_all(tree: Any, q: Any, v: Any, a: Any) -> None:
     """Poses, velocities and accelerations."""
     links = rows_at(tree["links"], tree["n"], LINK)

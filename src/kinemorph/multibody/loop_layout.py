@@ -28,12 +28,6 @@ Integers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 @kernel
-def tree_at(addresses: Any, t: int) -> Any:
-    """Tree t of several, given by the addresses of their headers."""
-    return rows_at(addresses[t], 1, TREE)[0]
-
-
-@kernel
 def last_dof(tree: Any, link: int) -> int:
     """The degree of freedom nearest to a link on the way to the base, -1 if there is none."""
     links = rows_at(tree["links"], tree["n"], LINK)
@@ -82,7 +76,7 @@ def measure_loops(trees: Any, loops: Any, sizes: Any) -> None:
     for i in range(loops.shape[0]):
         loop = loops[i]
         loop["first"], loop["iq"], loop["iv"] = m, iq, iv
-        A, B = tree_at(trees, loop["tree_a"]), tree_at(trees, loop["tree_b"])
+        A, B = rows_at(trees[loop["tree_a"]], 1, TREE)[0], rows_at(trees[loop["tree_b"]], 1, TREE)[0]
         if loop["tree_a"] == loop["tree_b"]:
             count = way(B, loop["a"], loop["b"], 0, no_path, -1)
         else:
@@ -198,10 +192,10 @@ def lay_out(system: Any, loops: Any) -> None:
         loop = loops[i]
         ta, tb = loop["tree_a"], loop["tree_b"]
         if ta == tb:
-            split = count = way(tree_at(trees, tb), loop["a"], loop["b"], offsets[tb], path, at)
+            split = count = way(rows_at(trees[tb], 1, TREE)[0], loop["a"], loop["b"], offsets[tb], path, at)
         else:
-            split = way(tree_at(trees, tb), loop["b"], -1, offsets[tb], path, at)
-            count = split + way(tree_at(trees, ta), loop["a"], -1, offsets[ta], path, at + split)
+            split = way(rows_at(trees[tb], 1, TREE)[0], loop["b"], -1, offsets[tb], path, at)
+            count = split + way(rows_at(trees[ta], 1, TREE)[0], loop["a"], -1, offsets[ta], path, at + split)
         for j in range(loop["first"], loop["first"] + loop["m"]):
             row = rows[j]
             row["tree_a"], row["tree_b"], row["a"], row["b"] = ta, tb, loop["a"], loop["b"]
@@ -221,6 +215,7 @@ def number_members(system: Any, loops: Any) -> None:
         islands[k]["first"], islands[k]["G"], islands[k]["rank"] = count, entries, 0
         for i in range(loops.shape[0]):
             if loops[i]["island"] == k:
+                loops[i]["member"] = count - islands[k]["first"]
                 for j in range(loops[i]["m"]):
                     members[count] = loops[i]["first"] + j
                     count += 1

@@ -34,6 +34,7 @@ LOOP = np.dtype(
         ("nv", "i4"),
         ("first", "i4"),  # first constraint row; `measure_loops`
         ("m", "i4"),  # constraint rows, 6 - nv
+        ("member", "i4"),  # first among the rows of its island; `lay_out`
         ("passive", "i4"),  # whether springs or dampers act in the joint
         ("Ra", "f8", 9),  # pose of the predecessor frame on link a
         ("pa", "f8", 3),  # m

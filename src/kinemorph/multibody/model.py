@@ -185,14 +185,12 @@ class Model:
         """Where each tree is (`layout.BLOCK`)."""
         tops = np.flatnonzero(self.links["parent"] < 0)
         blocks = np.zeros(len(tops), BLOCK)
-        for first, count, whole, total in (
-            ("first", "n", None, self.n),
-            ("iq", "nq", "iq", self.nq),
-            ("iv", "nv", "iv", self.nv),
+        for first, count, starts, total in (
+            ("first", "n", tops, self.n),
+            ("iq", "nq", self.links["iq"][tops], self.nq),
+            ("iv", "nv", self.links["iv"][tops], self.nv),
         ):
-            starts = tops if whole is None else self.links[whole][tops]
-            blocks[first] = starts
-            blocks[count] = np.diff(np.append(starts, total))
+            blocks[first], blocks[count] = starts, np.diff(np.append(starts, total))
         blocks.flags.writeable = False
         return blocks
 

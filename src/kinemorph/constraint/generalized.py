@@ -14,20 +14,23 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.multibody.checks import Array, Matrix, Vector
-from kinemorph.multibody.integrators import checked
+from kinemorph.constraint.dynamics import forward_dynamics, loop_forces
+from kinemorph.constraint.loops import frames, loop_drift, loop_errors, loop_jacobian
+from kinemorph.multibody.checks import Array, Matrix, Vector, belongs, checked
+from kinemorph.multibody.data import Data
 from kinemorph.multibody.inversion import extract_position
-from kinemorph.multibody.jacobian import last_dof
 from kinemorph.multibody.joints import column
 from kinemorph.multibody.kinematics import place_all
 from kinemorph.multibody.layout import DOF, DOF_DATA, LINK_DATA, TREE
+from kinemorph.multibody.loop_layout import last_dof
+from kinemorph.multibody.loops import LOOP
+from kinemorph.multibody.model import Model
 from kinemorph.multibody.rnea import rnea
+from kinemorph.multibody.system import SYSTEM
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load3_at
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import add, cross, sub
-from kinemorph.structure.loop_rows import check, frames, loop_drift, loop_jacobian
-from kinemorph.structure.loops import CHAIN, LOOP, ClosedData, Mechanism
 
 KEEP = 0.1  # coordinates are kept while the pivots that this needs are at least this share of the best
 LOOP_JOINT = 10.0  # and the joints of loops are the first to depend on others
@@ -52,28 +55,28 @@ class Coordinates(NamedTuple):
 
 
 class Actuation(NamedTuple):
-    """Forces of actuators that make a closed chain accelerate as given."""
+    """Forces of actuators that make a model with loops accelerate as given."""
 
-    tau: Array  # of each actuated degree of freedom
-    internal: Array  # columns: forces of actuators that move nothing, orthonormal
+    tau: Array  # of all joints of the trees, as v has them (nv): zero where there is no actuator
+    tau_loops: Array  # and of all joints of the loops
+    efforts: Array  # the same by actuator, in the order of `actuated`
+    internal: Array  # columns: efforts that move nothing, orthonormal
     residual: float  # generalized force that the actuators cannot give; 0 if they suffice
-    tau_tree: Array  # the same forces as all joints of the tree have them (nv)
-    tau_loops: Array  # and as the loop joints have them
     coordinates: Coordinates
 
 
 @kernel(inline=False)
-def fill_twists(chain: Any, q_loops: Any, J: Any) -> None:
+def fill_twists(tree: Any, q_loops: Any, J: Any) -> None:
     """J_C of all joints (eqs. 9 and 11): twist of link b less that of link a less that of the loop's joint."""
-    tree = rows_at(chain["tree"], 1, TREE)[0]
     nv = tree["nv"]
     rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
     dofs = rows_at(tree["dofs"], nv, DOF)
     dof_rows = rows_at(tree["dof_rows"], nv, DOF_DATA)
-    loops = rows_at(chain["loops"], chain["count"], LOOP)
-    for i in range(chain["count"]):
+    system = rows_at(tree["system"], 1, SYSTEM)[0]
+    loops = rows_at(system["loops"], system["count"], LOOP)
+    for i in range(system["count"]):
         loop = loops[i]
-        Ra, xa, Rb, x = frames(loop, rows)
+        Ra, xa, Rb, x = frames(loop, rows[loop["a"] + 1], rows[loop["b"] + 1])
         ka, kb = last_dof(tree, loop["a"]), last_dof(tree, loop["b"])
         while ka != kb:
             k = max(ka, kb)
@@ -151,22 +154,22 @@ def eliminate(J: Any, weights: Any, tolerance: float, row_of: Any) -> int:
 
 @entry
 def _generalized(
-    handle: int, q: Vector, q_loops: Vector, J: Matrix, E: Matrix, weights: Vector, scales: Vector,
+    address: int, q: Vector, q_loops: Vector, J: Matrix, E: Matrix, weights: Vector, scales: Vector,
     row_of: np.ndarray[tuple[int], np.dtype[np.int64]],
 ) -> int:  # fmt: skip
-    chain = rows_at(handle, 1, CHAIN)[0]
-    place_all(rows_at(chain["tree"], 1, TREE)[0], q)
-    fill_twists(chain, q_loops, J)
+    tree = rows_at(address, 1, TREE)[0]
+    place_all(tree, q)
+    fill_twists(tree, q_loops, J)
     for i in range(J.shape[0]):
         for k in range(J.shape[1]):
             E[i, k] = J[i, k]
     equilibrate(E, scales)
-    return eliminate(E, weights, sqrt(chain["tolerance"]), row_of)
+    return eliminate(E, weights, sqrt(rows_at(tree["system"], 1, SYSTEM)[0]["dependence"]), row_of)
 
 
 def generalized(
-    mechanism: Mechanism,
-    data: ClosedData,
+    model: Model,
+    data: Data,
     q: npt.ArrayLike,
     actuated: Dofs | None = None,
     keep: Dofs = (),
@@ -176,33 +179,33 @@ def generalized(
     `actuated` are the degrees of freedom with an actuator: all of the tree if not given. Coordinates in `keep`, such as
     those of the step before, stay coordinates as long as they are well conditioned.
     """
-    check(mechanism, data)
-    model, loops = mechanism.model, len(mechanism.loops)
-    nv, n = model.nv, model.nv + mechanism.loop_nv
+    belongs(model, data)
+    loops = len(model.loop_rows)
+    nv, n = model.nv, model.nv + model.loop_nv
     (q64,) = checked(model, q=q)
     J, E = np.zeros((6 * loops, n)), np.zeros((6 * loops, n))
-    weights, scales, row_of = np.ones(n), np.ones(n), np.empty(n, np.int64)
+    weights, scales, row_of = np.ones(n), np.ones(n), np.full(n, -1)
     weights[nv:] = LOOP_JOINT
-    weights[dof_indices(mechanism, keep)] = KEEP
-    rank = _generalized(data.handle, q64, np.zeros(mechanism.loop_nq), J, E, weights, scales, row_of)
+    weights[dof_indices(model, keep)] = KEEP
+    rank = 0 if not loops else _generalized(data.address, q64, np.zeros(model.loop_nq), J, E, weights, scales, row_of)
     independent, dependent = np.flatnonzero(row_of < 0), np.flatnonzero(row_of >= 0)
     # the elimination was done on J diag(scales): back to the units of the joints
     H = -scales[dependent, None] * E[:rank][row_of[dependent]][:, independent] / scales[independent]
     every = np.zeros((n, len(independent)))
     every[dependent] = H
     every[independent] = np.eye(len(independent))
-    S = every[:nv] if actuated is None else every[dof_indices(mechanism, actuated)]
+    S = every[:nv] if actuated is None else every[dof_indices(model, actuated)]
     return Coordinates(H, every[:nv], S, tuple(independent.tolist()), tuple(dependent.tolist()), J)
 
 
-def mobility(mechanism: Mechanism, data: ClosedData, q: npt.ArrayLike) -> int:
+def mobility(model: Model, data: Data, q: npt.ArrayLike) -> int:
     """Degrees of freedom N_F that the loops leave at a configuration (N&Y eq. 13)."""
-    return generalized(mechanism, data, q).mobility
+    return generalized(model, data, q).mobility
 
 
 def complete_acceleration(
-    mechanism: Mechanism,
-    data: ClosedData,
+    model: Model,
+    data: Data,
     q: npt.ArrayLike,
     v: npt.ArrayLike,
     coordinates: Coordinates,
@@ -212,18 +215,18 @@ def complete_acceleration(
 
     Works for coordinates that belong to the tree, as those do that were chosen freely.
     """
-    nv = mechanism.model.nv
+    nv = model.nv
     whole = coordinates.W @ np.asarray(a, dtype=np.float64)
-    drift = loop_drift(mechanism, data, q, v)
+    drift = loop_drift(model, data, q, v)
     dependent = [k for k in coordinates.dependent if k < nv]
-    J_S = loop_jacobian(mechanism, data, q)[:, dependent]
+    J_S = loop_jacobian(model, data, q)[:, dependent]
     whole[dependent] -= np.linalg.lstsq(J_S, drift, rcond=1e-10)[0]
     return whole
 
 
-def closed_inverse_dynamics(
-    mechanism: Mechanism,
-    data: ClosedData,
+def inverse_dynamics(
+    model: Model,
+    data: Data,
     q: npt.ArrayLike,
     v: npt.ArrayLike,
     a: npt.ArrayLike,
@@ -235,24 +238,30 @@ def closed_inverse_dynamics(
 
     Where there are more actuators than degrees of freedom, the least forces: Σ weights tau² is smallest. `weights` is a
     positive number for each actuated degree of freedom, or a positive definite matrix: then tauᵀ weights tau is.
+    Afterwards `data.wrenches` are the forces that the loops bear. Without loops, and with an actuator in every joint,
+    tau is that of `rnea`.
     """
-    nv = mechanism.model.nv
-    used = list(range(nv)) if actuated is None else dof_indices(mechanism, actuated)
+    nv = model.nv
+    used = list(range(nv)) if actuated is None else dof_indices(model, actuated)
     if len(set(used)) < len(used):
         raise ValueError("actuated names a degree of freedom twice")
-    coordinates = generalized(mechanism, data, q, used, keep)
+    coordinates = generalized(model, data, q, used, keep)
     S = coordinates.S
-    tau_G = coordinates.W.T @ rnea(mechanism.model, data.tree, q, v, a)  # eq. 7
+    tau_G = coordinates.W.T @ rnea(model, data, q, v, a)  # eq. 7
     root = _root(np.ones(len(S)) if weights is None else weights, len(S))
     # eq. 8, Sᵀ tau = tau_G, by the singular values of Sᵀ root⁻¹: the least root tau
     U, sigma, Vt = np.linalg.svd(np.linalg.solve(root.T, S).T)
-    rank = int((sigma > mechanism.tolerance * sigma.max(initial=0.0)).sum())
+    rank = int((sigma > model.dependence * sigma.max(initial=0.0)).sum())
     tau = np.linalg.solve(root, Vt[:rank].T @ (U[:, :rank].T @ tau_G / sigma[:rank]))
     internal = np.linalg.qr(np.linalg.solve(root, Vt[rank:].T))[0]
     residual = float(np.abs(S.T @ tau - tau_G).max(initial=0.0))
-    everywhere = np.zeros(nv + mechanism.loop_nv)
+    everywhere = np.zeros(nv + model.loop_nv)
     everywhere[used] = tau
-    return Actuation(tau, internal, residual, everywhere[:nv], everywhere[nv:], coordinates)
+    tau_tree, tau_loops = everywhere[:nv], everywhere[nv:]
+    external = loop_actuation(model, data, q, tau_loops) if tau_loops.any() else np.zeros((model.n, 6))
+    if model.m:
+        forward_dynamics(model, data, q, v, tau_tree, external)  # for what the loops bear
+    return Actuation(tau_tree, tau_loops, tau, internal, residual, coordinates)
 
 
 def _root(weights: npt.ArrayLike, count: int) -> Array:
@@ -273,35 +282,34 @@ def _root(weights: npt.ArrayLike, count: int) -> Array:
         raise ValueError(f"{refusal} that is positive definite") from None
 
 
-def loop_actuation(mechanism: Mechanism, data: ClosedData, q: npt.ArrayLike, tau_loops: npt.ArrayLike) -> Array:
-    """What actuators in loop joints do to the tree: external forces on its links, for `closed_dynamics`."""
-    J = generalized(mechanism, data, q).J
-    loop_jacobian(mechanism, data, q)  # places the loops
+def loop_actuation(model: Model, data: Data, q: npt.ArrayLike, tau_loops: npt.ArrayLike) -> Array:
+    """What actuators in loop joints do to the tree: external forces on its links, for `forward_dynamics`."""
+    J = generalized(model, data, q).J
+    loop_errors(model, data, q)  # places the loops
     tau = np.asarray(tau_loops, dtype=np.float64)
-    if tau.shape != (mechanism.loop_nv,) or not np.isfinite(tau).all():
+    if tau.shape != (model.loop_nv,) or not np.isfinite(tau).all():
         raise ValueError(
-            f"tau_loops must be {mechanism.loop_nv} finite numbers, one for each velocity of a loop's joint"
+            f"tau_loops must be {model.loop_nv} finite numbers, one for each velocity of a loop's joint"
         )
-    wrenches = np.zeros((len(mechanism.loops), 6))
-    for i, loop in enumerate(mechanism.rows):
+    wrenches = np.zeros((len(model.loop_rows), 6))
+    for i, loop in enumerate(model.loop_rows):
         columns = slice(int(loop["iv"]), int(loop["iv"] + loop["nv"]))
-        S = -J[6 * i : 6 * i + 6, mechanism.model.nv :][:, columns]
+        S = -J[6 * i : 6 * i + 6, model.nv :][:, columns]
         wrenches[i] = S @ np.linalg.solve(S.T @ S, tau[columns])  # any wrench with Sᵀ F = tau; loops bear the rest
-    return data.external(wrenches)
+    return loop_forces(model, data, wrenches)
 
 
-def dof_indices(mechanism: Mechanism, which: Dofs) -> list[int]:
+def dof_indices(model: Model, which: Dofs) -> list[int]:
     """Indices of degrees of freedom: the tree's, then the loops'. A name stands for all those of its joint."""
-    model = mechanism.model
     found: list[int] = []
     for one in which:
-        if isinstance(one, str) and one in mechanism.names:
-            loop = mechanism.rows[mechanism.loop(one)]
+        if isinstance(one, str) and one in model.loop_names:
+            loop = model.loop_rows[model.loop(one)]
             found += range(model.nv + int(loop["iv"]), model.nv + int(loop["iv"] + loop["nv"]))
         elif isinstance(one, str):
             found += range(*model.v_slice(one).indices(model.nv))
-        elif 0 <= one < model.nv + mechanism.loop_nv:
+        elif 0 <= one < model.nv + model.loop_nv:
             found.append(int(one))
         else:
-            raise IndexError(f"there are degrees of freedom 0 to {model.nv + mechanism.loop_nv - 1}, not {one}")
+            raise IndexError(f"there are degrees of freedom 0 to {model.nv + model.loop_nv - 1}, not {one}")
     return found
