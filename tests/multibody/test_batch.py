@@ -9,7 +9,7 @@ from tests.strategies import random_tree
 
 import kinemorph as km
 from kinemorph._jit import entry, rows_at
-from kinemorph.multibody.batch import TREE_LANES, WIDTH, Workspace
+from kinemorph.motion.batch import TREE_LANES, WIDTH, Workspace
 from kinemorph.multibody.impulse import articulate, collision_matrix_at, strike_point
 from kinemorph.multibody.jacobian import world_point
 from kinemorph.multibody.kinematics import accelerate_all

@@ -15,7 +15,7 @@ from tests.strategies import Rng, random_joint, random_pose
 
 import kinemorph as km
 from kinemorph.multibody.joint import Joint
-from kinemorph.structure.generalized import Coordinates
+from kinemorph.constraint.generalized import Coordinates
 from kinemorph.structure.loops import Loop, Mechanism
 
 Array = np.ndarray

@@ -13,15 +13,15 @@ from tests.structure.checks import CLASSIC
 import kinemorph as km
 from kinemorph.scenes import mechanisms
 from kinemorph.structure.closed import closed_dynamics
-from kinemorph.structure.closure import project
-from kinemorph.structure.generalized import (
+from kinemorph.constraint.closure import project
+from kinemorph.constraint.generalized import (
     closed_inverse_dynamics,
     complete_acceleration,
     generalized,
     loop_actuation,
     mobility,
 )
-from kinemorph.structure.loop_rows import loop_drift, loop_jacobian
+from kinemorph.constraint.loops import loop_drift, loop_jacobian
 from kinemorph.structure.loops import ClosedData, Loop, Mechanism
 
 KINDS = list(km.JointKind)

@@ -11,9 +11,9 @@ import kinemorph as km
 from kinemorph.scenes import mechanisms
 from kinemorph.scenes.robots import folder, robot
 from kinemorph.structure.closed_motion import closed_rollout
-from kinemorph.structure.closure import LoopError, close, project
-from kinemorph.structure.generalized import generalized
-from kinemorph.structure.loop_rows import loop_errors, loop_jacobian
+from kinemorph.constraint.closure import LoopError, close, project
+from kinemorph.constraint.generalized import generalized
+from kinemorph.constraint.loops import loop_errors, loop_jacobian
 from kinemorph.structure.loops import ClosedData, Loop, Mechanism
 
 KINDS = [kind for kind in km.JointKind if kind is not km.JointKind.FREE]

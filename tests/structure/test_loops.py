@@ -9,7 +9,7 @@ from tests.naive.dynamics import joint_motion
 from tests.strategies import random_joint, random_tree
 
 import kinemorph as km
-from kinemorph.structure.loop_rows import loop_drift, loop_errors, loop_jacobian
+from kinemorph.constraint.loops import loop_drift, loop_errors, loop_jacobian
 from kinemorph.structure.loops import ClosedData, Loop, Mechanism
 
 pytestmark = pytest.mark.lane

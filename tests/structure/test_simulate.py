@@ -8,7 +8,7 @@ from scipy.special import ellipk
 
 import kinemorph as km
 from kinemorph.scenes import mechanisms
-from kinemorph.structure.generalized import generalized
+from kinemorph.constraint.generalized import generalized
 from kinemorph.structure.loops import ClosedData, Loop, Mechanism
 
 G = 9.81

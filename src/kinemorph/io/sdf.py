@@ -24,8 +24,6 @@ from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.loops import Mechanism
-from kinemorph.structure.rehang import turned
 
 KINDS = {
     "revolute": JointKind.REVOLUTE,
@@ -55,8 +53,8 @@ def load_sdf(
     merge_fixed: bool = True,
     gravity: Iterable[float] = GRAVITY,
     strict: bool = False,
-) -> Model | Mechanism:
-    """The model of an SDF file; a `Mechanism` if its joints close loops. At zero it stands as the file places it.
+) -> Model:
+    """The model of an SDF file, with the loops that its joints close. At zero it stands as the file places it.
 
     `floating`: links that no joint carries move freely, as SDF means it; else they are fixed to the world.
     `prefer`: joints that stay in the tree, where another one would close the loop if the file's order decided.
@@ -78,7 +76,7 @@ def parse_sdf(
     merge_fixed: bool = True,
     gravity: Iterable[float] = GRAVITY,
     strict: bool = False,
-) -> Model | Mechanism:
+) -> Model:
     """The model of an SDF text, as if it were a file in `folder`; `source` names it in errors."""
     root = parse_xml(text, source)
     return _model(root, Path(folder), floating, prefer, package_dirs, mesh_root, merge_fixed, gravity, strict)
@@ -94,7 +92,7 @@ def _model(
     merge_fixed: bool,
     gravity: Iterable[float],
     strict: bool,
-) -> Model | Mechanism:
+) -> Model:
     model = _the_model(sdf)
     frames, notes = Frames(model, sdf.attribute("version").strip() == "1.4"), Notes(strict)
     paths = MeshPaths(folder, package_dirs, None if mesh_root is None else Path(mesh_root))
@@ -193,7 +191,7 @@ def _joint(element: Element, name: str, links: dict[str, FileLink], frames: Fram
     joint = Joint(KINDS[kind], **options)
     if child == WORLD:  # the base carries the other link then
         try:
-            return FileJoint(element, name, turned(joint), child, parent, on, at)
+            return FileJoint(element, name, joint.turned(), child, parent, on, at)
         except ValueError as error:  # from its axes
             raise element.error(str(error)) from None
     return FileJoint(element, name, joint, parent, child, at, on)

@@ -12,11 +12,9 @@ from kinemorph.io.notes import Notes
 from kinemorph.io.sdf_frames import WORLD, Frames
 from kinemorph.multibody.builder import Builder
 from kinemorph.multibody.joint import Joint
+from kinemorph.multibody.loops import Loop
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.loops import Loop, Mechanism
-
-PASSIVE = ("damping", "friction", "stiffness")  # what no joint of a loop has
 
 
 def connect(
@@ -29,7 +27,7 @@ def connect(
     merge_fixed: bool,
     gravity: Iterable[float],
     notes: Notes,
-) -> Model | Mechanism:
+) -> Model:
     """The tree of all links, and the joints that are left over as loops."""
     for name in prefer:
         if name not in joints:
@@ -54,7 +52,7 @@ def connect(
     model = built(builder, element)
     closed = [loop for joint in loops if (loop := _loop(joint, home, notes)) is not None]
     try:
-        return Mechanism(model, closed) if closed else model
+        return model.with_loops(closed) if closed else model
     except ValueError as error:
         raise element.error(str(error)) from None
 
@@ -113,9 +111,8 @@ def _loop(joint: FileJoint, home: Home, notes: Notes) -> Loop | None:
     if home[joint.parent][0] is home[joint.child][0]:
         notes.add("loop", joint.element, "both of its links are one body already, so it is left out")
         return None
-    lost = [name for name in PASSIVE if joint.joint.per_dof(name).any()]
-    if lost:
-        notes.add("loop", joint.element, f"it closes a loop, and such a joint has no {lost[0]}; that is left out")
-    free = replace(joint.joint, damping=0.0, friction=0.0, stiffness=0.0)
+    if joint.joint.per_dof("friction").any():
+        notes.add("loop", joint.element, "it closes a loop, and such a joint has no friction; that is left out")
+    free = replace(joint.joint, friction=0.0)
     # names mean the frames of the file, wherever their links went
     return Loop(None if joint.parent == WORLD else joint.parent, joint.child, free, joint.at, joint.on, joint.name)

@@ -105,6 +105,7 @@ class Model:
         self.n, self.nq, self.nv = len(links), len(rest), len(dofs)
         self.revision = revision or _next_revision()
         self.spare_lanes: list[Any] = []  # workspaces of `batch` that no thread uses now
+        self.told: set[str] = set()  # what users have been warned of
         self.header = np.zeros(1, TREE)
         fill_tree(self.header[0], self, MODEL_KIND)
         self.address = int(self.header.ctypes.data)

@@ -8,18 +8,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinemorph.constraint.closure import close, project
 from kinemorph.geometry.shapes import Shape
 from kinemorph.multibody.builder import Builder
 from kinemorph.multibody.checks import Array
 from kinemorph.multibody.configuration import neutral
+from kinemorph.multibody.data import Data
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.kinematics import kinematics, pose_of
-from kinemorph.multibody.data import Data
 from kinemorph.multibody.model import Model
 from kinemorph.scenes import robots
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.closure import close, project
 from kinemorph.structure.loops import ClosedData, Loop, Mechanism
 
 
