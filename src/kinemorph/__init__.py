@@ -6,6 +6,19 @@ from kinemorph.collision.features import Feature
 from kinemorph.collision.probe import cast, closest_point
 from kinemorph.collision.query import Contact, Distance, Pair, contacts, distance
 from kinemorph.collision.rays import Hit
+from kinemorph.constraint.closure import LoopError, close, project
+from kinemorph.constraint.dynamics import forward_dynamics, loop_forces
+from kinemorph.constraint.energy import Energy, energy
+from kinemorph.constraint.generalized import (
+    Actuation,
+    Coordinates,
+    generalized,
+    inverse_dynamics,
+    loop_actuation,
+    mobility,
+)
+from kinemorph.constraint.loops import loop_drift, loop_errors, loop_jacobian, loop_positions
+from kinemorph.constraint.passive import passive_forces
 from kinemorph.geometry.faults import Fault, FaultKind, mesh_faults
 from kinemorph.geometry.ground import Ground, HalfSpace, HeightField, Terrain
 from kinemorph.geometry.mass import MassProperties, inertia_of, mass_properties
@@ -15,45 +28,33 @@ from kinemorph.geometry.polyhedron import Polyhedron, core_of
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.io.sdf import load_sdf, parse_sdf
 from kinemorph.io.urdf import load_urdf, parse_urdf
-from kinemorph.multibody import batch, convert
+from kinemorph.motion import batch
+from kinemorph.motion.events import Event, EventKind
+from kinemorph.motion.log import Log
+from kinemorph.motion.rollout import Trajectory, rollout, rollout_adaptive, step
+from kinemorph.motion.simulate import Simulation, SimulationError, simulate
+from kinemorph.multibody import convert
 from kinemorph.multibody.aba import aba
 from kinemorph.multibody.builder import Builder
+from kinemorph.multibody.catalog import Mimic
 from kinemorph.multibody.configuration import difference, follow, integrate, neutral, random_configuration
 from kinemorph.multibody.crba import crba
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.elements import ForceElement
+from kinemorph.multibody.energy_momentum import com, com_velocity, momentum
 from kinemorph.multibody.impulse import collision_matrix, impulse_response
 from kinemorph.multibody.inertia import Inertia
-from kinemorph.multibody.integrators import Trajectory, rollout, rollout_adaptive, step
 from kinemorph.multibody.jacobian import jacobian, jacobian_drift
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.kinematics import acceleration_of, kinematics, pose_of, velocity_of
 from kinemorph.multibody.layout import JointKind
+from kinemorph.multibody.loops import Loop
 from kinemorph.multibody.ltl import ltl, ltl_solve
-from kinemorph.multibody.catalog import Mimic
-from kinemorph.multibody.data import Data
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.rnea import rnea
-from kinemorph.multibody.energy_momentum import Energy, com, com_velocity, energy, momentum
+from kinemorph.multibody.state import State
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.closed import closed_dynamics
-from kinemorph.structure.closed_motion import ClosedTrajectory, closed_rollout
-from kinemorph.structure.closure import LoopError, close, project
-from kinemorph.structure.connect import connect
-from kinemorph.structure.cut import cut
-from kinemorph.structure.events import Event, EventKind
-from kinemorph.structure.generalized import (
-    Actuation,
-    Coordinates,
-    closed_inverse_dynamics,
-    generalized,
-    loop_actuation,
-    mobility,
-)
-from kinemorph.structure.log import Log
-from kinemorph.structure.loop_rows import loop_drift, loop_errors, loop_jacobian, loop_positions
-from kinemorph.structure.loops import ClosedData, Loop, Mechanism
-from kinemorph.structure.report import Report, State
-from kinemorph.structure.reroot import reroot
-from kinemorph.structure.simulate import Simulation, SimulationError, simulate
+from kinemorph.structure.report import Report
 from kinemorph.view.picture import picture
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
@@ -64,8 +65,6 @@ __all__ = [
     "Actuation",
     "BroadPhase",
     "Builder",
-    "ClosedData",
-    "ClosedTrajectory",
     "Contact",
     "Coordinates",
     "Data",
@@ -77,6 +76,7 @@ __all__ = [
     "FaultKind",
     "Feature",
     "FileError",
+    "ForceElement",
     "Ground",
     "HalfSpace",
     "HeightField",
@@ -88,7 +88,6 @@ __all__ = [
     "Loop",
     "LoopError",
     "MassProperties",
-    "Mechanism",
     "Mesh",
     "Mimic",
     "Model",
@@ -112,28 +111,25 @@ __all__ = [
     "batch",
     "cast",
     "close",
-    "closed_dynamics",
-    "closed_inverse_dynamics",
-    "closed_rollout",
     "closest_point",
     "collision_matrix",
     "com",
     "com_velocity",
-    "connect",
     "contacts",
     "convert",
     "core_of",
     "crba",
-    "cut",
     "decompose",
     "difference",
     "distance",
     "energy",
     "follow",
+    "forward_dynamics",
     "generalized",
     "impulse_response",
     "inertia_of",
     "integrate",
+    "inverse_dynamics",
     "jacobian",
     "jacobian_drift",
     "kinematics",
@@ -143,6 +139,7 @@ __all__ = [
     "loop_actuation",
     "loop_drift",
     "loop_errors",
+    "loop_forces",
     "loop_jacobian",
     "loop_positions",
     "ltl",
@@ -155,12 +152,12 @@ __all__ = [
     "neutral",
     "parse_sdf",
     "parse_urdf",
+    "passive_forces",
     "picture",
     "pose_of",
     "project",
     "random_configuration",
     "replay",
-    "reroot",
     "rnea",
     "rollout",
     "rollout_adaptive",

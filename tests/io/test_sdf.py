@@ -16,7 +16,7 @@ import kinemorph as km
 from kinemorph._files import FileError, ModelWarning
 from kinemorph.io.sdf import load_sdf, parse_sdf
 from kinemorph.scenes.robots import cassie, folder
-from kinemorph.structure.loop_rows import loop_errors
+from kinemorph.constraint.loops import loop_errors
 from kinemorph.structure.loops import ClosedData, Mechanism
 
 WRITTEN = {

@@ -20,7 +20,7 @@ from kinemorph.scenes.walker import (
     strike_by_momentum,
     walk,
 )  # fmt: skip
-from kinemorph.structure.report import State
+from kinemorph.multibody.state import State
 
 
 def leg(angle: float) -> np.ndarray:

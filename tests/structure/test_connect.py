@@ -7,7 +7,7 @@ from tests.structure.checks import poses, same, twists
 import kinemorph as km
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
-from kinemorph.structure.report import State
+from kinemorph.multibody.state import State
 
 JOINTS = [
     km.Joint.fixed(), km.Joint.revolute((0.3, 1.0, 0.2)), km.Joint.prismatic("x"), km.Joint.screw("y", 0.2),

@@ -10,7 +10,7 @@ from tests.strategies import random_tree
 import kinemorph as km
 from kinemorph.scenes.oracle import every_joint
 from kinemorph.scenes.robots import robot
-from kinemorph.structure.report import State
+from kinemorph.multibody.state import State
 from kinemorph.structure.reroot import reroot
 
 

@@ -288,9 +288,7 @@ def loop_actuation(model: Model, data: Data, q: npt.ArrayLike, tau_loops: npt.Ar
     loop_errors(model, data, q)  # places the loops
     tau = np.asarray(tau_loops, dtype=np.float64)
     if tau.shape != (model.loop_nv,) or not np.isfinite(tau).all():
-        raise ValueError(
-            f"tau_loops must be {model.loop_nv} finite numbers, one for each velocity of a loop's joint"
-        )
+        raise ValueError(f"tau_loops must be {model.loop_nv} finite numbers, one for each velocity of a loop's joint")
     wrenches = np.zeros((len(model.loop_rows), 6))
     for i, loop in enumerate(model.loop_rows):
         columns = slice(int(loop["iv"]), int(loop["iv"] + loop["nv"]))

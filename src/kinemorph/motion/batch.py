@@ -17,10 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._jit import entry, for_lanes, kernel, rows_at
+from kinemorph.motion.ignored import warn_ignored
+from kinemorph.motion.integrators import EULER, REST, WORK_ROWS, euler_step, rk4_step
+from kinemorph.motion.rollout import Trajectory, checked_steps
 from kinemorph.multibody.aba import articulated_body
 from kinemorph.multibody.checks import Array
 from kinemorph.multibody.crba import composite
-from kinemorph.multibody.integrators import REST, WORK_ROWS, Trajectory, checked_steps, euler_step, rk4_step
 from kinemorph.multibody.layout import DOF_DATA, LINK_DATA, TREE, TREE_KIND, dof_data, link_data
 from kinemorph.multibody.model import Model, fill_tree
 from kinemorph.multibody.rnea import newton_euler
@@ -166,10 +168,10 @@ def _rollout(
         for i in range(steps):
             if i > 0 and TAU.shape[1] > 1:
                 gather(TAU[:, i], first, tau)
-            if method == 0:
+            if method == EULER:
                 euler_step(tree, q, v, h, tau, external, work)
             else:
-                rk4_step(tree, q, v, h, tau, external, work, q, v)
+                rk4_step(tree, q, v, h, tau, external, work)
             if (i + 1) % every == 0:
                 kept = (i + 1) // every
                 bad = max(scatter(q, first, Q_log[:, kept]), scatter(v, first, V_log[:, kept]))
@@ -273,6 +275,10 @@ def rollout(
     TAU is zero, or (batch, nv), or (batch, steps, nv) with joint forces for every step.
     """
     kind, steps, every = checked_steps(method, dt, steps, every)
+    if len(model.loop_rows) or model.passive:
+        raise ValueError(
+            f"model {model.name!r} has loops or force elements, which batches do not know; see kinemorph.rollout"
+        )
     arrays = _arrays(model, Q=Q, V=V)
     batch = len(arrays["Q"])
     forces = np.zeros((batch, model.nv)) if TAU is None else np.asarray(TAU, dtype=np.float64)
@@ -295,6 +301,7 @@ def rollout(
         )  # fmt: skip
 
     _share(model, batch, workers, run, arrays, steps * (4 if kind else 1))
+    warn_ignored(model, Q_log, V_log, forces)
     return Trajectory(np.arange(kept) * (dt * every), Q_log, V_log)
 
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinemorph.motion.events import DEAD, TIME
 from kinemorph.multibody.checks import Array
-from kinemorph.structure.events import DEAD, TIME
 
 EXACT = 1e-11  # s: how well the time of an event is known
 SAME = 1e-10  # s: events nearer to each other than this happen at once, in the order in which they were given
@@ -53,7 +53,7 @@ def crossed(rows: Rows) -> list[int]:
 
 
 def first_crossing(values: Values, rows: Rows, length: float) -> Crossing:
-    """The first events within a step at whose end some have crossed. `values` is called last at their time."""
+    """The first events within a step at whose end some have crossed."""
     values(length)
     candidates = crossed(rows)
     side = rows["side"].astype(np.float64)

@@ -7,6 +7,7 @@ of a point on it, whatever carries it.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
@@ -15,23 +16,23 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import kernel, rows_at
-from kinemorph.multibody.kinematics import locate
-from kinemorph.multibody.layout import LINK_DATA, TREE
+from kinemorph.constraint.loops import frames
 from kinemorph.multibody.data import Data
+from kinemorph.multibody.layout import LINK_DATA
+from kinemorph.multibody.loops import LOOP
 from kinemorph.multibody.model import Model
+from kinemorph.multibody.state import State
+from kinemorph.multibody.system import ROW, SYSTEM
 from kinemorph.spatial.mat3 import mul_vec, tmul_vec
 from kinemorph.spatial.pose import vector
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, dot, sub
-from kinemorph.structure.loop_rows import frames
-from kinemorph.structure.loops import LOOP, ROW, Mechanism
-from kinemorph.structure.report import Report, State
+from kinemorph.structure.report import Report
 
-Structure = Model | Mechanism  # a tree, or one with loops
-Function = Callable[[Any, State, Data], float]  # of the structure, its state, and its data after `kinematics`
-Change = Report | tuple[Any, State] | None
-Action = Callable[[Any, State], Change]
+Function = Callable[[Model, State, Data], float]  # of the structure, its state, and its data after `kinematics`
+Change = Report | tuple[Model, State] | None
+Action = Callable[..., Change]  # of the structure and its state and, if it takes three arguments, its data
 
 DEAD = 1e-12  # how near to zero a function has no sign
 
@@ -76,17 +77,17 @@ class Event:
     """Something to wait for, and what to do when it happens.
 
     Its function is zero at the event; `direction` says which changes of sign count: 1 upwards, -1 downwards, 0 both.
-    `action` gets the structure (a Model, or a Mechanism if there are loops) and the state at that instant, and returns
-    a `Report` of `connect`, `cut` or `reroot`, or a pair of a structure and a state, or None if nothing changes. Where
-    `only` says False, nothing has happened. `times` is how often the event happens at most, and the simulation ends
-    when it has happened `ends` times (True is once, 0 is never).
+    `action` gets the model and the state at that instant (and, if it takes three arguments, its `Data` after
+    `kinematics`), and returns a `Report` of `connect`, `cut` or `reroot`, or a pair of a model and a state, or None if
+    nothing changes. Where `only`, a function of the same, says False, nothing has happened. `times` is how often the
+    event happens at most, and the simulation ends when it has happened `ends` times (True is once, 0 is never).
     """
 
     name: str
     function: Function | None = None
     direction: int = 0
     action: Action | None = None
-    only: Callable[[Any, State], bool] | None = None
+    only: Callable[..., bool] | None = None
     ends: int = 0
     times: float = np.inf
     kind: EventKind = EventKind.CALL
@@ -105,9 +106,9 @@ class Event:
     @staticmethod
     def height(
         place: str | int,
+        level: float = 0.0,
         action: Action | None = None,
         *,
-        level: float = 0.0,
         point: Iterable[float] = (0.0, 0.0, 0.0),
         normal: Iterable[float] = (0.0, 0.0, 1.0),
         seen_from: str | int = -1,
@@ -118,7 +119,7 @@ class Event:
         It counts going down, if `direction` does not say otherwise.
         """
         settings = {"direction": -1, **more}
-        name = settings.pop("name", f"{place} at {level:g} m")
+        name = settings.pop("name", f"{place} at {_said(level)} m")
         return _event(
             name, EventKind.ALONG, action, settings, places=(seen_from, place), points=((0.0, 0.0, 0.0), point),
             along=normal, level=level,
@@ -135,19 +136,19 @@ class Event:
         **more: Any,
     ) -> Event:
         """Two points are so many metres apart."""
-        name = more.pop("name", f"{a} to {b} {level:g} m")
+        name = more.pop("name", f"{a} to {b} {_said(level)} m")
         return _event(name, EventKind.DISTANCE, action, more, places=(a, b), points=points, level=level)
 
     @staticmethod
     def position(joint: str, level: float, action: Action | None = None, *, entry: int = 0, **more: Any) -> Event:
         """An entry of a joint's position passes a value."""
-        name = more.pop("name", f"{joint} at {level:g}")
+        name = more.pop("name", f"{joint} at {_said(level)}")
         return _event(name, EventKind.POSITION, action, more, places=(joint,), entry=entry, level=level)
 
     @staticmethod
     def velocity(joint: str, level: float = 0.0, action: Action | None = None, *, entry: int = 0, **more: Any) -> Event:
         """An entry of a joint's velocity passes a value; at 0 the joint turns back."""
-        name = more.pop("name", f"{joint} moves at {level:g}")
+        name = more.pop("name", f"{joint} moves at {_said(level)}")
         return _event(name, EventKind.VELOCITY, action, more, places=(joint,), entry=entry, level=level)
 
     @staticmethod
@@ -161,9 +162,15 @@ class Event:
         **more: Any,
     ) -> Event:
         """The force (or moment) of a loop on its second link, along a direction of its frame on the first."""
-        name = more.pop("name", f"{loop} bears {level:g}")
+        name = more.pop("name", f"{loop} bears {_said(level)}")
         kind = EventKind.MOMENT if moment else EventKind.FORCE
         return _event(name, kind, action, more, places=(loop,), along=along, level=level)
+
+
+def _said(level: float) -> str:
+    if callable(level):
+        raise TypeError("an event's level, such as 0.0, comes before its action")
+    return f"{level:g}"
 
 
 def _event(name: str, kind: EventKind, action: Action | None, more: dict[str, Any], **settings: Any) -> Event:
@@ -176,12 +183,9 @@ def point_of(d: Any, p: Vec3) -> Vec3:
 
 
 @kernel(inline=False)
-def measure(chain: Any, events: Any, t: float, q: Any, v: Any) -> None:
+def measure(tree: Any, events: Any, t: float, q: Any, v: Any) -> None:
     """The functions of all events that are rows, after the links are placed (and the loops' forces known)."""
-    tree = rows_at(chain["tree"], 1, TREE)[0]
     rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
-    loops = rows_at(chain["loops"], chain["count"], LOOP)
-    wrenches = rows_at(chain["rows"], chain["m"], ROW)
     for i in range(events.shape[0]):
         e = events[i]
         kind = e["kind"]
@@ -197,8 +201,10 @@ def measure(chain: Any, events: Any, t: float, q: Any, v: Any) -> None:
         elif kind == VELOCITY:
             g = v[e["index"]]
         elif kind == FORCE or kind == MOMENT:
-            loop = loops[e["b"]]
-            n = mul_vec(frames(loop, rows)[0], load3(e["n"]))
+            system = rows_at(tree["system"], 1, SYSTEM)[0]
+            loop = rows_at(system["loops"], system["count"], LOOP)[e["b"]]
+            wrenches = rows_at(system["rows"], system["m"], ROW)
+            n = mul_vec(frames(loop, rows[loop["a"] + 1], rows[loop["b"] + 1])[0], load3(e["n"]))
             g = 0.0
             for j in range(loop["first"], loop["first"] + loop["m"]):
                 w = wrenches[j]
@@ -238,6 +244,9 @@ def check_events(events: Iterable[Event]) -> tuple[Event, ...]:
             raise TypeError(f"events must be kinemorph.Event objects, not {e!r}")
         if e.direction not in (-1, 0, 1):
             raise ValueError(f"event {e.name!r}: direction {e.direction} must be 1, -1 or 0")
+        for what, function in (("action", e.action), ("only", e.only), ("function", e.function)):
+            if function is not None and not callable(function):
+                raise TypeError(f"event {e.name!r}: its {what} must be a function, not {function!r}")
         if not np.isfinite(e.level):
             raise ValueError(f"event {e.name!r}: {e.level} is not a level that can be reached")
         if (e.function is None) is (e.kind is EventKind.CALL):
@@ -251,10 +260,8 @@ def check_events(events: Iterable[Event]) -> tuple[Event, ...]:
     return listed
 
 
-def look_up(events: tuple[Event, ...], rows: np.ndarray[Any, Any], mechanism: Mechanism, strict: bool) -> None:
+def look_up(events: tuple[Event, ...], rows: np.ndarray[Any, Any], model: Model, strict: bool) -> None:
     """Look up names in a structure. An event whose joint or loop is not there sleeps; if `strict`, it is an error."""
-    model = mechanism.model
-    data = Data(model)
     for e, row in zip(events, rows, strict=True):
         row["kind"], row["direction"], row["level"] = e.kind, e.direction, e.level
         length = float(np.linalg.norm(np.asarray(list(e.along), dtype=np.float64)))
@@ -263,10 +270,10 @@ def look_up(events: tuple[Event, ...], rows: np.ndarray[Any, Any], mechanism: Me
         try:
             if e.kind in (EventKind.ALONG, EventKind.DISTANCE):
                 for place, point, link, at in zip(e.places, e.points, ("a", "b"), ("pa", "pb"), strict=True):
-                    index, pose = locate(model, data, place)
+                    index, pose = model.place(place)
                     row[link], row[at] = index, pose.apply(list(point))
                 if e.kind is EventKind.ALONG:  # the direction is one of the place, the kernel knows the link's
-                    row["n"] = locate(model, data, e.places[0])[1].rotation @ row["n"]
+                    row["n"] = model.place(e.places[0])[1].rotation @ row["n"]
             elif e.kind in (EventKind.POSITION, EventKind.VELOCITY):
                 where = (model.q_slice if e.kind is EventKind.POSITION else model.v_slice)(e.places[0])
                 if not 0 <= e.entry < where.stop - where.start:
@@ -274,8 +281,18 @@ def look_up(events: tuple[Event, ...], rows: np.ndarray[Any, Any], mechanism: Me
                     raise KeyError(f"joint {e.places[0]!r} has {size} entries, there is none at {e.entry}")
                 row["index"] = where.start + e.entry
             elif e.kind in (EventKind.FORCE, EventKind.MOMENT):
-                row["b"] = mechanism.loop(str(e.places[0]))
+                row["b"] = model.loop(str(e.places[0]))
         except (KeyError, IndexError) as error:
             if strict and not e.later:
                 raise type(error)(f"event {e.name!r}: {error.args[0]}") from None
             row["awake"] = 0
+
+
+def takes_data(function: Callable[..., Any]) -> bool:
+    """Whether a function of a model and a state asks for the data as well: it takes three arguments."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # some built-in functions have no signature
+        return False
+    needed = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty]
+    return len(needed) > 2

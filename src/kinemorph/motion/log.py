@@ -3,66 +3,72 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from kinemorph.multibody.checks import Array
 from kinemorph.multibody.model import Model
-from kinemorph.structure.loops import Mechanism
-from kinemorph.structure.report import Report, State
+from kinemorph.multibody.state import State
+from kinemorph.structure.report import Report
 
-# columns of the numbers that are logged with every state
-KINETIC, POTENTIAL, ELASTIC, LOOP_ERROR, LOOP_SPEED, MOBILITY = range(6)
-NUMBERS = 6
+FRAME = np.dtype(
+    [
+        ("t", "f8"),  # s
+        ("kinetic", "f8"),  # J
+        ("potential", "f8"),  # J, gravity's
+        ("elastic", "f8"),  # J, of springs
+        ("loop_error", "f8"),  # rad or m: how far the worst loop is open,
+        ("loop_speed", "f8"),  # rad/s or m/s: and how fast it opens
+        ("mobility", "f8"),  # degrees of freedom N_F
+    ]
+)
+Frames = np.ndarray[tuple[int], np.dtype[np.void]]
 
 
 @dataclass(eq=False)
 class Stretch:
     """Motion with one structure: `q[i]` and `v[i]` at time `t[i]`, and the numbers that go with them."""
 
-    model: Model | Mechanism
-    _parts: list[tuple[Array, Array, Array, Array]] = field(default_factory=list)
-
-    @property
-    def tree(self) -> Model:
-        """The model, without its loops."""
-        return self.model.model if isinstance(self.model, Mechanism) else self.model
+    model: Model
+    _parts: list[tuple[Frames, Array, Array]] = field(default_factory=list)
 
     @property
     def coordinates(self) -> int:
-        """Coordinates as N&Y count them: those of the tree and those of all loop joints."""
-        return self.tree.nv + (self.model.loop_nv if isinstance(self.model, Mechanism) else 0)
+        """Coordinates as N&Y count them: those of the trees and those of all loop joints."""
+        return self.model.nv + self.model.loop_nv
+
+    @property
+    def frames(self) -> Frames:
+        """Time, energies and what the loops do, with names (`FRAME`)."""
+        return self._whole()[0]
 
     @property
     def t(self) -> Array:
-        return self._all(0)
+        return self.frames["t"]
 
     @property
     def q(self) -> Array:
-        return self._all(1)
+        return self._whole()[1]
 
     @property
     def v(self) -> Array:
-        return self._all(2)
-
-    @property
-    def numbers(self) -> Array:
-        return self._all(3)
+        return self._whole()[2]
 
     @property
     def total(self) -> Array:
         """Energy, J."""
-        return self.numbers[:, : ELASTIC + 1].sum(axis=1)
+        frames = self.frames
+        return frames["kinetic"] + frames["potential"] + frames["elastic"]
 
-    def _all(self, which: int) -> Array:
+    def _whole(self) -> tuple[Frames, Array, Array]:
         if len(self._parts) > 1:  # once for all
-            self._parts[:] = [tuple(np.concatenate(arrays) for arrays in zip(*self._parts, strict=True))]  # type: ignore[list-item]
-        return self._parts[0][which]
+            frames, q, v = zip(*self._parts, strict=True)
+            self._parts[:] = [(np.concatenate(frames), np.concatenate(q), np.concatenate(v))]
+        return self._parts[0]
 
-    def add(self, *arrays: Array) -> None:
-        """Rows of t, q, v and the numbers."""
-        self._parts.append(tuple(array.copy() for array in arrays))  # type: ignore[arg-type]
+    def add(self, frames: Frames, q: Array, v: Array) -> None:
+        """Frames and the states that go with them."""
+        self._parts.append((frames.copy(), q.copy(), v.copy()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,19 +100,37 @@ class Log:
         return np.concatenate([s.t for s in self.stretches])
 
     @property
+    def q(self) -> Array:
+        """Positions at all frames, if the structure never changed; else see `stretches`."""
+        return self._states("q")
+
+    @property
+    def v(self) -> Array:
+        """Velocities at all frames, likewise."""
+        return self._states("v")
+
+    def _states(self, which: str) -> Array:
+        if len({id(s.model) for s in self.stretches}) > 1:
+            raise ValueError(
+                f"the structure changed, so {which} does not mean the same at all times; "
+                f"see log.stretches[i].{which}, with i from 0 to {len(self.stretches) - 1}"
+            )
+        return np.concatenate([getattr(s, which) for s in self.stretches])
+
+    @property
     def kinetic(self) -> Array:
         """J"""
-        return self._curve(KINETIC)
+        return self._curve("kinetic")
 
     @property
     def potential(self) -> Array:
         """J, gravity's"""
-        return self._curve(POTENTIAL)
+        return self._curve("potential")
 
     @property
     def elastic(self) -> Array:
         """J, of springs in joints"""
-        return self._curve(ELASTIC)
+        return self._curve("elastic")
 
     @property
     def total(self) -> Array:
@@ -121,17 +145,17 @@ class Log:
     @property
     def loop_error(self) -> Array:
         """How far the worst loop is open, rad or m."""
-        return self._curve(LOOP_ERROR)
+        return self._curve("loop_error")
 
     @property
     def loop_speed(self) -> Array:
         """How fast the worst loop opens, rad/s or m/s."""
-        return self._curve(LOOP_SPEED)
+        return self._curve("loop_speed")
 
     @property
     def mobility(self) -> Array:
         """Degrees of freedom N_F (N&Y eq. 13)."""
-        return self._curve(MOBILITY)
+        return self._curve("mobility")
 
     @property
     def coordinates(self) -> Array:
@@ -139,8 +163,8 @@ class Log:
         return np.concatenate([np.full(len(s.t), float(s.coordinates)) for s in self.stretches])
 
     @property
-    def model(self) -> Any:
-        """The structure at the end: a Model, or a Mechanism if there are loops."""
+    def model(self) -> Model:
+        """The structure at the end."""
         return self.stretches[-1].model
 
     @property
@@ -154,8 +178,8 @@ class Log:
         """J: the largest change of the total energy within a stretch."""
         return max(float(np.abs(s.total - s.total[0]).max()) for s in self.stretches)
 
-    def _curve(self, which: int) -> Array:
-        return np.concatenate([s.numbers[:, which] for s in self.stretches])
+    def _curve(self, which: str) -> Array:
+        return np.concatenate([s.frames[which] for s in self.stretches])
 
     def _losses(self) -> list[float]:
         """Energy lost before each stretch."""

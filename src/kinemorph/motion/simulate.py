@@ -8,61 +8,70 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.multibody.checks import NO_FORCES, Array
-from kinemorph.multibody.integrators import Method, checked
+from kinemorph.constraint.loops import loop_errors
+from kinemorph.motion.controlled import take_controlled
+from kinemorph.motion.event_time import HappensAgainError, crossed, first_crossing, new_sides, signs
+from kinemorph.motion.events import DEAD, EVENT, Change, Event, EventKind, check_events, look_up, takes_data
+from kinemorph.motion.ignored import warn_ignored
+from kinemorph.motion.integrators import ADAPTIVE, Method, workspace
+from kinemorph.motion.log import FRAME, Happening, Log, Stretch
+from kinemorph.motion.progress import Bar
+from kinemorph.motion.stepping import MOST_TRIES, RUN, Halt, attempt, march, step_length, take_frame
+from kinemorph.multibody.checks import NO_FORCES, Array, checked, checked_state
+from kinemorph.multibody.data import Data
 from kinemorph.multibody.kinematics import kinematics
 from kinemorph.multibody.model import Model
-from kinemorph.structure.crossing import HappensAgainError, crossed, first_crossing, new_sides, signs
-from kinemorph.structure.events import DEAD, EVENT, Change, Event, EventKind, Structure, check_events, look_up
-from kinemorph.structure.log import LOOP_ERROR, NUMBERS, Happening, Log, Stretch
-from kinemorph.structure.loop_rows import loop_errors
-from kinemorph.structure.loops import ClosedData, Mechanism, as_mechanism
-from kinemorph.structure.progress import Bar
-from kinemorph.structure.report import Report, State
-from kinemorph.structure.stepping import ADAPTIVE, RUN, Halt, attempt, march, room, take_note
+from kinemorph.multibody.state import State
+from kinemorph.structure.report import Report
 
 MOST_AT_ONCE = 100  # events within one step; more of them have no end
 CHUNK, FRAMES = 1000, 256  # steps and frames of one call
 
-Forces = npt.ArrayLike | Callable[[Any, State], npt.ArrayLike]
+Forces = npt.ArrayLike | Callable[[Model, State], npt.ArrayLike]
 
 
 class SimulationError(ArithmeticError):
     """A simulation could not go on. `time` (s) and `link` say where, and `log` has all that was computed until then."""
 
-    def __init__(self, message: str, time: float, log: Log, link: str = "") -> None:
-        super().__init__(message)
-        self.time, self.log, self.link = time, log, link
+    def __init__(self, message: str, time: float = 0.0, log: Log | None = None, link: str = "") -> None:
+        super().__init__(message, time, log, link)  # all of it: an exception is pickled by its arguments
+        self.time, self.log, self.link = time, log or Log(), link
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class Simulation:
-    """A model, or a mechanism with loops, that moves and changes. `run` it as often as you like.
+    """A model that moves and changes. `run` it as often as you like.
 
     `model` and `state` are what it is now, `log` is all that it did.
     """
 
-    model: Structure
-    _data: ClosedData
+    model: Model
+    _data: Data
     _work: Array
     _tau: Array
+    _external: Array
 
     def __init__(
         self,
-        model: Structure,
+        model: Model,
         state: State,
         events: Iterable[Event] = (),
         *,
         method: str = "rk4",
-        step: float = 1e-3,
-        every: float = 0.01,
+        dt: float = 1e-3,
+        log_dt: float = 0.01,
         forces: Forces | None = None,
+        external: Forces | None = None,
         tolerance: float = 1e-9,
         gap: float = 1e-9,
     ) -> None:
-        methods = {**{m.name.lower(): int(m) for m in Method}, "adaptive": ADAPTIVE}
+        checked_state(model, state)
+        methods = {m.name.lower(): int(m) for m in Method}
         if method not in methods:
             raise ValueError(f"method {method!r} is not one of {', '.join(methods)}")
-        for name, value in (("step", step), ("every", every), ("tolerance", tolerance), ("gap", gap)):
+        for name, value in (("dt", dt), ("log_dt", log_dt), ("tolerance", tolerance), ("gap", gap)):
             if not (np.isfinite(value) and value > 0.0):
                 raise ValueError(f"{name} {value} must be positive and finite")
         if not np.isfinite(state.time):
@@ -73,13 +82,16 @@ class Simulation:
         self._rows["dead"] = DEAD
         self._counts = [0] * len(self._events)
         self._calls = [i for i, e in enumerate(self._events) if e.kind is EventKind.CALL]
-        self._step, self._every = float(step), float(every)
+        self._dt, self._log_dt = float(dt), float(log_dt)
         self._run = np.zeros(1, RUN)
         run = self._run[0]
-        run["method"], run["tolerance"], run["gap"], run["h"] = methods[method], tolerance, gap, step
-        run["t"] = state.time
-        self._control = forces if callable(forces) else None
-        tau = None if forces is None or callable(forces) else checked(_tree(model), tau=forces)[0]
+        run["method"], run["tolerance"], run["gap"], run["h"] = methods[method], tolerance, gap, dt
+        run["t"], run["most_tries"] = state.time, MOST_TRIES
+        self._forces = forces if callable(forces) else None
+        self._push = external if callable(external) else None
+        tau = None if forces is None or callable(forces) else checked(model, tau=forces)[0]
+        given = NO_FORCES if external is None or callable(external) else external
+        self._external = checked(model, external=given)[0]
         self._adopt(model, State(state.q, state.v, tau=state.tau if tau is None else tau), True)
 
     # ------------------------------------------------------------------------------------------------ what it is
@@ -94,56 +106,56 @@ class Simulation:
         """Where it is and how it moves now."""
         return State(self._q.copy(), self._v.copy(), tau=self._tau.copy(), time=self.time)
 
-    def _adopt(self, model: Structure, state: State, first: bool = False) -> None:
+    def _adopt(self, model: Model, state: State, first: bool = False) -> None:
         """Go on with this structure and state; nothing has changed if they are no good."""
-        tree = _tree(model)
-        q, v = checked(tree, q=state.q, v=state.v)
+        q, v = checked(model, q=state.q, v=state.v)
         same = not first and model is self.model
-        none = self._tau if same else np.zeros(tree.nv)
-        tau = checked(tree, tau=none if state.tau is None else state.tau)[0]
+        none = self._tau if same else np.zeros(model.nv)
+        tau = checked(model, tau=none if state.tau is None else state.tau)[0]
         if same:
-            self._refuse_open(tree, self._numbers(self._data, q, v, self._work, tree))
+            self._refuse_open(model, self._observed(self._data, q, v, self._work))
         else:
-            mechanism = as_mechanism(model)
+            if not first and len(self._external):
+                raise ValueError(
+                    "constant external forces belong to the links of one structure; give a function of model and state"
+                )
             rows = self._rows.copy()
-            look_up(self._events, rows, mechanism, first)
-            data, work = ClosedData(mechanism), room(tree)
-            self._refuse_open(tree, self._numbers(data, q, v, work, tree))
-            self.model, self._mechanism, self._data, self._work = model, mechanism, data, work
-            self._run[0]["gx"], self._run[0]["gy"], self._run[0]["gz"] = tree.gravity
+            look_up(self._events, rows, model, first)
+            data, work = Data(model), workspace(model)
+            self._refuse_open(model, self._observed(data, q, v, work))
+            self.model, self._data, self._work = model, data, work
+            self._run[0]["gravity"] = model.gravity
             for i, e in enumerate(self._events):
                 if rows[i]["awake"] and not self._rows[i]["awake"]:
                     rows[i]["side"] = 0
                 rows[i]["awake"] &= self._counts[i] < e.times
             self._rows[:] = rows
-            self._logs = (np.empty(FRAMES), np.empty((FRAMES, tree.nq)), np.empty((FRAMES, tree.nv)))
-            self._number_log = np.empty((FRAMES, NUMBERS))
+            self._logs = np.empty((FRAMES, model.nq)), np.empty((FRAMES, model.nv)), np.zeros(FRAMES, FRAME)
         self._q, self._v, self._tau = q, v, tau
         self._q1, self._v1 = np.empty_like(q), np.empty_like(v)
         if first or self.log.stretches[-1].model is not model or self.log.stretches[-1].t[-1] == self.time:
             self.log.stretches.append(Stretch(model))
         self._note()
 
-    def _refuse_open(self, tree: Model, numbers: Array) -> None:
-        if not numbers[LOOP_ERROR] <= self._run[0]["gap"]:
+    def _refuse_open(self, model: Model, frame: Any) -> None:
+        if not frame["loop_error"] <= self._run[0]["gap"]:
             raise ValueError(
-                f"model {tree.name!r}: a loop is open by {numbers[LOOP_ERROR]:.3g} (rad or m); "
+                f"model {model.name!r}: a loop is open by {frame['loop_error']:.3g} (rad or m); "
                 "close it first, with kinemorph.close or project"
             )
 
-    def _numbers(self, data: ClosedData, q: Array, v: Array, work: Array, tree: Model) -> Array:
-        numbers = np.empty(NUMBERS)
-        run = self._run.copy()
-        run[0]["gx"], run[0]["gy"], run[0]["gz"] = tree.gravity
-        take_note(data.handle, run, q, v, work, numbers)
-        return numbers
+    def _observed(self, data: Data, q: Array, v: Array, work: Array) -> Any:
+        """Energies and what the loops do, at a state."""
+        frames, run = np.zeros(1, FRAME), self._run.copy()
+        run[0]["gravity"] = data.model.gravity
+        take_frame(data.address, run, q, v, work, frames)
+        return frames[0]
 
-    def _note(self) -> Array:
+    def _note(self) -> Any:
         """Log the state as it is now."""
-        numbers = self._numbers(self._data, self._q, self._v, self._work, _tree(self.model))
-        t = np.array([self.time])
-        self.log.stretches[-1].add(t, self._q[np.newaxis], self._v[np.newaxis], numbers[np.newaxis])
-        return numbers
+        frame = self._observed(self._data, self._q, self._v, self._work)
+        self.log.stretches[-1].add(np.array([frame]), self._q[np.newaxis], self._v[np.newaxis])
+        return frame
 
     # --------------------------------------------------------------------------------------------------- running
 
@@ -155,11 +167,11 @@ class Simulation:
         if not (np.isfinite(duration) and duration >= 0.0):
             raise ValueError(f"duration {duration} must be finite and not negative")
         run = self._run[0]
-        grid = max(self._every, self._step) if run["method"] == ADAPTIVE else self._step
+        grid = max(self._log_dt, self._dt) if run["method"] == ADAPTIVE else self._dt
         run["last"] = max(1, int(np.ceil(duration / grid - 1e-9))) if duration > 0.0 else 0
-        run["step"] = duration / max(run["last"], 1)
+        run["dt"] = duration / max(run["last"], 1)
         run["start"], run["point"] = run["t"], 0
-        run["every"] = 1 if run["method"] == ADAPTIVE else max(1, round(self._every / self._step))
+        run["every"] = 1 if run["method"] == ADAPTIVE else max(1, round(self._log_dt / self._dt))
         end = float(run["t"] + duration)
         self._arm()
         with Bar(float(run["t"]), end) as progress:
@@ -172,18 +184,15 @@ class Simulation:
     def _advance(self) -> bool:
         """One call of the kernel and what comes of it. Whether to go on."""
         run = self._run[0]
-        if self._control is not None:
-            try:
-                self._tau = checked(_tree(self.model), tau=self._control(self.model, self.state))[0]
-            except Exception as error:
-                raise SimulationError(f"forces at t = {self.time:g} s: {error}", self.time, self.log) from error
-        stepwise = bool(self._calls) or self._control is not None
+        stepwise = bool(self._calls) or self._controlled
         run["budget"], run["frames"] = 1 if stepwise else CHUNK, 0
+        if self._controlled:
+            self._take(step_length(self._run))
         before = (self._q.copy(), self._v.copy(), run.copy(), self._rows["side"].copy()) if self._calls else None
         halt = Halt(
             march(
-                self._data.handle, self._run, self._rows, self._q, self._v, self._tau, NO_FORCES, self._work,
-                *self._logs, self._number_log,
+                self._data.address, self._run, self._rows, self._q, self._v, self._tau, self._external, self._work,
+                *self._logs,
             )
         )  # fmt: skip
         length = float(run["length"])
@@ -197,35 +206,62 @@ class Simulation:
                 self._pass_by()
         count = int(run["frames"])
         if count:
-            self.log.stretches[-1].add(*(a[:count] for a in self._logs), self._number_log[:count])
+            q, v, frames = self._logs
+            self.log.stretches[-1].add(frames[:count], q[:count], v[:count])
+            warn_ignored(self.model, q[:count], v[:count], self._tau)
         if halt in (Halt.NOT_FINITE, Halt.OPEN, Halt.STUCK):
             raise self._failure(halt)
         return self._happen(length) if halt is Halt.EVENT else True
 
+    @property
+    def _controlled(self) -> bool:
+        """Whether forces are asked for at every stage of a step."""
+        return self._forces is not None or self._push is not None
+
+    def _ask(self, q: Array, v: Array, t: float) -> tuple[Array, Array]:
+        """Joint forces and forces on links at a state, from the functions that say so."""
+        if not (np.isfinite(q).all() and np.isfinite(v).all()):  # the step is lost, and nobody should see its state
+            return self._tau, self._external
+        state = State(q.copy(), v.copy(), tau=self._tau.copy(), time=t)
+        try:
+            tau = self._tau if self._forces is None else checked(self.model, tau=self._forces(self.model, state))[0]
+            external = self._external
+            if self._push is not None:
+                external = checked(self.model, external=self._push(self.model, state))[0]
+        except Exception as error:
+            raise SimulationError(f"forces at t = {t:g} s: {error}", t, self.log) from error
+        if t == self.time:
+            self._tau = tau
+        return tau, external
+
+    def _take(self, h: float) -> None:
+        """Make a step of length h outside of the kernel, and leave it in the workspace."""
+        take_controlled(self._data.address, self._run, self._ask, self._q, self._v, h, self._work)
+
     def _failure(self, halt: Halt) -> SimulationError:
-        run, tree = self._run[0], _tree(self.model)
-        h = float(run["start"] + (run["point"] + 1) * run["step"] - run["t"])
-        where = f"model {tree.name!r}: at t = {self.time:g} s"
+        run, model = self._run[0], self.model
+        h = float(run["start"] + (run["point"] + 1) * run["dt"] - run["t"])
+        where = f"model {model.name!r}: at t = {self.time:g} s"
         if halt is Halt.OPEN:
             self._try(h)
-            gaps = np.abs(loop_errors(self._mechanism, self._data, self._q1))
-            worst = [gaps[l["first"] : l["first"] + l["m"]].max(initial=0.0) for l in self._data.loops]
-            name = self._mechanism.names[int(np.argmax(worst))]
+            gaps = np.abs(loop_errors(model, self._data, self._q1))
+            worst = [gaps[l["first"] : l["first"] + l["m"]].max(initial=0.0) for l in model.loop_rows]
+            name = model.loop_names[int(np.argmax(worst))]
             why = f"{where} a step left loop {name!r} open by {run['open']:.3g} (rad or m)"
-            return SimulationError(f"{why}; a smaller step than {self._step:g} s may help", self.time, self.log, name)
+            return SimulationError(f"{why}; a smaller dt than {self._dt:g} s may help", self.time, self.log, name)
         if halt is Halt.STUCK:
             why = f"{where} no step is small enough for tolerance {run['tolerance']:g}; the motion may be too stiff"
             return SimulationError(why, self.time, self.log)
         self._try(h)
         bad = np.flatnonzero(~np.isfinite(self._v1))
-        link = int(tree.dofs["link"][bad[0]]) if bad.size else 0
-        for i, l in enumerate(tree.links):
+        link = int(model.dofs["link"][bad[0]]) if bad.size else 0
+        for i, l in enumerate(model.links):
             if not bad.size and not np.isfinite(self._q1[l["iq"] : l["iq"] + l["nq"]]).all():
                 link = i
                 break
-        name = tree.names[link]
+        name = model.names[link]
         why = f"{where} a step gave link {name!r} a state that is not finite"
-        return SimulationError(f"{why}; a smaller step than {self._step:g} s may help", self.time, self.log, name)
+        return SimulationError(f"{why}; a smaller dt than {self._dt:g} s may help", self.time, self.log, name)
 
     # ---------------------------------------------------------------------------------------------------- events
 
@@ -240,8 +276,10 @@ class Simulation:
 
     def _try(self, h: float) -> Array:
         """The functions of all events after a step of any length, from here; the state there is in q1 and v1."""
+        if self._controlled and h > 0.0:
+            self._take(h)
         attempt(
-            self._data.handle, self._run, self._rows, self._q, self._v, h, self._tau, NO_FORCES, self._work,
+            self._data.address, self._run, self._rows, self._q, self._v, h, self._tau, self._external, self._work,
             self._q1, self._v1,
         )  # fmt: skip
         self._call(self._q1, self._v1, self.time + h)
@@ -251,11 +289,11 @@ class Simulation:
         """Evaluate the functions that are Python's."""
         if not self._calls or not (np.isfinite(q).all() and np.isfinite(v).all()):
             return
-        kinematics(self._mechanism.model, self._data.tree, q, v)
+        kinematics(self.model, self._data, q, v)
         for i in self._calls:
             e = self._events[i]
             try:
-                g = float(e.function(self.model, State(q.copy(), v.copy(), time=t), self._data.tree))  # type: ignore[misc]
+                g = float(e.function(self.model, State(q.copy(), v.copy(), time=t), self._data))  # type: ignore[misc]
             except Exception as error:
                 raise SimulationError(f"event {e.name!r} at t = {t:g} s: {error}", t, self.log) from error
             if not np.isfinite(g):
@@ -277,9 +315,10 @@ class Simulation:
             text = f"event {name!r} has just happened at t = {self.time:g} s and would happen again at once"
             raise SimulationError(f"{text}: its action does not last", self.time, self.log) from None
         run = self._run[0]
+        self._try(s)
         self._q, self._v = self._q1.copy(), self._v1.copy()
         run["t"] += s
-        if run["t"] > run["start"] + (run["point"] + 1) * run["step"] - 1e-12:
+        if run["t"] > run["start"] + (run["point"] + 1) * run["dt"] - 1e-12:
             run["point"] += 1
         done: set[int] = set()  # at one instant an event happens once
         while fired:
@@ -293,7 +332,7 @@ class Simulation:
 
     def _repeats(self, i: int) -> bool:
         """Whether an event has happened twice within one step."""
-        recent = [h for h in self.log.happenings[-MOST_AT_ONCE:] if h.t > self.time - self._step]
+        recent = [h for h in self.log.happenings[-MOST_AT_ONCE:] if h.t > self.time - self._dt]
         return sum(h.name == self._events[i].name for h in recent) > 1
 
     def _one(self, i: int) -> bool:
@@ -303,7 +342,7 @@ class Simulation:
             return False
         t, before, result, change = self.time, self.state, None, None
         try:
-            if e.only is not None and not e.only(self.model, before):
+            if e.only is not None and not self._asked(e.only, before):
                 return False
         except Exception as error:
             raise SimulationError(f"event {e.name!r} at t = {t:g} s: {error}", t, self.log) from error
@@ -311,60 +350,67 @@ class Simulation:
         if self._counts[i] >= e.times:
             self._rows[i]["awake"] = 0
         recent = self.log.happenings[-MOST_AT_ONCE:]
-        if len(recent) == MOST_AT_ONCE and recent[0].t > t - self._step:
-            text = f"{MOST_AT_ONCE} events within {self._step:g} s before t = {t:g} s, the last {e.name!r}"
+        if len(recent) == MOST_AT_ONCE and recent[0].t > t - self._dt:
+            text = f"{MOST_AT_ONCE} events within {self._dt:g} s before t = {t:g} s, the last {e.name!r}"
             raise SimulationError(f"{text}: they have no end", t, self.log)
-        numbers = self._note()
+        frame = self._note()
         try:
-            change = e.action(self.model, before) if e.action else None
+            change = self._asked(e.action, before) if e.action else None
             result = _result(change)
             if result is not None:
                 self._adopt(*result)
         except Exception as error:
             raise SimulationError(f"event {e.name!r} at t = {t:g} s: {error}", t, self.log) from error
-        lost = float(numbers[:3].sum() - self.log.stretches[-1].total[-1]) if result is not None else 0.0
+        energy = float(frame["kinetic"] + frame["potential"] + frame["elastic"])
+        lost = energy - float(self.log.stretches[-1].total[-1]) if result is not None else 0.0
         report = change if isinstance(change, Report) else None
         self.log.happenings.append(Happening(t, e.name, before, self.state, lost, result is not None, report))
         return self._counts[i] == e.ends
 
+    def _asked(self, function: Callable[..., Any], state: State) -> Any:
+        """What a function of the model and the state says; one of three arguments gets the data as well."""
+        if not takes_data(function):
+            return function(self.model, state)
+        kinematics(self.model, self._data, state.q, state.v)
+        return function(self.model, state, self._data)
+
 
 def simulate(
-    model: Structure,
+    model: Model,
     state: State,
     duration: float,
     events: Iterable[Event] = (),
     *,
     method: str = "rk4",
-    step: float = 1e-3,
-    every: float = 0.01,
+    dt: float = 1e-3,
+    log_dt: float = 0.01,
     forces: Forces | None = None,
+    external: Forces | None = None,
     tolerance: float = 1e-9,
     gap: float = 1e-9,
 ) -> Log:
-    """Let a model (or a mechanism with loops) move for some seconds, and change at events.
+    """Let a model move for some seconds, and change at events. Its loops stay closed.
 
-    `method` is "rk4" or "euler" (steps of `step` seconds) or "adaptive" (RK4 with step doubling, each step's error
-    below `tolerance`). A frame is logged `every` so many seconds, and before and after each event. `forces` are joint
-    forces (nv): an array, which the changes of structure carry along, or a function of the structure and the state
-    that is called at every step. A loop that stays open by more than `gap` is an error. On any error the log so far is
-    in the exception, `SimulationError.log`.
+    `method` is "rk4" or "euler" (steps of `dt` seconds) or "adaptive" (RK4 with step doubling, each step's error
+    below `tolerance`). A frame is logged every `log_dt` seconds, and before and after each event. `forces` are joint
+    forces (nv): an array, which the changes of structure carry along, or a function of the model and the state that is
+    asked at every stage of a step. `external` are forces on links (n x 6: moment and force at the link's origin, world
+    axes), an array or such a function. A loop that stays open by more than `gap` (rad or m) is an error. On any error
+    the log so far is in the exception, `SimulationError.log`.
     """
     simulation = Simulation(
-        model, state, events, method=method, step=step, every=every, forces=forces, tolerance=tolerance, gap=gap
-    )
+        model, state, events, method=method, dt=dt, log_dt=log_dt, forces=forces, external=external,
+        tolerance=tolerance, gap=gap,
+    )  # fmt: skip
     return simulation.run(duration)
 
 
-def _tree(model: Structure) -> Model:
-    return model.model if isinstance(model, Mechanism) else model
-
-
-def _result(change: Change) -> tuple[Structure, State] | None:
-    """What an action has returned, as a structure and a state."""
+def _result(change: Change) -> tuple[Model, State] | None:
+    """What an action has returned, as a model and a state."""
     if change is None:
         return None
     pair = (change.model, change.state) if isinstance(change, Report) else change
     good = isinstance(pair, tuple) and len(pair) == 2
-    if not (good and isinstance(pair[0], (Model, Mechanism)) and isinstance(pair[1], State)):
+    if not (good and isinstance(pair[0], Model) and isinstance(pair[1], State)):
         raise TypeError("an action must return a Report, a model and a State, or None")
     return pair

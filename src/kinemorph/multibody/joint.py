@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -160,6 +160,32 @@ class Joint:
         if not math.isfinite(self.pitch):
             raise ValueError(f"pitch {self.pitch} is not finite")
         return row, dofs, self.slack()
+
+    def turned(self) -> Joint:
+        """The joint between the same two links with their roles swapped.
+
+        Its position means the same, but for a universal joint, whose angles change places, and for spherical, planar
+        and free joints: theirs is that of the inverse motion. Limits of distances in a plane are lost then.
+        """
+        a, b = self.axes()
+        rest: Any = self.rest
+        low: Any
+        high: Any
+        if self.kind is JointKind.UNIVERSAL:
+            values: dict[str, Any] = {field: self.per_dof(field)[::-1] for field in USUAL}
+            return replace(self, axis=-b, axis2=-a, rest=None if rest is None else list(rest)[::-1], **values)
+        if self.kind is JointKind.PLANAR:
+            low, high = ([x, x, float(self.per_dof(f)[2])] for f, x in (("lower", -np.inf), ("upper", np.inf)))
+            if rest is not None:
+                x, y, angle = np.asarray(rest, dtype=np.float64)
+                s, c = np.sin(angle), np.cos(angle)
+                rest = [-(c * x + s * y), -(s * x - c * y), angle]  # the second direction changes sign with the normal
+            return replace(self, axis=-a, axis2=b, lower=low, upper=high, rest=rest)
+        if self.kind is JointKind.SPHERICAL:
+            low, high = -self.per_dof("upper"), -self.per_dof("lower")
+            rest = None if rest is None else np.asarray(rest, dtype=np.float64) * [1.0, -1.0, -1.0, -1.0]
+            return replace(self, lower=low, upper=high, rest=rest)
+        return self if self.kind is JointKind.FREE else replace(self, axis=-a)
 
     def still(self, moved: Inertia) -> bool:
         """Whether a rigid body that hangs on the joint, at zero, has no inertia in one of its directions."""

@@ -13,22 +13,23 @@ from pathlib import Path
 
 import numpy as np
 
+from kinemorph.constraint.generalized import mobility
 from kinemorph.geometry.shapes import Shape
+from kinemorph.motion.events import Event
+from kinemorph.motion.log import Log
+from kinemorph.motion.simulate import simulate
+from kinemorph.multibody.data import Data
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.kinematics import kinematics, pose_of
-from kinemorph.multibody.data import Data
 from kinemorph.multibody.model import Model
+from kinemorph.multibody.state import State
 from kinemorph.scenes.figure import SIMPLE, both, human, pose
 from kinemorph.scenes.films import draw_log
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
-from kinemorph.structure.events import Event
-from kinemorph.structure.generalized import mobility
-from kinemorph.structure.log import Log
 from kinemorph.structure.loops import ClosedData, as_mechanism
-from kinemorph.structure.report import Report, State
-from kinemorph.structure.simulate import simulate
+from kinemorph.structure.report import Report
 
 BAR = (0.0, 0.0, 2.7)  # m
 STIFF = {"arm": 80.0, "forearm": 80.0, "thigh": 200.0, "shank": 100.0}  # N m/rad

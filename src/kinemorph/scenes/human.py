@@ -12,23 +12,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinemorph.motion.events import Event
+from kinemorph.motion.log import Log
+from kinemorph.motion.simulate import simulate
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.energy_momentum import momentum
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.kinematics import kinematics, pose_of
 from kinemorph.multibody.layout import JointKind
-from kinemorph.multibody.data import Data
 from kinemorph.multibody.model import Model
-from kinemorph.multibody.energy_momentum import momentum
+from kinemorph.multibody.state import State
 from kinemorph.scenes.figure import both, human, pose
 from kinemorph.scenes.films import draw_log
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
-from kinemorph.structure.events import Event
-from kinemorph.structure.log import Log
 from kinemorph.structure.loops import as_mechanism
-from kinemorph.structure.report import Report, State
+from kinemorph.structure.report import Report
 from kinemorph.structure.reroot import reroot
-from kinemorph.structure.simulate import simulate
 
 POSTURE = both(upper_arm=(0.9, -0.4, 0.0), forearm=0.6, thigh=(0.35, -0.5, 0.0), shank=0.7, foot=(0.0, 0.2, 0.0))
 STIFF = 25.0  # N m/rad

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from kinemorph.constraint.generalized import generalized
 from kinemorph.geometry.shapes import Shape
 from kinemorph.multibody.builder import complete
 from kinemorph.multibody.checks import Array
+from kinemorph.constraint.energy import energy
 from kinemorph.multibody.model import Model
-from kinemorph.multibody.energy_momentum import energy
 from kinemorph.scenes import mechanisms, robots
 from kinemorph.scenes.mechanisms import Scene
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.closed_motion import ClosedTrajectory, closed_rollout
-from kinemorph.structure.generalized import generalized
 from kinemorph.structure.loops import ClosedData, Mechanism
 from kinemorph.view.picture import picture
 from kinemorph.view.recording import Recording

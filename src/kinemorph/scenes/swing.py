@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
+from kinemorph.motion.rollout import Trajectory, rollout
 from kinemorph.multibody.aba import aba
 from kinemorph.multibody.configuration import neutral
 from kinemorph.multibody.crba import crba
-from kinemorph.multibody.integrators import Trajectory, rollout
 from kinemorph.multibody.data import Data
+from kinemorph.constraint.energy import Energy, energy
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.rnea import rnea
-from kinemorph.multibody.energy_momentum import Energy, energy
 from kinemorph.scenes.robots import robot
 from kinemorph.view.picture import picture
 from kinemorph.view.plots import plot_over_time

@@ -14,23 +14,24 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinemorph.constraint.closure import project
 from kinemorph.geometry.shapes import Shape
+from kinemorph.motion.events import Event
+from kinemorph.motion.log import Log
+from kinemorph.motion.simulate import simulate
+from kinemorph.multibody.data import Data
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.kinematics import kinematics, pose_of
-from kinemorph.multibody.data import Data
 from kinemorph.multibody.model import Model
+from kinemorph.multibody.state import State
 from kinemorph.scenes.figure import SIMPLE, both, human, pose
 from kinemorph.scenes.films import draw_log
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.closure import project
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
-from kinemorph.structure.events import Event
-from kinemorph.structure.log import Log
 from kinemorph.structure.loops import ClosedData, Mechanism, as_mechanism
-from kinemorph.structure.report import Report, State
-from kinemorph.structure.simulate import simulate
+from kinemorph.structure.report import Report
 
 TOP, SEAT = 3.0, 0.55  # m: heights of the hinge and of the hips
 PLATE = 0.16  # m: from the middle of the plate to its edges

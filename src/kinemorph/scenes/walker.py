@@ -14,21 +14,22 @@ from typing import Any
 import numpy as np
 
 from kinemorph.geometry.shapes import Shape
+from kinemorph.motion.events import Event
+from kinemorph.motion.log import Log
+from kinemorph.motion.simulate import simulate
 from kinemorph.multibody.builder import Builder
 from kinemorph.multibody.crba import crba
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.energy_momentum import momentum
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.kinematics import kinematics, pose_of
-from kinemorph.multibody.data import Data
 from kinemorph.multibody.model import Model
-from kinemorph.multibody.energy_momentum import momentum
+from kinemorph.multibody.state import State
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
-from kinemorph.structure.events import Event
-from kinemorph.structure.log import Log
-from kinemorph.structure.report import Report, State
-from kinemorph.structure.simulate import simulate
+from kinemorph.structure.report import Report
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from kinemorph.multibody.checks import Array, as_arrays, complain
+from kinemorph.multibody.data import Data
 from kinemorph.multibody.integrators import checked
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.kinematics import locate
 from kinemorph.multibody.layout import JointKind
-from kinemorph.multibody.data import Data
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.impact import Impact, strike

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from kinemorph.multibody.data import Data
 from kinemorph.multibody.integrators import checked
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.kinematics import ORIGIN
 from kinemorph.multibody.layout import JointKind
-from kinemorph.multibody.data import Data
 from kinemorph.multibody.model import Model
 from kinemorph.structure.loops import Mechanism, as_mechanism
 from kinemorph.structure.rehang import carries, hang_through, loops_left, rehang

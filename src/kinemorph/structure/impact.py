@@ -14,10 +14,10 @@ import numpy as np
 
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.multibody.checks import BAD_SIZE, NOT_FINITE, OK, Array, Matrix, Vector, finite
-from kinemorph.multibody.inversion import extract_position
-from kinemorph.multibody.layout import LINK_DATA, TREE, copied
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.energy_momentum import sum_up
+from kinemorph.multibody.inversion import extract_position
+from kinemorph.multibody.layout import LINK_DATA, TREE, copied
 from kinemorph.spatial.mat3 import mul, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at, store9
 from kinemorph.spatial.vec3 import Vec3, axpy, sub

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinemorph._files import ModelWarning
+from kinemorph.multibody.catalog import Mimic
 from kinemorph.multibody.checks import BAD_SIZE, NOT_FINITE, Array, complain
+from kinemorph.multibody.data import Data
 from kinemorph.multibody.joint import USUAL, Joint
 from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, JointKind, copied
-from kinemorph.multibody.catalog import Mimic
-from kinemorph.multibody.data import Data
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.loops import Mechanism

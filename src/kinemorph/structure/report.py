@@ -7,36 +7,26 @@ from functools import cached_property
 
 import numpy as np
 
+from kinemorph.constraint.loops import loop_errors
 from kinemorph.multibody.checks import Array
+from kinemorph.multibody.data import Data
 from kinemorph.multibody.model import Model
-from kinemorph.structure.loop_rows import loop_errors
-from kinemorph.structure.loops import ClosedData, Mechanism
+from kinemorph.multibody.state import State
 
 Indices = np.ndarray[tuple[int], np.dtype[np.int32]]
-
-
-@dataclass(frozen=True, eq=False)
-class State:
-    """Where a model is and how it moves; accelerations and joint forces are carried along if they are given."""
-
-    q: Array
-    v: Array
-    a: Array | None = None
-    tau: Array | None = None
-    time: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class Report:
     """A change of structure. Everything is new; the old model and state stay as they were.
 
-    `model` is what to go on with: a `Mechanism` if there are loops, else a `Model`; `tree` is the `Model` in any case.
+    `model` is what to go on with.
     `q_map[i]` says where entry i of the old q is in the new one, -1 if nowhere; likewise `v_map` for v, a and tau,
     `link_map` for links, and `loop_map` for loops. Where a joint is inverted its entries change sign; of a spherical,
     planar or free joint they are those of the inverse motion. Names of links, joints and loops stay.
     """
 
-    model: Model | Mechanism
+    model: Model
     state: State
     link_map: Indices
     q_map: Indices
@@ -53,14 +43,7 @@ class Report:
     @cached_property
     def loop_error(self) -> float:
         """How far the worst loop is open after the change (m or rad)."""
-        if not isinstance(self.model, Mechanism):
-            return 0.0
-        return float(np.abs(loop_errors(self.model, ClosedData(self.model), self.state.q)).max(initial=0.0))
-
-    @property
-    def tree(self) -> Model:
-        """The tree of the new model, with or without loops."""
-        return self.model.model if isinstance(self.model, Mechanism) else self.model
+        return float(np.abs(loop_errors(self.model, Data(self.model), self.state.q)).max(initial=0.0))
 
     def __repr__(self) -> str:
         return (

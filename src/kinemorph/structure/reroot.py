@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kinemorph.multibody.data import Data
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.kinematics import ORIGIN, kinematics, locate, pose_of
 from kinemorph.multibody.layout import JointKind
-from kinemorph.multibody.data import Data
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.loops import Mechanism, as_mechanism

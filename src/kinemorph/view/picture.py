@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from kinemorph.geometry.mesh import Mesh, mesh_of
 from kinemorph.geometry.shapes import Shape
-from kinemorph.multibody.kinematics import kinematics, pose_of
 from kinemorph.multibody.data import Data
+from kinemorph.multibody.kinematics import kinematics, pose_of
 from kinemorph.multibody.model import Model
 from kinemorph.view.raster import Camera, Image, Solid, draw
 from kinemorph.view.recording import seen

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from kinemorph.motion.log import Log
 from kinemorph.multibody.checks import Array
 from kinemorph.multibody.model import Model
-from kinemorph.structure.log import Log
 from kinemorph.view.picture import save_png, solids_of
 from kinemorph.view.raster import Camera, Image, draw
 

@@ -10,7 +10,7 @@ from kinemorph._xml import Element
 NAMED = 6  # further places that a warning names
 
 
-class Notes:
+class FileWarnings:
     """Collects oddities while a file is read. A strict reader refuses the first one instead."""
 
     def __init__(self, strict: bool) -> None:
@@ -22,7 +22,7 @@ class Notes:
             raise element.error(f"{message} (refused because strict=True)")
         self._found.setdefault(kind, []).append((element, message))
 
-    def warn(self, stacklevel: int) -> None:
+    def issue(self, stacklevel: int) -> None:
         for (element, message), *others in self._found.values():
             text = element.says(message)
             if others:
