@@ -12,34 +12,10 @@ from kinemorph.multibody.layout import LINK, TREE
 from kinemorph.multibody.loop_layout import SIZES, lay_out, measure_loops, place_system
 from kinemorph.multibody.loops import LOOP
 from kinemorph.multibody.system import I8, SYSTEM
-from kinemorph.structure.forest_layout import BODIES, BODY_SLOT, LOOP_SLOT, LOOPS, POOL, TREE_SLOT, TREES
-from kinemorph.structure.forest_memory import claim, clear_words, pool_of
+from kinemorph.structure.forest_layout import BODY_SLOT, LOOP_SLOT, TREE_SLOT
+from kinemorph.structure.forest_memory import claim, clear_words
 
 SYSTEM_SIZE, LOOP_SIZE, SIZES_SIZE = SYSTEM.itemsize, LOOP.itemsize, SIZES.itemsize
-
-
-@kernel
-def tree_slots(forest: Any) -> Any:
-    pool = rows_at(forest["pools"], 4, POOL)[TREES]
-    return rows_at(pool["rows"], pool["capacity"], TREE_SLOT)
-
-
-@kernel
-def body_slots(forest: Any) -> Any:
-    pool = rows_at(forest["pools"], 4, POOL)[BODIES]
-    return rows_at(pool["rows"], pool["capacity"], BODY_SLOT)
-
-
-@kernel
-def loop_slots(forest: Any) -> Any:
-    pool = rows_at(forest["pools"], 4, POOL)[LOOPS]
-    return rows_at(pool["rows"], pool["capacity"], LOOP_SLOT)
-
-
-@kernel
-def loop_rows(forest: Any) -> Any:
-    """The LOOP rows of all loops."""
-    return rows_at(forest["ties"], pool_of(forest, LOOPS)["capacity"], LOOP)
 
 
 @kernel
@@ -58,7 +34,11 @@ def begin_collection(forest: Any) -> None:
 @kernel(inline=False)
 def collect(forest: Any, first: int, second: int) -> None:
     """All trees that loops couple to one or two trees (-1 for none), themselves first, and all these loops."""
-    trees, bodies, loops = tree_slots(forest), body_slots(forest), loop_slots(forest)
+    trees, bodies, loops = (
+        rows_at(forest["trees"], forest["tree_room"], TREE_SLOT),
+        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
+        rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT),
+    )
     begin_collection(forest)
     turn = forest["turn"]
     last = last_loop = -1
@@ -115,7 +95,12 @@ def assemble(forest: Any, more: int) -> int:
 
     Its loop must say the places of its trees already. Returns the address of the system, 0 if scratch is too small.
     """
-    trees, bodies, loops, ties = tree_slots(forest), body_slots(forest), loop_slots(forest), loop_rows(forest)
+    trees, bodies, loops, ties = (
+        rows_at(forest["trees"], forest["tree_room"], TREE_SLOT),
+        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
+        rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT),
+        rows_at(forest["ties"], forest["loop_room"], LOOP),
+    )
     count = forest["tree_count"]
     rows = forest["loop_count"] + (1 if more != 0 else 0)
     at = claim(forest, SYSTEM_SIZE)

@@ -17,6 +17,14 @@ FOREST = np.dtype(
         ("kind", "i8"),  # FOREST_KIND
         ("busy", "i8"),  # whether a long call of some thread uses the rows now
         ("pools", "i8"),  # address of the POOLs: TREES, BODIES, JOINTS, LOOPS
+        ("trees", "i8"),  # addresses of the tables, and how many rows they have: TREE_SLOT
+        ("tree_room", "i8"),
+        ("bodies", "i8"),  # BODY_SLOT
+        ("body_room", "i8"),
+        ("joints", "i8"),  # JOINT_SLOT
+        ("joint_room", "i8"),
+        ("loops", "i8"),  # LOOP_SLOT
+        ("loop_room", "i8"),
         ("ties", "i8"),  # address of the LOOP rows, by loop
         ("drives", "i8"),  # address of 6 DOF rows for each loop: what its joint has, for the day it carries a link
         ("at", "i8"),  # where the youngest chunk of memory has room
@@ -42,8 +50,7 @@ FOREST = np.dtype(
 
 POOL = np.dtype(
     [
-        ("rows", "i8"),  # address of the table
-        ("capacity", "i8"),  # rows there are,
+        ("capacity", "i8"),  # rows of a table that there are,
         ("count", "i8"),  # that have ever been used,
         ("used", "i8"),  # and that are in use now
         ("free", "i8"),  # first row to use again, -1 for none
@@ -108,8 +115,8 @@ LOOP_SLOT = np.dtype(
     align=True,
 )
 
-# Numbers of a tree's state, one vector after the other. `rest`: where springs are slack; `jump`: of v, at the last
-# impact that the tree felt.
+# The vectors of a tree's state. Each has the room of q, one after the other: vector k starts at state + 8 nq k. `rest`:
+# where springs are slack; `jump`: of v, at the last impact that the tree felt.
 Q, V, A, TAU, REST, JUMP = range(6)
 
 FRAME = np.dtype([("R", "f8", 9), ("p", "f8", 3)])

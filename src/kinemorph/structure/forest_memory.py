@@ -9,18 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._jit import kernel, rows_at
+from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE, TREE_KIND
-from kinemorph.multibody.system import F8, I8
+from kinemorph.multibody.system import I8
 from kinemorph.spatial.mat3 import IDENTITY
 from kinemorph.spatial.rows import store9
-from kinemorph.structure.forest_layout import CHUNK, IN_USE, JUMP, POOL, REST, SCRATCH, Q
+from kinemorph.structure.forest_layout import CHUNK, FOREST, IN_USE, POOL, SCRATCH
 
 INDEX = (1 << 32) - 1  # the bits of an id that are an index; those above are the generation
 SMALLEST = 512  # bytes of the smallest block; there are four sizes to a doubling
 SIZES = 128  # of blocks
 ROWS, LINK_SIZE, DOF_SIZE = LINK_DATA.itemsize, LINK.itemsize, DOF.itemsize
 DOF_ROW_SIZE, HEADER = DOF_DATA.itemsize, TREE.itemsize
+
+Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
 
 # ---------------------------------------------------------------------------------------------------------- tables
@@ -162,7 +164,7 @@ def release(forest: Any, block: int, c: int) -> None:
 def tree_size(n: int, nq: int, nv: int) -> int:
     """Bytes of a tree."""
     rows = n * LINK_SIZE + nv * DOF_SIZE + (n + 1) * ROWS + nv * DOF_ROW_SIZE
-    return HEADER + rows + 8 * (2 * nq + 4 * nv)
+    return HEADER + rows + 48 * nq
 
 
 @kernel(inline=False)
@@ -170,6 +172,7 @@ def lay_tree(block: int, n: int, nq: int, nv: int) -> int:
     """Put the header of a tree of this size at the start of a block. Returns the address of its state's numbers."""
     tree = rows_at(block, 1, TREE)[0]
     tree["kind"], tree["busy"], tree["M"], tree["system"], tree["springs"] = TREE_KIND, 0, 0, 0, 0
+    tree["elements"], tree["element_count"], tree["pushes"] = 0, 0, 0
     tree["n"], tree["nq"], tree["nv"] = n, nq, nv
     at = block + HEADER
     tree["links"] = at
@@ -202,20 +205,21 @@ def count_springs(tree: Any) -> None:
             tree["springs"] = 1
 
 
-@kernel
-def vector(state: int, nq: int, nv: int, which: int) -> Any:
-    """One vector of a tree's state, from the address of all."""
-    if which == Q:
-        return rows_at(state, nq, F8)
-    if which == REST:
-        return rows_at(state + 8 * (nq + 3 * nv), nq, F8)
-    if which == JUMP:
-        return rows_at(state + 8 * (2 * nq + 3 * nv), nv, F8)
-    return rows_at(state + 8 * (nq + (which - 1) * nv), nv, F8)
+@kernel(inline=False)
+def donate(forest: Any) -> None:
+    """What is left of a chunk, before another one takes its place, becomes free blocks."""
+    while forest["end"] - forest["at"] >= SMALLEST:
+        c = class_of(forest["end"] - forest["at"])
+        if size_of(c) > forest["end"] - forest["at"]:
+            c -= 1
+        release(forest, forest["at"], c)
+        forest["at"] += size_of(c)
 
 
-@kernel
-def vector_of(slot: Any, which: int) -> Any:
-    """One vector of the state of the tree of a slot."""
-    tree = rows_at(slot["address"], 1, TREE)[0]
-    return vector(slot["state"], tree["nq"], tree["nv"], which)
+@entry
+def add_chunk(address: int, memory: Bytes) -> None:
+    """More memory for blocks."""
+    forest = rows_at(address, 1, FOREST)[0]
+    donate(forest)
+    forest["at"] = (np.int64(memory.ctypes.data) + 15) & -16
+    forest["end"] = np.int64(memory.ctypes.data) + memory.shape[0]

@@ -10,27 +10,20 @@ from kinemorph.multibody.loops import LOOP
 from kinemorph.spatial.mat3 import IDENTITY
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.structure.edit.graft import straight, unshift
-from kinemorph.structure.forest_islands import body_slots, loop_rows, loop_slots, next_side, tree_slots
-from kinemorph.structure.forest_layout import BODIES, JOINT_SLOT, JOINTS, LOOPS
-from kinemorph.structure.forest_memory import class_of, give_back, pool_of, take, tree_size
-
-
-@kernel
-def joint_slots(forest: Any) -> Any:
-    pool = pool_of(forest, JOINTS)
-    return rows_at(pool["rows"], pool["capacity"], JOINT_SLOT)
-
-
-@kernel
-def loop_drives(forest: Any, k: int) -> Any:
-    """The DOF rows of a loop's joint."""
-    return rows_at(forest["drives"], 6 * pool_of(forest, LOOPS)["capacity"], DOF)[6 * k : 6 * k + 6]
+from kinemorph.structure.forest_islands import next_side
+from kinemorph.structure.forest_layout import BODIES, BODY_SLOT, JOINT_SLOT, JOINTS, LOOP_SLOT, LOOPS, TREE_SLOT
+from kinemorph.structure.forest_memory import DOF_SIZE, class_of, give_back, pool_of, take, tree_size
 
 
 @kernel(inline=False)
 def enroll(forest: Any, t: int, block: int, state: int) -> None:
     """A tree stands at a place of the table: its bodies and joints are there from now on."""
-    trees, bodies, joints, loops = tree_slots(forest), body_slots(forest), joint_slots(forest), loop_slots(forest)
+    trees, bodies, joints, loops = (
+        rows_at(forest["trees"], forest["tree_room"], TREE_SLOT),
+        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
+        rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT),
+        rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT),
+    )
     tree = rows_at(block, 1, TREE)[0]
     links = rows_at(tree["links"], tree["n"], LINK)
     sides = 0
@@ -50,7 +43,7 @@ def enroll(forest: Any, t: int, block: int, state: int) -> None:
 @kernel
 def new_body(forest: Any) -> int:
     """A body whose own frame is that of its link, and that no loop ties."""
-    bodies = body_slots(forest)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
     i = take(pool_of(forest, BODIES), bodies)
     bodies[i]["moved"], bodies[i]["side"] = 0, -1
     store9(bodies[i]["R"], IDENTITY)
@@ -61,12 +54,15 @@ def new_body(forest: Any) -> int:
 @kernel(inline=False)
 def shift_body(forest: Any, body: int, shift: Any) -> None:
     """A body's link has another frame: its own frame, and the loops on it, are elsewhere on the link."""
-    row = body_slots(forest)[body]
+    row = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
     R, p = unshift(shift, load9(row["R"]), load3(row["p"]))
     store9(row["R"], straight(R))
     store3(row["p"], p)
     row["moved"] = 1
-    loops, ties = loop_slots(forest), loop_rows(forest)
+    loops, ties = (
+        rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT),
+        rows_at(forest["ties"], forest["loop_room"], LOOP),
+    )
     side = row["side"]
     while side >= 0:
         tie = ties[side >> 1]
@@ -83,34 +79,37 @@ def shift_body(forest: Any, body: int, shift: Any) -> None:
 
 @kernel
 def forget_joint(forest: Any, j: int) -> None:
-    give_back(pool_of(forest, JOINTS), joint_slots(forest), j)
+    give_back(pool_of(forest, JOINTS), rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT), j)
 
 
 @kernel(inline=False)
 def link_loop(forest: Any, row: Any, dofs: Any, a: int, b: int, joint: int) -> int:
     """A new loop between two bodies (-1 for the base), with what its row and its DOF rows say; at the end of lists."""
-    loops = loop_slots(forest)
+    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
     k = take(pool_of(forest, LOOPS), loops)
     loop = loops[k]
     loop["a"], loop["b"], loop["joint"], loop["mark"] = a, b, joint, 0
     loop["next_a"] = loop["next_b"] = -1
-    loop_rows(forest)[k] = row
-    loop_rows(forest)[k]["joint"] = joint
-    drives = loop_drives(forest, k)
+    rows_at(forest["ties"], forest["loop_room"], LOOP)[k] = row
+    rows_at(forest["ties"], forest["loop_room"], LOOP)[k]["joint"] = joint
+    drives = rows_at(forest["drives"] + 6 * k * DOF_SIZE, 6, DOF)
     for i in range(row["nv"]):
         drives[i] = dofs[i]
     if a >= 0:
         append_side(forest, a, 2 * k)
     if b >= 0:
         append_side(forest, b, 2 * k + 1)
-    slot = joint_slots(forest)[joint]
+    slot = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[joint]
     slot["tree"], slot["link"], slot["loop"] = -1, -1, k
     return k
 
 
 @kernel
 def append_side(forest: Any, body: int, side: int) -> None:
-    loops, bodies = loop_slots(forest), body_slots(forest)
+    loops, bodies = (
+        rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT),
+        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
+    )
     at = bodies[body]["side"]
     if at < 0:
         bodies[body]["side"] = side
@@ -119,7 +118,7 @@ def append_side(forest: Any, body: int, side: int) -> None:
             at = next_side(loops, at)
         set_next(loops, at, side)
     if bodies[body]["tree"] >= 0:
-        tree_slots(forest)[bodies[body]["tree"]]["sides"] += 1
+        rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[bodies[body]["tree"]]["sides"] += 1
 
 
 @kernel
@@ -132,7 +131,10 @@ def set_next(loops: Any, side: int, to: int) -> None:
 
 @kernel
 def remove_side(forest: Any, body: int, side: int) -> None:
-    loops, bodies = loop_slots(forest), body_slots(forest)
+    loops, bodies = (
+        rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT),
+        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
+    )
     at = bodies[body]["side"]
     if at == side:
         bodies[body]["side"] = next_side(loops, side)
@@ -140,22 +142,22 @@ def remove_side(forest: Any, body: int, side: int) -> None:
         while next_side(loops, at) != side:
             at = next_side(loops, at)
         set_next(loops, at, next_side(loops, side))
-    tree_slots(forest)[bodies[body]["tree"]]["sides"] -= 1
+    rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[bodies[body]["tree"]]["sides"] -= 1
 
 
 @kernel(inline=False)
 def unlink_loop(forest: Any, k: int) -> None:
     """A loop is gone; its joint stays, to be forgotten or to carry a link."""
-    loops = loop_slots(forest)
+    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
     if loops[k]["a"] >= 0:
         remove_side(forest, loops[k]["a"], 2 * k)
     if loops[k]["b"] >= 0:
         remove_side(forest, loops[k]["b"], 2 * k + 1)
-    joint_slots(forest)[loops[k]["joint"]]["loop"] = -1
+    rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[loops[k]["joint"]]["loop"] = -1
     give_back(pool_of(forest, LOOPS), loops, k)
 
 
 __all__ = [
-    "LOOP", "enroll", "forget_joint", "joint_slots", "link_loop", "loop_drives", "new_body", "shift_body",
+    "enroll", "forget_joint", "link_loop", "new_body", "shift_body",
     "unlink_loop",
 ]  # fmt: skip

@@ -14,7 +14,6 @@ from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.vec3 import add, axpy, cross, sub
 from kinemorph.structure.edit.graft import I4
 from kinemorph.structure.forest_layout import FRAME, JUMP, REST, TAU, A, Q, V
-from kinemorph.structure.forest_memory import vector
 
 
 @kernel(inline=False)
@@ -42,8 +41,8 @@ def graft_state(graft: Any) -> None:
         row = rows_at(tree["links"], tree["n"], LINK)[s + off]
         origin = graft["turned"] if inverted else graft["state"]
         for j in range(6):
-            old = vector(origin, source["nq"], source["nv"], j)
-            new = vector(state, tree["nq"], tree["nv"], j)
+            old = rows_at(origin + 8 * source["nq"] * j, source["nq"], F8)
+            new = rows_at(state + 8 * tree["nq"] * j, tree["nq"], F8)
             position = j == Q or j == REST
             count = l["nq"] if position else l["nv"]
             i = l["iq"] if position else l["iv"]
@@ -58,10 +57,20 @@ def turn_joints(graft: Any, source: Any, links: Any, order: Any) -> None:
     """Numbers of the joints that change sides, at the places that they had."""
     nq, nv, x, y = source["nq"], source["nv"], graft["state"], graft["turned"]
     start = graft["stay"]
-    q, v, a, tau = vector(x, nq, nv, Q), vector(x, nq, nv, V), vector(x, nq, nv, A), vector(x, nq, nv, TAU)
-    to_q, to_v, to_a, to_tau = vector(y, nq, nv, Q), vector(y, nq, nv, V), vector(y, nq, nv, A), vector(y, nq, nv, TAU)
-    rest, to_rest = vector(x, nq, nv, REST), vector(y, nq, nv, REST)
-    jump, to_jump = vector(x, nq, nv, JUMP), vector(y, nq, nv, JUMP)
+    q, v, a, tau = (
+        rows_at(x + 8 * nq * Q, nq, F8),
+        rows_at(x + 8 * nq * V, nv, F8),
+        rows_at(x + 8 * nq * A, nv, F8),
+        rows_at(x + 8 * nq * TAU, nv, F8),
+    )
+    to_q, to_v, to_a, to_tau = (
+        rows_at(y + 8 * nq * Q, nq, F8),
+        rows_at(y + 8 * nq * V, nv, F8),
+        rows_at(y + 8 * nq * A, nv, F8),
+        rows_at(y + 8 * nq * TAU, nv, F8),
+    )
+    rest, to_rest = rows_at(x + 8 * nq * REST, nq, F8), rows_at(y + 8 * nq * REST, nq, F8)
+    jump, to_jump = rows_at(x + 8 * nq * JUMP, nv, F8), rows_at(y + 8 * nq * JUMP, nv, F8)
     for c in range(start, start + graft["length"] - 1):
         l = links[order[c]]
         invert_state(l, rest, v, a, to_rest, to_v, to_a)
@@ -79,8 +88,11 @@ def read_off(graft: Any, source: Any) -> None:
     d = rows_at(source["rows"], source["n"] + 1, LINK_DATA)[top + 1]
     P = rows_at(graft["parent_row"], 1, LINK_DATA)[0]
     s = rows_at(graft["shifts"], source["n"], FRAME)[top]
-    q, v, a, jump = vector(state, nq, nv, Q), vector(state, nq, nv, V), vector(state, nq, nv, A), vector(
-        state, nq, nv, JUMP
+    q, v, a, jump = (
+        rows_at(state + 8 * nq * Q, nq, F8),
+        rows_at(state + 8 * nq * V, nv, F8),
+        rows_at(state + 8 * nq * A, nv, F8),
+        rows_at(state + 8 * nq * JUMP, nv, F8),
     )
     R_old = load9(d["R"])
     R = mul(R_old, load9(s["R"]))
@@ -105,7 +117,7 @@ def read_off(graft: Any, source: Any) -> None:
     dacc = axpy(sub(acc, accp), -2.0, cross(wp, du))
     bw, bv = bias(joint, q, v)
     extract_velocity(joint, q, sub(tmul_vec(R, dal), bw), sub(tmul_vec(R, dacc), bv), a)
-    tau, rest = vector(state, nq, nv, TAU), vector(state, nq, nv, REST)
+    tau, rest = rows_at(state + 8 * nq * TAU, nv, F8), rows_at(state + 8 * nq * REST, nq, F8)
     slack = rows_at(graft["slack"], 7, F8)
     for k in range(joint["nv"]):
         jump[joint["iv"] + k] = v[joint["iv"] + k]

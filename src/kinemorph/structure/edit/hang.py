@@ -16,7 +16,6 @@ from kinemorph.structure.edit.enroll import enroll, forget_joint, shift_body, un
 from kinemorph.structure.edit.graft import I4, graft_rows, order_links, shift_frames
 from kinemorph.structure.edit.graft_state import graft_state
 from kinemorph.structure.edit.proof import compare, first_lossy, settle
-from kinemorph.structure.forest_islands import loop_slots, tree_slots
 from kinemorph.structure.forest_layout import (
     DONE,
     FRAME,
@@ -28,6 +27,8 @@ from kinemorph.structure.forest_layout import (
     LOOPS,
     MOVES,
     OFF,
+    REST,
+    TREE_SLOT,
     TREES,
     WEIGHTLESS,
     A,
@@ -52,7 +53,6 @@ from kinemorph.structure.forest_memory import (
     release,
     take,
     tree_size,
-    vector,
 )
 
 GRAFT_SIZE, FRAME_SIZE = GRAFT.itemsize, FRAME.itemsize
@@ -77,8 +77,8 @@ def keeps_up(outcome: Any) -> bool:
 @kernel(inline=False)
 def begin_graft(forest: Any, t: int) -> int:
     """The address of a graft that takes a link from tree t, with all the scratch that it needs; 0 if that is FULL."""
-    tree = rows_at(tree_slots(forest)[t]["address"], 1, TREE)[0]
-    n, numbers = tree["n"], 8 * (2 * tree["nq"] + 4 * tree["nv"])
+    tree = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]["address"], 1, TREE)[0]
+    n, numbers = tree["n"], 48 * tree["nq"]
     at = claim(forest, GRAFT_SIZE)
     order, where, shifts = claim(forest, 4 * n), claim(forest, 4 * n), claim(forest, FRAME_SIZE * n)
     state, turned = claim(forest, numbers), claim(forest, numbers)
@@ -88,7 +88,7 @@ def begin_graft(forest: Any, t: int) -> int:
     graft = rows_at(at, 1, GRAFT)[0]
     graft["from"], graft["to"], graft["keep"], graft["made"] = t, -1, t, -1
     graft["velocities"], graft["light"], graft["parent"] = 0, 0, -1
-    graft["source"] = tree_slots(forest)[t]["address"]
+    graft["source"] = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]["address"]
     graft["order"], graft["where"], graft["shifts"] = order, where, shifts
     graft["state"], graft["turned"] = state, turned
     graft["joint"], graft["dofs"], graft["slack"] = joint, dofs, slack
@@ -96,33 +96,33 @@ def begin_graft(forest: Any, t: int) -> int:
 
 
 @kernel
-def velocities_of(forest: Any, graft: Any, t: int, which: int) -> Any:
-    """Velocities of a tree after the impact (V), or their jumps (JUMP); without an impact, what they are."""
-    slot = tree_slots(forest)[t]
-    tree = rows_at(slot["address"], 1, TREE)[0]
+def velocities_at(forest: Any, graft: Any, t: int, which: int) -> int:
+    """Address of a tree's velocities after the impact (V), or of their jumps (JUMP); without one, of what they are."""
+    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
     if graft["velocities"] == 0:
-        return vector(slot["state"], tree["nq"], tree["nv"], which)
+        return slot["state"] + 8 * rows_at(slot["address"], 1, TREE)[0]["nq"] * which
     return after_impact(forest, graft["velocities"], t, which)
 
 
 @kernel
-def after_impact(forest: Any, velocities: int, t: int, which: int) -> Any:
-    """What `strike` left for a tree that was collected."""
-    slot = tree_slots(forest)[t]
-    at = slot["offset"] + (forest["rates"] if which == JUMP else 0)
-    return rows_at(velocities + 8 * at, rows_at(slot["address"], 1, TREE)[0]["nv"], F8)
+def after_impact(forest: Any, velocities: int, t: int, which: int) -> int:
+    """Address of what `strike` left for a tree that was collected."""
+    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
+    return velocities + 8 * (slot["offset"] + (forest["rates"] if which == JUMP else 0))
 
 
 @kernel(inline=False)
-def copy_state(forest: Any, graft: Any, t: int, to: int, nq: int, nv: int) -> None:
-    """The state of a tree, with the velocities after the impact, to the front of numbers of a tree of this size."""
-    slot = tree_slots(forest)[t]
+def copy_state(forest: Any, graft: Any, t: int, to: int, room: int) -> None:
+    """The state of a tree, with the velocities after the impact, to the front of one with so much room for q."""
+    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
     tree = rows_at(slot["address"], 1, TREE)[0]
     for which in range(6):
-        old, new = vector(slot["state"], tree["nq"], tree["nv"], which), vector(to, nq, nv, which)
+        count = tree["nq"] if which == Q or which == REST else tree["nv"]
+        at = slot["state"] + 8 * tree["nq"] * which
         if which == V or which == JUMP:
-            old = velocities_of(forest, graft, t, which)
-        for k in range(old.shape[0]):
+            at = velocities_at(forest, graft, t, which)
+        old, new = rows_at(at, count, F8), rows_at(to + 8 * room * which, count, F8)
+        for k in range(count):
             new[k] = old[k] if which != JUMP or graft["velocities"] != 0 else 0.0
 
 
@@ -171,7 +171,7 @@ def make_trees(forest: Any, graft: Any) -> bool:
             return False
     graft["n0"] = graft["iq0"] = graft["iv0"] = 0
     if graft["to"] >= 0:
-        own = rows_at(tree_slots(forest)[graft["to"]]["address"], 1, TREE)[0]
+        own = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[graft["to"]]["address"], 1, TREE)[0]
         graft["n0"], graft["iq0"], graft["iv0"] = own["n"], own["nq"], own["nv"]
     count = graft["n0"] + n - stay
     graft["host"], graft["host_state"] = make_tree(forest, count, graft["iq0"] + more_q, graft["iv0"] + more_v)
@@ -181,10 +181,10 @@ def make_trees(forest: Any, graft: Any) -> bool:
         return False
     if graft["to"] >= 0:
         host = rows_at(graft["host"], 1, TREE)[0]
-        own = rows_at(tree_slots(forest)[graft["to"]]["address"], 1, TREE)[0]
+        own = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[graft["to"]]["address"], 1, TREE)[0]
         copy_words(own["links"], host["links"], own["n"] * LINK_SIZE)
         copy_words(own["dofs"], host["dofs"], own["nv"] * DOF_SIZE)
-        copy_state(forest, graft, graft["to"], graft["host_state"], host["nq"], host["nv"])
+        copy_state(forest, graft, graft["to"], graft["host_state"], host["nq"])
     return True
 
 
@@ -201,15 +201,22 @@ def set_in_motion(forest: Any, graft: Any) -> None:
     """Motion of the source, and of the new parent, after the impact: what the new joint is read off."""
     source = rows_at(graft["source"], 1, TREE)[0]
     nq, nv, state = source["nq"], source["nv"], graft["state"]
-    copy_state(forest, graft, graft["from"], state, nq, nv)
-    accelerate_all(source, vector(state, nq, nv, Q), vector(state, nq, nv, V), vector(state, nq, nv, A))
+    copy_state(forest, graft, graft["from"], state, nq)
+    accelerate_all(
+        source,
+        rows_at(state + 8 * nq * Q, nq, F8),
+        rows_at(state + 8 * nq * V, nv, F8),
+        rows_at(state + 8 * nq * A, nv, F8),
+    )
     graft["parent_row"] = source["rows"] + (graft["parent"] + 1) * ROWS
     if graft["to"] >= 0:
-        slot = tree_slots(forest)[graft["to"]]
+        slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[graft["to"]]
         tree = rows_at(slot["address"], 1, TREE)[0]
         nq, nv = tree["nq"], tree["nv"]
-        v = velocities_of(forest, graft, graft["to"], V)
-        accelerate_all(tree, vector(slot["state"], nq, nv, Q), v, vector(slot["state"], nq, nv, A))
+        v = rows_at(velocities_at(forest, graft, graft["to"], V), nv, F8)
+        accelerate_all(
+            tree, rows_at(slot["state"] + 8 * nq * Q, nq, F8), v, rows_at(slot["state"] + 8 * nq * A, nv, F8)
+        )
         graft["parent_row"] = tree["rows"] + (graft["parent"] + 1) * ROWS
 
 
@@ -224,7 +231,7 @@ def moves_nothing(graft: Any) -> bool:
     if joint["kind"] == FREE and end["kind"] == FREE and graft["stay"] == 0 and graft["parent"] < 0:
         return False  # it is what it was, seen from another link
     dofs, dof_rows = rows_at(tree["dofs"], tree["nv"], DOF), rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
-    articulate(tree, vector(graft["host_state"], tree["nq"], tree["nv"], Q))
+    articulate(tree, rows_at(graft["host_state"] + 8 * tree["nq"] * Q, tree["nq"], F8))
     row = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[graft["n0"] + 1]
     I, M = row["A"], row["M"]
     for k in range(joint["iv"], joint["iv"] + joint["nv"]):
@@ -280,7 +287,7 @@ def hang(forest: Any, graft: Any, outcome: Any) -> int:
 @kernel(inline=False)
 def commit(forest: Any, graft: Any, outcome: Any) -> None:
     """The new trees take the places of the old ones, and the tables follow."""
-    trees = tree_slots(forest)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     source = rows_at(graft["source"], 1, TREE)[0]
     n, start = source["n"], graft["stay"]
     links, order = rows_at(source["links"], n, LINK), rows_at(graft["order"], n, I4)
@@ -288,11 +295,10 @@ def commit(forest: Any, graft: Any, outcome: Any) -> None:
     for c in range(start, start + graft["length"]):
         shift_body(forest, links[order[c]]["body"], shifts[order[c]])
     forget_joint(forest, links[graft["end"]]["joint"])
-    pool = pool_of(forest, JOINTS)
-    joints = rows_at(pool["rows"], pool["capacity"], JOINT_SLOT)
+    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
     made = graft["made"]
     if made < 0:
-        made = take(pool, joints)
+        made = take(pool_of(forest, JOINTS), joints)
     elif joints[made]["loop"] >= 0:
         unlink_loop(forest, joints[made]["loop"])
     joints[made]["loop"] = -1
@@ -318,7 +324,7 @@ def commit(forest: Any, graft: Any, outcome: Any) -> None:
 
 @kernel
 def new_tree(forest: Any) -> int:
-    trees = tree_slots(forest)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     t = take(pool_of(forest, TREES), trees)
     trees[t]["mark"] = 0
     return t
@@ -328,7 +334,7 @@ def new_tree(forest: Any) -> int:
 def forget_tree(forest: Any, t: int) -> None:
     """The place of a tree is free; its block is somebody else's business."""
     from_pool = pool_of(forest, TREES)
-    trees = tree_slots(forest)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     trees[t]["generation"] += 1
     trees[t]["next"] = from_pool["free"]
     from_pool["free"] = t
@@ -342,5 +348,5 @@ def has_loops(forest: Any) -> bool:
 
 __all__ = [
     "DOF_ROW_SIZE", "after_impact", "begin_graft", "drop_tree", "fits", "forget_tree", "hang", "has_loops",
-    "loop_slots", "make_tree", "new_tree", "velocities_of",
+    "make_tree", "new_tree", "velocities_at",
 ]  # fmt: skip

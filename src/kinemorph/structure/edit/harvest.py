@@ -9,12 +9,23 @@ import numpy as np
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.multibody.layout import BODY, DOF, LINK, TREE
 from kinemorph.multibody.loops import LOOP
+from kinemorph.multibody.system import F8
 from kinemorph.spatial.rows import load3, load9, store3, store9
-from kinemorph.structure.edit.enroll import joint_slots
 from kinemorph.structure.edit.plant import Integers, Records, Vector, is_chosen, tree_end
-from kinemorph.structure.forest_islands import body_slots, loop_rows, loop_slots, tree_slots
-from kinemorph.structure.forest_layout import DONE, FOREST, FULL, IN_USE, REST, TREES, Q
-from kinemorph.structure.forest_memory import claim, pool_of, vector
+from kinemorph.structure.forest_layout import (
+    BODY_SLOT,
+    DONE,
+    FOREST,
+    FULL,
+    IN_USE,
+    JOINT_SLOT,
+    LOOP_SLOT,
+    REST,
+    TREE_SLOT,
+    TREES,
+    Q,
+)
+from kinemorph.structure.forest_memory import claim, pool_of
 
 HARVEST = np.dtype(
     [
@@ -65,8 +76,8 @@ def gather(harvest: Any, tree: Any, state: int, start: int, n: int) -> None:
         if row["parent"] >= 0:
             row["parent"] += iv - v0
     for which in range(6):
-        old = vector(state, tree["nq"], tree["nv"], which)
-        new = vector(harvest["state"], harvest["nq"], harvest["nv"], which)
+        old = rows_at(state + 8 * tree["nq"] * which, tree["nq"], F8)
+        new = rows_at(harvest["state"] + 8 * harvest["nq"] * which, harvest["nq"], F8)
         position = which == Q or which == REST
         count, source, to = (nq, q0, iq) if position else (nv, v0, iv)
         for k in range(count):
@@ -77,13 +88,13 @@ def gather(harvest: Any, tree: Any, state: int, start: int, n: int) -> None:
 @kernel(inline=False)
 def gather_slot(forest: Any, harvest: Any, t: int, bodies: Any) -> None:
     """A tree of the forest comes next: its bodies and joints get the ids that they have in models."""
-    slot = tree_slots(forest)[t]
+    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
     tree = rows_at(slot["address"], 1, TREE)[0]
     first, n = harvest["first"], tree["n"]
     gather(harvest, tree, slot["state"], 0, n)
     links = rows_at(harvest["links"], harvest["n"], LINK)
     body_ids = rows_at(harvest["body_ids"], harvest["bodies"], I4)
-    own = body_slots(forest)
+    own = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
     for i in range(first, first + n):
         slot = own[links[i]["body"]]
         row = bodies[body_ids[links[i]["body"]]]
@@ -97,7 +108,7 @@ def gather_slot(forest: Any, harvest: Any, t: int, bodies: Any) -> None:
 @kernel
 def joint_name(forest: Any, harvest: Any, j: int) -> int:
     """The id in models of a joint of the forest: its own, or the new one."""
-    if j >= harvest["joints"] or joint_slots(forest)[j]["generation"] > 0:
+    if j >= harvest["joints"] or rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[j]["generation"] > 0:
         return harvest["new"]
     return rows_at(harvest["joint_ids"], harvest["joints"], I4)[j]
 
@@ -120,7 +131,10 @@ def name_back(harvest: Any, links: Any, loops: Any, here: Any) -> None:
 @kernel(inline=False)
 def gather_loops(forest: Any, harvest: Any, old_links: Any, old: Any, new: Any, chosen: Any, bodies: Any) -> None:
     """Loops in the order that they had, a new one last, between the links that their bodies are now."""
-    slots, ties = loop_slots(forest), loop_rows(forest)
+    slots, ties = (
+        rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT),
+        rows_at(forest["ties"], forest["loop_room"], LOOP),
+    )
     body_ids = rows_at(harvest["body_ids"], harvest["bodies"], I4)
     to = planted = 0
     for k in range(old.shape[0] + 1):
@@ -161,7 +175,7 @@ def harvest_model(
     name_back(harvest, old_links, old_loops, here)
     harvest["links"], harvest["dofs"], harvest["state"] = links.ctypes.data, dofs.ctypes.data, numbers.ctypes.data
     harvest["first"] = harvest["iq"] = harvest["iv"] = 0
-    trees = tree_slots(forest)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     i = t = 0
     while i < model["n"]:
         last = tree_end(old_links, i)

@@ -27,9 +27,9 @@ from kinemorph.spatial.mat3 import Mat3, mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load9, store3, store3_at, store9
 from kinemorph.spatial.vec3 import Vec3, add, axpy, sub
 from kinemorph.structure.edit.proof import larger
-from kinemorph.structure.forest_islands import assemble, loop_slots, tree_slots
-from kinemorph.structure.forest_layout import NOT_SAID, ON_BODY, Q, V
-from kinemorph.structure.forest_memory import claim, vector_of
+from kinemorph.structure.forest_islands import assemble
+from kinemorph.structure.forest_layout import LOOP_SLOT, NOT_SAID, ON_BODY, TREE_SLOT, Q, V
+from kinemorph.structure.forest_memory import claim
 
 SUMS_SIZE = SUMS.itemsize
 ROUNDING = 1e-13  # squared sine below which a row follows from others by rounding alone
@@ -72,7 +72,7 @@ def hold(edit: Any, d: Any, own: Any, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
 @kernel(inline=False)
 def add_up(forest: Any, velocities: int, each: Any, total: Any) -> None:
     """Energy and momentum of all trees that are collected, with their own velocities or others, tree by tree."""
-    trees = tree_slots(forest)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     total["kinetic"] = 0.0
     for k in range(3):
         total["angular"][k] = total["linear"][k] = 0.0
@@ -80,9 +80,19 @@ def add_up(forest: Any, velocities: int, each: Any, total: Any) -> None:
     while t >= 0:
         tree = rows_at(trees[t]["address"], 1, TREE)[0]
         if velocities == 0:
-            sum_up(tree, vector_of(trees[t], Q), vector_of(trees[t], V), each)
+            sum_up(
+                tree,
+                rows_at(trees[t]["state"] + 8 * tree["nq"] * Q, tree["nq"], F8),
+                rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8),
+                each,
+            )
         else:
-            sum_up(tree, vector_of(trees[t], Q), rows_at(velocities, tree["nv"], F8), each)
+            sum_up(
+                tree,
+                rows_at(trees[t]["state"] + 8 * tree["nq"] * Q, tree["nq"], F8),
+                rows_at(velocities, tree["nv"], F8),
+                each,
+            )
             velocities += 8 * tree["nv"]
         total["kinetic"] += each["kinetic"]
         store3(total["angular"], add(load3(total["angular"]), load3(each["angular"])))
@@ -93,7 +103,7 @@ def add_up(forest: Any, velocities: int, each: Any, total: Any) -> None:
 @kernel(inline=False)
 def extent(forest: Any, outcome: Any) -> None:
     """How far out the bodies of all trees that are collected are, and how fast."""
-    trees = tree_slots(forest)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     reach = speed = 0.0
     t = forest["first_tree"]
     while t >= 0:
@@ -110,7 +120,10 @@ def extent(forest: Any, outcome: Any) -> None:
 @kernel
 def grounded(forest: Any, loop: Any) -> bool:
     """Whether anything ties the trees that are collected, or the new joint, to the base."""
-    trees, loops = tree_slots(forest), loop_slots(forest)
+    trees, loops = (
+        rows_at(forest["trees"], forest["tree_room"], TREE_SLOT),
+        rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT),
+    )
     if loop["a"] < 0 or loop["b"] < 0:
         return True
     t = forest["first_tree"]
@@ -145,11 +158,12 @@ def strike(forest: Any, more: int, before: Any, outcome: Any) -> int:
         return 0
     after, jumps = rows_at(velocities, nv, F8), rows_at(velocities + 8 * nv, nv, F8)
     addresses, offsets = rows_at(system["trees"], count, I8), rows_at(system["offsets"], count, I8)
-    trees = tree_slots(forest)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     outcome["loop_error"] = errors(system)
     t = forest["first_tree"]
     while t >= 0:
-        articulate(rows_at(trees[t]["address"], 1, TREE)[0], vector_of(trees[t], Q))
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        articulate(tree, rows_at(trees[t]["state"] + 8 * tree["nq"] * Q, tree["nq"], F8))
         t = trees[t]["follows"]
     sine = min(UNSURE * outcome["loop_error"], MOST_UNSURE)
     prepare(system, max(min(system["dependence"], ROUNDING), sine * sine), 0.0)
@@ -160,7 +174,7 @@ def strike(forest: Any, more: int, before: Any, outcome: Any) -> int:
         tree = rows_at(addresses[i], 1, TREE)[0]
         first, last = offsets[i], offsets[i] + tree["nv"]
         jump(tree, jumps[first:last])
-        v = vector_of(trees[t], V)
+        v = rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
         for k in range(tree["nv"]):
             after[first + k] = v[k] + jumps[first + k]
         t = trees[t]["follows"]

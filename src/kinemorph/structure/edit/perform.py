@@ -9,7 +9,7 @@ import numpy as np
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.multibody.energy_momentum import SUMS
 from kinemorph.multibody.joints import FREE
-from kinemorph.multibody.kinematics import move_all, place_all
+from kinemorph.multibody.kinematics import place_all
 from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
 from kinemorph.multibody.loops import LOOP
 from kinemorph.multibody.system import F8
@@ -17,11 +17,8 @@ from kinemorph.spatial.mat3 import IDENTITY
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.structure.edit.carrier import carrier, swap_roles
 from kinemorph.structure.edit.enroll import (
-    enroll,
     forget_joint,
-    joint_slots,
     link_loop,
-    loop_drives,
     unlink_loop,
 )
 from kinemorph.structure.edit.hang import (
@@ -33,27 +30,29 @@ from kinemorph.structure.edit.hang import (
     hang,
 )
 from kinemorph.structure.edit.impact import SUMS_SIZE, add_up, extent, hold, seen, strike, take_hold
-from kinemorph.structure.forest_islands import body_slots, collect, loop_rows, loop_slots, next_side, stand, tree_slots
+from kinemorph.structure.forest_islands import collect, next_side, stand
 from kinemorph.structure.forest_layout import (
     AS_LOOP,
     AS_TREE,
     AT_POINT,
     AT_POSE,
     BODIES,
+    BODY_SLOT,
     CLOSES,
     CONNECT,
     CUT,
     DONE,
-    EDIT,
     FOREST,
     FOREST_KIND,
     FRAME,
     FULL,
     GRAFT,
     ITSELF,
+    JOINT_SLOT,
     JOINTS,
     JUMP,
     LIMITED,
+    LOOP_SLOT,
     LOOPS,
     MOVES,
     NO_FOREST,
@@ -64,17 +63,17 @@ from kinemorph.structure.forest_layout import (
     NOWHERE,
     OFF,
     OPEN,
-    OUTCOME,
     REROOT,
     STALE_A,
     STALE_B,
     STALE_JOINT,
     STALE_ROOT,
+    TREE_SLOT,
     UNFIT,
     Q,
     V,
 )
-from kinemorph.structure.forest_memory import claim, find, give_back, has_room, id_of, pool_of, take, vector_of
+from kinemorph.structure.forest_memory import DOF_SIZE, claim, find, give_back, has_room, id_of, pool_of, take
 
 LARGEST = 1.7976931348623157e308
 LOOP_SIZE = LOOP.itemsize
@@ -91,7 +90,7 @@ def floats(forest: Any, t: int) -> bool:
     """Whether the joint of a tree's top is free, and nothing acts on it that would be lost with it."""
     if t < 0:
         return False
-    tree = rows_at(tree_slots(forest)[t]["address"], 1, TREE)[0]
+    tree = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]["address"], 1, TREE)[0]
     if rows_at(tree["links"], 1, LINK)[0]["kind"] != FREE:
         return False
     dofs = rows_at(tree["dofs"], 6, DOF)
@@ -115,7 +114,9 @@ def floating_end(forest: Any, ta: int, tb: int) -> int:
 @kernel
 def row_of(forest: Any, t: int, other: int, link: int) -> int:
     """Address of the LINK_DATA of a link of tree t; of the base, as another tree has it, if t is -1."""
-    tree = rows_at(tree_slots(forest)[t if t >= 0 else other]["address"], 1, TREE)[0]
+    tree = rows_at(
+        rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t if t >= 0 else other]["address"], 1, TREE
+    )[0]
     return tree["rows"] + (link + 1) * ROW_SIZE
 
 
@@ -135,7 +136,10 @@ def within_limits(loop: Any, dofs: Any, position: Any) -> bool:
 @kernel(inline=False)
 def connect(forest: Any, edit: Any, outcome: Any) -> int:
     """Join body b to body a by a joint: the impact, and then the tree or the loop that comes of it."""
-    trees, bodies = tree_slots(forest), body_slots(forest)
+    trees, bodies = (
+        rows_at(forest["trees"], forest["tree_room"], TREE_SLOT),
+        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
+    )
     pool = pool_of(forest, BODIES)
     a = find(pool, bodies, edit["a"])
     b = find(pool, bodies, edit["b"])
@@ -181,9 +185,9 @@ def connect(forest: Any, edit: Any, outcome: Any) -> int:
         return LIMITED
     if end >= 0:
         return hang_through(forest, loop, dofs, end, 0, ta, tb, velocities, -1, outcome)
-    joint = take(pool_of(forest, JOINTS), joint_slots(forest))
+    joint = take(pool_of(forest, JOINTS), rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT))
     link_loop(forest, loop, dofs, a, b, joint)
-    outcome["joint"], outcome["closes"] = id_of(joint_slots(forest), joint), 1
+    outcome["joint"], outcome["closes"] = id_of(rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT), joint), 1
     adopt_velocities(forest, velocities, -1, -1)
     return DONE
 
@@ -191,12 +195,17 @@ def connect(forest: Any, edit: Any, outcome: Any) -> int:
 @kernel(inline=False)
 def adopt_velocities(forest: Any, velocities: int, but: int, also: int) -> None:
     """All trees that were collected, but for two that have been made anew, move as after the impact."""
-    trees = tree_slots(forest)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     t = forest["first_tree"]
     while t >= 0:
         if t != but and t != also:
-            v, jump = vector_of(trees[t], V), vector_of(trees[t], JUMP)
-            after, jumps = after_impact(forest, velocities, t, V), after_impact(forest, velocities, t, JUMP)
+            tree = rows_at(trees[t]["address"], 1, TREE)[0]
+            v, jump = (
+                rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8),
+                rows_at(trees[t]["state"] + 8 * tree["nq"] * JUMP, tree["nv"], F8),
+            )
+            after = rows_at(after_impact(forest, velocities, t, V), tree["nv"], F8)
+            jumps = rows_at(after_impact(forest, velocities, t, JUMP), tree["nv"], F8)
             for k in range(v.shape[0]):
                 v[k] = after[k]
                 jump[k] = jumps[k]
@@ -246,7 +255,7 @@ def hang_through(
 @kernel
 def carries(forest: Any, t: int, link: int, other: int) -> bool:
     """Whether a link of a tree is another one of it, or carries it."""
-    tree = rows_at(tree_slots(forest)[t]["address"], 1, TREE)[0]
+    tree = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]["address"], 1, TREE)[0]
     links = rows_at(tree["links"], tree["n"], LINK)
     while other > link:
         other = links[other]["parent"]
@@ -259,7 +268,10 @@ def carries(forest: Any, t: int, link: int, other: int) -> bool:
 @kernel(inline=False)
 def cut(forest: Any, edit: Any, outcome: Any) -> int:
     """A joint is gone: a loop is open, or what the joint carried hangs on by a loop that still holds it, or is free."""
-    joints, bodies = joint_slots(forest), body_slots(forest)
+    joints, bodies = (
+        rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT),
+        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
+    )
     j = find(pool_of(forest, JOINTS), joints, edit["joint"])
     if j < 0:
         return STALE_JOINT
@@ -270,7 +282,10 @@ def cut(forest: Any, edit: Any, outcome: Any) -> int:
     t, link = joints[j]["tree"], joints[j]["link"]
     k = holder(forest, t, link)
     if k >= 0:
-        loop, ties = loop_slots(forest)[k], loop_rows(forest)
+        loop, ties = (
+            rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)[k],
+            rows_at(forest["ties"], forest["loop_room"], LOOP),
+        )
         at = claim(forest, LOOP_SIZE)
         if at == 0:
             return FULL
@@ -280,7 +295,18 @@ def cut(forest: Any, edit: Any, outcome: Any) -> int:
         row["a"], row["b"] = bodies[a]["link"] if a >= 0 else -1, bodies[b]["link"] if b >= 0 else -1
         ta, tb = bodies[a]["tree"] if a >= 0 else -1, bodies[b]["tree"] if b >= 0 else -1
         outcome["loop"] = loop["joint"]
-        status = hang_through(forest, row, loop_drives(forest, k), t, link, ta, tb, 0, loop["joint"], outcome)
+        status = hang_through(
+            forest,
+            row,
+            rows_at(forest["drives"] + 6 * k * DOF_SIZE, 6, DOF),
+            t,
+            link,
+            ta,
+            tb,
+            0,
+            loop["joint"],
+            outcome,
+        )
         return OPEN if status == OFF or status == MOVES else status
     top = link
     if edit["root"] != -1:
@@ -311,7 +337,7 @@ def set_free(forest: Any, edit: Any, t: int, top: int, end: int, light: int, out
     )  # fmt: skip
     store9(joint["R"], IDENTITY)
     store3(joint["p"], (0.0, 0.0, 0.0))
-    own = body_slots(forest)[links[top]["body"]]
+    own = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[links[top]["body"]]
     store9(shifts[top]["R"], load9(own["R"]))
     store3(shifts[top]["p"], load3(own["p"]))
     return hang(forest, graft, outcome)
@@ -320,10 +346,14 @@ def set_free(forest: Any, edit: Any, t: int, top: int, end: int, light: int, out
 @kernel(inline=False)
 def holder(forest: Any, t: int, link: int) -> int:
     """The loop that holds what a link carries to the rest with the fewest degrees of freedom, -1 if there is none."""
-    slot = tree_slots(forest)[t]
+    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
     if slot["sides"] == 0:
         return -1
-    bodies, loops, ties = body_slots(forest), loop_slots(forest), loop_rows(forest)
+    bodies, loops, ties = (
+        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
+        rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT),
+        rows_at(forest["ties"], forest["loop_room"], LOOP),
+    )
     tree = rows_at(slot["address"], 1, TREE)[0]
     links = rows_at(tree["links"], tree["n"], LINK)
     best, found = 6, -1
@@ -344,7 +374,7 @@ def holder(forest: Any, t: int, link: int) -> int:
 @kernel(inline=False)
 def reroot(forest: Any, edit: Any, outcome: Any) -> int:
     """Another body's link becomes the top of its tree, carried by a new joint on the base."""
-    bodies = body_slots(forest)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
     b = find(pool_of(forest, BODIES), bodies, edit["b"])
     if b < 0:
         return STALE_B
@@ -369,7 +399,7 @@ def reroot(forest: Any, edit: Any, outcome: Any) -> int:
 @kernel(inline=False)
 def place_root(forest: Any, edit: Any, t: int, body: Any, joint: Any, shift: Any) -> None:
     """The new joint's frame in the world, and where on its link it holds that."""
-    slot = tree_slots(forest)[t]
+    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
     tree = rows_at(slot["address"], 1, TREE)[0]
     free = joint["kind"] == FREE
     store9(joint["R"], load9(edit["at_R"]) if edit["placed"] == AT_POSE or not free else IDENTITY)
@@ -379,7 +409,7 @@ def place_root(forest: Any, edit: Any, t: int, body: Any, joint: Any, shift: Any
         store3(shift["p"], load3(body["p"]))
         return
     if edit["held"] == NOT_SAID:
-        place_all(tree, vector_of(slot, Q))
+        place_all(tree, rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8))
     d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[body["link"] + 1]
     if edit["held"] == NOT_SAID and free:  # a point of the link, with the link's axes
         _, p = seen(d, IDENTITY, load3(edit["at_p"]))
@@ -394,7 +424,7 @@ def place_root(forest: Any, edit: Any, t: int, body: Any, joint: Any, shift: Any
 @kernel(inline=False)
 def remove(forest: Any, edit: Any, outcome: Any) -> int:
     """A body and all that it carries is gone, with the loops on it."""
-    bodies = body_slots(forest)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
     b = find(pool_of(forest, BODIES), bodies, edit["b"])
     if b < 0:
         return STALE_B
@@ -412,7 +442,11 @@ def remove(forest: Any, edit: Any, outcome: Any) -> int:
 @kernel(inline=False)
 def fell(forest: Any, t: int) -> None:
     """A whole tree is gone, with its bodies, its joints and the loops on them."""
-    slot, bodies, loops = tree_slots(forest)[t], body_slots(forest), loop_slots(forest)
+    slot, bodies, loops = (
+        rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t],
+        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
+        rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT),
+    )
     block = slot["address"]
     tree = rows_at(block, 1, TREE)[0]
     links = rows_at(tree["links"], tree["n"], LINK)

@@ -10,17 +10,19 @@ from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.multibody.checks import finite
 from kinemorph.multibody.layout import DOF, LINK, TREE
 from kinemorph.multibody.loop_layout import top_of
+from kinemorph.multibody.system import F8
 from kinemorph.spatial.rows import load3, load9, store3, store9
-from kinemorph.structure.edit.enroll import enroll, joint_slots, link_loop, new_body
+from kinemorph.structure.edit.enroll import enroll, link_loop, new_body
 from kinemorph.structure.edit.hang import make_tree, new_tree
-from kinemorph.structure.forest_islands import body_slots
 from kinemorph.structure.forest_layout import (
     BODIES,
+    BODY_SLOT,
     CHUNK,
     DONE,
     FOREST,
     FOREST_KIND,
     FULL,
+    JOINT_SLOT,
     JOINTS,
     JUMP,
     LOOPS,
@@ -30,7 +32,7 @@ from kinemorph.structure.forest_layout import (
     TREES,
     Q,
 )
-from kinemorph.structure.forest_memory import class_of, count_springs, has_room, pool_of, size_of, take, tree_size, vector
+from kinemorph.structure.forest_memory import class_of, count_springs, has_room, pool_of, size_of, take, tree_size
 
 PLANT = np.dtype(
     [
@@ -132,7 +134,10 @@ def plant_tree(forest: Any, model: Any, numbers: int, first: int, last: int, bod
     block, state = make_tree(forest, n, nq, nv)
     tree = rows_at(block, 1, TREE)[0]
     new_links, new_dofs = rows_at(tree["links"], n, LINK), rows_at(tree["dofs"], nv, DOF)
-    own, joints = body_slots(forest), joint_slots(forest)
+    own, joints = (
+        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
+        rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT),
+    )
     for i in range(n):
         new_links[i] = links[first + i]
         row = new_links[i]
@@ -154,9 +159,10 @@ def plant_tree(forest: Any, model: Any, numbers: int, first: int, last: int, bod
         if new_dofs[k]["parent"] >= 0:
             new_dofs[k]["parent"] -= iv
     for which in range(6):
-        given, to = vector(numbers, model["nq"], model["nv"], which), vector(state, nq, nv, which)
-        start = iq if which == Q or which == REST else iv
-        for k in range(to.shape[0]):
+        given, to = rows_at(numbers + 8 * model["nq"] * which, model["nq"], F8), rows_at(state + 8 * nq * which, nq, F8)
+        position = which == Q or which == REST
+        start = iq if position else iv
+        for k in range(nq if position else nv):
             to[k] = given[start + k] if which != JUMP else 0.0
     count_springs(tree)
     enroll(forest, new_tree(forest), block, state)
@@ -169,7 +175,7 @@ def plant_loops(forest: Any, loops: Any, drives: Any, chosen: Any, here: Any) ->
     for k in range(loops.shape[0]):
         here[2 * n + k] = -1
         if is_chosen(loops[k], chosen):
-            joint = take(pool_of(forest, JOINTS), joint_slots(forest))
+            joint = take(pool_of(forest, JOINTS), rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT))
             a, b = loops[k]["a"], loops[k]["b"]
             dofs = drives[6 * k : 6 * k + 6]
             link_loop(forest, loops[k], dofs, here[a] if a >= 0 else -1, here[b] if b >= 0 else -1, joint)
@@ -200,7 +206,7 @@ def plant_model(
     while i < model["n"]:
         last = tree_end(links, i)
         if chosen[i] != 0:
-            plant_tree(forest, model, numbers.ctypes.data, i, last, bodies, here)
+            plant_tree(forest, model, np.int64(numbers.ctypes.data), i, last, bodies, here)
         else:
             for k in range(i, last):
                 here[k] = here[model["n"] + k] = -1

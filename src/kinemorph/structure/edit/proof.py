@@ -10,12 +10,12 @@ from kinemorph._jit import kernel, rows_at
 from kinemorph.multibody.joints import FREE, PLANAR, SPHERICAL
 from kinemorph.multibody.kinematics import move, place
 from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE
+from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.vec3 import cross, sub
 from kinemorph.structure.edit.graft import I4
 from kinemorph.structure.forest_layout import FRAME, Q, V
-from kinemorph.structure.forest_memory import vector
 
 
 @kernel
@@ -61,7 +61,7 @@ def settle(tree: Any, state: int) -> None:
     """Poses and velocities of a new tree."""
     links = rows_at(tree["links"], tree["n"], LINK)
     rows, dof_rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA), rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
-    q, v = vector(state, tree["nq"], tree["nv"], Q), vector(state, tree["nq"], tree["nv"], V)
+    q, v = rows_at(state + 8 * tree["nq"] * Q, tree["nq"], F8), rows_at(state + 8 * tree["nq"] * V, tree["nv"], F8)
     for i in range(tree["n"]):
         l = links[i]
         P, d = rows[l["parent"] + 1], rows[i + 1]
