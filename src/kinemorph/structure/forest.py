@@ -126,7 +126,7 @@ class Forest:
         """The index of an id; a stale one is refused."""
         number = operator.index(name)
         index, table = number & INDEX, self._tables[which]
-        if 0 <= number and index < self._pools[which]["count"]:
+        if number >= 0 and index < self._pools[which]["count"]:
             row = table[index]
             if row["next"] == layout.IN_USE and row["generation"] == number >> 32:
                 return index

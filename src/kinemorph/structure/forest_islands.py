@@ -13,7 +13,7 @@ from kinemorph.multibody.loop_layout import SIZES, lay_out, measure_loops, place
 from kinemorph.multibody.loops import LOOP
 from kinemorph.multibody.system import I8, SYSTEM
 from kinemorph.structure.forest_layout import BODY_SLOT, LOOP_SLOT, TREE_SLOT
-from kinemorph.structure.forest_memory import claim, clear_words
+from kinemorph.structure.forest_memory import claim, clear_words, copy_words
 
 SYSTEM_SIZE, LOOP_SIZE, SIZES_SIZE = SYSTEM.itemsize, LOOP.itemsize, SIZES.itemsize
 
@@ -34,11 +34,9 @@ def begin_collection(forest: Any) -> None:
 @kernel(inline=False)
 def collect(forest: Any, first: int, second: int) -> None:
     """All trees that loops couple to one or two trees (-1 for none), themselves first, and all these loops."""
-    trees, bodies, loops = (
-        rows_at(forest["trees"], forest["tree_room"], TREE_SLOT),
-        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
-        rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT),
-    )
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
     begin_collection(forest)
     turn = forest["turn"]
     last = last_loop = -1
@@ -95,12 +93,9 @@ def assemble(forest: Any, more: int) -> int:
 
     Its loop must say the places of its trees already. Returns the address of the system, 0 if scratch is too small.
     """
-    trees, bodies, loops, ties = (
-        rows_at(forest["trees"], forest["tree_room"], TREE_SLOT),
-        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
-        rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT),
-        rows_at(forest["ties"], forest["loop_room"], LOOP),
-    )
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
     count = forest["tree_count"]
     rows = forest["loop_count"] + (1 if more != 0 else 0)
     at = claim(forest, SYSTEM_SIZE)
@@ -120,7 +115,7 @@ def assemble(forest: Any, more: int) -> int:
     i = 0
     k = forest["first_loop"]
     while k >= 0:
-        found[i] = ties[k]
+        copy_words(forest["ties"] + k * LOOP_SIZE, at_loops + i * LOOP_SIZE, LOOP_SIZE)
         a, b = loops[k]["a"], loops[k]["b"]
         ta = trees[bodies[a]["tree"]]["place"] if a >= 0 else 0
         tb = trees[bodies[b]["tree"]]["place"] if b >= 0 else 0
@@ -128,7 +123,7 @@ def assemble(forest: Any, more: int) -> int:
         i += 1
         k = loops[k]["follows"]
     if more != 0:
-        found[i] = rows_at(more, 1, LOOP)[0]
+        copy_words(more, at_loops + i * LOOP_SIZE, LOOP_SIZE)
     measure_loops(addresses, found, sizes)
     system = rows_at(at, 1, SYSTEM)[0]
     place_system(system, 0, count, nv, found, sizes, forest["dependence"])

@@ -171,9 +171,45 @@ OUTCOME = np.dtype(
 )
 
 (
-    DONE, FULL, NO_FOREST, STALE_A, STALE_B, STALE_JOINT, STALE_ROOT, NOT_FINITE, ITSELF, CLOSES, UNFIT, OFF, LIMITED,
-    OPEN, MOVES, NO_PLACE, NOT_CARRIED, WEIGHTLESS,
-) = range(18)  # fmt: skip
+    DONE,
+    FULL,
+    NO_FOREST,
+    STALE_A,
+    STALE_B,
+    STALE_JOINT,
+    STALE_ROOT,
+    NOT_FINITE,
+    ITSELF,
+    CLOSES,
+    UNFIT,
+    OFF,
+    LIMITED,
+    OPEN,
+    MOVES,
+    NO_PLACE,
+    NOT_CARRIED,
+    WEIGHTLESS,
+    STRIKE,
+    HANG,
+) = range(20)  # fmt: skip; the last two are what comes next, between the parts of an edit
+
+PLAN = np.dtype(
+    [
+        ("a", "i8"),  # bodies that are connected, -1 for the base,
+        ("b", "i8"),
+        ("tree_a", "i8"),  # their trees, -1 for the base,
+        ("tree_b", "i8"),
+        ("link_a", "i8"),  # and their links, -1 for the base
+        ("link_b", "i8"),
+        ("tree", "i8"),  # the tree that a link is taken from, -1 if none is
+        ("end", "i8"),  # the link of it whose joint is gone
+        ("loop", "i8"),  # address of the LOOP row of the joint that is made, or that carries the part now
+        ("drives", "i8"),  # address of its DOF rows
+        ("velocities", "i8"),  # address of all velocities after an impact, and of the jumps behind them; 0 if none is
+        ("graft", "i8"),  # address of the GRAFT, 0 if there is none
+        ("felled", "i8"),  # whether the tree that comes of it is gone at once
+    ]
+)
 
 GRAFT = np.dtype(
     [
@@ -183,6 +219,7 @@ GRAFT = np.dtype(
         ("velocities", "i8"),  # address of all velocities after an impact, and of the jumps behind them; 0 if none is
         ("made", "i8"),  # index of the joint, -1 if it is new
         ("light", "i8"),  # whether the new joint may move nothing
+        ("placed", "i8"),  # whether the EDIT row says where the new joint is, else its frame and hold are set
         ("source", "i8"),  # address of the TREE that a link is taken from
         ("state", "i8"),  # address of the numbers of its state
         ("top", "i8"),  # the link that gets another joint,

@@ -5,25 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph._jit import kernel, rows_at
-from kinemorph.multibody.layout import DOF, LINK, TREE
+from kinemorph.multibody.layout import LINK, TREE
 from kinemorph.multibody.loops import LOOP
 from kinemorph.spatial.mat3 import IDENTITY
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.structure.edit.graft import straight, unshift
 from kinemorph.structure.forest_islands import next_side
 from kinemorph.structure.forest_layout import BODIES, BODY_SLOT, JOINT_SLOT, JOINTS, LOOP_SLOT, LOOPS, TREE_SLOT
-from kinemorph.structure.forest_memory import DOF_SIZE, class_of, give_back, pool_of, take, tree_size
+from kinemorph.structure.forest_memory import DOF_SIZE, class_of, copy_words, give_back, pool_of, take, tree_size
+
+LOOP_SIZE = LOOP.itemsize
 
 
 @kernel(inline=False)
 def enroll(forest: Any, t: int, block: int, state: int) -> None:
     """A tree stands at a place of the table: its bodies and joints are there from now on."""
-    trees, bodies, joints, loops = (
-        rows_at(forest["trees"], forest["tree_room"], TREE_SLOT),
-        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
-        rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT),
-        rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT),
-    )
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
+    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
     tree = rows_at(block, 1, TREE)[0]
     links = rows_at(tree["links"], tree["n"], LINK)
     sides = 0
@@ -59,10 +59,8 @@ def shift_body(forest: Any, body: int, shift: Any) -> None:
     store9(row["R"], straight(R))
     store3(row["p"], p)
     row["moved"] = 1
-    loops, ties = (
-        rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT),
-        rows_at(forest["ties"], forest["loop_room"], LOOP),
-    )
+    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
+    ties = rows_at(forest["ties"], forest["loop_room"], LOOP)
     side = row["side"]
     while side >= 0:
         tie = ties[side >> 1]
@@ -83,18 +81,17 @@ def forget_joint(forest: Any, j: int) -> None:
 
 
 @kernel(inline=False)
-def link_loop(forest: Any, row: Any, dofs: Any, a: int, b: int, joint: int) -> int:
-    """A new loop between two bodies (-1 for the base), with what its row and its DOF rows say; at the end of lists."""
+def link_loop(forest: Any, row: int, dofs: int, a: int, b: int, joint: int) -> int:
+    """A new loop between two bodies (-1 for the base), from the addresses of its row and its DOF rows."""
     loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
     k = take(pool_of(forest, LOOPS), loops)
     loop = loops[k]
     loop["a"], loop["b"], loop["joint"], loop["mark"] = a, b, joint, 0
     loop["next_a"] = loop["next_b"] = -1
-    rows_at(forest["ties"], forest["loop_room"], LOOP)[k] = row
-    rows_at(forest["ties"], forest["loop_room"], LOOP)[k]["joint"] = joint
-    drives = rows_at(forest["drives"] + 6 * k * DOF_SIZE, 6, DOF)
-    for i in range(row["nv"]):
-        drives[i] = dofs[i]
+    copy_words(row, forest["ties"] + k * LOOP_SIZE, LOOP_SIZE)
+    tie = rows_at(forest["ties"], forest["loop_room"], LOOP)[k]
+    tie["joint"] = joint
+    copy_words(dofs, forest["drives"] + 6 * k * DOF_SIZE, tie["nv"] * DOF_SIZE)
     if a >= 0:
         append_side(forest, a, 2 * k)
     if b >= 0:
@@ -106,10 +103,8 @@ def link_loop(forest: Any, row: Any, dofs: Any, a: int, b: int, joint: int) -> i
 
 @kernel
 def append_side(forest: Any, body: int, side: int) -> None:
-    loops, bodies = (
-        rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT),
-        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
-    )
+    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
     at = bodies[body]["side"]
     if at < 0:
         bodies[body]["side"] = side
@@ -131,10 +126,8 @@ def set_next(loops: Any, side: int, to: int) -> None:
 
 @kernel
 def remove_side(forest: Any, body: int, side: int) -> None:
-    loops, bodies = (
-        rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT),
-        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
-    )
+    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
     at = bodies[body]["side"]
     if at == side:
         bodies[body]["side"] = next_side(loops, side)

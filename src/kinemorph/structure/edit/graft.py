@@ -27,7 +27,9 @@ from kinemorph.spatial.inertia import shift_rigid
 from kinemorph.spatial.mat3 import IDENTITY, Mat3, mul, rotate_sym, skew, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load6, load9, store3, store6, store9
 from kinemorph.spatial.vec3 import Vec3, neg, sub
+from kinemorph.structure.edit.carrier import swap_dofs
 from kinemorph.structure.forest_layout import FRAME
+from kinemorph.structure.forest_memory import DOF_SIZE, LINK_SIZE, copy_words
 
 I4 = np.dtype("i4")
 
@@ -157,14 +159,15 @@ def hang(graft: Any, links: Any, s: int, parent: int, row: Any) -> None:
 
 
 @kernel
-def invert_dofs(kind: int, nv: int, old: Any, first: int, new: Any, to: int) -> None:
+def invert_dofs(kind: int, nv: int, dofs: Any, first: int) -> None:
     """Numbers of a joint's degrees of freedom when it is seen from the other side: limits change ends."""
+    if kind == UNIVERSAL:
+        swap_dofs(dofs[first], dofs[first + 1])
     for j in range(nv):
-        source = first + (nv - 1 - j if kind == UNIVERSAL else j)
-        row = new[to + j]
-        new[to + j] = old[source]
-        row["lower"] = -old[source]["upper"]
-        row["upper"] = -old[source]["lower"]
+        row = dofs[first + j]
+        lower = row["lower"]
+        row["lower"] = -row["upper"]
+        row["upper"] = -lower
         if kind == PLANAR and j < 2:  # distances along axes that now turn have no fixed limits
             row["lower"] = -np.inf
             row["upper"] = np.inf
@@ -186,9 +189,8 @@ def graft_rows(graft: Any) -> None:
     """Rows of links and of degrees of freedom of both trees, after `order_links` and `shift_frames`."""
     source = rows_at(graft["source"], 1, TREE)[0]
     n, start, length = source["n"], graft["stay"], graft["length"]
-    links, dofs = rows_at(source["links"], n, LINK), rows_at(source["dofs"], source["nv"], DOF)
+    links = rows_at(source["links"], n, LINK)
     order, where = rows_at(graft["order"], n, I4), rows_at(graft["where"], n, I4)
-    joint_dofs = rows_at(graft["dofs"], 6, DOF)
     iq = iv = 0
     tree = rows_at(graft["rest"] if start > 0 else graft["host"], 1, TREE)[0]
     off = 0  # from a place in the order to a link of the tree
@@ -205,19 +207,16 @@ def graft_rows(graft: Any) -> None:
                 parent = s - 1 + off
             else:
                 parent = parent + off
-        new_links, new_dofs = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF)
-        row = new_links[s + off]
-        new_links[s + off] = l
+        copy_words(source["links"] + i * LINK_SIZE, tree["links"] + (s + off) * LINK_SIZE, LINK_SIZE)
+        row = rows_at(tree["links"], tree["n"], LINK)[s + off]
         hang(graft, links, s, parent, row)
         row["iq"], row["iv"] = iq, iv
-        if start < s < start + length:
-            invert_dofs(row["kind"], row["nv"], dofs, links[order[s - 1]]["iv"], new_dofs, iv)
-        else:
-            for j in range(row["nv"]):
-                if s == start:
-                    new_dofs[iv + j] = joint_dofs[j]
-                else:
-                    new_dofs[iv + j] = dofs[l["iv"] + j]
+        inverted = start < s < start + length
+        user = links[order[s - 1]] if inverted else l
+        drives = graft["dofs"] if s == start else source["dofs"] + user["iv"] * DOF_SIZE
+        copy_words(drives, tree["dofs"] + iv * DOF_SIZE, row["nv"] * DOF_SIZE)
+        if inverted:
+            invert_dofs(row["kind"], row["nv"], rows_at(tree["dofs"], tree["nv"], DOF), iv)
         chain_dofs(tree, row, s + off)
         iq += row["nq"]
         iv += row["nv"]

@@ -57,18 +57,14 @@ def turn_joints(graft: Any, source: Any, links: Any, order: Any) -> None:
     """Numbers of the joints that change sides, at the places that they had."""
     nq, nv, x, y = source["nq"], source["nv"], graft["state"], graft["turned"]
     start = graft["stay"]
-    q, v, a, tau = (
-        rows_at(x + 8 * nq * Q, nq, F8),
-        rows_at(x + 8 * nq * V, nv, F8),
-        rows_at(x + 8 * nq * A, nv, F8),
-        rows_at(x + 8 * nq * TAU, nv, F8),
-    )
-    to_q, to_v, to_a, to_tau = (
-        rows_at(y + 8 * nq * Q, nq, F8),
-        rows_at(y + 8 * nq * V, nv, F8),
-        rows_at(y + 8 * nq * A, nv, F8),
-        rows_at(y + 8 * nq * TAU, nv, F8),
-    )
+    q = rows_at(x + 8 * nq * Q, nq, F8)
+    v = rows_at(x + 8 * nq * V, nv, F8)
+    a = rows_at(x + 8 * nq * A, nv, F8)
+    tau = rows_at(x + 8 * nq * TAU, nv, F8)
+    to_q = rows_at(y + 8 * nq * Q, nq, F8)
+    to_v = rows_at(y + 8 * nq * V, nv, F8)
+    to_a = rows_at(y + 8 * nq * A, nv, F8)
+    to_tau = rows_at(y + 8 * nq * TAU, nv, F8)
     rest, to_rest = rows_at(x + 8 * nq * REST, nq, F8), rows_at(y + 8 * nq * REST, nq, F8)
     jump, to_jump = rows_at(x + 8 * nq * JUMP, nv, F8), rows_at(y + 8 * nq * JUMP, nv, F8)
     for c in range(start, start + graft["length"] - 1):
@@ -88,12 +84,10 @@ def read_off(graft: Any, source: Any) -> None:
     d = rows_at(source["rows"], source["n"] + 1, LINK_DATA)[top + 1]
     P = rows_at(graft["parent_row"], 1, LINK_DATA)[0]
     s = rows_at(graft["shifts"], source["n"], FRAME)[top]
-    q, v, a, jump = (
-        rows_at(state + 8 * nq * Q, nq, F8),
-        rows_at(state + 8 * nq * V, nv, F8),
-        rows_at(state + 8 * nq * A, nv, F8),
-        rows_at(state + 8 * nq * JUMP, nv, F8),
-    )
+    q = rows_at(state + 8 * nq * Q, nq, F8)
+    v = rows_at(state + 8 * nq * V, nv, F8)
+    a = rows_at(state + 8 * nq * A, nv, F8)
+    jump = rows_at(state + 8 * nq * JUMP, nv, F8)
     R_old = load9(d["R"])
     R = mul(R_old, load9(s["R"]))
     r = mul_vec(R_old, load3(s["p"]))

@@ -10,13 +10,18 @@ from kinemorph.multibody.joints import FREE
 from kinemorph.multibody.kinematics import accelerate_all
 from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE
 from kinemorph.multibody.system import F8
-from kinemorph.spatial.rows import load3, load3_at
+from kinemorph.spatial.mat3 import IDENTITY
+from kinemorph.spatial.rows import load3, load3_at, load9, store3, store9
 from kinemorph.spatial.vec3 import dot
 from kinemorph.structure.edit.enroll import enroll, forget_joint, shift_body, unlink_loop
 from kinemorph.structure.edit.graft import I4, graft_rows, order_links, shift_frames
 from kinemorph.structure.edit.graft_state import graft_state
-from kinemorph.structure.edit.proof import compare, first_lossy, settle
+from kinemorph.structure.edit.hold import hold, seen
+from kinemorph.structure.edit.proof import compare, first_lossy, fits, keeps_up, settle
 from kinemorph.structure.forest_layout import (
+    AT_POINT,
+    AT_POSE,
+    BODY_SLOT,
     DONE,
     FRAME,
     FULL,
@@ -24,8 +29,8 @@ from kinemorph.structure.forest_layout import (
     JOINT_SLOT,
     JOINTS,
     JUMP,
-    LOOPS,
     MOVES,
+    NOT_SAID,
     OFF,
     REST,
     TREE_SLOT,
@@ -36,7 +41,6 @@ from kinemorph.structure.forest_layout import (
     V,
 )
 from kinemorph.structure.forest_memory import (
-    DOF_ROW_SIZE,
     DOF_SIZE,
     LINK_SIZE,
     ROWS,
@@ -56,22 +60,7 @@ from kinemorph.structure.forest_memory import (
 )
 
 GRAFT_SIZE, FRAME_SIZE = GRAFT.itemsize, FRAME.itemsize
-FITS = 1e-6  # how far from its joint's motion a link may be, in m, rad and per second, for sizes of one
-FINE = 1e-6  # and how much of that comes with every m, or m/s, of the largest coordinate: what rounding leaves
 NOTHING = 1e-13  # share of the inertia around it below which what a joint moves is rounding
-
-
-@kernel
-def fits(error: float, size: float) -> bool:
-    """Whether an error of a position is small, where coordinates are as large as `size`."""
-    return error < FITS * (1.0 + FINE * size)
-
-
-@kernel
-def keeps_up(outcome: Any) -> bool:
-    """Whether the error of velocities is small, for how fast the bodies move and how far out."""
-    speed = outcome["speed"]
-    return outcome["twist_error"] < FITS * (1.0 + speed + FINE * outcome["reach"] * speed)
 
 
 @kernel(inline=False)
@@ -87,7 +76,7 @@ def begin_graft(forest: Any, t: int) -> int:
         return 0
     graft = rows_at(at, 1, GRAFT)[0]
     graft["from"], graft["to"], graft["keep"], graft["made"] = t, -1, t, -1
-    graft["velocities"], graft["light"], graft["parent"] = 0, 0, -1
+    graft["velocities"], graft["light"], graft["placed"], graft["parent"] = 0, 0, 0, -1
     graft["source"] = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]["address"]
     graft["order"], graft["where"], graft["shifts"] = order, where, shifts
     graft["state"], graft["turned"] = state, turned
@@ -221,6 +210,31 @@ def set_in_motion(forest: Any, graft: Any) -> None:
 
 
 @kernel(inline=False)
+def place_root(forest: Any, edit: Any, graft: Any) -> None:
+    """Where an EDIT says that the new joint is in the world, and where on its link it holds that."""
+    source = rows_at(graft["source"], 1, TREE)[0]
+    top = graft["top"]
+    joint, shift = rows_at(graft["joint"], 1, LINK)[0], rows_at(graft["shifts"], source["n"], FRAME)[top]
+    body = rows_at(source["links"], source["n"], LINK)[top]["body"]
+    own = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
+    d = rows_at(source["rows"], source["n"] + 1, LINK_DATA)[top + 1]
+    R, p = IDENTITY, (0.0, 0.0, 0.0)
+    free = joint["kind"] == FREE
+    if edit["placed"] == AT_POSE or not free:
+        R, p = load9(edit["at_R"]), load3(edit["at_p"])
+    store9(joint["R"], R)
+    store3(joint["p"], p)
+    if edit["held"] != NOT_SAID or not free:
+        R, p = hold(edit, d, own, R, p)
+    elif edit["placed"] == AT_POINT:  # a point of the link, with the link's axes
+        _, p = seen(d, IDENTITY, load3(edit["at_p"]))
+    else:
+        R, p = load9(own["R"]), load3(own["p"])
+    store9(shift["R"], R)
+    store3(shift["p"], p)
+
+
+@kernel(inline=False)
 def moves_nothing(graft: Any) -> bool:
     """Whether the new joint has a direction in which it moves no mass."""
     source, tree = rows_at(graft["source"], 1, TREE)[0], rows_at(graft["host"], 1, TREE)[0]
@@ -244,17 +258,19 @@ def moves_nothing(graft: Any) -> bool:
 
 
 @kernel(inline=False)
-def hang(forest: Any, graft: Any, outcome: Any) -> int:
+def hang(forest: Any, edit: Any, graft: Any, outcome: Any) -> int:
     """Carry link `top` by another joint, in place of the one that carries `end`, on the way from `top` to the base.
 
-    The joint and its frame on the parent are set, and how it holds `top` is in `shifts[top]`. The velocities must be
-    such that the joint can follow. Returns a status; if it is not DONE, nothing has changed.
+    The joint is set, and its frame on the parent and how it holds `top`, unless the edit says where that is. The
+    velocities must be such that the joint can follow. Returns a status; if it is not DONE, nothing has changed.
     """
     if not (has_room(forest, TREES, 1) and has_room(forest, JOINTS, 1)):
         return FULL
     order_links(graft)
-    shift_frames(graft)
     set_in_motion(forest, graft)
+    if graft["placed"] != 0:
+        place_root(forest, edit, graft)
+    shift_frames(graft)
     if not make_trees(forest, graft):
         return FULL
     graft_rows(graft)
@@ -339,14 +355,3 @@ def forget_tree(forest: Any, t: int) -> None:
     trees[t]["next"] = from_pool["free"]
     from_pool["free"] = t
     from_pool["used"] -= 1
-
-
-@kernel
-def has_loops(forest: Any) -> bool:
-    return pool_of(forest, LOOPS)["used"] > 0
-
-
-__all__ = [
-    "DOF_ROW_SIZE", "after_impact", "begin_graft", "drop_tree", "fits", "forget_tree", "hang", "has_loops",
-    "make_tree", "new_tree", "velocities_at",
-]  # fmt: skip

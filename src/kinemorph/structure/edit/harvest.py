@@ -12,6 +12,7 @@ from kinemorph.multibody.loops import LOOP
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.structure.edit.plant import Integers, Records, Vector, is_chosen, tree_end
+from kinemorph.structure.forest_islands import LOOP_SIZE
 from kinemorph.structure.forest_layout import (
     BODY_SLOT,
     DONE,
@@ -25,7 +26,7 @@ from kinemorph.structure.forest_layout import (
     TREES,
     Q,
 )
-from kinemorph.structure.forest_memory import claim, pool_of
+from kinemorph.structure.forest_memory import DOF_SIZE, LINK_SIZE, claim, copy_words, pool_of
 
 HARVEST = np.dtype(
     [
@@ -55,22 +56,22 @@ I4 = np.dtype("i4")
 @kernel(inline=False)
 def gather(harvest: Any, tree: Any, state: int, start: int, n: int) -> None:
     """Rows and state of n links from `start` on, a tree, come next in the new model; ids stay."""
-    links, dofs = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF)
+    links = rows_at(tree["links"], tree["n"], LINK)
     new_links = rows_at(harvest["links"], harvest["n"], LINK)
     new_dofs = rows_at(harvest["dofs"], harvest["nv"], DOF)
     first, iq, iv = harvest["first"], harvest["iq"], harvest["iv"]
     q0, v0 = links[start]["iq"], links[start]["iv"]
     end = links[start + n - 1]
     nq, nv = end["iq"] + end["nq"] - q0, end["iv"] + end["nv"] - v0
+    copy_words(tree["links"] + start * LINK_SIZE, harvest["links"] + first * LINK_SIZE, n * LINK_SIZE)
+    copy_words(tree["dofs"] + v0 * DOF_SIZE, harvest["dofs"] + iv * DOF_SIZE, nv * DOF_SIZE)
     for i in range(n):
-        new_links[first + i] = links[start + i]
         row = new_links[first + i]
         if row["parent"] >= 0:
             row["parent"] += first - start
         row["iq"] += iq - q0
         row["iv"] += iv - v0
     for k in range(nv):
-        new_dofs[iv + k] = dofs[v0 + k]
         row = new_dofs[iv + k]
         row["link"] += first - start
         if row["parent"] >= 0:
@@ -131,23 +132,22 @@ def name_back(harvest: Any, links: Any, loops: Any, here: Any) -> None:
 @kernel(inline=False)
 def gather_loops(forest: Any, harvest: Any, old_links: Any, old: Any, new: Any, chosen: Any, bodies: Any) -> None:
     """Loops in the order that they had, a new one last, between the links that their bodies are now."""
-    slots, ties = (
-        rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT),
-        rows_at(forest["ties"], forest["loop_room"], LOOP),
-    )
+    slots = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
+    ties = rows_at(forest["ties"], forest["loop_room"], LOOP)
     body_ids = rows_at(harvest["body_ids"], harvest["bodies"], I4)
+    old_at, new_at = np.int64(old.ctypes.data), np.int64(new.ctypes.data)
     to = planted = 0
     for k in range(old.shape[0] + 1):
         if k < old.shape[0] and not is_chosen(old[k], chosen):
             a, b = old[k]["a"], old[k]["b"]
-            new[to] = old[k]
+            copy_words(old_at + k * LOOP_SIZE, new_at + to * LOOP_SIZE, LOOP_SIZE)
             new[to]["a"] = bodies[old_links[a]["body"]]["link"] if a >= 0 else -1
             new[to]["b"] = bodies[old_links[b]["body"]]["link"] if b >= 0 else -1
             to += 1
             continue
         if to < new.shape[0] and slots[planted]["next"] == IN_USE:
             a, b = slots[planted]["a"], slots[planted]["b"]
-            new[to] = ties[planted]
+            copy_words(forest["ties"] + planted * LOOP_SIZE, new_at + to * LOOP_SIZE, LOOP_SIZE)
             new[to]["a"] = bodies[body_ids[a]]["link"] if a >= 0 else -1
             new[to]["b"] = bodies[body_ids[b]]["link"] if b >= 0 else -1
             new[to]["joint"] = joint_name(forest, harvest, ties[planted]["joint"])

@@ -20,53 +20,57 @@ from kinemorph.multibody.energy_momentum import SUMS, sum_up
 from kinemorph.multibody.impulse import articulate, jump
 from kinemorph.multibody.inversion import extract_position
 from kinemorph.multibody.joints import FREE
-from kinemorph.multibody.layout import LINK, LINK_DATA, TREE
+from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
 from kinemorph.multibody.loops import LOOP
-from kinemorph.multibody.system import F8, I8, ROW, SYSTEM
-from kinemorph.spatial.mat3 import Mat3, mul, mul_vec, tmul_vec, transpose
+from kinemorph.multibody.system import F8, ROW, SYSTEM
+from kinemorph.spatial.mat3 import mul, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load9, store3, store3_at, store9
-from kinemorph.spatial.vec3 import Vec3, add, axpy, sub
-from kinemorph.structure.edit.proof import larger
-from kinemorph.structure.forest_islands import assemble
-from kinemorph.structure.forest_layout import LOOP_SLOT, NOT_SAID, ON_BODY, TREE_SLOT, Q, V
+from kinemorph.spatial.vec3 import add, axpy, sub
+from kinemorph.structure.edit.hold import hold, seen
+from kinemorph.structure.edit.proof import FITS, fits, larger
+from kinemorph.structure.forest_islands import assemble, stand
+from kinemorph.structure.forest_layout import (
+    BODY_SLOT,
+    FULL,
+    HANG,
+    LIMITED,
+    LOOP_SLOT,
+    NOT_FINITE,
+    OFF,
+    TREE_SLOT,
+    Q,
+    V,
+)
 from kinemorph.structure.forest_memory import claim
 
-SUMS_SIZE = SUMS.itemsize
+SUMS_SIZE, ROW_SIZE = SUMS.itemsize, LINK_DATA.itemsize
+LARGEST = 1.7976931348623157e308
 ROUNDING = 1e-13  # squared sine below which a row follows from others by rounding alone
 
 
-@kernel
-def seen(d: Any, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
-    """A frame of the world, seen from a link."""
-    E = load9(d["R"])
-    return mul(transpose(E), R), tmul_vec(E, sub(p, load3(d["p"])))
-
-
 @kernel(inline=False)
-def take_hold(loop: Any, edit: Any, da: Any, db: Any, own: Any) -> None:
-    """Where a new joint that stands at a place in the world holds its two links, from their rows.
-
-    `own` is the body's own frame on link b, for what is said about that.
-    """
+def take_hold(forest: Any, edit: Any, plan: Any) -> None:
+    """Where the new joint, which stands at a place in the world, holds its two links, whose poses are known."""
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    ta, tb, a, b = plan["tree_a"], plan["tree_b"], plan["link_a"], plan["link_b"]
+    loop = rows_at(plan["loop"], 1, LOOP)[0]
+    da = rows_at(row_of(trees, ta if ta >= 0 else tb, a), 1, LINK_DATA)[0]
+    db = rows_at(row_of(trees, tb if tb >= 0 else ta, b), 1, LINK_DATA)[0]
     R, p = load9(edit["at_R"]), load3(edit["at_p"])
     Ra, pa = seen(da, R, p)
     store9(loop["Ra"], Ra)
     store3(loop["pa"], pa)
-    Rb, pb = hold(edit, db, own, R, p)
+    Rb, pb = hold(edit, db, bodies[plan["b"] if plan["b"] >= 0 else plan["a"]], R, p)
     store9(loop["Rb"], Rb)
     store3(loop["pb"], pb)
+    stand(loop, trees[ta]["place"] if ta >= 0 else 0, a, trees[tb]["place"] if tb >= 0 else 0, b)
 
 
 @kernel
-def hold(edit: Any, d: Any, own: Any, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
-    """Where on a link a joint holds it: as it is said, or else where the joint, at (R, p) in the world, is now."""
-    if edit["held"] == NOT_SAID:
-        return seen(d, R, p)
-    on_R, on_p = load9(edit["on_R"]), load3(edit["on_p"])
-    if edit["held"] == ON_BODY:
-        E = load9(own["R"])
-        return mul(E, on_R), add(load3(own["p"]), mul_vec(E, on_p))
-    return on_R, on_p
+def row_of(trees: Any, t: int, link: int) -> int:
+    """Address of the LINK_DATA of a link of a tree; link -1 is the base."""
+    return rows_at(trees[t]["address"], 1, TREE)[0]["rows"] + (link + 1) * ROW_SIZE
 
 
 @kernel(inline=False)
@@ -120,10 +124,8 @@ def extent(forest: Any, outcome: Any) -> None:
 @kernel
 def grounded(forest: Any, loop: Any) -> bool:
     """Whether anything ties the trees that are collected, or the new joint, to the base."""
-    trees, loops = (
-        rows_at(forest["trees"], forest["tree_room"], TREE_SLOT),
-        rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT),
-    )
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
     if loop["a"] < 0 or loop["b"] < 0:
         return True
     t = forest["first_tree"]
@@ -141,53 +143,83 @@ def grounded(forest: Any, loop: Any) -> bool:
 
 
 @kernel(inline=False)
-def strike(forest: Any, more: int, before: Any, outcome: Any) -> int:
-    """The impact of a joint, the LOOP row at `more`, on the trees that are collected, which are placed and move.
+def strike(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
+    """The impact of the joint of a plan on the trees that are collected. Returns a status.
 
-    Returns the address of the velocities after it, followed by the jumps, one tree after the other in the order of the
-    collection; 0 if scratch is too small. `before` are the sums of what was.
+    The velocities after it are at `plan["velocities"]`, one tree after the other in the order of the collection,
+    followed by the jumps.
     """
-    at = assemble(forest, more)
-    if at == 0:
-        return 0
-    system = rows_at(at, 1, SYSTEM)[0]
-    nv, count = system["nv"], system["tree_count"]
-    velocities = claim(forest, 16 * nv)
-    sums = claim(forest, 2 * SUMS_SIZE)
+    sums = claim(forest, 3 * SUMS_SIZE)
     if sums == 0:
-        return 0
-    after, jumps = rows_at(velocities, nv, F8), rows_at(velocities + 8 * nv, nv, F8)
-    addresses, offsets = rows_at(system["trees"], count, I8), rows_at(system["offsets"], count, I8)
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+        return FULL
+    before, after, each = rows_at(sums, 3, SUMS)[0], rows_at(sums, 3, SUMS)[1], rows_at(sums, 3, SUMS)[2]
+    add_up(forest, 0, each, before)  # which also says where the bodies are
+    extent(forest, outcome)
+    if not (outcome["reach"] <= LARGEST and before["kinetic"] <= LARGEST):
+        return NOT_FINITE
+    take_hold(forest, edit, plan)
+    at = assemble(forest, plan["loop"])
+    if at == 0:
+        return FULL
+    system = rows_at(at, 1, SYSTEM)[0]
+    velocities = claim(forest, 16 * system["nv"])
+    if velocities == 0:
+        return FULL
+    plan["velocities"] = velocities
     outcome["loop_error"] = errors(system)
+    respond(forest, system, velocities, outcome["loop_error"])
+    tell(system, outcome)
+    add_up(forest, velocities, each, after)
+    outcome["energy_lost"] = before["kinetic"] - after["kinetic"]
+    error = 0.0
+    for k in range(3):
+        error = larger(error, abs(after["angular"][k] - before["angular"][k]))
+        error = larger(error, abs(after["linear"][k] - before["linear"][k]))
+    loop = rows_at(plan["loop"], 1, LOOP)[0]
+    outcome["momentum_error"] = 0.0 if grounded(forest, loop) else error
+    if not abs(outcome["energy_lost"]) <= LARGEST:
+        return NOT_FINITE
+    if not fits(outcome["gap"], outcome["reach"]):
+        return OFF
+    if not within_limits(loop, rows_at(plan["drives"], loop["nv"], DOF), outcome["position"]):
+        return LIMITED
+    return HANG
+
+
+@kernel
+def respond(forest: Any, system: Any, velocities: int, error: float) -> None:
+    """Velocities after the impact, and the jumps behind them."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    nv = system["nv"]
+    after, jumps = rows_at(velocities, nv, F8), rows_at(velocities + 8 * nv, nv, F8)
     t = forest["first_tree"]
     while t >= 0:
         tree = rows_at(trees[t]["address"], 1, TREE)[0]
         articulate(tree, rows_at(trees[t]["state"] + 8 * tree["nq"] * Q, tree["nq"], F8))
         t = trees[t]["follows"]
-    sine = min(UNSURE * outcome["loop_error"], MOST_UNSURE)
+    sine = min(UNSURE * error, MOST_UNSURE)
     prepare(system, max(min(system["dependence"], ROUNDING), sine * sine), 0.0)
     relative_velocities(system)
     cancel(system)
     t = forest["first_tree"]
-    for i in range(count):
-        tree = rows_at(addresses[i], 1, TREE)[0]
-        first, last = offsets[i], offsets[i] + tree["nv"]
-        jump(tree, jumps[first:last])
+    while t >= 0:
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
         v = rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
+        first = trees[t]["offset"]
+        jump(tree, jumps[first : first + tree["nv"]])
         for k in range(tree["nv"]):
             after[first + k] = v[k] + jumps[first + k]
         t = trees[t]["follows"]
-    tell(system, outcome)
-    each = rows_at(sums, 2, SUMS)
-    add_up(forest, velocities, each[0], each[1])
-    outcome["energy_lost"] = before["kinetic"] - each[1]["kinetic"]
-    error = 0.0
-    for k in range(3):
-        error = larger(error, abs(each[1]["angular"][k] - before["angular"][k]))
-        error = larger(error, abs(each[1]["linear"][k] - before["linear"][k]))
-    outcome["momentum_error"] = 0.0 if grounded(forest, rows_at(more, 1, LOOP)[0]) else error
-    return velocities
+
+
+@kernel
+def within_limits(loop: Any, dofs: Any, position: Any) -> bool:
+    if loop["nq"] != loop["nv"]:
+        return True
+    for k in range(loop["nv"]):
+        if position[k] < dofs[k]["lower"] - FITS or position[k] > dofs[k]["upper"] + FITS:
+            return False
+    return True
 
 
 @kernel

@@ -14,6 +14,7 @@ from kinemorph.multibody.system import F8
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.structure.edit.enroll import enroll, link_loop, new_body
 from kinemorph.structure.edit.hang import make_tree, new_tree
+from kinemorph.structure.forest_islands import LOOP_SIZE
 from kinemorph.structure.forest_layout import (
     BODIES,
     BODY_SLOT,
@@ -32,7 +33,18 @@ from kinemorph.structure.forest_layout import (
     TREES,
     Q,
 )
-from kinemorph.structure.forest_memory import class_of, count_springs, has_room, pool_of, size_of, take, tree_size
+from kinemorph.structure.forest_memory import (
+    DOF_SIZE,
+    LINK_SIZE,
+    class_of,
+    copy_words,
+    count_springs,
+    has_room,
+    pool_of,
+    size_of,
+    take,
+    tree_size,
+)
 
 PLANT = np.dtype(
     [
@@ -127,19 +139,17 @@ def has_room_for(forest: Any, plant: Any, model: Any, chosen: Any) -> bool:
 def plant_tree(forest: Any, model: Any, numbers: int, first: int, last: int, bodies: Any, here: Any) -> None:
     """Plant links `first` to `last` (the latter not) of a model, which are a tree; there is room."""
     links = rows_at(model["links"], model["n"], LINK)
-    dofs = rows_at(model["dofs"], model["nv"], DOF)
     iq, iv = links[first]["iq"], links[first]["iv"]
     end = links[last - 1]
     nq, nv, n = end["iq"] + end["nq"] - iq, end["iv"] + end["nv"] - iv, last - first
     block, state = make_tree(forest, n, nq, nv)
     tree = rows_at(block, 1, TREE)[0]
     new_links, new_dofs = rows_at(tree["links"], n, LINK), rows_at(tree["dofs"], nv, DOF)
-    own, joints = (
-        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
-        rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT),
-    )
+    own = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
+    copy_words(model["links"] + first * LINK_SIZE, tree["links"], n * LINK_SIZE)
+    copy_words(model["dofs"] + iv * DOF_SIZE, tree["dofs"], nv * DOF_SIZE)
     for i in range(n):
-        new_links[i] = links[first + i]
         row = new_links[i]
         if row["parent"] >= 0:
             row["parent"] -= first
@@ -154,7 +164,6 @@ def plant_tree(forest: Any, model: Any, numbers: int, first: int, last: int, bod
         store9(body["R"], load9(old["R"]))
         store3(body["p"], load3(old["p"]))
     for k in range(nv):
-        new_dofs[k] = dofs[iv + k]
         new_dofs[k]["link"] -= first
         if new_dofs[k]["parent"] >= 0:
             new_dofs[k]["parent"] -= iv
@@ -177,8 +186,8 @@ def plant_loops(forest: Any, loops: Any, drives: Any, chosen: Any, here: Any) ->
         if is_chosen(loops[k], chosen):
             joint = take(pool_of(forest, JOINTS), rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT))
             a, b = loops[k]["a"], loops[k]["b"]
-            dofs = drives[6 * k : 6 * k + 6]
-            link_loop(forest, loops[k], dofs, here[a] if a >= 0 else -1, here[b] if b >= 0 else -1, joint)
+            row, dofs = np.int64(loops.ctypes.data) + k * LOOP_SIZE, np.int64(drives.ctypes.data) + 6 * k * DOF_SIZE
+            link_loop(forest, row, dofs, here[a] if a >= 0 else -1, here[b] if b >= 0 else -1, joint)
             here[2 * n + k] = joint
 
 

@@ -17,6 +17,9 @@ from kinemorph.spatial.vec3 import cross, sub
 from kinemorph.structure.edit.graft import I4
 from kinemorph.structure.forest_layout import FRAME, Q, V
 
+FITS = 1e-6  # how far from its joint's motion a link may be, in m, rad and per second, for sizes of one
+FINE = 1e-6  # and how much of that comes with every m, or m/s, of the largest coordinate: what rounding leaves
+
 
 @kernel
 def acts(dof: Any) -> bool:
@@ -54,6 +57,19 @@ def first_lossy(graft: Any) -> int:
 def larger(x: float, y: float) -> float:
     """The larger of two numbers; what is not a number counts as larger than any."""
     return x if x >= y or x != x else y
+
+
+@kernel
+def fits(error: float, size: float) -> bool:
+    """Whether an error of a position is small, where coordinates are as large as `size`."""
+    return error < FITS * (1.0 + FINE * size)
+
+
+@kernel
+def keeps_up(outcome: Any) -> bool:
+    """Whether the error of velocities is small, for how fast the bodies move and how far out."""
+    speed = outcome["speed"]
+    return outcome["twist_error"] < FITS * (1.0 + speed + FINE * outcome["reach"] * speed)
 
 
 @kernel(inline=False)
