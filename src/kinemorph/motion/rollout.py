@@ -73,7 +73,8 @@ def rollout(
     """Like `step`, and keeps the start and every `every`-th state."""
     belongs(model, data)
     kind, steps, every = checked_steps(method, dt, steps, every)
-    run, q_now, v_now, tau64, external64 = _start(model, q, v, tau, external, gap)
+    run, q_now, v_now, tau64, given = _start(model, q, v, tau, external, gap)
+    external64 = data.pushed_by(given)
     run[0]["method"], run[0]["dt"], run[0]["last"], run[0]["every"] = kind, dt, steps, every
     count = steps // every + 1
     q_log, v_log = np.empty((count, model.nq)), np.empty((count, model.nv))
@@ -108,7 +109,8 @@ def rollout_adaptive(
         raise ValueError("times must be a list of numbers that do not decrease, the start first")
     if not tolerance > 0.0:
         raise ValueError(f"tolerance {tolerance} must be positive")
-    run, q_now, v_now, tau64, external64 = _start(model, q, v, tau, external, gap)
+    run, q_now, v_now, tau64, given = _start(model, q, v, tau, external, gap)
+    external64 = data.pushed_by(given)
     run[0]["method"], run[0]["tolerance"], run[0]["h"] = ADAPTIVE, tolerance, 1e-3
     run[0]["last"] = run[0]["every"] = 1
     run[0]["budget"] = operator.index(most_steps)

@@ -35,6 +35,7 @@ class Data:
         self.revision = model.revision
         self.nv = model.nv
         self._M: Array | None = None
+        self._given: Array | None = None
         self._rows: np.ndarray[Any, Any] | None = None
         self._lock = threading.Lock()
         # one piece of memory, for every change of structure makes new data
@@ -63,7 +64,8 @@ class Data:
         """Write all addresses: into new memory, or into a copy of another's."""
         model, header = self.model, self.header
         fill_tree(header, model, TREE_KIND)
-        header["busy"], header["M"], header["system"], header["pushes"] = 0, 0, 0, 0
+        for field in ("busy", "M", "system", "pushes", "given"):
+            header[field] = 0
         if model.passive:
             header["pushes"] = self._part(6).ctypes.data
         header["rows"], header["dof_rows"] = self._part(1).ctypes.data, self._part(2).ctypes.data
@@ -130,6 +132,14 @@ class Data:
             rows = every[loop["first"] : loop["first"] + loop["m"]]
             out[:3], out[3:] = rows["force"] @ rows["n"], rows["force"] @ rows["f"]
         return total
+
+    def pushed_by(self, external: Array) -> Array:
+        """The forces on links to go on with in time: those given, or rows where passive ones will be added to them."""
+        if not self.model.passive:
+            return external
+        self._given = external  # kept alive
+        self.header["given"] = external.ctypes.data if len(external) else 0
+        return self._part(6).view(np.float64).reshape(self.model.n, 6)
 
     # ------------------------------------------------------------------------------------------------------- copies
 
