@@ -38,7 +38,7 @@ from kinemorph.multibody.aba import aba
 from kinemorph.multibody.builder import Builder
 from kinemorph.multibody.catalog import Mimic
 from kinemorph.multibody.configuration import difference, follow, integrate, neutral, random_configuration
-from kinemorph.multibody.crba import crba
+from kinemorph.multibody.crba import crba, mass_blocks
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.elements import ForceElement
 from kinemorph.multibody.energy_momentum import com, com_velocity, momentum
@@ -144,6 +144,7 @@ __all__ = [
     "loop_positions",
     "ltl",
     "ltl_solve",
+    "mass_blocks",
     "mass_properties",
     "mesh_faults",
     "mesh_of",

@@ -272,7 +272,7 @@ class Model:
         """Force elements between places on links, as they were written."""
         return tuple(held[0] for held in self.catalog.elements)
 
-    @property
+    @cached_property
     def passive(self) -> bool:
         """Whether force elements, or springs and dampers in loop joints, push links."""
         return bool(self.catalog.elements) or bool(self.loop_rows["passive"].any())
