@@ -27,7 +27,8 @@ FOREST = np.dtype(
         ("loop_room", "i8"),
         ("ties", "i8"),  # address of the LOOP rows, by loop
         ("drives", "i8"),  # address of 6 DOF rows for each loop: what its joint has, for the day it carries a link
-        ("at", "i8"),  # where the youngest chunk of memory has room
+        ("start", "i8"),  # where the youngest chunk of memory starts,
+        ("at", "i8"),  # where it has room,
         ("end", "i8"),  # and where it ends
         ("lists", "i8"),  # address of the first free block of each size, 0 for none
         ("scratch", "i8"),  # address of memory that is anybody's between two calls

@@ -14,7 +14,21 @@ from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE, TRE
 from kinemorph.multibody.system import I8
 from kinemorph.spatial.mat3 import IDENTITY
 from kinemorph.spatial.rows import store9
-from kinemorph.structure.forest_layout import CHUNK, FOREST, IN_USE, POOL, SCRATCH
+from kinemorph.structure.forest_layout import (
+    BODIES,
+    BODY_SLOT,
+    CHUNK,
+    FOREST,
+    IN_USE,
+    JOINT_SLOT,
+    JOINTS,
+    LOOP_SLOT,
+    LOOPS,
+    POOL,
+    SCRATCH,
+    TREE_SLOT,
+    TREES,
+)
 
 INDEX = (1 << 32) - 1  # the bits of an id that are an index; those above are the generation
 SMALLEST = 512  # bytes of the smallest block; there are four sizes to a doubling
@@ -221,5 +235,25 @@ def add_chunk(address: int, memory: Bytes) -> None:
     """More memory for blocks."""
     forest = rows_at(address, 1, FOREST)[0]
     donate(forest)
-    forest["at"] = (np.int64(memory.ctypes.data) + 15) & -16
+    forest["start"] = forest["at"] = (np.int64(memory.ctypes.data) + 15) & -16
     forest["end"] = np.int64(memory.ctypes.data) + memory.shape[0]
+
+
+@entry
+def clear(address: int) -> None:
+    """Make a forest as good as new: no ids, and all memory of its youngest chunk."""
+    forest = rows_at(address, 1, FOREST)[0]
+    pools = rows_at(forest["pools"], 4, POOL)
+    for i in range(pools[TREES]["count"]):
+        rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[i]["generation"] = 0
+    for i in range(pools[BODIES]["count"]):
+        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[i]["generation"] = 0
+    for i in range(pools[JOINTS]["count"]):
+        rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[i]["generation"] = 0
+    for i in range(pools[LOOPS]["count"]):
+        rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)[i]["generation"] = 0
+    for i in range(4):
+        pools[i]["count"] = pools[i]["used"] = 0
+        pools[i]["free"] = -1
+    clear_words(forest["lists"], 8 * SIZES)
+    forest["at"] = forest["start"]

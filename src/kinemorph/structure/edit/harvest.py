@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.multibody.layout import BODY, DOF, LINK, TREE
+from kinemorph.multibody.layout import DOF, LINK, TREE
 from kinemorph.multibody.loops import LOOP
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.rows import load3, load9, store3, store9
@@ -21,6 +21,7 @@ from kinemorph.structure.forest_layout import (
     IN_USE,
     JOINT_SLOT,
     LOOP_SLOT,
+    LOOPS,
     REST,
     TREE_SLOT,
     TREES,
@@ -156,6 +157,20 @@ def gather_loops(forest: Any, harvest: Any, old_links: Any, old: Any, new: Any, 
 
 
 @entry
+def measure(address: int, harvests: Records) -> int:
+    """Sizes of the new model, from what the old one has besides the trees that were planted. Returns how many loops."""
+    forest, harvest = rows_at(address, 1, FOREST)[0], harvests[0]
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    for t in range(pool_of(forest, TREES)["count"]):
+        if trees[t]["next"] == IN_USE:
+            tree = rows_at(trees[t]["address"], 1, TREE)[0]
+            harvest["n"] += tree["n"]
+            harvest["nq"] += tree["nq"]
+            harvest["nv"] += tree["nv"]
+    return pool_of(forest, LOOPS)["used"]
+
+
+@entry
 def harvest_model(
     address: int, harvests: Records, old_loops: Records, chosen: Integers, here: Integers, links: Records,
     dofs: Records, numbers: Vector, bodies: Records, loops: Records,
@@ -195,6 +210,3 @@ def harvest_model(
         bodies[links[i]["body"]]["link"] = i
     gather_loops(forest, harvest, old_links, old_loops, loops, chosen, bodies)
     return DONE
-
-
-__all__ = ["BODY", "HARVEST", "LOOP", "harvest_model"]
