@@ -54,7 +54,12 @@ from kinemorph.multibody.model import Model
 from kinemorph.multibody.rnea import rnea
 from kinemorph.multibody.state import State
 from kinemorph.spatial.pose import Pose
+from kinemorph.structure.add import add, remove, submodel
+from kinemorph.structure.connect import connect
+from kinemorph.structure.cut import cut
+from kinemorph.structure.forest import Change, Forest
 from kinemorph.structure.report import Report
+from kinemorph.structure.reroot import reroot
 from kinemorph.view.picture import picture
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
@@ -65,6 +70,7 @@ __all__ = [
     "Actuation",
     "BroadPhase",
     "Builder",
+    "Change",
     "Contact",
     "Coordinates",
     "Data",
@@ -77,6 +83,7 @@ __all__ = [
     "Feature",
     "FileError",
     "ForceElement",
+    "Forest",
     "Ground",
     "HalfSpace",
     "HeightField",
@@ -108,6 +115,7 @@ __all__ = [
     "Trajectory",
     "aba",
     "acceleration_of",
+    "add",
     "batch",
     "cast",
     "close",
@@ -115,10 +123,12 @@ __all__ = [
     "collision_matrix",
     "com",
     "com_velocity",
+    "connect",
     "contacts",
     "convert",
     "core_of",
     "crba",
+    "cut",
     "decompose",
     "difference",
     "distance",
@@ -158,12 +168,15 @@ __all__ = [
     "pose_of",
     "project",
     "random_configuration",
+    "remove",
     "replay",
+    "reroot",
     "rnea",
     "rollout",
     "rollout_adaptive",
     "simulate",
     "step",
+    "submodel",
     "swept",
     "velocity_of",
 ]
