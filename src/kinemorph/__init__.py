@@ -8,6 +8,7 @@ from kinemorph.collision.query import Contact, Distance, Pair, contacts, distanc
 from kinemorph.collision.rays import Hit
 from kinemorph.constraint.closure import LoopError, close, project
 from kinemorph.constraint.dynamics import forward_dynamics, loop_forces
+from kinemorph.constraint.energy import Energy, energy
 from kinemorph.constraint.generalized import (
     Actuation,
     Coordinates,
@@ -17,6 +18,7 @@ from kinemorph.constraint.generalized import (
     mobility,
 )
 from kinemorph.constraint.loops import loop_drift, loop_errors, loop_jacobian, loop_positions
+from kinemorph.constraint.passive import passive_forces
 from kinemorph.geometry.faults import Fault, FaultKind, mesh_faults
 from kinemorph.geometry.ground import Ground, HalfSpace, HeightField, Terrain
 from kinemorph.geometry.mass import MassProperties, inertia_of, mass_properties
@@ -38,7 +40,8 @@ from kinemorph.multibody.catalog import Mimic
 from kinemorph.multibody.configuration import difference, follow, integrate, neutral, random_configuration
 from kinemorph.multibody.crba import crba
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.energy_momentum import Energy, com, com_velocity, energy, momentum
+from kinemorph.multibody.elements import ForceElement
+from kinemorph.multibody.energy_momentum import com, com_velocity, momentum
 from kinemorph.multibody.impulse import collision_matrix, impulse_response
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.jacobian import jacobian, jacobian_drift
@@ -73,6 +76,7 @@ __all__ = [
     "FaultKind",
     "Feature",
     "FileError",
+    "ForceElement",
     "Ground",
     "HalfSpace",
     "HeightField",
@@ -148,6 +152,7 @@ __all__ = [
     "neutral",
     "parse_sdf",
     "parse_urdf",
+    "passive_forces",
     "picture",
     "pose_of",
     "project",

@@ -275,8 +275,10 @@ def rollout(
     TAU is zero, or (batch, nv), or (batch, steps, nv) with joint forces for every step.
     """
     kind, steps, every = checked_steps(method, dt, steps, every)
-    if len(model.loop_rows):
-        raise ValueError(f"model {model.name!r} has loops, which batches do not close; see kinemorph.rollout")
+    if len(model.loop_rows) or model.passive:
+        raise ValueError(
+            f"model {model.name!r} has loops or force elements, which batches do not know; see kinemorph.rollout"
+        )
     arrays = _arrays(model, Q=Q, V=V)
     batch = len(arrays["Q"])
     forces = np.zeros((batch, model.nv)) if TAU is None else np.asarray(TAU, dtype=np.float64)

@@ -79,8 +79,8 @@ class Event:
     Its function is zero at the event; `direction` says which changes of sign count: 1 upwards, -1 downwards, 0 both.
     `action` gets the model and the state at that instant (and, if it takes three arguments, its `Data` after
     `kinematics`), and returns a `Report` of `connect`, `cut` or `reroot`, or a pair of a model and a state, or None if
-    nothing changes. Where `only`, a function of the same, says False, nothing has happened. `times` is how often the event happens at most, and the simulation ends
-    when it has happened `ends` times (True is once, 0 is never).
+    nothing changes. Where `only`, a function of the same, says False, nothing has happened. `times` is how often the
+    event happens at most, and the simulation ends when it has happened `ends` times (True is once, 0 is never).
     """
 
     name: str
@@ -119,7 +119,7 @@ class Event:
         It counts going down, if `direction` does not say otherwise.
         """
         settings = {"direction": -1, **more}
-        name = settings.pop("name", f"{place} at {level} m")
+        name = settings.pop("name", f"{place} at {_said(level)} m")
         return _event(
             name, EventKind.ALONG, action, settings, places=(seen_from, place), points=((0.0, 0.0, 0.0), point),
             along=normal, level=level,
@@ -136,19 +136,19 @@ class Event:
         **more: Any,
     ) -> Event:
         """Two points are so many metres apart."""
-        name = more.pop("name", f"{a} to {b} {level} m")
+        name = more.pop("name", f"{a} to {b} {_said(level)} m")
         return _event(name, EventKind.DISTANCE, action, more, places=(a, b), points=points, level=level)
 
     @staticmethod
     def position(joint: str, level: float, action: Action | None = None, *, entry: int = 0, **more: Any) -> Event:
         """An entry of a joint's position passes a value."""
-        name = more.pop("name", f"{joint} at {level}")
+        name = more.pop("name", f"{joint} at {_said(level)}")
         return _event(name, EventKind.POSITION, action, more, places=(joint,), entry=entry, level=level)
 
     @staticmethod
     def velocity(joint: str, level: float = 0.0, action: Action | None = None, *, entry: int = 0, **more: Any) -> Event:
         """An entry of a joint's velocity passes a value; at 0 the joint turns back."""
-        name = more.pop("name", f"{joint} moves at {level}")
+        name = more.pop("name", f"{joint} moves at {_said(level)}")
         return _event(name, EventKind.VELOCITY, action, more, places=(joint,), entry=entry, level=level)
 
     @staticmethod
@@ -162,14 +162,18 @@ class Event:
         **more: Any,
     ) -> Event:
         """The force (or moment) of a loop on its second link, along a direction of its frame on the first."""
-        name = more.pop("name", f"{loop} bears {level}")
+        name = more.pop("name", f"{loop} bears {_said(level)}")
         kind = EventKind.MOMENT if moment else EventKind.FORCE
         return _event(name, kind, action, more, places=(loop,), along=along, level=level)
 
 
+def _said(level: float) -> str:
+    if callable(level):
+        raise TypeError("an event's level, such as 0.0, comes before its action")
+    return f"{level:g}"
+
+
 def _event(name: str, kind: EventKind, action: Action | None, more: dict[str, Any], **settings: Any) -> Event:
-    if callable(settings["level"]):
-        raise TypeError(f"event {name!r}: a level comes before the action, such as 0.0")
     return Event(name, action=action, kind=kind, **{**settings, **more})
 
 

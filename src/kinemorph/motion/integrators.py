@@ -13,13 +13,12 @@ import numpy as np
 
 from kinemorph._jit import for_lanes, generic, kernel, rows_at
 from kinemorph.constraint.closure import CLOSED, project_position, project_velocity
-from kinemorph.constraint.dynamics import constrained_body
+from kinemorph.constraint.passive import joint_forces, passive_body
 from kinemorph.multibody.checks import Array
 from kinemorph.multibody.configuration import advance, subtract
 from kinemorph.multibody.joints import FREE, SPHERICAL
-from kinemorph.multibody.layout import DOF, LINK
+from kinemorph.multibody.layout import LINK
 from kinemorph.multibody.model import Model
-from kinemorph.multibody.springs import pull
 from kinemorph.spatial.rows import get, load3_at, put, store3_at
 from kinemorph.spatial.vec3 import Scalar, Vec3, add, axpy, cross
 
@@ -40,23 +39,9 @@ WORK_ROWS = 16
 
 
 @kernel(inline=False)
-def forces(tree: Any, q: Any, v: Any, tau: Any, work: Any) -> None:
-    """Total joint force: what is applied, minus dampers, minus springs about their rest."""
-    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
-    total = work[TAU]
-    if tree["springs"] != 0:
-        pull(tree, work[REST], q, total)
-        for k in range(tree["nv"]):
-            put(total, k, get(tau, k) - get(total, k) - dofs[k]["damping"] * get(v, k))
-    else:
-        for k in range(tree["nv"]):
-            put(total, k, get(tau, k) - dofs[k]["damping"] * get(v, k))
-
-
-@kernel(inline=False)
 def accelerations(tree: Any, q: Any, v: Any, tau: Any, external: Any, work: Any, a: Any) -> None:
-    forces(tree, q, v, tau, work)
-    constrained_body(tree, q, v, work[TAU], external, a)
+    joint_forces(tree, work[REST], q, v, tau, work[TAU])
+    passive_body(tree, q, v, work[TAU], external, a)
 
 
 @kernel(inline=False)

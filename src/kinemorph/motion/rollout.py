@@ -83,7 +83,7 @@ def rollout(
         halt = Halt(
             march(address, run, NO_EVENTS, q_now, v_now, tau64, external64, workspace(model), q_log, v_log, NO_FRAMES)
         )
-    if run[0]["point"] < steps and halt is not Halt.PAUSE:
+    if run[0]["point"] < steps:
         raise _failure(model, run[0], halt, q_now, f"a smaller dt than {dt:g} s may help")
     warn_ignored(model, q_log, v_log, tau64)
     return Trajectory(np.arange(count) * (dt * every), q_log, v_log, float(run[0]["worst"]))

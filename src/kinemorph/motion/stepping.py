@@ -14,6 +14,7 @@ import numpy as np
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.constraint.closure import prepare
 from kinemorph.constraint.loops import errors, relative_velocities
+from kinemorph.constraint.passive import push_links
 from kinemorph.motion.events import FORCE, crosses, measure, pass_by
 from kinemorph.motion.integrators import (
     A1,
@@ -40,7 +41,7 @@ from kinemorph.multibody.checks import LARGEST, Matrix, Vector
 from kinemorph.multibody.energy_momentum import SUMS, sum_up
 from kinemorph.multibody.impulse import articulate
 from kinemorph.multibody.kinematics import move_all, place_all
-from kinemorph.multibody.layout import DOF, TREE
+from kinemorph.multibody.layout import DOF, NUMBER, TREE
 from kinemorph.multibody.springs import stretch
 from kinemorph.multibody.system import SYSTEM
 
@@ -156,6 +157,9 @@ def observe(tree: Any, run: Any, q: Any, v: Any, work: Any, frame: Any) -> None:
         stretch(tree, work[REST], q, work[A1])
         for k in range(nv):
             frame["elastic"] += 0.5 * dofs[k]["stiffness"] * work[A1, k] * work[A1, k]
+    if tree["pushes"] != 0:
+        total = rows_at(tree["pushes"], 6 * tree["n"], NUMBER).reshape((tree["n"], 6))
+        frame["elastic"] += push_links(tree, q, v, total, total)
     frame["loop_error"] = 0.0
     frame["loop_speed"] = 0.0
     frame["mobility"] = nv
@@ -214,7 +218,8 @@ def _march(
     nq, nv = q.shape[0], v.shape[0]
     adaptive = run["method"] == ADAPTIVE
     while run["point"] < run["last"]:
-        if run["budget"] == 0 or run["frames"] == q_log.shape[0]:
+        due = (run["point"] + 1) % run["every"] == 0
+        if run["budget"] == 0 or (due and run["frames"] == q_log.shape[0]):
             return PAUSE
         run["budget"] -= 1
         h, whole = next_step(run)
@@ -247,7 +252,7 @@ def _march(
         if whole:
             run["tries"] = 0
             run["point"] += 1
-            if run["point"] % run["every"] == 0:
+            if due:
                 row = run["frames"]
                 run["frames"] += 1
                 copy(q, q_log[row], nq)

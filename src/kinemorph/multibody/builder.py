@@ -9,6 +9,7 @@ import numpy as np
 
 from kinemorph.geometry.shapes import Shape
 from kinemorph.multibody.catalog import Mimic
+from kinemorph.multibody.elements import ForceElement
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.layout import DOF, LINK
@@ -49,6 +50,7 @@ class Builder:
         self._base_shapes: list[Shape] = []
         self._mimics: list[Mimic] = []
         self._loops: list[Loop] = []
+        self._elements: list[ForceElement] = []
 
     def link(
         self,
@@ -110,6 +112,10 @@ class Builder:
     ) -> None:
         """Close a loop: a joint whose frame stands at `at_a` on link `a` and holds link `b` at `at_b`; see `Loop`."""
         self._loops.append(Loop(a, b, joint, at_a, at_b, name))
+
+    def element(self, element: ForceElement) -> None:
+        """Add a force element between two links, or a link and the base."""
+        self._elements.append(element)
 
     def mimic(self, joint: str, source: str, multiplier: float = 1.0, offset: float = 0.0) -> None:
         """Say that a joint follows another one."""
@@ -173,7 +179,7 @@ class Builder:
             iq, iv = iq + joint.nq, iv + joint.nv
         complete(rows)
         self._check_frames(index)
-        return Model(
+        model = Model(
             self.name,
             rows,
             np.array(dofs, dtype=DOF),
@@ -187,6 +193,7 @@ class Builder:
             self._base_shapes,
             self._loops,
         )
+        return model.with_elements(self._elements) if self._elements else model
 
     def _check_frames(self, index: dict[str, int]) -> None:
         for name, (link, _) in self._frames.items():

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from kinemorph.geometry.shapes import Shape
+from kinemorph.multibody.elements import ForceElement
 from kinemorph.multibody.joint import Joint
 from kinemorph.spatial.pose import Pose
 
@@ -18,6 +19,9 @@ class Mimic:
     source: str
     multiplier: float
     offset: float
+
+
+Held = tuple[ForceElement, int, Pose, int, Pose]  # an element, the bodies of its two ends, and where on them they are
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +39,7 @@ class Catalog:
     mimics: tuple[Mimic, ...]  # for joints as they were made
     base_shapes: tuple[Shape, ...]
     loops: Mapping[int, Joint]  # joints that close or have closed loops, as they were written
+    elements: tuple[Held, ...] = ()  # force elements between bodies
 
     def with_joint(self, name: str, loop: Joint | None = None) -> Catalog:
         """With one joint more, whose id is the next one."""

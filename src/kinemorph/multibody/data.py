@@ -45,13 +45,14 @@ class Data:
         base["R"], base["a"] = _UPRIGHT, -model.gravity
 
     def _parts(self) -> tuple[int, ...]:
-        """Bytes of the header, the rows of links and of degrees of freedom, and of all that the loops need."""
+        """Bytes of the header, the rows of links and of degrees of freedom, all that the loops need, and pushes."""
         model = self.model
         parts = TREE.itemsize, (model.n + 1) * LINK_DATA.itemsize, model.nv * DOF_DATA.itemsize
+        pushes = 48 * model.n if model.passive else 0
         if not len(model.loop_rows):
-            return (*parts, 0, 0, 0)
+            return (*parts, 0, 0, 0, pushes)
         loops = len(model.loop_rows) * LOOP.itemsize
-        return (*parts, SYSTEM.itemsize, loops, system_bytes(model.sizes[0], 1, model.nv))
+        return (*parts, SYSTEM.itemsize, loops, system_bytes(model.sizes[0], 1, model.nv), pushes)
 
     def _part(self, which: int) -> np.ndarray[Any, Any]:
         sizes = self._parts()
@@ -62,7 +63,9 @@ class Data:
         """Write all addresses: into new memory, or into a copy of another's."""
         model, header = self.model, self.header
         fill_tree(header, model, TREE_KIND)
-        header["busy"], header["M"], header["system"] = 0, 0, 0
+        header["busy"], header["M"], header["system"], header["pushes"] = 0, 0, 0, 0
+        if model.passive:
+            header["pushes"] = self._part(6).ctypes.data
         header["rows"], header["dof_rows"] = self._part(1).ctypes.data, self._part(2).ctypes.data
         if len(model.loop_rows):
             loops, rest = self._part(4), self._part(5)
@@ -163,7 +166,7 @@ def _restored(model: Model, memory: np.ndarray[Any, Any], M: Array | None) -> Da
     header, rows, dofs, *_ = data._parts()
     data._memory[header : header + rows + dofs] = memory[header : header + rows + dofs]
     if len(model.loop_rows):
-        theirs = memory[len(memory) - data._parts()[5] :]
+        theirs = memory[sum(data._parts()[:5]) :]
         ours, width = data._part(5), model.m * ROW.itemsize
         ours[:width] = theirs[:width]
         system = header + rows + dofs

@@ -1,8 +1,8 @@
-"""Sums over all links: centre of mass, momentum, energy."""
+"""Sums over all links: centre of mass, momentum, kinetic energy."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,24 +25,10 @@ from kinemorph.multibody.data import Data
 from kinemorph.multibody.kinematics import move, place
 from kinemorph.multibody.layout import DOF, LINK, TREE, TREE_KIND, dof_data, link_data
 from kinemorph.multibody.model import Model
-from kinemorph.multibody.springs import stretch
 from kinemorph.spatial.mat3 import mul_vec, sym_vec, tmul_vec
 from kinemorph.spatial.pose import vector
 from kinemorph.spatial.rows import get, load3, load6, store3
 from kinemorph.spatial.vec3 import add, axpy, cross, dot
-
-
-class Energy(NamedTuple):
-    """Joules. `potential` is gravity's, zero where the world's origin is; `elastic` is in the joints' springs."""
-
-    kinetic: float
-    potential: float
-    elastic: float
-
-    @property
-    def total(self) -> float:
-        return self.kinetic + self.potential + self.elastic
-
 
 SUMS = np.dtype(
     [
@@ -105,12 +91,8 @@ def _sum_up(address: int, q: Vector, v: Vector, sums: np.ndarray[tuple[int], np.
     return OK if abs(sums[0]["kinetic"]) <= LARGEST and abs(sums[0]["moment"][0]) <= LARGEST else NOT_FINITE
 
 
-@entry
-def _stretch(address: int, rest: Vector, q: Vector, out: Vector) -> None:
-    stretch(rows_at(address, 1, TREE)[0], rest, q, out)
-
-
-def _sums(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike | None) -> Any:
+def sums_of(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike | None) -> Any:
+    """The sums of a state, as a row of SUMS."""
     if type(data) is not Data or data.model is not model:
         belongs(model, data)
     v = np.zeros(model.nv) if v is None else v
@@ -133,29 +115,17 @@ def _centre(model: Model, moment: Array) -> Array:
 
 def com(model: Model, data: Data, q: npt.ArrayLike) -> Array:
     """Centre of mass in the world."""
-    return _centre(model, _sums(model, data, q, None)["moment"])
+    return _centre(model, sums_of(model, data, q, None)["moment"])
 
 
 def com_velocity(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
     """Velocity of the centre of mass in the world."""
-    return _centre(model, _sums(model, data, q, v)["linear"])
+    return _centre(model, sums_of(model, data, q, v)["linear"])
 
 
 def momentum(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike, about: Any = (0.0, 0.0, 0.0)) -> Array:
     """Angular and linear momentum (6), world axes; the angular part about a point, or about "com"."""
-    sums = _sums(model, data, q, v)
+    sums = sums_of(model, data, q, v)
     at_com = isinstance(about, str) and about == "com"
     o = _centre(model, sums["moment"]) if at_com else vector(about, 3, "momentum: about")
     return np.concatenate([sums["angular"] - np.cross(o, sums["linear"]), sums["linear"]])
-
-
-def energy(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike) -> Energy:
-    """Kinetic, potential and elastic energy. Armatures count as kinetic."""
-    sums = _sums(model, data, q, v)
-    elastic = 0.0
-    if model.dofs["stiffness"].any():
-        out = np.empty(model.nv)
-        (q64,) = as_arrays(model, q=q)
-        _stretch(model.address, model.rest.copy(), q64, out)
-        elastic = 0.5 * float(model.dofs["stiffness"] @ out**2)
-    return Energy(float(sums["kinetic"]), float(-model.gravity @ sums["moment"]), elastic)

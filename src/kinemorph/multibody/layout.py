@@ -158,6 +158,9 @@ TREE = np.dtype(
         ("rows", "i8"),  # address of the LINK_DATA rows, the base first
         ("dof_rows", "i8"),  # address of the DOF_DATA rows
         ("M", "i8"),  # address of the mass matrix, nv² numbers row by row; 0 until somebody asks for it
+        ("elements", "i8"),  # address of the ELEMENT rows: forces between links that act in time
+        ("element_count", "i8"),
+        ("pushes", "i8"),  # address of n x 6 numbers for what passive forces do to links; 0 if there are none
         ("system", "i8"),  # address of the constraints' header (`constraint.layout.SYSTEM`), 0 if there are none
     ]
 )

@@ -145,8 +145,8 @@ def claim(at: int, count: int, size: int) -> int:
 def system_bytes(sizes: Any, trees: int, nv: int) -> int:
     """Memory of a system besides its header and its loops."""
     m, islands = int(sizes["m"]), int(sizes["islands"])
-    numbers = 2 * trees + int(sizes["path"]) + int(sizes["Y"]) + 6 * nv + 2 * m + 2 * int(sizes["G"])
-    return m * ROW_SIZE + islands * ISLAND_SIZE + 8 * numbers
+    once, twice = (int(sum(sizes[field] for field in fields)) for fields in (("nq", "nv", "path", "Y"), ("m", "G")))
+    return m * ROW_SIZE + islands * ISLAND_SIZE + 8 * (2 * trees + 6 * nv + once + 2 * twice)
 
 
 @kernel(inline=False)
@@ -172,6 +172,10 @@ def place_system(system: Any, at: int, trees: int, nv: int, loops: Any, sizes: A
     at = claim(at, sizes["Y"], 8)
     system["W"] = at
     at = claim(at, 6 * nv, 8)
+    system["q"], system["nq_loops"] = at, sizes["nq"]
+    at = claim(at, sizes["nq"], 8)
+    system["v"], system["nv_loops"] = at, sizes["nv"]
+    at = claim(at, sizes["nv"], 8)
     system["members"] = at
     at = claim(at, m, 8)
     system["order"] = at

@@ -7,6 +7,7 @@ import operator
 import os
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from kinemorph.geometry.shapes import Shape
 from kinemorph.multibody.catalog import Catalog, Mimic
+from kinemorph.multibody.elements import ForceElement, element_rows
 from kinemorph.multibody.joint import check_numbers
 from kinemorph.multibody.layout import BLOCK, BODY, DOF, LINK, MODEL_KIND, TREE, JointKind, copied
 from kinemorph.multibody.loop_layout import SIZES, measure_model
@@ -252,6 +254,29 @@ class Model:
             found.append(Loop(sides[0][0], sides[1][0], joint, sides[0][1], sides[1][1], name))
         return tuple(found)
 
+    @cached_property
+    def element_rows(self) -> np.ndarray[Any, Any]:
+        """Rows of the force elements, with their places on the links as they are now."""
+        held, bodies = [], self.bodies
+        for e, a, at_a, b, at_b in self.catalog.elements:
+            if all(body < 0 or bodies[body]["link"] >= 0 for body in (a, b)):
+                sides = [
+                    (-1, at) if body < 0 else (int(bodies[body]["link"]), self._home(body) @ at)
+                    for body, at in ((a, at_a), (b, at_b))
+                ]
+                held.append((e, *sides[0], *sides[1]))
+        return element_rows(held)
+
+    @property
+    def elements(self) -> tuple[ForceElement, ...]:
+        """Force elements between places on links, as they were written."""
+        return tuple(held[0] for held in self.catalog.elements)
+
+    @property
+    def passive(self) -> bool:
+        """Whether force elements, or springs and dampers in loop joints, push links."""
+        return bool(self.catalog.elements) or bool(self.loop_rows["passive"].any())
+
     @property
     def mass(self) -> float:
         return float(self.links["mass"].sum())
@@ -301,6 +326,29 @@ class Model:
         """The same trees with these loops, and no others: [*model.loops, another] adds one."""
         rows, catalog = self._with(tuple(loops))
         return self._like(loop_rows=rows, catalog=catalog, dependence=dependence or self.dependence)
+
+    def with_elements(self, elements: Iterable[ForceElement]) -> Model:
+        """The same model with these force elements, and no others: [*model.elements, another] adds one."""
+        held = []
+        for i, e in enumerate(elements):
+            if not isinstance(e, ForceElement):
+                raise TypeError(f"model {self.name!r}: elements must be kinemorph.ForceElement objects, not {e!r}")
+            try:
+                (a, at_a), (b, at_b) = self.place(e.a), self.place(e.b)
+            except (IndexError, KeyError) as error:
+                raise ValueError(f"force element {e.name or i!r}: {error.args[0]}") from None
+            if a == b:
+                both = "the base" if a < 0 else f"link {self.names[a]!r}"
+                raise ValueError(f"force element {e.name or i!r}: both ends are on {both}")
+            held.append((e, *self._on_body(a, at_a @ e.at_a), *self._on_body(b, at_b @ e.at_b)))
+        return self._like(catalog=replace(self.catalog, elements=tuple(held)))
+
+    def _on_body(self, link: int, at: Pose) -> tuple[int, Pose]:
+        """A place on a link as one on its body, in the body's own frame."""
+        if link < 0:
+            return -1, at
+        body = int(self.links[link]["body"])
+        return body, self._home(body).inverse() @ at if self.bodies[body]["moved"] else at
 
     def _with(self, loops: Sequence[Loop]) -> tuple[np.ndarray[Any, Any], Catalog]:
         """Rows of loops, and a catalog that knows their joints."""
@@ -368,6 +416,8 @@ def fill_tree(header: Any, model: Model, kind: int) -> None:
     header["n"], header["nq"], header["nv"] = model.n, model.nq, model.nv
     header["springs"] = np.count_nonzero(model.dofs["stiffness"]) > 0
     header["links"], header["dofs"] = model.links.ctypes.data, model.dofs.ctypes.data
+    if model.catalog.elements:
+        header["elements"], header["element_count"] = model.element_rows.ctypes.data, len(model.element_rows)
 
 
 _revisions = iter(())

@@ -64,6 +64,10 @@ SYSTEM = np.dtype(
         ("G_length", "i8"),
         ("order", "i8"),  # m: members as they were eliminated, the dependent ones last
         ("rank", "i8"),  # independent rows of all islands
+        ("q", "i8"),  # positions of all loop joints, and
+        ("nq_loops", "i8"),
+        ("v", "i8"),  # velocities or forces of them; scratch
+        ("nv_loops", "i8"),
         ("dependence", "f8"),  # squared sine below which a row depends on others
     ]
 )

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from kinemorph.constraint.energy import energy
 from kinemorph.constraint.generalized import generalized
 from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.rollout import Trajectory, rollout
 from kinemorph.multibody.builder import complete
 from kinemorph.multibody.checks import Array
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.energy_momentum import energy
 from kinemorph.multibody.model import Model
 from kinemorph.scenes import mechanisms, robots
 from kinemorph.scenes.mechanisms import Scene

@@ -14,7 +14,7 @@ from kinemorph.multibody.aba import aba
 from kinemorph.multibody.configuration import neutral
 from kinemorph.multibody.crba import crba
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.energy_momentum import Energy, energy
+from kinemorph.constraint.energy import Energy, energy
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.rnea import rnea
 from kinemorph.scenes.robots import UNSTOPPED, robot

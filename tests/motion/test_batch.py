@@ -133,7 +133,7 @@ def test_kinematics_and_impulse_response_run_on_lanes() -> None:
     Q, V, U = states(model, WIDTH)
     space, data = Workspace(model), km.Data(model)
     dv, K = np.zeros((model.nv, WIDTH)), np.zeros((6, WIDTH))
-    _lane_kernels(space.handle, *(np.ascontiguousarray(x.T) for x in (Q, V, U, U)), dv, K)
+    _lane_kernels(space.address, *(np.ascontiguousarray(x.T) for x in (Q, V, U, U)), dv, K)
     last = model.n - 1
     for i in range(WIDTH):
         impulse = (0.3, 0.2, 0.1, 1.0, -2.0, 0.5)
