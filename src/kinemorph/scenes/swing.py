@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
+from kinemorph.constraint.energy import Energy, energy
 from kinemorph.motion.rollout import Trajectory, rollout
 from kinemorph.multibody.aba import aba
 from kinemorph.multibody.configuration import neutral
 from kinemorph.multibody.crba import crba
 from kinemorph.multibody.data import Data
-from kinemorph.constraint.energy import Energy, energy
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.rnea import rnea
 from kinemorph.scenes.robots import UNSTOPPED, robot
