@@ -11,7 +11,7 @@ import pytest
 from tests.workshop import CALL_OUTER, ZOO, Workshop
 
 from kinemorph._jit import cache_folder, generic, kernel, rows_at
-from kinemorph._jit_cache import sealed
+from kinemorph._jit_cache import checksum
 from kinemorph._jit_keys import kernel_key
 
 
@@ -281,7 +281,8 @@ def test_damaged_files_are_compiled_again(zoo):
     content = bytearray(middle.read_bytes())
     content[0] ^= 1
     middle.write_bytes(content)
-    leaf.write_bytes(sealed(leaf.name, b"not a pickle"))
+    rubbish = b"not a pickle"
+    leaf.write_bytes(checksum(leaf.name, rubbish) + rubbish)
     repaired = zoo.run(CALL_OUTER)
     assert (repaired.result, repaired.compiled) == (2000.0, 3)
     after = zoo.run(CALL_OUTER)

@@ -128,29 +128,21 @@ for options in numba.core.cpu.CPUTargetOptions.__mro__:
 
 
 def test_without_what_has_no_substitute_the_import_says_what_to_install(workshop):
-    attempt = """
-import numba
-del numba.core.cgutils.create_struct_proxy
-try:
-    import kinemorph
-except ImportError as error:
-    result = str(error)
-import sys
-sys.modules["kinemorph._jit"] = type(sys)("kinemorph._jit")
-sys.modules["kinemorph._jit"].compile_count = lambda: (0, 0)
-"""
-    told = workshop.run(attempt).result
-    assert told.startswith("numba.core.cgutils.create_struct_proxy in Numba ")
-    assert "cannot do without: install" in told
+    process = workshop.start("import numba; del numba.core.cgutils.create_struct_proxy; import kinemorph")
+    _, stderr = process.communicate(timeout=120)
+    assert process.returncode != 0
+    last = stderr.splitlines()[-1]
+    assert last.startswith("ImportError: numba.core.cgutils.create_struct_proxy in Numba ")
+    assert last.endswith("which kinemorph cannot do without: install one of those")
 
 
-@pytest.mark.parametrize("version", ["0.65.1", "0.99.0rc1", "1.0"])
+@pytest.mark.parametrize("version", ["0.65.1", "0.99.0rc1", "0+unknown"])
 def test_untested_numba_is_used_with_one_warning(workshop, version):
     workshop.write(ZOO)
     renumber = f"import numba; numba.__version__ = {version!r}\n"
     told = [workshop.run(renumber + CALL_OUTER) for _ in range(2)]
     assert [(outcome.result, outcome.compiled) for outcome in told] == [(2000.0, 3), (2000.0, 0)]
-    assert re.fullmatch(rf"kinemorph: Numba {version} is not one that .* tested .*\n", told[1].stderr)
+    assert re.fullmatch(rf"kinemorph: Numba {re.escape(version)} is not one that .* tested .*\n", told[1].stderr)
 
 
 def test_without_jit_nothing_is_said_about_numba(workshop):
@@ -175,6 +167,7 @@ result = km.crba(model, km.Data(model), [0.5]).tolist()
 # --- other users of Numba ---
 
 FACTORY = """
+import math
 import numba
 from kinemorph._jit import kernel
 def make(factor):
@@ -184,8 +177,11 @@ def make(factor):
     return scaled
 def make_theirs(factor):
     @numba.njit
-    def scaled(x):
-        return factor * x
+    def scaled(x):  # too long for LLVM to make it part of its caller
+        for _ in range(3):
+            x = math.sin(x) + math.cos(x) + math.tan(x) + math.exp(-x * x) + math.atan(x) + math.log(1 + x * x)
+            x = math.sinh(x / 9) + math.cosh(x / 9) + math.atan2(x, 2) + math.tanh(x) + math.acosh(1 + x * x)
+        return factor + 0 * x
     return scaled
 def make_around(theirs):
     @kernel

@@ -62,9 +62,9 @@ def _suspicion(status: os.stat_result) -> str | None:
     if not hasattr(os, "geteuid"):  # Windows, where the home folder is its owner's alone
         return None
     if status.st_uid not in (os.geteuid(), 0):  # root could change this very program
-        return "belongs to another user: remove it, or name another folder by KINEMORPH_CACHE_DIR"
+        return "belongs to another user: name another cache folder by KINEMORPH_CACHE_DIR"
     if status.st_mode & 0o022:
-        return "can be written to by other users: empty it and say chmod go-w"
+        return "can be written to by other users: remove it, and it is made anew"
     return None
 
 
@@ -122,17 +122,19 @@ class KernelCache:
         return None
 
 
-def sealed(name: str, body: bytes) -> bytes:
-    """The content of a file: a checksum of its name and its body, then the body."""
-    return hashlib.sha256(name.encode() + b"\0" + body).digest() + body
+def checksum(name: str, body: bytes) -> bytes:
+    """What a file of that name begins with, before its body."""
+    digest = hashlib.sha256(f"{name}\0".encode())
+    digest.update(body)
+    return digest.digest()
 
 
 def _read(path: Path, target_context: Any) -> Any:
     try:
         with open(path, "rb") as file:
             status, content = os.fstat(file.fileno()), file.read()
-        body = content[hashlib.sha256().digest_size :]
-        if _suspicion(path.parent.stat()) or _suspicion(status) or content != sealed(path.name, body):
+        seal, body = content[:32], content[32:]
+        if _suspicion(path.parent.stat()) or _suspicion(status) or seal != checksum(path.name, body):
             return None
         if time.time() - status.st_mtime > _DAY:
             with contextlib.suppress(OSError):  # the folder may be shared and read-only
@@ -146,11 +148,11 @@ def _write(path: Path, result: Any) -> bool:
     reason: object = _why_not_kept()
     if not reason:
         try:
-            content = sealed(path.name, packed(result))
+            body = packed(result)
             handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".tmp")
             try:
                 with open(handle, "wb") as file:
-                    file.write(content)
+                    file.write(checksum(path.name, body) + body)
                 os.replace(temporary, path)
                 return True
             except BaseException:

@@ -77,8 +77,7 @@ no_cache = _fault(_CACHE)  # why compiled kernels cannot be kept, if so
 
 def untested() -> str | None:
     """What to say about a version that pip would not have installed."""
-    major, minor = map(int, re.findall(r"\d+", numba.__version__)[:2])
-    if TESTED[0] <= (major, minor) <= TESTED[1]:
+    if TESTED[0] <= tuple(map(int, re.findall(r"\d+", numba.__version__)[:2])) <= TESTED[1]:
         return None
     return f"Numba {numba.__version__} is not one that kinemorph was tested with ({_TESTED})"
 
