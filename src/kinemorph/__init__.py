@@ -54,7 +54,10 @@ from kinemorph.multibody.model import Model
 from kinemorph.multibody.rnea import rnea
 from kinemorph.multibody.state import State
 from kinemorph.spatial.pose import Pose
+from kinemorph.structure.connect import connect
+from kinemorph.structure.cut import cut
 from kinemorph.structure.report import Report
+from kinemorph.structure.reroot import reroot
 from kinemorph.view.picture import picture
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
@@ -115,10 +118,12 @@ __all__ = [
     "collision_matrix",
     "com",
     "com_velocity",
+    "connect",
     "contacts",
     "convert",
     "core_of",
     "crba",
+    "cut",
     "decompose",
     "difference",
     "distance",
@@ -159,6 +164,7 @@ __all__ = [
     "project",
     "random_configuration",
     "replay",
+    "reroot",
     "rnea",
     "rollout",
     "rollout_adaptive",
