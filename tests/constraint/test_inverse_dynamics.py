@@ -63,7 +63,7 @@ def test_forces_go_by_v_and_efforts_by_actuator(rng: np.random.Generator) -> Non
 def test_the_loops_bear_the_same_forces_as_in_forward_dynamics(rng: np.random.Generator) -> None:
     model, q, v, _ = moving(mechanisms.four_bar(), rng)
     data = km.Data(model)
-    a = km.forward_dynamics(model, data, q, v, [0.7, 0.0, 0.0])
+    a = km.forward_dynamics(model, data, q, v, np.array([0.7, 0.0, 0.0]))
     wrenches = data.wrenches
     assert np.abs(wrenches).max() > 1.0
     again = km.Data(model)

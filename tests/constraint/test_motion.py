@@ -7,9 +7,7 @@ import pytest
 
 import kinemorph as km
 from kinemorph.scenes import mechanisms
-from kinemorph.scenes.robots import folder, robot
-
-NO_LIMITS = {"lower": -np.inf, "upper": np.inf, "speed": np.inf, "effort": np.inf}
+from kinemorph.scenes.robots import UNSTOPPED, folder, robot
 
 
 def pushed(model: km.Model, data: km.Data, q: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -51,7 +49,7 @@ def test_a_minute_on_pinned_feet_leaves_them_there() -> None:
     """A robot with its motors off that hangs on two of its feet."""
     if folder() is None:
         pytest.skip("example-robot-data is not installed")
-    model = robot("anymal", floating=True).with_dofs(damping=1.0, friction=0.0, **NO_LIMITS)
+    model = robot("anymal", floating=True).with_dofs(damping=1.0, **UNSTOPPED)
     q = km.neutral(model)
     a_minute(mechanisms.held(model, q, ("LF_FOOT", "RF_FOOT")), q, np.zeros(model.nv), "rk4")
 

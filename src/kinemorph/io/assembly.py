@@ -106,9 +106,8 @@ def assemble(
                 raise (carrier.get(body.name) or links[body.name]).element.error(str(error)) from None
     for name in builder.massless():
         moved = carrier[name].element if name in carrier else links[name].element
-        warned.add(
-            "massless", moved, "it moves no mass, so forward dynamics has no answer; give its link an <inertial>"
-        )
+        why = "it moves no mass, in one of its directions at least, so forward dynamics has no answer"
+        warned.add("massless", moved, f"{why}; give its link an <inertial>")
     return home
 
 

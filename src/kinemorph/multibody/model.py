@@ -295,6 +295,16 @@ class Model:
             raise IndexError(f"model {self.name!r} has links 0 to {self.n - 1} (and -1, the base), not {place}")
         return index, ORIGIN
 
+    @property
+    def lower(self) -> Vector:
+        """Lower limit of each degree of freedom (nv), -inf for none."""
+        return self.dofs["lower"].copy()
+
+    @property
+    def upper(self) -> Vector:
+        """Upper limit of each degree of freedom (nv), inf for none."""
+        return self.dofs["upper"].copy()
+
     def limits(self, joint: str | int) -> tuple[Vector, Vector]:
         """Lower and upper limits of a joint's position, by its name or the link that it carries."""
         dofs = self.dofs[self.v_slice(joint)]

@@ -28,7 +28,6 @@ from kinemorph.scenes.films import draw_log
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
-from kinemorph.structure.loops import ClosedData, as_mechanism
 from kinemorph.structure.report import Report
 
 BAR = (0.0, 0.0, 2.7)  # m
@@ -62,13 +61,12 @@ def gymnast() -> tuple[Model, State]:
 def grip(model: Model, state: State) -> Report:
     """Both hands take the bar."""
     for side in ("left", "right"):
-        tree = as_mechanism(model).model
-        data = Data(tree)
-        kinematics(tree, data, state.q)
-        x = pose_of(tree, data, f"{side} palm").position
+        data = Data(model)
+        kinematics(model, data, state.q)
+        x = pose_of(model, data, f"{side} palm").position
         hand = Joint.revolute("y", name=f"{side} hand")
         report = connect(model, state, -1, f"{side} palm", hand, at=Pose(x), how="loop")
-        model, state = report.model, report.state  # type: ignore[assignment]
+        model, state = report.model, report.state
     return report
 
 
@@ -85,14 +83,11 @@ def swing(method: str = "adaptive") -> Flight:
     events = [
         Event.at(RIGHT, lambda model, state: cut(model, state, "right hand"), "the right hand lets go"),
         Event.at(LEFT, lambda model, state: cut(model, state, "left hand"), "the left hand lets go"),
-        Event.height("pelvis", level=1.0, name="lands", ends=True, only=lambda model, state: isinstance(model, Model)),
+        Event.height("pelvis", 1.0, name="lands", ends=True, only=lambda model, state: not model.loops),
     ]
     log = simulate(held.model, held.state, 4.0, events, method=method)
-    counts = []
-    for stretch in log.stretches:
-        mechanism = as_mechanism(stretch.model)
-        counts.append(mobility(mechanism, ClosedData(mechanism), stretch.q[-1]))
-    return Flight(log, [s.coordinates for s in log.stretches], counts)
+    free = [mobility(s.model, Data(s.model), s.q[-1]) for s in log.stretches]
+    return Flight(log, [s.coordinates for s in log.stretches], free)
 
 
 def draw(flight: Flight, folder: Path) -> tuple[Path, Path, Path]:

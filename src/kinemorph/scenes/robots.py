@@ -7,6 +7,8 @@ import warnings
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+import numpy as np
+
 from kinemorph._files import ModelWarning
 from kinemorph.io.sdf import parse_sdf
 from kinemorph.io.urdf import load_urdf
@@ -20,6 +22,9 @@ FAMOUS = {  # the robots that benchmarks and demos name
     "talos": "talos_data/talos_full_v2",
     "ur5": "ur_description/ur5_robot",
 }
+
+# For `with_dofs`: a robot with its motors off that neither limits nor friction stop, which rollouts would warn of.
+UNSTOPPED = {"lower": -np.inf, "upper": np.inf, "speed": np.inf, "effort": np.inf, "friction": 0.0}
 
 
 def folder() -> Path | None:

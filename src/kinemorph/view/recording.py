@@ -85,7 +85,7 @@ class Recording:
     @staticmethod
     def from_log(log: Log, name: str = "", marker: float = 0.03) -> Recording:
         """What `km.simulate` has done, with its changes of structure as events."""
-        recording = Recording(name or log.stretches[0].tree.name, marker)
+        recording = Recording(name or log.stretches[0].model.name, marker)
         changes = [h for h in log.happenings if h.changed]
         for i, stretch in enumerate(log.stretches):
             if i:
