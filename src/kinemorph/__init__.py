@@ -38,7 +38,7 @@ from kinemorph.multibody.aba import aba
 from kinemorph.multibody.builder import Builder
 from kinemorph.multibody.catalog import Mimic
 from kinemorph.multibody.configuration import difference, follow, integrate, neutral, random_configuration
-from kinemorph.multibody.crba import crba
+from kinemorph.multibody.crba import crba, mass_blocks
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.elements import ForceElement
 from kinemorph.multibody.energy_momentum import com, com_velocity, momentum
@@ -54,7 +54,10 @@ from kinemorph.multibody.model import Model
 from kinemorph.multibody.rnea import rnea
 from kinemorph.multibody.state import State
 from kinemorph.spatial.pose import Pose
+from kinemorph.structure.connect import connect
+from kinemorph.structure.cut import cut
 from kinemorph.structure.report import Report
+from kinemorph.structure.reroot import reroot
 from kinemorph.view.picture import picture
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
@@ -115,10 +118,12 @@ __all__ = [
     "collision_matrix",
     "com",
     "com_velocity",
+    "connect",
     "contacts",
     "convert",
     "core_of",
     "crba",
+    "cut",
     "decompose",
     "difference",
     "distance",
@@ -144,6 +149,7 @@ __all__ = [
     "loop_positions",
     "ltl",
     "ltl_solve",
+    "mass_blocks",
     "mass_properties",
     "mesh_faults",
     "mesh_of",
@@ -158,6 +164,7 @@ __all__ = [
     "project",
     "random_configuration",
     "replay",
+    "reroot",
     "rnea",
     "rollout",
     "rollout_adaptive",

@@ -395,3 +395,107 @@ def test_a_few_steps_of_every_kind_of_event(method: str) -> None:
     assert [h.name for h in log.happenings] == ["cut", "height", "function"]
     assert [s.coordinates for s in log.stretches] == [8, 7]
     assert log.loop_error.max() < 1e-12
+
+
+# ----------------------------------------------------------------------------------------------------------- forces
+
+
+def oscillator() -> km.Model:
+    b = km.Builder("oscillator", gravity=(0, 0, 0))
+    b.link("mass", joint=km.Joint.prismatic("x"), inertia=km.Inertia.sphere(1.0, 0.1))
+    return b.build()
+
+
+def spring(model: km.Model, state: km.State) -> np.ndarray:
+    return -4.0 * state.q
+
+
+def test_forces_are_asked_at_every_stage() -> None:
+    """A spring that is a Python function: the methods keep their orders."""
+    start = km.State([1.0], [0.0])
+    log = km.simulate(oscillator(), start, 6.0, method="adaptive", forces=spring, tolerance=1e-9)
+    assert abs(log.state.q[0] - np.cos(12.0)) < 1e-7
+    errors = [
+        abs(km.simulate(oscillator(), start, 1.0, forces=spring, dt=dt).state.q[0] - np.cos(2.0)) for dt in (0.02, 0.01)
+    ]
+    assert 14.0 < errors[0] / errors[1] < 18.0
+    built_in = oscillator().with_dofs(stiffness=4.0)
+    same = km.simulate(built_in, start, 1.0, dt=0.01).state.q
+    np.testing.assert_allclose(km.simulate(oscillator(), start, 1.0, forces=spring, dt=0.01).state.q, same, rtol=1e-13)
+    euler = km.simulate(oscillator(), start, 1.0, forces=spring, dt=0.01, method="euler").state.q
+    np.testing.assert_allclose(euler, km.simulate(built_in, start, 1.0, dt=0.01, method="euler").state.q, rtol=1e-13)
+
+
+def test_events_are_found_under_forces_that_are_functions() -> None:
+    event = km.Event.position("mass", 0.0, times=2)
+    log = km.simulate(oscillator(), km.State([1.0], [0.0]), 3.0, [event], forces=spring)
+    np.testing.assert_allclose([h.t for h in log.happenings], np.pi / 4.0 * np.array([1.0, 3.0]), atol=1e-9)
+
+
+def test_external_forces_act_as_an_array_or_a_function() -> None:
+    model, start = ball(), dropped()
+    lift = np.array([[0.0, 0.0, 0.0, 0.0, 0.0, G]])
+    for external in (lift, lambda m, s: lift):
+        log = km.simulate(model, start, 0.5, external=external)
+        np.testing.assert_allclose(log.state.q, start.q, atol=1e-12)
+    with pytest.raises(km.SimulationError, match="constant external forces belong to the links of one structure"):
+        km.simulate(model, start, 0.5, [km.Event.at(0.1, lambda m, s: (m.with_gravity((0, 0, 0)), s))], external=lift)
+
+
+def test_actions_may_ask_for_the_data() -> None:
+    seen = []
+
+    def look(model: km.Model, state: km.State, data: km.Data) -> None:
+        seen.append(km.pose_of(model, data, "rod0").apply((0, 0, -1)))
+
+    km.simulate(pendulum(), km.State([np.pi / 2.0], [0.0]), 0.1, [km.Event.at(0.0, look)])
+    np.testing.assert_allclose(seen, [[-1.0, 0.0, 0.0]], atol=1e-12)
+
+
+def test_a_log_has_states_as_long_as_the_structure_stays() -> None:
+    log = km.simulate(pendulum(), km.State([1.0], [0.0]), 0.1)
+    assert log.q.shape == (len(log.t), 1)
+    heavier = km.Event.at(0.05, lambda m, s: (m.with_gravity((0, 0, -20.0)), s))
+    log = km.simulate(pendulum(), km.State([1.0], [0.0]), 0.1, [heavier])
+    with pytest.raises(ValueError, match=r"the structure changed.*log\.stretches\[i\]\.q, with i from 0 to 1"):
+        _ = log.q
+
+
+def test_levels_come_before_actions() -> None:
+    with pytest.raises(TypeError, match="comes before its action"):
+        km.Event.height("ball", bounce(0.5))
+    with pytest.raises(TypeError, match="its action must be a function, not -0.9"):
+        km.simulate(ball(), dropped(), 1.0, [km.Event.height("ball", 0.0, -0.9)])
+
+
+@pytest.mark.parametrize(
+    ("joint", "tau", "what"),
+    [
+        (km.Joint.revolute("y", lower=-0.5, upper=1.1), 0.0, "position limits"),
+        (km.Joint.revolute("y", speed=1.0), 0.0, "speed limits"),
+        (km.Joint.revolute("y", effort=1.0), 1.5, "effort limits"),
+        (km.Joint.revolute("y", friction=0.1), 0.0, "dry friction"),
+    ],
+    ids=["position", "speed", "effort", "friction"],
+)
+def test_what_is_not_honoured_is_told_once_by_name(joint: km.Joint, tau: float, what: str) -> None:
+    b = km.Builder("arm")
+    b.link("elbow", joint=joint, inertia=km.Inertia.sphere(1.0, 0.1, (0, 0, -1)))
+    model = b.build()
+    with pytest.warns(km.ModelWarning, match=f"{what} of joint 'elbow' would have acted"):
+        km.rollout(model, km.Data(model), [1.0], [0.0], [tau], steps=1000)
+    km.simulate(model, km.State([1.0], [0.0]), 1.0, forces=[tau])  # once is enough
+    again = b.build()
+    with pytest.warns(km.ModelWarning, match=what):
+        km.simulate(again, km.State([1.0], [0.0]), 1.0, forces=[tau])
+
+
+def test_rollouts_close_loops_at_given_times_too() -> None:
+    model, q = mechanisms.four_bar()
+    data = km.Data(model)
+    times = [0.0, 0.2, 0.5, 0.5, 1.0]
+    path = km.rollout_adaptive(model, data, q, np.zeros(3), times)
+    fine = km.rollout(model, data, q, np.zeros(3), dt=1e-4, steps=10_000, every=1000)
+    np.testing.assert_allclose(path.q[[1, 2, 4]], fine.q[[2, 5, 10]], atol=1e-8)
+    assert path.loop_error < 1e-9
+    assert np.abs(km.loop_errors(model, data, path.q[-1])).max() < 1e-11

@@ -38,9 +38,8 @@ from kinemorph.multibody.system import SYSTEM
 
 
 @kernel(inline=False)
-def close_accelerations(tree: Any, a: Any) -> None:
-    """What the loops make of the accelerations that forward dynamics of their tree has left; λ in the rows."""
-    system = rows_at(tree["system"], 1, SYSTEM)[0]
+def bear_loops(system: Any) -> None:
+    """The forces of the loops, λ in the rows, after forward dynamics of their trees: what is left for each joint."""
     orient(system)
     whiten(system)
     multiply_rows(system)
@@ -48,6 +47,12 @@ def close_accelerations(tree: Any, a: Any) -> None:
     drifts(system)
     solve_rows(system)
     apply_rows(system)
+
+
+@kernel(inline=False)
+def close_accelerations(tree: Any, a: Any) -> None:
+    """What the loops make of the accelerations that forward dynamics of their tree has left."""
+    bear_loops(rows_at(tree["system"], 1, SYSTEM)[0])
     outward(tree, a)
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from kinemorph._jit import entry, rows_at
 from kinemorph.constraint.passive import push_links
-from kinemorph.multibody.checks import Matrix, Vector, as_arrays
+from kinemorph.multibody.checks import Vector, as_arrays
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.energy_momentum import sums_of
 from kinemorph.multibody.layout import DOF, TREE
@@ -31,7 +31,7 @@ class Energy(NamedTuple):
 
 
 @entry
-def _elastic(address: int, rest: Vector, q: Vector, v: Vector, none: Matrix, total: Matrix, out: Vector) -> float:
+def _elastic(address: int, rest: Vector, q: Vector, v: Vector, out: Vector) -> float:
     tree = rows_at(address, 1, TREE)[0]
     dofs = rows_at(tree["dofs"], tree["nv"], DOF)
     energy = 0.0
@@ -40,7 +40,7 @@ def _elastic(address: int, rest: Vector, q: Vector, v: Vector, none: Matrix, tot
         for k in range(tree["nv"]):
             energy += 0.5 * dofs[k]["stiffness"] * out[k] * out[k]
     if tree["pushes"] != 0:
-        energy += push_links(tree, q, v, none, total)
+        energy += push_links(tree, q, v)
     return energy
 
 
@@ -50,6 +50,5 @@ def energy(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike) -> Ener
     elastic = 0.0
     if model.passive or model.header[0]["springs"]:
         q64, v64 = as_arrays(model, q=q, v=v)
-        work = np.empty(model.nv), np.zeros((0, 6)), np.zeros((model.n, 6))
-        elastic = float(_elastic(data.address, model.rest.copy(), q64, v64, work[1], work[2], work[0]))
+        elastic = float(_elastic(data.address, model.rest.copy(), q64, v64, np.empty(model.nv)))
     return Energy(float(sums["kinetic"]), float(-model.gravity @ sums["moment"]), elastic)

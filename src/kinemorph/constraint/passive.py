@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._jit import entry, for_lanes, generic, kernel, rows_at
-from kinemorph.constraint.dynamics import constrained_body
 from kinemorph.constraint.loop_springs import push_loops
-from kinemorph.multibody.checks import UNUSABLE, Array, Matrix, Vector, as_arrays, belongs, complain, finite
+from kinemorph.multibody.checks import NO_FORCES, UNUSABLE, Array, Vector, as_arrays, belongs, complain, finite
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.elements import push_elements
 from kinemorph.multibody.kinematics import move_all, place_all
@@ -34,13 +33,19 @@ def joint_forces(tree: Any, rest: Any, q: Any, v: Any, tau: Any, total: Any) -> 
 
 
 @kernel(inline=False)
-def push_links(tree: Any, q: Any, v: Any, external: Any, total: Any) -> float:
-    """All forces on links: those that are given, and those of elements and loop joints. Returns the springs' energy."""
+def push_links(tree: Any, q: Any, v: Any) -> float:
+    """All forces on links, into `pushes`: those that are given, and those of elements and loop joints.
+
+    Returns the energy in the springs.
+    """
     place_all(tree, q)
     move_all(tree, q, v)
-    for i in range(tree["n"]):
-        for k in range(6):
-            total[i, k] = external[i, k] if external.shape[0] > 0 else 0.0
+    size = 6 * tree["n"]
+    flat = rows_at(tree["pushes"], size, NUMBER)
+    given = rows_at(tree["given"], size if tree["given"] != 0 else 0, NUMBER)
+    for k in range(size):
+        flat[k] = given[k] if tree["given"] != 0 else 0.0
+    total = flat.reshape((tree["n"], 6))
     energy = push_elements(tree, total)
     if tree["system"] != 0:
         energy += push_loops(tree, total)
@@ -48,33 +53,25 @@ def push_links(tree: Any, q: Any, v: Any, external: Any, total: Any) -> float:
 
 
 @generic
-def passive_body(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any) -> None:
-    """Forward dynamics with all that pushes links by itself."""
+def push(tree: Any, q: Any, v: Any) -> None:
+    """What pushes links by itself, where anything does; then `pushes` are the external forces to go on with."""
     if tree["pushes"] != 0:
-        total = rows_at(tree["pushes"], 6 * tree["n"], NUMBER).reshape((tree["n"], 6))
-        push_links(tree, q, v, external, total)
-        constrained_body(tree, q, v, tau, total, a)
-    else:
-        constrained_body(tree, q, v, tau, external, a)
+        push_links(tree, q, v)
 
 
-@for_lanes(passive_body)
-def _passive_body_lanes(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any) -> None:
+@for_lanes(push)
+def _push_lanes(tree: Any, q: Any, v: Any) -> None:
     """Batches are of models without such forces."""
-    constrained_body(tree, q, v, tau, external, a)
 
 
 @entry
-def _passive(
-    address: int, rest: Vector, q: Vector, v: Vector, zero: Vector, none: Matrix, tau: Vector, total: Matrix
-) -> int:  # fmt: skip
+def _passive(address: int, rest: Vector, q: Vector, v: Vector, zero: Vector, tau: Vector) -> int:
     tree = rows_at(address, 1, TREE)[0]
     if tree["kind"] != TREE_KIND or tree["busy"] != 0:
         return UNUSABLE
     if finite(q) and finite(v):
         joint_forces(tree, rest, q, v, zero, tau)
-        if tree["pushes"] != 0:
-            push_links(tree, q, v, none, total)
+        push(tree, q, v)
     return 0
 
 
@@ -86,9 +83,9 @@ def passive_forces(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike)
     """
     belongs(model, data)
     q64, v64 = as_arrays(model, q=q, v=v)
-    tau, total = np.zeros(model.nv), np.zeros((model.n, 6))
-    none = np.zeros((0, 6))
-    status = _passive(data.address, model.rest.copy(), q64, v64, np.zeros(model.nv), none, tau, total)
+    tau = np.zeros(model.nv)
+    total = data.pushed_by(NO_FORCES)
+    status = _passive(data.address, model.rest.copy(), q64, v64, np.zeros(model.nv), tau)
     if status or not (np.isfinite(q64).all() and np.isfinite(v64).all()):
         complain(model, status, q=q, v=v)
-    return tau, total
+    return tau, total.copy() if len(total) else np.zeros((model.n, 6))

@@ -81,7 +81,9 @@ class Workspace:
     def matrix(self) -> Array:
         """A mass matrix of lanes; entries of unrelated degrees of freedom stay zero."""
         if self._matrix is None:
-            self._matrix = np.zeros((self._model.nv**2, WIDTH))
+            nv = self._model.nv
+            self._matrix, self._starts = np.zeros((nv**2, WIDTH)), nv * np.arange(nv)
+            self._keep[2][0]["starts"] = self._starts.ctypes.data
         return self._matrix
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from kinemorph._files import ModelWarning
+from kinemorph._jit import entry
+from kinemorph.multibody.checks import Matrix
 from kinemorph.multibody.model import Model
 
 Array = np.ndarray[Any, Any]
@@ -15,16 +17,42 @@ Array = np.ndarray[Any, Any]
 SLACK = 1e-6  # share by which a limit may be passed: numbers in files are rounded
 
 
-class _Limits(NamedTuple):
-    """What there is to look at in a model, found once."""
+POSITION, SPEED, EFFORT = 1, 2, 4  # bits of what was passed
+NAMES = {POSITION: "position limits", SPEED: "speed limits", EFFORT: "effort limits"}
 
-    entries: Array  # entries of q that have limits,
-    rates: Array  # those of v that go with them,
-    low: Array  # and the limits, with some slack
-    high: Array
-    speed: Array | None
-    effort: Array | None
-    rough: Array  # entries of v with dry friction
+LIMIT = np.dtype(
+    [
+        ("entry", "i8"),  # of q, -1 where a position has no limits
+        ("low", "f8"),  # rad or m, with some slack, like the others
+        ("high", "f8"),
+        ("speed", "f8"),  # rad/s or m/s
+        ("effort", "f8"),  # N m or N
+        ("passed", "i8"),  # bits of what was passed
+    ]
+)
+
+
+@entry
+def _look(limits: np.ndarray[tuple[int], np.dtype[np.void]], q: Matrix, v: Matrix, tau: Matrix) -> int:
+    """Mark the limits that states and joint forces have passed. Returns the bits of all."""
+    every = 0
+    for k in range(limits.shape[0]):
+        l = limits[k]
+        passed = 0
+        if l["entry"] >= 0:
+            for i in range(q.shape[0]):
+                x = q[i, l["entry"]]
+                if x < l["low"] or x > l["high"]:
+                    passed |= POSITION
+        for i in range(v.shape[0]):
+            if abs(v[i, k]) > l["speed"]:
+                passed |= SPEED
+        for i in range(tau.shape[0]):
+            if abs(tau[i, k]) > l["effort"]:
+                passed |= EFFORT
+        l["passed"] = passed
+        every |= passed
+    return every
 
 
 def warn_ignored(model: Model, q: Array, v: Array, tau: Array) -> None:
@@ -35,34 +63,31 @@ def warn_ignored(model: Model, q: Array, v: Array, tau: Array) -> None:
     limits = vars(model).get("_limits")
     if limits is None:
         limits = vars(model)["_limits"] = _limits_of(model)
-    if limits.rough.size:
-        _tell(model, "dry friction", limits.rough)
-    if limits.entries.size:
-        states = q.reshape(-1, model.nq)[:, limits.entries]
-        outside = ((states < limits.low) | (states > limits.high)).any(axis=0)
-        if outside.any():
-            _tell(model, "position limits", limits.rates[outside])
-    for what, numbers, most in (("speed limits", v, limits.speed), ("effort limits", tau, limits.effort)):
-        if most is not None:
-            passed = (np.abs(numbers.reshape(-1, model.nv)) > most).any(axis=0)
-            if passed.any():
-                _tell(model, what, np.flatnonzero(passed))
+        rough = model.dofs["friction"] > 0.0
+        if rough.any():
+            _tell(model, "dry friction", rough)
+    if not len(limits):
+        return
+    nq, nv = model.nq, model.nv
+    every = _look(limits, q.reshape(-1, nq), v.reshape(-1, nv), np.atleast_2d(tau.reshape(-1, nv)))
+    if every:
+        for bit, what in NAMES.items():
+            if every & bit:
+                _tell(model, what, limits["passed"] & bit != 0)
 
 
-def _limits_of(model: Model) -> _Limits:
-    dofs, links = model.dofs, model.links[model.links["nq"] == model.links["nv"]]
-    rates = np.array([k for l in links for k in range(l["iv"], l["iv"] + l["nv"])], dtype=np.intp)
-    entries = np.array([k for l in links for k in range(l["iq"], l["iq"] + l["nq"])], dtype=np.intp)
-    low, high = dofs["lower"][rates], dofs["upper"][rates]
-    limited = np.isfinite(low) | np.isfinite(high)
-    low, high = low[limited], high[limited]
-    speed, effort = (
-        dofs[field] * (1.0 + SLACK) if np.isfinite(dofs[field]).any() else None for field in ("speed", "effort")
-    )
-    return _Limits(
-        entries[limited], rates[limited], low - SLACK * (1.0 + np.abs(low)), high + SLACK * (1.0 + np.abs(high)),
-        speed, effort, np.flatnonzero(dofs["friction"] > 0.0),
-    )  # fmt: skip
+def _limits_of(model: Model) -> np.ndarray[Any, Any]:
+    """What there is to look at in a model, found once; nothing if it has no limits at all."""
+    dofs, limits = model.dofs, np.zeros(model.nv, LIMIT)
+    limits["entry"] = -1
+    for l in model.links[model.links["nq"] == model.links["nv"]]:
+        limits["entry"][l["iv"] : l["iv"] + l["nv"]] = np.arange(l["iq"], l["iq"] + l["nq"])
+    low, high = dofs["lower"], dofs["upper"]
+    limits["entry"][~(np.isfinite(low) | np.isfinite(high))] = -1
+    limits["low"], limits["high"] = low - SLACK * (1.0 + np.abs(low)), high + SLACK * (1.0 + np.abs(high))
+    limits["speed"], limits["effort"] = dofs["speed"] * (1.0 + SLACK), dofs["effort"] * (1.0 + SLACK)
+    some = (limits["entry"] >= 0) | np.isfinite(limits["speed"]) | np.isfinite(limits["effort"])
+    return limits if some.any() else limits[:0]
 
 
 def _tell(model: Model, what: str, which: Array) -> None:

@@ -13,7 +13,8 @@ import numpy as np
 
 from kinemorph._jit import for_lanes, generic, kernel, rows_at
 from kinemorph.constraint.closure import CLOSED, project_position, project_velocity
-from kinemorph.constraint.passive import joint_forces, passive_body
+from kinemorph.constraint.dynamics import constrained_body
+from kinemorph.constraint.passive import joint_forces, push
 from kinemorph.multibody.checks import Array
 from kinemorph.multibody.configuration import advance, subtract
 from kinemorph.multibody.joints import FREE, SPHERICAL
@@ -41,7 +42,8 @@ WORK_ROWS = 16
 @kernel(inline=False)
 def accelerations(tree: Any, q: Any, v: Any, tau: Any, external: Any, work: Any, a: Any) -> None:
     joint_forces(tree, work[REST], q, v, tau, work[TAU])
-    passive_body(tree, q, v, work[TAU], external, a)
+    push(tree, q, v)
+    constrained_body(tree, q, v, work[TAU], external, a)
 
 
 @kernel(inline=False)

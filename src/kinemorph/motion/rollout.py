@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from kinemorph.multibody.data import Data
 from kinemorph.multibody.model import Model
 
 MOST_STEPS = 10_000_000
+_METHODS = {m.name.lower(): int(m) for m in Method if m is not Method.ADAPTIVE}
 NO_EVENTS, NO_FRAMES = np.zeros(0, EVENT), np.zeros(0, FRAME)
 
 
@@ -73,20 +75,22 @@ def rollout(
     """Like `step`, and keeps the start and every `every`-th state."""
     belongs(model, data)
     kind, steps, every = checked_steps(method, dt, steps, every)
-    run, q_now, v_now, tau64, external64 = _start(model, q, v, tau, external, gap)
-    run[0]["method"], run[0]["dt"], run[0]["last"], run[0]["every"] = kind, dt, steps, every
+    run, q_now, v_now, tau64, given = _start(model, q, v, tau, external, gap)
+    external64 = data.pushed_by(given)
+    row = run[0]
+    row["method"], row["dt"], row["last"], row["every"] = kind, dt, steps, every
+    row["frames"], row["budget"] = 1, -1
     count = steps // every + 1
     q_log, v_log = np.empty((count, model.nq)), np.empty((count, model.nv))
     q_log[0], v_log[0] = q_now, v_now
-    run[0]["frames"], run[0]["budget"] = 1, -1
     with data.claimed() as address:
         halt = Halt(
             march(address, run, NO_EVENTS, q_now, v_now, tau64, external64, workspace(model), q_log, v_log, NO_FRAMES)
         )
-    if run[0]["point"] < steps:
-        raise _failure(model, run[0], halt, q_now, f"a smaller dt than {dt:g} s may help")
+    if row["point"] < steps:
+        raise _failure(model, row, halt, q_now, f"a smaller dt than {dt:g} s may help")
     warn_ignored(model, q_log, v_log, tau64)
-    return Trajectory(np.arange(count) * (dt * every), q_log, v_log, float(run[0]["worst"]))
+    return Trajectory(np.arange(count) * (dt * every), q_log, v_log, float(row["worst"]))
 
 
 def rollout_adaptive(
@@ -108,7 +112,8 @@ def rollout_adaptive(
         raise ValueError("times must be a list of numbers that do not decrease, the start first")
     if not tolerance > 0.0:
         raise ValueError(f"tolerance {tolerance} must be positive")
-    run, q_now, v_now, tau64, external64 = _start(model, q, v, tau, external, gap)
+    run, q_now, v_now, tau64, given = _start(model, q, v, tau, external, gap)
+    external64 = data.pushed_by(given)
     run[0]["method"], run[0]["tolerance"], run[0]["h"] = ADAPTIVE, tolerance, 1e-3
     run[0]["last"] = run[0]["every"] = 1
     run[0]["budget"] = operator.index(most_steps)
@@ -142,7 +147,8 @@ def _start(model: Model, q: Any, v: Any, tau: Any, external: Any, gap: float) ->
     applied = np.zeros(model.nv) if tau is None else tau
     arrays = checked(model, q=q, v=v, tau=applied, external=external)
     run = np.zeros(1, RUN)
-    run[0]["gap"], run[0]["gravity"], run[0]["most_tries"] = gap, model.gravity, MOST_STEPS
+    row = run[0]
+    row["gap"], row["gravity"], row["most_tries"] = gap, model.gravity, MOST_STEPS
     return run, *arrays
 
 
@@ -159,9 +165,9 @@ def _failure(model: Model, run: Any, halt: Halt, q: Array, advice: str) -> Excep
 def checked_steps(method: str, dt: float, steps: int, every: int) -> tuple[int, int, int]:
     """The number of a method, how many steps to make, and every how many to keep one, if all of that makes sense."""
     steps, every = operator.index(steps), operator.index(every)
-    known = [m for m in Method if m is not Method.ADAPTIVE]
-    if str(method).upper() not in [m.name for m in known]:
-        raise ValueError(f"method {method!r} is not one of {', '.join(m.name.lower() for m in known)}")
-    if not (np.isfinite(dt) and steps >= 0 and every >= 1):
+    kind = _METHODS.get(str(method).lower())
+    if kind is None:
+        raise ValueError(f"method {method!r} is not one of {', '.join(_METHODS)}")
+    if not (math.isfinite(dt) and steps >= 0 and every >= 1):
         raise ValueError(f"dt {dt} must be finite, steps {steps} not negative, every {every} at least 1")
-    return int(Method[str(method).upper()]), steps, every
+    return kind, steps, every

@@ -191,8 +191,8 @@ class Simulation:
         before = (self._q.copy(), self._v.copy(), run.copy(), self._rows["side"].copy()) if self._calls else None
         halt = Halt(
             march(
-                self._data.address, self._run, self._rows, self._q, self._v, self._tau, self._external, self._work,
-                *self._logs,
+                self._data.address, self._run, self._rows, self._q, self._v, self._tau,
+                self._data.pushed_by(self._external), self._work, *self._logs,
             )
         )  # fmt: skip
         length = float(run["length"])
@@ -221,7 +221,7 @@ class Simulation:
     def _ask(self, q: Array, v: Array, t: float) -> tuple[Array, Array]:
         """Joint forces and forces on links at a state, from the functions that say so."""
         if not (np.isfinite(q).all() and np.isfinite(v).all()):  # the step is lost, and nobody should see its state
-            return self._tau, self._external
+            return self._tau, self._data.pushed_by(self._external)
         state = State(q.copy(), v.copy(), tau=self._tau.copy(), time=t)
         try:
             tau = self._tau if self._forces is None else checked(self.model, tau=self._forces(self.model, state))[0]
@@ -232,7 +232,7 @@ class Simulation:
             raise SimulationError(f"forces at t = {t:g} s: {error}", t, self.log) from error
         if t == self.time:
             self._tau = tau
-        return tau, external
+        return tau, self._data.pushed_by(external)
 
     def _take(self, h: float) -> None:
         """Make a step of length h outside of the kernel, and leave it in the workspace."""
@@ -279,8 +279,8 @@ class Simulation:
         if self._controlled and h > 0.0:
             self._take(h)
         attempt(
-            self._data.address, self._run, self._rows, self._q, self._v, h, self._tau, self._external, self._work,
-            self._q1, self._v1,
+            self._data.address, self._run, self._rows, self._q, self._v, h, self._tau,
+            self._data.pushed_by(self._external), self._work, self._q1, self._v1,
         )  # fmt: skip
         self._call(self._q1, self._v1, self.time + h)
         return self._rows["g"].copy()

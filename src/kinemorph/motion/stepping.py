@@ -41,7 +41,7 @@ from kinemorph.multibody.checks import LARGEST, Matrix, Vector
 from kinemorph.multibody.energy_momentum import SUMS, sum_up
 from kinemorph.multibody.impulse import articulate
 from kinemorph.multibody.kinematics import move_all, place_all
-from kinemorph.multibody.layout import DOF, NUMBER, TREE
+from kinemorph.multibody.layout import DOF, TREE
 from kinemorph.multibody.springs import stretch
 from kinemorph.multibody.system import SYSTEM
 
@@ -158,8 +158,7 @@ def observe(tree: Any, run: Any, q: Any, v: Any, work: Any, frame: Any) -> None:
         for k in range(nv):
             frame["elastic"] += 0.5 * dofs[k]["stiffness"] * work[A1, k] * work[A1, k]
     if tree["pushes"] != 0:
-        total = rows_at(tree["pushes"], 6 * tree["n"], NUMBER).reshape((tree["n"], 6))
-        frame["elastic"] += push_links(tree, q, v, total, total)
+        frame["elastic"] += push_links(tree, q, v)
     frame["loop_error"] = 0.0
     frame["loop_speed"] = 0.0
     frame["mobility"] = nv

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
@@ -23,7 +24,7 @@ from kinemorph.multibody.checks import (
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.joints import REVOLUTE
 from kinemorph.multibody.kinematics import orient
-from kinemorph.multibody.layout import DOF, LINK, NUMBER, TREE, TREE_KIND, dof_data, link_data
+from kinemorph.multibody.layout import DOF, LINK, INDEX, NUMBER, TREE, TREE_KIND, dof_data, link_data
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.inertia import shift_rigid
 from kinemorph.spatial.mat3 import add6, mul_vec, rotate_sym, sym_vec
@@ -33,13 +34,13 @@ from kinemorph.spatial.vec3 import add, cross, dot, scale
 
 @kernel(inline=False)
 def composite(tree: Any, q: Any, M: Any) -> None:
-    """The mass matrix into M (nv², row by row). Entries of unrelated degrees of freedom are zero and not written."""
+    """The mass matrix into M, entry (k, j) at starts[k] + j. Entries of unrelated degrees of freedom are not written."""
+    starts = rows_at(tree["starts"], tree["nv"], INDEX)
     links = rows_at(tree["links"], tree["n"], LINK)
     dofs = rows_at(tree["dofs"], tree["nv"], DOF)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
     n = tree["n"]
-    nv = tree["nv"]
     # Here one point serves all links of a tree, the origin of its first link: composites then simply add up, and a
     # column of M is a row of dot products. Field So holds the linear part of S as seen from that point.
     # pass 1: outward, the inertia of each link alone
@@ -72,12 +73,12 @@ def composite(tree: Any, q: Any, M: Any) -> None:
             v = load3(dof_rows[k]["So"])
             moment = add(sym_vec(I, w), cross(h, v))
             f = add(scale(v, m), cross(w, h))
-            put(M, k * nv + k, dot(w, moment) + dot(v, f) + dofs[k]["armature"])
+            put(M, starts[k] + k, dot(w, moment) + dot(v, f) + dofs[k]["armature"])
             j = dofs[k]["parent"]
             while j >= 0:
                 x = dot(load3(dof_rows[j]["S"]), moment) + dot(load3(dof_rows[j]["So"]), f)
-                put(M, k * nv + j, x)
-                put(M, j * nv + k, x)
+                put(M, starts[k] + j, x)
+                put(M, starts[j] + k, x)
                 j = dofs[j]["parent"]
         if l["parent"] >= 0:
             P = rows[l["parent"] + 1]
@@ -117,3 +118,38 @@ def crba(model: Model, data: Data, q: npt.ArrayLike) -> Array:
     if status:
         complain(model, status, q=q)
     return M
+
+
+@entry
+def _blocks(address: int, q: Vector, starts: np.ndarray[tuple[int], np.dtype[np.int64]], M: Vector) -> int:
+    tree = rows_at(address, 1, TREE)[0]
+    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
+        return UNUSABLE
+    if q.shape[0] != tree["nq"]:
+        return BAD_SIZE
+    if not finite(q):
+        return NOT_FINITE
+    before = tree["starts"]
+    tree["starts"] = starts.ctypes.data
+    composite(tree, q, M)
+    tree["starts"] = before
+    return OK if finite(M) else NOT_FINITE
+
+
+def mass_blocks(model: Model, data: Data, q: npt.ArrayLike) -> list[Array]:
+    """The mass matrix of each tree by itself (nv x nv of the tree), as `model.trees` has them.
+
+    Links of different trees have nothing in common in M(q), so this is all of it, in far less memory where there are
+    many trees.
+    """
+    belongs(model, data)
+    (q64,) = as_arrays(model, q=q)
+    sizes = model.trees["nv"].astype(np.int64)
+    ends = np.cumsum(sizes**2)
+    rows = np.repeat(ends - sizes**2 - model.trees["iv"], sizes)  # where each tree's numbers start, seen from entry 0
+    each = np.arange(model.nv) - np.repeat(model.trees["iv"], sizes)
+    M = np.zeros(int(ends[-1]) if len(ends) else 0)
+    status = _blocks(data.address, q64, rows + each * np.repeat(sizes, sizes), M)
+    if status:
+        complain(model, status, q=q)
+    return [block.reshape(n, n) for block, n in zip(np.split(M, ends[:-1]), sizes.tolist(), strict=True)]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -35,11 +33,13 @@ class Data:
         self.revision = model.revision
         self.nv = model.nv
         self._M: Array | None = None
+        self._given: Array | None = None
         self._rows: np.ndarray[Any, Any] | None = None
         self._lock = threading.Lock()
         # one piece of memory, for every change of structure makes new data
         self._memory = memory = np.zeros(sum(self._parts()), np.uint8)
         self.address = int(memory.ctypes.data)
+        self.header: Any = memory[: TREE.itemsize].view(TREE)[0]  # what kernels get
         self._connect()
         base = self._every_row()[0]
         base["R"], base["a"] = _UPRIGHT, -model.gravity
@@ -63,7 +63,8 @@ class Data:
         """Write all addresses: into new memory, or into a copy of another's."""
         model, header = self.model, self.header
         fill_tree(header, model, TREE_KIND)
-        header["busy"], header["M"], header["system"], header["pushes"] = 0, 0, 0, 0
+        for field in ("busy", "M", "starts", "system", "pushes", "given"):
+            header[field] = 0
         if model.passive:
             header["pushes"] = self._part(6).ctypes.data
         header["rows"], header["dof_rows"] = self._part(1).ctypes.data, self._part(2).ctypes.data
@@ -78,11 +79,6 @@ class Data:
             header["system"] = system.ctypes.data
 
     # -------------------------------------------------------------------------------------------------------- rows
-
-    @property
-    def header(self) -> Any:
-        """What kernels get."""
-        return self._memory[: TREE.itemsize].view(TREE)[0]
 
     def _every_row(self) -> np.ndarray[Any, Any]:
         if self._rows is None:
@@ -106,8 +102,8 @@ class Data:
     def M(self) -> Array:
         """The mass matrix of all trees (nv x nv), after `crba`; claimed when first asked for."""
         if self._M is None:
-            self._M = np.zeros((self.nv, self.nv))
-            self.header["M"] = self._M.ctypes.data
+            self._M, self._starts = np.zeros((self.nv, self.nv)), self.nv * np.arange(self.nv)
+            self.header["M"], self.header["starts"] = self._M.ctypes.data, self._starts.ctypes.data
         return self._M
 
     @property
@@ -131,19 +127,19 @@ class Data:
             out[:3], out[3:] = rows["force"] @ rows["n"], rows["force"] @ rows["f"]
         return total
 
+    def pushed_by(self, external: Array) -> Array:
+        """The forces on links to go on with in time: those given, or rows where passive ones will be added to them."""
+        if not self.model.passive:
+            return external
+        self._given = external  # kept alive
+        self.header["given"] = external.ctypes.data if len(external) else 0
+        return self._part(6).view(np.float64).reshape(self.model.n, 6)
+
     # ------------------------------------------------------------------------------------------------------- copies
 
-    @contextmanager
-    def claimed(self) -> Iterator[int]:
-        """For a long call that lets other threads run: its address; any other use of this data is refused meanwhile."""
-        if not self._lock.acquire(blocking=False):
-            raise RuntimeError("this Data is in use by another thread; give each thread its own: data = km.Data(model)")
-        try:
-            self.header["busy"] = 1
-            yield self.address
-        finally:
-            self.header["busy"] = 0
-            self._lock.release()
+    def claimed(self) -> Claim:
+        """For a long call that lets other threads run: any other use of this data is refused meanwhile."""
+        return Claim(self)
 
     def __copy__(self) -> Data:
         if self.header["busy"]:
@@ -158,6 +154,26 @@ class Data:
 
     def __repr__(self) -> str:
         return f"Data of {self.model!r}"
+
+
+class Claim:
+    """What a thread has while it alone may use a `Data`: its address."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: Data) -> None:
+        self._data = data
+
+    def __enter__(self) -> int:
+        data = self._data
+        if not data._lock.acquire(blocking=False):
+            raise RuntimeError("this Data is in use by another thread; give each thread its own: data = km.Data(model)")
+        data.header["busy"] = 1
+        return data.address
+
+    def __exit__(self, *_: object) -> None:
+        self._data.header["busy"] = 0
+        self._data._lock.release()
 
 
 def _restored(model: Model, memory: np.ndarray[Any, Any], M: Array | None) -> Data:

@@ -90,9 +90,14 @@ class Loop:
 
 def loop_row(joint: Joint) -> Any:
     """A row of a loop with what it says of the joint alone. The joint keeps it, as it keeps its other rows."""
+    refuse_in_loop(joint)
+    return joint_row(joint)
+
+
+def joint_row(joint: Joint) -> Any:
+    """The same of a joint that may have what a loop may not: such a joint can only belong to a tree."""
     row = vars(joint).get("_loop_row")
     if row is None:
-        refuse_in_loop(joint)
         a, b = joint.axes()
         T = joint.forbidden
         row = np.zeros(1, LOOP)

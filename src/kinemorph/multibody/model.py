@@ -272,7 +272,7 @@ class Model:
         """Force elements between places on links, as they were written."""
         return tuple(held[0] for held in self.catalog.elements)
 
-    @property
+    @cached_property
     def passive(self) -> bool:
         """Whether force elements, or springs and dampers in loop joints, push links."""
         return bool(self.catalog.elements) or bool(self.loop_rows["passive"].any())
@@ -294,6 +294,16 @@ class Model:
         if not -1 <= index < self.n:
             raise IndexError(f"model {self.name!r} has links 0 to {self.n - 1} (and -1, the base), not {place}")
         return index, ORIGIN
+
+    @property
+    def lower(self) -> Vector:
+        """Lower limit of each degree of freedom (nv), -inf for none."""
+        return self.dofs["lower"].copy()
+
+    @property
+    def upper(self) -> Vector:
+        """Upper limit of each degree of freedom (nv), inf for none."""
+        return self.dofs["upper"].copy()
 
     def limits(self, joint: str | int) -> tuple[Vector, Vector]:
         """Lower and upper limits of a joint's position, by its name or the link that it carries."""
