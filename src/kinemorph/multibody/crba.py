@@ -24,7 +24,7 @@ from kinemorph.multibody.checks import (
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.joints import REVOLUTE
 from kinemorph.multibody.kinematics import orient
-from kinemorph.multibody.layout import DOF, LINK, INDEX, NUMBER, TREE, TREE_KIND, dof_data, link_data
+from kinemorph.multibody.layout import DOF, INDEX, LINK, NUMBER, TREE, TREE_KIND, dof_data, link_data
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.inertia import shift_rigid
 from kinemorph.spatial.mat3 import add6, mul_vec, rotate_sym, sym_vec
