@@ -34,7 +34,7 @@ from kinemorph.spatial.vec3 import add, cross, dot, scale
 
 @kernel(inline=False)
 def composite(tree: Any, q: Any, M: Any) -> None:
-    """The mass matrix into M, entry (k, j) at starts[k] + j. Entries of unrelated degrees of freedom are not written."""
+    """The mass matrix into M, entry (k, j) at starts[k] + j. Entries of unrelated joints are not written."""
     starts = rows_at(tree["starts"], tree["nv"], INDEX)
     links = rows_at(tree["links"], tree["n"], LINK)
     dofs = rows_at(tree["dofs"], tree["nv"], DOF)
