@@ -104,7 +104,11 @@ def forward_dynamics(
     q and v must keep the loops closed (see `close` and `project`). Afterwards `data.wrenches` are the forces and
     moments at the loops and `data.rank` is the number of independent constraints. Without loops this is `aba`.
     """
-    if type(data) is not Data or data.model is not model:
+    try:
+        mine = data.model is model
+    except AttributeError:
+        mine = False
+    if not mine:
         belongs(model, data)
     a = np.empty(data.nv)
     try:

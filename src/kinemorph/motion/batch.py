@@ -81,9 +81,7 @@ class Workspace:
     def matrix(self) -> Array:
         """A mass matrix of lanes; entries of unrelated degrees of freedom stay zero."""
         if self._matrix is None:
-            nv = self._model.nv
-            self._matrix, self._starts = np.zeros((nv**2, WIDTH)), nv * np.arange(nv)
-            self._keep[2][0]["starts"] = self._starts.ctypes.data
+            self._matrix = np.zeros((self._model.nv**2, WIDTH))
         return self._matrix
 
 
@@ -148,7 +146,7 @@ def _crba(address: int, start: int, stop: int, Q: Any, M: Any, states: Any, matr
     q = states[0]
     for first in range(start, stop, WIDTH):
         gather(Q, first, q)
-        composite(tree, q, matrix)
+        composite(tree, q, matrix, 0, tree["n"], tree["nv"], 0)
         bad = scatter(matrix, first, M)
         if bad >= 0:
             return bad

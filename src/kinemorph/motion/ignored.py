@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph._files import ModelWarning
-from kinemorph._jit import entry
+from kinemorph._jit import entry, rows_at
 from kinemorph.multibody.checks import Matrix
 from kinemorph.multibody.model import Model
 
@@ -33,8 +33,9 @@ LIMIT = np.dtype(
 
 
 @entry
-def _look(limits: np.ndarray[tuple[int], np.dtype[np.void]], q: Matrix, v: Matrix, tau: Matrix) -> int:
+def _look(address: int, count: int, q: Matrix, v: Matrix, tau: Matrix) -> int:
     """Mark the limits that states and joint forces have passed. Returns the bits of all."""
+    limits = rows_at(address, count, LIMIT)
     every = 0
     for k in range(limits.shape[0]):
         l = limits[k]
@@ -69,7 +70,8 @@ def warn_ignored(model: Model, q: Array, v: Array, tau: Array) -> None:
     if not len(limits):
         return
     nq, nv = model.nq, model.nv
-    every = _look(limits, q.reshape(-1, nq), v.reshape(-1, nv), np.atleast_2d(tau.reshape(-1, nv)))
+    address = limits.ctypes.data
+    every = _look(address, len(limits), q.reshape(-1, nq), v.reshape(-1, nv), tau.reshape(-1, nv))
     if every:
         for bit, what in NAMES.items():
             if every & bit:

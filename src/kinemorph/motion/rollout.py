@@ -11,18 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.constraint.closure import LoopError
-from kinemorph.motion.events import EVENT
 from kinemorph.motion.ignored import warn_ignored
 from kinemorph.motion.integrators import ADAPTIVE, Method, workspace
-from kinemorph.motion.log import FRAME
 from kinemorph.motion.stepping import RUN, Halt, march
-from kinemorph.multibody.checks import NO_FORCES, Array, belongs, checked
+from kinemorph.multibody.checks import NO_FORCES, Array, as_arrays, belongs, checked
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.model import Model
 
 MOST_STEPS = 10_000_000
 _METHODS = {m.name.lower(): int(m) for m in Method if m is not Method.ADAPTIVE}
-NO_EVENTS, NO_FRAMES = np.zeros(0, EVENT), np.zeros(0, FRAME)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +81,9 @@ def rollout(
     q_log, v_log = np.empty((count, model.nq)), np.empty((count, model.nv))
     q_log[0], v_log[0] = q_now, v_now
     with data.claimed() as address:
-        halt = Halt(
-            march(address, run, NO_EVENTS, q_now, v_now, tau64, external64, workspace(model), q_log, v_log, NO_FRAMES)
-        )
+        halt = Halt(march(address, run.ctypes.data, q_now, v_now, tau64, external64, workspace(model), q_log, v_log))
+    if row["point"] < steps or not steps:
+        checked(model, q=q, v=v, external=external, **({} if tau is None else {"tau": tau}))  # is it an argument?
     if row["point"] < steps:
         raise _failure(model, row, halt, q_now, f"a smaller dt than {dt:g} s may help")
     warn_ignored(model, q_log, v_log, tau64)
@@ -119,6 +116,8 @@ def rollout_adaptive(
     run[0]["budget"] = operator.index(most_steps)
     q_log, v_log = np.empty((t.size, model.nq)), np.empty((t.size, model.nv))
     q_log[0], v_log[0] = q_now, v_now
+    if t.size == 1:
+        checked(model, q=q, v=v)
     work = workspace(model)
     with data.claimed() as address:
         for i in range(1, t.size):
@@ -126,10 +125,10 @@ def rollout_adaptive(
             run[0]["dt"], run[0]["point"], run[0]["frames"], run[0]["tries"] = t[i] - t[i - 1], 0, 0, 0
             if t[i] > t[i - 1]:
                 march(
-                    address, run, NO_EVENTS, q_now, v_now, tau64, external64, work, q_log[i : i + 1], v_log[i : i + 1],
-                    NO_FRAMES,
+                    address, run.ctypes.data, q_now, v_now, tau64, external64, work, q_log[i : i + 1], v_log[i : i + 1],
                 )  # fmt: skip
                 if not run[0]["point"]:
+                    checked(model, q=q, v=v, external=external, **({} if tau is None else {"tau": tau}))
                     raise ArithmeticError(
                         f"model {model.name!r}: could not reach t = {t[i]:g} s within tolerance {tolerance:g} and "
                         f"{most_steps} steps; the motion may be too stiff"
@@ -145,11 +144,10 @@ def _start(model: Model, q: Any, v: Any, tau: Any, external: Any, gap: float) ->
     if not gap > 0.0:
         raise ValueError(f"gap {gap} must be positive")
     applied = np.zeros(model.nv) if tau is None else tau
-    arrays = checked(model, q=q, v=v, tau=applied, external=external)
+    q64, v64, tau64, external64 = as_arrays(model, q=q, v=v, tau=applied, external=external)
     run = np.zeros(1, RUN)
-    row = run[0]
-    row["gap"], row["gravity"], row["most_tries"] = gap, model.gravity, MOST_STEPS
-    return run, *arrays
+    run[0]["gap"], run[0]["most_tries"] = gap, MOST_STEPS
+    return run, q64.copy(), v64.copy(), tau64, external64
 
 
 def _failure(model: Model, run: Any, halt: Halt, q: Array, advice: str) -> Exception:

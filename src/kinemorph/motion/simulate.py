@@ -189,10 +189,13 @@ class Simulation:
         if self._controlled:
             self._take(step_length(self._run))
         before = (self._q.copy(), self._v.copy(), run.copy(), self._rows["side"].copy()) if self._calls else None
+        run["events"], run["event_count"] = self._rows.ctypes.data, len(self._rows)
+        q_log, v_log, frames = self._logs
+        run["frame_rows"], run["frame_room"] = frames.ctypes.data, len(frames)
         halt = Halt(
             march(
-                self._data.address, self._run, self._rows, self._q, self._v, self._tau,
-                self._data.pushed_by(self._external), self._work, *self._logs,
+                self._data.address, self._run.ctypes.data, self._q, self._v, self._tau,
+                self._data.pushed_by(self._external), self._work, q_log, v_log,
             )
         )  # fmt: skip
         length = float(run["length"])

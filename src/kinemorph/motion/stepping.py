@@ -15,7 +15,7 @@ from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.constraint.closure import prepare
 from kinemorph.constraint.loops import errors, relative_velocities
 from kinemorph.constraint.passive import push_links
-from kinemorph.motion.events import FORCE, crosses, measure, pass_by
+from kinemorph.motion.events import EVENT, FORCE, crosses, measure, pass_by
 from kinemorph.motion.integrators import (
     A1,
     ADAPTIVE,
@@ -70,6 +70,10 @@ RUN = np.dtype(
         ("error", "f8"),  # its error, as a share of the tolerance
         ("budget", "i8"),  # steps that may still be tried
         ("frames", "i8"),  # rows of the log that are written
+        ("frame_rows", "i8"),  # address of the FRAME rows of the log, and
+        ("frame_room", "i8"),  # how many there are, 0 if nobody wants them
+        ("events", "i8"),  # address of the EVENT rows, and
+        ("event_count", "i8"),  # how many
         ("sums", SUMS),  # scratch
     ]
 )
@@ -208,12 +212,14 @@ def refused(run: Any, h: float, good: bool) -> int:
 
 @entry(nogil=True)
 def _march(
-    address: int, runs: Runs, events: Runs, q: Vector, v: Vector, tau: Vector, external: Matrix, work: Matrix,
-    q_log: Matrix, v_log: Matrix, frames: Runs,
+    address: int, run_address: int, q: Vector, v: Vector, tau: Vector, external: Matrix, work: Matrix,
+    q_log: Matrix, v_log: Matrix,
 ) -> int:  # fmt: skip
     """Advance (q, v) along the grid, and write frames. Returns a Halt; the state is that before the trouble."""
     tree = rows_at(address, 1, TREE)[0]
-    run = runs[0]
+    run = rows_at(run_address, 1, RUN)[0]
+    events = rows_at(run["events"], run["event_count"], EVENT)
+    frames = rows_at(run["frame_rows"], run["frame_room"], FRAME)
     nq, nv = q.shape[0], v.shape[0]
     adaptive = run["method"] == ADAPTIVE
     while run["point"] < run["last"]:

@@ -239,7 +239,11 @@ def aba(
 
     `external` has a row [moment, force] for each link: world axes, acting at the link's origin.
     """
-    if type(data) is not Data or data.model is not model:
+    try:
+        mine = data.model is model
+    except AttributeError:
+        mine = False
+    if not mine:
         belongs(model, data)
     a = np.empty(data.nv)
     try:

@@ -24,7 +24,7 @@ from kinemorph.multibody.checks import (
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.joints import REVOLUTE
 from kinemorph.multibody.kinematics import orient
-from kinemorph.multibody.layout import DOF, INDEX, LINK, NUMBER, TREE, TREE_KIND, dof_data, link_data
+from kinemorph.multibody.layout import DOF, LINK, NUMBER, TREE, TREE_KIND, dof_data, link_data
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.inertia import shift_rigid
 from kinemorph.spatial.mat3 import add6, mul_vec, rotate_sym, sym_vec
@@ -33,18 +33,19 @@ from kinemorph.spatial.vec3 import add, cross, dot, scale
 
 
 @kernel(inline=False)
-def composite(tree: Any, q: Any, M: Any) -> None:
-    """The mass matrix into M, entry (k, j) at starts[k] + j. Entries of unrelated joints are not written."""
-    starts = rows_at(tree["starts"], tree["nv"], INDEX)
+def composite(tree: Any, q: Any, M: Any, start: int, stop: int, size: int, base: int) -> None:
+    """The mass matrix of the links from `start` to `stop`, whole trees, into M (size², row by row).
+
+    Entry (k, j) is number k size + j + base. Entries of unrelated degrees of freedom are zero and not written.
+    """
     links = rows_at(tree["links"], tree["n"], LINK)
     dofs = rows_at(tree["dofs"], tree["nv"], DOF)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
-    n = tree["n"]
     # Here one point serves all links of a tree, the origin of its first link: composites then simply add up, and a
     # column of M is a row of dot products. Field So holds the linear part of S as seen from that point.
     # pass 1: outward, the inertia of each link alone
-    for i in range(n):
+    for i in range(start, stop):
         l = links[i]
         d = rows[i + 1]
         P = rows[l["parent"] + 1]
@@ -62,7 +63,7 @@ def composite(tree: Any, q: Any, M: Any) -> None:
         store3(d["hc"], h)
         put(d["mc"], 0, l["mass"])
     # pass 2: inward, composites, and the column that each degree of freedom has with those that carry it
-    for i in range(n - 1, -1, -1):
+    for i in range(stop - 1, start - 1, -1):
         l = links[i]
         d = rows[i + 1]
         I = load6(d["Ic"])
@@ -73,12 +74,13 @@ def composite(tree: Any, q: Any, M: Any) -> None:
             v = load3(dof_rows[k]["So"])
             moment = add(sym_vec(I, w), cross(h, v))
             f = add(scale(v, m), cross(w, h))
-            put(M, starts[k] + k, dot(w, moment) + dot(v, f) + dofs[k]["armature"])
+            row, column = k * size + base, k + base
+            put(M, row + k, dot(w, moment) + dot(v, f) + dofs[k]["armature"])
             j = dofs[k]["parent"]
             while j >= 0:
                 x = dot(load3(dof_rows[j]["S"]), moment) + dot(load3(dof_rows[j]["So"]), f)
-                put(M, starts[k] + j, x)
-                put(M, starts[j] + k, x)
+                put(M, row + j, x)
+                put(M, j * size + column, x)
                 j = dofs[j]["parent"]
         if l["parent"] >= 0:
             P = rows[l["parent"] + 1]
@@ -98,7 +100,7 @@ def _crba(address: int, q: Vector) -> int:
         return NOT_FINITE
     nv = tree["nv"]
     M = rows_at(tree["M"], nv * nv, NUMBER)
-    composite(tree, q, M)
+    composite(tree, q, M, 0, tree["n"], nv, 0)
     good = True
     for k in range(nv):
         good &= abs(M[k * nv + k]) <= LARGEST
@@ -107,9 +109,15 @@ def _crba(address: int, q: Vector) -> int:
 
 def crba(model: Model, data: Data, q: npt.ArrayLike) -> Array:
     """The mass matrix M(q), armatures included: symmetric, full. It is `data.M` itself: copy it to keep it."""
-    if type(data) is not Data or data.model is not model:
+    try:
+        mine = data.model is model
+    except AttributeError:
+        mine = False
+    if not mine:
         belongs(model, data)
-    M = data.M
+    M = data._M
+    if M is None:
+        M = data.M
     try:
         status = _crba(data.address, q)
     except (TypeError, ValueError):
@@ -121,7 +129,8 @@ def crba(model: Model, data: Data, q: npt.ArrayLike) -> Array:
 
 
 @entry
-def _blocks(address: int, q: Vector, starts: np.ndarray[tuple[int], np.dtype[np.int64]], M: Vector) -> int:
+def _blocks(address: int, q: Vector, blocks: np.ndarray[tuple[int], np.dtype[np.void]], M: Vector) -> int:
+    """The mass matrices of trees, one after the other."""
     tree = rows_at(address, 1, TREE)[0]
     if tree["kind"] != TREE_KIND or tree["busy"] != 0:
         return UNUSABLE
@@ -129,10 +138,12 @@ def _blocks(address: int, q: Vector, starts: np.ndarray[tuple[int], np.dtype[np.
         return BAD_SIZE
     if not finite(q):
         return NOT_FINITE
-    before = tree["starts"]
-    tree["starts"] = starts.ctypes.data
-    composite(tree, q, M)
-    tree["starts"] = before
+    at = 0
+    for t in range(blocks.shape[0]):
+        b = blocks[t]
+        size = b["nv"]
+        composite(tree, q, M[at : at + size * size], b["first"], b["first"] + b["n"], size, -b["iv"] * (size + 1))
+        at += size * size
     return OK if finite(M) else NOT_FINITE
 
 
@@ -145,11 +156,9 @@ def mass_blocks(model: Model, data: Data, q: npt.ArrayLike) -> list[Array]:
     belongs(model, data)
     (q64,) = as_arrays(model, q=q)
     sizes = model.trees["nv"].astype(np.int64)
-    ends = np.cumsum(sizes**2)
-    rows = np.repeat(ends - sizes**2 - model.trees["iv"], sizes)  # where each tree's numbers start, seen from entry 0
-    each = np.arange(model.nv) - np.repeat(model.trees["iv"], sizes)
-    M = np.zeros(int(ends[-1]) if len(ends) else 0)
-    status = _blocks(data.address, q64, rows + each * np.repeat(sizes, sizes), M)
+    M = np.zeros(int((sizes**2).sum()))
+    status = _blocks(data.address, q64, model.trees, M)
     if status:
         complain(model, status, q=q)
-    return [block.reshape(n, n) for block, n in zip(np.split(M, ends[:-1]), sizes.tolist(), strict=True)]
+    parts = np.split(M, np.cumsum(sizes**2)[:-1])
+    return [block.reshape(n, n) for block, n in zip(parts, sizes.tolist(), strict=True)]

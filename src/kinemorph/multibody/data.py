@@ -63,7 +63,7 @@ class Data:
         """Write all addresses: into new memory, or into a copy of another's."""
         model, header = self.model, self.header
         fill_tree(header, model, TREE_KIND)
-        for field in ("busy", "M", "starts", "system", "pushes", "given"):
+        for field in ("busy", "M", "system", "pushes", "given"):
             header[field] = 0
         if model.passive:
             header["pushes"] = self._part(6).ctypes.data
@@ -102,8 +102,8 @@ class Data:
     def M(self) -> Array:
         """The mass matrix of all trees (nv x nv), after `crba`; claimed when first asked for."""
         if self._M is None:
-            self._M, self._starts = np.zeros((self.nv, self.nv)), self.nv * np.arange(self.nv)
-            self.header["M"], self.header["starts"] = self._M.ctypes.data, self._starts.ctypes.data
+            self._M = np.zeros((self.nv, self.nv))
+            self.header["M"] = self._M.ctypes.data
         return self._M
 
     @property

@@ -162,7 +162,11 @@ def kinematics(
 
     Without v or a they count as zero. Field `a` contains minus gravity; see `acceleration`.
     """
-    if type(data) is not Data or data.model is not model:
+    try:
+        mine = data.model is model
+    except AttributeError:
+        mine = False
+    if not mine:
         belongs(model, data)
     v = np.zeros(model.nv) if v is None else v
     a = np.zeros(model.nv) if a is None else a

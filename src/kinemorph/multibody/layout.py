@@ -137,7 +137,6 @@ BLOCK = np.dtype(
 )
 
 NUMBER = np.dtype(np.float64)
-INDEX = np.dtype(np.int64)
 
 
 def kind_of(name: str, *layouts: np.dtype[np.void]) -> int:
@@ -159,7 +158,6 @@ TREE = np.dtype(
         ("rows", "i8"),  # address of the LINK_DATA rows, the base first
         ("dof_rows", "i8"),  # address of the DOF_DATA rows
         ("M", "i8"),  # address of the mass matrix, nv² numbers row by row; 0 until somebody asks for it
-        ("starts", "i8"),  # address of nv integers: entry (k, j) of a mass matrix is number starts[k] + j
         ("elements", "i8"),  # address of the ELEMENT rows: forces between links that act in time
         ("element_count", "i8"),
         ("pushes", "i8"),  # address of n x 6 numbers: given forces on links and passive ones; 0 if none are passive

@@ -103,7 +103,11 @@ def rnea(
 
     `external` has a row [moment, force] for each link: world axes, acting at the link's origin.
     """
-    if type(data) is not Data or data.model is not model:
+    try:
+        mine = data.model is model
+    except AttributeError:
+        mine = False
+    if not mine:
         belongs(model, data)
     tau = np.empty(data.nv)
     try:
