@@ -23,6 +23,9 @@ from typing import Any
 import mujoco
 import numpy as np
 import pinocchio as pin
+from kinemorph.structure.closed import closed_body
+from kinemorph.structure.loops import CHAIN
+from kinemorph.structure.rehang_rows import SHIFT, SIZES, Integers, Records, Table, rehang_rows, rehang_state
 
 import kinemorph as km
 from benchmarks import mujoco_twin, pinocchio_twin
@@ -35,9 +38,6 @@ from kinemorph.multibody.layout import DOF, LINK, TREE
 from kinemorph.scenes import mechanisms
 from kinemorph.scenes.figure import human
 from kinemorph.scenes.robots import robot
-from kinemorph.structure.closed import closed_body
-from kinemorph.structure.loops import CHAIN
-from kinemorph.structure.rehang_rows import SHIFT, SIZES, Integers, Records, Table, rehang_rows, rehang_state
 
 FEET = ("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT")
 ABA = "our ABA, same tree"
