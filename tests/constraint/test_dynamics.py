@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -177,6 +179,18 @@ def test_a_loop_whose_joint_forbids_nothing_changes_nothing(rng: np.random.Gener
     np.testing.assert_allclose(a, km.aba(tree, km.Data(tree), q, v, tau), atol=1e-12 * (1.0 + np.abs(a).max()))
     assert (model.m, data.rank) == (0, 0)
     np.testing.assert_array_equal(data.wrenches, np.zeros((1, 6)))
+
+
+@pytest.mark.lane
+def test_numbers_that_are_too_large_leave_nothing_behind() -> None:
+    model, q = mechanisms.stewart()
+    data, v = km.Data(model), np.zeros(model.nv)
+    expected = km.forward_dynamics(model, data, q, v, v)
+    huge = q.copy()
+    huge[:3] = 1e300  # what comes of it is not finite somewhere on its way
+    with contextlib.suppress(ArithmeticError), np.errstate(all="ignore"):
+        km.forward_dynamics(model, data, huge, v, v)
+    np.testing.assert_array_equal(km.forward_dynamics(model, data, q, v, v), expected)
 
 
 def test_bad_arguments_are_named() -> None:

@@ -19,50 +19,97 @@ MOST_UNSURE = 1e-3  # but rows at a larger angle to the others always count
 
 @kernel(inline=False)
 def multiply_rows(system: Any) -> None:
-    """G = Y Yᵀ of each island: rows of one loop are spread out, then met by those of the loops before it."""
+    """G = Y Yᵀ of each island: rows of one loop meet each other and then, spread out, those of the loops before it."""
     loops = rows_at(system["loops"], system["count"], LOOP)
+    islands = rows_at(system["islands"], system["island_count"], ISLAND)
     rows = rows_at(system["rows"], system["m"], ROW)
     path = rows_at(system["path"], system["path_length"], I8)
     Y = rows_at(system["Y"], system["Y_length"], F8)
-    nv = system["nv"]
-    W = rows_at(system["W"], 6 * nv, F8)
+    G = rows_at(system["G"], system["G_length"], F8)
+    W = rows_at(system["W"], 6 * system["nv"], F8)
     for i in range(system["count"]):
         loop = loops[i]
         if loop["m"] == 0:
             continue
-        at, length = rows[loop["first"]]["path"], rows[loop["first"]]["length"]
-        for r in range(loop["m"]):
-            y = rows[loop["first"] + r]["y"]
-            for e in range(length):
-                W[r * nv + path[at + e]] = Y[y + e]
-        for k in range(i + 1):
-            if loops[k]["island"] == loop["island"]:
-                meet(system, loop, loops[k], rows, path, Y, W)
-        for r in range(loop["m"]):
-            for e in range(length):
-                W[r * nv + path[at + e]] = 0.0
+        island, row = islands[loop["island"]], rows[loop["first"]]
+        meet_itself(loop, row, island, Y, G)
+        alone = True
+        for k in range(i):
+            if loops[k]["island"] == loop["island"] and loops[k]["m"] > 0:
+                if alone:
+                    spread(loop["m"], row, path, Y, W)
+                    alone = False
+                meet(loop, loops[k], rows[loops[k]["first"]], island, path, Y, W, G)
+        if not alone:
+            clear(row, path, W)
 
 
 @kernel
-def meet(system: Any, loop: Any, other: Any, rows: Any, path: Any, Y: Any, W: Any) -> None:
-    """Products of the rows of a loop, which are spread out in W, with those of another one."""
-    if other["m"] == 0:
-        return
-    nv = system["nv"]
-    island = rows_at(system["islands"], system["island_count"], ISLAND)[loop["island"]]
-    G = rows_at(system["G"], system["G_length"], F8)
-    m, start = island["m"], island["G"]
-    at, length = rows[other["first"]]["path"], rows[other["first"]]["length"]
-    for r in range(loop["m"]):
-        i = loop["member"] + r
-        for c in range(other["m"]):
-            y = rows[other["first"] + c]["y"]
-            total = 0.0
+def spread(m: int, row: Any, path: Any, Y: Any, W: Any) -> None:
+    """The rows of a loop, whose first is given, in W: six entries for each degree of freedom."""
+    at, y, length = row["path"], row["y"], row["length"]
+    for e in range(length):
+        w = 6 * path[at + e]
+        for r in range(m):
+            W[w + r] = Y[y + r * length + e]
+
+
+@kernel
+def clear(row: Any, path: Any, W: Any) -> None:
+    """Zeros in W again, even where numbers were not finite."""
+    for e in range(row["path"], row["path"] + row["length"]):
+        w = 6 * path[e]
+        for r in range(6):
+            W[w + r] = 0.0
+
+
+@kernel
+def meet_itself(loop: Any, row: Any, island: Any, Y: Any, G: Any) -> None:
+    """Products of the rows of a loop with each other: all have the same path.
+
+    Several are summed up side by side, here and below: one sum alone would wait for its last term each time.
+    """
+    m, member, length = loop["m"], loop["member"], row["length"]
+    for c in range(m):
+        y = row["y"] + c * length
+        for r in range(c, m, 2):
+            x = row["y"] + r * length
+            z = x + length if r + 1 < m else x
+            s0 = s1 = 0.0
             for e in range(length):
-                total += W[r * nv + path[at + e]] * Y[y + e]
-            j = other["member"] + c
-            G[start + i * m + j] = total
-            G[start + j * m + i] = total
+                s0 += Y[x + e] * Y[y + e]
+                s1 += Y[z + e] * Y[y + e]
+            keep(G, island, member + r, member + c, s0)
+            if r + 1 < m:
+                keep(G, island, member + r + 1, member + c, s1)
+
+
+@kernel
+def meet(loop: Any, other: Any, row: Any, island: Any, path: Any, Y: Any, W: Any, G: Any) -> None:
+    """Products of the rows of a loop, which are spread out in W, with those of another one, whose first is given."""
+    at, length, m, member = row["path"], row["length"], loop["m"], loop["member"]
+    for c in range(other["m"]):
+        y, j = row["y"] + c * length, other["member"] + c
+        for r in range(0, m, 3):
+            s0 = s1 = s2 = 0.0
+            for e in range(length):
+                w = 6 * path[at + e] + r
+                s0 += W[w] * Y[y + e]
+                s1 += W[w + 1] * Y[y + e]
+                s2 += W[w + 2] * Y[y + e]
+            keep(G, island, member + r, j, s0)
+            if r + 1 < m:
+                keep(G, island, member + r + 1, j, s1)
+            if r + 2 < m:
+                keep(G, island, member + r + 2, j, s2)
+
+
+@kernel
+def keep(G: Any, island: Any, i: int, j: int, x: float) -> None:
+    """An entry of the matrix of an island, and its mirror image."""
+    m, start = island["m"], island["G"]
+    G[start + i * m + j] = x
+    G[start + j * m + i] = x
 
 
 @kernel
@@ -101,14 +148,13 @@ def factor_island(system: Any, island: Any, dependence: float, damping: float) -
     rank = m
     for k in range(m):
         best = k
-        share = -1.0
+        left, size = -1.0, 1.0  # the largest share left / size, without a division
         for j in range(k, m):
             i = order[j]
-            size = rows[members[i]]["scale"]
-            left = F[i * m + i] / size if size > 0.0 else 0.0
-            if left > share:
-                share, best = left, j
-        if not share > dependence:
+            its_left, its_size = F[i * m + i], rows[members[i]]["scale"]
+            if its_size > 0.0 and its_left * size > left * its_size:
+                left, size, best = its_left, its_size, j
+        if not left > dependence * size:
             rank = k
             break
         p = order[best]

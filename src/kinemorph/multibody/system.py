@@ -55,7 +55,7 @@ SYSTEM = np.dtype(
         ("path_length", "i8"),  # their entries
         ("Y", "i8"),  # address of the numbers y, and
         ("Y_length", "i8"),  # how many
-        ("W", "i8"),  # 6 x nv: rows of one loop, spread out; zeros between uses
+        ("W", "i8"),  # nv x 6: rows of one loop, spread out; zeros between uses
         ("islands", "i8"),  # address of the ISLANDs: loops that share no tree do not feel each other
         ("island_count", "i8"),
         ("members", "i8"),  # m: rows, island by island
