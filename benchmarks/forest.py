@@ -27,7 +27,7 @@ from kinemorph._jit import entry, rows_at
 from kinemorph.scenes.figure import human
 from kinemorph.structure.edit.perform import perform
 from kinemorph.structure.edit.request import Request
-from kinemorph.structure.forest_layout import FOREST, OUTCOME
+from kinemorph.structure.forest_layout import EDIT, FOREST, OUTCOME
 
 COUNTS = (10, 100, 1000, 10_000)
 PEER_COUNTS = (10, 100, 1000)  # beyond, a recompile takes many seconds
@@ -190,7 +190,7 @@ def chain_rows(seconds: float) -> list[Row]:
     forest.reroot(ends[0])  # the joint on the base is free from now on
     requests = []
     for end in ends:
-        request = Request.reroot(None, None, None)
+        request = Request.reroot(np.zeros(1, EDIT), None, None, None)
         request.row["b"] = end
         requests.append(request)
     outcomes = np.zeros(1, OUTCOME)

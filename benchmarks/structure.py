@@ -23,7 +23,6 @@ from typing import Any
 import mujoco
 import numpy as np
 import pinocchio as pin
-from kinemorph.structure.rehang_rows import SHIFT, SIZES, Integers, Records, Table, rehang_rows, rehang_state
 
 import kinemorph as km
 from benchmarks import mujoco_twin, pinocchio_twin
@@ -32,11 +31,17 @@ from benchmarks.measure import Row, arguments, repeat, report, time_side_by_side
 from kinemorph._jit import entry, rows_at
 from kinemorph.constraint.dynamics import constrained_body
 from kinemorph.multibody.checks import NO_FORCES, Matrix, Vector
-from kinemorph.multibody.kinematics import accelerate_all
-from kinemorph.multibody.layout import DOF, LINK, TREE
+from kinemorph.multibody.layout import TREE
 from kinemorph.scenes import mechanisms
 from kinemorph.scenes.figure import human
 from kinemorph.scenes.robots import UNSTOPPED, robot
+from kinemorph.structure.edit.graft import graft_rows, order_links, shift_frames
+from kinemorph.structure.edit.graft_state import graft_state
+from kinemorph.structure.edit.hang import drop_trees, make_trees, place_root, set_in_motion
+from kinemorph.structure.edit.perform import PLAN_SIZE, Records, make_plan
+from kinemorph.structure.edit.request import Request
+from kinemorph.structure.forest_layout import EDIT, FOREST, GRAFT, HANG, OUTCOME, PLAN
+from kinemorph.structure.forest_memory import claim
 
 FEET = ("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT")
 ABA = "our ABA, same tree"
@@ -52,22 +57,24 @@ PIECE = 500  # steps of one measurement
 
 
 @entry
-def loop_reroot(
-    n: int, handle: int, top: int, joint: Records, joint_dofs: Records, new_links: Records, new_dofs: Records,
-    shifts: Records, order: Integers, where: Integers, last: Integers, sizes: Table, old: Matrix, other: Matrix,
-    new: Matrix,
-) -> None:  # fmt: skip
+def loop_reroot(n: int, address: int, edits: Records, outcomes: Records) -> int:
     """All that changes when a tree gets another root: rows of links and joints, and q, v, a and tau."""
-    tree = rows_at(handle, 1, TREE)[0]
-    links = rows_at(tree["links"], tree["n"], LINK)
-    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
-    nq, nv = tree["nq"], tree["nv"]
+    forest = rows_at(address, 1, FOREST)[0]
+    status = 0
     for _ in range(n):
-        start, length = rehang_rows(
-            links, dofs, top, 0, joint[0], joint_dofs, new_links, new_dofs, shifts, order, where, last, sizes
-        )  # fmt: skip
-        accelerate_all(tree, old[0, :nq], old[1, :nv], old[2, :nv])
-        rehang_state(tree, new_links, order, start, length, shifts[top], -1, old, other, new)
+        forest["scratch_used"] = 0
+        plan = rows_at(claim(forest, PLAN_SIZE), 1, PLAN)[0]
+        status = make_plan(forest, edits[0], plan, outcomes[0])
+        graft = rows_at(plan["graft"], 1, GRAFT)[0]
+        order_links(graft)
+        set_in_motion(forest, graft)
+        place_root(forest, edits[0], graft)
+        shift_frames(graft)
+        make_trees(forest, graft)
+        graft_rows(graft)
+        graft_state(graft)
+        drop_trees(forest, graft)
+    return status
 
 
 @entry
@@ -77,23 +84,20 @@ def loop_closed(n: int, address: int, q: Vector, v: Vector, tau: Vector, externa
         constrained_body(tree, q, v, tau, external, a)
 
 
-def rerooting(model: km.Model, data: km.Data, top: int, q: Any, v: Any, tau: Any) -> Callable[[int], None]:
+def rerooting(model: km.Model, top: int, q: Any, v: Any, tau: Any) -> Callable[[int], None]:
     """The kernel that makes link `top` the root, n times; a free joint carries it then."""
-    n, nv = model.n, model.nv
-    b = km.Builder()
-    b.link("any", None, km.Joint.free(), inertia=km.Inertia.sphere(1.0, 1.0))
-    free = b.build()
-    carrier, carrier_dofs = free.links.copy(), free.dofs.copy()
-    new_links, new_dofs, shifts = np.zeros(n, LINK), np.zeros(nv + 6, DOF), np.zeros(n, SHIFT)
-    shifts[top]["R"] = np.eye(3).ravel()
-    order, where, last = (np.zeros(n, np.int32) for _ in range(3))
-    old, other, new = (np.zeros((7, model.nq + 7)) for _ in range(3))
-    for row, values in zip(old, (q, v, np.zeros(nv), tau), strict=False):
-        row[: len(values)] = values
-    return lambda k: loop_reroot(
-        k, data.handle, top, carrier, carrier_dofs, new_links, new_dofs, shifts, order, where, last, SIZES, old, other,
-        new,
-    )  # fmt: skip
+    forest = km.Forest()
+    bodies = forest.add(model, q, v, tau).bodies
+    forest.reroot(int(bodies[top]))  # there is memory enough from now on
+    forest.reroot(int(bodies[0]))
+    request = Request.reroot(np.zeros(1, EDIT), None, None, None)
+    request.row["b"] = bodies[top]
+    outcomes = np.zeros(1, OUTCOME)
+
+    def run(k: int) -> None:
+        assert loop_reroot(k, forest.address, request.rows, outcomes) == HANG
+
+    return run
 
 
 def of_rerooting(seconds: float) -> list[Row]:
@@ -110,7 +114,7 @@ def of_rerooting(seconds: float) -> list[Row]:
             q, v, tau = 0.3 * rng.normal(size=n), rng.normal(size=n), rng.normal(size=n)
             state = km.State(q, v)
             errors[n] = km.reroot(model, state, n - 1).pose_error
-            kernels[f"kernel {n}"] = rerooting(model, data, n - 1, q, v, tau)
+            kernels[f"kernel {n}"] = rerooting(model, n - 1, q, v, tau)
             kernels[f"aba {n}"] = looped(data, q, v, tau)
             calls[f"call {n}"] = repeat(km.reroot, model, state, n - 1)
         times = time_side_by_side(kernels, seconds) | time_side_by_side(calls, seconds)

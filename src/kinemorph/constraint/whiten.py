@@ -17,6 +17,8 @@ from kinemorph.spatial.inertia import shift_force
 from kinemorph.spatial.rows import load3, load3_at, store3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, sub
 
+ACROSS = 1e-10  # squared sine of an angle to a joint's direction below which a wrench is across it
+
 
 @kernel
 def inward(
@@ -24,7 +26,8 @@ def inward(
 ) -> tuple[Vec3, Vec3, float, int]:
     """A wrench on a link passes its joint: what the joint takes goes to y. Returns what is left for the parent.
 
-    The third is the size that these numbers could have: n0 and f0 are the squares of the wrench where it started, x.
+    The third is the size that these numbers could have: n0 and f0 are the squares of the wrench where it started, x. A
+    joint across the wrench could have none of it, however light its link is beside others.
     The last is where the next numbers go; of a joint the last degree of freedom comes first, as on the path.
     """
     lever = sub(x, load3(d["p"]))
@@ -37,7 +40,9 @@ def inward(
         v = load3_at(e["S"], 3)
         D = e["D"][0]
         u = D * (dot(w, n) + dot(v, f))
-        size += D * D * (dot(w, w) * n0 + dot(v, v) * f0)
+        possible = D * D * (dot(w, w) * n0 + dot(v, v) * f0)
+        if u * u > ACROSS * possible:
+            size += possible
         y[at + count - 1 - j] = u
         n = axpy(n, -u, load3(e["U"]))
         f = axpy(f, -u, load3_at(e["U"], 3))

@@ -86,38 +86,51 @@ class Model:
     def known(
         name: str, links: np.ndarray[Any, Any], dofs: np.ndarray[Any, Any], rest: Vector, gravity: Vector,
         bodies: np.ndarray[Any, Any], loop_rows: np.ndarray[Any, Any], catalog: Catalog, dependence: float = DEPENDENT,
-        revision: int = 0,
+        revision: int = 0, header: np.ndarray[Any, Any] | None = None,
     ) -> Model:  # fmt: skip
-        """From what is known to be right. It keeps the arrays that it is given."""
+        """From what is known to be right. It keeps the arrays that it is given; `header` is of a model of the same."""
         model = object.__new__(Model)
-        model._set(name, links, dofs, rest, gravity, bodies, loop_rows, catalog, dependence, revision)
+        model._set(name, links, dofs, rest, gravity, bodies, loop_rows, catalog, dependence, revision, header)
         return model
 
     def _set(
         self, name: str, links: np.ndarray[Any, Any], dofs: np.ndarray[Any, Any], rest: Vector, gravity: Vector,
         bodies: np.ndarray[Any, Any], loop_rows: np.ndarray[Any, Any], catalog: Catalog, dependence: float,
-        revision: int = 0,
+        revision: int = 0, header: np.ndarray[Any, Any] | None = None,
     ) -> None:  # fmt: skip
         if not 0.0 < dependence < 1.0:
             raise ValueError(f"model {name!r}: dependence {dependence} is not between 0 and 1")
         vars(self).clear()  # of what was found from other rows
-        loop_rows = copied(loop_rows)
+        if not loop_rows.flags.writeable:  # those of another model, which are measured for that
+            loop_rows = copied(loop_rows) if len(loop_rows) else NO_LOOPS
+        if header is not None:
+            self.header = header
         self.name, self.links, self.dofs, self.rest, self.gravity = name, links, dofs, rest, gravity
         self.bodies, self.loop_rows, self.catalog, self.dependence = bodies, loop_rows, catalog, float(dependence)
         self.n, self.nq, self.nv = len(links), len(rest), len(dofs)
         self.revision = revision or _next_revision()
         self.spare_lanes: list[Any] = []  # workspaces of `batch` that no thread uses now
         self.told: set[str] = set()  # what users have been warned of
-        self.header = np.zeros(1, TREE)
-        fill_tree(self.header[0], self, MODEL_KIND)
-        self.address = int(self.header.ctypes.data)
         self.sizes = NO_SIZES
+        self.m = self.loop_nq = self.loop_nv = 0
         if len(loop_rows):
             self.sizes = np.zeros(1, SIZES)
             measure_model(np.array([self.address]), loop_rows, self.sizes)
-        self.m, self.loop_nq, self.loop_nv = (int(self.sizes[0][field]) for field in ("m", "nq", "nv"))
+            self.m, self.loop_nq, self.loop_nv = (int(self.sizes[0][field]) for field in ("m", "nq", "nv"))
         for array in (links, dofs, rest, gravity, bodies, loop_rows):
-            array.flags.writeable = False
+            array.setflags(write=False)
+
+    @cached_property
+    def header(self) -> np.ndarray[Any, Any]:
+        """What kernels get of a model: its sizes and the addresses of its rows."""
+        header = np.zeros(1, TREE)
+        fill_tree(header[0], self, MODEL_KIND)
+        return header
+
+    @cached_property
+    def address(self) -> int:
+        """Of the header."""
+        return int(self.header.ctypes.data)
 
     # ------------------------------------------------------------------------------------------ what things are called
 
@@ -393,6 +406,8 @@ class Model:
             name: getattr(self, name)
             for name in ("name", "links", "dofs", "rest", "gravity", "bodies", "loop_rows", "catalog", "dependence")
         }
+        if not ("links" in other or "dofs" in other or other.get("catalog", self.catalog).elements):
+            same["header"] = self.header  # which has addresses of nothing else
         return Model.known(**{**same, **other})
 
     # A model never changes, so it is its own copy. Sent to another process it keeps its revision: it is the same model.

@@ -15,7 +15,7 @@ from kinemorph.multibody.model import Model
 from kinemorph.multibody.state import State
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.edit.request import Request
-from kinemorph.structure.edit.workshop import Links, change
+from kinemorph.structure.edit.workshop import Links, change, edits
 from kinemorph.structure.report import Report
 
 HERE = Pose()
@@ -132,11 +132,11 @@ def remove(model: Model, state: State, link: str | int) -> Report:
     index, _ = model.place(link)
     if link is None or index < 0:
         raise IndexError(f"model {model.name!r} has links 0 to {model.n - 1}, not {link}")
-    return change(model, state, Request.remove(), Links(b=index))
+    return change(model, state, Request.remove(edits()), Links(b=index))
 
 
 def submodel(model: Model, link: str | int) -> Model:
-    """A link and all that it carries, with the loops inside, as a model: its joint stands on the base as on its parent."""
+    """A link and all that it carries, with the loops inside, as a model; its joint stands on the base."""
     if not isinstance(model, Model):
         raise TypeError(f"submodel takes a kinemorph.Model, not {model!r}")
     top, _ = model.place(link)

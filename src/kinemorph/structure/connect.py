@@ -8,7 +8,7 @@ from kinemorph.multibody.model import Model
 from kinemorph.multibody.state import State
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.edit.request import Place, Request
-from kinemorph.structure.edit.workshop import Links, change
+from kinemorph.structure.edit.workshop import Links, change, edits
 from kinemorph.structure.forest_layout import ON_LINK
 from kinemorph.structure.report import Report
 
@@ -38,7 +38,7 @@ def connect(
     link_a, _ = model.place(a)
     link_b, place_b = model.place(b)
     held = None if on is None else place_b @ (on if isinstance(on, Pose) else Pose(on))
-    request = Request.connect(joint, at, how, held, ON_LINK)
+    request = Request.connect(edits(), joint, at, how, held, ON_LINK)
     if link_a == link_b:
         called = f"link {model.names[link_a]!r}" if link_a >= 0 else "the base"
         raise ValueError(f"model {model.name!r}: {called} cannot be connected to itself")

@@ -12,7 +12,7 @@ from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.state import State
 from kinemorph.structure.edit.request import Request
-from kinemorph.structure.edit.workshop import Links, change
+from kinemorph.structure.edit.workshop import Links, change, edits
 from kinemorph.structure.report import Report
 
 
@@ -45,7 +45,7 @@ def cut(
     top = link if root is None else model.link(root) if isinstance(root, str) else operator.index(root)
     if not (0 <= top < model.n and _carries(model, link, top)):
         raise ValueError(f"model {model.name!r}: link {model.names[link]!r} does not carry {root!r}")
-    return change(model, state, Request.cut(), Links(root=top, cut=link), name or _free_name(model, link, top))
+    return change(model, state, Request.cut(edits()), Links(root=top, cut=link), name or _free_name(model, link, top))
 
 
 def _open(model: Model, state: State, loop: str, allow_free: bool) -> Report:

@@ -26,7 +26,7 @@ from kinemorph.structure.edit.plant import PLANT, plant_model
 from kinemorph.structure.edit.refusals import Names, refuse, warn
 from kinemorph.structure.edit.request import Place, Request
 from kinemorph.structure.forest_copy import bytes_of, pack, unpack
-from kinemorph.structure.forest_layout import BODIES, FOREST, FOREST_KIND, JOINTS, LOOPS, OUTCOME, POOL, TREES
+from kinemorph.structure.forest_layout import BODIES, EDIT, FOREST, FOREST_KIND, JOINTS, LOOPS, OUTCOME, POOL, TREES
 from kinemorph.structure.forest_memory import INDEX, SIZES, add_chunk
 from kinemorph.structure.forest_motion import accelerate_forest, move_trees, sum_forest
 
@@ -73,7 +73,7 @@ class Forest:
         self._pools = np.zeros(4, POOL)
         self._lists = np.zeros(SIZES, np.int64)
         self._chunks: list[np.ndarray[Any, Any]] = []
-        self._outcomes = np.zeros(1, OUTCOME)
+        self._edits, self._outcomes, self._plants = np.zeros(1, EDIT), np.zeros(1, OUTCOME), np.zeros(1, PLANT)
         self._tables = [np.zeros(FIRST_ROWS, slots) for slots in _SLOTS]
         self._ties, self._drives = np.zeros(FIRST_ROWS, LOOP), np.zeros(6 * FIRST_ROWS, DOF)
         self._scratch = np.zeros(FIRST_SCRATCH, np.uint8)
@@ -172,7 +172,7 @@ class Forest:
         self, model: Model, numbers: Array, first: int, second: int, every: bool
     ) -> tuple[npt.NDArray[np.int32] | None, npt.NDArray[np.int32], Any]:
         """Where bodies and joints of the model are now, None if the numbers are not finite; which trees; how many."""
-        plants = np.zeros(1, PLANT)
+        plants = self._plants
         row = plants[0]
         row["model"], row["first"], row["second"], row["every"] = model.address, first, second, every
         loops, n = model.loop_rows, model.n
@@ -194,13 +194,13 @@ class Forest:
 
         As `kinemorph.connect`, with ids; `on` is where the joint holds b, in the body's own frame.
         """
-        request = Request.connect(joint, at, how, on)
+        request = Request.connect(self._edits, joint, at, how, on)
         request.row["a"], request.row["b"] = operator.index(a), operator.index(b)
         return self._perform(request)
 
     def cut(self, joint: int, root: int = -1) -> Change:
         """Cut a joint, of a tree or of a loop. As `kinemorph.cut`, with ids."""
-        request = Request.cut()
+        request = Request.cut(self._edits)
         request.row["joint"], request.row["root"] = operator.index(joint), operator.index(root)
         return self._perform(request)
 
@@ -208,13 +208,13 @@ class Forest:
         self, body: int, joint: Joint | None = None, at: Place | None = None, on: Place | None = None
     ) -> Change:  # fmt: skip
         """Make a body the top of its tree, carried by a new joint on the base, free if none is given."""
-        request = Request.reroot(joint, at, on)
+        request = Request.reroot(self._edits, joint, at, on)
         request.row["b"] = operator.index(body)
         return self._perform(request)
 
     def remove(self, body: int) -> Change:
         """A body and all that it carries is gone, with the loops on it."""
-        request = Request.remove()
+        request = Request.remove(self._edits)
         request.row["b"] = operator.index(body)
         return self._perform(request)
 

@@ -8,7 +8,7 @@ from kinemorph.multibody.model import Model
 from kinemorph.multibody.state import State
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.edit.request import Place, Request
-from kinemorph.structure.edit.workshop import Links, change
+from kinemorph.structure.edit.workshop import Links, change, edits
 from kinemorph.structure.forest_layout import ON_LINK
 from kinemorph.structure.report import Report
 
@@ -34,7 +34,7 @@ def reroot(
     if link is None or top < 0:
         raise IndexError(f"model {model.name!r} has links 0 to {model.n - 1}, not {link}")
     hold = None if on is None else place @ (on if isinstance(on, Pose) else Pose(on))
-    request = Request.reroot(joint, at, hold, ON_LINK)
+    request = Request.reroot(edits(), joint, at, hold, ON_LINK)
     gone = model.joint_names[first_of(model, top)]
     name = request.joint.name or gone
     if name != gone and (name in model.joint_names or name in model.loop_names):

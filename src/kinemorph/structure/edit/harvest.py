@@ -20,12 +20,14 @@ from kinemorph.structure.forest_layout import (
     FULL,
     IN_USE,
     JOINT_SLOT,
+    JUMP,
     LOOP_SLOT,
     LOOPS,
     REST,
     TREE_SLOT,
     TREES,
     Q,
+    V,
 )
 from kinemorph.structure.forest_memory import DOF_SIZE, LINK_SIZE, claim, copy_words, pool_of
 
@@ -168,6 +170,23 @@ def measure(address: int, harvests: Records) -> int:
             harvest["nq"] += tree["nq"]
             harvest["nv"] += tree["nv"]
     return pool_of(forest, LOOPS)["used"]
+
+
+@entry
+def harvest_velocities(address: int, model_address: int, chosen: Integers, numbers: Vector) -> None:
+    """Velocities and jumps of the trees that were planted, into the state of the model, if nothing else changed."""
+    forest, model = rows_at(address, 1, FOREST)[0], rows_at(model_address, 1, TREE)[0]
+    trees, links = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT), rows_at(model["links"], model["n"], LINK)
+    nq = model["nq"]
+    t = 0
+    for i in range(model["n"]):
+        if chosen[i] != 0:
+            tree, first = rows_at(trees[t]["address"], 1, TREE)[0], links[i]["iv"]
+            for which in (V, JUMP):
+                new = rows_at(trees[t]["state"] + 8 * tree["nq"] * which, tree["nv"], F8)
+                for k in range(tree["nv"]):
+                    numbers[nq * which + first + k] = new[k]
+            t += 1
 
 
 @entry

@@ -24,7 +24,7 @@ from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
 from kinemorph.multibody.loops import LOOP
 from kinemorph.multibody.system import F8, ROW, SYSTEM
 from kinemorph.spatial.mat3 import mul, tmul_vec, transpose
-from kinemorph.spatial.rows import load3, load9, store3, store3_at, store9
+from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at, store9
 from kinemorph.spatial.vec3 import add, axpy, sub
 from kinemorph.structure.edit.hold import hold, seen
 from kinemorph.structure.edit.proof import FITS, fits, larger
@@ -41,10 +41,12 @@ from kinemorph.structure.forest_layout import (
     Q,
     V,
 )
-from kinemorph.structure.forest_memory import claim
+from kinemorph.structure.forest_memory import claim, copy_words
 
 SUMS_SIZE, ROW_SIZE = SUMS.itemsize, LINK_DATA.itemsize
 LARGEST = 1.7976931348623157e308
+MOST_TURNS = 4  # of impulses
+STILL = 1e-12  # share of a velocity that is rounding
 ROUNDING = 1e-13  # squared sine below which a row follows from others by rounding alone
 
 
@@ -154,6 +156,7 @@ def strike(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
         return FULL
     before, after, each = rows_at(sums, 3, SUMS)[0], rows_at(sums, 3, SUMS)[1], rows_at(sums, 3, SUMS)[2]
     add_up(forest, 0, each, before)  # which also says where the bodies are
+    copy_words(sums, sums + SUMS_SIZE, SUMS_SIZE)
     extent(forest, outcome)
     if not (outcome["reach"] <= LARGEST and before["kinetic"] <= LARGEST):
         return NOT_FINITE
@@ -167,10 +170,14 @@ def strike(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
         return FULL
     plan["velocities"] = velocities
     outcome["loop_error"] = errors(system)
-    respond(forest, system, velocities, outcome["loop_error"])
+    begin_response(forest, system, velocities, outcome["loop_error"])
+    for _ in range(MOST_TURNS):  # masses that are very different leave something of the velocities for a second turn
+        if relative_velocities(system) <= STILL * (1.0 + outcome["speed"]):
+            break
+        respond(forest, system, velocities, outcome)
+        add_up(forest, velocities, each, after)
+        outcome["energy_lost"] = before["kinetic"] - after["kinetic"]
     tell(system, outcome)
-    add_up(forest, velocities, each, after)
-    outcome["energy_lost"] = before["kinetic"] - after["kinetic"]
     error = 0.0
     for k in range(3):
         error = larger(error, abs(after["angular"][k] - before["angular"][k]))
@@ -187,8 +194,8 @@ def strike(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
 
 
 @kernel
-def respond(forest: Any, system: Any, velocities: int, error: float) -> None:
-    """Velocities after the impact, and the jumps behind them."""
+def begin_response(forest: Any, system: Any, velocities: int, error: float) -> None:
+    """Make the system ready for impulses, and start with no jump. Loops are open by `error`."""
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     nv = system["nv"]
     after, jumps = rows_at(velocities, nv, F8), rows_at(velocities + 8 * nv, nv, F8)
@@ -196,20 +203,47 @@ def respond(forest: Any, system: Any, velocities: int, error: float) -> None:
     while t >= 0:
         tree = rows_at(trees[t]["address"], 1, TREE)[0]
         articulate(tree, rows_at(trees[t]["state"] + 8 * tree["nq"] * Q, tree["nq"], F8))
+        v = rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
+        first = trees[t]["offset"]
+        for k in range(tree["nv"]):
+            after[first + k] = v[k]
+            jumps[first + k] = 0.0
         t = trees[t]["follows"]
     sine = min(UNSURE * error, MOST_UNSURE)
     prepare(system, max(min(system["dependence"], ROUNDING), sine * sine), 0.0)
-    relative_velocities(system)
+
+
+@kernel
+def respond(forest: Any, system: Any, velocities: int, outcome: Any) -> None:
+    """Impulses that end the relative velocities, which are in the rows; with them, velocities and jumps."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    nv = system["nv"]
+    after, jumps = rows_at(velocities, nv, F8), rows_at(velocities + 8 * nv, nv, F8)
     cancel(system)
     t = forest["first_tree"]
     while t >= 0:
         tree = rows_at(trees[t]["address"], 1, TREE)[0]
         v = rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
         first = trees[t]["offset"]
-        jump(tree, jumps[first : first + tree["nv"]])
+        jump(tree, after[first : first + tree["nv"]])
         for k in range(tree["nv"]):
+            jumps[first + k] += after[first + k]
             after[first + k] = v[k] + jumps[first + k]
         t = trees[t]["follows"]
+    add_impulse(system, outcome)
+
+
+@kernel
+def add_impulse(system: Any, outcome: Any) -> None:
+    """Add what the new joint, the last loop, bears."""
+    loop = rows_at(system["loops"], system["count"], LOOP)[system["count"] - 1]
+    rows = rows_at(system["rows"], system["m"], ROW)
+    n, f = load3_at(outcome["impulse"], 0), load3_at(outcome["impulse"], 3)
+    for j in range(loop["first"], loop["first"] + loop["m"]):
+        n = axpy(n, rows[j]["force"], load3(rows[j]["n"]))
+        f = axpy(f, rows[j]["force"], load3(rows[j]["f"]))
+    store3_at(outcome["impulse"], 0, n)
+    store3_at(outcome["impulse"], 3, f)
 
 
 @kernel
@@ -224,16 +258,10 @@ def within_limits(loop: Any, dofs: Any, position: Any) -> bool:
 
 @kernel
 def tell(system: Any, outcome: Any) -> None:
-    """Impulse, misfit and position of the new joint, which is the last loop."""
+    """Misfit and position of the new joint, which is the last loop."""
     loops = rows_at(system["loops"], system["count"], LOOP)
     rows = rows_at(system["rows"], system["m"], ROW)
     loop = loops[system["count"] - 1]
-    n = f = (0.0, 0.0, 0.0)
-    for j in range(loop["first"], loop["first"] + loop["m"]):
-        n = axpy(n, rows[j]["force"], load3(rows[j]["n"]))
-        f = axpy(f, rows[j]["force"], load3(rows[j]["f"]))
-    store3_at(outcome["impulse"], 0, n)
-    store3_at(outcome["impulse"], 3, f)
     errors(system)
     gap = 0.0
     for j in range(loop["first"], loop["first"] + loop["m"]):

@@ -15,12 +15,12 @@ from kinemorph.multibody.layout import DOF, LINK, copied
 from kinemorph.multibody.loops import LOOP
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.state import State
-from kinemorph.structure.edit.harvest import HARVEST, harvest_model, measure
+from kinemorph.structure.edit.harvest import HARVEST, harvest_model, harvest_velocities, measure
 from kinemorph.structure.edit.refusals import Names, refuse, warn
 from kinemorph.structure.edit.request import Request
 from kinemorph.structure.forest import Forest
-from kinemorph.structure.forest_layout import CONNECT, JUMP, REST, TAU, A, Q, V
-from kinemorph.structure.forest_memory import clear
+from kinemorph.structure.forest_layout import CONNECT, JOINTS, JUMP, REST, TAU, A, Q, V
+from kinemorph.structure.forest_memory import INDEX, clear
 from kinemorph.structure.report import Report
 
 
@@ -31,6 +31,18 @@ class _Workshops(threading.local):
 
 
 _workshops = _Workshops()
+
+
+def workshop() -> Forest:
+    """The forest of this thread in which models are changed."""
+    if _workshops.forest is None:
+        _workshops.forest = Forest()
+    return _workshops.forest
+
+
+def edits() -> Any:
+    """The row for an edit of a model by this thread."""
+    return workshop()._edits
 
 
 class Links(NamedTuple):
@@ -45,9 +57,7 @@ class Links(NamedTuple):
 def change(model: Model, state: State, request: Request, links: Links, name: str = "") -> Report:
     """One edit of a model in a state. A new joint is called `name`."""
     numbers = _numbers(model, state)
-    forest = _workshops.forest
-    if forest is None:
-        forest = _workshops.forest = Forest()
+    forest = workshop()
     clear(forest.address)
     forest._header[0]["dependence"] = model.dependence
     first = links.cut if links.cut >= 0 else links.a
@@ -65,6 +75,8 @@ def change(model: Model, state: State, request: Request, links: Links, name: str
         refuse(_names(model, here), outcome, request.joint, int(row["a"]), int(row["b"]), name)
     if outcome["lossy"] >= 0:
         warn(_names(model, here), outcome, 4)
+    if outcome["closes"]:
+        return _closed(forest, model, state, request, links, name, numbers, chosen)
     return _harvested(forest, model, state, request, name, numbers, here, chosen, planted)
 
 
@@ -95,17 +107,31 @@ def _names(model: Model, here: Any) -> Names:
     return Names(f"model {model.name!r}", body, joint)
 
 
+def _closed(
+    forest: Forest, model: Model, state: State, request: Request, links: Links, name: str, numbers: Array, chosen: Any
+) -> Report:  # fmt: skip
+    """The model with one loop more: its trees are what they were, they only move in another way."""
+    catalog, new = entered(model, name, request.joint)
+    harvest_velocities(forest.address, model.address, chosen, numbers.ravel())
+    loops = copied(model.loop_rows, 1)
+    made = int(forest._tables[JOINTS][int(forest._outcomes[0]["joint"]) & INDEX]["loop"])
+    loops[-1:].view(np.uint8)[:] = forest._ties[made : made + 1].view(np.uint8)
+    row = loops[-1]
+    row["a"], row["b"], row["joint"] = links.a, links.b, new
+    changed = model._like(loop_rows=loops, catalog=catalog)
+    return _report(forest, model, changed, state, name, numbers, True)
+
+
 def _harvested(
     forest: Forest, model: Model, state: State, request: Request, name: str, numbers: Array, here: Any, chosen: Any,
     planted: Any,
 ) -> Report:  # fmt: skip
     """The new model, and the report of the change."""
     outcome = forest._outcomes[0]
-    closes, made = bool(outcome["closes"]), int(outcome["joint"])
     catalog, new = model.catalog, -1
     was_loop = int(outcome["loop"])
-    if made >= 0 and was_loop < 0:
-        catalog, new = entered(model, name, request.joint if closes else None)
+    if outcome["joint"] >= 0 and was_loop < 0:
+        catalog, new = entered(model, name, None)
     elif was_loop >= 0:
         name = model.loop_names[int(np.flatnonzero(here[2 * model.n :] == was_loop)[0])]
     harvests = np.zeros(1, HARVEST)
@@ -130,15 +156,20 @@ def _harvested(
     changed = Model.known(
         model.name, links, dofs, after[REST], model.gravity, bodies, loops, catalog, model.dependence
     )  # fmt: skip
-    rates = after[:, :nv]
-    struck = int(request.row["what"]) == CONNECT  # accelerations are infinite for an instant, and then others
-    now = State(
-        after[Q], rates[V], None if state.a is None or struck else rates[A], None if state.tau is None else rates[TAU],
-        state.time,
-    )  # fmt: skip
+    struck = int(request.row["what"]) == CONNECT
+    return _report(forest, model, changed, state, name, after, struck)
+
+
+def _report(
+    forest: Forest, model: Model, changed: Model, state: State, name: str, numbers: Array, struck: bool
+) -> Report:  # fmt: skip
+    """What came of it. After an impact there are no accelerations: they were infinite for an instant."""
+    outcome, rates = forest._outcomes[0], numbers[:, : changed.nv]
+    a, tau = None if state.a is None or struck else rates[A], None if state.tau is None else rates[TAU]
     return Report(
-        changed, now, model, name, outcome["impulse"].copy(), rates[JUMP], float(outcome["energy_lost"]),
-        float(outcome["pose_error"]), float(outcome["twist_error"]), float(outcome["momentum_error"]),
+        changed, State(numbers[Q], rates[V], a, tau, state.time), model, name, outcome["impulse"].copy(), rates[JUMP],
+        float(outcome["energy_lost"]), float(outcome["pose_error"]), float(outcome["twist_error"]),
+        float(outcome["momentum_error"]),
     )  # fmt: skip
 
 
