@@ -54,8 +54,10 @@ from kinemorph.multibody.model import Model
 from kinemorph.multibody.rnea import rnea
 from kinemorph.multibody.state import State
 from kinemorph.spatial.pose import Pose
+from kinemorph.structure.add import add, remove, submodel
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
+from kinemorph.structure.forest import Change, Forest
 from kinemorph.structure.report import Report
 from kinemorph.structure.reroot import reroot
 from kinemorph.view.picture import picture
@@ -68,6 +70,7 @@ __all__ = [
     "Actuation",
     "BroadPhase",
     "Builder",
+    "Change",
     "Contact",
     "Coordinates",
     "Data",
@@ -80,6 +83,7 @@ __all__ = [
     "Feature",
     "FileError",
     "ForceElement",
+    "Forest",
     "Ground",
     "HalfSpace",
     "HeightField",
@@ -111,6 +115,7 @@ __all__ = [
     "Trajectory",
     "aba",
     "acceleration_of",
+    "add",
     "batch",
     "cast",
     "close",
@@ -163,6 +168,7 @@ __all__ = [
     "pose_of",
     "project",
     "random_configuration",
+    "remove",
     "replay",
     "reroot",
     "rnea",
@@ -170,6 +176,7 @@ __all__ = [
     "rollout_adaptive",
     "simulate",
     "step",
+    "submodel",
     "swept",
     "velocity_of",
 ]

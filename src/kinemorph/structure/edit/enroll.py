@@ -91,6 +91,7 @@ def link_loop(forest: Any, row: int, dofs: int, a: int, b: int, joint: int) -> i
     copy_words(row, forest["ties"] + k * LOOP_SIZE, LOOP_SIZE)
     tie = rows_at(forest["ties"], forest["loop_room"], LOOP)[k]
     tie["joint"] = joint
+    tie["tree_a"] = tie["tree_b"] = 0  # each system counts its trees in its own way
     copy_words(dofs, forest["drives"] + 6 * k * DOF_SIZE, tie["nv"] * DOF_SIZE)
     if a >= 0:
         append_side(forest, a, 2 * k)
