@@ -23,6 +23,7 @@ from typing import Any
 import mujoco
 import numpy as np
 import pinocchio as pin
+from kinemorph.structure.rehang_rows import SHIFT, SIZES, Integers, Records, Table, rehang_rows, rehang_state
 
 import kinemorph as km
 from benchmarks import mujoco_twin, pinocchio_twin
@@ -36,7 +37,6 @@ from kinemorph.multibody.layout import DOF, LINK, TREE
 from kinemorph.scenes import mechanisms
 from kinemorph.scenes.figure import human
 from kinemorph.scenes.robots import UNSTOPPED, robot
-from kinemorph.structure.rehang_rows import SHIFT, SIZES, Integers, Records, Table, rehang_rows, rehang_state
 
 FEET = ("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT")
 ABA = "our ABA, same tree"

@@ -79,7 +79,9 @@ def test_energy_stays_with_springs_of_all_kinds() -> None:
     rng = np.random.default_rng(4)
     tree = random_tree(rng, 4).with_dofs(stiffness=0.0, damping=0.0, friction=0.0)
     model = tree.with_elements(elements(tree, rng))
-    log = km.simulate(model, km.State(km.neutral(model), rng.normal(size=model.nv)), 0.3, method="adaptive", tolerance=1e-11)
+    log = km.simulate(
+        model, km.State(km.neutral(model), rng.normal(size=model.nv)), 0.3, method="adaptive", tolerance=1e-11
+    )
     assert log.drift < 1e-7
     assert np.ptp(log.elastic) > 1e-3
 

@@ -464,7 +464,7 @@ def test_a_log_has_states_as_long_as_the_structure_stays() -> None:
 def test_levels_come_before_actions() -> None:
     with pytest.raises(TypeError, match="comes before its action"):
         km.Event.height("ball", bounce(0.5))
-    with pytest.raises(TypeError, match="its action must be a function, not -0.9"):
+    with pytest.raises(TypeError, match=r"its action must be a function, not -0\.9"):
         km.simulate(ball(), dropped(), 1.0, [km.Event.height("ball", 0.0, -0.9)])
 
 

@@ -24,7 +24,7 @@ from kinemorph.multibody.checks import (
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.joints import REVOLUTE
 from kinemorph.multibody.kinematics import orient
-from kinemorph.multibody.layout import DOF, LINK, INDEX, NUMBER, TREE, TREE_KIND, dof_data, link_data
+from kinemorph.multibody.layout import DOF, INDEX, LINK, NUMBER, TREE, TREE_KIND, dof_data, link_data
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.inertia import shift_rigid
 from kinemorph.spatial.mat3 import add6, mul_vec, rotate_sym, sym_vec
@@ -34,7 +34,7 @@ from kinemorph.spatial.vec3 import add, cross, dot, scale
 
 @kernel(inline=False)
 def composite(tree: Any, q: Any, M: Any) -> None:
-    """The mass matrix into M, entry (k, j) at starts[k] + j. Entries of unrelated degrees of freedom are not written."""
+    """The mass matrix into M, entry (k, j) at starts[k] + j. Entries of unrelated joints are not written."""
     starts = rows_at(tree["starts"], tree["nv"], INDEX)
     links = rows_at(tree["links"], tree["n"], LINK)
     dofs = rows_at(tree["dofs"], tree["nv"], DOF)

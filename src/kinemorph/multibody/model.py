@@ -6,7 +6,7 @@ import itertools
 import operator
 import os
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -430,7 +430,7 @@ def fill_tree(header: Any, model: Model, kind: int) -> None:
         header["elements"], header["element_count"] = model.element_rows.ctypes.data, len(model.element_rows)
 
 
-_revisions = iter(())
+_revisions: Iterator[int] = iter(())
 
 
 def _count_revisions() -> None:

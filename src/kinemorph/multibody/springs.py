@@ -48,20 +48,23 @@ def pull(tree: Any, rest: Any, q: Any, out: Any) -> None:
         iq = l["iq"]
         iv = l["iv"]
         if l["kind"] == SPHERICAL:
-            k = (dofs[iv]["stiffness"], dofs[iv + 1]["stiffness"], dofs[iv + 2]["stiffness"])
-            pulled, _ = ball_pull(load4_at(rest, iq), load4_at(q, iq), k)
+            pulled, _ = ball_pull(load4_at(rest, iq), load4_at(q, iq), three(dofs, iv))
             store3_at(out, iv, pulled)
         elif l["kind"] == FREE:
             back, x = load4_at(rest, iq + 3), load4_at(q, iq + 3)
-            k = (dofs[iv]["stiffness"], dofs[iv + 1]["stiffness"], dofs[iv + 2]["stiffness"])
-            pulled, _ = ball_pull(back, x, k)
+            pulled, _ = ball_pull(back, x, three(dofs, iv))
             store3_at(out, iv, pulled)
-            k = (dofs[iv + 3]["stiffness"], dofs[iv + 4]["stiffness"], dofs[iv + 5]["stiffness"])
-            pulled, _ = free_pull(load3_at(rest, iq), back, load3_at(q, iq), x, k)
+            pulled, _ = free_pull(load3_at(rest, iq), back, load3_at(q, iq), x, three(dofs, iv + 3))
             store3_at(out, iv + 3, pulled)
         else:
             for k in range(iv, iv + l["nv"]):
                 put(out, k, dofs[k]["stiffness"] * get(out, k))
+
+
+@kernel
+def three(dofs: Any, k: int) -> Vec3:
+    """Stiffnesses of three degrees of freedom."""
+    return (dofs[k]["stiffness"], dofs[k + 1]["stiffness"], dofs[k + 2]["stiffness"])
 
 
 @kernel

@@ -105,7 +105,7 @@ class Pose:
         return Pose.known(-R.dot(self.position), R)
 
     def log(self) -> Vector:
-        """The twist (6: angular, linear) that moves the outer frame to this one in unit time; `Pose.exp` is the way back.
+        """The twist (6: angular, linear) that moves the outer frame to this one in unit time; `Pose.exp` leads back.
 
         Both parts are in the outer frame's axes at its origin, turned along with the motion: a screw.
         """
