@@ -60,28 +60,30 @@ class Changes:
 
     def connect(self, model: Model, state: State) -> Report:
         """Two links that no joint connects, at a point near their middle: the pose of this moment counts."""
+        names = sorted(model.names)  # so that nothing depends on the order of links
         while True:
-            a, b = self.rng.choice(model.n, 2, replace=False).tolist()
-            if model.links[a]["parent"] != b and model.links[b]["parent"] != a:
+            a, b = (names[k] for k in self.rng.choice(model.n, 2, replace=False).tolist())
+            i, k = model.link(a), model.link(b)
+            if model.links[i]["parent"] != k and model.links[k]["parent"] != i:
                 break
         data = Data(model)
         kinematics(model, data, state.q)
         middle = 0.5 * (pose_of(model, data, a).position + pose_of(model, data, b).position)
         at = middle + 0.05 * self.rng.normal(size=3)
         kind = (Joint.spherical, Joint.revolute, Joint.universal, Joint.cylindrical)[self.rng.integers(4)]
-        self.told.append(f"connect {model.names[a]} and {model.names[b]} ({kind.__name__})")
-        return connect(model, state, model.names[a], model.names[b], kind(), at=Pose(at))
+        self.told.append(f"connect {a} and {b} ({kind.__name__})")
+        return connect(model, state, a, b, kind(), at=Pose(at))
 
     def cut(self, model: Model, state: State) -> Report:
         """Any joint that holds something."""
         joints = [name for name, l in zip(model.joint_names, model.links, strict=True) if l["kind"] != JointKind.FREE]
-        joint = str(self.rng.choice([*joints, *model.loop_names]))
+        joint = str(self.rng.choice(sorted([*joints, *model.loop_names])))
         self.told.append(f"cut {joint}")
         return cut(model, state, joint)
 
     def reroot(self, model: Model, state: State) -> Report:
         """Any link becomes the top of its tree."""
-        link = str(self.rng.choice(model.names))
+        link = str(self.rng.choice(sorted(model.names)))
         self.told.append(f"re-root at {link}")
         return reroot(model, state, link)
 
