@@ -30,8 +30,8 @@ import numpy as np
 
 from benchmarks.measure import Row, arguments, report, time_side_by_side
 from kinemorph._jit import entry
-from kinemorph.collision.broad import BroadPhase
-from kinemorph.collision.hashing import fill, update_boxes
+from kinemorph.collision.broad_phase import BroadPhase
+from kinemorph.collision.hash_update import fill, update_boxes
 
 COUNTS = (16, 64, 256, 1024, 4096)
 WARM = 60  # steps before the clock starts: levels settle, tables reach their size
@@ -195,16 +195,16 @@ def against_peers(quick: bool) -> list[Row]:
 
 
 @entry
-def loop_move(count: int, handle: int, lows: Any, highs: Any) -> None:
+def loop_move(count: int, address: int, lows: Any, highs: Any) -> None:
     for k in range(count):
-        update_boxes(handle, lows[k % lows.shape[0]], highs[k % lows.shape[0]])
+        update_boxes(address, lows[k % lows.shape[0]], highs[k % lows.shape[0]])
 
 
 @entry
-def loop_scratch(count: int, handle: int, lows: Any, highs: Any) -> None:
+def loop_scratch(count: int, address: int, lows: Any, highs: Any) -> None:
     for _ in range(count):
-        fill(handle)
-        update_boxes(handle, lows[0], highs[0])  # nothing moves: tests of boxes, and the list of pairs
+        fill(address)
+        update_boxes(address, lows[0], highs[0])  # nothing moves: tests of boxes, and the list of pairs
 
 
 def coherence(n: int, step: float, seconds: float) -> Row:
@@ -218,11 +218,11 @@ def coherence(n: int, step: float, seconds: float) -> Row:
         broad.update(low, high)
 
     def move(count: int) -> None:
-        loop_move(count, broad._handle, lows, highs)
+        loop_move(count, broad._address, lows, highs)
 
     def scratch(count: int) -> None:
         broad.update(lows[0], highs[0])
-        loop_scratch(count, broad._handle, lows, highs)
+        loop_scratch(count, broad._address, lows, highs)
 
     times = time_side_by_side({"move": move, "scratch": scratch}, seconds)
     case = f"{n} boxes, steps of {100 * step:.0f} %"

@@ -21,7 +21,7 @@ from scipy.spatial.transform import Rotation
 
 from benchmarks.measure import Row, arguments, report, time_side_by_side
 from kinemorph._jit import entry
-from kinemorph.collision.narrow import evaluate, make_pairs, make_work, update
+from kinemorph.collision.core_pair import evaluate, make_pairs, make_work, update
 from kinemorph.geometry.polyhedron import Polyhedron
 
 SIZES = (8, 32, 128, 512, 2048)

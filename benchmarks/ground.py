@@ -22,12 +22,12 @@ import numpy as np
 from benchmarks.collision import call_floor, convex
 from benchmarks.measure import Row, arguments, report, time_side_by_side
 from kinemorph._jit import entry, rows_at
-from kinemorph.collision.concave import search
-from kinemorph.collision.ground import BODY, survey
+from kinemorph.collision.core_pair import make_work
 from kinemorph.collision.ground_contacts import ground_contacts
+from kinemorph.collision.ground_search import BODY, survey
+from kinemorph.collision.hull_trees import search
 from kinemorph.collision.manifold import CONTACT, ROOM
-from kinemorph.collision.narrow import make_work
-from kinemorph.collision.near import Near
+from kinemorph.collision.part_pairs import Near
 from kinemorph.geometry.ground import GROUND, Ground, HeightField, Terrain
 from kinemorph.geometry.mesh import Mesh
 from kinemorph.geometry.parts import PARTS, Parts
@@ -42,10 +42,10 @@ COAL = "coal, from Python"
 
 @entry
 def glide(
-    n: int, handle: int, bodies: Any, poses: Any, near: Any, work: Any, contacts: Any, spare: Any, found: Any
+    n: int, address: int, bodies: Any, poses: Any, near: Any, work: Any, contacts: Any, spare: Any, found: Any
 ) -> None:
     """The contacts of a body with the ground, pose after pose."""
-    ground = rows_at(handle, 1, GROUND)[0]
+    ground = rows_at(address, 1, GROUND)[0]
     k = 0
     for _ in range(n):
         for c in range(9):
@@ -91,28 +91,28 @@ def over_hills(field: HeightField, core: Polyhedron, rng: np.random.Generator) -
     poses = np.zeros((POSES, 12))
     poses[:, :9] = np.eye(3).reshape(9)
     bodies = np.zeros(1, BODY)
-    bodies["core"], bodies["R"] = core.handle, poses[0, :9]
+    bodies["core"], bodies["R"] = core.address, poses[0, :9]
     z = 2.0
     for k in range(POSES):
         for _ in range(8):
             poses[k, 9:] = bodies["p"] = (x[k], y[k], z)
-            _survey_once(ground.handle, bodies, near.header, work)
+            _survey_once(ground.address, bodies, near.header, work)
             z -= float(near.header["distance"][0]) + 5e-4
     return poses
 
 
 @entry
-def _survey_once(handle: int, bodies: Any, near: Any, work: Any) -> None:
-    survey(rows_at(handle, 1, GROUND)[0], bodies[0], 0.0, np.inf, near[0], work[0])
+def _survey_once(address: int, bodies: Any, near: Any, work: Any) -> None:
+    survey(rows_at(address, 1, GROUND)[0], bodies[0], 0.0, np.inf, near[0], work[0])
 
 
 def ours_on(ground: Ground, core: Polyhedron, poses: Any, found: Any) -> Callable[[int], None]:
     bodies, near, work = np.zeros(1, BODY), Near(256, triangles=True), make_work()
-    bodies["core"] = core.handle
+    bodies["core"] = core.address
     room = np.zeros((2, ROOM), CONTACT)
 
     def run(n: int, alive: Any = (ground, core)) -> None:
-        glide(n, ground.handle, bodies, poses, near.header, work, *room, found)
+        glide(n, ground.address, bodies, poses, near.header, work, *room, found)
         assert near.header["missed"][0] == 0
 
     return run
@@ -193,7 +193,7 @@ def compare_rings(seconds: float, floor: float) -> list[Row]:
             theirs[k % POSES] = compute(identity, where[k % POSES], request, result)
 
     calls = {
-        "ours": lambda n: rattle(n, body.handle, body.handle, poses, near.header, work, ours),
+        "ours": lambda n: rattle(n, body.address, body.address, poses, near.header, work, ours),
         "coal": coal_run,
     }
     for call in calls.values():

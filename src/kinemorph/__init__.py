@@ -1,11 +1,14 @@
 """Rigid bodies that change while they move: connect, cut, re-root, evolve. Import as `km`."""
 
 from kinemorph._files import FileError, ModelWarning
-from kinemorph.collision.broad import BroadPhase, swept
+from kinemorph.collision.broad_phase import BroadPhase, swept
+from kinemorph.collision.collisions import Collisions
+from kinemorph.collision.core_rays import Hit
 from kinemorph.collision.features import Feature
-from kinemorph.collision.probe import cast, closest_point
-from kinemorph.collision.query import Contact, Distance, Pair, contacts, distance
-from kinemorph.collision.rays import Hit
+from kinemorph.collision.rays import cast, closest_point
+from kinemorph.collision.shape_rows import Candidates, Question
+from kinemorph.collision.shape_table import ShapeTable
+from kinemorph.collision.two_shapes import Contact, Distance, Pair, contacts, distance
 from kinemorph.constraint.closure import LoopError, close, project
 from kinemorph.constraint.dynamics import forward_dynamics, loop_forces
 from kinemorph.constraint.energy import Energy, energy
@@ -70,7 +73,9 @@ __all__ = [
     "Actuation",
     "BroadPhase",
     "Builder",
+    "Candidates",
     "Change",
+    "Collisions",
     "Contact",
     "Coordinates",
     "Data",
@@ -103,11 +108,13 @@ __all__ = [
     "Parts",
     "Polyhedron",
     "Pose",
+    "Question",
     "Recording",
     "Report",
     "Role",
     "Shape",
     "ShapeKind",
+    "ShapeTable",
     "Simulation",
     "SimulationError",
     "State",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from kinemorph.collision.narrow import make_pairs, make_work, update
+from kinemorph.collision.core_pairs import CorePairs
 from kinemorph.geometry.polyhedron import Polyhedron
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -51,8 +51,8 @@ def rotations(rng: np.random.Generator, n: int) -> Array:
 
 def evaluated(cores: list[tuple[Polyhedron, Polyhedron]], R: Array, p: Array, radii: Any = 0.0) -> Array:
     """Pairs of cores, the second at (R, p) in the frame of the first, after an update."""
-    pairs: Array = make_pairs(cores, radii)
-    pairs["R"] = np.reshape(R, (len(cores), 9))
-    pairs["p"] = p
-    update(pairs, make_work())
-    return pairs
+    pairs = CorePairs(cores, radii)
+    pairs.rows["R"] = np.reshape(R, (len(cores), 9))
+    pairs.rows["p"] = p
+    rows: Array = pairs.update()
+    return rows

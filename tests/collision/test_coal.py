@@ -1,4 +1,4 @@
-"""Distance, normal and witness points against coal, pair by pair; where the two differ, brute force decides.
+"""Distance, normal and closest points against coal, pair by pair; where the two differ, brute force decides.
 
 These are 100 000 pairs, or COLLISION_PAIRS if that is set; `pytest -s tests/collision/test_coal.py` says what differed.
 """
@@ -13,7 +13,7 @@ import pytest
 from tests.collision.samples import Array, awkward, evaluated, hull, rotations, solids
 from tests.naive import distance as naive
 
-from kinemorph.collision.narrow import State
+from kinemorph.collision.core_pair import Relation
 from kinemorph.geometry.polyhedron import Polyhedron, core_of
 from kinemorph.geometry.shapes import Role, ShapeKind
 from kinemorph.scenes.robots import folder, robot
@@ -69,7 +69,7 @@ def nested(rng: np.random.Generator, n: int) -> Pairs:
 def robot_hulls() -> list[Polyhedron]:
     shapes = [shape for name in ROBOTS for link in robot(name).shapes for shape in link]
     meshes = [shape for shape in shapes if shape.kind is ShapeKind.MESH and shape.role is not Role.VISUAL]
-    return list({core.handle: core for core in (core_of(shape)[0] for shape in meshes)}.values())
+    return list({core.address: core for core in (core_of(shape)[0] for shape in meshes)}.values())
 
 
 def geometry(core: Polyhedron) -> Any:
@@ -87,7 +87,7 @@ def geometry(core: Polyhedron) -> Any:
 
 
 def coals_answers(pairs: Pairs) -> tuple[Array, Array, Array, Array]:
-    """Distances, normals and the witness points on both."""
+    """Distances, normals and the closest points on both."""
     geometries = [geometry(core) for core in pairs.cores]
     request, identity = coal.DistanceRequest(), coal.Transform3s()
     request.gjk_tolerance, request.gjk_max_iterations = 1e-10, 1000
@@ -111,7 +111,7 @@ def outside(core: Polyhedron, x: Array) -> float:
 
 
 def decide(pairs: Pairs, k: int, row: Any) -> None:
-    """Brute force over all features or axes is on our side, and our witness points lie on the bodies."""
+    """Brute force over all features or axes is on our side, and our closest points lie on the bodies."""
     first, second = pairs.of(k)
     R, p = pairs.R[k], pairs.p[k]
     size = first.radius_bound + second.radius_bound
@@ -139,7 +139,7 @@ def check(name: str, pairs: Pairs) -> Array:
         decide(pairs, k, rows[k])
     wrong = np.abs(rows["distance"] - d) > np.where(apart, 1e-7, 1e-4 * size)
     print(
-        f"\n{name}: {len(rows)} pairs, {(rows['state'] == State.DEEP).sum()} overlap; coal's distance differs in "
+        f"\n{name}: {len(rows)} pairs, {(rows['relation'] == Relation.DEEP).sum()} overlap; coal's distance differs in "
         f"{wrong.sum()}, its normal or points in {(~same & ~wrong).sum()}, and brute force agrees with ours in all; "
         f"{rows['fallbacks'].sum()} fallbacks, {rows['rough'].sum()} rough depths"
     )
@@ -151,7 +151,7 @@ def test_hulls_and_primitives(rng: np.random.Generator) -> None:
     cores = solids(rng, (4, 5, 8, 12, 32, 128, 512, 2048))
     rows = check("hulls and primitives", scattered(cores, COUNT // 2, 1.3, rng))
     assert rows["fallbacks"].sum() + rows["rough"].sum() == 0
-    assert 0.1 < (rows["state"] == State.DEEP).mean() < 0.6
+    assert 0.1 < (rows["relation"] == Relation.DEEP).mean() < 0.6
 
 
 @pytest.mark.skipif(folder() is None, reason="example-robot-data is not installed")
@@ -170,7 +170,7 @@ def test_touching_pairs(rng: np.random.Generator) -> None:
 
 def test_nested_pairs(rng: np.random.Generator) -> None:
     rows = check("nested", nested(rng, 3 * COUNT // 40))
-    assert (rows["state"] == State.DEEP).mean() > 0.9
+    assert (rows["relation"] == Relation.DEEP).mean() > 0.9
     assert rows["rough"].sum() == 0
 
 

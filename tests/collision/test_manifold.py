@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 from tests.collision.samples import evaluated, hull, rotations
 
 from kinemorph.collision.features import Feature
-from kinemorph.collision.manifold import CONTACT, ROOM, contact_features, contact_id, manifold_of, track_of
+from kinemorph.collision.manifold import POINT, ROOM, contact_features, contact_id, manifold_of, track_of
 from kinemorph.geometry.polyhedron import Polyhedron
 
 BOX = Polyhedron.box((1.0, 1.0, 1.0))
@@ -22,7 +22,7 @@ def contacts_of(
     first: Polyhedron, second: Polyhedron, R: Any, p: Any, radii: Any = 0.0, margin: float = 0.01, most: int = 4
 ) -> tuple[Any, Any]:
     pairs = evaluated([(first, second)], R, [p], radii)
-    contacts = np.zeros(ROOM, CONTACT)
+    contacts = np.zeros(ROOM, POINT)
     count = manifold_of(pairs, margin, most, contacts)
     return pairs, contacts[:count]
 

@@ -81,7 +81,7 @@ def test_a_hundred_thousand_triangles() -> None:
 def test_a_copy_has_rows_of_its_own(ground: HalfSpace) -> None:
     twin = pickle.loads(pickle.dumps(ground))
     assert repr(twin) == repr(ground)
-    assert twin.handle != ground.handle
+    assert twin.address != ground.address
     for name, array in ground._rows.items():
         np.testing.assert_array_equal(twin._rows[name], array)
         assert twin._header[name][0] == twin._rows[name].ctypes.data != array.ctypes.data

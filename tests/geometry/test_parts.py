@@ -105,9 +105,9 @@ def test_hulls_open_only_below_the_threshold():
 
 
 @entry
-def visited(handle: int, closed: int):
+def visited(address: int, closed: int):
     """Walk the tree without a stack, and leave one node closed."""
-    header = rows_at(handle, 1, PARTS)[0]
+    header = rows_at(address, 1, PARTS)[0]
     nodes = rows_at(header["nodes"], header["n"], NODE)
     i, leaves = 0, 0
     while i < header["n"]:
@@ -122,12 +122,12 @@ def visited(handle: int, closed: int):
 @pytest.mark.lane
 def test_kernels_walk_the_tree_without_a_stack():
     body = ring()
-    assert visited(body.handle, -1) == 12
-    assert visited(body.handle, int(body.nodes[0]["second"])) == 6
-    assert visited(body.handle, 0) == 0
+    assert visited(body.address, -1) == 12
+    assert visited(body.address, int(body.nodes[0]["second"])) == 6
+    assert visited(body.address, 0) == 0
     twin = pickle.loads(pickle.dumps(body))
-    assert visited(twin.handle, -1) == 12
-    assert twin.cores[0].handle == twin.nodes[0]["core"] != body.nodes[0]["core"]
+    assert visited(twin.address, -1) == 12
+    assert twin.cores[0].address == twin.nodes[0]["core"] != body.nodes[0]["core"]
 
 
 def test_bad_input():

@@ -232,8 +232,8 @@ def test_moved_and_scaled():
 
 
 @entry
-def core_sum(handle: int):
-    core = rows_at(handle, 1, CORE)[0]
+def core_sum(address: int):
+    core = rows_at(address, 1, CORE)[0]
     vertices = rows_at(core["vertices"], core["n_vertices"], VERTEX)
     edges = rows_at(core["edges"], core["n_edges"], EDGE)
     faces = rows_at(core["faces"], core["n_faces"], FACE)
@@ -251,27 +251,27 @@ def core_sum(handle: int):
 
 
 @pytest.mark.lane
-def test_kernels_read_a_core_through_its_handle(core):
+def test_kernels_read_a_core_through_its_address(core):
     offsets = np.repeat(core.faces["offset"], core.faces["count"])
     expected = (
         core.radius_bound + core.points[:, 0].sum() + 2.0 * core.edges["length"].sum() + core.face_edges @ offsets
     )
-    assert core_sum(core.handle) == pytest.approx(expected)
+    assert core_sum(core.address) == pytest.approx(expected)
 
 
 def test_rows_are_read_only(core):
     with pytest.raises(ValueError, match="read-only"):
         core.vertices["x"] = 0.0
     with pytest.raises(AttributeError):
-        core.handle = 0
+        core.address = 0
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda core: pickle.loads(pickle.dumps(core))])
 def test_copies_have_rows_of_their_own(copied):
     box = SOLIDS["box"]
     twin = copied(box)
-    assert twin.handle != box.handle
-    assert core_sum(twin.handle) == core_sum(box.handle)
+    assert twin.address != box.address
+    assert core_sum(twin.address) == core_sum(box.address)
     for name in ("vertices", "edges", "faces", "edge_at", "face_edges"):
         np.testing.assert_array_equal(getattr(twin, name), getattr(box, name))
         assert not np.shares_memory(getattr(twin, name), getattr(box, name))

@@ -13,7 +13,7 @@ from tests.browser import still, visit
 from tests.naive.boxes import overlapping
 from tests.naive.distance import distance as naive_distance
 
-from kinemorph.collision.narrow import State
+from kinemorph.collision.core_pair import Relation
 from kinemorph.scenes import bounce_oracle
 from kinemorph.scenes.bounce import SPEED, Bounce, Report, run, scaled, shapes
 from kinemorph.scenes.bounce_view import record
@@ -106,7 +106,7 @@ def test_a_torus_is_open_in_the_middle() -> None:
         world.objects["x"][world.which.tolist().index(0), 0] = x
         world.advance(1)
         _, pairs, answers = world.close()
-        assert pairs["state"][0] == State.DEEP
+        assert pairs["relation"][0] == Relation.DEEP
         assert answers["opened"][0] == 1
         assert (answers["distance"][0] < 0.0) == inside
         assert world.numbers["bounces"] == inside
@@ -158,8 +158,8 @@ def test_proofs_agree_with_a_slow_search() -> None:
     world = Bounce(12, side=3.0, seed=7)
     world.advance(5)
     _, pairs, _ = world.close()
-    cores = {core.handle: core for body in world.bodies for core in body.cores}
-    apart = [pair for pair in pairs if pair["state"] == State.APART][:4]
+    cores = {core.address: core for body in world.bodies for core in body.cores}
+    apart = [pair for pair in pairs if pair["relation"] == Relation.APART][:4]
     assert apart
     for pair in apart:
         a, b = cores[int(pair["core1"])], cores[int(pair["core2"])]

@@ -96,12 +96,16 @@ def _expand(
         if reach < -gap:
             x, y = _ends(A, B, R, p, corners, size)
             return PARTED, x, y, n, reach
-        if reach - facets[f]["d"] <= gap:
-            x, y = _middle(A, B, R, p, corners, facets, count, f)
-            return DEEP, x, y, n, reach
         if reach < best:
             best = reach
             best_n = n
+        if reach - facets[f]["d"] <= gap:
+            x, y = _middle(A, B, R, p, corners, facets, count, f)
+            if _beside(x, y, n, reach) <= gap:
+                return DEEP, x, y, n, reach
+            status, x, y, n, reach = _beyond(A, B, R, p, corners, facets, count, f, gap, size)
+            if status != ROUGH:
+                return status, x, y, n, reach
         grown = _grow(corners, facets, work["rim"], size, count, slack)
         if grown < 0 or grown > 2 * size - 2:  # Euler: n corners carry 2 n - 4 facets at most
             status = TORN
@@ -304,12 +308,87 @@ def _middle(A: Any, B: Any, R: Mat3, p: Vec3, corners: Any, facets: Any, count: 
                 f = k
     r, s, t = max(r, 0.0), max(s, 0.0), max(t, 0.0)
     total = r + s + t
-    r, s, t = r / total, s / total, t / total
-    i, j, k = facets[f]["corners"][0], facets[f]["corners"][1], facets[f]["corners"][2]
-    xi, yi = _ends(A, B, R, p, corners, i)
-    xj, yj = _ends(A, B, R, p, corners, j)
-    xk, yk = _ends(A, B, R, p, corners, k)
+    return _mixed(A, B, R, p, corners, facets[f], r / total, s / total, t / total)
+
+
+@kernel
+def _mixed(
+    A: Any, B: Any, R: Mat3, p: Vec3, corners: Any, facet: Any, r: float, s: float, t: float
+) -> tuple[Vec3, Vec3]:
+    """The points of A and B of which the corners of a facet have these shares."""
+    xi, yi = _ends(A, B, R, p, corners, facet["corners"][0])
+    xj, yj = _ends(A, B, R, p, corners, facet["corners"][1])
+    xk, yk = _ends(A, B, R, p, corners, facet["corners"][2])
     return axpy(axpy(scale(xi, r), s, xj), t, xk), axpy(axpy(scale(yi, r), s, yj), t, yk)
+
+
+@kernel
+def _beside(x: Vec3, y: Vec3, n: Vec3, depth: float) -> float:
+    """How far y - x is from depth n, which it should be."""
+    r = axpy(sub(y, x), -depth, n)
+    return math.sqrt(dot(r, r))
+
+
+@kernel(inline=False)
+def _beyond(
+    A: Any, B: Any, R: Mat3, p: Vec3, corners: Any, facets: Any, count: int, f: int, gap: float, size: int
+) -> Depth:
+    """What to do if facet f is the plane that was looked for, and yet neither it nor its like has the foot.
+
+    A polytope that is thinner than the gap may lie beside the origin, and slivers have any normal. Then what of the
+    polytope is closest to the origin says where to look: ROUGH means that there is a new corner in row `size`.
+    """
+    least = np.inf
+    best = f
+    r, s, t = 1.0, 0.0, 0.0
+    for k in range(count):
+        rk, sk, tk = _closest_shares(corners, facets[k])
+        w = _blend(corners, facets[k], rk, sk, tk)
+        if dot(w, w) < least:
+            least = dot(w, w)
+            best = k
+            r, s, t = rk, sk, tk
+    x, y = _mixed(A, B, R, p, corners, facets[best], r, s, t)
+    n = load3(facets[f]["n"])
+    inside = facets[f]["d"] > 0.0
+    if least <= gap * gap:
+        return DEEP, x, y, n, math.sqrt(least) if inside else 0.0
+    n = unit(sub(y, x)) if inside else unit(sub(x, y))
+    reach = _corner(A, B, R, p, n, corners, facets[best]["corners"][0], size)
+    if reach < -gap:
+        x, y = _ends(A, B, R, p, corners, size)
+        return PARTED, x, y, n, reach
+    if inside and reach - math.sqrt(least) <= gap:
+        return DEEP, x, y, n, reach
+    return ROUGH, x, y, n, reach
+
+
+@kernel
+def _blend(corners: Any, facet: Any, r: float, s: float, t: float) -> Vec3:
+    u = load3(corners[facet["corners"][0]]["w"])
+    v = load3(corners[facet["corners"][1]]["w"])
+    w = load3(corners[facet["corners"][2]]["w"])
+    return axpy(axpy(scale(u, r), s, v), t, w)
+
+
+@kernel(inline=False)
+def _closest_shares(corners: Any, facet: Any) -> tuple[float, float, float]:
+    """Barycentric coordinates of what of a facet is closest to the origin: its foot, or a point on a side."""
+    r, s, t = _shares(corners, facet, scale(load3(facet["n"]), facet["d"]))
+    if min(r, s, t) >= 0.0:
+        return r, s, t
+    best = (1.0, 0.0, 0.0)
+    least = np.inf
+    for c in range(3):
+        u = load3(corners[facet["corners"][c]]["w"])
+        e = sub(load3(corners[facet["corners"][(c + 1) % 3]]["w"]), u)
+        length = dot(e, e)
+        a = min(max(-dot(u, e) / length, 0.0), 1.0) if length > 0.0 else 0.0
+        w = axpy(u, a, e)
+        if dot(w, w) < least:
+            least = dot(w, w)
+            best = (1.0 - a, a, 0.0) if c == 0 else ((0.0, 1.0 - a, a) if c == 1 else (a, 0.0, 1.0 - a))
+    return best
 
 
 @kernel

@@ -13,10 +13,11 @@ import numpy as np
 from kinemorph._jit import kernel, rows_at
 from kinemorph.geometry.polyhedron import EDGE, FACE, VERTEX
 from kinemorph.spatial.rows import load3
-from kinemorph.spatial.vec3 import Vec3, axpy, dot, sub
+from kinemorph.spatial.vec3 import Vec3, axpy, cross, dot, sub
 
 INDEX = np.dtype(np.int32)
 TOLERANCE = 1e-14  # of the sizes and distances at hand: some ten roundings
+ROUNDING = 1e-15  # of the sizes: what cross products of unit vectors lose
 SLOPE = 1e-12  # an edge that rises less than this over its length is parallel to a face
 SAMPLE = 64  # vertices of a large core that are looked at before a walk uphill
 HERE = -1  # no neighbour is nearer: stay
@@ -291,25 +292,22 @@ def clip_to_face(core: Any, f: int, t: Vec3, d: Vec3, length: float) -> tuple[fl
 def between_segments(t1: Vec3, d1: Vec3, l1: float, t2: Vec3, d2: Vec3, l2: float) -> tuple[float, float]:
     """Where two segments are closest: lengths along each, from its tail.
 
-    The sine of their angle comes from the cross product: 1 - cos² would have lost half of its digits.
+    The sine of their angle comes from the cross product: 1 - cos² would have lost half of its digits. Where rounding
+    could move the place by more than the length, the segments are parallel.
     """
     r = sub(t2, t1)
-    n = (d1[1] * d2[2] - d1[2] * d2[1], d1[2] * d2[0] - d1[0] * d2[2], d1[0] * d2[1] - d1[1] * d2[0])
+    n = cross(d1, d2)
+    q = cross(r, d2)
     c = dot(d1, d2)
     nn = dot(n, n)
-    if nn > 1e-18:
-        # det(r, d2, n) / nn
-        s = (
-            n[0] * (r[1] * d2[2] - r[2] * d2[1])
-            + n[1] * (r[2] * d2[0] - r[0] * d2[2])
-            + n[2] * (r[0] * d2[1] - r[1] * d2[0])
-        ) / nn
+    if nn * nn * l1 * l1 > ROUNDING * ROUNDING * dot(q, q):
+        s = dot(n, q) / nn
     else:  # parallel: the middle of what they share along d1
         a = dot(r, d1)
         b = a + c * l2
         s = 0.5 * (min(max(min(a, b), 0.0), l1) + max(min(max(a, b), l1), 0.0))
     s = min(max(s, 0.0), l1)
-    at = dot(axpy(r, -s, d1), d2)  # minus the foot of that point on segment 2
-    u = min(max(-at, 0.0), l2)
+    u = min(max(-dot(axpy(r, -s, d1), d2), 0.0), l2)  # the foot of that point on segment 2, and back
     s = min(max(dot(axpy(r, u, d2), d1), 0.0), l1)
+    u = min(max(-dot(axpy(r, -s, d1), d2), 0.0), l2)  # again: s may have been cut off at an end
     return s, u

@@ -1,4 +1,4 @@
-"""Where the ground carries a body: the contacts of all triangles that are near, without what seams add.
+"""Where the ground carries a body: the contacts of all triangles that are s, without what seams add.
 
 Each triangle gives the manifold of a flat core. A contact is named by features of the whole ground, so that two
 triangles agree on a side or a corner that they share, and its points count once. Where the ground goes on straight, the
@@ -10,9 +10,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.collision.features import HERE, F, V, point_outside_face, position
-from kinemorph.collision.ground import ACROSS
+from kinemorph._jit import kernel, rows_at
+from kinemorph.collision.core_pair import CORE_PAIR
+from kinemorph.collision.features import HERE, INDEX, F, V, point_outside_face, position
+from kinemorph.collision.ground_search import ACROSS
+from kinemorph.collision.ground_surface import (
+    HALF_SPACE,
+    SLACK,
+    across,
+    corner,
+    face,
+    is_seam,
+    normal_of,
+    open_at_vertex,
+    side,
+)
 from kinemorph.collision.manifold import (
     PARALLEL,
     ROOM,
@@ -24,20 +36,7 @@ from kinemorph.collision.manifold import (
     swap,
     with_radii,
 )
-from kinemorph.collision.narrow import PAIR
-from kinemorph.collision.near import KEY, PICK
-from kinemorph.collision.surface import (
-    HALF_SPACE,
-    SLACK,
-    across,
-    corner,
-    face,
-    is_seam,
-    normal_of,
-    open_at_vertex,
-    side,
-)
-from kinemorph.geometry.ground import GROUND
+from kinemorph.collision.part_pairs import KEY, LISTED
 from kinemorph.geometry.polyhedron import CORE, EDGE, FACE, VERTEX
 from kinemorph.spatial.mat3 import mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load9, store3
@@ -47,21 +46,21 @@ SAME_WAY = 0.99  # cosine: normals closer than 8° are one group
 
 
 @kernel(inline=False)
-def ground_contacts(ground: Any, body: Any, near: Any, margin: float, most: int, contacts: Any, spare: Any) -> int:
+def ground_contacts(ground: Any, body: Any, s: Any, margin: float, most: int, contacts: Any, spare: Any) -> int:
     """Contacts of a body that was surveyed with at least this margin: their number, at most `most` a group.
 
     `contacts` and `spare` have ROOM rows each.
     """
-    if not near["distance"] <= margin or (near["best"] < 0 and ground["kind"] != HALF_SPACE):
+    if not s["distance"] <= margin or (s["best"] < 0 and ground["kind"] != HALF_SPACE):
         return 0
     if ground["kind"] == HALF_SPACE:
-        return spread(contacts, 0, _on_plane(ground, body, near, margin, contacts), most)
-    picks = rows_at(near["picks"], near["room"], PICK)
-    pairs = rows_at(near["pairs"], near["room"], PAIR)
-    keys = rows_at(near["keys"], near["room"], KEY)
+        return spread(contacts, 0, _on_plane(ground, body, margin, contacts), most)
+    listed = rows_at(s["listed"], s["room"], LISTED)
+    pairs = rows_at(s["pairs"], s["room"], CORE_PAIR)
+    keys = rows_at(s["keys"], s["room"], KEY)
     count = 0
-    for k in range(near["n_picks"]):
-        found = _on_triangle(ground, int(keys[picks[k]]["i"]), pairs[picks[k]], margin, spare)
+    for k in range(s["n_listed"]):
+        found = _on_triangle(ground, int(keys[listed[k]]["i"]), pairs[listed[k]], margin, spare)
         if count + found > ROOM:
             count = _thin_out(contacts, count, most)
         for c in range(found):
@@ -69,11 +68,11 @@ def ground_contacts(ground: Any, body: Any, near: Any, margin: float, most: int,
                 swap(contacts[count], spare[c])
                 count += 1
     if count == 0:  # the closest points: seams and corners all around
-        contacts[0]["id"] = contact_id(F, near["i"], V, 0)
-        contacts[0]["distance"] = near["distance"]
-        store3(contacts[0]["normal"], load3(near["normal"]))
-        store3(contacts[0]["x1"], load3(near["x1"]))
-        store3(contacts[0]["x2"], load3(near["x2"]))
+        contacts[0]["id"] = contact_id(F, s["i"], V, 0)
+        contacts[0]["distance"] = s["distance"]
+        store3(contacts[0]["normal"], load3(s["normal"]))
+        store3(contacts[0]["x1"], load3(s["x1"]))
+        store3(contacts[0]["x2"], load3(s["x2"]))
         return 1
     return _thin_out(contacts, count, most)
 
@@ -153,28 +152,28 @@ def _thin_out(contacts: Any, count: int, most: int) -> int:
 
 
 @kernel(inline=False)
-def _on_plane(ground: Any, body: Any, near: Any, margin: float, contacts: Any) -> int:
+def _on_plane(ground: Any, body: Any, margin: float, contacts: Any) -> int:
     """A half-space: the corners of the face that lies on it, or the deepest vertex and the edges that lie on it."""
     core = rows_at(body["core"], 1, CORE)[0]
     m = neg(tmul_vec(load9(body["R"]), load3(ground["normal"])))
-    f, cosine = facing(core, near["j"], m)
+    f, cosine = facing(core, body["vertex"], m)
     edges = rows_at(core["edges"], core["n_edges"], EDGE)
     if cosine > ACROSS:
         row = rows_at(core["faces"], core["n_faces"], FACE)[f]
-        face_edges = rows_at(core["face_edges"], core["n_edge_at"], PICK)
+        face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
         count = 0
         for k in range(row["first"], row["first"] + row["count"]):
             edge = edges[face_edges[k] >> 1]
             v = edge["head"] if face_edges[k] & 1 else edge["tail"]
             count = _put_vertex(ground, body, core, v, margin, contacts, count)
         return count
-    count = _put_vertex(ground, body, core, near["j"], margin, contacts, 0)
-    vertex = rows_at(core["vertices"], core["n_vertices"], VERTEX)[near["j"]]
-    edge_at = rows_at(core["edge_at"], core["n_edge_at"], PICK)
+    count = _put_vertex(ground, body, core, body["vertex"], margin, contacts, 0)
+    vertex = rows_at(core["vertices"], core["n_vertices"], VERTEX)[body["vertex"]]
+    edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
     for k in range(vertex["first"], vertex["first"] + vertex["count"]):
         edge = edges[edge_at[k]]
         if abs(dot(load3(edge["direction"]), m)) < PARALLEL:
-            v = edge["head"] if edge["tail"] == near["j"] else edge["tail"]
+            v = edge["head"] if edge["tail"] == body["vertex"] else edge["tail"]
             count = _put_vertex(ground, body, core, v, margin, contacts, count)
     return count
 
@@ -192,9 +191,3 @@ def _put_vertex(ground: Any, body: Any, core: Any, v: int, margin: float, contac
     store3(contacts[count]["x1"], axpy(x, -above, n))
     store3(contacts[count]["x2"], axpy(x, -body["radius"], n))
     return count + 1
-
-
-@entry
-def ground_contacts_of(ground: int, bodies: Any, near: Any, margin: float, most: int, contacts: Any, spare: Any) -> int:
-    """`ground_contacts` of the first of the bodies, for Python."""
-    return ground_contacts(rows_at(ground, 1, GROUND)[0], bodies[0], near[0], margin, most, contacts, spare)

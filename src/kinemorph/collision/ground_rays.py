@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.collision.surface import HALF_SPACE, SOUP, corner, place
-from kinemorph.geometry.ground import BOX, GROUND
+from kinemorph.collision.ground_surface import HALF_SPACE, SOUP, corner, place
+from kinemorph.geometry.ground import BOUNDS, GROUND
 from kinemorph.spatial.rows import load3, load3_at, store3_at
 from kinemorph.spatial.vec3 import Vec3, cross, dot, neg, scale, sub
 
@@ -56,7 +56,7 @@ def _enters(box: Any, o: Vec3, d: Vec3, longest: float) -> float:
 
 @kernel(inline=False)
 def _through_tree(ground: Any, o: Vec3, d: Vec3, longest: float, stack: Any) -> Meeting:
-    boxes = rows_at(ground["boxes"], 2 * ground["leaves"], BOX)
+    boxes = rows_at(ground["boxes"], 2 * ground["leaves"], BOUNDS)
     n, leaves = ground["n"], ground["leaves"]
     best = (longest, -1)
     stack[0] = 1.0
@@ -141,9 +141,9 @@ def meet(ground: Any, o: Vec3, d: Vec3, longest: float, stack: Any) -> tuple[flo
 
 
 @entry
-def meet_all(handle: int, origins: Any, directions: Any, longest: float, t: Any, normals: Any, stack: Any) -> None:
+def meet_all(address: int, origins: Any, directions: Any, longest: float, t: Any, normals: Any, stack: Any) -> None:
     """`meet` for rows of origins and unit directions (n, 3); stack has STACK entries."""
-    ground = rows_at(handle, 1, GROUND)[0]
+    ground = rows_at(address, 1, GROUND)[0]
     for k in range(t.shape[0]):
         t[k], n = meet(ground, load3_at(origins[k], 0), load3_at(directions[k], 0), longest, stack)
         store3_at(normals[k], 0, n)

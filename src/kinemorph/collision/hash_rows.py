@@ -1,24 +1,24 @@
-"""The rows of the hierarchical hash, field by field: bodies, tiles and their entries, pairs and their slots.
+"""The rows of the hierarchical hash, field by field: boxes, tiles and their entries, pairs and their slots.
 
 Kernels get the address of one HASH row, which has the sizes, the settings and the addresses of all tables; `BroadPhase`
-owns them. Handles, tiles and entries are indices of rows; -1 is none.
+owns them. Ids, tiles and entries are indices of rows; -1 is none.
 """
 
 import numpy as np
 
-BODY = np.dtype(
+BOX = np.dtype(
     [
         ("low", "f8", 3),  # m, the box; the tiles that it covers are those of its corners at its level
         ("high", "f8", 3),
         ("scale", "f8"),  # 1/m, tiles a metre at the native level; 0 when all over
         ("level", "i4"),  # native level, 0 the finest; ALL_OVER or ABSENT
-        ("entry", "i4"),  # the first of its entries in tiles; the next all-over body when it is one itself
+        ("entry", "i4"),  # the first of its entries in tiles; the next all-over box when it is one itself
     ]
-)  # a cache line: all that an update looks at while a body stays in its tiles
+)  # a cache line: all that an update looks at while a box stays in its tiles
 ALL_OVER = -1
 ABSENT = -2
 
-KIND = np.dtype(
+FILTER = np.dtype(
     [
         ("group", "u4"),  # bits: what it is
         ("mask", "u4"),  # bits: what it meets
@@ -28,15 +28,15 @@ KIND = np.dtype(
 
 HASH = np.dtype(
     [
-        ("n", "i8"),  # handles in use are below this
-        ("moving", "i8"),  # how many bodies the next update moves
+        ("n", "i8"),  # ids in use are below this
+        ("moving", "i8"),  # how many boxes the next update moves
         ("top", "i8"),  # coarsest level
         ("finest", "f8"),  # 1/m, tiles a metre at level 0
-        ("budget", "i8"),  # t, tiles that a body may cover at its native level
-        ("fixed_budget", "i8"),  # t_f, the same for a fixed body
+        ("budget", "i8"),  # t, tiles that a box may cover at its native level
+        ("fixed_budget", "i8"),  # t_f, the same for a fixed box
         ("linger", "i8"),  # updates for which a pair outlives its last shared tile
-        ("open", "i8"),  # bits: levels that are native to some body
-        ("all_over", "i8"),  # the first body that is all over, -1 for none
+        ("open", "i8"),  # bits: levels that are native to some box
+        ("all_over", "i8"),  # the first box that is all over, -1 for none
         ("full", "i8"),  # which tables were too small: bits of FULL_*
         ("tile_mask", "i8"),  # size of the table of tiles - 1
         ("tile_count", "i8"),
@@ -48,41 +48,42 @@ HASH = np.dtype(
         ("pair_free", "i8"),  # the first of those given back, -1 for none
         ("pairs_made", "i8"),  # in all its life
         ("slot_mask", "i8"),  # size of the table of pairs - 1
-        ("bodies", "i8"),  # addresses of the BODY rows, of
-        ("kinds", "i8"),  # as many KIND rows, of
-        ("order", "i8"),  # the HANDLE rows that the next update moves, of
+        ("boxes", "i8"),  # addresses of the BOX rows, of
+        ("filters", "i8"),  # as many FILTER rows, of
+        ("order", "i8"),  # the INDEX rows that the next update moves, of
         ("tiles", "i8"),
         ("entries", "i8"),
-        ("pairs", "i8"),  # the PAIR rows, of
-        ("slots", "i8"),  # the HANDLE rows that have the row of a pair or FREE, of
+        ("pairs", "i8"),  # the BOX_PAIR rows, of
+        ("lives", "i8"),  # an INDEX row for each of them: how many pairs have had it so far, of
+        ("slots", "i8"),  # the INDEX rows that have the row of a pair or VACANT, of
         ("found", "i8"),  # the MEETING rows that are reported, of as many to sort them, and of
         ("spare", "i8"),
-        ("tally", "i8"),  # a HANDLE row for each body and one more, to count in
+        ("tally", "i8"),  # an INDEX row for each box and one more, to count in
     ]
 )
 FULL_TILES, FULL_ENTRIES, FULL_PAIRS = 1, 2, 4
 
-PAIR = np.dtype(
+BOX_PAIR = np.dtype(
     [
-        ("a", "i4"),  # the two handles, a < b
+        ("a", "i4"),  # the two ids, a < b
         ("b", "i4"),
-        ("count", "i4"),  # tiles they share at the coarser of their native levels; 1 when one of them is all over; or
+        ("shared", "i4"),  # tiles they share at the coarser of their native levels; 1 when one of them is all over; or
         # GONE - the next free row, which is negative, in a row that no pair has
         ("linger", "i4"),  # updates left once the count is 0; or IGNORED
     ]
 )
-IGNORED = -1  # the pair of a joint's two bodies, for instance: counted as any other, never reported
+IGNORED = -1  # the pair of a joint's two boxes, for instance: counted as any other, never reported
 
 GONE = -2
-FREE = -1  # an unused slot
-MEETING = np.dtype([("ij", "i4", 2)])
-HANDLE = np.dtype([("i", "i4")])
+VACANT = -1  # an unused slot
+MEETING = np.dtype([("ij", "i4", 2), ("row", "i4")])  # the two ids, and the row of their pair
+INDEX = np.dtype([("i", "i4")])
 
 TILE = np.dtype(
     [
         ("key", "i8"),  # where it is and its level, see `tiles.tile_key`: four rows a cache line; EMPTY if unused
-        ("natives", "i4"),  # first entry of a body whose native level this is, -1 for none
-        ("guests", "i4"),  # first entry of a body with a finer native level
+        ("natives", "i4"),  # first entry of a box whose native level this is, -1 for none
+        ("guests", "i4"),  # first entry of a box with a finer native level
     ]
 )
 LEVEL_BITS = 6
@@ -94,11 +95,11 @@ EMPTY = -1
 ENTRY = np.dtype(
     [
         ("key", "i8"),  # of the tile
-        ("body", "i4"),
+        ("box", "i4"),
         ("tile", "i4"),
         ("next", "i4"),  # in the tile's list
         ("before", "i4"),  # in the tile's list, -1 for the first
-        ("sibling", "i4"),  # in the body's chain; or the next free one
+        ("sibling", "i4"),  # in the box's chain; or the next free one
         ("unused", "i4"),  # two a cache line
     ]
 )

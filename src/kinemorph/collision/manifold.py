@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import entry, kernel, rows_at
+from kinemorph.collision.closest_points import closest_points
+from kinemorph.collision.core_pair import DEEP
 from kinemorph.collision.features import (
     HERE,
     INDEX,
@@ -26,13 +28,12 @@ from kinemorph.collision.features import (
     point_outside_face,
     position,
 )
-from kinemorph.collision.witness import closest_points
 from kinemorph.geometry.polyhedron import CORE, EDGE, FACE, VERTEX
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load9, store3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, sub
 
-CONTACT = np.dtype(
+POINT = np.dtype(
     [
         ("id", "i8"),  # kinds and rows of the two features
         ("distance", "f8"),  # m, along the normal; negative: depth
@@ -42,6 +43,7 @@ CONTACT = np.dtype(
     ],
     align=True,
 )
+NO_FEATURES = -1  # an id where there is nothing to name
 ROOM = 128  # rows that `manifold` needs: no two faces of reasonable size give more points
 ACROSS = 0.99  # cosine: a face whose normal is within 8° of that of the pair carries
 PARALLEL = 0.01  # sine: edges closer to parallel touch in two points
@@ -59,6 +61,14 @@ def contact_features(id: int) -> tuple[int, int, int, int]:
     first = id >> 32
     second = id & 0xFFFFFFFF
     return first >> 29, first & 0x1FFFFFFF, second >> 29, second & 0x1FFFFFFF
+
+
+@kernel
+def features_of(pair: Any) -> int:
+    """The closest features of a pair as an id, or NO_FEATURES where the cores overlap."""
+    if pair["relation"] == DEEP:
+        return NO_FEATURES
+    return contact_id(pair["kind1"], pair["index1"], pair["kind2"], pair["index2"])
 
 
 @kernel(inline=False)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from kinemorph.geometry.distinct_points import distinct_points
 from kinemorph.geometry.mesh import Mesh
-from kinemorph.geometry.places import places
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -81,7 +81,7 @@ def turned_out(mesh: Mesh) -> Mesh:
 
 def _joined(mesh: Mesh) -> tuple[Array, Array]:
     """Faces in terms of places, and a vertex in each place."""
-    first, place = places(mesh.vertices)
+    first, place = distinct_points(mesh.vertices)
     return place[mesh.faces].reshape(-1, 3), first
 
 

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kinemorph.geometry.distinct_points import distinct_points
 from kinemorph.geometry.faults import check_mesh
 from kinemorph.geometry.mesh import Mesh
-from kinemorph.geometry.places import places
 from kinemorph.geometry.polyhedron import VERTEX
 from kinemorph.spatial.pose import vector
 
@@ -42,7 +42,7 @@ GROUND = np.dtype(
         ("n_ring", "i8"),
         ("ring", "i8"),  # soup: address of int32
         ("leaves", "i8"),  # soup: of the tree of boxes, a power of two; leaf k has triangles k n / leaves and on
-        ("boxes", "i8"),  # soup: address of BOX rows; node i has the children 2 i and 2 i + 1, the root is 1
+        ("boxes", "i8"),  # soup: address of BOUNDS rows; node i has the children 2 i and 2 i + 1, the root is 1
         ("heights", "i8"),  # field: address of float64, nx rows of ny
         ("nx", "i8"),
         ("ny", "i8"),
@@ -62,7 +62,7 @@ TRIANGLE = np.dtype(
     ]
 )
 
-BOX = np.dtype([("low", "f8", 3), ("high", "f8", 3)])
+BOUNDS = np.dtype([("low", "f8", 3), ("high", "f8", 3)])
 
 IN_LEAF = 4  # triangles in a leaf of the tree of boxes, at most
 MOST = 10**8  # triangles or heights: ids of contacts have room for five times as many
@@ -72,9 +72,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Ground:
-    """What does not move and has no volume of its own. Kernels read it through `handle`. Nothing changes it."""
+    """What does not move and has no volume of its own. Kernels read it through `address`. Nothing changes it."""
 
-    __slots__ = ("_header", "_rows", "handle")
+    __slots__ = ("_header", "_rows", "address")
 
     def __init__(self, kind: GroundKind, rows: dict[str, Array], **header: Any) -> None:
         self._header = np.zeros(1, GROUND)
@@ -86,15 +86,27 @@ class Ground:
             self._header[name] = value
         self._header.flags.writeable = False
         self._rows = rows  # kept alive here: the header knows their addresses only
-        self.handle = int(self._header.ctypes.data)
+        self.address = int(self._header.ctypes.data)
 
-    def __reduce__(self) -> Any:  # a copy has its rows elsewhere, and needs a handle of its own
+    def __reduce__(self) -> Any:  # a copy has its rows elsewhere, and needs an address of its own
         header = {name: self._header[name][0] for name in GROUND.names or () if name not in ("kind", *self._rows)}
         return _copied, (type(self), int(self._header["kind"][0]), self._rows, header)
 
     @property
     def kind(self) -> GroundKind:
         return GroundKind(int(self._header["kind"][0]))
+
+    @property
+    def bounds(self) -> Array:
+        """The lowest and the highest corner of the box around it, (2, 3): infinite where it has no end."""
+        h = self._header[0]
+        if self.kind is GroundKind.SOUP:
+            points = self._rows["points"]["x"]
+            return np.array([points.min(axis=0), points.max(axis=0)])
+        if self.kind is GroundKind.HALF_SPACE:
+            return np.array([[-np.inf] * 3, [np.inf] * 3])
+        x, y = h["x0"] + h["dx"] * (h["nx"] - 1), h["y0"] + h["dy"] * (h["ny"] - 1)
+        return np.array([[h["x0"], h["y0"], -np.inf], [x, y, self._rows["heights"].max()]])
 
 
 def _copied(which: type[Ground], kind: int, rows: dict[str, Array], header: dict[str, Any]) -> Ground:
@@ -183,7 +195,7 @@ class Terrain(Ground):
         if len(mesh.faces) > MOST:
             raise ValueError(f"Terrain: {len(mesh.faces)} triangles are more than {MOST}")
         self.mesh = mesh
-        first, place = places(mesh.vertices)
+        first, place = distinct_points(mesh.vertices)
         points, corners = mesh.vertices[first], place[mesh.faces]
         face = _with_area(points[corners])
         if not len(face):
@@ -238,7 +250,7 @@ def _tree(corners: Array) -> tuple[Array, Array]:
         order = order[np.lexsort((key, node))]
     leaves = 2**levels
     starts = (np.arange(leaves) * n) >> levels
-    boxes = np.zeros(2 * leaves, BOX)
+    boxes = np.zeros(2 * leaves, BOUNDS)
     boxes["low"][leaves:] = np.minimum.reduceat(corners.min(axis=1)[order], starts)
     boxes["high"][leaves:] = np.maximum.reduceat(corners.max(axis=1)[order], starts)
     while leaves > 1:

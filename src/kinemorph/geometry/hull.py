@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.geometry.places import places
+from kinemorph.geometry.distinct_points import distinct_points
 
 MOST_VERTICES = 65536  # V-Clip walks on fewer; a hull with more is a mistake or wants `most`
 THICKEST = 1e-4  # sizes: what is merged within this is still a face
@@ -66,7 +66,7 @@ def _checked(points: npt.ArrayLike, flat: float) -> tuple[Array, Array, float]:
     if bad.any():
         row = int(np.argmax(bad))
         raise ValueError(f"hull: point {row} is {cloud[row].tolist()} ({bad.sum()} of {len(cloud)} are not finite)")
-    cloud = cloud[places(cloud)[0]] + 0.0  # -0.0 becomes 0.0
+    cloud = cloud[distinct_points(cloud)[0]] + 0.0  # -0.0 becomes 0.0
     if not len(cloud):
         raise ValueError("hull: there are no points")
     low, high = cloud.min(axis=0), cloud.max(axis=0)

@@ -24,7 +24,7 @@ from kinemorph.geometry.polyhedron import Polyhedron
 
 NODE = np.dtype(
     [
-        ("core", "i8"),  # handle of its Polyhedron, in the body's frame
+        ("core", "i8"),  # address of its core, in the body's frame
         ("radius", "f8"),  # m, around the core; of an inner node the largest below it
         ("centre", "f8", 3),  # m, middle of a ball
         ("radius_bound", "f8"),  # m, radius of that ball, which holds the node with its radius
@@ -58,10 +58,10 @@ class Parts:
     """A body made of convex parts, as a tree in rows: the root first, each node followed by all that is below it.
 
     `parts` are polyhedra in the body's frame (see `Polyhedron.moved`), `radii` the radius around each. `inner` says
-    what the inner nodes are, hulls or boxes. Nothing changes it; kernels read the rows through `handle`.
+    what the inner nodes are, hulls or boxes. Nothing changes it; kernels read the rows through `address`.
     """
 
-    __slots__ = ("_header", "_middles", "cores", "handle", "inner", "nodes", "parts", "radii")
+    __slots__ = ("_header", "_middles", "address", "cores", "inner", "nodes", "parts", "radii")
 
     def __init__(
         self, parts: Iterable[Polyhedron], radii: float | Sequence[float] = 0.0, inner: Literal["hull", "box"] = "hull"
@@ -94,9 +94,9 @@ class Parts:
             array.flags.writeable = False
         self._header = np.zeros(1, PARTS)
         self._header["n"], self._header["depth"], self._header["nodes"] = len(rows), depth, self.nodes.ctypes.data
-        self.handle = int(self._header.ctypes.data)
+        self.address = int(self._header.ctypes.data)
 
-    def __reduce__(self) -> Any:  # a copy has its rows elsewhere, and needs a handle of its own
+    def __reduce__(self) -> Any:  # a copy has its rows elsewhere, and needs an address of its own
         return Parts, (self.parts, self.radii, self.inner)
 
     @property
@@ -127,7 +127,7 @@ class Parts:
             row["low"] = np.minimum(rows[a]["low"], rows[b]["low"])
             row["high"] = np.maximum(rows[a]["high"], rows[b]["high"])
         core = cores[here]
-        row |= {"core": core.handle, "radius": radius, "skip": len(rows)}
+        row |= {"core": core.address, "radius": radius, "skip": len(rows)}
         row |= {"centre": core.centre, "radius_bound": core.radius_bound + radius}
         return below
 

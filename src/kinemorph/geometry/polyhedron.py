@@ -91,7 +91,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Polyhedron:
-    """A convex polyhedron, polygon, segment or point: rows that kernels read through `handle`. Nothing changes it.
+    """A convex polyhedron, polygon, segment or point: rows that kernels read through `address`. Nothing changes it.
 
     Make one with `box`, `prism`, `cone`, `hull`, `polygon`, `segment`, `point`, or `of_faces` for your own.
     """
@@ -101,7 +101,7 @@ class Polyhedron:
     faces: Array  # FACE rows
     edge_at: Array  # int32, edges around the vertices
     face_edges: Array  # int32, edges of the faces: 2 edge + (1 where the face sees it head to tail)
-    handle: int = field(init=False)  # address of a CORE: valid while this object lives
+    address: int = field(init=False)  # address of a CORE: valid while this object lives
     _core: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -116,9 +116,9 @@ class Polyhedron:
         core["radius_bound"] = np.linalg.norm(self.points - core["centre"], axis=1).max()
         core.flags.writeable = False
         object.__setattr__(self, "_core", core)
-        object.__setattr__(self, "handle", int(core.ctypes.data))
+        object.__setattr__(self, "address", int(core.ctypes.data))
 
-    def __reduce__(self) -> Any:  # a copy has its rows elsewhere, and needs a handle of its own
+    def __reduce__(self) -> Any:  # a copy has its rows elsewhere, and needs an address of its own
         return Polyhedron, tuple(array.copy() for array in self._rows)
 
     @property

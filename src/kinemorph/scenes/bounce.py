@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.collision.broad import BroadPhase
-from kinemorph.collision.hashing import FULL
-from kinemorph.collision.narrow import PAIR, make_work
+from kinemorph.collision.broad_phase import BroadPhase
+from kinemorph.collision.core_pair import PAIR, make_work
+from kinemorph.collision.hash_update import FULL
 from kinemorph.geometry.parts import Parts
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.scenes import bounce_oracle

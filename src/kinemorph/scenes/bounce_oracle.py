@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.collision.narrow import State
+from kinemorph.collision.core_pair import State
 from kinemorph.geometry.polyhedron import Polyhedron
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def check(world: Bounce, report: Report, sampled: int) -> None:
     except AssertionError:
         report.invalid += 1
     report.pairs += (len(ij) - report.pairs) / report.checks
-    by_handle = {core.handle: core for body in world.bodies for core in body.cores}
+    by_handle = {core.address: core for body in world.bodies for core in body.cores}
     for k in rng.choice(len(ij), min(sampled, len(ij)), replace=False):
         pair = pairs[k]
         error = mistake(by_handle[int(pair["core1"])], by_handle[int(pair["core2"])], pair)
@@ -57,7 +57,7 @@ def all_pairs(lows: Array, highs: Array) -> list[tuple[int, int]]:
 def mistake(first: Polyhedron, second: Polyhedron, pair: Any) -> float:
     """How wrong the answer of the narrow phase can be at most, without asking it.
 
-    Apart: the witness points are in the cores, so the distance is no more than theirs; the cores are on different sides
+    Apart: the closest points are in the cores, so the distance is no more than theirs; the cores are on different sides
     of a slab that is as thick, so it is no less. Overlapping: along no axis that could separate two polyhedra is the
     overlap less than the depth, and along the normal it is just that.
     """

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import entry, kernel, rows_at
+from kinemorph.collision.core_pair import NEW, evaluate
 from kinemorph.collision.hash_rows import HASH
 from kinemorph.collision.hash_rows import PAIR as CLOSE
-from kinemorph.collision.hashing import FULL, fill, update_boxes
-from kinemorph.collision.narrow import NEW, evaluate
+from kinemorph.collision.hash_update import FULL, fill, update_boxes
 from kinemorph.geometry.parts import NODE
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.quaternion import exp, multiply, normalized, to_matrix

@@ -35,7 +35,7 @@ def record(world: Bounce, steps: int, file: Path | str) -> Path:
     for i, which in enumerate(world.which.tolist()):
         colour = COLOURS[which % len(shapes())]
         recording.add_body(Body(str(i), (Shape.mesh(Path(names[which]), colour=(*colour, 1.0)),)))
-    by_handle = {core.handle: core for body in world.bodies for core in body.cores}
+    by_handle = {core.address: core for body in world.bodies for core in body.cores}
     dt = float(world._state["dt"][0])
     every = max(1, round(1.0 / RATE / dt)) if dt > 0.0 else 1
     boxes, tiles, lines, features = [], [], [], []

@@ -9,7 +9,7 @@ import pytest
 from tests.collision.samples import awkward, evaluated, hull, rotations
 
 from kinemorph._jit import entry, rows_at
-from kinemorph.collision.fallback import all_features
+from kinemorph.collision.all_features import all_features
 from kinemorph.collision.features import tolerance
 from kinemorph.collision.vclip import LOST, walk
 from kinemorph.geometry.polyhedron import CORE, Polyhedron

@@ -84,10 +84,9 @@ def test_a_copy_of_a_pair_shares_no_rows(copied: Any) -> None:
         near = twin.distance(km.Pose((0.0, 0.0, 2.0)), None).distance
         assert near == pytest.approx(before.distance - 1.0)
         assert pair.distance(km.Pose((0.0, 0.0, 3.0)), None).distance == before.distance
-        mine, its = pair._query, twin._query
-        rows = [k for k in ("_pairs", "_near", "_nears", "_bodies") if hasattr(mine, k)]
-        assert rows
-        assert all(getattr(mine, k) is not getattr(its, k) for k in rows)
+        mine, its = pair._collisions.header[0], twin._collisions.header[0]
+        rows = ("shapes", "places", "pairs", "memory", "contacts", "known", "search", "work", "row")
+        assert all(mine[name] != its[name] for name in rows)
 
 
 def touching() -> km.Contact:

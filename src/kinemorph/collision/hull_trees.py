@@ -11,8 +11,9 @@ import math
 from typing import Any
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.collision.narrow import PAIR, bound, evaluate
-from kinemorph.collision.near import begin, note, pick, recall
+from kinemorph.collision.core_pair import CORE_PAIR, bound, evaluate
+from kinemorph.collision.manifold import features_of
+from kinemorph.collision.part_pairs import begin, count, keep_closest, next_row, put_on_list
 from kinemorph.geometry.parts import NODE, PARTS
 from kinemorph.spatial.mat3 import Mat3, mul_vec
 from kinemorph.spatial.rows import load3, load9, store3, store9
@@ -22,48 +23,47 @@ LEAF = 1  # the verdict on a pair of leaves below the margin
 
 
 @kernel(inline=False)
-def search(first: Any, second: Any, R: Mat3, p: Vec3, margin: float, threshold: float, near: Any, work: Any) -> None:
+def search(nodes1: Any, nodes2: Any, R: Mat3, p: Vec3, margin: float, threshold: float, s: Any, work: Any) -> None:
     """List the pairs of parts no farther apart than `margin`, and find the distance of the two bodies.
 
     Nodes open only below `threshold`, or the margin if that is more: a distance below it is the true one, else it may
-    be a lower bound, and near["exact"] is 0.
+    be a lower bound, and s["exact"] is 0.
     """
-    begin(near)
+    begin(s)
     threshold = max(threshold, margin)
-    nodes1 = rows_at(first["nodes"], first["n"], NODE)
-    nodes2 = rows_at(second["nodes"], second["n"], NODE)
-    stack = near["stack"]
+    stack = s["stack"]
     stack[0], stack[1] = 0, 0
     top = 1
     while top > 0:
         top -= 1
         i = int(stack[2 * top])
         j = int(stack[2 * top + 1])
-        if _beyond(_balls(nodes1[i], nodes2[j], R, p), margin, near):
+        if _beyond(_balls(nodes1[i], nodes2[j], R, p), margin, s):
             continue
         leaves = nodes1[i]["first"] < 0 and nodes2[j]["first"] < 0
-        k = recall(near, i, j)
+        k = next_row(s, i, j)
         if k < 0:
             continue
-        row = rows_at(near["pairs"], near["room"], PAIR)[k]
+        row = rows_at(s["pairs"], s["room"], CORE_PAIR)[k]
         _ask(row, nodes1[i], nodes2[j], R, p)
         if leaves:
             evaluate(row, work)
         else:
             bound(row)
+        count(s, row)
         if leaves or row["distance"] > threshold:
-            note(near, row, k, i, j, int(leaves))
+            keep_closest(s, row, k, i, j, features_of(row), int(leaves))
         if leaves and row["distance"] <= margin:
-            pick(near, LEAF)
+            put_on_list(s, LEAF)
             continue
-        near["n"] += 1
-        if not leaves and row["distance"] <= threshold and not _beyond(row["distance"], margin, near):
+        s["n"] += 1
+        if not leaves and row["distance"] <= threshold and not _beyond(row["distance"], margin, s):
             top = _open(nodes1, i, nodes2, j, R, p, stack, top)
 
 
 @kernel
-def _beyond(distance: float, margin: float, near: Any) -> bool:
-    return distance > margin and distance >= near["distance"]
+def _beyond(distance: float, margin: float, s: Any) -> bool:
+    return distance > margin and distance >= s["distance"]
 
 
 @kernel
@@ -102,8 +102,12 @@ def _open(nodes1: Any, i: int, nodes2: Any, j: int, R: Mat3, p: Vec3, stack: Any
 
 
 @entry(nogil=True)
-def search_of(first: int, second: int, poses: Any, margin: float, threshold: float, near: Any, work: Any) -> None:
-    """`search` for Python: handles of two `Parts`, and the pose of the second as rows R (9) and p (3) of one array."""
+def search_of(first: int, second: int, poses: Any, margin: float, threshold: float, searches: Any, work: Any) -> None:
+    """`search` for Python: addresses of two `Parts`, and the pose of the second, R (9) and p (3) in one array."""
     R = load9(poses)
     p = (poses[9], poses[10], poses[11])
-    search(rows_at(first, 1, PARTS)[0], rows_at(second, 1, PARTS)[0], R, p, margin, threshold, near[0], work[0])
+    a = rows_at(first, 1, PARTS)[0]
+    b = rows_at(second, 1, PARTS)[0]
+    nodes1 = rows_at(a["nodes"], a["n"], NODE)
+    nodes2 = rows_at(b["nodes"], b["n"], NODE)
+    search(nodes1, nodes2, R, p, margin, threshold, searches[0], work[0])

@@ -1,31 +1,30 @@
-"""The narrow phase: distance, normal and witness points of pairs of shapes, one row a pair.
+"""Two convex shapes: their distance, normal and closest points, or how deep they overlap.
 
-A shape is a core and a radius around it, and all arithmetic is on the cores. A `PAIR` row carries what is asked, the
-answer, and the features where the last walk ended: the next one starts there. Everything is in the frame of the first
-core; the normal points from the first shape to the second.
+A shape is a core and a radius around it, and all arithmetic is on the cores. A `CORE_PAIR` row carries what is asked,
+the answer, and the features where the last walk ended: the next one starts there. Everything is in the frame of the
+first core; the normal points from the first shape to the second.
 """
 
 import math
-from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
-from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.collision.depth import FLAT, PARTED, ROUGH, WORK, penetration
-from kinemorph.collision.fallback import all_features
+from kinemorph._jit import kernel, rows_at
+from kinemorph.collision.all_features import all_features
+from kinemorph.collision.closest_points import closest_points
+from kinemorph.collision.depth import FLAT, PARTED, ROUGH, penetration
 from kinemorph.collision.features import V, farthest, position, tolerance
 from kinemorph.collision.vclip import CLOSEST, LOST, walk
-from kinemorph.collision.witness import closest_points
-from kinemorph.geometry.polyhedron import CORE, Polyhedron
+from kinemorph.geometry.polyhedron import CORE
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load9, store3
-from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg, sub
+from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg, scale, sub
 
-PAIR = np.dtype(
+CORE_PAIR = np.dtype(
     [
-        ("core1", "i8"),  # Polyhedron.handle: address of a CORE
+        ("core1", "i8"),  # address of a CORE
         ("core2", "i8"),
         ("R", "f8", 9),  # rotation of core 2 in the frame of core 1; asked
         ("p", "f8", 3),  # m, position of core 2 there; asked
@@ -35,28 +34,28 @@ PAIR = np.dtype(
         ("index1", "i4"),  # row of that feature
         ("kind2", "i4"),
         ("index2", "i4"),
-        ("state", "i4"),  # State
+        ("relation", "i4"),  # Relation
         ("steps", "i4"),  # of V-Clip in the last call
         ("fallbacks", "i4"),  # how often the walk was too long or ended too early, in all calls
         ("rough", "i4"),  # how often a depth was an upper bound only, in all calls
         ("distance", "f8"),  # m, of the shapes; negative: how deep they overlap
         ("normal", "f8", 3),  # unit, from shape 1 to shape 2
-        ("x1", "f8", 3),  # m, witness point on the surface of shape 1
+        ("x1", "f8", 3),  # m, closest point on the surface of shape 1
         ("x2", "f8", 3),  # m, on shape 2: x2 - x1 = distance normal
     ],
     align=True,
 )
 
 
-class State(IntEnum):
-    """What is known of a pair."""
+class Relation(IntEnum):
+    """What is known of two cores."""
 
     NEW = 0  # nothing: the next walk starts at the vertices that face each other
     APART = 1  # the cores are apart or just touch, though the shapes may overlap
     DEEP = 2  # the cores overlap
 
 
-NEW, APART, DEEP = int(State.NEW), int(State.APART), int(State.DEEP)
+NEW, APART, DEEP = int(Relation.NEW), int(Relation.APART), int(Relation.DEEP)
 GAP = 1e5  # an answer is exact to so many tolerances: 1e-9 of the sizes
 NEAR = 1e8  # within so many tolerances a walk may end too early, and its answer is checked: 1e-6 of the sizes
 
@@ -69,13 +68,13 @@ def evaluate(pair: Any, work: Any) -> None:
     R = load9(pair["R"])
     p = load3(pair["p"])
     tol = tolerance(A, B, p)
-    if pair["state"] == DEEP and _overlap(pair, A, B, R, p, load3(pair["normal"]), tol, work):
+    if pair["relation"] == DEEP and _overlap(pair, A, B, R, p, load3(pair["normal"]), tol, work):
         return
-    if pair["state"] != APART:
+    if pair["relation"] != APART:
         _face_each_other(pair, A, B, R, p)
     limit = 100 + 4 * (A["n_faces"] + B["n_faces"])
     found, ka, a, kb, b, steps = walk(
-        A, B, R, p, pair["kind2"], pair["index2"], pair["kind1"], pair["index1"], tol, limit
+        A, B, R, p, int(pair["kind2"]), int(pair["index2"]), int(pair["kind1"]), int(pair["index1"]), tol, limit
     )
     pair["kind1"], pair["index1"], pair["kind2"], pair["index2"], pair["steps"] = kb, b, ka, a, steps
     x, y, n, distance = closest_points(A, B, R, p, ka, a, kb, b)
@@ -94,7 +93,7 @@ def evaluate(pair: Any, work: Any) -> None:
         _, ka, a, kb, b = all_features(A, B, R, p, n, (distance, V, 0, V, 0), tol)
         pair["kind1"], pair["index1"], pair["kind2"], pair["index2"] = kb, b, ka, a
         x, y, n, distance = closest_points(A, B, R, p, ka, a, kb, b)
-    pair["state"] = APART
+    pair["relation"] = APART
     _answer(pair, x, y, n, distance)
 
 
@@ -109,15 +108,15 @@ def bound(pair: Any) -> None:
     R = load9(pair["R"])
     p = load3(pair["p"])
     tol = tolerance(A, B, p)
-    if pair["state"] != APART:
-        pair["state"] = NEW  # there is no normal to start from
+    if pair["relation"] != APART:
+        pair["relation"] = NEW  # there is no normal to start from
         _face_each_other(pair, A, B, R, p)
     limit = 100 + 4 * (A["n_faces"] + B["n_faces"])
     found, ka, a, kb, b, steps = walk(
-        A, B, R, p, pair["kind2"], pair["index2"], pair["kind1"], pair["index1"], tol, limit
+        A, B, R, p, int(pair["kind2"]), int(pair["index2"]), int(pair["kind1"]), int(pair["index1"]), tol, limit
     )
     pair["kind1"], pair["index1"], pair["kind2"], pair["index2"], pair["steps"] = kb, b, ka, a, steps
-    pair["state"] = APART
+    pair["relation"] = APART
     x, y, n, distance = closest_points(A, B, R, p, ka, a, kb, b)
     _answer(pair, x, y, n, distance if found == CLOSEST and distance > NEAR * tol else 0.0)
 
@@ -137,7 +136,7 @@ def _between_centres(A: Any, B: Any, R: Mat3, p: Vec3) -> Vec3:
 @kernel(inline=False)
 def _face_each_other(pair: Any, A: Any, B: Any, R: Mat3, p: Vec3) -> None:
     """Start at the vertices of a new pair that are farthest towards the other core."""
-    n = _between_centres(A, B, R, p) if pair["state"] == NEW else load3(pair["normal"])
+    n = _between_centres(A, B, R, p) if pair["relation"] == NEW else load3(pair["normal"])
     pair["kind1"], pair["index1"] = V, farthest(B, 0, n)
     pair["kind2"], pair["index2"] = V, farthest(A, 0, neg(tmul_vec(R, n)))
 
@@ -145,8 +144,8 @@ def _face_each_other(pair: Any, A: Any, B: Any, R: Mat3, p: Vec3) -> None:
 @kernel(inline=False)
 def _overlap(pair: Any, A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, tol: float, work: Any) -> bool:
     """Fill in the answer if the cores overlap or touch; else leave a direction that separates them as normal."""
-    a = pair["index2"] if pair["kind2"] == V else 0
-    b = pair["index1"] if pair["kind1"] == V else 0
+    a = int(pair["index2"]) if pair["kind2"] == V else 0
+    b = int(pair["index1"]) if pair["kind1"] == V else 0
     status, x, y, n, depth = penetration(A, B, R, p, guess, a, b, GAP * tol, work)
     if status == PARTED:
         store3(pair["normal"], n)
@@ -154,43 +153,32 @@ def _overlap(pair: Any, A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, tol: floa
     if status >= ROUGH:
         pair["rough"] += 1
     if status == FLAT:
-        x, y, _, _ = closest_points(A, B, R, p, pair["kind2"], pair["index2"], pair["kind1"], pair["index1"])
-    pair["state"] = APART if status == FLAT else DEEP
-    _answer(pair, x, y, n, -depth)
+        x, y = _touch(pair, A, B, R, p, n, tol)
+    pair["relation"] = APART if status == FLAT else DEEP
+    r = scale(axpy(sub(x, y), depth, n), 0.5)  # less than the gap: each point takes its half of it
+    _answer(pair, sub(x, r), add(y, r), n, -depth)
     return True
+
+
+@kernel(inline=False)
+def _touch(pair: Any, A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, tol: float) -> tuple[Vec3, Vec3]:
+    """Where cores that are flat together touch. The walk may have ended where they only nearly do."""
+    ka, a, kb, b = int(pair["kind2"]), int(pair["index2"]), int(pair["kind1"]), int(pair["index1"])
+    x, y, _, apart = closest_points(A, B, R, p, ka, a, kb, b)
+    if apart > GAP * tol:
+        pair["fallbacks"] += 1
+        _, ka, a, kb, b = all_features(A, B, R, p, n, (apart, ka, a, kb, b), tol)
+        pair["kind1"], pair["index1"], pair["kind2"], pair["index2"] = kb, b, ka, a
+        x, y, _, _ = closest_points(A, B, R, p, ka, a, kb, b)
+    return x, y
 
 
 @kernel
 def _answer(pair: Any, x: Vec3, y: Vec3, n: Vec3, distance: float) -> None:
-    """From the cores to the shapes: the radii move the witness points towards each other."""
+    """From the cores to the shapes: the radii move the closest points towards each other."""
     pair["distance"] = distance - pair["radius1"] - pair["radius2"]
     store3(pair["normal"], n)
     store3(pair["x1"], axpy(y, pair["radius1"], n))
     store3(pair["x2"], axpy(x, -pair["radius2"], n))
     if not math.isfinite(distance):  # a pose was not finite: let nothing of it live on
-        pair["state"] = NEW
-
-
-@entry(nogil=True)
-def update(pairs: Any, work: Any) -> None:
-    """Evaluate all pairs: rows of PAIR, and one row of WORK as room for depths."""
-    for k in range(pairs.shape[0]):
-        evaluate(pairs[k], work[0])
-
-
-def make_pairs(cores: Sequence[tuple[Polyhedron, Polyhedron]], radii: Any = 0.0) -> Any:
-    """Rows for pairs of cores, all at the identity. The cores must stay alive as long as the rows are used."""
-    pairs = np.zeros(len(cores), PAIR)
-    pairs["core1"] = [first.handle for first, _ in cores]
-    pairs["core2"] = [second.handle for _, second in cores]
-    pairs["R"] = np.eye(3).reshape(9)
-    radius = np.broadcast_to(np.asarray(radii, dtype=np.float64), (len(cores), 2))
-    if not ((radius >= 0.0) & (radius < np.inf)).all():
-        raise ValueError(f"make_pairs: radii {np.asarray(radii).tolist()} must be finite and not negative")
-    pairs["radius1"], pairs["radius2"] = radius[:, 0], radius[:, 1]
-    return pairs
-
-
-def make_work() -> Any:
-    """Room for one thread that updates pairs."""
-    return np.zeros(1, WORK)
+        pair["relation"] = NEW

@@ -10,7 +10,8 @@ from scipy.spatial.transform import Rotation
 from tests.collision.samples import awkward, evaluated, hull, rotations
 from tests.naive import distance as naive
 
-from kinemorph.collision.narrow import State, make_pairs, make_work, update
+from kinemorph.collision.core_pair import Relation
+from kinemorph.collision.core_pairs import CorePairs
 from kinemorph.geometry.polyhedron import Polyhedron
 
 JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
@@ -73,7 +74,7 @@ def test_boxes_face_to_face() -> None:
 @pytest.mark.lane
 def test_depth_of_boxes_and_the_way_out() -> None:
     pair = evaluated([(BOX, BOX)], I3, [(0.1, -0.8, 0.2)])[0]
-    assert pair["state"] == State.DEEP
+    assert pair["relation"] == Relation.DEEP
     assert pair["distance"] == pytest.approx(-0.2)
     np.testing.assert_allclose(pair["normal"], (0.0, -1.0, 0.0), atol=1e-12)
     moved = evaluated([(BOX, BOX)], I3, [np.array((0.1, -0.8, 0.2)) - pair["distance"] * pair["normal"]])[0]
@@ -112,17 +113,19 @@ def test_depth_is_the_least_over_all_axes(rng: np.random.Generator) -> None:
 def test_following_a_motion_is_as_good_as_starting_afresh(rng: np.random.Generator) -> None:
     """Through contact, deep overlap and out again; and a step of a small motion takes hardly any walking."""
     cores = [(hull(rng, 200), hull(rng, 100)), (BOX, BOX), (Polyhedron.prism(0.5, 1.0), hull(rng, 30))]
-    pairs, work = make_pairs(cores), make_work()
+    moving = CorePairs(cores)
+    pairs = moving.rows
     steps = []
     for t in np.linspace(-2.5, 2.5, 800):
         pairs["R"] = Rotation.from_rotvec((t, 0.4 * t * t, 1.0 - t)).as_matrix().reshape(9)
         pairs["p"] = (t, 0.2, 0.1 * t)
-        update(pairs, work)
-        fresh = make_pairs(cores)
+        moving.update()
+        again = CorePairs(cores)
+        fresh = again.rows
         fresh["R"], fresh["p"] = pairs["R"], pairs["p"]
-        update(fresh, work)
+        again.update()
         np.testing.assert_allclose(pairs["distance"], fresh["distance"], atol=1e-9)
-        steps.append(pairs["steps"][pairs["state"] == State.APART])
+        steps.append(pairs["steps"][pairs["relation"] == Relation.APART])
     assert np.concatenate(steps).mean() < 2.0
     assert pairs["fallbacks"].sum() == 0
 
@@ -139,16 +142,17 @@ def test_swapped_pairs_give_the_mirrored_answer(rng: np.random.Generator) -> Non
 @pytest.mark.lane
 def test_no_number_makes_it_hang() -> None:
     """NaN, infinity and matrices that are no rotations get some answer, and soon; the next good pose a good one."""
-    pairs, work = make_pairs([(BOX, BOX)] * 5), make_work()
+    two = CorePairs([(BOX, BOX)] * 5)
+    pairs = two.rows
     pairs["p"] = [(np.nan, 0.0, 0.0), (np.inf, 0.0, 0.0), (0.3, 0.2, 0.1), (0.0, 0.0, 0.0), (1e300, 0.0, 0.0)]
     pairs["R"][2] = 0.0
     pairs["R"][3] = np.nan
     with np.errstate(all="ignore"):
         for _ in range(3):
-            update(pairs, work)
+            two.update()
     for shift in (0.0, 0.75):
         pairs["R"], pairs["p"] = np.eye(3).reshape(9), (0.5 + shift, 0.1, 0.2)
-        update(pairs, work)
+        two.update()
         np.testing.assert_allclose(pairs["distance"], shift - 0.5, atol=1e-9)
 
 
@@ -164,4 +168,4 @@ def test_a_small_box_on_a_huge_ground() -> None:
 def test_bad_radii_are_refused() -> None:
     for radius in (-0.1, np.nan, np.inf):
         with pytest.raises(ValueError, match=r"radii .* must be finite and not negative"):
-            make_pairs([(BOX, BOX)], radius)
+            CorePairs([(BOX, BOX)], radius)

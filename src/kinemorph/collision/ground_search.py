@@ -20,11 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._jit import entry, kernel, rows_at
+from kinemorph._jit import kernel, rows_at
+from kinemorph.collision.core_pair import CORE_PAIR, DEEP, evaluate
 from kinemorph.collision.features import F, V, farthest, position
-from kinemorph.collision.narrow import DEEP, PAIR, evaluate
-from kinemorph.collision.near import KEY, PICK, begin, note, pick, recall, reset
-from kinemorph.collision.surface import (
+from kinemorph.collision.ground_surface import (
     FIELD,
     HALF_SPACE,
     LOOSE,
@@ -38,18 +37,31 @@ from kinemorph.collision.surface import (
     place,
     put_triangle,
 )
-from kinemorph.geometry.ground import BOX, GROUND
+from kinemorph.collision.manifold import NO_FEATURES
+from kinemorph.collision.part_pairs import (
+    KEY,
+    LISTED,
+    TRIANGLE_SIZE,
+    begin,
+    count,
+    keep_closest,
+    next_row,
+    put_on_list,
+)
+from kinemorph.geometry.ground import BOUNDS
 from kinemorph.geometry.polyhedron import CORE
 from kinemorph.spatial.mat3 import mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load9, store3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg
 
-BODY = np.dtype(
+CARRIED = np.dtype(
     [
-        ("core", "i8"),  # Polyhedron.handle
+        ("core", "i8"),  # address of a CORE
         ("R", "f8", 9),  # rotation of the body in the frame of the ground
         ("p", "f8", 3),  # m, position there
         ("radius", "f8"),  # m, around the core
+        ("part", "i8"),  # which part of a concave body it is; 0 if it is convex
+        ("vertex", "i8"),  # of the core, the deepest in a half-space; where the search starts. Written by `survey`
         ("low", "f8", 3),  # m, the box around it, with its radius; written by `survey`
         ("high", "f8", 3),
     ],
@@ -62,27 +74,27 @@ LONGER = 2.0  # a forced way out may be so much longer than the deepest good one
 
 
 @kernel(inline=False)
-def survey(ground: Any, body: Any, margin: float, reach: float, near: Any, work: Any) -> None:
+def survey(ground: Any, body: Any, margin: float, reach: float, s: Any, work: Any) -> None:
     """List the triangles no farther than `margin` from a body, and find the distance if it is below `reach`.
 
-    near["distance"] is inf if nothing was found.
+    s["distance"] is inf if nothing was found.
     """
-    begin(near)
-    _measure(body)
+    begin(s)
     if ground["kind"] == HALF_SPACE:
-        _over_plane(ground, body, near)
+        _over_plane(ground, body, s)
         return
+    _measure(body)
     if ground["kind"] == SOUP:
-        _through_tree(ground, body, margin, reach, near, work)
+        _through_tree(ground, body, margin, reach, s, work)
     else:
         first = max(margin, 0.0)
         while True:
-            _over_cells(ground, body, margin, min(first, reach), near, work)
-            if near["distance"] <= first or near["n_picks"] > 0 or first >= reach or _covers(ground, body, first):
+            _over_cells(ground, body, margin, min(first, reach), s, work)
+            if s["distance"] <= first or s["n_listed"] > 0 or first >= reach or _covers(ground, body, first):
                 break
             first = 4.0 * first + ground["dx"] + ground["dy"]
-            reset(near)
-    _settle(ground, near, margin)
+            begin(s)
+    _settle(ground, s, margin)
 
 
 @kernel(inline=False)
@@ -110,28 +122,28 @@ def _gap(body: Any, low: Any, high: Any) -> float:
 
 
 @kernel
-def _limit(near: Any, margin: float, reach: float) -> float:
+def _limit(s: Any, margin: float, reach: float) -> float:
     """What is farther cannot matter any more."""
-    return max(margin, min(reach, near["distance"]), 0.0)
+    return max(margin, min(reach, s["distance"]), 0.0)
 
 
 @kernel(inline=False)
-def _through_tree(ground: Any, body: Any, margin: float, reach: float, near: Any, work: Any) -> None:
-    boxes = rows_at(ground["boxes"], 2 * ground["leaves"], BOX)
+def _through_tree(ground: Any, body: Any, margin: float, reach: float, s: Any, work: Any) -> None:
+    boxes = rows_at(ground["boxes"], 2 * ground["leaves"], BOUNDS)
     n, leaves = ground["n"], ground["leaves"]
-    stack = near["stack"]
+    stack = s["stack"]
     stack[0] = 1
     top = 1
     while top > 0:
         top -= 1
         node = stack[top]
-        limit = _limit(near, margin, reach)
+        limit = _limit(s, margin, reach)
         if not _gap(body, boxes[node]["low"], boxes[node]["high"]) <= limit * limit:
             continue
         if node >= leaves:
             k = node - leaves
             for t in range(k * n // leaves, (k + 1) * n // leaves):
-                _consider(ground, t, body, margin, _limit(near, margin, reach), near, work)
+                _consider(ground, t, body, margin, _limit(s, margin, reach), s, work)
         else:  # the nearer child first: it may make the other one needless
             a = 2 * node
             swap = _gap(body, boxes[a]["low"], boxes[a]["high"]) < _gap(body, boxes[a + 1]["low"], boxes[a + 1]["high"])
@@ -141,7 +153,7 @@ def _through_tree(ground: Any, body: Any, margin: float, reach: float, near: Any
 
 
 @kernel(inline=False)
-def _over_cells(ground: Any, body: Any, margin: float, reach: float, near: Any, work: Any) -> None:
+def _over_cells(ground: Any, body: Any, margin: float, reach: float, s: Any, work: Any) -> None:
     """The triangles of a height field under the box of the body, which grows by `reach` to all sides."""
     z = rows_at(ground["heights"], ground["n_points"], HEIGHTS)
     nx, ny = ground["nx"], ground["ny"]
@@ -152,11 +164,11 @@ def _over_cells(ground: Any, body: Any, margin: float, reach: float, near: Any, 
     for i in range(i0, i1):
         for j in range(j0, j1):
             v = i * ny + j
-            limit = min(_limit(near, margin, reach), reach)
+            limit = min(_limit(s, margin, reach), reach)
             if max(max(z[v], z[v + 1]), max(z[v + ny], z[v + ny + 1])) < body["low"][2] - limit:
                 continue
             for half in range(2):
-                _consider(ground, 2 * (i * (ny - 1) + j) + half, body, margin, limit, near, work)
+                _consider(ground, 2 * (i * (ny - 1) + j) + half, body, margin, limit, s, work)
 
 
 @kernel
@@ -188,7 +200,7 @@ def _covers(ground: Any, body: Any, reach: float) -> bool:
 
 
 @kernel(inline=False)
-def _consider(ground: Any, t: int, body: Any, margin: float, limit: float, near: Any, work: Any) -> None:
+def _consider(ground: Any, t: int, body: Any, margin: float, limit: float, s: Any, work: Any) -> None:
     """Evaluate a triangle, unless its box is farther than `limit`, and list it if it is near."""
     a = place(ground, corner(ground, t, 0))
     b = place(ground, corner(ground, t, 1))
@@ -199,10 +211,11 @@ def _consider(ground: Any, t: int, body: Any, margin: float, limit: float, near:
         low = (low[0], low[1], -np.inf)
     if not _gap(body, low, high) <= limit * limit:
         return
-    k = recall(near, t, -1)
+    k = next_row(s, t, body["part"])
     if k < 0:
         return
-    row = rows_at(near["pairs"], near["room"], PAIR)[k]
+    row = rows_at(s["pairs"], s["room"], CORE_PAIR)[k]
+    row["core1"] = s["triangles"] + k * TRIANGLE_SIZE
     put_triangle(ground, t, row["core1"])
     row["core2"] = body["core"]
     row["radius1"] = 0.0
@@ -211,41 +224,42 @@ def _consider(ground: Any, t: int, body: Any, margin: float, limit: float, near:
         row["R"][m] = body["R"][m]
     store3(row["p"], load3(body["p"]))
     evaluate(row, work)
+    count(s, row)
     verdict = _judge(ground, t, row)
     keep = verdict >= SEAM and row["distance"] <= margin
     if verdict == GOOD or verdict == BEHIND:
-        note(near, row, k if keep else -1, face(ground, t), -1, 1)
+        keep_closest(s, row, k if keep else -1, face(ground, t), body["part"], NO_FEATURES, 1)
     if keep:
-        pick(near, verdict)
+        put_on_list(s, verdict)
 
 
 @kernel(inline=False)
-def _settle(ground: Any, near: Any, margin: float) -> None:
+def _settle(ground: Any, s: Any, margin: float) -> None:
     """Strike the forced ways out that are much longer than the others, if there are others.
 
     Of a body that is below the surface altogether, the shortest way up is its depth.
     """
-    pairs = rows_at(near["pairs"], near["room"], PAIR)
-    keys = rows_at(near["keys"], near["room"], KEY)
-    picks = rows_at(near["picks"], near["room"], PICK)
-    good = near["distance"]
+    pairs = rows_at(s["pairs"], s["room"], CORE_PAIR)
+    keys = rows_at(s["keys"], s["room"], KEY)
+    listed = rows_at(s["listed"], s["room"], LISTED)
+    good = s["distance"]
     up = -np.inf
-    for c in range(near["n_picks"]):
-        if keys[picks[c]]["verdict"] == BURIED:
-            up = max(up, pairs[picks[c]]["distance"])
+    for c in range(s["n_listed"]):
+        if keys[listed[c]]["verdict"] == BURIED:
+            up = max(up, pairs[listed[c]]["distance"])
     deepest = min(good, up) if up > -np.inf else good
     kept = 0
-    for c in range(near["n_picks"]):
-        k = picks[c]
+    for c in range(s["n_listed"]):
+        k = listed[c]
         verdict = keys[k]["verdict"]
         if verdict == FORCED or verdict == BURIED:
             if deepest < 0.0 and pairs[k]["distance"] < LONGER * deepest - margin:
                 continue
             if verdict == FORCED or pairs[k]["distance"] == up:
-                note(near, pairs[k], k, face(ground, int(keys[k]["i"])), -1, 1)
-        picks[kept] = k
+                keep_closest(s, pairs[k], k, face(ground, int(keys[k]["i"])), keys[k]["j"], NO_FEATURES, 1)
+        listed[kept] = k
         kept += 1
-    near["n_picks"] = kept
+    s["n_listed"] = kept
 
 
 @kernel(inline=False)
@@ -254,7 +268,7 @@ def _judge(ground: Any, t: int, row: Any) -> int:
     n = load3(row["normal"])
     m = normal_of(ground, t)
     front = dot(n, m)
-    if row["state"] == DEEP:
+    if row["relation"] == DEEP:
         if front > ACROSS and not belongs(ground, t, n, SLACK):
             _along(ground, t, row, m)
             return GOOD
@@ -318,23 +332,19 @@ def _along(ground: Any, t: int, row: Any, n: Vec3) -> None:
 
 
 @kernel(inline=False)
-def _over_plane(ground: Any, body: Any, near: Any) -> None:
+def _over_plane(ground: Any, body: Any, s: Any) -> None:
     """A half-space: the vertex that is deepest along its normal answers."""
     core = rows_at(body["core"], 1, CORE)[0]
     R = load9(body["R"])
     n = load3(ground["normal"])
-    v = farthest(core, max(near["j"], 0) if near["j"] < core["n_vertices"] else 0, neg(tmul_vec(R, n)))
+    v = farthest(core, body["vertex"], neg(tmul_vec(R, n)))
     x = add(mul_vec(R, position(core, v)), load3(body["p"]))
     above = dot(n, x) - ground["offset"]
-    near["distance"] = above - body["radius"]
-    near["i"] = 0
-    near["j"] = v
-    store3(near["normal"], n)
-    store3(near["x1"], axpy(x, -above, n))
-    store3(near["x2"], axpy(x, -body["radius"], n))
-
-
-@entry(nogil=True)
-def survey_of(ground: int, bodies: Any, margin: float, reach: float, near: Any, work: Any) -> None:
-    """`survey` of the first of the bodies, for Python."""
-    survey(rows_at(ground, 1, GROUND)[0], bodies[0], margin, reach, near[0], work[0])
+    s["distance"] = above - body["radius"]
+    s["i"] = 0
+    s["j"] = body["part"]
+    s["id"] = NO_FEATURES
+    body["vertex"] = v
+    store3(s["normal"], n)
+    store3(s["x1"], axpy(x, -above, n))
+    store3(s["x2"], axpy(x, -body["radius"], n))

@@ -10,9 +10,9 @@ import pytest
 from tests.collision.samples import evaluated, rotations
 
 import kinemorph as km
-from kinemorph.collision.concave import search_of
-from kinemorph.collision.narrow import make_work
-from kinemorph.collision.near import Near
+from kinemorph.collision.core_pairs import make_work
+from kinemorph.collision.hull_trees import search_of
+from kinemorph.collision.part_pairs import PartPairs
 from kinemorph.geometry.parts import Parts, closest_parts
 from kinemorph.geometry.polyhedron import Polyhedron
 
@@ -26,20 +26,21 @@ def ring(n: int, radius: float = 0.0, inner: Any = "hull") -> Parts:
     return Parts([box.moved(turn @ km.Pose((2.0, 0.0, 0.0))) for turn in turns], radius, inner)
 
 
-def searched(a: Parts, b: Parts, R: Any, p: Any, margin: float, threshold: float, near: Near) -> Any:
-    search_of(a.handle, b.handle, np.r_[np.ravel(R), p], margin, threshold, near.header, WORK)
+def searched(a: Parts, b: Parts, R: Any, p: Any, margin: float, threshold: float, near: PartPairs) -> Any:
+    search_of(a.address, b.address, np.r_[np.ravel(R), p], margin, threshold, near.header, WORK)
     assert near.header["missed"][0] == 0
+    near.remember()
     return near.header[0]
 
 
-def listed(a: Parts, b: Parts, near: Near) -> list[tuple[int, int]]:
-    keys = near.keys[near.picks]
+def listed(a: Parts, b: Parts, near: PartPairs) -> list[tuple[int, int]]:
+    keys = near.keys[near.listed]
     return sorted(zip(a.nodes["part"][keys["i"]].tolist(), b.nodes["part"][keys["j"]].tolist(), strict=True))
 
 
 @pytest.mark.parametrize("inner", ["hull", "box"])
 def test_the_search_agrees_with_all_pairs_of_parts(rng: np.random.Generator, inner: Any) -> None:
-    a, b, near = ring(12, 0.0, inner), ring(10, 0.03, inner), Near(1024)
+    a, b, near = ring(12, 0.0, inner), ring(10, 0.03, inner), PartPairs(1024)
     exact = 0
     for R, p in zip(rotations(rng, 30), rng.normal(size=(30, 3)) * 2.5, strict=True):
         rows = evaluated([(x, y) for x in a.parts for y in b.parts], np.tile(R, (120, 1, 1)), p, (0.0, 0.03))
@@ -58,7 +59,7 @@ def test_the_search_agrees_with_all_pairs_of_parts(rng: np.random.Generator, inn
 
 def test_the_search_agrees_with_its_plain_form(rng: np.random.Generator) -> None:
     """The same nodes stay closed, so that lower bounds are the same too."""
-    a, b, near = ring(6), ring(5), Near(1024)
+    a, b, near = ring(6), ring(5), PartPairs(1024)
     for R, p in zip(rotations(rng, 15), rng.normal(size=(15, 3)) * 4.0, strict=True):
 
         def gap(x: Polyhedron, y: Polyhedron, R: Any = R, p: Any = p) -> float:
@@ -72,25 +73,25 @@ def test_the_search_agrees_with_its_plain_form(rng: np.random.Generator) -> None
 
 @pytest.mark.lane
 def test_hulls_open_only_below_the_threshold() -> None:
-    a, b, near = ring(12), Parts([Polyhedron.point()]), Near(64)
+    a, b, near = ring(12), Parts([Polyhedron.point()]), PartPairs(64)
     far = searched(a, b, np.eye(3), (0.0, 0.0, 5.0), 0.1, 0.1, near)
     assert (len(near.rows), far["exact"]) == (1, 0)
     assert far["distance"] == pytest.approx(4.75)  # to the lid of the outer hull
     middle = searched(a, b, np.eye(3), (0.0, 0.0, 0.0), 0.1, math.inf, near)
     assert middle["exact"]
     assert middle["distance"] == pytest.approx(1.75)
-    assert len(near.picks) == 0
+    assert len(near.listed) == 0
 
 
 def test_features_are_found_again(rng: np.random.Generator) -> None:
     """A small motion costs a step for each pair that was looked at before; a new list costs several."""
-    a, b, near = ring(12), ring(12), Near(1024)
+    a, b, near = ring(12), ring(12), PartPairs(1024)
     again, afresh = [], []
     for t in np.linspace(0.0, 1.0, 200):
         R, p = km.Pose.rpy(1.5, 0.02 * t, 0.0).rotation, (2.0 + 0.05 * t, 0.01 * t, 0.0)
         searched(a, b, R, p, 0.05, 0.05, near)
         again.append(near.rows["steps"].mean())
-        fresh = Near(1024)
+        fresh = PartPairs(1024)
         assert searched(a, b, R, p, 0.05, 0.05, fresh)["distance"] == pytest.approx(near.header["distance"][0])
         afresh.append(fresh.rows["steps"].mean())
     assert len(near.rows) > 10
@@ -99,8 +100,8 @@ def test_features_are_found_again(rng: np.random.Generator) -> None:
 
 @pytest.mark.lane
 def test_a_list_without_room_says_so() -> None:
-    a, near = ring(12), Near(4)
-    search_of(a.handle, a.handle, np.r_[np.eye(3).ravel(), 0.0, 0.0, 0.0], 0.0, 0.0, near.header, WORK)
+    a, near = ring(12), PartPairs(4)
+    search_of(a.address, a.address, np.r_[np.eye(3).ravel(), 0.0, 0.0, 0.0], 0.0, 0.0, near.header, WORK)
     assert near.header["missed"][0] > 0
     assert len(near.rows) == 4
 

@@ -1,17 +1,17 @@
-"""The hierarchical hash: which bodies share a tile (Fontijne 2.3, after Mirtich).
+"""The hierarchical hash: which boxes share a tile (Fontijne 2.3, after Mirtich).
 
 Space is cut into cubes of every power of two. Level 0 is the finest, each next one twice as coarse (the thesis counts
-the other way). A body is *native* to the finest level where its box covers at most t tiles, and a *guest* of every
-coarser level that is native to some other body. Two bodies whose boxes overlap share a tile at the coarser of their
+the other way). A box is *native* to the finest level where it covers at most t tiles, and a *guest* of every
+coarser level that is native to some other box. Two boxes that overlap share a tile at the coarser of their
 native levels, where one of them is native: so natives look for all others in their tiles, and guests only for natives.
 
-A tile is a row of an open-addressing table with two lists of entries, natives and guests. A body has a chain of its
+A tile is a row of an open-addressing table with two lists of entries, natives and guests. A box has a chain of its
 entries. When it moves, the entries whose tiles it has left are given back, and the tiles it has reached are entered; as
 long as it covers the same tiles, nothing is touched. Tiles that become empty stay until the table is full: then the
-table is built again, which also closes levels that no body is native to any more.
+table is built again, which also closes levels that no box is native to any more.
 
 Kernels cannot allocate. When a table is full they set a bit in `full` and do no more than keep memory safe: the tiles
-of every body follow from its BODY row, so `fill` restores all tables from these rows once they are larger.
+of every box follow from its BOX row, so `fill` restores all tables from these rows once they are larger.
 """
 
 from math import inf
@@ -20,16 +20,16 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import kernel, rows_at
-from kinemorph.collision.counters import lower_counter, raise_counter, scatter
+from kinemorph.collision.hash_pairs import scatter, share_tile, unshare_tile
 from kinemorph.collision.hash_rows import (
     ABSENT,
     ALL_OVER,
-    BODY,
+    BOX,
     EMPTY,
     ENTRY,
+    FILTER,
     FULL_ENTRIES,
     FULL_TILES,
-    KIND,
     LEVEL_BITS,
     LEVEL_MASK,
     PLACE_BITS,
@@ -55,8 +55,8 @@ NOWHERE = (0.0, 0.0, 0.0), (-1.0, -1.0, -1.0)  # first and last of no tiles at a
 
 @kernel
 def tile_key(x: int, y: int, z: int, level: int) -> int:
-    """One number for a tile. Space repeats itself after 2^19 tiles: no body is as large, and the test of boxes knows
-    bodies apart that are as far apart."""
+    """One number for a tile. Space repeats itself after 2^19 tiles: no box is as large, and the last test knows
+    boxes apart that are as far apart."""
     place = ((x & PLACE_MASK) << PLACE_BITS | (y & PLACE_MASK)) << PLACE_BITS | (z & PLACE_MASK)
     return place << LEVEL_BITS | level
 
@@ -69,7 +69,7 @@ def between(x: int, first: int, last: int) -> bool:
 
 @kernel
 def tile_home(key: int) -> int:
-    """Where the search for a tile begins. Two by two by two tiles are next to each other in memory, as bodies visit
+    """Where the search for a tile begins. Two by two by two tiles are next to each other in memory, as boxes visit
     neighbours together; these blocks are anywhere."""
     block = key & BLOCK
     corner = key >> X_BIT & 1 | (key >> Y_BIT & 1) << 1 | (key >> Z_BIT & 1) << 2
@@ -112,7 +112,7 @@ def new_entry(h: Any) -> int:
 
 @kernel(inline=False)
 def enter(h: Any, i: int, x: int, y: int, z: int, level: int) -> None:
-    """Body i reaches a tile: it meets the natives, and the guests too if it is a native itself."""
+    """Box i reaches a tile: it meets the natives, and the guests too if it is a native itself."""
     key = tile_key(x, y, z, level)
     k = tile_at(h, key)
     e = new_entry(h) if k >= 0 else -1
@@ -120,9 +120,9 @@ def enter(h: Any, i: int, x: int, y: int, z: int, level: int) -> None:
         return
     entries = rows_at(h["entries"], h["entry_room"], ENTRY)
     tile = rows_at(h["tiles"], h["tile_mask"] + 1, TILE)[k]
-    body = rows_at(h["bodies"], h["n"], BODY)[i]
+    box = rows_at(h["boxes"], h["n"], BOX)[i]
     meet(h, i, tile["natives"], 1)
-    if level == body["level"]:
+    if level == box["level"]:
         meet(h, i, tile["guests"], 1)
         head = tile["natives"]
         tile["natives"] = e
@@ -133,21 +133,21 @@ def enter(h: Any, i: int, x: int, y: int, z: int, level: int) -> None:
         entries[head]["before"] = e
     new = entries[e]
     new["key"] = key
-    new["body"] = i
+    new["box"] = i
     new["tile"] = k
     new["next"] = head
     new["before"] = -1
-    new["sibling"] = body["entry"]
-    body["entry"] = e
+    new["sibling"] = box["entry"]
+    box["entry"] = e
 
 
 @kernel(inline=False)
 def leave(h: Any, i: int, e: int) -> None:
-    """Body i gives entry e back; its caller takes it out of the body's chain."""
+    """Box i gives entry e back; its caller takes it out of the box's chain."""
     entries = rows_at(h["entries"], h["entry_room"], ENTRY)
     old = entries[e]
     tile = rows_at(h["tiles"], h["tile_mask"] + 1, TILE)[old["tile"]]
-    native = (old["key"] & LEVEL_MASK) == rows_at(h["bodies"], h["n"], BODY)[i]["level"]
+    native = (old["key"] & LEVEL_MASK) == rows_at(h["boxes"], h["n"], BOX)[i]["level"]
     after = old["next"]
     if after >= 0:
         entries[after]["before"] = old["before"]
@@ -166,17 +166,17 @@ def leave(h: Any, i: int, e: int) -> None:
 
 @kernel
 def meet(h: Any, i: int, e: int, change: int) -> None:
-    """Body i shares a tile more or less with each body of a list."""
+    """Box i shares a tile more or less with each box of a list."""
     entries = rows_at(h["entries"], h["entry_room"], ENTRY)
     while e >= 0:
         if change > 0:
-            raise_counter(h, i, entries[e]["body"])
+            share_tile(h, i, int(entries[e]["box"]))  # int: another type would be another compilation
         else:
-            lower_counter(h, i, entries[e]["body"])
+            unshare_tile(h, i, int(entries[e]["box"]))
         e = entries[e]["next"]
 
 
-# --- the tiles of one body ---
+# --- the tiles of one box ---
 
 
 @kernel
@@ -206,52 +206,52 @@ def most_covered(low: Any, high: Any, scale: float) -> float:
 
 @kernel
 def native_level(h: Any, i: int) -> int:
-    """The level that suits a body's box (Fontijne 2.3.2).
+    """The level that suits a box (Fontijne 2.3.2).
 
     It becomes coarser when the box covers more tiles than the budget, but finer only when that will not happen there
     soon: this is the hysteresis.
     """
-    body = rows_at(h["bodies"], h["n"], BODY)[i]
-    t = h["fixed_budget"] if rows_at(h["kinds"], h["n"], KIND)[i]["fixed"] else h["budget"]
-    old = int(body["level"])
+    box = rows_at(h["boxes"], h["n"], BOX)[i]
+    t = h["fixed_budget"] if rows_at(h["filters"], h["n"], FILTER)[i]["fixed"] else h["budget"]
+    old = int(box["level"])
     level = max(old, 0)
-    scale = body["scale"] if old >= 0 else h["finest"]
-    while level < h["top"] and covered(body["low"], body["high"], scale) > t:
+    scale = box["scale"] if old >= 0 else h["finest"]
+    while level < h["top"] and covered(box["low"], box["high"], scale) > t:
         level += 1
         scale *= 0.5
     if level == h["top"]:
-        n = covered(body["low"], body["high"], scale)
+        n = covered(box["low"], box["high"], scale)
         if n > ALL_OVER_FROM * t or (old == ALL_OVER and n > t):
             return ALL_OVER
     if level == old:
-        while level > 0 and most_covered(body["low"], body["high"], 2.0 * scale) <= t:
+        while level > 0 and most_covered(box["low"], box["high"], 2.0 * scale) <= t:
             level -= 1
             scale *= 2.0
-        while level < old and covered(body["low"], body["high"], scale) > t:  # far away, where only coarse tiles do
+        while level < old and covered(box["low"], box["high"], scale) > t:  # far away, where only coarse tiles do
             level += 1
             scale *= 0.5
     return level
 
 
 @kernel
-def first_tile(body: Any) -> Vec3:
-    """The lowest tile that a body covers at its level: whole numbers, compared without conversion."""
-    low, scale = body["low"], body["scale"]
+def first_tile(box: Any) -> Vec3:
+    """The lowest tile that a box covers at its level: whole numbers, compared without conversion."""
+    low, scale = box["low"], box["scale"]
     return (np.floor(low[0] * scale), np.floor(low[1] * scale), np.floor(low[2] * scale))
 
 
 @kernel
-def last_tile(body: Any) -> Vec3:
-    high, scale = body["high"], body["scale"]
+def last_tile(box: Any) -> Vec3:
+    high, scale = box["high"], box["scale"]
     return (np.floor(high[0] * scale), np.floor(high[1] * scale), np.floor(high[2] * scale))
 
 
 @kernel(inline=False)
 def enter_level(h: Any, i: int, level: int, first: Vec3, last: Vec3) -> None:
-    """Enter the tiles of a level, but those between first and last (of the native level), where the body is already."""
-    body = rows_at(h["bodies"], h["n"], BODY)[i]
-    s = level - int(body["level"])
-    p, q = first_tile(body), last_tile(body)
+    """Enter the tiles of a level, but those between first and last (of the native level), where the box is already."""
+    box = rows_at(h["boxes"], h["n"], BOX)[i]
+    s = level - int(box["level"])
+    p, q = first_tile(box), last_tile(box)
     x0, y0, z0 = int(first[0]) >> s, int(first[1]) >> s, int(first[2]) >> s
     x1, y1, z1 = int(last[0]) >> s, int(last[1]) >> s, int(last[2]) >> s
     for x in range(int(p[0]) >> s, (int(q[0]) >> s) + 1):
@@ -265,7 +265,7 @@ def enter_level(h: Any, i: int, level: int, first: Vec3, last: Vec3) -> None:
 @kernel(inline=False)
 def enter_levels(h: Any, i: int, first: Vec3, last: Vec3) -> None:
     """The same at the native level and, as a guest, at all coarser ones that are open."""
-    level = int(rows_at(h["bodies"], h["n"], BODY)[i]["level"])
+    level = int(rows_at(h["boxes"], h["n"], BOX)[i]["level"])
     while h["open"] >> level:
         if h["open"] >> level & 1:
             enter_level(h, i, level, first, last)
@@ -274,61 +274,61 @@ def enter_levels(h: Any, i: int, first: Vec3, last: Vec3) -> None:
 
 @kernel(inline=False)
 def attach(h: Any, i: int) -> None:
-    """Put a body that is placed into all its tiles; or, if it is all over, form pairs with all others."""
-    bodies = rows_at(h["bodies"], h["n"], BODY)
-    body = bodies[i]
-    if body["level"] == ALL_OVER:
+    """Put a box that is placed into all its tiles; or, if it is all over, form pairs with all others."""
+    boxes = rows_at(h["boxes"], h["n"], BOX)
+    box = boxes[i]
+    if box["level"] == ALL_OVER:
         for j in range(h["n"]):
-            if j != i and bodies[j]["level"] != ABSENT:
-                raise_counter(h, i, j)
-        body["entry"] = h["all_over"]
+            if j != i and boxes[j]["level"] != ABSENT:
+                share_tile(h, i, j)
+        box["entry"] = h["all_over"]
         h["all_over"] = i
         return
-    body["entry"] = -1
+    box["entry"] = -1
     enter_levels(h, i, NOWHERE[0], NOWHERE[1])
     j = h["all_over"]
     while j >= 0:
-        raise_counter(h, i, j)
-        j = bodies[j]["entry"]
+        share_tile(h, i, j)
+        j = boxes[j]["entry"]
 
 
 @kernel(inline=False)
 def detach(h: Any, i: int) -> None:
-    """Undo `attach`: the body is ABSENT afterwards."""
-    bodies = rows_at(h["bodies"], h["n"], BODY)
-    body = bodies[i]
-    if body["level"] == ALL_OVER:
+    """Undo `attach`: the box is ABSENT afterwards."""
+    boxes = rows_at(h["boxes"], h["n"], BOX)
+    box = boxes[i]
+    if box["level"] == ALL_OVER:
         for j in range(h["n"]):
-            if j != i and bodies[j]["level"] != ABSENT:
-                lower_counter(h, i, j)
+            if j != i and boxes[j]["level"] != ABSENT:
+                unshare_tile(h, i, j)
         if h["all_over"] == i:
-            h["all_over"] = body["entry"]
+            h["all_over"] = box["entry"]
         else:
             j = h["all_over"]
-            while bodies[j]["entry"] != i:
-                j = bodies[j]["entry"]
-            bodies[j]["entry"] = body["entry"]
+            while boxes[j]["entry"] != i:
+                j = boxes[j]["entry"]
+            boxes[j]["entry"] = box["entry"]
     else:
         give_back(h, i, NOWHERE[0], NOWHERE[1])
         j = h["all_over"]
         while j >= 0:
-            lower_counter(h, i, j)
-            j = bodies[j]["entry"]
-    body["level"] = ABSENT
-    body["entry"] = -1
+            unshare_tile(h, i, j)
+            j = boxes[j]["entry"]
+    box["level"] = ABSENT
+    box["entry"] = -1
 
 
 @kernel(inline=False)
 def give_back(h: Any, i: int, first: Vec3, last: Vec3) -> None:
     """Leave all tiles but those between first and last, of the native level or, halved as needed, of a coarser one."""
-    body = rows_at(h["bodies"], h["n"], BODY)[i]
+    box = rows_at(h["boxes"], h["n"], BOX)[i]
     entries = rows_at(h["entries"], h["entry_room"], ENTRY)
     kept = -1
-    e = body["entry"]
+    e = box["entry"]
     while e >= 0:
         after = entries[e]["sibling"]
         key = entries[e]["key"]
-        s = (key & LEVEL_MASK) - int(body["level"])
+        s = (key & LEVEL_MASK) - int(box["level"])
         inside = between(key >> X_BIT, int(first[0]) >> s, int(last[0]) >> s)
         inside = inside and between(key >> Y_BIT, int(first[1]) >> s, int(last[1]) >> s)
         inside = inside and between(key >> Z_BIT, int(first[2]) >> s, int(last[2]) >> s)
@@ -339,39 +339,39 @@ def give_back(h: Any, i: int, first: Vec3, last: Vec3) -> None:
             if kept >= 0:
                 entries[kept]["sibling"] = after
             else:
-                body["entry"] = after
+                box["entry"] = after
         e = after
 
 
 @kernel
 def open_level(h: Any, level: int) -> None:
-    """A level gets its first native: all bodies of finer levels become its guests."""
+    """A level gets its first native: all boxes of finer levels become its guests."""
     if level < 0 or h["open"] >> level & 1:
         return
     h["open"] |= 1 << level
-    bodies = rows_at(h["bodies"], h["n"], BODY)
+    boxes = rows_at(h["boxes"], h["n"], BOX)
     for j in range(h["n"]):
-        if bodies[j]["level"] >= 0 and bodies[j]["level"] < level:
+        if boxes[j]["level"] >= 0 and boxes[j]["level"] < level:
             enter_level(h, j, level, NOWHERE[0], NOWHERE[1])
 
 
 @kernel(inline=False)
 def rehash(h: Any, i: int, low: Vec3, high: Vec3) -> None:
-    """Give a body another box, and bring its tiles up to date."""
-    body = rows_at(h["bodies"], h["n"], BODY)[i]
-    first, last = first_tile(body), last_tile(body)
-    store3(body["low"], low)
-    store3(body["high"], high)
+    """Put a box elsewhere, and bring its tiles up to date."""
+    box = rows_at(h["boxes"], h["n"], BOX)[i]
+    first, last = first_tile(box), last_tile(box)
+    store3(box["low"], low)
+    store3(box["high"], high)
     level = native_level(h, i)
-    if level != body["level"]:
-        if body["level"] != ABSENT:
+    if level != box["level"]:
+        if box["level"] != ABSENT:
             detach(h, i)
         open_level(h, level)
-        body["level"] = level
-        body["scale"] = h["finest"] * 0.5**level if level >= 0 else 0.0
+        box["level"] = level
+        box["scale"] = h["finest"] * 0.5**level if level >= 0 else 0.0
         attach(h, i)
     elif level != ALL_OVER:
-        new_first, new_last = first_tile(body), last_tile(body)
+        new_first, new_last = first_tile(box), last_tile(box)
         if not within(first, last, new_first, new_last):
             give_back(h, i, new_first, new_last)
         if not within(new_first, new_last, first, last):

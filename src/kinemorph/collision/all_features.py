@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import kernel, rows_at
+from kinemorph.collision.closest_points import closest_points
 from kinemorph.collision.features import HERE, INDEX, E, F, V, point_outside_face, position
-from kinemorph.collision.witness import closest_points
 from kinemorph.geometry.polyhedron import EDGE, FACE
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.vec3 import Vec3, add, dot, neg

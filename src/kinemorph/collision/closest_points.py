@@ -10,12 +10,12 @@ from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
 
-Witness = tuple[Vec3, Vec3, Vec3, float]  # a point of A, a point of B, unit normal from B to A, distance
+Closest = tuple[Vec3, Vec3, Vec3, float]  # a point of A, a point of B, unit normal from B to A, distance
 SKEW = 1e-3  # edges at a larger angle have a normal of their own: it is sharp even where they touch
 
 
 @kernel(inline=False)
-def closest_points(A: Any, B: Any, R: Mat3, p: Vec3, ka: int, a: int, kb: int, b: int) -> Witness:
+def closest_points(A: Any, B: Any, R: Mat3, p: Vec3, ka: int, a: int, kb: int, b: int) -> Closest:
     """Of a feature of A and one of B, in the frame of B, where a point x of A is R x + p."""
     if ka <= kb:
         return _simpler_first(A, B, R, p, ka, a, kb, b)
@@ -24,7 +24,7 @@ def closest_points(A: Any, B: Any, R: Mat3, p: Vec3, ka: int, a: int, kb: int, b
 
 
 @kernel
-def _simpler_first(A: Any, B: Any, R: Mat3, p: Vec3, ka: int, a: int, kb: int, b: int) -> Witness:
+def _simpler_first(A: Any, B: Any, R: Mat3, p: Vec3, ka: int, a: int, kb: int, b: int) -> Closest:
     if ka == V:
         x = add(mul_vec(R, position(A, a)), p)
         if kb == V:
@@ -58,7 +58,7 @@ def _simpler_first(A: Any, B: Any, R: Mat3, p: Vec3, ka: int, a: int, kb: int, b
 
 
 @kernel
-def apart(x: Vec3, y: Vec3) -> Witness:
+def apart(x: Vec3, y: Vec3) -> Closest:
     r = sub(x, y)
     distance = math.sqrt(dot(r, r))
     if distance == 0.0:
@@ -67,7 +67,7 @@ def apart(x: Vec3, y: Vec3) -> Witness:
 
 
 @kernel
-def _over_face(B: Any, f: int, x: Vec3) -> Witness:
+def _over_face(B: Any, f: int, x: Vec3) -> Closest:
     n = load3(rows_at(B["faces"], B["n_faces"], FACE)[f]["normal"])
     above = height(B, f, x)
     return x, axpy(x, -above, n), n, above

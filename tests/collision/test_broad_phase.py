@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from tests.naive.boxes import overlapping
 
-from kinemorph.collision.broad import BroadPhase, swept
+from kinemorph.collision.broad_phase import BroadPhase, swept
 from kinemorph.collision.hash_rows import ALL_OVER
 
 UNIT = np.ones(3)
@@ -48,7 +49,7 @@ class AnyOrder(RuleBasedStateMachine):
     @initialize(budget=st.integers(8, 40), linger=st.integers(0, 3), coarsest=st.integers(-1, 12))
     def start(self, budget, linger, coarsest):
         self.broad = BroadPhase(budget, 2 * budget, linger, 2.0**-8, 2.0**coarsest)
-        self.boxes, self.kinds, self.ignored = {}, {}, set()
+        self.boxes, self.filters, self.ignored = {}, {}, set()
 
     def some(self, pick):
         return sorted(self.boxes)[pick % len(self.boxes)]
@@ -56,9 +57,9 @@ class AnyOrder(RuleBasedStateMachine):
     @rule(place=places, exponent=exponents, shape=places, kind=kinds, fixed=st.booleans())
     def add(self, place, exponent, shape, kind, fixed):
         low, high = box = self.box(place, exponent, shape)
-        handle = self.broad.add(low, high, group=kind[0], mask=kind[1], fixed=fixed)
-        assert handle not in self.boxes
-        self.boxes[handle], self.kinds[handle] = box, (*kind, fixed)
+        id = self.broad.add(low, high, group=kind[0], mask=kind[1], fixed=fixed)
+        assert id not in self.boxes
+        self.boxes[id], self.filters[id] = box, (*kind, fixed)
 
     @rule(place=places, exponent=exponents, seed=st.integers(0, 99), count=st.integers(2, 12))
     def add_a_crowd(self, place, exponent, seed, count):
@@ -85,7 +86,7 @@ class AnyOrder(RuleBasedStateMachine):
         some = [i for i in self.boxes if pick >> i & 1]
         for i in some:
             self.boxes[i] = self.boxes[i][0] + step, self.boxes[i][1] + step
-        self.broad.update(*self.arrays(some), handles=some)
+        self.broad.update(*self.arrays(some), ids=some)
 
     @rule(pick=st.integers(0))
     def remove(self, pick):
@@ -107,8 +108,8 @@ class AnyOrder(RuleBasedStateMachine):
         if not hasattr(self, "broad"):
             return
         self.broad.check()
-        handles = np.array(sorted(self.boxes), dtype=int)
-        expected = overlapping(*self.arrays(handles), handles).tolist()
+        ids = np.array(sorted(self.boxes), dtype=int)
+        expected = overlapping(*self.arrays(ids), ids).tolist()
         expected = [ij for ij in expected if self.meet(*ij) and tuple(ij) not in self.ignored]
         assert self.broad.pairs.tolist() == expected
         close = self.broad.close.tolist()
@@ -123,11 +124,11 @@ class AnyOrder(RuleBasedStateMachine):
             assert len(self.broad) == len(self.broad.close) == self.broad.tile_count == 0
 
     def meet(self, i, j):
-        (group, mask, fixed), (group2, mask2, fixed2) = self.kinds[i], self.kinds[j]
+        (group, mask, fixed), (group2, mask2, fixed2) = self.filters[i], self.filters[j]
         return bool(group & mask2 and group2 & mask and not (fixed and fixed2))
 
-    def arrays(self, handles):
-        corners = np.array([self.boxes[i] for i in handles]).reshape(-1, 2, 3)
+    def arrays(self, ids):
+        corners = np.array([self.boxes[i] for i in ids]).reshape(-1, 2, 3)
         return corners[:, 0].copy(), corners[:, 1].copy()
 
     @staticmethod
@@ -210,7 +211,7 @@ def test_bodies_that_wander_off_do_not_fill_the_table(rng):
         lows, highs = lows + 0.7, highs + 0.7
         broad.update(lows, highs)
     agrees(broad, lows, highs)
-    assert len(broad._tables["tiles"]) <= 4096
+    assert len(broad.hash["tiles"]) <= 4096
 
 
 def test_boxes_that_touch_meet():
@@ -229,17 +230,17 @@ def test_a_box_that_resizes_changes_its_level(rng):
         lows[7], highs[7] = -size * UNIT, size * UNIT
         broad.update(lows, highs)
         agrees(broad, lows, highs)
-        levels.add(int(broad.bodies["level"][7]))
+        levels.add(int(broad.boxes["level"][7]))
     assert len(levels) > 5
 
 
 def test_the_level_has_hysteresis():
     broad = BroadPhase()
     i = broad.add(0.15 * UNIT, 1.05 * UNIT)
-    native = broad.bodies["level"][i]
+    native = broad.boxes["level"][i]
     for shift in np.linspace(0.0, 3.0, 100):  # covers 1 to 8 tiles
         broad.move(i, shift + 0.05 * UNIT, shift + 0.95 * UNIT)
-        assert broad.bodies["level"][i] == native
+        assert broad.boxes["level"][i] == native
 
 
 # --- pairs ---
@@ -300,21 +301,21 @@ def test_a_body_changes_its_group():
     assert len(broad.pairs) == 6
     with pytest.raises(ValueError, match="mask is -1, expected 32 bits"):
         broad.regroup(0, group=1, mask=-1)
-    with pytest.raises(ValueError, match="no body has the handle 9"):
+    with pytest.raises(ValueError, match="there is no box 9"):
         broad.regroup(9, group=1, mask=1)
 
 
 def test_budgets_can_change_at_any_time(rng):
     lows, highs = random_boxes(rng, 60)
     broad = filled(lows, highs)
-    few, tiles = broad.bodies["level"][:60].copy(), broad.tile_count
+    few, tiles = broad.boxes["level"][:60].copy(), broad.tile_count
     broad.set_budgets(200, 200)
     agrees(broad, lows, highs)
-    assert (broad.bodies["level"][:60] < few).all()
+    assert (broad.boxes["level"][:60] < few).all()
     assert broad.tile_count > 2 * tiles
     broad.set_budgets(8, 64)
     agrees(broad, lows, highs)
-    assert (broad.bodies["level"][:60] >= few).all()
+    assert (broad.boxes["level"][:60] >= few).all()
     with pytest.raises(ValueError, match="expected 8 <= tile_budget"):
         broad.set_budgets(8, 4)
 
@@ -342,7 +343,7 @@ def test_parent_and_child_are_ignored():
     assert broad.pairs.tolist() == [[0, 1], [0, 2], [1, 2]]
     broad.ignore(0, 1)
     broad.remove(1)
-    assert broad.add(np.zeros(3), UNIT) == 1  # a new body with an old handle is not ignored
+    assert broad.add(np.zeros(3), UNIT) == 1  # a new box with an old id is not ignored
     assert broad.pairs.tolist() == [[0, 1], [0, 2], [1, 2]]
 
 
@@ -401,8 +402,8 @@ def test_a_pair_keeps_its_row(rng):
         move = rng.normal(size=lows.shape) * 0.3
         lows, highs = lows + move, highs + move
         broad.update(lows, highs)
-        rows = broad._tables["pairs"][: broad._header["pair_count"][0]]
-        now = {(row["a"], row["b"]): k for k, row in enumerate(rows) if row["count"] >= 0}
+        rows = broad.hash["pairs"][: broad.hash.header["pair_count"][0]]
+        now = {(row["a"], row["b"]): k for k, row in enumerate(rows) if row["shared"] >= 0}
         kept += len(before.keys() & now.keys())
         assert all(before[pair] == now[pair] for pair in before.keys() & now.keys())
         assert sorted(now) == [tuple(pair) for pair in broad.close]
@@ -417,7 +418,7 @@ def test_tiles_repeat_far_apart_but_boxes_do_not():
     a = broad.add((0.0, 0.0, 0.0), (0.9, 0.9, 0.9))
     for axis in range(3):
         away = np.zeros(3)
-        away[axis] = 2.0**19 / broad.bodies["scale"][a]
+        away[axis] = 2.0**19 / broad.boxes["scale"][a]
         b = broad.add(away, away + 0.9)
         assert broad.close.tolist() == [[a, b]]
         assert len(broad.pairs) == 0
@@ -449,7 +450,7 @@ def test_all_over_bodies(rng):
     for low, high in zip(lows, highs):
         broad.add(low, high)
     ground, sky = broad.add((-1e18, -1e18, -1e18), (1e18, 1e18, 0.0)), broad.add((-1e9, 0, -1e9), (1e9, 1e9, 1e9))
-    assert (broad.bodies["level"][[ground, sky]] == ALL_OVER).all()
+    assert (broad.boxes["level"][[ground, sky]] == ALL_OVER).all()
     broad.check()
     boxes = [np.array([broad.box(i)[k] for i in range(52)]) for k in range(2)]
     assert np.array_equal(broad.pairs, overlapping(*boxes))
@@ -458,7 +459,7 @@ def test_all_over_bodies(rng):
     broad.check()
     broad.move(ground, -UNIT, UNIT)  # it comes down to tiles again
     broad.check()
-    assert broad.bodies["level"][ground] != ALL_OVER
+    assert broad.boxes["level"][ground] != ALL_OVER
     broad.move(ground, (-1e18, -1e18, -1e18), (1e18, 1e18, 0.0))  # and up again
     broad.remove(sky)
     broad.check()
@@ -466,7 +467,7 @@ def test_all_over_bodies(rng):
     broad.remove(ground)
     broad.add((-1e18, -1e18, -1e18), (1e18, 1e18, 0.0))
     broad.check()
-    for i in broad.handles.tolist():
+    for i in broad.ids.tolist():
         broad.remove(i)
     broad.check()
     assert len(broad) == len(broad.close) == broad.tile_count == 0
@@ -475,7 +476,7 @@ def test_all_over_bodies(rng):
 def test_a_large_fixed_body_gets_finer_tiles_than_a_moving_one():
     broad = BroadPhase(tile_budget=8, fixed_budget=64)
     moving, fixed = broad.add((0, 0, 0), (100, 100, 1)), broad.add((0, 0, 0), (100, 100, 1), fixed=True)
-    assert broad.bodies["level"][fixed] < broad.bodies["level"][moving]
+    assert broad.boxes["level"][fixed] < broad.boxes["level"][moving]
 
 
 # --- bad input ---
@@ -484,10 +485,10 @@ def test_a_large_fixed_body_gets_finer_tiles_than_a_moving_one():
 @pytest.mark.parametrize(
     ("low", "high", "says"),
     [
-        ((0, 0, np.nan), (1, 1, 1), r"the new body: low is \[0.0, 0.0, nan\], which is not finite"),
-        ((0, 0, 0), (1, np.inf, 1), r"the new body: high is \[1.0, inf, 1.0\], which is not finite"),
-        ((0, 2, 0), (1, 1, 1), "the new body: the box reaches from 2.0 to 1.0 along y, which is upside down"),
-        ((0, 0), (1, 1), r"the new body: low has shape \(2,\), expected \(3,\)"),
+        ((0, 0, np.nan), (1, 1, 1), r"the new box: low is \[0.0, 0.0, nan\], which is not finite"),
+        ((0, 0, 0), (1, np.inf, 1), r"the new box: high is \[1.0, inf, 1.0\], which is not finite"),
+        ((0, 2, 0), (1, 1, 1), "the new box: the box reaches from 2.0 to 1.0 along y, which is upside down"),
+        ((0, 0), (1, 1), r"the new box: low has shape \(2,\), expected \(3,\)"),
         ((-1.7e308, 0, 0), (1.7e308, 1, 1), "too far"),
     ],
 )
@@ -505,7 +506,7 @@ def test_a_bad_update_is_refused_and_changes_nothing(rng, bad, which):
     broad = filled(lows, highs)
     boxes = {"lows": lows + 1.0, "highs": highs + 1.0}
     boxes[which][13, 2] = 1e6 if (which, bad) == ("lows", -5.0) else -1e6 if bad == -5.0 else bad
-    with pytest.raises(ValueError, match=r"body 13 \(row 13\)"):
+    with pytest.raises(ValueError, match=r"box 13 \(row 13\)"):
         broad.update(**boxes)
     agrees(broad, lows, highs)
 
@@ -516,13 +517,13 @@ def test_wrong_arguments_are_named(rng):
     with pytest.raises(ValueError, match=r"lows has shape \(3, 3\), expected \(4, 3\)"):
         broad.update(lows[:3], highs[:3])
     with pytest.raises(ValueError, match=r"highs has shape \(4, 2\), expected \(2, 3\)"):
-        broad.update(lows[:2], highs[:, :2], handles=[0, 3])
-    with pytest.raises(ValueError, match="body 1 more than once"):
+        broad.update(lows[:2], highs[:, :2], ids=[0, 3])
+    with pytest.raises(ValueError, match="box 1 more than once"):
         broad.update(np.zeros((2, 3)), np.ones((2, 3)), [1, 1])
-    with pytest.raises(ValueError, match="no body has the handle 4"):
+    with pytest.raises(ValueError, match="there is no box 4"):
         broad.remove(4)
-    with pytest.raises(ValueError, match="no body has the handle -1"):
-        broad.update(lows[:1], highs[:1], handles=[-1])
+    with pytest.raises(ValueError, match="there is no box -1"):
+        broad.update(lows[:1], highs[:1], ids=[-1])
     with pytest.raises(ValueError, match="makes no pair with itself"):
         broad.ignore(1, 1)
     with pytest.raises(ValueError, match="group is -1, expected 32 bits"):
@@ -535,9 +536,34 @@ def test_wrong_arguments_are_named(rng):
         BroadPhase(finest=2.0, coarsest=1.0)
     with pytest.raises(ValueError, match="levels"):
         BroadPhase(finest=2.0**-40, coarsest=2.0**40)
-    with pytest.raises(TypeError, match="cannot be copied"):
-        copy.deepcopy(broad)
     agrees(broad, lows, highs)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda broad: pickle.loads(pickle.dumps(broad))])
+def test_a_copy_goes_on_alone(rng, copied):
+    """It has tables of its own, the same rows for the same pairs, and what is ignored; neither changes the other."""
+    lows, highs = random_boxes(rng, 40, world=5.0)
+    broad = filled(lows, highs, linger=2)
+    broad.ignore(0, 1)
+    broad.remove(7)
+    twin = copied(broad)
+    for name in ("boxes", "tiles", "entries", "pairs", "slots", "found"):
+        assert twin.hash.header[name] != broad.hash.header[name]
+    rest = np.setdiff1d(np.arange(40), 7)
+    before = broad.pairs.tolist()
+    for k in range(5):
+        move = rng.normal(size=(39, 3)) * 0.3
+        lows[rest] += move
+        highs[rest] += move
+        twin.update(lows[rest], highs[rest])
+        twin.check()
+        expected = [ij for ij in overlapping(lows[rest], highs[rest], rest).tolist() if ij != [0, 1]]
+        assert twin.pairs.tolist() == expected
+        broad.check()
+        assert broad.pairs.tolist() == before
+    broad.update(lows[rest], highs[rest])
+    assert np.array_equal(broad.pairs, twin.pairs)
+    assert twin.add(-UNIT, UNIT) == broad.add(-UNIT, UNIT) == 7
 
 
 def test_other_arrays_are_converted(rng):

@@ -1,4 +1,4 @@
-"""Points that are in the same place: files repeat vertices where colours or normals change."""
+"""Which points are distinct: files repeat vertices where colours or normals change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def places(points: Array) -> tuple[Array, Array]:
+def distinct_points(points: Array) -> tuple[Array, Array]:
     """The first point in each place, as rows in lexicographic order of the places; and the place of each point.
 
     This is `np.unique` with its indices, several times faster.

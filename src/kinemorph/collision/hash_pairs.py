@@ -1,20 +1,20 @@
-"""Collision pairs and their counters of shared tiles: an open-addressing table in front of dense rows.
+"""Collision pairs and their counts of shared tiles: an open-addressing table in front of dense rows.
 
-Fontijne 2.3.3: a pair is born when two bodies come to share a tile, counts the tiles they share at the coarser of their
+Fontijne 2.3.3: a pair is born when two boxes come to share a tile, counts the tiles they share at the coarser of their
 native levels, and lingers for a few updates after the count has dropped to zero. A pair keeps its row as long as it
 lives, so that others can keep what they know of the pair in a row of the same number; rows of pairs that are gone are
-used again. The table of slots finds a row by the two handles in constant time.
+used again. The table of slots finds a row by two ids in constant time.
 """
 
 from typing import Any
 
 from kinemorph._jit import kernel, rows_at
-from kinemorph.collision.hash_rows import BODY, FREE, FULL_PAIRS, GONE, HANDLE, IGNORED, KIND, MEETING, PAIR
+from kinemorph.collision.hash_rows import BOX, BOX_PAIR, FILTER, FULL_PAIRS, GONE, IGNORED, INDEX, MEETING, VACANT
 
 
 @kernel
 def wanted(p: Any, q: Any) -> bool:
-    """Whether two bodies may meet at all, by what they are."""
+    """Whether two boxes may meet at all, by what they are."""
     return (p["mask"] & q["group"]) != 0 and (q["mask"] & p["group"]) != 0 and p["fixed"] + q["fixed"] < 2
 
 
@@ -40,12 +40,12 @@ def home(i: int, j: int) -> int:
 @kernel
 def slot_of(h: Any, i: int, j: int) -> int:
     """The slot that has the row of a pair, or the free one where it belongs."""
-    slots = rows_at(h["slots"], h["slot_mask"] + 1, HANDLE)
-    pairs = rows_at(h["pairs"], h["pair_room"], PAIR)
+    slots = rows_at(h["slots"], h["slot_mask"] + 1, INDEX)
+    pairs = rows_at(h["pairs"], h["pair_room"], BOX_PAIR)
     a = min(i, j)
     b = max(i, j)
     s = home(a, b) & h["slot_mask"]
-    while slots[s]["i"] != FREE and (pairs[slots[s]["i"]]["a"] != a or pairs[slots[s]["i"]]["b"] != b):
+    while slots[s]["i"] != VACANT and (pairs[slots[s]["i"]]["a"] != a or pairs[slots[s]["i"]]["b"] != b):
         s = (s + 1) & h["slot_mask"]
     return s
 
@@ -53,16 +53,16 @@ def slot_of(h: Any, i: int, j: int) -> int:
 @kernel
 def row_of(h: Any, i: int, j: int) -> int:
     """The row of a pair, made if there is none; -1 if the pair is not wanted or there is no room."""
-    slot = rows_at(h["slots"], h["slot_mask"] + 1, HANDLE)[slot_of(h, i, j)]
-    if slot["i"] != FREE:
+    slot = rows_at(h["slots"], h["slot_mask"] + 1, INDEX)[slot_of(h, i, j)]
+    if slot["i"] != VACANT:
         return slot["i"]
-    kinds = rows_at(h["kinds"], h["n"], KIND)
-    if not wanted(kinds[i], kinds[j]):
+    filters = rows_at(h["filters"], h["n"], FILTER)
+    if not wanted(filters[i], filters[j]):
         return -1
-    pairs = rows_at(h["pairs"], h["pair_room"], PAIR)
+    pairs = rows_at(h["pairs"], h["pair_room"], BOX_PAIR)
     row = h["pair_free"]
     if row >= 0:
-        h["pair_free"] = GONE - pairs[row]["count"]
+        h["pair_free"] = GONE - pairs[row]["shared"]
     elif h["pair_count"] < h["pair_room"]:
         row = h["pair_count"]
         h["pair_count"] = row + 1
@@ -70,63 +70,64 @@ def row_of(h: Any, i: int, j: int) -> int:
         h["full"] |= FULL_PAIRS
         return -1
     h["pairs_made"] += 1
+    rows_at(h["lives"], h["pair_room"], INDEX)[row]["i"] += 1
     slot["i"] = row
     pair = pairs[row]
     pair["a"] = min(i, j)
     pair["b"] = max(i, j)
-    pair["count"] = 0
+    pair["shared"] = 0
     pair["linger"] = h["linger"]
     return row
 
 
 @kernel(inline=False)
-def raise_counter(h: Any, i: int, j: int) -> None:
-    """Two bodies share one more tile."""
+def share_tile(h: Any, i: int, j: int) -> None:
+    """Two boxes share one more tile."""
     row = row_of(h, i, j)
     if row >= 0:
-        pair = rows_at(h["pairs"], h["pair_room"], PAIR)[row]
-        if pair["count"] == 0 and pair["linger"] != IGNORED:
+        pair = rows_at(h["pairs"], h["pair_room"], BOX_PAIR)[row]
+        if pair["shared"] == 0 and pair["linger"] != IGNORED:
             pair["linger"] = h["linger"]
-        pair["count"] += 1
+        pair["shared"] += 1
 
 
 @kernel(inline=False)
-def lower_counter(h: Any, i: int, j: int) -> None:
-    """Two bodies share one tile less. The pair stays: `age` lets it go in time."""
-    row = rows_at(h["slots"], h["slot_mask"] + 1, HANDLE)[slot_of(h, i, j)]["i"]
-    if row != FREE:  # else nobody wants the pair, or the table was full when it was to be made
-        rows_at(h["pairs"], h["pair_room"], PAIR)[row]["count"] -= 1
+def unshare_tile(h: Any, i: int, j: int) -> None:
+    """Two boxes share one tile less. The pair stays: `age` lets it go in time."""
+    row = rows_at(h["slots"], h["slot_mask"] + 1, INDEX)[slot_of(h, i, j)]["i"]
+    if row != VACANT:  # else nobody wants the pair, or the table was full when it was to be made
+        rows_at(h["pairs"], h["pair_room"], BOX_PAIR)[row]["shared"] -= 1
 
 
 @kernel(inline=False)
 def delete_pair(h: Any, row: int) -> None:
     """Give a row and its slot back."""
-    pairs = rows_at(h["pairs"], h["pair_room"], PAIR)
-    slots = rows_at(h["slots"], h["slot_mask"] + 1, HANDLE)
+    pairs = rows_at(h["pairs"], h["pair_room"], BOX_PAIR)
+    slots = rows_at(h["slots"], h["slot_mask"] + 1, INDEX)
     hole = slot_of(h, pairs[row]["a"], pairs[row]["b"])
     s = hole
     while True:  # close the gap: move up each later row that a search could no longer reach
         s = (s + 1) & h["slot_mask"]
         other = slots[s]["i"]
-        if other == FREE:
+        if other == VACANT:
             break
         start = home(pairs[other]["a"], pairs[other]["b"])
         if ((s - start) & h["slot_mask"]) >= ((s - hole) & h["slot_mask"]):
             slots[hole]["i"] = other
             hole = s
-    slots[hole]["i"] = FREE
+    slots[hole]["i"] = VACANT
     pair = pairs[row]
     pair["a"] = 0
     pair["b"] = 0
     pair["linger"] = IGNORED  # `collect` passes by without a second look
-    pair["count"] = GONE - h["pair_free"]
+    pair["shared"] = GONE - h["pair_free"]
     h["pair_free"] = row
 
 
 @kernel(inline=False)
 def grow_old(h: Any, row: int) -> None:
     """An update passes for a pair that shares no tile: in time it goes (the hysteresis of Fontijne 2.3.3)."""
-    pair = rows_at(h["pairs"], h["pair_room"], PAIR)[row]
+    pair = rows_at(h["pairs"], h["pair_room"], BOX_PAIR)[row]
     if pair["linger"] == 0:
         delete_pair(h, row)
     elif pair["linger"] != IGNORED:
@@ -134,24 +135,26 @@ def grow_old(h: Any, row: int) -> None:
 
 
 @kernel(inline=False)
-def collect(h: Any, passed: int) -> int:
-    """Write the pairs whose boxes overlap, sorted by handles. Returns how many. `passed` updates (0, 1) go by.
+def collect(h: Any, passed: int, close: int) -> int:
+    """Write the pairs whose boxes overlap, sorted by ids; with `close` (0, 1) all that share a tile or did so of late.
 
-    Two passes of counting sort, by b and then by a: linear in bodies and pairs, whatever the table looks like.
+    Returns how many. `passed` updates (0, 1) go by. Two passes of counting sort, by b and then by a, are linear in
+    boxes and pairs, whatever the table looks like.
     """
-    bodies = rows_at(h["bodies"], h["n"], BODY)
-    pairs = rows_at(h["pairs"], h["pair_room"], PAIR)
+    boxes = rows_at(h["boxes"], h["n"], BOX)
+    pairs = rows_at(h["pairs"], h["pair_room"], BOX_PAIR)
     found = rows_at(h["found"], h["pair_room"], MEETING)
     spare = rows_at(h["spare"], h["pair_room"], MEETING)
-    tally = rows_at(h["tally"], h["n"] + 1, HANDLE)
+    tally = rows_at(h["tally"], h["n"] + 1, INDEX)
     m = 0
     for row in range(h["pair_count"]):
         pair = pairs[row]
+        if pair["shared"] == 0 and passed:
+            grow_old(h, row)
         found[m]["ij"][0] = pair["a"]  # written in any case: to add 0 or 1 is faster than to guess a branch
         found[m]["ij"][1] = pair["b"]
-        m += overlap(bodies[pair["a"]], bodies[pair["b"]]) & (pair["linger"] != IGNORED)
-        if pair["count"] == 0 and passed:
-            grow_old(h, row)
+        found[m]["row"] = row
+        m += (overlap(boxes[pair["a"]], boxes[pair["b"]]) | close) & (pair["linger"] != IGNORED)
     sort_by(found, spare, m, 1, tally)
     sort_by(spare, found, m, 0, tally)
     return m
@@ -169,7 +172,7 @@ def overlap(p: Any, q: Any) -> int:
 
 @kernel
 def sort_by(source: Any, target: Any, m: int, side: int, tally: Any) -> None:
-    """A stable counting sort of the first m meetings by one of the two handles."""
+    """A stable counting sort of the first m meetings by one of the two ids."""
     for i in range(tally.shape[0]):
         tally[i]["i"] = 0
     for k in range(m):
@@ -180,4 +183,5 @@ def sort_by(source: Any, target: Any, m: int, side: int, tally: Any) -> None:
         at = tally[source[k]["ij"][side]]
         target[at["i"]]["ij"][0] = source[k]["ij"][0]
         target[at["i"]]["ij"][1] = source[k]["ij"][1]
+        target[at["i"]]["row"] = source[k]["row"]
         at["i"] += 1

@@ -188,9 +188,9 @@ def is_seam(ground: Any, t: int, c: int, n: Vec3) -> bool:
 
 
 @kernel(inline=False)
-def put_triangle(ground: Any, t: int, handle: int) -> None:
-    """Make the core at `handle`, a FLAT_CORE, triangle t."""
-    core = rows_at(handle, 1, CORE)[0]
+def put_triangle(ground: Any, t: int, address: int) -> None:
+    """Make the core at `address`, a FLAT_CORE, triangle t."""
+    core = rows_at(address, 1, CORE)[0]
     vertices = rows_at(core["vertices"], 3, VERTEX)
     edges = rows_at(core["edges"], 3, EDGE)
     faces = rows_at(core["faces"], 2, FACE)

@@ -1,0 +1,354 @@
+"""From boxes to contact points: the pairs of a table of shapes that meet, and where they touch, step after step."""
+
+from __future__ import annotations
+
+import copy
+import math
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph._jit import entry, rows_at
+from kinemorph.collision.broad_phase import BroadPhase
+from kinemorph.collision.collide import look_at_all, pair_up, pair_up_all, pair_up_placed
+from kinemorph.collision.core_pair import CORE_PAIR
+from kinemorph.collision.depth import WORK
+from kinemorph.collision.ground_search import CARRIED
+from kinemorph.collision.manifold import POINT, ROOM
+from kinemorph.collision.part_pairs import KNOWN, PartPairs
+from kinemorph.collision.shape_places import place_shape
+from kinemorph.collision.shape_rows import (
+    COLLISIONS,
+    COLLISIONS_KIND,
+    CONTACT,
+    FULL_CONTACTS,
+    FULL_HASH,
+    FULL_KNOWN,
+    FULL_SEARCH,
+    MEMORY,
+    PAIR,
+    PLACE,
+    POSE,
+    SHAPE,
+    Candidates,
+    Question,
+    Status,
+)
+from kinemorph.collision.shape_table import ShapeTable
+from kinemorph.collision.tables import Tables
+from kinemorph.geometry.ground import BOUNDS
+from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.rows import load3, load9
+
+NUMBERS = ("updates", "walked", "fallbacks", "rough")
+
+
+class Collisions:
+    """The pairs of shapes that meet, and their contacts in the world frame, kept up to date as links move.
+
+    Contacts are made of shapes no farther apart than `margin` (m), at most `most` of two convex shapes or parts. A pair
+    that has moved by less than `keep_within` (m) since its contacts were made keeps them, with new distances, so that
+    contacts up to `keep_within` beyond the margin are reported as well. With Question.DISTANCE every pair has its
+    closest points instead, and the hulls of concave bodies are opened for a distance below `threshold`.
+    `from_scratch` builds the hash anew at each update, for measurements.
+    """
+
+    __slots__ = ("_boxed", "_broad", "_busy", "_kept", "_links", "_rows", "_seen", "_tables", "header", "shapes")
+
+    def __init__(
+        self,
+        shapes: ShapeTable | None = None,
+        *,
+        margin: float = 0.0,
+        keep_within: float = 0.0,
+        most: int = 4,
+        question: Question = Question.CONTACTS,
+        candidates: Candidates = Candidates.OVERLAPPING,
+        threshold: float = math.inf,
+        from_scratch: bool = False,
+    ) -> None:
+        for name, length in (("margin", margin), ("keep_within", keep_within)):
+            if not 0.0 <= length < math.inf:
+                raise ValueError(f"Collisions: {name} {length} must be finite and not negative")
+        if not 1 <= most <= ROOM:
+            raise ValueError(f"Collisions: most is {most}; expected 1 to {ROOM}")
+        if not threshold >= 0.0:
+            raise ValueError(f"Collisions: threshold {threshold} must not be negative")
+        tables = Tables(COLLISIONS)
+        h = tables.header[0]
+        h["kind"], h["question"], h["candidates"] = COLLISIONS_KIND, Question(question), Candidates(candidates)
+        h["margin"], h["keep_within"], h["threshold"], h["most"] = margin, keep_within, threshold, most
+        h["from_scratch"] = from_scratch
+        broad = None if candidates == Candidates.ALL else BroadPhase()
+        self._hold(tables, broad, ShapeTable() if shapes is None else shapes)
+        self._make_contacts(64)
+        self._make_known(64)
+        self._make_pairs(self._rows_wanted())
+
+    def _hold(self, tables: Tables, broad: BroadPhase | None, shapes: ShapeTable) -> None:
+        """Take tables over, and make what lasts no longer than a call."""
+        self.shapes, self._broad, self._tables, self.header = shapes, broad, tables, tables.header
+        self._rows = shapes.rows  # those that the header has the address of
+        self._seen = 0  # the revision of the table of shapes that it has seen
+        self._boxed: dict[int, tuple[int, ...]] = {}  # rows with a box in the hash, as what they were put in
+        self._busy = threading.Lock()
+        self._links = 0
+        search = PartPairs(64)
+        scratch = {
+            "work": np.zeros(1, WORK),
+            "row": np.zeros(1, CORE_PAIR),
+            "carried": np.zeros(1, CARRIED),
+            "found": np.zeros(2 * ROOM, POINT),
+        }
+        self._kept: tuple[PartPairs, dict[str, Any]] = search, scratch
+        for name, array in scratch.items():
+            self.header[name] = array.ctypes.data
+        self.header["search"], self.header["hash"] = search.address, broad.hash.address if broad is not None else 0
+
+    # --- a step ---
+
+    def update(self, links: Any) -> None:
+        """Move the links, and find all pairs and contacts.
+
+        `links` are poses of link 0 and on; or, without a copy, rows with R and p, the base first, such as those of
+        `Data`. A pose that is not finite raises, and leaves the pairs as they were.
+        """
+        self._run(_rows_of(links))
+
+    def update_placed(self) -> None:
+        """The same for links whose shapes were placed by hand: `places` and `boxes` are up to date."""
+        self._run(None)
+
+    def _run(self, links: Any) -> None:
+        if not self._busy.acquire(blocking=False):
+            raise RuntimeError("Collisions: another thread is in the middle of an update; give each thread a copy")
+        try:
+            self.header["goes_on"] = 0  # 1 if the last one was interrupted
+            if self._seen != self.shapes.revision:
+                self._check_links(links)
+                self._see_changes(links)
+            elif links is not None and len(links) < self._links:
+                self._check_links(links)
+            while (status := self._pair_up(links)) == Status.FULL:
+                self.grow()
+            if status == Status.BAD_BOX:
+                row = int(self.header["bad"][0])
+                raise ValueError(f"shape {self.shapes.id_at(row)}: its pose is not finite, or its box has no end")
+            while look_at_all(self._tables.address) == Status.FULL:
+                self.grow()
+        finally:
+            self._busy.release()
+
+    def _pair_up(self, links: Any) -> Any:
+        if links is None:
+            return pair_up_placed(self._tables.address)
+        return (pair_up_all if self._broad is None else pair_up)(self._tables.address, links)
+
+    def _check_links(self, links: Any) -> None:
+        highest = int(self.shapes.rows["link"][: self.shapes.count].max(initial=-1))
+        self._links = highest + 2  # rows that shapes need
+        if links is not None and len(links) < self._links:
+            raise ValueError(f"update: there are poses of {len(links) - 1} links, but a shape is on link {highest}")
+
+    def lend(self) -> int:
+        """The address of the COLLISIONS row, for kernels that call `find_pairs` and `find_contacts` themselves.
+
+        It holds until shapes are added or removed. When a kernel returns FULL, `grow` and call it again.
+        """
+        if self._seen != self.shapes.revision:
+            self._see_changes(None)
+        return self._tables.address
+
+    # --- what was found ---
+
+    @property
+    def pairs(self) -> Any:
+        """The PAIR rows of the last step, in the order of the rows of their shapes. A view, valid until the next."""
+        return self._tables["pairs"][: int(self.header["n_pairs"][0])]
+
+    @property
+    def contacts(self) -> Any:
+        """The CONTACT rows of the last step, in the order of their pairs. A view, valid until the next."""
+        return self._half(int(self.header["step"][0]))[: int(self.header["n_contacts"][0])]
+
+    @property
+    def contacts_before(self) -> Any:
+        """The rows of the step before, which `before` of a contact counts in."""
+        return self._half(int(self.header["step"][0]) - 1)
+
+    def _half(self, step: int) -> Any:
+        room = int(self.header["contact_room"][0])
+        return self._tables["contacts"][room * (step & 1) :][:room]
+
+    def contacts_of(self, pair: Any) -> Any:
+        """The CONTACT rows of a PAIR row."""
+        return self.contacts[int(pair["first"]) : int(pair["first"]) + int(pair["count"])]
+
+    @property
+    def places(self) -> Any:
+        """The PLACE rows, one a shape: where it is in the world. A view, valid until shapes are added."""
+        self._follow_rows()
+        return self._tables["places"][: self.shapes.count]
+
+    @property
+    def boxes(self) -> Any:
+        """The boxes around shapes in the world, one a shape: `low` and `high`. A view, as `places`."""
+        self._follow_rows()
+        return self._tables["boxes"][: self.shapes.count]
+
+    @property
+    def broad_phase(self) -> BroadPhase:
+        """The boxes of the shapes in the hash: to look at."""
+        if self._broad is None:
+            raise ValueError("Collisions: with Candidates.ALL there is no broad phase")
+        return self._broad
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """What was counted since the start: updates by V-Clip, its steps, fallbacks, depths that are upper bounds only;
+        how often hulls of a pair were opened, and how often a pair has kept its contacts."""
+        search = self._kept[0].header
+        counted = {name: int(search[name][0]) for name in NUMBERS}
+        return counted | {name: int(self.header[name][0]) for name in ("opened", "kept")}
+
+    def ignore(self, a: int, b: int) -> None:
+        """Never report this pair of shapes, such as those of a parent and its child, until `heed`."""
+        self.lend()
+        self.broad_phase.ignore(self.shapes.row_of(a), self.shapes.row_of(b))
+
+    def heed(self, a: int, b: int) -> None:
+        """Report a pair again that was ignored."""
+        self.lend()
+        self.broad_phase.heed(self.shapes.row_of(a), self.shapes.row_of(b))
+
+    # --- shapes that come and go ---
+
+    def _see_changes(self, links: Any) -> None:
+        """Follow the table of shapes: put boxes into the hash, take them out, move those of the base."""
+        self._follow_rows()
+        shapes, n = self.shapes, self.shapes.count
+        changed = np.flatnonzero(shapes.changed[:n] > self._seen)
+        _place_some(self._tables.address, changed, np.zeros(1, POSE) if links is None else links, links is not None)
+        if self._broad is not None:
+            for row in changed.tolist():
+                self._put_box(row)
+            moving = np.flatnonzero((shapes.rows["form"][:n] != 0) & (shapes.rows["link"][:n] >= 0))
+            self.broad_phase.set_order(moving.astype(np.int32))
+        self._seen = shapes.revision
+
+    def _follow_rows(self) -> None:
+        """Know where the rows of shapes are, and have as many rows of places and boxes."""
+        self._rows, n = self.shapes.rows, self.shapes.count
+        self.header["shapes"], self.header["n"] = self._rows.ctypes.data, n
+        if "places" not in self._tables or len(self._tables["places"]) < n:
+            room = max(16, 2 * n)
+            self._tables.make("places", room, PLACE, keep=True)
+            self._tables.make("boxes", room, BOUNDS, keep=True)
+
+    def _put_box(self, row: int) -> None:
+        shape, box = self._rows[row], self._tables["boxes"][row]
+        before = self._boxed.get(row)
+        now = tuple(int(shape[name]) for name in ("generation", "group", "mask", "fixed")) if shape["form"] else None
+        if before is not None and before != now:
+            self.broad_phase.take_out(row)
+            del self._boxed[row]
+        if now is not None and (before != now or shape["link"] < 0):
+            if not (np.isfinite(box["low"]).all() and np.isfinite(box["high"]).all()):
+                raise ValueError(f"shape {self.shapes.id_at(row)}: its pose is not finite, or its box has no end")
+            self.broad_phase.put_in(row, box["low"], box["high"], *now[1:])
+            self._boxed[row] = now
+
+    # --- tables ---
+
+    def grow(self) -> None:
+        """Double the tables that are full; what is in them stays."""
+        full = int(self.header["full"][0])
+        if full & FULL_HASH:
+            self.broad_phase.grow()
+        if full & FULL_CONTACTS:
+            self._make_contacts(2 * int(self.header["contact_room"][0]))
+        if full & FULL_KNOWN:
+            self._make_known(2 * int(self.header["known_room"][0]))
+        if full & FULL_SEARCH:
+            search = self._kept[0]
+            search.grow()
+            self.header["search"] = search.address
+        if self._rows_wanted() > int(self.header["room"][0]):
+            self._make_pairs(self._rows_wanted())
+        self.header["full"] = 0
+
+    def _rows_wanted(self) -> int:
+        """One for each pair that there may be."""
+        n = self.shapes.count
+        return n * (n - 1) // 2 if self._broad is None else len(self._broad.rows)
+
+    def _make_pairs(self, room: int) -> None:
+        self._tables.make("pairs", room, PAIR, keep=True)
+        self._tables.make("memory", room, MEMORY, keep=True)
+        self.header["room"] = room
+
+    def _make_contacts(self, room: int) -> None:
+        self._make_halves("contacts", "contact_room", max(room, 2 * int(self.header["most"][0])), CONTACT)
+
+    def _make_known(self, room: int) -> None:
+        self._make_halves("known", "known_room", room, KNOWN)
+
+    def _make_halves(self, name: str, field: str, room: int, dtype: Any) -> None:
+        """A table with room for two steps, whose rows stay in their halves."""
+        old = self._tables[name].copy() if name in self._tables else np.zeros(0, dtype)
+        half = len(old) // 2
+        new = self._tables.make(name, 2 * room, dtype)
+        new[:half], new[room : room + half] = old[:half], old[half:]
+        self.header[field] = room
+
+    # --- copies ---
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self._tables, self._broad, self.shapes, self._seen, self._boxed, self.numbers
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        tables, broad, shapes, seen, boxed, numbers = state
+        if tables.header.dtype != COLLISIONS:
+            raise ValueError("collisions that another version of kinemorph has pickled cannot be read")
+        self._hold(copy.copy(tables), copy.copy(broad), copy.copy(shapes))
+        self._seen, self._boxed = seen, dict(boxed)
+        self.header["shapes"] = self._rows.ctypes.data
+        for name in NUMBERS:
+            self._kept[0].header[name] = numbers[name]
+
+    def __repr__(self) -> str:
+        return f"Collisions of {len(self.shapes)} shapes: {len(self.pairs)} pairs, {len(self.contacts)} contacts"
+
+
+def _rows_of(links: Any) -> Any:
+    """Rows with R and p, the base first."""
+    if isinstance(links, np.ndarray) and links.dtype.names:
+        if not {"R", "p"} <= set(links.dtype.names):
+            raise TypeError(f"update: rows of links need R and p, not {links.dtype.names}")
+        return links
+    if not isinstance(links, Sequence) or not all(isinstance(pose, Pose) for pose in links):
+        raise TypeError(f"update: expected a list of km.Pose, or rows with R and p, not {links!r}")
+    rows = np.zeros(len(links) + 1, POSE)
+    rows["R"][0] = np.eye(3).reshape(9)
+    for row, pose in zip(rows[1:], links, strict=True):
+        row["R"], row["p"] = pose.rotation.reshape(9), pose.position
+    return rows
+
+
+@entry
+def _place_some(address: int, rows: npt.NDArray[np.int64], links: Any, moving: bool) -> None:
+    """Place shapes of the base and, if asked for, those on links."""
+    c = rows_at(address, 1, COLLISIONS)[0]
+    base = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+    shapes = rows_at(c["shapes"], c["n"], SHAPE)
+    for k in range(rows.shape[0]):
+        link = shapes[rows[k]]["link"]
+        if shapes[rows[k]]["form"] == 0:
+            continue
+        if link < 0:
+            place_shape(c, rows[k], base, (0.0, 0.0, 0.0))
+        elif moving:
+            place_shape(c, rows[k], load9(links[link + 1]["R"]), load3(links[link + 1]["p"]))

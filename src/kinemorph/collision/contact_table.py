@@ -1,0 +1,194 @@
+"""The table of contacts of a step: contacts are put into it in the world frame, or kept from the step before.
+
+Two steps have their contacts side by side, one in each half of the table, so that a contact can be found again: by its
+features, or because its pair has hardly moved and keeps all of them.
+"""
+
+import math
+from typing import Any
+
+from kinemorph._jit import kernel, rows_at
+from kinemorph.collision.part_pairs import KNOWN, start_from
+from kinemorph.collision.shape_rows import CONTACT, DONE, FULL, FULL_CONTACTS, FULL_KNOWN
+from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
+from kinemorph.spatial.rows import load3, store3, store9
+from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, scale, sub
+
+
+@kernel
+def half_of(step: int, room: int) -> int:
+    """Where the half of a table with `room` rows a step begins."""
+    return room if step & 1 else 0
+
+
+@kernel
+def was_looked_at(c: Any, memory: Any) -> bool:
+    """Whether a pair was looked at in the step before, so that its rows of that step are there."""
+    return memory["step"] == c["step"] - 1
+
+
+@kernel(inline=False)
+def put_contacts(
+    c: Any, k: int, memory: Any, points: Any, count: int, part1: int, part2: int, at: int, R1: Mat3, p1: Vec3
+) -> int:
+    """Put contacts of pair k, which are in the frame of its first shape, into rows `at` and on.
+
+    Returns the row after them, or -1: there is no room. `settle` brings `own_x2` into the frame of the second shape.
+    """
+    if at + count > c["contact_room"]:
+        c["full"] |= FULL_CONTACTS
+        return -1
+    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
+    now = half_of(c["step"], c["contact_room"])
+    for j in range(count):
+        point = points[j]
+        row = contacts[now + at + j]
+        put_world(row, point["id"], part1, part2, k, point, R1, p1)
+        row["before"] = _before(c, contacts, memory, row)
+        if c["keep_within"] > 0.0:
+            store3(row["own_normal"], load3(point["normal"]))
+            store3(row["own_x1"], load3(point["x1"]))
+            store3(row["own_x2"], load3(point["x2"]))
+    return at + count
+
+
+@kernel
+def put_world(row: Any, id: int, part1: int, part2: int, k: int, point: Any, R1: Mat3, p1: Vec3) -> None:
+    """What is reported of a point: `point` has distance, normal, x1 and x2 in the frame of the first shape."""
+    row["id"] = id
+    row["part1"] = part1
+    row["part2"] = part2
+    row["pair"] = k
+    row["before"] = -1
+    row["distance"] = point["distance"]
+    store3(row["normal"], mul_vec(R1, load3(point["normal"])))
+    store3(row["x1"], add(mul_vec(R1, load3(point["x1"])), p1))
+    store3(row["x2"], add(mul_vec(R1, load3(point["x2"])), p1))
+
+
+@kernel
+def _before(c: Any, contacts: Any, memory: Any, row: Any) -> int:
+    """The row of the contact with the same features and parts in the step before, or -1."""
+    if was_looked_at(c, memory):
+        old = half_of(c["step"] - 1, c["contact_room"])
+        for j in range(memory["first"], memory["first"] + memory["count"]):
+            other = contacts[old + j]
+            if other["id"] == row["id"] and other["part1"] == row["part1"] and other["part2"] == row["part2"]:
+                return j
+    return -1
+
+
+@kernel(inline=False)
+def settle(
+    c: Any, pair: Any, memory: Any, end: int, distance: float, margin: float, R: Mat3, p: Vec3, end_known: int
+) -> int:
+    """Make the rows up to `end` the contacts of a pair, and remember how they were made.
+
+    `distance` is no more than that of the two shapes.
+    """
+    first = c["n_contacts"]
+    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
+    now = half_of(c["step"], c["contact_room"])
+    least = math.inf
+    for j in range(first, end):
+        row = contacts[now + j]
+        least = min(least, row["distance"])
+        if c["keep_within"] > 0.0:
+            store3(row["own_x2"], tmul_vec(R, sub(load3(row["own_x2"]), p)))
+    if c["keep_within"] > 0.0:
+        memory["margin"] = margin
+        memory["distance"] = distance
+        store9(memory["R"], R)
+        store3(memory["p"], p)
+    _commit(c, pair, memory, end, least, end_known)
+    return DONE
+
+
+@kernel
+def _commit(c: Any, pair: Any, memory: Any, end: int, least: float, end_known: int) -> None:
+    pair["first"] = c["n_contacts"]
+    pair["count"] = end - c["n_contacts"]
+    pair["distance"] = least
+    memory["first"] = c["n_contacts"]
+    memory["count"] = end - c["n_contacts"]
+    memory["first_known"] = c["n_known"]
+    memory["n_known"] = end_known - c["n_known"]
+    memory["step"] = c["step"]
+    c["n_contacts"] = end
+    c["n_known"] = end_known
+
+
+@kernel
+def has_hardly_moved(c: Any, memory: Any, R: Mat3, p: Vec3, reach: float, margin: float) -> bool:
+    """Whether what was found in the step before still holds: `reach` is that of the second shape.
+
+    With contacts: since they were made, no point of the second shape has moved by more than `keep_within` in the frame
+    of the first. Without: it cannot have come nearer than the margin.
+    """
+    if not was_looked_at(c, memory):
+        return False
+    turned = 0.0
+    for k in range(9):
+        turned += (R[k] - memory["R"][k]) ** 2
+    r = sub(p, load3(memory["p"]))
+    moved = math.sqrt(dot(r, r)) + math.sqrt(0.5 * turned) * reach
+    if memory["count"] == 0:
+        return memory["distance"] - moved > margin
+    return moved <= c["keep_within"] and margin <= memory["margin"]
+
+
+@kernel(inline=False)
+def keep_contacts(c: Any, k: int, pair: Any, memory: Any, R1: Mat3, p1: Vec3, R2: Mat3, p2: Vec3) -> int:
+    """Keep the contacts of the step before: features, points and normal stay on their shapes, distances are new."""
+    count = memory["count"]
+    first = memory["first"]
+    at = c["n_contacts"]
+    known = memory["n_known"]
+    if at + count > c["contact_room"] or c["n_known"] + known > c["known_room"]:
+        c["full"] |= FULL_CONTACTS if at + count > c["contact_room"] else FULL_KNOWN
+        return FULL
+    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
+    now = half_of(c["step"], c["contact_room"])
+    then = half_of(c["step"] - 1, c["contact_room"])
+    least = math.inf
+    for j in range(count):
+        row = contacts[now + at + j]
+        _keep_contact(contacts[then + first + j], row, R1, p1, R2, p2)
+        row["pair"] = k
+        row["before"] = first + j
+        least = min(least, row["distance"])
+    _keep_known(c, memory["first_known"], known)
+    c["kept"] += 1
+    _commit(c, pair, memory, at + count, least, c["n_known"] + known)
+    return DONE
+
+
+@kernel
+def _keep_contact(old: Any, row: Any, R1: Mat3, p1: Vec3, R2: Mat3, p2: Vec3) -> None:
+    row["id"] = old["id"]
+    row["part1"] = old["part1"]
+    row["part2"] = old["part2"]
+    store3(row["own_normal"], load3(old["own_normal"]))
+    store3(row["own_x1"], load3(old["own_x1"]))
+    store3(row["own_x2"], load3(old["own_x2"]))
+    n = mul_vec(R1, load3(old["own_normal"]))
+    x1 = add(mul_vec(R1, load3(old["own_x1"])), p1)
+    x2 = add(mul_vec(R2, load3(old["own_x2"])), p2)
+    distance = dot(n, sub(x2, x1))
+    middle = scale(add(x1, x2), 0.5)
+    row["distance"] = distance
+    store3(row["normal"], n)
+    store3(row["x1"], axpy(middle, -0.5 * distance, n))
+    store3(row["x2"], axpy(middle, 0.5 * distance, n))
+
+
+@kernel
+def _keep_known(c: Any, first: int, count: int) -> None:
+    """What was known of parts goes along."""
+    known = rows_at(c["known"], 2 * c["known_room"], KNOWN)
+    now = half_of(c["step"], c["known_room"]) + c["n_known"]
+    then = half_of(c["step"] - 1, c["known_room"]) + first
+    for j in range(count):
+        known[now + j]["i"] = known[then + j]["i"]
+        known[now + j]["j"] = known[then + j]["j"]
+        start_from(known[then + j], known[now + j])

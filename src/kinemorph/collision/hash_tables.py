@@ -1,0 +1,103 @@
+"""The tables of the hierarchical hash, and how they grow when a kernel says that one is full."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from kinemorph.collision.hash_rows import (
+    ABSENT,
+    BOX,
+    BOX_PAIR,
+    EMPTY,
+    ENTRY,
+    FILTER,
+    FULL_ENTRIES,
+    FULL_PAIRS,
+    FULL_TILES,
+    HASH,
+    INDEX,
+    MEETING,
+    TILE,
+)
+from kinemorph.collision.hash_update import FULL, fill
+from kinemorph.collision.tables import Tables
+
+
+class HashTables:
+    """Everything that kernels of the hash read and write; `address` is that of the HASH row."""
+
+    __slots__ = ("_tables", "address", "header")
+
+    def __init__(self, levels: int, finest: float, linger: int) -> None:
+        self._hold(Tables(HASH))
+        h = self.header[0]
+        h["top"], h["finest"], h["linger"], h["pair_free"] = levels - 1, finest, linger, -1
+        self.make_boxes(32)
+        self._make_entries(256)
+        self._make_tiles(256)
+        self._make_pairs(64)
+        fill(self.address)
+
+    def _hold(self, tables: Tables) -> None:
+        if tables.header.dtype != HASH:
+            raise ValueError("a broad phase that another version of kinemorph has pickled cannot be read")
+        self._tables, self.header, self.address = tables, tables.header, tables.address
+
+    def __getstate__(self) -> Tables:
+        return self._tables
+
+    def __setstate__(self, tables: Tables) -> None:
+        self._hold(copy.copy(tables))
+
+    def __getitem__(self, name: str) -> Any:
+        return self._tables[name]
+
+    @property
+    def tile_count(self) -> int:
+        """How many tiles have a box in them."""
+        tiles = self["tiles"]
+        return int(((tiles["key"] != EMPTY) & ((tiles["natives"] >= 0) | (tiles["guests"] >= 0))).sum())
+
+    def make_boxes(self, room: int) -> None:
+        """Room for so many boxes; those that are there stay."""
+        there = len(self["boxes"]) if "boxes" in self._tables else 0
+        self._tables.make("boxes", room, BOX, keep=True)["level"][there:] = ABSENT
+        self._tables.make("filters", room, FILTER, keep=True)
+        self._tables.make("order", room, INDEX, keep=True)
+        self._tables.make("tally", room + 1, INDEX)
+
+    def _make_entries(self, room: int) -> None:
+        self._tables.make("entries", room, ENTRY)
+        self.header["entry_room"] = room
+
+    def _make_tiles(self, room: int) -> None:
+        self._tables.make("tiles", room, TILE)
+        self.header["tile_mask"] = room - 1
+
+    def _make_pairs(self, room: int) -> None:
+        self._tables.make("pairs", room, BOX_PAIR, keep=True)
+        self._tables.make("lives", room, INDEX, keep=True)
+        self._tables.make("slots", 2 * room, INDEX)
+        self._tables.make("spare", room, MEETING)
+        self._tables.make("found", room, MEETING)
+        self.header["pair_room"], self.header["slot_mask"] = room, 2 * room - 1
+
+    def rebuild(self) -> None:
+        """Fill all tables again from the rows of the boxes, larger ones if they must be."""
+        while fill(self.address) == FULL:
+            self._double()
+
+    def grow(self) -> None:
+        """Double the tables that are full, and fill them again."""
+        self._double()
+        self.rebuild()
+
+    def _double(self) -> None:
+        full = int(self.header["full"][0])
+        if full & FULL_ENTRIES:
+            self._make_entries(2 * int(self.header["entry_room"][0]))
+        if full & FULL_PAIRS:
+            self._make_pairs(2 * int(self.header["pair_room"][0]))
+        if full & FULL_TILES and 4 * self.tile_count > len(self["tiles"]):  # else most are empty by now
+            self._make_tiles(2 * len(self["tiles"]))

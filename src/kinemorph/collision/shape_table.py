@@ -1,0 +1,247 @@
+"""The shapes of a world under stable ids: what they are made of, which link carries each, and where on it."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from kinemorph.collision.broad_phase import EVERYTHING, bits
+from kinemorph.collision.part_pairs import STACK
+from kinemorph.collision.shape_rows import SHAPE, Form
+from kinemorph.geometry.ground import Ground
+from kinemorph.geometry.parts import Parts
+from kinemorph.geometry.polyhedron import Polyhedron, core_of
+from kinemorph.geometry.shapes import Shape
+from kinemorph.spatial.pose import Pose
+
+Solid: TypeAlias = Shape | Polyhedron | tuple[Polyhedron, float] | Parts | Ground
+Array = np.ndarray[Any, np.dtype[Any]]
+
+BASE = -1  # the link of what does not move
+FAR = 1e18  # m: half of space has a box that reaches so far
+ROW_BITS = 32  # of an id; the generation of its row is above them
+
+
+class ShapeTable:
+    """Shapes that may be added and removed at any time; each has an id, which no other shape ever gets.
+
+    A shape is a `Shape`, a `Polyhedron` (with a radius around it as a pair: `(core, radius)`), `Parts` for a concave
+    body, or `Ground`. The table keeps what its rows have addresses of alive. Rows are used again, the smallest free one
+    first; `row_of` and `id_at` lead from ids to rows and back, and an id of a shape that is gone is refused.
+    """
+
+    __slots__ = ("_bodies", "_free", "_solids", "changed", "revision", "rows")
+
+    def __init__(self) -> None:
+        self.rows: Array = np.zeros(16, SHAPE)  # one a shape; `form` is 0 in rows that are free
+        self.revision = 0  # how often the table has changed
+        self.changed: Array = np.zeros(16, np.int64)  # of each row, the revision in which it last did
+        self._solids: list[Solid | None] = []  # as they were given
+        self._bodies: list[Parts | Ground | None] = []  # what rows have the addresses of
+        self._free: list[int] = []  # rows that were given back, a heap
+
+    # --- coming and going ---
+
+    def add(
+        self, solid: Solid, link: int = BASE, pose: Pose | None = None, *, group: int = 1, mask: int = EVERYTHING
+    ) -> int:
+        """Fix a shape to a link, at `pose` in the link's frame. Returns its id.
+
+        Two shapes meet if each one's group (of 32 bits) is in the other's mask, unless they are on one link or both do
+        not move: what is on the base, and ground, wherever it is.
+        """
+        bits(group=group, mask=mask)
+        _check_link(link)
+        body = body_of(solid)
+        at = _pose_on_link(solid, pose)
+        row = heapq.heappop(self._free) if self._free else len(self._bodies)
+        if row == len(self._bodies):
+            self._bodies.append(None)
+            self._solids.append(None)
+        if row == len(self.rows):
+            self._make_room(2 * row)
+        generation = int(self.rows["generation"][row])
+        self.rows[row] = np.zeros((), SHAPE)
+        self._solids[row], self._bodies[row] = solid, body
+        shape = self.rows[row]
+        shape["generation"], shape["group"], shape["mask"] = generation, group, mask
+        _describe(shape, body)
+        self._put(row, link, at)
+        return self.id_at(row)
+
+    def remove(self, id: int) -> None:
+        """Take a shape out. Its id is refused from now on; its row may go to another shape."""
+        row = self.row_of(id)
+        generation = int(self.rows["generation"][row])
+        self.rows[row] = np.zeros((), SHAPE)
+        self.rows["generation"][row] = generation + 1
+        self._solids[row] = self._bodies[row] = None
+        heapq.heappush(self._free, row)
+        self._note(row)
+
+    def move(self, id: int, link: int | None = None, pose: Pose | None = None) -> None:
+        """Fix a shape elsewhere: to another link, at another pose, or both. What is known of its pairs stays."""
+        row = self.row_of(id)
+        shape = self.rows[row]
+        if link is not None:
+            _check_link(link)
+        self._put(row, int(shape["link"]) if link is None else link, pose and _pose_on_link(self[id], pose))
+
+    def regroup(self, id: int, *, group: int, mask: int) -> None:
+        """Change what a shape is and what it meets."""
+        row = self.row_of(id)
+        bits(group=group, mask=mask)
+        self.rows["group"][row], self.rows["mask"][row] = group, mask
+        self._note(row)
+
+    def _put(self, row: int, link: int, pose: Pose | None) -> None:
+        shape = self.rows[row]
+        shape["link"], shape["fixed"] = link, link == BASE or shape["form"] == Form.GROUND
+        if pose is not None:
+            shape["R"], shape["p"] = pose.rotation.reshape(9), pose.position
+        self._note(row)
+
+    def _note(self, row: int) -> None:
+        self.revision += 1
+        self.changed[row] = self.revision
+
+    def _make_room(self, room: int) -> None:
+        rows, changed = np.zeros(room, SHAPE), np.zeros(room, np.int64)
+        rows[: len(self.rows)], changed[: len(self.changed)] = self.rows, self.changed
+        self.rows, self.changed = rows, changed
+
+    # --- ids ---
+
+    def row_of(self, id: Any) -> int:
+        """The row of a shape; ValueError if there is none with this id, or not any more."""
+        if isinstance(id, int | np.integer) and not isinstance(id, bool) and id >= 0:
+            row, generation = int(id) & (1 << ROW_BITS) - 1, int(id) >> ROW_BITS
+            if row < len(self._bodies) and self._bodies[row] is not None:
+                if generation == self.rows["generation"][row]:
+                    return row
+                if generation < self.rows["generation"][row]:
+                    raise ValueError(f"shape {id} was removed; {self.id_at(row)} has its row now")
+            elif row < len(self._bodies) and generation < self.rows["generation"][row]:
+                raise ValueError(f"shape {id} was removed")
+        raise ValueError(f"there is no shape {id!r}")
+
+    def id_at(self, row: int) -> int:
+        """The id of the shape in a row."""
+        if not 0 <= row < len(self._bodies) or self._bodies[row] is None:
+            raise ValueError(f"row {row} has no shape")
+        return int(self.rows["generation"][row]) << ROW_BITS | int(row)
+
+    @property
+    def ids(self) -> list[int]:
+        """All ids, in the order of their rows."""
+        return [self.id_at(row) for row, body in enumerate(self._bodies) if body is not None]
+
+    @property
+    def count(self) -> int:
+        """Rows in use are below this."""
+        return len(self._bodies)
+
+    def __len__(self) -> int:
+        return len(self._bodies) - len(self._free)
+
+    def __contains__(self, id: Any) -> bool:
+        try:
+            self.row_of(id)
+        except ValueError:
+            return False
+        return True
+
+    def __getitem__(self, id: int) -> Solid:
+        """What was added under this id."""
+        solid = self._solids[self.row_of(id)]
+        assert solid is not None
+        return solid
+
+    def body(self, id: int) -> Parts | Ground:
+        """What a shape is made of: convex parts, or ground."""
+        body = self._bodies[self.row_of(id)]
+        assert body is not None
+        return body
+
+    def link(self, id: int) -> int:
+        """The link that carries a shape; -1 is the base."""
+        return int(self.rows["link"][self.row_of(id)])
+
+    def __repr__(self) -> str:
+        return f"ShapeTable of {len(self)} shapes"
+
+    # --- copies ---
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.rows, self.changed, self.revision, self._solids, self._bodies, self._free
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        rows, changed, self.revision, solids, bodies, free = state
+        if rows.dtype != SHAPE:
+            raise ValueError("shapes that another version of kinemorph has pickled cannot be read")
+        self.rows, self.changed = rows.copy(), changed.copy()
+        self._solids, self._bodies, self._free = list(solids), list(bodies), list(free)
+        for row, body in enumerate(self._bodies):  # copies of cores are elsewhere
+            if body is not None:
+                _describe(self.rows[row], body)
+
+
+def body_of(solid: Any) -> Parts | Ground:
+    """What rows can point to: ground as it is, convex shapes as trees of one part."""
+    if isinstance(solid, Parts):
+        if 2 * solid.depth >= STACK:
+            raise ValueError(f"{solid}: trees of {STACK // 2} levels or more are not searched")
+        return solid
+    if isinstance(solid, Ground):
+        return solid
+    core, radius = core_and_radius(solid)
+    return Parts([core], radius)
+
+
+def core_and_radius(solid: Any) -> tuple[Polyhedron, float]:
+    """What a convex shape is made of."""
+    if isinstance(solid, Shape):
+        return core_of(solid)
+    if isinstance(solid, Polyhedron):
+        return solid, 0.0
+    if isinstance(solid, tuple) and len(solid) == 2 and isinstance(solid[0], Polyhedron):
+        radius = float(solid[1])
+        if not 0.0 <= radius < math.inf:
+            raise ValueError(f"the radius around {solid[0]!r} is {radius}; expected it finite and not negative")
+        return solid[0], radius
+    raise TypeError(
+        f"expected a Shape, a Polyhedron, a pair of a Polyhedron and a radius, Parts, or ground; got {solid!r}"
+    )
+
+
+def _describe(shape: Any, body: Parts | Ground) -> None:
+    """Write what a row says of a body: its form, addresses and sizes."""
+    if isinstance(body, Ground):
+        shape["form"], shape["ground"], shape["reach"] = Form.GROUND, body.address, math.inf
+        shape["low"], shape["high"] = np.clip(body.bounds, -FAR, FAR)
+        return
+    root = body.nodes[0]
+    shape["nodes"], shape["n_nodes"] = body.nodes.ctypes.data, len(body.nodes)
+    if len(body.nodes) == 1:
+        shape["form"], shape["core"], shape["radius"] = Form.CONVEX, root["core"], body.radii[0]
+        shape["low"], shape["high"] = body.parts[0].bounds
+    else:
+        shape["form"], shape["low"], shape["high"] = Form.TREE, root["low"], root["high"]
+    shape["reach"] = max(
+        float(np.linalg.norm(part.points, axis=1).max()) + r for part, r in zip(body.parts, body.radii, strict=True)
+    )
+
+
+def _pose_on_link(solid: Solid, pose: Pose | None) -> Pose:
+    at = Pose() if pose is None else pose
+    if not isinstance(at, Pose):
+        raise TypeError(f"pose must be a km.Pose or None, not {pose!r}")
+    return at @ solid.pose if isinstance(solid, Shape) else at
+
+
+def _check_link(link: Any) -> None:
+    if not isinstance(link, int | np.integer) or isinstance(link, bool) or not BASE <= link < 1 << 31:
+        raise ValueError(f"link is {link!r}; expected -1 for the base, or the number of a link")
