@@ -221,3 +221,106 @@ def work(job: tuple[str, Any]) -> tuple[Any, Any]:
 def fail(name: str) -> None:
     """In another process: raise."""
     raise SAMPLES[name]()
+
+
+# ------------------------------------------------------------------------------------------- geometry and collision
+
+
+BOX, BALL = km.Shape.box((0.4, 0.6, 0.8)), km.Shape.sphere(0.3)
+NEAR = km.Pose.turn((1, 2, 3), 0.3, (0.1, 0.2, 0.6))
+
+
+def forest() -> km.Forest:
+    b = km.Builder("pair")
+    for name, x in (("one", 0.0), ("two", 1.0)):
+        b.link(name, joint=km.Joint.free(), at=(x, 0, 0), inertia=km.Inertia.box(1.0, (0.1, 0.2, 0.3)))
+    live = km.Forest()
+    here = live.add(b.build(), v=np.linspace(-1.0, 1.0, 12))
+    live.connect(int(here.bodies[0]), int(here.bodies[1]), km.Joint.revolute("y"), (0.5, 0, 0))
+    return live
+
+
+def _of_forest(live: km.Forest) -> Any:
+    said = [live.bodies, live.joints, live.momentum()]
+    live.reroot(int(live.bodies[-1]))
+    live.forward_dynamics()
+    said += [live.state(int(t)).a for t in live.trees]
+    live.cut(int(live.joint_of(int(live.bodies[0]))))
+    return [*said, live.trees, *(live.pose(int(b)).matrix() for b in live.bodies), repr(live)]
+
+
+def report() -> km.Report:
+    model = arm()
+    return km.reroot(model, km.State(km.close(model, km.Data(model), Q), np.zeros(3)), "b")
+
+
+def shape_table() -> km.ShapeTable:
+    table = km.ShapeTable()
+    table.add(km.HalfSpace(), -1)
+    table.add(BOX, 0)
+    table.add(BALL, 1)
+    return table
+
+
+def collisions() -> km.Collisions:
+    return km.Collisions(shape_table(), margin=0.05)
+
+
+def _of_collisions(one: km.Collisions) -> Any:
+    for height in (0.42, 0.4, 0.38):
+        one.update([km.Pose((0, 0, height)), km.Pose((0.2, 0.1, height + 0.6))])
+    return len(one.pairs), [c["distance"] if "distance" in (c.dtype.names or ()) else c.tolist() for c in one.contacts]
+
+
+def broad_phase() -> km.BroadPhase:
+    broad = km.BroadPhase()
+    return broad
+
+
+SAMPLES |= {
+    "BroadPhase": broad_phase,
+    "Candidates": lambda: km.Candidates.ALL,
+    "Change": lambda: forest().reroot(int(forest().bodies[1])),
+    "Collisions": collisions,
+    "Contact": lambda: km.contacts(BOX, BALL, None, NEAR)[0],
+    "Distance": lambda: km.distance(BOX, BALL, None, NEAR),
+    "Fault": lambda: km.mesh_faults(km.Mesh(np.eye(3), [[0, 1, 2]]))[0],
+    "FaultKind": lambda: next(iter(km.FaultKind)),
+    "Feature": lambda: km.distance(BOX, BALL, None, NEAR).feature_a,
+    "Forest": forest,
+    "Ground": lambda: km.HalfSpace((0, 1, 1), 0.2),
+    "HalfSpace": lambda: km.HalfSpace((0, 0, 1), 0.1),
+    "HeightField": lambda: km.HeightField(np.arange(12.0).reshape(3, 4) / 30.0, (2.0, 2.0)),
+    "Hit": lambda: km.cast(BOX, None, (0, 0, 5), (0, 0, -1)),
+    "MassProperties": lambda: km.mass_properties(km.mesh_of(BOX)),
+    "Mesh": lambda: km.mesh_of(BOX),
+    "Pair": lambda: km.Pair(BOX, BALL),
+    "Parts": lambda: km.Parts([km.core_of(BOX)[0]]),
+    "Polyhedron": lambda: km.core_of(BOX)[0],
+    "Question": lambda: km.Question.DISTANCE,
+    "Report": report,
+    "Role": lambda: km.Role.VISUAL,
+    "Shape": lambda: km.Shape.capsule(0.1, 0.5, NEAR),
+    "ShapeKind": lambda: km.ShapeKind.BOX,
+    "ShapeTable": shape_table,
+    "Terrain": lambda: km.Terrain(km.mesh_of(BOX)),
+}
+
+
+def _distance_to(solid: Any) -> Any:
+    found = km.distance(solid, BALL, None, km.Pose((0.1, 0.05, 1.5)))
+    return found.distance, found.point_a, found.normal
+
+
+ANSWERS |= {
+    **dict.fromkeys(("Ground", "HalfSpace", "HeightField", "Terrain", "Parts", "Polyhedron", "Shape"), _distance_to),
+    "Pair": lambda p: (p.distance(None, NEAR).distance, p.distance(None, km.Pose((0, 0, 1))).point_b),
+    "Forest": _of_forest,
+    "Report": lambda r: (r.model.names, r.state.q, r.link_map, r.q_map, r.v_map, r.loop_map, r.loop_error, r.joint),
+    "Collisions": _of_collisions,
+    "ShapeTable": lambda t: (t.ids, len(t), repr(t)),
+    "BroadPhase": lambda b: repr(b),
+    "Contact": lambda c: repr(c),
+    "Distance": lambda d: repr(d),
+    "Mesh": lambda m: (m.vertices, m.faces) if hasattr(m, "faces") else flat(m),
+}
