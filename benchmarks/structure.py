@@ -37,10 +37,10 @@ from kinemorph.scenes.figure import human
 from kinemorph.scenes.robots import UNSTOPPED, robot
 from kinemorph.structure.edit.graft import graft_rows, order_links, shift_frames
 from kinemorph.structure.edit.graft_state import graft_state
-from kinemorph.structure.edit.hang import drop_trees, make_trees, place_root, set_in_motion
+from kinemorph.structure.edit.hang import make_trees, place_root, set_in_motion
 from kinemorph.structure.edit.perform import PLAN_SIZE, Records, make_plan
 from kinemorph.structure.edit.request import Request
-from kinemorph.structure.forest_layout import EDIT, FOREST, GRAFT, HANG, OUTCOME, PLAN
+from kinemorph.structure.forest_layout import EDIT, FOREST, GRAFT, OUTCOME, PLAN
 from kinemorph.structure.forest_memory import claim
 
 FEET = ("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT")
@@ -57,24 +57,29 @@ PIECE = 500  # steps of one measurement
 
 
 @entry
-def loop_reroot(n: int, address: int, edits: Records, outcomes: Records) -> int:
-    """All that changes when a tree gets another root: rows of links and joints, and q, v, a and tau."""
+def begin_reroot(address: int, edits: Records, outcomes: Records) -> int:
+    """The address of a graft with all the memory that it needs."""
     forest = rows_at(address, 1, FOREST)[0]
-    status = 0
+    forest["scratch_used"] = 0
+    plan = rows_at(claim(forest, PLAN_SIZE), 1, PLAN)[0]
+    make_plan(forest, edits[0], plan, outcomes[0])
+    graft = rows_at(plan["graft"], 1, GRAFT)[0]
+    order_links(graft)
+    make_trees(forest, graft)
+    return plan["graft"]
+
+
+@entry
+def loop_reroot(n: int, address: int, at: int, edits: Records) -> None:
+    """All that changes when a tree gets another root: rows of links and joints, and q, v, a and tau."""
+    forest, graft = rows_at(address, 1, FOREST)[0], rows_at(at, 1, GRAFT)[0]
     for _ in range(n):
-        forest["scratch_used"] = 0
-        plan = rows_at(claim(forest, PLAN_SIZE), 1, PLAN)[0]
-        status = make_plan(forest, edits[0], plan, outcomes[0])
-        graft = rows_at(plan["graft"], 1, GRAFT)[0]
         order_links(graft)
         set_in_motion(forest, graft)
         place_root(forest, edits[0], graft)
         shift_frames(graft)
-        make_trees(forest, graft)
         graft_rows(graft)
         graft_state(graft)
-        drop_trees(forest, graft)
-    return status
 
 
 @entry
@@ -92,12 +97,8 @@ def rerooting(model: km.Model, top: int, q: Any, v: Any, tau: Any) -> Callable[[
     forest.reroot(int(bodies[0]))
     request = Request.reroot(np.zeros(1, EDIT), None, None, None)
     request.row["b"] = bodies[top]
-    outcomes = np.zeros(1, OUTCOME)
-
-    def run(k: int) -> None:
-        assert loop_reroot(k, forest.address, request.rows, outcomes) == HANG
-
-    return run
+    graft = begin_reroot(forest.address, request.rows, np.zeros(1, OUTCOME))
+    return lambda k, f=forest: loop_reroot(k, f.address, graft, request.rows)  # type: ignore[misc]
 
 
 def of_rerooting(seconds: float) -> list[Row]:
@@ -181,10 +182,10 @@ def of_changes(seconds: float) -> list[Row]:
 
 def held_error(tied: km.Report, palm: km.Pose) -> float:
     """How far the hand is from where it is held, and how fast it moves there: m and m/s."""
-    data = km.Data(tied.tree)
-    km.kinematics(tied.tree, data, tied.state.q, tied.state.v)
-    apart = km.pose_of(tied.tree, data, "left palm").position - palm.position
-    return float(max(np.abs(apart).max(), np.abs(km.velocity_of(tied.tree, data, "left palm")[3:]).max()))
+    data = km.Data(tied.model)
+    km.kinematics(tied.model, data, tied.state.q, tied.state.v)
+    apart = km.pose_of(tied.model, data, "left palm").position - palm.position
+    return float(max(np.abs(apart).max(), np.abs(km.velocity_of(tied.model, data, "left palm")[3:]).max()))
 
 
 def of_closed(seconds: float) -> list[Row]:

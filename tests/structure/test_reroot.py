@@ -227,3 +227,19 @@ def test_joints_that_act_differently_from_their_other_side_are_named(joint: km.J
         for name in ("a", "b"):
             close(ends[0][name][0], ends[1][name][0], 1e-9)
             close(ends[0][name][1], ends[1][name][1], 1e-9)
+
+
+def test_a_simulation_warns_of_constant_forces_along_axes_that_turn() -> None:
+    b = km.Builder("two")
+    b.link("a", joint=km.Joint.free(), inertia=km.Inertia.box(1.0, (0.3, 0.2, 0.1)))
+    b.link("b", "a", km.Joint.spherical(name="ball"), (0.3, 0.0, 0.0), km.Inertia.box(1.0, (0.2, 0.2, 0.3)))
+    model = b.build()
+    tau = np.zeros(model.nv)
+    tau[model.v_slice("ball")] = (0.0, 0.1, 0.0)
+    state = km.State(km.neutral(model), np.zeros(model.nv))
+    change = km.Event.time(0.1, lambda m, s: km.reroot(m, s, "b"))
+    with pytest.warns(km.ModelWarning, match="joint 'ball' changed sides at t = 0.1 s, so its constant forces"):
+        km.simulate(model, state, 0.2, [change], forces=tau)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        km.simulate(model, state, 0.2, [change], forces=lambda m, s: np.zeros(m.nv))

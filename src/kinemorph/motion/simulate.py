@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from kinemorph._files import ModelWarning
 from kinemorph.constraint.loops import loop_errors
 from kinemorph.motion.controlled import take_controlled
 from kinemorph.motion.event_time import HappensAgainError, crossed, first_crossing, new_sides, signs
@@ -367,6 +369,13 @@ class Simulation:
         energy = float(frame["kinetic"] + frame["potential"] + frame["elastic"])
         lost = energy - float(self.log.stretches[-1].total[-1]) if result is not None else 0.0
         report = change if isinstance(change, Report) else None
+        if report is not None and self._forces is None and report.misled:
+            warnings.warn(
+                f"model {self.model.name!r}: joint {report.misled[0]!r} changed sides at t = {t:g} s, so its constant "
+                "forces act along axes that turn with its other link from now on; give forces as a function instead",
+                ModelWarning,
+                stacklevel=2,
+            )
         self.log.happenings.append(Happening(t, e.name, before, self.state, lost, result is not None, report))
         return self._counts[i] == e.ends
 

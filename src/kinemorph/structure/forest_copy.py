@@ -11,6 +11,7 @@ from kinemorph.multibody.layout import TREE
 from kinemorph.structure.forest_layout import CHUNK, DONE, FOREST, FULL, IN_USE, TREE_SLOT, TREES
 from kinemorph.structure.forest_memory import (
     Bytes,
+    address_of,
     allocate,
     class_of,
     copy_words,
@@ -46,7 +47,7 @@ def pack(address: int, memory: Bytes) -> None:
     """Copy all trees, one after the other."""
     forest = rows_at(address, 1, FOREST)[0]
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    at = np.int64(memory.ctypes.data)
+    at = address_of(memory)
     for t in range(pool_of(forest, TREES)["count"]):
         if trees[t]["next"] == IN_USE:
             size = size_of_tree(trees[t]["address"])
@@ -60,7 +61,7 @@ def unpack(address: int, memory: Bytes) -> int:
     forest = rows_at(address, 1, FOREST)[0]
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     count = pool_of(forest, TREES)["count"]
-    room, at = 0, np.int64(memory.ctypes.data)
+    room, at = 0, address_of(memory)
     for t in range(count):
         if trees[t]["next"] == IN_USE:
             size = size_of_tree(at)
@@ -69,7 +70,7 @@ def unpack(address: int, memory: Bytes) -> int:
     if forest["at"] + room > forest["end"]:
         forest["want"], forest["need"] = CHUNK, room
         return FULL
-    at = np.int64(memory.ctypes.data)
+    at = address_of(memory)
     for t in range(count):
         if trees[t]["next"] == IN_USE:
             at += adopt(forest, trees[t], at)

@@ -94,7 +94,8 @@ def find(pool: Any, rows: Any, name: int) -> int:
 
 @kernel
 def id_of(rows: Any, i: int) -> int:
-    return (np.int64(rows[i]["generation"]) << 32) | np.int64(i)
+    generation: Any = np.int64(rows[i]["generation"])
+    return (generation << 32) | i
 
 
 # --------------------------------------------------------------------------------------------------------- scratch
@@ -110,6 +111,13 @@ def claim(forest: Any, size: int) -> int:
         forest["need"] = max(forest["need"], forest["scratch_used"])
         return 0
     return forest["scratch"] + used
+
+
+@kernel
+def address_of(rows: Any) -> int:
+    """Where an array starts, as a signed number: Numba would make a float of the sum of both kinds."""
+    start: Any = np.int64(rows.ctypes.data)
+    return start
 
 
 @kernel(inline=False)
@@ -235,8 +243,8 @@ def add_chunk(address: int, memory: Bytes) -> None:
     """More memory for blocks."""
     forest = rows_at(address, 1, FOREST)[0]
     donate(forest)
-    forest["start"] = forest["at"] = (np.int64(memory.ctypes.data) + 15) & -16
-    forest["end"] = np.int64(memory.ctypes.data) + memory.shape[0]
+    forest["start"] = forest["at"] = (address_of(memory) + 15) & -16
+    forest["end"] = address_of(memory) + memory.shape[0]
 
 
 @entry

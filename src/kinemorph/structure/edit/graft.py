@@ -132,7 +132,7 @@ def copy_joint(l: Any, row: Any) -> None:
 
 @kernel
 def hang(graft: Any, links: Any, s: int, parent: int, row: Any) -> None:
-    """The row of the link that comes s-th: its joint on its new parent, and its inertia. Rows are copied before."""
+    """The row of the link that comes s-th: its joint on its new parent, and its inertia; else it is what it was."""
     n = links.shape[0]
     order, shifts = rows_at(graft["order"], n, I4), rows_at(graft["shifts"], n, FRAME)
     start, length = graft["stay"], graft["length"]
@@ -207,8 +207,11 @@ def graft_rows(graft: Any) -> None:
                 parent = s - 1 + off
             else:
                 parent = parent + off
-        copy_words(source["links"] + i * LINK_SIZE, tree["links"] + (s + off) * LINK_SIZE, LINK_SIZE)
         row = rows_at(tree["links"], tree["n"], LINK)[s + off]
+        if start <= s < start + length:  # of the chain nothing else stays
+            row["body"], row["mass"] = l["body"], l["mass"]
+        else:
+            copy_words(source["links"] + i * LINK_SIZE, tree["links"] + (s + off) * LINK_SIZE, LINK_SIZE)
         hang(graft, links, s, parent, row)
         row["iq"], row["iv"] = iq, iv
         inverted = start < s < start + length

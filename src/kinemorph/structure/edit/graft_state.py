@@ -14,6 +14,7 @@ from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.vec3 import add, axpy, cross, sub
 from kinemorph.structure.edit.graft import I4
 from kinemorph.structure.forest_layout import FRAME, JUMP, REST, TAU, A, Q, V
+from kinemorph.structure.forest_memory import clear_words
 
 
 @kernel(inline=False)
@@ -40,7 +41,7 @@ def graft_state(graft: Any) -> None:
         l = links[order[s - 1] if inverted else order[s]]
         row = rows_at(tree["links"], tree["n"], LINK)[s + off]
         origin = graft["turned"] if inverted else graft["state"]
-        for j in range(6):
+        for j in range(JUMP if graft["velocities"] == 0 else JUMP + 1):
             old = rows_at(origin + 8 * source["nq"] * j, source["nq"], F8)
             new = rows_at(state + 8 * tree["nq"] * j, tree["nq"], F8)
             position = j == Q or j == REST
@@ -49,7 +50,19 @@ def graft_state(graft: Any) -> None:
             to = row["iq"] if position else row["iv"]
             for k in range(count):
                 new[to + k] = old[i + k]
+    if graft["velocities"] == 0:
+        clear_jumps(graft)
     read_off(graft, source)
+
+
+@kernel
+def clear_jumps(graft: Any) -> None:
+    """Without an impact nothing jumps."""
+    host = rows_at(graft["host"], 1, TREE)[0]
+    clear_words(graft["host_state"] + 8 * host["nq"] * JUMP, 8 * host["nv"])
+    if graft["stay"] > 0:
+        rest = rows_at(graft["rest"], 1, TREE)[0]
+        clear_words(graft["rest_state"] + 8 * rest["nq"] * JUMP, 8 * rest["nv"])
 
 
 @kernel
@@ -70,7 +83,8 @@ def turn_joints(graft: Any, source: Any, links: Any, order: Any) -> None:
     for c in range(start, start + graft["length"] - 1):
         l = links[order[c]]
         invert_state(l, rest, v, a, to_rest, to_v, to_a)
-        invert_state(l, q, jump, a, to_q, to_jump, to_a)
+        if graft["velocities"] != 0:
+            invert_state(l, q, jump, a, to_q, to_jump, to_a)
         invert_state(l, q, v, a, to_q, to_v, to_a)
         invert_force(l, q, tau, to_tau)
 

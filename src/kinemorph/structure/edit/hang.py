@@ -189,8 +189,12 @@ def drop_trees(forest: Any, graft: Any) -> None:
 def set_in_motion(forest: Any, graft: Any) -> None:
     """Motion of the source, and of the new parent, after the impact: what the new joint is read off."""
     source = rows_at(graft["source"], 1, TREE)[0]
-    nq, nv, state = source["nq"], source["nv"], graft["state"]
-    copy_state(forest, graft, graft["from"], state, nq)
+    nq, nv = source["nq"], source["nv"]
+    if graft["velocities"] != 0:
+        copy_state(forest, graft, graft["from"], graft["state"], nq)
+    else:
+        graft["state"] = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[graft["from"]]["state"]
+    state = graft["state"]
     accelerate_all(
         source,
         rows_at(state + 8 * nq * Q, nq, F8),

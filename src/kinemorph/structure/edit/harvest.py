@@ -29,7 +29,7 @@ from kinemorph.structure.forest_layout import (
     Q,
     V,
 )
-from kinemorph.structure.forest_memory import DOF_SIZE, LINK_SIZE, claim, copy_words, pool_of
+from kinemorph.structure.forest_memory import DOF_SIZE, LINK_SIZE, address_of, claim, copy_words, pool_of
 
 HARVEST = np.dtype(
     [
@@ -138,7 +138,7 @@ def gather_loops(forest: Any, harvest: Any, old_links: Any, old: Any, new: Any, 
     slots = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
     ties = rows_at(forest["ties"], forest["loop_room"], LOOP)
     body_ids = rows_at(harvest["body_ids"], harvest["bodies"], I4)
-    old_at, new_at = np.int64(old.ctypes.data), np.int64(new.ctypes.data)
+    old_at, new_at = address_of(old), address_of(new)
     to = planted = 0
     for k in range(old.shape[0] + 1):
         if k < old.shape[0] and not is_chosen(old[k], chosen):
@@ -207,7 +207,7 @@ def harvest_model(
     model = rows_at(harvest["model"], 1, TREE)[0]
     old_links = rows_at(model["links"], model["n"], LINK)
     name_back(harvest, old_links, old_loops, here)
-    harvest["links"], harvest["dofs"], harvest["state"] = links.ctypes.data, dofs.ctypes.data, numbers.ctypes.data
+    harvest["links"], harvest["dofs"], harvest["state"] = address_of(links), address_of(dofs), address_of(numbers)
     harvest["first"] = harvest["iq"] = harvest["iv"] = 0
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     i = t = 0

@@ -36,6 +36,7 @@ from kinemorph.structure.forest_layout import (
 from kinemorph.structure.forest_memory import (
     DOF_SIZE,
     LINK_SIZE,
+    address_of,
     class_of,
     copy_words,
     count_springs,
@@ -186,7 +187,7 @@ def plant_loops(forest: Any, loops: Any, drives: Any, chosen: Any, here: Any) ->
         if is_chosen(loops[k], chosen):
             joint = take(pool_of(forest, JOINTS), rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT))
             a, b = loops[k]["a"], loops[k]["b"]
-            row, dofs = np.int64(loops.ctypes.data) + k * LOOP_SIZE, np.int64(drives.ctypes.data) + 6 * k * DOF_SIZE
+            row, dofs = address_of(loops) + k * LOOP_SIZE, address_of(drives) + 6 * k * DOF_SIZE
             link_loop(forest, row, dofs, here[a] if a >= 0 else -1, here[b] if b >= 0 else -1, joint)
             here[2 * n + k] = joint
 
@@ -215,7 +216,7 @@ def plant_model(
     while i < model["n"]:
         last = tree_end(links, i)
         if chosen[i] != 0:
-            plant_tree(forest, model, np.int64(numbers.ctypes.data), i, last, bodies, here)
+            plant_tree(forest, model, address_of(numbers), i, last, bodies, here)
         else:
             for k in range(i, last):
                 here[k] = here[model["n"] + k] = -1
