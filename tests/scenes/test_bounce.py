@@ -13,7 +13,6 @@ from tests.browser import still, visit
 from tests.naive.boxes import overlapping
 from tests.naive.distance import distance as naive_distance
 
-from kinemorph.collision.core_pair import Relation
 from kinemorph.scenes import bounce_oracle
 from kinemorph.scenes.bounce import SPEED, Bounce, Report, run, scaled, shapes
 from kinemorph.scenes.bounce_view import record
@@ -55,7 +54,7 @@ def test_boxes_hold_the_objects_before_and_after_the_step() -> None:
             for i, x in enumerate(points):
                 assert (world.lows[i] <= x.min(axis=0) + 1e-12).all()
                 assert (world.highs[i] >= x.max(axis=0) - 1e-12).all()
-        assert np.array_equal(world.broad.pairs, overlapping(world.lows, world.highs))
+        assert np.array_equal(world.collisions.broad_phase.pairs, overlapping(world.lows, world.highs))
 
 
 def corners(world: Bounce) -> list[np.ndarray]:
@@ -74,8 +73,8 @@ def test_objects_move_by_the_rules() -> None:
         assert np.allclose(now["x"], before["x"] + 0.05 * before["v"], atol=1e-14)
         assert np.array_equal(now["w"], before["w"])
         assert np.allclose(np.linalg.norm(now["q"], axis=1), 1.0, atol=1e-14)
-        ij, _, answers = world.close()
-        hit = ij[answers["distance"] <= 0.0]
+        ij, _, contacts = world.close()
+        hit = ij[contacts["distance"] <= 0.0]
         out = np.abs(now["x"]) > 0.5 * world.side
         free = np.setdiff1d(np.flatnonzero(~out.any(axis=1)), hit)
         expected = before["v"] + before["gravity"][:, None] * [0.0, 1.0, 0.0]
@@ -105,13 +104,13 @@ def test_a_torus_is_open_in_the_middle() -> None:
         world.objects["R"] = np.eye(3).ravel()
         world.objects["x"][world.which.tolist().index(0), 0] = x
         world.advance(1)
-        _, pairs, answers = world.close()
-        assert pairs["relation"][0] == Relation.DEEP
-        assert answers["opened"][0] == 1
-        assert (answers["distance"][0] < 0.0) == inside
+        _, pairs, contacts = world.close()
+        assert world.numbers["opened"] == 1  # which takes hulls that overlap
+        assert pairs["exact"][0] == 1
+        assert (contacts["distance"][0] < 0.0) == inside
         assert world.numbers["bounces"] == inside
         if not inside:  # from the tube's surface to the ring's inner one, at the middle of a piece
-            assert 0.05 < answers["distance"][0] < 0.36 - 0.14 - 0.12 + 1e-9
+            assert 0.05 < contacts["distance"][0] < 0.36 - 0.14 - 0.12 + 1e-9
 
 
 def test_hashing_and_coherence_change_nothing() -> None:
@@ -122,8 +121,8 @@ def test_hashing_and_coherence_change_nothing() -> None:
         world.advance(1)
     found = []
     for world in (*worlds, reference):
-        ij, _, answers = world.close()
-        found.append({(i, j): a["distance"] for (i, j), a in zip(ij.tolist(), answers) if a["distance"] <= 0.0})
+        ij, pairs, _ = world.close()
+        found.append({(i, j): a["distance"] for (i, j), a in zip(ij.tolist(), pairs) if a["distance"] <= 0.0})
     assert found[0].keys() == found[1].keys() == found[2].keys()
     assert found[0]
     for other in found[1:]:
@@ -141,15 +140,15 @@ def test_the_oracle_knows_a_wrong_distance_and_a_missed_pair() -> None:
     bounce_oracle.check(world, report, 30)
     assert report.good
     assert report.proved == 30
-    world.pairs["distance"] += 1e-6
+    world.collisions.contacts["distance"] += 1e-6
     bounce_oracle.check(world, report, 30)
     assert report.wrong == 30
-    world.pairs["distance"] -= 1e-6
+    world.collisions.contacts["distance"] -= 1e-6
     world.lows[0], world.highs[0] = -world.side, world.side  # all over, and the hash was not told
     bounce_oracle.check(world, report, 0)
     assert report.missed > 0
     assert report.invalid == 0
-    world.broad.rows["count"][:5] += 1
+    world.collisions.broad_phase.rows["shared"][:5] += 1
     bounce_oracle.check(world, report, 0)
     assert report.invalid == 1
 
@@ -157,23 +156,25 @@ def test_the_oracle_knows_a_wrong_distance_and_a_missed_pair() -> None:
 def test_proofs_agree_with_a_slow_search() -> None:
     world = Bounce(12, side=3.0, seed=7)
     world.advance(5)
-    _, pairs, _ = world.close()
-    cores = {core.address: core for body in world.bodies for core in body.cores}
-    apart = [pair for pair in pairs if pair["relation"] == Relation.APART][:4]
-    assert apart
-    for pair in apart:
-        a, b = cores[int(pair["core1"])], cores[int(pair["core2"])]
-        assert pair["distance"] == pytest.approx(naive_distance(a, b, pair["R"].reshape(3, 3), pair["p"]), abs=1e-9)
-        assert bounce_oracle.mistake(a, b, pair) < 1e-9
+    ij, pairs, contacts = world.close()
+    apart = np.flatnonzero(contacts["distance"] > 0.0)[:4]
+    assert len(apart)
+    for k in apart:
+        i, j = ij[k].tolist()
+        a, b = world.core(i, int(contacts["part1"][k])), world.core(j, int(contacts["part2"][k]))
+        (R1, p1), (R2, p2) = ((o["R"].reshape(3, 3), o["x"]) for o in world.objects[[i, j]])
+        expected = naive_distance(a, b, R1.T @ R2, R1.T @ (p2 - p1))
+        assert contacts["distance"][k] == pytest.approx(expected, abs=1e-9)
+        assert bounce_oracle.mistake(world, i, j, pairs[k], contacts[k]) < 1e-9
 
 
 def test_tables_grow_in_the_middle_of_a_run() -> None:
     world = Bounce(150, side=200.0)
     world.advance(2)
-    room = len(world.pairs)
+    room = len(world.collisions.broad_phase.rows)
     world.objects["x"] *= 0.02  # now everybody meets everybody
     world.advance(5)
-    assert len(world.pairs) > 2 * room
+    assert len(world.collisions.broad_phase.rows) > 2 * room
     report = Report(150, world.side)
     bounce_oracle.check(world, report, 10)
     assert report.good

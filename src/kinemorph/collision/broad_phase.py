@@ -189,6 +189,10 @@ class BroadPhase:
             self._dirty = False
         return self._pairs
 
+    def look_again(self) -> None:
+        """Boxes have changed without a call of this object: a kernel has its tables."""
+        self._dirty = True
+
     @property
     def pairs_made(self) -> int:
         """How many pairs have come to share a tile so far; one that comes back after it was gone counts again."""

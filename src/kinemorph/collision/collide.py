@@ -100,7 +100,12 @@ def _name(c: Any, pair: Any, i: int, j: int) -> int:
 
 @kernel(inline=False)
 def all_pairs(c: Any) -> int:
-    """List every pair that may meet, without a look at boxes; its row of MEMORY is its number among all pairs."""
+    """List every pair that may meet, without a look at boxes; its row of MEMORY is its number among all pairs.
+
+    Nothing is to be done if there is a list: who changes the shapes takes it away.
+    """
+    if c["n_pairs"] > 0:
+        return DONE
     shapes = rows_at(c["shapes"], c["n"], SHAPE)
     pairs = rows_at(c["pairs"], c["room"], PAIR)
     if c["room"] < c["n"] * (c["n"] - 1) // 2:

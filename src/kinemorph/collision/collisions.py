@@ -21,6 +21,7 @@ from kinemorph.collision.manifold import POINT, ROOM
 from kinemorph.collision.part_pairs import KNOWN, PartPairs
 from kinemorph.collision.shape_places import place_shape
 from kinemorph.collision.shape_rows import (
+    ANCHOR,
     COLLISIONS,
     COLLISIONS_KIND,
     CONTACT,
@@ -28,6 +29,7 @@ from kinemorph.collision.shape_rows import (
     FULL_HASH,
     FULL_KNOWN,
     FULL_SEARCH,
+    MADE,
     MEMORY,
     PAIR,
     PLACE,
@@ -43,7 +45,7 @@ from kinemorph.geometry.ground import BOUNDS
 from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.rows import load3, load9
 
-NUMBERS = ("updates", "walked", "fallbacks", "rough")
+NUMBERS = ("updates", "walked", "fallbacks", "rough", "opened", "kept")
 
 
 class Collisions:
@@ -84,7 +86,7 @@ class Collisions:
         h["from_scratch"] = from_scratch
         broad = None if candidates == Candidates.ALL else BroadPhase()
         self._hold(tables, broad, ShapeTable() if shapes is None else shapes)
-        self._make_contacts(64)
+        self._make_contacts(max(64, most))
         self._make_known(64)
         self._make_pairs(self._rows_wanted())
 
@@ -181,6 +183,8 @@ class Collisions:
 
     def _half(self, step: int) -> Any:
         room = int(self.header["contact_room"][0])
+        if self.header["question"][0] == Question.DISTANCE:
+            return self._tables["contacts"][:room]
         return self._tables["contacts"][room * (step & 1) :][:room]
 
     def contacts_of(self, pair: Any) -> Any:
@@ -204,15 +208,13 @@ class Collisions:
         """The boxes of the shapes in the hash: to look at."""
         if self._broad is None:
             raise ValueError("Collisions: with Candidates.ALL there is no broad phase")
+        self._broad.look_again()
         return self._broad
 
     @property
     def numbers(self) -> dict[str, int]:
-        """What was counted since the start: updates by V-Clip, its steps, fallbacks, depths that are upper bounds only;
-        how often hulls of a pair were opened, and how often a pair has kept its contacts."""
-        search = self._kept[0].header
-        counted = {name: int(search[name][0]) for name in NUMBERS}
-        return counted | {name: int(self.header[name][0]) for name in ("opened", "kept")}
+        """What was counted since the start, under the names of COLLISIONS: updates by V-Clip, its steps, and so on."""
+        return {name: int(self.header[name][0]) for name in NUMBERS}
 
     def ignore(self, a: int, b: int) -> None:
         """Never report this pair of shapes, such as those of a parent and its child, until `heed`."""
@@ -237,6 +239,7 @@ class Collisions:
                 self._put_box(row)
             moving = np.flatnonzero((shapes.rows["form"][:n] != 0) & (shapes.rows["link"][:n] >= 0))
             self.broad_phase.set_order(moving.astype(np.int32))
+        self.header["n_pairs"] = 0
         self._seen = shapes.revision
 
     def _follow_rows(self) -> None:
@@ -274,7 +277,7 @@ class Collisions:
             self._make_known(2 * int(self.header["known_room"][0]))
         if full & FULL_SEARCH:
             search = self._kept[0]
-            search.grow()
+            search.make(2 * int(search.header["room"][0]))
             self.header["search"] = search.address
         if self._rows_wanted() > int(self.header["room"][0]):
             self._make_pairs(self._rows_wanted())
@@ -288,36 +291,37 @@ class Collisions:
     def _make_pairs(self, room: int) -> None:
         self._tables.make("pairs", room, PAIR, keep=True)
         self._tables.make("memory", room, MEMORY, keep=True)
+        self._tables.make("made", room if self.header["keep_within"][0] > 0.0 else 1, MADE, keep=True)
         self.header["room"] = room
 
     def _make_contacts(self, room: int) -> None:
-        self._make_halves("contacts", "contact_room", max(room, 2 * int(self.header["most"][0])), CONTACT)
+        self._make_halves("contacts", room, CONTACT)
+        self._make_halves("anchors", room if self.header["keep_within"][0] > 0.0 else 1, ANCHOR)
+        self.header["contact_room"] = room
 
     def _make_known(self, room: int) -> None:
-        self._make_halves("known", "known_room", room, KNOWN)
+        self._make_halves("known", room, KNOWN)
+        self.header["known_room"] = room
 
-    def _make_halves(self, name: str, field: str, room: int, dtype: Any) -> None:
+    def _make_halves(self, name: str, room: int, dtype: Any) -> None:
         """A table with room for two steps, whose rows stay in their halves."""
-        old = self._tables[name].copy() if name in self._tables else np.zeros(0, dtype)
+        old = self._tables[name] if name in self._tables else np.zeros(0, dtype)
         half = len(old) // 2
         new = self._tables.make(name, 2 * room, dtype)
         new[:half], new[room : room + half] = old[:half], old[half:]
-        self.header[field] = room
 
     # --- copies ---
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return self._tables, self._broad, self.shapes, self._seen, self._boxed, self.numbers
+        return self._tables, self._broad, self.shapes, self._seen, self._boxed
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        tables, broad, shapes, seen, boxed, numbers = state
+        tables, broad, shapes, seen, boxed = state
         if tables.header.dtype != COLLISIONS:
             raise ValueError("collisions that another version of kinemorph has pickled cannot be read")
         self._hold(copy.copy(tables), copy.copy(broad), copy.copy(shapes))
         self._seen, self._boxed = seen, dict(boxed)
         self.header["shapes"] = self._rows.ctypes.data
-        for name in NUMBERS:
-            self._kept[0].header[name] = numbers[name]
 
     def __repr__(self) -> str:
         return f"Collisions of {len(self.shapes)} shapes: {len(self.pairs)} pairs, {len(self.contacts)} contacts"

@@ -8,10 +8,11 @@ import math
 from typing import Any
 
 from kinemorph._jit import kernel, rows_at
+from kinemorph.collision.core_pair import CORE_PAIR
 from kinemorph.collision.part_pairs import KNOWN, start_from
-from kinemorph.collision.shape_rows import CONTACT, DONE, FULL, FULL_CONTACTS, FULL_KNOWN
+from kinemorph.collision.shape_rows import ANCHOR, CONTACT, DONE, FULL, FULL_CONTACTS, FULL_KNOWN, MADE
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
-from kinemorph.spatial.rows import load3, store3, store9
+from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, scale, sub
 
 
@@ -27,43 +28,49 @@ def was_looked_at(c: Any, memory: Any) -> bool:
     return memory["step"] == c["step"] - 1
 
 
+# --- new contacts ---
+
+
 @kernel(inline=False)
 def put_contacts(
-    c: Any, k: int, memory: Any, points: Any, count: int, part1: int, part2: int, at: int, R1: Mat3, p1: Vec3
+    c: Any, k: int, memory: Any, points: Any, count: int, part1: int, part2: int, at: int, place: Any
 ) -> int:
-    """Put contacts of pair k, which are in the frame of its first shape, into rows `at` and on.
+    """Put contacts of pair k, which are in the frame of its first shape, at `place`, into rows `at` and on.
 
-    Returns the row after them, or -1: there is no room. `settle` brings `own_x2` into the frame of the second shape.
+    Returns the row after them, or -1: there is no room.
     """
     if at + count > c["contact_room"]:
         c["full"] |= FULL_CONTACTS
         return -1
     contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
+    anchors = rows_at(c["anchors"], 2 * c["contact_room"], ANCHOR)
     now = half_of(c["step"], c["contact_room"])
     for j in range(count):
-        point = points[j]
         row = contacts[now + at + j]
-        put_world(row, point["id"], part1, part2, k, point, R1, p1)
+        put_world(row, points[j]["id"], part1, part2, k, points[j], place)
         row["before"] = _before(c, contacts, memory, row)
-        if c["keep_within"] > 0.0:
-            store3(row["own_normal"], load3(point["normal"]))
-            store3(row["own_x1"], load3(point["x1"]))
-            store3(row["own_x2"], load3(point["x2"]))
+        if c["keep_within"] > 0.0:  # `settle` brings x2 into the frame of the second shape
+            anchor = anchors[now + at + j]
+            store3(anchor["normal"], load3(points[j]["normal"]))
+            store3(anchor["x1"], load3(points[j]["x1"]))
+            store3(anchor["x2"], load3(points[j]["x2"]))
     return at + count
 
 
 @kernel
-def put_world(row: Any, id: int, part1: int, part2: int, k: int, point: Any, R1: Mat3, p1: Vec3) -> None:
+def put_world(row: Any, id: int, part1: int, part2: int, k: int, point: Any, place: Any) -> None:
     """What is reported of a point: `point` has distance, normal, x1 and x2 in the frame of the first shape."""
+    R = load9(place["R"])
+    p = load3(place["p"])
     row["id"] = id
     row["part1"] = part1
     row["part2"] = part2
     row["pair"] = k
     row["before"] = -1
     row["distance"] = point["distance"]
-    store3(row["normal"], mul_vec(R1, load3(point["normal"])))
-    store3(row["x1"], add(mul_vec(R1, load3(point["x1"])), p1))
-    store3(row["x2"], add(mul_vec(R1, load3(point["x2"])), p1))
+    store3(row["normal"], mul_vec(R, load3(point["normal"])))
+    store3(row["x1"], add(mul_vec(R, load3(point["x1"])), p))
+    store3(row["x2"], add(mul_vec(R, load3(point["x2"])), p))
 
 
 @kernel
@@ -79,9 +86,7 @@ def _before(c: Any, contacts: Any, memory: Any, row: Any) -> int:
 
 
 @kernel(inline=False)
-def settle(
-    c: Any, pair: Any, memory: Any, end: int, distance: float, margin: float, R: Mat3, p: Vec3, end_known: int
-) -> int:
+def settle(c: Any, pair: Any, memory: Any, end: int, distance: float, margin: float, end_known: int) -> int:
     """Make the rows up to `end` the contacts of a pair, and remember how they were made.
 
     `distance` is no more than that of the two shapes.
@@ -91,21 +96,26 @@ def settle(
     now = half_of(c["step"], c["contact_room"])
     least = math.inf
     for j in range(first, end):
-        row = contacts[now + j]
-        least = min(least, row["distance"])
-        if c["keep_within"] > 0.0:
-            store3(row["own_x2"], tmul_vec(R, sub(load3(row["own_x2"]), p)))
+        least = min(least, contacts[now + j]["distance"])
     if c["keep_within"] > 0.0:
+        row = rows_at(c["row"], 1, CORE_PAIR)[0]
+        R, p = load9(row["R"]), load3(row["p"])
+        made = rows_at(c["made"], c["room"], MADE)[pair["row"]]
+        store9(made["R"], R)
+        store3(made["p"], p)
         memory["margin"] = margin
         memory["distance"] = distance
-        store9(memory["R"], R)
-        store3(memory["p"], p)
+        anchors = rows_at(c["anchors"], 2 * c["contact_room"], ANCHOR)
+        for j in range(first, end):
+            anchor = anchors[now + j]
+            store3(anchor["x2"], tmul_vec(R, sub(load3(anchor["x2"]), p)))
     _commit(c, pair, memory, end, least, end_known)
     return DONE
 
 
 @kernel
 def _commit(c: Any, pair: Any, memory: Any, end: int, least: float, end_known: int) -> None:
+    """The rows up to `end` and `end_known` are those of a pair."""
     pair["first"] = c["n_contacts"]
     pair["count"] = end - c["n_contacts"]
     pair["distance"] = least
@@ -118,8 +128,11 @@ def _commit(c: Any, pair: Any, memory: Any, end: int, least: float, end_known: i
     c["n_known"] = end_known
 
 
+# --- kept contacts ---
+
+
 @kernel
-def has_hardly_moved(c: Any, memory: Any, R: Mat3, p: Vec3, reach: float, margin: float) -> bool:
+def has_hardly_moved(c: Any, memory: Any, made: Any, R: Mat3, p: Vec3, reach: float, margin: float) -> bool:
     """Whether what was found in the step before still holds: `reach` is that of the second shape.
 
     With contacts: since they were made, no point of the second shape has moved by more than `keep_within` in the frame
@@ -129,8 +142,8 @@ def has_hardly_moved(c: Any, memory: Any, R: Mat3, p: Vec3, reach: float, margin
         return False
     turned = 0.0
     for k in range(9):
-        turned += (R[k] - memory["R"][k]) ** 2
-    r = sub(p, load3(memory["p"]))
+        turned += (R[k] - made["R"][k]) ** 2
+    r = sub(p, load3(made["p"]))
     moved = math.sqrt(dot(r, r)) + math.sqrt(0.5 * turned) * reach
     if memory["count"] == 0:
         return memory["distance"] - moved > margin
@@ -138,7 +151,7 @@ def has_hardly_moved(c: Any, memory: Any, R: Mat3, p: Vec3, reach: float, margin
 
 
 @kernel(inline=False)
-def keep_contacts(c: Any, k: int, pair: Any, memory: Any, R1: Mat3, p1: Vec3, R2: Mat3, p2: Vec3) -> int:
+def keep_contacts(c: Any, k: int, pair: Any, memory: Any, one: Any, other: Any) -> int:
     """Keep the contacts of the step before: features, points and normal stay on their shapes, distances are new."""
     count = memory["count"]
     first = memory["first"]
@@ -148,14 +161,19 @@ def keep_contacts(c: Any, k: int, pair: Any, memory: Any, R1: Mat3, p1: Vec3, R2
         c["full"] |= FULL_CONTACTS if at + count > c["contact_room"] else FULL_KNOWN
         return FULL
     contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
+    anchors = rows_at(c["anchors"], 2 * c["contact_room"], ANCHOR)
     now = half_of(c["step"], c["contact_room"])
     then = half_of(c["step"] - 1, c["contact_room"])
     least = math.inf
     for j in range(count):
         row = contacts[now + at + j]
-        _keep_contact(contacts[then + first + j], row, R1, p1, R2, p2)
+        old = contacts[then + first + j]
+        row["id"] = old["id"]
+        row["part1"] = old["part1"]
+        row["part2"] = old["part2"]
         row["pair"] = k
         row["before"] = first + j
+        _hold(anchors[then + first + j], anchors[now + at + j], row, one, other)
         least = min(least, row["distance"])
     _keep_known(c, memory["first_known"], known)
     c["kept"] += 1
@@ -164,16 +182,15 @@ def keep_contacts(c: Any, k: int, pair: Any, memory: Any, R1: Mat3, p1: Vec3, R2
 
 
 @kernel
-def _keep_contact(old: Any, row: Any, R1: Mat3, p1: Vec3, R2: Mat3, p2: Vec3) -> None:
-    row["id"] = old["id"]
-    row["part1"] = old["part1"]
-    row["part2"] = old["part2"]
-    store3(row["own_normal"], load3(old["own_normal"]))
-    store3(row["own_x1"], load3(old["own_x1"]))
-    store3(row["own_x2"], load3(old["own_x2"]))
-    n = mul_vec(R1, load3(old["own_normal"]))
-    x1 = add(mul_vec(R1, load3(old["own_x1"])), p1)
-    x2 = add(mul_vec(R2, load3(old["own_x2"])), p2)
+def _hold(old: Any, anchor: Any, row: Any, one: Any, other: Any) -> None:
+    """Where a contact is whose points stay where they were on their shapes: in the middle of where these are now."""
+    store3(anchor["normal"], load3(old["normal"]))
+    store3(anchor["x1"], load3(old["x1"]))
+    store3(anchor["x2"], load3(old["x2"]))
+    R = load9(one["R"])
+    n = mul_vec(R, load3(old["normal"]))
+    x1 = add(mul_vec(R, load3(old["x1"])), load3(one["p"]))
+    x2 = add(mul_vec(load9(other["R"]), load3(old["x2"])), load3(other["p"]))
     distance = dot(n, sub(x2, x1))
     middle = scale(add(x1, x2), 0.5)
     row["distance"] = distance

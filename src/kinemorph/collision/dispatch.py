@@ -30,17 +30,7 @@ from kinemorph.collision.ground_contacts import ground_contacts
 from kinemorph.collision.ground_search import CARRIED, survey
 from kinemorph.collision.hull_trees import search
 from kinemorph.collision.manifold import POINT, ROOM, features_of, manifold
-from kinemorph.collision.part_pairs import (
-    KEY,
-    KNOWN,
-    KNOWN_SIZE,
-    LISTED,
-    SEARCH,
-    count,
-    keep_start,
-    remember,
-    start_from,
-)
+from kinemorph.collision.part_pairs import KEY, KNOWN, KNOWN_SIZE, LISTED, SEARCH, keep_start, remember, start_from
 from kinemorph.collision.shape_rows import (
     CONTACT,
     DONE,
@@ -48,6 +38,7 @@ from kinemorph.collision.shape_rows import (
     FULL_CONTACTS,
     FULL_KNOWN,
     FULL_SEARCH,
+    MADE,
     MEMORY,
     PAIR,
     PLACE,
@@ -57,9 +48,9 @@ from kinemorph.collision.shape_rows import (
 )
 from kinemorph.geometry.ground import GROUND
 from kinemorph.geometry.parts import NODE
-from kinemorph.spatial.mat3 import Mat3, mul, tmul_vec, transpose
+from kinemorph.spatial.mat3 import mul, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load9, store3, store9
-from kinemorph.spatial.vec3 import Vec3, sub
+from kinemorph.spatial.vec3 import sub
 
 CONVEX, IS_GROUND = int(Form.CONVEX), int(Form.GROUND)
 CONTACTS = int(Question.CONTACTS)
@@ -74,43 +65,52 @@ def find_contacts(c: Any) -> int:
         c["next"] = 0
         c["n_contacts"] = 0
         c["n_known"] = 0
-    s = rows_at(c["search"], 1, SEARCH)[0]
     pairs = rows_at(c["pairs"], c["room"], PAIR)
     shapes = rows_at(c["shapes"], c["n"], SHAPE)
-    places = rows_at(c["places"], c["n"], PLACE)
     memories = rows_at(c["memory"], c["room"], MEMORY)
     for k in range(c["next"], c["n_pairs"]):
         pair = pairs[k]
         first, second, memory = shapes[pair["a"]], shapes[pair["b"]], memories[pair["row"]]
-        pair["exact"] = 1
         if not _is_of(memory, pair, first, second):
             _stamp(memory, pair, first, second)
-        one, other = places[pair["a"]], places[pair["b"]]
-        R1, p1 = load9(one["R"]), load3(one["p"])
-        R2, p2 = load9(other["R"]), load3(other["p"])
-        R, p = mul(transpose(R1), R2), tmul_vec(R1, sub(p2, p1))
-        updates, walked, fallbacks, rough = s["updates"], s["walked"], s["fallbacks"], s["rough"]
-        margin = 0.0
-        kept = False
-        if c["question"] == CONTACTS:
-            margin = c["margin"] + one["sweep"] + other["sweep"]
-            kept = c["keep_within"] > 0.0 and has_hardly_moved(c, memory, R, p, second["reach"], margin)
-            margin += c["keep_within"]
+        pair["exact"] = 1
+        kept, margin = _approach(c, pair, second, memory)
         if kept:
-            status = keep_contacts(c, k, pair, memory, R1, p1, R2, p2)
-        elif first["form"] == IS_GROUND:
-            status = _on_ground(c, k, pair, first, second, memory, R1, p1, R, p, margin)
+            places = rows_at(c["places"], c["n"], PLACE)
+            status = keep_contacts(c, k, pair, memory, places[pair["a"]], places[pair["b"]])
         elif first["form"] == CONVEX and second["form"] == CONVEX:
-            status = _two_cores(c, k, pair, first, second, memory, R1, p1, R, p, margin)
+            status = _two_cores(c, k, pair, first, second, memory, margin)
+        elif first["form"] == IS_GROUND:
+            status = _on_ground(c, k, pair, first, second, memory, margin)
         else:
-            status = _two_trees(c, k, pair, first, second, memory, R1, p1, R, p, margin)
+            status = _two_trees(c, k, pair, first, second, memory, margin)
         if status == FULL:
-            s["updates"], s["walked"], s["fallbacks"], s["rough"] = updates, walked, fallbacks, rough
             c["next"] = k
             c["goes_on"] = 1
             return FULL
     c["goes_on"] = 0
     return DONE
+
+
+@kernel
+def _approach(c: Any, pair: Any, second: Any, memory: Any) -> tuple[bool, float]:
+    """Write where the second shape is in the frame of the first; whether contacts are kept, and else the margin."""
+    places = rows_at(c["places"], c["n"], PLACE)
+    one, other = places[pair["a"]], places[pair["b"]]
+    row = rows_at(c["row"], 1, CORE_PAIR)[0]
+    turn = transpose(load9(one["R"]))
+    R = mul(turn, load9(other["R"]))
+    p = tmul_vec(load9(one["R"]), sub(load3(other["p"]), load3(one["p"])))
+    store9(row["R"], R)
+    store3(row["p"], p)
+    if c["question"] != CONTACTS:
+        return False, 0.0
+    margin = c["margin"] + one["sweep"] + other["sweep"]
+    if c["keep_within"] > 0.0:
+        made = rows_at(c["made"], c["room"], MADE)[pair["row"]]
+        if has_hardly_moved(c, memory, made, R, p, second["reach"], margin):
+            return True, margin
+    return False, margin + c["keep_within"]
 
 
 @kernel
@@ -140,51 +140,57 @@ def _stamp(memory: Any, pair: Any, first: Any, second: Any) -> None:
 
 
 @kernel(inline=False)
-def _two_cores(
-    c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, R1: Mat3, p1: Vec3, R: Mat3, p: Vec3, margin: float
-) -> int:
+def _two_cores(c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
     if c["n_contacts"] + c["most"] > c["contact_room"]:  # beforehand: an evaluation cannot be taken back
         c["full"] |= FULL_CONTACTS
         return FULL
-    s = rows_at(c["search"], 1, SEARCH)[0]
     row = rows_at(c["row"], 1, CORE_PAIR)[0]
     row["core1"] = first["core"]
     row["core2"] = second["core"]
     row["radius1"] = first["radius"]
     row["radius2"] = second["radius"]
-    store9(row["R"], R)
-    store3(row["p"], p)
     row["steps"] = 0
-    row["fallbacks"] = 0
-    row["rough"] = 0
     start_from(memory["start"], row)
     evaluate(row, rows_at(c["work"], 1, WORK)[0])
-    count(s, row)
     keep_start(row, memory["start"])
+    c["updates"] += 1
+    c["walked"] += row["steps"]
+    if row["fallbacks"] + row["rough"] > 0:
+        c["fallbacks"] += row["fallbacks"]
+        c["rough"] += row["rough"]
+        row["fallbacks"] = 0
+        row["rough"] = 0
+    place = rows_at(c["places"], c["n"], PLACE)[pair["a"]]
     if c["question"] != CONTACTS:
-        return _put_closest(c, k, pair, memory, row, features_of(row), 0, 0, R1, p1)
+        return _put_closest(c, k, pair, memory, row, features_of(row), 0, 0, place)
     points = rows_at(c["found"], ROOM, POINT)
     found = manifold(row, margin, c["most"], points)
-    end = put_contacts(c, k, memory, points, found, 0, 0, c["n_contacts"], R1, p1)
-    return settle(c, pair, memory, end, row["distance"], margin, R, p, c["n_known"])
+    end = put_contacts(c, k, memory, points, found, 0, 0, c["n_contacts"], place)
+    return settle(c, pair, memory, end, row["distance"], margin, c["n_known"])
 
 
-@kernel(inline=False)
+@kernel
 def _put_closest(
-    c: Any, k: int, pair: Any, memory: Any, point: Any, id: int, part1: int, part2: int, R1: Mat3, p1: Vec3
+    c: Any, k: int, pair: Any, memory: Any, point: Any, id: int, part1: int, part2: int, place: Any
 ) -> int:
-    """The closest points of a pair as its only contact; there is room for it."""
+    """The closest points of a pair as its only contact; there is room for it. Nobody looks for it in the next step."""
     at = c["n_contacts"]
-    now = half_of(c["step"], c["contact_room"])
-    put_world(rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)[now + at], id, part1, part2, k, point, R1, p1)
+    put_world(rows_at(c["contacts"], c["contact_room"], CONTACT)[at], id, part1, part2, k, point, place)
     pair["first"] = at
     pair["count"] = 1
     pair["distance"] = point["distance"]
+    memory["count"] = 0
     memory["step"] = c["step"]
-    memory["first"] = at
-    memory["count"] = 1
     c["n_contacts"] = at + 1
     return DONE
+
+
+@kernel
+def _keep_known(c: Any, memory: Any, end: int) -> None:
+    """The rows of KNOWN up to `end` are those of a pair."""
+    memory["first_known"] = c["n_known"]
+    memory["n_known"] = end - c["n_known"]
+    c["n_known"] = end
 
 
 # --- trees ---
@@ -197,43 +203,10 @@ def _recall(c: Any, s: Any, memory: Any) -> None:
     s["n_known"] = memory["n_known"] if was_looked_at(c, memory) else 0
     then = half_of(c["step"] - 1, c["known_room"]) + memory["first_known"]
     s["known"] = c["known"] + then * KNOWN_SIZE
-
-
-@kernel(inline=False)
-def _two_trees(
-    c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, R1: Mat3, p1: Vec3, R: Mat3, p: Vec3, margin: float
-) -> int:
-    s = rows_at(c["search"], 1, SEARCH)[0]
-    nodes1 = rows_at(first["nodes"], first["n_nodes"], NODE)
-    nodes2 = rows_at(second["nodes"], second["n_nodes"], NODE)
-    _recall(c, s, memory)
-    threshold = margin if c["question"] == CONTACTS else c["threshold"]
-    search(nodes1, nodes2, R, p, margin, threshold, s, rows_at(c["work"], 1, WORK)[0])
-    end_known = _remembered(c, s, c["n_known"])
-    if end_known < 0 or c["n_contacts"] >= c["contact_room"]:
-        c["full"] |= FULL_CONTACTS if end_known >= 0 else 0
-        return FULL
-    opened = int(s["n"] > 1)
-    if c["question"] != CONTACTS:
-        pair["exact"] = s["exact"]
-        memory["first_known"] = c["n_known"]
-        memory["n_known"] = end_known - c["n_known"]
-        c["n_known"] = end_known
-        c["opened"] += opened
-        part1, part2 = _part(nodes1, int(s["i"])), _part(nodes2, int(s["j"]))
-        return _put_closest(c, k, pair, memory, s, s["id"], part1, part2, R1, p1)
-    end = _of_parts(c, k, memory, s, nodes1, nodes2, margin, R1, p1)
-    if end < 0:
-        return FULL
-    c["opened"] += opened
-    return settle(c, pair, memory, end, s["distance"], margin, R, p, end_known)
-
-
-@kernel
-def _part(nodes: Any, i: int) -> int:
-    """Which part a node is, or -1 - node if it is the hull of several."""
-    part = int(nodes[i]["part"])
-    return part if part >= 0 else -1 - i
+    s["updates"] = 0
+    s["walked"] = 0
+    s["fallbacks"] = 0
+    s["rough"] = 0
 
 
 @kernel
@@ -249,8 +222,56 @@ def _remembered(c: Any, s: Any, first: int) -> int:
     return end
 
 
+@kernel
+def _add_up(c: Any, s: Any) -> None:
+    """A search is done: count what it took."""
+    c["updates"] += s["updates"]
+    c["walked"] += s["walked"]
+    c["fallbacks"] += s["fallbacks"]
+    c["rough"] += s["rough"]
+
+
 @kernel(inline=False)
-def _of_parts(c: Any, k: int, memory: Any, s: Any, nodes1: Any, nodes2: Any, margin: float, R1: Mat3, p1: Vec3) -> int:
+def _two_trees(c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
+    s = rows_at(c["search"], 1, SEARCH)[0]
+    row = rows_at(c["row"], 1, CORE_PAIR)[0]
+    nodes1 = rows_at(first["nodes"], first["n_nodes"], NODE)
+    nodes2 = rows_at(second["nodes"], second["n_nodes"], NODE)
+    place = rows_at(c["places"], c["n"], PLACE)[pair["a"]]
+    _recall(c, s, memory)
+    threshold = margin if c["question"] == CONTACTS else c["threshold"]
+    work = rows_at(c["work"], 1, WORK)[0]
+    search(nodes1, nodes2, load9(row["R"]), load3(row["p"]), margin, threshold, s, work)
+    end_known = _remembered(c, s, c["n_known"])
+    if end_known < 0:
+        return FULL
+    if c["n_contacts"] >= c["contact_room"]:
+        c["full"] |= FULL_CONTACTS
+        return FULL
+    if c["question"] == CONTACTS:
+        end = _of_parts(c, k, memory, s, nodes1, nodes2, margin, place)
+        if end < 0:
+            return FULL
+        settle(c, pair, memory, end, s["distance"], margin, end_known)
+    else:
+        part1, part2 = _part(nodes1, int(s["i"])), _part(nodes2, int(s["j"]))
+        pair["exact"] = s["exact"]
+        _keep_known(c, memory, end_known)
+        _put_closest(c, k, pair, memory, s, s["id"], part1, part2, place)
+    c["opened"] += int(s["n"] > 1)
+    _add_up(c, s)
+    return DONE
+
+
+@kernel
+def _part(nodes: Any, i: int) -> int:
+    """Which part a node is, or -1 - node if it is the hull of several."""
+    part = int(nodes[i]["part"])
+    return part if part >= 0 else -1 - i
+
+
+@kernel(inline=False)
+def _of_parts(c: Any, k: int, memory: Any, s: Any, nodes1: Any, nodes2: Any, margin: float, place: Any) -> int:
     """Put the contacts of all pairs of parts that a search has listed: the row after them, or -1."""
     points = rows_at(c["found"], ROOM, POINT)
     pairs = rows_at(s["pairs"], s["room"], CORE_PAIR)
@@ -261,7 +282,7 @@ def _of_parts(c: Any, k: int, memory: Any, s: Any, nodes1: Any, nodes2: Any, mar
         key = keys[listed[m]]
         found = manifold(pairs[listed[m]], margin, c["most"], points)
         part1, part2 = int(nodes1[key["i"]]["part"]), int(nodes2[key["j"]]["part"])
-        at = put_contacts(c, k, memory, points, found, part1, part2, at, R1, p1)
+        at = put_contacts(c, k, memory, points, found, part1, part2, at, place)
         if at < 0:
             break
     return at
@@ -271,24 +292,20 @@ def _of_parts(c: Any, k: int, memory: Any, s: Any, nodes1: Any, nodes2: Any, mar
 
 
 @kernel(inline=False)
-def _on_ground(
-    c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, R1: Mat3, p1: Vec3, R: Mat3, p: Vec3, margin: float
-) -> int:
+def _on_ground(c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
     s = rows_at(c["search"], 1, SEARCH)[0]
     body = rows_at(c["carried"], 1, CARRIED)[0]
     ground = rows_at(first["ground"], 1, GROUND)[0]
     nodes = rows_at(second["nodes"], second["n_nodes"], NODE)
+    place = rows_at(c["places"], c["n"], PLACE)[pair["a"]]
     points = rows_at(c["found"], ROOM, POINT)
-    spare = rows_at(c["found"] + ROOM * POINT_SIZE, ROOM, POINT)
     asked = c["question"] == CONTACTS
     _recall(c, s, memory)
-    store9(body["R"], R)
-    store3(body["p"], p)
-    body["vertex"] = memory["start"]["index2"] if second["n_nodes"] == 1 else 0
+    _carry(c, body, memory["start"]["index2"] if second["n_nodes"] == 1 else 0)
     reach = margin if asked else math.inf
     nearest = math.inf
-    part1, part2 = 0, 0
     points[0]["distance"] = math.inf
+    part1, part2 = 0, 0
     at = c["n_contacts"]
     end_known = c["n_known"]
     for i in range(second["n_nodes"]):
@@ -299,31 +316,48 @@ def _on_ground(
         body["part"] = nodes[i]["part"]
         survey(ground, body, margin, reach, s, rows_at(c["work"], 1, WORK)[0])
         end_known = _remembered(c, s, end_known)
-        if end_known < 0:
-            return FULL
-        if asked:
-            found = ground_contacts(ground, body, s, margin, c["most"], points, spare)
-            at = put_contacts(c, k, memory, points, found, 0, int(nodes[i]["part"]), at, R1, p1)
-            if at < 0:
-                return FULL
+        if end_known >= 0 and asked:
+            at = _put_carried(c, k, memory, ground, body, s, margin, at, place)
             nearest = min(nearest, s["distance"], margin)
         elif s["distance"] < nearest:
             nearest = s["distance"]
             reach = max(nearest, 0.0)
             part1, part2 = int(s["i"]), int(s["j"])
             _copy_point(s, points[0])
-        if second["n_nodes"] > 1:
-            body["vertex"] = 0
-    if not asked and c["n_contacts"] >= c["contact_room"]:
+        if end_known < 0 or at < 0:
+            return FULL
+        body["vertex"] = body["vertex"] if second["n_nodes"] == 1 else 0
+    if at >= c["contact_room"]:
         c["full"] |= FULL_CONTACTS
         return FULL
     memory["start"]["index2"] = body["vertex"]
     if asked:
-        return settle(c, pair, memory, at, nearest, margin, R, p, end_known)
-    memory["first_known"] = c["n_known"]
-    memory["n_known"] = end_known - c["n_known"]
-    c["n_known"] = end_known
-    return _put_closest(c, k, pair, memory, points[0], -1, part1, part2, R1, p1)
+        settle(c, pair, memory, at, nearest, margin, end_known)
+    else:
+        _keep_known(c, memory, end_known)
+        _put_closest(c, k, pair, memory, points[0], -1, part1, part2, place)
+    _add_up(c, s)
+    return DONE
+
+
+@kernel
+def _carry(c: Any, body: Any, vertex: int) -> None:
+    """Place a body on the ground where the second shape is."""
+    row = rows_at(c["row"], 1, CORE_PAIR)[0]
+    store9(body["R"], load9(row["R"]))
+    store3(body["p"], load3(row["p"]))
+    body["vertex"] = vertex
+
+
+@kernel
+def _put_carried(
+    c: Any, k: int, memory: Any, ground: Any, body: Any, s: Any, margin: float, at: int, place: Any
+) -> int:
+    """Put the contacts of one part on the ground: the row after them, or -1."""
+    points = rows_at(c["found"], ROOM, POINT)
+    spare = rows_at(c["found"] + ROOM * POINT_SIZE, ROOM, POINT)
+    found = ground_contacts(ground, body, s, margin, c["most"], points, spare)
+    return put_contacts(c, k, memory, points, found, 0, int(body["part"]), at, place)
 
 
 @kernel

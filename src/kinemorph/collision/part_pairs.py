@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.collision.core_pair import CORE_PAIR, NEW
+from kinemorph.collision.core_pair import CORE_PAIR, DEEP, NEW
 from kinemorph.collision.tables import Tables
 from kinemorph.geometry.polyhedron import CORE, EDGE, FACE, VERTEX, Polyhedron
 from kinemorph.spatial.rows import load3, store3
@@ -28,7 +28,7 @@ KNOWN = np.dtype(
         ("index2", "i4"),
         ("relation", "i4"),
         ("unused", "i4"),
-        ("normal", "f8", 3),
+        ("normal", "f8", 3),  # if the cores overlap
     ]
 )  # what is known of a pair of parts from the last call
 KNOWN_SIZE = KNOWN.itemsize
@@ -65,7 +65,7 @@ SEARCH = np.dtype(
         ("i", "i4"),  # its key
         ("j", "i4"),
         ("id", "i8"),  # its features, see `manifold.contact_id`; -1 where the cores overlap
-        ("updates", "i8"),  # by V-Clip, in all calls, as what follows
+        ("updates", "i8"),  # by V-Clip, since somebody has set it to 0, as what follows
         ("walked", "i8"),  # steps of V-Clip
         ("fallbacks", "i8"),
         ("rough", "i8"),
@@ -124,7 +124,8 @@ def start_from(known: Any, row: Any) -> None:
     row["kind1"], row["index1"] = known["kind1"], known["index1"]
     row["kind2"], row["index2"] = known["kind2"], known["index2"]
     row["relation"] = known["relation"]
-    store3(row["normal"], load3(known["normal"]))
+    if known["relation"] == DEEP:
+        store3(row["normal"], load3(known["normal"]))
 
 
 @kernel
@@ -133,7 +134,8 @@ def keep_start(row: Any, known: Any) -> None:
     known["kind1"], known["index1"] = row["kind1"], row["index1"]
     known["kind2"], known["index2"] = row["kind2"], row["index2"]
     known["relation"] = row["relation"]
-    store3(known["normal"], load3(row["normal"]))
+    if row["relation"] == DEEP:
+        store3(known["normal"], load3(row["normal"]))
 
 
 @kernel
@@ -202,13 +204,6 @@ class PartPairs:
         _make_triangles(tables.make("triangles", room, FLAT_CORE))
         self.header["room"], self.header["distance"] = room, np.inf
         self._known = np.zeros(0, KNOWN)
-
-    def grow(self) -> None:
-        """Twice the room; what was counted stays."""
-        counted = {name: int(self.header[name][0]) for name in ("updates", "walked", "fallbacks", "rough")}
-        self.make(2 * int(self.header["room"][0]))
-        for name, number in counted.items():
-            self.header[name] = number
 
     def __reduce__(self) -> Any:  # it has addresses, and nothing in it outlives a call
         return PartPairs, (int(self.header["room"][0]),)

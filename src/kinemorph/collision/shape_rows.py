@@ -54,8 +54,8 @@ SHAPE = np.dtype(
         ("low", "f8", 3),  # m, corner of the box around it in its own frame; of a core without its radius
         ("high", "f8", 3),  # m, the opposite corner
         ("reach", "f8"),  # m, of the ball about its own origin that holds it; inf for ground
-    ],
-    align=True,
+        ("unused", "f8", 5),  # four cache lines; dispatch looks at the first
+    ]
 )
 
 POSE = np.dtype(
@@ -70,6 +70,7 @@ PLACE = np.dtype(
         ("R", "f8", 9),  # rotation of a shape in the world; `place_shape`
         ("p", "f8", 3),  # m, position; `place_shape`
         ("sweep", "f8"),  # m, how far any of its points may move until the next step: so much more is its margin
+        ("unused", "f8", 3),  # two cache lines
     ]
 )
 
@@ -98,11 +99,15 @@ CONTACT = np.dtype(
         ("normal", "f8", 3),  # unit, world, from shape a to shape b
         ("x1", "f8", 3),  # m, world, on the surface of shape a
         ("x2", "f8", 3),  # m, world, on that of shape b: x2 - x1 = distance normal
-        ("own_normal", "f8", 3),  # the normal in the frame of shape a; only if contacts are kept, as what follows
-        ("own_x1", "f8", 3),  # m, x1 in the frame of shape a, when the contact was made
-        ("own_x2", "f8", 3),  # m, x2 in the frame of shape b
-    ],
-    align=True,
+    ]
+)
+
+ANCHOR = np.dtype(
+    [
+        ("normal", "f8", 3),  # unit, in the frame of shape a: the normal of a contact when it was made
+        ("x1", "f8", 3),  # m, in the frame of shape a: x1 then
+        ("x2", "f8", 3),  # m, in the frame of shape b: x2 then
+    ]
 )
 
 MEMORY = np.dtype(
@@ -112,19 +117,24 @@ MEMORY = np.dtype(
         ("generation_a", "i4"),
         ("generation_b", "i4"),
         ("life", "i4"),
-        ("count", "i4"),  # contacts in the table of contacts of that step
-        ("step", "i8"),  # when the pair was last looked at
-        ("start", KNOWN),  # convex: where the next walk starts. Ground: index2 is the deepest vertex in a half-space
-        ("first", "i4"),  # where its contacts began
-        ("first_known", "i4"),  # trees, ground: its rows of KNOWN in that step
-        ("n_known", "i4"),
         ("unused", "i4"),
-        ("margin", "f8"),  # m, with which its contacts were made
-        ("distance", "f8"),  # m, no more than the true one was, when they were made
-        ("R", "f8", 9),  # rotation of b in the frame of a, when they were made
+        ("step", "i8"),  # when the pair was last looked at; the rows below are those of that step
+        ("start", KNOWN),  # convex: where the next walk starts. Ground: index2 is the deepest vertex in a half-space
+        ("first", "i4"),  # its contacts
+        ("count", "i4"),
+        ("first_known", "i4"),  # trees, ground: its rows of KNOWN
+        ("n_known", "i4"),
+        ("distance", "f8"),  # m, no more than the true one was when its contacts were made
+        ("margin", "f8"),  # m, with which they were made
+        ("padding", "i8"),  # two cache lines
+    ]
+)
+
+MADE = np.dtype(
+    [
+        ("R", "f8", 9),  # rotation of b in the frame of a, when the contacts of a pair were made
         ("p", "f8", 3),  # m, position of b there
-    ],
-    align=True,
+    ]
 )
 
 COLLISIONS = np.dtype(
@@ -145,16 +155,20 @@ COLLISIONS = np.dtype(
         ("room", "i8"),  # rows of pairs and of MEMORY
         ("pairs", "i8"),  # address of the PAIR rows: those of this step, in the order of the lower and the higher row
         ("n_pairs", "i8"),
-        ("memory", "i8"),  # address of the MEMORY rows
+        ("memory", "i8"),  # address of the MEMORY rows, and of
+        ("made", "i8"),  # as many MADE rows; used if contacts are kept
         ("contact_room", "i8"),  # rows of contacts in a step
-        ("contacts", "i8"),  # address of twice as many CONTACT rows: even steps have the first half, odd ones the other
+        # With Question.DISTANCE all steps have the first half of the next table, else even ones have the first and odd
+        # ones the other.
+        ("contacts", "i8"),  # address of twice as many CONTACT rows
+        ("anchors", "i8"),  # address of as many ANCHOR rows; used if contacts are kept
         ("n_contacts", "i8"),  # of this step
         ("known_room", "i8"),  # rows of KNOWN in a step
         ("known", "i8"),  # address of twice as many KNOWN rows, likewise
         ("n_known", "i8"),
         ("search", "i8"),  # address of the SEARCH
         ("work", "i8"),  # address of the WORK of depths
-        ("row", "i8"),  # address of a CORE_PAIR
+        ("row", "i8"),  # address of a CORE_PAIR; R and p of it are where the second shape is, whatever the two are
         ("carried", "i8"),  # address of a CARRIED
         ("found", "i8"),  # address of 2 ROOM rows of a manifold's contacts
         ("step", "i8"),  # how often pairs were looked at
@@ -162,8 +176,12 @@ COLLISIONS = np.dtype(
         ("goes_on", "i8"),  # 1 if it does
         ("full", "i8"),  # which tables were too small: bits of FULL_*
         ("bad", "i8"),  # the shape whose box is no box
-        ("kept", "i8"),  # how many pairs have kept their contacts, in all steps
-        ("opened", "i8"),  # how often the hulls of a pair were opened, in all steps
+        ("updates", "i8"),  # of pairs of cores by V-Clip, in all steps, as what follows; convex parts count each
+        ("walked", "i8"),  # steps of V-Clip
+        ("fallbacks", "i8"),  # how often a walk was too long or ended too early
+        ("rough", "i8"),  # how often a depth was an upper bound only
+        ("opened", "i8"),  # how often the hulls of a pair were opened
+        ("kept", "i8"),  # how often a pair has kept its contacts
     ]
 )
 COLLISIONS_KIND = 0x6B6D636F6C6C6973

@@ -11,6 +11,7 @@ import numpy as np
 from kinemorph.collision.broad_phase import EVERYTHING, bits
 from kinemorph.collision.part_pairs import STACK
 from kinemorph.collision.shape_rows import SHAPE, Form
+from kinemorph.collision.tables import aligned
 from kinemorph.geometry.ground import Ground
 from kinemorph.geometry.parts import Parts
 from kinemorph.geometry.polyhedron import Polyhedron, core_of
@@ -36,7 +37,7 @@ class ShapeTable:
     __slots__ = ("_bodies", "_free", "_solids", "changed", "revision", "rows")
 
     def __init__(self) -> None:
-        self.rows: Array = np.zeros(16, SHAPE)  # one a shape; `form` is 0 in rows that are free
+        self.rows: Array = aligned(16, SHAPE)  # one a shape; `form` is 0 in rows that are free
         self.revision = 0  # how often the table has changed
         self.changed: Array = np.zeros(16, np.int64)  # of each row, the revision in which it last did
         self._solids: list[Solid | None] = []  # as they were given
@@ -109,7 +110,7 @@ class ShapeTable:
         self.changed[row] = self.revision
 
     def _make_room(self, room: int) -> None:
-        rows, changed = np.zeros(room, SHAPE), np.zeros(room, np.int64)
+        rows, changed = aligned(room, SHAPE), np.zeros(room, np.int64)
         rows[: len(self.rows)], changed[: len(self.changed)] = self.rows, self.changed
         self.rows, self.changed = rows, changed
 
@@ -182,7 +183,8 @@ class ShapeTable:
         rows, changed, self.revision, solids, bodies, free = state
         if rows.dtype != SHAPE:
             raise ValueError("shapes that another version of kinemorph has pickled cannot be read")
-        self.rows, self.changed = rows.copy(), changed.copy()
+        self.rows, self.changed = aligned(len(rows), SHAPE), changed.copy()
+        self.rows[:] = rows
         self._solids, self._bodies, self._free = list(solids), list(bodies), list(free)
         for row, body in enumerate(self._bodies):  # copies of cores are elsewhere
             if body is not None:

@@ -31,8 +31,7 @@ class Tables:
 
     def make(self, name: str, room: int, dtype: Any, keep: bool = False) -> Any:
         """A table of `room` rows in place of the old one, whose rows it begins with if they are to be kept."""
-        memory = np.zeros(room * dtype.itemsize + LINE - 1, np.uint8)
-        table: Any = memory[-memory.ctypes.data % LINE :][: room * dtype.itemsize].view(dtype)
+        table = aligned(room, dtype)
         old = self._arrays.get(name)
         if keep and old is not None:
             table[: len(old)] = old
@@ -42,6 +41,12 @@ class Tables:
 
     def __reduce__(self) -> Any:
         return _made_again, (self.header.copy(), self._arrays)
+
+
+def aligned(room: int, dtype: Any) -> Any:
+    """So many rows of zeros that begin with a cache line."""
+    memory = np.zeros(room * dtype.itemsize + LINE - 1, np.uint8)
+    return memory[-memory.ctypes.data % LINE :][: room * dtype.itemsize].view(dtype)
 
 
 def _made_again(header: Any, arrays: dict[str, Any]) -> Tables:

@@ -18,16 +18,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.collision.broad_phase import BroadPhase
-from kinemorph.collision.core_pair import PAIR, make_work
-from kinemorph.collision.hash_update import FULL
+from kinemorph.collision.collisions import Collisions
+from kinemorph.collision.shape_rows import Candidates, Question, Status
+from kinemorph.collision.shape_table import ShapeTable
 from kinemorph.geometry.parts import Parts
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.scenes import bounce_oracle
 from kinemorph.scenes.bounce_step import (
-    ANSWER,
     BOUNCE,
-    COHERENCE,
     HASHING,
     OBJECT,
     VCLIP,
@@ -46,7 +44,7 @@ GRAVITY = 0.002  # m/s a step, largest gravity factor
 SPACE = 3.0  # m, default side of the world for one object: it grows with the cube root of their number
 SAMPLED = 24  # pairs whose distance is proved at each check
 MOST = 1 << 62
-NUMBERS = ("pairs", "updates", "walked", "fallbacks", "rough", "bounces", "opened")
+NUMBERS = ("updates", "walked", "fallbacks", "rough", "opened")
 
 
 @lru_cache
@@ -116,37 +114,32 @@ class Bounce:
         b = self._state[0]
         b["n"], b["half"], b["dt"], b["speed"] = count, 0.5 * side, dt, SPEED
         b["random"] = rng.integers(1, 1 << 31, 2) % 2147483398 + 1
-        b["phases"] = HASHING * hashing + COHERENCE * coherence + VCLIP * vclip
+        b["phases"] = HASHING * hashing + VCLIP * vclip
+        table = ShapeTable()
+        for i, which in enumerate(self.which.tolist()):
+            table.add(self.bodies[which], i)
+        self.collisions = Collisions(
+            table,
+            question=Question.DISTANCE,
+            candidates=Candidates.CLOSE if hashing else Candidates.ALL,
+            threshold=0.0,
+            from_scratch=not coherence,
+        )
         self._place(rng)
-        self.lows, self.highs = np.zeros((count, 3)), np.zeros((count, 3))
-        self.broad = BroadPhase()
-        for o in self.objects:
-            r = float(np.linalg.norm(o["half"]))
-            self.broad.add(o["x"] - r, o["x"] + r)
-        self._work = make_work()
-        self._lend(0 if hashing else count * (count - 1) // 2)
+        b["collisions"] = self.collisions.lend()
 
     def _place(self, rng: np.random.Generator) -> None:
-        for o, which in zip(self.objects, self.which, strict=True):
-            body = self.bodies[which]
+        boxes = self.collisions.boxes
+        for o, box, which in zip(self.objects, boxes, self.which, strict=True):
             o["x"] = rng.uniform(-0.5, 0.5, 3) * self.side
             q = rng.normal(size=4)
             o["q"] = q / np.linalg.norm(q)
             o["v"], o["w"] = rng.uniform(-SPEED, SPEED, 3), rng.uniform(-SPIN, SPIN, 3)
             o["gravity"] = rng.uniform(-GRAVITY, GRAVITY)
-            o["half"] = np.abs([body.nodes["low"][0], body.nodes["high"][0]]).max(axis=0)
-            o["core"], o["nodes"], o["n_nodes"] = body.nodes["core"][0], body.nodes.ctypes.data, len(body.nodes)
             o["R"] = rotation(o["q"]).ravel()
-
-    def _lend(self, room: int = 0) -> None:
-        """Rows for the narrow phase, as many as the broad phase has, and one more for the parts of concave objects."""
-        self._state["hash"] = self.broad.lend()
-        room = max(room, len(self.broad.rows)) + 1
-        pairs, answers = np.zeros(room, PAIR), np.zeros(room, ANSWER)
-        if hasattr(self, "pairs"):
-            pairs[: len(self.pairs) - 1], answers[: len(self.answers) - 1] = self.pairs[:-1], self.answers[:-1]
-        self.pairs: Any = pairs
-        self.answers: Any = answers
+            nodes = self.bodies[which].nodes
+            r = float(np.linalg.norm(np.abs([nodes["low"][0], nodes["high"][0]]).max(axis=0)))
+            box["low"], box["high"] = o["x"] - r, o["x"] + r
 
     def __reduce__(self) -> Any:
         raise TypeError("a Bounce cannot be copied or pickled; make another one with the same seed")
@@ -155,25 +148,19 @@ class Bounce:
 
     def advance(self, steps: int = MOST, updates: int = MOST) -> None:
         """Go on until that many steps, or updates of pairs by V-Clip, have been made since the start."""
-        rows = (self._state, self.objects, self.lows, self.highs)
-        while advance(*rows, self.pairs, self.answers, self._work, steps, updates) == FULL:
-            self.broad.grow()
-            self._lend()
-        self.broad.lend()  # its list of pairs is out of date
+        while advance(self._state, self.objects, steps, updates) == Status.FULL:
+            self.collisions.grow()
 
     def timed_step(self) -> tuple[float, float, float]:
         """One step, phase by phase: seconds for the boxes and the hash, motion and V-Clip, walls and bounces."""
         clock = [time.perf_counter()]
-        while broad_phase(self._state, self.objects, self.lows, self.highs) == FULL:
-            self.broad.grow()
-            self._lend()
-            clock = [time.perf_counter()]
+        for phase in (broad_phase, narrow_phase):
+            while phase(self._state, self.objects) == Status.FULL:
+                self.collisions.grow()
+                clock[-1] = time.perf_counter()
+            clock.append(time.perf_counter())
+        response(self._state, self.objects)
         clock.append(time.perf_counter())
-        narrow_phase(self._state, self.objects, self.pairs, self.answers, self._work)
-        clock.append(time.perf_counter())
-        response(self._state, self.objects, self.answers)
-        clock.append(time.perf_counter())
-        self.broad.lend()
         broad, narrow, rest = (after - before for before, after in pairwise(clock))
         return broad, narrow, rest
 
@@ -182,7 +169,10 @@ class Bounce:
     @property
     def numbers(self) -> dict[str, int]:
         """What it has counted since the start; `pairs` is of the last step."""
-        return {name: int(self._state[name][0]) for name in NUMBERS} | {"made": self.broad.pairs_made}
+        counted = {name: self.collisions.numbers[name] for name in NUMBERS}
+        counted |= {"pairs": len(self.collisions.pairs), "bounces": int(self._state["bounces"][0])}
+        hashed = self._state["phases"][0] & HASHING
+        return counted | {"made": self.collisions.broad_phase.pairs_made if hashed else 0}
 
     @property
     def steps(self) -> int:
@@ -190,7 +180,16 @@ class Bounce:
 
     @property
     def updates(self) -> int:
-        return int(self._state["updates"][0])
+        return self.collisions.numbers["updates"]
+
+    @property
+    def lows(self) -> Any:
+        """The lowest corners of the boxes of the last step, (n, 3)."""
+        return self.collisions.boxes["low"]
+
+    @property
+    def highs(self) -> Any:
+        return self.collisions.boxes["high"]
 
     @property
     def poses(self) -> Array:
@@ -198,13 +197,18 @@ class Bounce:
         return np.hstack([self.objects["x"], self.objects["q"]])
 
     def close(self) -> tuple[Any, Any, Any]:
-        """The pairs of the last step, (m, 2), and their rows in `pairs` and in `answers`."""
-        if not self._state["phases"][0] & HASHING:
-            ij = np.column_stack(np.triu_indices(self.count, 1))
-            return ij, self.pairs[: len(ij)], self.answers[: len(ij)]
-        rows = self.broad.rows[: len(self.pairs) - 1]
-        alive = np.flatnonzero((rows["count"] >= 0) & (rows["a"] != rows["b"]))
-        return np.column_stack([rows["a"][alive], rows["b"][alive]]), self.pairs[alive], self.answers[alive]
+        """The pairs of the last step, (m, 2), their PAIR rows, and the CONTACT rows with their closest points."""
+        pairs = self.collisions.pairs
+        return np.column_stack([pairs["a"], pairs["b"]]), pairs, self.collisions.contacts
+
+    def parts(self, i: int) -> tuple[Polyhedron, ...]:
+        """The convex parts of object i."""
+        return self.bodies[self.which[i]].parts
+
+    def core(self, i: int, part: int) -> Polyhedron:
+        """What of object i a contact is on: a part, or the hull of several that was not opened."""
+        body = self.bodies[self.which[i]]
+        return body.parts[part] if part >= 0 else body.cores[-1 - part]
 
 
 def rotation(q: Array) -> Array:

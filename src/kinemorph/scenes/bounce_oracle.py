@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.collision.core_pair import State
+from kinemorph.collision.core_pairs import CorePairs
 from kinemorph.geometry.polyhedron import Polyhedron
 
 if TYPE_CHECKING:
@@ -23,20 +23,19 @@ def check(world: Bounce, report: Report, sampled: int) -> None:
     """Look at a world after a step, and add to its report what was found."""
     report.checks += 1
     rng = np.random.default_rng(world.steps)
-    ij, pairs, _ = world.close()
+    ij, pairs, contacts = world.close()
     known = set(map(tuple, ij.tolist()))
     overlapping = all_pairs(world.lows, world.highs)
+    broad = world.collisions.broad_phase
     report.missed += sum(pair not in known for pair in overlapping)
-    report.missed += len(set(overlapping) ^ set(map(tuple, world.broad.pairs.tolist())))
+    report.missed += len(set(overlapping) ^ set(map(tuple, broad.pairs.tolist())))
     try:
-        world.broad.check()
+        broad.check()
     except AssertionError:
         report.invalid += 1
     report.pairs += (len(ij) - report.pairs) / report.checks
-    by_handle = {core.address: core for body in world.bodies for core in body.cores}
     for k in rng.choice(len(ij), min(sampled, len(ij)), replace=False):
-        pair = pairs[k]
-        error = mistake(by_handle[int(pair["core1"])], by_handle[int(pair["core2"])], pair)
+        error = mistake(world, *ij[k].tolist(), pairs[k], contacts[k])
         report.worst = max(report.worst, error)
         report.proved += error <= EXACT
         report.wrong += not error <= EXACT
@@ -54,21 +53,29 @@ def all_pairs(lows: Array, highs: Array) -> list[tuple[int, int]]:
     return found
 
 
-def mistake(first: Polyhedron, second: Polyhedron, pair: Any) -> float:
+def mistake(world: Bounce, i: int, j: int, pair: Any, contact: Any) -> float:
     """How wrong the answer of the narrow phase can be at most, without asking it.
 
     Apart: the closest points are in the cores, so the distance is no more than theirs; the cores are on different sides
     of a slab that is as thick, so it is no less. Overlapping: along no axis that could separate two polyhedra is the
-    overlap less than the depth, and along the normal it is just that.
+    overlap less than the depth, and along the normal it is just that. If hulls were opened, all parts were looked at.
     """
-    R, p = pair["R"].reshape(3, 3), pair["p"]
-    a, b = first.points, second.points @ R.T + p
-    n, d, x1, x2 = pair["normal"], float(pair["distance"]), pair["x1"], pair["x2"]
-    errors = [abs(n @ n - 1.0), np.abs(x2 - x1 - d * n).max()]
-    errors += [outside(first, x1), outside(second, (x2 - p) @ R)]
-    errors.append(abs((b @ n).min() - (a @ n).max() - d))
-    if pair["state"] == State.DEEP:
+    first, second = world.core(i, int(contact["part1"])), world.core(j, int(contact["part2"]))
+    (R1, p1), (R2, p2) = ((o["R"].reshape(3, 3), o["x"]) for o in world.objects[[i, j]])
+    a, b = first.points @ R1.T + p1, second.points @ R2.T + p2
+    n, d, x1, x2 = contact["normal"], float(contact["distance"]), contact["x1"], contact["x2"]
+    errors = [abs(n @ n - 1.0), np.abs(x2 - x1 - d * n).max(), abs(d - pair["distance"])]
+    errors += [outside(first, (x1 - p1) @ R1), outside(second, (x2 - p2) @ R2)]
+    R, p = R1.T @ R2, R1.T @ (p2 - p1)
+    if pair["exact"] or d > 0.0:
+        errors.append(abs((b @ n).min() - (a @ n).max() - d))
+    if d < 0.0:
         errors.append(abs(-d - least_overlap(first, second, R, p)))
+    parts = [(x, y) for x in world.parts(i) for y in world.parts(j)]
+    if len(parts) > 1 and pair["exact"]:
+        every = CorePairs(parts)
+        every.rows["R"], every.rows["p"] = R.reshape(9), p
+        errors.append(abs(float(every.update()["distance"].min()) - d))
     return float(max(errors))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.collision.features import E, V
+from kinemorph.collision.manifold import NO_FEATURES, contact_features
 from kinemorph.geometry.mesh import Mesh
 from kinemorph.geometry.parts import Parts
 from kinemorph.geometry.polyhedron import Polyhedron
@@ -35,7 +36,6 @@ def record(world: Bounce, steps: int, file: Path | str) -> Path:
     for i, which in enumerate(world.which.tolist()):
         colour = COLOURS[which % len(shapes())]
         recording.add_body(Body(str(i), (Shape.mesh(Path(names[which]), colour=(*colour, 1.0)),)))
-    by_handle = {core.address: core for body in world.bodies for core in body.cores}
     dt = float(world._state["dt"][0])
     every = max(1, round(1.0 / RATE / dt)) if dt > 0.0 else 1
     boxes, tiles, lines, features = [], [], [], []
@@ -45,9 +45,9 @@ def record(world: Bounce, steps: int, file: Path | str) -> Path:
         recording.add_poses(world.steps * (dt or 1.0 / RATE), rows, world.poses)
         boxes.append(np.stack([world.lows, world.highs], axis=1))
         tiles.append(native_tiles(world))
-        ij, pairs, answers = world.close()
-        lines.append(np.stack([answers["x1"], answers["x2"]], axis=1))
-        features.append(closest_features(world, ij, pairs, by_handle))
+        ij, _, contacts = world.close()
+        lines.append(np.stack([contacts["x1"], contacts["x2"]], axis=1))
+        features.append(closest_features(world, ij, contacts))
     return replay(
         recording,
         file,
@@ -73,25 +73,28 @@ def mesh_of(body: Parts) -> Mesh:
 
 def native_tiles(world: Bounce) -> Array:
     """The tiles that some object covers at its own level: their lowest and highest corners, (m, 2, 3)."""
+    broad = world.collisions.broad_phase
     found: set[tuple[float, tuple[int, ...]]] = set()
-    for body in world.broad.bodies[world.broad.handles]:
-        if body["level"] >= 0:
-            first, last = (np.floor(body[corner] * body["scale"]).astype(int) for corner in ("low", "high"))
+    for box in broad.boxes[broad.ids]:
+        if box["level"] >= 0:
+            first, last = (np.floor(box[corner] * box["scale"]).astype(int) for corner in ("low", "high"))
             spans = (range(a, b + 1) for a, b in zip(first, last, strict=True))
-            found.update((1.0 / float(body["scale"]), xyz) for xyz in product(*spans))
+            found.update((1.0 / float(box["scale"]), xyz) for xyz in product(*spans))
     size = np.array([s for s, _ in found]).reshape(-1, 1)
     low = size * np.array([xyz for _, xyz in found], dtype=np.float64).reshape(-1, 3)
     return np.stack([low, low + size], axis=1)
 
 
-def closest_features(world: Bounce, ij: Any, pairs: Any, by_handle: dict[int, Polyhedron]) -> Array:
-    """The edges, faces and vertices where hulls are closest, as segments in the world."""
+def closest_features(world: Bounce, ij: Any, contacts: Any) -> Array:
+    """The edges, faces and vertices where objects are closest, as segments in the world."""
     found = []
     turns = [rotation(q) for q in world.objects["q"]]
-    for (i, j), pair in zip(ij.tolist(), pairs, strict=True):
-        for k, side in ((i, "1"), (j, "2")):
-            core = by_handle[int(pair[f"core{side}"])]
-            segments = feature(core, int(pair[f"kind{side}"]), int(pair[f"index{side}"]))
+    for (i, j), contact in zip(ij.tolist(), contacts, strict=True):
+        if contact["id"] == NO_FEATURES:
+            continue
+        k1, i1, k2, i2 = contact_features(int(contact["id"]))
+        for k, part, kind, index in ((i, contact["part1"], k1, i1), (j, contact["part2"], k2, i2)):
+            segments = feature(world.core(k, int(part)), kind, index)
             found.append(segments @ turns[k].T + world.objects["x"][k])
     return np.concatenate(found) if found else np.zeros((0, 2, 3))
 
