@@ -261,7 +261,8 @@ class Collisions:
         if now is not None and (before != now or shape["link"] < 0):
             if not (np.isfinite(box["low"]).all() and np.isfinite(box["high"]).all()):
                 raise ValueError(f"shape {self.shapes.id_at(row)}: its pose is not finite, or its box has no end")
-            self.broad_phase.put_in(row, box["low"], box["high"], *now[1:])
+            _, group, mask, fixed = now
+            self.broad_phase.put_in(row, box["low"], box["high"], group, mask, bool(fixed))
             self._boxed[row] = now
 
     # --- tables ---
