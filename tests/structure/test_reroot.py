@@ -237,7 +237,7 @@ def test_a_simulation_warns_of_constant_forces_along_axes_that_turn() -> None:
     tau = np.zeros(model.nv)
     tau[model.v_slice("ball")] = (0.0, 0.1, 0.0)
     state = km.State(km.neutral(model), np.zeros(model.nv))
-    change = km.Event.time(0.1, lambda m, s: km.reroot(m, s, "b"))
+    change = km.Event.at(0.1, lambda m, s: km.reroot(m, s, "b"))
     with pytest.warns(km.ModelWarning, match="joint 'ball' changed sides at t = 0.1 s, so its constant forces"):
         km.simulate(model, state, 0.2, [change], forces=tau)
     with warnings.catch_warnings():

@@ -149,9 +149,3 @@ def unlink_loop(forest: Any, k: int) -> None:
         remove_side(forest, loops[k]["b"], 2 * k + 1)
     rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[loops[k]["joint"]]["loop"] = -1
     give_back(pool_of(forest, LOOPS), loops, k)
-
-
-__all__ = [
-    "enroll", "forget_joint", "link_loop", "new_body", "shift_body",
-    "unlink_loop",
-]  # fmt: skip
