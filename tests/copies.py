@@ -227,7 +227,8 @@ def fail(name: str) -> None:
 
 
 BOX, BALL = km.Shape.box((0.4, 0.6, 0.8)), km.Shape.sphere(0.3)
-NEAR = km.Pose.turn((1, 2, 3), 0.3, (0.1, 0.2, 0.6))
+NEAR = km.Pose.turn((1, 2, 3), 0.3, (0.1, 0.2, 0.6))  # they overlap
+APART = km.Pose((0.1, 0.2, 0.9))
 
 
 def forest() -> km.Forest:
@@ -274,7 +275,15 @@ def _of_collisions(one: km.Collisions) -> Any:
 
 def broad_phase() -> km.BroadPhase:
     broad = km.BroadPhase()
+    for x in (0.0, 0.5, 3.0):
+        broad.add((x, 0, 0), (x + 1.0, 1, 1))
     return broad
+
+
+def _of_broad_phase(broad: km.BroadPhase) -> Any:
+    before = broad.pairs.tolist()
+    broad.add((3.5, 0.5, 0.5), (4.0, 1.0, 1.0))
+    return before, broad.pairs.tolist()
 
 
 SAMPLES |= {
@@ -282,11 +291,11 @@ SAMPLES |= {
     "Candidates": lambda: km.Candidates.ALL,
     "Change": lambda: forest().reroot(int(forest().bodies[1])),
     "Collisions": collisions,
-    "Contact": lambda: km.contacts(BOX, BALL, None, NEAR)[0],
-    "Distance": lambda: km.distance(BOX, BALL, None, NEAR),
-    "Fault": lambda: km.mesh_faults(km.Mesh(np.eye(3), [[0, 1, 2]]))[0],
+    "Contact": lambda: km.contacts(BOX, None, BALL, NEAR)[0],
+    "Distance": lambda: km.distance(BOX, None, BALL, NEAR),
+    "Fault": lambda: km.mesh_faults(km.Mesh(np.eye(3), np.array([[0, 1, 2]], np.int32)))[0],
     "FaultKind": lambda: next(iter(km.FaultKind)),
-    "Feature": lambda: km.distance(BOX, BALL, None, NEAR).feature_a,
+    "Feature": lambda: km.distance(BOX, None, BALL, APART).feature_a,
     "Forest": forest,
     "Ground": lambda: km.HalfSpace((0, 1, 1), 0.2),
     "HalfSpace": lambda: km.HalfSpace((0, 0, 1), 0.1),
@@ -308,7 +317,7 @@ SAMPLES |= {
 
 
 def _distance_to(solid: Any) -> Any:
-    found = km.distance(solid, BALL, None, km.Pose((0.1, 0.05, 1.5)))
+    found = km.distance(solid, None, BALL, km.Pose((0.1, 0.05, 1.5)))
     return found.distance, found.point_a, found.normal
 
 
@@ -319,7 +328,7 @@ ANSWERS |= {
     "Report": lambda r: (r.model.names, r.state.q, r.link_map, r.q_map, r.v_map, r.loop_map, r.loop_error, r.joint),
     "Collisions": _of_collisions,
     "ShapeTable": lambda t: (t.ids, len(t), repr(t)),
-    "BroadPhase": lambda b: repr(b),
+    "BroadPhase": _of_broad_phase,
     "Contact": lambda c: repr(c),
     "Distance": lambda d: repr(d),
     "Mesh": lambda m: (m.vertices, m.faces) if hasattr(m, "faces") else flat(m),

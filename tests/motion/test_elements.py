@@ -20,7 +20,7 @@ def power(model: km.Model, data: km.Data, external: np.ndarray, q: np.ndarray, v
 
 def elements(model: km.Model, rng: np.random.Generator) -> list[km.ForceElement]:
     last = model.n - 1
-    poses = [km.Pose.turn(rng.normal(size=3), rng.uniform(0, 2), rng.normal(size=3)) for _ in range(4)]
+    poses = [km.Pose.turn(rng.normal(size=3), rng.uniform(0, 0.6), rng.normal(size=3)) for _ in range(4)]
     return [
         km.ForceElement.spring(0, last, 20.0, 0.7, at_a=(0.1, 0.2, 0.3), at_b=(-0.3, 0.1, 0.0)),
         km.ForceElement.spring(None, last, 15.0, 0.1, at_a=(1.0, 0.0, 0.0), tension=3.0),
@@ -75,24 +75,27 @@ def test_a_weight_on_a_spring_swings_as_it_should() -> None:
     assert model.elements[0].name == "spring"
 
 
-def test_energy_stays_with_springs_of_all_kinds() -> None:
-    rng = np.random.default_rng(4)
-    tree = random_tree(rng, 4).with_dofs(stiffness=0.0, damping=0.0, friction=0.0)
-    model = tree.with_elements(elements(tree, rng))
-    log = km.simulate(
-        model, km.State(km.neutral(model), rng.normal(size=model.nv)), 0.3, method="adaptive", tolerance=1e-11
-    )
-    assert log.drift < 1e-7
-    assert np.ptp(log.elastic) > 1e-3
-
-
-def test_elements_follow_their_bodies_through_changes() -> None:
+def chain() -> km.Builder:
     b = km.Builder("chain")
     parent = None
     for i in range(4):
         joint = km.Joint.free() if parent is None else km.Joint.revolute("y")
         b.link(f"link{i}", parent, joint, (0, 0, -0.5) if parent else (0, 0, 0), km.Inertia.box(1.0, (0.1, 0.2, 0.5)))
         parent = f"link{i}"
+    return b
+
+
+def test_energy_stays_with_springs_of_all_kinds() -> None:
+    rng = np.random.default_rng(4)
+    tree = chain().build()
+    model = tree.with_elements(elements(tree, rng))
+    log = km.simulate(model, km.State(km.neutral(model), rng.normal(size=model.nv)), 0.5, dt=2e-4)
+    assert log.drift < 1e-7
+    assert np.ptp(log.elastic) > 1e-3
+
+
+def test_elements_follow_their_bodies_through_changes() -> None:
+    b = chain()
     b.element(km.ForceElement.spring("link0", "link3", 30.0, 0.4, at_a=(0.1, 0, 0), at_b=(0, 0, -0.3), damping=0.2))
     model = b.build()
     rng = np.random.default_rng(1)
