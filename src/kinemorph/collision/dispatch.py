@@ -24,7 +24,7 @@ from kinemorph.collision.contact_table import (
     settle,
     was_looked_at,
 )
-from kinemorph.collision.core_pair import CORE_PAIR, NEW, evaluate
+from kinemorph.collision.core_pair import CORE_PAIR, NEW, bound, evaluate
 from kinemorph.collision.depth import WORK
 from kinemorph.collision.ground_contacts import ground_contacts
 from kinemorph.collision.ground_search import CARRIED, survey
@@ -233,39 +233,66 @@ def _add_up(c: Any, s: Any) -> None:
 
 @kernel(inline=False)
 def _two_trees(c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
+    if c["n_contacts"] >= c["contact_room"]:
+        c["full"] |= FULL_CONTACTS
+        return FULL
     s = rows_at(c["search"], 1, SEARCH)[0]
     row = rows_at(c["row"], 1, CORE_PAIR)[0]
     nodes1 = rows_at(first["nodes"], first["n_nodes"], NODE)
     nodes2 = rows_at(second["nodes"], second["n_nodes"], NODE)
     place = rows_at(c["places"], c["n"], PLACE)[pair["a"]]
-    _recall(c, s, memory)
-    threshold = margin if c["question"] == CONTACTS else c["threshold"]
-    work = rows_at(c["work"], 1, WORK)[0]
-    search(nodes1, nodes2, load9(row["R"]), load3(row["p"]), margin, threshold, s, work)
-    end_known = _remembered(c, s, c["n_known"])
-    if end_known < 0:
-        return FULL
-    if c["n_contacts"] >= c["contact_room"]:
-        c["full"] |= FULL_CONTACTS
-        return FULL
-    if c["question"] == CONTACTS:
-        end = _of_parts(c, k, memory, s, nodes1, nodes2, margin, place)
-        if end < 0:
-            return FULL
-        settle(c, pair, memory, end, s["distance"], margin, end_known)
+    asked = c["question"] == CONTACTS
+    threshold = margin if asked else c["threshold"]
+    end_known = c["n_known"]
+    end = c["n_contacts"]
+    if _stay_closed(row, nodes1[0], nodes2[0], memory, threshold):
+        c["updates"] += 1
+        c["walked"] += row["steps"]
+        pair["exact"] = 0
+        distance = row["distance"]
+        if not asked:
+            _keep_known(c, memory, end_known)
+            part1, part2 = _part(nodes1, 0), _part(nodes2, 0)
+            _put_closest(c, k, pair, memory, row, features_of(row), part1, part2, place)
     else:
-        part1, part2 = _part(nodes1, int(s["i"])), _part(nodes2, int(s["j"]))
-        pair["exact"] = s["exact"]
-        _keep_known(c, memory, end_known)
-        _put_closest(c, k, pair, memory, s, s["id"], part1, part2, place)
-    c["opened"] += int(s["n"] > 1)
-    _add_up(c, s)
-    return DONE
+        _recall(c, s, memory)
+        work = rows_at(c["work"], 1, WORK)[0]
+        search(nodes1, nodes2, load9(row["R"]), load3(row["p"]), margin, threshold, s, work)
+        end_known = _remembered(c, s, end_known)
+        end = _of_parts(c, k, memory, s, nodes1, nodes2, margin, place) if asked and end_known >= 0 else end
+        if end_known < 0 or end < 0:
+            return FULL
+        c["opened"] += 1
+        _add_up(c, s)
+        distance = s["distance"]
+        if not asked:
+            pair["exact"] = s["exact"]
+            _keep_known(c, memory, end_known)
+            part1, part2 = _part(nodes1, int(s["i"])), _part(nodes2, int(s["j"]))
+            _put_closest(c, k, pair, memory, s, s["id"], part1, part2, place)
+    if threshold < math.inf:  # else nobody asked about the hulls
+        keep_start(row, memory["start"])
+    return settle(c, pair, memory, end, distance, margin, end_known) if asked else DONE
+
+
+@kernel
+def _stay_closed(row: Any, root1: Any, root2: Any, memory: Any, threshold: float) -> bool:
+    """Whether the hulls around two shapes are farther apart than a threshold: then there is no need to open them."""
+    if threshold == math.inf:
+        return False
+    row["core1"] = root1["core"]
+    row["core2"] = root2["core"]
+    row["radius1"] = root1["radius"]
+    row["radius2"] = root2["radius"]
+    row["steps"] = 0
+    start_from(memory["start"], row)
+    bound(row)
+    return row["distance"] > threshold
 
 
 @kernel
 def _part(nodes: Any, i: int) -> int:
-    """Which part a node is, or -1 - node if it is the hull of several."""
+    """Which part a node is, or -1 - node if it is a hull that was not opened."""
     part = int(nodes[i]["part"])
     return part if part >= 0 else -1 - i
 

@@ -119,7 +119,7 @@ MEMORY = np.dtype(
         ("life", "i4"),
         ("unused", "i4"),
         ("step", "i8"),  # when the pair was last looked at; the rows below are those of that step
-        ("start", KNOWN),  # convex: where the next walk starts. Ground: index2 is the deepest vertex in a half-space
+        ("start", KNOWN),  # where the next walk on the cores or hulls starts. Ground: index2 is the deepest vertex
         ("first", "i4"),  # its contacts
         ("count", "i4"),
         ("first_known", "i4"),  # trees, ground: its rows of KNOWN
