@@ -35,7 +35,8 @@ def check(world: Bounce, report: Report, sampled: int) -> None:
         report.invalid += 1
     report.pairs += (len(ij) - report.pairs) / report.checks
     for k in rng.choice(len(ij), min(sampled, len(ij)), replace=False):
-        error = mistake(world, *ij[k].tolist(), pairs[k], contacts[k])
+        i, j = ij[k].tolist()
+        error = mistake(world, i, j, pairs[k], contacts[k])
         report.worst = max(report.worst, error)
         report.proved += error <= EXACT
         report.wrong += not error <= EXACT
