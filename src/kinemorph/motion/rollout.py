@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kinemorph._jit import entry
 from kinemorph.constraint.closure import LoopError
 from kinemorph.motion.ignored import warn_ignored
 from kinemorph.motion.integrators import ADAPTIVE, Method, workspace
 from kinemorph.motion.stepping import RUN, Halt, march
-from kinemorph.multibody.checks import NO_FORCES, Array, as_arrays, belongs, checked
+from kinemorph.multibody.checks import NO_FORCES, Array, Matrix, Vector, as_arrays, belongs, checked, finite
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.model import Model
 
@@ -82,8 +83,6 @@ def rollout(
     q_log[0], v_log[0] = q_now, v_now
     with data.claimed() as address:
         halt = Halt(march(address, run.ctypes.data, q_now, v_now, tau64, external64, workspace(model), q_log, v_log))
-    if row["point"] < steps or not steps:
-        checked(model, q=q, v=v, external=external, **({} if tau is None else {"tau": tau}))  # is it an argument?
     if row["point"] < steps:
         raise _failure(model, row, halt, q_now, f"a smaller dt than {dt:g} s may help")
     warn_ignored(model, q_log, v_log, tau64)
@@ -116,8 +115,6 @@ def rollout_adaptive(
     run[0]["budget"] = operator.index(most_steps)
     q_log, v_log = np.empty((t.size, model.nq)), np.empty((t.size, model.nv))
     q_log[0], v_log[0] = q_now, v_now
-    if t.size == 1:
-        checked(model, q=q, v=v)
     work = workspace(model)
     with data.claimed() as address:
         for i in range(1, t.size):
@@ -128,7 +125,6 @@ def rollout_adaptive(
                     address, run.ctypes.data, q_now, v_now, tau64, external64, work, q_log[i : i + 1], v_log[i : i + 1],
                 )  # fmt: skip
                 if not run[0]["point"]:
-                    checked(model, q=q, v=v, external=external, **({} if tau is None else {"tau": tau}))
                     raise ArithmeticError(
                         f"model {model.name!r}: could not reach t = {t[i]:g} s within tolerance {tolerance:g} and "
                         f"{most_steps} steps; the motion may be too stiff"
@@ -139,12 +135,20 @@ def rollout_adaptive(
     return Trajectory(t.copy(), q_log, v_log, float(run[0]["worst"]))
 
 
+@entry
+def _sound(q: Vector, v: Vector, tau: Vector, external: Matrix) -> bool:
+    """Whether all numbers are finite."""
+    return finite(q) and finite(v) and finite(tau) and finite(external.reshape(external.size))
+
+
 def _start(model: Model, q: Any, v: Any, tau: Any, external: Any, gap: float) -> tuple[Any, ...]:
     """A run and the arrays that it starts with."""
     if not gap > 0.0:
         raise ValueError(f"gap {gap} must be positive")
     applied = np.zeros(model.nv) if tau is None else tau
     q64, v64, tau64, external64 = as_arrays(model, q=q, v=v, tau=applied, external=external)
+    if not _sound(q64, v64, tau64, external64):
+        checked(model, q=q, v=v, tau=applied, external=external)
     run = np.zeros(1, RUN)
     run[0]["gap"], run[0]["most_tries"] = gap, MOST_STEPS
     return run, q64.copy(), v64.copy(), tau64, external64
