@@ -21,7 +21,8 @@ from scipy.spatial.transform import Rotation
 
 from benchmarks.measure import Row, arguments, report, time_side_by_side
 from kinemorph._jit import entry
-from kinemorph.collision.core_pair import evaluate, make_pairs, make_work, update
+from kinemorph.collision.core_pair import evaluate
+from kinemorph.collision.core_pairs import CorePairs, make_work, update
 from kinemorph.geometry.polyhedron import Polyhedron
 
 SIZES = (8, 32, 128, 512, 2048)
@@ -64,7 +65,7 @@ def motion(name: str, first: Polyhedron, second: Polyhedron, rng: np.random.Gene
         turns = Rotation.from_rotvec(1.0 * np.sin(phase + [0.0, 1.0, 2.0])) * Rotation.random(random_state=rng)
         way = np.array([0.3, 0.2, 1.0]) + 0.5 * np.sin(phase + [3.0, 4.0, 5.0])
     way /= np.linalg.norm(way, axis=1)[:, None]
-    pairs, work = make_pairs([(first, second)] * POSES), make_work()
+    pairs, work = CorePairs([(first, second)] * POSES).rows, make_work()
     pairs["R"] = turns.as_matrix().reshape(POSES, 9)
     away = np.full(POSES, 2.0)
     for _ in range(10):
@@ -107,7 +108,7 @@ def peer(first: Any, second: Any, where: list[Any], distances: Any) -> Callable[
 def compare(name: str, n: int, seconds: float, rng: np.random.Generator, floor: float) -> list[Row]:
     first, second = hull(rng, n), hull(rng, n)
     poses = motion(name, first, second, rng)
-    pairs, work = make_pairs([(first, second)]), make_work()
+    pairs, work = CorePairs([(first, second)]).rows, make_work()
     ours, theirs = np.zeros(POSES), np.zeros(POSES)
     coal_run = peer(convex(first), convex(second), transforms(poses), theirs)
     play(POSES, pairs, poses, ours, work)

@@ -22,12 +22,12 @@ import numpy as np
 from benchmarks.collision import call_floor, convex
 from benchmarks.measure import Row, arguments, report, time_side_by_side
 from kinemorph._jit import entry, rows_at
-from kinemorph.collision.core_pair import make_work
+from kinemorph.collision.core_pairs import make_work
 from kinemorph.collision.ground_contacts import ground_contacts
-from kinemorph.collision.ground_search import BODY, survey
+from kinemorph.collision.ground_search import CARRIED, survey
 from kinemorph.collision.hull_trees import search
-from kinemorph.collision.manifold import CONTACT, ROOM
-from kinemorph.collision.part_pairs import Near
+from kinemorph.collision.manifold import POINT, ROOM
+from kinemorph.collision.part_pairs import PartPairs
 from kinemorph.geometry.ground import GROUND, Ground, HeightField, Terrain
 from kinemorph.geometry.mesh import Mesh
 from kinemorph.geometry.parts import PARTS, Parts
@@ -87,10 +87,10 @@ def over_hills(field: HeightField, core: Polyhedron, rng: np.random.Generator) -
     """Poses along a circle, with the deepest point half a millimetre below the ground."""
     turn = 2.0 * np.pi * np.arange(POSES) / POSES
     x, y = 0.2 * np.cos(turn) + 3.0, 0.2 * np.sin(turn) - 2.0
-    ground, work, near = Terrain(field.mesh), make_work(), Near(256, triangles=True)
+    ground, work, near = Terrain(field.mesh), make_work(), PartPairs(256, triangles=True)
     poses = np.zeros((POSES, 12))
     poses[:, :9] = np.eye(3).reshape(9)
-    bodies = np.zeros(1, BODY)
+    bodies = np.zeros(1, CARRIED)
     bodies["core"], bodies["R"] = core.address, poses[0, :9]
     z = 2.0
     for k in range(POSES):
@@ -107,9 +107,9 @@ def _survey_once(address: int, bodies: Any, near: Any, work: Any) -> None:
 
 
 def ours_on(ground: Ground, core: Polyhedron, poses: Any, found: Any) -> Callable[[int], None]:
-    bodies, near, work = np.zeros(1, BODY), Near(256, triangles=True), make_work()
+    bodies, near, work = np.zeros(1, CARRIED), PartPairs(256, triangles=True), make_work()
     bodies["core"] = core.address
-    room = np.zeros((2, ROOM), CONTACT)
+    room = np.zeros((2, ROOM), POINT)
 
     def run(n: int, alive: Any = (ground, core)) -> None:
         glide(n, ground.address, bodies, poses, near.header, work, *room, found)
@@ -177,7 +177,7 @@ def surface(body: Parts) -> Mesh:
 
 
 def compare_rings(seconds: float, floor: float) -> list[Row]:
-    body, near, work = ring(12), Near(1024), make_work()
+    body, near, work = ring(12), PartPairs(1024), make_work()
     turn = 2.0 * np.pi * np.arange(POSES) / POSES
     links = [Pose.rpy(1.5 + 0.1 * np.sin(t), 0.1 * np.cos(t), 0.0, (2.2, 0.0, 0.0)) for t in turn]
     poses = np.array([np.r_[link.rotation.reshape(9), link.position] for link in links])
