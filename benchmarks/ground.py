@@ -30,7 +30,7 @@ from kinemorph.collision.manifold import POINT, ROOM
 from kinemorph.collision.part_pairs import PartPairs
 from kinemorph.geometry.ground import GROUND, Ground, HeightField, Terrain
 from kinemorph.geometry.mesh import Mesh
-from kinemorph.geometry.parts import PARTS, Parts
+from kinemorph.geometry.parts import NODE, PARTS, Parts
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.rows import load3_at, load9
@@ -62,9 +62,11 @@ def rattle(n: int, first: int, second: int, poses: Any, near: Any, work: Any, di
     """The distance of two concave bodies, pose after pose."""
     a = rows_at(first, 1, PARTS)[0]
     b = rows_at(second, 1, PARTS)[0]
+    nodes1 = rows_at(a["nodes"], a["n"], NODE)
+    nodes2 = rows_at(b["nodes"], b["n"], NODE)
     k = 0
     for _ in range(n):
-        search(a, b, load9(poses[k]), load3_at(poses[k], 9), 0.0, np.inf, near[0], work[0])
+        search(nodes1, nodes2, load9(poses[k]), load3_at(poses[k], 9), 0.0, np.inf, near[0], work[0])
         distances[k] = near[0]["distance"]
         k = k + 1 if k + 1 < poses.shape[0] else 0
 
@@ -87,7 +89,7 @@ def over_hills(field: HeightField, core: Polyhedron, rng: np.random.Generator) -
     """Poses along a circle, with the deepest point half a millimetre below the ground."""
     turn = 2.0 * np.pi * np.arange(POSES) / POSES
     x, y = 0.2 * np.cos(turn) + 3.0, 0.2 * np.sin(turn) - 2.0
-    ground, work, near = Terrain(field.mesh), make_work(), PartPairs(256, triangles=True)
+    ground, work, near = Terrain(field.mesh), make_work(), PartPairs(256)
     poses = np.zeros((POSES, 12))
     poses[:, :9] = np.eye(3).reshape(9)
     bodies = np.zeros(1, CARRIED)
@@ -107,7 +109,7 @@ def _survey_once(address: int, bodies: Any, near: Any, work: Any) -> None:
 
 
 def ours_on(ground: Ground, core: Polyhedron, poses: Any, found: Any) -> Callable[[int], None]:
-    bodies, near, work = np.zeros(1, CARRIED), PartPairs(256, triangles=True), make_work()
+    bodies, near, work = np.zeros(1, CARRIED), PartPairs(256), make_work()
     bodies["core"] = core.address
     room = np.zeros((2, ROOM), POINT)
 
