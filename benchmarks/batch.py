@@ -25,7 +25,7 @@ import kinemorph as km
 from benchmarks.measure import Row, arguments, repeat, report, time_side_by_side
 from benchmarks.mujoco_twin import twin
 from kinemorph import _jit
-from kinemorph.scenes.robots import robot, robot_file
+from kinemorph.scenes.robots import UNSTOPPED, robot, robot_file
 
 ROBOTS = ("anymal", "g1", "talos")
 ASKED = {"aba": 6.0, "rnea": 4.0, "rollout": 3.0}
@@ -108,6 +108,7 @@ def rollouts(name: str, model: km.Model, batch: int, seconds: float) -> list[Row
     mj, to = twin(model)
     Q, V, _ = states(model, batch)
     V *= 0.1
+    model = model.with_dofs(**UNSTOPPED)
     start = np.concatenate([np.zeros((batch, 1)), to.q(Q), to.v(Q, V)], axis=1)
     rows = []
     for workers in (1, 2):
@@ -180,7 +181,7 @@ def main() -> None:
     options = parser.parse_args()
     seconds = 0.6 if options.quick else 3.0
     before, start = _jit.compile_count().compiled, time.perf_counter()
-    model = robot("anymal", floating=True)
+    model = robot("anymal", floating=True).with_dofs(**UNSTOPPED)
     Q, V, TAU = states(model, 5)
     km.batch.aba(model, Q, V, TAU)
     km.batch.rnea(model, Q, V, TAU)

@@ -21,7 +21,7 @@ from benchmarks import native
 from benchmarks.measure import Row, arguments, repeat, report, time_side_by_side
 from kinemorph._jit import entry, rows_at
 from kinemorph.multibody.aba import articulated_body
-from kinemorph.multibody.calls import NO_FORCES
+from kinemorph.multibody.checks import NO_FORCES
 from kinemorph.multibody.crba import composite
 from kinemorph.multibody.layout import TREE
 from kinemorph.multibody.rnea import newton_euler
@@ -39,22 +39,22 @@ LENGTHS = (10, 30, 100, 300, 1000)
 
 
 @entry
-def loop_aba(n: int, handle: int, q: Any, v: Any, tau: Any, external: Any, a: Any) -> None:
-    tree = rows_at(handle, 1, TREE)[0]
+def loop_aba(n: int, address: int, q: Any, v: Any, tau: Any, external: Any, a: Any) -> None:
+    tree = rows_at(address, 1, TREE)[0]
     for _ in range(n):
         articulated_body(tree, q, v, tau, external, a)
 
 
 @entry
-def loop_rnea(n: int, handle: int, q: Any, v: Any, a: Any, external: Any, tau: Any) -> None:
-    tree = rows_at(handle, 1, TREE)[0]
+def loop_rnea(n: int, address: int, q: Any, v: Any, a: Any, external: Any, tau: Any) -> None:
+    tree = rows_at(address, 1, TREE)[0]
     for _ in range(n):
         newton_euler(tree, q, v, a, external, tau)
 
 
 @entry
-def loop_crba(n: int, handle: int, q: Any, M: Any) -> None:
-    tree = rows_at(handle, 1, TREE)[0]
+def loop_crba(n: int, address: int, q: Any, M: Any) -> None:
+    tree = rows_at(address, 1, TREE)[0]
     for _ in range(n):
         composite(tree, q, M)
 
@@ -84,7 +84,7 @@ def of_robot(name: str, floating: bool, seconds: float, with_native: bool) -> li
         "rnea": relative(to.tau(q, force), pin.rnea(peer, peer_data, q_, v_, to.a(q, v, tau))),
         "crba": relative(M, columns.T @ M_ @ columns),
     }
-    h, flat = data.handle, np.zeros(model.nv**2)
+    h, flat = data.address, np.zeros(model.nv**2)
     a_, out = to.a(q, v, tau), np.empty(model.nv)
     calls = {
         "aba call": repeat(km.aba, model, data, q, v, tau),
@@ -142,7 +142,7 @@ def grown(shape: str, n: int) -> km.Model:
 
 def looped(data: km.Data, q: Any, v: Any, tau: Any) -> Callable[[int], None]:
     out = np.empty(data.nv)
-    return lambda n: loop_aba(n, data.handle, q, v, tau, NO_FORCES, out)
+    return lambda n: loop_aba(n, data.address, q, v, tau, NO_FORCES, out)
 
 
 def growth(seconds: float) -> list[Row]:

@@ -1,4 +1,4 @@
-"""The same tree or closed chain in Pinocchio, built from our model's own numbers."""
+"""The same model in Pinocchio, with or without loops, built from our model's own numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 import pinocchio as pin
 
 import kinemorph as km
-from kinemorph.structure.loops import Mechanism
 
 KINDS = {
     km.JointKind.REVOLUTE: lambda l: pin.JointModelRevoluteUnaligned(l["axis"]),
@@ -35,16 +34,19 @@ def tree(model: km.Model) -> pin.Model:
 
 
 class Closed:
-    """A mechanism in Pinocchio. A spherical joint in a loop is one of its contacts, and so is a weld; a hinge is two
-    points on its axis that stay together, one row more than it needs."""
+    """A model with loops in Pinocchio.
 
-    def __init__(self, mechanism: Mechanism) -> None:
-        self.peer = tree(mechanism.model)
+    A spherical joint in a loop is one of its contacts, and so is a weld; a hinge is two points on its axis that stay
+    together, one row more than it needs.
+    """
+
+    def __init__(self, model: km.Model) -> None:
+        self.peer = tree(model)
         self.data = self.peer.createData()
-        self.to = km.convert.pinocchio(mechanism.model, self.peer)
+        self.to = km.convert.pinocchio(model, self.peer)
         self.constraints = pin.StdVec_RigidConstraintModel()
         self.loop_of: list[int] = []
-        for i, (row, loop) in enumerate(zip(mechanism.rows, mechanism.loops, strict=True)):
+        for i, (row, loop) in enumerate(zip(model.loop_rows, model.loops, strict=True)):
             kind = pin.ContactType.CONTACT_3D
             shifts = [np.zeros(3)]
             if loop.joint.kind is km.JointKind.FIXED:

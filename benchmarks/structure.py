@@ -29,15 +29,19 @@ from benchmarks import mujoco_twin, pinocchio_twin
 from benchmarks.dynamics import LENGTHS, grown, looped
 from benchmarks.measure import Row, arguments, repeat, report, time_side_by_side
 from kinemorph._jit import entry, rows_at
-from kinemorph.multibody.calls import NO_FORCES, Matrix, Vector
-from kinemorph.multibody.kinematics import accelerate_all
-from kinemorph.multibody.layout import DOF, LINK, TREE
+from kinemorph.constraint.dynamics import constrained_body
+from kinemorph.multibody.checks import NO_FORCES, Matrix, Vector
+from kinemorph.multibody.layout import TREE
 from kinemorph.scenes import mechanisms
 from kinemorph.scenes.figure import human
-from kinemorph.scenes.robots import robot
-from kinemorph.structure.closed import closed_body
-from kinemorph.structure.loops import CHAIN
-from kinemorph.structure.rehang_rows import SHIFT, SIZES, Integers, Records, Table, rehang_rows, rehang_state
+from kinemorph.scenes.robots import UNSTOPPED, robot
+from kinemorph.structure.edit.graft import graft_rows, order_links, shift_frames
+from kinemorph.structure.edit.graft_state import graft_state
+from kinemorph.structure.edit.hang import make_trees, place_root, set_in_motion
+from kinemorph.structure.edit.perform import PLAN_SIZE, Records, make_plan
+from kinemorph.structure.edit.request import Request
+from kinemorph.structure.forest_layout import EDIT, FOREST, GRAFT, OUTCOME, PLAN
+from kinemorph.structure.forest_memory import claim
 
 FEET = ("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT")
 ABA = "our ABA, same tree"
@@ -53,48 +57,48 @@ PIECE = 500  # steps of one measurement
 
 
 @entry
-def loop_reroot(
-    n: int, handle: int, top: int, joint: Records, joint_dofs: Records, new_links: Records, new_dofs: Records,
-    shifts: Records, order: Integers, where: Integers, last: Integers, sizes: Table, old: Matrix, other: Matrix,
-    new: Matrix,
-) -> None:  # fmt: skip
-    """All that changes when a tree gets another root: rows of links and joints, and q, v, a and tau."""
-    tree = rows_at(handle, 1, TREE)[0]
-    links = rows_at(tree["links"], tree["n"], LINK)
-    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
-    nq, nv = tree["nq"], tree["nv"]
-    for _ in range(n):
-        start, length = rehang_rows(
-            links, dofs, top, 0, joint[0], joint_dofs, new_links, new_dofs, shifts, order, where, last, sizes
-        )  # fmt: skip
-        accelerate_all(tree, old[0, :nq], old[1, :nv], old[2, :nv])
-        rehang_state(tree, new_links, order, start, length, shifts[top], -1, old, other, new)
+def begin_reroot(address: int, edits: Records, outcomes: Records) -> int:
+    """The address of a graft with all the memory that it needs."""
+    forest = rows_at(address, 1, FOREST)[0]
+    forest["scratch_used"] = 0
+    plan = rows_at(claim(forest, PLAN_SIZE), 1, PLAN)[0]
+    make_plan(forest, edits[0], plan, outcomes[0])
+    graft = rows_at(plan["graft"], 1, GRAFT)[0]
+    order_links(graft)
+    make_trees(forest, graft)
+    return plan["graft"]
 
 
 @entry
-def loop_closed(n: int, handle: int, q: Vector, v: Vector, tau: Vector, external: Matrix, a: Vector) -> None:
-    chain = rows_at(handle, 1, CHAIN)[0]
+def loop_reroot(n: int, address: int, at: int, edits: Records) -> None:
+    """All that changes when a tree gets another root: rows of links and joints, and q, v, a and tau."""
+    forest, graft = rows_at(address, 1, FOREST)[0], rows_at(at, 1, GRAFT)[0]
     for _ in range(n):
-        closed_body(chain, q, v, tau, external, a)
+        order_links(graft)
+        set_in_motion(forest, graft)
+        place_root(forest, edits[0], graft)
+        shift_frames(graft)
+        graft_rows(graft)
+        graft_state(graft)
 
 
-def rerooting(model: km.Model, data: km.Data, top: int, q: Any, v: Any, tau: Any) -> Callable[[int], None]:
+@entry
+def loop_closed(n: int, address: int, q: Vector, v: Vector, tau: Vector, external: Matrix, a: Vector) -> None:
+    tree = rows_at(address, 1, TREE)[0]
+    for _ in range(n):
+        constrained_body(tree, q, v, tau, external, a)
+
+
+def rerooting(model: km.Model, top: int, q: Any, v: Any, tau: Any) -> Callable[[int], None]:
     """The kernel that makes link `top` the root, n times; a free joint carries it then."""
-    n, nv = model.n, model.nv
-    b = km.Builder()
-    b.link("any", None, km.Joint.free(), inertia=km.Inertia.sphere(1.0, 1.0))
-    free = b.build()
-    carrier, carrier_dofs = free.links.copy(), free.dofs.copy()
-    new_links, new_dofs, shifts = np.zeros(n, LINK), np.zeros(nv + 6, DOF), np.zeros(n, SHIFT)
-    shifts[top]["R"] = np.eye(3).ravel()
-    order, where, last = (np.zeros(n, np.int32) for _ in range(3))
-    old, other, new = (np.zeros((7, model.nq + 7)) for _ in range(3))
-    for row, values in zip(old, (q, v, np.zeros(nv), tau), strict=False):
-        row[: len(values)] = values
-    return lambda k: loop_reroot(
-        k, data.handle, top, carrier, carrier_dofs, new_links, new_dofs, shifts, order, where, last, SIZES, old, other,
-        new,
-    )  # fmt: skip
+    forest = km.Forest()
+    bodies = forest.add(model, q, v, tau).bodies
+    forest.reroot(int(bodies[top]))  # there is memory enough from now on
+    forest.reroot(int(bodies[0]))
+    request = Request.reroot(np.zeros(1, EDIT), None, None, None)
+    request.row["b"] = bodies[top]
+    graft = begin_reroot(forest.address, request.rows, np.zeros(1, OUTCOME))
+    return lambda k, f=forest: loop_reroot(k, f.address, graft, request.rows)  # type: ignore[misc]
 
 
 def of_rerooting(seconds: float) -> list[Row]:
@@ -111,7 +115,7 @@ def of_rerooting(seconds: float) -> list[Row]:
             q, v, tau = 0.3 * rng.normal(size=n), rng.normal(size=n), rng.normal(size=n)
             state = km.State(q, v)
             errors[n] = km.reroot(model, state, n - 1).pose_error
-            kernels[f"kernel {n}"] = rerooting(model, data, n - 1, q, v, tau)
+            kernels[f"kernel {n}"] = rerooting(model, n - 1, q, v, tau)
             kernels[f"aba {n}"] = looped(data, q, v, tau)
             calls[f"call {n}"] = repeat(km.reroot, model, state, n - 1)
         times = time_side_by_side(kernels, seconds) | time_side_by_side(calls, seconds)
@@ -178,10 +182,10 @@ def of_changes(seconds: float) -> list[Row]:
 
 def held_error(tied: km.Report, palm: km.Pose) -> float:
     """How far the hand is from where it is held, and how fast it moves there: m and m/s."""
-    data = km.Data(tied.tree)
-    km.kinematics(tied.tree, data, tied.state.q, tied.state.v)
-    apart = km.pose_of(tied.tree, data, "left palm").position - palm.position
-    return float(max(np.abs(apart).max(), np.abs(km.velocity_of(tied.tree, data, "left palm")[3:]).max()))
+    data = km.Data(tied.model)
+    km.kinematics(tied.model, data, tied.state.q, tied.state.v)
+    apart = km.pose_of(tied.model, data, "left palm").position - palm.position
+    return float(max(np.abs(apart).max(), np.abs(km.velocity_of(tied.model, data, "left palm")[3:]).max()))
 
 
 def of_closed(seconds: float) -> list[Row]:
@@ -190,28 +194,28 @@ def of_closed(seconds: float) -> list[Row]:
     rows = []
     for case in (1, 2, 4, "cassie"):
         if isinstance(case, int):
-            model = robot("anymal", floating=True)
-            q = km.random_configuration(model, rng)
-            mechanism = mechanisms.held(model, q, FEET[:case])
+            free = robot("anymal", floating=True)
+            q = km.random_configuration(free, rng)
+            model = mechanisms.held(free, q, FEET[:case])
             name = f"anymal, {case} {'foot' if case == 1 else 'feet'} pinned"
         else:
-            mechanism, q = mechanisms.cassie(floating=True)
+            model, q = mechanisms.cassie(floating=True)
             name = "cassie, 4 loops"
-        model, data = mechanism.model, km.ClosedData(mechanism)
-        _, v = km.project(mechanism, data, q, rng.normal(size=model.nv))
+        data = km.Data(model)
+        _, v = km.project(model, data, q, rng.normal(size=model.nv))
         tau = rng.normal(size=model.nv)
-        peer = pinocchio_twin.Closed(mechanism)
-        a = km.closed_dynamics(mechanism, data, q, v, tau)
+        peer = pinocchio_twin.Closed(model)
+        a = km.forward_dynamics(model, data, q, v, tau)
         # Cassie's rows depend on each other: Pinocchio needs damping and turns there
-        more = (1e-6, 20) if data.rank < mechanism.m else (0.0, 1)
+        more = (1e-6, 20) if data.rank < model.m else (0.0, 1)
         accuracy = float(np.abs(a - peer.accelerations(q, v, tau, *more)).max() / np.abs(a).max())
         out = np.empty(model.nv)
-        handle = data.handle
+        address = data.address
         times = time_side_by_side(
             {
-                "call": repeat(km.closed_dynamics, mechanism, data, q, v, tau),
+                "call": repeat(km.forward_dynamics, model, data, q, v, tau),
                 "peer": repeat(pin.constraintDynamics, *peer.arguments(q, v, tau, *more)),
-                "kernel": lambda n, h=handle, s=(q, v, tau), o=out: loop_closed(n, h, *s, NO_FORCES, o),  # type: ignore[misc]
+                "kernel": lambda n, h=address, s=(q, v, tau), o=out: loop_closed(n, h, *s, NO_FORCES, o),  # type: ignore[misc]
             },
             seconds,
         )
@@ -225,40 +229,39 @@ def of_closed(seconds: float) -> list[Row]:
 def of_drift(span: float) -> list[Row]:
     """How far loops are open at worst, after any step of 1 ms; and what MuJoCo's equality constraints leave."""
     rows = []
-    anymal = robot("anymal", floating=True).with_dofs(damping=1.0)
+    anymal = robot("anymal", floating=True).with_dofs(damping=1.0, **UNSTOPPED)
     q = km.neutral(anymal)
-    cassie = mechanisms.cassie()
+    cassie, hung = mechanisms.cassie()
     scenes = {
         "anymal, 1 foot pinned": mechanisms.Scene(mechanisms.held(anymal, q, FEET[:1]), q),
         "anymal, 2 feet pinned": mechanisms.Scene(mechanisms.held(anymal, q, FEET[:2]), q),
-        "cassie, 4 loops": cassie,
+        "cassie, 4 loops": mechanisms.Scene(cassie.with_dofs(**UNSTOPPED), hung),
         "four-bar": mechanisms.four_bar(),
         "stewart platform": mechanisms.stewart(),
         "two arms and a box": mechanisms.two_arms(),
     }
     steps = round(span / 1e-3)
-    for name, (mechanism, start) in scenes.items():
-        q, v = start, np.zeros(mechanism.model.nv)
+    for name, (model, start) in scenes.items():
+        q, v = start, np.zeros(model.nv)
         worst, best = 0.0, np.inf
-        data = km.ClosedData(mechanism)
-        km.closed_rollout(mechanism, data, q, v, steps=1)  # compiles
+        data = km.Data(model)
+        km.rollout(model, data, q, v, steps=1)  # compiles
         for _ in range(steps // PIECE):
             begin = time.perf_counter()
-            path = km.closed_rollout(mechanism, data, q, v, dt=1e-3, steps=PIECE, every=PIECE)
+            path = km.rollout(model, data, q, v, dt=1e-3, steps=PIECE, every=PIECE)
             best = min(best, (time.perf_counter() - begin) / PIECE)
-            worst, q, v = max(worst, path.error), path.q[-1], path.v[-1]
-        rival = soft_error(mechanism, start, steps) if name.startswith(("anymal", "cassie")) else None
+            worst, q, v = max(worst, path.loop_error), path.q[-1], path.v[-1]
+        rival = soft_error(model, start, steps) if name.startswith(("anymal", "cassie")) else None
         metric, peer = f"open after {span:g} s, m, rad", "MuJoCo equality" if rival else ""
         rows.append(Row("structure", name, metric, worst, rival, peer, None))
         rows.append(Row("structure", name, "RK4 step, closed", 1e6 * best, None, "", worst))
     return rows
 
 
-def soft_error(mechanism: km.Mechanism, q: Any, steps: int) -> float:
+def soft_error(model: km.Model, q: Any, steps: int) -> float:
     """The largest distance of the two sides of any ball at the end of MuJoCo's simulation of the same motion."""
-    model = mechanism.model
     spec = mujoco_twin.spec(model)
-    for row in mechanism.rows:
+    for row in model.loop_rows:
         a, b = (model.names[i] if i >= 0 else "world" for i in (int(row["a"]), int(row["b"])))
         mujoco_twin.add_ball(spec, a, b, row["pa"])
     peer = spec.compile()
@@ -268,7 +271,7 @@ def soft_error(mechanism: km.Mechanism, q: Any, steps: int) -> float:
     for _ in range(steps):
         mujoco.mj_step(peer, data)
     worst = 0.0
-    for row in mechanism.rows:
+    for row in model.loop_rows:
         ends = []
         for side, p in (("a", "pa"), ("b", "pb")):
             body = peer.body(model.names[int(row[side])]).id if row[side] >= 0 else 0

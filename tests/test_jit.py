@@ -1,96 +1,18 @@
 """The kernel decorators and their cache: small packages, written here, that real processes import."""
 
-import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
-from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.workshop import CALL_OUTER, ZOO, Workshop
 
-from kinemorph import _jit
 from kinemorph._jit import cache_folder, generic, kernel, rows_at
-
-SOURCES = Path(_jit.__file__).parents[1]
-
-# outer calls middle calls leaf, each in a module of its own; beside is nobody's business.
-ZOO = {
-    "zoo/__init__.py": "from zoo.outer import outer\nfrom zoo import beside\n",
-    "zoo/beside.py": "from kinemorph._jit import kernel\n@kernel\ndef beside(x):\n    return x\n",
-    "zoo/leaf.py": "from kinemorph._jit import kernel\n@kernel\ndef leaf(x):\n    return x + 1\n",
-    "zoo/middle.py": """
-from kinemorph._jit import kernel
-from .leaf import leaf
-@kernel
-def middle(x):
-    return 10 * leaf(x)
-""",
-    "zoo/outer.py": """
-from kinemorph._jit import entry
-from zoo import middle
-@entry
-def outer(x: float) -> float:
-    return 100 * middle.middle(x)
-""",
-}
-CALL_OUTER = "import zoo; result = zoo.outer(1.0)"
-
-
-@dataclass
-class Outcome:
-    result: object
-    compiled: int
-    loaded: int
-    stderr: str
-
-
-class Workshop:
-    """A folder with packages to import, and the cache that the processes share."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.cache = folder / "cache"
-
-    def write(self, files: dict[str, str]) -> None:
-        for name, text in files.items():
-            path = self.folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-
-    def edit(self, name: str, old: str, new: str) -> None:
-        path = self.folder / name
-        assert old in path.read_text()
-        path.write_text(path.read_text().replace(old, new))
-
-    def start(self, code: str, **variables: str) -> subprocess.Popen[str]:
-        """A process that runs `code`, and prints its variable `result` and what was compiled."""
-        report = "import json; from kinemorph._jit import compile_count as c; print(json.dumps([result, *c()]))"
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("KINEMORPH_", "NUMBA_", "XDG_"))}
-        given = {
-            "KINEMORPH_CACHE_DIR": str(self.cache),
-            "PYTHONDONTWRITEBYTECODE": "1",  # a .pyc is trusted if the source's time, in seconds, is the same
-            "PYTHONPATH": f"{SOURCES}{os.pathsep}{self.folder}",
-        }
-        command = [sys.executable, "-c", f"{code}\n{report}"]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        return subprocess.Popen(command, env=inherited | given | variables, **pipes)
-
-    def finish(self, process: subprocess.Popen[str]) -> Outcome:
-        stdout, stderr = process.communicate(timeout=120)
-        assert process.returncode == 0, stderr
-        return Outcome(*json.loads(stdout), stderr)
-
-    def run(self, code: str, **variables: str) -> Outcome:
-        return self.finish(self.start(code, **variables))
-
-    def kept(self, function: str = "") -> list[Path]:
-        return sorted((self.cache / "kernels").glob(f"{function}*.kernel"))
+from kinemorph._jit_cache import checksum
+from kinemorph._jit_keys import kernel_key
 
 
 @pytest.fixture
@@ -260,9 +182,9 @@ def test_captured_tuples_of_different_shape_are_different():
 
         return count
 
-    keys = {_jit._kernel_key(capture(values)) for values in [((1,), (2, 3)), ((1, 2), (3,)), (1, 2, 3)]}
+    keys = {kernel_key(capture(values)) for values in [((1,), (2, 3)), ((1, 2), (3,)), (1, 2, 3)]}
     assert len(keys) == 3
-    assert _jit._kernel_key(capture(object())) is None  # not to be known again in another process
+    assert kernel_key(capture(object())) is None  # not to be known again in another process
 
 
 def test_code_that_is_in_no_file_is_compiled_but_not_kept(workshop):
@@ -360,7 +282,7 @@ def test_damaged_files_are_compiled_again(zoo):
     content[0] ^= 1
     middle.write_bytes(content)
     rubbish = b"not a pickle"
-    leaf.write_bytes(sha256(rubbish).digest() + rubbish)
+    leaf.write_bytes(checksum(leaf.name, rubbish) + rubbish)
     repaired = zoo.run(CALL_OUTER)
     assert (repaired.result, repaired.compiled) == (2000.0, 3)
     after = zoo.run(CALL_OUTER)

@@ -9,6 +9,19 @@ from kinemorph.collision.rays import cast, closest_point
 from kinemorph.collision.shape_rows import Candidates, Question
 from kinemorph.collision.shape_table import ShapeTable
 from kinemorph.collision.two_shapes import Contact, Distance, Pair, contacts, distance
+from kinemorph.constraint.closure import LoopError, close, project
+from kinemorph.constraint.dynamics import forward_dynamics, loop_forces
+from kinemorph.constraint.energy import Energy, energy
+from kinemorph.constraint.generalized import (
+    Actuation,
+    Coordinates,
+    generalized,
+    inverse_dynamics,
+    loop_actuation,
+    mobility,
+)
+from kinemorph.constraint.loops import loop_drift, loop_errors, loop_jacobian, loop_positions
+from kinemorph.constraint.passive import passive_forces
 from kinemorph.geometry.faults import Fault, FaultKind, mesh_faults
 from kinemorph.geometry.ground import Ground, HalfSpace, HeightField, Terrain
 from kinemorph.geometry.mass import MassProperties, inertia_of, mass_properties
@@ -18,43 +31,38 @@ from kinemorph.geometry.polyhedron import Polyhedron, core_of
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.io.sdf import load_sdf, parse_sdf
 from kinemorph.io.urdf import load_urdf, parse_urdf
-from kinemorph.multibody import batch, convert
+from kinemorph.motion import batch
+from kinemorph.motion.events import Event, EventKind
+from kinemorph.motion.log import Log
+from kinemorph.motion.rollout import Trajectory, rollout, rollout_adaptive, step
+from kinemorph.motion.simulate import Simulation, SimulationError, simulate
+from kinemorph.multibody import convert
 from kinemorph.multibody.aba import aba
 from kinemorph.multibody.builder import Builder
+from kinemorph.multibody.catalog import Mimic
 from kinemorph.multibody.configuration import difference, follow, integrate, neutral, random_configuration
-from kinemorph.multibody.crba import crba
+from kinemorph.multibody.crba import crba, mass_blocks
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.elements import ForceElement
+from kinemorph.multibody.energy_momentum import com, com_velocity, momentum
 from kinemorph.multibody.impulse import collision_matrix, impulse_response
 from kinemorph.multibody.inertia import Inertia
-from kinemorph.multibody.integrators import Trajectory, rollout, rollout_adaptive, step
 from kinemorph.multibody.jacobian import jacobian, jacobian_drift
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.kinematics import acceleration_of, kinematics, pose_of, velocity_of
 from kinemorph.multibody.layout import JointKind
+from kinemorph.multibody.loops import Loop
 from kinemorph.multibody.ltl import ltl, ltl_solve
-from kinemorph.multibody.model import Data, Mimic, Model
+from kinemorph.multibody.model import Model
 from kinemorph.multibody.rnea import rnea
-from kinemorph.multibody.totals import Energy, com, com_velocity, energy, momentum
+from kinemorph.multibody.state import State
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.closed import closed_dynamics
-from kinemorph.structure.closed_motion import ClosedTrajectory, closed_rollout
-from kinemorph.structure.closure import LoopError, close, project
+from kinemorph.structure.add import add, remove, submodel
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
-from kinemorph.structure.events import Event, EventKind
-from kinemorph.structure.generalized import (
-    Actuation,
-    Coordinates,
-    closed_inverse_dynamics,
-    generalized,
-    loop_actuation,
-    mobility,
-)
-from kinemorph.structure.log import Log
-from kinemorph.structure.loop_rows import loop_drift, loop_errors, loop_jacobian, loop_positions
-from kinemorph.structure.loops import ClosedData, Loop, Mechanism
-from kinemorph.structure.report import Report, State
+from kinemorph.structure.forest import Change, Forest
+from kinemorph.structure.report import Report
 from kinemorph.structure.reroot import reroot
-from kinemorph.structure.simulate import Simulation, SimulationError, simulate
 from kinemorph.view.picture import picture
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
@@ -66,8 +74,7 @@ __all__ = [
     "BroadPhase",
     "Builder",
     "Candidates",
-    "ClosedData",
-    "ClosedTrajectory",
+    "Change",
     "Collisions",
     "Contact",
     "Coordinates",
@@ -80,6 +87,8 @@ __all__ = [
     "FaultKind",
     "Feature",
     "FileError",
+    "ForceElement",
+    "Forest",
     "Ground",
     "HalfSpace",
     "HeightField",
@@ -91,7 +100,6 @@ __all__ = [
     "Loop",
     "LoopError",
     "MassProperties",
-    "Mechanism",
     "Mesh",
     "Mimic",
     "Model",
@@ -114,12 +122,10 @@ __all__ = [
     "Trajectory",
     "aba",
     "acceleration_of",
+    "add",
     "batch",
     "cast",
     "close",
-    "closed_dynamics",
-    "closed_inverse_dynamics",
-    "closed_rollout",
     "closest_point",
     "collision_matrix",
     "com",
@@ -135,10 +141,12 @@ __all__ = [
     "distance",
     "energy",
     "follow",
+    "forward_dynamics",
     "generalized",
     "impulse_response",
     "inertia_of",
     "integrate",
+    "inverse_dynamics",
     "jacobian",
     "jacobian_drift",
     "kinematics",
@@ -148,10 +156,12 @@ __all__ = [
     "loop_actuation",
     "loop_drift",
     "loop_errors",
+    "loop_forces",
     "loop_jacobian",
     "loop_positions",
     "ltl",
     "ltl_solve",
+    "mass_blocks",
     "mass_properties",
     "mesh_faults",
     "mesh_of",
@@ -160,10 +170,12 @@ __all__ = [
     "neutral",
     "parse_sdf",
     "parse_urdf",
+    "passive_forces",
     "picture",
     "pose_of",
     "project",
     "random_configuration",
+    "remove",
     "replay",
     "reroot",
     "rnea",
@@ -171,6 +183,7 @@ __all__ = [
     "rollout_adaptive",
     "simulate",
     "step",
+    "submodel",
     "swept",
     "velocity_of",
 ]

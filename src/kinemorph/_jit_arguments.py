@@ -3,8 +3,9 @@ many seconds, only to do the same: they are refused with a sentence that says wh
 
 from __future__ import annotations
 
+import functools
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,15 @@ class _ArrayOf:
         self.dtype, self.dimensions = dtype, dimensions
 
 
+def refuse(function: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
+    """Raise TypeError about the first of the named arguments that an entry is not compiled for, if there is one."""
+    declared = declared_types(function)
+    for name, value in arguments.items():
+        if reason := objection(value, declared.get(name)):
+            raise TypeError(f"{function.__qualname__}: {name} {reason}")
+
+
+@functools.cache
 def declared_types(function: Callable[..., Any]) -> dict[str, Any]:
     """What the annotations of an entry ask for, by parameter: see `_declared`."""
     try:

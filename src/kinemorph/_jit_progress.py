@@ -68,7 +68,10 @@ class Progress:
         """Say once that what was compiled is not kept on disk."""
         if not self._complained:
             self._complained = True
-            _tell(f"kinemorph: compiled kernels are not kept: {reason}")
+            self.warn(f"compiled kernels are not kept: {reason}")
+
+    def warn(self, text: str) -> None:
+        _tell(f"kinemorph: {text}")
 
 
 def _on_terminal() -> bool:
@@ -79,3 +82,6 @@ def _tell(text: str, end: str = "\n") -> None:
     if os.environ.get("KINEMORPH_QUIET", "") in ("", "0"):
         with contextlib.suppress(Exception):  # a missing or closed stderr is no reason to fail
             print(text, end=end, file=sys.stderr, flush=True)
+
+
+progress = Progress()  # of this process

@@ -111,11 +111,10 @@ def _demo_mechanisms(out: Path) -> None:
     for heading in ("mechanism", "loops", "nv", "rows", "mobility", "open by", "energy drift"):
         table.add_column(heading, justify="left" if heading == "mechanism" else "right")
     for part in parts:
-        m = part.mechanism
-        numbers = (len(m.loops), m.model.nv, m.m, part.mobility)
-        damped = m.model.dofs["damping"].any()
-        drift = "damped" if damped else f"{part.drift:.0e}"
-        table.add_row(part.name, *map(str, numbers), f"{part.path.error:.0e}", drift)
+        model = part.model
+        numbers = (len(model.loops), model.nv, model.m, part.mobility)
+        drift = "damped" if model.dofs["damping"].any() else f"{part.drift:.0e}"
+        table.add_row(part.name, *map(str, numbers), f"{part.path.loop_error:.0e}", drift)
     console.print(table)
     for name, matrix in parade.matrices_of_the_paper().items():
         console.print(f"N&Y section VII-A: {name}\n{matrix + 0.0}")

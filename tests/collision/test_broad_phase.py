@@ -551,7 +551,7 @@ def test_a_copy_goes_on_alone(rng, copied):
         assert twin.hash.header[name] != broad.hash.header[name]
     rest = np.setdiff1d(np.arange(40), 7)
     before = broad.pairs.tolist()
-    for _ in range(5):
+    for _k in range(5):
         move = rng.normal(size=(39, 3)) * 0.3
         lows[rest] += move
         highs[rest] += move

@@ -16,8 +16,6 @@ import kinemorph as km
 from kinemorph._files import FileError, ModelWarning
 from kinemorph.io.sdf import load_sdf, parse_sdf
 from kinemorph.scenes.robots import cassie, folder
-from kinemorph.structure.loop_rows import loop_errors
-from kinemorph.structure.loops import ClosedData, Mechanism
 
 WRITTEN = {
     km.JointKind.REVOLUTE: "revolute",
@@ -186,9 +184,8 @@ def test_the_world_may_be_a_child() -> None:
     a = [km.aba(m, km.Data(m), [0.4], [0.7], [0.2]) for m in (usual, turned)]
     np.testing.assert_allclose(*a, rtol=1e-12)
     ring = parse_sdf(square(joint("pin", "c", "world", "ball", "")))
-    assert isinstance(ring, Mechanism)
-    assert (ring.names, ring.loops[1].a) == (("da", "pin"), None)
-    np.testing.assert_allclose(loop_errors(ring, ClosedData(ring), km.neutral(ring.model)), 0.0, atol=1e-15)
+    assert (ring.loop_names, ring.loops[1].a) == (("da", "pin"), None)
+    np.testing.assert_allclose(km.loop_errors(ring, km.Data(ring), km.neutral(ring)), 0.0, atol=1e-15)
 
 
 def test_shapes(tmp_path: Path) -> None:
@@ -215,31 +212,37 @@ def test_shapes(tmp_path: Path) -> None:
 
 def test_a_joint_too_many_closes_a_loop() -> None:
     ring = parse_sdf(square())
-    assert isinstance(ring, Mechanism)
-    assert (ring.names, ring.model.joint_names) == (("da",), ("root_joint", "ab", "bc", "cd"))
-    np.testing.assert_allclose(loop_errors(ring, ClosedData(ring), km.neutral(ring.model)), 0.0, atol=1e-15)
+    assert (ring.loop_names, ring.joint_names) == (("da",), ("root_joint", "ab", "bc", "cd"))
+    np.testing.assert_allclose(km.loop_errors(ring, km.Data(ring), km.neutral(ring)), 0.0, atol=1e-15)
     other = parse_sdf(square(), prefer=["da", "cd"])
-    assert isinstance(other, Mechanism)
-    assert other.names == ("bc",)  # c hangs on nothing else, so d and a hang on it
-    np.testing.assert_allclose(loop_errors(other, ClosedData(other), km.neutral(other.model)), 0.0, atol=1e-15)
+    assert other.loop_names == ("bc",)  # c hangs on nothing else, so d and a hang on it
+    np.testing.assert_allclose(km.loop_errors(other, km.Data(other), km.neutral(other)), 0.0, atol=1e-15)
     held = parse_sdf(square(joint("pin", "world", "c", "ball", "")))
-    assert isinstance(held, Mechanism)
-    assert held.names == ("da", "pin")
+    assert held.loop_names == ("da", "pin")
     assert held.loops[1].a is None
 
 
+def with_dynamics(inside: str) -> str:
+    """A ring whose closing joint has some dynamics."""
+    dynamics = f"<child>a</child><axis><dynamics>{inside}</dynamics></axis>"
+    return square().replace("<child>a</child><axis/>", dynamics)
+
+
 def test_what_a_loop_cannot_have_is_said() -> None:
-    damped = square().replace('name="da" type="revolute">', 'name="da" type="revolute">', 1)
-    damped = damped.replace(
-        "<child>a</child><axis/>", "<child>a</child><axis><dynamics><damping>1</damping></dynamics></axis>"
-    )
-    with pytest.warns(ModelWarning, match='<joint name="da">: it closes a loop, and such a joint has no damping'):
-        parse_sdf(damped)
+    rough = with_dynamics("<friction>1</friction>")
+    with pytest.warns(ModelWarning, match='<joint name="da">: it closes a loop, and such a joint has no friction'):
+        assert parse_sdf(rough).loops[0].joint.friction == 0.0
     with pytest.raises(FileError, match=r"strict=True"):
-        parse_sdf(damped, strict=True)
+        parse_sdf(rough, strict=True)
     welded = square().replace('type="revolute"', 'type="fixed"')
     with pytest.warns(ModelWarning, match="both of its links are one body already"):
-        assert isinstance(parse_sdf(welded), km.Model)
+        assert parse_sdf(welded).loops == ()
+
+
+def test_springs_and_dampers_of_a_loop_are_kept() -> None:
+    springy = "<damping>1</damping><spring_stiffness>3</spring_stiffness><spring_reference>0.5</spring_reference>"
+    joint = parse_sdf(with_dynamics(springy), strict=True).loops[0].joint
+    assert (joint.damping, joint.stiffness, joint.rest) == (1.0, 3.0, 0.5)
 
 
 def test_a_link_without_inertia_has_that_of_sdf() -> None:
@@ -278,8 +281,8 @@ BAD = [
     (chain(inside="<axis><dynamics><damping>-1</damping></dynamics></axis>"), '"-1": it cannot be negative'),
     (chain("screw", "<axis/><thread_pitch>0</thread_pitch>"), "a screw that never turns"),
     (chain("universal", "<axis/>"), "<axis2> is missing"),
-    (chain("universal", "<axis/><axis2/>"), '<joint name="j">: link \'b\': universal joint: its axes'),
-    (square(joint("pin", "world", "c", "universal", "<axis/><axis2/>")), "loop 'pin': universal joint: its axes"),
+    (chain("universal", "<axis/><axis2/>"), '<joint name="j">: universal joint \'j\': its axes'),
+    (square(joint("pin", "world", "c", "universal", "<axis/><axis2/>")), "universal joint 'pin': its axes"),
     (sdf(link("a", "<pose>0 0 0</pose>" + INERTIAL)), '<pose> in <link name="a">: "0 0 0": expected 6 numbers'),
     (sdf(link("a", '<pose degrees="x">0 0 0 0 0 0</pose>' + INERTIAL)), 'degrees="x": write true or false'),
     (sdf(link("a", '<pose rotation_format="m">0 0 0 0 0 0</pose>' + INERTIAL)), "use euler_rpy or quat_xyzw"),
@@ -345,10 +348,9 @@ needs_robots = pytest.mark.skipif(folder() is None, reason="example-robot-data i
 
 @needs_robots
 def test_cassie() -> None:
-    mechanism = cassie()
-    model = mechanism.model
-    assert (model.n, model.nv, len(mechanism.loops)) == (23, 28, 4)
-    assert set(mechanism.names) == {
+    model = cassie()
+    assert (model.n, model.nv, len(model.loops)) == (23, 28, 4)
+    assert set(model.loop_names) == {
         f"{s}-{j}" for s in ("left", "right") for j in ("pitch-rod-joint", "plantar-foot-joint")
     }
     assert model.mass == pytest.approx(32.94, abs=1e-2)
@@ -362,7 +364,7 @@ def test_cassie() -> None:
     np.testing.assert_allclose(km.pose_of(model, data, "pelvis").position, [0, 0, 1.01], atol=1e-15)
     np.testing.assert_allclose(km.pose_of(model, data, "left-achilles-rod").position, [-0.049, 0.09, 0.92], atol=1e-14)
     np.testing.assert_allclose(km.pose_of(model, data, "right-foot").position[:2], [-0.29886, -0.1305], atol=1e-4)
-    np.testing.assert_allclose(loop_errors(mechanism, ClosedData(mechanism), km.neutral(model)), 0.0, atol=1e-14)
+    np.testing.assert_allclose(km.loop_errors(model, km.Data(model), km.neutral(model)), 0.0, atol=1e-14)
     assert all(shape.path.is_file() for shapes in model.shapes for shape in shapes if shape.path)
 
 
@@ -373,7 +375,6 @@ def test_other_files_of_cassie_close_too(name: str) -> None:
     assert root is not None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
-        mechanism = load_sdf(root / "cassie_description" / "robots" / f"{name}.sdf")
-    assert isinstance(mechanism, Mechanism)
-    q = km.neutral(mechanism.model)
-    np.testing.assert_allclose(loop_errors(mechanism, ClosedData(mechanism), q), 0.0, atol=1e-14)
+        model = load_sdf(root / "cassie_description" / "robots" / f"{name}.sdf")
+    assert model.m > 0
+    np.testing.assert_allclose(km.loop_errors(model, km.Data(model), km.neutral(model)), 0.0, atol=1e-14)

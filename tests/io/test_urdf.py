@@ -244,12 +244,13 @@ def test_impossible_inertia_is_used_with_a_warning():
 
 def test_rounded_zeros_are_no_impossible_inertia():
     inside = INERTIAL.replace('ixx="1"', 'ixx="-1e-20"').replace('iyy="1"', 'iyy="0"').replace('izz="1"', 'izz="1e-19"')
-    assert parse_urdf(one_link(inside), floating=True).mass == 2
+    with pytest.warns(ModelWarning, match="it moves no mass, in one of its directions at least"):  # and that is all
+        assert parse_urdf(one_link(inside), floating=True).mass == 2
 
 
 def test_joint_that_moves_no_mass_is_loaded_with_a_warning():
     text = robot(link("base"), link("arm", ""), joint("j", "base", "arm"))
-    with pytest.warns(ModelWarning, match=r'<joint name="j">: it moves no mass, so forward dynamics has no answer'):
+    with pytest.warns(ModelWarning, match=r'<joint name="j">: it moves no mass, in one of its directions'):
         assert parse_urdf(text).nv == 1
 
 

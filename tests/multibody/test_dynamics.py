@@ -384,3 +384,32 @@ def test_integrating_a_whole_tree_moves_each_joint_alone(rng):
         builder.link("one", joint=km.Joint(km.JointKind(model.links["kind"][i])), inertia=km.Inertia.sphere(1, 1))
         alone = km.integrate(builder.build(), q[model.q_slice(i)], v[model.v_slice(i)], 0.3)
         assert (moved[model.q_slice(i)] == alone).all()
+
+
+def test_mass_blocks_are_the_mass_matrix_without_its_zeros():
+    b = km.Builder("three trees")
+    ball = km.Inertia.sphere(1.0, 0.2, (0.1, 0.2, 0.3))
+    b.link("a", joint=km.Joint.free(), inertia=ball)
+    b.link("a2", "a", km.Joint.revolute("x"), inertia=ball)
+    b.link("stand", inertia=ball)
+    b.link("b", joint=km.Joint.spherical(), inertia=ball)
+    model = b.build()
+    q = km.random_configuration(model, 1)
+    blocks = km.mass_blocks(model, km.Data(model), q)
+    assert [len(block) for block in blocks] == [7, 0, 3]
+    M = km.crba(model, km.Data(model), q)
+    np.testing.assert_array_equal(M[:7, :7], blocks[0])
+    np.testing.assert_array_equal(M[7:, 7:], blocks[2])
+    assert not M[:7, 7:].any()
+
+
+def test_data_of_many_bodies_is_small_until_somebody_asks_for_the_mass_matrix():
+    b = km.Builder("many")
+    for i in range(300):
+        b.link(f"body{i}", joint=km.Joint.free(), inertia=km.Inertia.sphere(1.0, 0.1))
+    model = b.build()
+    data = km.Data(model)
+    assert data._memory.nbytes < 2_000_000
+    assert data._M is None
+    assert sum(block.size for block in km.mass_blocks(model, data, km.neutral(model))) == 300 * 36
+    assert data._M is None

@@ -1,6 +1,6 @@
 """Closed chains the slow way: dense matrices, joints of loops as unknowns, every equation solved at once.
 
-Nothing is shared with `kinemorph.structure` but the constants of loops: joints come from `tests.naive.dynamics`, the
+Nothing is shared with `kinemorph.constraint` but the constants of loops: joints come from `tests.naive.dynamics`, the
 motion of points from the functions for trees.
 """
 
@@ -14,17 +14,14 @@ from tests.naive.dynamics import joint_motion, subspace_rate
 from tests.strategies import Rng, random_joint, random_pose
 
 import kinemorph as km
-from kinemorph.multibody.joint import Joint
-from kinemorph.structure.generalized import Coordinates
-from kinemorph.structure.loops import Loop, Mechanism
 
 Array = np.ndarray
 
 
 class Closed(NamedTuple):
-    """A mechanism in a state with closed loops; q_loops are the positions of the loop joints."""
+    """A model in a state with closed loops; q_loops are the positions of the loop joints."""
 
-    mechanism: Mechanism
+    model: km.Model
     q: Array
     v: Array
     q_loops: Array
@@ -37,7 +34,7 @@ class Pieces(NamedTuple):
     drift: Array
 
 
-def closed_at(rng: Rng, model: km.Model, q: Array, links: list[tuple[int, int, Joint]]) -> Closed:
+def closed_at(rng: Rng, model: km.Model, q: Array, links: list[tuple[int, int, km.Joint]]) -> Closed:
     """Loops between given links, placed so that they are closed at q with their joints anywhere, and a v to match."""
     data = km.Data(model)
     km.kinematics(model, data, q)
@@ -46,16 +43,15 @@ def closed_at(rng: Rng, model: km.Model, q: Array, links: list[tuple[int, int, J
         at_b = random_pose(rng, 0.3)
         x = rng.normal(size=joint.nq)
         x[-4:] /= np.linalg.norm(x[-4:]) if joint.nq in (4, 7) else 1.0
-        row = Mechanism(model, [Loop(a, b, joint)]).rows[0]
+        row = model.with_loops([km.Loop(a, b, joint)]).loop_rows[0]
         R, p, _ = joint_motion(row, x)
         predecessor = km.pose_of(model, data, b) @ at_b @ km.Pose(p, R).inverse()
-        loops.append(Loop(a, b, joint, km.pose_of(model, data, a).inverse() @ predecessor, at_b, f"closes {i}"))
+        loops.append(km.Loop(a, b, joint, km.pose_of(model, data, a).inverse() @ predecessor, at_b, f"closes {i}"))
         q_loops.append(x)
-    mechanism = Mechanism(model, loops)
-    positions = np.concatenate([*q_loops, []])
-    free = scipy.linalg.null_space(pieces(Closed(mechanism, q, np.zeros(model.nv), positions)).J, rcond=1e-10)
+    closed = Closed(model.with_loops(loops), q, np.zeros(model.nv), np.concatenate([*q_loops, []]))
+    free = scipy.linalg.null_space(pieces(closed).J, rcond=1e-10)
     v = free @ rng.normal(size=free.shape[1])
-    return Closed(mechanism, q, v[: model.nv], positions)
+    return closed._replace(v=v[: model.nv])
 
 
 def random_closed(rng: Rng, model: km.Model, kinds: list[km.JointKind]) -> Closed:
@@ -68,15 +64,14 @@ def random_closed(rng: Rng, model: km.Model, kinds: list[km.JointKind]) -> Close
 
 
 def pieces(closed: Closed) -> Pieces:
-    mechanism, q, v, q_loops = closed
-    model = mechanism.model
+    model, q, v, q_loops = closed
     data = km.Data(model)
     km.kinematics(model, data, q, v)
     place = {i: km.pose_of(model, data, i) for i in range(-1, model.n)}
     w = {i: km.velocity_of(model, data, i)[:3] for i in range(-1, model.n)}
-    J = np.zeros((6 * len(mechanism.loops), model.nv + mechanism.loop_nv))
+    J = np.zeros((6 * len(model.loop_rows), model.nv + model.loop_nv))
     drift = np.zeros(len(J))
-    for i, loop in enumerate(mechanism.rows):
+    for i, loop in enumerate(model.loop_rows):
         a, b = int(loop["a"]), int(loop["b"])
         rows, columns = slice(6 * i, 6 * i + 6), slice(model.nv + loop["iv"], model.nv + loop["iv"] + loop["nv"])
         successor = place[b] @ km.Pose(loop["pb"], loop["Rb"].reshape(3, 3))
@@ -87,7 +82,7 @@ def pieces(closed: Closed) -> Pieces:
         J[rows, columns] = -S
         relative = J[rows, : model.nv] @ v
         x_loop = np.linalg.lstsq(S, relative, rcond=None)[0] if S.size else np.zeros(0)
-        velocities = np.zeros(mechanism.loop_nv)
+        velocities = np.zeros(model.loop_nv)
         velocities[loop["iv"] : loop["iv"] + loop["nv"]] = x_loop
         own = S @ x_loop
         turning = np.concatenate([np.cross(w[b], own[:3]), np.cross(w[b], own[3:])])
@@ -103,7 +98,7 @@ def pieces(closed: Closed) -> Pieces:
 
 def kkt(closed: Closed, tau: Array, external: Array | None = None) -> Array:
     """Accelerations of all joints: M a + h = tau + Jᵀ λ, J a = - J̇ θ̇, joints of loops without mass; least squares."""
-    model = closed.mechanism.model
+    model = closed.model
     data = km.Data(model)
     J, drift = pieces(closed)
     n, nv = J.shape[1], model.nv
@@ -116,9 +111,9 @@ def kkt(closed: Closed, tau: Array, external: Array | None = None) -> Array:
     return np.linalg.lstsq(K, np.concatenate([h, -drift]), rcond=1e-11)[0][:nv]
 
 
-def unit_vectors(closed: Closed, coordinates: Coordinates, tau: Array) -> Array:
+def unit_vectors(closed: Closed, coordinates: km.Coordinates, tau: Array) -> Array:
     """Forward dynamics by inverse dynamics with unit accelerations (N&Y section III-B)."""
-    model, q, v = closed.mechanism.model, closed.q, closed.v
+    model, q, v, _ = closed
     data = km.Data(model)
     J, drift = pieces(closed)
     bias = np.zeros(J.shape[1])

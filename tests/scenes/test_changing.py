@@ -72,24 +72,24 @@ def test_high_bar_keeps_its_energy(flight: high_bar.Flight) -> None:
 
 def test_high_bar_flies_as_a_thrown_body_does(flight: high_bar.Flight) -> None:
     free = flight.log.stretches[-1]
-    data = km.Data(free.tree)
-    centre = np.array([km.com(free.tree, data, q) for q in free.q])
+    data = km.Data(free.model)
+    centre = np.array([km.com(free.model, data, q) for q in free.q])
     t = free.t - free.t[0]
-    start = km.com_velocity(free.tree, data, free.q[0], free.v[0])
-    expected = centre[0] + np.outer(t, start) + 0.5 * np.outer(t**2, free.tree.gravity)
+    start = km.com_velocity(free.model, data, free.q[0], free.v[0])
+    expected = centre[0] + np.outer(t, start) + 0.5 * np.outer(t**2, free.model.gravity)
     np.testing.assert_allclose(centre, expected, atol=1e-7)
-    spin = [km.momentum(free.tree, data, q, v, about="com")[:3] for q, v in zip(free.q, free.v, strict=True)]
+    spin = [km.momentum(free.model, data, q, v, about="com")[:3] for q, v in zip(free.q, free.v, strict=True)]
     np.testing.assert_allclose(spin, np.broadcast_to(spin[0], (len(spin), 3)), atol=1e-7)
 
 
 def test_hands_stay_on_the_bar(flight: high_bar.Flight) -> None:
     both, one, _ = flight.log.stretches
     for stretch, sides in ((both, ("left", "right")), (one, ("left",))):
-        data = km.Data(stretch.tree)
+        data = km.Data(stretch.model)
         for side in sides:
             for q in stretch.q[::10]:
-                km.kinematics(stretch.tree, data, q)
-                x, _, z = km.pose_of(stretch.tree, data, f"{side} palm").position
+                km.kinematics(stretch.model, data, q)
+                x, _, z = km.pose_of(stretch.model, data, f"{side} palm").position
                 np.testing.assert_allclose((x, z), (high_bar.BAR[0], high_bar.BAR[2]), atol=1e-9)
 
 
@@ -116,10 +116,10 @@ def test_ten_changes_lose_nothing(seed: int) -> None:
     result = human.journey(seed)
     log = result.log
     assert len(log.happenings) == len(result.told) == 10
-    first = log.stretches[0].tree
+    first = log.stretches[0].model
     for s in log.stretches:
-        assert set(s.tree.names) == set(first.names)
-        assert s.tree.mass == pytest.approx(first.mass, rel=1e-12)
+        assert set(s.model.names) == set(first.names)
+        assert s.model.mass == pytest.approx(first.mass, rel=1e-12)
     np.testing.assert_allclose(result.momentum, np.broadcast_to(result.momentum[0], result.momentum.shape), atol=1e-8)
     assert log.drift < 1e-7
     assert min(h.lost for h in log.happenings) > -1e-9  # energy never rises

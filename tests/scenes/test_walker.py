@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from kinemorph.multibody.state import State
 from kinemorph.scenes.walker import (
     FOOT,
     HIP_MASS,
@@ -20,7 +21,6 @@ from kinemorph.scenes.walker import (
     strike_by_momentum,
     walk,
 )  # fmt: skip
-from kinemorph.structure.report import State
 
 
 def leg(angle: float) -> np.ndarray:
@@ -86,7 +86,7 @@ def test_every_strike_of_a_walk_agrees_too_and_energy_stays_between_strikes() ->
         now = State(s.q[-1], s.v[-1])
         x, _, z = feet(s.model, now)[1]
         assert abs(x * np.sin(SLOPE) + z * np.cos(SLOPE)) < 1e-10
-        rates = strike_by_momentum(s.model, now, s.strike.tree, s.strike.state.q)
+        rates = strike_by_momentum(s.model, now, s.strike.model, s.strike.state.q)
         np.testing.assert_allclose(rates, s.strike.state.v, rtol=1e-10)
         assert np.ptp(s.kinetic + s.potential) < 1e-9
     t, q, _ = angles(result, "a")
@@ -104,7 +104,7 @@ def test_disturbed_starts_find_the_same_gait(disturb: tuple[float, ...]) -> None
 
 
 def test_hundreds_of_steps() -> None:
-    result = walk(300, every=0.1)
+    result = walk(300, log_dt=0.1)
     assert len(result.steps) == 300
     assert np.ptp(result.periods[-100:]) < 1e-8
     assert result.log.drift < 1e-10

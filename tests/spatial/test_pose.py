@@ -107,3 +107,24 @@ def test_bad_poses_are_refused(make, message):
 def test_extreme_lengths_of_axes_and_quaternions_do_not_matter(length):
     close(km.Pose.turn([0, 0, length], 0.3).rotation, km.Pose.turn([0, 0, 1], 0.3).rotation)
     close(km.Pose.quaternion([length, 0, 0, length]).rotation, km.Pose.quaternion([1, 0, 0, 1]).rotation)
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-9, 1e-4, 0.009, 0.011, 0.5, 2.0, 3.0, 3.1415, np.pi - 1e-7, np.pi])
+def test_log_undoes_exp(angle):
+    rng = np.random.default_rng(7)
+    axis = rng.normal(size=3)
+    twist = np.concatenate([angle * axis / np.linalg.norm(axis), rng.normal(size=3)])
+    pose = km.Pose.exp(twist)
+    again = km.Pose.exp(pose.log())
+    np.testing.assert_allclose(again.matrix(), pose.matrix(), atol=3e-8 if angle > 3.0 else 1e-13)
+    if angle < 3.0:
+        np.testing.assert_allclose(pose.log(), twist, atol=1e-12)
+
+
+def test_log_is_what_difference_of_a_free_joint_says():
+    b = km.Builder()
+    b.link("body", joint=km.Joint.free(), inertia=km.Inertia.sphere(1.0, 0.1))
+    model = b.build()
+    q = km.random_configuration(model, 3)
+    pose = km.Pose.quaternion(q[3:], q[:3])
+    np.testing.assert_allclose(pose.log(), km.difference(model, km.neutral(model), q), atol=1e-12)

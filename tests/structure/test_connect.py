@@ -7,7 +7,6 @@ from tests.structure.checks import poses, same, twists
 import kinemorph as km
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
-from kinemorph.structure.report import State
 
 JOINTS = [
     km.Joint.fixed(), km.Joint.revolute((0.3, 1.0, 0.2)), km.Joint.prismatic("x"), km.Joint.screw("y", 0.2),
@@ -29,9 +28,9 @@ def two_chains() -> km.Model:
     return b.build()
 
 
-def moving(model: km.Model, seed: int = 0) -> State:
+def moving(model: km.Model, seed: int = 0) -> km.State:
     rng = np.random.default_rng(seed)
-    return State(km.random_configuration(model, rng), rng.normal(size=model.nv))
+    return km.State(km.random_configuration(model, rng), rng.normal(size=model.nv))
 
 
 @pytest.mark.lane
@@ -111,7 +110,7 @@ def test_shapes_stay_where_they_are() -> None:
     state = moving(model, 4)
     report = connect(model, state, "left0", "right2", km.Joint.revolute("x"), at=(0.3, 0.0, 0.2))
 
-    def corners(m: km.Model, s: State) -> dict[str, np.ndarray]:
+    def corners(m: km.Model, s: km.State) -> dict[str, np.ndarray]:
         data = km.Data(m)
         km.kinematics(m, data, s.q, s.v)
         return {n: (km.pose_of(m, data, i) @ m.shapes[i][0].pose).matrix() for i, n in enumerate(m.names)}
@@ -139,12 +138,11 @@ def test_a_loop_and_a_tree_move_in_the_same_way(joint: km.Joint) -> None:
     ends = []
     for how in ("tree", "loop"):
         report = connect(model, state, "left2", "right1", joint, at=(0.1, 1.0, -0.5), how=how)
-        assert isinstance(report.model, km.Mechanism) == (how == "loop")
-        mechanism = report.model if isinstance(report.model, km.Mechanism) else km.Mechanism(report.model, [])
-        path = km.closed_rollout(
-            mechanism, km.ClosedData(mechanism), report.state.q, report.state.v, dt=2e-4, steps=5000, every=5000
+        assert len(report.model.loops) == (how == "loop")
+        path = km.rollout(
+            report.model, km.Data(report.model), report.state.q, report.state.v, dt=2e-4, steps=5000, every=5000
         )
-        ends.append((report, poses(report.tree, State(path.q[-1], path.v[-1]))))
+        ends.append((report, poses(report.model, km.State(path.q[-1], path.v[-1]))))
     (tree, after), (loop, also) = ends
     same(after, also, 1e-8)
     np.testing.assert_allclose(tree.impulse, loop.impulse, atol=1e-9)

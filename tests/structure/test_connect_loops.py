@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.strategies import random_inertia, random_joint, random_pose
-from tests.structure.checks import kinetic, loops_of, momentum, poses, same, tree_of, twists
+from tests.structure.checks import kinetic, momentum, poses, same, twists
 
 import kinemorph as km
 
@@ -27,21 +27,18 @@ def forest(grounded: bool = False, seed: int = 0) -> tuple[km.Model, km.State]:
     return model, km.State(km.random_configuration(model, rng), rng.normal(size=model.nv))
 
 
-def ring() -> tuple[km.Mechanism, km.State]:
+def ring() -> tuple[km.Model, km.State]:
     """A floating ring: chain "a" closed by a spherical joint, and chain "b" tied to it by a revolute loop."""
     model, state = forest()
     first = km.connect(model, state, "a0", "a2", km.Joint.spherical(name="ring"), (0.2, 0.1, 0.0), how="loop")
     second = km.connect(first.model, first.state, "a1", "b1", km.Joint.revolute("x", name="tie"), (0, 0, 1), how="loop")
-    assert isinstance(second.model, km.Mechanism)
+    assert second.model.loop_names == ("ring", "tie")
     return second.model, second.state
 
 
-def run(model: km.Model | km.Mechanism, state: km.State, seconds: float = 0.2) -> km.State:
-    mechanism = model if isinstance(model, km.Mechanism) else km.Mechanism(model, [])
+def run(model: km.Model, state: km.State, seconds: float = 0.2) -> km.State:
     steps = round(seconds / 2e-4)
-    path = km.closed_rollout(
-        mechanism, km.ClosedData(mechanism), state.q, state.v, dt=seconds / steps, steps=steps, every=steps
-    )
+    path = km.rollout(model, km.Data(model), state.q, state.v, dt=seconds / steps, steps=steps, every=steps)
     return km.State(path.q[-1], path.v[-1])
 
 
@@ -70,16 +67,16 @@ def test_a_joint_away_from_its_zero_either_side_hung_moves_as_the_loop(kind: km.
     moved, q = pose_at(joint, rng)
     on = km.pose_of(model, data, sides[1]).inverse() @ at @ moved
     tree, loop = (km.connect(model, state, *sides, joint, at, how, on) for how in ("tree", "loop"))
-    assert isinstance(loop.model, km.Mechanism)
+    assert len(loop.model.loops) == 1
     np.testing.assert_allclose(tree.impulse, loop.impulse, atol=1e-9)
     assert tree.energy_lost == pytest.approx(loop.energy_lost, abs=1e-9)
     same(twists(tree.model, tree.state), twists(loop.model, loop.state), 1e-9)
-    same(poses(tree.tree, run(tree.model, tree.state)), poses(loop.tree, run(loop.model, loop.state)), 1e-8)
-    found = tree.state.q[tree.tree.q_slice(tree.joint)]
+    same(poses(tree.model, run(tree.model, tree.state)), poses(loop.model, run(loop.model, loop.state)), 1e-8)
+    found = tree.state.q[tree.model.q_slice(tree.joint)]
     if len(q) < 3:  # one axis: the same number; universal: the angles change places
         expected = q[::-1] if kind is km.JointKind.UNIVERSAL and floating == "a" else q
         np.testing.assert_allclose(np.cos(found - expected), 1.0, atol=1e-12)
-    np.testing.assert_allclose(km.loop_errors(loop.model, km.ClosedData(loop.model), loop.state.q), 0.0, atol=1e-12)
+    np.testing.assert_allclose(km.loop_errors(loop.model, km.Data(loop.model), loop.state.q), 0.0, atol=1e-12)
 
 
 def test_the_base_may_be_either_side() -> None:
@@ -88,17 +85,17 @@ def test_the_base_may_be_either_side() -> None:
         km.connect(model, state, *s, km.Joint.spherical(), (0, 0, 1)) for s in (("a2", None), (None, "a2"), ("a2", -1))
     ]
     for report in reports:
-        assert isinstance(report.model, km.Model)
+        assert not report.model.loops
         same(twists(report.model, report.state), twists(reports[0].model, reports[0].state), 1e-10)
 
 
 def test_impacts_with_loops_agree_with_a_dense_solution() -> None:
     """All loops hold during the impact, the old ones as well as the new one."""
     mechanism, state = ring()
-    tree = mechanism.model
+    tree = mechanism
     report = km.connect(mechanism, state, "b0", "a2", km.Joint.universal(name="new"), (0.3, 0, 0.2), how="loop")
-    assert isinstance(report.model, km.Mechanism)
-    J = km.loop_jacobian(report.model, km.ClosedData(report.model), state.q)
+    assert len(report.model.loops) == 3
+    J = km.loop_jacobian(report.model, km.Data(report.model), state.q)
     M = km.crba(tree, km.Data(tree), state.q)
     response = np.linalg.solve(M, J.T)
     expected = state.v - response @ np.linalg.pinv(J @ response, rcond=1e-12) @ (J @ state.v)
@@ -113,9 +110,9 @@ def test_impacts_with_loops_agree_with_a_dense_solution() -> None:
 def test_a_connection_that_holds_already_changes_nothing() -> None:
     """The rows of the new joint depend on those of an old one: no impulse, no NaN."""
     mechanism, state = ring()
-    data = km.Data(mechanism.model)
-    km.kinematics(mechanism.model, data, state.q)
-    there = km.pose_of(mechanism.model, data, "a1") @ mechanism.loops[1].at_a
+    data = km.Data(mechanism)
+    km.kinematics(mechanism, data, state.q)
+    there = km.pose_of(mechanism, data, "a1") @ mechanism.loops[1].at_a
     report = km.connect(mechanism, state, "a1", "b1", km.Joint.revolute("x", name="twin"), there, how="loop")
     np.testing.assert_allclose(report.state.v, state.v, atol=1e-9)
     assert abs(report.energy_lost) < 1e-9
@@ -124,25 +121,25 @@ def test_a_connection_that_holds_already_changes_nothing() -> None:
 
 def test_chaining_never_loses_a_loop() -> None:
     mechanism, state = ring()
-    names = loops_of(mechanism)
+    names = mechanism.loop_names
     report = km.connect(mechanism, state, None, "b2", km.Joint.spherical(name="hold"), (0, 0, 2))
-    assert loops_of(report.model) == names
+    assert report.model.loop_names == names
     let_go = km.cut(report.model, report.state, "hold")
     report = km.reroot(let_go.model, let_go.state, "a2")
-    assert loops_of(report.model) == ("ring",)
-    assert "tie" in report.tree.joint_names  # it holds chain "b" now that its top is free again
+    assert report.model.loop_names == ("ring",)
+    assert "tie" in report.model.joint_names  # it holds chain "b" now that its top is free again
     after = run(report.model, report.state)
-    assert max(abs(km.loop_errors(report.model, km.ClosedData(report.model), after.q))) < 1e-10
+    assert max(abs(km.loop_errors(report.model, km.Data(report.model), after.q))) < 1e-10
 
 
 def test_reroot_keeps_loops_and_motion() -> None:
     mechanism, state = ring()
     for link in ("a2", "b1", "b2"):
         report = km.reroot(mechanism, state, link)
-        assert loops_of(report.model) == loops_of(mechanism)
+        assert report.model.loop_names == mechanism.loop_names
         assert report.loop_error < 1e-12
         assert report.loop_map.tolist() == [0, 1]
-        same(poses(report.tree, run(report.model, report.state)), poses(mechanism, run(mechanism, state)), 1e-9)
+        same(poses(report.model, run(report.model, report.state)), poses(mechanism, run(mechanism, state)), 1e-9)
 
 
 def test_a_cut_in_the_tree_hangs_on_by_the_loop_with_the_fewest_coordinates() -> None:
@@ -150,26 +147,26 @@ def test_a_cut_in_the_tree_hangs_on_by_the_loop_with_the_fewest_coordinates() ->
     for kind, name in ((km.Joint.spherical, "loose"), (km.Joint.revolute, "tight")):
         report = km.connect(model, state, "a0", "a2", kind(name=name), (0.2, 0.1 * len(name), 0.0), how="loop")
         model, state = report.model, report.state
-    whole = tree_of(model)
+    whole = model
     report = km.cut(model, state, "a1", allow_free=False)
     assert report.joint == "tight"
-    assert loops_of(report.model) == ("loose",)
+    assert report.model.loop_names == ("loose",)
     assert report.loop_map.tolist() == [0, -1]
-    assert report.tree.nv == whole.nv - 3 + 1
+    assert report.model.nv == whole.nv - 3 + 1
     same(poses(report.model, report.state), poses(model, state), 1e-10)
     same(twists(report.model, report.state), twists(model, state), 1e-9)
     assert report.loop_error < 1e-11
     again = km.cut(report.model, report.state, "tight")
     assert again.joint == "loose"
-    assert isinstance(again.model, km.Model)
+    assert not again.model.loops
 
 
 def test_cutting_a_loop_changes_no_velocity() -> None:
     mechanism, state = ring()
     report = km.cut(mechanism, state, "ring")
-    assert loops_of(report.model) == ("tie",)
+    assert report.model.loop_names == ("tie",)
     np.testing.assert_array_equal(report.state.v, state.v)
-    assert isinstance(km.cut(report.model, report.state, "tie").model, km.Model)
+    assert not km.cut(report.model, report.state, "tie").model.loops
 
 
 def test_the_last_support_is_cut_only_if_that_is_allowed() -> None:
@@ -180,7 +177,7 @@ def test_the_last_support_is_cut_only_if_that_is_allowed() -> None:
     with pytest.raises(ValueError, match="'grip' is the last that supports link 'a"):
         km.cut(held.model, held.state, "grip", allow_free=False)
     twice = km.connect(held.model, held.state, "b2", "a2", km.Joint.spherical(name="more"), (0, 0, 1), how="loop")
-    assert loops_of(km.cut(twice.model, twice.state, "grip", allow_free=False).model) == ("more",)
+    assert km.cut(twice.model, twice.state, "grip", allow_free=False).model.loop_names == ("more",)
     tied = km.connect(model, state, "b2", "a1", km.Joint.spherical(name="tie"), (0, 0, 1), how="loop")
     with pytest.raises(ValueError, match="'b0' is the last that supports link"):
         km.cut(tied.model, tied.state, "b0", allow_free=False)  # what still holds b floats itself
@@ -195,17 +192,17 @@ def test_rounding_errors_do_not_grow_with_the_number_of_changes() -> None:
         joined = km.connect(model, now, "a1", "b2", joint, km.Pose.turn((1, 2, 3), 0.1 * turn))
         turned = km.reroot(joined.model, joined.state, "b1")
         apart = km.cut(turned.model, turned.state, "j")
-        model, now = apart.tree, apart.state
+        model, now = apart.model, apart.state
     same(poses(model, now), first, 1e-13)
 
 
 def test_forces_are_checked_and_the_old_ones_stay() -> None:
     mechanism, state = ring()
-    nv = mechanism.model.nv
+    nv = mechanism.nv
     tau = np.arange(float(nv))
     for change in (
         lambda s: km.connect(mechanism, s, "a0", "b1", km.Joint.spherical(name="n"), (0, 0, 0), how="loop"),
-        lambda s: km.cut(mechanism, s, mechanism.names[0]),
+        lambda s: km.cut(mechanism, s, mechanism.loop_names[0]),
     ):
         report = change(km.State(state.q, state.v, tau=tau))
         np.testing.assert_array_equal(report.state.tau, tau)
@@ -223,7 +220,7 @@ def test_a_cut_with_a_root_gives_back_the_old_coordinates() -> None:
     joined = km.connect(model, state, "a1", "b2", km.Joint.revolute("z", name="j"), (0, 0, 1))
     back = km.cut(joined.model, joined.state, "j", root="b0")
     for name in model.joint_names:
-        x, y = state.q[model.q_slice(name)].copy(), back.state.q[back.tree.q_slice(name)].copy()
+        x, y = state.q[model.q_slice(name)].copy(), back.state.q[back.model.q_slice(name)].copy()
         if len(x) >= 4 and x[-4:] @ y[-4:] < 0.0:  # the same rotation
             y[-4:] *= -1.0
         np.testing.assert_allclose(y, x, atol=1e-12, err_msg=name)
@@ -236,12 +233,15 @@ def test_what_acts_in_a_joint_is_never_lost_in_silence() -> None:
     model, state = forest(grounded=True)
     damped = km.Joint.revolute("x", damping=0.3, stiffness=2.0, rest=0.1, name="d")
     report = km.connect(model, state, "a1", "b2", damped, (0, 0, 1))  # a floats: a tree, the other way round
-    assert report.tree.dofs[report.tree.v_slice("d")]["damping"] == [0.3]
-    assert report.tree.rest[report.tree.q_slice("d")] == [0.1]
-    with pytest.raises(ValueError, match="a joint that closes a loop has no damping"):
-        km.connect(report.model, report.state, "a0", "b1", km.Joint.revolute("x", damping=0.3), (0, 0, 1))
+    assert report.model.dofs[report.model.v_slice("d")]["damping"] == [0.3]
+    assert report.model.rest[report.model.q_slice("d")] == [0.1]
+    with pytest.raises(ValueError, match="loop 'a0-b1': a joint that closes a loop has no friction"):
+        km.connect(report.model, report.state, "a0", "b1", km.Joint.revolute("x", friction=0.3), (0, 0, 1))
+    loop = km.connect(report.model, report.state, "a0", "b1", km.Joint.revolute("x", damping=0.3), (0, 0, 1))
+    opened = km.cut(loop.model, loop.state, "d")  # the damped joint of the loop carries the part now
+    assert opened.model.dofs[opened.model.v_slice("a0-b1")]["damping"] == [0.3]
     pulled = model.with_dofs(damping=np.where(np.arange(model.nv) < 6, 0.5, 0.0))  # drag on the free joint of a0
-    assert isinstance(km.connect(pulled, state, "b2", "a1", km.Joint.spherical(), (0, 0, 1)).model, km.Mechanism)
+    assert km.connect(pulled, state, "b2", "a1", km.Joint.spherical(), (0, 0, 1)).model.loops
 
 
 def test_mimics_follow_or_go() -> None:
@@ -253,13 +253,13 @@ def test_mimics_follow_or_go() -> None:
     model = b.build()
     state = km.State(km.follow(model, km.random_configuration(model, np.random.default_rng(0))), np.zeros(model.nv))
     turned = km.reroot(model, state, "m1")
-    np.testing.assert_allclose(km.follow(turned.tree, turned.state.q), turned.state.q, atol=1e-14)
-    assert km.cut(model, state, "m2").tree.mimics == ()
+    np.testing.assert_allclose(km.follow(turned.model, turned.state.q), turned.state.q, atol=1e-14)
+    assert km.cut(model, state, "m2").model.mimics == ()
 
 
 def test_what_cannot_be_is_refused_and_changes_nothing() -> None:
     mechanism, state = ring()
-    everything = state.q, state.v, mechanism.rows, mechanism.model.links
+    everything = state.q, state.v, mechanism.loop_rows, mechanism.links
     before = [x.tobytes() for x in everything]
     at = (0.0, 0.0, 0.0)
     ball = km.Joint.spherical()
@@ -288,9 +288,5 @@ def test_what_cannot_be_is_refused_and_changes_nothing() -> None:
     with pytest.raises(KeyError, match="no joint 'elbow'"):
         km.cut(mechanism, state, "elbow")
     with pytest.raises(ValueError, match=r"loop 'tie' cannot carry link .* for it is open .* km.close"):
-        km.cut(
-            mechanism, km.State(km.integrate(mechanism.model, state.q, np.full(mechanism.model.nv, 0.1)), state.v), "a1"
-        )
-    with pytest.raises(TypeError, match="made of a Model and loops"):
-        km.Mechanism(mechanism, [])
+        km.cut(mechanism, km.State(km.integrate(mechanism, state.q, np.full(mechanism.nv, 0.1)), state.v), "a1")
     assert [x.tobytes() for x in everything] == before

@@ -12,14 +12,12 @@ from tests.strategies import random_inertia, random_joint, random_pose, seeds
 from tests.structure.checks import (
     is_tied,
     kinetic,
-    loops_of,
     maps_follow,
     masses,
     momentum,
     poses,
     same,
     total_energy,
-    tree_of,
     twists,
     valid,
 )
@@ -48,8 +46,8 @@ class Machine(RuleBasedStateMachine):
     @initialize(seed=seeds(), trees=st.integers(1, 3))
     def start(self, seed: int, trees: int) -> None:
         rng = np.random.default_rng(seed)
-        self.model: km.Model | km.Mechanism = random_forest(rng, trees)
-        tree = tree_of(self.model)
+        self.model: km.Model = random_forest(rng, trees)
+        tree = self.model
         self.state = km.State(km.random_configuration(tree, rng), rng.normal(size=tree.nv))
         self.names = set(tree.names)
         self.mass = tree.mass
@@ -58,7 +56,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(seed=seeds(), kind=st.sampled_from(KINDS), how=st.sampled_from(["auto", "tree", "loop"]))
     def connect(self, seed: int, kind: km.JointKind, how: str) -> None:
-        assume(len(loops_of(self.model)) < MOST_LOOPS)
+        assume(len(self.model.loop_names) < MOST_LOOPS)
         report = self._connected(np.random.default_rng(seed), kind, how)
         self._check(report)
         lost = kinetic(self.model, self.state) - kinetic(report.model, report.state)
@@ -72,23 +70,23 @@ class Machine(RuleBasedStateMachine):
         """A cut undoes a connection: structure, coordinates and poses; the velocity jump stays."""
         rng = np.random.default_rng(seed)
         report = self._connected(rng, kind, how)
-        before = tree_of(self.model)
-        root = None if report.joint in loops_of(report.model) else before.names[self._lost(report)]
+        before = self.model
+        root = None if report.joint in report.model.loop_names else before.names[self._lost(report)]
         back = km.cut(report.model, report.state, report.joint, root=root)
         scale = 1.0 + np.abs(report.state.v).max(initial=0.0)
         same(twists(back.model, back.state), twists(report.model, report.state), 1e-7 * scale)
-        if back.tree.nv != before.nv:  # the part hangs on by a loop that was there before
-            assert loops_of(back.model) != loops_of(self.model)
+        if back.model.nv != before.nv:  # the part hangs on by a loop that was there before
+            assert back.model.loop_names != self.model.loop_names
             return
-        assert loops_of(back.model) == loops_of(self.model)
+        assert back.model.loop_names == self.model.loop_names
         for name, l in zip(before.names, before.links, strict=True):
-            i = back.tree.link(name)
-            new = back.tree.links[i]
-            assert parent_name(before, l) == parent_name(back.tree, new)
+            i = back.model.link(name)
+            new = back.model.links[i]
+            assert parent_name(before, l) == parent_name(back.model, new)
             axes = () if l["kind"] == km.JointKind.FREE else ("axis", "axis2", "pitch")
             for field in ("kind", "R", "p", "mass", "h", "I", *axes):
                 np.testing.assert_allclose(new[field], l[field], atol=1e-9, err_msg=field)
-            old_q, new_q = self.state.q[before.q_slice(before.link(name))], back.state.q[back.tree.q_slice(i)]
+            old_q, new_q = self.state.q[before.q_slice(before.link(name))], back.state.q[back.model.q_slice(i)]
             if l["kind"] in (km.JointKind.FREE, km.JointKind.SPHERICAL) and old_q[-4:] @ new_q[-4:] < 0.0:
                 new_q = np.concatenate([new_q[:-4], -new_q[-4:]])
             np.testing.assert_allclose(new_q, old_q, atol=1e-7)
@@ -96,15 +94,15 @@ class Machine(RuleBasedStateMachine):
     @rule(seed=seeds())
     def cut(self, seed: int) -> None:
         rng = np.random.default_rng(seed)
-        tree = tree_of(self.model)
+        tree = self.model
         held = [n for n, l in zip(tree.joint_names, tree.links, strict=True) if l["parent"] >= 0 or l["kind"] != 8]
-        candidates = [*held, *loops_of(self.model)]
+        candidates = [*held, *self.model.loop_names]
         assume(candidates)
         joint = str(rng.choice(candidates))
         note(f"cut {joint} of {self.model!r}")
         report = km.cut(self.model, self.state, joint)
         self._check(report)
-        assert joint not in loops_of(report.model)
+        assert joint not in report.model.loop_names
         assert report.energy_lost == 0.0
         scale = 1.0 + np.abs(self.state.v).max(initial=0.0)
         same(twists(report.model, report.state), twists(self.model, self.state), 1e-7 * scale)
@@ -113,26 +111,25 @@ class Machine(RuleBasedStateMachine):
     @rule(seed=seeds())
     def reroot(self, seed: int) -> None:
         rng = np.random.default_rng(seed)
-        tree = tree_of(self.model)
+        tree = self.model
         floating = [name for i, name in enumerate(tree.names) if tree.links[top(tree, i)]["kind"] == km.JointKind.FREE]
         assume(floating)
         link = str(rng.choice(floating))
         note(f"reroot {link} of {self.model!r}")
         report = km.reroot(self.model, self.state, link)
         self._check(report)
-        assert loops_of(report.model) == loops_of(self.model)
+        assert report.model.loop_names == self.model.loop_names
         scale = 1.0 + np.abs(self.state.v).max(initial=0.0)
         same(twists(report.model, report.state), twists(self.model, self.state), 1e-10 * scale)
         self._keep(report)
 
     @rule()
-    @precondition(lambda self: tree_of(self.model).nv > 0)
+    @precondition(lambda self: self.model.nv > 0)
     def simulate(self) -> None:
-        mechanism = self.model if isinstance(self.model, km.Mechanism) else km.Mechanism(self.model, [])
-        data = km.ClosedData(mechanism)
+        data = km.Data(self.model)
         before = total_energy(self.model, self.state)
         note(f"simulate {self.model!r}")
-        path = km.closed_rollout(mechanism, data, self.state.q, self.state.v, dt=2e-4, steps=10, every=10)
+        path = km.rollout(self.model, data, self.state.q, self.state.v, dt=2e-4, steps=10, every=10)
         after = km.State(path.q[-1], path.v[-1], time=self.state.time + path.t[-1])
         scale = 1.0 + abs(before) + kinetic(self.model, self.state)
         assert abs(total_energy(self.model, after) - before) < 1e-6 * scale
@@ -144,7 +141,7 @@ class Machine(RuleBasedStateMachine):
     def the_tree_is_valid(self) -> None:
         if hasattr(self, "model"):
             valid(self.model)
-            tree = tree_of(self.model)
+            tree = self.model
             assert set(tree.names) == self.names
             assert abs(tree.mass - self.mass) < 1e-12 * self.mass
             assert np.isfinite(self.state.q).all()
@@ -152,15 +149,15 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def loops_are_closed(self) -> None:
-        if isinstance(getattr(self, "model", None), km.Mechanism):
-            data = km.ClosedData(self.model)
+        if hasattr(self, "model"):
+            data = km.Data(self.model)
             assert np.abs(km.loop_errors(self.model, data, self.state.q)).max(initial=0.0) < 1e-8
 
     # ------------------------------------------------------------------------------------------------------- helpers
 
     def _connected(self, rng: np.random.Generator, kind: km.JointKind, how: str) -> km.Report:
         """Two links, or a link and the base, by a joint near the first; sometimes away from its zero."""
-        tree = tree_of(self.model)
+        tree = self.model
         choices = [*tree.names, None] if rng.random() < 0.3 else list(tree.names)
         assume(len(choices) > 1)
         a, b = (choices[i] for i in rng.permutation(len(choices))[:2])
@@ -178,7 +175,7 @@ class Machine(RuleBasedStateMachine):
             km.kinematics(model, moved, km.random_configuration(model, rng))
             # the joint stands at `at`, and its successor is where it would put a link
             on = km.pose_of(tree, data, b).inverse() @ at @ km.pose_of(model, moved, "l")
-        note(f"connect {a} {b} {kind.name} {how} of {self.model!r}, loops {loops_of(self.model)}")
+        note(f"connect {a} {b} {kind.name} {how} of {self.model!r}, loops {self.model.loop_names}")
         try:
             return km.connect(self.model, self.state, a, b, joint, at, how, on)
         except ValueError as error:
@@ -189,7 +186,7 @@ class Machine(RuleBasedStateMachine):
 
     def _lost(self, report: km.Report) -> int:
         """The link whose joint is gone."""
-        tree = tree_of(self.model)
+        tree = self.model
         gone = [i for i in range(tree.n) if (report.v_map[tree.v_slice(i)] == -1).any()]
         assert len(gone) == 1
         return gone[0]

@@ -10,7 +10,6 @@ from tests.strategies import random_tree
 import kinemorph as km
 from kinemorph.scenes.oracle import every_joint
 from kinemorph.scenes.robots import robot
-from kinemorph.structure.report import State
 from kinemorph.structure.reroot import reroot
 
 
@@ -20,15 +19,15 @@ def close(x: np.ndarray, y: np.ndarray, tolerance: float) -> None:
     assert np.abs(x - y).max(initial=0.0) <= tolerance * (1.0 + np.abs(y).max(initial=0.0))
 
 
-def floating(model: km.Model, rng: np.random.Generator) -> State:
+def floating(model: km.Model, rng: np.random.Generator) -> km.State:
     """A state in which the joint of the top does nothing, so that losing it changes nothing."""
     q, v = km.random_configuration(model, rng), rng.normal(size=model.nv)
     tau = rng.normal(size=model.nv)
     tau[model.v_slice(0)] = 0.0
-    return State(q, v, km.aba(model, km.Data(model), q, v, tau), tau)
+    return km.State(q, v, km.aba(model, km.Data(model), q, v, tau), tau)
 
 
-def bodies(model: km.Model, state: State) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def bodies(model: km.Model, state: km.State) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Pose, twist and acceleration of every body by name."""
     data = km.Data(model)
     km.kinematics(model, data, state.q, state.v, state.a)
@@ -137,7 +136,7 @@ def test_mass_matrix_is_congruent(rng: np.random.Generator) -> None:
     new, data = report.model, km.Data(report.model)
     columns = []
     for e in np.eye(new.nv):
-        back = reroot(new, State(report.state.q, e), model.names[0], at=base)
+        back = reroot(new, km.State(report.state.q, e), model.names[0], at=base)
         order = [back.model.v_slice(back.model.link(name)) for name in model.names]
         columns.append(np.concatenate([back.state.v[s] for s in order]))
     L = np.array(columns).T
@@ -172,7 +171,7 @@ def test_a_top_that_is_not_free(joint: km.Joint) -> None:
     b.link("upper", joint=km.Joint.revolute("y"), inertia=rod)
     b.link("lower", "upper", km.Joint.revolute("y"), (0, 0, -1), rod)
     model = b.build()
-    report = reroot(model, State(np.array([0.4, -0.9]), np.zeros(2)), "lower", joint, at=(0.3, 0.0, -1.2))
+    report = reroot(model, km.State(np.array([0.4, -0.9]), np.zeros(2)), "lower", joint, at=(0.3, 0.0, -1.2))
     new = report.model
     assert report.pose_error < 1e-14
     if joint.nv:
@@ -190,7 +189,9 @@ def test_what_cannot_be_is_refused_and_changes_nothing() -> None:
     with pytest.raises(ValueError, match="needs a place"):
         reroot(model, state, "screw", km.Joint.spherical())
     with pytest.raises(ValueError, match="cannot hold link 'screw'"):
-        reroot(model, State(state.q, 0.0 * state.v), "screw", km.Joint.prismatic("z"), at=(9.0, 0.0, 0.0), on=km.Pose())
+        reroot(
+            model, km.State(state.q, 0.0 * state.v), "screw", km.Joint.prismatic("z"), at=(9.0, 0.0, 0.0), on=km.Pose()
+        )
     with pytest.raises(KeyError, match="no link 'nobody'"):
         reroot(model, state, "nobody")
     assert np.array_equal(state.q, before[0])
@@ -213,16 +214,32 @@ def test_joints_that_act_differently_from_their_other_side_are_named(joint: km.J
     b.link("a", joint=km.Joint.free(), inertia=km.Inertia.box(1.0, (0.3, 0.2, 0.1)))
     b.link("b", "a", replace(joint, name="between"), (0.3, 0.0, 0.0), km.Inertia.box(1.0, (0.2, 0.2, 0.3)))
     model = b.build()
-    state = State(km.neutral(model), np.linspace(-1.0, 1.0, model.nv))
+    state = km.State(km.neutral(model), np.linspace(-1.0, 1.0, model.nv))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         report = reroot(model, state, "b")
     assert ["'between'" in str(w.message) for w in caught] == ([] if same else [True])
     if same:  # and then it moves as before
         ends = []
-        for m, start in ((model, state), (report.tree, report.state)):
+        for m, start in ((model, state), (report.model, report.state)):
             path = km.rollout(m, km.Data(m), start.q, start.v, dt=2.5e-4, steps=1200)
-            ends.append(bodies(m, State(path.q[-1], path.v[-1], np.zeros(m.nv))))
+            ends.append(bodies(m, km.State(path.q[-1], path.v[-1], np.zeros(m.nv))))
         for name in ("a", "b"):
             close(ends[0][name][0], ends[1][name][0], 1e-9)
             close(ends[0][name][1], ends[1][name][1], 1e-9)
+
+
+def test_a_simulation_warns_of_constant_forces_along_axes_that_turn() -> None:
+    b = km.Builder("two")
+    b.link("a", joint=km.Joint.free(), inertia=km.Inertia.box(1.0, (0.3, 0.2, 0.1)))
+    b.link("b", "a", km.Joint.spherical(name="ball"), (0.3, 0.0, 0.0), km.Inertia.box(1.0, (0.2, 0.2, 0.3)))
+    model = b.build()
+    tau = np.zeros(model.nv)
+    tau[model.v_slice("ball")] = (0.0, 0.1, 0.0)
+    state = km.State(km.neutral(model), np.zeros(model.nv))
+    change = km.Event.at(0.1, lambda m, s: km.reroot(m, s, "b"))
+    with pytest.warns(km.ModelWarning, match="joint 'ball' changed sides at t = 0.1 s, so its constant forces"):
+        km.simulate(model, state, 0.2, [change], forces=tau)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        km.simulate(model, state, 0.2, [change], forces=lambda m, s: np.zeros(m.nv))

@@ -277,7 +277,8 @@ def _two_trees(c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, 
     else:
         _recall(c, s, memory)
         work = rows_at(c["work"], 1, WORK)[0]
-        search(nodes1, nodes2, load9(row["R"]), load3(row["p"]), margin, threshold, s, work)
+        deepest = threshold if asked else math.inf  # once open, a distance is the true one
+        search(nodes1, nodes2, load9(row["R"]), load3(row["p"]), margin, deepest, s, work)
         end_known = _remembered(c, s, end_known)
         end = _of_parts(c, k, memory, s, nodes1, nodes2, margin, place) if asked and end_known >= 0 else end
         if end_known < 0 or end < 0:

@@ -10,7 +10,7 @@ import numpy as np
 from kinemorph._files import FileError
 from kinemorph._xml import Element
 from kinemorph.geometry.shapes import Shape
-from kinemorph.io.notes import Notes
+from kinemorph.io.file_warnings import FileWarnings
 from kinemorph.multibody.builder import Builder
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
@@ -73,7 +73,7 @@ def assemble(
     carrier: Mapping[str, FileJoint],
     roots: Home,
     merge_fixed: bool,
-    notes: Notes,
+    warned: FileWarnings,
 ) -> Home:
     """Put all links where they belong, parents first: one on a fixed joint into its parent, another on its own body.
 
@@ -106,7 +106,8 @@ def assemble(
                 raise (carrier.get(body.name) or links[body.name]).element.error(str(error)) from None
     for name in builder.massless():
         moved = carrier[name].element if name in carrier else links[name].element
-        notes.add("massless", moved, "it moves no mass, so forward dynamics has no answer; give its link an <inertial>")
+        why = "it moves no mass, in one of its directions at least, so forward dynamics has no answer"
+        warned.add("massless", moved, f"{why}; give its link an <inertial>")
     return home
 
 
@@ -118,11 +119,11 @@ def built(builder: Builder, root: Element) -> Model:
         raise FileError(f"{root.source}: {error}") from None
 
 
-def inertia_of(mass: float, moments: Iterable[float], pose: Pose, element: Element, notes: Notes) -> Inertia:
+def inertia_of(mass: float, moments: Iterable[float], pose: Pose, element: Element, warned: FileWarnings) -> Inertia:
     """The inertia that a file gives by its moments ixx, ixy, ixz, iyy, iyz, izz at a pose on the link."""
     xx, xy, xz, yy, yz, zz = moments
     inertia = Inertia.unchecked(mass, np.zeros(3), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
     fault = inertia.fault()
     if fault:
-        notes.add("inertia", element, f"{fault}; it is used as it is")
+        warned.add("inertia", element, f"{fault}; it is used as it is")
     return inertia.moved(pose)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kinemorph._files import quoted
 from kinemorph._xml import Element
-from kinemorph.io.notes import Notes
+from kinemorph.io.file_warnings import FileWarnings
 
 LONGEST = 1000  # characters of a path
 
@@ -30,7 +30,7 @@ class MeshPaths:
         self.mesh_root = Path(os.path.abspath(mesh_root)) if mesh_root is not None else None
         self.roots = [self.mesh_root] if self.mesh_root else [*self.package_dirs, self._own_root()]
 
-    def find(self, element: Element, attribute: str, notes: Notes) -> Path | None:
+    def find(self, element: Element, attribute: str, warned: FileWarnings) -> Path | None:
         """The path that an attribute names, or the element's text if attribute is "", whether there is a file or not.
 
         None if it is of another machine.
@@ -49,7 +49,7 @@ class MeshPaths:
             places = [self.folder, *self.package_dirs, *([self.mesh_root] if self.mesh_root else [])]
             candidates = [(root, place / plain) for place in places for root in self.roots]
             if plain.is_absolute() and not os.path.exists(plain) and not _first_inside(candidates):
-                notes.add("mesh", element, f"{where}: there is no such file on this machine; the shape is left out")
+                warned.add("mesh", element, f"{where}: there is no such file on this machine; the shape is left out")
                 return None
         else:
             raise element.error(f"{where}: {scheme}:// is not read; use package://, file:// or a path")

@@ -15,17 +15,15 @@ from kinemorph._files import FileError, quoted
 from kinemorph._xml import Element, parse_xml, read_xml
 from kinemorph.geometry.shapes import Colour, Role, Shape
 from kinemorph.io.assembly import GRAVITY, ROUNDING, FileJoint, FileLink, inertia_of
+from kinemorph.io.file_warnings import FileWarnings
 from kinemorph.io.mesh_paths import MeshPaths
-from kinemorph.io.notes import Notes
 from kinemorph.io.sdf_frames import MODEL, WORLD, Frames, flag
-from kinemorph.io.sdf_tree import connect
+from kinemorph.io.sdf_tree import build
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.loops import Mechanism
-from kinemorph.structure.rehang import turned
 
 KINDS = {
     "revolute": JointKind.REVOLUTE,
@@ -55,8 +53,8 @@ def load_sdf(
     merge_fixed: bool = True,
     gravity: Iterable[float] = GRAVITY,
     strict: bool = False,
-) -> Model | Mechanism:
-    """The model of an SDF file; a `Mechanism` if its joints close loops. At zero it stands as the file places it.
+) -> Model:
+    """The model of an SDF file, with the loops that its joints close. At zero it stands as the file places it.
 
     `floating`: links that no joint carries move freely, as SDF means it; else they are fixed to the world.
     `prefer`: joints that stay in the tree, where another one would close the loop if the file's order decided.
@@ -78,7 +76,7 @@ def parse_sdf(
     merge_fixed: bool = True,
     gravity: Iterable[float] = GRAVITY,
     strict: bool = False,
-) -> Model | Mechanism:
+) -> Model:
     """The model of an SDF text, as if it were a file in `folder`; `source` names it in errors."""
     root = parse_xml(text, source)
     return _model(root, Path(folder), floating, prefer, package_dirs, mesh_root, merge_fixed, gravity, strict)
@@ -94,27 +92,27 @@ def _model(
     merge_fixed: bool,
     gravity: Iterable[float],
     strict: bool,
-) -> Model | Mechanism:
+) -> Model:
     model = _the_model(sdf)
-    frames, notes = Frames(model, sdf.attribute("version").strip() == "1.4"), Notes(strict)
+    frames, warned = Frames(model, sdf.attribute("version").strip() == "1.4"), FileWarnings(strict)
     paths = MeshPaths(folder, package_dirs, None if mesh_root is None else Path(mesh_root))
     links: dict[str, FileLink] = {}
     for element in model.all("link"):
         name = _new_name(element, links)
         if name in (MODEL, WORLD):
             raise element.error("SDF has taken this name; give the link another one")
-        link = FileLink(element, name, _inertia(element, frames, notes), [])
-        link.shapes.extend(_shapes(element, frames, paths, notes))
+        link = FileLink(element, name, _inertia(element, frames, warned), [])
+        link.shapes.extend(_shapes(element, frames, paths, warned))
         links[name] = link
     joints: dict[str, FileJoint] = {}
     for element in model.all("joint"):
         name = _new_name(element, joints)
         joints[name] = _joint(element, name, links, frames)
     if not links:
-        notes.add("empty", model, "there are no <link> elements; the model is empty")
+        warned.add("empty", model, "there are no <link> elements; the model is empty")
     floating = floating and not flag(model.one("static"))
-    result = connect(model, links, joints, frames, floating, list(prefer), merge_fixed, gravity, notes)
-    notes.warn(stacklevel=3)
+    result = build(model, links, joints, frames, floating, list(prefer), merge_fixed, gravity, warned)
+    warned.issue(stacklevel=3)
     return result
 
 
@@ -147,10 +145,10 @@ def _new_name(element: Element, known: dict[str, FileLink] | dict[str, FileJoint
     return name
 
 
-def _inertia(link: Element, frames: Frames, notes: Notes) -> Inertia:
+def _inertia(link: Element, frames: Frames, warned: FileWarnings) -> Inertia:
     inertial = link.one("inertial")
     if inertial is None:
-        notes.add("inertial", link, "<inertial> is missing; SDF means 1 kg and 1 kg m² by that")
+        warned.add("inertial", link, "<inertial> is missing; SDF means 1 kg and 1 kg m² by that")
         return UNIT
     weight, moments = inertial.need("mass"), inertial.need("inertia")
     mass = weight.values(1)[0]
@@ -162,7 +160,7 @@ def _inertia(link: Element, frames: Frames, notes: Notes) -> Inertia:
         values.append(part.values(1)[0] if part is not None else 0.0)
         if part is not None and name in ("ixx", "iyy", "izz") and values[-1] < -ROUNDING:
             raise part.error(f"{quoted(part.content())}: a moment of inertia cannot be negative")
-    return inertia_of(mass, values, frames.on(link.attribute("name"), inertial), moments, notes)
+    return inertia_of(mass, values, frames.on(link.attribute("name"), inertial), moments, warned)
 
 
 def _joint(element: Element, name: str, links: dict[str, FileLink], frames: Frames) -> FileJoint:
@@ -190,12 +188,12 @@ def _joint(element: Element, name: str, links: dict[str, FileLink], frames: Fram
         options |= _axis_options(element.need("axis"), kind, frame, frames)
     if kind == "screw":
         options["pitch"] = _pitch(element)
-    joint = Joint(KINDS[kind], **options)
+    try:
+        joint = Joint(KINDS[kind], **options)
+    except ValueError as error:  # its axes, or what acts along them
+        raise element.error(str(error)) from None
     if child == WORLD:  # the base carries the other link then
-        try:
-            return FileJoint(element, name, turned(joint), child, parent, on, at)
-        except ValueError as error:  # from its axes
-            raise element.error(str(error)) from None
+        return FileJoint(element, name, joint.turned(), child, parent, on, at)
     return FileJoint(element, name, joint, parent, child, at, on)
 
 
@@ -274,17 +272,17 @@ def _pitch(element: Element) -> float:
     return -1.0 / value
 
 
-def _shapes(link: Element, frames: Frames, paths: MeshPaths, notes: Notes) -> list[Shape]:
+def _shapes(link: Element, frames: Frames, paths: MeshPaths, warned: FileWarnings) -> list[Shape]:
     shapes = []
     for element in link.children:
         if element.tag in (Role.VISUAL, Role.COLLISION):
-            shape = _shape(element, frames.on(link.attribute("name"), element), paths, notes)
+            shape = _shape(element, frames.on(link.attribute("name"), element), paths, warned)
             if shape is not None:
                 shapes.append(shape)
     return shapes
 
 
-def _shape(element: Element, pose: Pose, paths: MeshPaths, notes: Notes) -> Shape | None:
+def _shape(element: Element, pose: Pose, paths: MeshPaths, warned: FileWarnings) -> Shape | None:
     geometry = element.need("geometry")
     if len(geometry.children) != 1:
         raise geometry.error(f"it holds {len(geometry.children)} shapes; expected one")
@@ -301,14 +299,14 @@ def _shape(element: Element, pose: Pose, paths: MeshPaths, notes: Notes) -> Shap
             return (Shape.cylinder if body.tag == "cylinder" else Shape.capsule)(radius, length, pose, **more)
         if body.tag == "mesh":
             scale = body.one("scale")
-            path = paths.find(body.need("uri"), "", notes)
+            path = paths.find(body.need("uri"), "", warned)
             return None if path is None else Shape.mesh(path, scale.values(3) if scale else (1, 1, 1), pose, **more)
     except FileError:
         raise
     except ValueError as error:  # a size that is not positive
         raise body.error(str(error)) from None
     if body.tag != "empty":
-        notes.add("shape", body, "this shape is not read, and left out; use box, sphere, cylinder, capsule or mesh")
+        warned.add("shape", body, "this shape is not read, and left out; use box, sphere, cylinder, capsule or mesh")
     return None
 
 

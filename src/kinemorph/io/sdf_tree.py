@@ -8,18 +8,16 @@ from dataclasses import replace
 from kinemorph._files import quoted
 from kinemorph._xml import Element
 from kinemorph.io.assembly import ROOT_JOINT, Body, FileJoint, FileLink, Home, assemble, built
-from kinemorph.io.notes import Notes
+from kinemorph.io.file_warnings import FileWarnings
 from kinemorph.io.sdf_frames import WORLD, Frames
 from kinemorph.multibody.builder import Builder
 from kinemorph.multibody.joint import Joint
+from kinemorph.multibody.loops import Loop
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.loops import Loop, Mechanism
-
-PASSIVE = ("damping", "friction", "stiffness")  # what no joint of a loop has
 
 
-def connect(
+def build(
     element: Element,
     links: dict[str, FileLink],
     joints: dict[str, FileJoint],
@@ -28,8 +26,8 @@ def connect(
     prefer: list[str],
     merge_fixed: bool,
     gravity: Iterable[float],
-    notes: Notes,
-) -> Model | Mechanism:
+    warned: FileWarnings,
+) -> Model:
     """The tree of all links, and the joints that are left over as loops."""
     for name in prefer:
         if name not in joints:
@@ -46,15 +44,15 @@ def connect(
         joint = Joint.free(name=ROOT_JOINT if len(tops) == 1 else f"{ROOT_JOINT}:{name}")
         roots[name] = (Body(name, joint=joint, at=pose), Pose()) if floating else (base, pose)
     order = _parents_first(links, carrier)
-    home = assemble(builder, order, carrier, roots, merge_fixed, notes)
+    home = assemble(builder, order, carrier, roots, merge_fixed, warned)
     for frame in element.all("frame"):
         name = frame.attribute("name")
         if name not in home and name not in joints:
             _add_frame(builder, frame, frames, home)
     model = built(builder, element)
-    closed = [loop for joint in loops if (loop := _loop(joint, home, notes)) is not None]
+    closed = [loop for joint in loops if (loop := _loop(joint, home, warned)) is not None]
     try:
-        return Mechanism(model, closed) if closed else model
+        return model.with_loops(closed) if closed else model
     except ValueError as error:
         raise element.error(str(error)) from None
 
@@ -109,13 +107,12 @@ def _parents_first(links: dict[str, FileLink], carrier: dict[str, FileJoint]) ->
     return order
 
 
-def _loop(joint: FileJoint, home: Home, notes: Notes) -> Loop | None:
+def _loop(joint: FileJoint, home: Home, warned: FileWarnings) -> Loop | None:
     if home[joint.parent][0] is home[joint.child][0]:
-        notes.add("loop", joint.element, "both of its links are one body already, so it is left out")
+        warned.add("loop", joint.element, "both of its links are one body already, so it is left out")
         return None
-    lost = [name for name in PASSIVE if joint.joint.per_dof(name).any()]
-    if lost:
-        notes.add("loop", joint.element, f"it closes a loop, and such a joint has no {lost[0]}; that is left out")
-    free = replace(joint.joint, damping=0.0, friction=0.0, stiffness=0.0)
+    if joint.joint.per_dof("friction").any():
+        warned.add("loop", joint.element, "it closes a loop, and such a joint has no friction; that is left out")
+    free = replace(joint.joint, friction=0.0)
     # names mean the frames of the file, wherever their links went
     return Loop(None if joint.parent == WORLD else joint.parent, joint.child, free, joint.at, joint.on, joint.name)

@@ -13,8 +13,8 @@ from kinemorph._files import FileError, quoted
 from kinemorph._xml import Element, parse_xml, read_xml
 from kinemorph.geometry.shapes import Colour, Role, Shape
 from kinemorph.io.assembly import GRAVITY, ROUNDING, FileJoint, FileLink, inertia_of
+from kinemorph.io.file_warnings import FileWarnings
 from kinemorph.io.mesh_paths import MeshPaths
-from kinemorph.io.notes import Notes
 from kinemorph.io.urdf_tree import build
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
@@ -91,13 +91,13 @@ def _model(
     for element in robot.children:
         if element.tag.startswith("xacro:"):
             raise element.error("this is a xacro file; expand it first: xacro robot.urdf.xacro > robot.urdf")
-    notes = Notes(strict)
+    warned = FileWarnings(strict)
     paths = MeshPaths(folder, package_dirs, None if mesh_root is None else Path(mesh_root))
     colours = _colours(robot)
     links: dict[str, FileLink] = {}
     for element in robot.all("link"):
-        link = FileLink(element, _new_name(element, links), _inertia(element, notes), [])
-        link.shapes.extend(_shapes(element, paths, colours, notes))
+        link = FileLink(element, _new_name(element, links), _inertia(element, warned), [])
+        link.shapes.extend(_shapes(element, paths, colours, warned))
         links[link.name] = link
     joints: dict[str, FileJoint] = {}
     for element in robot.all("joint"):
@@ -105,9 +105,9 @@ def _model(
         joints[joint.name] = joint
     model = build(
         robot, robot.attributes.get("name") or name, links, joints,
-        floating=floating, merge_fixed=merge_fixed, gravity=gravity, notes=notes,
+        floating=floating, merge_fixed=merge_fixed, gravity=gravity, warned=warned,
     )  # fmt: skip
-    notes.warn(stacklevel=3)
+    warned.issue(stacklevel=3)
     return model
 
 
@@ -127,7 +127,7 @@ def _pose(element: Element) -> Pose:
     return Pose.rpy(roll, pitch, yaw, origin.numbers("xyz", 3, (0.0, 0.0, 0.0)))
 
 
-def _inertia(link: Element, notes: Notes) -> Inertia | None:
+def _inertia(link: Element, warned: FileWarnings) -> Inertia | None:
     """A link's inertia as the file has it; None if it has none, which means no mass."""
     inertial = link.one("inertial")
     if inertial is None:
@@ -140,7 +140,7 @@ def _inertia(link: Element, notes: Notes) -> Inertia | None:
     for name, value in (("ixx", xx), ("iyy", yy), ("izz", zz)):
         if value < -ROUNDING:
             raise moments.error(f"{name}={quoted(moments.attribute(name))}: a moment of inertia cannot be negative")
-    return inertia_of(mass, (xx, xy, xz, yy, yz, zz), _pose(inertial), moments, notes)
+    return inertia_of(mass, (xx, xy, xz, yy, yz, zz), _pose(inertial), moments, warned)
 
 
 def _joint(element: Element, name: str) -> FileJoint:
@@ -226,7 +226,7 @@ def _colour(material: Element) -> Colour | None:
     return (red, green, blue, opacity)
 
 
-def _shapes(link: Element, paths: MeshPaths, colours: dict[str, Colour], notes: Notes) -> list[Shape]:
+def _shapes(link: Element, paths: MeshPaths, colours: dict[str, Colour], warned: FileWarnings) -> list[Shape]:
     shapes = []
     for element in link.children:
         if element.tag not in (Role.VISUAL, Role.COLLISION):
@@ -235,13 +235,13 @@ def _shapes(link: Element, paths: MeshPaths, colours: dict[str, Colour], notes: 
         colour = None
         if material is not None:
             colour = _colour(material) or colours.get(material.attributes.get("name", ""))
-        shape = _shape(element, Role(element.tag), colour, paths, notes)
+        shape = _shape(element, Role(element.tag), colour, paths, warned)
         if shape is not None:
             shapes.append(shape)
     return shapes
 
 
-def _shape(element: Element, role: Role, colour: Colour | None, paths: MeshPaths, notes: Notes) -> Shape | None:
+def _shape(element: Element, role: Role, colour: Colour | None, paths: MeshPaths, warned: FileWarnings) -> Shape | None:
     geometry = element.need("geometry")
     if len(geometry.children) != 1:
         raise geometry.error(f"it holds {len(geometry.children)} shapes; expected one")
@@ -258,7 +258,7 @@ def _shape(element: Element, role: Role, colour: Colour | None, paths: MeshPaths
         if body.tag == "capsule":
             return Shape.capsule(body.number("radius"), body.number("length"), pose, **more)
         if body.tag == "mesh":
-            path = paths.find(body, "filename", notes)
+            path = paths.find(body, "filename", warned)
             scale = body.numbers("scale", 3, (1.0, 1.0, 1.0))
             return None if path is None else Shape.mesh(path, scale, pose, **more)
     except FileError:

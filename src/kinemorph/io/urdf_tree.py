@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from kinemorph._files import quoted
 from kinemorph._xml import Element
 from kinemorph.io.assembly import ROOT_JOINT, Body, FileJoint, FileLink, assemble, built
-from kinemorph.io.notes import Notes
+from kinemorph.io.file_warnings import FileWarnings
 from kinemorph.multibody.builder import Builder
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.model import Model
@@ -25,20 +25,20 @@ def build(
     floating: bool,
     merge_fixed: bool,
     gravity: Iterable[float],
-    notes: Notes,
+    warned: FileWarnings,
 ) -> Model:
     """The model of a robot."""
     builder = Builder(name, gravity)
     order = _tree(robot, links, joints)
     if not links:
-        notes.add("empty", robot, "there are no <link> elements; the model is empty")
+        warned.add("empty", robot, "there are no <link> elements; the model is empty")
     if floating and ROOT_JOINT in joints:
         raise joints[ROOT_JOINT].element.error("floating=True needs this name for the free joint; rename this one")
     root = Body(order[0].name, joint=Joint.free(name=ROOT_JOINT)) if floating and order else Body(None)
     carrier = {joint.child: joint for joint in joints.values()}
-    home = assemble(builder, order, carrier, {link.name: (root, Pose()) for link in order[:1]}, merge_fixed, notes)
+    home = assemble(builder, order, carrier, {link.name: (root, Pose()) for link in order[:1]}, merge_fixed, warned)
     moving = {body.joint.name for body, _ in home.values() if body.joint.nv == 1}
-    _follow(builder, joints, moving, notes)
+    _follow(builder, joints, moving, warned)
     return built(builder, robot)
 
 
@@ -81,7 +81,7 @@ def _tree(robot: Element, links: dict[str, FileLink], joints: dict[str, FileJoin
     return order
 
 
-def _follow(builder: Builder, joints: dict[str, FileJoint], moving: set[str | None], notes: Notes) -> None:
+def _follow(builder: Builder, joints: dict[str, FileJoint], moving: set[str | None], warned: FileWarnings) -> None:
     """Say which joints follow which, leaders first. A joint that has not one degree of freedom cannot follow."""
     mimics: dict[str, Element] = {}
     for joint in joints.values():
@@ -90,9 +90,9 @@ def _follow(builder: Builder, joints: dict[str, FileJoint], moving: set[str | No
             continue
         leader = mimic.attribute("joint")
         if leader not in joints:
-            notes.add("mimic", mimic, f"joint={quoted(leader)}: there is no joint of this name; the mimic is left out")
+            warned.add("mimic", mimic, f"joint={quoted(leader)}: there is no joint of this name; the mimic is left out")
         elif leader not in moving:
-            notes.add("mimic", mimic, f"joint={quoted(leader)} has not one degree of freedom; the mimic is left out")
+            warned.add("mimic", mimic, f"joint={quoted(leader)} has not one degree of freedom; the mimic is left out")
         else:
             mimics[joint.name] = mimic
     said: set[str] = set()

@@ -8,23 +8,25 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.multibody.calls import (
+from kinemorph.multibody.checks import (
     BAD_SIZE,
     NO_FORCES,
     NOT_FINITE,
     OK,
+    UNUSABLE,
     Array,
     Matrix,
     Vector,
     as_arrays,
+    belongs,
     complain,
     finite,
-    refuse_stale,
 )
+from kinemorph.multibody.data import Data
 from kinemorph.multibody.joints import REVOLUTE
 from kinemorph.multibody.kinematics import move, place
-from kinemorph.multibody.layout import DOF, LINK, TREE, dof_data, link_data
-from kinemorph.multibody.model import Data, Model
+from kinemorph.multibody.layout import DOF, LINK, TREE, TREE_KIND, dof_data, link_data
+from kinemorph.multibody.model import Model
 from kinemorph.spatial.inertia import articulated_force, shift_articulated, shift_force
 from kinemorph.spatial.mat3 import (
     Mat3,
@@ -93,8 +95,16 @@ def articulated_body(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any)
             pf = add(pf, bf)
             store3(P["n"], add(load3(P["n"]), shift_force(load3(d["r"]), add(pn, bn), pf)))
             store3(P["f"], add(load3(P["f"]), pf))
-    # pass 3: outward, accelerations
-    for i in range(n):
+    outward(tree, a)
+
+
+@kernel
+def outward(tree: Any, a: Any) -> None:
+    """Pass 3: accelerations from what is left for each joint, in field u."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
+    for i in range(tree["n"]):
         l = links[i]
         d = rows[i + 1]
         P = rows[l["parent"] + 1]
@@ -202,8 +212,10 @@ def respond(l: Any, dof_rows: Any, al: Vec3, acc: Vec3, a: Any) -> tuple[Vec3, V
 
 
 @entry
-def _aba(handle: int, q: Vector, v: Vector, tau: Vector, external: Matrix, a: Vector) -> int:
-    tree = rows_at(handle, 1, TREE)[0]
+def _aba(address: int, q: Vector, v: Vector, tau: Vector, external: Matrix, a: Vector) -> int:
+    tree = rows_at(address, 1, TREE)[0]
+    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
+        return UNUSABLE
     nv = tree["nv"]
     if q.shape[0] != tree["nq"] or v.shape[0] != nv or tau.shape[0] != nv or a.shape[0] != nv:
         return BAD_SIZE
@@ -227,14 +239,18 @@ def aba(
 
     `external` has a row [moment, force] for each link: world axes, acting at the link's origin.
     """
-    if data.revision != model.revision:
-        refuse_stale(model, data)
+    try:
+        mine = data.model is model
+    except AttributeError:
+        mine = False
+    if not mine:
+        belongs(model, data)
     a = np.empty(data.nv)
     try:
-        status = _aba(data.handle, q, v, tau, external, a)
+        status = _aba(data.address, q, v, tau, external, a)
     except (TypeError, ValueError):  # not arrays of the right type; Numba has no type for an empty list
         q64, v64, tau64, external64 = as_arrays(model, q=q, v=v, tau=tau, external=external)
-        status = _aba(data.handle, q64, v64, tau64, external64, a)
+        status = _aba(data.address, q64, v64, tau64, external64, a)
     if status:
         complain(model, status, q=q, v=v, tau=tau, external=external)
     return a

@@ -8,10 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from kinemorph.geometry.shapes import Shape
+from kinemorph.multibody.catalog import Mimic
+from kinemorph.multibody.elements import ForceElement
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.layout import DOF, LINK
-from kinemorph.multibody.model import Mimic, Model
+from kinemorph.multibody.loops import Loop
+from kinemorph.multibody.massless import massless_joints
+from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import Pose, vector
 
 
@@ -45,6 +49,8 @@ class Builder:
         self._frames: dict[str, tuple[str | None, Pose]] = {}
         self._base_shapes: list[Shape] = []
         self._mimics: list[Mimic] = []
+        self._loops: list[Loop] = []
+        self._elements: list[ForceElement] = []
 
     def link(
         self,
@@ -68,8 +74,8 @@ class Builder:
         if inertia is not None and not isinstance(inertia, Inertia):
             raise TypeError(f"{where}: inertia must be a kinemorph.Inertia, not {inertia!r}")
         joint_name = joint.name or name
-        if not name:
-            raise ValueError(f"model {self.name!r}: a link needs a name")
+        if not (isinstance(name, str) and name):
+            raise ValueError(f"model {self.name!r}: a link needs a name, a text, not {name!r}")
         if name in self._links:
             raise ValueError(f"{where}: there is already a link of this name")
         if joint_name in self._joints:
@@ -95,20 +101,42 @@ class Builder:
         self._frames[name] = (link, at if isinstance(at, Pose) else Pose(at))
         return name
 
+    def loop(
+        self,
+        a: str | None,
+        b: str | None,
+        joint: Joint,
+        at_a: Pose | Iterable[float] = (0.0, 0.0, 0.0),
+        at_b: Pose | Iterable[float] = (0.0, 0.0, 0.0),
+        name: str = "",
+    ) -> None:
+        """Close a loop: a joint whose frame stands at `at_a` on link `a` and holds link `b` at `at_b`; see `Loop`."""
+        self._loops.append(Loop(a, b, joint, at_a, at_b, name))
+
+    def element(self, element: ForceElement) -> None:
+        """Add a force element between two links, or a link and the base."""
+        self._elements.append(element)
+
     def mimic(self, joint: str, source: str, multiplier: float = 1.0, offset: float = 0.0) -> None:
         """Say that a joint follows another one."""
         self._mimics.append(Mimic(joint, source, float(multiplier), float(offset)))
 
     def massless(self) -> list[str]:
-        """Links whose joint moves nothing that has mass, and so has no acceleration."""
+        """Links whose joint moves nothing that has mass, in one of its directions at least: it has no acceleration."""
         order = self._order()
-        carried = {link.name: link.inertia.mass + float(np.trace(link.inertia.matrix)) for link in order}
+        whole = {link.name: link.inertia for link in order}
         found = []
         for link in reversed(order):
-            if carried[link.name] == 0.0 and link.joint.nv and not link.joint.per_dof("armature").all():
+            moved, joint = whole[link.name], link.joint
+            if joint.nv and not joint.per_dof("armature").all() and joint.still(moved):
                 found.append(link.name)
             if link.parent is not None:
-                carried[link.parent] += carried[link.name]
+                whole[link.parent] = whole[link.parent] + moved.moved(link.at)
+        if any(
+            whole[name].mass for name in found
+        ):  # not by lack of mass; perhaps by accident, where joints are at zero
+            still = massless_joints(self.build(lenient=True))
+            found = [name for name in found if not whole[name].mass or self._links[name].joint_name in still]
         return found[::-1]
 
     def build(self, lenient: bool = False) -> Model:
@@ -122,7 +150,7 @@ class Builder:
                 raise ValueError(f"model {self.name!r} has no links")
             for name in self.massless():
                 raise ValueError(
-                    f"link {name!r}: its joint moves no mass at all; "
+                    f"link {name!r}: its joint moves no mass at all, in one of its directions at least; "
                     "give the link (or one it carries) an inertia, or the joint an armature"
                 )
         index = {link.name: i for i, link in enumerate(order)}
@@ -151,7 +179,7 @@ class Builder:
             iq, iv = iq + joint.nq, iv + joint.nv
         complete(rows)
         self._check_frames(index)
-        return Model(
+        model = Model(
             self.name,
             rows,
             np.array(dofs, dtype=DOF),
@@ -163,7 +191,9 @@ class Builder:
             {name: (-1 if link is None else index[link], pose) for name, (link, pose) in self._frames.items()},
             self._leaders_first(),
             self._base_shapes,
+            self._loops,
         )
+        return model.with_elements(self._elements) if self._elements else model
 
     def _check_frames(self, index: dict[str, int]) -> None:
         for name, (link, _) in self._frames.items():

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.multibody.calls import BAD_SIZE, NOT_FINITE, OK, Array, Vector, as_arrays, complain, finite
+from kinemorph.multibody.checks import BAD_SIZE, NOT_FINITE, OK, UNUSABLE, Array, Vector, as_arrays, complain, finite
 from kinemorph.multibody.joints import FREE, SPHERICAL
-from kinemorph.multibody.layout import LINK, TREE, JointKind
+from kinemorph.multibody.layout import LINK, MODEL_KIND, TREE, JointKind
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.mat3 import tmul_vec
 from kinemorph.spatial.quaternion import (
@@ -72,8 +72,10 @@ def subtract(tree: Any, q0: Any, q1: Any, out: Any) -> None:
 
 
 @entry
-def _integrate(handle: int, q: Vector, v: Vector, h: float, out: Vector) -> int:
-    tree = rows_at(handle, 1, TREE)[0]
+def _integrate(address: int, q: Vector, v: Vector, h: float, out: Vector) -> int:
+    tree = rows_at(address, 1, TREE)[0]
+    if tree["kind"] != MODEL_KIND:
+        return UNUSABLE
     if q.shape[0] != tree["nq"] or v.shape[0] != tree["nv"]:
         return BAD_SIZE
     if not (finite(q) and finite(v)):
@@ -83,8 +85,10 @@ def _integrate(handle: int, q: Vector, v: Vector, h: float, out: Vector) -> int:
 
 
 @entry
-def _difference(handle: int, q0: Vector, q1: Vector, out: Vector) -> int:
-    tree = rows_at(handle, 1, TREE)[0]
+def _difference(address: int, q0: Vector, q1: Vector, out: Vector) -> int:
+    tree = rows_at(address, 1, TREE)[0]
+    if tree["kind"] != MODEL_KIND:
+        return UNUSABLE
     if q0.shape[0] != tree["nq"] or q1.shape[0] != tree["nq"]:
         return BAD_SIZE
     if not (finite(q0) and finite(q1)):
@@ -97,10 +101,10 @@ def integrate(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, h: float = 1.0) 
     """The configuration after moving from q with constant v for a time h."""
     out = np.empty(model.nq)
     try:
-        status = _integrate(model.handle, q, v, float(h), out)
+        status = _integrate(model.address, q, v, float(h), out)
     except (TypeError, ValueError):
         q64, v64 = as_arrays(model, q=q, v=v)
-        status = _integrate(model.handle, q64, v64, float(h), out)
+        status = _integrate(model.address, q64, v64, float(h), out)
     if status:
         complain(model, status, q=q, v=v, h=h)
     return out
@@ -110,10 +114,10 @@ def difference(model: Model, q0: npt.ArrayLike, q1: npt.ArrayLike) -> Array:
     """The constant v that leads from q0 to q1 in unit time: integrate(q0, difference(q0, q1)) = q1."""
     out = np.empty(model.nv)
     try:
-        status = _difference(model.handle, q0, q1, out)
+        status = _difference(model.address, q0, q1, out)
     except (TypeError, ValueError):
         q064, q164 = as_arrays(model, q0=q0, q1=q1)
-        status = _difference(model.handle, q064, q164, out)
+        status = _difference(model.address, q064, q164, out)
     if status:
         complain(model, status, q0=q0, q1=q1)
     return out

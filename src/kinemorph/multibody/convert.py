@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.multibody.calls import Array
+from kinemorph.multibody.checks import Array
 from kinemorph.multibody.coordinates import RPY, WXYZ, XYZW, solve, times, transposed
 from kinemorph.multibody.counterparts import Convention, Names, Part, PeerJoint, end, listed, match
 from kinemorph.multibody.layout import JointKind

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kinemorph.multibody.calls import Array
+from kinemorph.multibody.checks import Array
 from kinemorph.spatial.pose import Pose
 
 WXYZ, XYZW, RPY = "wxyz", "xyzw", "rpy"  # how a rotation is written

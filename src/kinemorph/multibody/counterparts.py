@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.multibody.calls import Array
+from kinemorph.multibody.checks import Array
 from kinemorph.multibody.coordinates import WXYZ, Circle, Free, Planar, Same, Spherical
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model

@@ -15,11 +15,12 @@ import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.multibody.aba import fold, hand_over, push, respond, start
-from kinemorph.multibody.calls import BAD_SIZE, NOT_FINITE, OK, Array, Vector, as_arrays, complain, finite
+from kinemorph.multibody.checks import BAD_SIZE, NOT_FINITE, OK, UNUSABLE, Array, Vector, as_arrays, complain, finite
+from kinemorph.multibody.data import Data
 from kinemorph.multibody.jacobian import local_point, world_point
 from kinemorph.multibody.kinematics import place
-from kinemorph.multibody.layout import DOF, LINK, TREE, dof_data, link_data
-from kinemorph.multibody.model import Data, Model
+from kinemorph.multibody.layout import DOF, LINK, TREE, TREE_KIND, dof_data, link_data
+from kinemorph.multibody.model import Model
 from kinemorph.spatial.inertia import shift_force
 from kinemorph.spatial.mat3 import Sym3, sub_outer_sym
 from kinemorph.spatial.pose import vector
@@ -63,18 +64,23 @@ def strike(tree: Any, joint_impulse: Any, dv: Any) -> None:
             P = rows[l["parent"] + 1]
             store3(P["n"], add(load3(P["n"]), shift_force(load3(d["r"]), Yn, Yf)))
             store3(P["f"], add(load3(P["f"]), Yf))
-    for i in range(n):
+    jump(tree, dv)
+
+
+@kernel(inline=False)
+def jump(tree: Any, dv: Any) -> None:
+    """Velocity jump of all joints from what is left for each of them, in field u (eqs. 3.62 and 3.59)."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
+    for i in range(tree["n"]):
         l = links[i]
         d = rows[i + 1]
-        w = (0.0, 0.0, 0.0)
-        u = (0.0, 0.0, 0.0)
-        if l["parent"] >= 0:
-            P = rows[l["parent"] + 1]
-            w = load3(P["bw"])
-            u = add(load3(P["bv"]), cross(w, load3(d["r"])))
-        w, u = respond(l, dof_rows, w, u, dv)  # eqs. 3.62 and 3.59
-        store3(d["bw"], w)
-        store3(d["bv"], u)
+        P = rows[l["parent"] + 1]  # the base does not jump
+        w = load3(P["jw"])
+        w, u = respond(l, dof_rows, w, add(load3(P["jv"]), cross(w, load3(d["r"]))), dv)
+        store3(d["jw"], w)
+        store3(d["jv"], u)
 
 
 @kernel
@@ -94,7 +100,7 @@ def strike_point(tree: Any, link: int, x: Vec3, moment: Vec3, impulse: Vec3, joi
 
 @entry
 def _impulse_response(
-    handle: int,
+    address: int,
     q: Vector,
     link: int,
     point: tuple[float, float, float],
@@ -103,7 +109,9 @@ def _impulse_response(
     joint_impulse: Vector,
     dv: Vector,
 ) -> int:
-    tree = rows_at(handle, 1, TREE)[0]
+    tree = rows_at(address, 1, TREE)[0]
+    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
+        return UNUSABLE
     if q.shape[0] != tree["nq"] or joint_impulse.shape[0] != tree["nv"]:
         return BAD_SIZE
     if not (finite(q) and finite(joint_impulse)):
@@ -147,8 +155,10 @@ def collision_matrix_at(tree: Any, link: int, x: Vec3) -> Sym3:
 
 
 @entry
-def _collision_matrix(handle: int, q: Vector, link: int, point: tuple[float, float, float], K: Vector) -> int:
-    tree = rows_at(handle, 1, TREE)[0]
+def _collision_matrix(address: int, q: Vector, link: int, point: tuple[float, float, float], K: Vector) -> int:
+    tree = rows_at(address, 1, TREE)[0]
+    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
+        return UNUSABLE
     if q.shape[0] != tree["nq"]:
         return BAD_SIZE
     if not finite(q):
@@ -180,10 +190,10 @@ def impulse_response(
     dv = np.empty(model.nv)
     moment, push = (six[0], six[1], six[2]), (six[3], six[4], six[5])
     try:
-        status = _impulse_response(data.handle, q, link, local, moment, push, at_joints, dv)
+        status = _impulse_response(data.address, q, link, local, moment, push, at_joints, dv)
     except (TypeError, ValueError):
         q64, joints64 = as_arrays(model, q=q, joints=at_joints)
-        status = _impulse_response(data.handle, q64, link, local, moment, push, joints64, dv)
+        status = _impulse_response(data.address, q64, link, local, moment, push, joints64, dv)
     if status:
         complain(model, status, q=q, joints=at_joints)
     return dv
@@ -196,10 +206,10 @@ def collision_matrix(
     link, local = local_point(model, data, place, point)
     K = np.zeros(9)
     try:
-        status = _collision_matrix(data.handle, q, link, local, K)
+        status = _collision_matrix(data.address, q, link, local, K)
     except (TypeError, ValueError):
         (q64,) = as_arrays(model, q=q)
-        status = _collision_matrix(data.handle, q64, link, local, K)
+        status = _collision_matrix(data.address, q64, link, local, K)
     if status:
         complain(model, status, q=q)
     return K.reshape(3, 3)

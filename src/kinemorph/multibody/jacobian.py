@@ -9,10 +9,23 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.multibody.calls import BAD_SIZE, NOT_FINITE, OK, Array, Matrix, Vector, as_arrays, complain, finite
+from kinemorph.multibody.checks import (
+    BAD_SIZE,
+    NOT_FINITE,
+    OK,
+    UNUSABLE,
+    Array,
+    Matrix,
+    Vector,
+    as_arrays,
+    complain,
+    finite,
+)
+from kinemorph.multibody.data import Data
 from kinemorph.multibody.kinematics import kinematics, locate, place_all
-from kinemorph.multibody.layout import DOF, LINK, TREE, dof_data, link_data
-from kinemorph.multibody.model import Data, Model
+from kinemorph.multibody.layout import DOF, TREE, TREE_KIND, dof_data, link_data
+from kinemorph.multibody.loop_layout import last_dof
+from kinemorph.multibody.model import Model
 from kinemorph.spatial.mat3 import mul_vec
 from kinemorph.spatial.pose import vector
 from kinemorph.spatial.rows import load3, load3_at, load9
@@ -25,17 +38,6 @@ def world_point(tree: Any, link: int, point: Vec3) -> Vec3:
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     d = rows[link + 1]
     return add(load3(d["p"]), mul_vec(load9(d["R"]), point))
-
-
-@kernel
-def last_dof(tree: Any, link: int) -> int:
-    """The degree of freedom nearest to a link on the way to the base, -1 if there is none."""
-    links = rows_at(tree["links"], tree["n"], LINK)
-    while link >= 0 and links[link]["nv"] == 0:
-        link = links[link]["parent"]
-    if link < 0:
-        return -1
-    return links[link]["iv"] + links[link]["nv"] - 1
 
 
 @kernel(inline=False)
@@ -56,8 +58,10 @@ def fill_jacobian(tree: Any, link: int, x: Vec3, J: Any) -> None:
 
 
 @entry
-def _jacobian(handle: int, q: Vector, link: int, point: tuple[float, float, float], J: Matrix) -> int:
-    tree = rows_at(handle, 1, TREE)[0]
+def _jacobian(address: int, q: Vector, link: int, point: tuple[float, float, float], J: Matrix) -> int:
+    tree = rows_at(address, 1, TREE)[0]
+    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
+        return UNUSABLE
     if q.shape[0] != tree["nq"]:
         return BAD_SIZE
     if not finite(q):
@@ -77,10 +81,10 @@ def jacobian(
     link, local = local_point(model, data, place, point)
     J = np.zeros((6, model.nv))
     try:
-        status = _jacobian(data.handle, q, link, local, J)
+        status = _jacobian(data.address, q, link, local, J)
     except (TypeError, ValueError):
         (q64,) = as_arrays(model, q=q)
-        status = _jacobian(data.handle, q64, link, local, J)
+        status = _jacobian(data.address, q64, link, local, J)
     if status:
         complain(model, status, q=q)
     return J

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.layout import DOF, LINK, NQ, NV, JointKind, copied
 from kinemorph.spatial.pose import vector
 
@@ -23,6 +24,7 @@ USUAL = {
     **dict.fromkeys(("upper", "speed", "effort"), NO_LIMIT),
     "lower": NO_LOWER,
 }  # what a joint has that says nothing: the defaults below
+NO_INERTIA = 1e-13  # share of a body's inertia below which what is left in a direction is rounding
 _EVERY, _NO_DIRECTION = np.eye(3), np.zeros((0, 3))
 _USUAL_DOFS = np.zeros(6, DOF)
 for _field, _usual in USUAL.items():
@@ -51,6 +53,15 @@ class Joint:
     armature: Number = NONE
     rest: Iterable[float] | float | None = None
     name: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kind, JointKind):
+            raise TypeError(f"a joint's kind is a kinemorph.JointKind, not {self.kind!r}")
+        try:
+            self.check()
+        except (TypeError, ValueError) as error:
+            called = f" {self.name!r}" if self.name else ""
+            raise ValueError(f"{self.kind.name.lower()} joint{called}: {error}") from None
 
     @staticmethod
     def fixed(**more: Any) -> Joint:
@@ -115,10 +126,10 @@ class Joint:
         if self.kind is JointKind.PLANAR:
             b = b - (a @ b) * a
             if np.linalg.norm(b) < 1e-6:
-                raise ValueError(f"planar joint: direction {self.axis2} is parallel to the normal {self.axis}")
+                raise ValueError(f"direction {self.axis2} is parallel to the normal {self.axis}")
             b = b / np.linalg.norm(b)
         if self.kind is JointKind.UNIVERSAL and np.linalg.norm(np.cross(a, b)) < 1e-6:
-            raise ValueError(f"universal joint: its axes {self.axis} and {self.axis2} are parallel")
+            raise ValueError(f"its axes {self.axis} and {self.axis2} are parallel")
         return a, b
 
     def per_dof(self, field: str) -> np.ndarray[Any, Any]:
@@ -127,14 +138,7 @@ class Joint:
         numbers = np.array(value if np.isscalar(value) else list(value), dtype=np.float64)
         if numbers.ndim and numbers.shape != (self.nv,):
             raise ValueError(f"{field}: expected one number or {self.nv}, got {value!r}")
-        numbers = np.broadcast_to(numbers, (self.nv,))
-        if np.isnan(numbers).any():
-            raise ValueError(f"{field}: {value!r} is not a number")
-        if field not in ("lower", "upper") and (numbers < 0).any():
-            raise ValueError(f"{field}: {value!r} is negative")
-        if field in PASSIVE and np.isinf(numbers).any():
-            raise ValueError(f"{field}: {value!r} is infinite")
-        return numbers
+        return np.broadcast_to(numbers, (self.nv,))
 
     def check(self) -> None:
         """Raise if any number makes no sense."""
@@ -149,18 +153,49 @@ class Joint:
         l["nq"], l["nv"] = self.nq, self.nv
         l["axis"], l["axis2"] = self.axes()
         dofs = copied(_USUAL_DOFS[: self.nv])
-        said = [field for field, usual in USUAL.items() if getattr(self, field) is not usual]
-        for field in said:
-            dofs[field] = self.per_dof(field)
-        if "lower" in said or "upper" in said:
-            low, high = dofs["lower"], dofs["upper"]
-            if (low > high).any():
-                raise ValueError(f"limits: lower {low.tolist()} is above upper {high.tolist()}")
-            if (low == np.inf).any() or (high == -np.inf).any():
-                raise ValueError(f"limits: lower {low.tolist()} and upper {high.tolist()} leave no room")
+        for field, usual in USUAL.items():
+            if getattr(self, field) is not usual:
+                dofs[field] = self.per_dof(field)
+        check_numbers(dofs)
         if not math.isfinite(self.pitch):
             raise ValueError(f"pitch {self.pitch} is not finite")
         return row, dofs, self.slack()
+
+    def turned(self) -> Joint:
+        """The joint between the same two links with their roles swapped.
+
+        Its position means the same, but for a universal joint, whose angles change places, and for spherical, planar
+        and free joints: theirs is that of the inverse motion. Limits of distances in a plane are lost then.
+        """
+        a, b = self.axes()
+        rest: Any = self.rest
+        low: Any
+        high: Any
+        if self.kind is JointKind.UNIVERSAL:
+            values: dict[str, Any] = {field: self.per_dof(field)[::-1] for field in USUAL}
+            return replace(self, axis=-b, axis2=-a, rest=None if rest is None else list(rest)[::-1], **values)
+        if self.kind is JointKind.PLANAR:
+            low, high = ([x, x, float(self.per_dof(f)[2])] for f, x in (("lower", -np.inf), ("upper", np.inf)))
+            if rest is not None:
+                x, y, angle = np.asarray(rest, dtype=np.float64)
+                s, c = np.sin(angle), np.cos(angle)
+                rest = [-(c * x + s * y), -(s * x - c * y), angle]  # the second direction changes sign with the normal
+            return replace(self, axis=-a, axis2=b, lower=low, upper=high, rest=rest)
+        if self.kind is JointKind.SPHERICAL:
+            low, high = -self.per_dof("upper"), -self.per_dof("lower")
+            rest = None if rest is None else np.asarray(rest, dtype=np.float64) * [1.0, -1.0, -1.0, -1.0]
+            return replace(self, lower=low, upper=high, rest=rest)
+        return self if self.kind is JointKind.FREE else replace(self, axis=-a)
+
+    def still(self, moved: Inertia) -> bool:
+        """Whether a rigid body that hangs on the joint, at zero, has no inertia in one of its directions."""
+        m, c = moved.mass, moved.com
+        C = np.array([[0.0, -c[2], c[1]], [c[2], 0.0, -c[0]], [-c[1], c[0], 0.0]])
+        whole = np.block([[moved.about_origin(), m * C], [-m * C, m * np.eye(3)]])
+        T = self.forbidden
+        S = np.linalg.svd(T)[2][len(T) :] if len(T) else np.eye(6)
+        low = np.linalg.eigvalsh(S @ whole @ S.T)[0]
+        return bool(low <= NO_INERTIA * max(np.trace(whole), 1e-300))
 
     @property
     def passive(self) -> str:
@@ -214,6 +249,24 @@ class Joint:
             T[4, :3], T[4, 3:] = -self.pitch * a, a
             T[4] /= math.hypot(1.0, self.pitch)
         return T
+
+
+def check_numbers(dofs: np.ndarray[Any, Any]) -> None:
+    """Raise if what acts on degrees of freedom, or limits them, makes no sense."""
+    for field in USUAL:
+        numbers = dofs[field]
+        for bad, how in (
+            (np.isnan(numbers), "not a number"),
+            ((numbers < 0.0) if field not in ("lower", "upper") else np.isnan(numbers), "negative"),
+            (np.isinf(numbers) if field in PASSIVE else np.isnan(numbers), "infinite"),
+        ):
+            if bad.any():
+                raise ValueError(f"{field}: {numbers[bad][0]:g} is {how}")
+    low, high = dofs["lower"], dofs["upper"]
+    bad = (low > high) | (low == np.inf) | (high == -np.inf)
+    if bad.any():
+        text = f"lower {low[bad][0]:g} and upper {high[bad][0]:g}"
+        raise ValueError(f"limits: {text} leave no room")
 
 
 def across(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

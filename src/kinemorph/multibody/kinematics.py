@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.multibody.calls import BAD_SIZE, NOT_FINITE, OK, Vector, as_arrays, complain, finite, refuse_stale
+from kinemorph.multibody.checks import BAD_SIZE, NOT_FINITE, OK, UNUSABLE, Vector, as_arrays, belongs, complain, finite
+from kinemorph.multibody.data import Data
 from kinemorph.multibody.joints import FREE, REVOLUTE, bias, column, pose, turn
-from kinemorph.multibody.layout import LINK, TREE, dof_data, link_data
-from kinemorph.multibody.model import Data, Model
+from kinemorph.multibody.layout import LINK, TREE, TREE_KIND, dof_data, link_data
+from kinemorph.multibody.model import ORIGIN, Model
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec
 from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.rows import get, load3, load3_at, load9, store3, store3_at, store9
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, scale
-
-ORIGIN = Pose()
 
 
 @kernel
@@ -113,6 +111,18 @@ def place_all(tree: Any, q: Any) -> None:
 
 
 @kernel(inline=False)
+def move_all(tree: Any, q: Any, v: Any) -> None:
+    """Velocities, after the links are placed."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
+    for i in range(tree["n"]):
+        l = links[i]
+        d = rows[i + 1]
+        move(l, rows[l["parent"] + 1], d, dof_rows, q, v, load9(d["R"]), load3(d["r"]))
+
+
+@kernel(inline=False)
 def accelerate_all(tree: Any, q: Any, v: Any, a: Any) -> None:
     """Poses, velocities and accelerations."""
     links = rows_at(tree["links"], tree["n"], LINK)
@@ -128,15 +138,21 @@ def accelerate_all(tree: Any, q: Any, v: Any, a: Any) -> None:
 
 
 @entry
-def _kinematics(handle: int, q: Vector, v: Vector, a: Vector) -> int:
-    tree = rows_at(handle, 1, TREE)[0]
+def _kinematics(address: int, q: Vector, v: Vector, a: Vector) -> int:
+    tree = rows_at(address, 1, TREE)[0]
+    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
+        return UNUSABLE
     nv = tree["nv"]
     if q.shape[0] != tree["nq"] or v.shape[0] != nv or a.shape[0] != nv:
         return BAD_SIZE
     if not (finite(q) and finite(v) and finite(a)):
         return NOT_FINITE
     accelerate_all(tree, q, v, a)
-    return OK
+    rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
+    good = True
+    for i in range(1, rows.shape[0]):  # a quaternion without a direction places nothing
+        good &= abs(rows[i]["R"][0]) <= 2.0
+    return OK if good else NOT_FINITE
 
 
 def kinematics(
@@ -146,15 +162,19 @@ def kinematics(
 
     Without v or a they count as zero. Field `a` contains minus gravity; see `acceleration`.
     """
-    if data.revision != model.revision:
-        refuse_stale(model, data)
+    try:
+        mine = data.model is model
+    except AttributeError:
+        mine = False
+    if not mine:
+        belongs(model, data)
     v = np.zeros(model.nv) if v is None else v
     a = np.zeros(model.nv) if a is None else a
     try:
-        status = _kinematics(data.handle, q, v, a)
+        status = _kinematics(data.address, q, v, a)
     except (TypeError, ValueError):
         q64, v64, a64 = as_arrays(model, q=q, v=v, a=a)
-        status = _kinematics(data.handle, q64, v64, a64)
+        status = _kinematics(data.address, q64, v64, a64)
     if status:
         complain(model, status, q=q, v=v, a=a)
 
@@ -190,13 +210,6 @@ def acceleration_of(model: Model, data: Data, place: str | int) -> npt.NDArray[n
 
 def locate(model: Model, data: Data, place: str | int) -> tuple[int, Pose]:
     """The link of a place and where on it the place is."""
-    if data.revision != model.revision:
-        refuse_stale(model, data)
-    if isinstance(place, str):
-        if place in model.frames:
-            return model.frames[place]
-        return model.link(place), ORIGIN
-    index = operator.index(place)
-    if not -1 <= index < model.n:
-        raise IndexError(f"model {model.name!r} has links 0 to {model.n - 1} (and -1, the base), not {place}")
-    return index, ORIGIN
+    if type(data) is not Data or data.model is not model:
+        belongs(model, data)
+    return model.place(place)

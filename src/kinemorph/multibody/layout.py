@@ -9,6 +9,7 @@ Every vector is in **world axes**; inertias, forces and motion subspaces are tak
 accelerations are those of the origin, not spatial ones, so linear velocities drop out of the dynamics.
 """
 
+import hashlib
 from enum import IntEnum
 from typing import Any
 
@@ -42,6 +43,9 @@ LINK = np.dtype(
         ("iv", "i4"),  # first entry in v
         ("nq", "i4"),  # entries in q
         ("nv", "i4"),  # entries in v
+        ("body", "i4"),  # id of the body that this link is: stays when the structure changes
+        ("joint", "i4"),  # id of the joint that carries it: stays with the joint, whichever of its two links it carries
+        ("turned", "i4"),  # 1 if the joint is used the other way round than it was made, else 0
         ("R", "f8", 9),  # rotation of the joint frame in the parent's link frame (joint at zero)
         ("p", "f8", 3),  # m, its position there
         ("Rc", "f8", 9),  # R (1 - a aᵀ) and
@@ -63,7 +67,7 @@ DOF = np.dtype(
         ("armature", "f8"),  # kg m² or kg, added to the diagonal of the mass matrix
         ("damping", "f8"),  # N m s/rad or N s/m
         ("stiffness", "f8"),  # N m/rad or N/m
-        ("friction", "f8"),  # N m or N, kept for simulators; dynamics functions ignore it
+        ("friction", "f8"),  # N m or N, dry; acts in time (`rollout`, `simulate`), dynamics functions ignore it
         ("lower", "f8"),  # rad or m, -inf for none
         ("upper", "f8"),  # rad or m, inf for none
         ("speed", "f8"),  # rad/s or m/s, largest allowed, inf for none
@@ -77,18 +81,23 @@ LINK_DATA = np.dtype(
         ("R", "f8", 9),  # world_R_link; kinematics
         ("p", "f8", 3),  # m, position of the link's origin; kinematics
         ("r", "f8", 3),  # m, from the parent's origin to this one; kinematics
-        ("o", "f8", 3),  # m, from the origin of the tree's first link to this one; crba
         ("w", "f8", 3),  # rad/s, angular velocity; kinematics
         ("v", "f8", 3),  # m/s, velocity of the origin; kinematics
         ("bw", "f8", 3),  # rad/s², angular acceleration left when the parent and the joint do not accelerate
         ("bv", "f8", 3),  # m/s², the same for the origin
         ("al", "f8", 3),  # rad/s², angular acceleration; rnea, aba
         ("a", "f8", 3),  # m/s², acceleration of the origin minus gravity; rnea, aba
-        ("A", "f8", 6),  # kg m², rotational block of the articulated (aba) or composite (crba) inertia
-        ("H", "f8", 9),  # kg m, coupling block; aba. crba keeps the first moment in its first three
-        ("M", "f8", 6),  # kg, translational block; aba. crba keeps the mass in its first
-        ("n", "f8", 3),  # N m, moment on the link (rnea) or bias moment (aba)
-        ("f", "f8", 3),  # N, force on the link (rnea) or bias force (aba)
+        ("A", "f8", 6),  # kg m², rotational block of the articulated inertia; aba, impulse
+        ("H", "f8", 9),  # kg m, coupling block; aba, impulse
+        ("M", "f8", 6),  # kg, translational block; aba, impulse
+        ("n", "f8", 3),  # N m, moment on the link (rnea) or bias moment (aba, impulse)
+        ("f", "f8", 3),  # N, force on the link (rnea) or bias force (aba, impulse)
+        ("jw", "f8", 3),  # rad/s, jump of the angular velocity; impulse
+        ("jv", "f8", 3),  # m/s, jump of the origin's velocity; impulse
+        ("o", "f8", 3),  # m, from the origin of the tree's first link to this one; crba
+        ("Ic", "f8", 6),  # kg m², second moment of all that the link carries, about the tree's first link; crba
+        ("hc", "f8", 3),  # kg m, its first moment there; crba
+        ("mc", "f8", 1),  # kg, its mass; crba
     ],
     align=True,
 )
@@ -96,17 +105,50 @@ LINK_DATA = np.dtype(
 DOF_DATA = np.dtype(
     [
         ("S", "f8", 6),  # motion subspace: angular, linear; kinematics
-        ("U", "f8", 6),  # articulated inertia times S times D; aba. crba keeps S seen from the tree's first link in it
-        ("D", "f8", 1),  # 1 / √(Sᵀ IA S); aba
-        ("u", "f8", 1),  # joint force that is left for the joint, times D; aba
+        ("U", "f8", 6),  # articulated inertia times S times D; aba, impulse
+        ("D", "f8", 1),  # 1 / √(Sᵀ IA S); aba, impulse
+        ("u", "f8", 1),  # joint force (aba) or impulse (impulse) that is left for the joint, times D
+        ("So", "f8", 3),  # linear part of S, seen from the tree's first link; crba
     ],
     align=True,
 )
 
+BODY = np.dtype(
+    [
+        ("tree", "i4"),  # the tree that the body is in (in a model, which has one header for all of them, 0)
+        ("link", "i4"),  # the link that it is, -1 if it is gone
+        ("generation", "i4"),  # how many bodies have had this id before
+        ("moved", "i4"),  # whether the link's frame is no longer the body's own
+        ("R", "f8", 9),  # pose of the body's own frame, which names, shapes and frames go by, on the link
+        ("p", "f8", 3),  # m
+    ],
+    align=True,
+)
+
+BLOCK = np.dtype(
+    [
+        ("first", "i4"),  # first link of a tree,
+        ("n", "i4"),  # how many it has,
+        ("iq", "i4"),  # its first entry in q,
+        ("nq", "i4"),
+        ("iv", "i4"),  # and in v
+        ("nv", "i4"),
+    ]
+)
+
 NUMBER = np.dtype(np.float64)
+
+
+def kind_of(name: str, *layouts: np.dtype[np.void]) -> int:
+    """What the first field of a header says: its name and the layout of all rows that it leads to, as one number."""
+    text = repr((name, [layout.descr if layout.names else str(layout) for layout in layouts]))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "big")
+
 
 TREE = np.dtype(
     [
+        ("kind", "i8"),  # TREE_KIND; MODEL_KIND where there are constants but no rows to write to
+        ("busy", "i8"),  # whether a long call of some thread uses the rows now
         ("n", "i8"),  # number of links
         ("nq", "i8"),
         ("nv", "i8"),
@@ -115,9 +157,16 @@ TREE = np.dtype(
         ("dofs", "i8"),  # address of the DOF rows
         ("rows", "i8"),  # address of the LINK_DATA rows, the base first
         ("dof_rows", "i8"),  # address of the DOF_DATA rows
-        ("M", "i8"),  # address of the mass matrix, nv² numbers row by row
+        ("M", "i8"),  # address of the mass matrix, nv² numbers row by row; 0 until somebody asks for it
+        ("elements", "i8"),  # address of the ELEMENT rows: forces between links that act in time
+        ("element_count", "i8"),
+        ("pushes", "i8"),  # address of n x 6 numbers: given forces on links and passive ones; 0 if none are passive
+        ("given", "i8"),  # address of n x 6 numbers: the given ones; 0 if there are none
+        ("system", "i8"),  # address of the constraints' header (`constraint.layout.SYSTEM`), 0 if there are none
     ]
 )
+TREE_KIND = kind_of("tree", TREE, LINK, DOF, LINK_DATA, DOF_DATA)
+MODEL_KIND = kind_of("model", TREE, LINK, DOF)
 
 
 @generic

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.multibody.calls import Array, Matrix, as_arrays
+from kinemorph.multibody.checks import Array, Matrix, as_arrays
 from kinemorph.multibody.layout import DOF, TREE
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.scalar import sqrt
@@ -53,14 +53,14 @@ def solve_in_place(dofs: Any, L: Any, x: Any) -> None:
 
 
 @entry
-def _factor(handle: int, L: Matrix) -> bool:
-    tree = rows_at(handle, 1, TREE)[0]
+def _factor(address: int, L: Matrix) -> bool:
+    tree = rows_at(address, 1, TREE)[0]
     return factor_in_place(rows_at(tree["dofs"], tree["nv"], DOF), L)
 
 
 @entry
-def _solve(handle: int, L: Matrix, X: Matrix) -> None:
-    tree = rows_at(handle, 1, TREE)[0]
+def _solve(address: int, L: Matrix, X: Matrix) -> None:
+    tree = rows_at(address, 1, TREE)[0]
     for c in range(X.shape[0]):
         solve_in_place(rows_at(tree["dofs"], tree["nv"], DOF), L, X[c])
 
@@ -70,7 +70,7 @@ def ltl(model: Model, M: npt.ArrayLike) -> Array:
     L = np.tril(np.asarray(M, dtype=np.float64))
     if L.shape != (model.nv, model.nv):
         raise ValueError(f"model {model.name!r}: M has shape {L.shape}, expected {(model.nv, model.nv)}")
-    if not _factor(model.handle, L):
+    if not _factor(model.address, L):
         raise ValueError(f"model {model.name!r}: M is not positive definite; a joint may move no mass")
     return L
 
@@ -85,5 +85,5 @@ def ltl_solve(model: Model, L: npt.ArrayLike, b: npt.ArrayLike) -> Array:
         )
     if not (np.isfinite(factor).all() and np.isfinite(columns).all()):
         raise ValueError(f"model {model.name!r}: L and b must be finite, but there is a nan or inf in them")
-    _solve(model.handle, factor, columns)
+    _solve(model.address, factor, columns)
     return columns[0].copy() if np.ndim(b) == 1 else columns.T.copy()

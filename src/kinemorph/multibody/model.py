@@ -1,49 +1,51 @@
-"""Model: the constants of a tree. Data: what algorithms compute from it."""
+"""Model: the constants of trees and of the loops that close them."""
 
 from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import os
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from kinemorph.geometry.shapes import Shape
-from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE, JointKind
+from kinemorph.multibody.catalog import Catalog, Mimic
+from kinemorph.multibody.elements import ForceElement, element_rows
+from kinemorph.multibody.joint import check_numbers
+from kinemorph.multibody.layout import BLOCK, BODY, DOF, LINK, MODEL_KIND, TREE, JointKind, copied
+from kinemorph.multibody.loop_layout import SIZES, measure_model
+from kinemorph.multibody.loops import DEPENDENT, LOOP, NO_LOOPS, Loop, loop_row
 from kinemorph.spatial.pose import Pose, Vector, vector
 
-_revisions = itertools.count(1)
+ORIGIN = Pose()
+NO_SIZES = np.zeros(1, SIZES)
 _UPRIGHT = np.eye(3).ravel()
 
 
-@dataclass(frozen=True)
-class Mimic:
-    """A joint that follows another one: q = multiplier * q(source) + offset. See `kinemorph.follow`."""
-
-    joint: str
-    source: str
-    multiplier: float
-    offset: float
-
-
-Skin = tuple[tuple[tuple[Shape, ...], ...], dict[int, Pose]]  # shapes, and by link the pose of the frame they are in
-
-
 class Model:
-    """A tree of links, as rows of constants (`multibody.layout`). Nothing changes it: edits make a new one.
+    """Trees of links, and the loops that close them, as rows of constants (`multibody.layout`, `multibody.loops`).
 
-    `links[i]` and `names[i]` describe link i, `joint_names[i]` the joint that carries it, `dofs[k]` entry k of v.
-    `shapes[i]` are the shapes of link i, `base_shapes` those that stand in the world. `frames` are named places: a link
-    (-1 for the base) and a pose on it. `revision` is different for every model; `Data` remembers it.
+    Nothing changes it: edits make a new one. `links[i]` and `names[i]` describe link i, `joint_names[i]` the joint that
+    carries it, `dofs[k]` entry k of v, `trees[t]` the links and entries of tree t, which are in one piece. `shapes[i]`
+    are the shapes of link i, `base_shapes` those that stand in the world. `frames` are named places: a link (-1 for the
+    base) and a pose on it. `loops` are joints beyond those of the trees; `loop_rows` are their rows, `m` counts their
+    constraints. `revision` is different for every model, in every process; `Data` remembers it.
+
+    A constraint that is nearer to others than the sine `dependence` counts as following from them.
     """
 
-    __slots__ = (
-        "_joint_index", "_link_index", "_skin", "_tree", "base_shapes", "dofs", "frames", "gravity", "handle",
-        "joint_names", "links", "mimics", "n", "name", "names", "nq", "nv", "rest", "revision", "spare_lanes",
-    )  # fmt: skip
+    links: np.ndarray[Any, Any]
+    dofs: np.ndarray[Any, Any]
+    rest: Vector
+    bodies: np.ndarray[Any, Any]
+    loop_rows: np.ndarray[Any, Any]
+    catalog: Catalog
 
     def __init__(
         self,
@@ -58,67 +60,109 @@ class Model:
         frames: Mapping[str, tuple[int, Pose]] | None = None,
         mimics: Sequence[Mimic] = (),
         base_shapes: Sequence[Shape] = (),
+        loops: Sequence[Loop] = (),
+        dependence: float = DEPENDENT,
     ) -> None:
-        self.name = name
-        self.links = np.array(links, dtype=LINK)
-        self.dofs = np.array(dofs, dtype=DOF)
-        self.names = tuple(names)
-        self.joint_names = tuple(joint_names)
-        self.rest = np.array(rest, dtype=np.float64)
-        self.gravity = vector(gravity, 3, f"model {name!r}: gravity")
-        self._skin: Skin = tuple(map(tuple, shapes)) if shapes is not None else ((),) * len(self.names), {}
-        self.frames = dict(frames or {})
-        self.mimics = tuple(mimics)
-        self.base_shapes = tuple(base_shapes)
-        self._complete()
+        n = len(names)
+        links = np.array(links, dtype=LINK)
+        links["body"] = links["joint"] = np.arange(n)
+        bodies = np.zeros(n, BODY)
+        bodies["link"], bodies["R"] = np.arange(n), _UPRIGHT
+        known = tuple(map(tuple, shapes)) if shapes is not None else ((),) * n
+        catalog = Catalog(
+            tuple(names), tuple(joint_names), known, dict(frames or {}), tuple(mimics), tuple(base_shapes), {}
+        )  # fmt: skip
+        self._set(
+            str(name), links, np.array(dofs, dtype=DOF), np.array(rest, dtype=np.float64),
+            vector(gravity, 3, f"model {name!r}: gravity"), bodies, NO_LOOPS, catalog, dependence,
+        )  # fmt: skip
+        if loops:
+            self._set(
+                self.name, self.links, self.dofs, self.rest, self.gravity, self.bodies,
+                *self._with(loops), dependence,
+            )  # fmt: skip
 
-    def _complete(self) -> None:
-        """All that follows from the rest."""
-        self.n = len(self.links)
-        self.nv = len(self.dofs)
-        self.nq = len(self.rest)
-        self.revision = next(_revisions)
-        self.spare_lanes: list[Any] = []  # workspaces of `batch` that no thread uses now
-        self._link_index = {link: i for i, link in enumerate(self.names)}
-        self._joint_index = {joint: i for i, joint in enumerate(self.joint_names)}
-        self._tree = tree_of(self)
-        self.handle = int(self._tree.ctypes.data)
-        for array in (self.links, self.dofs, self.rest, self.gravity):
-            array.flags.writeable = False
-
-    def rearranged(
-        self, links: np.ndarray[Any, Any], dofs: np.ndarray[Any, Any], names: tuple[str, ...],
-        joint_names: tuple[str, ...], rest: Vector, order: list[int], away: dict[int, Pose],
-        frames: dict[str, tuple[int, Pose]], mimics: tuple[Mimic, ...],
+    @staticmethod
+    def known(
+        name: str, links: np.ndarray[Any, Any], dofs: np.ndarray[Any, Any], rest: Vector, gravity: Vector,
+        bodies: np.ndarray[Any, Any], loop_rows: np.ndarray[Any, Any], catalog: Catalog, dependence: float = DEPENDENT,
+        revision: int = 0, header: np.ndarray[Any, Any] | None = None,
     ) -> Model:  # fmt: skip
-        """The same bodies in another structure, from what is known to be right. It keeps the arrays that it is given.
-
-        `dofs` and `rest` may be longer than they must. `order` has of each new link the old one, and `away` where the
-        old frames of some links are in their new ones.
-        """
+        """From what is known to be right. It keeps the arrays that it is given; `header` is of a model of the same."""
         model = object.__new__(Model)
-        model.name, model.gravity, model.base_shapes = self.name, self.gravity, self.base_shapes
-        model.links, model.names, model.joint_names = links, names, joint_names
-        model.frames, model.mimics = frames, mimics
-        shapes, moved = self._skin
-        if moved:
-            away = {**moved, **{i: pose @ moved[i] if i in moved else pose for i, pose in away.items()}}
-        model._skin = tuple([shapes[i] for i in order]), {k: away[i] for k, i in enumerate(order) if i in away}
-        last = links[-1]
-        model.dofs, model.rest = dofs[: last["iv"] + last["nv"]], rest[: last["iq"] + last["nq"]]
-        model._complete()
+        model._set(name, links, dofs, rest, gravity, bodies, loop_rows, catalog, dependence, revision, header)
         return model
 
-    @property
-    def shapes(self) -> tuple[tuple[Shape, ...], ...]:
-        """The shapes of each link, in its frame. After a change of structure they are moved when somebody looks."""
-        shapes, away = self._skin
-        if away:
-            shapes = tuple(
-                [tuple([s.moved(away[i]) for s in own]) if i in away else own for i, own in enumerate(shapes)]
-            )
-            self._skin = shapes, {}
-        return shapes
+    def _set(
+        self, name: str, links: np.ndarray[Any, Any], dofs: np.ndarray[Any, Any], rest: Vector, gravity: Vector,
+        bodies: np.ndarray[Any, Any], loop_rows: np.ndarray[Any, Any], catalog: Catalog, dependence: float,
+        revision: int = 0, header: np.ndarray[Any, Any] | None = None,
+    ) -> None:  # fmt: skip
+        if not 0.0 < dependence < 1.0:
+            raise ValueError(f"model {name!r}: dependence {dependence} is not between 0 and 1")
+        vars(self).clear()  # of what was found from other rows
+        if not loop_rows.flags.writeable:  # those of another model, which are measured for that
+            loop_rows = copied(loop_rows) if len(loop_rows) else NO_LOOPS
+        if header is not None:
+            self.header = header
+        self.name, self.links, self.dofs, self.rest, self.gravity = name, links, dofs, rest, gravity
+        self.bodies, self.loop_rows, self.catalog, self.dependence = bodies, loop_rows, catalog, float(dependence)
+        self.n, self.nq, self.nv = len(links), len(rest), len(dofs)
+        self.revision = revision or _next_revision()
+        self.spare_lanes: list[Any] = []  # workspaces of `batch` that no thread uses now
+        self.told: set[str] = set()  # what users have been warned of
+        self.sizes = NO_SIZES
+        self.m = self.loop_nq = self.loop_nv = 0
+        if len(loop_rows):
+            self.sizes = np.zeros(1, SIZES)
+            measure_model(np.array([self.address]), loop_rows, self.sizes)
+            self.m, self.loop_nq, self.loop_nv = (int(self.sizes[0][field]) for field in ("m", "nq", "nv"))
+        for array in (links, dofs, rest, gravity, bodies, loop_rows):
+            array.setflags(write=False)
+
+    @cached_property
+    def header(self) -> np.ndarray[Any, Any]:
+        """What kernels get of a model: its sizes and the addresses of its rows."""
+        header = np.zeros(1, TREE)
+        fill_tree(header[0], self, MODEL_KIND)
+        return header
+
+    @cached_property
+    def address(self) -> int:
+        """Of the header."""
+        return int(self.header.ctypes.data)
+
+    # ------------------------------------------------------------------------------------------ what things are called
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Of each link."""
+        names = self.catalog.names
+        return tuple([names[i] for i in self.links["body"].tolist()])
+
+    @cached_property
+    def joint_names(self) -> tuple[str, ...]:
+        """Of the joint that carries each link."""
+        names = self.catalog.joints
+        return tuple([names[i] for i in self.links["joint"].tolist()])
+
+    @cached_property
+    def loop_names(self) -> tuple[str, ...]:
+        """Of the joint of each loop."""
+        names = self.catalog.joints
+        return tuple([names[i] for i in self.loop_rows["joint"].tolist()])
+
+    @cached_property
+    def _link_index(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.names)}
+
+    @cached_property
+    def _joint_index(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.joint_names)}
+
+    @cached_property
+    def _loop_index(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.loop_names)}
 
     def link(self, name: str) -> int:
         """Index of a link."""
@@ -127,6 +171,10 @@ class Model:
     def joint(self, name: str) -> int:
         """Index of the link that a joint carries."""
         return _index(self._joint_index, name, self.name, "joint")
+
+    def loop(self, name: str) -> int:
+        """Index of a loop."""
+        return _index(self._loop_index, name, self.name, "loop")
 
     def q_slice(self, joint: str | int) -> slice:
         """Where a joint's entries are in q."""
@@ -146,105 +194,273 @@ class Model:
             raise IndexError(f"model {self.name!r} has joints 0 to {self.n - 1}, not {index}")
         return index
 
+    # --------------------------------------------------------------------------------------------------- what it has
+
+    @cached_property
+    def trees(self) -> np.ndarray[Any, Any]:
+        """Where each tree is (`layout.BLOCK`)."""
+        tops = np.flatnonzero(self.links["parent"] < 0)
+        blocks = np.zeros(len(tops), BLOCK)
+        for first, count, starts, total in (
+            ("first", "n", tops, self.n),
+            ("iq", "nq", self.links["iq"][tops], self.nq),
+            ("iv", "nv", self.links["iv"][tops], self.nv),
+        ):
+            blocks[first], blocks[count] = starts, np.diff(np.append(starts, total))
+        blocks.flags.writeable = False
+        return blocks
+
+    @property
+    def base_shapes(self) -> tuple[Shape, ...]:
+        return self.catalog.base_shapes
+
+    @cached_property
+    def shapes(self) -> tuple[tuple[Shape, ...], ...]:
+        """The shapes of each link, in its frame."""
+        own, bodies = self.catalog.shapes, self.bodies
+        ids = self.links["body"].tolist()
+        if not bodies["moved"].any():
+            return tuple([own[i] for i in ids])
+        return tuple([tuple([s.moved(self._home(i)) for s in own[i]]) if bodies[i]["moved"] else own[i] for i in ids])
+
+    @cached_property
+    def frames(self) -> dict[str, tuple[int, Pose]]:
+        """Named places: a link (-1 for the base) and a pose on it. The name of a link that has moved is one, too."""
+        bodies, frames = self.bodies, {}
+        for name, (body, pose) in self.catalog.frames.items():
+            if body < 0:
+                frames[name] = (-1, pose)
+            elif bodies[body]["link"] >= 0:
+                frames[name] = (int(bodies[body]["link"]), self._home(body) @ pose if bodies[body]["moved"] else pose)
+        for body in np.flatnonzero((bodies["moved"] != 0) & (bodies["link"] >= 0)).tolist():
+            frames.setdefault(self.catalog.names[body], (int(bodies[body]["link"]), self._home(body)))
+        return frames
+
+    def _home(self, body: int) -> Pose:
+        """Where on its link a body's own frame is."""
+        row = self.bodies[body]
+        return Pose.known(row["p"], row["R"].reshape(3, 3))
+
+    @cached_property
+    def mimics(self) -> tuple[Mimic, ...]:
+        """Joints that follow others; what is said of a joint that is turned round has the other sign."""
+        turned = dict(zip(self.joint_names, self.links["turned"].tolist(), strict=True))
+        found = []
+        for m in self.catalog.mimics:
+            if m.joint in turned and m.source in turned:
+                own, source = (-1.0 if turned[name] else 1.0 for name in (m.joint, m.source))
+                found.append(Mimic(m.joint, m.source, own * source * m.multiplier, own * m.offset))
+        return tuple(found)
+
+    @cached_property
+    def loops(self) -> tuple[Loop, ...]:
+        """The loops as they would be written now, by the names of their links; the base is None."""
+        found = []
+        for row, name in zip(self.loop_rows, self.loop_names, strict=True):
+            sides = []
+            for link, R, p in (("a", "Ra", "pa"), ("b", "Rb", "pb")):
+                i = int(row[link])
+                at = Pose.known(row[p], row[R].reshape(3, 3))
+                called = self.names[i] if i >= 0 else None
+                sides.append((called, self.frames[called][1].inverse() @ at if called in self.frames else at))
+            joint = self.catalog.loops[int(row["joint"])]
+            found.append(Loop(sides[0][0], sides[1][0], joint, sides[0][1], sides[1][1], name))
+        return tuple(found)
+
+    @cached_property
+    def element_rows(self) -> np.ndarray[Any, Any]:
+        """Rows of the force elements, with their places on the links as they are now."""
+        held, bodies = [], self.bodies
+        for e, a, at_a, b, at_b in self.catalog.elements:
+            if all(body < 0 or bodies[body]["link"] >= 0 for body in (a, b)):
+                sides = [
+                    (-1, at) if body < 0 else (int(bodies[body]["link"]), self._home(body) @ at)
+                    for body, at in ((a, at_a), (b, at_b))
+                ]
+                held.append((e, *sides[0], *sides[1]))
+        return element_rows(held)
+
+    @property
+    def elements(self) -> tuple[ForceElement, ...]:
+        """Force elements between places on links, as they were written."""
+        return tuple(held[0] for held in self.catalog.elements)
+
+    @cached_property
+    def passive(self) -> bool:
+        """Whether force elements, or springs and dampers in loop joints, push links."""
+        return bool(self.catalog.elements) or bool(self.loop_rows["passive"].any())
+
     @property
     def mass(self) -> float:
         return float(self.links["mass"].sum())
 
+    def place(self, place: str | int | None) -> tuple[int, Pose]:
+        """The link of a place (a link or frame by name, or a link by index; -1 or None is the base), and where on it.
+
+        A name means a place on a body, an index a link's frame.
+        """
+        if place is None:
+            return -1, ORIGIN
+        if isinstance(place, str):
+            return self.frames[place] if place in self.frames else (self.link(place), ORIGIN)
+        index = operator.index(place)
+        if not -1 <= index < self.n:
+            raise IndexError(f"model {self.name!r} has links 0 to {self.n - 1} (and -1, the base), not {place}")
+        return index, ORIGIN
+
+    @property
+    def lower(self) -> Vector:
+        """Lower limit of each degree of freedom (nv), -inf for none."""
+        return self.dofs["lower"].copy()
+
+    @property
+    def upper(self) -> Vector:
+        """Upper limit of each degree of freedom (nv), inf for none."""
+        return self.dofs["upper"].copy()
+
+    def limits(self, joint: str | int) -> tuple[Vector, Vector]:
+        """Lower and upper limits of a joint's position, by its name or the link that it carries."""
+        dofs = self.dofs[self.v_slice(joint)]
+        return dofs["lower"].copy(), dofs["upper"].copy()
+
+    # ------------------------------------------------------------------------------------------------ others like it
+
     def with_gravity(self, gravity: Iterable[float]) -> Model:
         """The same model under another gravity (m/s²)."""
-        return self._like(gravity=gravity)
+        return self._like(gravity=vector(gravity, 3, f"model {self.name!r}: gravity"))
 
     def with_dofs(self, **fields: npt.ArrayLike) -> Model:
         """The same model with other numbers in fields of `dofs`, such as damping=0.0 or upper=(nv numbers)."""
-        dofs = self.dofs.copy()
+        dofs = copied(self.dofs)
         for name, values in fields.items():
             if name in ("link", "parent") or name not in (DOF.names or ()):
                 raise ValueError(f"model {self.name!r}: dofs have no field {name!r} to set")
             numbers = np.asarray(values, dtype=np.float64)
-            if np.isnan(numbers).any() or numbers.shape not in ((), (self.nv,)):
-                raise ValueError(f"model {self.name!r}: {name} must be one number or {self.nv}, and none NaN")
+            if numbers.shape not in ((), (self.nv,)):
+                raise ValueError(f"model {self.name!r}: {name} must be one number or {self.nv}, not {numbers.shape}")
             dofs[name] = numbers
+        try:
+            check_numbers(dofs)
+        except ValueError as error:
+            raise ValueError(f"model {self.name!r}: {error}") from None
         return self._like(dofs=dofs)
 
-    def _like(self, dofs: np.ndarray[Any, Any] | None = None, gravity: Iterable[float] | None = None) -> Model:
-        return Model(
-            self.name, self.links, self.dofs if dofs is None else dofs, self.names, self.joint_names, self.rest,
-            self.gravity if gravity is None else gravity, self.shapes, self.frames, self.mimics, self.base_shapes,
+    def with_loops(self, loops: Iterable[Loop], dependence: float | None = None) -> Model:
+        """The same trees with these loops, and no others: [*model.loops, another] adds one."""
+        rows, catalog = self._with(tuple(loops))
+        return self._like(loop_rows=rows, catalog=catalog, dependence=dependence or self.dependence)
+
+    def with_elements(self, elements: Iterable[ForceElement]) -> Model:
+        """The same model with these force elements, and no others: [*model.elements, another] adds one."""
+        held = []
+        for i, e in enumerate(elements):
+            if not isinstance(e, ForceElement):
+                raise TypeError(f"model {self.name!r}: elements must be kinemorph.ForceElement objects, not {e!r}")
+            try:
+                (a, at_a), (b, at_b) = self.place(e.a), self.place(e.b)
+            except (IndexError, KeyError) as error:
+                raise ValueError(f"force element {e.name or i!r}: {error.args[0]}") from None
+            if a == b:
+                both = "the base" if a < 0 else f"link {self.names[a]!r}"
+                raise ValueError(f"force element {e.name or i!r}: both ends are on {both}")
+            held.append((e, *self._on_body(a, at_a @ e.at_a), *self._on_body(b, at_b @ e.at_b)))
+        return self._like(catalog=replace(self.catalog, elements=tuple(held)))
+
+    def _on_body(self, link: int, at: Pose) -> tuple[int, Pose]:
+        """A place on a link as one on its body, in the body's own frame."""
+        if link < 0:
+            return -1, at
+        body = int(self.links[link]["body"])
+        return body, self._home(body).inverse() @ at if self.bodies[body]["moved"] else at
+
+    def _with(self, loops: Sequence[Loop]) -> tuple[np.ndarray[Any, Any], Catalog]:
+        """Rows of loops, and a catalog that knows their joints."""
+        rows, catalog, taken = np.zeros(len(loops), LOOP), self.catalog, set(self.joint_names)
+        for i, loop in enumerate(loops):
+            if not isinstance(loop, Loop):
+                raise TypeError(f"model {self.name!r}: loops must be kinemorph.Loop objects, not {loop!r}")
+            name = loop.name or loop.joint.name or f"loop{i}"
+            if name in taken:
+                raise ValueError(f"model {self.name!r}: there is already a joint {name!r}")
+            taken.add(name)
+            try:
+                self._fill_loop(rows[i : i + 1], loop)
+            except (ValueError, IndexError, KeyError) as error:
+                raise ValueError(f"loop {name!r}: {error.args[0]}") from None
+            rows[i]["joint"] = len(catalog.joints)
+            catalog = catalog.with_joint(name, loop.joint)
+        return rows, catalog
+
+    def _fill_loop(self, rows: Any, loop: Loop) -> None:
+        rows.view(np.uint8)[:] = loop_row(loop.joint).view(np.uint8)
+        row = rows[0]
+        (row["a"], at_a), (row["b"], at_b) = self.place(loop.a), self.place(loop.b)
+        if row["a"] == row["b"]:
+            both = "the base" if row["a"] < 0 else f"link {self.names[row['a']]!r}"
+            raise ValueError(f"both sides are on {both}")
+        for at, R, p in ((at_a @ loop.at_a, "Ra", "pa"), (at_b @ loop.at_b, "Rb", "pb")):
+            row[R], row[p] = at.rotation.ravel(), at.position
+
+    def _like(self, **other: Any) -> Model:
+        same = {
+            name: getattr(self, name)
+            for name in ("name", "links", "dofs", "rest", "gravity", "bodies", "loop_rows", "catalog", "dependence")
+        }
+        if not ("links" in other or "dofs" in other or other.get("catalog", self.catalog).elements):
+            same["header"] = self.header  # which has addresses of nothing else
+        return Model.known(**{**same, **other})
+
+    # A model never changes, so it is its own copy. Sent to another process it keeps its revision: it is the same model.
+
+    def __copy__(self) -> Model:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Model:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Model.known, (
+            self.name, self.links, self.dofs, self.rest, self.gravity, self.bodies, self.loop_rows, self.catalog,
+            self.dependence, self.revision,
         )  # fmt: skip
 
     def __repr__(self) -> str:
         kinds = np.bincount(self.links["kind"], minlength=len(JointKind))
         joints = ", ".join(f"{kinds[k]} {k.name.lower()}" for k in JointKind if kinds[k])
-        return f"Model {self.name!r}: {self.n} links ({joints}), nq {self.nq}, nv {self.nv}, {self.mass:.4g} kg"
+        text = f"Model {self.name!r}: {self.n} links ({joints}), nq {self.nq}, nv {self.nv}, {self.mass:.4g} kg"
+        if len(self.loop_rows):
+            closed = [JointKind(kind).name.lower() for kind in self.loop_rows["kind"]]
+            each = ", ".join(f"{closed.count(kind)} {kind}" for kind in dict.fromkeys(closed))
+            text += f", {len(closed)} loops ({each})"
+        return text
 
 
-class Data:
-    """What algorithms compute for one model: rows that are valid after the algorithm that writes them.
-
-    `links[i]` and `dofs[k]` hold the fields of `LINK_DATA` and `DOF_DATA`; `M` is the mass matrix after `crba`.
-    A `Data` serves one thread at a time.
-    """
-
-    _rows: np.ndarray[Any, Any] | None
-    _dofs: np.ndarray[Any, Any] | None
-    __slots__ = ("M", "_dofs", "_memory", "_model", "_rows", "handle", "nv", "revision")
-
-    def __init__(self, model: Model) -> None:
-        self._model = model  # kept alive: the kernels read its rows through an address
-        self.revision = model.revision
-        self.nv = model.nv
-        # one piece of memory, for every change of structure makes new data: a TREE, then rows, dofs and M
-        rows, dofs, M, size = self._layout()
-        memory = self._memory = np.zeros(size, np.uint8)
-        self.handle = at = int(memory.ctypes.data)
-        header = memory[:rows].view(np.int64)
-        header[:] = model._tree.view(np.int64)
-        header[-3:] = at + rows, at + dofs, at + M
-        base = memory[rows : rows + LINK_DATA.itemsize].view(LINK_DATA)[0]
-        base["R"], base["a"] = _UPRIGHT, -model.gravity
-        self.M = memory[M:].view(np.float64).reshape(self.nv, self.nv)
-        self._rows = self._dofs = None
-
-    def _layout(self) -> tuple[int, int, int, int]:
-        """Where the parts of the memory start, and its size."""
-        rows = TREE.itemsize
-        dofs = rows + (self._model.n + 1) * LINK_DATA.itemsize
-        M = dofs + self.nv * DOF_DATA.itemsize
-        return rows, dofs, M, M + 8 * self.nv * self.nv
-
-    def _every_row(self) -> np.ndarray[Any, Any]:
-        if self._rows is None:
-            rows, dofs, _, _ = self._layout()
-            self._rows = self._memory[rows:dofs].view(LINK_DATA)
-        return self._rows
-
-    @property
-    def base(self) -> Any:
-        """The row of the base."""
-        return self._every_row()[0]
-
-    @property
-    def links(self) -> np.ndarray[Any, Any]:
-        return self._every_row()[1:]
-
-    @property
-    def dofs(self) -> np.ndarray[Any, Any]:
-        if self._dofs is None:
-            _, dofs, M, _ = self._layout()
-            self._dofs = self._memory[dofs:M].view(DOF_DATA)
-        return self._dofs
-
-    def __repr__(self) -> str:
-        return f"Data of {self._model!r}"
+def fill_tree(header: Any, model: Model, kind: int) -> None:
+    """What kernels get of a model: the sizes of its trees and the addresses of their constants."""
+    header["kind"] = kind
+    header["n"], header["nq"], header["nv"] = model.n, model.nq, model.nv
+    header["springs"] = np.count_nonzero(model.dofs["stiffness"]) > 0
+    header["links"], header["dofs"] = model.links.ctypes.data, model.dofs.ctypes.data
+    if model.catalog.elements:
+        header["elements"], header["element_count"] = model.element_rows.ctypes.data, len(model.element_rows)
 
 
-def tree_of(model: Model, *rows: np.ndarray[Any, Any], layout: np.dtype[np.void] = TREE) -> np.ndarray[Any, Any]:
-    """What kernels get: the sizes of a tree and the addresses of its rows. Whoever holds it keeps the rows alive."""
-    addresses = [array.ctypes.data for array in (model.links, model.dofs, *rows)]
-    springs = np.count_nonzero(model.dofs["stiffness"]) > 0
-    missing = 5 - len(addresses)
-    lead = (0,) * (len(layout.names or ()) - len(TREE.names or ()))  # lanes have one more field in front
-    return np.array([(*lead, model.n, model.nq, model.nv, springs, *addresses, *(0,) * missing)], layout)
+_revisions: Iterator[int] = iter(())
+
+
+def _count_revisions() -> None:
+    """Revisions that no other process has, short of a miracle."""
+    global _revisions
+    _revisions = itertools.count(secrets.randbits(62) + 1)
+
+
+def _next_revision() -> int:
+    return next(_revisions)
+
+
+_count_revisions()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_count_revisions)
 
 
 def _index(table: Mapping[str, int], name: str, model: str, what: str) -> int:
@@ -252,4 +468,4 @@ def _index(table: Mapping[str, int], name: str, model: str, what: str) -> int:
         return table[name]
     except KeyError:
         known = ", ".join(list(table)[:12]) + (", ..." if len(table) > 12 else "")
-        raise KeyError(f"model {model!r} has no {what} {name!r}; it has {known}") from None
+        raise KeyError(f"model {model!r} has no {what} {name!r}; it has {known or 'none'}") from None

@@ -8,23 +8,25 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.multibody.calls import (
+from kinemorph.multibody.checks import (
     BAD_SIZE,
     NO_FORCES,
     NOT_FINITE,
     OK,
+    UNUSABLE,
     Array,
     Matrix,
     Vector,
     as_arrays,
+    belongs,
     complain,
     finite,
-    refuse_stale,
 )
+from kinemorph.multibody.data import Data
 from kinemorph.multibody.joints import REVOLUTE
 from kinemorph.multibody.kinematics import accelerate, move, place
-from kinemorph.multibody.layout import DOF, LINK, TREE, dof_data, link_data
-from kinemorph.multibody.model import Data, Model
+from kinemorph.multibody.layout import DOF, LINK, TREE, TREE_KIND, dof_data, link_data
+from kinemorph.multibody.model import Model
 from kinemorph.spatial.inertia import shift_force
 from kinemorph.spatial.mat3 import mul_vec, sym_vec, tmul_vec
 from kinemorph.spatial.rows import get, load3, load3_at, load6, put, store3
@@ -79,8 +81,10 @@ def newton_euler(tree: Any, q: Any, v: Any, a: Any, external: Any, tau: Any) -> 
 
 
 @entry
-def _rnea(handle: int, q: Vector, v: Vector, a: Vector, external: Matrix, tau: Vector) -> int:
-    tree = rows_at(handle, 1, TREE)[0]
+def _rnea(address: int, q: Vector, v: Vector, a: Vector, external: Matrix, tau: Vector) -> int:
+    tree = rows_at(address, 1, TREE)[0]
+    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
+        return UNUSABLE
     nv = tree["nv"]
     if q.shape[0] != tree["nq"] or v.shape[0] != nv or a.shape[0] != nv or tau.shape[0] != nv:
         return BAD_SIZE
@@ -99,14 +103,18 @@ def rnea(
 
     `external` has a row [moment, force] for each link: world axes, acting at the link's origin.
     """
-    if data.revision != model.revision:
-        refuse_stale(model, data)
+    try:
+        mine = data.model is model
+    except AttributeError:
+        mine = False
+    if not mine:
+        belongs(model, data)
     tau = np.empty(data.nv)
     try:
-        status = _rnea(data.handle, q, v, a, external, tau)
+        status = _rnea(data.address, q, v, a, external, tau)
     except (TypeError, ValueError):
         q64, v64, a64, external64 = as_arrays(model, q=q, v=v, a=a, external=external)
-        status = _rnea(data.handle, q64, v64, a64, external64, tau)
+        status = _rnea(data.address, q64, v64, a64, external64, tau)
     if status:
         complain(model, status, q=q, v=v, a=a, external=external)
     return tau

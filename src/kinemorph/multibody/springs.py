@@ -13,7 +13,9 @@ from kinemorph.multibody.joints import FREE, SPHERICAL
 from kinemorph.multibody.layout import DOF, LINK
 from kinemorph.spatial.quaternion import conjugate, log, log_shift, multiply, rotate
 from kinemorph.spatial.rows import get, load3_at, load4_at, put, store3_at
-from kinemorph.spatial.vec3 import Vec3, sub
+from kinemorph.spatial.vec3 import Scalar, Vec3, dot, sub
+
+Quaternion = tuple[Scalar, Scalar, Scalar, Scalar]
 
 
 @kernel(inline=False)
@@ -46,19 +48,41 @@ def pull(tree: Any, rest: Any, q: Any, out: Any) -> None:
         iq = l["iq"]
         iv = l["iv"]
         if l["kind"] == SPHERICAL:
-            phi = load3_at(out, iv)
-            store3_at(out, iv, log_shift(phi, stiff(dofs, iv, phi)))  # log_shift is J⁻ᵀ
+            pulled, _ = ball_pull(load4_at(rest, iq), load4_at(q, iq), three(dofs, iv))
+            store3_at(out, iv, pulled)
         elif l["kind"] == FREE:
-            phi = load3_at(out, iv)
-            f = stiff(dofs, iv + 3, load3_at(out, iv + 3))  # in the rest's axes; the joint's force is in the link's
-            turned = multiply(conjugate(load4_at(q, iq + 3)), load4_at(rest, iq + 3))
-            store3_at(out, iv, log_shift(phi, stiff(dofs, iv, phi)))
-            store3_at(out, iv + 3, rotate(turned, f))
+            back, x = load4_at(rest, iq + 3), load4_at(q, iq + 3)
+            pulled, _ = ball_pull(back, x, three(dofs, iv))
+            store3_at(out, iv, pulled)
+            pulled, _ = free_pull(load3_at(rest, iq), back, load3_at(q, iq), x, three(dofs, iv + 3))
+            store3_at(out, iv + 3, pulled)
         else:
             for k in range(iv, iv + l["nv"]):
                 put(out, k, dofs[k]["stiffness"] * get(out, k))
 
 
 @kernel
-def stiff(dofs: Any, k: int, x: Vec3) -> Vec3:
-    return (dofs[k]["stiffness"] * x[0], dofs[k + 1]["stiffness"] * x[1], dofs[k + 2]["stiffness"] * x[2])
+def three(dofs: Any, k: int) -> Vec3:
+    """Stiffnesses of three degrees of freedom."""
+    return (dofs[k]["stiffness"], dofs[k + 1]["stiffness"], dofs[k + 2]["stiffness"])
+
+
+@kernel
+def times(k: Vec3, x: Vec3) -> Vec3:
+    return (k[0] * x[0], k[1] * x[1], k[2] * x[2])
+
+
+@kernel
+def ball_pull(rest: Quaternion, x: Quaternion, k: Vec3) -> tuple[Vec3, Scalar]:
+    """What the springs of a ball resist with, in the link's frame, and their energy."""
+    phi = log(multiply(conjugate(rest), x))
+    bent = times(k, phi)
+    return log_shift(phi, bent), 0.5 * dot(phi, bent)  # log_shift is J⁻ᵀ
+
+
+@kernel
+def free_pull(p0: Vec3, rest: Quaternion, p: Vec3, x: Quaternion, k: Vec3) -> tuple[Vec3, Scalar]:
+    """What the springs along the rest's axes resist with, in the link's frame, and their energy."""
+    shift = rotate(conjugate(rest), sub(p, p0))
+    f = times(k, shift)
+    return rotate(multiply(conjugate(x), rest), f), 0.5 * dot(shift, f)

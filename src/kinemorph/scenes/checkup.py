@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.table import Table
 
 from kinemorph import _jit
+from kinemorph.motion.rollout import rollout
 from kinemorph.multibody.aba import aba
 from kinemorph.multibody.crba import crba
-from kinemorph.multibody.integrators import rollout
-from kinemorph.multibody.model import Data
+from kinemorph.multibody.data import Data
 from kinemorph.multibody.rnea import rnea
 from kinemorph.scenes.oracle import ACCELERATIONS, every_joint, state
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from kinemorph.geometry.shapes import Shape
 from kinemorph.multibody.builder import Builder
-from kinemorph.multibody.calls import Array
+from kinemorph.multibody.checks import Array
 from kinemorph.multibody.configuration import neutral
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
@@ -25,7 +25,8 @@ from kinemorph.spatial.pose import Pose
 HEIGHT, MASS = 1.75, 70.0  # m, kg
 SIMPLE = ("chest", "head", "left clavicle", "right clavicle", "left hand", "right hand", "left foot", "right foot")
 
-Posture = Mapping[str, tuple[float, float, float] | float]  # of joints: rotation vectors of spherical ones, or angles
+Triple = tuple[float, float, float]
+Posture = Mapping[str, Triple | float]  # of joints: rotation vectors of spherical ones, or angles
 
 
 @dataclass(frozen=True)
@@ -33,16 +34,13 @@ class Segment:
     """A part of the body, along `end` from its joint. Lengths are shares of the height, the mass one of the mass."""
 
     parent: str | None
-    at: tuple[float, float, float]  # its joint in the parent's frame
+    at: Triple  # its joint in the parent's frame
     mass: float
-    end: tuple[float, float, float]
+    end: Triple
     centre: float  # of mass, along the segment, a share of its length
     gyration: float  # radius about an axis across, a share of its length
     radius: float  # thickness
-    axis: str | tuple[float, float, float] | None = None  # of a hinge; else the joint is spherical
-
-
-Triple = tuple[float, float, float]
+    axis: str | Triple | None = None  # of a hinge; else the joint is spherical
 
 
 def _sides(
@@ -102,8 +100,7 @@ def human(
         if segment.parent is None:
             joint = root or Joint.free()
         else:
-            angle = (rest or {}).get(name, 0.0)
-            joint = _joint(segment, k, angle)
+            joint = _joint(segment, k, (rest or {}).get(name, 0.0))
             parent = segment.parent
             while parent in welded:
                 at = at + HEIGHT * np.array(SEGMENTS[parent].at)
@@ -117,13 +114,15 @@ def human(
     return b
 
 
-def _joint(segment: Segment, stiffness: float, rest: object) -> Joint:
-    if segment.axis is not None:
-        return Joint.revolute(segment.axis, stiffness=stiffness, rest=[float(rest)])  # type: ignore[arg-type]
-    return Joint.spherical(stiffness=stiffness, rest=turned(rest if isinstance(rest, tuple) else (0.0, 0.0, 0.0)))
+def _joint(segment: Segment, stiffness: float, rest: Triple | float) -> Joint:
+    if segment.axis is None:
+        return Joint.spherical(stiffness=stiffness, rest=turned(rest if isinstance(rest, tuple) else (0.0, 0.0, 0.0)))
+    if isinstance(rest, tuple):
+        raise TypeError(f"a hinge rests at one angle, not at {rest}")
+    return Joint.revolute(segment.axis, stiffness=stiffness, rest=rest)
 
 
-def turned(vector: tuple[float, float, float]) -> list[float]:
+def turned(vector: Triple) -> list[float]:
     """The quaternion of a rotation vector."""
     angle = math.hypot(*vector)
     part = 0.5 if angle < 1e-12 else math.sin(0.5 * angle) / angle
@@ -138,9 +137,9 @@ def pose(model: Model, posture: Posture) -> Array:
     return q
 
 
-def both(**posture: tuple[float, float, float] | float) -> dict[str, tuple[float, float, float] | float]:
+def both(**posture: Triple | float) -> dict[str, Triple | float]:
     """The same for both sides, mirrored: both(thigh=..., upper_arm=...)."""
-    found: dict[str, tuple[float, float, float] | float] = {}
+    found: dict[str, Triple | float] = {}
     for name, value in posture.items():
         part = name.replace("_", " ")
         found[f"left {part}"] = value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from kinemorph.structure.log import Log
+from kinemorph.motion.log import Log
 from kinemorph.view.plots import plot_log
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay

@@ -13,21 +13,22 @@ from pathlib import Path
 
 import numpy as np
 
+from kinemorph.constraint.generalized import mobility
 from kinemorph.geometry.shapes import Shape
+from kinemorph.motion.events import Event
+from kinemorph.motion.log import Log
+from kinemorph.motion.simulate import simulate
+from kinemorph.multibody.data import Data
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.kinematics import kinematics, pose_of
-from kinemorph.multibody.model import Data, Model
+from kinemorph.multibody.model import Model
+from kinemorph.multibody.state import State
 from kinemorph.scenes.figure import SIMPLE, both, human, pose
 from kinemorph.scenes.films import draw_log
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
-from kinemorph.structure.events import Event
-from kinemorph.structure.generalized import mobility
-from kinemorph.structure.log import Log
-from kinemorph.structure.loops import ClosedData, as_mechanism
-from kinemorph.structure.report import Report, State
-from kinemorph.structure.simulate import simulate
+from kinemorph.structure.report import Report
 
 BAR = (0.0, 0.0, 2.7)  # m
 STIFF = {"arm": 80.0, "forearm": 80.0, "thigh": 200.0, "shank": 100.0}  # N m/rad
@@ -60,13 +61,12 @@ def gymnast() -> tuple[Model, State]:
 def grip(model: Model, state: State) -> Report:
     """Both hands take the bar."""
     for side in ("left", "right"):
-        tree = as_mechanism(model).model
-        data = Data(tree)
-        kinematics(tree, data, state.q)
-        x = pose_of(tree, data, f"{side} palm").position
+        data = Data(model)
+        kinematics(model, data, state.q)
+        x = pose_of(model, data, f"{side} palm").position
         hand = Joint.revolute("y", name=f"{side} hand")
         report = connect(model, state, -1, f"{side} palm", hand, at=Pose(x), how="loop")
-        model, state = report.model, report.state  # type: ignore[assignment]
+        model, state = report.model, report.state
     return report
 
 
@@ -83,14 +83,11 @@ def swing(method: str = "adaptive") -> Flight:
     events = [
         Event.at(RIGHT, lambda model, state: cut(model, state, "right hand"), "the right hand lets go"),
         Event.at(LEFT, lambda model, state: cut(model, state, "left hand"), "the left hand lets go"),
-        Event.height("pelvis", level=1.0, name="lands", ends=True, only=lambda model, state: isinstance(model, Model)),
+        Event.height("pelvis", 1.0, name="lands", ends=True, only=lambda model, state: not model.loops),
     ]
     log = simulate(held.model, held.state, 4.0, events, method=method)
-    counts = []
-    for stretch in log.stretches:
-        mechanism = as_mechanism(stretch.model)
-        counts.append(mobility(mechanism, ClosedData(mechanism), stretch.q[-1]))
-    return Flight(log, [s.coordinates for s in log.stretches], counts)
+    free = [mobility(s.model, Data(s.model), s.q[-1]) for s in log.stretches]
+    return Flight(log, [s.coordinates for s in log.stretches], free)
 
 
 def draw(flight: Flight, folder: Path) -> tuple[Path, Path, Path]:

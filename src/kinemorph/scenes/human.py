@@ -12,22 +12,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinemorph.motion.events import Event
+from kinemorph.motion.log import Log
+from kinemorph.motion.simulate import simulate
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.energy_momentum import momentum
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.kinematics import kinematics, pose_of
 from kinemorph.multibody.layout import JointKind
-from kinemorph.multibody.model import Data, Model
-from kinemorph.multibody.totals import momentum
+from kinemorph.multibody.model import Model
+from kinemorph.multibody.state import State
 from kinemorph.scenes.figure import both, human, pose
 from kinemorph.scenes.films import draw_log
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
-from kinemorph.structure.events import Event
-from kinemorph.structure.log import Log
-from kinemorph.structure.loops import as_mechanism
-from kinemorph.structure.report import Report, State
+from kinemorph.structure.report import Report
 from kinemorph.structure.reroot import reroot
-from kinemorph.structure.simulate import simulate
 
 POSTURE = both(upper_arm=(0.9, -0.4, 0.0), forearm=0.6, thigh=(0.35, -0.5, 0.0), shank=0.7, foot=(0.0, 0.2, 0.0))
 STIFF = 25.0  # N m/rad
@@ -57,33 +58,32 @@ class Changes:
     def event(self, what: str, t: float) -> Event:
         return Event.at(t, getattr(self, what), name=what)
 
-    def connect(self, model: Any, state: State) -> Report:
+    def connect(self, model: Model, state: State) -> Report:
         """Two links that no joint connects, at a point near their middle: the pose of this moment counts."""
-        tree: Model = as_mechanism(model).model
+        names = sorted(model.names)  # so that nothing depends on the order of links
         while True:
-            a, b = self.rng.choice(tree.n, 2, replace=False).tolist()
-            if tree.links[a]["parent"] != b and tree.links[b]["parent"] != a:
+            a, b = (names[k] for k in self.rng.choice(model.n, 2, replace=False).tolist())
+            i, k = model.link(a), model.link(b)
+            if model.links[i]["parent"] != k and model.links[k]["parent"] != i:
                 break
-        data = Data(tree)
-        kinematics(tree, data, state.q)
-        at = 0.5 * (pose_of(tree, data, a).position + pose_of(tree, data, b).position) + 0.05 * self.rng.normal(size=3)
+        data = Data(model)
+        kinematics(model, data, state.q)
+        middle = 0.5 * (pose_of(model, data, a).position + pose_of(model, data, b).position)
+        at = middle + 0.05 * self.rng.normal(size=3)
         kind = (Joint.spherical, Joint.revolute, Joint.universal, Joint.cylindrical)[self.rng.integers(4)]
-        self.told.append(f"connect {tree.names[a]} and {tree.names[b]} ({kind.__name__})")
-        return connect(model, state, tree.names[a], tree.names[b], kind(), at=Pose(at))
+        self.told.append(f"connect {a} and {b} ({kind.__name__})")
+        return connect(model, state, a, b, kind(), at=Pose(at))
 
-    def cut(self, model: Any, state: State) -> Report:
+    def cut(self, model: Model, state: State) -> Report:
         """Any joint that holds something."""
-        mechanism = as_mechanism(model)
-        tree = mechanism.model
-        joints = [name for name, l in zip(tree.joint_names, tree.links, strict=True) if l["kind"] != JointKind.FREE]
-        joint = str(self.rng.choice([*joints, *mechanism.names]))
+        joints = [name for name, l in zip(model.joint_names, model.links, strict=True) if l["kind"] != JointKind.FREE]
+        joint = str(self.rng.choice(sorted([*joints, *model.loop_names])))
         self.told.append(f"cut {joint}")
         return cut(model, state, joint)
 
-    def reroot(self, model: Any, state: State) -> Report:
+    def reroot(self, model: Model, state: State) -> Report:
         """Any link becomes the top of its tree."""
-        tree: Model = as_mechanism(model).model
-        link = str(self.rng.choice(tree.names))
+        link = str(self.rng.choice(sorted(model.names)))
         self.told.append(f"re-root at {link}")
         return reroot(model, state, link)
 
@@ -94,16 +94,16 @@ class Journey(NamedTuple):
     momentum: Any  # (frames, 6), about the world's origin
 
 
-def journey(seed: int = 0, method: str = "adaptive", step: float = 1e-3) -> Journey:
+def journey(seed: int = 0, method: str = "adaptive", dt: float = 1e-3) -> Journey:
     """Ten random changes while time runs."""
     model, state = floating(seed)
     changes = Changes(seed)
     events = [changes.event(what, APART * (i + 1)) for i, what in enumerate(CHANGES)]
-    log = simulate(model, state, APART * (len(events) + 1), events, method=method, step=step)
+    log = simulate(model, state, APART * (len(events) + 1), events, method=method, dt=dt)
     total = []
     for s in log.stretches:
-        data = Data(s.tree)
-        total += [momentum(s.tree, data, q, v) for q, v in zip(s.q, s.v, strict=True)]
+        data = Data(s.model)
+        total += [momentum(s.model, data, q, v) for q, v in zip(s.q, s.v, strict=True)]
     return Journey(log, changes.told, np.array(total))
 
 
@@ -119,10 +119,10 @@ def demo(out: Path, say: Callable[[str], None]) -> None:
     log = result.log
     say(f"[bold]{log.stretches[0].model}[/]: {len(result.told)} changes")
     for told, h, s in zip(result.told, log.happenings, log.stretches[1:], strict=True):
-        free = int(s.numbers[0, 5])
+        free = int(s.frames["mobility"][0])
         say(f"  {h.t:.2f} s  {told}: {s.coordinates} coordinates, {free} free to move, {h.lost:.3f} J lost")
     drift = np.abs(result.momentum - result.momentum[0]).max()
     say(f"momentum kept to {drift:.1e} N m s, energy between events to {log.drift:.1e} J of {log.total[0]:.1f} J,")
-    say(f"  loops closed to {log.loop_error.max():.1e}; mass {log.stretches[-1].tree.mass:.6f} kg")
+    say(f"  loops closed to {log.loop_error.max():.1e}; mass {log.model.mass:.6f} kg")
     plot, pictures, film = draw(result, out)
     say(f"\nlook at [bold]{plot}[/], [bold]{pictures}[/] and [bold]{film}[/]")

@@ -1,4 +1,4 @@
-"""Classic mechanisms with loops: each a `Mechanism` with a configuration in which all its loops are closed."""
+"""Classic mechanisms: models with loops, each with a configuration in which all its loops are closed."""
 
 from __future__ import annotations
 
@@ -8,29 +8,30 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinemorph.constraint.closure import close, project
 from kinemorph.geometry.shapes import Shape
 from kinemorph.multibody.builder import Builder
-from kinemorph.multibody.calls import Array
+from kinemorph.multibody.checks import Array
 from kinemorph.multibody.configuration import neutral
+from kinemorph.multibody.data import Data
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.kinematics import kinematics, pose_of
-from kinemorph.multibody.model import Data, Model
+from kinemorph.multibody.loops import Loop
+from kinemorph.multibody.model import Model
 from kinemorph.scenes import robots
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.closure import close, project
-from kinemorph.structure.loops import ClosedData, Loop, Mechanism
 
 
 class Scene(NamedTuple):
     """A mechanism, and where it starts."""
 
-    mechanism: Mechanism
+    model: Model
     q: Array
 
 
-def _closed(mechanism: Mechanism, q: Array, free: tuple[str, ...] | None = None) -> Scene:
-    return Scene(mechanism, close(mechanism, ClosedData(mechanism), q, free))
+def _closed(model: Model, q: Array) -> Scene:
+    return Scene(model, close(model, Data(model), q))
 
 
 def _bar(length: float, side: float = 0.0) -> tuple[Inertia, Shape]:
@@ -64,7 +65,7 @@ def four_bar(
     b.link("crank", None, Joint.revolute("y"), (0, 0, 0), *_bar(crank))
     b.link("coupler", "crank", Joint.revolute("y"), (crank, 0, 0), *_bar(coupler, 0.03))
     b.link("rocker", None, Joint.revolute("y"), (ground, 0, 0), *_bar(rocker))
-    pin = Loop("coupler", "rocker", Joint.revolute("y"), (coupler, 0, 0), (rocker, 0, 0), "pin")
+    b.loop("coupler", "rocker", Joint.revolute("y"), (coupler, 0, 0), (rocker, 0, 0), "pin")
     # a turn by -angle about y lifts a bar along x
     q = np.array([-angle, 0.0, 0.0])
     tip = np.array([crank * math.cos(angle), crank * math.sin(angle)])
@@ -75,7 +76,7 @@ def four_bar(
     end = tip + coupler * np.array([math.cos(lift), math.sin(lift)])
     q[1] = -lift - q[0]
     q[2] = -math.atan2(end[1], end[0] - ground)
-    return _closed(Mechanism(b.build(), [pin]), q)
+    return _closed(b.build(), q)
 
 
 def slider_crank(crank: float = 0.2, rod: float = 0.7, angle: float = 0.7) -> Scene:
@@ -84,10 +85,10 @@ def slider_crank(crank: float = 0.2, rod: float = 0.7, angle: float = 0.7) -> Sc
     b.link("crank", None, Joint.revolute("y"), (0, 0, 0), *_bar(crank))
     b.link("rod", "crank", Joint.revolute("y"), (crank, 0, 0), *_bar(rod, 0.03))
     b.link("slider", None, Joint.prismatic("x"), (0, 0, 0), *_block(0.5, (0.1, 0.1, 0.1)))
-    pin = Loop("rod", "slider", Joint.revolute("y"), (rod, 0, 0), (0, 0, 0), "pin")
+    b.loop("rod", "slider", Joint.revolute("y"), (rod, 0, 0), (0, 0, 0), "pin")
     swing = math.asin(crank * math.sin(angle) / rod)
     x = crank * math.cos(angle) + rod * math.cos(swing)
-    return _closed(Mechanism(b.build(), [pin]), np.array([-angle, angle + swing, x]))
+    return _closed(b.build(), np.array([-angle, angle + swing, x]))
 
 
 def bennett(a: float = 0.4, b: float = 0.6, twist: float = 0.6, angle: float = 1.0) -> Scene:
@@ -105,10 +106,10 @@ def bennett(a: float = 0.4, b: float = 0.6, twist: float = 0.6, angle: float = 1
         parent, at = f"bar{i}", end
     # the fourth bar is the base: its far end is where the last hinge closes the loop
     fourth = Pose.turn((1, 0, 0), twist_b, (b, 0, 0)).inverse()
-    pin = Loop(parent, -1, Joint.revolute("z"), at, fourth, "pin")
+    builder.loop(parent, None, Joint.revolute("z"), at, fourth, "pin")
     k = math.sin(0.5 * (twist_b + twist)) / math.sin(0.5 * (twist_b - twist))
     other = 2.0 * math.atan(k / math.tan(0.5 * angle))
-    return _closed(Mechanism(builder.build(), [pin]), np.array([angle, other, -angle]))
+    return _closed(builder.build(), np.array([angle, other, -angle]))
 
 
 def stewart(base: float = 0.6, platform: float = 0.35, height: float = 0.7) -> Scene:
@@ -116,7 +117,6 @@ def stewart(base: float = 0.6, platform: float = 0.35, height: float = 0.7) -> S
     b = Builder("stewart")
     b.link("platform", None, Joint.free(), (0, 0, 0), *_disc(5.0, platform, 0.05))
     q = [0.0, 0.0, height, 1.0, 0.0, 0.0, 0.0]
-    loops = []
     for i in range(6):
         pair, side = divmod(i, 2)
         below = 2.0 * math.pi / 3.0 * pair + (0.25 if side else -0.25)
@@ -125,19 +125,19 @@ def stewart(base: float = 0.6, platform: float = 0.35, height: float = 0.7) -> S
         top = np.array([platform * math.cos(above), platform * math.sin(above), 0.0])
         b.link(f"cylinder{i}", None, Joint.universal("x", "y"), foot, *_rod(1.0, 0.0, 0.4, 0.03))
         b.link(f"piston{i}", f"cylinder{i}", Joint.prismatic("z"), (0, 0, 0), *_rod(0.5, -0.4, 0.0, 0.018))
-        loops.append(Loop(f"piston{i}", "platform", Joint.spherical(), (0, 0, 0), top, f"ball{i}"))
+        b.loop(f"piston{i}", "platform", Joint.spherical(), (0, 0, 0), top, f"ball{i}")
         leg = top + (0.0, 0.0, height) - foot
         length = float(np.linalg.norm(leg))
         x, y, z = leg / length  # Rx(q0) Ry(q1) turns z into this
         q += [math.atan2(-y, z), math.asin(x), length]
-    return _closed(Mechanism(b.build(), loops), np.array(q))
+    return _closed(b.build(), np.array(q))
 
 
 def delta(base: float = 0.2, platform: float = 0.08, arm: float = 0.3, rod: float = 0.6) -> Scene:
     """A platform that three arms move by a pair of parallel rods each. Mobility 3: it never turns."""
     b = Builder("delta")
     b.link("platform", None, Joint.free(), (0, 0, 0), *_disc(0.5, platform, 0.02))
-    loops, q = [], [0.0, 0.0, -0.6, 1.0, 0.0, 0.0, 0.0]
+    q = [0.0, 0.0, -0.6, 1.0, 0.0, 0.0, 0.0]
     for i in range(3):
         around = Pose.turn((0, 0, 1), 2.0 * math.pi / 3.0 * i)
         b.link(f"arm{i}", None, Joint.revolute("y"), around @ Pose((base, 0, 0)), *_bar(arm))
@@ -146,8 +146,8 @@ def delta(base: float = 0.2, platform: float = 0.08, arm: float = 0.3, rod: floa
             b.link(f"{side}{i}", f"arm{i}", Joint.universal("y", "z"), (arm, y, 0), *_bar(rod))
             q += [1.2, 0.0]
             top = around.apply((platform, y, 0.0))
-            loops.append(Loop(f"{side}{i}", "platform", Joint.spherical(), (rod, 0, 0), top, f"ball {side}{i}"))
-    return _closed(Mechanism(b.build(), loops), np.array(q))
+            b.loop(f"{side}{i}", "platform", Joint.spherical(), (rod, 0, 0), top, f"ball {side}{i}")
+    return _closed(b.build(), np.array(q))
 
 
 def two_arms(box: float = 0.4) -> Scene:
@@ -162,20 +162,16 @@ def two_arms(box: float = 0.4) -> Scene:
             b.link(f"{side}{i}", parent, Joint.revolute(axis), at, *part)
             parent, at = f"{side}{i}", Pose((0.0, 0.0, length))
     b.link("box", None, Joint.free(), (0, 0, 0), *_block(3.0, (0.3, box, 0.3)))
-    hands = [
-        Loop(
-            f"{side}6", "box", Joint.fixed(), (0, 0, 0.05),
-            Pose.turn((1, 0, 0), sign * 0.5 * math.pi, (0, sign * box / 2, 0)), f"{side} hand",
-        )
-        for side, sign in (("left", 1.0), ("right", -1.0))
-    ]  # fmt: skip
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        palm = Pose.turn((1, 0, 0), sign * 0.5 * math.pi, (0, sign * box / 2, 0))
+        b.loop(f"{side}6", "box", Joint.fixed(), (0, 0, 0.05), palm, f"{side} hand")
     model = b.build()
     q = neutral(model)
     for side, sign in (("left", 1.0), ("right", -1.0)):
         for i, angle in ((0, -0.2 * sign), (1, 0.5), (2, 0.3 * sign), (3, 1.2), (4, -0.4 * sign), (5, 0.8)):
             q[model.q_slice(f"{side}{i}")] = angle
     q[model.q_slice("box")][:3] = (0.45, 0.0, 0.9)
-    return _closed(Mechanism(model, hands), q)
+    return _closed(model, q)
 
 
 def cassie(floating: bool = False) -> Scene:
@@ -184,8 +180,7 @@ def cassie(floating: bool = False) -> Scene:
     Each leg is a rod and springs behind the shin, whose ball takes three of its eleven hinges, and a parallelogram to
     the foot, which takes two.
     """
-    mechanism = robots.cassie(floating)
-    model = mechanism.model
+    model = robots.cassie(floating)
     q = neutral(model)
     for side, pitch in (("left", 0.7), ("right", -0.3)):
         for joint, angle in (
@@ -195,20 +190,16 @@ def cassie(floating: bool = False) -> Scene:
             ("crank-rod-joint", 1.5),
         ):
             q[model.q_slice(f"{side}-{joint}")] = angle
-    return Scene(mechanism, project(mechanism, ClosedData(mechanism), q)[0])
+    return Scene(model, project(model, Data(model), q)[0])
 
 
-def held(model: Model, q: Array, frames: Sequence[str]) -> Mechanism:
+def held(model: Model, q: Array, frames: Sequence[str]) -> Model:
     """A model whose named frames spherical joints hold where they are at q: a robot with its feet pinned."""
     data = Data(model)
     kinematics(model, data, q)
-    return Mechanism(
-        model,
-        [
-            Loop(-1, model.frames[name][0], Joint.spherical(), pose_of(model, data, name), model.frames[name][1], name)
-            for name in frames
-        ],
-    )
+    hinge = Joint.spherical()
+    pins = [Loop(None, name, hinge, pose_of(model, data, name), name=name) for name in frames]
+    return model.with_loops([*model.loops, *pins])
 
 
 def free_flyer() -> Scene:
@@ -221,6 +212,6 @@ def free_flyer() -> Scene:
     look = [Shape.box((0.06, 1.04, 0.06), Pose((0.0, 0.5, z))) for z in (-0.03, 0.03)]  # one above the other
     b.link("base", None, Joint.free(), (0, 0, 0), bar, shapes=look[:1])
     b.link("link1", "base", Joint.revolute("z"), (0, 1, 0), bar, shapes=look[1:])
-    pin = Loop(-1, "link1", Joint.revolute("z"), (0, 2, 0), (0, 1, 0), "link1v")
-    mechanism = Mechanism(b.build(), [pin])
-    return Scene(mechanism, neutral(mechanism.model))
+    b.loop(None, "link1", Joint.revolute("z"), (0, 2, 0), (0, 1, 0), "link1v")
+    model = b.build()
+    return Scene(model, neutral(model))

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from kinemorph.constraint.energy import energy
+from kinemorph.constraint.generalized import generalized
 from kinemorph.geometry.shapes import Shape
+from kinemorph.motion.rollout import Trajectory, rollout
 from kinemorph.multibody.builder import complete
-from kinemorph.multibody.calls import Array
+from kinemorph.multibody.checks import Array
+from kinemorph.multibody.data import Data
 from kinemorph.multibody.model import Model
-from kinemorph.multibody.totals import energy
 from kinemorph.scenes import mechanisms, robots
 from kinemorph.scenes.mechanisms import Scene
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.closed_motion import ClosedTrajectory, closed_rollout
-from kinemorph.structure.generalized import generalized
-from kinemorph.structure.loops import ClosedData, Mechanism
 from kinemorph.view.picture import picture
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
@@ -32,8 +32,8 @@ class Part:
     """A mechanism in motion, and where it stands in the parade."""
 
     name: str
-    mechanism: Mechanism
-    path: ClosedTrajectory
+    model: Model
+    path: Trajectory
     mobility: int
     drift: float  # change of the total energy, a share of the largest kinetic energy; dampers take some of it
     place: Pose
@@ -65,8 +65,7 @@ def parade(seconds: float = 4.0) -> list[Part]:
     parts = [_run(name, scene, push, springs, place, seconds) for name, scene, push, springs, place in cast]
     if robots.folder() is not None:
         hung = mechanisms.cassie()
-        model = hung.mechanism.model
-        light = Mechanism(model.with_dofs(damping=0.05 * model.dofs["damping"]), hung.mechanism.loops)
+        light = hung.model.with_dofs(damping=0.05 * hung.model.dofs["damping"], **robots.UNSTOPPED)
         parts.append(_run("Cassie", Scene(light, hung.q), {}, {}, Pose.turn((0, 0, 1), -0.5, (5.2, 0.6, 0.0)), seconds))
     return parts
 
@@ -74,39 +73,38 @@ def parade(seconds: float = 4.0) -> list[Part]:
 def _run(
     name: str, scene: Scene, push: dict[Any, float], springs: dict[str, float], place: Pose, seconds: float
 ) -> Part:
-    mechanism = _sprung(scene, springs) if springs else scene.mechanism
-    data = ClosedData(mechanism)
-    coordinates = generalized(mechanism, data, scene.q, keep=push)
-    v = coordinates.W @ [*push.values()] if push else np.zeros(mechanism.model.nv)
-    path = closed_rollout(mechanism, data, scene.q, v, dt=DT, steps=round(seconds / DT), every=20)
-    energies = [energy(mechanism.model, data.tree, *state) for state in zip(path.q, path.v, strict=True)]
+    model = _sprung(scene, springs) if springs else scene.model
+    data = Data(model)
+    coordinates = generalized(model, data, scene.q, keep=push)
+    v = coordinates.W @ [*push.values()] if push else np.zeros(model.nv)
+    path = rollout(model, data, scene.q, v, dt=DT, steps=round(seconds / DT), every=20)
+    energies = [energy(model, data, *state) for state in zip(path.q, path.v, strict=True)]
     totals = np.array([e.total for e in energies])
     drift = float(np.abs(totals - totals[0]).max() / max(e.kinetic for e in energies))
-    return Part(name, mechanism, path, coordinates.mobility, drift, place)
+    return Part(name, model, path, coordinates.mobility, drift, place)
 
 
 def matrices_of_the_paper() -> dict[str, Array]:
     """J_C, H, W and S of N&Y section VII-A (eqs. 45 to 48), rows and columns as there: linear before angular."""
-    mechanism, q = mechanisms.free_flyer()
-    found = generalized(mechanism, ClosedData(mechanism), q, actuated=["link1", "link1v"], keep=[3, "link1"])
+    model, q = mechanisms.free_flyer()
+    found = generalized(model, Data(model), q, actuated=["link1", "link1v"], keep=[3, "link1"])
     order = [3, 4, 5, 0, 1, 2, 6, 7]  # θ_1 to θ_8 among ours
     rows = [found.dependent.index(k) for k in order if k not in found.independent]
     J = found.J[order[:6]][:, order]
     return {"J_C (eq. 45)": J, "H (eq. 46)": found.H[rows], "W (eq. 47)": found.W[order[:7]], "S (eq. 48)": found.S}
 
 
-def _sprung(scene: Scene, springs: dict[str, float]) -> Mechanism:
+def _sprung(scene: Scene, springs: dict[str, float]) -> Model:
     """Springs (N/m, N m/rad) at joints whose names start with the given words, slack at the start."""
-    model = scene.mechanism.model
+    model = scene.model
     dofs = model.dofs.copy()
     for row in dofs:
         joint = model.joint_names[row["link"]]
         row["stiffness"] = sum(k for word, k in springs.items() if joint.startswith(word))
-    sprung = Model(
+    return Model(
         model.name, model.links, dofs, model.names, model.joint_names, scene.q, model.gravity, model.shapes,
-        model.frames,
+        model.frames, loops=model.loops,
     )  # fmt: skip
-    return Mechanism(sprung, scene.mechanism.loops)
 
 
 def together(parts: list[Part]) -> Model:
@@ -119,7 +117,7 @@ def together(parts: list[Part]) -> Model:
     shapes: list[Sequence[Shape]] = []
     standing: list[Shape] = []
     for part in parts:
-        model = part.mechanism.model
+        model = part.model
         rows, entries = model.links.copy(), model.dofs.copy()
         for row in rows:
             if row["parent"] < 0:

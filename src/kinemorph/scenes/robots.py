@@ -7,11 +7,12 @@ import warnings
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+import numpy as np
+
 from kinemorph._files import ModelWarning
 from kinemorph.io.sdf import parse_sdf
 from kinemorph.io.urdf import load_urdf
 from kinemorph.multibody.model import Model
-from kinemorph.structure.loops import Mechanism
 
 FAMOUS = {  # the robots that benchmarks and demos name
     "anymal": "anymal_b_simple_description/anymal",
@@ -21,6 +22,9 @@ FAMOUS = {  # the robots that benchmarks and demos name
     "talos": "talos_data/talos_full_v2",
     "ur5": "ur_description/ur5_robot",
 }
+
+# For `with_dofs`: a robot with its motors off that neither limits nor friction stop, which rollouts would warn of.
+UNSTOPPED = {"lower": -np.inf, "upper": np.inf, "speed": np.inf, "effort": np.inf, "friction": 0.0}
 
 
 def folder() -> Path | None:
@@ -58,7 +62,7 @@ def robot(name: str, floating: bool = False) -> Model:
         return load_urdf(robot_file(name), floating)
 
 
-def cassie(floating: bool = True) -> Mechanism:
+def cassie(floating: bool = True) -> Model:
     """Cassie, a biped whose legs are closed chains: a rod behind each shin, and one to each foot. Its file is SDF.
 
     The file rounds right angles, which tilts the hinges of the right plantar rod against each other by 7e-8 rad. That
@@ -72,6 +76,4 @@ def cassie(floating: bool = True) -> Mechanism:
     text = path.read_text().replace("1.5708", repr(math.pi / 2))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
-        mechanism = parse_sdf(text, floating, source=str(path), folder=path.parent)
-    assert isinstance(mechanism, Mechanism)
-    return mechanism
+        return parse_sdf(text, floating, source=str(path), folder=path.parent)

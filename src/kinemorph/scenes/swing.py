@@ -9,14 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
+from kinemorph.constraint.energy import Energy, energy
+from kinemorph.motion.rollout import Trajectory, rollout
 from kinemorph.multibody.aba import aba
 from kinemorph.multibody.configuration import neutral
 from kinemorph.multibody.crba import crba
-from kinemorph.multibody.integrators import Trajectory, rollout
-from kinemorph.multibody.model import Data, Model
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.model import Model
 from kinemorph.multibody.rnea import rnea
-from kinemorph.multibody.totals import Energy, energy
-from kinemorph.scenes.robots import robot
+from kinemorph.scenes.robots import UNSTOPPED, robot
 from kinemorph.view.picture import picture
 from kinemorph.view.plots import plot_over_time
 from kinemorph.view.recording import Recording
@@ -41,7 +42,7 @@ class Swing:
 
 def swing(name: str = "ur5", seconds: float = 4.0, dt: float = 1e-3) -> Swing:
     """Let a robot go with its arms out."""
-    model = robot(name).with_dofs(damping=0.0)
+    model = robot(name).with_dofs(damping=0.0, **UNSTOPPED)
     data = Data(model)
     q = neutral(model)
     q += 0.6 * np.sin(np.arange(model.nq))  # any pose will do that is not at rest

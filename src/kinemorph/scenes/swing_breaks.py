@@ -14,22 +14,23 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinemorph.constraint.closure import project
 from kinemorph.geometry.shapes import Shape
+from kinemorph.motion.events import Event
+from kinemorph.motion.log import Log
+from kinemorph.motion.simulate import simulate
+from kinemorph.multibody.data import Data
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.kinematics import kinematics, pose_of
-from kinemorph.multibody.model import Data, Model
+from kinemorph.multibody.model import Model
+from kinemorph.multibody.state import State
 from kinemorph.scenes.figure import SIMPLE, both, human, pose
 from kinemorph.scenes.films import draw_log
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.closure import project
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
-from kinemorph.structure.events import Event
-from kinemorph.structure.log import Log
-from kinemorph.structure.loops import ClosedData, Mechanism, as_mechanism
-from kinemorph.structure.report import Report, State
-from kinemorph.structure.simulate import simulate
+from kinemorph.structure.report import Report
 
 TOP, SEAT = 3.0, 0.55  # m: heights of the hinge and of the hips
 PLATE = 0.16  # m: from the middle of the plate to its edges
@@ -67,27 +68,23 @@ def sitting() -> tuple[Model, State]:
     return model, State(q, np.zeros(model.nv))
 
 
-def seated() -> tuple[Mechanism, State]:
+def seated() -> tuple[Model, State]:
     """The person holds on and sits, and the swing moves forward with it."""
     model, state = sitting()
-    report: Report | None = None
     for place, joint, how in (
         ("left palm", Joint.spherical(name="left hand"), "tree"),
         ("right palm", Joint.spherical(name="right hand"), "loop"),
         ("left thigh", Joint.prismatic("x", name="left seat"), "loop"),
         ("right thigh", Joint.prismatic("x", name="right seat"), "loop"),
     ):
-        tree = as_mechanism(model).model
-        data = Data(tree)
-        kinematics(tree, data, state.q)
-        x = pose_of(tree, data, place).position
+        data = Data(model)
+        kinematics(model, data, state.q)
+        x = pose_of(model, data, place).position
         report = connect(model, state, "swing", place, joint, at=Pose(x), how=how)
-        model, state = report.model, report.state  # type: ignore[assignment]
-    assert report is not None
-    mechanism = as_mechanism(report.model)
-    v = np.zeros(mechanism.model.nv)
-    v[mechanism.model.v_slice("hinge")] = PUSH
-    return mechanism, State(*project(mechanism, ClosedData(mechanism), state.q, v))
+        model, state = report.model, report.state
+    v = np.zeros(model.nv)
+    v[model.v_slice("hinge")] = PUSH
+    return model, State(*project(model, Data(model), state.q, v))
 
 
 class Ride(NamedTuple):
@@ -98,31 +95,32 @@ class Ride(NamedTuple):
 
 def ride(method: str = "adaptive") -> Ride:
     """Swing, break, and fly until the hips are down to 0.25 m."""
-    mechanism, state = seated()
-    data = Data(mechanism.model)
-    kinematics(mechanism.model, data, state.q)
+    model, state = seated()
+    data = Data(model)
+    kinematics(model, data, state.q)
     events = [Event.at(BREAK, lambda model, state: cut(model, state, "hinge", name="flying"), "the hinge breaks")]
     for side in ("left", "right"):
         thigh = f"{side} thigh"
-        hips = (pose_of(mechanism.model, data, "swing").inverse() @ pose_of(mechanism.model, data, thigh)).position
+        hips = (pose_of(model, data, "swing").inverse() @ pose_of(model, data, thigh)).position
         events += _leaving(thigh, f"{side} seat", float(hips[0]))
-    events.append(Event.height("pelvis", level=0.25, name="lands", ends=True))
-    log = simulate(mechanism, state, 3.0, events, method=method)
-    return Ride(log, [s.coordinates for s in log.stretches], [int(s.numbers[-1, 5]) for s in log.stretches])
+    events.append(Event.height("pelvis", 0.25, name="lands", ends=True))
+    log = simulate(model, state, 3.0, events, method=method)
+    free = [int(s.frames["mobility"][-1]) for s in log.stretches]
+    return Ride(log, [s.coordinates for s in log.stretches], free)
 
 
 def _leaving(thigh: str, seat: str, start: float) -> list[Event]:
     """A thigh passes the edge of the plate in front or behind, unless it has left already."""
 
-    def leave(model: Model | Mechanism, state: State) -> Report:
+    def leave(model: Model, state: State) -> Report:
         return cut(model, state, seat)
 
-    def sits(model: Model | Mechanism, state: State) -> bool:
-        return seat in as_mechanism(model).names
+    def sits(model: Model, state: State) -> bool:
+        return seat in model.loop_names
 
     return [
         Event.height(
-            thigh, leave, seen_from="swing", normal=(1, 0, 0), level=start + edge, direction=direction,
+            thigh, start + edge, leave, seen_from="swing", normal=(1, 0, 0), direction=direction,
             name=f"the {thigh} leaves the plate", only=sits,
         )
         for edge, direction in ((FRONT, 1), (BACK, -1))

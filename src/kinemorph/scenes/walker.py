@@ -14,20 +14,22 @@ from typing import Any
 import numpy as np
 
 from kinemorph.geometry.shapes import Shape
+from kinemorph.motion.events import Event
+from kinemorph.motion.log import Log
+from kinemorph.motion.simulate import simulate
 from kinemorph.multibody.builder import Builder
 from kinemorph.multibody.crba import crba
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.energy_momentum import momentum
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.kinematics import kinematics, pose_of
-from kinemorph.multibody.model import Data, Model
-from kinemorph.multibody.totals import momentum
+from kinemorph.multibody.model import Model
+from kinemorph.multibody.state import State
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
-from kinemorph.structure.events import Event
-from kinemorph.structure.log import Log
-from kinemorph.structure.report import Report, State
-from kinemorph.structure.simulate import simulate
+from kinemorph.structure.report import Report
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
 
@@ -121,33 +123,33 @@ def strike_by_momentum(model: Model, state: State, after: Model, q: Any) -> Any:
     return np.linalg.solve(crba(after, Data(after), q), [total, own])
 
 
-def walk(count: int, disturb: Any = (0.0, 0.0, 0.0, 0.0), every: float = 0.01) -> Walk:
+def walk(count: int, disturb: Any = (0.0, 0.0, 0.0, 0.0), log_dt: float = 0.01) -> Walk:
     """Steps from SPW Table 1, disturbed if asked. The table is the state before a strike, so that comes first."""
     report = strike(*compass())
     nudge = np.asarray(disturb, dtype=float)
-    return _walk(report.tree, State(report.state.q + nudge[:2], report.state.v + nudge[2:]), count, every)
+    return _walk(report.model, State(report.state.q + nudge[:2], report.state.v + nudge[2:]), count, log_dt)
 
 
-def _walk(model: Model, state: State, count: int, every: float = 0.01) -> Walk:
+def _walk(model: Model, state: State, count: int, log_dt: float = 0.01) -> Walk:
     normal = (np.sin(SLOPE), 0.0, np.cos(SLOPE))
     first, second = model.names[1], model.names[0]  # the leg that swings makes the first step
     last = (first, second)[(count - 1) % 2]
     events = [
         Event.height(
-            f"foot {leg}", strike, normal=normal, only=steps_down, name=f"step on {leg}",
+            f"foot {leg}", 0.0, strike, normal=normal, only=steps_down, name=f"step on {leg}",
             ends=(count + 1) // 2 if leg == last else 0,
         )
         for leg in (first, second)
     ]  # fmt: skip
     events += [Event.position("ground", angle, name="fall", ends=True) for angle in (-FALL, FALL)]
-    log = simulate(model, state, SLOWEST * count, events, step=DT, every=every)
+    log = simulate(model, state, SLOWEST * count, events, dt=DT, log_dt=log_dt)
     strikes = [h for h in log.happenings if h.changed]
     result = Walk(log)
     for before, after, h in zip(log.stretches, log.stretches[1:], strikes, strict=False):
         assert h.report is not None
-        length = float(np.linalg.norm(after.tree.links[0]["p"] - before.tree.links[0]["p"]))
-        kinetic, potential = before.numbers[:, :2].T
-        result.steps.append(Step(before.tree, before.t, before.q, before.v, kinetic, potential, h.report, length))
+        length = float(np.linalg.norm(after.model.links[0]["p"] - before.model.links[0]["p"]))
+        kinetic, potential = before.frames["kinetic"], before.frames["potential"]
+        result.steps.append(Step(before.model, before.t, before.q, before.v, kinetic, potential, h.report, length))
     if len(result.steps) < count:
         raise ArithmeticError(f"the walker has fallen after {len(result.steps)} steps, at t = {log.t[-1]:.3f} s")
     return result
@@ -182,7 +184,7 @@ def basin(starts: int = 12, size: float = 0.06, count: int = 40, seed: int = 0) 
     for _ in range(starts):
         nudge = np.array([0.0, 0.0, *rng.uniform(-size, size, 2)])
         try:
-            found.append((nudge, float(walk(count, nudge, every=0.1).periods[-1])))
+            found.append((nudge, float(walk(count, nudge, log_dt=0.1).periods[-1])))
         except ArithmeticError:
             found.append((nudge, float("nan")))
     return found
@@ -232,7 +234,7 @@ def demo(out: Path, say: Callable[[str], None]) -> None:
     say(f"[bold]{last.model}[/]: {len(result.steps)} steps down a slope of {SLOPE} rad")
     say(f"step period {period:.5f} s, step length {last.length:.5f} m; energy drift {result.log.drift:.0e} J")
     say(f"each heel strike cuts one foot, connects the other, and costs {last.strike.energy_lost:.3f} J;")
-    rates = strike_by_momentum(last.model, result.log.happenings[-1].before, last.strike.tree, last.strike.state.q)
+    rates = strike_by_momentum(last.model, result.log.happenings[-1].before, last.strike.model, last.strike.state.q)
     say(f"  SPW eq. 23 gives the same rates to {np.abs(rates - last.strike.state.v).max():.0e} rad/s")
     _, derivative = return_map()
     eigenvalues = np.linalg.eigvals(derivative)

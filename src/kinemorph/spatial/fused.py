@@ -11,10 +11,10 @@ from typing import Any
 
 import llvmlite.ir as ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
 
 from kinemorph._jit import is_lanes
+from kinemorph._jit_numba import fuses
 
 
 def fma(a: Any, b: Any, c: Any) -> Any:
@@ -32,18 +32,11 @@ def _type_fma(context: Any) -> Callable[..., Any]:
 
 
 def _lower_fma(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    if not _processor_fuses(context):
+    if not fuses(context):  # LLVM would call a slow function
         return builder.fadd(builder.fmul(args[0], args[1]), args[2])
     kind = args[0].type
     name = f"llvm.fma.v{kind.count}f64" if isinstance(kind, ir.VectorType) else "llvm.fma.f64"
-    function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind] * 3), name)
-    return builder.call(function, args)
-
-
-def _processor_fuses(context: Any) -> bool:
-    """x86 says so in its features; ARM always can. Without the instruction LLVM would call a slow function."""
-    triple, _, features = context.codegen().magic_tuple()
-    return "+fma" in features.split(",") or triple.startswith(("aarch64", "arm64"))
+    return builder.call(builder.module.declare_intrinsic(name, fnty=ir.FunctionType(kind, [kind] * 3)), args)
 
 
 lower_builtin(fma, types.Any, types.Any, types.Any)(_lower_fma)

@@ -23,12 +23,10 @@ from typing import Any
 import llvmlite.ir as ir
 import numpy as np
 from numba import types
-from numba.core import cgutils
-from numba.core.typeconv import Conversion
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-from numba.extending import box, intrinsic, lower_builtin, lower_cast, models, overload, register_model
+from numba.extending import box, intrinsic, lower_builtin, lower_cast, models, overload, register_model, type_callable
 
 from kinemorph._jit import OVERLOAD
+from kinemorph._jit_numba import array_data, safe_conversion
 from kinemorph.spatial.fused import fma as fma
 from kinemorph.spatial.vec3 import Scalar
 
@@ -48,8 +46,8 @@ class LanesType(types.Type):
     def __init__(self) -> None:
         super().__init__(name=f"f64x{WIDTH}")
 
-    def can_convert_from(self, typingctx: Any, other: types.Type) -> Conversion | None:
-        return Conversion.safe if isinstance(other, types.Float | types.Integer) else None
+    def can_convert_from(self, typingctx: Any, other: types.Type) -> Any:
+        return safe_conversion if isinstance(other, types.Float | types.Integer) else None
 
 
 class MaskType(types.Type):
@@ -108,13 +106,10 @@ def _is_operand(t: types.Type) -> bool:
 def _binary(op: Any, result: types.Type, emit: Any) -> None:
     """Teach Numba an operator on lanes, and on lanes with numbers."""
 
-    class Template(AbstractTemplate):
-        def generic(self, args: Any, kws: Any) -> Any:
-            if len(args) == 2 and f64x4 in args and all(_is_operand(a) for a in args):
-                return signature(result, f64x4, f64x4)
-            return None
+    def typer(a: types.Type, b: types.Type) -> Any:
+        return result(f64x4, f64x4) if f64x4 in (a, b) and _is_operand(a) and _is_operand(b) else None
 
-    infer_global(op)(Template)
+    type_callable(op)(lambda context: typer)
     lower_builtin(op, f64x4, f64x4)(lambda context, builder, sig, args: emit(builder, *args))
 
 
@@ -130,27 +125,19 @@ _binary(operator.ne, b1x4, lambda builder, a, b: builder.fcmp_unordered("!=", a,
 
 
 def _unary(op: Any, operand: types.Type, emit: Any) -> None:
-    class Template(AbstractTemplate):
-        def generic(self, args: Any, kws: Any) -> Any:
-            return signature(operand, operand) if tuple(args) == (operand,) else None
-
-    infer_global(op)(Template)
+    type_callable(op)(lambda context: lambda a: operand(operand) if a == operand else None)
     lower_builtin(op, operand)(lambda context, builder, sig, args: emit(builder, args[0]))
 
 
 def _masks(op: Any, emit: Any) -> None:
-    class Template(AbstractTemplate):
-        def generic(self, args: Any, kws: Any) -> Any:
-            return signature(b1x4, b1x4, b1x4) if tuple(args) == (b1x4, b1x4) else None
-
-    infer_global(op)(Template)
+    type_callable(op)(lambda context: lambda a, b: b1x4(b1x4, b1x4) if a == b == b1x4 else None)
     lower_builtin(op, b1x4, b1x4)(lambda context, builder, sig, args: emit(builder, *args))
 
 
 def _intrinsic_call(builder: Any, name: str, *args: Any) -> Any:
     """A function of LLVM that works lane by lane."""
     kind = ir.FunctionType(_F64, [_F64] * len(args))
-    return builder.call(cgutils.get_or_insert_function(builder.module, kind, f"{name}.v{WIDTH}f64"), args)
+    return builder.call(builder.module.declare_intrinsic(f"{name}.v{WIDTH}f64", fnty=kind), args)
 
 
 _unary(operator.neg, f64x4, lambda builder, a: builder.fneg(a))
@@ -189,9 +176,9 @@ def _rows_of_four(a: types.Type) -> bool:
 
 def _address(context: Any, builder: Any, array_type: Any, args: Any) -> Any:
     """Of row k of an array of shape (n, 4)."""
-    array = context.make_array(array_type)(context, builder, args[0])
+    data = array_data(context, builder, array_type, args[0])
     start = builder.mul(args[1], ir.Constant(args[1].type, WIDTH))
-    return builder.bitcast(builder.gep(array.data, [start]), _F64.as_pointer())
+    return builder.bitcast(builder.gep(data, [start]), _F64.as_pointer())
 
 
 @intrinsic

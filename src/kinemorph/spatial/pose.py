@@ -68,7 +68,7 @@ class Pose:
         if length == 0.0:
             raise ValueError("Pose.turn: the axis is zero")
         x, y, z = a / length
-        K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+        K = _cross_matrix(np.array([x, y, z]))
         return Pose(position, np.eye(3) + math.sin(angle) * K + (1.0 - math.cos(angle)) * K @ K)
 
     @staticmethod
@@ -104,6 +104,40 @@ class Pose:
         R = self.rotation.T
         return Pose.known(-R.dot(self.position), R)
 
+    def log(self) -> Vector:
+        """The twist (6: angular, linear) that moves the outer frame to this one in unit time; `Pose.exp` leads back.
+
+        Both parts are in the outer frame's axes at its origin, turned along with the motion: a screw.
+        """
+        R = self.rotation
+        sine = 0.5 * np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+        s, c = float(np.linalg.norm(sine)), 0.5 * (float(np.trace(R)) - 1.0)
+        angle = math.atan2(s, c)
+        if s > 1e-3 or c > 0.0:
+            phi = sine * (angle / s if s > 1e-12 else 1.0)
+        else:  # near half a turn: the axis is the column of (R + Rᵀ)/2 + 1 that is largest, and its sign from the sine
+            S = 0.5 * (R + R.T) - c * np.eye(3)
+            axis = S[:, int(np.argmax(np.diag(S)))]
+            axis = axis / np.linalg.norm(axis)
+            phi = math.copysign(angle, float(axis @ sine) or 1.0) * axis
+        K = _cross_matrix(phi)
+        k = 1.0 / 12.0 + angle**2 / 720.0 if angle < 1e-2 else (1.0 - 0.5 * angle / math.tan(0.5 * angle)) / angle**2
+        return np.concatenate([phi, self.position - 0.5 * K @ self.position + k * K @ K @ self.position])
+
+    @staticmethod
+    def exp(twist: Iterable[float]) -> Pose:
+        """The pose after moving with a constant twist (6: angular, linear) for unit time."""
+        phi, u = np.split(vector(twist, 6, "Pose.exp"), 2)
+        angle = float(np.linalg.norm(phi))
+        if angle < 1e-2:
+            a, b, c = 1.0 - angle**2 / 6.0, 0.5 - angle**2 / 24.0, 1.0 / 6.0 - angle**2 / 120.0
+            a, b, c = a + angle**4 / 120.0, b + angle**4 / 720.0, c + angle**4 / 5040.0
+        else:
+            a, b = math.sin(angle) / angle, (1.0 - math.cos(angle)) / angle**2
+            c = (1.0 - a) / angle**2
+        K = _cross_matrix(phi)
+        return Pose(u + b * K @ u + c * K @ K @ u, np.eye(3) + a * K + b * K @ K)
+
     def apply(self, points: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Points (…, 3) of the inner frame, as the outer frame sees them."""
         return np.asarray(points, dtype=np.float64) @ self.rotation.T + self.position
@@ -117,3 +151,8 @@ class Pose:
 
     def __repr__(self) -> str:
         return f"Pose(position={self.position.tolist()}, rotation={self.rotation.tolist()})"
+
+
+def _cross_matrix(a: Vector) -> Matrix:
+    x, y, z = a
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])

@@ -7,21 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from kinemorph.multibody.integrators import checked
-from kinemorph.multibody.joint import Joint
-from kinemorph.multibody.kinematics import ORIGIN
+from kinemorph.multibody.checks import checked, checked_state
 from kinemorph.multibody.layout import JointKind
-from kinemorph.multibody.model import Data, Model
-from kinemorph.structure.loops import Mechanism, as_mechanism
-from kinemorph.structure.rehang import carries, hang_through, loops_left, rehang
-from kinemorph.structure.report import Report, State
-from kinemorph.structure.reroot import home
-
-FREE = Joint.free()
+from kinemorph.multibody.model import Model
+from kinemorph.multibody.state import State
+from kinemorph.structure.edit.request import Request
+from kinemorph.structure.edit.workshop import Links, change, edits
+from kinemorph.structure.report import Report
 
 
 def cut(
-    model: Model | Mechanism,
+    model: Model,
     state: State,
     joint: str | int,
     name: str | None = None,
@@ -30,92 +26,78 @@ def cut(
 ) -> Report:
     """Cut a joint: by its name, or by the index of the link that it carries. Velocities do not change.
 
-    If it closes a loop, the loop is gone. If it belongs to the tree, and a loop still holds what it carried, the loop's
+    If it closes a loop, the loop is gone. If it belongs to a tree, and a loop still holds what it carried, the loop's
     joint carries that from now on, as a joint of the tree: of several loops the one that leaves the fewest
     coordinates. Otherwise what it carried gets a free joint on the base, called `name`, or after its link; `root` is
     the link that this joint carries, the one that the cut joint carried if not given. With `allow_free=False`, a cut
     that leaves a part without support raises.
     """
-    mechanism = as_mechanism(model)
-    tree = mechanism.model
-    if isinstance(joint, str) and joint in mechanism.names:
-        return _open(mechanism, state, joint, allow_free)
-    link = tree.joint(joint) if isinstance(joint, str) else operator.index(joint)
-    if not 0 <= link < tree.n:
-        raise IndexError(f"model {tree.name!r} has links 0 to {tree.n - 1}, not {joint}")
-    holder = _holder(mechanism, link) if mechanism.loops else -1
-    if holder >= 0:
-        row, kept = mechanism.rows[holder], mechanism.loops[holder].joint
-        held = hang_through(mechanism, Data(tree), state, row, link, kept, mechanism.names[holder], without=holder)
-        if not allow_free:
-            _refuse_fall(mechanism, as_mechanism(held.model), tree.joint_names[link])
-        return held
+    checked_state(model, state)
+    if not isinstance(joint, str) and not hasattr(joint, "__index__"):
+        raise TypeError(f"model {model.name!r}: a joint is named, or an integer, not {joint!r}")
+    if isinstance(joint, str) and joint in model.loop_names:
+        return _open(model, state, joint, allow_free)
+    link = model.joint(joint) if isinstance(joint, str) else operator.index(joint)
+    if not 0 <= link < model.n:
+        raise IndexError(f"model {model.name!r} has links 0 to {model.n - 1}, not {joint}")
     if not allow_free:
-        raise ValueError(_unsupported(tree, tree.joint_names[link], tree.names[link]))
-    top = link if root is None else tree.link(root) if isinstance(root, str) else operator.index(root)
-    if not (0 <= top < tree.n and carries(tree, link, top)):
-        raise ValueError(f"model {tree.name!r}: link {tree.names[link]!r} does not carry {root!r}")
-    name = name or _free_name(mechanism, link, top)
-    return rehang(mechanism, Data(tree), state, top, link, FREE, -1, ORIGIN, home(tree, top), name)
+        _refuse_fall(model, link, -1)
+    top = link if root is None else model.link(root) if isinstance(root, str) else operator.index(root)
+    if not (0 <= top < model.n and _carries(model, link, top)):
+        raise ValueError(f"model {model.name!r}: link {model.names[link]!r} does not carry {root!r}")
+    return change(model, state, Request.cut(edits()), Links(root=top, cut=link), name or _free_name(model, link, top))
 
 
-def _open(mechanism: Mechanism, state: State, loop: str, allow_free: bool) -> Report:
+def _open(model: Model, state: State, loop: str, allow_free: bool) -> Report:
     """Remove a loop."""
-    tree = mechanism.model
-    index = mechanism.loop(loop)
-    loops, names = list(mechanism.loops), list(mechanism.names)
-    del loops[index], names[index]
-    left = Mechanism.known(
-        tree, tuple(loops), tuple(names), mechanism.rows[np.arange(len(names) + 1) != index], mechanism.tolerance
-    )  # fmt: skip
+    index = model.loop(loop)
     if not allow_free:
-        _refuse_fall(mechanism, left, loop)
+        _refuse_fall(model, -1, index)
+    left = model._like(loop_rows=model.loop_rows[np.arange(len(model.loop_rows)) != index])
     given = {"q": state.q, "v": state.v, "a": state.a, "tau": state.tau}
     given = {what: values for what, values in given.items() if values is not None}
-    now = dict(zip(given, checked(tree, **given), strict=True))
-    links, entries, rates = (np.arange(count, dtype=np.int32) for count in (tree.n, tree.nq, tree.nv))
-    return Report(
-        left.plain, replace(state, **now), links, entries, rates, loops_left(mechanism, index),
-        jump=np.zeros(tree.nv),
-    )  # fmt: skip
+    now = dict(zip(given, checked(model, **given), strict=True))
+    return Report(left, replace(state, **now), model, jump=np.zeros(model.nv))
 
 
-def _holder(mechanism: Mechanism, link: int) -> int:
-    """The loop that holds what a link carries to the rest with the fewest degrees of freedom, -1 if there is none."""
-    best, found = 6, -1
-    for i, row in enumerate(mechanism.rows):
-        sides = [carries(mechanism.model, link, int(row[side])) for side in ("a", "b")]
-        if sides[0] != sides[1] and row["nv"] < best:
-            best, found = int(row["nv"]), i
-    return found
+def _carries(model: Model, link: int, other: int) -> bool:
+    """Whether a link is another one or carries it."""
+    parents = model.links["parent"]
+    while other > link:
+        other = int(parents[other])
+    return other == link
 
 
-def _free_name(mechanism: Mechanism, link: int, top: int) -> str:
+def _free_name(model: Model, link: int, top: int) -> str:
     """As the link that it carries, or after it: re-rooting may have given that name to another link's joint."""
-    model = mechanism.model
-    others = {*model.joint_names, *mechanism.names} - {model.joint_names[link]}
+    others = {*model.joint_names, *model.loop_names} - {model.joint_names[link]}
     own = model.names[top]
     return next(n for n in (own, *(f"base-{own}{k or ''}" for k in range(len(others) + 1))) if n not in others)
 
 
-def _refuse_fall(before: Mechanism, after: Mechanism, joint: str) -> None:
-    """Raise if a link has lost its last support."""
-    held = _supported(after)
-    for link in _supported(before):
-        if link not in held:
-            raise ValueError(_unsupported(before.model, joint, link))
+def _refuse_fall(model: Model, link: int, loop: int) -> None:
+    """Raise if a link loses its last support with the joint that carries a link, or with a loop."""
+    carried = [(i, int(l["parent"])) for i, l in enumerate(model.links) if l["kind"] != JointKind.FREE]
+    closed = {k: (int(row["a"]), int(row["b"])) for k, row in enumerate(model.loop_rows) if row["nv"] < 6}
+    before = _supported([*carried, *closed.values()])
+    after = _supported(
+        [*(tie for tie in carried if tie[0] != link), *(tie for k, tie in closed.items() if k != loop)]
+    )  # fmt: skip
+    lost = sorted(before - after)
+    held = any(_carries(model, link, a) != _carries(model, link, b) for a, b in closed.values())
+    if link >= 0 and not lost and not held:
+        lost = [link]
+    if lost:
+        joint = model.joint_names[link] if link >= 0 else model.loop_names[loop]
+        raise ValueError(
+            f"model {model.name!r}: joint {joint!r} is the last that supports link {model.names[lost[0]]!r}, "
+            "and allow_free is False"
+        )
 
 
-def _supported(mechanism: Mechanism) -> list[str]:
-    """Names of the links that joints and loops tie to the base, directly or through others."""
-    links = mechanism.model.links
-    ties = [(i, int(l["parent"])) for i, l in enumerate(links) if l["kind"] != JointKind.FREE]
-    ties += [(int(row["a"]), int(row["b"])) for row in mechanism.rows if row["nv"] < 6]
+def _supported(ties: list[tuple[int, int]]) -> set[int]:
+    """The links that joints and loops tie to the base, directly or through others."""
     found = {-1}
     while more := {x for tie in ties for x in tie if found.intersection(tie)} - found:
         found |= more
-    return [mechanism.model.names[i] for i in sorted(found - {-1})]
-
-
-def _unsupported(model: Model, joint: str, link: str) -> str:
-    return f"model {model.name!r}: joint {joint!r} is the last that supports link {link!r}, and allow_free is False"
+    return found

@@ -4,63 +4,107 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from kinemorph.multibody.calls import Array
+from kinemorph.constraint.loops import loop_errors
+from kinemorph.multibody.checks import Array
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
-from kinemorph.structure.loop_rows import loop_errors
-from kinemorph.structure.loops import ClosedData, Mechanism
+from kinemorph.multibody.state import State
 
 Indices = np.ndarray[tuple[int], np.dtype[np.int32]]
-
-
-@dataclass(frozen=True, eq=False)
-class State:
-    """Where a model is and how it moves; accelerations and joint forces are carried along if they are given."""
-
-    q: Array
-    v: Array
-    a: Array | None = None
-    tau: Array | None = None
-    time: float = 0.0
+AXES_TURN = (JointKind.SPHERICAL, JointKind.PLANAR, JointKind.FREE)  # with the link that the joint carries
 
 
 @dataclass(frozen=True, eq=False)
 class Report:
     """A change of structure. Everything is new; the old model and state stay as they were.
 
-    `model` is what to go on with: a `Mechanism` if there are loops, else a `Model`; `tree` is the `Model` in any case.
-    `q_map[i]` says where entry i of the old q is in the new one, -1 if nowhere; likewise `v_map` for v, a and tau,
-    `link_map` for links, and `loop_map` for loops. Where a joint is inverted its entries change sign; of a spherical,
-    planar or free joint they are those of the inverse motion. Names of links, joints and loops stay.
+    `model` is what to go on with. `q_map[i]` says where entry i of the old q is in the new one, -1 if nowhere; likewise
+    `v_map` for v, a and tau, `link_map` for links, and `loop_map` for loops. Where a joint is inverted its entries
+    change sign; of a spherical, planar or free joint they are those of the inverse motion. Names of links, joints and
+    loops stay.
     """
 
-    model: Model | Mechanism
+    model: Model
     state: State
-    link_map: Indices
-    q_map: Indices
-    v_map: Indices
-    loop_map: Indices
-    joint: str = ""  # the joint that was made, of the tree or of a loop: what a later `cut` takes
+    before: Model
+    joint: str = ""  # the joint that was made, of a tree or of a loop: what a later `cut` takes
     impulse: Array = field(default_factory=lambda: np.zeros(6))  # moment, impulse on b at the new joint, world axes
     jump: Array = field(default_factory=lambda: np.zeros(0))  # of the new v; entries of a new joint count from zero
     energy_lost: float = 0.0  # J
     pose_error: float = 0.0  # m and rad: largest difference of a body's pose before and after
     twist_error: float = 0.0  # m/s and rad/s: likewise for velocities, the jump left out
-    momentum_error: float = 0.0  # N s and N m s: of the whole system, if nothing ties it to the base
+    momentum_error: float = 0.0  # N s and N m s: of all that is tied together, if nothing ties it to the base
+
+    @cached_property
+    def link_map(self) -> Indices:
+        """Where each old link is."""
+        found: Indices = self.model.bodies["link"][self.before.links["body"]].astype(np.int32)
+        return found
+
+    @cached_property
+    def q_map(self) -> Indices:
+        """Where each entry of the old q is."""
+        return self._entries("iq", "nq", self.before.nq)
+
+    @cached_property
+    def v_map(self) -> Indices:
+        """Where each entry of the old v is."""
+        return self._entries("iv", "nv", self.before.nv)
+
+    @cached_property
+    def loop_map(self) -> Indices:
+        """Where each old loop is."""
+        where = {joint: i for i, joint in enumerate(self.model.loop_rows["joint"].tolist())}
+        return np.array([where.get(joint, -1) for joint in self.before.loop_rows["joint"].tolist()], dtype=np.int32)
+
+    @cached_property
+    def _carried(self) -> Indices:
+        """The new link that the joint of each old link carries, -1 if it is gone."""
+        where = np.full(len(self.model.catalog.joints), -1, dtype=np.int32)
+        where[self.model.links["joint"]] = np.arange(self.model.n)
+        found: Indices = where[self.before.links["joint"]]
+        return found
+
+    def _entries(self, start: str, size: str, total: int) -> Indices:
+        """Where the entries of joints are; the two angles of an inverted universal joint change places."""
+        old, new = self.before.links, self.model.links
+        entries = np.full(total, -1, dtype=np.int32)
+        kept = np.flatnonzero(self._carried >= 0)
+        to = self._carried[kept]
+        firsts, sizes, ends = old[start][kept], old[size][kept], new[start][to]
+        swaps = (old["kind"][kept] == JointKind.UNIVERSAL) & (old["turned"][kept] != new["turned"][to])
+        for k in range(int(sizes.max(initial=0))):
+            has = sizes > k
+            entries[firsts[has] + k] = ends[has] + (k ^ swaps[has])
+        return entries
+
+    @cached_property
+    def misled(self) -> tuple[str, ...]:
+        """Joints that changed sides with their axes and carry a force: a constant one acts in other directions now.
+
+        `state.tau` is right at this instant. What a controller computes is right at every instant.
+        """
+        tau: Any = self.state.tau
+        if tau is None or not np.any(tau):
+            return ()
+        found = []
+        for i in np.flatnonzero(self._carried >= 0).tolist():
+            l, to = self.before.links[i], self.model.links[self._carried[i]]
+            if l["kind"] in AXES_TURN and l["turned"] != to["turned"] and tau[to["iv"] : to["iv"] + to["nv"]].any():
+                found.append(self.before.joint_names[i])
+        return tuple(found)
 
     @cached_property
     def loop_error(self) -> float:
         """How far the worst loop is open after the change (m or rad)."""
-        if not isinstance(self.model, Mechanism):
+        if not len(self.model.loop_rows):
             return 0.0
-        return float(np.abs(loop_errors(self.model, ClosedData(self.model), self.state.q)).max(initial=0.0))
-
-    @property
-    def tree(self) -> Model:
-        """The tree of the new model, with or without loops."""
-        return self.model.model if isinstance(self.model, Mechanism) else self.model
+        return float(np.abs(loop_errors(self.model, Data(self.model), self.state.q)).max(initial=0.0))
 
     def __repr__(self) -> str:
         return (

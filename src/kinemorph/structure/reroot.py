@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
+from kinemorph.multibody.checks import checked_state
 from kinemorph.multibody.joint import Joint
-from kinemorph.multibody.kinematics import ORIGIN, kinematics, locate, pose_of
-from kinemorph.multibody.layout import JointKind
-from kinemorph.multibody.model import Data, Model
+from kinemorph.multibody.model import Model
+from kinemorph.multibody.state import State
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.loops import Mechanism, as_mechanism
-from kinemorph.structure.rehang import rehang
-from kinemorph.structure.report import Report, State
-
-FREE = Joint.free()
+from kinemorph.structure.edit.request import Place, Request
+from kinemorph.structure.edit.workshop import Links, change, edits
+from kinemorph.structure.forest_layout import ON_LINK
+from kinemorph.structure.report import Report
 
 
 def reroot(
-    model: Model | Mechanism,
+    model: Model,
     state: State,
     link: str | int,
     joint: Joint | None = None,
-    at: Pose | Iterable[float] | None = None,
-    on: Pose | Iterable[float] | None = None,
+    at: Place | None = None,
+    on: Place | None = None,
 ) -> Report:
     """Make a link the top of its tree, carried by a new joint on the base; the joint that carried the old top is gone.
 
@@ -32,40 +29,22 @@ def reroot(
     Bodies do not move and their velocities stay: if the joint cannot move as the link does, an error says so
     (`connect` is for that, it computes the impact). Loops stay what they are.
     """
-    mechanism = as_mechanism(model)
-    tree = mechanism.model
-    data = Data(tree)
-    top, place = locate(tree, data, link)
-    if top < 0:
-        raise IndexError(f"model {tree.name!r} has links 0 to {tree.n - 1}, not {link}")
-    joint = joint or FREE
+    checked_state(model, state)
+    top, place = model.place(link)
+    if link is None or top < 0:
+        raise IndexError(f"model {model.name!r} has links 0 to {model.n - 1}, not {link}")
     hold = None if on is None else place @ (on if isinstance(on, Pose) else Pose(on))
-    if at is not None:
-        kinematics(tree, data, state.q, state.v)
-    frame, held = _placed(joint, pose_of(tree, data, top), at, hold, home(tree, top))
-    end, parents = top, tree.links["parent"]
-    while parents[end] >= 0:
-        end = int(parents[end])
-    return rehang(mechanism, data, state, top, end, joint, -1, frame, held, joint.name or "")
+    request = Request.reroot(edits(), joint, at, hold, ON_LINK)
+    gone = model.joint_names[first_of(model, top)]
+    name = request.joint.name or gone
+    if name != gone and (name in model.joint_names or name in model.loop_names):
+        raise ValueError(f"model {model.name!r}: there is already a joint {name!r}")
+    return change(model, state, request, Links(b=top), name)
 
 
-def home(model: Model, link: int) -> Pose:
-    """Where on a link its name is: a free joint holds it there."""
-    name = model.names[link]
-    return model.frames[name][1] if name in model.frames else ORIGIN
-
-
-def _placed(
-    joint: Joint, now: Pose, at: Pose | Iterable[float] | None, held: Pose | None, at_home: Pose
-) -> tuple[Pose, Pose]:  # fmt: skip
-    """The joint's frame in the world, and where on the link's frame, which is at `now`, it holds."""
-    if joint.kind is JointKind.FREE:
-        if isinstance(at, Pose):
-            return at, held or at_home
-        if at is None:
-            return ORIGIN, held or at_home
-        return ORIGIN, held or Pose(now.inverse().apply(list(at)))
-    if at is None:
-        raise ValueError(f"a {joint.kind.name.lower()} joint needs a place: give `at`")
-    frame = at if isinstance(at, Pose) else Pose(at)
-    return frame, held or now.inverse() @ frame
+def first_of(model: Model, link: int) -> int:
+    """The first link of the tree that a link is in."""
+    parents = model.links["parent"]
+    while parents[link] >= 0:
+        link = int(parents[link])
+    return link

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from kinemorph.geometry.mesh import Mesh, mesh_of
 from kinemorph.geometry.shapes import Shape
+from kinemorph.multibody.data import Data
 from kinemorph.multibody.kinematics import kinematics, pose_of
-from kinemorph.multibody.model import Data, Model
+from kinemorph.multibody.model import Model
 from kinemorph.view.raster import Camera, Image, Solid, draw
 from kinemorph.view.recording import seen
 
@@ -26,11 +27,12 @@ def solids_of(model: Model, q: npt.ArrayLike, fade: float = 0.0) -> list[Solid]:
     data = Data(model)
     kinematics(model, data, q)
     solids = []
-    for i, shapes in enumerate((model.base_shapes, *model.shapes), start=-1):
+    bodies = (-1, *model.links["body"].tolist())  # they keep their colours when the structure changes
+    for i, (body, shapes) in enumerate(zip(bodies, (model.base_shapes, *model.shapes), strict=True), start=-1):
         for shape in seen(shapes):
             mesh = mesh_of(shape)
             place = pose_of(model, data, i) @ shape.pose
-            solids.append(Solid(place.apply(mesh.vertices), mesh.faces, _colours(shape, mesh, i, fade)))
+            solids.append(Solid(place.apply(mesh.vertices), mesh.faces, _colours(shape, mesh, body, fade)))
     return solids
 
 
@@ -74,9 +76,9 @@ def save_png(file: Path | str, image: Image) -> None:
     )
 
 
-def _colours(shape: Shape, mesh: Mesh, link: int, fade: float) -> npt.NDArray[np.float64]:
-    """One colour a face: the file's, else the shape's, else the link's."""
-    plain = np.array(shape.colour[:3] if shape.colour else PALETTE[link % len(PALETTE)])
+def _colours(shape: Shape, mesh: Mesh, body: int, fade: float) -> npt.NDArray[np.float64]:
+    """One colour a face: the file's, else the shape's, else the body's."""
+    plain = np.array(shape.colour[:3] if shape.colour else PALETTE[body % len(PALETTE)])
     colours = np.broadcast_to(plain, (len(mesh.faces), 3))
     if mesh.colours is not None and not shape.colour:
         own = mesh.colours[:, :3]

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.structure.log import Log
+from kinemorph.motion.log import Log
 
 Curves = Mapping[str, npt.ArrayLike]
 

@@ -13,13 +13,13 @@ import numpy.typing as npt
 
 from kinemorph.geometry.mesh import Mesh, load_mesh, mesh_of
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
-from kinemorph.multibody.calls import refuse_stale
-from kinemorph.multibody.integrators import Trajectory
+from kinemorph.motion.log import Log
+from kinemorph.motion.rollout import Trajectory
+from kinemorph.multibody.checks import belongs
+from kinemorph.multibody.data import Data
 from kinemorph.multibody.kinematics import kinematics
-from kinemorph.multibody.model import Data, Model
+from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.log import Log
-from kinemorph.structure.loops import Mechanism, as_mechanism
 
 Array = npt.NDArray[np.float64]
 Parents = Mapping[str, str | None]  # of each link its parent, None for the base
@@ -85,7 +85,7 @@ class Recording:
     @staticmethod
     def from_log(log: Log, name: str = "", marker: float = 0.03) -> Recording:
         """What `km.simulate` has done, with its changes of structure as events."""
-        recording = Recording(name or log.stretches[0].tree.name, marker)
+        recording = Recording(name or log.stretches[0].model.name, marker)
         changes = [h for h in log.happenings if h.changed]
         for i, stretch in enumerate(log.stretches):
             if i:
@@ -112,18 +112,16 @@ class Recording:
         """Who is whose parent now."""
         return self.events[-1].parents if self.events else {}
 
-    def add(self, model: Model | Mechanism, state: Data | npt.ArrayLike, t: float) -> None:
+    def add(self, model: Model, state: Data | npt.ArrayLike, t: float) -> None:
         """Add a frame: a model at time t, at a configuration q or as a `Data` has it after any algorithm."""
         t = self._time(t)
         layout = self._layout(model)
-        tree = as_mechanism(model).model
         if isinstance(state, Data):
             data = state
-            if data.revision != tree.revision:
-                refuse_stale(tree, data)
+            belongs(model, data)
         else:
             data = layout.data
-            kinematics(tree, data, state)
+            kinematics(model, data, state)
         if layout.parents != self.parents:
             self.add_event(t, change(self.parents, layout.parents) if self.events else "start", layout.parents)
         R, p = (np.concatenate([data.links[x], data.base[x][np.newaxis]])[layout.carriers] for x in "Rp")
@@ -134,7 +132,7 @@ class Recording:
         self,
         t: float,
         what: str,
-        model: Model | Mechanism | None = None,
+        model: Model | None = None,
         *,
         root: str | None = None,
         parents: Parents | None = None,
@@ -213,11 +211,9 @@ class Recording:
             raise ValueError(f"recording {self.name!r}: it is at {last} s already and cannot go to t = {t} s")
         return float(t)
 
-    def _layout(self, structure: Model | Mechanism) -> _Layout:
+    def _layout(self, model: Model) -> _Layout:
         """How the links of a model become bodies; links that are new become new bodies, and so do loops."""
-        if self._now is None or self._now.structure is not structure:
-            mechanism = as_mechanism(structure)
-            model = mechanism.model
+        if self._now is None or self._now.model is not model:
             places = []
             for name, shapes in zip(model.names, model.shapes, strict=True):
                 where = f"recording {self.name!r}: link {name!r}"
@@ -235,7 +231,7 @@ class Recording:
                     self.add_base_shape(shape)
             names = [*model.names]
             carriers = [*range(model.n)]
-            for name, row in zip(mechanism.names, mechanism.rows, strict=True):
+            for name, row in zip(model.loop_names, model.loop_rows, strict=True):
                 ball = f"joint {name}"
                 if ball not in self._rows:
                     self.add_body(Body(ball, (Shape.sphere(self.marker, colour=MARKER, role=Role.VISUAL),)))
@@ -243,7 +239,7 @@ class Recording:
                 carriers.append(int(row["a"]))  # -1, the base, is the last of the rows
                 places.append(Pose(row["pa"], row["Ra"].reshape(3, 3)))
             self._now = _Layout(
-                structure,
+                model,
                 Data(model),
                 np.array([self._rows[name] for name in names], dtype=np.intp),
                 np.array(carriers, dtype=np.intp),
@@ -268,7 +264,7 @@ class Recording:
 class _Layout:
     """How links and loops are bodies of a recording: their rows, and where body frames stand on links."""
 
-    structure: Model | Mechanism
+    model: Model
     data: Data  # to place links in, if only q is given
     rows: npt.NDArray[np.intp]
     carriers: npt.NDArray[np.intp]  # the link of each body, -1 for the base

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import numpy as np
 
-from kinemorph.multibody.calls import Array
+from kinemorph.motion.log import Log
+from kinemorph.multibody.checks import Array
 from kinemorph.multibody.model import Model
-from kinemorph.structure.log import Log
 from kinemorph.view.picture import save_png, solids_of
 from kinemorph.view.raster import Camera, Image, draw
 
 
 def at_time(log: Log, t: float) -> tuple[Model, Array]:
-    """The tree and the configuration of the last frame that is not later than t."""
+    """The model and the configuration of the last frame that is not later than t."""
     stretch = next((s for s in reversed(log.stretches) if s.t[0] <= t), log.stretches[0])
-    return stretch.tree, stretch.q[max(int(np.searchsorted(stretch.t, t, side="right")) - 1, 0)]
+    return stretch.model, stretch.q[max(int(np.searchsorted(stretch.t, t, side="right")) - 1, 0)]
 
 
 def strip(

@@ -1,0 +1,186 @@
+"""All that the machine code of a kernel depends on, as one hash: the name under which it is kept on disk."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import hashlib
+import os
+import sys
+from collections.abc import Iterator
+from types import CodeType, ModuleType
+from typing import Any, NamedTuple
+
+import llvmlite
+import numba
+import numpy as np
+from numba import types
+from numba.extending import is_jitted
+
+from ._jit_generic import is_lanes, lane_modules
+from ._jit_sources import module_key
+
+# Settings of Numba that cannot change machine code. All others are part of the key: to turn on a dump
+# recompiles, which is what one wants then.
+_HARMLESS_SETTINGS = (
+    *("CACHE_", "COLOR_SCHEME", "CUDA_", "DEBUG_CACHE", "DISABLE_CUDA", "DISABLE_PERFORMANCE_WARNINGS"),
+    *("FULL_TRACEBACKS", "FUNCTION_CACHE_SIZE", "GDB_BINARY", "HIGHLIGHT_DUMPS", "NUMBA_", "SHOW_HELP"),
+    *("THREADING_LAYER", "_"),
+)
+_VERSIONS = (sys.version, numba.__version__, llvmlite.__version__, np.__version__)
+
+
+def version_key(kernel: Any, arguments: tuple[Any, ...], result: Any, machine: object) -> str | None:
+    """A hash of the version of `kernel` for some types on some machine; None if it cannot be known again."""
+    key = kernel_key(kernel)
+    types_text = "".join(map(_type_text, arguments)) + repr(result)
+    if key is None or " at 0x" in types_text:  # the type of a function or an object: an address means nothing elsewhere
+        return None
+    return _hash(key, types_text, _extension_keys(arguments), machine, _settings(), _VERSIONS)
+
+
+@functools.cache
+def kernel_key(kernel: Any) -> str | None:
+    """A hash of the code, constants, callees and imports of `kernel`; None if it cannot be known again."""
+    number = {callee: k for k, callee in enumerate(reachable(kernel))}
+    graph = [(_identity(k), [number[callee] for callee in _uses(k.py_func).kernels]) for k in number]
+    if any(identity is None for identity, _ in graph):
+        return None
+    # The code is what runs, whatever was edited since the import, and also covers other packages. The imports
+    # cover what no name in the code leads to, such as overloads.
+    return _hash(graph, module_key(kernel.py_func.__module__, _file(kernel)))
+
+
+def reachable(kernel: Any) -> list[Any]:
+    """`kernel` and all kernels that it calls, directly or not, in the same order in every process."""
+    found = [kernel]
+    known = {kernel}
+    for caller in found:  # grows on the way
+        new = [callee for callee in _uses(caller.py_func).kernels if callee not in known]
+        found += dict.fromkeys(new)
+        known.update(new)
+    return found
+
+
+def _hash(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def _settings() -> list[tuple[str, str]]:
+    """Numba's settings, whether they come from the environment, a file or the program."""
+    settings = {name: repr(value) for name, value in vars(numba.config).items() if name.isupper()}
+    return sorted(item for item in settings.items() if not item[0].startswith(_HARMLESS_SETTINGS))
+
+
+# --- types ---
+
+
+def _type_text(numba_type: Any) -> str:
+    text = repr(numba_type)
+    if isinstance(numba_type, types.BaseNamedTuple):  # its repr leaves out the names of the fields
+        text += f"{numba_type.instance_class.__module__}{numba_type.fields}"
+    if isinstance(numba_type, types.BaseTuple):
+        text += "".join(map(_type_text, numba_type))
+    return text
+
+
+def _extension_keys(arguments: Any) -> list[str]:
+    """Keys of the modules that decide what a kernel does with types from outside Numba.
+
+    It need not import them: its caller does, and hands it the types.
+    """
+    flat = [kind for argument in arguments for kind in _plain_types(argument)]
+    modules = {type(kind).__module__ for kind in flat} | (lane_modules if any(map(is_lanes, flat)) else set())
+    files = {name: getattr(sys.modules.get(name), "__file__", None) for name in modules}
+    return sorted(module_key(name, file) for name, file in files.items() if file and name.split(".")[0] != "numba")
+
+
+def _plain_types(numba_type: Any) -> Iterator[Any]:
+    if isinstance(numba_type, types.BaseTuple):
+        for item in numba_type:
+            yield from _plain_types(item)
+    else:
+        yield numba_type
+
+
+# --- functions ---
+
+
+def _file(kernel: Any) -> str:
+    return getattr(kernel, "source_file", kernel.py_func.__code__.co_filename)
+
+
+@functools.cache
+def _identity(kernel: Any) -> str | None:
+    function, code = kernel.py_func, kernel.py_func.__code__
+    constants = _uses(function).constants
+    if constants is None or not os.path.exists(_file(kernel)):  # no file: typed into a notebook, for instance
+        return None
+    if not hasattr(kernel, "source_file") and not _is_known_by_name(kernel):
+        return None
+    texts = [(part.co_code, part.co_names, *map(_constant_text, part.co_consts)) for part in _codes(code)]
+    where = (function.__module__, function.__qualname__, code.co_firstlineno)
+    return _hash(where, texts, constants, sorted(map(repr, kernel.targetoptions.items())))
+
+
+def _is_known_by_name(function: Any) -> bool:
+    """Whether a function that others gave to Numba is the only one of its name.
+
+    Numba tells closures of one function apart by a count, which says nothing in another process.
+    """
+    found: Any = sys.modules.get(function.__module__)
+    for name in function.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is function
+
+
+class _Uses(NamedTuple):
+    kernels: list[Any]
+    constants: str | None  # None: a closure holds something that another process could not recognise
+
+
+@functools.cache
+def _uses(function: Any) -> _Uses:
+    """What the names in `function` stand for: other kernels, and values that Numba compiles in."""
+    names = sorted({name for code in _codes(function.__code__) for name in code.co_names})
+    scopes, values = [function.__globals__], []
+    for scope in scopes:  # grows on the way: a name may be one in a module, and that one in a package
+        for name in names:
+            values.append(value := scope.get(name))
+            if isinstance(value, ModuleType) and all(vars(value) is not known for known in scopes):
+                scopes.append(vars(value))
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    enclosed = (function.__defaults__, function.__kwdefaults__, *cells)
+    unknown = any(_constant_text(leaf) is None for leaf in _leaves(enclosed))
+    constants = None if unknown else _constant_text((enclosed, *values))
+    kernels = [leaf for leaf in _leaves((enclosed, *values)) if is_jitted(leaf)]
+    return _Uses(kernels, constants)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):  # a comprehension or an inner function
+            yield from _codes(constant)
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, tuple):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value
+
+
+def _constant_text(value: Any) -> str | None:
+    """A text that is the same for the same value in every process; None if there is none."""
+    if isinstance(value, tuple):
+        return _hash(*map(_constant_text, value))
+    if isinstance(value, np.ndarray):
+        return _hash(value.dtype, value.shape, value.tobytes())
+    if isinstance(value, enum.EnumMeta):
+        return repr(list(value))
+    if is_jitted(value):
+        return "kernel"  # which one is seen elsewhere
+    text = repr(value)
+    return None if isinstance(value, ModuleType) or " at 0x" in text else text

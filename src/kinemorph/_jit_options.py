@@ -1,0 +1,15 @@
+"""How every kernel is compiled, and every `overload` that one uses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._jit_numba import without_memory
+
+OPTIONS: dict[str, Any] = {
+    **without_memory,  # kernels write into arrays that they are given: no memory to manage, no references to count
+    "error_model": "numpy",  # x / 0 is inf, as in NumPy: no branch and no exception in every division
+    "boundscheck": None,  # None leaves the choice to NUMBA_BOUNDSCHECK
+    "fastmath": False,  # not even fused multiply-adds: LLVM fuses other pairs in lanes than in scalars, to other bits
+}
+OVERLOAD: dict[str, Any] = OPTIONS | {"nogil": True, "forceinline": True}  # the jit_options of an `overload`

@@ -1,0 +1,36 @@
+"""Rows by their address: what a kernel gets is one integer, and the dtype says what lies there."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.extending import lower_builtin, type_callable
+
+from ._jit_numba import array_at
+
+
+def rows_at(address: int, count: int, dtype: Any) -> Any:
+    """The `count` rows of a structured dtype that start at an address; the owner of the memory must stay alive."""
+    memory: Any = (ctypes.c_char * int(count * dtype.itemsize)).from_address(int(address))
+    return np.frombuffer(memory, dtype)
+
+
+@type_callable(rows_at)
+def _type_rows_at(context: Any) -> Callable[..., Any]:
+    def typer(address: Any, count: Any, dtype: Any) -> Any:
+        kinds = (types.Integer, types.Integer, types.DType)
+        if all(isinstance(value, kind) for value, kind in zip((address, count, dtype), kinds, strict=True)):
+            return types.Array(dtype.dtype, 1, "C")
+        return None
+
+    return typer
+
+
+@lower_builtin(rows_at, types.Integer, types.Integer, types.DType)
+def _lower_rows_at(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    count = context.cast(builder, args[1], signature.args[1], types.intp)
+    return array_at(context, builder, signature.return_type, args[0], count)

@@ -1,0 +1,1 @@
+"""One constraint row between any two links of any trees: loops now, whatever else ties bodies later."""

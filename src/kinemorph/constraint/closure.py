@@ -1,0 +1,218 @@
+"""Closing loops at position level: projection of states that have drifted, and configurations that close from afar.
+
+Projection moves q, and jumps v, by the impulses at the loops that close them: the shortest way in the metric of the
+mass matrix, with the same articulated inertias and rows as the dynamics. `close` works where a projection would not:
+it starts anywhere, moves only the joints it may move, and knows when to give up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph._jit import entry, kernel, rows_at
+from kinemorph.constraint.loops import errors, loop_errors, loop_jacobian, orient, relative_velocities
+from kinemorph.constraint.solve import dependence, factor_rows, multiply_rows, solve_rows
+from kinemorph.constraint.whiten import apply_rows, whiten
+from kinemorph.multibody.checks import LARGEST, Array, Vector, belongs, checked, finite
+from kinemorph.multibody.configuration import advance, integrate
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.impulse import articulate, jump
+from kinemorph.multibody.kinematics import move_all, place_all
+from kinemorph.multibody.layout import DOF_DATA, TREE
+from kinemorph.multibody.model import Model
+from kinemorph.multibody.system import I8, SYSTEM
+
+CLOSED = 1e-12  # rad or m: loops this close together are closed
+MOST_TURNS = 30  # of a projection
+CAUTIOUS_TURNS = 5  # and how many of them leave rows aside that may depend on others
+DAMPING = 1e-12  # of the turns after them
+ROUNDING = 1e-10  # rad or m: an error below this that does not shrink is rounding
+DEAD_END = 1e-4  # slope, from 0 to 1, below which an error no longer falls
+LONGEST = 0.5  # rad or m: how far a joint goes in one turn
+
+
+class LoopError(ValueError):
+    """No configuration was found that closes all loops.
+
+    `loop` is the name of the worst, `residual` how far it is open (rad or m), and `q` the best configuration.
+    """
+
+    def __init__(self, message: str, loop: str = "", residual: float = 0.0, q: Array | None = None) -> None:
+        super().__init__(message, loop, residual, q)  # all of it: an exception is pickled by its arguments
+        self.loop, self.residual, self.q = loop, residual, q
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+@kernel(inline=False)
+def prepare(system: Any, dependence: float, damping: float) -> None:
+    """All that the responses to impulses at the loops share, with the articulated inertias in place."""
+    orient(system)
+    whiten(system)
+    multiply_rows(system)
+    factor_rows(system, dependence, damping)
+
+
+@kernel(inline=False)
+def cancel(system: Any) -> None:
+    """What is left for each joint of impulses at the loops that cancel c, after `prepare`."""
+    trees = rows_at(system["trees"], system["tree_count"], I8)
+    for t in range(system["tree_count"]):
+        tree = rows_at(trees[t], 1, TREE)[0]
+        dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+        for k in range(tree["nv"]):
+            dof_rows[k]["u"][0] = 0.0
+    solve_rows(system)
+    apply_rows(system)
+
+
+@kernel(inline=False)
+def project_position(tree: Any, q: Any, step: Any, gap: float) -> float:
+    """Move q until the loops are closed (Gauss-Newton on the manifold). Returns the largest error that is left."""
+    system = rows_at(tree["system"], 1, SYSTEM)[0]
+    error = LARGEST
+    for turn in range(MOST_TURNS + 1):
+        before = error
+        place_all(tree, q)
+        error = errors(system)
+        if error <= gap or turn == MOST_TURNS or not error <= LARGEST:
+            break
+        if turn > CAUTIOUS_TURNS and error < ROUNDING and error > 0.5 * before:
+            break
+        articulate(tree, q)
+        if turn < CAUTIOUS_TURNS:
+            prepare(system, dependence(system, error), 0.0)
+        else:  # what is left may be along rows that depend on others, next to a singular configuration: use them all
+            prepare(system, 0.0, DAMPING)
+        cancel(system)
+        jump(tree, step)
+        longest = 0.0
+        for k in range(tree["nv"]):
+            longest = max(longest, abs(step[k]))
+        advance(tree, q, step, 1.0 if longest <= LONGEST else LONGEST / longest, q)
+    return error
+
+
+@kernel(inline=False)
+def project_velocity(tree: Any, q: Any, v: Any, step: Any) -> None:
+    """Take from v what would open the loops: the velocities after impulses at them."""
+    system = rows_at(tree["system"], 1, SYSTEM)[0]
+    articulate(tree, q)
+    prepare(system, system["dependence"], 0.0)
+    move_all(tree, q, v)
+    relative_velocities(system)
+    cancel(system)
+    jump(tree, step)
+    for k in range(tree["nv"]):
+        v[k] += step[k]
+
+
+@entry
+def _project(address: int, q: Vector, v: Vector, step: Vector, gap: float) -> float:
+    tree = rows_at(address, 1, TREE)[0]
+    error = project_position(tree, q, step, gap)
+    project_velocity(tree, q, v, step)
+    return error if finite(q) and finite(v) else np.inf
+
+
+def project(
+    model: Model,
+    data: Data,
+    q: npt.ArrayLike,
+    v: npt.ArrayLike | None = None,
+    gap: float = 1e-9,
+) -> tuple[Array, Array]:
+    """The nearest state with closed loops, in the metric of the mass matrix. For states that have drifted a little.
+
+    Raises `LoopError` if a loop stays open by more than `gap` (rad or m).
+    """
+    belongs(model, data)
+    if not model.m:
+        return tuple(checked(model, q=q, v=np.zeros(model.nv) if v is None else v))
+    start, v64 = checked(model, q=q, v=np.zeros(model.nv) if v is None else v)
+    q64 = start.copy()
+    error = _project(data.address, q64, v64, np.empty(model.nv), min(CLOSED, gap))
+    if not error <= gap:
+        best = q64 if np.isfinite(q64).all() else start
+        raise _failure(model, data, best, "the projection did not close it")
+    return q64, v64
+
+
+def close(
+    model: Model,
+    data: Data,
+    q: npt.ArrayLike,
+    free: str | Iterable[str] | None = None,
+    gap: float = 1e-11,
+    tries: int = 6,
+    seed: int = 0,
+) -> Array:
+    """A configuration near q with all loops closed; only the joints in `free` move, all if not given.
+
+    Levenberg and Marquardt's method; where it ends in a dead end it starts again a little beside. Raises `LoopError` if
+    no try succeeds: the loop may be out of reach, or q too far away.
+    """
+    belongs(model, data)
+    if not gap > 0.0:
+        raise ValueError(f"gap {gap} must be positive")
+    (start,) = checked(model, q=q)
+    mask = np.full(model.nv, free is None)
+    for joint in (free,) if isinstance(free, str) else free or ():
+        mask[model.v_slice(joint)] = True
+    rng = np.random.default_rng(seed)
+    best, best_error = start, np.inf
+    for turn in range(max(1, tries)):
+        beside = mask * rng.normal(size=model.nv) * (0.01 * 3.0**turn if turn else 0.0)
+        found = _descend(model, data, integrate(model, start, beside), mask, gap)
+        error = float(np.abs(loop_errors(model, data, found)).max(initial=0.0))
+        if error <= gap:
+            return found
+        if error < best_error:
+            best, best_error = found, error
+    why = "the start may be too far away"
+    if _slope(model, data, best, mask) < DEAD_END:
+        why = "no small motion of the joints that may move brings its sides closer, so it seems out of reach"
+    raise _failure(model, data, best, f"no configuration that closes it was found in {tries} tries; {why}")
+
+
+def _slope(model: Model, data: Data, q: Array, mask: Array) -> float:
+    """How steep the squared error is, against how steep it could be with the same error: 0 to 1."""
+    error = loop_errors(model, data, q)
+    J = loop_jacobian(model, data, q) * mask
+    steepest = float(np.linalg.norm(J, 2) * np.linalg.norm(error))
+    return float(np.linalg.norm(J.T @ error)) / steepest if steepest > 0.0 else 0.0
+
+
+def _descend(model: Model, data: Data, q: Array, mask: Array, gap: float, most: int = 200) -> Array:
+    """Damped Gauss-Newton steps as long as they help (the damping follows Nielsen's rule)."""
+    error = loop_errors(model, data, q)
+    damping, growth = 1e-3, 2.0
+    for _ in range(most):
+        if np.abs(error).max(initial=0.0) <= gap or damping > 1e12:
+            break
+        J = loop_jacobian(model, data, q) * mask
+        A = J @ J.T
+        A[np.diag_indices_from(A)] += damping * np.linalg.norm(error) + 1e-14
+        step = J.T @ np.linalg.solve(A, -error)
+        step *= min(1.0, LONGEST / max(float(np.abs(step).max(initial=0.0)), 1e-300))
+        tried = integrate(model, q, step)
+        error_tried = loop_errors(model, data, tried)
+        if error_tried @ error_tried < error @ error:
+            q, error = tried, error_tried
+            damping, growth = max(damping / 5.0, 1e-9), 2.0
+        else:
+            damping, growth = damping * growth, growth * 2.0
+    return q
+
+
+def _failure(model: Model, data: Data, q: Array, why: str) -> LoopError:
+    error = np.abs(loop_errors(model, data, q))
+    worst = [float(error[l["first"] : l["first"] + l["m"]].max(initial=0.0)) for l in model.loop_rows]
+    name = model.loop_names[int(np.argmax(worst))]
+    text = f"model {model.name!r}: loop {name!r} stays open by {max(worst):.3g} (rad or m): {why}"
+    return LoopError(text, name, max(worst), q)

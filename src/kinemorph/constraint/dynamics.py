@@ -1,0 +1,140 @@
+"""Forward dynamics with loops: M a + h = tau + J_Cᵀ λ with J_C a = - J̇_C v.
+
+The trees move first as if no loop were there. What the loops must cancel then follows from G = J_C M⁻¹ J_Cᵀ = Y Yᵀ
+(`constraint.whiten`, `constraint.solve`), and the λ enter the last pass outward through the same y, so that nothing of
+size nv is ever factored: O(n + m² depth + m³).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph._jit import entry, for_lanes, generic, kernel, rows_at
+from kinemorph.constraint.loops import drifts, errors, orient
+from kinemorph.constraint.solve import dependence, factor_rows, multiply_rows, solve_rows
+from kinemorph.constraint.whiten import apply_rows, whiten
+from kinemorph.multibody.aba import articulated_body, outward
+from kinemorph.multibody.checks import (
+    BAD_SIZE,
+    NO_FORCES,
+    NOT_FINITE,
+    OK,
+    UNUSABLE,
+    Array,
+    Matrix,
+    Vector,
+    as_arrays,
+    belongs,
+    complain,
+    finite,
+)
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.layout import TREE, TREE_KIND
+from kinemorph.multibody.model import Model
+from kinemorph.multibody.system import SYSTEM
+
+
+@kernel(inline=False)
+def bear_loops(system: Any) -> None:
+    """The forces of the loops, λ in the rows, after forward dynamics of their trees: what is left for each joint."""
+    orient(system)
+    whiten(system)
+    multiply_rows(system)
+    factor_rows(system, dependence(system, errors(system)), 0.0)
+    drifts(system)
+    solve_rows(system)
+    apply_rows(system)
+
+
+@kernel(inline=False)
+def close_accelerations(tree: Any, a: Any) -> None:
+    """What the loops make of the accelerations that forward dynamics of their tree has left."""
+    bear_loops(rows_at(tree["system"], 1, SYSTEM)[0])
+    outward(tree, a)
+
+
+@generic
+def constrain(tree: Any, a: Any) -> None:
+    """Loops, where a tree has any."""
+    if tree["system"] != 0:
+        close_accelerations(tree, a)
+
+
+@for_lanes(constrain)
+def _constrain_lanes(tree: Any, a: Any) -> None:
+    """Batches are of trees without loops."""
+
+
+@kernel
+def constrained_body(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any) -> None:
+    """a from q, v, tau and the external forces on links, with all loops closed."""
+    articulated_body(tree, q, v, tau, external, a)
+    constrain(tree, a)
+
+
+@entry
+def _forward(address: int, q: Vector, v: Vector, tau: Vector, external: Matrix, a: Vector) -> int:
+    tree = rows_at(address, 1, TREE)[0]
+    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
+        return UNUSABLE
+    nv = tree["nv"]
+    if q.shape[0] != tree["nq"] or v.shape[0] != nv or tau.shape[0] != nv or a.shape[0] != nv:
+        return BAD_SIZE
+    if external.shape[0] > 0 and (external.shape[0] != tree["n"] or external.shape[1] != 6):
+        return BAD_SIZE
+    if not (finite(q) and finite(v) and finite(tau) and finite(external.reshape(external.size))):
+        return NOT_FINITE
+    constrained_body(tree, q, v, tau, external, a)
+    return OK if finite(a) else NOT_FINITE
+
+
+def forward_dynamics(
+    model: Model,
+    data: Data,
+    q: npt.ArrayLike,
+    v: npt.ArrayLike,
+    tau: npt.ArrayLike,
+    external: npt.ArrayLike = NO_FORCES,
+) -> Array:
+    """Accelerations a that joint forces tau (and external forces) cause while all loops stay closed.
+
+    q and v must keep the loops closed (see `close` and `project`). Afterwards `data.wrenches` are the forces and
+    moments at the loops and `data.rank` is the number of independent constraints. Without loops this is `aba`.
+    """
+    try:
+        mine = data.model is model
+    except AttributeError:
+        mine = False
+    if not mine:
+        belongs(model, data)
+    a = np.empty(data.nv)
+    try:
+        status = _forward(data.address, q, v, tau, external, a)
+    except (TypeError, ValueError):
+        q64, v64, tau64, external64 = as_arrays(model, q=q, v=v, tau=tau, external=external)
+        status = _forward(data.address, q64, v64, tau64, external64, a)
+    if status:
+        complain(model, status, q=q, v=v, tau=tau, external=external)
+    return a
+
+
+def loop_forces(model: Model, data: Data, wrenches: npt.ArrayLike | None = None) -> Array:
+    """Wrenches at the loops (`data.wrenches` if not given) as external forces on all links (n x 6).
+
+    They take the place of the loops: `aba` with them gives the same accelerations. After any dynamics of the loops.
+    """
+    belongs(model, data)
+    given = data.wrenches if wrenches is None else np.asarray(wrenches, dtype=np.float64)
+    forces = np.zeros((model.n, 6))
+    for wrench, loop in zip(given, model.loop_rows, strict=True):
+        if not loop["m"]:
+            continue
+        x = data.rows[loop["first"]]["x"]
+        for link, sign in ((int(loop["b"]), 1.0), (int(loop["a"]), -1.0)):
+            if link >= 0:
+                forces[link, :3] += sign * (wrench[:3] + np.cross(x - data.links[link]["p"], wrench[3:]))
+                forces[link, 3:] += sign * wrench[3:]
+    return forces

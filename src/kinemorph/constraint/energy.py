@@ -1,0 +1,54 @@
+"""Energy of a model: that of its motion, of gravity, and of all its springs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph._jit import entry, rows_at
+from kinemorph.constraint.passive import push_links
+from kinemorph.multibody.checks import Vector, as_arrays
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.energy_momentum import sums_of
+from kinemorph.multibody.layout import DOF, TREE
+from kinemorph.multibody.model import Model
+from kinemorph.multibody.springs import stretch
+
+
+class Energy(NamedTuple):
+    """Joules. `potential` is gravity's, zero where the world's origin is; `elastic` is in the springs of joints,
+    of loops and of force elements."""
+
+    kinetic: float
+    potential: float
+    elastic: float
+
+    @property
+    def total(self) -> float:
+        return self.kinetic + self.potential + self.elastic
+
+
+@entry
+def _elastic(address: int, rest: Vector, q: Vector, v: Vector, out: Vector) -> float:
+    tree = rows_at(address, 1, TREE)[0]
+    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    energy = 0.0
+    if tree["springs"] != 0:
+        stretch(tree, rest, q, out)
+        for k in range(tree["nv"]):
+            energy += 0.5 * dofs[k]["stiffness"] * out[k] * out[k]
+    if tree["pushes"] != 0:
+        energy += push_links(tree, q, v)
+    return energy
+
+
+def energy(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike) -> Energy:
+    """Kinetic, potential and elastic energy. Armatures count as kinetic."""
+    sums = sums_of(model, data, q, v)
+    elastic = 0.0
+    if model.passive or model.header[0]["springs"]:
+        q64, v64 = as_arrays(model, q=q, v=v)
+        elastic = float(_elastic(data.address, model.rest.copy(), q64, v64, np.empty(model.nv)))
+    return Energy(float(sums["kinetic"]), float(-model.gravity @ sums["moment"]), elastic)

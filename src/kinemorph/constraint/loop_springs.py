@@ -1,0 +1,92 @@
+"""Springs and dampers in the joints that close loops.
+
+A loop's joint has no entry in q: where it is follows from its two links, and the force that its spring and damper make
+is a wrench on them, any one with Sᵀ F = tau, because what else it holds the loop bears. Angles are those nearest to
+zero, so such a spring does not count turns.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph._jit import kernel, rows_at
+from kinemorph.constraint.loops import frames
+from kinemorph.multibody.elements import point_velocity, push_pair
+from kinemorph.multibody.inversion import extract_position, extract_velocity
+from kinemorph.multibody.joints import FREE, SPHERICAL, UNIVERSAL, column
+from kinemorph.multibody.layout import LINK_DATA
+from kinemorph.multibody.loops import LOOP
+from kinemorph.multibody.springs import ball_pull, free_pull
+from kinemorph.multibody.system import F8, SYSTEM
+from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
+from kinemorph.spatial.rows import load3, load3_at, load4_at
+from kinemorph.spatial.vec3 import Vec3, axpy, dot, sub
+
+
+@kernel(inline=False)
+def push_loops(tree: Any, total: Any) -> float:
+    """Add what springs and dampers of loop joints do to the forces on links. Returns the energy in the springs."""
+    system = rows_at(tree["system"], 1, SYSTEM)[0]
+    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    loops = rows_at(system["loops"], system["count"], LOOP)
+    q = rows_at(system["q"], system["nq_loops"], F8)
+    v = rows_at(system["v"], system["nv_loops"], F8)
+    energy = 0.0
+    for i in range(system["count"]):
+        loop = loops[i]
+        if loop["passive"] == 0:
+            continue
+        da, db = rows[loop["a"] + 1], rows[loop["b"] + 1]
+        Ra, xa, Rb, x = frames(loop, da, db)
+        extract_position(loop, mul(transpose(Ra), Rb), tmul_vec(Ra, sub(x, xa)), q)
+        w = sub(load3(db["w"]), load3(da["w"]))
+        u = sub(point_velocity(db, x), point_velocity(da, x))
+        extract_velocity(loop, q, tmul_vec(Rb, w), tmul_vec(Rb, u), v)
+        energy += joint_forces(loop, q, v)
+        n, f = as_wrench(loop, q, v)
+        push_pair(rows, total, loop["a"], loop["b"], x, mul_vec(Rb, n), mul_vec(Rb, f))
+    return energy
+
+
+@kernel(inline=False)
+def joint_forces(loop: Any, q: Any, v: Any) -> float:
+    """The forces of a joint's springs and dampers, in place of its velocities. Returns the energy in the springs."""
+    iq, iv, k = loop["iq"], loop["iv"], loop["stiffness"]
+    energy = 0.0
+    if loop["kind"] == SPHERICAL or loop["kind"] == FREE:
+        at = iq + loop["nq"] - 4
+        back = load4_at(loop["rest"], loop["nq"] - 4)
+        pull, energy = ball_pull(back, load4_at(q, at), load3(k))
+        for j in range(3):
+            v[iv + j] = -pull[j] - loop["damping"][j] * v[iv + j]
+        if loop["kind"] == FREE:
+            force, more = free_pull(load3(loop["rest"]), back, load3_at(q, iq), load4_at(q, at), load3_at(k, 3))
+            energy += more
+            for j in range(3):
+                v[iv + 3 + j] = -force[j] - loop["damping"][3 + j] * v[iv + 3 + j]
+        return energy
+    for j in range(loop["nv"]):
+        stretch = q[iq + j] - loop["rest"][j]
+        energy += 0.5 * k[j] * stretch * stretch
+        v[iv + j] = -k[j] * stretch - loop["damping"][j] * v[iv + j]
+    return energy
+
+
+@kernel
+def as_wrench(loop: Any, q: Any, tau: Any) -> tuple[Vec3, Vec3]:
+    """The wrench S (SᵀS)⁻¹ tau in the successor's frame."""
+    iv = loop["iv"]
+    n = f = (0.0, 0.0, 0.0)
+    if loop["kind"] == UNIVERSAL:  # the only joint with columns that are not orthogonal
+        s, _ = column(loop, q, 0)
+        b = load3(loop["axis2"])
+        sb = dot(s, b)
+        d = 1.0 - sb * sb
+        n = axpy(n, (tau[iv] - sb * tau[iv + 1]) / d, s)
+        return axpy(n, (tau[iv + 1] - sb * tau[iv]) / d, b), f
+    for j in range(loop["nv"]):
+        w, u = column(loop, q, j)
+        share = tau[iv + j] / (dot(w, w) + dot(u, u))
+        n = axpy(n, share, w)
+        f = axpy(f, share, u)
+    return n, f

@@ -1,0 +1,307 @@
+"""Constraint rows of loops: J_C, its drift J̇_C v, and how far apart the two sides are (N&Y eqs. 9 to 12).
+
+A row is a unit wrench (n, f) at the point x where the joint is, on link b, and its opposite on link a. Its product with
+the relative twist of the two links at x is the velocity that the joint forbids. In the predecessor's axes the wrenches
+are constant (but one of a universal joint), so the relative acceleration as the predecessor sees it is all there is to
+the drift.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph._jit import entry, kernel, rows_at
+from kinemorph.multibody.checks import (
+    BAD_SIZE,
+    NOT_FINITE,
+    OK,
+    UNUSABLE,
+    Array,
+    Matrix,
+    Vector,
+    as_arrays,
+    belongs,
+    complain,
+    finite,
+)
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.inversion import TURN, extract_position, rotation_about
+from kinemorph.multibody.joints import FIXED, FREE, PRISMATIC, SCREW, SPHERICAL, UNIVERSAL
+from kinemorph.multibody.kinematics import accelerate_all, place_all
+from kinemorph.multibody.layout import DOF, DOF_DATA, LINK_DATA, TREE, TREE_KIND
+from kinemorph.multibody.loop_layout import last_dof
+from kinemorph.multibody.loops import LOOP
+from kinemorph.multibody.model import Model
+from kinemorph.multibody.system import I8, ROW, SYSTEM
+from kinemorph.spatial.mat3 import Mat3, mul, mul_vec, tmul_vec, transpose
+from kinemorph.spatial.quaternion import from_matrix, log
+from kinemorph.spatial.rows import load3, load3_at, load9, store3
+from kinemorph.spatial.scalar import atan2, sqrt
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
+
+NO_CROSSING = 1e-9  # sine of an angle below which the axis of a rotation is noise
+
+
+ROW_SIZE = LINK_DATA.itemsize
+
+
+@kernel
+def link_at(system: Any, t: int, link: int) -> int:
+    """The address of the row of a link of tree t; link -1 is the base."""
+    tree = rows_at(rows_at(system["trees"], system["tree_count"], I8)[t], 1, TREE)[0]
+    return tree["rows"] + (link + 1) * ROW_SIZE
+
+
+@kernel
+def frames(loop: Any, da: Any, db: Any) -> tuple[Mat3, Vec3, Mat3, Vec3]:
+    """World poses of the joint's predecessor and successor frames, from the rows of its two links."""
+    Ra, Rb = load9(da["R"]), load9(db["R"])
+    xa = add(load3(da["p"]), mul_vec(Ra, load3(loop["pa"])))
+    xb = add(load3(db["p"]), mul_vec(Rb, load3(loop["pb"])))
+    return mul(Ra, load9(loop["Ra"])), xa, mul(Rb, load9(loop["Rb"])), xb
+
+
+@kernel(inline=False)
+def orient(system: Any) -> None:
+    """The unit wrenches of all rows in the world, from the poses of the links."""
+    loops = rows_at(system["loops"], system["count"], LOOP)
+    rows = rows_at(system["rows"], system["m"], ROW)
+    for i in range(system["count"]):
+        loop = loops[i]
+        da = rows_at(link_at(system, loop["tree_a"], loop["a"]), 1, LINK_DATA)[0]
+        db = rows_at(link_at(system, loop["tree_b"], loop["b"]), 1, LINK_DATA)[0]
+        R, _, Rb, x = frames(loop, da, db)
+        for j in range(loop["m"]):
+            row = rows[loop["first"] + j]
+            store3(row["x"], x)
+            store3(row["n"], mul_vec(R, load3_at(loop["T"], 6 * j)))
+            store3(row["f"], mul_vec(R, load3_at(loop["T"], 6 * j + 3)))
+        if loop["kind"] == UNIVERSAL:  # the normal of an axis on a and one on b
+            normal = cross(mul_vec(R, load3(loop["axis"])), mul_vec(Rb, load3(loop["axis2"])))
+            store3(rows[loop["first"]]["n"], scale(normal, 1.0 / loop["slant"]))
+
+
+@kernel(inline=False)
+def errors(system: Any) -> float:
+    """How far the two sides of each loop are apart along its rows, into their c. Returns the largest."""
+    loops = rows_at(system["loops"], system["count"], LOOP)
+    rows = rows_at(system["rows"], system["m"], ROW)
+    largest = 0.0
+    for i in range(system["count"]):
+        loop = loops[i]
+        da = rows_at(link_at(system, loop["tree_a"], loop["a"]), 1, LINK_DATA)[0]
+        db = rows_at(link_at(system, loop["tree_b"], loop["b"]), 1, LINK_DATA)[0]
+        Ra, xa, Rb, xb = frames(loop, da, db)
+        R = mul(transpose(Ra), Rb)
+        p = tmul_vec(Ra, sub(xb, xa))
+        phi = misalignment(loop, R, p)
+        for j in range(loop["m"]):
+            c = dot(load3_at(loop["T"], 6 * j), phi) + dot(load3_at(loop["T"], 6 * j + 3), p)
+            rows[loop["first"] + j]["c"] = c
+        if loop["kind"] == UNIVERSAL:  # the two axes keep their angle
+            slip = dot(load3(loop["axis"]), mul_vec(R, load3(loop["axis2"])))
+            rows[loop["first"]]["c"] = (loop["cosine"] - slip) / loop["slant"]
+        for j in range(loop["first"], loop["first"] + loop["m"]):
+            largest = max(largest, abs(rows[j]["c"]))
+    return largest
+
+
+@kernel
+def misalignment(loop: Any, R: Mat3, p: Vec3) -> Vec3:
+    """A rotation vector that says how far R is from what the joint allows; only what its rows see matters."""
+    kind = loop["kind"]
+    if kind == SPHERICAL or kind == FREE or kind == UNIVERSAL:
+        return (0.0, 0.0, 0.0)
+    if kind == FIXED or kind == PRISMATIC:
+        return log(from_matrix(R))
+    a = load3(loop["axis"])
+    turned = mul_vec(R, a)
+    normal = cross(a, turned)
+    sine, cosine = sqrt(dot(normal, normal)), dot(a, turned)
+    if sine > NO_CROSSING:
+        phi = scale(normal, atan2(sine, cosine) / sine)
+    elif cosine > 0.0:
+        phi = normal
+    else:  # upside down: any way back is as long as any other
+        phi = scale(load3(loop["T"]), 0.5 * TURN)
+    if kind == SCREW:
+        angle = rotation_about(a, R)
+        if loop["pitch"] != 0.0:  # how far it has advanced tells the turns
+            angle = angle + TURN * round((dot(a, p) / loop["pitch"] - angle) / TURN)
+        phi = axpy(phi, angle, a)
+    return phi
+
+
+@kernel(inline=False)
+def drifts(system: Any) -> None:
+    """Relative accelerations along the rows, into their c, from the motion of the links as it is in their rows.
+
+    After `accelerate_all` without joint accelerations that is J̇_C v; after forward dynamics of the tree, what the
+    loops must cancel. Gravity's share is the same on both sides.
+    """
+    loops = rows_at(system["loops"], system["count"], LOOP)
+    rows = rows_at(system["rows"], system["m"], ROW)
+    for i in range(system["count"]):
+        loop = loops[i]
+        if loop["m"] == 0:
+            continue
+        da = rows_at(link_at(system, loop["tree_a"], loop["a"]), 1, LINK_DATA)[0]
+        db = rows_at(link_at(system, loop["tree_b"], loop["b"]), 1, LINK_DATA)[0]
+        x = load3(rows[loop["first"]]["x"])
+        va, aa = motion_at(da, x)
+        vb, ab = motion_at(db, x)
+        wa = load3(da["w"])
+        w = sub(load3(db["w"]), wa)
+        al = sub(sub(load3(db["al"]), load3(da["al"])), cross(wa, w))
+        a = axpy(sub(ab, aa), -2.0, cross(wa, sub(vb, va)))
+        for j in range(loop["first"], loop["first"] + loop["m"]):
+            rows[j]["c"] = dot(load3(rows[j]["n"]), al) + dot(load3(rows[j]["f"]), a)
+        if loop["kind"] == UNIVERSAL:  # its first row turns with the axis on b
+            Ra, _, Rb, _ = frames(loop, da, db)
+            first = mul_vec(Ra, load3(loop["axis"]))
+            turning = cross(first, cross(w, mul_vec(Rb, load3(loop["axis2"]))))
+            rows[loop["first"]]["c"] += dot(w, turning) / loop["slant"]
+
+
+@kernel
+def motion_at(d: Any, x: Vec3) -> tuple[Vec3, Vec3]:
+    """Velocity and acceleration of the point of a link that is at x."""
+    r = sub(x, load3(d["p"]))
+    w = load3(d["w"])
+    wr = cross(w, r)
+    return add(load3(d["v"]), wr), add(add(load3(d["a"]), cross(load3(d["al"]), r)), cross(w, wr))
+
+
+@kernel(inline=False)
+def relative_velocities(system: Any) -> float:
+    """J_C v into the rows' c, after `orient`, from the velocities of the links. Returns the largest."""
+    rows = rows_at(system["rows"], system["m"], ROW)
+    largest = 0.0
+    for j in range(system["m"]):
+        row = rows[j]
+        da = rows_at(link_at(system, row["tree_a"], row["a"]), 1, LINK_DATA)[0]
+        db = rows_at(link_at(system, row["tree_b"], row["b"]), 1, LINK_DATA)[0]
+        x = load3(row["x"])
+        w = sub(load3(db["w"]), load3(da["w"]))
+        ua = add(load3(da["v"]), cross(load3(da["w"]), sub(x, load3(da["p"]))))
+        ub = add(load3(db["v"]), cross(load3(db["w"]), sub(x, load3(db["p"]))))
+        row["c"] = dot(load3(row["n"]), w) + dot(load3(row["f"]), sub(ub, ua))
+        largest = max(largest, abs(row["c"]))
+    return largest
+
+
+@kernel(inline=False)
+def fill_jacobian(system: Any, J: Any) -> None:
+    """J_C of one tree (N&Y eq. 11), after `orient`: where a row's two ways to the base meet, both sides cancel."""
+    tree = rows_at(rows_at(system["trees"], 1, I8)[0], 1, TREE)[0]
+    links = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    rows = rows_at(system["rows"], system["m"], ROW)
+    for j in range(system["m"]):
+        n, f, x = load3(rows[j]["n"]), load3(rows[j]["f"]), load3(rows[j]["x"])
+        for sign, link in ((1.0, rows[j]["b"]), (-1.0, rows[j]["a"])):
+            k = last_dof(tree, link)
+            while k >= 0:
+                w = load3(dof_rows[k]["S"])
+                u = add(load3_at(dof_rows[k]["S"], 3), cross(w, sub(x, load3(links[dofs[k]["link"] + 1]["p"]))))
+                J[j, k] += sign * (dot(n, w) + dot(f, u))
+                k = dofs[k]["parent"]
+
+
+_ERRORS, _JACOBIAN, _DRIFT = range(3)
+
+
+@entry
+def _fill(address: int, q: Vector, v: Vector, zero: Vector, what: int, J: Matrix) -> int:
+    tree = rows_at(address, 1, TREE)[0]
+    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
+        return UNUSABLE
+    if q.shape[0] != tree["nq"] or v.shape[0] != tree["nv"]:
+        return BAD_SIZE
+    if not (finite(q) and finite(v)):
+        return NOT_FINITE
+    if what == _DRIFT:
+        accelerate_all(tree, q, v, zero)
+    else:
+        place_all(tree, q)
+    if tree["system"] == 0:
+        return OK
+    system = rows_at(tree["system"], 1, SYSTEM)[0]
+    orient(system)
+    if what == _ERRORS:
+        errors(system)
+    elif what == _JACOBIAN:
+        fill_jacobian(system, J)
+    else:
+        drifts(system)
+    return OK
+
+
+@entry
+def _positions(address: int, q: Vector, q_loops: Vector) -> int:
+    tree = rows_at(address, 1, TREE)[0]
+    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
+        return UNUSABLE
+    if not finite(q):
+        return NOT_FINITE
+    place_all(tree, q)
+    if tree["system"] == 0:
+        return OK
+    system = rows_at(tree["system"], 1, SYSTEM)[0]
+    loops = rows_at(system["loops"], system["count"], LOOP)
+    for i in range(system["count"]):
+        loop = loops[i]
+        da = rows_at(link_at(system, loop["tree_a"], loop["a"]), 1, LINK_DATA)[0]
+        db = rows_at(link_at(system, loop["tree_b"], loop["b"]), 1, LINK_DATA)[0]
+        Ra, xa, Rb, xb = frames(loop, da, db)
+        extract_position(loop, mul(transpose(Ra), Rb), tmul_vec(Ra, sub(xb, xa)), q_loops)
+    return OK
+
+
+_NO_MATRIX = np.zeros((0, 0))
+
+
+def _call(
+    model: Model, data: Data, what: int, q: npt.ArrayLike, v: npt.ArrayLike | None = None, J: Array = _NO_MATRIX
+) -> None:  # fmt: skip
+    belongs(model, data)
+    zero = np.zeros(model.nv)
+    v = zero if v is None else v
+    q64, v64 = as_arrays(model, q=q, v=v)
+    status = _fill(data.address, q64, v64, zero, what, J)
+    if status:
+        complain(model, status, q=q, v=v)
+
+
+def loop_errors(model: Model, data: Data, q: npt.ArrayLike) -> Array:
+    """How far apart the two sides of the loops are (m): rotations in rad and distances in m along the rows."""
+    _call(model, data, _ERRORS, q)
+    return data.rows["c"].copy()
+
+
+def loop_jacobian(model: Model, data: Data, q: npt.ArrayLike) -> Array:
+    """J_C (m x nv): a motion that keeps all loops closed has J_C v = 0."""
+    J = np.zeros((model.m, model.nv))
+    _call(model, data, _JACOBIAN, q, J=J)
+    return J
+
+
+def loop_drift(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
+    """J̇_C v (m): loops stay closed if J_C a = - J̇_C v."""
+    _call(model, data, _DRIFT, q, v)
+    return data.rows["c"].copy()
+
+
+def loop_positions(model: Model, data: Data, q: npt.ArrayLike) -> Array:
+    """Positions of the loops' joints, one after the other, each written as that of a joint of the tree."""
+    belongs(model, data)
+    (q64,) = as_arrays(model, q=q)
+    found = np.zeros(model.loop_nq)
+    status = _positions(data.address, q64, found)
+    if status:
+        complain(model, status, q=q)
+    return found

@@ -1,0 +1,199 @@
+"""Constraints that hold exactly: G λ = - c with G = Y Yᵀ, island by island, whatever the rank.
+
+Rows may depend on each other: redundant loops, planar mechanisms, singular configurations. G is factored with pivots,
+each compared with the size of its row before cancellation, and rows that depend on others bear no force.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph._jit import kernel, rows_at
+from kinemorph.multibody.loops import LOOP
+from kinemorph.multibody.system import F8, I8, ISLAND, ROW
+from kinemorph.spatial.scalar import sqrt
+
+UNSURE = 30.0  # 1/rad or 1/m: how much rows turn, at most, when a loop opens
+MOST_UNSURE = 1e-3  # but rows at a larger angle to the others always count
+
+
+@kernel(inline=False)
+def multiply_rows(system: Any) -> None:
+    """G = Y Yᵀ of each island: rows of one loop meet each other and then, spread out, those of the loops before it."""
+    loops = rows_at(system["loops"], system["count"], LOOP)
+    islands = rows_at(system["islands"], system["island_count"], ISLAND)
+    rows = rows_at(system["rows"], system["m"], ROW)
+    path = rows_at(system["path"], system["path_length"], I8)
+    Y = rows_at(system["Y"], system["Y_length"], F8)
+    G = rows_at(system["G"], system["G_length"], F8)
+    W = rows_at(system["W"], 6 * system["nv"], F8)
+    for i in range(system["count"]):
+        loop = loops[i]
+        if loop["m"] == 0:
+            continue
+        island, row = islands[loop["island"]], rows[loop["first"]]
+        meet_itself(loop, row, island, Y, G)
+        alone = True
+        for k in range(i):
+            if loops[k]["island"] == loop["island"] and loops[k]["m"] > 0:
+                if alone:
+                    spread(loop["m"], row, path, Y, W)
+                    alone = False
+                meet(loop, loops[k], rows[loops[k]["first"]], island, path, Y, W, G)
+        if not alone:
+            clear(row, path, W)
+
+
+@kernel
+def spread(m: int, row: Any, path: Any, Y: Any, W: Any) -> None:
+    """The rows of a loop, whose first is given, in W: six entries for each degree of freedom."""
+    at, y, length = row["path"], row["y"], row["length"]
+    for e in range(length):
+        w = 6 * path[at + e]
+        for r in range(m):
+            W[w + r] = Y[y + r * length + e]
+
+
+@kernel
+def clear(row: Any, path: Any, W: Any) -> None:
+    """Zeros in W again, even where numbers were not finite."""
+    for e in range(row["path"], row["path"] + row["length"]):
+        w = 6 * path[e]
+        for r in range(6):
+            W[w + r] = 0.0
+
+
+@kernel
+def meet_itself(loop: Any, row: Any, island: Any, Y: Any, G: Any) -> None:
+    """Products of the rows of a loop with each other: all have the same path.
+
+    Several are summed up side by side, here and below: one sum alone would wait for its last term each time.
+    """
+    m, member, length = loop["m"], loop["member"], row["length"]
+    for c in range(m):
+        y = row["y"] + c * length
+        for r in range(c, m, 2):
+            x = row["y"] + r * length
+            z = x + length if r + 1 < m else x
+            s0 = s1 = 0.0
+            for e in range(length):
+                s0 += Y[x + e] * Y[y + e]
+                s1 += Y[z + e] * Y[y + e]
+            keep(G, island, member + r, member + c, s0)
+            if r + 1 < m:
+                keep(G, island, member + r + 1, member + c, s1)
+
+
+@kernel
+def meet(loop: Any, other: Any, row: Any, island: Any, path: Any, Y: Any, W: Any, G: Any) -> None:
+    """Products of the rows of a loop, which are spread out in W, with those of another one, whose first is given."""
+    at, length, m, member = row["path"], row["length"], loop["m"], loop["member"]
+    for c in range(other["m"]):
+        y, j = row["y"] + c * length, other["member"] + c
+        for r in range(0, m, 3):
+            s0 = s1 = s2 = 0.0
+            for e in range(length):
+                w = 6 * path[at + e] + r
+                s0 += W[w] * Y[y + e]
+                s1 += W[w + 1] * Y[y + e]
+                s2 += W[w + 2] * Y[y + e]
+            keep(G, island, member + r, j, s0)
+            if r + 1 < m:
+                keep(G, island, member + r + 1, j, s1)
+            if r + 2 < m:
+                keep(G, island, member + r + 2, j, s2)
+
+
+@kernel
+def keep(G: Any, island: Any, i: int, j: int, x: float) -> None:
+    """An entry of the matrix of an island, and its mirror image."""
+    m, start = island["m"], island["G"]
+    G[start + i * m + j] = x
+    G[start + j * m + i] = x
+
+
+@kernel
+def dependence(system: Any, error: float) -> float:
+    """Squared sine below which a row depends on others, when loops are open by `error`: rows are no surer than that.
+
+    A mechanism with redundant loops would else freeze as soon as rounding, or a stage of RK4, moves it off its path.
+    """
+    sine = min(UNSURE * error, MOST_UNSURE)
+    return max(system["dependence"], sine * sine)
+
+
+@kernel(inline=False)
+def factor_rows(system: Any, dependence: float, damping: float) -> None:
+    """The factors of all islands. `damping` is added to the diagonals, as a share of each row's size."""
+    islands = rows_at(system["islands"], system["island_count"], ISLAND)
+    system["rank"] = 0
+    for k in range(system["island_count"]):
+        factor_island(system, islands[k], dependence, damping)
+        system["rank"] += islands[k]["rank"]
+
+
+@kernel(inline=False)
+def factor_island(system: Any, island: Any, dependence: float, damping: float) -> None:
+    """Cholesky factor F of G with pivots (Higham 2002, 10.3). Rows that depend on those before them come last."""
+    m, first = island["m"], island["first"]
+    rows = rows_at(system["rows"], system["m"], ROW)
+    members = rows_at(system["members"], system["m"], I8)[first : first + m]
+    order = rows_at(system["order"], system["m"], I8)[first : first + m]
+    G = rows_at(system["G"], system["G_length"], F8)[island["G"] : island["G"] + m * m]
+    F = rows_at(system["F"], system["G_length"], F8)[island["G"] : island["G"] + m * m]
+    for i in range(m):
+        order[i] = i
+        # what is left of the diagonal, until the row is eliminated
+        F[i * m + i] = G[i * m + i] + damping * rows[members[i]]["scale"]
+    rank = m
+    for k in range(m):
+        best = k
+        left, size = -1.0, 1.0  # the largest share left / size, without a division
+        for j in range(k, m):
+            i = order[j]
+            its_left, its_size = F[i * m + i], rows[members[i]]["scale"]
+            if its_size > 0.0 and its_left * size > left * its_size:
+                left, size, best = its_left, its_size, j
+        if not left > dependence * size:
+            rank = k
+            break
+        p = order[best]
+        order[best] = order[k]
+        order[k] = p
+        pivot = sqrt(F[p * m + p])
+        F[p * m + p] = pivot
+        for j in range(k + 1, m):
+            i = order[j]
+            x = G[i * m + p]
+            for l in range(k):
+                x -= F[i * m + order[l]] * F[p * m + order[l]]
+            x /= pivot
+            F[i * m + p] = x
+            F[i * m + i] -= x * x
+    island["rank"] = rank
+
+
+@kernel(inline=False)
+def solve_rows(system: Any) -> None:
+    """λ with G λ = - c for the independent rows of all islands; the others get none."""
+    islands = rows_at(system["islands"], system["island_count"], ISLAND)
+    rows = rows_at(system["rows"], system["m"], ROW)
+    for k in range(system["island_count"]):
+        m, first, rank = islands[k]["m"], islands[k]["first"], islands[k]["rank"]
+        members = rows_at(system["members"], system["m"], I8)[first : first + m]
+        order = rows_at(system["order"], system["m"], I8)[first : first + m]
+        F = rows_at(system["F"], system["G_length"], F8)[islands[k]["G"] : islands[k]["G"] + m * m]
+        for j in range(rank, m):
+            rows[members[order[j]]]["force"] = 0.0
+        for j in range(rank):
+            i = order[j]
+            x = -rows[members[i]]["c"]
+            for l in range(j):
+                x -= F[i * m + order[l]] * rows[members[order[l]]]["force"]
+            rows[members[i]]["force"] = x / F[i * m + i]
+        for j in range(rank - 1, -1, -1):
+            i = order[j]
+            x = rows[members[i]]["force"]
+            for l in range(j + 1, rank):
+                x -= F[order[l] * m + i] * rows[members[order[l]]]["force"]
+            rows[members[i]]["force"] = x / F[i * m + i]

@@ -1,0 +1,153 @@
+"""Whitened rows: what the joints take of a row's wrench, y = L⁻ᵀ jᵀ, and velocities to match, z = L v (M = Lᵀ L).
+
+With the articulated inertias in place (`articulate`, or any forward dynamics) one vector a row does everything: the
+row's velocity is yᵀ z, an impulse λ makes z ← z + y λ, and yᵀ y is the inverse mass that it feels. A row's wrench goes
+inward along the ways of its two links, and each joint on them takes u = D sᵀ Y of it; so y has numbers for these joints
+alone. Where the two ways meet, what is left of both is added up first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph._jit import kernel, rows_at
+from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA, TREE
+from kinemorph.multibody.system import F8, I8, ROW
+from kinemorph.spatial.inertia import shift_force
+from kinemorph.spatial.rows import load3, load3_at, store3
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, sub
+
+ACROSS = 1e-10  # squared sine of an angle to a joint's direction below which a wrench is across it
+
+
+@kernel
+def inward(
+    l: Any, d: Any, dof_rows: Any, n: Vec3, f: Vec3, x: Vec3, n0: float, f0: float, y: Any, at: int
+) -> tuple[Vec3, Vec3, float, int]:
+    """A wrench on a link passes its joint: what the joint takes goes to y. Returns what is left for the parent.
+
+    The third is the size that these numbers could have: n0 and f0 are the squares of the wrench where it started, x. A
+    joint across the wrench could have none of it, however light its link is beside others.
+    The last is where the next numbers go; of a joint the last degree of freedom comes first, as on the path.
+    """
+    lever = sub(x, load3(d["p"]))
+    n0 = n0 + dot(lever, lever) * f0
+    size = 0.0
+    first, count = l["iv"], l["nv"]
+    for j in range(count):
+        e = dof_rows[first + j]
+        w = load3(e["S"])
+        v = load3_at(e["S"], 3)
+        D = e["D"][0]
+        u = D * (dot(w, n) + dot(v, f))
+        possible = D * D * (dot(w, w) * n0 + dot(v, v) * f0)
+        if u * u > ACROSS * possible:
+            size += possible
+        y[at + count - 1 - j] = u
+        n = axpy(n, -u, load3(e["U"]))
+        f = axpy(f, -u, load3_at(e["U"], 3))
+    return shift_force(load3(d["r"]), n, f), f, size, at + count
+
+
+@kernel
+def seen_from(d: Any, x: Vec3, n: Vec3, f: Vec3) -> Vec3:
+    """The moment about a link's origin of a wrench at x."""
+    return add(n, cross(sub(x, load3(d["p"])), f))
+
+
+@kernel
+def to_base(tree: Any, link: int, n: Vec3, f: Vec3, x: Vec3, n0: float, f0: float, y: Any, at: int) -> float:
+    """A wrench on a link goes all the way to the base. Returns the size that its numbers could have."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    size = 0.0
+    while link >= 0:
+        n, f, s, at = inward(links[link], rows[link + 1], dof_rows, n, f, x, n0, f0, y, at)
+        link = links[link]["parent"]
+        size += s
+    return size
+
+
+@kernel
+def whiten_row(A: Any, B: Any, row: Any, Y: Any) -> None:
+    """y of one row, and its scale; A and B are the trees of its two links."""
+    x, n, f = load3(row["x"]), load3(row["n"]), load3(row["f"])
+    nn, ff = dot(n, n), dot(f, f)
+    a, b, at = row["a"], row["b"], row["y"]
+    rows_a = rows_at(A["rows"], A["n"] + 1, LINK_DATA)
+    rows = rows_at(B["rows"], B["n"] + 1, LINK_DATA)
+    nb, fb = seen_from(rows[b + 1], x, n, f), f
+    na, fa = neg(seen_from(rows_a[a + 1], x, n, f)), neg(f)
+    size = 0.0
+    if row["tree_a"] != row["tree_b"]:
+        size = to_base(B, b, nb, fb, x, nn, ff, Y, at)
+        row["scale"] = size + to_base(A, a, na, fa, x, nn, ff, Y, at + row["split"])
+        return
+    links = rows_at(B["links"], B["n"], LINK)
+    dof_rows = rows_at(B["dof_rows"], B["nv"], DOF_DATA)
+    while a != b:  # the deeper of the two steps inward until they meet
+        if b > a:
+            nb, fb, s, at = inward(links[b], rows[b + 1], dof_rows, nb, fb, x, nn, ff, Y, at)
+            b = links[b]["parent"]
+        else:
+            na, fa, s, at = inward(links[a], rows[a + 1], dof_rows, na, fa, x, nn, ff, Y, at)
+            a = links[a]["parent"]
+        size += s
+    row["scale"] = size + to_base(B, b, add(nb, na), add(fb, fa), x, nn, ff, Y, at)
+
+
+@kernel(inline=False)
+def whiten(system: Any) -> None:
+    """y and the scales of all rows, whose wrenches are set, with the articulated inertias in the trees' rows."""
+    trees = rows_at(system["trees"], system["tree_count"], I8)
+    rows = rows_at(system["rows"], system["m"], ROW)
+    Y = rows_at(system["Y"], system["Y_length"], F8)
+    for j in range(system["m"]):
+        row = rows[j]
+        whiten_row(rows_at(trees[row["tree_a"]], 1, TREE)[0], rows_at(trees[row["tree_b"]], 1, TREE)[0], row, Y)
+
+
+@kernel(inline=False)
+def apply_rows(system: Any) -> None:
+    """Add what the joints take of the rows' wrenches to what they have: u ← u + Yᵀ λ."""
+    trees = rows_at(system["trees"], system["tree_count"], I8)
+    offsets = rows_at(system["offsets"], system["tree_count"], I8)
+    rows = rows_at(system["rows"], system["m"], ROW)
+    path = rows_at(system["path"], system["path_length"], I8)
+    Y = rows_at(system["Y"], system["Y_length"], F8)
+    for j in range(system["m"]):
+        row = rows[j]
+        force = row["force"]
+        if force != 0.0:
+            b, a = row["tree_b"], row["tree_a"]
+            add_forces(rows_at(trees[b], 1, TREE)[0], offsets[b], row, 0, row["split"], path, Y)
+            add_forces(rows_at(trees[a], 1, TREE)[0], offsets[a], row, row["split"], row["length"], path, Y)
+
+
+@kernel
+def add_forces(tree: Any, offset: int, row: Any, start: int, stop: int, path: Any, Y: Any) -> None:
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    for e in range(start, stop):
+        dof_rows[path[row["path"] + e] - offset]["u"][0] += row["force"] * Y[row["y"] + e]
+
+
+@kernel(inline=False)
+def whiten_velocity(tree: Any, v: Any, z: Any) -> None:
+    """z = L v: outward, the reverse of `respond`. Kinetic energy is ½ zᵀ z."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    for i in range(tree["n"]):
+        l = links[i]
+        d = rows[i + 1]
+        P = rows[l["parent"] + 1]
+        w = load3(P["jw"])
+        u = add(load3(P["jv"]), cross(w, load3(d["r"])))
+        for k in range(l["iv"] + l["nv"] - 1, l["iv"] - 1, -1):
+            e = dof_rows[k]
+            z[k] = v[k] / e["D"][0] + dot(load3(e["U"]), w) + dot(load3_at(e["U"], 3), u)
+            w = axpy(w, v[k], load3(e["S"]))
+            u = axpy(u, v[k], load3_at(e["S"], 3))
+        store3(d["jw"], w)
+        store3(d["jv"], u)

@@ -1,0 +1,1 @@
+"""Time: integrators, rollouts, and simulations with events that change the structure."""

@@ -1,0 +1,298 @@
+"""Events: functions of a moving mechanism whose change of sign stops time, and what to do then.
+
+The common functions are rows that kernels evaluate (`measure`), so that one call makes many steps and stops at the
+first change of sign. Names are looked up again whenever the structure has changed: a link keeps its name, and the place
+of a point on it, whatever carries it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from kinemorph._jit import kernel, rows_at
+from kinemorph.constraint.loops import frames
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.layout import LINK_DATA
+from kinemorph.multibody.loops import LOOP
+from kinemorph.multibody.model import Model
+from kinemorph.multibody.state import State
+from kinemorph.multibody.system import ROW, SYSTEM
+from kinemorph.spatial.mat3 import mul_vec, tmul_vec
+from kinemorph.spatial.pose import vector
+from kinemorph.spatial.rows import load3, load9
+from kinemorph.spatial.scalar import sqrt
+from kinemorph.spatial.vec3 import Vec3, add, dot, sub
+from kinemorph.structure.report import Report
+
+Function = Callable[[Model, State, Data], float]  # of the structure, its state, and its data after `kinematics`
+Change = Report | tuple[Model, State] | None
+Action = Callable[..., Change]  # of the structure and its state and, if it takes three arguments, its data
+
+DEAD = 1e-12  # how near to zero a function has no sign
+
+
+class EventKind(IntEnum):
+    """What an event's function measures. The value is what rows store."""
+
+    CALL = 0  # a Python function
+    TIME = 1  # s
+    ALONG = 2  # m, how far a point is along a direction, seen from a place
+    DISTANCE = 3  # m, of two points
+    POSITION = 4  # rad or m, an entry of q
+    VELOCITY = 5  # rad/s or m/s, an entry of v
+    FORCE = 6  # N, of a loop on its second link, along a direction of its joint's frame on the first
+    MOMENT = 7  # N m, likewise
+
+
+CALL, TIME, ALONG, DISTANCE, POSITION, VELOCITY, FORCE, MOMENT = (int(k) for k in EventKind)
+
+EVENT = np.dtype(
+    [
+        ("kind", "i4"),  # EventKind
+        ("direction", "i4"),  # the sign after the change: 1 upwards, -1 downwards, 0 either
+        ("awake", "i4"),  # whether what it measures exists now
+        ("side", "i4"),  # sign of the function so far, 0 if it is not known yet
+        ("a", "i4"),  # link, -1 for the base
+        ("b", "i4"),  # link; or a loop
+        ("index", "i4"),  # entry of q or v
+        ("pa", "f8", 3),  # m, point on a
+        ("pb", "f8", 3),  # m, point on b
+        ("n", "f8", 3),  # direction
+        ("level", "f8"),  # value at which the function is zero
+        ("dead", "f8"),  # a function nearer to zero than this has no sign
+        ("g", "f8"),  # the function; `measure`
+    ],
+    align=True,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """Something to wait for, and what to do when it happens.
+
+    Its function is zero at the event; `direction` says which changes of sign count: 1 upwards, -1 downwards, 0 both.
+    `action` gets the model and the state at that instant (and, if it takes three arguments, its `Data` after
+    `kinematics`), and returns a `Report` of `connect`, `cut` or `reroot`, or a pair of a model and a state, or None if
+    nothing changes. Where `only`, a function of the same, says False, nothing has happened. `times` is how often the
+    event happens at most, and the simulation ends when it has happened `ends` times (True is once, 0 is never).
+    """
+
+    name: str
+    function: Function | None = None
+    direction: int = 0
+    action: Action | None = None
+    only: Callable[..., bool] | None = None
+    ends: int = 0
+    times: float = np.inf
+    kind: EventKind = EventKind.CALL
+    level: float = 0.0
+    places: tuple[str | int, ...] = ()
+    points: tuple[Iterable[float], ...] = ()
+    along: Iterable[float] = (0.0, 0.0, 1.0)
+    entry: int = 0
+    later: bool = False  # what it measures need not be there at the start
+
+    @staticmethod
+    def at(time: float, action: Action | None = None, name: str = "", **more: Any) -> Event:
+        """At a given time, once."""
+        return _event(name or f"t = {time:g} s", EventKind.TIME, action, more, level=time, direction=1)
+
+    @staticmethod
+    def height(
+        place: str | int,
+        level: float = 0.0,
+        action: Action | None = None,
+        *,
+        point: Iterable[float] = (0.0, 0.0, 0.0),
+        normal: Iterable[float] = (0.0, 0.0, 1.0),
+        seen_from: str | int = -1,
+        **more: Any,
+    ) -> Event:
+        """A point of a link or frame passes a plane: `level` along `normal`, as another place (or the world) sees it.
+
+        It counts going down, if `direction` does not say otherwise.
+        """
+        settings = {"direction": -1, **more}
+        name = settings.pop("name", f"{place} at {_said(level)} m")
+        return _event(
+            name, EventKind.ALONG, action, settings, places=(seen_from, place), points=((0.0, 0.0, 0.0), point),
+            along=normal, level=level,
+        )  # fmt: skip
+
+    @staticmethod
+    def distance(
+        a: str | int,
+        b: str | int,
+        level: float,
+        action: Action | None = None,
+        *,
+        points: tuple[Iterable[float], Iterable[float]] = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)),
+        **more: Any,
+    ) -> Event:
+        """Two points are so many metres apart."""
+        name = more.pop("name", f"{a} to {b} {_said(level)} m")
+        return _event(name, EventKind.DISTANCE, action, more, places=(a, b), points=points, level=level)
+
+    @staticmethod
+    def position(joint: str, level: float, action: Action | None = None, *, entry: int = 0, **more: Any) -> Event:
+        """An entry of a joint's position passes a value."""
+        name = more.pop("name", f"{joint} at {_said(level)}")
+        return _event(name, EventKind.POSITION, action, more, places=(joint,), entry=entry, level=level)
+
+    @staticmethod
+    def velocity(joint: str, level: float = 0.0, action: Action | None = None, *, entry: int = 0, **more: Any) -> Event:
+        """An entry of a joint's velocity passes a value; at 0 the joint turns back."""
+        name = more.pop("name", f"{joint} moves at {_said(level)}")
+        return _event(name, EventKind.VELOCITY, action, more, places=(joint,), entry=entry, level=level)
+
+    @staticmethod
+    def force(
+        loop: str,
+        along: Iterable[float],
+        level: float = 0.0,
+        action: Action | None = None,
+        *,
+        moment: bool = False,
+        **more: Any,
+    ) -> Event:
+        """The force (or moment) of a loop on its second link, along a direction of its frame on the first."""
+        name = more.pop("name", f"{loop} bears {_said(level)}")
+        kind = EventKind.MOMENT if moment else EventKind.FORCE
+        return _event(name, kind, action, more, places=(loop,), along=along, level=level)
+
+
+def _said(level: float) -> str:
+    if callable(level):
+        raise TypeError("an event's level, such as 0.0, comes before its action")
+    return f"{level:g}"
+
+
+def _event(name: str, kind: EventKind, action: Action | None, more: dict[str, Any], **settings: Any) -> Event:
+    return Event(name, action=action, kind=kind, **{**settings, **more})
+
+
+@kernel
+def point_of(d: Any, p: Vec3) -> Vec3:
+    return add(load3(d["p"]), mul_vec(load9(d["R"]), p))
+
+
+@kernel(inline=False)
+def measure(tree: Any, events: Any, t: float, q: Any, v: Any) -> None:
+    """The functions of all events that are rows, after the links are placed (and the loops' forces known)."""
+    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    for i in range(events.shape[0]):
+        e = events[i]
+        kind = e["kind"]
+        if e["awake"] == 0 or kind == CALL:
+            continue
+        g = t
+        if kind == ALONG or kind == DISTANCE:
+            A, B = rows[e["a"] + 1], rows[e["b"] + 1]
+            d = sub(point_of(B, load3(e["pb"])), point_of(A, load3(e["pa"])))
+            g = sqrt(dot(d, d)) if kind == DISTANCE else dot(load3(e["n"]), tmul_vec(load9(A["R"]), d))
+        elif kind == POSITION:
+            g = q[e["index"]]
+        elif kind == VELOCITY:
+            g = v[e["index"]]
+        elif kind == FORCE or kind == MOMENT:
+            system = rows_at(tree["system"], 1, SYSTEM)[0]
+            loop = rows_at(system["loops"], system["count"], LOOP)[e["b"]]
+            wrenches = rows_at(system["rows"], system["m"], ROW)
+            n = mul_vec(frames(loop, rows[loop["a"] + 1], rows[loop["b"] + 1])[0], load3(e["n"]))
+            g = 0.0
+            for j in range(loop["first"], loop["first"] + loop["m"]):
+                w = wrenches[j]
+                g += w["force"] * dot(n, load3(w["f"]) if kind == FORCE else load3(w["n"]))
+        e["g"] = g - e["level"]
+
+
+@kernel
+def sign(e: Any) -> int:
+    """1 or -1; 0 in the dead zone."""
+    if e["g"] > e["dead"]:
+        return 1
+    return -1 if e["g"] < -e["dead"] else 0
+
+
+@kernel
+def crosses(e: Any) -> bool:
+    """Whether the function has changed its sign in a way that counts."""
+    s = sign(e)
+    return e["awake"] != 0 and e["side"] != 0 and s == -e["side"] and (e["direction"] == 0 or e["direction"] == s)
+
+
+@kernel
+def pass_by(e: Any) -> None:
+    """Time has gone on without this event: remember the side. (What Python computes, Python remembers.)"""
+    s = sign(e)
+    if s != 0 and e["kind"] != CALL:
+        e["side"] = s
+        e["dead"] = DEAD
+
+
+def check_events(events: Iterable[Event]) -> tuple[Event, ...]:
+    """The events, after a look at what can be wrong before anything moves."""
+    listed = tuple(events)
+    for e in listed:
+        if not isinstance(e, Event):
+            raise TypeError(f"events must be kinemorph.Event objects, not {e!r}")
+        if e.direction not in (-1, 0, 1):
+            raise ValueError(f"event {e.name!r}: direction {e.direction} must be 1, -1 or 0")
+        for what, function in (("action", e.action), ("only", e.only), ("function", e.function)):
+            if function is not None and not callable(function):
+                raise TypeError(f"event {e.name!r}: its {what} must be a function, not {function!r}")
+        if not np.isfinite(e.level):
+            raise ValueError(f"event {e.name!r}: {e.level} is not a level that can be reached")
+        if (e.function is None) is (e.kind is EventKind.CALL):
+            raise ValueError(f"event {e.name!r} needs a function, or one of Event.at, height, distance, position, ...")
+        if not (e.times >= 0 and e.ends >= 0):
+            raise ValueError(f"event {e.name!r}: times {e.times} and ends {e.ends} must not be negative")
+        for each in (*e.points, e.along):
+            vector(each, 3, f"event {e.name!r}")
+        if not any(e.along):
+            raise ValueError(f"event {e.name!r}: a direction of length 0 points nowhere")
+    return listed
+
+
+def look_up(events: tuple[Event, ...], rows: np.ndarray[Any, Any], model: Model, strict: bool) -> None:
+    """Look up names in a structure. An event whose joint or loop is not there sleeps; if `strict`, it is an error."""
+    for e, row in zip(events, rows, strict=True):
+        row["kind"], row["direction"], row["level"] = e.kind, e.direction, e.level
+        length = float(np.linalg.norm(np.asarray(list(e.along), dtype=np.float64)))
+        row["n"] = np.asarray(list(e.along), dtype=np.float64) / (length or 1.0)
+        row["awake"] = 1
+        try:
+            if e.kind in (EventKind.ALONG, EventKind.DISTANCE):
+                for place, point, link, at in zip(e.places, e.points, ("a", "b"), ("pa", "pb"), strict=True):
+                    index, pose = model.place(place)
+                    row[link], row[at] = index, pose.apply(list(point))
+                if e.kind is EventKind.ALONG:  # the direction is one of the place, the kernel knows the link's
+                    row["n"] = model.place(e.places[0])[1].rotation @ row["n"]
+            elif e.kind in (EventKind.POSITION, EventKind.VELOCITY):
+                where = (model.q_slice if e.kind is EventKind.POSITION else model.v_slice)(e.places[0])
+                if not 0 <= e.entry < where.stop - where.start:
+                    size = where.stop - where.start
+                    raise KeyError(f"joint {e.places[0]!r} has {size} entries, there is none at {e.entry}")
+                row["index"] = where.start + e.entry
+            elif e.kind in (EventKind.FORCE, EventKind.MOMENT):
+                row["b"] = model.loop(str(e.places[0]))
+        except (KeyError, IndexError) as error:
+            if strict and not e.later:
+                raise type(error)(f"event {e.name!r}: {error.args[0]}") from None
+            row["awake"] = 0
+
+
+def takes_data(function: Callable[..., Any]) -> bool:
+    """Whether a function of a model and a state asks for the data as well: it takes three arguments."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # some built-in functions have no signature
+        return False
+    needed = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty]
+    return len(needed) > 2

@@ -1,0 +1,175 @@
+"""Trajectories: many steps in one call, from one state, with constant forces."""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph._jit import entry
+from kinemorph.constraint.closure import LoopError
+from kinemorph.motion.ignored import warn_ignored
+from kinemorph.motion.integrators import ADAPTIVE, Method, workspace
+from kinemorph.motion.stepping import RUN, Halt, march
+from kinemorph.multibody.checks import NO_FORCES, Array, Matrix, Vector, as_arrays, belongs, checked, finite
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.model import Model
+
+MOST_STEPS = 10_000_000
+_METHODS = {m.name.lower(): int(m) for m in Method if m is not Method.ADAPTIVE}
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """States over time: `q[i]` and `v[i]` at time `t[i]`, in seconds.
+
+    `loop_error` is how far the loops were open at worst after any step (rad or m).
+    """
+
+    t: npt.NDArray[Any]
+    q: Array
+    v: Array
+    loop_error: float = 0.0
+
+
+def step(
+    model: Model,
+    data: Data,
+    q: npt.ArrayLike,
+    v: npt.ArrayLike,
+    tau: npt.ArrayLike | None = None,
+    dt: float = 1e-3,
+    steps: int = 1,
+    method: str = "rk4",
+    external: npt.ArrayLike = NO_FORCES,
+    gap: float = 1e-9,
+) -> tuple[Array, Array]:
+    """The state after `steps` steps of `dt` seconds, with constant joint forces; springs and dampers act as well.
+
+    `method` is "rk4" (fourth order) or "euler" (semi-implicit, first order, a quarter of the cost). Loops are closed
+    again after every step; one that stays open by more than `gap` (rad or m) raises `LoopError`.
+    """
+    end = rollout(model, data, q, v, tau, dt, steps, method, every=max(1, steps), external=external, gap=gap)
+    return end.q[-1], end.v[-1]
+
+
+def rollout(
+    model: Model,
+    data: Data,
+    q: npt.ArrayLike,
+    v: npt.ArrayLike,
+    tau: npt.ArrayLike | None = None,
+    dt: float = 1e-3,
+    steps: int = 1000,
+    method: str = "rk4",
+    every: int = 1,
+    external: npt.ArrayLike = NO_FORCES,
+    gap: float = 1e-9,
+) -> Trajectory:
+    """Like `step`, and keeps the start and every `every`-th state."""
+    belongs(model, data)
+    kind, steps, every = checked_steps(method, dt, steps, every)
+    run, q_now, v_now, tau64, given = _start(model, q, v, tau, external, gap)
+    external64 = data.pushed_by(given)
+    row = run[0]
+    row["method"], row["dt"], row["last"], row["every"] = kind, dt, steps, every
+    row["frames"], row["budget"] = 1, -1
+    count = steps // every + 1
+    q_log, v_log = np.empty((count, model.nq)), np.empty((count, model.nv))
+    q_log[0], v_log[0] = q_now, v_now
+    with data.claimed() as address:
+        halt = Halt(march(address, run.ctypes.data, q_now, v_now, tau64, external64, workspace(model), q_log, v_log))
+    if row["point"] < steps:
+        raise _failure(model, row, halt, q_now, f"a smaller dt than {dt:g} s may help")
+    warn_ignored(model, q_log, v_log, tau64)
+    return Trajectory(np.arange(count) * (dt * every), q_log, v_log, float(row["worst"]))
+
+
+def rollout_adaptive(
+    model: Model,
+    data: Data,
+    q: npt.ArrayLike,
+    v: npt.ArrayLike,
+    times: npt.ArrayLike,
+    tau: npt.ArrayLike | None = None,
+    tolerance: float = 1e-9,
+    external: npt.ArrayLike = NO_FORCES,
+    most_steps: int = MOST_STEPS,
+    gap: float = 1e-9,
+) -> Trajectory:
+    """States at given times, by RK4 with step doubling: each step's error estimate stays below `tolerance`."""
+    belongs(model, data)
+    (t,) = checked(model, times=times)
+    if t.ndim != 1 or not t.size or (np.diff(t) < 0.0).any():
+        raise ValueError("times must be a list of numbers that do not decrease, the start first")
+    if not tolerance > 0.0:
+        raise ValueError(f"tolerance {tolerance} must be positive")
+    run, q_now, v_now, tau64, given = _start(model, q, v, tau, external, gap)
+    external64 = data.pushed_by(given)
+    run[0]["method"], run[0]["tolerance"], run[0]["h"] = ADAPTIVE, tolerance, 1e-3
+    run[0]["last"] = run[0]["every"] = 1
+    run[0]["budget"] = operator.index(most_steps)
+    q_log, v_log = np.empty((t.size, model.nq)), np.empty((t.size, model.nv))
+    q_log[0], v_log[0] = q_now, v_now
+    work = workspace(model)
+    with data.claimed() as address:
+        for i in range(1, t.size):
+            run[0]["start"] = run[0]["t"] = t[i - 1]
+            run[0]["dt"], run[0]["point"], run[0]["frames"], run[0]["tries"] = t[i] - t[i - 1], 0, 0, 0
+            if t[i] > t[i - 1]:
+                march(
+                    address, run.ctypes.data, q_now, v_now, tau64, external64, work, q_log[i : i + 1], v_log[i : i + 1],
+                )  # fmt: skip
+                if not run[0]["point"]:
+                    raise ArithmeticError(
+                        f"model {model.name!r}: could not reach t = {t[i]:g} s within tolerance {tolerance:g} and "
+                        f"{most_steps} steps; the motion may be too stiff"
+                    )
+            else:
+                q_log[i], v_log[i] = q_now, v_now
+    warn_ignored(model, q_log, v_log, tau64)
+    return Trajectory(t.copy(), q_log, v_log, float(run[0]["worst"]))
+
+
+@entry
+def _sound(q: Vector, v: Vector, tau: Vector, external: Matrix) -> bool:
+    """Whether all numbers are finite."""
+    return finite(q) and finite(v) and finite(tau) and finite(external.reshape(external.size))
+
+
+def _start(model: Model, q: Any, v: Any, tau: Any, external: Any, gap: float) -> tuple[Any, ...]:
+    """A run and the arrays that it starts with."""
+    if not gap > 0.0:
+        raise ValueError(f"gap {gap} must be positive")
+    applied = np.zeros(model.nv) if tau is None else tau
+    q64, v64, tau64, external64 = as_arrays(model, q=q, v=v, tau=applied, external=external)
+    if not _sound(q64, v64, tau64, external64):
+        checked(model, q=q, v=v, tau=applied, external=external)
+    run = np.zeros(1, RUN)
+    run[0]["gap"], run[0]["most_tries"] = gap, MOST_STEPS
+    return run, q64.copy(), v64.copy(), tau64, external64
+
+
+def _failure(model: Model, run: Any, halt: Halt, q: Array, advice: str) -> Exception:
+    where = f"model {model.name!r}: step {run['point'] + 1} (t = {run['t']:g} s)"
+    if halt is Halt.OPEN:
+        text = f"{where} left a loop open by {run['open']:.3g} (rad or m); {advice}"
+        return LoopError(
+            f"{text}, or a larger gap than {run['gap']:g} if the loop itself is not exact", "", float(run["open"]), q
+        )
+    return ArithmeticError(f"{where} gave a state that is not finite; {advice}")
+
+
+def checked_steps(method: str, dt: float, steps: int, every: int) -> tuple[int, int, int]:
+    """The number of a method, how many steps to make, and every how many to keep one, if all of that makes sense."""
+    steps, every = operator.index(steps), operator.index(every)
+    kind = _METHODS.get(str(method).lower())
+    if kind is None:
+        raise ValueError(f"method {method!r} is not one of {', '.join(_METHODS)}")
+    if not (math.isfinite(dt) and steps >= 0 and every >= 1):
+        raise ValueError(f"dt {dt} must be finite, steps {steps} not negative, every {every} at least 1")
+    return kind, steps, every

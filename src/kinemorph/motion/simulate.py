@@ -1,0 +1,428 @@
+"""Simulation of one mechanism through its changes: time runs, events are found, and actions change the structure."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph._files import ModelWarning
+from kinemorph.constraint.loops import loop_errors
+from kinemorph.motion.controlled import take_controlled
+from kinemorph.motion.event_time import HappensAgainError, crossed, first_crossing, new_sides, signs
+from kinemorph.motion.events import DEAD, EVENT, Change, Event, EventKind, check_events, look_up, takes_data
+from kinemorph.motion.ignored import warn_ignored
+from kinemorph.motion.integrators import ADAPTIVE, Method, workspace
+from kinemorph.motion.log import FRAME, Happening, Log, Stretch
+from kinemorph.motion.progress import Bar
+from kinemorph.motion.stepping import MOST_TRIES, RUN, Halt, attempt, march, step_length, take_frame
+from kinemorph.multibody.checks import NO_FORCES, Array, checked, checked_state
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.kinematics import kinematics
+from kinemorph.multibody.model import Model
+from kinemorph.multibody.state import State
+from kinemorph.structure.report import Report
+
+MOST_AT_ONCE = 100  # events within one step; more of them have no end
+CHUNK, FRAMES = 1000, 256  # steps and frames of one call
+
+Forces = npt.ArrayLike | Callable[[Model, State], npt.ArrayLike]
+
+
+class SimulationError(ArithmeticError):
+    """A simulation could not go on. `time` (s) and `link` say where, and `log` has all that was computed until then."""
+
+    def __init__(self, message: str, time: float = 0.0, log: Log | None = None, link: str = "") -> None:
+        super().__init__(message, time, log, link)  # all of it: an exception is pickled by its arguments
+        self.time, self.log, self.link = time, log or Log(), link
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class Simulation:
+    """A model that moves and changes. `run` it as often as you like.
+
+    `model` and `state` are what it is now, `log` is all that it did.
+    """
+
+    model: Model
+    _data: Data
+    _work: Array
+    _tau: Array
+    _external: Array
+
+    def __init__(
+        self,
+        model: Model,
+        state: State,
+        events: Iterable[Event] = (),
+        *,
+        method: str = "rk4",
+        dt: float = 1e-3,
+        log_dt: float = 0.01,
+        forces: Forces | None = None,
+        external: Forces | None = None,
+        tolerance: float = 1e-9,
+        gap: float = 1e-9,
+    ) -> None:
+        checked_state(model, state)
+        methods = {m.name.lower(): int(m) for m in Method}
+        if method not in methods:
+            raise ValueError(f"method {method!r} is not one of {', '.join(methods)}")
+        for name, value in (("dt", dt), ("log_dt", log_dt), ("tolerance", tolerance), ("gap", gap)):
+            if not (np.isfinite(value) and value > 0.0):
+                raise ValueError(f"{name} {value} must be positive and finite")
+        if not np.isfinite(state.time):
+            raise ValueError(f"the state's time {state.time} must be finite")
+        self.log = Log()
+        self._events = check_events(events)
+        self._rows = np.zeros(len(self._events), EVENT)
+        self._rows["dead"] = DEAD
+        self._counts = [0] * len(self._events)
+        self._calls = [i for i, e in enumerate(self._events) if e.kind is EventKind.CALL]
+        self._dt, self._log_dt = float(dt), float(log_dt)
+        self._run = np.zeros(1, RUN)
+        run = self._run[0]
+        run["method"], run["tolerance"], run["gap"], run["h"] = methods[method], tolerance, gap, dt
+        run["t"], run["most_tries"] = state.time, MOST_TRIES
+        self._forces = forces if callable(forces) else None
+        self._push = external if callable(external) else None
+        tau = None if forces is None or callable(forces) else checked(model, tau=forces)[0]
+        given = NO_FORCES if external is None or callable(external) else external
+        self._external = checked(model, external=given)[0]
+        self._adopt(model, State(state.q, state.v, tau=state.tau if tau is None else tau), True)
+
+    # ------------------------------------------------------------------------------------------------ what it is
+
+    @property
+    def time(self) -> float:
+        """s"""
+        return float(self._run[0]["t"])
+
+    @property
+    def state(self) -> State:
+        """Where it is and how it moves now."""
+        return State(self._q.copy(), self._v.copy(), tau=self._tau.copy(), time=self.time)
+
+    def _adopt(self, model: Model, state: State, first: bool = False) -> None:
+        """Go on with this structure and state; nothing has changed if they are no good."""
+        q, v = checked(model, q=state.q, v=state.v)
+        same = not first and model is self.model
+        none = self._tau if same else np.zeros(model.nv)
+        tau = checked(model, tau=none if state.tau is None else state.tau)[0]
+        if same:
+            self._refuse_open(model, self._observed(self._data, q, v, self._work))
+        else:
+            if not first and len(self._external):
+                raise ValueError(
+                    "constant external forces belong to the links of one structure; give a function of model and state"
+                )
+            rows = self._rows.copy()
+            look_up(self._events, rows, model, first)
+            data, work = Data(model), workspace(model)
+            self._refuse_open(model, self._observed(data, q, v, work))
+            self.model, self._data, self._work = model, data, work
+            self._run[0]["gravity"] = model.gravity
+            for i, e in enumerate(self._events):
+                if rows[i]["awake"] and not self._rows[i]["awake"]:
+                    rows[i]["side"] = 0
+                rows[i]["awake"] &= self._counts[i] < e.times
+            self._rows[:] = rows
+            self._logs = np.empty((FRAMES, model.nq)), np.empty((FRAMES, model.nv)), np.zeros(FRAMES, FRAME)
+        self._q, self._v, self._tau = q, v, tau
+        self._q1, self._v1 = np.empty_like(q), np.empty_like(v)
+        if first or self.log.stretches[-1].model is not model or self.log.stretches[-1].t[-1] == self.time:
+            self.log.stretches.append(Stretch(model))
+        self._note()
+
+    def _refuse_open(self, model: Model, frame: Any) -> None:
+        if not frame["loop_error"] <= self._run[0]["gap"]:
+            raise ValueError(
+                f"model {model.name!r}: a loop is open by {frame['loop_error']:.3g} (rad or m); "
+                "close it first, with kinemorph.close or project"
+            )
+
+    def _observed(self, data: Data, q: Array, v: Array, work: Array) -> Any:
+        """Energies and what the loops do, at a state."""
+        frames, run = np.zeros(1, FRAME), self._run.copy()
+        run[0]["gravity"] = data.model.gravity
+        take_frame(data.address, run, q, v, work, frames)
+        return frames[0]
+
+    def _note(self) -> Any:
+        """Log the state as it is now."""
+        frame = self._observed(self._data, self._q, self._v, self._work)
+        self.log.stretches[-1].add(np.array([frame]), self._q[np.newaxis], self._v[np.newaxis])
+        return frame
+
+    # --------------------------------------------------------------------------------------------------- running
+
+    def run(self, duration: float) -> Log:
+        """Go on for so many seconds, or until an event that ends. Returns the log of all that happened so far.
+
+        Steps are made a little shorter than asked, if need be, so that a whole number of them fits.
+        """
+        if not (np.isfinite(duration) and duration >= 0.0):
+            raise ValueError(f"duration {duration} must be finite and not negative")
+        run = self._run[0]
+        grid = max(self._log_dt, self._dt) if run["method"] == ADAPTIVE else self._dt
+        run["last"] = max(1, int(np.ceil(duration / grid - 1e-9))) if duration > 0.0 else 0
+        run["dt"] = duration / max(run["last"], 1)
+        run["start"], run["point"] = run["t"], 0
+        run["every"] = 1 if run["method"] == ADAPTIVE else max(1, round(self._log_dt / self._dt))
+        end = float(run["t"] + duration)
+        self._arm()
+        with Bar(float(run["t"]), end) as progress:
+            while run["point"] < run["last"] and self._advance():
+                progress.show(self.time)
+        if self.log.stretches[-1].t[-1] < self.time:
+            self._note()
+        return self.log
+
+    def _advance(self) -> bool:
+        """One call of the kernel and what comes of it. Whether to go on."""
+        run = self._run[0]
+        stepwise = bool(self._calls) or self._controlled
+        run["budget"], run["frames"] = 1 if stepwise else CHUNK, 0
+        if self._controlled:
+            self._take(step_length(self._run))
+        before = (self._q.copy(), self._v.copy(), run.copy(), self._rows["side"].copy()) if self._calls else None
+        run["events"], run["event_count"] = self._rows.ctypes.data, len(self._rows)
+        q_log, v_log, frames = self._logs
+        run["frame_rows"], run["frame_room"] = frames.ctypes.data, len(frames)
+        halt = Halt(
+            march(
+                self._data.address, self._run.ctypes.data, self._q, self._v, self._tau,
+                self._data.pushed_by(self._external), self._work, q_log, v_log,
+            )
+        )  # fmt: skip
+        length = float(run["length"])
+        if before is not None and run["t"] > before[2]["t"]:
+            self._call(self._q, self._v, self.time)
+            if crossed(self._rows):  # back to where the step began
+                length = float(run["t"] - before[2]["t"])
+                (self._q, self._v, self._run[0], self._rows["side"]), halt = before, Halt.EVENT
+                run = self._run[0]
+            else:
+                self._pass_by()
+        count = int(run["frames"])
+        if count:
+            q, v, frames = self._logs
+            self.log.stretches[-1].add(frames[:count], q[:count], v[:count])
+            warn_ignored(self.model, q[:count], v[:count], self._tau)
+        if halt in (Halt.NOT_FINITE, Halt.OPEN, Halt.STUCK):
+            raise self._failure(halt)
+        return self._happen(length) if halt is Halt.EVENT else True
+
+    @property
+    def _controlled(self) -> bool:
+        """Whether forces are asked for at every stage of a step."""
+        return self._forces is not None or self._push is not None
+
+    def _ask(self, q: Array, v: Array, t: float) -> tuple[Array, Array]:
+        """Joint forces and forces on links at a state, from the functions that say so."""
+        if not (np.isfinite(q).all() and np.isfinite(v).all()):  # the step is lost, and nobody should see its state
+            return self._tau, self._data.pushed_by(self._external)
+        state = State(q.copy(), v.copy(), tau=self._tau.copy(), time=t)
+        try:
+            tau = self._tau if self._forces is None else checked(self.model, tau=self._forces(self.model, state))[0]
+            external = self._external
+            if self._push is not None:
+                external = checked(self.model, external=self._push(self.model, state))[0]
+        except Exception as error:
+            raise SimulationError(f"forces at t = {t:g} s: {error}", t, self.log) from error
+        if t == self.time:
+            self._tau = tau
+        return tau, self._data.pushed_by(external)
+
+    def _take(self, h: float) -> None:
+        """Make a step of length h outside of the kernel, and leave it in the workspace."""
+        take_controlled(self._data.address, self._run, self._ask, self._q, self._v, h, self._work)
+
+    def _failure(self, halt: Halt) -> SimulationError:
+        run, model = self._run[0], self.model
+        h = float(run["start"] + (run["point"] + 1) * run["dt"] - run["t"])
+        where = f"model {model.name!r}: at t = {self.time:g} s"
+        if halt is Halt.OPEN:
+            self._try(h)
+            gaps = np.abs(loop_errors(model, self._data, self._q1))
+            worst = [gaps[l["first"] : l["first"] + l["m"]].max(initial=0.0) for l in model.loop_rows]
+            name = model.loop_names[int(np.argmax(worst))]
+            why = f"{where} a step left loop {name!r} open by {run['open']:.3g} (rad or m)"
+            return SimulationError(f"{why}; a smaller dt than {self._dt:g} s may help", self.time, self.log, name)
+        if halt is Halt.STUCK:
+            why = f"{where} no step is small enough for tolerance {run['tolerance']:g}; the motion may be too stiff"
+            return SimulationError(why, self.time, self.log)
+        self._try(h)
+        bad = np.flatnonzero(~np.isfinite(self._v1))
+        link = int(model.dofs["link"][bad[0]]) if bad.size else 0
+        for i, l in enumerate(model.links):
+            if not bad.size and not np.isfinite(self._q1[l["iq"] : l["iq"] + l["nq"]]).all():
+                link = i
+                break
+        name = model.names[link]
+        why = f"{where} a step gave link {name!r} a state that is not finite"
+        return SimulationError(f"{why}; a smaller dt than {self._dt:g} s may help", self.time, self.log, name)
+
+    # ---------------------------------------------------------------------------------------------------- events
+
+    def _arm(self) -> None:
+        """Of each event, find out on which side it starts."""
+        self._try(0.0)
+        fresh = (self._rows["side"] == 0) & (self._rows["awake"] != 0)
+        self._rows["side"][fresh] = signs(self._rows)[fresh]
+        for i, e in enumerate(self._events):
+            if e.kind is EventKind.TIME and self._rows["g"][i] <= DEAD and not self._counts[i]:
+                self._rows["side"][i] = -1  # a time that has come exactly counts
+
+    def _try(self, h: float) -> Array:
+        """The functions of all events after a step of any length, from here; the state there is in q1 and v1."""
+        if self._controlled and h > 0.0:
+            self._take(h)
+        attempt(
+            self._data.address, self._run, self._rows, self._q, self._v, h, self._tau,
+            self._data.pushed_by(self._external), self._work, self._q1, self._v1,
+        )  # fmt: skip
+        self._call(self._q1, self._v1, self.time + h)
+        return self._rows["g"].copy()
+
+    def _call(self, q: Array, v: Array, t: float) -> None:
+        """Evaluate the functions that are Python's."""
+        if not self._calls or not (np.isfinite(q).all() and np.isfinite(v).all()):
+            return
+        kinematics(self.model, self._data, q, v)
+        for i in self._calls:
+            e = self._events[i]
+            try:
+                g = float(e.function(self.model, State(q.copy(), v.copy(), time=t), self._data))  # type: ignore[misc]
+            except Exception as error:
+                raise SimulationError(f"event {e.name!r} at t = {t:g} s: {error}", t, self.log) from error
+            if not np.isfinite(g):
+                raise SimulationError(f"event {e.name!r} at t = {t:g} s: its function is {g}", t, self.log)
+            self._rows[i]["g"] = g
+
+    def _pass_by(self) -> None:
+        s = signs(self._rows)
+        for i in self._calls:
+            if s[i]:
+                self._rows[i]["side"], self._rows[i]["dead"] = s[i], DEAD
+
+    def _happen(self, length: float) -> bool:
+        """The first events of the next step happen in their order, then those that they cause. Whether to go on."""
+        try:
+            s, fired, moves = first_crossing(self._try, self._rows, length)
+        except HappensAgainError as again:
+            name = self._events[again.index].name
+            text = f"event {name!r} has just happened at t = {self.time:g} s and would happen again at once"
+            raise SimulationError(f"{text}: its action does not last", self.time, self.log) from None
+        run = self._run[0]
+        self._try(s)
+        self._q, self._v = self._q1.copy(), self._v1.copy()
+        run["t"] += s
+        if run["t"] > run["start"] + (run["point"] + 1) * run["dt"] - 1e-12:
+            run["point"] += 1
+        done: set[int] = set()  # at one instant an event happens once
+        while fired:
+            if any([self._one(i) for i in fired]):
+                return False
+            new_sides(self._try, self._rows, fired, [m or self._repeats(i) for i, m in enumerate(moves)])
+            done.update(fired)
+            fired = [i for i in crossed(self._rows) if i not in done]
+            moves[:] = True
+        return True
+
+    def _repeats(self, i: int) -> bool:
+        """Whether an event has happened twice within one step."""
+        recent = [h for h in self.log.happenings[-MOST_AT_ONCE:] if h.t > self.time - self._dt]
+        return sum(h.name == self._events[i].name for h in recent) > 1
+
+    def _one(self, i: int) -> bool:
+        """One event happens. Whether the simulation ends with it."""
+        e = self._events[i]
+        if not self._rows[i]["awake"]:  # what it measures is gone, by an event at the same instant
+            return False
+        t, before, result, change = self.time, self.state, None, None
+        try:
+            if e.only is not None and not self._asked(e.only, before):
+                return False
+        except Exception as error:
+            raise SimulationError(f"event {e.name!r} at t = {t:g} s: {error}", t, self.log) from error
+        self._counts[i] += 1
+        if self._counts[i] >= e.times:
+            self._rows[i]["awake"] = 0
+        recent = self.log.happenings[-MOST_AT_ONCE:]
+        if len(recent) == MOST_AT_ONCE and recent[0].t > t - self._dt:
+            text = f"{MOST_AT_ONCE} events within {self._dt:g} s before t = {t:g} s, the last {e.name!r}"
+            raise SimulationError(f"{text}: they have no end", t, self.log)
+        frame = self._note()
+        try:
+            change = self._asked(e.action, before) if e.action else None
+            result = _result(change)
+            if result is not None:
+                self._adopt(*result)
+        except Exception as error:
+            raise SimulationError(f"event {e.name!r} at t = {t:g} s: {error}", t, self.log) from error
+        energy = float(frame["kinetic"] + frame["potential"] + frame["elastic"])
+        lost = energy - float(self.log.stretches[-1].total[-1]) if result is not None else 0.0
+        report = change if isinstance(change, Report) else None
+        if report is not None and self._forces is None and report.misled:
+            warnings.warn(
+                f"model {self.model.name!r}: joint {report.misled[0]!r} changed sides at t = {t:g} s, so its constant "
+                "forces act along axes that turn with its other link from now on; give forces as a function instead",
+                ModelWarning,
+                stacklevel=2,
+            )
+        self.log.happenings.append(Happening(t, e.name, before, self.state, lost, result is not None, report))
+        return self._counts[i] == e.ends
+
+    def _asked(self, function: Callable[..., Any], state: State) -> Any:
+        """What a function of the model and the state says; one of three arguments gets the data as well."""
+        if not takes_data(function):
+            return function(self.model, state)
+        kinematics(self.model, self._data, state.q, state.v)
+        return function(self.model, state, self._data)
+
+
+def simulate(
+    model: Model,
+    state: State,
+    duration: float,
+    events: Iterable[Event] = (),
+    *,
+    method: str = "rk4",
+    dt: float = 1e-3,
+    log_dt: float = 0.01,
+    forces: Forces | None = None,
+    external: Forces | None = None,
+    tolerance: float = 1e-9,
+    gap: float = 1e-9,
+) -> Log:
+    """Let a model move for some seconds, and change at events. Its loops stay closed.
+
+    `method` is "rk4" or "euler" (steps of `dt` seconds) or "adaptive" (RK4 with step doubling, each step's error
+    below `tolerance`). A frame is logged every `log_dt` seconds, and before and after each event. `forces` are joint
+    forces (nv): an array, which the changes of structure carry along, or a function of the model and the state that is
+    asked at every stage of a step. `external` are forces on links (n x 6: moment and force at the link's origin, world
+    axes), an array or such a function. A loop that stays open by more than `gap` (rad or m) is an error. On any error
+    the log so far is in the exception, `SimulationError.log`.
+    """
+    simulation = Simulation(
+        model, state, events, method=method, dt=dt, log_dt=log_dt, forces=forces, external=external,
+        tolerance=tolerance, gap=gap,
+    )  # fmt: skip
+    return simulation.run(duration)
+
+
+def _result(change: Change) -> tuple[Model, State] | None:
+    """What an action has returned, as a model and a state."""
+    if change is None:
+        return None
+    pair = (change.model, change.state) if isinstance(change, Report) else change
+    good = isinstance(pair, tuple) and len(pair) == 2
+    if not (good and isinstance(pair[0], Model) and isinstance(pair[1], State)):
+        raise TypeError("an action must return a Report, a model and a State, or None")
+    return pair

@@ -1,0 +1,47 @@
+"""What bodies and joints are called and look like, by id: a change of structure leaves all of it where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from kinemorph.geometry.shapes import Shape
+from kinemorph.multibody.elements import ForceElement
+from kinemorph.multibody.joint import Joint
+from kinemorph.spatial.pose import Pose
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """A joint that follows another one: q = multiplier * q(source) + offset. See `kinemorph.follow`."""
+
+    joint: str
+    source: str
+    multiplier: float
+    offset: float
+
+
+Held = tuple[ForceElement, int, Pose, int, Pose]  # an element, the bodies of its two ends, and where on them they are
+
+
+@dataclass(frozen=True, eq=False)
+class Catalog:
+    """Names, shapes and frames of the bodies and joints of a model, by their ids. Nothing changes it.
+
+    Poses are in the body's own frame, the one that it was made with: a link's frame sits on the joint that carries it
+    and moves when another one does, the body's own frame stays.
+    """
+
+    names: tuple[str, ...]  # of bodies
+    joints: tuple[str, ...]  # of joints, those that close loops as well
+    shapes: tuple[tuple[Shape, ...], ...]  # of bodies
+    frames: Mapping[str, tuple[int, Pose]]  # named places: a body (-1 for the base) and where on it
+    mimics: tuple[Mimic, ...]  # for joints as they were made
+    base_shapes: tuple[Shape, ...]
+    loops: Mapping[int, Joint]  # joints that close or have closed loops, as they were written
+    elements: tuple[Held, ...] = ()  # force elements between bodies
+
+    def with_joint(self, name: str, loop: Joint | None = None) -> Catalog:
+        """With one joint more, whose id is the next one."""
+        loops = self.loops if loop is None else {**self.loops, len(self.joints): loop}
+        return replace(self, joints=(*self.joints, name), loops=loops)

@@ -1,0 +1,160 @@
+"""Between Python and kernels: what a kernel's status means, and arrays that kernels accept.
+
+Every public function does the same three things: it refuses data of another model, calls its entry kernel once, and
+turns a status into a sentence. Kernels check sizes and finiteness themselves, where it costs next to nothing; arrays of
+another type raise TypeError there, are converted here, and the call is made again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from kinemorph._jit import kernel
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.layout import JointKind
+from kinemorph.multibody.model import Model
+from kinemorph.multibody.state import State
+
+OK = 0
+BAD_SIZE = 1  # an argument has a wrong shape
+NOT_FINITE = 2  # an argument or the result is not finite
+UNUSABLE = 3  # the rows are of another kind, or another thread uses them
+
+NO_FORCES = np.zeros((0, 6))
+LARGEST = 1.7976931348623157e308
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+# what entry kernels take: the number of dimensions is part of the type
+Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
+Matrix = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+
+
+@kernel
+def finite(x: Any) -> bool:
+    """Whether no entry is NaN or infinite."""
+    good = True
+    for k in range(x.shape[0]):
+        good &= abs(x[k]) <= LARGEST
+    return good
+
+
+def refuse_stale(model: Model, data: Data) -> NoReturn:
+    """Raise the sentence for a model and a data that do not belong together."""
+    if not isinstance(model, Model):
+        raise TypeError(f"the first argument must be a kinemorph.Model, not {model!r}")
+    if not isinstance(data, Data):
+        raise TypeError(f"the second argument must be a kinemorph.Data, not {data!r}: data = km.Data(model)")
+    raise ValueError(
+        f"this Data belongs to another model (revision {data.revision}) than {model.name!r} "
+        f"(revision {model.revision}); make a new one: data = km.Data(model)"
+    )
+
+
+def belongs(model: Model, data: Data) -> None:
+    """Refuse data of another model, and what is neither."""
+    if not (isinstance(model, Model) and isinstance(data, Data) and data.revision == model.revision):
+        refuse_stale(model, data)
+
+
+def checked_state(model: Model, state: State) -> None:
+    """Refuse what is no model and what is no state."""
+    if not isinstance(model, Model):
+        raise TypeError(f"the first argument must be a kinemorph.Model, not {model!r}")
+    if not isinstance(state, State):
+        raise TypeError(f"model {model.name!r}: the state must be a kinemorph.State, not {state!r}")
+
+
+def checked(model: Model, **values: Any) -> Any:
+    """Copies of what users pass, by name, after the same checks as everywhere."""
+    arrays = [array.copy() for array in as_arrays(model, **values)]
+    if not all(np.isfinite(array).all() for array in arrays):
+        complain(model, NOT_FINITE, **values)
+    return arrays
+
+
+def as_arrays(model: Model, **values: Any) -> Any:
+    """What users pass, by name, as arrays that entries take: float64, contiguous, writable, of the right shape."""
+    arrays = []
+    for name, value in values.items():
+        array = np.asarray(value)
+        _check_shape(model, name, array)
+        if array.dtype == np.float64 and array.flags.carray:
+            arrays.append(array)
+            continue
+        try:
+            if array.dtype.kind not in "biufO":  # complex numbers would lose a part, and texts are not numbers
+                raise TypeError
+            arrays.append(np.require(array, np.float64, ["C", "A", "W"]))
+        except (TypeError, ValueError):
+            raise TypeError(f"model {model.name!r}: {name} must be real numbers, got {str(value)[:60]}") from None
+    return arrays
+
+
+def complain(model: Model, status: int, **arguments: Any) -> NoReturn:
+    """Raise the sentence for a status: which argument is wrong, and how."""
+    for name, value in arguments.items():
+        array = np.asarray(value)
+        _check_shape(model, name, array)
+        if not np.isfinite(array).all():
+            if not array.ndim:
+                raise ValueError(f"model {model.name!r}: {name} is {array}")
+            where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+            index = where[0] if len(where) == 1 else where
+            place = _belongs(model, name, where[0]) if where else ""
+            raise ValueError(f"model {model.name!r}: {name}[{index}] is {array[where]}{place}")
+    if status == UNUSABLE:
+        raise RuntimeError(
+            f"model {model.name!r}: its Data is in use by another thread; give each thread its own: km.Data(model)"
+        )
+    if status == NOT_FINITE:
+        _blame_rotation(model, arguments.get("q"))
+        from kinemorph.multibody.massless import massless_joints  # it computes what it needs, with the checks above
+
+        names = massless_joints(model, arguments.get("q"))
+        why = "a joint may move too little mass, or a number may be too large"
+        if names:
+            why = f"joint {names[0]!r} moves no mass; give its link an inertia, or the joint an armature"
+        raise ArithmeticError(f"model {model.name!r}: the result is not finite although all arguments are; {why}")
+    raise ValueError(f"model {model.name!r}: an array has a wrong shape")
+
+
+def _blame_rotation(model: Model, q: Any) -> None:
+    """Raise if a quaternion in q has no direction."""
+    if q is None:
+        return
+    numbers = np.asarray(q, dtype=np.float64)
+    for i in np.flatnonzero((model.links["kind"] == JointKind.SPHERICAL) | (model.links["kind"] == JointKind.FREE)):
+        end = int(model.links[i]["iq"] + model.links[i]["nq"])
+        if not np.linalg.norm(numbers[end - 4 : end]) > 0.0:
+            raise ValueError(
+                f"model {model.name!r}: q[{end - 4}:{end}] (joint {model.joint_names[i]!r}) is a quaternion of length "
+                "0, which is no rotation; see km.neutral"
+            )
+
+
+def _check_shape(model: Model, name: str, array: np.ndarray[Any, Any]) -> None:
+    if name == "external":
+        if array.shape not in ((model.n, 6), (0, 6)):
+            raise ValueError(
+                f"model {model.name!r}: external has shape {array.shape}, expected {(model.n, 6)}: "
+                "a moment and a force for each link, world axes"
+            )
+    elif name in _POSITIONS or name in _RATES:
+        size = model.nq if name in _POSITIONS else model.nv
+        if array.shape != (size,):
+            raise ValueError(f"model {model.name!r}: {name} has shape {array.shape}, expected ({size},)")
+
+
+_POSITIONS = ("q", "q0", "q1")
+_RATES = ("v", "a", "tau", "joints")
+
+
+def _belongs(model: Model, name: str, index: int) -> str:
+    if name == "external":
+        return f" (link {model.names[index]!r})"
+    if name not in _POSITIONS + _RATES:
+        return ""
+    start = model.links["iq" if name in _POSITIONS else "iv"]
+    return f" (joint {model.joint_names[int(np.searchsorted(start, index, side='right')) - 1]!r})"

@@ -1,0 +1,21 @@
+"""State: where a model is and how it moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Where a model is and how it moves; accelerations and joint forces are carried along if they are given."""
+
+    q: Array
+    v: Array
+    a: Array | None = None
+    tau: Array | None = None
+    time: float = 0.0

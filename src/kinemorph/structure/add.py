@@ -1,0 +1,172 @@
+"""Adding a model's trees to another model, taking a part of one away, and a part as a model of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from kinemorph.multibody.catalog import Catalog, Mimic
+from kinemorph.multibody.checks import Array, checked, checked_state
+from kinemorph.multibody.configuration import neutral
+from kinemorph.multibody.model import Model
+from kinemorph.multibody.state import State
+from kinemorph.spatial.pose import Pose
+from kinemorph.structure.edit.request import Request
+from kinemorph.structure.edit.workshop import Links, change, edits
+from kinemorph.structure.report import Report
+
+HERE = Pose()
+
+
+def add(
+    model: Model,
+    state: State,
+    other: Model,
+    other_state: State | None = None,
+    at: Pose | Iterable[float] = HERE,
+    prefix: str = "",
+) -> Report:
+    """All trees and loops of another model come to this one, its base at `at` in the world.
+
+    `other_state` is neutral and at rest if it is not given. Names must not be taken; `prefix` comes before those of the
+    other model. Gravity is this model's.
+    """
+    checked_state(model, state)
+    if not isinstance(other, Model):
+        raise TypeError(f"model {model.name!r}: only a kinemorph.Model can be added, not {other!r}")
+    theirs = State(neutral(other), np.zeros(other.nv)) if other_state is None else other_state
+    checked_state(other, theirs)
+    place = at if isinstance(at, Pose) else Pose(at)
+    catalog = _joined(model, other, prefix, place)
+    links, dofs = np.concatenate([model.links, other.links]), np.concatenate([model.dofs, other.dofs])
+    new, new_dofs = links[model.n :], dofs[model.nv :]
+    new["parent"][new["parent"] >= 0] += model.n
+    for field, more in (("iq", model.nq), ("iv", model.nv)):
+        new[field] += more
+    new["body"] += len(model.catalog.names)
+    new["joint"] += len(model.catalog.joints)
+    new_dofs["link"] += model.n
+    new_dofs["parent"][new_dofs["parent"] >= 0] += model.nv
+    new[new["parent"] < 0] = _stood(new[new["parent"] < 0], place)
+    bodies = np.concatenate([model.bodies, other.bodies])
+    bodies["link"][len(model.bodies) :][other.bodies["link"] >= 0] += model.n
+    loops = np.concatenate([model.loop_rows, other.loop_rows])
+    for row in loops[len(model.loop_rows) :]:
+        row["joint"] += len(model.catalog.joints)
+        for side in "ab":
+            if row[side] >= 0:
+                row[side] += model.n
+            else:
+                on = place @ Pose.known(row["p" + side], row["R" + side].reshape(3, 3))
+                row["R" + side], row["p" + side] = on.rotation.ravel(), on.position
+    rest = np.concatenate([model.rest, other.rest])
+    both = Model.known(model.name, links, dofs, rest, model.gravity, bodies, loops, catalog, model.dependence)
+    return Report(both, _together(model, state, other, theirs), model, jump=np.zeros(both.nv))
+
+
+def _stood(tops: np.ndarray[Any, Any], place: Pose) -> np.ndarray[Any, Any]:
+    """First links of trees, with their joints moved by a pose of the base."""
+    moved = tops.copy()
+    for row in moved:
+        row["p"] = place.apply(row["p"])
+        for field in ("R", "Rc", "Rs"):
+            row[field] = (place.rotation @ row[field].reshape(3, 3)).ravel()
+    return moved
+
+
+def _together(model: Model, state: State, other: Model, theirs: State) -> State:
+    """Both states one after the other; what only one of them has is zero in the other."""
+    parts: dict[str, Array | None] = {}
+    for name in ("q", "v", "a", "tau"):
+        given = [getattr(state, name), getattr(theirs, name)]
+        if given[0] is None and given[1] is None:
+            parts[name] = None
+            continue
+        sizes = (model.nv, other.nv)
+        values = [np.zeros(size) if x is None else x for x, size in zip(given, sizes, strict=True)]
+        parts[name] = np.concatenate([checked(m, **{name: x})[0] for m, x in zip((model, other), values, strict=True)])
+    return State(parts["q"], parts["v"], parts["a"], parts["tau"], state.time)  # type: ignore[arg-type]
+
+
+def _joined(model: Model, other: Model, prefix: str, place: Pose) -> Catalog:
+    """Names, shapes and frames of both models; a name that is taken is refused."""
+    ours, theirs, bodies = model.catalog, other.catalog, len(model.catalog.names)
+    frames = {name: at for name, at in ours.frames.items() if name in model.frames}
+    for taken, new, what in (
+        (model.names, other.names, "link"),
+        ((*model.joint_names, *model.loop_names), (*other.joint_names, *other.loop_names), "joint"),
+        (frames, theirs.frames, "frame"),
+    ):
+        both = {*taken}.intersection([prefix + name for name in new])
+        if both:
+            raise ValueError(
+                f"model {model.name!r} has a {what} {min(both)!r} already; give the names of the other model a prefix"
+            )
+    for name, (body, pose) in theirs.frames.items():
+        frames[prefix + name] = (body + bodies, pose) if body >= 0 else (-1, place @ pose)
+    mimics = tuple(Mimic(prefix + m.joint, prefix + m.source, m.multiplier, m.offset) for m in theirs.mimics)
+    loops = {i + len(ours.joints): joint for i, joint in theirs.loops.items()}
+    held = []
+    for element, a, at_a, b, at_b in theirs.elements:
+        sides = [(body + bodies, at) if body >= 0 else (-1, place @ at) for body, at in ((a, at_a), (b, at_b))]
+        held.append((element, *sides[0], *sides[1]))
+    return replace(
+        ours,
+        names=(*ours.names, *(prefix + name for name in theirs.names)),
+        joints=(*ours.joints, *(prefix + name for name in theirs.joints)),
+        shapes=(*ours.shapes, *theirs.shapes),
+        frames=frames,
+        mimics=(*ours.mimics, *mimics),
+        base_shapes=(*ours.base_shapes, *(shape.moved(place) for shape in theirs.base_shapes)),
+        loops={**ours.loops, **loops},
+        elements=(*ours.elements, *held),
+    )
+
+
+def remove(model: Model, state: State, link: str | int) -> Report:
+    """Take a link away, with all that it carries and the loops on that. What is left moves as before."""
+    checked_state(model, state)
+    index, _ = model.place(link)
+    if link is None or index < 0:
+        raise IndexError(f"model {model.name!r} has links 0 to {model.n - 1}, not {link}")
+    return change(model, state, Request.remove(edits()), Links(b=index))
+
+
+def submodel(model: Model, link: str | int) -> Model:
+    """A link and all that it carries, with the loops inside, as a model; its joint stands on the base."""
+    if not isinstance(model, Model):
+        raise TypeError(f"submodel takes a kinemorph.Model, not {model!r}")
+    top, _ = model.place(link)
+    if link is None or top < 0:
+        raise IndexError(f"model {model.name!r} has links 0 to {model.n - 1}, not {link}")
+    parents = model.links["parent"]
+    inside = np.zeros(model.n + 1, dtype=bool)  # the last is the base
+    inside[top] = True
+    for i in range(top + 1, model.n):
+        inside[i] = inside[parents[i]]
+    chosen = np.flatnonzero(inside)
+    where = np.full(model.n + 1, -1)
+    where[chosen] = np.arange(len(chosen))
+    links = model.links[chosen]
+    entries = [np.arange(l["iq"], l["iq"] + l["nq"]) for l in links]
+    rates = [np.arange(l["iv"], l["iv"] + l["nv"]) for l in links]
+    links["parent"] = where[links["parent"]]
+    links["iq"], links["iv"] = (np.cumsum(links[n]) - links[n] for n in ("nq", "nv"))
+    picked = np.concatenate([*rates, np.zeros(0, dtype=int)]).astype(int)
+    dofs = model.dofs[picked]
+    to = np.full(model.nv + 1, -1)
+    to[picked] = np.arange(len(picked))
+    dofs["link"], dofs["parent"] = where[dofs["link"]], to[dofs["parent"]]
+    bodies = model.bodies.copy()
+    bodies["link"] = np.where(bodies["link"] >= 0, where[bodies["link"]], -1)
+    both = (model.loop_rows["a"] >= 0) & (model.loop_rows["b"] >= 0)
+    loops = model.loop_rows[both & inside[model.loop_rows["a"]] & inside[model.loop_rows["b"]]]
+    for side in "ab":
+        loops[side] = where[loops[side]]
+    name = model.names[top]
+    rest = model.rest[np.concatenate([*entries, np.zeros(0, dtype=int)]).astype(int)]
+    catalog = replace(model.catalog, base_shapes=())
+    return Model.known(name, links, dofs, rest, model.gravity, bodies, loops, catalog, model.dependence)

@@ -1,0 +1,225 @@
+"""Hanging a link elsewhere: the one operation behind re-root, connect and cut, linear in the number of links (SPW).
+
+A link gets another joint, on the base or on another link, and a joint between it and the base is gone. If that is the
+joint that carried it, what it carries comes along: a cut. If it is one further up, the joints in between change sides,
+and what hung on the lost joint comes along: a re-root, if that was the top of the tree. On that way, the chain of
+inversion (SPW 6.1), a link's frame moves, because it sits on the joint that carries it: with X the tree transform of a
+joint, the link that owned it gets its frame moved by X, and the link that used it becomes the owner, at the inverse of
+how its own frame has moved. What hangs on the chain keeps its parent (SPW rule ii) and is re-expressed. This is SPW
+eqs. 9 to 22 without the detour through absolute bind poses: only relative transforms are needed, so depth adds no
+rounding errors.
+
+What stays and what moves may go to different trees; the host of what moves has the rows of its own links already.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph._jit import kernel, rows_at
+from kinemorph.multibody.inversion import invert_axes
+from kinemorph.multibody.joints import PLANAR, UNIVERSAL
+from kinemorph.multibody.layout import DOF, LINK, TREE
+from kinemorph.multibody.loop_layout import last_dof
+from kinemorph.spatial.inertia import shift_rigid
+from kinemorph.spatial.mat3 import IDENTITY, Mat3, mul, rotate_sym, skew, tmul_vec, transpose
+from kinemorph.spatial.rows import load3, load6, load9, store3, store6, store9
+from kinemorph.spatial.vec3 import Vec3, neg, sub
+from kinemorph.structure.edit.carrier import swap_dofs
+from kinemorph.structure.forest_layout import FRAME
+from kinemorph.structure.forest_memory import DOF_SIZE, LINK_SIZE, copy_words
+
+I4 = np.dtype("i4")
+
+
+@kernel(inline=False)
+def order_links(graft: Any) -> None:
+    """What stays first, then the chain of inversion from `top` up to `end`, then the rest of what moves.
+
+    Each is in the order that it had; what moves is all that `end` carries.
+    """
+    tree = rows_at(graft["source"], 1, TREE)[0]
+    n = tree["n"]
+    links = rows_at(tree["links"], n, LINK)
+    order, where = rows_at(graft["order"], n, I4), rows_at(graft["where"], n, I4)
+    top, end = graft["top"], graft["end"]
+    count = 0
+    for i in range(n):  # for the time being, what moves is at -1
+        up = links[i]["parent"]
+        if i == end or (up >= 0 and where[up] < 0):
+            where[i] = -1
+        else:
+            order[count] = i
+            where[i] = count
+            count += 1
+    graft["stay"] = count
+    i = top
+    length = 0
+    while length == 0 or order[count - 1] != end:
+        order[count] = i
+        where[i] = count
+        count += 1
+        length += 1
+        i = links[i]["parent"]
+    graft["length"] = length
+    for i in range(end, n):
+        if where[i] < 0:
+            order[count] = i
+            where[i] = count
+            count += 1
+
+
+@kernel
+def unshift(s: Any, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
+    """A place given in a link's old frame, in its new frame."""
+    E = load9(s["R"])
+    return mul(transpose(E), R), tmul_vec(E, sub(p, load3(s["p"])))
+
+
+@kernel
+def straight(R: Mat3) -> Mat3:
+    """The nearest rotation, by a Newton step. Else each change would double what R lacks, as Rᵀ stands for R⁻¹."""
+    S = mul(transpose(R), R)
+    a, b, c = -0.5 * S[1], -0.5 * S[2], -0.5 * S[5]
+    return mul(R, (1.5 - 0.5 * S[0], a, b, a, 1.5 - 0.5 * S[4], c, b, c, 1.5 - 0.5 * S[8]))
+
+
+@kernel
+def set_joint(row: Any, R: Mat3, p: Vec3) -> None:
+    """Tree transform of a row whose axes are set, and the constants that follow from both."""
+    a = load3(row["axis"])
+    store9(row["R"], R)
+    store3(row["p"], p)
+    K = mul(R, skew(a))
+    store9(row["Rs"], K)
+    C = mul(K, skew(a))  # [a]×² = a aᵀ - 1
+    store9(row["Rc"], (-C[0], -C[1], -C[2], -C[3], -C[4], -C[5], -C[6], -C[7], -C[8]))
+
+
+@kernel
+def move_inertia(l: Any, s: Any, row: Any) -> None:
+    """The link's inertia in its new frame (SPW eqs. 19 and 20: its pivot has moved)."""
+    R = load9(s["R"])
+    I, h = shift_rigid(neg(load3(s["p"])), load6(l["I"]), load3(l["h"]), l["mass"])
+    store6(row["I"], rotate_sym(transpose(R), I))
+    store3(row["h"], tmul_vec(R, h))
+
+
+@kernel(inline=False)
+def shift_frames(graft: Any) -> None:
+    """How the frames of the chain move; that of `top` is given."""
+    tree = rows_at(graft["source"], 1, TREE)[0]
+    links = rows_at(tree["links"], tree["n"], LINK)
+    order, shifts = rows_at(graft["order"], tree["n"], I4), rows_at(graft["shifts"], tree["n"], FRAME)
+    top, start = graft["top"], graft["stay"]
+    store9(shifts[top]["R"], straight(load9(shifts[top]["R"])))
+    for c in range(start + 1, start + graft["length"]):  # the owner's frame moves to the joint that it owned
+        user = links[order[c - 1]]
+        store9(shifts[order[c]]["R"], load9(user["R"]))
+        store3(shifts[order[c]]["p"], load3(user["p"]))
+
+
+@kernel
+def copy_joint(l: Any, row: Any) -> None:
+    """Axes and sizes of a joint, and which one it is."""
+    store3(row["axis"], load3(l["axis"]))
+    store3(row["axis2"], load3(l["axis2"]))
+    row["kind"], row["pitch"], row["nq"], row["nv"] = l["kind"], l["pitch"], l["nq"], l["nv"]
+    row["joint"], row["turned"] = l["joint"], l["turned"]
+
+
+@kernel
+def hang(graft: Any, links: Any, s: int, parent: int, row: Any) -> None:
+    """The row of the link that comes s-th: its joint on its new parent, and its inertia; else it is what it was."""
+    n = links.shape[0]
+    order, shifts = rows_at(graft["order"], n, I4), rows_at(graft["shifts"], n, FRAME)
+    start, length = graft["stay"], graft["length"]
+    l = links[order[s]]
+    row["parent"] = parent
+    if s == start:
+        joint = rows_at(graft["joint"], 1, LINK)[0]
+        copy_joint(joint, row)
+        set_joint(row, straight(load9(joint["R"])), load3(joint["p"]))
+        move_inertia(l, shifts[order[s]], row)
+    elif start < s < start + length:
+        user = links[order[s - 1]]
+        copy_joint(user, row)
+        invert_axes(user, row)
+        row["turned"] = 1 - user["turned"]
+        R, p = unshift(shifts[order[s - 1]], IDENTITY, (0.0, 0.0, 0.0))
+        set_joint(row, straight(R), p)
+        move_inertia(l, shifts[order[s]], row)
+    elif s > start:
+        up = rows_at(graft["where"], n, I4)[l["parent"]]
+        if up < start + length:  # it hangs on the chain
+            R, p = unshift(shifts[l["parent"]], load9(l["R"]), load3(l["p"]))
+            set_joint(row, straight(R), p)
+
+
+@kernel
+def invert_dofs(kind: int, nv: int, dofs: Any, first: int) -> None:
+    """Numbers of a joint's degrees of freedom when it is seen from the other side: limits change ends."""
+    if kind == UNIVERSAL:
+        swap_dofs(dofs[first], dofs[first + 1])
+    for j in range(nv):
+        row = dofs[first + j]
+        lower = row["lower"]
+        row["lower"] = -row["upper"]
+        row["upper"] = -lower
+        if kind == PLANAR and j < 2:  # distances along axes that now turn have no fixed limits
+            row["lower"] = -np.inf
+            row["upper"] = np.inf
+
+
+@kernel
+def chain_dofs(tree: Any, row: Any, link: int) -> None:
+    """Say which link the degrees of freedom of a link move, and which come before them on the way to the base."""
+    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    before = last_dof(tree, row["parent"])
+    for k in range(row["iv"], row["iv"] + row["nv"]):
+        dofs[k]["link"] = link
+        dofs[k]["parent"] = before
+        before = k
+
+
+@kernel(inline=False)
+def graft_rows(graft: Any) -> None:
+    """Rows of links and of degrees of freedom of both trees, after `order_links` and `shift_frames`."""
+    source = rows_at(graft["source"], 1, TREE)[0]
+    n, start, length = source["n"], graft["stay"], graft["length"]
+    links = rows_at(source["links"], n, LINK)
+    order, where = rows_at(graft["order"], n, I4), rows_at(graft["where"], n, I4)
+    iq = iv = 0
+    tree = rows_at(graft["rest"] if start > 0 else graft["host"], 1, TREE)[0]
+    off = 0  # from a place in the order to a link of the tree
+    for s in range(n):
+        i = order[s]
+        l = links[i]
+        parent = where[l["parent"]] if l["parent"] >= 0 else -1
+        if s >= start:
+            if s == start:
+                tree = rows_at(graft["host"], 1, TREE)[0]
+                iq, iv, off = graft["iq0"], graft["iv0"], graft["n0"] - start
+                parent = graft["parent"]
+            elif s < start + length:
+                parent = s - 1 + off
+            else:
+                parent = parent + off
+        row = rows_at(tree["links"], tree["n"], LINK)[s + off]
+        if start <= s < start + length:  # of the chain nothing else stays
+            row["body"], row["mass"] = l["body"], l["mass"]
+        else:
+            copy_words(source["links"] + i * LINK_SIZE, tree["links"] + (s + off) * LINK_SIZE, LINK_SIZE)
+        hang(graft, links, s, parent, row)
+        row["iq"], row["iv"] = iq, iv
+        inverted = start < s < start + length
+        user = links[order[s - 1]] if inverted else l
+        drives = graft["dofs"] if s == start else source["dofs"] + user["iv"] * DOF_SIZE
+        copy_words(drives, tree["dofs"] + iv * DOF_SIZE, row["nv"] * DOF_SIZE)
+        if inverted:
+            invert_dofs(row["kind"], row["nv"], rows_at(tree["dofs"], tree["nv"], DOF), iv)
+        chain_dofs(tree, row, s + off)
+        iq += row["nq"]
+        iv += row["nv"]

@@ -1,0 +1,361 @@
+"""A graft in a forest: blocks for what comes of it, the proof that it is right, and only then the change itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph._jit import kernel, rows_at
+from kinemorph.multibody.impulse import articulate
+from kinemorph.multibody.joints import FREE
+from kinemorph.multibody.kinematics import accelerate_all
+from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.mat3 import IDENTITY
+from kinemorph.spatial.rows import load3, load3_at, load9, store3, store9
+from kinemorph.spatial.vec3 import dot
+from kinemorph.structure.edit.enroll import enroll, forget_joint, shift_body, unlink_loop
+from kinemorph.structure.edit.graft import I4, graft_rows, order_links, shift_frames
+from kinemorph.structure.edit.graft_state import graft_state
+from kinemorph.structure.edit.hold import hold, seen
+from kinemorph.structure.edit.proof import compare, first_lossy, fits, keeps_up, settle
+from kinemorph.structure.forest_layout import (
+    AT_POINT,
+    AT_POSE,
+    BODY_SLOT,
+    DONE,
+    FRAME,
+    FULL,
+    GRAFT,
+    JOINT_SLOT,
+    JOINTS,
+    JUMP,
+    MOVES,
+    NOT_SAID,
+    OFF,
+    REST,
+    TREE_SLOT,
+    TREES,
+    WEIGHTLESS,
+    A,
+    Q,
+    V,
+)
+from kinemorph.structure.forest_memory import (
+    DOF_SIZE,
+    LINK_SIZE,
+    ROWS,
+    allocate,
+    claim,
+    class_of,
+    copy_words,
+    count_springs,
+    has_room,
+    id_of,
+    lay_tree,
+    pool_of,
+    prepare_tree,
+    release,
+    take,
+    tree_size,
+)
+
+GRAFT_SIZE, FRAME_SIZE = GRAFT.itemsize, FRAME.itemsize
+NOTHING = 1e-13  # share of the inertia around it below which what a joint moves is rounding
+
+
+@kernel(inline=False)
+def begin_graft(forest: Any, t: int) -> int:
+    """The address of a graft that takes a link from tree t, with all the scratch that it needs; 0 if that is FULL."""
+    tree = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]["address"], 1, TREE)[0]
+    n, numbers = tree["n"], 48 * tree["nq"]
+    at = claim(forest, GRAFT_SIZE)
+    order, where, shifts = claim(forest, 4 * n), claim(forest, 4 * n), claim(forest, FRAME_SIZE * n)
+    state, turned = claim(forest, numbers), claim(forest, numbers)
+    joint, dofs, slack = claim(forest, LINK_SIZE), claim(forest, 6 * DOF_SIZE), claim(forest, 56)
+    if slack == 0:
+        return 0
+    graft = rows_at(at, 1, GRAFT)[0]
+    graft["from"], graft["to"], graft["keep"], graft["made"] = t, -1, t, -1
+    graft["velocities"], graft["light"], graft["placed"], graft["parent"] = 0, 0, 0, -1
+    graft["source"] = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]["address"]
+    graft["order"], graft["where"], graft["shifts"] = order, where, shifts
+    graft["state"], graft["turned"] = state, turned
+    graft["joint"], graft["dofs"], graft["slack"] = joint, dofs, slack
+    return at
+
+
+@kernel
+def velocities_at(forest: Any, graft: Any, t: int, which: int) -> int:
+    """Address of a tree's velocities after the impact (V), or of their jumps (JUMP); without one, of what they are."""
+    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
+    if graft["velocities"] == 0:
+        return slot["state"] + 8 * rows_at(slot["address"], 1, TREE)[0]["nq"] * which
+    return after_impact(forest, graft["velocities"], t, which)
+
+
+@kernel
+def after_impact(forest: Any, velocities: int, t: int, which: int) -> int:
+    """Address of what `strike` left for a tree that was collected."""
+    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
+    return velocities + 8 * (slot["offset"] + (forest["rates"] if which == JUMP else 0))
+
+
+@kernel(inline=False)
+def copy_state(forest: Any, graft: Any, t: int, to: int, room: int) -> None:
+    """The state of a tree, with the velocities after the impact, to the front of one with so much room for q."""
+    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
+    tree = rows_at(slot["address"], 1, TREE)[0]
+    for which in range(6):
+        count = tree["nq"] if which == Q or which == REST else tree["nv"]
+        at = slot["state"] + 8 * tree["nq"] * which
+        if which == V or which == JUMP:
+            at = velocities_at(forest, graft, t, which)
+        old, new = rows_at(at, count, F8), rows_at(to + 8 * room * which, count, F8)
+        for k in range(count):
+            new[k] = old[k] if which != JUMP or graft["velocities"] != 0 else 0.0
+
+
+@kernel
+def make_tree(forest: Any, n: int, nq: int, nv: int) -> tuple[int, int]:
+    """A block for a tree of this size, and the address of its state; both 0 if there is no memory."""
+    block = allocate(forest, class_of(tree_size(n, nq, nv)))
+    if block == 0:
+        return 0, 0
+    state = lay_tree(block, n, nq, nv)
+    prepare_tree(forest, block)
+    return block, state
+
+
+@kernel
+def drop_tree(forest: Any, block: int) -> None:
+    """The block of a tree is not used any more."""
+    tree = rows_at(block, 1, TREE)[0]
+    release(forest, block, class_of(tree_size(tree["n"], tree["nq"], tree["nv"])))
+
+
+@kernel(inline=False)
+def make_trees(forest: Any, graft: Any) -> bool:
+    """Blocks for what stays and for what moves, with the host's own rows in place. Whether there was memory."""
+    source = rows_at(graft["source"], 1, TREE)[0]
+    links, order = rows_at(source["links"], source["n"], LINK), rows_at(graft["order"], source["n"], I4)
+    stay, n = graft["stay"], source["n"]
+    joint = rows_at(graft["joint"], 1, LINK)[0]
+    nq = nv = 0
+    for s in range(stay):
+        nq += links[order[s]]["nq"]
+        nv += links[order[s]]["nv"]
+    end = links[graft["end"]]
+    more_q = source["nq"] - nq - end["nq"] + joint["nq"]
+    more_v = source["nv"] - nv - end["nv"] + joint["nv"]
+    graft["rest"] = graft["rest_state"] = 0
+    if graft["to"] < 0 and graft["parent"] >= 0:  # it hangs on what stays
+        graft["rest"], graft["rest_state"] = make_tree(forest, n, nq + more_q, nv + more_v)
+        graft["host"], graft["host_state"] = graft["rest"], graft["rest_state"]
+        graft["n0"], graft["iq0"], graft["iv0"] = stay, nq, nv
+        graft["parent"] = rows_at(graft["where"], n, I4)[graft["parent"]]
+        return graft["host"] != 0
+    if stay > 0:
+        graft["rest"], graft["rest_state"] = make_tree(forest, stay, nq, nv)
+        if graft["rest"] == 0:
+            return False
+    graft["n0"] = graft["iq0"] = graft["iv0"] = 0
+    if graft["to"] >= 0:
+        own = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[graft["to"]]["address"], 1, TREE)[0]
+        graft["n0"], graft["iq0"], graft["iv0"] = own["n"], own["nq"], own["nv"]
+    count = graft["n0"] + n - stay
+    graft["host"], graft["host_state"] = make_tree(forest, count, graft["iq0"] + more_q, graft["iv0"] + more_v)
+    if graft["host"] == 0:
+        if stay > 0:
+            drop_tree(forest, graft["rest"])
+        return False
+    if graft["to"] >= 0:
+        host = rows_at(graft["host"], 1, TREE)[0]
+        own = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[graft["to"]]["address"], 1, TREE)[0]
+        copy_words(own["links"], host["links"], own["n"] * LINK_SIZE)
+        copy_words(own["dofs"], host["dofs"], own["nv"] * DOF_SIZE)
+        copy_state(forest, graft, graft["to"], graft["host_state"], host["nq"])
+    return True
+
+
+@kernel
+def drop_trees(forest: Any, graft: Any) -> None:
+    """Nothing comes of it."""
+    if graft["rest"] != 0 and graft["rest"] != graft["host"]:
+        drop_tree(forest, graft["rest"])
+    drop_tree(forest, graft["host"])
+
+
+@kernel(inline=False)
+def set_in_motion(forest: Any, graft: Any) -> None:
+    """Motion of the source, and of the new parent, after the impact: what the new joint is read off."""
+    source = rows_at(graft["source"], 1, TREE)[0]
+    nq, nv = source["nq"], source["nv"]
+    if graft["velocities"] != 0:
+        copy_state(forest, graft, graft["from"], graft["state"], nq)
+    else:
+        graft["state"] = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[graft["from"]]["state"]
+    state = graft["state"]
+    accelerate_all(
+        source,
+        rows_at(state + 8 * nq * Q, nq, F8),
+        rows_at(state + 8 * nq * V, nv, F8),
+        rows_at(state + 8 * nq * A, nv, F8),
+    )
+    graft["parent_row"] = source["rows"] + (graft["parent"] + 1) * ROWS
+    if graft["to"] >= 0:
+        slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[graft["to"]]
+        tree = rows_at(slot["address"], 1, TREE)[0]
+        nq, nv = tree["nq"], tree["nv"]
+        v = rows_at(velocities_at(forest, graft, graft["to"], V), nv, F8)
+        accelerate_all(
+            tree, rows_at(slot["state"] + 8 * nq * Q, nq, F8), v, rows_at(slot["state"] + 8 * nq * A, nv, F8)
+        )
+        graft["parent_row"] = tree["rows"] + (graft["parent"] + 1) * ROWS
+
+
+@kernel(inline=False)
+def place_root(forest: Any, edit: Any, graft: Any) -> None:
+    """Where an EDIT says that the new joint is in the world, and where on its link it holds that."""
+    source = rows_at(graft["source"], 1, TREE)[0]
+    top = graft["top"]
+    joint, shift = rows_at(graft["joint"], 1, LINK)[0], rows_at(graft["shifts"], source["n"], FRAME)[top]
+    body = rows_at(source["links"], source["n"], LINK)[top]["body"]
+    own = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
+    d = rows_at(source["rows"], source["n"] + 1, LINK_DATA)[top + 1]
+    R, p = IDENTITY, (0.0, 0.0, 0.0)
+    free = joint["kind"] == FREE
+    if edit["placed"] == AT_POSE or not free:
+        R, p = load9(edit["at_R"]), load3(edit["at_p"])
+    store9(joint["R"], R)
+    store3(joint["p"], p)
+    if edit["held"] != NOT_SAID or not free:
+        R, p = hold(edit, d, own, R, p)
+    elif edit["placed"] == AT_POINT:  # a point of the link, with the link's axes
+        _, p = seen(d, IDENTITY, load3(edit["at_p"]))
+    else:
+        R, p = load9(own["R"]), load3(own["p"])
+    store9(shift["R"], R)
+    store3(shift["p"], p)
+
+
+@kernel(inline=False)
+def moves_nothing(graft: Any) -> bool:
+    """Whether the new joint has a direction in which it moves no mass."""
+    source, tree = rows_at(graft["source"], 1, TREE)[0], rows_at(graft["host"], 1, TREE)[0]
+    joint = rows_at(tree["links"], tree["n"], LINK)[graft["n0"]]
+    end = rows_at(source["links"], source["n"], LINK)[graft["end"]]
+    if graft["light"] != 0 or joint["nv"] == 0:
+        return False
+    if joint["kind"] == FREE and end["kind"] == FREE and graft["stay"] == 0 and graft["parent"] < 0:
+        return False  # it is what it was, seen from another link
+    dofs, dof_rows = rows_at(tree["dofs"], tree["nv"], DOF), rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    articulate(tree, rows_at(graft["host_state"] + 8 * tree["nq"] * Q, tree["nq"], F8))
+    row = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[graft["n0"] + 1]
+    I, M = row["A"], row["M"]
+    for k in range(joint["iv"], joint["iv"] + joint["nv"]):
+        w, v = load3(dof_rows[k]["S"]), load3_at(dof_rows[k]["S"], 3)
+        around = dot(w, w) * (I[0] + I[3] + I[5]) + dot(v, v) * (M[0] + M[3] + M[5]) + dofs[k]["armature"]
+        moved = 1.0 / (dof_rows[k]["D"][0] * dof_rows[k]["D"][0])
+        if not moved > NOTHING * around:
+            return True
+    return False
+
+
+@kernel(inline=False)
+def hang(forest: Any, edit: Any, graft: Any, outcome: Any) -> int:
+    """Carry link `top` by another joint, in place of the one that carries `end`, on the way from `top` to the base.
+
+    The joint is set, and its frame on the parent and how it holds `top`, unless the edit says where that is. The
+    velocities must be such that the joint can follow. Returns a status; if it is not DONE, nothing has changed.
+    """
+    if not (has_room(forest, TREES, 1) and has_room(forest, JOINTS, 1)):
+        return FULL
+    order_links(graft)
+    set_in_motion(forest, graft)
+    if graft["placed"] != 0:
+        place_root(forest, edit, graft)
+    shift_frames(graft)
+    if not make_trees(forest, graft):
+        return FULL
+    graft_rows(graft)
+    graft_state(graft)
+    host = rows_at(graft["host"], 1, TREE)[0]
+    count_springs(host)
+    settle(host, graft["host_state"])
+    if graft["rest"] != 0 and graft["rest"] != graft["host"]:
+        rest = rows_at(graft["rest"], 1, TREE)[0]
+        count_springs(rest)
+        settle(rest, graft["rest_state"])
+    compare(graft, outcome)
+    status = DONE
+    outcome["kind"] = rows_at(graft["joint"], 1, LINK)[0]["kind"]
+    outcome["body"] = rows_at(host["links"], host["n"], LINK)[graft["n0"]]["body"]
+    if not fits(outcome["pose_error"], outcome["reach"]):
+        status = OFF
+    elif not keeps_up(outcome):
+        status = MOVES
+    elif moves_nothing(graft):
+        status = WEIGHTLESS
+    if status != DONE:
+        drop_trees(forest, graft)
+        return status
+    outcome["lossy"] = first_lossy(graft)
+    commit(forest, graft, outcome)
+    return DONE
+
+
+@kernel(inline=False)
+def commit(forest: Any, graft: Any, outcome: Any) -> None:
+    """The new trees take the places of the old ones, and the tables follow."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    source = rows_at(graft["source"], 1, TREE)[0]
+    n, start = source["n"], graft["stay"]
+    links, order = rows_at(source["links"], n, LINK), rows_at(graft["order"], n, I4)
+    shifts = rows_at(graft["shifts"], n, FRAME)
+    for c in range(start, start + graft["length"]):
+        shift_body(forest, links[order[c]]["body"], shifts[order[c]])
+    forget_joint(forest, links[graft["end"]]["joint"])
+    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
+    made = graft["made"]
+    if made < 0:
+        made = take(pool_of(forest, JOINTS), joints)
+    elif joints[made]["loop"] >= 0:
+        unlink_loop(forest, joints[made]["loop"])
+    joints[made]["loop"] = -1
+    host = rows_at(graft["host"], 1, TREE)[0]
+    rows_at(host["links"], host["n"], LINK)[graft["n0"]]["joint"] = made
+    old_block, other_block = trees[graft["from"]]["address"], 0
+    place = graft["from"]  # of the host
+    if graft["to"] >= 0:
+        other_block = trees[graft["to"]]["address"]
+        place = graft["keep"]
+        if start == 0:
+            forget_tree(forest, graft["to"] if place == graft["from"] else graft["from"])
+    elif graft["rest"] != 0 and graft["rest"] != graft["host"]:
+        place = new_tree(forest)
+    if graft["rest"] != 0 and graft["rest"] != graft["host"]:
+        enroll(forest, graft["from"], graft["rest"], graft["rest_state"])
+    enroll(forest, place, graft["host"], graft["host_state"])
+    drop_tree(forest, old_block)
+    if other_block != 0:
+        drop_tree(forest, other_block)
+    outcome["joint"], outcome["closes"], outcome["tree"] = id_of(joints, made), 0, place
+
+
+@kernel
+def new_tree(forest: Any) -> int:
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    t = take(pool_of(forest, TREES), trees)
+    trees[t]["mark"] = 0
+    return t
+
+
+@kernel
+def forget_tree(forest: Any, t: int) -> None:
+    """The place of a tree is free; its block is somebody else's business."""
+    from_pool = pool_of(forest, TREES)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees[t]["generation"] += 1
+    trees[t]["next"] = from_pool["free"]
+    from_pool["free"] = t
+    from_pool["used"] -= 1

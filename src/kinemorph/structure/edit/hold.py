@@ -1,0 +1,30 @@
+"""Where on a link a joint holds it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph._jit import kernel
+from kinemorph.spatial.mat3 import Mat3, mul, mul_vec, tmul_vec, transpose
+from kinemorph.spatial.rows import load3, load9
+from kinemorph.spatial.vec3 import Vec3, add, sub
+from kinemorph.structure.forest_layout import NOT_SAID, ON_BODY
+
+
+@kernel
+def seen(d: Any, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
+    """A frame of the world, seen from a link."""
+    E = load9(d["R"])
+    return mul(transpose(E), R), tmul_vec(E, sub(p, load3(d["p"])))
+
+
+@kernel
+def hold(edit: Any, d: Any, own: Any, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
+    """Where on a link a joint holds it: as it is said, or else where the joint, at (R, p) in the world, is now."""
+    if edit["held"] == NOT_SAID:
+        return seen(d, R, p)
+    on_R, on_p = load9(edit["on_R"]), load3(edit["on_p"])
+    if edit["held"] == ON_BODY:
+        E = load9(own["R"])
+        return mul(E, on_R), add(load3(own["p"]), mul_vec(E, on_p))
+    return on_R, on_p

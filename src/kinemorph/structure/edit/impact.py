@@ -1,0 +1,274 @@
+"""The impact with which a joint between two moving links begins to hold (N&Y section V).
+
+A joint that has just been made is a loop that is closed but whose two sides still move apart. The impulses at all loops
+that end this, with those at the joints of the trees, conserve momentum and lose the least energy: with J_C of all
+loops, old and new, Δv = - M⁻¹ J_Cᵀ (J_C M⁻¹ J_Cᵀ)⁻¹ J_C v, which is N&Y eqs. 25 to 38 for any joints and any number
+of chains. Rows that depend on others, because a constraint holds already or a side cannot move, bear no impulse.
+
+Nothing of the forest changes here but what algorithms compute: the new velocities are in scratch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph._jit import kernel, rows_at
+from kinemorph.constraint.closure import cancel, prepare
+from kinemorph.constraint.loops import errors, frames, link_at, relative_velocities
+from kinemorph.constraint.solve import MOST_UNSURE, UNSURE
+from kinemorph.multibody.energy_momentum import SUMS, sum_up
+from kinemorph.multibody.impulse import articulate, jump
+from kinemorph.multibody.inversion import extract_position
+from kinemorph.multibody.joints import FREE
+from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
+from kinemorph.multibody.loops import LOOP
+from kinemorph.multibody.system import F8, ROW, SYSTEM
+from kinemorph.spatial.mat3 import mul, tmul_vec, transpose
+from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at, store9
+from kinemorph.spatial.vec3 import add, axpy, sub
+from kinemorph.structure.edit.hold import hold, seen
+from kinemorph.structure.edit.proof import FITS, fits, larger
+from kinemorph.structure.forest_islands import assemble, stand
+from kinemorph.structure.forest_layout import (
+    BODY_SLOT,
+    FULL,
+    HANG,
+    LIMITED,
+    LOOP_SLOT,
+    NOT_FINITE,
+    OFF,
+    TREE_SLOT,
+    Q,
+    V,
+)
+from kinemorph.structure.forest_memory import claim, copy_words
+
+SUMS_SIZE, ROW_SIZE = SUMS.itemsize, LINK_DATA.itemsize
+LARGEST = 1.7976931348623157e308
+MOST_TURNS = 4  # of impulses
+STILL = 1e-12  # share of a velocity that is rounding
+ROUNDING = 1e-13  # squared sine below which a row follows from others by rounding alone
+
+
+@kernel(inline=False)
+def take_hold(forest: Any, edit: Any, plan: Any) -> None:
+    """Where the new joint, which stands at a place in the world, holds its two links, whose poses are known."""
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    ta, tb, a, b = plan["tree_a"], plan["tree_b"], plan["link_a"], plan["link_b"]
+    loop = rows_at(plan["loop"], 1, LOOP)[0]
+    da = rows_at(row_of(trees, ta if ta >= 0 else tb, a), 1, LINK_DATA)[0]
+    db = rows_at(row_of(trees, tb if tb >= 0 else ta, b), 1, LINK_DATA)[0]
+    R, p = load9(edit["at_R"]), load3(edit["at_p"])
+    Ra, pa = seen(da, R, p)
+    store9(loop["Ra"], Ra)
+    store3(loop["pa"], pa)
+    Rb, pb = hold(edit, db, bodies[plan["b"] if plan["b"] >= 0 else plan["a"]], R, p)
+    store9(loop["Rb"], Rb)
+    store3(loop["pb"], pb)
+    stand(loop, trees[ta]["place"] if ta >= 0 else 0, a, trees[tb]["place"] if tb >= 0 else 0, b)
+
+
+@kernel
+def row_of(trees: Any, t: int, link: int) -> int:
+    """Address of the LINK_DATA of a link of a tree; link -1 is the base."""
+    return rows_at(trees[t]["address"], 1, TREE)[0]["rows"] + (link + 1) * ROW_SIZE
+
+
+@kernel(inline=False)
+def add_up(forest: Any, velocities: int, each: Any, total: Any) -> None:
+    """Energy and momentum of all trees that are collected, with their own velocities or others, tree by tree."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    total["kinetic"] = 0.0
+    for k in range(3):
+        total["angular"][k] = total["linear"][k] = 0.0
+    t = forest["first_tree"]
+    while t >= 0:
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        if velocities == 0:
+            sum_up(
+                tree,
+                rows_at(trees[t]["state"] + 8 * tree["nq"] * Q, tree["nq"], F8),
+                rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8),
+                each,
+            )
+        else:
+            sum_up(
+                tree,
+                rows_at(trees[t]["state"] + 8 * tree["nq"] * Q, tree["nq"], F8),
+                rows_at(velocities, tree["nv"], F8),
+                each,
+            )
+            velocities += 8 * tree["nv"]
+        total["kinetic"] += each["kinetic"]
+        store3(total["angular"], add(load3(total["angular"]), load3(each["angular"])))
+        store3(total["linear"], add(load3(total["linear"]), load3(each["linear"])))
+        t = trees[t]["follows"]
+
+
+@kernel(inline=False)
+def extent(forest: Any, outcome: Any) -> None:
+    """How far out the bodies of all trees that are collected are, and how fast."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    reach = speed = 0.0
+    t = forest["first_tree"]
+    while t >= 0:
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+        for i in range(1, tree["n"] + 1):
+            for k in range(3):
+                reach = larger(reach, abs(rows[i]["p"][k]))
+                speed = larger(larger(speed, abs(rows[i]["v"][k])), abs(rows[i]["w"][k]))
+        t = trees[t]["follows"]
+    outcome["reach"], outcome["speed"] = reach, speed
+
+
+@kernel
+def grounded(forest: Any, loop: Any) -> bool:
+    """Whether anything ties the trees that are collected, or the new joint, to the base."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
+    if loop["a"] < 0 or loop["b"] < 0:
+        return True
+    t = forest["first_tree"]
+    while t >= 0:
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        if rows_at(tree["links"], 1, LINK)[0]["kind"] != FREE:
+            return True
+        t = trees[t]["follows"]
+    k = forest["first_loop"]
+    while k >= 0:
+        if loops[k]["a"] < 0 or loops[k]["b"] < 0:
+            return True
+        k = loops[k]["follows"]
+    return False
+
+
+@kernel(inline=False)
+def strike(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
+    """The impact of the joint of a plan on the trees that are collected. Returns a status.
+
+    The velocities after it are at `plan["velocities"]`, one tree after the other in the order of the collection,
+    followed by the jumps.
+    """
+    sums = claim(forest, 3 * SUMS_SIZE)
+    if sums == 0:
+        return FULL
+    before, after, each = rows_at(sums, 3, SUMS)[0], rows_at(sums, 3, SUMS)[1], rows_at(sums, 3, SUMS)[2]
+    add_up(forest, 0, each, before)  # which also says where the bodies are
+    copy_words(sums, sums + SUMS_SIZE, SUMS_SIZE)
+    extent(forest, outcome)
+    if not (outcome["reach"] <= LARGEST and before["kinetic"] <= LARGEST):
+        return NOT_FINITE
+    take_hold(forest, edit, plan)
+    at = assemble(forest, plan["loop"])
+    if at == 0:
+        return FULL
+    system = rows_at(at, 1, SYSTEM)[0]
+    velocities = claim(forest, 16 * system["nv"])
+    if velocities == 0:
+        return FULL
+    plan["velocities"] = velocities
+    outcome["loop_error"] = errors(system)
+    begin_response(forest, system, velocities, outcome["loop_error"])
+    for _ in range(MOST_TURNS):  # masses that are very different leave something of the velocities for a second turn
+        if relative_velocities(system) <= STILL * (1.0 + outcome["speed"]):
+            break
+        respond(forest, system, velocities, outcome)
+        add_up(forest, velocities, each, after)
+        outcome["energy_lost"] = before["kinetic"] - after["kinetic"]
+    tell(system, outcome)
+    error = 0.0
+    for k in range(3):
+        error = larger(error, abs(after["angular"][k] - before["angular"][k]))
+        error = larger(error, abs(after["linear"][k] - before["linear"][k]))
+    loop = rows_at(plan["loop"], 1, LOOP)[0]
+    outcome["momentum_error"] = 0.0 if grounded(forest, loop) else error
+    if not abs(outcome["energy_lost"]) <= LARGEST:
+        return NOT_FINITE
+    if not fits(outcome["gap"], outcome["reach"]):
+        return OFF
+    if not within_limits(loop, rows_at(plan["drives"], loop["nv"], DOF), outcome["position"]):
+        return LIMITED
+    return HANG
+
+
+@kernel
+def begin_response(forest: Any, system: Any, velocities: int, error: float) -> None:
+    """Make the system ready for impulses, and start with no jump. Loops are open by `error`."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    nv = system["nv"]
+    after, jumps = rows_at(velocities, nv, F8), rows_at(velocities + 8 * nv, nv, F8)
+    t = forest["first_tree"]
+    while t >= 0:
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        articulate(tree, rows_at(trees[t]["state"] + 8 * tree["nq"] * Q, tree["nq"], F8))
+        v = rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
+        first = trees[t]["offset"]
+        for k in range(tree["nv"]):
+            after[first + k] = v[k]
+            jumps[first + k] = 0.0
+        t = trees[t]["follows"]
+    sine = min(UNSURE * error, MOST_UNSURE)
+    prepare(system, max(min(system["dependence"], ROUNDING), sine * sine), 0.0)
+
+
+@kernel
+def respond(forest: Any, system: Any, velocities: int, outcome: Any) -> None:
+    """Impulses that end the relative velocities, which are in the rows; with them, velocities and jumps."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    nv = system["nv"]
+    after, jumps = rows_at(velocities, nv, F8), rows_at(velocities + 8 * nv, nv, F8)
+    cancel(system)
+    t = forest["first_tree"]
+    while t >= 0:
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        v = rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
+        first = trees[t]["offset"]
+        jump(tree, after[first : first + tree["nv"]])
+        for k in range(tree["nv"]):
+            jumps[first + k] += after[first + k]
+            after[first + k] = v[k] + jumps[first + k]
+        t = trees[t]["follows"]
+    add_impulse(system, outcome)
+
+
+@kernel
+def add_impulse(system: Any, outcome: Any) -> None:
+    """Add what the new joint, the last loop, bears."""
+    loop = rows_at(system["loops"], system["count"], LOOP)[system["count"] - 1]
+    rows = rows_at(system["rows"], system["m"], ROW)
+    n, f = load3_at(outcome["impulse"], 0), load3_at(outcome["impulse"], 3)
+    for j in range(loop["first"], loop["first"] + loop["m"]):
+        n = axpy(n, rows[j]["force"], load3(rows[j]["n"]))
+        f = axpy(f, rows[j]["force"], load3(rows[j]["f"]))
+    store3_at(outcome["impulse"], 0, n)
+    store3_at(outcome["impulse"], 3, f)
+
+
+@kernel
+def within_limits(loop: Any, dofs: Any, position: Any) -> bool:
+    if loop["nq"] != loop["nv"]:
+        return True
+    for k in range(loop["nv"]):
+        if position[k] < dofs[k]["lower"] - FITS or position[k] > dofs[k]["upper"] + FITS:
+            return False
+    return True
+
+
+@kernel
+def tell(system: Any, outcome: Any) -> None:
+    """Misfit and position of the new joint, which is the last loop."""
+    loops = rows_at(system["loops"], system["count"], LOOP)
+    rows = rows_at(system["rows"], system["m"], ROW)
+    loop = loops[system["count"] - 1]
+    errors(system)
+    gap = 0.0
+    for j in range(loop["first"], loop["first"] + loop["m"]):
+        gap = larger(gap, abs(rows[j]["c"]))
+    outcome["gap"] = gap
+    da = rows_at(link_at(system, loop["tree_a"], loop["a"]), 1, LINK_DATA)[0]
+    db = rows_at(link_at(system, loop["tree_b"], loop["b"]), 1, LINK_DATA)[0]
+    Ra, xa, Rb, xb = frames(loop, da, db)
+    loop["iq"] = 0
+    extract_position(loop, mul(transpose(Ra), Rb), tmul_vec(Ra, sub(xb, xa)), outcome["position"])

@@ -1,0 +1,255 @@
+"""What an edit asks for: its ids are looked up, and a plan says what has to be done, before anything is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph._jit import kernel, rows_at
+from kinemorph.multibody.joints import FREE
+from kinemorph.multibody.layout import DOF, LINK, TREE
+from kinemorph.multibody.loops import LOOP
+from kinemorph.spatial.rows import load3, load9, store3, store9
+from kinemorph.structure.edit.carrier import carrier, swap_roles
+from kinemorph.structure.edit.enroll import LOOP_SIZE, forget_joint, unlink_loop
+from kinemorph.structure.edit.hang import begin_graft
+from kinemorph.structure.forest_islands import collect, next_side
+from kinemorph.structure.forest_layout import (
+    AS_LOOP,
+    AS_TREE,
+    BODIES,
+    BODY_SLOT,
+    CLOSES,
+    DONE,
+    FRAME,
+    FULL,
+    GRAFT,
+    HANG,
+    ITSELF,
+    JOINT_SLOT,
+    JOINTS,
+    LOOP_SLOT,
+    LOOPS,
+    NO_PLACE,
+    NOT_CARRIED,
+    NOWHERE,
+    STALE_A,
+    STALE_B,
+    STALE_JOINT,
+    STALE_ROOT,
+    STRIKE,
+    TREE_SLOT,
+    UNFIT,
+)
+from kinemorph.structure.forest_memory import DOF_SIZE, claim, copy_words, find, has_room, pool_of
+
+
+@kernel
+def floats(forest: Any, t: int) -> bool:
+    """Whether the joint of a tree's top is free, and nothing acts on it that would be lost with it."""
+    if t < 0:
+        return False
+    tree = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]["address"], 1, TREE)[0]
+    if rows_at(tree["links"], 1, LINK)[0]["kind"] != FREE:
+        return False
+    dofs = rows_at(tree["dofs"], 6, DOF)
+    for k in range(6):
+        acts = dofs[k]["armature"] != 0.0 or dofs[k]["damping"] != 0.0 or dofs[k]["stiffness"] != 0.0
+        if acts or dofs[k]["friction"] != 0.0 or dofs[k]["lower"] > -np.inf or dofs[k]["upper"] < np.inf:
+            return False
+    return True
+
+
+@kernel
+def floating_end(forest: Any, ta: int, tb: int) -> int:
+    """A floating tree that one of the bodies is in and the other is not, that of b if possible; else -1."""
+    if ta == tb:
+        return -1
+    if floats(forest, tb):
+        return tb
+    return ta if floats(forest, ta) else -1
+
+
+@kernel(inline=False)
+def plan_connection(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
+    """Two bodies and the trees that loops couple to them. Returns STRIKE, or why they cannot be connected."""
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    pool = pool_of(forest, BODIES)
+    a, b = find(pool, bodies, edit["a"]), find(pool, bodies, edit["b"])
+    if a < 0 and edit["a"] != -1:
+        return STALE_A
+    if b < 0 and edit["b"] != -1:
+        return STALE_B
+    outcome["body"] = b
+    if a == b:
+        return ITSELF
+    ta, la = (bodies[a]["tree"], bodies[a]["link"]) if a >= 0 else (-1, -1)
+    tb, lb = (bodies[b]["tree"], bodies[b]["link"]) if b >= 0 else (-1, -1)
+    plan["a"], plan["tree_a"], plan["link_a"] = a, ta, la
+    plan["b"], plan["tree_b"], plan["link_b"] = b, tb, lb
+    plan["tree"] = -1 if edit["how"] == AS_LOOP else floating_end(forest, ta, tb)
+    plan["end"] = 0
+    if plan["tree"] < 0 and edit["how"] == AS_TREE:
+        return CLOSES
+    if plan["tree"] < 0 and edit["unfit"] != 0:
+        return UNFIT
+    plan["loop"], plan["drives"] = claim(forest, LOOP_SIZE), edit["dofs"]
+    if plan["loop"] == 0 or not (has_room(forest, LOOPS, 1) and has_room(forest, JOINTS, 1)):
+        return FULL
+    copy_words(edit["row"], plan["loop"], LOOP_SIZE)
+    outcome["kind"] = rows_at(plan["loop"], 1, LOOP)[0]["kind"]
+    collect(forest, ta if ta >= 0 else tb, tb if ta >= 0 and tb != ta else -1)
+    return STRIKE
+
+
+@kernel(inline=False)
+def plan_cut(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
+    """What hangs on a joint of a tree, and the loop that still holds it. Returns HANG, or DONE for a loop."""
+    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    j = find(pool_of(forest, JOINTS), joints, edit["joint"])
+    if j < 0:
+        return STALE_JOINT
+    if joints[j]["loop"] >= 0:
+        unlink_loop(forest, joints[j]["loop"])
+        forget_joint(forest, j)
+        return DONE
+    t, link = joints[j]["tree"], joints[j]["link"]
+    plan["tree"], plan["end"] = t, link
+    k = holder(forest, t, link)
+    if k >= 0:
+        loop = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)[k]
+        plan["loop"], plan["drives"] = claim(forest, LOOP_SIZE), forest["drives"] + 6 * k * DOF_SIZE
+        if plan["loop"] == 0:
+            return FULL
+        copy_words(forest["ties"] + k * LOOP_SIZE, plan["loop"], LOOP_SIZE)
+        a, b = loop["a"], loop["b"]
+        row = rows_at(plan["loop"], 1, LOOP)[0]
+        row["a"], row["b"] = bodies[a]["link"] if a >= 0 else -1, bodies[b]["link"] if b >= 0 else -1
+        plan["tree_a"], plan["tree_b"] = bodies[a]["tree"] if a >= 0 else -1, bodies[b]["tree"] if b >= 0 else -1
+        outcome["loop"] = loop["joint"]
+        return HANG
+    top = link
+    if edit["root"] != -1:
+        root = find(pool_of(forest, BODIES), bodies, edit["root"])
+        if root < 0:
+            return STALE_ROOT
+        top = bodies[root]["link"]
+        if bodies[root]["tree"] != t or not carries(forest, t, link, top):
+            return NOT_CARRIED
+    return graft_free(forest, edit, plan, top)
+
+
+@kernel
+def graft_free(forest: Any, edit: Any, plan: Any, top: int) -> int:
+    """What the plan's link carries gets the joint of the edit on the base, at the home of the body of link `top`."""
+    at = begin_graft(forest, plan["tree"])
+    if at == 0:
+        return FULL
+    plan["graft"] = at
+    graft = rows_at(at, 1, GRAFT)[0]
+    graft["top"], graft["end"], graft["light"] = top, plan["end"], plan["felled"]
+    graft["placed"] = 1
+    carrier(rows_at(edit["row"], 1, LOOP)[0], edit["dofs"], graft)
+    return HANG
+
+
+@kernel(inline=False)
+def plan_root(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
+    """Another body's link becomes the top of its tree, carried by a new joint on the base. Returns HANG."""
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    b = find(pool_of(forest, BODIES), bodies, edit["b"])
+    if b < 0:
+        return STALE_B
+    outcome["body"] = b
+    if rows_at(edit["row"], 1, LOOP)[0]["kind"] != FREE and edit["placed"] == NOWHERE:
+        return NO_PLACE
+    plan["tree"], plan["end"] = bodies[b]["tree"], 0
+    return graft_free(forest, edit, plan, bodies[b]["link"])
+
+
+@kernel(inline=False)
+def plan_removal(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
+    """A body and all that it carries comes off first, and is gone then. Returns HANG, or DONE for a whole tree."""
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    b = find(pool_of(forest, BODIES), bodies, edit["b"])
+    if b < 0:
+        return STALE_B
+    plan["tree"], plan["end"], plan["felled"] = bodies[b]["tree"], bodies[b]["link"], 1
+    if plan["end"] == 0:
+        outcome["tree"] = plan["tree"]
+        return DONE
+    return graft_free(forest, edit, plan, plan["end"])
+
+
+@kernel(inline=False)
+def graft_through(forest: Any, plan: Any) -> int:
+    """The joint of the plan's loop carries what its link carries, in place of the joint that does now.
+
+    One side of the loop is in that part, the other is not. If the joint's successor is the one that is not, the joint
+    is used the other way round. Returns HANG.
+    """
+    t, ta, tb, loop = plan["tree"], plan["tree_a"], plan["tree_b"], rows_at(plan["loop"], 1, LOOP)[0]
+    at = begin_graft(forest, t)
+    if at == 0:
+        return FULL
+    plan["graft"] = at
+    graft = rows_at(at, 1, GRAFT)[0]
+    joint = rows_at(graft["joint"], 1, LINK)[0]
+    carrier(loop, plan["drives"], graft)
+    shifts = rows_at(graft["shifts"], rows_at(graft["source"], 1, TREE)[0]["n"], FRAME)
+    graft["velocities"], graft["end"] = plan["velocities"], plan["end"]
+    if tb == t and carries(forest, t, plan["end"], loop["b"]):
+        graft["top"], graft["parent"], other = loop["b"], loop["a"], ta
+        store9(joint["R"], load9(loop["Ra"]))
+        store3(joint["p"], load3(loop["pa"]))
+        store9(shifts[loop["b"]]["R"], load9(loop["Rb"]))
+        store3(shifts[loop["b"]]["p"], load3(loop["pb"]))
+    else:
+        swap_roles(graft)
+        graft["top"], graft["parent"], other = loop["a"], loop["b"], tb
+        store9(joint["R"], load9(loop["Rb"]))
+        store3(joint["p"], load3(loop["pb"]))
+        store9(shifts[loop["a"]]["R"], load9(loop["Ra"]))
+        store3(shifts[loop["a"]]["p"], load3(loop["pa"]))
+    if graft["parent"] >= 0 and other != t:
+        graft["to"] = other
+        graft["keep"] = ta if plan["velocities"] != 0 else other
+    return HANG
+
+
+@kernel(inline=False)
+def holder(forest: Any, t: int, link: int) -> int:
+    """The loop that holds what a link carries to the rest with the fewest degrees of freedom, -1 if there is none."""
+    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
+    if slot["sides"] == 0:
+        return -1
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
+    ties = rows_at(forest["ties"], forest["loop_room"], LOOP)
+    tree = rows_at(slot["address"], 1, TREE)[0]
+    links = rows_at(tree["links"], tree["n"], LINK)
+    best, found = 6, -1
+    for i in range(link, tree["n"]):
+        side = bodies[links[i]["body"]]["side"]
+        if side < 0 or not carries(forest, t, link, i):
+            continue
+        while side >= 0:
+            k = side >> 1
+            other = loops[k]["a"] if side & 1 else loops[k]["b"]
+            inside = other >= 0 and bodies[other]["tree"] == t and carries(forest, t, link, bodies[other]["link"])
+            if not inside and (ties[k]["nv"] < best or (ties[k]["nv"] == best and k < found)):
+                best, found = ties[k]["nv"], k
+            side = next_side(loops, side)
+    return found
+
+
+@kernel
+def carries(forest: Any, t: int, link: int, other: int) -> bool:
+    """Whether a link of a tree is another one of it, or carries it."""
+    tree = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]["address"], 1, TREE)[0]
+    links = rows_at(tree["links"], tree["n"], LINK)
+    while other > link:
+        other = links[other]["parent"]
+    return other == link

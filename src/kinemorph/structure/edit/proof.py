@@ -1,0 +1,119 @@
+"""The proof that no body has moved, and joints that do not act as before from their other side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph._jit import kernel, rows_at
+from kinemorph.multibody.joints import FREE, PLANAR, SPHERICAL
+from kinemorph.multibody.kinematics import move, place
+from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.mat3 import mul, mul_vec
+from kinemorph.spatial.rows import load3, load9
+from kinemorph.spatial.vec3 import cross, sub
+from kinemorph.structure.edit.graft import I4
+from kinemorph.structure.forest_layout import FRAME, Q, V
+
+FITS = 1e-6  # how far from its joint's motion a link may be, in m, rad and per second, for sizes of one
+FINE = 1e-6  # and how much of that comes with every m, or m/s, of the largest coordinate: what rounding leaves
+
+
+@kernel
+def acts(dof: Any) -> bool:
+    return dof["armature"] != 0.0 or dof["damping"] != 0.0 or dof["stiffness"] != 0.0
+
+
+@kernel
+def alike(x: Any, y: Any) -> bool:
+    return x["armature"] == y["armature"] and x["damping"] == y["damping"] and x["stiffness"] == y["stiffness"]
+
+
+@kernel(inline=False)
+def first_lossy(graft: Any) -> int:
+    """The first joint that changes sides and has numbers that mean something else there, -1 if none has.
+
+    The axes of a ball turn with the other body then, so its three numbers must be equal; a distance along axes that
+    turn is not the same one, so nothing may act along it or limit it.
+    """
+    source = rows_at(graft["source"], 1, TREE)[0]
+    links, dofs = rows_at(source["links"], source["n"], LINK), rows_at(source["dofs"], source["nv"], DOF)
+    order = rows_at(graft["order"], source["n"], I4)
+    for c in range(graft["stay"], graft["stay"] + graft["length"] - 1):
+        l = links[order[c]]
+        kind = l["kind"]
+        k = l["iv"]
+        if (kind == SPHERICAL or kind == FREE) and not (alike(dofs[k], dofs[k + 1]) and alike(dofs[k], dofs[k + 2])):
+            return l["joint"]
+        for j in range(k + 3 if kind == FREE else k, k + 6 if kind == FREE else k + 2 if kind == PLANAR else k):
+            if acts(dofs[j]) or dofs[j]["lower"] > -np.inf or dofs[j]["upper"] < np.inf:
+                return l["joint"]
+    return -1
+
+
+@kernel
+def larger(x: float, y: float) -> float:
+    """The larger of two numbers; what is not a number counts as larger than any."""
+    return x if x >= y or x != x else y
+
+
+@kernel
+def fits(error: float, size: float) -> bool:
+    """Whether an error of a position is small, where coordinates are as large as `size`."""
+    return error < FITS * (1.0 + FINE * size)
+
+
+@kernel
+def keeps_up(outcome: Any) -> bool:
+    """Whether the error of velocities is small, for how fast the bodies move and how far out."""
+    speed = outcome["speed"]
+    return outcome["twist_error"] < FITS * (1.0 + speed + FINE * outcome["reach"] * speed)
+
+
+@kernel(inline=False)
+def settle(tree: Any, state: int) -> None:
+    """Poses and velocities of a new tree."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    rows, dof_rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA), rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    q, v = rows_at(state + 8 * tree["nq"] * Q, tree["nq"], F8), rows_at(state + 8 * tree["nq"] * V, tree["nv"], F8)
+    for i in range(tree["n"]):
+        l = links[i]
+        P, d = rows[l["parent"] + 1], rows[i + 1]
+        R, r = place(l, P, d, dof_rows, q)
+        move(l, P, d, dof_rows, q, v, R, r)
+
+
+@kernel(inline=False)
+def compare(graft: Any, outcome: Any) -> None:
+    """Largest differences of poses and velocities of bodies before and after, and what they compare with."""
+    source = rows_at(graft["source"], 1, TREE)[0]
+    n, start = source["n"], graft["stay"]
+    before, order = rows_at(source["rows"], n + 1, LINK_DATA), rows_at(graft["order"], n, I4)
+    shifts = rows_at(graft["shifts"], n, FRAME)
+    pose = twist = reach = speed = 0.0
+    tree = rows_at(graft["rest"] if start > 0 else graft["host"], 1, TREE)[0]
+    off = 1
+    for s in range(n):
+        if s == start:
+            tree, off = rows_at(graft["host"], 1, TREE)[0], graft["n0"] - start + 1
+        d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[s + off]
+        b = before[order[s] + 1]
+        E, x, u = load9(b["R"]), load3(b["p"]), load3(b["v"])
+        off_p, off_v = sub(load3(d["p"]), x), sub(load3(d["v"]), u)
+        if start <= s < start + graft["length"]:  # where its frame has moved
+            shift = shifts[order[s]]
+            lever = mul_vec(E, load3(shift["p"]))
+            E = mul(E, load9(shift["R"]))
+            off_p, off_v = sub(off_p, lever), sub(off_v, cross(load3(b["w"]), lever))
+        R, w, wb = load9(d["R"]), load3(d["w"]), load3(b["w"])
+        for k in range(9):
+            pose = larger(pose, abs(R[k] - E[k]))
+        for k in range(3):
+            pose = larger(pose, abs(off_p[k]))
+            twist = larger(larger(twist, abs(w[k] - wb[k])), abs(off_v[k]))
+            reach = larger(reach, abs(x[k]))
+            speed = larger(larger(speed, abs(u[k])), abs(wb[k]))
+    outcome["pose_error"], outcome["twist_error"] = pose, twist
+    outcome["reach"], outcome["speed"] = reach, speed

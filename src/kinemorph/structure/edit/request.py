@@ -1,0 +1,91 @@
+"""What users say of an edit, as the row that kernels read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kinemorph.multibody.joint import Joint
+from kinemorph.multibody.loops import joint_row
+from kinemorph.spatial.pose import Pose
+from kinemorph.structure.forest_layout import (
+    AT_POINT,
+    AT_POSE,
+    AUTO,
+    CONNECT,
+    CUT,
+    NOT_SAID,
+    NOWHERE,
+    ON_BODY,
+    REMOVE,
+    REROOT,
+)
+
+WAYS = ("auto", "tree", "loop")
+FREE = Joint.free()
+
+Place = Pose | Iterable[float]
+
+
+class Request:
+    """An EDIT row, and the joint whose rows it has the addresses of."""
+
+    def __init__(self, rows: Any, what: int, joint: Joint) -> None:
+        if not isinstance(joint, Joint):
+            raise TypeError(f"joint must be a kinemorph.Joint, not {joint!r}")
+        self.joint, self.rows = joint, rows
+        row = self.row = rows[0]
+        _, self._dofs, _ = joint.rows
+        self._loop = joint_row(joint)
+        row["what"], row["placed"], row["held"] = what, NOWHERE, NOT_SAID
+        row["row"], row["dofs"] = self._loop.ctypes.data, self._dofs.ctypes.data
+
+    @staticmethod
+    def connect(rows: Any, joint: Joint, at: Place, how: str, on: Place | None, held: int = ON_BODY) -> Request:
+        if how not in WAYS:
+            raise ValueError(f"how {how!r} is not one of {', '.join(map(repr, WAYS))}")
+        request = Request(rows, CONNECT, joint)
+        request.row["how"] = WAYS.index(how) + AUTO
+        request.row["unfit"] = joint.passive != "" and unfit(joint)
+        request.stand(at)
+        if on is not None:
+            request.hold(on, held)
+        return request
+
+    @staticmethod
+    def reroot(rows: Any, joint: Joint | None, at: Place | None, on: Place | None, held: int = ON_BODY) -> Request:
+        request = Request(rows, REROOT, FREE if joint is None else joint)
+        if at is not None:
+            request.stand(at)
+        if on is not None:
+            request.hold(on, held)
+        return request
+
+    @staticmethod
+    def cut(rows: Any) -> Request:
+        request = Request(rows, CUT, FREE)
+        request.row["root"] = -1
+        return request
+
+    @staticmethod
+    def remove(rows: Any) -> Request:
+        return Request(rows, REMOVE, FREE)
+
+    def stand(self, at: Place) -> None:
+        """Where the joint stands in the world."""
+        row: Any = self.row
+        row["placed"] = AT_POSE if isinstance(at, Pose) else AT_POINT
+        pose = at if isinstance(at, Pose) else Pose(at)
+        row["at_R"], row["at_p"] = pose.rotation.ravel(), pose.position
+
+    def hold(self, on: Place, held: int) -> None:
+        """Where the joint holds body b."""
+        row: Any = self.row
+        pose = on if isinstance(on, Pose) else Pose(on)
+        row["held"], row["on_R"], row["on_p"] = held, pose.rotation.ravel(), pose.position
+
+
+def unfit(joint: Joint) -> bool:
+    """Whether a joint has what cannot act in one that closes a loop."""
+    _, dofs, _ = joint.rows
+    return bool(dofs["friction"].any() or dofs["armature"].any())

@@ -1,0 +1,457 @@
+"""Forest: trees that live, each in a block of its own, with ids that stay while the structure changes."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph._jit import rows_at
+from kinemorph.multibody.checks import NO_FORCES, Array, as_arrays, complain
+from kinemorph.multibody.configuration import neutral
+from kinemorph.multibody.energy_momentum import SUMS
+from kinemorph.multibody.joint import Joint
+from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
+from kinemorph.multibody.loops import DEPENDENT, LOOP
+from kinemorph.multibody.model import Model
+from kinemorph.multibody.state import State
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.pose import Pose, vector
+from kinemorph.structure import forest_layout as layout
+from kinemorph.structure.edit.perform import perform_edit
+from kinemorph.structure.edit.plant import PLANT, plant_model
+from kinemorph.structure.edit.refusals import Names, refuse, warn
+from kinemorph.structure.edit.request import Place, Request
+from kinemorph.structure.forest_copy import bytes_of, pack, unpack
+from kinemorph.structure.forest_layout import BODIES, EDIT, FOREST, FOREST_KIND, JOINTS, LOOPS, OUTCOME, POOL, TREES
+from kinemorph.structure.forest_memory import INDEX, SIZES, add_chunk
+from kinemorph.structure.forest_motion import accelerate_forest, move_trees, sum_forest
+
+FIRST_CHUNK, FIRST_SCRATCH, FIRST_ROWS = 1 << 16, 1 << 14, 16
+_SLOTS = (layout.TREE_SLOT, layout.BODY_SLOT, layout.JOINT_SLOT, layout.LOOP_SLOT)
+_TABLES = ("trees", "bodies", "joints", "loops"), ("tree_room", "body_room", "joint_room", "loop_room")
+_NO_DRIVES = np.zeros(0, DOF)
+
+Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+class Planted(NamedTuple):
+    """Ids of what has come into a forest, in the order of the model."""
+
+    bodies: Ids
+    joints: Ids
+    loops: Ids  # the joints that close its loops
+    trees: Ids
+
+
+class Change(NamedTuple):
+    """What an edit of a live forest did."""
+
+    joint: int  # id of the joint that was made, or that carries the part now; -1 if there is none
+    closes: bool  # whether it closes a loop
+    impulse: Array  # moment and impulse (6) on b at the new joint, world axes
+    energy_lost: float  # J
+    momentum_error: float  # N s and N m s, of all that is tied together, if nothing ties it to the base
+    pose_error: float  # m and rad: largest difference of a body's pose before and after
+    twist_error: float  # m/s and rad/s: likewise for velocities, the jump left out
+    loop_error: float  # m and rad: how far the worst loop that took part is open
+
+
+class Forest:
+    """Trees of bodies, and loops between them, that are added, connected, cut, re-rooted and removed while they move.
+
+    Bodies, joints (those that close loops as well) and trees have ids, plain integers that stay with them through every
+    change; the id of something that is gone is refused. An edit touches the trees that it names, and those that loops
+    couple to them if there is an impact. Gravity is the forest's own, the same for all trees.
+    """
+
+    def __init__(self, gravity: Iterable[float] = (0.0, 0.0, -9.81), dependence: float = DEPENDENT) -> None:
+        self._header = np.zeros(1, FOREST)
+        self._pools = np.zeros(4, POOL)
+        self._lists = np.zeros(SIZES, np.int64)
+        self._chunks: list[np.ndarray[Any, Any]] = []
+        self._edits, self._outcomes, self._plants = np.zeros(1, EDIT), np.zeros(1, OUTCOME), np.zeros(1, PLANT)
+        self._tables = [np.zeros(FIRST_ROWS, slots) for slots in _SLOTS]
+        self._ties, self._drives = np.zeros(FIRST_ROWS, LOOP), np.zeros(6 * FIRST_ROWS, DOF)
+        self._scratch = np.zeros(FIRST_SCRATCH, np.uint8)
+        self._pools["free"] = -1
+        header = self._header[0]
+        header["kind"] = FOREST_KIND
+        header["gx"], header["gy"], header["gz"] = vector(gravity, 3, "forest: gravity")
+        if not 0.0 < dependence < 1.0:
+            raise ValueError(f"forest: dependence {dependence} is not between 0 and 1")
+        header["dependence"] = dependence
+        self._connect()
+        self.address = int(self._header.ctypes.data)
+
+    # -------------------------------------------------------------------------------------------------------- memory
+
+    def _connect(self) -> None:
+        """Write the addresses of all tables."""
+        header = self._header[0]
+        header["pools"], header["lists"] = self._pools.ctypes.data, self._lists.ctypes.data
+        header["ties"], header["drives"] = self._ties.ctypes.data, self._drives.ctypes.data
+        header["scratch"], header["scratch_size"] = self._scratch.ctypes.data, len(self._scratch)
+        for pool, table, rows, room in zip(self._pools, self._tables, *_TABLES, strict=True):
+            pool["capacity"] = header[room] = len(table)
+            header[rows] = table.ctypes.data
+
+    def _grow(self) -> None:
+        """More of what a kernel has found too small."""
+        want, need = int(self._header[0]["want"]), int(self._header[0]["need"])
+        if want == layout.CHUNK:
+            size = max(FIRST_CHUNK, need + 64, sum(map(len, self._chunks)) // 4)
+            self._chunks.append(np.empty(size, np.uint8))
+            add_chunk(self.address, self._chunks[-1])
+            return
+        if want == layout.SCRATCH:
+            self._scratch = np.empty(max(need, 2 * len(self._scratch)), np.uint8)
+        else:
+            self._tables[want] = _longer(self._tables[want], need)
+            if want == LOOPS:
+                count = len(self._tables[want])
+                self._ties, self._drives = _longer(self._ties, count), _longer(self._drives, 6 * count)
+        self._connect()
+
+    @property
+    def memory(self) -> int:
+        """Bytes that it has claimed in all."""
+        arrays = (*self._tables, *self._chunks, self._ties, self._drives, self._scratch, self._pools, self._lists)
+        return sum(array.nbytes for array in arrays)
+
+    def _find(self, which: int, name: Any, what: str) -> int:
+        """The index of an id; a stale one is refused."""
+        number = operator.index(name)
+        index, table = number & INDEX, self._tables[which]
+        if number >= 0 and index < self._pools[which]["count"]:
+            row = table[index]
+            if row["next"] == layout.IN_USE and row["generation"] == number >> 32:
+                return index
+        self._refuse_stale(number, what)
+
+    def _refuse_stale(self, number: int, what: str) -> NoReturn:
+        raise KeyError(f"forest: there is no {what} {number} (any more)")
+
+    def _id(self, which: int, index: int) -> int:
+        return int(self._tables[which][index]["generation"]) << 32 | index
+
+    # --------------------------------------------------------------------------------------------------------- edits
+
+    def add(
+        self, model: Model, q: npt.ArrayLike | None = None, v: npt.ArrayLike | None = None,
+        tau: npt.ArrayLike | None = None,
+    ) -> Planted:  # fmt: skip
+        """All trees and loops of a model, in a state; neutral and at rest if that is not given."""
+        if not isinstance(model, Model):
+            raise TypeError(f"forest: add takes a kinemorph.Model, not {model!r}")
+        if model.catalog.elements:
+            raise ValueError(f"model {model.name!r}: its force elements cannot act in a forest; remove them first")
+        nq, nv = model.nq, model.nv
+        numbers = np.zeros((6, nq))
+        q64, v64, tau64 = as_arrays(
+            model, q=neutral(model) if q is None else q, v=np.zeros(nv) if v is None else v,
+            tau=np.zeros(nv) if tau is None else tau,
+        )  # fmt: skip
+        numbers[layout.Q], numbers[layout.V, :nv], numbers[layout.TAU, :nv] = q64, v64, tau64
+        numbers[layout.REST] = model.rest
+        here = self._plant(model, numbers, -1, -1, True)[0]
+        if here is None:
+            complain(model, 2, q=q64, v=v64, tau=tau64)
+        names = here.tolist()
+        bodies = [self._id(BODIES, i) for i in names[: model.n]]
+        joints = [self._id(JOINTS, i) for i in names[model.n :]]
+        tops = np.flatnonzero(model.links["parent"] < 0).tolist()
+        trees = [self._id(TREES, int(self._tables[BODIES][names[i]]["tree"])) for i in tops]
+        found = (bodies, joints[: model.n], joints[model.n :], trees)
+        return Planted(*(np.array(ids, dtype=np.int64) for ids in found))
+
+    def _plant(
+        self, model: Model, numbers: Array, first: int, second: int, every: bool
+    ) -> tuple[npt.NDArray[np.int32] | None, npt.NDArray[np.int32], Any]:
+        """Where bodies and joints of the model are now, None if the numbers are not finite; which trees; how many."""
+        plants = self._plants
+        row = plants[0]
+        row["model"], row["first"], row["second"], row["every"] = model.address, first, second, every
+        loops, n = model.loop_rows, model.n
+        drives = drives_of(model) if len(loops) else _NO_DRIVES
+        chosen, here = np.empty(n, np.int32), np.empty(2 * n + len(loops), np.int32)
+        while status := plant_model(self.address, plants, model.bodies, loops, drives, numbers.ravel(), chosen, here):
+            if status == layout.FULL:
+                self._grow()
+            elif status == layout.NOT_FINITE:
+                return None, chosen, row
+            else:
+                raise RuntimeError("this forest is in use by another thread")
+        return here, chosen, row
+
+    def connect(
+        self, a: int, b: int, joint: Joint, at: Place, how: str = "auto", on: Place | None = None
+    ) -> Change:  # fmt: skip
+        """Join body b to body a by a joint that stands at `at` in the world, where both are now; -1 is the base.
+
+        As `kinemorph.connect`, with ids; `on` is where the joint holds b, in the body's own frame.
+        """
+        request = Request.connect(self._edits, joint, at, how, on)
+        request.row["a"], request.row["b"] = operator.index(a), operator.index(b)
+        return self._perform(request)
+
+    def cut(self, joint: int, root: int = -1) -> Change:
+        """Cut a joint, of a tree or of a loop. As `kinemorph.cut`, with ids."""
+        request = Request.cut(self._edits)
+        request.row["joint"], request.row["root"] = operator.index(joint), operator.index(root)
+        return self._perform(request)
+
+    def reroot(
+        self, body: int, joint: Joint | None = None, at: Place | None = None, on: Place | None = None
+    ) -> Change:  # fmt: skip
+        """Make a body the top of its tree, carried by a new joint on the base, free if none is given."""
+        request = Request.reroot(self._edits, joint, at, on)
+        request.row["b"] = operator.index(body)
+        return self._perform(request)
+
+    def remove(self, body: int) -> Change:
+        """A body and all that it carries is gone, with the loops on it."""
+        request = Request.remove(self._edits)
+        request.row["b"] = operator.index(body)
+        return self._perform(request)
+
+    def _perform(self, request: Request) -> Change:
+        status = self._apply(request)
+        o = self._outcomes[0]
+        if status:
+            self._refuse(request, o)
+        if o["lossy"] >= 0:
+            warn(_NAMES, o, 3)
+        return Change(
+            int(o["joint"]), bool(o["closes"]), o["impulse"].copy(), float(o["energy_lost"]),
+            float(o["momentum_error"]), float(o["pose_error"]), float(o["twist_error"]), float(o["loop_error"]),
+        )  # fmt: skip
+
+    def _apply(self, request: Request) -> int:
+        """The edit, with as much memory as it takes. Returns its status."""
+        while (status := perform_edit(self.address, request.rows, self._outcomes)) == layout.FULL:
+            self._grow()
+        return int(status)
+
+    def _refuse(self, request: Request, outcome: Any) -> NoReturn:
+        row, status = request.row, int(outcome["status"])
+        stale = {layout.STALE_A: ("a", "body"), layout.STALE_B: ("b", "body"), layout.STALE_JOINT: ("joint", "joint"),
+                 layout.STALE_ROOT: ("root", "body")}  # fmt: skip
+        if status in stale:
+            field, what = stale[status]
+            self._refuse_stale(int(row[field]), what)
+        if status == layout.NOT_CARRIED:
+            raise ValueError(f"forest: joint {int(row['joint'])} does not carry body {int(row['root'])}")
+        a, b = (int(row[side]) & INDEX if row[side] >= 0 else -1 for side in "ab")
+        refuse(_NAMES, outcome, request.joint, a, b, request.joint.name or "new")
+
+    # -------------------------------------------------------------------------------------------------- what is where
+
+    def _ids(self, which: int) -> Ids:
+        count = int(self._pools[which]["count"])
+        rows = self._tables[which][:count]
+        used = np.flatnonzero(rows["next"] == layout.IN_USE)
+        return rows["generation"][used].astype(np.int64) << 32 | used
+
+    @property
+    def trees(self) -> Ids:
+        """Ids of all trees."""
+        return self._ids(TREES)
+
+    @property
+    def bodies(self) -> Ids:
+        """Ids of all bodies."""
+        return self._ids(BODIES)
+
+    @property
+    def joints(self) -> Ids:
+        """Ids of all joints, those that close loops as well."""
+        return self._ids(JOINTS)
+
+    @property
+    def loops(self) -> Ids:
+        """Ids of the joints that close loops."""
+        ids = self.joints
+        return ids[self._tables[JOINTS][ids & INDEX]["loop"] >= 0]
+
+    def tree_of(self, body: int) -> int:
+        """The tree that a body is in."""
+        return self._id(TREES, int(self._tables[BODIES][self._find(BODIES, body, "body")]["tree"]))
+
+    def joint_of(self, body: int) -> int:
+        """The joint that carries a body."""
+        row = self._tables[BODIES][self._find(BODIES, body, "body")]
+        return self._id(JOINTS, int(self._links(int(row["tree"]))[row["link"]]["joint"]))
+
+    def members(self, tree: int) -> Ids:
+        """The bodies of a tree, parents before children."""
+        indices = self._links(self._find(TREES, tree, "tree"))["body"].tolist()
+        return np.array([self._id(BODIES, i) for i in indices], dtype=np.int64)
+
+    def _tree(self, t: int) -> Any:
+        return rows_at(int(self._tables[TREES][t]["address"]), 1, TREE)[0]
+
+    def _links(self, t: int) -> Any:
+        tree = self._tree(t)
+        return rows_at(int(tree["links"]), int(tree["n"]), LINK)
+
+    def _vector(self, t: int, which: int) -> Array:
+        tree = self._tree(t)
+        nq, nv = int(tree["nq"]), int(tree["nv"])
+        count = nq if which in (layout.Q, layout.REST) else nv
+        found: Array = rows_at(int(self._tables[TREES][t]["state"]) + 8 * nq * which, count, F8)
+        return found
+
+    def state(self, tree: int) -> State:
+        """A copy of the state of a tree: q, v, a (after `forward_dynamics`) and tau."""
+        t = self._find(TREES, tree, "tree")
+        q, v, a, tau = (self._vector(t, which).copy() for which in (layout.Q, layout.V, layout.A, layout.TAU))
+        return State(q, v, a, tau)
+
+    def set_state(
+        self, tree: int, q: npt.ArrayLike | None = None, v: npt.ArrayLike | None = None,
+        tau: npt.ArrayLike | None = None,
+    ) -> None:  # fmt: skip
+        """Other positions, velocities or joint forces for a tree; what is not given stays."""
+        t = self._find(TREES, tree, "tree")
+        for name, which, values in (("q", layout.Q, q), ("v", layout.V, v), ("tau", layout.TAU, tau)):
+            if values is not None:
+                to = self._vector(t, which)
+                to[:] = vector(np.asarray(values), len(to), f"tree {tree}: {name}")
+
+    def position(self, joint: int) -> Array:
+        """Where a joint of a tree is: its part of q."""
+        t, l = self._carried(joint)
+        return self._vector(t, layout.Q)[l["iq"] : l["iq"] + l["nq"]].copy()
+
+    def velocity(self, joint: int) -> Array:
+        """How fast a joint of a tree moves: its part of v."""
+        t, l = self._carried(joint)
+        return self._vector(t, layout.V)[l["iv"] : l["iv"] + l["nv"]].copy()
+
+    def _carried(self, joint: int) -> tuple[int, Any]:
+        """The tree of a joint, and the row of the link that it carries."""
+        row = self._tables[JOINTS][self._find(JOINTS, joint, "joint")]
+        if row["tree"] < 0:
+            raise ValueError(f"forest: joint {joint} closes a loop, and has no part of q and v")
+        return int(row["tree"]), self._links(int(row["tree"]))[row["link"]]
+
+    def pose(self, body: int) -> Pose:
+        """Where a body's own frame is in the world."""
+        row, d = self._moving(body)
+        return Pose.known(d["p"].copy(), d["R"].reshape(3, 3).copy()) @ Pose.known(
+            row["p"].copy(), row["R"].reshape(3, 3).copy()
+        )
+
+    def twist(self, body: int) -> Array:
+        """Angular velocity of a body, and velocity of the origin of its own frame (6), world axes."""
+        row, d = self._moving(body)
+        return np.concatenate([d["w"], d["v"] + np.cross(d["w"], d["R"].reshape(3, 3) @ row["p"])])
+
+    def _moving(self, body: int) -> tuple[Any, Any]:
+        """The row of a body, and that of its link, up to date."""
+        row = self._tables[BODIES][self._find(BODIES, body, "body")]
+        self._check(move_trees(self.address, int(row["tree"]), int(row["tree"]) + 1))
+        tree = self._tree(int(row["tree"]))
+        return row, rows_at(int(tree["rows"]), int(tree["n"]) + 1, LINK_DATA)[row["link"] + 1]
+
+    # ------------------------------------------------------------------------------------------------------- dynamics
+
+    def forward_dynamics(self) -> None:
+        """Accelerations of all trees, from their joint forces tau, with all loops closed: see `state`."""
+        while (status := accelerate_forest(self.address, NO_FORCES, self._outcomes)) == layout.FULL:
+            self._grow()
+        if status == layout.NOT_FINITE:
+            t = int(self._outcomes[0]["tree"])
+            raise ArithmeticError(
+                f"forest: tree {self._id(TREES, t)} has no finite acceleration; does all of it have mass?"
+            )
+        self._check(status)
+
+    def kinematics(self) -> None:
+        """Poses, velocities and accelerations of all bodies, in the rows of their trees."""
+        self._check(move_trees(self.address, 0, int(self._pools[TREES]["count"])))
+
+    def momentum(self) -> Array:
+        """Angular and linear momentum of all bodies (6), world axes, about the world's origin."""
+        sums = self._sums()
+        return np.concatenate([sums["angular"], sums["linear"]])
+
+    def kinetic_energy(self) -> float:
+        """Kinetic energy of all bodies, J; armatures count."""
+        return float(self._sums()["kinetic"])
+
+    def _sums(self) -> Any:
+        sums = np.zeros(2, SUMS)
+        self._check(sum_forest(self.address, sums))
+        return sums[0]
+
+    def _check(self, status: int) -> None:
+        if status:
+            raise RuntimeError("this forest is in use by another thread")
+
+    # --------------------------------------------------------------------------------------------------------- copies
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        header = self._header[0]
+        memory = np.empty(bytes_of(self.address), np.uint8)
+        pack(self.address, memory)
+        counts = [int(pool["count"]) for pool in self._pools]
+        tables = [table[:count].copy() for table, count in zip(self._tables, counts, strict=True)]
+        ties, drives = self._ties[: counts[LOOPS]].copy(), self._drives[: 6 * counts[LOOPS]].copy()
+        return _restored, (
+            [float(header[g]) for g in ("gx", "gy", "gz")], float(header["dependence"]), int(header["turn"]),
+            self._pools.copy(), tables, ties, drives, memory,
+        )  # fmt: skip
+
+    def __copy__(self) -> Forest:
+        restore, arguments = self.__reduce__()
+        copy: Forest = restore(*arguments)
+        return copy
+
+    def __deepcopy__(self, memo: Any) -> Forest:
+        return self.__copy__()
+
+    def __repr__(self) -> str:
+        trees, bodies, joints, loops = (int(pool["used"]) for pool in self._pools)
+        return f"Forest: {trees} trees of {bodies} bodies and {joints - loops} joints, {loops} loops"
+
+
+def _longer(table: np.ndarray[Any, Any], need: int) -> np.ndarray[Any, Any]:
+    """A table with at least so many rows, and twice as many as it had."""
+    longer = np.zeros(max(need, 2 * len(table)), table.dtype)
+    longer[: len(table)] = table
+    return longer
+
+
+def _restored(
+    gravity: list[float], dependence: float, turn: int, pools: Any, tables: Any, ties: Any, drives: Any, memory: Any
+) -> Forest:
+    """A forest with the numbers of another one, and addresses of its own."""
+    forest = Forest(gravity, dependence)
+    forest._header[0]["turn"] = turn
+    for i, table in enumerate(tables):
+        forest._tables[i] = _longer(table, FIRST_ROWS)
+    loops = len(forest._tables[LOOPS])
+    forest._ties, forest._drives = _longer(ties, loops)[:loops], _longer(drives, 6 * loops)[: 6 * loops]
+    for field in ("count", "used", "free"):
+        forest._pools[field] = pools[field]
+    forest._connect()
+    while unpack(forest.address, memory):
+        forest._grow()
+    return forest
+
+
+def drives_of(model: Model) -> np.ndarray[Any, Any]:
+    """Six DOF rows for each loop of a model: what its joint has."""
+    drives = np.zeros(6 * len(model.loop_rows), DOF)
+    for k, joint in enumerate(model.loop_rows["joint"].tolist()):
+        _, dofs, _ = model.catalog.loops[joint].rows
+        drives[6 * k : 6 * k + len(dofs)] = dofs
+    return drives
+
+
+_NAMES = Names("forest", lambda i: f"body {i}" if i >= 0 else "the base", lambda i: str(i))

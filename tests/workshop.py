@@ -1,0 +1,85 @@
+"""Small packages, written by tests, that real processes import: what the kernel decorators and their cache do there."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import kinemorph
+
+SOURCES = Path(kinemorph.__file__).parents[1]
+
+# outer calls middle calls leaf, each in a module of its own; beside is nobody's business.
+ZOO = {
+    "zoo/__init__.py": "from zoo.outer import outer\nfrom zoo import beside\n",
+    "zoo/beside.py": "from kinemorph._jit import kernel\n@kernel\ndef beside(x):\n    return x\n",
+    "zoo/leaf.py": "from kinemorph._jit import kernel\n@kernel\ndef leaf(x):\n    return x + 1\n",
+    "zoo/middle.py": """
+from kinemorph._jit import kernel
+from .leaf import leaf
+@kernel
+def middle(x):
+    return 10 * leaf(x)
+""",
+    "zoo/outer.py": """
+from kinemorph._jit import entry
+from zoo import middle
+@entry
+def outer(x: float) -> float:
+    return 100 * middle.middle(x)
+""",
+}
+CALL_OUTER = "import zoo; result = zoo.outer(1.0)"
+
+
+@dataclass
+class Outcome:
+    result: object
+    compiled: int
+    loaded: int
+    stderr: str
+
+
+class Workshop:
+    """A folder with packages to import, and the cache that the processes share."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.cache = folder / "cache"
+
+    def write(self, files: dict[str, str]) -> None:
+        for name, text in files.items():
+            path = self.folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        path = self.folder / name
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, new))
+
+    def start(self, code: str, **variables: str) -> subprocess.Popen[str]:
+        """A process that runs `code`, and prints its variable `result` and what was compiled."""
+        report = "import json; from kinemorph._jit import compile_count as c; print(json.dumps([result, *c()]))"
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("KINEMORPH_", "NUMBA_", "XDG_"))}
+        given = {
+            "KINEMORPH_CACHE_DIR": str(self.cache),
+            "PYTHONDONTWRITEBYTECODE": "1",  # a .pyc is trusted if the source's time, in seconds, is the same
+            "PYTHONPATH": f"{SOURCES}{os.pathsep}{self.folder}",
+        }
+        command = [sys.executable, "-c", f"{code}\n{report}"]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        return subprocess.Popen(command, env=inherited | given | variables, **pipes)
+
+    def finish(self, process: subprocess.Popen[str]) -> Outcome:
+        stdout, stderr = process.communicate(timeout=120)
+        assert process.returncode == 0, stderr
+        return Outcome(*json.loads(stdout), stderr)
+
+    def run(self, code: str, **variables: str) -> Outcome:
+        return self.finish(self.start(code, **variables))
+
+    def kept(self, function: str = "") -> list[Path]:
+        return sorted((self.cache / "kernels").glob(f"{function}*.kernel"))
