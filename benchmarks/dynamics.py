@@ -56,7 +56,7 @@ def loop_rnea(n: int, address: int, q: Any, v: Any, a: Any, external: Any, tau: 
 def loop_crba(n: int, address: int, q: Any, M: Any) -> None:
     tree = rows_at(address, 1, TREE)[0]
     for _ in range(n):
-        composite(tree, q, M)
+        composite(tree, q, M, 0, tree["n"], tree["nv"], 0)
 
 
 def relative(ours: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any]) -> float:

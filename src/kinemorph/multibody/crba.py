@@ -10,7 +10,6 @@ import numpy.typing as npt
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.multibody.checks import (
     BAD_SIZE,
-    LARGEST,
     NOT_FINITE,
     OK,
     UNUSABLE,
@@ -24,7 +23,7 @@ from kinemorph.multibody.checks import (
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.joints import REVOLUTE
 from kinemorph.multibody.kinematics import orient
-from kinemorph.multibody.layout import DOF, LINK, NUMBER, TREE, TREE_KIND, dof_data, link_data
+from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, NUMBER, TREE, TREE_KIND, dof_data, link_data
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.inertia import shift_rigid
 from kinemorph.spatial.mat3 import add6, mul_vec, rotate_sym, sym_vec
@@ -36,7 +35,8 @@ from kinemorph.spatial.vec3 import add, cross, dot, scale
 def composite(tree: Any, q: Any, M: Any, start: int, stop: int, size: int, base: int) -> None:
     """The mass matrix of the links from `start` to `stop`, whole trees, into M (size², row by row).
 
-    Entry (k, j) is number k size + j + base. Entries of unrelated degrees of freedom are zero and not written.
+    Entry (k, j) is number k size + j + base. Entries of unrelated degrees of freedom are zero and not written. The
+    base is left with the composite of everything, which is finite only if all of M is.
     """
     links = rows_at(tree["links"], tree["n"], LINK)
     dofs = rows_at(tree["dofs"], tree["nv"], DOF)
@@ -63,6 +63,9 @@ def composite(tree: Any, q: Any, M: Any, start: int, stop: int, size: int, base:
         store3(d["hc"], h)
         put(d["mc"], 0, l["mass"])
     # pass 2: inward, composites, and the column that each degree of freedom has with those that carry it
+    store6(rows[0]["Ic"], (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    store3(rows[0]["hc"], (0.0, 0.0, 0.0))
+    put(rows[0]["mc"], 0, 0.0)
     for i in range(stop - 1, start - 1, -1):
         l = links[i]
         d = rows[i + 1]
@@ -82,11 +85,10 @@ def composite(tree: Any, q: Any, M: Any, start: int, stop: int, size: int, base:
                 put(M, row + j, x)
                 put(M, j * size + column, x)
                 j = dofs[j]["parent"]
-        if l["parent"] >= 0:
-            P = rows[l["parent"] + 1]
-            store6(P["Ic"], add6(load6(P["Ic"]), I))
-            store3(P["hc"], add(load3(P["hc"]), h))
-            put(P["mc"], 0, get(P["mc"], 0) + m)
+        P = rows[l["parent"] + 1]
+        store6(P["Ic"], add6(load6(P["Ic"]), I))
+        store3(P["hc"], add(load3(P["hc"]), h))
+        put(P["mc"], 0, get(P["mc"], 0) + m)
 
 
 @entry
@@ -99,12 +101,9 @@ def _crba(address: int, q: Vector) -> int:
     if not finite(q):
         return NOT_FINITE
     nv = tree["nv"]
-    M = rows_at(tree["M"], nv * nv, NUMBER)
-    composite(tree, q, M, 0, tree["n"], nv, 0)
-    good = True
-    for k in range(nv):
-        good &= abs(M[k * nv + k]) <= LARGEST
-    return OK if good else NOT_FINITE
+    composite(tree, q, rows_at(tree["M"], nv * nv, NUMBER), 0, tree["n"], nv, 0)
+    base = rows_at(tree["rows"], 1, LINK_DATA)[0]
+    return OK if finite(base["Ic"]) and finite(base["hc"]) else NOT_FINITE
 
 
 def crba(model: Model, data: Data, q: npt.ArrayLike) -> Array:
