@@ -78,9 +78,9 @@ def invert_state(l: Any, q: Any, v: Any, a: Any, q_out: Any, v_out: Any, a_out: 
     kind = l["kind"]
     k = l["iq"]
     j = l["iv"]
+    invert_position(l, q, q_out)
     if kind == UNIVERSAL:
         for i in range(2):
-            put(q_out, k + i, -get(q, k + 1 - i))
             put(v_out, j + i, -get(v, j + 1 - i))
             put(a_out, j + i, -get(a, j + 1 - i))
     elif kind == PLANAR:
@@ -91,9 +91,6 @@ def invert_state(l: Any, q: Any, v: Any, a: Any, q_out: Any, v_out: Any, a_out: 
         # X = -(c x + s y), Y = s x - c y, so X' = -(c x' + s y') + w Y and Y' = s x' - c y' - w X
         X, Y = -(c * x + s * y), s * x - c * y
         dX, dY = -(c * dx + s * dy) + w * Y, s * dx - c * dy - w * X
-        put(q_out, k, X)
-        put(q_out, k + 1, Y)
-        put(q_out, k + 2, -get(q, k + 2))
         put(v_out, j, dX)
         put(v_out, j + 1, dY)
         put(v_out, j + 2, -w)
@@ -102,21 +99,42 @@ def invert_state(l: Any, q: Any, v: Any, a: Any, q_out: Any, v_out: Any, a_out: 
         put(a_out, j + 2, -dw)
     elif kind == SPHERICAL:
         x = load4_at(q, k)
-        store4_at(q_out, k, conjugate(x))
         store3_at(v_out, j, neg(rotate(x, load3_at(v, j))))
         store3_at(a_out, j, neg(rotate(x, load3_at(a, j))))
     elif kind == FREE:
         x = load4_at(q, k + 3)
         p = load3_at(q, k)
-        store3_at(q_out, k, neg(rotate(conjugate(x), p)))
-        store4_at(q_out, k + 3, conjugate(x))
         invert_twist(x, p, v, v_out, j)
         invert_twist(x, p, a, a_out, j)  # the terms with v x v cancel
     else:
         for i in range(l["nv"]):
-            put(q_out, k + i, -get(q, k + i))
             put(v_out, j + i, -get(v, j + i))
             put(a_out, j + i, -get(a, j + i))
+
+
+@kernel
+def invert_position(l: Any, q: Any, q_out: Any) -> None:
+    """Position alone of the inverted joint, at the same places in the output array."""
+    kind = l["kind"]
+    k = l["iq"]
+    if kind == UNIVERSAL:
+        for i in range(2):
+            put(q_out, k + i, -get(q, k + 1 - i))
+    elif kind == PLANAR:
+        s, c = sincos(get(q, k + 2))
+        x, y = get(q, k), get(q, k + 1)
+        put(q_out, k, -(c * x + s * y))
+        put(q_out, k + 1, s * x - c * y)
+        put(q_out, k + 2, -get(q, k + 2))
+    elif kind == SPHERICAL:
+        store4_at(q_out, k, conjugate(load4_at(q, k)))
+    elif kind == FREE:
+        x = load4_at(q, k + 3)
+        store3_at(q_out, k, neg(rotate(conjugate(x), load3_at(q, k))))
+        store4_at(q_out, k + 3, conjugate(x))
+    else:
+        for i in range(l["nq"]):
+            put(q_out, k + i, -get(q, k + i))
 
 
 @kernel

@@ -126,8 +126,8 @@ def copy_joint(l: Any, row: Any) -> None:
     """Axes and sizes of a joint, and which one it is."""
     store3(row["axis"], load3(l["axis"]))
     store3(row["axis2"], load3(l["axis2"]))
-    row["kind"], row["pitch"], row["nq"], row["nv"] = l["kind"], l["pitch"], l["nq"], l["nv"]
-    row["joint"], row["turned"] = l["joint"], l["turned"]
+    row["kind"], row["pitch"] = l["kind"], l["pitch"]
+    row["nq"], row["nv"], row["joint"], row["turned"] = l["nq"], l["nv"], l["joint"], l["turned"]
 
 
 @kernel
@@ -145,9 +145,8 @@ def hang(graft: Any, links: Any, s: int, parent: int, row: Any) -> None:
         move_inertia(l, shifts[order[s]], row)
     elif start < s < start + length:
         user = links[order[s - 1]]
-        copy_joint(user, row)
         invert_axes(user, row)
-        row["turned"] = 1 - user["turned"]
+        row["nq"], row["nv"], row["joint"], row["turned"] = user["nq"], user["nv"], user["joint"], 1 - user["turned"]
         R, p = unshift(shifts[order[s - 1]], IDENTITY, (0.0, 0.0, 0.0))
         set_joint(row, straight(R), p)
         move_inertia(l, shifts[order[s]], row)

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph._jit import kernel, rows_at
-from kinemorph.multibody.inversion import extract_position, extract_velocity, invert_force, invert_state
+from kinemorph.multibody.inversion import (
+    extract_position,
+    extract_velocity,
+    invert_force,
+    invert_position,
+    invert_state,
+)
 from kinemorph.multibody.joints import bias
 from kinemorph.multibody.layout import LINK, LINK_DATA, TREE
 from kinemorph.multibody.system import F8
@@ -82,7 +88,7 @@ def turn_joints(graft: Any, source: Any, links: Any, order: Any) -> None:
     jump, to_jump = rows_at(x + 8 * nq * JUMP, nv, F8), rows_at(y + 8 * nq * JUMP, nv, F8)
     for c in range(start, start + graft["length"] - 1):
         l = links[order[c]]
-        invert_state(l, rest, v, a, to_rest, to_v, to_a)
+        invert_position(l, rest, to_rest)
         if graft["velocities"] != 0:
             invert_state(l, q, jump, a, to_q, to_jump, to_a)
         invert_state(l, q, v, a, to_q, to_v, to_a)
