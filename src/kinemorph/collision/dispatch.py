@@ -81,7 +81,7 @@ def find_contacts(c: Any) -> int:
         ahead = c["memory"] + met[min(m + AHEAD, c["n_met"] - 1)]["row"] * MEMORY_SIZE
         prefetch(ahead)
         prefetch(ahead + LINE)
-        if shapes[i]["link"] == shapes[j]["link"]:
+        if _are_joined(shapes[i], shapes[j]):
             continue
         k = c["n_pairs"]
         pair, memory = pairs[k], memories[r]
@@ -109,6 +109,12 @@ def find_contacts(c: Any) -> int:
         c["n_pairs"] = k + 1
     c["goes_on"] = 0
     return DONE
+
+
+@kernel
+def _are_joined(p: Any, q: Any) -> bool:
+    """Whether two shapes are on one link, or one of their links carries the other."""
+    return (p["link"] == q["link"]) | (p["carrier"] == q["link"]) | (q["carrier"] == p["link"])
 
 
 @kernel

@@ -36,6 +36,9 @@ class Candidates(IntEnum):
     ALL = 2  # all: there is no broad phase
 
 
+NOBODY = -2  # carries a link that nothing but the base carries
+
+
 SHAPE = np.dtype(
     [
         ("form", "i4"),  # Form
@@ -46,7 +49,8 @@ SHAPE = np.dtype(
         ("fixed", "i4"),  # 1 if it does not move: it is on the base, or ground. Two fixed shapes do not meet
         ("core", "i8"),  # convex: address of its CORE
         ("nodes", "i8"),  # convex or tree: address of its NODE rows, the root first
-        ("n_nodes", "i8"),
+        ("n_nodes", "i4"),
+        ("carrier", "i4"),  # the link that carries its link; the two do not meet. NOBODY if there is none
         ("ground", "i8"),  # ground: address of its GROUND
         ("radius", "f8"),  # m, around the core; convex only
     ]

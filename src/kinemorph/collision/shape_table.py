@@ -10,7 +10,7 @@ import numpy as np
 
 from kinemorph.collision.broad_phase import EVERYTHING, bits
 from kinemorph.collision.part_pairs import STACK
-from kinemorph.collision.shape_rows import MOUNT, SHAPE, Form
+from kinemorph.collision.shape_rows import MOUNT, NOBODY, SHAPE, Form
 from kinemorph.collision.tables import aligned
 from kinemorph.geometry.ground import Ground
 from kinemorph.geometry.parts import Parts
@@ -69,7 +69,7 @@ class ShapeTable:
         self.rows[row] = np.zeros((), SHAPE)
         self._solids[row], self._bodies[row] = solid, body
         shape = self.rows[row]
-        shape["generation"], shape["group"], shape["mask"] = generation, group, mask
+        shape["generation"], shape["group"], shape["mask"], shape["carrier"] = generation, group, mask, NOBODY
         _describe(shape, self.mounts[row], body)
         self._put(row, link, at)
         return self.id_at(row)

@@ -151,3 +151,24 @@ def whiten_velocity(tree: Any, v: Any, z: Any) -> None:
             u = axpy(u, v[k], load3_at(e["S"], 3))
         store3(d["jw"], w)
         store3(d["jv"], u)
+
+
+@kernel(inline=False)
+def unwhiten_velocity(tree: Any, z: Any, v: Any) -> None:
+    """v = L⁻¹ z: outward, as `respond` does."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    for i in range(tree["n"]):
+        l = links[i]
+        d = rows[i + 1]
+        P = rows[l["parent"] + 1]
+        w = load3(P["jw"])
+        u = add(load3(P["jv"]), cross(w, load3(d["r"])))
+        for k in range(l["iv"] + l["nv"] - 1, l["iv"] - 1, -1):
+            e = dof_rows[k]
+            v[k] = (z[k] - dot(load3(e["U"]), w) - dot(load3_at(e["U"], 3), u)) * e["D"][0]
+            w = axpy(w, v[k], load3(e["S"]))
+            u = axpy(u, v[k], load3_at(e["S"], 3))
+        store3(d["jw"], w)
+        store3(d["jv"], u)

@@ -1,0 +1,133 @@
+"""The rows of a contact solve, field by field: where trees are in its vectors, what touches, and what is bounded.
+
+All velocities are whitened, z = L v with M = Lᵀ L, so that one vector a row does everything (`constraint.whiten`): the
+row's velocity is yᵀ z, an impulse λ makes z ← z + y λ, and yᵀ y is the inverse mass that it feels. Each tree has a
+span of the vectors; a row has numbers for a stretch of one or two spans, from their start to the last degree of freedom
+that matters, so that a sweep walks through memory in one direction.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+
+from kinemorph.multibody.layout import kind_of
+
+SPAN = np.dtype(
+    [
+        ("offset", "i8"),  # first entry of a tree in z; -1 if it does not take part
+        ("touched", "i8"),  # rows that touch the tree in this step
+    ]
+)
+
+MATERIAL = np.dtype(
+    [
+        ("friction", "f8"),  # coefficient of Coulomb friction; that of a pair is the geometric mean
+        ("restitution", "f8"),  # share of the approach speed that comes back; that of a pair is the larger one
+        ("rolling", "f8"),  # m, rolling friction: the largest moment is so much of the normal force
+        ("torsion", "f8"),  # m, friction against spinning about the normal, likewise
+        ("surface", "f8", 3),  # m/s, velocity of the surface along itself in the shape's frame: a conveyor
+    ]
+)
+
+TOUCH = np.dtype(
+    [
+        ("contact", "i4"),  # row of its CONTACT in this step
+        ("o1", "i4"),  # stretch of z on the side of shape a: first entry and
+        ("l1", "i4"),  # length, 0 if that is immovable, or if both sides are on the same tree
+        ("o2", "i4"),  # and on the side of shape b, where both are added up if both are on the same tree
+        ("l2", "i4"),
+        ("unused", "i4"),
+        ("y", "i8"),  # first of its 3 (l1 + l2) numbers: normal, first and second tangent
+        ("s", "f8"),  # m, separation as the step goes on
+        ("s0", "f8"),  # m, at its start
+        ("inverse", "f8"),  # kg, 1 / yᵀ y of the normal
+        ("an1", "f8"),  # 1/kg, products of the normal's y with those of the tangents
+        ("an2", "f8"),
+        ("b11", "f8"),  # kg, inverse of the tangents' 2 x 2 matrix, and
+        ("b12", "f8"),
+        ("b22", "f8"),
+        ("least", "f8"),  # kg, one over its largest eigenvalue
+        ("pn", "f8"),  # N s, impulses of this substep: normal and
+        ("p1", "f8"),  # tangents
+        ("p2", "f8"),
+        ("sum", "f8"),  # N s, of all substeps: normal
+        ("friction", "f8"),
+        ("restitution", "f8"),
+        ("w1", "f8"),  # m/s, how fast the surfaces themselves move against each other along the tangents
+        ("w2", "f8"),
+        ("approach", "f8"),  # m/s, normal velocity at the start of the step
+        ("normal", "f8", 3),  # unit, world, from a to b
+        ("t1", "f8", 3),  # its tangents
+        ("t2", "f8", 3),
+    ],
+    align=True,
+)
+
+
+class Bounded(IntEnum):
+    """What a bounded row is there for."""
+
+    LOWER = 0  # the lower limit of a degree of freedom
+    UPPER = 1
+    DRY = 2  # dry friction in a joint
+    MOTOR = 3  # a motor with a target speed and a largest force
+
+
+BOUND = np.dtype(
+    [
+        ("what", "i4"),  # Bounded
+        ("tree", "i4"),  # index of its tree, and
+        ("dof", "i4"),  # of its degree of freedom there
+        ("o", "i4"),  # stretch of z: first entry,
+        ("l", "i4"),  # length
+        ("unused", "i4"),
+        ("y", "i8"),  # first of its l numbers
+        ("s", "f8"),  # rad or m, what is left to a limit, as the step goes on
+        ("s0", "f8"),
+        ("inverse", "f8"),  # 1 / yᵀ y
+        ("p", "f8"),  # N m s or N s, impulse of this substep
+        ("sum", "f8"),  # of all substeps
+        ("most", "f8"),  # N m or N, largest force of friction or of a motor
+        ("target", "f8"),  # rad/s or m/s, speed that a motor is to have
+    ],
+    align=True,
+)
+
+SOLVER = np.dtype(
+    [
+        ("kind", "i8"),  # SOLVER_KIND
+        ("substeps", "i8"),
+        ("h", "f8"),  # s, length of a substep
+        ("spans", "i8"),  # address of a SPAN for each tree of the forest
+        ("span_room", "i8"),
+        ("nz", "i8"),  # entries of z
+        ("z_room", "i8"),
+        ("z", "i8"),  # addresses of vectors: whitened velocity,
+        ("za", "i8"),  # whitened acceleration without rows,
+        ("moved", "i8"),  # sum of velocities over time: the displacement of this step, whitened,
+        ("g", "i8"),  # what the impulses of a substep do: Σ y p,
+        ("z0", "i8"),  # and velocity before them
+        ("touches", "i8"),  # address of the TOUCHes
+        ("touch_count", "i8"),
+        ("touch_room", "i8"),
+        ("bounds", "i8"),  # address of the BOUNDs
+        ("bound_count", "i8"),
+        ("bound_room", "i8"),
+        ("Y", "i8"),  # address of all numbers y
+        ("Y_used", "i8"),
+        ("Y_room", "i8"),
+        ("materials", "i8"),  # address of a MATERIAL for each shape
+        ("material_room", "i8"),
+        ("impulses", "i8"),  # address of 3 numbers for each CONTACT of two steps: N s, world, on shape b
+        ("impulse_room", "i8"),
+        ("stiffness", "f8"),  # ω h of contacts: how quickly they push out, in radians a substep
+        ("damping", "f8"),  # ζ of contacts
+        ("push", "f8"),  # m/s, the fastest that overlap is pushed apart
+        ("bounce", "f8"),  # m/s, slower impacts do not bounce
+        ("full", "i8"),  # which tables were too small: bits of FULL_*
+    ]
+)
+SOLVER_KIND = kind_of("solver", SOLVER, SPAN, MATERIAL, TOUCH, BOUND)
+FULL_Z, FULL_TOUCHES, FULL_BOUNDS, FULL_Y = 1, 2, 4, 8

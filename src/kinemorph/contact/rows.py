@@ -1,0 +1,185 @@
+"""Rows of contacts: what the joints on both sides take of a normal and two tangential forces, y = L⁻ᵀ jᵀ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph._jit import kernel, rows_at
+from kinemorph.collision.shape_rows import CONTACT, PAIR, PLACE, SHAPE
+from kinemorph.contact.layout import FULL_TOUCHES, FULL_Y, MATERIAL, SPAN, TOUCH
+from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA, TREE
+from kinemorph.multibody.loop_layout import last_dof
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.mat3 import mul_vec
+from kinemorph.spatial.rows import load3, load3_at, load9, store3
+from kinemorph.spatial.scalar import sqrt
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
+from kinemorph.structure.forest_layout import BODY_SLOT, TREE_SLOT
+
+STEEP = 0.6  # a normal with less than this along x has its first tangent across x
+
+
+@kernel
+def tangents(n: Vec3) -> tuple[Vec3, Vec3]:
+    """Two unit vectors across a unit vector and each other; the same ones for the same vector, always."""
+    t = (0.0, n[2], -n[1]) if abs(n[0]) < STEEP else (-n[2], 0.0, n[0])
+    t = scale(t, 1.0 / sqrt(dot(t, t)))
+    return t, cross(n, t)
+
+
+@kernel(inline=False)
+def add_wrenches(tree: Any, link: int, x: Vec3, a: Vec3, b: Vec3, c: Vec3, Y: Any, y: int, stride: int) -> None:
+    """Add what the joints from a link to the base take of three forces at x to three rows of y."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    r = sub(x, load3(rows[link + 1]["p"]))
+    na, nb, nc = cross(r, a), cross(r, b), cross(r, c)
+    while link >= 0:
+        l = links[link]
+        for k in range(l["iv"], l["iv"] + l["nv"]):
+            e = dof_rows[k]
+            w, v, D = load3(e["S"]), load3_at(e["S"], 3), e["D"][0]
+            ua = D * (dot(w, na) + dot(v, a))
+            ub = D * (dot(w, nb) + dot(v, b))
+            uc = D * (dot(w, nc) + dot(v, c))
+            Y[y + k] += ua
+            Y[y + stride + k] += ub
+            Y[y + 2 * stride + k] += uc
+            n, f = load3(e["U"]), load3_at(e["U"], 3)
+            na, nb, nc = axpy(na, -ua, n), axpy(nb, -ub, n), axpy(nc, -uc, n)
+            a, b, c = axpy(a, -ua, f), axpy(b, -ub, f), axpy(c, -uc, f)
+        r = load3(rows[link + 1]["r"])
+        na, nb, nc = add(na, cross(r, a)), add(nb, cross(r, b)), add(nc, cross(r, c))
+        link = l["parent"]
+
+
+@kernel
+def stretch(forest: Any, spans: Any, body: int) -> tuple[int, int]:
+    """Where a body's rows are in z: first entry and length, 0 for what does not move."""
+    if body < 0:
+        return 0, 0
+    slot = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
+    offset = spans[slot["tree"]]["offset"]
+    if offset < 0:
+        return 0, 0
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    tree = rows_at(trees[slot["tree"]]["address"], 1, TREE)[0]
+    return offset, last_dof(tree, slot["link"]) + 1
+
+
+@kernel
+def add_side(forest: Any, body: int, t: Any, x: Vec3, sign: float, Y: Any, y: int, stride: int) -> None:
+    """The part of one body in the rows of a touch."""
+    slot = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    tree = rows_at(trees[slot["tree"]]["address"], 1, TREE)[0]
+    n, t1, t2 = scale(load3(t["normal"]), sign), scale(load3(t["t1"]), sign), scale(load3(t["t2"]), sign)
+    add_wrenches(tree, slot["link"], x, n, t1, t2, Y, y, stride)
+
+
+@kernel
+def weigh(t: Any, Y: Any) -> bool:
+    """The products of the three rows of a touch: what its impulses feel. False if nothing can move."""
+    stride = t["l1"] + t["l2"]
+    a, b, c = t["y"], t["y"] + stride, t["y"] + 2 * stride
+    nn = n1 = n2 = t11 = t12 = t22 = 0.0
+    for k in range(stride):
+        u, v, w = Y[a + k], Y[b + k], Y[c + k]
+        nn += u * u
+        n1 += u * v
+        n2 += u * w
+        t11 += v * v
+        t12 += v * w
+        t22 += w * w
+    if not nn > 0.0:
+        return False
+    t["inverse"], t["an1"], t["an2"] = 1.0 / nn, n1, n2
+    determinant = t11 * t22 - t12 * t12
+    middle, half = 0.5 * (t11 + t22), sqrt(0.25 * (t11 - t22) * (t11 - t22) + t12 * t12)
+    t["least"] = 1.0 / (middle + half) if middle > 0.0 else 0.0
+    if determinant > 1e-12 * middle * middle:
+        t["b11"], t["b12"], t["b22"] = t22 / determinant, -t12 / determinant, t11 / determinant
+    else:  # motion along one tangent only
+        t["b11"], t["b12"], t["b22"] = t["least"], 0.0, t["least"]
+    return True
+
+
+@kernel
+def slide_of(c: Any, shape: int, material: Any) -> Vec3:
+    """Velocity of a shape's surface along itself, in the world."""
+    return mul_vec(load9(rows_at(c["places"], c["n"], PLACE)[shape]["R"]), load3(material["surface"]))
+
+
+@kernel
+def mix(t: Any, c: Any, pair: Any, materials: Any) -> None:
+    """What the materials of both shapes make of a touch."""
+    one, other = materials[pair["a"]], materials[pair["b"]]
+    t["friction"] = sqrt(one["friction"] * other["friction"])
+    t["restitution"] = max(one["restitution"], other["restitution"])
+    slip = sub(slide_of(c, pair["b"], other), slide_of(c, pair["a"], one))
+    t["w1"], t["w2"] = dot(slip, load3(t["t1"])), dot(slip, load3(t["t2"]))
+
+
+@kernel(inline=False)
+def fill_touches(s: Any, forest: Any, c: Any) -> bool:
+    """Rows for all contacts of this step, in their order. False if a table is full."""
+    shapes = rows_at(c["shapes"], c["n"], SHAPE)
+    pairs = rows_at(c["pairs"], c["room"], PAIR)
+    room = c["contact_room"]
+    now = room if c["step"] & 1 else 0
+    contacts = rows_at(c["contacts"], 2 * room, CONTACT)
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    touches = rows_at(s["touches"], s["touch_room"], TOUCH)
+    materials = rows_at(s["materials"], s["material_room"], MATERIAL)
+    impulses = rows_at(s["impulses"], 3 * s["impulse_room"], F8)
+    Y = rows_at(s["Y"], s["Y_room"], F8)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    count, used = 0, s["Y_used"]
+    if c["n_contacts"] > s["touch_room"]:
+        s["full"] |= FULL_TOUCHES
+        return False
+    for i in range(c["n_contacts"]):
+        k = contacts[now + i]
+        t = touches[count]
+        pair = pairs[k["pair"]]
+        a, b = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]
+        o1, l1 = stretch(forest, spans, a)
+        o2, l2 = stretch(forest, spans, b)
+        joined = l1 > 0 and l2 > 0 and bodies[a]["tree"] == bodies[b]["tree"]
+        if joined:
+            o1, l1, l2 = 0, 0, max(l1, l2)
+        length = l1 + l2
+        if used + 3 * length > s["Y_room"]:
+            s["full"] |= FULL_Y
+            return False
+        t["contact"], t["y"], t["s0"], t["s"] = i, used, k["distance"], k["distance"]
+        t["o1"], t["l1"], t["o2"], t["l2"] = o1, l1, o2, l2
+        n = load3(k["normal"])
+        t1, t2 = tangents(n)
+        store3(t["normal"], n)
+        store3(t["t1"], t1)
+        store3(t["t2"], t2)
+        for e in range(used, used + 3 * length):
+            Y[e] = 0.0
+        x = scale(add(load3(k["x1"]), load3(k["x2"])), 0.5)
+        if l1 > 0 or joined:
+            add_side(forest, a, t, x, -1.0, Y, used, length)
+        if l2 > 0:
+            add_side(forest, b, t, x, 1.0, Y, used + l1, length)
+        if not weigh(t, Y):
+            continue
+        mix(t, c, pair, materials)
+        p = (0.0, 0.0, 0.0)
+        if k["before"] >= 0:
+            p = load3_at(impulses, 3 * ((room - now) + k["before"]))
+        t["pn"], t["p1"], t["p2"] = max(0.0, dot(p, n)), dot(p, t1), dot(p, t2)
+        t["sum"] = 0.0
+        if l1 > 0:
+            spans[bodies[a]["tree"]]["touched"] += 1
+        if l2 > 0:
+            spans[bodies[b]["tree"]]["touched"] += 1
+        used += 3 * length
+        count += 1
+    s["touch_count"], s["Y_used"] = count, used
+    return True

@@ -1,0 +1,104 @@
+"""Solver: the owner of a contact solve's tables, and of its settings."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from kinemorph.collision.tables import Tables
+from kinemorph.contact.layout import (
+    BOUND,
+    FULL_BOUNDS,
+    FULL_TOUCHES,
+    FULL_Y,
+    FULL_Z,
+    MATERIAL,
+    SOLVER,
+    SOLVER_KIND,
+    SPAN,
+    TOUCH,
+)
+
+VECTORS = "z", "za", "moved", "g", "z0"
+STIFFNESS = 2.0 * math.pi * 0.25  # ω h: at twice as much contacts never rest, at half they sink four times as far
+DAMPING = 10.0  # ζ
+PUSH = 3.0  # m/s
+BOUNCE = 0.05  # m/s
+F8 = np.dtype(np.float64)
+
+
+class Solver:
+    """Rows of touches, limits and motors, the vectors that they act on, and the impulses that a step leaves behind."""
+
+    __slots__ = ("_tables", "header")
+
+    def __init__(self) -> None:
+        self._tables = Tables(SOLVER)
+        self.header = h = self._tables.header
+        h["kind"] = SOLVER_KIND
+        h["stiffness"], h["damping"], h["push"], h["bounce"] = STIFFNESS, DAMPING, PUSH, BOUNCE
+        self._make("spans", "span_room", 16, SPAN)
+        self._make_vectors(96)
+        self._make("touches", "touch_room", 64, TOUCH)
+        self._make("bounds", "bound_room", 16, BOUND)
+        self._make("Y", "Y_room", 4096, F8)
+        self._make("materials", "material_room", 16, MATERIAL)
+        self._tables.make("impulses", 6 * 64, F8)
+        h["impulse_room"] = 2 * 64
+
+    @property
+    def address(self) -> int:
+        return self._tables.address
+
+    def _make(self, name: str, room_name: str, room: int, dtype: Any, keep: bool = False) -> None:
+        self._tables.make(name, room, dtype, keep=keep)
+        self.header[room_name] = room
+
+    def _make_vectors(self, room: int) -> None:
+        for name in VECTORS:
+            self._tables.make(name, room, F8)
+        self.header["z_room"] = room
+
+    def __getitem__(self, name: str) -> Any:
+        """A table: spans, touches, bounds, materials, impulses, or a vector."""
+        return self._tables[name]
+
+    @property
+    def touches(self) -> Any:
+        """The rows of contacts of the last step. A view, valid until the next."""
+        return self._tables["touches"][: int(self.header["touch_count"][0])]
+
+    @property
+    def bounds(self) -> Any:
+        """The rows of limits, dry friction and motors of the last step."""
+        return self._tables["bounds"][: int(self.header["bound_count"][0])]
+
+    def grow(self, trees: int) -> None:
+        """Double the tables that are full. Rows are filled anew in each step, so nothing is kept."""
+        h = self.header[0]
+        full = int(h["full"])
+        if full & FULL_Z:
+            if trees > h["span_room"]:
+                self._make("spans", "span_room", 2 * trees, SPAN)
+            if h["nz"] > h["z_room"]:
+                self._make_vectors(2 * int(h["nz"]))
+        if full & FULL_TOUCHES:
+            self._make("touches", "touch_room", 2 * int(h["touch_room"]), TOUCH)
+        if full & FULL_BOUNDS:
+            self._make("bounds", "bound_room", 2 * int(h["bound_room"]), BOUND)
+        if full & FULL_Y:
+            self._make("Y", "Y_room", 2 * int(h["Y_room"]), F8)
+        h["full"] = 0
+
+    def follow(self, shapes: int, contacts: int) -> None:
+        """Have a material for each shape, and room for the impulses of two steps with so many contacts."""
+        if shapes > self.header["material_room"][0]:
+            self._make("materials", "material_room", 2 * shapes, MATERIAL, keep=True)
+        half = int(self.header["impulse_room"][0]) // 2
+        if contacts > half:
+            old = self._tables["impulses"].reshape(2, half, 3)
+            new = self._tables.make("impulses", 6 * contacts, F8).reshape(2, contacts, 3)
+            new[:, :half] = old
+            self.header["impulse_room"] = 2 * contacts
