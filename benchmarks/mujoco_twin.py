@@ -1,4 +1,4 @@
-"""The same tree in MuJoCo, built from our model's own numbers, without geometry and so without contact."""
+"""The same trees in MuJoCo, built from our model's own numbers: without geometry, or on the ground with contact."""
 
 from __future__ import annotations
 
@@ -12,9 +12,16 @@ import kinemorph as km
 KINDS = {km.JointKind.REVOLUTE: "hinge", km.JointKind.PRISMATIC: "slide", km.JointKind.SPHERICAL: "ball"}
 
 
-def twin(model: km.Model, dt: float = 1e-3) -> tuple[mujoco.MjModel, km.convert.Peer]:
-    """MuJoCo's model and the conversion of states to it. Fixed, revolute, prismatic, spherical and free joints only."""
-    peer = mujoco.MjModel.from_xml_string(_xml(model, dt))
+def twin(
+    model: km.Model, dt: float = 1e-3, friction: float | None = None
+) -> tuple[mujoco.MjModel, km.convert.Peer]:  # fmt: skip
+    """MuJoCo's model and the conversion of states to it. Fixed, revolute, prismatic, spherical and free joints only.
+
+    With `friction` it has the model's shapes, on the ground z = 0, joint limits, and a motor for each hinge.
+    """
+    peer = mujoco.MjModel.from_xml_string(_xml(model, dt, friction))
+    if friction is not None:
+        return peer, km.convert.mujoco(model, peer)
     for i, name in enumerate(model.names):  # written afterwards: the compiler refuses what some robots' files contain
         body = mujoco.mj_name2id(peer, mujoco.mjtObj.mjOBJ_BODY, name)
         numbers = inertia(model.links[i])
@@ -39,18 +46,41 @@ def add_ball(found: mujoco.MjSpec, a: str, b: str, on_a: np.ndarray) -> mujoco.M
     return ball
 
 
-def _xml(model: km.Model, dt: float) -> str:
+SHAPES = {
+    km.ShapeKind.BOX: ("box", lambda size: [x / 2 for x in size]),
+    km.ShapeKind.SPHERE: ("sphere", lambda size: size),
+    km.ShapeKind.CYLINDER: ("cylinder", lambda size: [size[0], size[1] / 2]),
+    km.ShapeKind.CAPSULE: ("capsule", lambda size: [size[0], size[1] / 2]),
+}
+
+
+def _geom(shape: km.Shape) -> str:
+    kind, sizes = SHAPES[shape.kind]
+    R = shape.pose.rotation
+    axes = " ".join(repr(float(x)) for x in (*R[:, 0], *R[:, 1]))
+    numbers = " ".join(repr(float(x)) for x in sizes(shape.size))
+    position = " ".join(repr(float(x)) for x in shape.pose.position)
+    return f'<geom type="{kind}" size="{numbers}" pos="{position}" xyaxes="{axes}"/>'
+
+
+def _xml(model: km.Model, dt: float, friction: float | None = None) -> str:
     children: dict[int, list[int]] = {i: [] for i in range(-1, model.n)}
     for i, parent in enumerate(model.links["parent"]):
         children[int(parent)].append(i)
     gravity = " ".join(map(repr, model.gravity.tolist()))
+    solid = friction is not None
+    floor = f'<default><geom friction="{friction} 0.005 0.0001"/></default>' if solid else ""
+    ground = '<geom type="plane" size="0 0 1"/>' if solid else ""
+    hinges = [n for n, l in zip(model.joint_names, model.links, strict=True) if l["kind"] == km.JointKind.REVOLUTE]
+    motors = "".join(f"<motor joint={quoteattr(name)}/>" for name in hinges) if solid else ""
     return (
-        f'<mujoco><compiler angle="radian"/><option timestep="{dt}" gravity="{gravity}" integrator="Euler"/>'
-        f"<worldbody>{''.join(_body(model, children, i) for i in children[-1])}</worldbody></mujoco>"
+        f'<mujoco><compiler angle="radian"/><option timestep="{dt}" gravity="{gravity}" integrator="Euler"/>{floor}'
+        f"<worldbody>{ground}{''.join(_body(model, children, i, solid) for i in children[-1])}</worldbody>"
+        f"<actuator>{motors}</actuator></mujoco>"
     )
 
 
-def _body(model: km.Model, children: dict[int, list[int]], i: int) -> str:
+def _body(model: km.Model, children: dict[int, list[int]], i: int, solid: bool) -> str:
     l = model.links[i]
     kind = km.JointKind(l["kind"])
     name, joint = quoteattr(model.names[i]), quoteattr(model.joint_names[i])
@@ -64,13 +94,26 @@ def _body(model: km.Model, children: dict[int, list[int]], i: int) -> str:
     else:
         dof = model.dofs[int(l["iv"])]
         axis = " ".join(repr(float(x)) for x in l["axis"])
+        limited = solid and np.isfinite(dof["lower"]) and np.isfinite(dof["upper"])
+        limits = f' range="{float(dof["lower"])!r} {float(dof["upper"])!r}" limited="true"' if limited else ""
         moves = (
             f'<joint name={joint} type="{KINDS[kind]}" axis="{axis}" armature="{float(dof["armature"])!r}" '
             f'damping="{float(dof["damping"])!r}" stiffness="{float(dof["stiffness"])!r}" '
-            f'springref="{float(model.rest[int(l["iq"])])!r}"/>'
+            f'springref="{float(model.rest[int(l["iq"])])!r}"{limits}/>'
         )
-    inside = "".join(_body(model, children, c) for c in children[i])
-    return f'<body name={name} {place}><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>{moves}{inside}</body>'
+    inside = "".join(_body(model, children, c, solid) for c in children[i])
+    inside += "".join(_geom(shape) for shape in model.shapes[i]) if solid else ""
+    return f"<body name={name} {place}>{_inertial(l) if solid else ONE}{moves}{inside}</body>"
+
+
+ONE = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
+
+
+def _inertial(l: np.void) -> str:
+    mass, com, moments, quaternion = inertia(l)
+    numbers = {"mass": [mass], "pos": com, "diaginertia": moments, "quat": quaternion}
+    inside = " ".join(f'{name}="{" ".join(repr(float(x)) for x in n)}"' for name, n in numbers.items())
+    return f"<inertial {inside}/>"
 
 
 def inertia(l: np.void) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:

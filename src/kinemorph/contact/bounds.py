@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import kernel, rows_at
-from kinemorph.contact.layout import BOUND, FULL_BOUNDS, FULL_Y, SPAN, Bounded
+from kinemorph.contact.layout import BOUND, FULL_BOUNDS, FULL_Y, ISLAND, SPAN, Bounded
 from kinemorph.multibody.joints import FREE, SPHERICAL
 from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.rows import load3, load3_at
 from kinemorph.spatial.vec3 import add, axpy, cross, dot, scale
-from kinemorph.structure.forest_layout import IN_USE, TREE_SLOT, TREES, Q, V
-from kinemorph.structure.forest_memory import pool_of
+from kinemorph.structure.forest_layout import TREE_SLOT, Q, V
 
 LOWER, UPPER, DRY = int(Bounded.LOWER), int(Bounded.UPPER), int(Bounded.DRY)
 AHEAD = 2.0  # steps: limits that are reached no sooner have no rows
@@ -108,16 +107,19 @@ def fill_tree_bounds(s: Any, slot: Any, t: int) -> bool:
 
 @kernel(inline=False)
 def fill_bounds(s: Any, forest: Any) -> bool:
-    """Rows of all trees that take part. False if a table is full."""
+    """Rows of all trees that are awake, island by island. False if a table is full."""
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)
     s["bound_count"] = 0
-    for t in range(pool_of(forest, TREES)["count"]):
-        spans[t]["touched"] = 0
-    for t in range(pool_of(forest, TREES)["count"]):
-        if trees[t]["next"] == IN_USE and spans[t]["offset"] >= 0:
+    for i in range(s["island_count"]):
+        islands[i]["first_bound"] = s["bound_count"]
+        t = islands[i]["first_tree"]
+        while t >= 0:
             tree = rows_at(trees[t]["address"], 1, TREE)[0]
+            spans[t]["touched"] = 0
             if tree["n"] > 1 or rows_at(tree["links"], 1, LINK)[0]["kind"] != FREE:
                 if not fill_tree_bounds(s, trees[t], t):
                     return False
+            t = spans[t]["next"]
+        islands[i]["bound_count"] = s["bound_count"] - islands[i]["first_bound"]
     return True

@@ -17,8 +17,28 @@ from kinemorph.multibody.layout import kind_of
 SPAN = np.dtype(
     [
         ("offset", "i8"),  # first entry of a tree in z; -1 if it does not take part
-        ("touched", "i8"),  # rows that touch the tree in this step
+        ("root", "i4"),  # a tree that it is tied to, with a lower index or itself: a forest of links to islands
+        ("next", "i4"),  # the next tree of its island, -1 after the last
+        ("island", "i4"),  # index of its island in this step, -1 if that sleeps
+        ("touched", "i4"),  # rows that touch the tree in this step
+        ("asleep", "i8"),  # whether it does not move until something wakes it
+        ("still", "f8"),  # s, for how long it has hardly moved
+        ("speed", "f8"),  # m/s, of its fastest point at the start of the step
     ]
+)
+
+ISLAND = np.dtype(
+    [
+        ("first_tree", "i4"),  # its trees, a list through `next` of their SPANs, in the order of their indices
+        ("last_tree", "i4"),
+        ("offset", "i8"),  # first entry in z
+        ("nz", "i8"),  # entries there
+        ("first_touch", "i8"),
+        ("touch_count", "i8"),
+        ("first_bound", "i8"),
+        ("bound_count", "i8"),
+    ],
+    align=True,
 )
 
 MATERIAL = np.dtype(
@@ -53,6 +73,7 @@ TOUCH = np.dtype(
         ("p1", "f8"),  # tangents
         ("p2", "f8"),
         ("sum", "f8"),  # N s, of all substeps: normal
+        ("last", "f8"),  # N s, normal impulse of the last substep and of the bounce after it
         ("friction", "f8"),
         ("restitution", "f8"),
         ("w1", "f8"),  # m/s, how fast the surfaces themselves move against each other along the tangents
@@ -102,6 +123,8 @@ SOLVER = np.dtype(
         ("h", "f8"),  # s, length of a substep
         ("spans", "i8"),  # address of a SPAN for each tree of the forest
         ("span_room", "i8"),
+        ("islands", "i8"),  # address of as many ISLANDs: trees that touch, or that loops tie together, and are awake
+        ("island_count", "i8"),
         ("nz", "i8"),  # entries of z
         ("z_room", "i8"),
         ("z", "i8"),  # addresses of vectors: whitened velocity,
@@ -112,6 +135,7 @@ SOLVER = np.dtype(
         ("touches", "i8"),  # address of the TOUCHes
         ("touch_count", "i8"),
         ("touch_room", "i8"),
+        ("order", "i8"),  # address of the contacts of this step, island by island: i4
         ("bounds", "i8"),  # address of the BOUNDs
         ("bound_count", "i8"),
         ("bound_room", "i8"),
@@ -129,5 +153,5 @@ SOLVER = np.dtype(
         ("full", "i8"),  # which tables were too small: bits of FULL_*
     ]
 )
-SOLVER_KIND = kind_of("solver", SOLVER, SPAN, MATERIAL, TOUCH, BOUND)
+SOLVER_KIND = kind_of("solver", SOLVER, SPAN, ISLAND, MATERIAL, TOUCH, BOUND)
 FULL_Z, FULL_TOUCHES, FULL_BOUNDS, FULL_Y = 1, 2, 4, 8

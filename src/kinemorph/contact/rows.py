@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph._jit import kernel, rows_at
+from kinemorph.collision.contact_table import half_of
 from kinemorph.collision.shape_rows import CONTACT, PAIR, PLACE, SHAPE
-from kinemorph.contact.layout import FULL_TOUCHES, FULL_Y, MATERIAL, SPAN, TOUCH
+from kinemorph.contact.islands import I4
+from kinemorph.contact.layout import FULL_Y, MATERIAL, SPAN, TOUCH
 from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA, TREE
 from kinemorph.multibody.loop_layout import last_dof
 from kinemorph.multibody.system import F8
@@ -79,8 +81,8 @@ def add_side(forest: Any, body: int, t: Any, x: Vec3, sign: float, Y: Any, y: in
 
 
 @kernel
-def weigh(t: Any, Y: Any) -> bool:
-    """The products of the three rows of a touch: what its impulses feel. False if nothing can move."""
+def weigh(t: Any, Y: Any) -> None:
+    """The products of the three rows of a touch: what its impulses feel."""
     stride = t["l1"] + t["l2"]
     a, b, c = t["y"], t["y"] + stride, t["y"] + 2 * stride
     nn = n1 = n2 = t11 = t12 = t22 = 0.0
@@ -92,9 +94,7 @@ def weigh(t: Any, Y: Any) -> bool:
         t11 += v * v
         t12 += v * w
         t22 += w * w
-    if not nn > 0.0:
-        return False
-    t["inverse"], t["an1"], t["an2"] = 1.0 / nn, n1, n2
+    t["inverse"], t["an1"], t["an2"] = 1.0 / nn if nn > 0.0 else 0.0, n1, n2  # 0: nothing moves along the normal
     determinant = t11 * t22 - t12 * t12
     middle, half = 0.5 * (t11 + t22), sqrt(0.25 * (t11 - t22) * (t11 - t22) + t12 * t12)
     t["least"] = 1.0 / (middle + half) if middle > 0.0 else 0.0
@@ -102,7 +102,6 @@ def weigh(t: Any, Y: Any) -> bool:
         t["b11"], t["b12"], t["b22"] = t22 / determinant, -t12 / determinant, t11 / determinant
     else:  # motion along one tangent only
         t["b11"], t["b12"], t["b22"] = t["least"], 0.0, t["least"]
-    return True
 
 
 @kernel
@@ -121,27 +120,37 @@ def mix(t: Any, c: Any, pair: Any, materials: Any) -> None:
     t["w1"], t["w2"] = dot(slip, load3(t["t1"])), dot(slip, load3(t["t2"]))
 
 
+@kernel
+def start_touch(t: Any, c: Any, k: Any, pair: Any, materials: Any, before: Any, at: int) -> None:
+    """What a touch is before its rows are known: where it is, of what, and the impulse that it had."""
+    n = load3(k["normal"])
+    t1, t2 = tangents(n)
+    store3(t["normal"], n)
+    store3(t["t1"], t1)
+    store3(t["t2"], t2)
+    t["s0"] = t["s"] = k["distance"]
+    p = load3_at(before, 3 * (at + k["before"])) if k["before"] >= 0 else (0.0, 0.0, 0.0)
+    t["pn"], t["p1"], t["p2"], t["sum"] = max(0.0, dot(p, n)), dot(p, t1), dot(p, t2), 0.0
+    mix(t, c, pair, materials)
+
+
 @kernel(inline=False)
 def fill_touches(s: Any, forest: Any, c: Any) -> bool:
-    """Rows for all contacts of this step, in their order. False if a table is full."""
-    shapes = rows_at(c["shapes"], c["n"], SHAPE)
-    pairs = rows_at(c["pairs"], c["room"], PAIR)
+    """Rows for the contacts of islands that are awake, in their order. False if a table is full."""
+    shapes, pairs = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["pairs"], c["room"], PAIR)
     room = c["contact_room"]
-    now = room if c["step"] & 1 else 0
+    now = half_of(c["step"], room)
     contacts = rows_at(c["contacts"], 2 * room, CONTACT)
     spans = rows_at(s["spans"], s["span_room"], SPAN)
-    touches = rows_at(s["touches"], s["touch_room"], TOUCH)
+    touches, order = rows_at(s["touches"], s["touch_room"], TOUCH), rows_at(s["order"], s["touch_room"], I4)
     materials = rows_at(s["materials"], s["material_room"], MATERIAL)
     impulses = rows_at(s["impulses"], 3 * s["impulse_room"], F8)
     Y = rows_at(s["Y"], s["Y_room"], F8)
     bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    count, used = 0, s["Y_used"]
-    if c["n_contacts"] > s["touch_room"]:
-        s["full"] |= FULL_TOUCHES
-        return False
-    for i in range(c["n_contacts"]):
-        k = contacts[now + i]
-        t = touches[count]
+    used = s["Y_used"]
+    for i in range(s["touch_count"]):
+        t = touches[i]
+        k = contacts[now + order[i]]
         pair = pairs[k["pair"]]
         a, b = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]
         o1, l1 = stretch(forest, spans, a)
@@ -153,13 +162,8 @@ def fill_touches(s: Any, forest: Any, c: Any) -> bool:
         if used + 3 * length > s["Y_room"]:
             s["full"] |= FULL_Y
             return False
-        t["contact"], t["y"], t["s0"], t["s"] = i, used, k["distance"], k["distance"]
-        t["o1"], t["l1"], t["o2"], t["l2"] = o1, l1, o2, l2
-        n = load3(k["normal"])
-        t1, t2 = tangents(n)
-        store3(t["normal"], n)
-        store3(t["t1"], t1)
-        store3(t["t2"], t2)
+        t["contact"], t["y"], t["o1"], t["l1"], t["o2"], t["l2"] = order[i], used, o1, l1, o2, l2
+        start_touch(t, c, k, pair, materials, impulses, room - now)
         for e in range(used, used + 3 * length):
             Y[e] = 0.0
         x = scale(add(load3(k["x1"]), load3(k["x2"])), 0.5)
@@ -167,19 +171,11 @@ def fill_touches(s: Any, forest: Any, c: Any) -> bool:
             add_side(forest, a, t, x, -1.0, Y, used, length)
         if l2 > 0:
             add_side(forest, b, t, x, 1.0, Y, used + l1, length)
-        if not weigh(t, Y):
-            continue
-        mix(t, c, pair, materials)
-        p = (0.0, 0.0, 0.0)
-        if k["before"] >= 0:
-            p = load3_at(impulses, 3 * ((room - now) + k["before"]))
-        t["pn"], t["p1"], t["p2"] = max(0.0, dot(p, n)), dot(p, t1), dot(p, t2)
-        t["sum"] = 0.0
+        weigh(t, Y)
         if l1 > 0:
             spans[bodies[a]["tree"]]["touched"] += 1
         if l2 > 0:
             spans[bodies[b]["tree"]]["touched"] += 1
         used += 3 * length
-        count += 1
-    s["touch_count"], s["Y_used"] = count, used
+    s["Y_used"] = used
     return True

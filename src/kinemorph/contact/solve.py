@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph._jit import kernel, rows_at
-from kinemorph.contact.layout import BOUND, TOUCH
+from kinemorph.contact.layout import BOUND, ISLAND, TOUCH
 from kinemorph.contact.sweep import bound, kick, press, relax, strike, strike_three, velocity
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.scalar import sqrt
@@ -14,55 +14,57 @@ BOUNCE_PASSES = 2
 
 
 @kernel
-def warm_start(s: Any) -> None:
+def warm_start(s: Any, island: Any) -> None:
     """What the impulses of the step before would do, into g."""
-    touches, bounds = rows_at(s["touches"], s["touch_count"], TOUCH), rows_at(s["bounds"], s["bound_count"], BOUND)
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
     Y, g = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["g"], s["nz"], F8)
-    for k in range(s["nz"]):
+    for k in range(island["offset"], island["offset"] + island["nz"]):
         g[k] = 0.0
-    for i in range(s["bound_count"]):
+    for i in range(island["bound_count"]):
         b = bounds[i]
         if b["p"] != 0.0:
             kick(Y, b["y"], g, b["o"], b["l"], b["p"])
-    for i in range(s["touch_count"]):
+    for i in range(island["touch_count"]):
         t = touches[i]
         if t["pn"] > 0.0:
             strike_three(t, Y, g, t["pn"], t["p1"], t["p2"])
 
 
 @kernel
-def guard(s: Any) -> None:
+def guard(s: Any, island: Any) -> None:
     """Scale what is kept so that it starts no higher than nothing at all: repeated impacts would pump energy.
 
     ½ |z + α g|² is least at α = - zᵀ g / |g|².
     """
     z0, g = rows_at(s["z0"], s["nz"], F8), rows_at(s["g"], s["nz"], F8)
     along = size = 0.0
-    for k in range(s["nz"]):
+    for k in range(island["offset"], island["offset"] + island["nz"]):
         along -= z0[k] * g[k]
         size += g[k] * g[k]
     if along < 0.99 * size:
         share = max(0.0, along / size)
-        touches, bounds = rows_at(s["touches"], s["touch_count"], TOUCH), rows_at(s["bounds"], s["bound_count"], BOUND)
-        for k in range(s["nz"]):
+        touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+        bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+        for k in range(island["offset"], island["offset"] + island["nz"]):
             g[k] *= share
-        for i in range(s["touch_count"]):
+        for i in range(island["touch_count"]):
             touches[i]["pn"] *= share
             touches[i]["p1"] *= share
             touches[i]["p2"] *= share
-        for i in range(s["bound_count"]):
+        for i in range(island["bound_count"]):
             bounds[i]["p"] *= share
 
 
 @kernel
-def meet(s: Any) -> None:
+def meet(s: Any, island: Any) -> None:
     """How fast contacts approach, before anything acts: a bounce gives some of it back.
 
     A contact that closes its gap within the step meets with the speed that it has there: v² - 2 a s.
     """
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
     Y, z, za = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
-    for i in range(s["touch_count"]):
+    for i in range(island["touch_count"]):
         t = touches[i]
         t["approach"] = 0.0
         if t["restitution"] > 0.0:
@@ -72,47 +74,62 @@ def meet(s: Any) -> None:
 
 
 @kernel(inline=False)
-def bounce(s: Any) -> None:
+def bounce(s: Any, island: Any) -> None:
     """Restitution: contacts that met faster than the threshold, and pressed, part with a share of that speed."""
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
     Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
     for _ in range(BOUNCE_PASSES):
-        for i in range(s["touch_count"]):
+        for i in range(island["touch_count"]):
             t = touches[i]
             if t["approach"] < -s["bounce"] and t["sum"] > 0.0:
-                p = max(0.0, t["pn"] - (velocity(t, 0, Y, z) + t["restitution"] * t["approach"]) * t["inverse"])
-                strike(t, Y, z, p - t["pn"])
-                t["sum"] += p - t["pn"]
-                t["pn"] = p
+                p = max(0.0, t["last"] - (velocity(t, 0, Y, z) + t["restitution"] * t["approach"]) * t["inverse"])
+                strike(t, Y, z, p - t["last"])
+                t["sum"] += p - t["last"]
+                t["last"] = p
 
 
 @kernel(inline=False)
-def solve(s: Any) -> None:
-    """Velocities after the step into z, and what was moved in it into `moved`, both whitened."""
-    nz, h = s["nz"], s["h"]
-    z, za, moved = rows_at(s["z"], nz, F8), rows_at(s["za"], nz, F8), rows_at(s["moved"], nz, F8)
-    g, z0 = rows_at(s["g"], nz, F8), rows_at(s["z0"], nz, F8)
-    touches, bounds = rows_at(s["touches"], s["touch_count"], TOUCH), rows_at(s["bounds"], s["bound_count"], BOUND)
-    meet(s)
-    warm_start(s)
-    for k in range(nz):
+def solve_island(s: Any, island: Any) -> None:
+    """Velocities of an island after the step into z, and what was moved in it into `moved`, both whitened."""
+    start, stop, h = island["offset"], island["offset"] + island["nz"], s["h"]
+    z, za, moved = rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8)
+    g, z0 = rows_at(s["g"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8)
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+    if island["touch_count"] + island["bound_count"] == 0:
+        for k in range(start, stop):
+            z[k] += s["substeps"] * h * za[k]
+        return
+    meet(s, island)
+    warm_start(s, island)
+    for k in range(start, stop):
         moved[k] = 0.0
     for n in range(s["substeps"]):
-        for k in range(nz):
+        for k in range(start, stop):
             z0[k] = z[k] + h * za[k]
-        guard(s)
-        for k in range(nz):
+        guard(s, island)
+        for k in range(start, stop):
             z[k] = z0[k] + g[k]
-        bound(s, True, n == 0)
-        press(s, n == 0)
-        for k in range(nz):
+        bound(s, island, True, n == 0)
+        press(s, island, n == 0)
+        for k in range(start, stop):
             moved[k] += h * z[k]
-        bound(s, False, False)
-        relax(s)
-        for k in range(nz):
+        bound(s, island, False, False)
+        relax(s, island)
+        for k in range(start, stop):
             g[k] = z[k] - z0[k]
-        for i in range(s["touch_count"]):
+        for i in range(island["touch_count"]):
             touches[i]["sum"] += touches[i]["pn"]
-        for i in range(s["bound_count"]):
+        for i in range(island["bound_count"]):
             bounds[i]["sum"] += bounds[i]["p"]
-    bounce(s)
+    for i in range(island["touch_count"]):
+        touches[i]["last"] = touches[i]["pn"]
+    bounce(s, island)
+
+
+@kernel(inline=False)
+def solve(s: Any, first: int, last: int) -> None:
+    """All islands from `first` to before `last`."""
+    islands = rows_at(s["islands"], s["span_room"], ISLAND)
+    for i in range(first, last):
+        solve_island(s, islands[i])

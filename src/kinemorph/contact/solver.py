@@ -14,6 +14,7 @@ from kinemorph.contact.layout import (
     FULL_TOUCHES,
     FULL_Y,
     FULL_Z,
+    ISLAND,
     MATERIAL,
     SOLVER,
     SOLVER_KIND,
@@ -39,9 +40,9 @@ class Solver:
         self.header = h = self._tables.header
         h["kind"] = SOLVER_KIND
         h["stiffness"], h["damping"], h["push"], h["bounce"] = STIFFNESS, DAMPING, PUSH, BOUNCE
-        self._make("spans", "span_room", 16, SPAN)
+        self._make_spans(16)
         self._make_vectors(96)
-        self._make("touches", "touch_room", 64, TOUCH)
+        self._make_touches(64)
         self._make("bounds", "bound_room", 16, BOUND)
         self._make("Y", "Y_room", 4096, F8)
         self._make("materials", "material_room", 16, MATERIAL)
@@ -55,6 +56,14 @@ class Solver:
     def _make(self, name: str, room_name: str, room: int, dtype: Any, keep: bool = False) -> None:
         self._tables.make(name, room, dtype, keep=keep)
         self.header[room_name] = room
+
+    def _make_spans(self, room: int) -> None:
+        self._make("spans", "span_room", room, SPAN, keep=True)
+        self._tables.make("islands", room, ISLAND)
+
+    def _make_touches(self, room: int) -> None:
+        self._make("touches", "touch_room", room, TOUCH)
+        self._tables.make("order", room, np.dtype(np.int32))
 
     def _make_vectors(self, room: int) -> None:
         for name in VECTORS:
@@ -75,25 +84,24 @@ class Solver:
         """The rows of limits, dry friction and motors of the last step."""
         return self._tables["bounds"][: int(self.header["bound_count"][0])]
 
-    def grow(self, trees: int) -> None:
+    def grow(self) -> None:
         """Double the tables that are full. Rows are filled anew in each step, so nothing is kept."""
         h = self.header[0]
         full = int(h["full"])
-        if full & FULL_Z:
-            if trees > h["span_room"]:
-                self._make("spans", "span_room", 2 * trees, SPAN)
-            if h["nz"] > h["z_room"]:
-                self._make_vectors(2 * int(h["nz"]))
+        if full & FULL_Z and h["nz"] > h["z_room"]:
+            self._make_vectors(2 * int(h["nz"]))
         if full & FULL_TOUCHES:
-            self._make("touches", "touch_room", 2 * int(h["touch_room"]), TOUCH)
+            self._make_touches(2 * int(h["touch_room"]))
         if full & FULL_BOUNDS:
             self._make("bounds", "bound_room", 2 * int(h["bound_room"]), BOUND)
         if full & FULL_Y:
             self._make("Y", "Y_room", 2 * int(h["Y_room"]), F8)
         h["full"] = 0
 
-    def follow(self, shapes: int, contacts: int) -> None:
-        """Have a material for each shape, and room for the impulses of two steps with so many contacts."""
+    def follow(self, trees: int, shapes: int, contacts: int) -> None:
+        """Have a span for each tree, a material for each shape, and room for the impulses of so many contacts."""
+        if trees > self.header["span_room"][0]:
+            self._make_spans(2 * trees)
         if shapes > self.header["material_room"][0]:
             self._make("materials", "material_room", 2 * shapes, MATERIAL, keep=True)
         half = int(self.header["impulse_room"][0]) // 2

@@ -114,14 +114,14 @@ def softness(s: Any) -> tuple[float, float, float]:
 
 
 @kernel(inline=False)
-def press(s: Any, first: bool) -> None:
+def press(s: Any, island: Any, first: bool) -> None:
     """The biased pass over touches: normal impulses only."""
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
     Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
     moved = rows_at(s["moved"], s["nz"], F8)
     beta, mass, soft = softness(s)
     per_step = 1.0 / s["h"]
-    for i in range(s["touch_count"]):
+    for i in range(island["touch_count"]):
         t = touches[i]
         gap = t["s0"] if first else t["s0"] + velocity(t, 0, Y, moved)
         t["s"] = gap
@@ -136,13 +136,13 @@ def press(s: Any, first: bool) -> None:
 
 
 @kernel(inline=False)
-def relax(s: Any) -> None:
+def relax(s: Any, island: Any) -> None:
     """The pass without bias over touches, with friction."""
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
     Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
     moved = rows_at(s["moved"], s["nz"], F8)
     per_step = 1.0 / s["h"]
-    for i in range(s["touch_count"]):
+    for i in range(island["touch_count"]):
         t = touches[i]
         v = velocity(t, 0, Y, z)
         if t["s"] > 0.0:
@@ -161,14 +161,14 @@ def relax(s: Any) -> None:
 
 
 @kernel(inline=False)
-def bound(s: Any, biased: bool, first: bool) -> None:
+def bound(s: Any, island: Any, biased: bool, first: bool) -> None:
     """Limits, dry friction and motors; only limits have a bias, and only friction and motors a largest force."""
-    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)
+    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
     Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
     moved = rows_at(s["moved"], s["nz"], F8)
     beta, mass, soft = softness(s)
     h = s["h"]
-    for i in range(s["bound_count"]):
+    for i in range(island["bound_count"]):
         b = bounds[i]
         v = product(Y, b["y"], z, b["o"], b["l"])
         if b["what"] == DRY or b["what"] == MOTOR:

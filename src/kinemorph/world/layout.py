@@ -17,6 +17,8 @@ WORLD = np.dtype(
         ("time", "f8"),  # s
         ("steps", "i8"),  # how many it has made
         ("dt", "f8"),  # s, of a step
+        ("slow", "f8"),  # m/s: what moves no faster is still
+        ("patience", "f8"),  # s: what is still for so long falls asleep; inf: nothing ever does
         ("phase", "i8"),  # Phase: where a step goes on, after tables have grown
         ("tree", "i8"),  # index of the tree that something went wrong with
     ]

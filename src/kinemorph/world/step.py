@@ -21,7 +21,8 @@ from kinemorph.collision.shape_rows import BAD_BOX, COLLISIONS, FULL, MOUNT, PLA
 from kinemorph.constraint.passive import joint_forces
 from kinemorph.constraint.whiten import unwhiten_velocity, whiten_velocity
 from kinemorph.contact.bounds import fill_bounds
-from kinemorph.contact.layout import FULL_Z, SOLVER, SPAN, TOUCH
+from kinemorph.contact.islands import number_islands, sort_contacts, tie_trees, wake_islands
+from kinemorph.contact.layout import ISLAND, SOLVER, SPAN, TOUCH
 from kinemorph.contact.rows import fill_touches
 from kinemorph.contact.solve import solve
 from kinemorph.multibody.aba import articulated_body
@@ -39,6 +40,7 @@ from kinemorph.structure.forest_layout import (
     BODY_SLOT,
     FOREST,
     IN_USE,
+    JUMP,
     REST,
     TAU,
     TREE_SLOT,
@@ -51,70 +53,83 @@ from kinemorph.structure.forest_memory import pool_of
 from kinemorph.world.layout import WORLD, WORLD_KIND, Phase, Status
 
 MOVE, COLLIDE, FILL = int(Phase.MOVE), int(Phase.COLLIDE), int(Phase.FILL)
+WOKEN = 2  # what `asleep` is of trees that are to be set in motion
 DONE, FULL_SOLVER, FULL_COLLISIONS = int(Status.DONE), int(Status.FULL_SOLVER), int(Status.FULL_COLLISIONS)
 NOT_FINITE, WRONG_ROW, NO_BOX = int(Status.NOT_FINITE), int(Status.WRONG_ROW), int(Status.BAD_BOX)
 
 
-@kernel(inline=False)
-def lay_out(s: Any, forest: Any) -> bool:
-    """Give each tree its span of the vectors. False if they are too short."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
-    count = pool_of(forest, TREES)["count"]
-    if count > s["span_room"]:
-        s["full"] |= FULL_Z
-        return False
-    nz = 0
-    for t in range(count):
-        spans[t]["touched"] = 0
-        spans[t]["offset"] = -1
-        if trees[t]["next"] == IN_USE:
-            spans[t]["offset"] = nz
-            nz += rows_at(trees[t]["address"], 1, TREE)[0]["nv"]
-    s["nz"] = nz
-    if nz > s["z_room"]:
-        s["full"] |= FULL_Z
-        return False
-    return True
+@kernel
+def state_at(slot: Any, tree: Any, which: int) -> int:
+    """Address of one of the vectors of a tree's state."""
+    return slot["state"] + 8 * tree["nq"] * which
 
 
 @kernel(inline=False)
-def set_in_motion(w: Any, s: Any, forest: Any, none: Any) -> bool:
-    """Accelerations of all trees without contacts, and with them whitened velocities and accelerations."""
+def accelerate(w: Any, s: Any, forest: Any, who: int, none: Any) -> bool:
+    """Accelerations without contacts of the trees whose `asleep` is `who`. False if one has none that are finite."""
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     spans = rows_at(s["spans"], s["span_room"], SPAN)
-    z, za = rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
-    z0 = rows_at(s["z0"], s["nz"], F8)
     for t in range(pool_of(forest, TREES)["count"]):
-        o = spans[t]["offset"]
-        if o < 0:
+        slot = trees[t]
+        if slot["next"] != IN_USE or spans[t]["asleep"] != who:
             continue
-        tree, state = rows_at(trees[t]["address"], 1, TREE)[0], trees[t]["state"]
-        nq, nv = tree["nq"], tree["nv"]
-        q, v = rows_at(state + 8 * nq * Q, nq, F8), rows_at(state + 8 * nq * V, nv, F8)
-        tau, a = rows_at(state + 8 * nq * TAU, nv, F8), rows_at(state + 8 * nq * A, nv, F8)
-        total = z0[o : o + nv]
-        joint_forces(tree, rows_at(state + 8 * nq * REST, nq, F8), q, v, tau, total)
+        tree = rows_at(slot["address"], 1, TREE)[0]
+        q, v, a = (
+            rows_at(state_at(slot, tree, Q), tree["nq"], F8),
+            rows_at(state_at(slot, tree, V), tree["nv"], F8),
+            rows_at(state_at(slot, tree, A), tree["nv"], F8),
+        )
+        total = rows_at(state_at(slot, tree, JUMP), tree["nv"], F8)  # free between edits
+        joint_forces(
+            tree,
+            rows_at(state_at(slot, tree, REST), tree["nq"], F8),
+            q,
+            v,
+            rows_at(state_at(slot, tree, TAU), tree["nv"], F8),
+            total,
+        )
         articulated_body(tree, q, v, total, none, a)
         if not finite(a):
             w["tree"] = t
             return False
-        for k in range(nv):
-            total[k] = a[k]
-        l = rows_at(tree["links"], tree["n"], LINK)[0]
-        if l["kind"] == FREE:  # its velocity is in a frame that turns: -ω x v is no force
-            k = l["iv"] + 3
-            store3_at(total, k, add(load3_at(total, k), cross(load3_at(v, l["iv"]), load3_at(v, k))))
-        whiten_velocity(tree, total, za[o : o + nv])
-        whiten_velocity(tree, v, z[o : o + nv])
+        spans[t]["asleep"], spans[t]["speed"] = 0, 0.0
     return True
 
 
 @kernel(inline=False)
-def place_bodies(w: Any, forest: Any, c: Any) -> None:
-    """Where the shapes of all bodies are, and how far they may come in a step."""
+def set_in_motion(s: Any, forest: Any) -> None:
+    """Whitened velocities and accelerations of all trees that are awake."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    z, za = rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
+    for t in range(pool_of(forest, TREES)["count"]):
+        o = spans[t]["offset"]
+        if o < 0:
+            continue
+        slot = trees[t]
+        tree = rows_at(slot["address"], 1, TREE)[0]
+        nv, v, a, own = (
+            tree["nv"],
+            rows_at(state_at(slot, tree, V), tree["nv"], F8),
+            rows_at(state_at(slot, tree, A), tree["nv"], F8),
+            rows_at(state_at(slot, tree, JUMP), tree["nv"], F8),
+        )
+        for k in range(nv):
+            own[k] = a[k]
+        l = rows_at(tree["links"], tree["n"], LINK)[0]
+        if l["kind"] == FREE:  # its velocity is in a frame that turns: -ω x v is no force
+            k = l["iv"] + 3
+            store3_at(own, k, add(load3_at(own, k), cross(load3_at(v, l["iv"]), load3_at(v, k))))
+        whiten_velocity(tree, own, za[o : o + nv])
+        whiten_velocity(tree, v, z[o : o + nv])
+
+
+@kernel(inline=False)
+def place_bodies(w: Any, s: Any, forest: Any, c: Any) -> None:
+    """Where the shapes of all bodies that are awake are, and how far they may come in a step."""
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
     shapes = rows_at(c["shapes"], c["n"], SHAPE)
     places = rows_at(c["places"], c["n"], PLACE)
     mounts = rows_at(c["mounts"], c["n"], MOUNT)
@@ -124,6 +139,9 @@ def place_bodies(w: Any, forest: Any, c: Any) -> None:
         if shapes[i]["form"] == 0 or shapes[i]["link"] < 0:
             continue
         slot = bodies[shapes[i]["link"]]
+        span = spans[slot["tree"]]
+        if span["asleep"] != 0:
+            continue
         tree = rows_at(trees[slot["tree"]]["address"], 1, TREE)[0]
         d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[slot["link"] + 1]
         R, p = load9(d["R"]), load3(d["p"])
@@ -133,7 +151,9 @@ def place_bodies(w: Any, forest: Any, c: Any) -> None:
         omega = load3(d["w"])
         arm = add(mul_vec(R, load3(mounts[i]["p"])), add(p, scale(load3(d["p"]), -1.0)))
         v = add(load3(d["v"]), cross(omega, arm))
-        places[i]["sweep"] = dt * (sqrt(dot(v, v)) + sqrt(dot(omega, omega)) * mounts[i]["reach"] + fall)
+        speed = sqrt(dot(v, v)) + sqrt(dot(omega, omega)) * mounts[i]["reach"]
+        span["speed"] = max(span["speed"], speed)
+        places[i]["sweep"] = dt * (speed + fall)
         place_shape(c, i, R, p)
 
 
@@ -159,7 +179,7 @@ def advance_trees(w: Any, s: Any, forest: Any) -> bool:
     spans = rows_at(s["spans"], s["span_room"], SPAN)
     nz, dt = s["nz"], w["dt"]
     z, moved, g = rows_at(s["z"], nz, F8), rows_at(s["moved"], nz, F8), rows_at(s["g"], nz, F8)
-    if not (finite(z) and finite(moved)):
+    if not finite(z):
         w["tree"] = -1
         return False
     count = pool_of(forest, TREES)["count"]
@@ -193,17 +213,43 @@ def advance_trees(w: Any, s: Any, forest: Any) -> bool:
 
 
 @kernel(inline=False)
+def let_sleep(w: Any, s: Any, forest: Any) -> None:
+    """Islands in which nothing has moved for a while sleep."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)
+    for i in range(s["island_count"]):
+        least, moving = np.inf, False
+        t = islands[i]["first_tree"]
+        while t >= 0:
+            span = spans[t]
+            span["still"] = span["still"] + w["dt"] if span["speed"] < w["slow"] else 0.0
+            least = min(least, span["still"])
+            t = span["next"]
+        if least < w["patience"]:
+            continue
+        t = islands[i]["first_tree"]
+        while t >= 0:
+            spans[t]["asleep"] = 1
+            tree = rows_at(trees[t]["address"], 1, TREE)[0]
+            v, a = (
+                rows_at(state_at(trees[t], tree, V), tree["nv"], F8),
+                rows_at(state_at(trees[t], tree, A), tree["nv"], F8),
+            )
+            for k in range(tree["nv"]):
+                v[k] = a[k] = 0.0
+            t = spans[t]["next"]
+
+
+@kernel(inline=False)
 def make_step(w: Any, none: Any) -> int:
     """One step. Returns a Status."""
     forest = rows_at(w["forest"], 1, FOREST)[0]
     c = rows_at(w["collisions"], 1, COLLISIONS)[0]
     s = rows_at(w["solver"], 1, SOLVER)[0]
     if w["phase"] == MOVE:
-        if not lay_out(s, forest):
-            return FULL_SOLVER
-        if not set_in_motion(w, s, forest, none):
+        if not accelerate(w, s, forest, 0, none):
             return NOT_FINITE
-        place_bodies(w, forest, c)
+        place_bodies(w, s, forest, c)
         w["phase"] = COLLIDE
     if w["phase"] == COLLIDE:
         if c["goes_on"] == 0:
@@ -216,14 +262,23 @@ def make_step(w: Any, none: Any) -> int:
         if find_contacts(c) == FULL:
             return FULL_COLLISIONS
         w["phase"] = FILL
+    tie_trees(s, forest, c)
+    if wake_islands(s, forest) > 0 and not accelerate(w, s, forest, WOKEN, none):
+        w["phase"] = MOVE
+        return NOT_FINITE
     s["Y_used"] = 0
+    if not (number_islands(s, forest) and sort_contacts(s, forest, c)):
+        return FULL_SOLVER
     if not (fill_bounds(s, forest) and fill_touches(s, forest, c)):
         return FULL_SOLVER
     w["phase"] = MOVE
-    solve(s)
+    set_in_motion(s, forest)
+    solve(s, 0, s["island_count"])
     keep_impulses(s, c)
     if not advance_trees(w, s, forest):
         return NOT_FINITE
+    if w["patience"] < np.inf:
+        let_sleep(w, s, forest)
     w["steps"] += 1
     w["time"] += w["dt"]
     return DONE

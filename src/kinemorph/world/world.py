@@ -32,13 +32,16 @@ NO_FORCES = np.zeros((0, 6))
 MARGIN = 5e-4  # m, beyond what bodies may move in a step
 KEEP_WITHIN = 3e-4  # m
 FRICTION = 0.8
+SLOW, PATIENCE = 0.05, 0.5  # m/s, s
 LONGEST_SUBSTEP = 1.25e-3  # s
 
 
 class World:
     """Bodies that move and touch. Steps have a length `dt`, and substeps of at most 1.25 ms."""
 
-    def __init__(self, gravity: Iterable[float] = (0.0, 0.0, -9.81), dt: float = 2e-3, substeps: int = 0) -> None:
+    def __init__(
+        self, gravity: Iterable[float] = (0.0, 0.0, -9.81), dt: float = 2e-3, substeps: int = 0, sleep: bool = True
+    ) -> None:
         if not 0.0 < dt <= 0.1:
             raise ValueError(f"world: dt {dt} must be positive, and at most 0.1 s")
         self.forest = Forest(gravity)
@@ -47,7 +50,10 @@ class World:
         self.solver = Solver()
         self._header = np.zeros(1, WORLD)
         h = self._header[0]
-        h["kind"], h["dt"] = WORLD_KIND, dt
+        h["kind"], h["dt"], h["slow"], h["patience"] = WORLD_KIND, dt, SLOW, PATIENCE if sleep else np.inf
+        h["forest"], h["collisions"], h["solver"] = self.forest.address, self.collisions.lend(), self.solver.address
+        self._address = int(self._header.ctypes.data)
+        self._known = -1
         self.solver.header["substeps"] = substeps or int(np.ceil(dt / LONGEST_SUBSTEP - 1e-9))
         self.solver.header["h"] = dt / self.solver.header["substeps"][0]
 
@@ -91,6 +97,20 @@ class World:
         self._follow_structure()
         return int(planted.bodies[0]) if isinstance(what, Shape) else planted
 
+    def add_model(self, model: Model, q: Any, v: Any, friction: float = FRICTION, restitution: float = 0.0) -> Any:
+        """A model in a state."""
+        planted = self.forest.add(model, q, v)
+        self.planted = planted
+        for i, body in enumerate(planted.bodies.tolist()):
+            for shape in model.shapes[i]:
+                if shape.role is not Role.VISUAL:
+                    self._add_shape(shape, body & INDEX, None, friction, restitution)
+        self._follow_structure()
+        return planted
+
+    def q(self, model: Model) -> Any:
+        return np.concatenate([self.forest.state(t).q for t in self.planted.trees])
+
     def _add_shape(self, shape: Any, link: int, pose: Pose | None, friction: float, restitution: float) -> int:
         id = self.shapes.add(shape, link) if pose is None else self.shapes.add(shape, link)
         self._follow_tables()
@@ -99,7 +119,8 @@ class World:
         return id
 
     def _follow_tables(self) -> None:
-        self.solver.follow(self.shapes.count, int(self.collisions.header["contact_room"][0]))
+        trees = int(self.forest._pools[TREES]["count"])
+        self.solver.follow(trees, self.shapes.count, int(self.collisions.header["contact_room"][0]))
 
     def _follow_structure(self) -> None:
         """Which body carries which: neighbours in a tree do not meet."""
@@ -118,19 +139,21 @@ class World:
         self.step(round(seconds / self.dt))
 
     def step(self, count: int = 1) -> None:
-        h = self._header
-        h["forest"], h["collisions"], h["solver"] = self.forest.address, self.collisions.lend(), self.solver.address
-        self._follow_tables()
-        address = int(h.ctypes.data)
-        while count > 0:
-            status, count = run_steps(address, count, NO_FORCES)
+        if self._known != self.shapes.revision:
+            self.collisions.lend()
+            self._follow_tables()
+            self._known = self.shapes.revision
+        status, count = run_steps(self._address, count, NO_FORCES)
+        while status != Status.DONE:
             if status == Status.FULL_SOLVER:
-                self.solver.grow(int(self.forest._pools[TREES]["count"]))
+                self.solver.grow()
             elif status == Status.FULL_COLLISIONS:
                 self.collisions.grow()
                 self._follow_tables()
-            elif status != Status.DONE:
-                raise ArithmeticError(f"world: {Status(status).name} at {self.time:.6g} s, tree {int(h[0]['tree'])}")
+            else:
+                tree = int(self._header[0]["tree"])
+                raise ArithmeticError(f"world: {Status(status).name} at {self.time:.6g} s, tree {tree}")
+            status, count = run_steps(self._address, count, NO_FORCES)
 
     # --------------------------------------------------------------------------------------------------------- edits
 

@@ -1,0 +1,159 @@
+"""Islands: trees that touch, or that loops tie together, and so must be solved together; the others need not wait."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph._jit import kernel, rows_at
+from kinemorph.collision.contact_table import half_of
+from kinemorph.collision.shape_rows import CONTACT, PAIR, SHAPE
+from kinemorph.contact.layout import FULL_TOUCHES, FULL_Z, ISLAND, SPAN
+from kinemorph.multibody.layout import TREE
+from kinemorph.structure.forest_layout import BODY_SLOT, IN_USE, LOOP_SLOT, LOOPS, TREE_SLOT, TREES
+from kinemorph.structure.forest_memory import pool_of
+
+I4 = np.dtype("i4")
+
+
+@kernel
+def root_of(spans: Any, t: int) -> int:
+    """The lowest tree of those that a tree is tied to; the way there is halved for the next time."""
+    while spans[t]["root"] != t:
+        spans[t]["root"] = spans[spans[t]["root"]]["root"]
+        t = spans[t]["root"]
+    return t
+
+
+@kernel
+def tie(spans: Any, a: int, b: int) -> None:
+    a, b = root_of(spans, a), root_of(spans, b)
+    if a < b:
+        spans[b]["root"] = a
+    else:
+        spans[a]["root"] = b
+
+
+@kernel
+def tree_of(bodies: Any, body: int) -> int:
+    """The tree of a body, -1 for the base."""
+    return bodies[body]["tree"] if body >= 0 else -1
+
+
+@kernel(inline=False)
+def tie_trees(s: Any, forest: Any, c: Any) -> None:
+    """Find which trees contacts and loops tie together, by a root for each."""
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
+    shapes, pairs = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["pairs"], c["room"], PAIR)
+    for t in range(pool_of(forest, TREES)["count"]):
+        spans[t]["root"] = t
+    for k in range(pool_of(forest, LOOPS)["count"]):
+        if loops[k]["next"] == IN_USE and loops[k]["a"] >= 0 and loops[k]["b"] >= 0:
+            tie(spans, bodies[loops[k]["a"]]["tree"], bodies[loops[k]["b"]]["tree"])
+    for k in range(c["n_pairs"]):
+        if pairs[k]["count"] > 0:
+            a = tree_of(bodies, shapes[pairs[k]["a"]]["link"])
+            b = tree_of(bodies, shapes[pairs[k]["b"]]["link"])
+            if a >= 0 and b >= 0 and a != b:
+                tie(spans, a, b)
+
+
+@kernel(inline=False)
+def wake_islands(s: Any, forest: Any) -> int:
+    """Wake all trees that are tied to one that is awake. Returns how many; the others sleep on."""
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    count = pool_of(forest, TREES)["count"]
+    for t in range(count):
+        spans[t]["island"] = -1
+    for t in range(count):
+        if trees[t]["next"] == IN_USE and spans[t]["asleep"] == 0:
+            spans[root_of(spans, t)]["island"] = 0
+    woken = 0
+    for t in range(count):
+        if trees[t]["next"] == IN_USE and spans[t]["asleep"] != 0 and spans[root_of(spans, t)]["island"] >= 0:
+            spans[t]["asleep"], spans[t]["still"] = 2, 0.0  # to be set in motion
+            woken += 1
+    return woken
+
+
+@kernel(inline=False)
+def number_islands(s: Any, forest: Any) -> bool:
+    """List the islands that are awake, and give each a stretch of z, tree by tree. False if that is too short."""
+    spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    number = 0
+    for t in range(pool_of(forest, TREES)["count"]):
+        span = spans[t]
+        span["offset"], span["touched"], span["next"] = -1, 0, -1
+        root = root_of(spans, t)
+        if trees[t]["next"] != IN_USE or span["asleep"] != 0:
+            span["island"] = -1
+            continue
+        if root == t:
+            span["island"] = number
+            islands[number]["first_tree"] = islands[number]["last_tree"] = t
+            islands[number]["touch_count"] = 0
+            number += 1
+            continue
+        span["island"] = spans[root]["island"]
+        island = islands[span["island"]]
+        spans[island["last_tree"]]["next"] = t
+        island["last_tree"] = t
+    s["island_count"] = number
+    nz = 0
+    for i in range(number):
+        islands[i]["offset"] = nz
+        t = islands[i]["first_tree"]
+        while t >= 0:
+            spans[t]["offset"] = nz
+            nz += rows_at(trees[t]["address"], 1, TREE)[0]["nv"]
+            t = spans[t]["next"]
+        islands[i]["nz"] = nz - islands[i]["offset"]
+    s["nz"] = nz
+    if nz > s["z_room"]:
+        s["full"] |= FULL_Z
+        return False
+    return True
+
+
+@kernel(inline=False)
+def sort_contacts(s: Any, forest: Any, c: Any) -> bool:
+    """The contacts of islands that are awake, island by island, into `order`. False if there is no room."""
+    spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    shapes, pairs = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["pairs"], c["room"], PAIR)
+    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
+    now = half_of(c["step"], c["contact_room"])
+    if c["n_contacts"] > s["touch_room"]:
+        s["full"] |= FULL_TOUCHES
+        return False
+    order = rows_at(s["order"], s["touch_room"], I4)
+    for k in range(c["n_pairs"]):
+        i = island_of(spans, bodies, shapes, pairs[k])
+        if i >= 0:
+            islands[i]["touch_count"] += pairs[k]["count"]
+    first = 0
+    for i in range(s["island_count"]):
+        islands[i]["first_touch"] = first
+        first += islands[i]["touch_count"]
+        islands[i]["touch_count"] = 0
+    for k in range(c["n_contacts"]):
+        i = island_of(spans, bodies, shapes, pairs[contacts[now + k]["pair"]])
+        if i >= 0:
+            order[islands[i]["first_touch"] + islands[i]["touch_count"]] = k
+            islands[i]["touch_count"] += 1
+    s["touch_count"] = first
+    return True
+
+
+@kernel
+def island_of(spans: Any, bodies: Any, shapes: Any, pair: Any) -> int:
+    """The island of a pair that touches, -1 if it sleeps."""
+    b = tree_of(bodies, shapes[pair["b"]]["link"])
+    if b < 0:
+        b = tree_of(bodies, shapes[pair["a"]]["link"])
+    return spans[b]["island"] if b >= 0 else -1
