@@ -20,7 +20,7 @@ SPAN = np.dtype(
         ("root", "i4"),  # a tree that it is tied to, with a lower index or itself: a forest of links to islands
         ("next", "i4"),  # the next tree of its island, -1 after the last
         ("island", "i4"),  # index of its island in this step, -1 if that sleeps
-        ("touched", "i4"),  # rows that touch the tree in this step
+        ("touched", "i4"),  # whether an impulse has acted on the tree in this step
         ("asleep", "i8"),  # whether it does not move until something wakes it
         ("still", "f8"),  # s, for how long it has hardly moved
         ("speed", "f8"),  # m/s, of its fastest point at the start of the step
@@ -58,7 +58,8 @@ TOUCH = np.dtype(
         ("l1", "i4"),  # length, 0 if that is immovable, or if both sides are on the same tree
         ("o2", "i4"),  # and on the side of shape b, where both are added up if both are on the same tree
         ("l2", "i4"),
-        ("unused", "i4"),
+        ("tree1", "i4"),  # indices of both trees, -1 for what does not move
+        ("tree2", "i4"),
         ("y", "i8"),  # first of its 3 (l1 + l2) numbers: normal, first and second tangent
         ("s", "f8"),  # m, separation as the step goes on
         ("s0", "f8"),  # m, at its start

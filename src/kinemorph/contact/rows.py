@@ -172,10 +172,8 @@ def fill_touches(s: Any, forest: Any, c: Any) -> bool:
         if l2 > 0:
             add_side(forest, b, t, x, 1.0, Y, used + l1, length)
         weigh(t, Y)
-        if l1 > 0:
-            spans[bodies[a]["tree"]]["touched"] += 1
-        if l2 > 0:
-            spans[bodies[b]["tree"]]["touched"] += 1
+        t["tree1"] = bodies[a]["tree"] if l1 > 0 else -1
+        t["tree2"] = bodies[b]["tree"] if l2 > 0 else -1
         used += 3 * length
     s["Y_used"] = used
     return True

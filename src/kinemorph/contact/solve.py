@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph._jit import kernel, rows_at
-from kinemorph.contact.layout import BOUND, ISLAND, TOUCH
+from kinemorph.contact.layout import BOUND, ISLAND, SPAN, TOUCH
 from kinemorph.contact.sweep import bound, kick, press, relax, strike, strike_three, velocity
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.scalar import sqrt
@@ -88,6 +88,24 @@ def bounce(s: Any, island: Any) -> None:
                 t["last"] = p
 
 
+@kernel
+def mark_touched(s: Any, island: Any) -> None:
+    """Say on which trees an impulse has acted: the others flew."""
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    for i in range(island["touch_count"]):
+        t = touches[i]
+        if t["sum"] > 0.0:
+            if t["tree1"] >= 0:
+                spans[t["tree1"]]["touched"] = 1
+            if t["tree2"] >= 0:
+                spans[t["tree2"]]["touched"] = 1
+    for i in range(island["bound_count"]):
+        if bounds[i]["sum"] != 0.0:
+            spans[bounds[i]["tree"]]["touched"] = 1
+
+
 @kernel(inline=False)
 def solve_island(s: Any, island: Any) -> None:
     """Velocities of an island after the step into z, and what was moved in it into `moved`, both whitened."""
@@ -124,6 +142,7 @@ def solve_island(s: Any, island: Any) -> None:
             bounds[i]["sum"] += bounds[i]["p"]
     for i in range(island["touch_count"]):
         touches[i]["last"] = touches[i]["pn"]
+    mark_touched(s, island)
     bounce(s, island)
 
 
