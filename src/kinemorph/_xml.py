@@ -54,6 +54,11 @@ class Element:
         # The root's name is the file's: it does not help to find the place.
         return f"<{self.tag}>" if outer is None or outer.parent is None else f"<{self.tag}> in {outer}"
 
+    @property
+    def place(self) -> str:
+        """Which element, and where in its file."""
+        return f"{self} in line {self.line}"
+
     def error(self, message: str) -> FileError:
         return FileError(self.says(message))
 
