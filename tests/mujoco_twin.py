@@ -39,6 +39,7 @@ def without_what_is_ignored(peer: Any) -> None:
     peer.dof_dampingpoly[:] = 0.0
     for joint in np.flatnonzero(peer.jnt_type == mujoco.mjtJoint.mjJNT_FREE):
         peer.dof_armature[peer.jnt_dofadr[joint] : peer.jnt_dofadr[joint] + 6] = 0.0
+    mujoco.mj_setConst(peer, mujoco.MjData(peer))
 
 
 def assert_equal(

@@ -31,6 +31,7 @@ from kinemorph.geometry.parts import Parts, decompose
 from kinemorph.geometry.polyhedron import Polyhedron, core_of
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.io.from_mujoco import from_mujoco
+from kinemorph.io.mjcf import load_mjcf, parse_mjcf
 from kinemorph.io.sdf import load_sdf, parse_sdf
 from kinemorph.io.urdf import load_urdf, parse_urdf
 from kinemorph.motion import batch
@@ -162,6 +163,7 @@ __all__ = [
     "jacobian_drift",
     "kinematics",
     "load_mesh",
+    "load_mjcf",
     "load_sdf",
     "load_urdf",
     "loop_actuation",
@@ -179,6 +181,7 @@ __all__ = [
     "mobility",
     "momentum",
     "neutral",
+    "parse_mjcf",
     "parse_sdf",
     "parse_urdf",
     "passive_forces",

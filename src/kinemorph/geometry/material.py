@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 EVERYTHING = 0xFFFFFFFF  # the mask of a shape that meets all groups
 
@@ -21,11 +21,12 @@ class Material:
     priority: int = 0  # where two materials differ in it, the higher one alone decides
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if not math.isfinite(value) or (value < 0.0 and field.name != "priority"):
-                raise ValueError(f"Material: {field.name} {value} must be finite and not negative")
-        if self.restitution > 1.0:
-            raise ValueError(f"Material: restitution {self.restitution} is above 1")
+        lengths = (self.friction, self.torsional, self.rolling, self.margin)
+        if not all(0.0 <= x < math.inf for x in lengths):
+            raise ValueError(
+                f"Material: friction, torsional, rolling and margin {lengths} must be finite, not negative"
+            )
+        if not 0.0 <= self.restitution <= 1.0:
+            raise ValueError(f"Material: restitution {self.restitution} must be from 0 to 1")
         if self.directions not in (1, 3, 4, 6):
             raise ValueError(f"Material: directions {self.directions} must be 1, 3, 4 or 6")

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kinemorph._files import quoted
 from kinemorph.geometry.material import EVERYTHING
 from kinemorph.geometry.shapes import Role, Shape
 from kinemorph.io.assembly import built
 from kinemorph.io.file_warnings import FileWarnings
 from kinemorph.io.mujoco_parts import BodyPart, CouplingPart, KeyPart, Parts
-from kinemorph.multibody import convert
 from kinemorph.multibody.builder import Builder
 from kinemorph.multibody.configuration import neutral
+from kinemorph.multibody.coordinates import matrix, quaternion
 from kinemorph.multibody.equipment import Keyframe
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
@@ -23,7 +22,7 @@ from kinemorph.multibody.loops import Loop
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.mujoco_names import new_name
 from kinemorph.multibody.state import State
-from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.pose import Pose, Vector
 
 _ROTATION = np.eye(3)
 
@@ -165,7 +164,8 @@ def _equipped(model: Model, parts: Parts, home: Home) -> Model:
     if parts.actuators:
         equipment["actuators"] = tuple(actuator for _, actuator in parts.actuators)
     if parts.keys:
-        equipment["keyframes"] = {key.name: _keyframe(model, parts, key) for key in parts.keys}
+        refs = _references(parts)
+        equipment["keyframes"] = {key.name: _keyframe(model, refs, key, len(parts.actuators)) for key in parts.keys}
     if not equipment:
         return model
     try:
@@ -174,28 +174,46 @@ def _equipped(model: Model, parts: Parts, home: Home) -> Model:
         raise parts.where.error(str(error)) from None
 
 
-def _keyframe(model: Model, parts: Parts, key: KeyPart) -> Keyframe:
-    """A state that MuJoCo has in its own coordinates."""
-    to = convert.mujoco(model)
-    refs = np.zeros(to.nq)
-    at = 0
+def _references(parts: Parts) -> Vector:
+    """MuJoCo's qpos where ours is zero, as far as hinges and slides go."""
+    refs: list[float] = []
     for joint in parts.joints():
-        if joint.kind in (JointKind.REVOLUTE, JointKind.PRISMATIC):
-            refs[at] = joint.ref
-        at += {JointKind.FREE: 7, JointKind.SPHERICAL: 4}.get(joint.kind, 1)
-    q, v = neutral(model), np.zeros(model.nv)
-    for what, given, size in (("qpos", key.qpos, to.nq), ("qvel", key.qvel, to.nv), ("ctrl", key.control, -1)):
-        expected = len(parts.actuators) if size < 0 else size
-        if given is not None and len(given) != expected:
-            raise key.where.error(f"{what} has {len(given)} numbers; the model has {expected}")
-    try:
-        if key.qpos is not None:
-            q = to.q_back(key.qpos - refs)
-        if key.qvel is not None:
-            v = to.v_back(to.q(q), key.qvel)
-    except ValueError as error:
-        raise key.where.error(f"{quoted(key.name)}: {error}") from None
+        single = joint.kind in (JointKind.REVOLUTE, JointKind.PRISMATIC)
+        refs.extend([joint.ref] if single else [0.0] * (7 if joint.kind is JointKind.FREE else 4))
+    return np.array(refs)
+
+
+def _keyframe(model: Model, refs: Vector, key: KeyPart, actuators: int) -> Keyframe:
+    """A state that MuJoCo has in its own coordinates: they differ by references, and for free joints.
+
+    `km.convert.mujoco` does the same for any state; here the order of all entries is known to be ours.
+    """
+    expected = {"qpos": model.nq, "qvel": model.nv, "ctrl": actuators}
+    for what, given in (("qpos", key.qpos), ("qvel", key.qvel), ("ctrl", key.control)):
+        if given is not None and len(given) != expected[what]:
+            raise key.where.error(f"{what} has {len(given)} numbers; the model has {expected[what]}")
+    q = neutral(model) if key.qpos is None else key.qpos - refs
+    v = np.zeros(model.nv) if key.qvel is None else key.qvel.copy()
+    for row in model.links[(model.links["kind"] == JointKind.FREE) | (model.links["kind"] == JointKind.SPHERICAL)]:
+        end = int(row["iq"] + row["nq"])
+        length = float(np.linalg.norm(q[end - 4 : end]))
+        if not length > 0.0:
+            raise key.where.error(f"qpos has a quaternion of length 0 at {end - 4}, which is no rotation")
+        q[end - 4 : end] /= length
+        if row["kind"] == JointKind.FREE:
+            _set_free(row, q[end - 7 : end], v[row["iv"] : row["iv"] + 6], key.qpos is not None)
     return Keyframe(State(q, v, time=key.time), tuple(key.control or ()))
+
+
+def _set_free(row: np.void, q: Vector, v: Vector, in_world: bool) -> None:
+    """A free joint's entries, in place: MuJoCo's position is that in the world, its velocity linear first and there."""
+    at = Pose.known(row["p"], row["R"].reshape(3, 3))
+    turned = at.rotation.T @ matrix(q[3:]) if in_world else matrix(q[3:])
+    if in_world:
+        q[:3] = at.rotation.T @ (q[:3] - at.position)
+        q[3:] = quaternion(turned)
+    linear, angular = v[:3].copy(), v[3:].copy()
+    v[:3], v[3:] = angular, (at.rotation @ turned).T @ linear
 
 
 # ------------------------------------------------------------------------------------------------- who meets whom
