@@ -32,6 +32,9 @@ from kinemorph.geometry.polyhedron import Polyhedron, core_of
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.io.from_mujoco import from_mujoco
 from kinemorph.io.mjcf import load_mjcf, parse_mjcf
+from kinemorph.io.save_mjcf import save_mjcf
+from kinemorph.io.save_sdf import save_sdf
+from kinemorph.io.save_urdf import save_urdf
 from kinemorph.io.sdf import load_sdf, parse_sdf
 from kinemorph.io.urdf import load_urdf, parse_urdf
 from kinemorph.motion import batch
@@ -195,6 +198,9 @@ __all__ = [
     "rnea",
     "rollout",
     "rollout_adaptive",
+    "save_mjcf",
+    "save_sdf",
+    "save_urdf",
     "simulate",
     "step",
     "submodel",

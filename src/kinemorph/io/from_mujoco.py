@@ -24,6 +24,7 @@ from kinemorph.io.mujoco_parts import (
     Parts,
     SitePart,
     Unsupported,
+    ends,
 )
 from kinemorph.multibody.equipment import NO_RANGE, Actuator, Floor, PairMaterial
 from kinemorph.multibody.inertia import Inertia
@@ -200,7 +201,7 @@ class _Compiled:
                 joint.armature = 0.0
             if peer.jnt_limited[i] and not off & (NO_CONSTRAINT | NO_LIMIT):
                 if single:
-                    joint.lower, joint.upper = (float(x) - ref for x in peer.jnt_range[i])
+                    joint.lower, joint.upper = ends(float(peer.jnt_range[i][0]), float(peer.jnt_range[i][1]), ref)
                 else:
                     found("limit", where, "the limit of a ball joint is a cone, which is not read")
             if peer.jnt_actfrclimited[i] and single:
@@ -355,7 +356,7 @@ class _Compiled:
             bias = (bias[0] + bias[1] * gear[0] * ref, bias[1], bias[2])
             control = int(peer.actuator_ctrladr[i])
             ranges = [
-                (float(values[0]), float(values[1])) if limited else NO_RANGE
+                ends(float(values[0]), float(values[1])) if limited else NO_RANGE
                 for limited, values in (
                     (peer.actuator_ctrllimited[control], peer.actuator_ctrlrange[control]),
                     (peer.actuator_forcelimited[i], peer.actuator_forcerange[i]),

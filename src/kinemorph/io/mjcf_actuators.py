@@ -10,7 +10,7 @@ from kinemorph._files import quoted
 from kinemorph._xml import Element
 from kinemorph.io.mjcf_document import MAIN, Document, choice, many, over, up_to
 from kinemorph.io.mjcf_schema import DRIVES, check_attributes
-from kinemorph.io.mujoco_parts import JointPart, Unsupported
+from kinemorph.io.mujoco_parts import JointPart, Unsupported, ends
 from kinemorph.multibody.equipment import NO_RANGE, Actuator
 from kinemorph.multibody.layout import JointKind
 
@@ -164,7 +164,7 @@ def _range(element: Element, what: str, document: Document) -> tuple[float, floa
     if not low < high:
         shown = quoted(element.attributes.get(f"{what}range", ""))
         raise element.error(f"{what}range={shown}: expected the lower end first")
-    return low, high
+    return ends(low, high)
 
 
 def damped(actuator: Actuator, inertia: float) -> Actuator:

@@ -23,7 +23,7 @@ from kinemorph.io.mjcf_document import (
 from kinemorph.io.mjcf_geoms import Geom, between_ends, bounded, read_geom
 from kinemorph.io.mjcf_meshes import MeshAsset
 from kinemorph.io.mjcf_schema import check_attributes
-from kinemorph.io.mujoco_parts import ORIGIN, BodyPart, JointPart, Parts, SitePart, Unsupported
+from kinemorph.io.mujoco_parts import ORIGIN, BodyPart, JointPart, Parts, SitePart, Unsupported, ends
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.mujoco_names import body_names, joint_names
@@ -70,6 +70,8 @@ class Bodies:
             check_attributes(world)
             self._children(world, _Inside(0, HERE, world.attributes.get("childclass", MAIN)))
         self._weigh()
+        self.parts.sites.sort(key=lambda site: site.body)  # as MuJoCo counts them
+        self.geoms.sort(key=lambda geom: geom.body)
         bodies = self.parts.bodies
         given = [joint.name for joint in self.parts.joints()]
         for body, name in zip(bodies, body_names([body.name for body in bodies]), strict=True):
@@ -265,7 +267,7 @@ class Bodies:
             elif not low < high:
                 raise joint.error(f"range={quoted(joint.attributes.get('range', ''))}: expected the lower end first")
             else:
-                part.lower, part.upper = low - part.ref, high - part.ref
+                part.lower, part.upper = ends(low, high, part.ref)
         low, high = joint.numbers("actuatorfrcrange", 2, (0.0, 0.0))
         single = part.kind in (JointKind.REVOLUTE, JointKind.PRISMATIC)
         if self.limited(joint, "actuatorfrclimited", low, high) and single:

@@ -22,6 +22,7 @@ from kinemorph.multibody.layout import JointKind
 from kinemorph.spatial.pose import Pose, Vector
 
 ORIGIN = np.zeros(3)
+NO_END = 1e10  # MuJoCo's ranges have two ends: this far is none
 
 
 @dataclass
@@ -127,6 +128,11 @@ class Parts:
 
     def joints(self) -> Iterable[JointPart]:
         return (joint for body in self.bodies for joint in body.joints)
+
+
+def ends(low: float, high: float, ref: float = 0.0) -> tuple[float, float]:
+    """A range, counted from a reference; an end that is far enough away is none."""
+    return (low - ref if low > -NO_END else -np.inf), (high - ref if high < NO_END else np.inf)
 
 
 class Unsupported:
