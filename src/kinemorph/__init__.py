@@ -25,10 +25,16 @@ from kinemorph.constraint.passive import passive_forces
 from kinemorph.geometry.faults import Fault, FaultKind, mesh_faults
 from kinemorph.geometry.ground import Ground, HalfSpace, HeightField, Terrain
 from kinemorph.geometry.mass import MassProperties, inertia_of, mass_properties
+from kinemorph.geometry.material import Material
 from kinemorph.geometry.mesh import Mesh, load_mesh, mesh_of
 from kinemorph.geometry.parts import Parts, decompose
 from kinemorph.geometry.polyhedron import Polyhedron, core_of
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
+from kinemorph.io.from_mujoco import from_mujoco
+from kinemorph.io.mjcf import load_mjcf, parse_mjcf
+from kinemorph.io.save_mjcf import save_mjcf
+from kinemorph.io.save_sdf import save_sdf
+from kinemorph.io.save_urdf import save_urdf
 from kinemorph.io.sdf import load_sdf, parse_sdf
 from kinemorph.io.urdf import load_urdf, parse_urdf
 from kinemorph.motion import batch
@@ -43,8 +49,10 @@ from kinemorph.multibody.catalog import Mimic
 from kinemorph.multibody.configuration import difference, follow, integrate, neutral, random_configuration
 from kinemorph.multibody.crba import crba, mass_blocks
 from kinemorph.multibody.data import Data
+from kinemorph.multibody.drive import drive
 from kinemorph.multibody.elements import ForceElement
 from kinemorph.multibody.energy_momentum import com, com_velocity, momentum
+from kinemorph.multibody.equipment import Actuator, Floor, Keyframe, PairMaterial
 from kinemorph.multibody.impulse import collision_matrix, impulse_response
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.jacobian import jacobian, jacobian_drift
@@ -71,6 +79,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Actuation",
+    "Actuator",
     "BroadPhase",
     "Builder",
     "Candidates",
@@ -87,6 +96,7 @@ __all__ = [
     "FaultKind",
     "Feature",
     "FileError",
+    "Floor",
     "ForceElement",
     "Forest",
     "Ground",
@@ -96,15 +106,18 @@ __all__ = [
     "Inertia",
     "Joint",
     "JointKind",
+    "Keyframe",
     "Log",
     "Loop",
     "LoopError",
     "MassProperties",
+    "Material",
     "Mesh",
     "Mimic",
     "Model",
     "ModelWarning",
     "Pair",
+    "PairMaterial",
     "Parts",
     "Polyhedron",
     "Pose",
@@ -139,9 +152,11 @@ __all__ = [
     "decompose",
     "difference",
     "distance",
+    "drive",
     "energy",
     "follow",
     "forward_dynamics",
+    "from_mujoco",
     "generalized",
     "impulse_response",
     "inertia_of",
@@ -151,6 +166,7 @@ __all__ = [
     "jacobian_drift",
     "kinematics",
     "load_mesh",
+    "load_mjcf",
     "load_sdf",
     "load_urdf",
     "loop_actuation",
@@ -168,6 +184,7 @@ __all__ = [
     "mobility",
     "momentum",
     "neutral",
+    "parse_mjcf",
     "parse_sdf",
     "parse_urdf",
     "passive_forces",
@@ -181,6 +198,9 @@ __all__ = [
     "rnea",
     "rollout",
     "rollout_adaptive",
+    "save_mjcf",
+    "save_sdf",
+    "save_urdf",
     "simulate",
     "step",
     "submodel",

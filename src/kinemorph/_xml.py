@@ -6,7 +6,6 @@ file of one kilobyte becomes gigabytes, or reads other files), and depth and num
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Sequence
@@ -54,6 +53,11 @@ class Element:
         # The root's name is the file's: it does not help to find the place.
         return f"<{self.tag}>" if outer is None or outer.parent is None else f"<{self.tag}> in {outer}"
 
+    @property
+    def place(self) -> str:
+        """Which element, and where in its file."""
+        return f"{self} in line {self.line}"
+
     def error(self, message: str) -> FileError:
         return FileError(self.says(message))
 
@@ -89,13 +93,13 @@ class Element:
         if default is not None and name not in self.attributes:
             return default
         value = self.attribute(name)
-        return self._numbers(f"{name}={quoted(value)}", value, 1, largest)[0]
+        return self._numbers(value, 1, largest, name)[0]
 
     def numbers(self, name: str, count: int, default: Sequence[float] | None = None) -> list[float]:
         if default is not None and name not in self.attributes:
             return list(default)
         value = self.attribute(name)
-        return self._numbers(f"{name}={quoted(value)}", value, count, LARGEST)
+        return self._numbers(value, count, LARGEST, name)
 
     def content(self) -> str:
         """The text between the tags, which must say something."""
@@ -107,24 +111,30 @@ class Element:
     def values(self, count: int, largest: float = LARGEST) -> list[float]:
         """The numbers between the tags."""
         value = self.content()
-        return self._numbers(quoted(value), value, count, largest)
+        return self._numbers(value, count, largest)
 
-    def _numbers(self, shown: str, value: str, count: int, largest: float) -> list[float]:
+    def _numbers(self, value: str, count: int, largest: float, name: str = "") -> list[float]:
         words = value.split()
         if len(words) != count:
             expected = "one number" if count == 1 else f"{count} numbers with spaces between them"
-            raise self.error(f"{shown}: expected {expected}")
+            raise self.error(f"{_shown(name, value)}: expected {expected}")
         numbers = []
         for word in words:
+            if len(word) <= _LONGEST_NUMBER and _NUMBER.fullmatch(word):
+                number = float(word)
+                if abs(number) <= largest:
+                    numbers.append(number)
+                    continue
+                raise self.error(f"{_shown(name, value)}: {word} is too large, the limit is {largest:g}")
             if _NOT_FINITE.fullmatch(word[:_LONGEST_NUMBER]):
-                raise self.error(f"{shown}: {word} is not finite; write a number")
-            if len(word) > _LONGEST_NUMBER or not _NUMBER.fullmatch(word):
-                raise self.error(f"{shown}: {quoted(word)} is not a number; write it like -1.5 or 2e-3")
-            number = float(word)
-            if not math.isfinite(number) or abs(number) > largest:
-                raise self.error(f"{shown}: {word} is too large, the limit is {largest:g}")
-            numbers.append(number)
+                raise self.error(f"{_shown(name, value)}: {word} is not finite; write a number")
+            raise self.error(f"{_shown(name, value)}: {quoted(word)} is not a number; write it like -1.5 or 2e-3")
         return numbers
+
+
+def _shown(name: str, value: str) -> str:
+    """A value as errors repeat it, with the attribute that it is of."""
+    return f"{name}={quoted(value)}" if name else quoted(value)
 
 
 def read_xml(path: str | os.PathLike[str], deepest: int = DEEPEST) -> Element:

@@ -51,6 +51,21 @@ def hull_faces(
             yield cloud[corners], loops
 
 
+def hull_triangles(points: Array) -> Array:
+    """Triangles of given points around all of them, counterclockwise seen from outside."""
+    from scipy.spatial import ConvexHull, QhullError  # late: it takes long to import
+
+    try:
+        hull = ConvexHull(points)
+    except (QhullError, ValueError) as error:
+        raise ValueError(f"there is no hull around the points: {str(error).splitlines()[0][:80]}") from None
+    faces = hull.simplices.astype(np.int64)
+    a, b, c = (points[faces[:, k]] for k in range(3))
+    inward = np.einsum("ij,ij->i", np.cross(b - a, c - a), hull.equations[:, :3]) < 0.0
+    faces[inward] = faces[inward][:, ::-1]
+    return faces
+
+
 @np.errstate(over="ignore")  # the size may be infinite, though no number is
 def _checked(points: npt.ArrayLike, flat: float) -> tuple[Array, Array, float]:
     """The points, each once, with the middle and the size of the box around them; flat sets are refused."""

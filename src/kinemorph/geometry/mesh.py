@@ -1,4 +1,4 @@
-"""Meshes: triangles from files (STL, OBJ, COLLADA) or around simple shapes, for pictures and for hulls."""
+"""Meshes: triangles from files (STL, OBJ, COLLADA, MSH) or around simple shapes, for pictures and for hulls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph._files import FileError, quoted
-from kinemorph.geometry import dae, obj, stl, tessellate
+from kinemorph.geometry import dae, msh, obj, stl, tessellate
 from kinemorph.geometry.shapes import Shape, ShapeKind
 from kinemorph.spatial.pose import Vector, vector
 
@@ -25,6 +25,7 @@ READERS: dict[str, Callable[[Path], tuple[Array, Array, Array | None]]] = {
     ".stl": stl.read,
     ".obj": obj.read,
     ".dae": dae.read,
+    ".msh": msh.read,
 }
 MAKERS: dict[ShapeKind, Callable[..., tuple[Array, Array]]] = {
     ShapeKind.SPHERE: tessellate.sphere,
@@ -68,7 +69,7 @@ class Mesh:
 
 
 def load_mesh(path: str | os.PathLike[str], scale: Iterable[float] = (1.0, 1.0, 1.0)) -> Mesh:
-    """The mesh of an .stl, .obj or .dae file. The last ones are kept in memory until their file changes."""
+    """The mesh of an .stl, .obj, .dae or .msh file. The last ones are kept in memory until their file changes."""
     factors = vector(scale, 3, f"{path}: scale")
     if not factors.all():
         raise FileError(f"{path}: scale {factors.tolist()} makes the mesh flat")
@@ -93,7 +94,7 @@ def mesh_of(shape: Shape) -> Mesh:
 def _load(path: str, mtime: int, size: int) -> Mesh:
     kind = Path(path).suffix.lower()
     if kind not in READERS:
-        raise FileError(f"{path}: meshes of type {quoted(kind)} are not read; convert it to .stl, .obj or .dae")
+        raise FileError(f"{path}: meshes of type {quoted(kind)} are not read; convert it to .stl, .obj, .dae or .msh")
     return _checked(path, *READERS[kind](Path(path)))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from kinemorph.geometry.material import EVERYTHING, Material
 from kinemorph.spatial.pose import Pose, vector
 
 Colour = tuple[float, float, float, float]  # red, green, blue, opacity: 0 to 1
@@ -30,7 +31,11 @@ class ShapeKind(StrEnum):
 
 @dataclass(frozen=True)
 class Shape:
-    """A solid fixed to a link, at `pose` in the link's frame. Lengths in metres."""
+    """A solid fixed to a link, at `pose` in the link's frame. Lengths in metres.
+
+    Two shapes can touch if each one's `group` (of 32 bits) is in the other's `mask`. Without a `material`, the world's
+    own counts.
+    """
 
     kind: ShapeKind
     size: tuple[float, ...]
@@ -39,6 +44,9 @@ class Shape:
     colour: Colour | None = None
     path: Path | None = None
     name: str = ""
+    material: Material | None = None
+    group: int = 1
+    mask: int = EVERYTHING
 
     @staticmethod
     def sphere(radius: float, pose: Pose | None = None, **more: object) -> Shape:

@@ -26,6 +26,6 @@ class FileWarnings:
         for (element, message), *others in self._found.values():
             text = element.says(message)
             if others:
-                names = ", ".join(f"{other} in line {other.line}" for other, _ in others[:NAMED])
+                names = ", ".join(other.place for other, _ in others[:NAMED])
                 text += f" (the same: {names}{f' and {len(others) - NAMED} more' if len(others) > NAMED else ''})"
             warnings.warn(text, ModelWarning, stacklevel + 1)

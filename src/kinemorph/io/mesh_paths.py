@@ -24,6 +24,8 @@ class MeshPaths:
     package it names, the package directories, and the package (or the folder above) that the model file is in.
     """
 
+    what, option = "meshes", "mesh_root"  # as errors call them
+
     def __init__(self, folder: Path, package_dirs: Iterable[str | os.PathLike[str]], mesh_root: Path | None) -> None:
         self.folder = Path(os.path.abspath(folder))
         self.package_dirs = [Path(os.path.abspath(d)) for d in package_dirs]
@@ -53,14 +55,22 @@ class MeshPaths:
                 return None
         else:
             raise element.error(f"{where}: {scheme}:// is not read; use package://, file:// or a path")
+        return self._chosen(element, where, candidates)
+
+    def inside(self, element: Element, where: str, path: str) -> Path:
+        """A path that is relative to the model file, if it lies in one of the roots; `where` names it in the error."""
+        plain = Path(path[1:] if _DRIVE.match(path) else path)
+        return self._chosen(element, where, [(root, self.folder / plain) for root in self.roots])
+
+    def _chosen(self, element: Element, where: str, candidates: list[tuple[Path, Path]]) -> Path:
         # A file that exists wins; else the first place where it could be, so that loading it can say what is missing.
         found = [c for c in candidates if os.path.exists(c[1])] or candidates
         path = _first_inside(found)
         if path is None:
             raise element.error(
-                f"{where}: this is outside the folders that meshes may come from "
+                f"{where}: this is outside the folders that {self.what} may come from "
                 f"({', '.join(dict.fromkeys(str(root) for root, _ in found)) or self.folder}); "
-                "if it is meant, name a folder that holds it as mesh_root"
+                f"if it is meant, name a folder that holds it as {self.option}"
             )
         return path
 

@@ -196,7 +196,8 @@ def _limits(element: Element, kind: str) -> dict[str, float]:
         lower, upper = limit.number("lower", 0.0, largest), limit.number("upper", 0.0, largest)
         if lower > upper:
             raise limit.error(f"lower={quoted(f'{lower:g}')} is above upper={quoted(f'{upper:g}')}; swap them")
-        options |= {"lower": lower, "upper": upper}
+        # the largest number there is means that there is no limit
+        options |= {"lower": lower if lower > -largest else -np.inf, "upper": upper if upper < largest else np.inf}
     return options
 
 

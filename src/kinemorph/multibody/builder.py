@@ -18,6 +18,8 @@ from kinemorph.multibody.massless import massless_joints
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import Pose, vector
 
+UPPER = [0, 1, 2, 4, 5, 8]  # entries of a symmetric matrix that rows have
+
 
 @dataclass(frozen=True)
 class _Link:
@@ -155,34 +157,32 @@ class Builder:
                 )
         index = {link.name: i for i, link in enumerate(order)}
         rows = np.zeros(len(order), LINK)
-        dofs = []
+        dofs = np.concatenate([*(link.joint.rows[1] for link in order), np.zeros(0, DOF)])
         rest: list[float] = []
         last: list[int] = []  # of each link, the degree of freedom nearest above what hangs on it; -1 if there is none
         iq = iv = 0
         for i, link in enumerate(order):
             joint = link.joint
             parent = -1 if link.parent is None else index[link.parent]
-            a, b = joint.axes()
+            rows[i : i + 1] = joint.rows[0]
             row = rows[i]
-            row["parent"], row["kind"] = parent, joint.kind
-            row["iq"], row["iv"], row["nq"], row["nv"] = iq, iv, joint.nq, joint.nv
+            row["parent"], row["iq"], row["iv"] = parent, iq, iv
             row["R"], row["p"] = link.at.rotation.ravel(), link.at.position
-            row["axis"], row["axis2"], row["pitch"] = a, b, joint.pitch
             row["mass"], row["h"] = link.inertia.mass, link.inertia.mass * link.inertia.com
-            row["I"] = link.inertia.about_origin()[np.triu_indices(3)]
+            row["I"] = link.inertia.about_origin().ravel()[UPPER]
             before = last[parent] if parent >= 0 else -1
-            for k in range(joint.nv):
-                dofs.append(_dof_row(joint, i, before, k))
-                before = iv + k
+            for k in range(iv, iv + joint.nv):
+                dofs[k]["link"], dofs[k]["parent"] = i, before
+                before = k
             last.append(before)
-            rest.extend(_rest(link))
+            rest.extend(joint.rows[2])
             iq, iv = iq + joint.nq, iv + joint.nv
         complete(rows)
         self._check_frames(index)
         model = Model(
             self.name,
             rows,
-            np.array(dofs, dtype=DOF),
+            dofs,
             [link.name for link in order],
             [link.joint_name for link in order],
             np.array(rest),
@@ -258,15 +258,3 @@ def complete(rows: np.ndarray[tuple[int], np.dtype[np.void]]) -> None:
         x, y, z = a = row["axis"]
         row["Rc"] = (R @ (np.eye(3) - np.outer(a, a))).ravel()
         row["Rs"] = (R @ np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])).ravel()
-
-
-def _dof_row(joint: Joint, link: int, parent: int, k: int) -> tuple[float, ...]:
-    values = {name: joint.per_dof(name)[k] for name in DOF.names or () if name not in ("link", "parent")}
-    return (link, parent, *values.values())
-
-
-def _rest(link: _Link) -> list[float]:
-    try:
-        return link.joint.slack()
-    except ValueError as error:
-        raise ValueError(f"link {link.name!r}: {error}") from None

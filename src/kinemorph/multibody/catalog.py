@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from kinemorph.geometry.shapes import Shape
 from kinemorph.multibody.elements import ForceElement
+from kinemorph.multibody.equipment import NO_EQUIPMENT, Equipment
 from kinemorph.multibody.joint import Joint
 from kinemorph.spatial.pose import Pose
 
@@ -40,6 +41,7 @@ class Catalog:
     base_shapes: tuple[Shape, ...]
     loops: Mapping[int, Joint]  # joints that close or have closed loops, as they were written
     elements: tuple[Held, ...] = ()  # force elements between bodies
+    equipment: Equipment = NO_EQUIPMENT  # what worlds and users find in it: drives, floors, poses with names
 
     def with_joint(self, name: str, loop: Joint | None = None) -> Catalog:
         """With one joint more, whose id is the next one."""

@@ -28,6 +28,7 @@ from kinemorph.multibody.coordinates import RPY, WXYZ, XYZW, solve, times, trans
 from kinemorph.multibody.counterparts import Convention, Names, Part, PeerJoint, end, listed, match
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
+from kinemorph.multibody.mujoco_names import compiled_names
 from kinemorph.spatial.pose import Pose
 
 PINOCCHIO = Convention(
@@ -197,14 +198,13 @@ def pinocchio(
 def mujoco(model: Model, peer: Any = None, *, names: Names | None = None, others: bool = False) -> Peer:
     """MuJoCo's view of a model. `peer`: a `mujoco.MjModel`, or joint names in its order; None: our own order.
 
-    `names` and `others` are as in `pinocchio`. A joint without a name goes by that of its body. Our q is zero in the
-    pose that the MJCF file draws, where MuJoCo's is `ref`.
+    `names` and `others` are as in `pinocchio`. A joint without a name goes by that of its body, as in `from_mujoco`.
+    Our q is zero in the pose that the MJCF file draws, where MuJoCo's is `ref`.
     """
     if _is_list(peer):
         return Peer(MUJOCO, model, listed(MUJOCO, model, peer, names), names, others)
     joints = []
-    for i in range(peer.njnt):
-        name = peer.joint(i).name or peer.body(peer.jnt_bodyid[i]).name
+    for i, name in enumerate(compiled_names(peer)[1]):
         kind, form = _MUJOCO[peer.jnt_type[i]]
         iq, iv = int(peer.jnt_qposadr[i]), int(peer.jnt_dofadr[i])
         joints.append(PeerJoint(name, kind, form, iq, iv, WXYZ, ref=float(peer.qpos0[iq]) if form in "ad" else 0.0))

@@ -135,6 +135,8 @@ class Joint:
     def per_dof(self, field: str) -> np.ndarray[Any, Any]:
         """A field as one number for each degree of freedom."""
         value = getattr(self, field)
+        if isinstance(value, float):
+            return np.full(self.nv, value)
         numbers = np.array(value if np.isscalar(value) else list(value), dtype=np.float64)
         if numbers.ndim and numbers.shape != (self.nv,):
             raise ValueError(f"{field}: expected one number or {self.nv}, got {value!r}")
@@ -154,8 +156,9 @@ class Joint:
         l["axis"], l["axis2"] = self.axes()
         dofs = copied(_USUAL_DOFS[: self.nv])
         for field, usual in USUAL.items():
-            if getattr(self, field) is not usual:
-                dofs[field] = self.per_dof(field)
+            value = getattr(self, field)
+            if value is not usual:
+                dofs[field] = value if isinstance(value, float) else self.per_dof(field)
         check_numbers(dofs)
         if not math.isfinite(self.pitch):
             raise ValueError(f"pitch {self.pitch} is not finite")
@@ -253,6 +256,8 @@ class Joint:
 
 def check_numbers(dofs: np.ndarray[Any, Any]) -> None:
     """Raise if what acts on degrees of freedom, or limits them, makes no sense."""
+    if all(map(_sensible, dofs.tolist())):  # the usual case, in a tenth of the time
+        return
     for field in USUAL:
         numbers = dofs[field]
         for bad, how in (
@@ -267,6 +272,16 @@ def check_numbers(dofs: np.ndarray[Any, Any]) -> None:
     if bad.any():
         text = f"lower {low[bad][0]:g} and upper {high[bad][0]:g}"
         raise ValueError(f"limits: {text} leave no room")
+
+
+def _sensible(dof: tuple[float, ...]) -> bool:
+    """Whether nothing is wrong with one degree of freedom: NaN is in no range."""
+    armature, damping, stiffness, friction, lower, upper, speed, effort = dof[2:]
+    return (
+        0.0 <= armature < NO_LIMIT and 0.0 <= damping < NO_LIMIT and 0.0 <= stiffness < NO_LIMIT
+        and 0.0 <= friction < NO_LIMIT and speed >= 0.0 and effort >= 0.0 and lower <= upper
+        and lower < NO_LIMIT and upper > NO_LOWER
+    )  # fmt: skip
 
 
 def across(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

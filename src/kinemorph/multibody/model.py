@@ -17,6 +17,7 @@ import numpy.typing as npt
 from kinemorph.geometry.shapes import Shape
 from kinemorph.multibody.catalog import Catalog, Mimic
 from kinemorph.multibody.elements import ForceElement, element_rows
+from kinemorph.multibody.equipment import Actuator, Equipment, Floor, Keyframe, PairMaterial
 from kinemorph.multibody.joint import check_numbers
 from kinemorph.multibody.layout import BLOCK, BODY, DOF, LINK, MODEL_KIND, TREE, JointKind, copied
 from kinemorph.multibody.loop_layout import SIZES, measure_model
@@ -285,6 +286,41 @@ class Model:
         """Force elements between places on links, as they were written."""
         return tuple(held[0] for held in self.catalog.elements)
 
+    @property
+    def floors(self) -> tuple[Floor, ...]:
+        """Ground that stands in the world."""
+        return self.catalog.equipment.floors
+
+    @property
+    def pair_materials(self) -> tuple[PairMaterial, ...]:
+        """Materials that are said of two shapes, by their names."""
+        return self.catalog.equipment.pair_materials
+
+    @cached_property
+    def exclusions(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of links (-1 for the base) that pass through each other."""
+        where = [*self.bodies["link"].tolist(), -1]  # -1, the base, is where -1 is
+        pairs = self.catalog.equipment.exclusions
+        return tuple((where[a], where[b]) for a, b in pairs if all(i < 0 or where[i] >= 0 for i in (a, b)))
+
+    @cached_property
+    def actuators(self) -> tuple[Actuator, ...]:
+        """Drives of the joints that are there; one of a joint that is turned round has the other sign.
+
+        Those of a spherical joint that is turned round are left out: they push along the axes of a link that no longer
+        hangs on it.
+        """
+        turned = dict(zip(self.joint_names, self.links["turned"].tolist(), strict=True))
+        there = [a for a in self.catalog.equipment.actuators if a.joint in turned]
+        return tuple(a.turned() if turned[a.joint] else a for a in there if len(a.gear) == 1 or not turned[a.joint])
+
+    @cached_property
+    def keyframes(self) -> dict[str, Keyframe]:
+        """States with names. They are of the model as it was made: after a change of structure there are none."""
+        made = (self.links["joint"] == np.arange(self.n)).all() and not self.links["turned"].any()
+        found = self.catalog.equipment.keyframes.items()
+        return {name: key for name, key in found if made and (len(key.state.q), len(key.state.v)) == (self.nq, self.nv)}
+
     @cached_property
     def passive(self) -> bool:
         """Whether force elements, or springs and dampers in loop joints, push links."""
@@ -365,6 +401,17 @@ class Model:
                 raise ValueError(f"force element {e.name or i!r}: both ends are on {both}")
             held.append((e, *self._on_body(a, at_a @ e.at_a), *self._on_body(b, at_b @ e.at_b)))
         return self._like(catalog=replace(self.catalog, elements=tuple(held)))
+
+    def with_equipment(self, **other: Any) -> Model:
+        """The same model with other `floors`, `pair_materials`, `actuators`, `keyframes`, or `exclusions` by names."""
+        if "exclusions" in other:
+            pairs = [(self.place(a)[0], self.place(b)[0]) for a, b in other["exclusions"]]
+            other["exclusions"] = tuple(tuple(int(self.links[i]["body"]) if i >= 0 else -1 for i in p) for p in pairs)
+        equipment: Equipment = replace(self.catalog.equipment, **other)
+        equipment.check(
+            self.name, dict(zip(self.joint_names, self.links["nv"].tolist(), strict=True)), self.nq, self.nv
+        )
+        return self._like(catalog=replace(self.catalog, equipment=equipment))
 
     def _on_body(self, link: int, at: Pose) -> tuple[int, Pose]:
         """A place on a link as one on its body, in the body's own frame."""

@@ -123,6 +123,7 @@ def _joined(model: Model, other: Model, prefix: str, place: Pose) -> Catalog:
         base_shapes=(*ours.base_shapes, *(shape.moved(place) for shape in theirs.base_shapes)),
         loops={**ours.loops, **loops},
         elements=(*ours.elements, *held),
+        equipment=ours.equipment.joined(theirs.equipment, prefix, place, bodies),
     )
 
 
@@ -168,5 +169,5 @@ def submodel(model: Model, link: str | int) -> Model:
         loops[side] = where[loops[side]]
     name = model.names[top]
     rest = model.rest[np.concatenate([*entries, np.zeros(0, dtype=int)]).astype(int)]
-    catalog = replace(model.catalog, base_shapes=())
+    catalog = replace(model.catalog, base_shapes=(), equipment=replace(model.catalog.equipment, floors=()))
     return Model.known(name, links, dofs, rest, model.gravity, bodies, loops, catalog, model.dependence)

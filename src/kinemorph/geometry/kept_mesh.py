@@ -1,0 +1,58 @@
+"""Meshes that come from no file: kept as one, so that a shape can name it.
+
+The file is a binary STL, named by a hash of its content, in the folder `meshes` beside the kernels
+(`KINEMORPH_CACHE_DIR`). It is written whole and then renamed, so that processes can share the folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kinemorph._files import FileError
+from kinemorph._jit import cache_folder
+from kinemorph.geometry import tessellate
+from kinemorph.geometry.stl import HEADER, TRIANGLE
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def keep_mesh(vertices: Array, faces: Array) -> Path:
+    """The file of a mesh, to the precision of STL: single."""
+    rows = np.zeros(len(faces), TRIANGLE)
+    rows["corners"] = np.asarray(vertices, dtype=np.float32)[faces]
+    content = b"kinemorph".ljust(HEADER - 4) + len(rows).to_bytes(4, "little") + rows.tobytes()
+    name = hashlib.sha256(content).hexdigest()[:40] + ".stl"
+    try:
+        path = cache_folder() / "meshes" / name
+        if not (path.is_file() and path.stat().st_size == len(content)):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _write(path, content)
+    except (OSError, RuntimeError) as error:
+        raise FileError(f"a mesh cannot be kept: {error}; set KINEMORPH_CACHE_DIR to a folder of yours") from None
+    return path
+
+
+def _write(path: Path, content: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".tmp")
+    try:
+        with open(handle, "wb") as file:
+            file.write(content)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+@lru_cache(maxsize=1)
+def ball_file() -> Path:
+    """The file of a ball of radius 1: scaled, it is an ellipsoid."""
+    return keep_mesh(*tessellate.sphere(1.0))

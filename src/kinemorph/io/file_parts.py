@@ -1,0 +1,127 @@
+"""What writers of model files have in common: meshes beside the file, joints in simpler ones, what gets lost."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kinemorph._files import ModelWarning
+from kinemorph.geometry.kept_mesh import keep_mesh
+from kinemorph.geometry.mesh import load_mesh
+from kinemorph.multibody.layout import JointKind
+from kinemorph.multibody.model import Model
+from kinemorph.spatial.pose import Pose, Vector
+
+PathLike = str | os.PathLike[str]
+
+
+class MeshFiles:
+    """Puts meshes where a file can name them: those in its folder stay, others are copied into one beside it."""
+
+    def __init__(self, path: Path, kinds: tuple[str, ...]) -> None:
+        self.folder, self.kinds = path.parent, kinds
+        self.own = f"{path.stem}_meshes"
+        self.names: dict[Path, str] = {}
+
+    def name(self, mesh: Path) -> str:
+        """The path of a mesh, seen from the file."""
+        if mesh not in self.names:
+            known = mesh.suffix.lower() in self.kinds
+            folder = Path(os.path.abspath(self.folder))
+            if known and Path(os.path.abspath(mesh)).is_relative_to(folder):
+                self.names[mesh] = Path(os.path.abspath(mesh)).relative_to(folder).as_posix()
+            else:
+                self.names[mesh] = f"{self.own}/{self._copied(mesh, known)}"
+        return self.names[mesh]
+
+    def _copied(self, mesh: Path, known: bool) -> str:
+        (self.folder / self.own).mkdir(parents=True, exist_ok=True)
+        taken = {Path(name).name for name in self.names.values()}
+        suffix, stem, count = mesh.suffix if known else ".stl", mesh.stem, 1
+        name = stem + suffix
+        while name in taken:
+            count += 1
+            name = f"{stem}_{count}{suffix}"
+        source = mesh
+        if not known:
+            read = load_mesh(mesh)
+            source = keep_mesh(read.vertices, read.faces)
+        shutil.copyfile(source, self.folder / self.own / name)
+        return name
+
+
+class Lost:
+    """What a kind of file has no place for: one warning for all of it."""
+
+    def __init__(self, model: Model, kind: str) -> None:
+        self.model, self.kind, self.found = model, kind, dict[str, list[str]]()
+
+    def add(self, what: str, name: str) -> None:
+        self.found.setdefault(what, []).append(name)
+
+    def issue(self, stacklevel: int) -> None:
+        for what, names in self.found.items():
+            shown = ", ".join(repr(name) for name in names[:3]) + (f" and {len(names) - 3} more" if names[3:] else "")
+            text = f"model {self.model.name!r}: {self.kind} has no {what}; it is left out of {shown}"
+            warnings.warn(text, ModelWarning, stacklevel + 1)
+
+
+@dataclass(frozen=True)
+class SimpleJoint:
+    """A joint of one degree of freedom, a ball or a free one, in the joint frame; several make up one of ours."""
+
+    name: str
+    kind: JointKind
+    axis: Vector
+    dofs: np.ndarray[Any, Any]  # rows of what acts on it
+    rest: float
+
+
+def simple_joints(model: Model, link: int) -> list[SimpleJoint]:
+    """The joint that carries a link as simple ones, the outermost first; none if it is fixed. Refuses a screw."""
+    row = model.links[link]
+    kind, name = JointKind(int(row["kind"])), model.joint_names[link]
+    a, b = row["axis"].copy(), row["axis2"].copy()
+    dofs = model.dofs[int(row["iv"]) : int(row["iv"] + row["nv"])]
+    rest = model.rest[int(row["iq"]) : int(row["iq"] + row["nq"])]
+    if kind is JointKind.FIXED:
+        return []
+    if kind in (JointKind.FREE, JointKind.SPHERICAL):
+        return [SimpleJoint(name, kind, a, dofs, 0.0)]
+    if kind is JointKind.SCREW:
+        raise ValueError(f"joint {name!r} of model {model.name!r} is a screw, which this kind of file does not have")
+    turn, slide = JointKind.REVOLUTE, JointKind.PRISMATIC
+    ways = {
+        JointKind.REVOLUTE: [(turn, a)],
+        JointKind.PRISMATIC: [(slide, a)],
+        JointKind.CYLINDRICAL: [(turn, a), (slide, a)],
+        JointKind.UNIVERSAL: [(turn, a), (turn, b)],
+        JointKind.PLANAR: [(slide, b), (slide, np.cross(a, b)), (turn, a)],
+    }[kind]
+    names = [name] if len(ways) == 1 else [f"{name}:{k}" for k in range(len(ways))]
+    return [
+        SimpleJoint(part, way, axis, dofs[k : k + 1], float(rest[k]))
+        for k, (part, (way, axis)) in enumerate(zip(names, ways, strict=True))
+    ]
+
+
+def at_pose(row: Any) -> Pose:
+    """Where the joint frame of a link stands on its parent."""
+    return Pose.known(row["p"].copy(), row["R"].reshape(3, 3).copy())
+
+
+def moments_of(row: Any) -> tuple[float, Vector, np.ndarray[Any, Any]]:
+    """Mass, centre of mass, and inertia about it, of a link."""
+    mass, h = float(row["mass"]), row["h"]
+    xx, xy, xz, yy, yz, zz = row["I"].tolist()
+    I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    if mass == 0.0:
+        return 0.0, np.zeros(3), I
+    com = h / mass
+    return mass, com, I - mass * (com @ com * np.eye(3) - np.outer(com, com))

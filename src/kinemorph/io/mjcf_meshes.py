@@ -1,0 +1,139 @@
+"""Meshes of MJCF files: where they are, and the mass properties that MuJoCo gives them, by its four rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kinemorph._files import quoted
+from kinemorph._xml import Element
+from kinemorph.geometry.faults import FATAL, mesh_faults
+from kinemorph.geometry.hull import hull_triangles
+from kinemorph.geometry.kept_mesh import keep_mesh
+from kinemorph.geometry.mesh import Mesh, load_mesh
+from kinemorph.io.mjcf_document import Document, choice, many, quaternion
+from kinemorph.spatial.pose import Matrix, Pose, Vector
+
+Array = np.ndarray[Any, np.dtype[Any]]
+RULES = {name: name for name in ("legacy", "convex", "exact", "shell")}
+
+
+@dataclass(frozen=True)
+class Solid:
+    """Mass properties for a density of 1: of a volume, or of a surface if it is a shell."""
+
+    mass: float
+    com: Vector
+    matrix: Matrix  # about the centre of mass
+
+
+class MeshAsset:
+    """One mesh of a file. It is opened only if its mass properties are asked for."""
+
+    def __init__(self, element: Element, document: Document) -> None:
+        self.element = element
+        if "builtin" in element.attributes or element.children:
+            raise element.error("meshes that MuJoCo or a plugin makes are not read; write it to a file")
+        scale = element.numbers("scale", 3, (1.0, 1.0, 1.0))
+        if not all(scale):
+            raise element.error(f"scale={quoted(element.attribute('scale'))} makes the mesh flat")
+        self.scale: Vector = np.array(scale)
+        self.rule = choice(element, "inertia", RULES, "legacy")
+        # vertices are given relative to a reference frame, and scaled in that
+        turned = quaternion(element, "refquat") if "refquat" in element.attributes else np.eye(3)
+        self.reference = Pose.known(np.array(element.numbers("refpos", 3, (0.0, 0.0, 0.0))), turned)
+        self.path, self.size, self.pose = self._path(document), self.scale, Pose()
+        if "refquat" in element.attributes and np.ptp(self.scale):  # no scale of the file's vertices does that
+            self.path, self.size = keep_mesh(self.mesh.vertices, self.mesh.faces), np.ones(3)
+        else:
+            back = self.reference.inverse()
+            self.pose = Pose.known(self.scale * back.position, back.rotation)
+
+    def _path(self, document: Document) -> Path:
+        element = self.element
+        if "file" in element.attributes:
+            if "vertex" in element.attributes:
+                raise element.error("it has both a file and vertices; delete one")
+            path = document.file(element, document.mesh_folder)
+            if path.suffix.lower() not in (".stl", ".obj", ".msh"):
+                raise element.error(f"file={quoted(element.attribute('file'))}: only .stl, .obj and .msh are read")
+            return path
+        if "vertex" not in element.attributes:
+            raise element.error("it has neither a file nor vertices")
+        return keep_mesh(*self._given())
+
+    def _given(self) -> tuple[Array, Array]:
+        """Vertices and faces that stand in the file."""
+        element = self.element
+        numbers = many(element, "vertex")
+        if len(numbers) % 3 or len(numbers) < 12:
+            raise element.error(f"vertex has {len(numbers)} numbers; expected three for each of four vertices or more")
+        vertices = np.array(numbers).reshape(-1, 3)
+        if "face" not in element.attributes:
+            return vertices, self._hull(vertices)
+        corners = many(element, "face")
+        if len(corners) % 3 or not all(c == int(c) and 0 <= c < len(vertices) for c in corners):
+            raise element.error(f"face: expected three vertices for each, from 0 to {len(vertices) - 1}")
+        return vertices, np.array(corners, dtype=np.int64).reshape(-1, 3)
+
+    def _hull(self, points: Array) -> Array:
+        try:
+            return hull_triangles(points)
+        except ValueError as error:
+            raise self.element.error(str(error)) from None
+
+    @cached_property
+    def mesh(self) -> Mesh:
+        """The mesh as geoms have it: scaled, and seen from its reference frame."""
+        mesh = load_mesh(self.path)
+        single = mesh.vertices.astype(np.float32).astype(np.float64)  # MuJoCo reads numbers of text in this precision
+        return Mesh(self.reference.inverse().apply(single), mesh.faces).scaled(self.scale)
+
+    @cached_property
+    def solid(self) -> Solid:
+        mesh = self.mesh
+        corners, faces = mesh.vertices, mesh.faces
+        if self.rule == "convex":
+            if self.element.number("maxhullvert", -1.0) > 0.0:
+                raise self.element.error("maxhullvert: a hull with fewer corners is not weighed; delete it")
+            faces = self._hull(corners)
+        elif self.rule == "exact" and (fatal := [f for f in mesh_faults(mesh) if f.kind in FATAL]):
+            raise self.element.error(f'inertia="exact": the mesh is not the surface of a solid: {fatal[0]}')
+        try:
+            return pyramids(corners[faces], self.rule)
+        except ValueError as error:
+            raise self.element.error(str(error)) from None
+
+
+def pyramids(triangles: Array, rule: str) -> Solid:
+    """Mass properties of the pyramids over all triangles (n, 3, 3), from a point among them and then from the centre.
+
+    By the legacy rule all count as positive, also those that a hollow of the mesh should take away. A shell has its
+    mass in the triangles themselves.
+    """
+    a, b, c = triangles[:, 0], triangles[:, 1], triangles[:, 2]
+    normals = 0.5 * np.cross(b - a, c - a)
+    areas = np.linalg.norm(normals, axis=1)
+    middles = (a + b + c) / 3.0
+    if not areas.sum() > 0.0:
+        raise ValueError("its triangles have no area")
+    apex = areas @ middles / areas.sum()
+
+    def weights(top: Vector) -> Array:
+        volumes = np.einsum("ij,ij->i", middles - top, normals) / 3.0
+        return areas if rule == "shell" else np.abs(volumes) if rule == "legacy" else volumes
+
+    w = weights(apex)
+    mass = float(w.sum())
+    if not mass > 1e-14:
+        raise ValueError(f'its volume is {mass:.3g}, which is too small; turn its faces round, or use inertia="shell"')
+    com = w @ (middles if rule == "shell" else 0.75 * middles + 0.25 * apex) / mass
+    w = weights(com)
+    corners = np.stack([a, b, c, a + b + c]) - np.array([com, com, com, 3.0 * com])[:, np.newaxis]
+    P = np.einsum("i,kix,kiy->xy", w, corners, corners, optimize=True) / (12.0 if rule == "shell" else 20.0)
+    P = 0.5 * (P + P.T)
+    return Solid(float(w.sum()), com, np.trace(P) * np.eye(3) - P)

@@ -1,0 +1,69 @@
+"""Elements to be written as XML, with numbers that are read back as the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+import numpy as np
+
+from kinemorph.spatial.pose import Matrix
+
+
+class Tag:
+    """One element: attributes that are None are left out, and numbers are written in full."""
+
+    def __init__(self, name: str, text: Any = None, /, **attributes: Any) -> None:
+        self.name = name
+        self.text = None if text is None else written(text)
+        self.attributes = {k: written(v) for k, v in attributes.items() if v is not None}
+        self.children: list[Tag] = []
+
+    def add(self, name: str, text: Any = None, /, **attributes: Any) -> Tag:
+        child = Tag(name, text, **attributes)
+        self.children.append(child)
+        return child
+
+    def lines(self, indent: str = "") -> Iterable[str]:
+        head = f"{indent}<{self.name}" + "".join(f" {k}={quoteattr(v)}" for k, v in self.attributes.items())
+        if self.text is not None:
+            yield f"{head}>{escape(self.text)}</{self.name}>"
+        elif not self.children:
+            yield f"{head}/>"
+        else:
+            yield f"{head}>"
+            for child in self.children:
+                yield from child.lines(indent + "  ")
+            yield f"{indent}</{self.name}>"
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines()) + "\n"
+
+
+def written(value: Any) -> str:
+    """A value as files have it: the shortest digits that mean the same number."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if np.ndim(value):
+        return " ".join(written(v) for v in np.ravel(value).tolist())
+    number = float(value)
+    return str(int(number)) if number == int(number) and abs(number) < 1e15 else repr(number)
+
+
+def quaternion_of(R: Matrix) -> list[float]:
+    """w x y z, w not negative."""
+    from kinemorph.multibody.coordinates import quaternion
+
+    x = quaternion(R)
+    return (x if x[0] >= 0.0 else -x).tolist()
+
+
+def rpy_of(R: Matrix) -> list[float]:
+    """Roll, pitch and yaw about fixed axes."""
+    pitch = float(np.arctan2(-R[2, 0], np.hypot(R[2, 1], R[2, 2])))
+    if abs(R[2, 0]) > 1.0 - 1e-12:  # roll and yaw turn about one axis: all of it is yaw
+        return [0.0, pitch, float(np.arctan2(-R[0, 1], R[1, 1]))]
+    return [float(np.arctan2(R[2, 1], R[2, 2])), pitch, float(np.arctan2(R[1, 0], R[0, 0]))]

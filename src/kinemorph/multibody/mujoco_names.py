@@ -1,0 +1,49 @@
+"""What bodies and joints of MuJoCo are called here: there a name may be missing, here every link and joint has one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+def body_names(given: Sequence[str]) -> list[str]:
+    """Names of bodies, the world first: one without a name goes by its number."""
+    taken = set(given)
+    return ["world", *(name or new_name(f"body{i}", taken) for i, name in enumerate(given[1:], 1))]
+
+
+def joint_names(given: Sequence[str], bodies: Sequence[str]) -> list[str]:
+    """Names of joints, of which the bodies are named in the same order.
+
+    One without a name goes by that of its body; if the body has several, with its number among them.
+    """
+    taken = set(given)
+    names = []
+    for i, (name, body) in enumerate(zip(given, bodies, strict=True)):
+        if not name:
+            same = [k for k, other in enumerate(bodies) if other == body]
+            name = new_name(body if len(same) == 1 else f"{body}:{same.index(i)}", taken)
+        names.append(name)
+    return names
+
+
+def new_name(wanted: str, taken: set[str]) -> str:
+    """The name that is wanted, or the next one that is free; it is taken then."""
+    name, count = wanted, 1
+    while name in taken:
+        count += 1
+        name = f"{wanted}#{count}"
+    taken.add(name)
+    return name
+
+
+def texts(names: bytes, starts: Iterable[int]) -> list[str]:
+    """Names out of a compiled model's buffer."""
+    return [names[start : names.index(b"\0", start)].decode() for start in starts]
+
+
+def compiled_names(peer: Any) -> tuple[list[str], list[str]]:
+    """Names of the bodies and of the joints of an MjModel."""
+    bodies = body_names(texts(peer.names, peer.name_bodyadr.tolist()))
+    own = [bodies[i] for i in peer.jnt_bodyid.tolist()]
+    return bodies, joint_names(texts(peer.names, peer.name_jntadr.tolist()), own)

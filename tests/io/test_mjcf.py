@@ -1,0 +1,269 @@
+"""MJCF files: read as MuJoCo compiles them. Its compiled models are the oracle, read by `from_mujoco`."""
+
+import mujoco
+import numpy as np
+import pytest
+from tests.io.test_from_mujoco import MACHINE
+from tests.mujoco_twin import assert_equal, compiled, gymnasium_files, needs_gymnasium, without_what_is_ignored
+
+import kinemorph as km
+
+
+def assert_same(ours: km.Model, theirs: km.Model, tolerance: float = 1e-12) -> None:
+    """Two models are one, up to rounding."""
+    assert (ours.names, ours.joint_names, ours.loop_names) == (theirs.names, theirs.joint_names, theirs.loop_names)
+    assert ours.gravity == pytest.approx(theirs.gravity, abs=tolerance)
+    for mine, other in ((ours.links, theirs.links), (ours.dofs, theirs.dofs), (ours.loop_rows, theirs.loop_rows)):
+        for field in mine.dtype.names or ():
+            if field != "T":  # of loops: any orthonormal rows will do
+                np.testing.assert_allclose(mine[field], other[field], tolerance, tolerance, err_msg=field)
+    np.testing.assert_allclose(ours.rest, theirs.rest, atol=tolerance)
+    assert list(ours.frames) == list(theirs.frames)
+    for name, (link, pose) in ours.frames.items():
+        assert link == theirs.frames[name][0]
+        np.testing.assert_allclose(pose.matrix(), theirs.frames[name][1].matrix(), atol=tolerance)
+    assert [repr(m) for m in ours.mimics] == [repr(m) for m in theirs.mimics]
+    assert ours.exclusions == theirs.exclusions
+    assert ours.pair_materials == theirs.pair_materials
+    for a, b in zip(ours.actuators, theirs.actuators, strict=True):
+        assert (a.name, a.joint) == (b.name, b.joint)
+        for field in ("gain", "bias", "gear", "control", "force"):
+            assert getattr(a, field) == pytest.approx(getattr(b, field), rel=1e-9, abs=tolerance)
+    assert list(ours.keyframes) == list(theirs.keyframes)
+    for name, key in ours.keyframes.items():
+        np.testing.assert_allclose(key.state.q, theirs.keyframes[name].state.q, atol=tolerance)
+        np.testing.assert_allclose(key.state.v, theirs.keyframes[name].state.v, atol=tolerance)
+    for floor, other in zip(ours.floors, theirs.floors, strict=True):
+        assert (floor.name, floor.material, floor.group, floor.mask) == (
+            other.name, other.material, other.group, other.mask
+        )  # fmt: skip
+        np.testing.assert_allclose(floor.pose.position, other.pose.position, atol=tolerance)
+        np.testing.assert_allclose(floor.pose.rotation[:, 2], other.pose.rotation[:, 2], atol=tolerance)
+    _assert_same_shapes(ours, theirs)
+
+
+def _assert_same_shapes(ours: km.Model, theirs: km.Model) -> None:
+    for mine, other in zip((ours.base_shapes, *ours.shapes), (theirs.base_shapes, *theirs.shapes), strict=True):
+        for a, b in zip(mine, other, strict=True):
+            kept = ("kind", "name", "role", "material", "group", "mask")
+            assert [getattr(a, field) for field in kept] == [getattr(b, field) for field in kept]
+            corners = [s.pose.apply(km.mesh_of(s).vertices) for s in (a, b)]
+            spans = [np.array([c.min(axis=0), c.max(axis=0)]) for c in corners]
+            round_shape = a.kind in (km.ShapeKind.CAPSULE, km.ShapeKind.CYLINDER)  # any turn about z will do
+            if a.path is None:  # MuJoCo moves the frame of a mesh to its middle
+                np.testing.assert_allclose(a.pose.position, b.pose.position, atol=1e-6)
+            np.testing.assert_allclose(*spans, atol=0.02 if round_shape else 1e-6)
+
+
+def test_machine_is_read_as_mujoco_compiles_it(rng):
+    ours = km.parse_mjcf(MACHINE)
+    peer = compiled(MACHINE)
+    assert_same(ours, km.from_mujoco(peer))
+    assert_equal(ours, peer, rng, 1e-12)
+
+
+BALL = '<geom size="0.1"/>'
+TREES = {
+    "degrees": f'<worldbody><body euler="30 20 10"><joint range="-45 60" ref="10" springref="20" stiffness="1"/>{BALL}'
+    "</body></worldbody>",
+    "fixed euler axes": '<compiler eulerseq="ZYX"/><worldbody><body euler="30 20 10"><joint/>'
+    '<geom type="box" size="0.1 0.2 0.3" euler="5 6 7"/></body></worldbody>',
+    "ways to turn": '<worldbody><body axisangle="1 2 3 40"><joint/><geom type="box" size="0.1 0.2 0.3" zaxis="1 1 0"/>'
+    '<geom type="box" size="0.1 0.2 0.3" xyaxes="1 0.1 0 0.3 1 0" pos="1 0 0"/><site name="s" zaxis="0 0 -1"/></body>'
+    "</worldbody>",
+    "between two ends": '<worldbody><body><joint/><geom type="capsule" fromto="0 0 0 0.3 0.4 0.1" size="0.05"/>'
+    '<geom type="box" fromto="0 0 0 0 0 -1" size="0.1"/><geom type="ellipsoid" fromto="1 0 0 1 1 0" size="0.2"/>'
+    '<geom type="cylinder" fromto="0 0 1 0 0 0" size="0.1"/><site name="s" type="capsule" fromto="0 0 0 1 0 0"'
+    ' size="0.1"/></body></worldbody>',
+    "classes": '<default><joint damping="1"/><geom density="500"/><default class="a"><joint damping="2" type="slide"/>'
+    '<geom type="box" size="0.1 0.1 0.1"/><default class="b"><geom size="0.2 0.3 0.4"/></default></default></default>'
+    f'<worldbody><body childclass="a"><joint/><geom/><body pos="1 0 0"><joint class="main"/><geom class="b"/>'
+    f'<body childclass="b"><joint/><geom/></body></body></body><body><joint/>{BALL}</body></worldbody>',
+    "frames": '<default><default class="c"><geom size="0.3"/></default></default><worldbody>'
+    '<frame pos="1 0 0" euler="0 90 0"><body name="b"><frame pos="0 1 0" euler="90 0 0" childclass="c">'
+    '<joint name="j" axis="1 0 0" pos="0 0 0.1"/><geom/><site name="s" pos="1 2 3"/>'
+    f'<frame euler="0 0 30"><body name="inner" pos="1 0 0"><joint name="k"/>{BALL}</body></frame></frame></body>'
+    "</frame></worldbody>",
+    "replicas": '<worldbody><replicate count="12" offset="0.1 0 0" euler="0 0 30" sep="-"><body name="b" pos="1 0 0">'
+    f'<joint name="j"/>{BALL}<replicate count="2" offset="0 0 1"><geom name="g" size="0.1"/></replicate></body>'
+    "</replicate></worldbody>",
+    "masses": '<worldbody><body><joint/><geom size="0.1" mass="2"/><geom type="box" size="0.1 0.2 0.3" density="0"/>'
+    '<geom type="capsule" size="0.1 0.2" pos="1 0 0" mass="0.5"/><geom size="0.2" mass="0"/></body></worldbody>',
+    "shells": '<worldbody><body><joint/><geom size="0.1" shellinertia="true"/><geom type="box" size="0.1 0.2 0.3"'
+    ' shellinertia="true" pos="1 0 0"/><geom type="cylinder" size="0.1 0.3" shellinertia="true" pos="0 1 0"/>'
+    '<geom type="capsule" size="0.1 0.3" shellinertia="true" pos="0 0 1" density="3"/></body></worldbody>',
+    "written inertia": '<worldbody><body><joint/><inertial pos="1 2 3" mass="2" diaginertia="0.1 0.2 0.25"'
+    f' euler="10 20 30"/>{BALL}</body></worldbody>',
+    "inertia of geoms": '<compiler inertiafromgeom="true" inertiagrouprange="1 2"/><worldbody><body><joint/>'
+    '<inertial pos="1 2 3" mass="2" diaginertia="0.1 0.2 0.25"/><geom size="0.1" group="1"/><geom size="0.5"/></body>'
+    "</worldbody>",
+    "bounds": '<compiler boundmass="0.5" boundinertia="0.01"/><worldbody><body><joint/><geom size="0.01"/></body>'
+    "</worldbody>",
+    "balance": '<compiler balanceinertia="true"/><worldbody><body><joint/><inertial pos="0 0 0" mass="1"'
+    ' diaginertia="0.1 0.1 0.5" quat="1 2 3 4"/></body></worldbody>',
+    "no limits by themselves": '<compiler autolimits="false"/><worldbody><body><joint limited="true" range="-1 1"/>'
+    f"{BALL}</body></worldbody>",
+    "limits that are not meant": f'<worldbody><body><joint limited="false" range="-1 1"/>{BALL}</body></worldbody>',
+    "flags": '<option><flag gravity="disable" damper="disable" limit="disable"/></option><worldbody><body>'
+    f'<joint damping="3" range="-1 1" stiffness="2"/>{BALL}</body></worldbody>',
+    "springs by time": '<worldbody><body><joint springdamper="0.5 0.8"/><geom size="0.1" pos="1 0 0"/><body>'
+    '<joint type="slide" springdamper="1 1"/><geom size="0.2"/></body></body></worldbody>',
+    "servos": '<default><position kp="30"/><default class="c"><motor ctrlrange="-2 2" gear="4"/></default></default>'
+    f'<worldbody><body><joint name="j" range="-90 30" ref="12"/>{BALL}</body></worldbody><actuator>'
+    '<position joint="j" kv="2"/><position joint="j" kp="5" dampratio="0.7" gear="2"/>'
+    '<position joint="j" inheritrange="0.5"/><motor joint="j" class="c"/><velocity joint="j" kv="3"/>'
+    '<general joint="j" gainprm="2" biastype="affine" biasprm="1 2 3" gear="0.5" forcerange="-1 1"/></actuator>',
+    "pairs": '<worldbody><geom name="a" size="0.1" friction="0.3" condim="4"/><body><joint/><geom name="b" size="0.1"'
+    ' contype="0" conaffinity="0"/></body></worldbody><contact><pair geom1="a" geom2="b"/>'
+    '<pair geom1="b" geom2="a" friction="0.5 0.5 0.1 0.2 0.2" condim="6" margin="0.01"/></contact>',
+    "welds": f'<worldbody><site name="w" pos="1 1 1"/><body name="a" pos="1 0 0"><joint/>{BALL}<site name="s"'
+    f' euler="10 0 0"/></body><body name="b"><joint axis="0 1 0"/>{BALL}</body></worldbody><equality>'
+    '<weld body1="a" body2="b" relpose="1 2 3 1 0.5 0 0" anchor="0.1 0 0"/><weld body1="b"/>'
+    '<connect site1="s" site2="w"/><weld site1="w" site2="s"/><connect body1="a" anchor="1 0 0"/></equality>',
+    "keys": f'<worldbody><body pos="1 2 3" euler="10 20 30"><freejoint/>{BALL}<body><joint type="ball"/>{BALL}</body>'
+    '</body></worldbody><keyframe><key name="k" qpos="1 2 3 1 2 3 4 1 1 0 0" qvel="1 2 3 4 5 6 7 8 9"/>'
+    '<key time="3"/></keyframe>',
+    "many groups": '<worldbody><geom size="0.1" contype="2" conaffinity="1"/><geom type="plane" size="1 1 1"'
+    ' contype="4" conaffinity="3"/><body><joint/><geom size="0.1" contype="1" conaffinity="0"/>'
+    '<geom size="0.1" group="3"/></body></worldbody>',
+    "hands of the world": '<worldbody><body name="still" pos="1 0 0"><geom type="plane" size="1 1 1" pos="0 0 1"'
+    f' euler="10 0 0"/><geom size="0.2"/><site name="s"/><body name="b"><joint/>{BALL}</body></body></worldbody>',
+}
+
+
+@pytest.mark.parametrize("text", TREES.values(), ids=TREES.keys())
+def test_reads_what_mujoco_reads(text, rng):
+    peer = compiled(f"<mujoco>{text}</mujoco>")
+    ours = km.parse_mjcf(f"<mujoco>{text}</mujoco>", source="MuJoCo Model")
+    assert_same(ours, km.from_mujoco(peer, name="model"))
+    assert_equal(ours, peer, rng)
+
+
+@pytest.mark.filterwarnings("ignore::kinemorph.ModelWarning")
+def test_total_mass_can_be_set(capfd, rng):
+    text = f'<mujoco><compiler settotalmass="7"/><worldbody><body><joint/>{BALL}</body></worldbody></mujoco>'
+    ours = km.parse_mjcf(text)
+    assert ours.mass == pytest.approx(7.0)
+    assert_equal(ours, compiled(text), rng)
+    capfd.readouterr()  # MuJoCo says that this will go away
+
+
+# ---------------------------------------------------------------------------------------------------------- meshes
+
+# a body with a hollow, so that the four rules differ
+HOLLOW = km.Mesh(
+    np.array([[0, 0, 0], [2, 0, 0], [2, 1, 0], [1, 1, 0], [1, 3, 0], [0, 3, 0]] + [
+        [0, 0, 1], [2, 0, 1], [2, 1, 1], [1, 1, 1], [1, 3, 1], [0, 3, 1]], dtype=np.float64) / 4.0,
+    np.array(
+        [[0, 2, 1], [0, 3, 2], [0, 4, 3], [0, 5, 4], [6, 7, 8], [6, 8, 9], [6, 9, 10], [6, 10, 11]]
+        + [f for i in range(6) for f in ([i, (i + 1) % 6, (i + 1) % 6 + 6], [i, (i + 1) % 6 + 6, i + 6])],
+        dtype=np.int32,
+    ),
+)  # fmt: skip
+
+
+def written(folder, suffix):
+    path = folder / f"hollow{suffix}"
+    if suffix == ".obj":
+        lines = [f"v {x!r} {y!r} {z!r}" for x, y, z in HOLLOW.vertices.tolist()]
+        path.write_text("\n".join(lines + [f"f {a} {b} {c}" for a, b, c in (HOLLOW.faces + 1).tolist()]))
+    elif suffix == ".msh":
+        head = np.array([len(HOLLOW.vertices), 0, 0, len(HOLLOW.faces)], "<i4")
+        path.write_bytes(
+            head.tobytes() + HOLLOW.vertices.astype("<f4").tobytes() + HOLLOW.faces.astype("<i4").tobytes()
+        )
+    else:
+        from kinemorph.geometry.kept_mesh import keep_mesh
+
+        path.write_bytes(keep_mesh(HOLLOW.vertices, HOLLOW.faces).read_bytes())
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".stl", ".obj", ".msh"])
+@pytest.mark.parametrize("rule", ["legacy", "convex", "exact", "shell"])
+def test_mesh_weighs_what_it_weighs_in_mujoco(tmp_path, rng, suffix, rule):
+    (tmp_path / "meshes").mkdir()
+    written(tmp_path / "meshes", suffix)
+    path = tmp_path / "mesh.xml"
+    path.write_text(f"""
+    <mujoco>
+      <compiler meshdir="meshes"/>
+      <asset><mesh file="hollow{suffix}" inertia="{rule}" scale="0.3 -0.5 0.4" refpos="0.1 0.2 0.3"
+        refquat="1 0.2 0.3 0.4"/></asset>
+      <worldbody><body><freejoint/><geom type="mesh" mesh="hollow" pos="0.3 0 0" euler="10 20 30"/></body></worldbody>
+    </mujoco>
+    """)
+    ours, peer = km.load_mjcf(path), mujoco.MjModel.from_xml_path(str(path))
+    _assert_same_shapes(ours, km.from_mujoco(peer))
+    # MuJoCo finds principal axes to some 1e-6 rad only, which leaves as much of the inertia
+    assert_equal(ours, peer, rng, 1e-8)
+
+
+def test_vertices_without_faces_are_a_hull(rng):
+    text = """<mujoco><asset><mesh name="m" vertex="0 0 0  1 0 0  0 1 0  0 0 1  0.1 0.1 0.1" scale="2 1 1"/></asset>
+    <worldbody><body><freejoint/><geom type="mesh" mesh="m"/></body></worldbody></mujoco>"""
+    assert_equal(km.parse_mjcf(text), compiled(text), rng, 1e-8)
+
+
+def test_mesh_is_opened_only_if_it_is_weighed(tmp_path):
+    text = """<mujoco><asset><mesh file="missing.stl"/></asset><worldbody><body><joint/>{}
+    <geom type="mesh" mesh="missing"/></body></worldbody></mujoco>"""
+    model = km.parse_mjcf(text.format('<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'), folder=tmp_path)
+    assert model.mass == 1.0
+    with pytest.raises(km.FileError, match=r"missing\.stl: there is no such file"):
+        km.parse_mjcf(text.format(""), folder=tmp_path)
+
+
+# -------------------------------------------------------------------------------------------------------- includes
+
+
+def test_included_files_are_read_into_their_places(tmp_path, rng):
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "arm.xml").write_text(
+        '<mujocoinclude><body name="arm" pos="0 0 1"><joint/><geom size="0.1"/><include file="parts/hand.xml"/></body>'
+        "</mujocoinclude>"
+    )
+    (tmp_path / "parts" / "hand.xml").write_text('<any><geom size="0.2" pos="1 0 0"/></any>')
+    path = tmp_path / "robot.xml"
+    path.write_text('<mujoco><worldbody><include file="parts/arm.xml"/></worldbody></mujoco>')
+    assert_equal(km.load_mjcf(path), mujoco.MjModel.from_xml_path(str(path)), rng)
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_files_outside_the_root_are_refused(tmp_path, link):
+    inside = tmp_path / "a" / "b"
+    inside.mkdir(parents=True)
+    secret = tmp_path / "secret.xml"
+    secret.write_text("<mujoco/>")
+    name = "../../secret.xml"
+    if link:
+        (inside / "innocent.xml").symlink_to(secret)
+        name = "innocent.xml"
+    (inside / "robot.xml").write_text(f'<mujoco>\n<include file="{name}"/></mujoco>')
+    with pytest.raises(km.FileError, match=r"robot\.xml:2: <include>: file=.*: this is outside the folders") as found:
+        km.load_mjcf(inside / "robot.xml")
+    assert "as root" in str(found.value)
+    assert km.load_mjcf(inside / "robot.xml", root=tmp_path).n == 0
+
+
+def test_file_includes_itself_once_only(tmp_path):
+    (tmp_path / "robot.xml").write_text('<mujoco><include file="part.xml"/></mujoco>')
+    (tmp_path / "part.xml").write_text('<mujoco><include file="part.xml"/></mujoco>')
+    with pytest.raises(km.FileError, match=r"part\.xml:1: <include>: .*included already"):
+        km.load_mjcf(tmp_path / "robot.xml")
+
+
+# ------------------------------------------------------------------------------------------------------- real files
+
+
+@needs_gymnasium
+@pytest.mark.parametrize("path", gymnasium_files(), ids=lambda path: path.stem)
+@pytest.mark.filterwarnings("ignore::kinemorph.ModelWarning")
+def test_gymnasium_files_are_read_as_mujoco_compiles_them(path, rng, capfd):
+    ignore = ("fluid",) if path.stem == "swimmer" else ()
+    ours, peer = km.load_mjcf(path, ignore=ignore), mujoco.MjModel.from_xml_path(str(path))
+    theirs = km.from_mujoco(peer, ignore=ignore)
+    assert_same(ours, theirs, 1e-9)
+    without_what_is_ignored(peer)
+    assert_equal(ours, peer, rng)
+    capfd.readouterr()

@@ -1,0 +1,261 @@
+"""Models as files, and back: MJCF through MuJoCo and through our own reader, URDF and SDF."""
+
+import mujoco
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.io.test_from_mujoco import MACHINE
+from tests.io.test_mjcf import assert_same
+from tests.mujoco_twin import assert_equal, gymnasium_files, needs_gymnasium
+from tests.robots import ROBOTS
+from tests.strategies import random_tree, seeds
+
+import kinemorph as km
+from kinemorph.multibody.layout import JointKind
+from kinemorph.scenes.robots import cassie
+
+FIELDS = ("parent", "kind", "iq", "iv", "R", "p", "mass", "h", "I")
+PLAIN = [JointKind.REVOLUTE, JointKind.PRISMATIC, JointKind.SPHERICAL, JointKind.FIXED]
+
+
+def assert_same_tree(ours: km.Model, theirs: km.Model, tolerance: float, but: tuple[str, ...] = ()) -> None:
+    """The same rows, up to rounding, as far as their joints use them."""
+    assert (ours.names, ours.joint_names) == (theirs.names, theirs.joint_names)
+    for field in FIELDS:
+        np.testing.assert_allclose(ours.links[field], theirs.links[field], atol=tolerance, err_msg=field)
+    for kinds, field in (
+        ((JointKind.REVOLUTE, JointKind.PRISMATIC, JointKind.SCREW, JointKind.UNIVERSAL), "axis"),
+        ((JointKind.UNIVERSAL,), "axis2"),
+        ((JointKind.SCREW,), "pitch"),
+    ):
+        used = np.isin(ours.links["kind"], kinds)
+        np.testing.assert_allclose(ours.links[field][used], theirs.links[field][used], atol=tolerance, err_msg=field)
+    for field in ours.dofs.dtype.names or ():
+        if field not in but:
+            np.testing.assert_allclose(ours.dofs[field], theirs.dofs[field], atol=tolerance, err_msg=field)
+
+
+def assert_moves_alike(ours: km.Model, theirs: km.Model, rng: np.random.Generator, tolerance: float = 1e-12) -> None:
+    """Mass matrix, gravity and accelerations, where q and v mean the same."""
+    q, v = km.random_configuration(ours, rng), rng.normal(size=ours.nv)
+    tau = rng.normal(size=ours.nv)
+    one, two = km.Data(ours), km.Data(theirs)
+    M = km.crba(ours, one, q).copy()
+    np.testing.assert_allclose(km.crba(theirs, two, q), M, atol=tolerance * np.abs(M).max(initial=1.0))
+    forces = km.rnea(ours, one, q, v, tau)
+    np.testing.assert_allclose(
+        km.rnea(theirs, two, q, v, tau), forces, atol=tolerance * np.abs(forces).max(initial=1.0)
+    )
+    for name in ours.names:
+        km.kinematics(ours, one, q)
+        km.kinematics(theirs, two, q)
+        poses = [km.pose_of(m, d, name).matrix() for m, d in ((ours, one), (theirs, two))]
+        np.testing.assert_allclose(*poses, atol=tolerance * 10)
+
+
+@settings(max_examples=25)
+@given(seeds(), st.integers(1, 8))
+def test_tree_through_mujoco_is_the_same_model(tmp_path_factory, seed, n):
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, n, kinds=PLAIN)
+    path = km.save_mjcf(tree, tmp_path_factory.mktemp("mjcf") / "tree.xml")
+    back = km.from_mujoco(mujoco.MjModel.from_xml_path(str(path)), merge_fixed=False)
+    assert_same_tree(back, tree, 1e-12)
+    assert_same(km.load_mjcf(path, merge_fixed=False), back)
+
+
+@settings(max_examples=15)
+@given(seeds(), st.integers(1, 6))
+def test_every_kind_of_joint_but_a_screw_is_written_as_mjcf(tmp_path_factory, seed, n):
+    rng = np.random.default_rng(seed)
+    kinds = [kind for kind in JointKind if kind not in (JointKind.SCREW, JointKind.FREE)]
+    tree = random_tree(rng, n, kinds=kinds)
+    path = km.save_mjcf(tree, tmp_path_factory.mktemp("mjcf") / "tree.xml")
+    back = km.from_mujoco(mujoco.MjModel.from_xml_path(str(path)), merge_fixed=False)
+    assert_moves_alike(tree, back, rng)
+    assert_moves_alike(tree, km.load_mjcf(path, merge_fixed=False), rng)
+
+
+@pytest.mark.parametrize("through", ["mujoco", "own"])
+def test_machine_comes_back_whole(tmp_path, through):
+    model = km.parse_mjcf(MACHINE)
+    path = km.save_mjcf(model, tmp_path / "machine.xml")
+    back = km.load_mjcf(path) if through == "own" else km.from_mujoco(mujoco.MjModel.from_xml_path(str(path)))
+    joints = [m.joint for m in model.mimics]
+    assert joints == [m.joint for m in back.mimics]
+    assert back.loop_names == model.loop_names
+    np.testing.assert_allclose(back.loop_rows["pa"], model.loop_rows["pa"], atol=1e-12)
+    np.testing.assert_allclose(back.loop_rows["pb"], model.loop_rows["pb"], atol=1e-12)
+    plain = model.with_loops(())
+    sites = {name for name in back.frames if name not in model.frames}
+    assert all(name.endswith((":a", ":b")) for name in sites)  # the ends of loops
+    assert_same_tree(back, plain, 1e-12)
+    assert [a.name for a in back.actuators] == [a.name for a in model.actuators]
+    for a, b in zip(back.actuators, model.actuators, strict=True):
+        assert (a.gain, a.gear, a.control, a.force) == (b.gain, b.gear, b.control, b.force)
+        assert a.bias == pytest.approx(b.bias)
+    assert back.exclusions == model.exclusions
+    assert back.keyframes["home"].state.q == pytest.approx(model.keyframes["home"].state.q, abs=1e-12)
+    assert back.keyframes["home"].state.v == pytest.approx(model.keyframes["home"].state.v, abs=1e-12)
+    assert back.floors[0].material == model.floors[0].material
+    for mine, theirs in zip((*model.shapes, model.base_shapes), (*back.shapes, back.base_shapes), strict=True):
+        for a, b in zip(mine, theirs, strict=True):
+            assert (a.kind, a.role, a.name, a.material, a.group, a.mask) == (
+                b.kind, b.role, b.name, b.material, b.group, b.mask
+            )  # fmt: skip
+            assert a.size == pytest.approx(b.size)
+
+
+@needs_gymnasium
+@pytest.mark.parametrize("path", gymnasium_files()[:5], ids=lambda path: path.stem)
+@pytest.mark.filterwarnings("ignore::kinemorph.ModelWarning")
+def test_gymnasium_files_come_back(path, tmp_path, rng):
+    model = km.load_mjcf(path)
+    back = km.load_mjcf(km.save_mjcf(model, tmp_path / "back.xml"))
+    assert (back.names, back.joint_names) == (model.names, model.joint_names)
+    assert_moves_alike(model, back, rng, 1e-11)
+
+
+@pytest.mark.filterwarnings("ignore::kinemorph.ModelWarning")
+@pytest.mark.parametrize("name", ["panda_description/panda", "go2_description/go2", "human_description/human"])
+def test_robot_from_urdf_moves_alike_in_mujoco(name, tmp_path, rng):
+    model = km.load_urdf(ROBOTS[name], floating=True)
+    path = km.save_mjcf(model, tmp_path / "robot.xml")
+    assert_equal(model, mujoco.MjModel.from_xml_path(str(path)), rng)
+
+
+def test_hinge_that_closes_a_loop_is_two_points_that_are_held(tmp_path, rng):
+    b = km.Builder("bars")
+    rod = km.Inertia.box(1.0, (0.1, 0.1, 1.0))
+    b.link("a", joint=km.Joint.revolute("y"), inertia=rod)
+    b.link("b", "a", km.Joint.revolute("y"), at=(0, 0, 1), inertia=rod)
+    b.loop(None, "b", km.Joint.revolute("y"), (1, 0, 0), (1, 0, -1), "closing")
+    model = b.build()
+    back = km.from_mujoco(mujoco.MjModel.from_xml_path(str(km.save_mjcf(model, tmp_path / "bars.xml"))))
+    assert back.loop_names == ("closing", "closing:axis")
+    held = [km.loop_jacobian(m, km.Data(m), np.zeros(2)) for m in (model, back)]
+    assert np.linalg.matrix_rank(np.concatenate(held), tol=1e-9) == np.linalg.matrix_rank(held[0], tol=1e-9)
+
+
+def one_joint(joint: km.Joint, parent: bool = False) -> km.Model:
+    b = km.Builder("model")
+    if parent:
+        b.link("top", joint=km.Joint.revolute(), inertia=km.Inertia.box(1.0, (1, 1, 1)))
+    b.link("part", "top" if parent else None, joint, inertia=km.Inertia.box(1.0, (1, 1, 1)))
+    return b.build()
+
+
+REFUSED = [
+    (km.save_mjcf, one_joint(km.Joint.screw(pitch=0.1)), "joint 'part' .* screw"),
+    (km.save_mjcf, one_joint(km.Joint.free(), True), "joint 'part' .* only what hangs on the world is free"),
+    (km.save_mjcf, one_joint(km.Joint.spherical(damping=(1, 2, 3))), "joint 'part' .* damping must be the same"),
+    (km.save_mjcf, one_joint(km.Joint.spherical(upper=1.0)), "joint 'part' .* cone"),
+    (km.save_urdf, one_joint(km.Joint.screw(pitch=0.1)), "joint 'part' .* screw"),
+    (km.save_urdf, one_joint(km.Joint.spherical()), "joint 'part' .* spherical"),
+    (km.save_urdf, one_joint(km.Joint.planar("z", (1, 1, 0))), "joint 'part' .* normal alone"),
+    (km.save_sdf, one_joint(km.Joint.planar()), "joint 'part' .* no planar joint"),
+    (km.save_sdf, one_joint(km.Joint.cylindrical()), "joint 'part' .* no cylindrical joint"),
+    (km.save_urdf, one_joint(km.Joint.revolute()).with_loops([km.Loop(None, "part", km.Joint.fixed(), name="ring")]),
+     "loop 'ring' .* URDF: a URDF is a tree"),
+    (km.save_sdf, one_joint(km.Joint.revolute()).with_loops([km.Loop(None, "part", km.Joint.fixed(), (1, 0, 0))]),
+     "loop 'loop0' .* open where all joints are at zero"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("save", "model", "words"), REFUSED)
+def test_what_cannot_be_written_is_refused_by_name(save, model, words, tmp_path):
+    with pytest.raises(ValueError, match=words):
+        save(model, tmp_path / "model.xml")
+    assert not (tmp_path / "model.xml").exists()
+
+
+def test_what_has_no_place_is_said(tmp_path):
+    model = one_joint(km.Joint.revolute(speed=3.0, armature=0.2))
+    with pytest.warns(km.ModelWarning, match="MJCF has no limits of speed; it is left out of 'part'"):
+        km.save_mjcf(model, tmp_path / "model.xml")
+    with pytest.warns(km.ModelWarning, match="URDF has no armature"):
+        km.save_urdf(model, tmp_path / "model.urdf")
+
+
+# ------------------------------------------------------------------------------------------------------ URDF and SDF
+
+
+@settings(max_examples=20)
+@given(seeds(), st.integers(1, 7))
+def test_tree_comes_back_from_urdf(tmp_path_factory, seed, n):
+    rng = np.random.default_rng(seed)
+    kinds = [JointKind.REVOLUTE, JointKind.PRISMATIC, JointKind.FIXED, JointKind.FREE]
+    tree = random_tree(rng, n, kinds=kinds)
+    path = km.save_urdf(tree, tmp_path_factory.mktemp("urdf") / "tree.urdf")
+    back = km.load_urdf(path, merge_fixed=False, gravity=tree.gravity)
+    # frames become links without mass, in no particular place among the others
+    order = [back.names.index(name) for name in tree.names]
+    np.testing.assert_allclose(back.links["I"][order], tree.links["I"], atol=1e-12)
+    merged = km.load_urdf(path, gravity=tree.gravity)
+    np.testing.assert_allclose(merged.frames["tool"][1].matrix()[3], [0, 0, 0, 1])
+    assert_moves_alike(tree, back, rng, 1e-11)
+
+
+@settings(max_examples=10)
+@given(seeds())
+@pytest.mark.filterwarnings("ignore::kinemorph.ModelWarning")
+def test_joints_of_two_directions_are_two_joints_of_urdf(tmp_path_factory, seed):
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, 4, kinds=[JointKind.UNIVERSAL, JointKind.CYLINDRICAL, JointKind.REVOLUTE])
+    path = km.save_urdf(tree, tmp_path_factory.mktemp("urdf") / "tree.urdf")
+    assert_moves_alike(tree, km.load_urdf(path, gravity=tree.gravity), rng, 1e-11)
+
+
+@settings(max_examples=20)
+@given(seeds(), st.integers(1, 7))
+def test_tree_comes_back_from_sdf(tmp_path_factory, seed, n):
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, n, kinds=[*PLAIN, JointKind.UNIVERSAL, JointKind.SCREW])
+    path = km.save_sdf(tree, tmp_path_factory.mktemp("sdf") / "tree.sdf")
+    assert_same_tree(km.load_sdf(path, merge_fixed=False, gravity=tree.gravity), tree, 1e-11)
+
+
+def test_robot_with_loops_comes_back_from_sdf(tmp_path, rng):
+    robot = cassie()
+    with pytest.warns(km.ModelWarning, match=r"SDF has no"):
+        path = km.save_sdf(robot.with_dofs(armature=0.1), tmp_path / "cassie.sdf")
+    back = km.load_sdf(path)
+    assert set(back.loop_names) == set(robot.loop_names)
+    assert (back.nv, back.m) == (robot.nv, robot.m)
+    assert_moves_alike(robot, back, rng, 1e-10)
+
+
+def test_limits_and_what_acts_in_joints_come_back(tmp_path):
+    joint = km.Joint.revolute("y", lower=-1.0, upper=2.0, speed=3.0, effort=4.0, damping=0.5, friction=0.25)
+    model = one_joint(joint)
+    for save, load in ((km.save_urdf, km.load_urdf), (km.save_sdf, km.load_sdf)):
+        assert_same_tree(load(save(model, tmp_path / "model.xml")), model, 0.0)
+    one_sided = one_joint(km.Joint.prismatic("y", lower=-1.0))
+    for save, load in ((km.save_urdf, km.load_urdf), (km.save_sdf, km.load_sdf), (km.save_mjcf, km.load_mjcf)):
+        assert_same_tree(load(save(one_sided, tmp_path / "model.xml")), one_sided, 1e-15)
+
+
+def test_floating_robot_is_written_without_its_free_joint(tmp_path):
+    model = km.load_urdf(ROBOTS["go2_description/go2"], floating=True)
+    path = km.save_urdf(model, tmp_path / "go2.urdf")
+    back = km.load_urdf(path, floating=True)
+    assert_same_tree(back, model, 1e-11)
+    assert set(model.frames) <= set(back.frames)
+
+
+def test_meshes_come_along(tmp_path):
+    folder = tmp_path / "somewhere"
+    folder.mkdir()
+    box = km.mesh_of(km.Shape.box((1, 2, 3)))
+    lines = [f"v {x} {y} {z}" for x, y, z in box.vertices] + [f"f {a} {b} {c}" for a, b, c in box.faces + 1]
+    (folder / "box.obj").write_text("\n".join(lines))
+    b = km.Builder("model")
+    shape = km.Shape.mesh(folder / "box.obj", (0.1, 0.1, 0.2), km.Pose((1, 0, 0)), name="box")
+    b.link("part", joint=km.Joint.revolute(), inertia=km.Inertia.box(1.0, (1, 1, 1)), shapes=shape)
+    for save, load in ((km.save_urdf, km.load_urdf), (km.save_sdf, km.load_sdf), (km.save_mjcf, km.load_mjcf)):
+        out = tmp_path / save.__name__ / "model.xml"
+        found = load(save(b.build(), out)).shapes[0][-1]
+        assert found.path == out.parent / "model_meshes" / "box.obj"
+        assert (found.size, found.pose.position.tolist()) == ((0.1, 0.1, 0.2), [1.0, 0.0, 0.0])
+        assert km.mesh_of(found).bounds == pytest.approx(km.mesh_of(shape).bounds)
