@@ -116,9 +116,9 @@ def fill_bounds(s: Any, forest: Any) -> bool:
         while t >= 0:
             tree = rows_at(trees[t]["address"], 1, TREE)[0]
             spans[t]["touched"] = 0
-            if tree["n"] > 1 or rows_at(tree["links"], 1, LINK)[0]["kind"] != FREE:
-                if not fill_tree_bounds(s, trees[t], t):
-                    return False
+            jointed = tree["n"] > 1 or rows_at(tree["links"], 1, LINK)[0]["kind"] != FREE
+            if jointed and not fill_tree_bounds(s, trees[t], t):
+                return False
             t = spans[t]["next"]
         islands[i]["bound_count"] = s["bound_count"] - islands[i]["first_bound"]
     return True

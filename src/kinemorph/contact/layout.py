@@ -73,7 +73,9 @@ TOUCH = np.dtype(
         ("pn", "f8"),  # N s, impulses of this substep: normal and
         ("p1", "f8"),  # tangents
         ("p2", "f8"),
-        ("sum", "f8"),  # N s, of all substeps: normal
+        ("sum", "f8"),  # N s, of all substeps: normal and
+        ("sum1", "f8"),  # tangents
+        ("sum2", "f8"),
         ("last", "f8"),  # N s, normal impulse of the last substep and of the bounce after it
         ("friction", "f8"),
         ("restitution", "f8"),

@@ -137,7 +137,10 @@ def solve_island(s: Any, island: Any) -> None:
         for k in range(start, stop):
             g[k] = z[k] - z0[k]
         for i in range(island["touch_count"]):
-            touches[i]["sum"] += touches[i]["pn"]
+            t = touches[i]
+            t["sum"] += t["pn"]
+            t["sum1"] += t["p1"]
+            t["sum2"] += t["p2"]
         for i in range(island["bound_count"]):
             bounds[i]["sum"] += bounds[i]["p"]
     for i in range(island["touch_count"]):

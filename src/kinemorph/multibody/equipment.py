@@ -130,13 +130,12 @@ class Equipment:
             if not (np.isfinite(key.state.q).all() and np.isfinite(key.state.v).all()):
                 raise ValueError(f"model {model!r}: keyframe {name!r} is not finite")
 
-    def joined(self, other: Equipment, prefix: str, place: Pose, bodies: int) -> Equipment:
-        """With that of a model that is added with a prefix, its base at `place`, its ids after those of `bodies`."""
-        floors = (replace(f, pose=place @ f.pose) for f in other.floors)
+    def joined(self, other: Equipment, prefix: str, bodies: int) -> Equipment:
+        """With that of a model that is added with a prefix, its ids after those of `bodies`."""
         shifted = ((a + bodies if a >= 0 else -1, b + bodies if b >= 0 else -1) for a, b in other.exclusions)
         drives = (replace(a, name=prefix + a.name, joint=prefix + a.joint) for a in other.actuators)
         return Equipment(
-            (*self.floors, *floors),
+            (*self.floors, *other.floors),
             (*self.exclusions, *shifted),
             (*self.pair_materials, *other.pair_materials),
             (*self.actuators, *drives),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from kinemorph.multibody.catalog import Catalog, Mimic
 from kinemorph.multibody.checks import Array, checked, checked_state
 from kinemorph.multibody.configuration import neutral
+from kinemorph.multibody.layout import copied
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.state import State
 from kinemorph.spatial.pose import Pose
@@ -39,8 +39,8 @@ def add(
         raise TypeError(f"model {model.name!r}: only a kinemorph.Model can be added, not {other!r}")
     theirs = State(neutral(other), np.zeros(other.nv)) if other_state is None else other_state
     checked_state(other, theirs)
-    place = at if isinstance(at, Pose) else Pose(at)
-    catalog = _joined(model, other, prefix, place)
+    other = stood(other, at if isinstance(at, Pose) else Pose(at))
+    catalog = _joined(model, other, prefix)
     links, dofs = np.concatenate([model.links, other.links]), np.concatenate([model.dofs, other.dofs])
     new, new_dofs = links[model.n :], dofs[model.nv :]
     new["parent"][new["parent"] >= 0] += model.n
@@ -50,7 +50,6 @@ def add(
     new["joint"] += len(model.catalog.joints)
     new_dofs["link"] += model.n
     new_dofs["parent"][new_dofs["parent"] >= 0] += model.nv
-    new[new["parent"] < 0] = _stood(new[new["parent"] < 0], place)
     bodies = np.concatenate([model.bodies, other.bodies])
     bodies["link"][len(model.bodies) :][other.bodies["link"] >= 0] += model.n
     loops = np.concatenate([model.loop_rows, other.loop_rows])
@@ -59,22 +58,39 @@ def add(
         for side in "ab":
             if row[side] >= 0:
                 row[side] += model.n
-            else:
-                on = place @ Pose.known(row["p" + side], row["R" + side].reshape(3, 3))
-                row["R" + side], row["p" + side] = on.rotation.ravel(), on.position
     rest = np.concatenate([model.rest, other.rest])
     both = Model.known(model.name, links, dofs, rest, model.gravity, bodies, loops, catalog, model.dependence)
     return Report(both, _together(model, state, other, theirs), model, jump=np.zeros(both.nv))
 
 
-def _stood(tops: np.ndarray[Any, Any], place: Pose) -> np.ndarray[Any, Any]:
-    """First links of trees, with their joints moved by a pose of the base."""
-    moved = tops.copy()
-    for row in moved:
+def stood(model: Model, place: Pose) -> Model:
+    """The same model with its base at `place` in the world, and on it all that stands there."""
+    if not place.position.any() and np.array_equal(place.rotation, np.eye(3)):
+        return model
+    links, loops, c = copied(model.links), copied(model.loop_rows), model.catalog
+    for i in np.flatnonzero(links["parent"] < 0).tolist():
+        row = links[i]
         row["p"] = place.apply(row["p"])
         for field in ("R", "Rc", "Rs"):
             row[field] = (place.rotation @ row[field].reshape(3, 3)).ravel()
-    return moved
+    for row in loops:
+        for side in "ab":
+            if row[side] < 0:
+                on = place @ Pose.known(row["p" + side].copy(), row["R" + side].reshape(3, 3).copy())
+                row["R" + side], row["p" + side] = on.rotation.ravel(), on.position
+    frames = {name: (body, place @ at if body < 0 else at) for name, (body, at) in c.frames.items()}
+    held = []
+    for element, a, at_a, b, at_b in c.elements:
+        held.append((element, a, place @ at_a if a < 0 else at_a, b, place @ at_b if b < 0 else at_b))
+    floors = tuple(replace(floor, pose=place @ floor.pose) for floor in c.equipment.floors)
+    catalog = replace(
+        c,
+        frames=frames,
+        base_shapes=tuple(shape.moved(place) for shape in c.base_shapes),
+        elements=tuple(held),
+        equipment=replace(c.equipment, floors=floors),
+    )
+    return model._like(links=links, loop_rows=loops, catalog=catalog)
 
 
 def _together(model: Model, state: State, other: Model, theirs: State) -> State:
@@ -91,7 +107,7 @@ def _together(model: Model, state: State, other: Model, theirs: State) -> State:
     return State(parts["q"], parts["v"], parts["a"], parts["tau"], state.time)  # type: ignore[arg-type]
 
 
-def _joined(model: Model, other: Model, prefix: str, place: Pose) -> Catalog:
+def _joined(model: Model, other: Model, prefix: str) -> Catalog:
     """Names, shapes and frames of both models; a name that is taken is refused."""
     ours, theirs, bodies = model.catalog, other.catalog, len(model.catalog.names)
     frames = {name: at for name, at in ours.frames.items() if name in model.frames}
@@ -106,13 +122,12 @@ def _joined(model: Model, other: Model, prefix: str, place: Pose) -> Catalog:
                 f"model {model.name!r} has a {what} {min(both)!r} already; give the names of the other model a prefix"
             )
     for name, (body, pose) in theirs.frames.items():
-        frames[prefix + name] = (body + bodies, pose) if body >= 0 else (-1, place @ pose)
+        frames[prefix + name] = body + bodies if body >= 0 else -1, pose
     mimics = tuple(Mimic(prefix + m.joint, prefix + m.source, m.multiplier, m.offset) for m in theirs.mimics)
     loops = {i + len(ours.joints): joint for i, joint in theirs.loops.items()}
     held = []
     for element, a, at_a, b, at_b in theirs.elements:
-        sides = [(body + bodies, at) if body >= 0 else (-1, place @ at) for body, at in ((a, at_a), (b, at_b))]
-        held.append((element, *sides[0], *sides[1]))
+        held.append((element, a + bodies if a >= 0 else -1, at_a, b + bodies if b >= 0 else -1, at_b))
     return replace(
         ours,
         names=(*ours.names, *(prefix + name for name in theirs.names)),
@@ -120,10 +135,10 @@ def _joined(model: Model, other: Model, prefix: str, place: Pose) -> Catalog:
         shapes=(*ours.shapes, *theirs.shapes),
         frames=frames,
         mimics=(*ours.mimics, *mimics),
-        base_shapes=(*ours.base_shapes, *(shape.moved(place) for shape in theirs.base_shapes)),
+        base_shapes=(*ours.base_shapes, *theirs.base_shapes),
         loops={**ours.loops, **loops},
         elements=(*ours.elements, *held),
-        equipment=ours.equipment.joined(theirs.equipment, prefix, place, bodies),
+        equipment=ours.equipment.joined(theirs.equipment, prefix, bodies),
     )
 
 

@@ -286,6 +286,18 @@ class Forest:
         row = self._tables[BODIES][self._find(BODIES, body, "body")]
         return self._id(JOINTS, int(self._links(int(row["tree"]))[row["link"]]["joint"]))
 
+    def sides(self, joint: int) -> list[int]:
+        """The bodies that a joint ties together; the base is left out."""
+        row = self._tables[JOINTS][self._find(JOINTS, joint, "joint")]
+        if row["loop"] >= 0:
+            loop = self._tables[LOOPS][row["loop"]]
+            indices = [int(loop["a"]), int(loop["b"])]
+        else:
+            links = self._links(int(row["tree"]))
+            link = links[row["link"]]
+            indices = [int(links[link["parent"]]["body"]) if link["parent"] >= 0 else -1, int(link["body"])]
+        return [self._id(BODIES, i) for i in indices if i >= 0]
+
     def members(self, tree: int) -> Ids:
         """The bodies of a tree, parents before children."""
         indices = self._links(self._find(TREES, tree, "tree"))["body"].tolist()

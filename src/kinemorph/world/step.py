@@ -218,7 +218,7 @@ def let_sleep(w: Any, s: Any, forest: Any) -> None:
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)
     for i in range(s["island_count"]):
-        least, moving = np.inf, False
+        least = np.inf
         t = islands[i]["first_tree"]
         while t >= 0:
             span = spans[t]

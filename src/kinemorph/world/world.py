@@ -1,144 +1,242 @@
-"""World: the one thing that lives and changes. Bodies, figures and ground, in contact, with structure that changes."""
+"""World: the one thing that lives and changes. Bodies, figures and ground that touch, while their structure changes."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
+import numpy.typing as npt
 
 from kinemorph.collision.collisions import Collisions
 from kinemorph.collision.shape_rows import NOBODY
-from kinemorph.collision.shape_table import ShapeTable
+from kinemorph.collision.shape_table import ShapeTable, Solid
 from kinemorph.contact.solver import Solver
 from kinemorph.geometry.ground import Ground, HalfSpace
 from kinemorph.geometry.mass import WATER, inertia_of
+from kinemorph.geometry.material import EVERYTHING, Material
 from kinemorph.geometry.shapes import Role, Shape
 from kinemorph.multibody.builder import Builder
+from kinemorph.multibody.checks import checked
 from kinemorph.multibody.configuration import neutral
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
-from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.pose import Pose, vector
+from kinemorph.spatial.quaternion import from_matrix
+from kinemorph.structure.add import stood
 from kinemorph.structure.forest import Change, Forest
-from kinemorph.structure.forest_layout import BODIES, TREES
+from kinemorph.structure.forest_layout import BODIES, IN_USE, TREES
 from kinemorph.structure.forest_memory import INDEX
+from kinemorph.world.body import Body, Figure
+from kinemorph.world.contact import Touch
 from kinemorph.world.layout import WORLD, WORLD_KIND, Status
 from kinemorph.world.step import run_steps
 
+Array = np.ndarray[Any, np.dtype[np.float64]]
 NO_FORCES = np.zeros((0, 6))
 MARGIN = 5e-4  # m, beyond what bodies may move in a step
-KEEP_WITHIN = 3e-4  # m
-FRICTION = 0.8
+KEEP_WITHIN = 3e-4  # m: a pair that has moved by less keeps its contact points
 SLOW, PATIENCE = 0.05, 0.5  # m/s, s
 LONGEST_SUBSTEP = 1.25e-3  # s
+PLAIN = Material(friction=0.8)
+
+
+class WorldError(ArithmeticError):
+    """A step that could not be made: `time` is when, `body` the first one that is bad. The world is as before it."""
+
+    def __init__(self, message: str, time: float = 0.0, body: str = "") -> None:
+        super().__init__(message, time, body)
+        self.time, self.body = time, body
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class World:
-    """Bodies that move and touch. Steps have a length `dt`, and substeps of at most 1.25 ms."""
+    """Bodies that move and touch, on ground and each other, and may be joined and cut apart at any time.
+
+    `dt` (s) is the length of a step; contacts are solved in substeps of at most 1.25 ms. What does not move for half a
+    second falls asleep, unless `sleep` is False. `material` is for shapes that have none of their own.
+    """
 
     def __init__(
-        self, gravity: Iterable[float] = (0.0, 0.0, -9.81), dt: float = 2e-3, substeps: int = 0, sleep: bool = True
+        self,
+        gravity: Iterable[float] = (0.0, 0.0, -9.81),
+        dt: float = 2e-3,
+        *,
+        sleep: bool = True,
+        material: Material = PLAIN,
+        substeps: int | None = None,
     ) -> None:
         if not 0.0 < dt <= 0.1:
             raise ValueError(f"world: dt {dt} must be positive, and at most 0.1 s")
+        if substeps is not None and not 1 <= substeps <= 100:
+            raise ValueError(f"world: substeps {substeps} must be from 1 to 100")
         self.forest = Forest(gravity)
         self.shapes = ShapeTable()
         self.collisions = Collisions(self.shapes, margin=MARGIN, keep_within=KEEP_WITHIN)
         self.solver = Solver()
+        self.material = material
+        self._names: dict[int, str] = {}  # of bodies, by id
+        self._mounted: dict[int, list[int]] = {}  # shapes, by the index of their body
         self._header = np.zeros(1, WORLD)
-        h = self._header[0]
-        h["kind"], h["dt"], h["slow"], h["patience"] = WORLD_KIND, dt, SLOW, PATIENCE if sleep else np.inf
-        h["forest"], h["collisions"], h["solver"] = self.forest.address, self.collisions.lend(), self.solver.address
         self._address = int(self._header.ctypes.data)
-        self._known = -1
-        self.solver.header["substeps"] = substeps or int(np.ceil(dt / LONGEST_SUBSTEP - 1e-9))
-        self.solver.header["h"] = dt / self.solver.header["substeps"][0]
+        self._known = -1  # revision of the table of shapes that all tables have followed
+        h = self._header[0]
+        h["kind"], h["dt"], h["slow"], h["patience"] = WORLD_KIND, dt, SLOW, PATIENCE if sleep else math.inf
+        h["forest"], h["collisions"], h["solver"] = self.forest.address, self.collisions.lend(), self.solver.address
+        n = substeps or math.ceil(dt / LONGEST_SUBSTEP - 1e-9)
+        self.solver.header["substeps"], self.solver.header["h"] = n, dt / n
 
-    @property
-    def time(self) -> float:
-        return float(self._header[0]["time"])
+    # ------------------------------------------------------------------------------------------------ coming and going
 
-    @property
-    def dt(self) -> float:
-        return float(self._header[0]["dt"])
-
-    def add_ground(self, ground: Ground | None = None, *, friction: float = FRICTION, restitution: float = 0.0) -> int:
+    def add_ground(self, ground: Ground | None = None, material: Material | None = None) -> int:
         """Ground that never moves: the plane z = 0 if nothing else is given. Returns the id of its shape."""
-        return self._add_shape(HalfSpace() if ground is None else ground, -1, None, friction, restitution)
+        return self._add_shape(HalfSpace() if ground is None else ground, -1, material, 1, EVERYTHING)
 
     def add(
         self,
         what: Model | Shape,
         at: Pose | Iterable[float] = (0.0, 0.0, 0.0),
         *,
+        twist: Iterable[float] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
         density: float = WATER,
-        velocity: Iterable[float] | None = None,
-        friction: float = FRICTION,
-        restitution: float = 0.0,
+        material: Material | None = None,
+        q: npt.ArrayLike | None = None,
+        v: npt.ArrayLike | None = None,
+        name: str = "",
     ) -> Any:
-        """A free body of one shape, or a model. Returns the id of the body, or those of the model's bodies."""
+        """A free body of one shape, of a density (kg/m³), or all of a model. Returns a `Body`, or a `Figure`.
+
+        `at` is where its own frame stands, or the base of a model, in the world; with `twist` (angular, linear, world
+        axes) a body moves. A model may come in a state q, v instead; if it floats, `at` is before q.
+        """
         pose = at if isinstance(at, Pose) else Pose(at)
-        model = what if isinstance(what, Model) else free_body(what, density)
-        q = neutral(model)
-        v = np.zeros(model.nv)
-        if model.links["kind"][0] == JointKind.FREE:
-            q[:7] = np.r_[pose.position, Rotation.from_matrix(pose.rotation).as_quat(scalar_first=True)]
-        if velocity is not None:
-            w = np.asarray(velocity, float)
-            v[:3], v[3:6] = pose.rotation.T @ w[:3], pose.rotation.T @ w[3:]
+        if isinstance(what, Shape):
+            model = free_body(what, density, name or "body")
+            w = vector(twist, 6, "world: twist")
+            rates = np.r_[pose.rotation.T @ w[:3], pose.rotation.T @ w[3:]]
+            return next(iter(self._plant(model, free_position(pose), rates, material)))
+        if not isinstance(what, Model):
+            raise TypeError(f"world: add takes a kinemorph.Shape or a kinemorph.Model, not {what!r}")
+        start = neutral(what) if q is None else checked(what, q=q)[0]
+        floating = what.links["kind"] == JointKind.FREE
+        if (floating & (what.links["parent"] < 0)).any() and (what.links["parent"] < 0).sum() == 1:
+            start[:7] = free_position(pose @ Pose.quaternion(start[3:7], start[:3]))
+            pose = Pose()
+        return self._plant(stood(what, pose), start, v, material)
+
+    def _plant(self, model: Model, q: Any, v: Any, material: Material | None) -> Figure:
         planted = self.forest.add(model, q, v)
-        for i, body in enumerate(planted.bodies.tolist()):
+        bodies = planted.bodies.tolist()
+        for i, body in enumerate(bodies):
+            self._names[body] = model.names[i]
             for shape in model.shapes[i]:
                 if shape.role is not Role.VISUAL:
-                    self._add_shape(shape, body & INDEX, shape.pose, friction, restitution)
-        self._follow_structure()
-        return int(planted.bodies[0]) if isinstance(what, Shape) else planted
+                    self._add_shape(shape, body & INDEX, shape.material or material, shape.group, shape.mask)
+        for shape in model.base_shapes:
+            if shape.role is not Role.VISUAL:
+                self._add_shape(shape, -1, shape.material or material, shape.group, shape.mask)
+        self._follow_structure([self.forest.tree_of(body) for body in bodies])
+        return Figure(self, model, bodies, planted.joints.tolist())
 
-    def add_model(self, model: Model, q: Any, v: Any, friction: float = FRICTION, restitution: float = 0.0) -> Any:
-        """A model in a state."""
-        planted = self.forest.add(model, q, v)
-        self.planted = planted
-        for i, body in enumerate(planted.bodies.tolist()):
-            for shape in model.shapes[i]:
-                if shape.role is not Role.VISUAL:
-                    self._add_shape(shape, body & INDEX, None, friction, restitution)
-        self._follow_structure()
-        return planted
-
-    def q(self, model: Model) -> Any:
-        return np.concatenate([self.forest.state(t).q for t in self.planted.trees])
-
-    def _add_shape(self, shape: Any, link: int, pose: Pose | None, friction: float, restitution: float) -> int:
-        id = self.shapes.add(shape, link) if pose is None else self.shapes.add(shape, link)
+    def _add_shape(self, shape: Solid, body: int, material: Material | None, group: int, mask: int) -> int:
+        id = self.shapes.add(shape, body, group=group, mask=mask)
+        self._mounted.setdefault(body, []).append(id)
         self._follow_tables()
+        material = material or self.material
         row = self.solver["materials"][self.shapes.row_of(id)]
-        row["friction"], row["restitution"] = friction, restitution
+        row["friction"] = material.friction if material.directions > 1 else 0.0
+        row["restitution"] = material.restitution
+        row["rolling"] = material.rolling if material.directions > 4 else 0.0
+        row["torsion"] = material.torsional if material.directions > 3 else 0.0
+        row["surface"] = 0.0
         return id
 
-    def _follow_tables(self) -> None:
-        trees = int(self.forest._pools[TREES]["count"])
-        self.solver.follow(trees, self.shapes.count, int(self.collisions.header["contact_room"][0]))
+    def remove(self, body: Body | int) -> Change:
+        """A body and all that it carries is gone, with the joints on it."""
+        self.wake(body)
+        before = self.forest.members(self.forest.tree_of(self._id(body))).tolist()
+        change = self.forest.remove(self._id(body))
+        for member in before:
+            slot = self.forest._tables[BODIES][member & INDEX]
+            if slot["next"] != IN_USE or slot["generation"] != member >> 32:
+                for shape in self._mounted.pop(member & INDEX, []):
+                    self.shapes.remove(shape)
+                del self._names[member]
+        return change
 
-    def _follow_structure(self) -> None:
+    # ------------------------------------------------------------------------------------------------------- structure
+
+    def connect(
+        self, a: Body | int | None, b: Body | int, joint: Joint, at: Pose | Iterable[float] | None = None,
+        how: str = "auto",
+    ) -> Change:  # fmt: skip
+        """Join body b to body a (None: the world), where both are now, by a joint at `at` in the world.
+
+        Without `at` it is where b is.
+        """
+        first, second = -1 if a is None else self._id(a), self._id(b)
+        place = self.forest.pose(second) if at is None else at if isinstance(at, Pose) else Pose(at)
+        self._wake(*([first] if first >= 0 else []), second)
+        change = self.forest.connect(first, second, joint, place, how)
+        self._follow_structure([self.forest.tree_of(second)])
+        self._wake(second)
+        return change
+
+    def cut(self, joint: Change | int) -> Change:
+        """Cut a joint, of a tree or of a loop: the one that `connect` made, or one of a figure by its id."""
+        id = joint.joint if isinstance(joint, Change) else joint
+        sides = self._sides(id)
+        self._wake(*sides)
+        change = self.forest.cut(id)
+        self._follow_structure([self.forest.tree_of(body) for body in sides])
+        self._wake(*sides)
+        return change
+
+    def reroot(self, body: Body | int, joint: Joint | None = None, at: Pose | None = None) -> Change:
+        """Make a body the top of its tree, carried by a new joint on the base, free if none is given. Nothing moves."""
+        change = self.forest.reroot(self._id(body), joint, at)
+        self._follow_structure([self.forest.tree_of(self._id(body))])
+        return change
+
+    def _sides(self, joint: int) -> list[int]:
+        """The bodies that a joint ties, without the base."""
+        return self.forest.sides(joint)
+
+    def _follow_structure(self, trees: list[int]) -> None:
         """Which body carries which: neighbours in a tree do not meet."""
-        bodies = self.forest._tables[BODIES]
-        rows = self.shapes.rows[: self.shapes.count]
-        for row in rows[(rows["form"] != 0) & (rows["link"] >= 0)]:
-            slot = bodies[row["link"]]
-            links = self.forest._links(int(slot["tree"]))
-            parent = int(links[slot["link"]]["parent"])
-            row["carrier"] = links[parent]["body"] if parent >= 0 else NOBODY
+        for tree in set(trees):
+            links = self.forest._links(tree & INDEX)
+            for link in links:
+                carrier = int(links[link["parent"]]["body"]) if link["parent"] >= 0 else NOBODY
+                for shape in self._mounted.get(int(link["body"]), []):
+                    self.shapes.rows["carrier"][self.shapes.row_of(shape)] = carrier
+        self._follow_tables()
 
-    # --------------------------------------------------------------------------------------------------------- time
+    # ------------------------------------------------------------------------------------------------------------ time
+
+    @property
+    def time(self) -> float:
+        """s, since it was made."""
+        return float(self._header[0]["time"])
+
+    @property
+    def dt(self) -> float:
+        """s, length of a step."""
+        return float(self._header[0]["dt"])
 
     def run(self, seconds: float) -> None:
         """Go on for so long, in whole steps."""
+        if not 0.0 <= seconds < math.inf:
+            raise ValueError(f"world: run takes seconds, not {seconds}")
         self.step(round(seconds / self.dt))
 
     def step(self, count: int = 1) -> None:
+        """Make so many steps. One that cannot be made raises `WorldError`, and the world stays where it was."""
         if self._known != self.shapes.revision:
             self.collisions.lend()
             self._follow_tables()
@@ -151,30 +249,108 @@ class World:
                 self.collisions.grow()
                 self._follow_tables()
             else:
-                tree = int(self._header[0]["tree"])
-                raise ArithmeticError(f"world: {Status(status).name} at {self.time:.6g} s, tree {tree}")
+                self._complain(Status(status))
             status, count = run_steps(self._address, count, NO_FORCES)
 
-    # --------------------------------------------------------------------------------------------------------- edits
+    def _complain(self, status: Status) -> None:
+        t = int(self._header[0]["tree"])
+        body = ""
+        if t >= 0:
+            first = self.forest._links(t)[0]["body"]
+            body = self._names.get(self.forest._id(BODIES, int(first)), "")
+        what = f"the tree of body {body!r}" if body else "something"
+        raise WorldError(
+            f"world: at {self.time:.6g} s the motion of {what} is not finite any more ({status.name.lower()}); "
+            "the world is as it was before that step",
+            self.time,
+            body,
+        )
 
-    def connect(self, a: int, b: int, joint: Joint, at: Pose | None = None, how: str = "auto") -> Change:
-        """Join body b to body a, where both are now."""
-        change = self.forest.connect(a, b, joint, self.forest.pose(b) if at is None else at, how)
-        self._follow_structure()
-        return change
+    def _follow_tables(self) -> None:
+        trees = int(self.forest._pools[TREES]["count"])
+        self.solver.follow(trees, self.shapes.count, int(self.collisions.header["contact_room"][0]))
 
-    def cut(self, joint: int) -> Change:
-        change = self.forest.cut(joint)
-        self._follow_structure()
-        return change
+    # ----------------------------------------------------------------------------------------------------------- sleep
 
-    def pose(self, body: int) -> Pose:
-        return self.forest.pose(body)
+    def wake(self, body: Body | int) -> None:
+        """Wake a body, and all that touches it."""
+        self._wake(self._id(body))
+
+    def _wake(self, *bodies: int) -> None:
+        self._follow_tables()
+        spans = self.solver["spans"]
+        for body in bodies:
+            span = spans[self.forest.tree_of(body) & INDEX]
+            span["asleep"], span["still"] = 0, 0.0
+
+    def is_asleep(self, body: Body | int) -> bool:
+        """Whether a body does not move until something wakes it."""
+        return bool(self.solver["spans"][self.forest.tree_of(self._id(body)) & INDEX]["asleep"])
+
+    # ------------------------------------------------------------------------------------------------- what there is
+
+    def _id(self, body: Body | int) -> int:
+        if isinstance(body, Body):
+            if body.world is not self:
+                raise ValueError(f"{body!r} is of another world")
+            return body.id
+        return body
+
+    @property
+    def bodies(self) -> list[Body]:
+        """All bodies."""
+        return [Body(self, id, self._names[id]) for id in self.forest.bodies.tolist()]
+
+    def body(self, id: int) -> Body:
+        """The body of an id."""
+        return Body(self, id, self._names[id])
+
+    def link_of(self, body: int) -> Any:
+        """The LINK row of a body."""
+        slot = self.forest._tables[BODIES][self.forest._find(BODIES, body, "body")]
+        return self.forest._links(int(slot["tree"]))[slot["link"]]
+
+    def contacts(self, body: Body | int | None = None) -> list[Touch]:
+        """The points where bodies touched in the last step, or those of one body, as it sees them."""
+        wanted = None if body is None else self._id(body)
+        found = []
+        rows, pairs = self.collisions.contacts, self.collisions.pairs
+        for t in self.solver.touches:
+            k = rows[t["contact"]]
+            pair = pairs[k["pair"]]
+            a, b = (self._body_at(int(self.shapes.rows["link"][pair[side]])) for side in "ab")
+            push = t["sum"] * t["normal"] + t["sum1"] * t["t1"] + t["sum2"] * t["t2"]
+            shapes = self.shapes.id_at(int(pair["a"])), self.shapes.id_at(int(pair["b"]))
+            point = 0.5 * (k["x1"] + k["x2"])
+            sign = 1.0
+            if wanted is not None and (b is None or b.id != wanted):
+                if a is None or a.id != wanted:
+                    continue
+                a, b, sign, shapes = b, a, -1.0, shapes[::-1]
+            if wanted is None and b is None:
+                a, b, sign, shapes = b, a, -1.0, shapes[::-1]
+            impulse = sign * push
+            normal = sign * k["normal"]
+            found.append(
+                Touch(b, a, shapes[1], shapes[0], point, normal, float(k["distance"]), impulse / self.dt, impulse)
+            )
+        return found
+
+    def _body_at(self, index: int) -> Body | None:
+        return None if index < 0 else self.body(self.forest._id(BODIES, index))
+
+    def __repr__(self) -> str:
+        return f"World at {self.time:.6g} s: {len(self.forest.bodies)} bodies, {len(self.shapes)} shapes"
 
 
-def free_body(shape: Shape, density: float) -> Model:
+def free_body(shape: Shape, density: float, name: str) -> Model:
     """A model of one free link with a shape, whose mass it has."""
     mass = inertia_of(shape, density)
-    builder = Builder("body")
-    builder.link("body", None, Joint.free(), inertia=Inertia(mass.mass, mass.com, mass.matrix), shapes=[shape])
+    builder = Builder(name)
+    builder.link(name, None, Joint.free(), inertia=Inertia(mass.mass, mass.com, mass.matrix), shapes=[shape])
     return builder.build()
+
+
+def free_position(pose: Pose) -> Array:
+    """q of a free joint: position and quaternion."""
+    return np.r_[pose.position, from_matrix(tuple(pose.rotation.ravel().tolist()))]

@@ -1,0 +1,112 @@
+"""Handles: a body or a figure of a world, which stays the same thing while the structure changes around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kinemorph.multibody.model import Model
+from kinemorph.spatial.pose import Pose
+
+if TYPE_CHECKING:
+    from kinemorph.world.world import World
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+class Body:
+    """One body of a world. What it says is of now; once the body is removed, it is refused."""
+
+    __slots__ = ("id", "name", "world")
+
+    def __init__(self, world: World, id: int, name: str) -> None:
+        self.world, self.id, self.name = world, id, name
+
+    @property
+    def pose(self) -> Pose:
+        """Where the body's own frame is in the world."""
+        return self.world.forest.pose(self.id)
+
+    @property
+    def position(self) -> Array:
+        """m, the origin of its own frame."""
+        return self.pose.position
+
+    @property
+    def twist(self) -> Array:
+        """Angular velocity, and velocity of the origin of its own frame (6), world axes."""
+        return self.world.forest.twist(self.id)
+
+    @property
+    def velocity(self) -> Array:
+        """m/s, of the origin of its own frame, world axes."""
+        return self.twist[3:]
+
+    @property
+    def angular_velocity(self) -> Array:
+        """rad/s, world axes."""
+        return self.twist[:3]
+
+    @property
+    def mass(self) -> float:
+        """kg"""
+        return float(self.world.link_of(self.id)["mass"])
+
+    @property
+    def asleep(self) -> bool:
+        """Whether it does not move until something wakes it."""
+        return self.world.is_asleep(self.id)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Body) and other.world is self.world and other.id == self.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __index__(self) -> int:
+        return self.id
+
+    def __repr__(self) -> str:
+        return f"Body {self.name!r}"
+
+
+class Figure:
+    """The bodies and joints of a model that has come into a world, by their names in the model."""
+
+    __slots__ = ("_bodies", "_joints", "model", "world")
+
+    def __init__(self, world: World, model: Model, bodies: list[int], joints: list[int]) -> None:
+        self.world, self.model = world, model
+        self._bodies = {name: Body(world, id, name) for name, id in zip(model.names, bodies, strict=True)}
+        self._joints = dict(zip(model.joint_names, joints, strict=True))
+
+    def __getitem__(self, name: str) -> Body:
+        """The body that was a link of this name."""
+        if name not in self._bodies:
+            raise KeyError(f"{self!r} has no body {name!r}, but {', '.join(self._bodies)}")
+        return self._bodies[name]
+
+    def __iter__(self) -> Iterator[Body]:
+        return iter(self._bodies.values())
+
+    def __len__(self) -> int:
+        return len(self._bodies)
+
+    def joint(self, name: str) -> int:
+        """The id of the joint of this name, for `world.cut`, `position`, `velocity` and `drive`."""
+        if name not in self._joints:
+            raise KeyError(f"{self!r} has no joint {name!r}, but {', '.join(self._joints)}")
+        return self._joints[name]
+
+    def position(self, joint: str) -> Array:
+        """Where a joint is: its part of q."""
+        return self.world.forest.position(self.joint(joint))
+
+    def velocity(self, joint: str) -> Array:
+        """How fast a joint moves: its part of v."""
+        return self.world.forest.velocity(self.joint(joint))
+
+    def __repr__(self) -> str:
+        return f"Figure {self.model.name!r} of {len(self)} bodies"
