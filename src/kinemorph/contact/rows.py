@@ -10,11 +10,13 @@ from kinemorph.collision.shape_rows import CONTACT, PAIR, PLACE, SHAPE
 from kinemorph.contact.islands import I4
 from kinemorph.contact.layout import FULL_Y, MATERIAL, SPAN, TOUCH
 from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA, TREE
+from kinemorph.multibody.lone import link_of, lone_of
 from kinemorph.multibody.loop_layout import last_dof
 from kinemorph.multibody.system import F8
-from kinemorph.spatial.mat3 import mul_vec
-from kinemorph.spatial.rows import load3, load3_at, load9, store3
+from kinemorph.spatial.mat3 import mul_vec, tmul_vec
+from kinemorph.spatial.rows import load3, load3_at, load6, load9, store3, store3_at
 from kinemorph.spatial.scalar import sqrt
+from kinemorph.spatial.triangle import tri_vec
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 from kinemorph.structure.forest_layout import BODY_SLOT, TREE_SLOT
 
@@ -56,18 +58,34 @@ def add_wrenches(tree: Any, link: int, x: Vec3, a: Vec3, b: Vec3, c: Vec3, Y: An
         link = l["parent"]
 
 
+@kernel(inline=False)
+def add_alone(tree: Any, x: Vec3, a: Vec3, b: Vec3, c: Vec3, Y: Any, y: int, stride: int) -> None:
+    """The same for a lone body, in closed form; nothing else is in these rows."""
+    lone, d = lone_of(tree), link_of(tree)
+    R, K, light = load9(d["R"]), load6(lone["K"]), lone["light"]
+    r = sub(sub(x, load3(d["p"])), mul_vec(R, load3(lone["c"])))
+    store3_at(Y, y, tri_vec(K, tmul_vec(R, cross(r, a))))
+    store3_at(Y, y + 3, scale(a, light))
+    store3_at(Y, y + stride, tri_vec(K, tmul_vec(R, cross(r, b))))
+    store3_at(Y, y + stride + 3, scale(b, light))
+    store3_at(Y, y + 2 * stride, tri_vec(K, tmul_vec(R, cross(r, c))))
+    store3_at(Y, y + 2 * stride + 3, scale(c, light))
+
+
 @kernel
-def stretch(forest: Any, spans: Any, body: int) -> tuple[int, int]:
-    """Where a body's rows are in z: first entry and length, 0 for what does not move."""
+def stretch(forest: Any, spans: Any, body: int) -> tuple[int, int, bool]:
+    """Where a body's rows are in z, first entry and length, 0 for what does not move; and whether it is jointed."""
     if body < 0:
-        return 0, 0
+        return 0, 0, False
     slot = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
     offset = spans[slot["tree"]]["offset"]
     if offset < 0:
-        return 0, 0
+        return 0, 0, False
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     tree = rows_at(trees[slot["tree"]]["address"], 1, TREE)[0]
-    return offset, last_dof(tree, slot["link"]) + 1
+    if tree["lone"] != 0:
+        return offset, 6, False
+    return offset, last_dof(tree, slot["link"]) + 1, True
 
 
 @kernel
@@ -77,6 +95,9 @@ def add_side(forest: Any, body: int, t: Any, x: Vec3, sign: float, Y: Any, y: in
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     tree = rows_at(trees[slot["tree"]]["address"], 1, TREE)[0]
     n, t1, t2 = scale(load3(t["normal"]), sign), scale(load3(t["t1"]), sign), scale(load3(t["t2"]), sign)
+    if tree["lone"] != 0:
+        add_alone(tree, x, n, t1, t2, Y, y, stride)
+        return
     add_wrenches(tree, slot["link"], x, n, t1, t2, Y, y, stride)
 
 
@@ -154,8 +175,8 @@ def fill_touches(s: Any, forest: Any, c: Any) -> bool:
         k = contacts[now + order[i]]
         pair = pairs[k["pair"]]
         a, b = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]
-        o1, l1 = stretch(forest, spans, a)
-        o2, l2 = stretch(forest, spans, b)
+        o1, l1, jointed1 = stretch(forest, spans, a)
+        o2, l2, jointed2 = stretch(forest, spans, b)
         joined = l1 > 0 and l2 > 0 and bodies[a]["tree"] == bodies[b]["tree"]
         if joined:
             o1, l1, l2 = 0, 0, max(l1, l2)
@@ -165,8 +186,9 @@ def fill_touches(s: Any, forest: Any, c: Any) -> bool:
             return False
         t["contact"], t["y"], t["o1"], t["l1"], t["o2"], t["l2"] = order[i], used, o1, l1, o2, l2
         start_touch(t, c, k, pair, materials, impulses, room - now)
-        for e in range(used, used + 3 * length):
-            Y[e] = 0.0
+        if jointed1 or jointed2:
+            for e in range(used, used + 3 * length):
+                Y[e] = 0.0
         x = scale(add(load3(k["x1"]), load3(k["x2"])), 0.5)
         if l1 > 0 or joined:
             add_side(forest, a, t, x, -1.0, Y, used, length)

@@ -142,7 +142,7 @@ def fold(l: Any, d: Any, dofs: Any, dof_rows: Any) -> tuple[Sym3, Mat3, Sym3]:
         e = dof_rows[k]
         s = load3(e["S"])
         Un = sym_vec(A, s)
-        D = 1.0 / sqrt(dot(s, Un) + dofs[k]["armature"])
+        D = 1.0 / sqrt(dot(s, Un) + dofs[k]["armature"] + dofs[k]["implicit"])
         Un = scale(Un, D)
         Uf = scale(tmul_vec(H, s), D)
         put(e["D"], 0, D)
@@ -154,7 +154,7 @@ def fold(l: Any, d: Any, dofs: Any, dof_rows: Any) -> tuple[Sym3, Mat3, Sym3]:
         w = load3(e["S"])
         v = load3_at(e["S"], 3)
         Un, Uf = articulated_force(A, H, M, w, v)
-        D = 1.0 / sqrt(dot(w, Un) + dot(v, Uf) + dofs[j]["armature"])
+        D = 1.0 / sqrt(dot(w, Un) + dot(v, Uf) + dofs[j]["armature"] + dofs[j]["implicit"])
         Un = scale(Un, D)
         Uf = scale(Uf, D)
         put(e["D"], 0, D)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -274,9 +275,16 @@ def check_numbers(dofs: np.ndarray[Any, Any]) -> None:
         raise ValueError(f"limits: {text} leave no room")
 
 
+_NUMBERS = itemgetter(
+    *((DOF.names or ()).index(name) for name in (
+        "armature", "damping", "stiffness", "friction", "lower", "upper", "speed", "effort",
+    ))
+)  # fmt: skip
+
+
 def _sensible(dof: tuple[float, ...]) -> bool:
     """Whether nothing is wrong with one degree of freedom: NaN is in no range."""
-    armature, damping, stiffness, friction, lower, upper, speed, effort = dof[2:]
+    armature, damping, stiffness, friction, lower, upper, speed, effort = _NUMBERS(dof)
     return (
         0.0 <= armature < NO_LIMIT and 0.0 <= damping < NO_LIMIT and 0.0 <= stiffness < NO_LIMIT
         and 0.0 <= friction < NO_LIMIT and speed >= 0.0 and effort >= 0.0 and lower <= upper

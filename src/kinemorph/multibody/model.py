@@ -369,7 +369,7 @@ class Model:
         """The same model with other numbers in fields of `dofs`, such as damping=0.0 or upper=(nv numbers)."""
         dofs = copied(self.dofs)
         for name, values in fields.items():
-            if name in ("link", "parent") or name not in (DOF.names or ()):
+            if name in ("link", "parent", "implicit") or name not in (DOF.names or ()):
                 raise ValueError(f"model {self.name!r}: dofs have no field {name!r} to set")
             numbers = np.asarray(values, dtype=np.float64)
             if numbers.shape not in ((), (self.nv,)):

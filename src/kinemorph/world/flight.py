@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph._jit import kernel
-from kinemorph.multibody.lone import go, link_of, lone_of, whitened
+from kinemorph._jit import kernel, rows_at
 from kinemorph.multibody.layout import LINK
-from kinemorph._jit import rows_at
+from kinemorph.multibody.lone import go, link_of, lone_of, whitened
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.quaternion import conjugate, exp, multiply, normalized, rotate
 from kinemorph.spatial.rows import load3, load3_at, load4_at, load6, load9, store3, store3_at, store4_at
@@ -75,9 +74,7 @@ def fly_on(tree: Any, z: Any, moved: Any, o: int, touched: bool, dt: float, q: A
 
 
 @kernel
-def put_body(
-    tree: Any, lone: Any, R: Mat3, turn: Any, shift: Vec3, w: Vec3, speed: Vec3, q: Any, v: Any
-) -> None:
+def put_body(tree: Any, lone: Any, R: Mat3, turn: Any, shift: Vec3, w: Vec3, speed: Vec3, q: Any, v: Any) -> None:
     """Write a new state: turned, its centre of mass shifted in the world, with a spin in link axes and a speed."""
     c = load3(lone["c"])
     # the origin of the link goes with the centre of mass, which it turns about

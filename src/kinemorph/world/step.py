@@ -18,110 +18,25 @@ from kinemorph.collision.contact_table import half_of
 from kinemorph.collision.dispatch import find_contacts
 from kinemorph.collision.shape_places import place_shape
 from kinemorph.collision.shape_rows import BAD_BOX, COLLISIONS, FULL, MOUNT, PLACE, SHAPE
-from kinemorph.constraint.passive import joint_forces
-from kinemorph.constraint.whiten import unwhiten_velocity, whiten_velocity
 from kinemorph.contact.bounds import fill_bounds
 from kinemorph.contact.islands import number_islands, sort_contacts, tie_trees, wake_islands
-from kinemorph.contact.layout import ISLAND, SOLVER, SPAN, TOUCH
+from kinemorph.contact.layout import SOLVER, SPAN, TOUCH
 from kinemorph.contact.rows import fill_touches
 from kinemorph.contact.solve import solve
-from kinemorph.multibody.aba import articulated_body
-from kinemorph.multibody.checks import finite
-from kinemorph.multibody.configuration import advance
-from kinemorph.multibody.joints import FREE
-from kinemorph.multibody.layout import LINK, LINK_DATA, TREE
+from kinemorph.multibody.layout import LINK_DATA, TREE
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec
-from kinemorph.spatial.quaternion import conjugate, multiply, rotate
-from kinemorph.spatial.rows import load3, load3_at, load4_at, load9, store3_at
+from kinemorph.spatial.rows import load3, load9, store3_at
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import add, axpy, cross, dot, scale
-from kinemorph.structure.forest_layout import (
-    BODY_SLOT,
-    FOREST,
-    IN_USE,
-    JUMP,
-    REST,
-    TAU,
-    TREE_SLOT,
-    TREES,
-    A,
-    Q,
-    V,
-)
-from kinemorph.structure.forest_memory import pool_of
+from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, TREE_SLOT
 from kinemorph.world.layout import WORLD, WORLD_KIND, Phase, Status
+from kinemorph.world.motion import AWAKE, WOKEN, accelerate, advance_trees, set_in_motion
+from kinemorph.world.sleep import let_sleep
 
 MOVE, COLLIDE, FILL = int(Phase.MOVE), int(Phase.COLLIDE), int(Phase.FILL)
-WOKEN = 2  # what `asleep` is of trees that are to be set in motion
 DONE, FULL_SOLVER, FULL_COLLISIONS = int(Status.DONE), int(Status.FULL_SOLVER), int(Status.FULL_COLLISIONS)
 NOT_FINITE, WRONG_ROW, NO_BOX = int(Status.NOT_FINITE), int(Status.WRONG_ROW), int(Status.BAD_BOX)
-
-
-@kernel
-def state_at(slot: Any, tree: Any, which: int) -> int:
-    """Address of one of the vectors of a tree's state."""
-    return slot["state"] + 8 * tree["nq"] * which
-
-
-@kernel(inline=False)
-def accelerate(w: Any, s: Any, forest: Any, who: int, none: Any) -> bool:
-    """Accelerations without contacts of the trees whose `asleep` is `who`. False if one has none that are finite."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
-    for t in range(pool_of(forest, TREES)["count"]):
-        slot = trees[t]
-        if slot["next"] != IN_USE or spans[t]["asleep"] != who:
-            continue
-        tree = rows_at(slot["address"], 1, TREE)[0]
-        q, v, a = (
-            rows_at(state_at(slot, tree, Q), tree["nq"], F8),
-            rows_at(state_at(slot, tree, V), tree["nv"], F8),
-            rows_at(state_at(slot, tree, A), tree["nv"], F8),
-        )
-        total = rows_at(state_at(slot, tree, JUMP), tree["nv"], F8)  # free between edits
-        joint_forces(
-            tree,
-            rows_at(state_at(slot, tree, REST), tree["nq"], F8),
-            q,
-            v,
-            rows_at(state_at(slot, tree, TAU), tree["nv"], F8),
-            total,
-        )
-        articulated_body(tree, q, v, total, none, a)
-        if not finite(a):
-            w["tree"] = t
-            return False
-        spans[t]["asleep"], spans[t]["speed"] = 0, 0.0
-    return True
-
-
-@kernel(inline=False)
-def set_in_motion(s: Any, forest: Any) -> None:
-    """Whitened velocities and accelerations of all trees that are awake."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
-    z, za = rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
-    for t in range(pool_of(forest, TREES)["count"]):
-        o = spans[t]["offset"]
-        if o < 0:
-            continue
-        slot = trees[t]
-        tree = rows_at(slot["address"], 1, TREE)[0]
-        nv, v, a, own = (
-            tree["nv"],
-            rows_at(state_at(slot, tree, V), tree["nv"], F8),
-            rows_at(state_at(slot, tree, A), tree["nv"], F8),
-            rows_at(state_at(slot, tree, JUMP), tree["nv"], F8),
-        )
-        for k in range(nv):
-            own[k] = a[k]
-        l = rows_at(tree["links"], tree["n"], LINK)[0]
-        if l["kind"] == FREE:  # its velocity is in a frame that turns: -ω x v is no force
-            k = l["iv"] + 3
-            store3_at(own, k, add(load3_at(own, k), cross(load3_at(v, l["iv"]), load3_at(v, k))))
-        whiten_velocity(tree, own, za[o : o + nv])
-        whiten_velocity(tree, v, z[o : o + nv])
 
 
 @kernel(inline=False)
@@ -173,81 +88,13 @@ def keep_impulses(s: Any, c: Any) -> None:
 
 
 @kernel(inline=False)
-def advance_trees(w: Any, s: Any, forest: Any) -> bool:
-    """Velocities and positions after the step. False if some are not finite, and then nothing has changed."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
-    nz, dt = s["nz"], w["dt"]
-    z, moved, g = rows_at(s["z"], nz, F8), rows_at(s["moved"], nz, F8), rows_at(s["g"], nz, F8)
-    if not finite(z):
-        w["tree"] = -1
-        return False
-    count = pool_of(forest, TREES)["count"]
-    for t in range(count):
-        o = spans[t]["offset"]
-        if o < 0:
-            continue
-        tree, state = rows_at(trees[t]["address"], 1, TREE)[0], trees[t]["state"]
-        nq, nv = tree["nq"], tree["nv"]
-        q, v = rows_at(state + 8 * nq * Q, nq, F8), rows_at(state + 8 * nq * V, nv, F8)
-        step = g[o : o + nv]
-        if spans[t]["touched"] == 0:  # nothing acted but smooth forces: the mean of both velocities is exact in flight
-            unwhiten_velocity(tree, z[o : o + nv], moved[o : o + nv])
-            for k in range(nv):
-                step[k] = v[k] + 0.5 * (moved[o + k] - v[k])
-                v[k] = moved[o + k]
-            h = dt
-        else:
-            unwhiten_velocity(tree, moved[o : o + nv], step)
-            unwhiten_velocity(tree, z[o : o + nv], v)
-            h = 1.0
-        l = rows_at(tree["links"], tree["n"], LINK)[0]
-        free = l["kind"] == FREE
-        before = load4_at(q, l["iq"] + 3) if free else (1.0, 0.0, 0.0, 0.0)
-        advance(tree, q, step, h, q)
-        if free:  # into the frame that has turned
-            k = l["iv"] + 3
-            turn = multiply(conjugate(load4_at(q, l["iq"] + 3)), before)
-            store3_at(v, k, rotate(turn, load3_at(v, k)))
-    return True
-
-
-@kernel(inline=False)
-def let_sleep(w: Any, s: Any, forest: Any) -> None:
-    """Islands in which nothing has moved for a while sleep."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)
-    for i in range(s["island_count"]):
-        least = np.inf
-        t = islands[i]["first_tree"]
-        while t >= 0:
-            span = spans[t]
-            span["still"] = span["still"] + w["dt"] if span["speed"] < w["slow"] else 0.0
-            least = min(least, span["still"])
-            t = span["next"]
-        if least < w["patience"]:
-            continue
-        t = islands[i]["first_tree"]
-        while t >= 0:
-            spans[t]["asleep"] = 1
-            tree = rows_at(trees[t]["address"], 1, TREE)[0]
-            v, a = (
-                rows_at(state_at(trees[t], tree, V), tree["nv"], F8),
-                rows_at(state_at(trees[t], tree, A), tree["nv"], F8),
-            )
-            for k in range(tree["nv"]):
-                v[k] = a[k] = 0.0
-            t = spans[t]["next"]
-
-
-@kernel(inline=False)
 def make_step(w: Any, none: Any) -> int:
     """One step. Returns a Status."""
     forest = rows_at(w["forest"], 1, FOREST)[0]
     c = rows_at(w["collisions"], 1, COLLISIONS)[0]
     s = rows_at(w["solver"], 1, SOLVER)[0]
     if w["phase"] == MOVE:
-        if not accelerate(w, s, forest, 0, none):
+        if not accelerate(w, s, forest, AWAKE, none):
             return NOT_FINITE
         place_bodies(w, s, forest, c)
         w["phase"] = COLLIDE

@@ -1,0 +1,158 @@
+"""How trees move in a step of a world: what acts on them without contacts, and where their new velocities take them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph._jit import kernel, rows_at
+from kinemorph.constraint.passive import joint_forces
+from kinemorph.constraint.whiten import unwhiten_velocity, whiten_velocity
+from kinemorph.contact.layout import SPAN
+from kinemorph.multibody.aba import articulated_body
+from kinemorph.multibody.checks import finite
+from kinemorph.multibody.configuration import advance
+from kinemorph.multibody.joints import FREE
+from kinemorph.multibody.layout import DOF, LINK, TREE
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.quaternion import conjugate, multiply, rotate
+from kinemorph.spatial.rows import load3_at, load4_at, store3_at
+from kinemorph.spatial.vec3 import add, cross
+from kinemorph.structure.forest_layout import IN_USE, JUMP, REST, TAU, TREE_SLOT, TREES, A, Q, V
+from kinemorph.structure.forest_memory import pool_of
+from kinemorph.world.flight import fly_on, see_body, whiten_flight
+
+AWAKE, ASLEEP, WOKEN = 0, 1, 2  # what `asleep` says of a tree; the last is to be set in motion
+
+
+@kernel
+def state_at(slot: Any, tree: Any, which: int) -> int:
+    """Address of one of the vectors of a tree's state."""
+    return slot["state"] + 8 * tree["nq"] * which
+
+
+@kernel
+def take_implicitly(tree: Any, v: Any, total: Any, dt: float) -> None:
+    """Let dampers and springs act as they will at the end of the step: stiff ones would else overshoot.
+
+    With D and K of a joint, (M + dt D + dt² K) a = tau - D v - K (q + dt v - rest).
+    """
+    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    for k in range(tree["nv"]):
+        d = dofs[k]
+        d["implicit"] = dt * (d["damping"] + dt * d["stiffness"])
+        total[k] -= dt * d["stiffness"] * v[k]
+
+
+@kernel(inline=False)
+def accelerate(w: Any, s: Any, forest: Any, who: int, none: Any) -> bool:
+    """Accelerations without contacts of the trees whose `asleep` is `who`. False if one has none that are finite."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    for t in range(pool_of(forest, TREES)["count"]):
+        slot = trees[t]
+        if slot["next"] != IN_USE or spans[t]["asleep"] != who:
+            continue
+        tree = rows_at(slot["address"], 1, TREE)[0]
+        q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), tree["nv"], F8)
+        spans[t]["asleep"], spans[t]["speed"] = AWAKE, 0.0
+        if tree["lone"] != 0:
+            see_body(tree, q, v)
+            continue
+        a = rows_at(state_at(slot, tree, A), tree["nv"], F8)
+        total = rows_at(state_at(slot, tree, JUMP), tree["nv"], F8)  # of use after edits only
+        rest, tau = (
+            rows_at(state_at(slot, tree, REST), tree["nq"], F8),
+            rows_at(state_at(slot, tree, TAU), tree["nv"], F8),
+        )
+        joint_forces(tree, rest, q, v, tau, total)
+        take_implicitly(tree, v, total, w["dt"])
+        articulated_body(tree, q, v, total, none, a)
+        if not finite(a):
+            w["tree"] = t
+            return False
+    return True
+
+
+@kernel(inline=False)
+def set_in_motion(s: Any, forest: Any) -> None:
+    """Whitened velocities and accelerations of all trees that are awake."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    z, za = rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
+    for t in range(pool_of(forest, TREES)["count"]):
+        o = spans[t]["offset"]
+        if o < 0:
+            continue
+        slot = trees[t]
+        tree = rows_at(slot["address"], 1, TREE)[0]
+        nv = tree["nv"]
+        v = rows_at(state_at(slot, tree, V), nv, F8)
+        if tree["lone"] != 0:
+            whiten_flight(tree, v, rows_at(state_at(slot, tree, TAU), nv, F8), z, za, o)
+            continue
+        a, own = rows_at(state_at(slot, tree, A), nv, F8), rows_at(state_at(slot, tree, JUMP), nv, F8)
+        for k in range(nv):
+            own[k] = a[k]
+        l = rows_at(tree["links"], tree["n"], LINK)[0]
+        if l["kind"] == FREE:  # its velocity is in a frame that turns: -ω x v is no force
+            k = l["iv"] + 3
+            store3_at(own, k, add(load3_at(own, k), cross(load3_at(v, l["iv"]), load3_at(v, k))))
+        whiten_velocity(tree, own, za[o : o + nv])
+        whiten_velocity(tree, v, z[o : o + nv])
+
+
+@kernel(inline=False)
+def advance_tree(tree: Any, z: Any, moved: Any, step: Any, touched: bool, dt: float, q: Any, v: Any) -> None:
+    """Velocities and positions of a tree after a step; `step` is scratch."""
+    nv = tree["nv"]
+    h = 1.0
+    if touched:
+        unwhiten_velocity(tree, moved, step)
+        unwhiten_velocity(tree, z, v)
+    else:  # nothing acted but smooth forces: the mean of both velocities is exact in flight
+        h = dt
+        unwhiten_velocity(tree, z, moved)
+        for k in range(nv):
+            step[k] = 0.5 * (v[k] + moved[k])
+            v[k] = moved[k]
+    l = rows_at(tree["links"], tree["n"], LINK)[0]
+    free = l["kind"] == FREE
+    before = load4_at(q, l["iq"] + 3) if free else (1.0, 0.0, 0.0, 0.0)
+    advance(tree, q, step, h, q)
+    if free:  # into the frame that has turned
+        k = l["iv"] + 3
+        turn = multiply(conjugate(load4_at(q, l["iq"] + 3)), before)
+        store3_at(v, k, rotate(turn, load3_at(v, k)))
+    dofs = rows_at(tree["dofs"], nv, DOF)
+    for k in range(nv):
+        dofs[k]["implicit"] = 0.0
+
+
+@kernel(inline=False)
+def advance_trees(w: Any, s: Any, forest: Any) -> bool:
+    """Velocities and positions after the step. False if some are not finite, and then nothing has changed."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    nz, dt = s["nz"], w["dt"]
+    z, moved, g = rows_at(s["z"], nz, F8), rows_at(s["moved"], nz, F8), rows_at(s["g"], nz, F8)
+    count = pool_of(forest, TREES)["count"]
+    for t in range(count):
+        o = spans[t]["offset"]
+        if o >= 0:
+            nv = rows_at(trees[t]["address"], 1, TREE)[0]["nv"]
+            if not (finite(z[o : o + nv]) and (spans[t]["touched"] == 0 or finite(moved[o : o + nv]))):
+                w["tree"] = t
+                return False
+    for t in range(count):
+        o = spans[t]["offset"]
+        if o < 0:
+            continue
+        slot = trees[t]
+        tree = rows_at(slot["address"], 1, TREE)[0]
+        nv, touched = tree["nv"], spans[t]["touched"] != 0
+        q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), nv, F8)
+        if tree["lone"] != 0:
+            fly_on(tree, z, moved, o, touched, dt, q, v)
+        else:
+            advance_tree(tree, z[o : o + nv], moved[o : o + nv], g[o : o + nv], touched, dt, q, v)
+    return True

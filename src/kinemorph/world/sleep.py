@@ -1,0 +1,40 @@
+"""Sleep: what has hardly moved for a while is left alone until something wakes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph._jit import kernel, rows_at
+from kinemorph.contact.layout import ISLAND, SPAN
+from kinemorph.multibody.layout import TREE
+from kinemorph.multibody.system import F8
+from kinemorph.structure.forest_layout import TREE_SLOT, A, V
+from kinemorph.world.motion import state_at
+
+
+@kernel(inline=False)
+def let_sleep(w: Any, s: Any, forest: Any) -> None:
+    """Islands in which nothing has moved for a while sleep."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)
+    for i in range(s["island_count"]):
+        least = np.inf
+        t = islands[i]["first_tree"]
+        while t >= 0:
+            span = spans[t]
+            span["still"] = span["still"] + w["dt"] if span["speed"] < w["slow"] else 0.0
+            least = min(least, span["still"])
+            t = span["next"]
+        if least < w["patience"]:
+            continue
+        t = islands[i]["first_tree"]
+        while t >= 0:
+            spans[t]["asleep"] = 1
+            tree = rows_at(trees[t]["address"], 1, TREE)[0]
+            v = rows_at(state_at(trees[t], tree, V), tree["nv"], F8)
+            a = rows_at(state_at(trees[t], tree, A), tree["nv"], F8)
+            for k in range(tree["nv"]):
+                v[k] = a[k] = 0.0
+            t = spans[t]["next"]
