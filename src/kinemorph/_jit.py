@@ -2,7 +2,8 @@
 
 No module of the package imports Numba but this one, those beside it and two that extend Numba, `spatial.lanes` and
 `spatial.fused`. Beside it: what Numba does not promise (`_jit_numba`), the files on disk (`_jit_cache`) and their names
-(`_jit_keys`), rows by their address (`_jit_rows`), versions for lanes (`_jit_generic`).
+(`_jit_keys`), rows by their address (`_jit_rows`), versions for lanes (`_jit_generic`), and, above it, a hint to the
+processor (`_jit_prefetch`).
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ import math
 from typing import Any
 
 from kinemorph._jit import kernel, rows_at
+from kinemorph._jit_prefetch import LINE, prefetch
 from kinemorph.collision.contact_table import (
     half_of,
     has_hardly_moved,
@@ -32,7 +33,6 @@ from kinemorph.collision.hash_rows import INDEX, MEETING
 from kinemorph.collision.hull_trees import search
 from kinemorph.collision.manifold import POINT, ROOM, features_of, manifold
 from kinemorph.collision.part_pairs import KEY, KNOWN, KNOWN_SIZE, LISTED, SEARCH, keep_start, remember, start_from
-from kinemorph.collision.prefetch import LINE, prefetch
 from kinemorph.collision.shape_rows import (
     CONTACT,
     DONE,

@@ -23,8 +23,10 @@ from kinemorph.multibody.data import Data
 from kinemorph.multibody.impulse import articulate, jump
 from kinemorph.multibody.kinematics import move_all, place_all
 from kinemorph.multibody.layout import DOF_DATA, TREE
+from kinemorph.multibody.lone import lone_of
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.system import I8, SYSTEM
+from kinemorph.spatial.rows import store6
 
 CLOSED = 1e-12  # rad or m: loops this close together are closed
 MOST_TURNS = 30  # of a projection
@@ -64,6 +66,9 @@ def cancel(system: Any) -> None:
     trees = rows_at(system["trees"], system["tree_count"], I8)
     for t in range(system["tree_count"]):
         tree = rows_at(trees[t], 1, TREE)[0]
+        if tree["lone"] != 0:
+            store6(lone_of(tree)["u"], (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+            continue
         dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
         for k in range(tree["nv"]):
             dof_rows[k]["u"][0] = 0.0

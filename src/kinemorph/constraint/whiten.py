@@ -12,9 +12,11 @@ from typing import Any
 
 from kinemorph._jit import kernel, rows_at
 from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA, TREE
+from kinemorph.multibody.lone import link_of, lone_of, whitened, whitened_wrench
 from kinemorph.multibody.system import F8, I8, ROW
 from kinemorph.spatial.inertia import shift_force
-from kinemorph.spatial.rows import load3, load3_at, store3
+from kinemorph.spatial.mat3 import mul_vec
+from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, sub
 
 ACROSS = 1e-10  # squared sine of an angle to a joint's direction below which a wrench is across it
@@ -58,6 +60,8 @@ def seen_from(d: Any, x: Vec3, n: Vec3, f: Vec3) -> Vec3:
 @kernel
 def to_base(tree: Any, link: int, n: Vec3, f: Vec3, x: Vec3, n0: float, f0: float, y: Any, at: int) -> float:
     """A wrench on a link goes all the way to the base. Returns the size that its numbers could have."""
+    if tree["lone"] != 0:
+        return share_alone(tree, n, f, x, n0, f0, y, at) if link >= 0 else 0.0
     links = rows_at(tree["links"], tree["n"], LINK)
     rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
@@ -66,6 +70,29 @@ def to_base(tree: Any, link: int, n: Vec3, f: Vec3, x: Vec3, n0: float, f0: floa
         n, f, s, at = inward(links[link], rows[link + 1], dof_rows, n, f, x, n0, f0, y, at)
         link = links[link]["parent"]
         size += s
+    return size
+
+
+@kernel(inline=False)
+def share_alone(tree: Any, n: Vec3, f: Vec3, x: Vec3, n0: float, f0: float, y: Any, at: int) -> float:
+    """A wrench on a lone body, in closed form; what it gets and returns is what `inward` does."""
+    lone, d = lone_of(tree), link_of(tree)
+    R = load9(d["R"])
+    centre = mul_vec(R, load3(lone["c"]))
+    lever = sub(sub(x, load3(d["p"])), centre)
+    turn, push = whitened_wrench(lone, R, sub(n, cross(centre, f)), f)
+    n0 = n0 + dot(lever, lever) * f0
+    size = lone["light"] * lone["light"] * f0
+    K = lone["K"]
+    first, second, third = K[0] * K[0], K[1] * K[1] + K[2] * K[2], K[3] * K[3] + K[4] * K[4] + K[5] * K[5]
+    if turn[0] * turn[0] > ACROSS * first * n0:
+        size += first * n0
+    if turn[1] * turn[1] > ACROSS * second * n0:
+        size += second * n0
+    if turn[2] * turn[2] > ACROSS * third * n0:
+        size += third * n0
+    y[at], y[at + 1], y[at + 2] = push[2], push[1], push[0]
+    y[at + 3], y[at + 4], y[at + 5] = turn[2], turn[1], turn[0]
     return size
 
 
@@ -83,6 +110,9 @@ def whiten_row(A: Any, B: Any, row: Any, Y: Any) -> None:
     if row["tree_a"] != row["tree_b"]:
         size = to_base(B, b, nb, fb, x, nn, ff, Y, at)
         row["scale"] = size + to_base(A, a, na, fa, x, nn, ff, Y, at + row["split"])
+        return
+    if B["lone"] != 0:  # the other side is the base
+        row["scale"] = to_base(B, b, nb, fb, x, nn, ff, Y, at) + to_base(B, a, na, fa, x, nn, ff, Y, at)
         return
     links = rows_at(B["links"], B["n"], LINK)
     dof_rows = rows_at(B["dof_rows"], B["nv"], DOF_DATA)
@@ -127,6 +157,11 @@ def apply_rows(system: Any) -> None:
 
 @kernel
 def add_forces(tree: Any, offset: int, row: Any, start: int, stop: int, path: Any, Y: Any) -> None:
+    if tree["lone"] != 0:
+        left = lone_of(tree)["u"]
+        for e in range(start, stop):
+            left[path[row["path"] + e] - offset] += row["force"] * Y[row["y"] + e]
+        return
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
     for e in range(start, stop):
         dof_rows[path[row["path"] + e] - offset]["u"][0] += row["force"] * Y[row["y"] + e]
@@ -135,6 +170,12 @@ def add_forces(tree: Any, offset: int, row: Any, start: int, stop: int, path: An
 @kernel(inline=False)
 def whiten_velocity(tree: Any, v: Any, z: Any) -> None:
     """z = L v: outward, the reverse of `respond`. Kinetic energy is ½ zᵀ z."""
+    if tree["lone"] != 0:
+        lone, d = lone_of(tree), link_of(tree)
+        turn, push = whitened(lone, load9(d["R"]), load3(v), load3_at(v, 3))
+        store3(z, turn)
+        store3_at(z, 3, push)
+        return
     links = rows_at(tree["links"], tree["n"], LINK)
     rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)

@@ -80,13 +80,13 @@ LINK_DATA = np.dtype(
     [
         ("R", "f8", 9),  # world_R_link; kinematics
         ("p", "f8", 3),  # m, position of the link's origin; kinematics
-        ("r", "f8", 3),  # m, from the parent's origin to this one; kinematics
         ("w", "f8", 3),  # rad/s, angular velocity; kinematics
         ("v", "f8", 3),  # m/s, velocity of the origin; kinematics
-        ("bw", "f8", 3),  # rad/s², angular acceleration left when the parent and the joint do not accelerate
-        ("bv", "f8", 3),  # m/s², the same for the origin
         ("al", "f8", 3),  # rad/s², angular acceleration; rnea, aba
         ("a", "f8", 3),  # m/s², acceleration of the origin minus gravity; rnea, aba
+        ("r", "f8", 3),  # m, from the parent's origin to this one; kinematics
+        ("bw", "f8", 3),  # rad/s², angular acceleration left when the parent and the joint do not accelerate
+        ("bv", "f8", 3),  # m/s², the same for the origin
         ("A", "f8", 6),  # kg m², rotational block of the articulated inertia; aba, impulse
         ("H", "f8", 9),  # kg m, coupling block; aba, impulse
         ("M", "f8", 6),  # kg, translational block; aba, impulse
@@ -152,11 +152,12 @@ TREE = np.dtype(
         ("n", "i8"),  # number of links
         ("nq", "i8"),
         ("nv", "i8"),
-        ("springs", "i8"),  # whether any joint has a spring
+        ("lone", "i8"),  # address of the LONE row of a body that hangs on nothing, in a forest; else 0
+        ("rows", "i8"),  # address of the LINK_DATA rows, the base first
         ("links", "i8"),  # address of the LINK rows
         ("dofs", "i8"),  # address of the DOF rows
-        ("rows", "i8"),  # address of the LINK_DATA rows, the base first
         ("dof_rows", "i8"),  # address of the DOF_DATA rows
+        ("springs", "i8"),  # whether any joint has a spring
         ("M", "i8"),  # address of the mass matrix, nv² numbers row by row; 0 until somebody asks for it
         ("elements", "i8"),  # address of the ELEMENT rows: forces between links that act in time
         ("element_count", "i8"),

@@ -15,6 +15,7 @@ from kinemorph.structure.forest_memory import (
     allocate,
     class_of,
     copy_words,
+    describe_tree,
     lay_tree,
     pool_of,
     size_of,
@@ -82,9 +83,9 @@ def adopt(forest: Any, slot: Any, at: int) -> int:
     """A block for the tree that is kept at an address. Returns its size there."""
     size = size_of_tree(at)
     tree = rows_at(at, 1, TREE)[0]
-    n, nq, nv, springs = tree["n"], tree["nq"], tree["nv"], tree["springs"]
+    n, nq, nv = tree["n"], tree["nq"], tree["nv"]
     block = allocate(forest, class_of(size))
     copy_words(at, block, size)
     slot["address"], slot["state"] = block, lay_tree(block, n, nq, nv)
-    rows_at(block, 1, TREE)[0]["springs"] = springs
+    describe_tree(block)
     return size

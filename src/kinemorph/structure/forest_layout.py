@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE, kind_of
+from kinemorph.multibody.lone import LONE
 from kinemorph.multibody.loops import LOOP
 
 FOREST = np.dtype(
@@ -248,5 +249,5 @@ GRAFT = np.dtype(
 
 FOREST_KIND = kind_of(
     "forest", FOREST, POOL, TREE_SLOT, BODY_SLOT, JOINT_SLOT, LOOP_SLOT, LOOP, TREE, LINK, DOF, LINK_DATA, DOF_DATA,
-    EDIT, OUTCOME,
+    LONE, EDIT, OUTCOME,
 )  # fmt: skip

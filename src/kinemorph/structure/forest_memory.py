@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import entry, kernel, rows_at
+from kinemorph._jit_prefetch import LINE
 from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE, TREE_KIND
+from kinemorph.multibody.lone import LONE, tell_lone
 from kinemorph.multibody.system import I8
 from kinemorph.spatial.mat3 import IDENTITY
 from kinemorph.spatial.rows import store9
@@ -34,7 +36,7 @@ INDEX = (1 << 32) - 1  # the bits of an id that are an index; those above are th
 SMALLEST = 512  # bytes of the smallest block; there are four sizes to a doubling
 SIZES = 128  # of blocks
 ROWS, LINK_SIZE, DOF_SIZE = LINK_DATA.itemsize, LINK.itemsize, DOF.itemsize
-DOF_ROW_SIZE, HEADER = DOF_DATA.itemsize, TREE.itemsize
+DOF_ROW_SIZE, HEADER, LONE_SIZE = DOF_DATA.itemsize, TREE.itemsize, LONE.itemsize
 
 Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
@@ -183,28 +185,38 @@ def release(forest: Any, block: int, c: int) -> None:
 
 
 @kernel
+def before_state(n: int, nv: int) -> int:
+    """Bytes of a tree's header, and of its LONE row if it may be a lone body."""
+    return HEADER + LONE_SIZE if n == 1 and nv == 6 else HEADER
+
+
+@kernel
 def tree_size(n: int, nq: int, nv: int) -> int:
     """Bytes of a tree."""
     rows = n * LINK_SIZE + nv * DOF_SIZE + (n + 1) * ROWS + nv * DOF_ROW_SIZE
-    return HEADER + rows + 48 * nq
+    return before_state(n, nv) + 48 * nq + rows
 
 
 @kernel(inline=False)
 def lay_tree(block: int, n: int, nq: int, nv: int) -> int:
-    """Put the header of a tree of this size at the start of a block. Returns the address of its state's numbers."""
+    """Put the header of a tree of this size at the start of a block. Returns the address of its state's numbers.
+
+    What the dynamics of a lone body reads and writes comes first, so that it touches few lines of the cache.
+    """
     tree = rows_at(block, 1, TREE)[0]
     tree["kind"], tree["busy"], tree["M"], tree["system"], tree["springs"] = TREE_KIND, 0, 0, 0, 0
+    tree["lone"] = 0
     tree["elements"], tree["element_count"], tree["pushes"] = 0, 0, 0
     tree["n"], tree["nq"], tree["nv"] = n, nq, nv
-    at = block + HEADER
+    state = block + before_state(n, nv)
+    at = state + 48 * nq
+    tree["rows"] = at
+    at += (n + 1) * ROWS
     tree["links"] = at
     at += n * LINK_SIZE
     tree["dofs"] = at
-    at += nv * DOF_SIZE
-    tree["rows"] = at
-    at += (n + 1) * ROWS
-    tree["dof_rows"] = at
-    return at + nv * DOF_ROW_SIZE
+    tree["dof_rows"] = at + nv * DOF_SIZE
+    return state
 
 
 @kernel(inline=False)
@@ -218,8 +230,11 @@ def prepare_tree(forest: Any, block: int) -> None:
     base["a"][0], base["a"][1], base["a"][2] = -forest["gx"], -forest["gy"], -forest["gz"]
 
 
-@kernel
-def count_springs(tree: Any) -> None:
+@kernel(inline=False)
+def describe_tree(block: int) -> None:
+    """What a tree's header says of its rows of links and degrees of freedom, when these are in place."""
+    tree = rows_at(block, 1, TREE)[0]
+    tell_lone(tree, block + HEADER)
     dofs = rows_at(tree["dofs"], tree["nv"], DOF)
     tree["springs"] = 0
     for k in range(tree["nv"]):
@@ -243,7 +258,7 @@ def add_chunk(address: int, memory: Bytes) -> None:
     """More memory for blocks."""
     forest = rows_at(address, 1, FOREST)[0]
     donate(forest)
-    forest["start"] = forest["at"] = (address_of(memory) + 15) & -16
+    forest["start"] = forest["at"] = (address_of(memory) + LINE - 1) & -LINE
     forest["end"] = address_of(memory) + memory.shape[0]
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import entry, kernel, rows_at
+from kinemorph._jit_prefetch import LINE, prefetch
 from kinemorph.constraint.dynamics import bear_loops
-from kinemorph.multibody.aba import articulated_body, outward
 from kinemorph.multibody.checks import Matrix, finite
 from kinemorph.multibody.energy_momentum import sum_up
-from kinemorph.multibody.kinematics import accelerate_all
 from kinemorph.multibody.layout import TREE
+from kinemorph.multibody.lone import accelerate_tree, accelerate_tree_again, move_tree
 from kinemorph.multibody.system import F8, SYSTEM
 from kinemorph.spatial.rows import load3, store3
 from kinemorph.spatial.vec3 import add
@@ -33,22 +33,40 @@ from kinemorph.structure.forest_layout import (
     Q,
     V,
 )
-from kinemorph.structure.forest_memory import pool_of
+from kinemorph.structure.forest_memory import ROWS, before_state, pool_of
+
+AHEAD = 4  # trees that are on their way from memory while one is worked on
+# what the dynamics of a lone body uses of its block: header, LONE row and state, then R to a of its link
+HOT_STATE = before_state(1, 6) + 8 * 7 * (TAU + 1)
+HOT_LINK = (before_state(1, 6) + 48 * 7 + ROWS) // LINE * LINE
+HOT_END = before_state(1, 6) + 48 * 7 + ROWS + 8 * (9 + 5 * 3)
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
+
+
+@kernel
+def approach(block: int) -> None:
+    """Bring the lines of a tree's block that the dynamics of a lone body uses closer."""
+    for at in range(0, HOT_STATE, LINE):
+        prefetch(block + at)
+    for at in range(HOT_LINK, HOT_END, LINE):
+        prefetch(block + at)
 
 
 @kernel(inline=False)
 def accelerate_trees(forest: Any, external: Any) -> int:
     """Accelerations of all trees as if there were no loops. Returns the first tree that has none, -1 if all have."""
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    for t in range(pool_of(forest, TREES)["count"]):
+    count = pool_of(forest, TREES)["count"]
+    for t in range(count):
+        if t + AHEAD < count:
+            approach(trees[t + AHEAD]["address"])
         if trees[t]["next"] == IN_USE:
             tree, state = rows_at(trees[t]["address"], 1, TREE)[0], trees[t]["state"]
             nq, nv = tree["nq"], tree["nv"]
             q, v = rows_at(state + 8 * nq * Q, nq, F8), rows_at(state + 8 * nq * V, nv, F8)
             tau, a = rows_at(state + 8 * nq * TAU, nv, F8), rows_at(state + 8 * nq * A, nv, F8)
-            articulated_body(tree, q, v, tau, external, a)
+            accelerate_tree(tree, q, v, tau, external, a)
             if not finite(a):
                 return t
     return -1
@@ -70,7 +88,7 @@ def bear_all_loops(forest: Any) -> int:
             u = forest["first_tree"]
             while u >= 0:
                 tree = rows_at(trees[u]["address"], 1, TREE)[0]
-                outward(tree, rows_at(trees[u]["state"] + 8 * tree["nq"] * A, tree["nv"], F8))
+                accelerate_tree_again(tree, rows_at(trees[u]["state"] + 8 * tree["nq"] * A, tree["nv"], F8))
                 u = trees[u]["follows"]
     return DONE
 
@@ -101,7 +119,7 @@ def move_slot(slot: Any) -> None:
     tree, state = rows_at(slot["address"], 1, TREE)[0], slot["state"]
     nq, nv = tree["nq"], tree["nv"]
     q, v = rows_at(state + 8 * nq * Q, nq, F8), rows_at(state + 8 * nq * V, nv, F8)
-    accelerate_all(tree, q, v, rows_at(state + 8 * nq * A, nv, F8))
+    move_tree(tree, q, v, rows_at(state + 8 * nq * A, nv, F8))
 
 
 @entry

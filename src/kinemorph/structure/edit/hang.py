@@ -48,7 +48,7 @@ from kinemorph.structure.forest_memory import (
     claim,
     class_of,
     copy_words,
-    count_springs,
+    describe_tree,
     has_room,
     id_of,
     lay_tree,
@@ -280,11 +280,11 @@ def hang(forest: Any, edit: Any, graft: Any, outcome: Any) -> int:
     graft_rows(graft)
     graft_state(graft)
     host = rows_at(graft["host"], 1, TREE)[0]
-    count_springs(host)
+    describe_tree(graft["host"])
     settle(host, graft["host_state"])
     if graft["rest"] != 0 and graft["rest"] != graft["host"]:
         rest = rows_at(graft["rest"], 1, TREE)[0]
-        count_springs(rest)
+        describe_tree(graft["rest"])
         settle(rest, graft["rest_state"])
     compare(graft, outcome)
     status = DONE

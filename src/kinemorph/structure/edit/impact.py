@@ -17,10 +17,10 @@ from kinemorph.constraint.closure import cancel, prepare
 from kinemorph.constraint.loops import errors, frames, link_at, relative_velocities
 from kinemorph.constraint.solve import MOST_UNSURE, UNSURE
 from kinemorph.multibody.energy_momentum import SUMS, sum_up
-from kinemorph.multibody.impulse import articulate, jump
 from kinemorph.multibody.inversion import extract_position
 from kinemorph.multibody.joints import FREE
 from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
+from kinemorph.multibody.lone import articulate_tree, jump_tree
 from kinemorph.multibody.loops import LOOP
 from kinemorph.multibody.system import F8, ROW, SYSTEM
 from kinemorph.spatial.mat3 import mul, tmul_vec, transpose
@@ -202,7 +202,7 @@ def begin_response(forest: Any, system: Any, velocities: int, error: float) -> N
     t = forest["first_tree"]
     while t >= 0:
         tree = rows_at(trees[t]["address"], 1, TREE)[0]
-        articulate(tree, rows_at(trees[t]["state"] + 8 * tree["nq"] * Q, tree["nq"], F8))
+        articulate_tree(tree, rows_at(trees[t]["state"] + 8 * tree["nq"] * Q, tree["nq"], F8))
         v = rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
         first = trees[t]["offset"]
         for k in range(tree["nv"]):
@@ -225,7 +225,7 @@ def respond(forest: Any, system: Any, velocities: int, outcome: Any) -> None:
         tree = rows_at(trees[t]["address"], 1, TREE)[0]
         v = rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
         first = trees[t]["offset"]
-        jump(tree, after[first : first + tree["nv"]])
+        jump_tree(tree, after[first : first + tree["nv"]])
         for k in range(tree["nv"]):
             jumps[first + k] += after[first + k]
             after[first + k] = v[k] + jumps[first + k]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from kinemorph._jit import kernel, rows_at
 from kinemorph.multibody.joints import FREE
 from kinemorph.multibody.layout import DOF, LINK, TREE
+from kinemorph.multibody.lone import floats
 from kinemorph.multibody.loops import LOOP
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.structure.edit.carrier import carrier, swap_roles
@@ -46,19 +45,12 @@ from kinemorph.structure.forest_memory import DOF_SIZE, claim, copy_words, find,
 
 
 @kernel
-def floats(forest: Any, t: int) -> bool:
-    """Whether the joint of a tree's top is free, and nothing acts on it that would be lost with it."""
+def is_afloat(forest: Any, t: int) -> bool:
+    """Whether the joint of a tree's top is free, and nothing acts in it that would be lost with it."""
     if t < 0:
         return False
     tree = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]["address"], 1, TREE)[0]
-    if rows_at(tree["links"], 1, LINK)[0]["kind"] != FREE:
-        return False
-    dofs = rows_at(tree["dofs"], 6, DOF)
-    for k in range(6):
-        acts = dofs[k]["armature"] != 0.0 or dofs[k]["damping"] != 0.0 or dofs[k]["stiffness"] != 0.0
-        if acts or dofs[k]["friction"] != 0.0 or dofs[k]["lower"] > -np.inf or dofs[k]["upper"] < np.inf:
-            return False
-    return True
+    return floats(rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF))
 
 
 @kernel
@@ -66,9 +58,9 @@ def floating_end(forest: Any, ta: int, tb: int) -> int:
     """A floating tree that one of the bodies is in and the other is not, that of b if possible; else -1."""
     if ta == tb:
         return -1
-    if floats(forest, tb):
+    if is_afloat(forest, tb):
         return tb
-    return ta if floats(forest, ta) else -1
+    return ta if is_afloat(forest, ta) else -1
 
 
 @kernel(inline=False)

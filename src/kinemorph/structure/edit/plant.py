@@ -39,7 +39,7 @@ from kinemorph.structure.forest_memory import (
     address_of,
     class_of,
     copy_words,
-    count_springs,
+    describe_tree,
     has_room,
     pool_of,
     size_of,
@@ -174,7 +174,7 @@ def plant_tree(forest: Any, model: Any, numbers: int, first: int, last: int, bod
         start = iq if position else iv
         for k in range(nq if position else nv):
             to[k] = given[start + k] if which != JUMP else 0.0
-    count_springs(tree)
+    describe_tree(block)
     enroll(forest, new_tree(forest), block, state)
 
 
