@@ -172,7 +172,7 @@ def test_what_cannot_be_written_is_refused_by_name(save, model, words, tmp_path)
 
 def test_what_has_no_place_is_said(tmp_path):
     model = one_joint(km.Joint.revolute(speed=3.0, armature=0.2))
-    with pytest.warns(km.ModelWarning, match="MJCF has no limits of speed; it is left out of 'part'"):
+    with pytest.warns(km.ModelWarning, match="MJCF has no limits of speed: left out of 'part'"):
         km.save_mjcf(model, tmp_path / "model.xml")
     with pytest.warns(km.ModelWarning, match="URDF has no armature"):
         km.save_urdf(model, tmp_path / "model.urdf")
