@@ -244,6 +244,15 @@ def test_floating_robot_is_written_without_its_free_joint(tmp_path):
     assert set(model.frames) <= set(back.frames)
 
 
+def test_long_chain_comes_back(tmp_path):
+    b = km.Builder("chain")
+    for i in range(600):  # the bodies of MJCF lie in each other
+        inertia = km.Inertia.box(1.0, (0.1, 0.1, 0.3))
+        b.link(f"l{i}", f"l{i - 1}" if i else None, km.Joint.revolute("y"), (0, 0, 0.3), inertia)
+    chain = b.build()
+    assert_same_tree(km.load_mjcf(km.save_mjcf(chain, tmp_path / "chain.xml")), chain, 1e-12)
+
+
 def test_meshes_come_along(tmp_path):
     folder = tmp_path / "somewhere"
     folder.mkdir()
