@@ -74,6 +74,8 @@ class Document:
 
     def _include(self, root: Element) -> None:
         """Put what is included into its place. A file can be included once, so that there is an end to it."""
+        if not _includes(root):
+            return
         seen: set[str] = set()
         count = 0
         waiting: list[tuple[Element, int]] = [(root, 0)]
@@ -216,6 +218,17 @@ class Document:
     def angle(self, value: float) -> float:
         """In radians."""
         return math.radians(value) if self.degrees else value
+
+
+def _includes(root: Element) -> bool:
+    """Whether there is an <include> anywhere."""
+    waiting = [root]
+    while waiting:
+        children = waiting.pop().children
+        if any(child.tag == "include" for child in children):
+            return True
+        waiting += [child for child in children if child.children]
+    return False
 
 
 _WAYS = ("axisangle", "xyaxes", "zaxis", "euler")

@@ -255,8 +255,9 @@ class Builder:
 
 def complete(rows: np.ndarray[tuple[int], np.dtype[np.void]]) -> None:
     """Fill the constants that follow from others: the two matrices of a rotation about the joint's axis."""
-    for row in rows:
-        R = row["R"].reshape(3, 3)
-        x, y, z = a = row["axis"]
-        row["Rc"] = (R @ (np.eye(3) - np.outer(a, a))).ravel()
-        row["Rs"] = (R @ np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])).ravel()
+    R, a = rows["R"].reshape(-1, 3, 3), rows["axis"]
+    K = np.zeros((len(rows), 3, 3))
+    K[:, 0, 1], K[:, 0, 2], K[:, 1, 2] = -a[:, 2], a[:, 1], -a[:, 0]
+    K[:, 1, 0], K[:, 2, 0], K[:, 2, 1] = a[:, 2], -a[:, 1], a[:, 0]
+    rows["Rc"] = (R @ (np.eye(3) - a[:, :, np.newaxis] * a[:, np.newaxis])).reshape(-1, 9)
+    rows["Rs"] = (R @ K).reshape(-1, 9)
