@@ -95,3 +95,22 @@ def test_errors_are_one_sentence(arguments: tuple[str, ...], words: str, tmp_pat
     assert done.returncode == 2
     assert words in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_convert_writes_another_kind_of_file(tmp_path: Path) -> None:
+    (tmp_path / "arm.xml").write_text(
+        '<mujoco model="arm"><option density="1.2"/><worldbody><body name="b"><joint name="j" armature="1"/>'
+        '<geom size="0.1"/></body></worldbody></mujoco>'
+    )
+    refused = kinemorph("convert", "arm.xml", "arm.urdf", folder=tmp_path)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "arm.xml:1: <option>: the model is in a fluid" in refused.stderr
+    done = kinemorph("convert", "arm.xml", "out/arm.urdf", "--ignore", "fluid", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "out/arm.urdf: Model 'arm': 1 links (1 revolute)" in done.stdout
+    assert "URDF has no armature: left out of 'j'" in done.stderr
+    again = kinemorph("convert", "out/arm.urdf", "arm.sdf", folder=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert kinemorph("convert", "arm.sdf", "back.xml", folder=tmp_path).returncode == 0
+    wrong = kinemorph("convert", "arm.sdf", "arm.txt", folder=tmp_path)
+    assert (wrong.returncode, "arm.txt: files that end in" in wrong.stderr) == (2, True)

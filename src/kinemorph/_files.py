@@ -27,7 +27,8 @@ def read_bytes(path: str | os.PathLike[str], limit: int) -> bytes:
         if not path.is_file():  # a pipe or a device may never end
             raise FileError(f"{path}: this is not a regular file")
         with path.open("rb") as file:
-            content = file.read(limit + 1)
+            size = os.fstat(file.fileno()).st_size
+            content = file.read(min(size, limit) + 1)  # memory for all that is asked for is taken at once
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror}") from None
     if len(content) > limit:

@@ -20,6 +20,7 @@ LARGEST = 1e30  # of a length, mass or inertia: products of several stay finite
 
 # Decimal only: float() would also take "1_000", "nan" and digits of other scripts.
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NUMBERS = re.compile(rf"\s*(?:{_NUMBER.pattern}\s+)*{_NUMBER.pattern}\s*")
 _NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 _LONGEST_NUMBER = 64
 _CUT_OFF = {
@@ -118,18 +119,20 @@ class Element:
         if len(words) != count:
             expected = "one number" if count == 1 else f"{count} numbers with spaces between them"
             raise self.error(f"{_shown(name, value)}: expected {expected}")
-        numbers = []
-        for word in words:
-            if len(word) <= _LONGEST_NUMBER and _NUMBER.fullmatch(word):
-                number = float(word)
-                if abs(number) <= largest:
-                    numbers.append(number)
-                    continue
+        if not _NUMBERS.fullmatch(value) or len(max(words, key=len)) > _LONGEST_NUMBER:
+            raise self.error(self._wrong(words, _shown(name, value)))
+        numbers = [float(word) for word in words]
+        for number, word in zip(numbers, words, strict=True):
+            if not -largest <= number <= largest:
                 raise self.error(f"{_shown(name, value)}: {word} is too large, the limit is {largest:g}")
-            if _NOT_FINITE.fullmatch(word[:_LONGEST_NUMBER]):
-                raise self.error(f"{_shown(name, value)}: {word} is not finite; write a number")
-            raise self.error(f"{_shown(name, value)}: {quoted(word)} is not a number; write it like -1.5 or 2e-3")
         return numbers
+
+    def _wrong(self, words: list[str], shown: str) -> str:
+        """What is wrong with the first word that is not a number."""
+        word = next(w for w in words if len(w) > _LONGEST_NUMBER or not _NUMBER.fullmatch(w))
+        if _NOT_FINITE.fullmatch(word[:_LONGEST_NUMBER]):
+            return f"{shown}: {word} is not finite; write a number"
+        return f"{shown}: {quoted(word)} is not a number; write it like -1.5 or 2e-3"
 
 
 def _shown(name: str, value: str) -> str:

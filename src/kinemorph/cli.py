@@ -61,6 +61,28 @@ def bounce(
         sys.exit(1)
 
 
+def convert(source: Path, target: Path, /, ignore: tuple[str, ...] = (), floating: bool | None = None) -> None:
+    """Read a model file, MJCF, URDF or SDF, and write it as another kind: .xml (MJCF), .urdf or .sdf.
+
+    Args:
+        source: The file to read. What it says of itself decides how.
+        target: The file to write. The end of its name decides how; meshes go into a folder beside it.
+        ignore: What is left out of an MJCF file that has more than a model can have, such as tendon.
+        floating: Whether the root of a URDF or SDF file moves freely.
+    """
+    import warnings
+
+    from kinemorph.io import kinds
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model = kinds.load(source, floating, ignore)
+        written = kinds.save(model, target)
+    for warning in said:
+        print(f"kinemorph: {warning.message}", file=sys.stderr)
+    print(f"{written}: {model}")
+
+
 def doctor() -> None:
     """Say what is installed and check that it computes correctly."""
     from kinemorph.scenes import checkup
@@ -127,7 +149,9 @@ def main() -> None:
 
     try:
         tyro.extras.subcommand_cli_from_dict(
-            {"bounce": bounce, "demo": demo, "doctor": doctor}, prog="kinemorph", description=__doc__
+            {"bounce": bounce, "convert": convert, "demo": demo, "doctor": doctor},
+            prog="kinemorph",
+            description=__doc__,
         )
     except (ValueError, KeyError, FileNotFoundError, ArithmeticError) as error:
         message = error.args[0] if isinstance(error, KeyError) and error.args else error

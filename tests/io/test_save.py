@@ -172,7 +172,7 @@ def test_what_cannot_be_written_is_refused_by_name(save, model, words, tmp_path)
 
 def test_what_has_no_place_is_said(tmp_path):
     model = one_joint(km.Joint.revolute(speed=3.0, armature=0.2))
-    with pytest.warns(km.ModelWarning, match="MJCF has no limits of speed; it is left out of 'part'"):
+    with pytest.warns(km.ModelWarning, match="MJCF has no limits of speed: left out of 'part'"):
         km.save_mjcf(model, tmp_path / "model.xml")
     with pytest.warns(km.ModelWarning, match="URDF has no armature"):
         km.save_urdf(model, tmp_path / "model.urdf")
@@ -242,6 +242,15 @@ def test_floating_robot_is_written_without_its_free_joint(tmp_path):
     back = km.load_urdf(path, floating=True)
     assert_same_tree(back, model, 1e-11)
     assert set(model.frames) <= set(back.frames)
+
+
+def test_long_chain_comes_back(tmp_path):
+    b = km.Builder("chain")
+    for i in range(600):  # the bodies of MJCF lie in each other
+        inertia = km.Inertia.box(1.0, (0.1, 0.1, 0.3))
+        b.link(f"l{i}", f"l{i - 1}" if i else None, km.Joint.revolute("y"), (0, 0, 0.3), inertia)
+    chain = b.build()
+    assert_same_tree(km.load_mjcf(km.save_mjcf(chain, tmp_path / "chain.xml")), chain, 1e-12)
 
 
 def test_meshes_come_along(tmp_path):

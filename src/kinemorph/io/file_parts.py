@@ -68,7 +68,7 @@ class Lost:
     def issue(self, stacklevel: int) -> None:
         for what, names in self.found.items():
             shown = ", ".join(repr(name) for name in names[:3]) + (f" and {len(names) - 3} more" if names[3:] else "")
-            text = f"model {self.model.name!r}: {self.kind} has no {what}; it is left out of {shown}"
+            text = f"model {self.model.name!r}: {self.kind} has no {what}: left out of {shown}"
             warnings.warn(text, ModelWarning, stacklevel + 1)
 
 

@@ -16,7 +16,7 @@ from kinemorph.io.file_warnings import FileWarnings
 from kinemorph.io.mjcf_actuators import damped, read_actuators
 from kinemorph.io.mjcf_bodies import Bodies
 from kinemorph.io.mjcf_constraints import Constraints
-from kinemorph.io.mjcf_document import TRUE_FALSE, Document, choice
+from kinemorph.io.mjcf_document import DEEP, TRUE_FALSE, Document, choice
 from kinemorph.io.mjcf_meshes import MeshAsset
 from kinemorph.io.mujoco_build import build, filters, role_of
 from kinemorph.io.mujoco_parts import KINDS, Parts, Unsupported
@@ -46,7 +46,7 @@ def load_mjcf(
     `ignore`: kinds of things that are left out with a warning where else they would be an error, such as "tendon".
     `strict`: what else would be a `ModelWarning` is a `FileError`.
     """
-    return _model(read_xml(path), Path(path).stem, Path(path).parent, root, merge_fixed, ignore, strict)
+    return _model(read_xml(path, DEEP), Path(path).stem, Path(path).parent, root, merge_fixed, ignore, strict)
 
 
 def parse_mjcf(
@@ -60,7 +60,7 @@ def parse_mjcf(
     strict: bool = False,
 ) -> Model:
     """The model of an MJCF text, as if it were a file in `folder`; `source` names it in errors."""
-    return _model(parse_xml(text, source), "model", Path(folder), root, merge_fixed, ignore, strict)
+    return _model(parse_xml(text, source, DEEP), "model", Path(folder), root, merge_fixed, ignore, strict)
 
 
 def _model(

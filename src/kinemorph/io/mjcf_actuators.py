@@ -83,6 +83,7 @@ def read_actuators(
     """All actuators that drive joints in a way that can be had."""
     found: list[tuple[Element, Actuator]] = []
     names: dict[str, Element] = {}
+    known: dict[str, _Drive] = {}  # what the classes say
     number = 0
     for section in document.sections["actuator"]:
         for element in section.children:
@@ -91,24 +92,27 @@ def read_actuators(
             if name in names:
                 raise element.error(f"there is already an actuator of this name in line {names[name].line}")
             names[name] = element
-            actuator = _actuator(element, name, document, joints, ranges, unsupported)
+            actuator = _actuator(element, name, document, known, joints, ranges, unsupported)
             if actuator is not None:
                 found.append((element, actuator))
     return found
 
 
 def _actuator(
-    element: Element, name: str, document: Document, joints: Mapping[str, JointPart],
+    element: Element, name: str, document: Document, known: dict[str, _Drive], joints: Mapping[str, JointPart],
     ranges: Mapping[str, tuple[float, float]], unsupported: Unsupported,
 ) -> Actuator | None:  # fmt: skip
     leave: Callable[[str], None] = lambda what: unsupported.found("actuator", element, what)  # noqa: E731
     if element.tag not in DRIVES:
         leave(f"<{element.tag}> is not read, only motors and linear servos are")
         return None
-    drive = _Drive()
-    for default in document.defaults(element, "actuator", MAIN)[1]:
-        if default.tag in DRIVES:
-            drive.take(default)
+    name_of_class, defaults = document.defaults(element, "actuator", MAIN)
+    if name_of_class not in known:
+        known[name_of_class] = _Drive()
+        for default in defaults:
+            if default.tag in DRIVES:
+                known[name_of_class].take(default)
+    drive = known[name_of_class].copy()
     drive.take(element)
     settled = Element(element.tag, {**element.attributes, **drive.given}, element.source, element.line, element.parent)
     if "tendon" in element.attributes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -61,9 +61,15 @@ class Bodies:
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)  # of joints, as the file counts them
     _names: dict[tuple[str, str], Element] = field(default_factory=dict)
     _count: int = 0
+    _off: set[str] = field(default_factory=set)  # what is switched off in all joints
 
     def read(self) -> None:
         document = self.document
+        flags = {
+            "stiffness": ("spring", "passive"), "damping": ("damper", "passive"),
+            "friction": ("constraint", "frictionloss"), "limits": ("constraint", "limit"),
+        }  # fmt: skip
+        self._off = {what for what, names in flags.items() if document.off(*names)}
         worlds = document.sections["worldbody"]
         self.parts.bodies.append(BodyPart(worlds[0] if worlds else document.root, "world", -1, HERE))
         for world in worlds:
@@ -85,32 +91,28 @@ class Bodies:
     # --------------------------------------------------------------------------------------------------- the tree
 
     def _children(self, element: Element, inside: _Inside) -> None:
-        for child in element.children:
+        """All that is in an element, in the file's order. Bodies in bodies wait in a list: a chain of them is deep."""
+        self._waiting: list[tuple[Iterator[Element], _Inside]] = [(iter(element.children), inside)]
+        while self._waiting:
+            children, inside = self._waiting[-1]
+            child = next(children, None)
+            if child is None:
+                self._waiting.pop()
+                continue
             self._count += 1
             if self._count > MOST_ELEMENTS:
                 raise child.error(f"with all replicas, there are more than {MOST_ELEMENTS} elements")
-            if child.tag == "geom":
-                self._geom(child, inside)
-            elif child.tag in ("joint", "freejoint"):
-                self._joint(child, inside)
-            elif child.tag == "body":
-                self._body(child, inside)
-            elif child.tag == "site":
-                self._site(child, inside)
-            elif child.tag == "inertial":
-                self._inertial(child, inside)
-            elif child.tag == "frame":
-                self._frame(child, inside)
-            elif child.tag == "replicate":
-                self._replicate(child, inside)
-            elif child.tag in ("flexcomp", "composite"):
-                self.unsupported.found("flex", child, "bodies that bend are not read")
-            elif child.tag == "plugin":
-                self.unsupported.found("plugin", child, "plugins are not read")
-            elif child.tag == "attach":
-                self.unsupported.found("attach", child, "models from other files are not read; use <include>")
+            reader = _READERS.get(child.tag)
+            if reader is not None:
+                reader(self, child, inside)
+            elif child.tag in _NOT_READ:
+                kind, what = _NOT_READ[child.tag]
+                self.unsupported.found(kind, child, what)
             elif child.tag not in LOOKS:
                 raise child.error("there is no such element in a body")
+
+    def _enter(self, element: Element, inside: _Inside) -> None:
+        self._waiting.append((iter(element.children), inside))
 
     def _body(self, element: Element, inside: _Inside) -> None:
         check_attributes(element)
@@ -123,7 +125,7 @@ class Bodies:
         pose = inside.frame @ self.document.pose(element)
         self.parts.bodies.append(BodyPart(element, name, inside.body, pose))
         childclass = element.attributes.get("childclass", inside.childclass)
-        self._children(element, _Inside(number, HERE, childclass, inside.suffix))
+        self._enter(element, _Inside(number, HERE, childclass, inside.suffix))
 
     def _frame(self, element: Element, inside: _Inside) -> None:
         check_attributes(element)
@@ -132,7 +134,7 @@ class Bodies:
                 raise element.error(f"{name}: frames that scale what is in them are not read; write the sizes out")
         frame = inside.frame @ self.document.pose(element)
         childclass = element.attributes.get("childclass", inside.childclass)
-        self._children(element, _Inside(inside.body, frame, childclass, inside.suffix))
+        self._enter(element, _Inside(inside.body, frame, childclass, inside.suffix))
 
     def _replicate(self, element: Element, inside: _Inside) -> None:
         check_attributes(element)
@@ -143,10 +145,15 @@ class Bodies:
         turned = self.document.euler(element) if "euler" in element.attributes else np.eye(3)
         step = Pose.known(np.array(element.numbers("offset", 3, (0.0, 0.0, 0.0))), turned)
         digits, pose = len(str(count)), HERE
+        if count * len(element.children) + self._count > MOST_ELEMENTS:
+            raise element.error(f"with all replicas, there are more than {MOST_ELEMENTS} elements")
+        replicas = []
         for i in range(count):
             suffix = f"{element.attributes.get('sep', '')}{i:0{digits}d}{inside.suffix}"
-            self._children(element, _Inside(inside.body, inside.frame @ pose, inside.childclass, suffix))
+            replicas.append(_Inside(inside.body, inside.frame @ pose, inside.childclass, suffix))
             pose = pose @ step
+        for replica in reversed(replicas):
+            self._enter(element, replica)
 
     def _name(self, element: Element, kind: str, inside: _Inside) -> str:
         name = element.attributes.get("name", "")
@@ -243,7 +250,8 @@ class Bodies:
         constant, ratio = up_to(joint, "springdamper", (0.0, 0.0))
         if constant > 0.0 and ratio > 0.0:
             self.sprung.append((part, constant, ratio))
-        self._switch_off(part)
+        if self._off:
+            self._switch_off(part)
         body.joints.append(part)
 
     def _check_place(self, element: Element, kind: JointKind, body: BodyPart) -> None:
@@ -283,14 +291,13 @@ class Bodies:
         return said == "true" or (said == "auto" and self.document.autolimits and (low != 0.0 or high != 0.0))
 
     def _switch_off(self, part: JointPart) -> None:
-        off = self.document.off
-        if off("spring", "passive"):
+        if "stiffness" in self._off:
             part.stiffness = 0.0
-        if off("damper", "passive"):
+        if "damping" in self._off:
             part.damping = 0.0
-        if off("constraint", "frictionloss"):
+        if "friction" in self._off:
             part.friction = 0.0
-        if off("constraint", "limit"):
+        if "limits" in self._off:
             part.lower, part.upper = -math.inf, math.inf
 
     # -------------------------------------------------------------------------------------------------------- masses
@@ -326,3 +333,15 @@ class Bodies:
                     body.inertia = Inertia.unchecked(k * body.inertia.mass, body.inertia.com, k * body.inertia.matrix)
                 if number not in weighed and body.joints and (fault := body.inertia.fault()):
                     self.unsupported.warned.add("inertia", body.where, f"{fault}; it is used as it is")
+
+
+_READERS: dict[str, Callable[[Bodies, Element, _Inside], None]] = {
+    "geom": Bodies._geom, "joint": Bodies._joint, "freejoint": Bodies._joint, "body": Bodies._body,
+    "site": Bodies._site, "inertial": Bodies._inertial, "frame": Bodies._frame, "replicate": Bodies._replicate,
+}  # fmt: skip
+_NOT_READ = {
+    "flexcomp": ("flex", "bodies that bend are not read"),
+    "composite": ("flex", "bodies that bend are not read"),
+    "plugin": ("plugin", "plugins are not read"),
+    "attach": ("attach", "models from other files are not read; use <include>"),
+}

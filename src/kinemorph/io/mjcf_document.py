@@ -11,11 +11,13 @@ from typing import TypeVar
 import numpy as np
 
 from kinemorph._files import quoted
-from kinemorph._xml import DEEPEST, MOST_ELEMENTS, Element, read_xml
+from kinemorph._xml import MOST_ELEMENTS, Element, read_xml
 from kinemorph.io.mesh_paths import LONGEST, MeshPaths
 from kinemorph.io.mjcf_schema import DRIVES, check_attributes
 from kinemorph.spatial.pose import Pose
 
+DEEP = 2000  # elements in elements: the bodies of a chain are
+MOST_FILES = 50  # included in each other
 MAIN = "main"  # the class of all that names none
 SECTIONS = (
     "compiler", "option", "size", "visual", "statistic", "default", "custom", "extension", "asset", "worldbody",
@@ -72,21 +74,23 @@ class Document:
 
     def _include(self, root: Element) -> None:
         """Put what is included into its place. A file can be included once, so that there is an end to it."""
+        if not _includes(root):
+            return
         seen: set[str] = set()
         count = 0
         waiting: list[tuple[Element, int]] = [(root, 0)]
         while waiting:
             parent, depth = waiting.pop()
             if any(child.tag == "include" for child in parent.children):
-                parent.children = list(self._expanded(parent, seen))
+                parent.children = list(self._expanded(parent, seen, 1))
             count += len(parent.children)
             if count > MOST_ELEMENTS:
                 raise parent.error(f"with all that is included, there are more than {MOST_ELEMENTS} elements")
-            if depth > DEEPEST:
-                raise parent.error(f"with all that is included, elements are nested more than {DEEPEST} deep")
+            if depth > DEEP:
+                raise parent.error(f"with all that is included, elements are nested more than {DEEP} deep")
             waiting.extend((child, depth + 1) for child in parent.children)
 
-    def _expanded(self, parent: Element, seen: set[str]) -> Iterator[Element]:
+    def _expanded(self, parent: Element, seen: set[str], depth: int) -> Iterator[Element]:
         for child in parent.children:
             if child.tag != "include":
                 yield child
@@ -95,9 +99,11 @@ class Document:
             if str(path) in seen:
                 raise child.error(f"file={quoted(child.attribute('file'))}: it is included already")
             seen.add(str(path))
-            inner = read_xml(path)
+            if depth > MOST_FILES:
+                raise child.error(f"more than {MOST_FILES} files include each other")
+            inner = read_xml(path, DEEP)
             if any(element.tag == "include" for element in inner.children):
-                inner.children = list(self._expanded(inner, seen))
+                inner.children = list(self._expanded(inner, seen, depth + 1))
             for element in inner.children:
                 element.parent = parent
                 yield element
@@ -212,6 +218,17 @@ class Document:
     def angle(self, value: float) -> float:
         """In radians."""
         return math.radians(value) if self.degrees else value
+
+
+def _includes(root: Element) -> bool:
+    """Whether there is an <include> anywhere."""
+    waiting = [root]
+    while waiting:
+        children = waiting.pop().children
+        if any(child.tag == "include" for child in children):
+            return True
+        waiting += [child for child in children if child.children]
+    return False
 
 
 _WAYS = ("axisangle", "xyaxes", "zaxis", "euler")

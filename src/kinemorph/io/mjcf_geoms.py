@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -113,9 +114,8 @@ def read_geom(
     bits = whole(element, "contype", 1), whole(element, "conaffinity", 1)
     slide, spin, roll = up_to(element, "friction", FRICTION)
     try:
-        material = Material(
-            slide, spin, roll, directions=whole(element, "condim", 3), margin=element.number("margin", 0.0),
-            priority=whole(element, "priority", 0),
+        material = _material(
+            slide, spin, roll, whole(element, "condim", 3), element.number("margin", 0.0), whole(element, "priority", 0)
         )  # fmt: skip
     except ValueError as error:
         raise element.error(str(error)) from None
@@ -123,6 +123,12 @@ def read_geom(
         element, element.attributes.get("name", ""), body, kind, size, frame @ pose, mesh, bits,
         whole(element, "group", 0), material, _colour(element, colours),
     )  # fmt: skip
+
+
+@lru_cache(maxsize=256)
+def _material(slide: float, spin: float, roll: float, directions: int, margin: float, priority: int) -> Material:
+    """Most geoms of a file are of one material."""
+    return Material(slide, spin, roll, directions=directions, margin=margin, priority=priority)
 
 
 def _placed(element: Element, kind: str, document: Document) -> tuple[list[float], Pose]:

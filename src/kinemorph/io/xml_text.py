@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
 from kinemorph.spatial.pose import Matrix
+
+INDENT = " "
 
 
 class Tag:
@@ -25,20 +26,25 @@ class Tag:
         self.children.append(child)
         return child
 
-    def lines(self, indent: str = "") -> Iterable[str]:
-        head = f"{indent}<{self.name}" + "".join(f" {k}={quoteattr(v)}" for k, v in self.attributes.items())
-        if self.text is not None:
-            yield f"{head}>{escape(self.text)}</{self.name}>"
-        elif not self.children:
-            yield f"{head}/>"
-        else:
-            yield f"{head}>"
-            for child in self.children:
-                yield from child.lines(indent + "  ")
-            yield f"{indent}</{self.name}>"
-
     def __str__(self) -> str:
-        return "\n".join(self.lines()) + "\n"
+        """The text, without recursion: the bodies of a long chain lie deep in each other."""
+        lines: list[str] = []
+        waiting: list[tuple[Tag | str, str]] = [(self, "")]
+        while waiting:
+            tag, indent = waiting.pop()
+            if isinstance(tag, str):
+                lines.append(indent + tag)
+                continue
+            head = f"{indent}<{tag.name}" + "".join(f" {k}={quoteattr(v)}" for k, v in tag.attributes.items())
+            if tag.text is not None:
+                lines.append(f"{head}>{escape(tag.text)}</{tag.name}>")
+            elif not tag.children:
+                lines.append(f"{head}/>")
+            else:
+                lines.append(f"{head}>")
+                waiting.append((f"</{tag.name}>", indent))
+                waiting.extend((child, indent + INDENT) for child in reversed(tag.children))
+        return "\n".join(lines) + "\n"
 
 
 def written(value: Any) -> str:

@@ -156,27 +156,29 @@ class Builder:
                     "give the link (or one it carries) an inertia, or the joint an armature"
                 )
         index = {link.name: i for i, link in enumerate(order)}
-        rows = np.zeros(len(order), LINK)
-        dofs = np.concatenate([*(link.joint.rows[1] for link in order), np.zeros(0, DOF)])
-        rest: list[float] = []
-        last: list[int] = []  # of each link, the degree of freedom nearest above what hangs on it; -1 if there is none
-        iq = iv = 0
-        for i, link in enumerate(order):
-            joint = link.joint
-            parent = -1 if link.parent is None else index[link.parent]
-            rows[i : i + 1] = joint.rows[0]
-            row = rows[i]
-            row["parent"], row["iq"], row["iv"] = parent, iq, iv
-            row["R"], row["p"] = link.at.rotation.ravel(), link.at.position
-            row["mass"], row["h"] = link.inertia.mass, link.inertia.mass * link.inertia.com
-            row["I"] = link.inertia.about_origin().ravel()[UPPER]
-            before = last[parent] if parent >= 0 else -1
-            for k in range(iv, iv + joint.nv):
-                dofs[k]["link"], dofs[k]["parent"] = i, before
-                before = k
-            last.append(before)
-            rest.extend(joint.rows[2])
-            iq, iv = iq + joint.nq, iv + joint.nv
+        # as bytes: NumPy takes its time to concatenate rows
+        rows = np.frombuffer(bytearray(b"".join([link.joint.rows[0].tobytes() for link in order])), LINK)
+        dofs = np.frombuffer(bytearray(b"".join([link.joint.rows[1].tobytes() for link in order])), DOF)
+        parents = [-1 if link.parent is None else index[link.parent] for link in order]
+        links_of: list[int] = []  # of each degree of freedom
+        before: list[int] = []  # of each degree of freedom, the one above it; -1 if there is none
+        last: list[int] = []  # of each link, the degree of freedom nearest above what hangs on it
+        for i, (link, parent) in enumerate(zip(order, parents, strict=True)):
+            above = last[parent] if parent >= 0 else -1
+            for _ in range(link.joint.nv):
+                before.append(above)
+                above = len(links_of)
+                links_of.append(i)
+            last.append(above)
+        dofs["link"], dofs["parent"] = links_of, before
+        if order:
+            rows["parent"] = parents
+            rows["iq"], rows["iv"] = (np.cumsum(rows[n]) - rows[n] for n in ("nq", "nv"))
+            rows["R"] = np.array([link.at.rotation for link in order]).reshape(-1, 9)
+            rows["p"] = [link.at.position for link in order]
+            rows["mass"] = [link.inertia.mass for link in order]
+            rows["h"] = [link.inertia.mass * link.inertia.com for link in order]
+            rows["I"] = np.array([link.inertia.about_origin() for link in order]).reshape(-1, 9)[:, UPPER]
         complete(rows)
         self._check_frames(index)
         model = Model(
@@ -185,7 +187,7 @@ class Builder:
             dofs,
             [link.name for link in order],
             [link.joint_name for link in order],
-            np.array(rest),
+            np.array([x for link in order for x in link.joint.rows[2]]),
             self.gravity,
             [link.shapes for link in order],
             {name: (-1 if link is None else index[link], pose) for name, (link, pose) in self._frames.items()},
@@ -253,8 +255,9 @@ class Builder:
 
 def complete(rows: np.ndarray[tuple[int], np.dtype[np.void]]) -> None:
     """Fill the constants that follow from others: the two matrices of a rotation about the joint's axis."""
-    for row in rows:
-        R = row["R"].reshape(3, 3)
-        x, y, z = a = row["axis"]
-        row["Rc"] = (R @ (np.eye(3) - np.outer(a, a))).ravel()
-        row["Rs"] = (R @ np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])).ravel()
+    R, a = rows["R"].reshape(-1, 3, 3), rows["axis"]
+    K = np.zeros((len(rows), 3, 3))
+    K[:, 0, 1], K[:, 0, 2], K[:, 1, 2] = -a[:, 2], a[:, 1], -a[:, 0]
+    K[:, 1, 0], K[:, 2, 0], K[:, 2, 1] = a[:, 2], -a[:, 1], a[:, 0]
+    rows["Rc"] = (R @ (np.eye(3) - a[:, :, np.newaxis] * a[:, np.newaxis])).reshape(-1, 9)
+    rows["Rs"] = (R @ K).reshape(-1, 9)

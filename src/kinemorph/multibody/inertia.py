@@ -11,6 +11,7 @@ import numpy.typing as npt
 from kinemorph.spatial.pose import Matrix, Pose, Vector, vector
 
 TRIANGLE = 1e-6  # slack of the triangle inequality, relative: files carry rounded numbers
+_EYE = np.eye(3)
 GYRATION = 1e-6  # m: a body whose radius of gyration is smaller is a point, and what its matrix says is rounding
 
 
@@ -105,7 +106,7 @@ class Inertia:
     def about_origin(self) -> Matrix:
         """Second moment about the link's origin."""
         c = self.com
-        return self.matrix + self.mass * (c @ c * np.eye(3) - np.outer(c, c))
+        return self.matrix + self.mass * (c @ c * _EYE - np.multiply.outer(c, c))
 
     def __add__(self, other: Inertia) -> Inertia:
         """Both bodies welded together."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph.multibody.inertia import Inertia
-from kinemorph.multibody.layout import DOF, LINK, NQ, NV, JointKind, copied
+from kinemorph.multibody.layout import DOF, LINK, NQ, NV, JointKind
 from kinemorph.spatial.pose import vector
 
 Number = float | Iterable[float]  # one for all degrees of freedom of a joint, or one each
@@ -30,6 +30,7 @@ _EVERY, _NO_DIRECTION = np.eye(3), np.zeros((0, 3))
 _USUAL_DOFS = np.zeros(6, DOF)
 for _field, _usual in USUAL.items():
     _USUAL_DOFS[_field] = _usual
+_USUAL_BYTES = _USUAL_DOFS.tobytes()
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ class Joint:
         l["kind"], l["pitch"] = self.kind, self.pitch
         l["nq"], l["nv"] = self.nq, self.nv
         l["axis"], l["axis2"] = self.axes()
-        dofs = copied(_USUAL_DOFS[: self.nv])
+        dofs = np.frombuffer(bytearray(_USUAL_BYTES[: self.nv * DOF.itemsize]), DOF)
         for field, usual in USUAL.items():
             value = getattr(self, field)
             if value is not usual:

@@ -1,0 +1,43 @@
+"""Which kind of file a model file is, by what it says of itself, and how it is read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from kinemorph._files import quoted
+from kinemorph._xml import read_xml
+from kinemorph.io.mjcf import load_mjcf
+from kinemorph.io.save_mjcf import save_mjcf
+from kinemorph.io.save_sdf import save_sdf
+from kinemorph.io.save_urdf import save_urdf
+from kinemorph.io.sdf import load_sdf
+from kinemorph.io.urdf import load_urdf
+from kinemorph.multibody.model import Model
+
+ROOTS = {"mujoco": "MJCF", "robot": "URDF", "sdf": "SDF"}
+WRITERS = {".xml": save_mjcf, ".mjcf": save_mjcf, ".urdf": save_urdf, ".sdf": save_sdf}
+
+
+def load(path: Path, floating: bool | None = None, ignore: Iterable[str] = ()) -> Model:
+    """The model of a file of any kind. `floating` is for URDF and SDF, `ignore` for MJCF; None is as usual there."""
+    root = read_xml(path)
+    kind = ROOTS.get(root.tag)
+    if kind is None:
+        raise root.error("this is no model file: its outermost element must be <mujoco>, <robot> or <sdf>")
+    named = tuple(ignore)
+    if kind == "MJCF":
+        return load_mjcf(path, ignore=named)
+    if named:
+        raise ValueError(f"{path}: it is {kind}, which leaves nothing out; ignore is for MJCF")
+    if kind == "URDF":
+        return load_urdf(path, bool(floating))
+    return load_sdf(path, floating is not False)
+
+
+def save(model: Model, path: Path) -> Path:
+    """Write a model as the kind of file that the end of its name says."""
+    writer = WRITERS.get(path.suffix.lower())
+    if writer is None:
+        raise ValueError(f"{path}: files that end in {quoted(path.suffix)} are not written; use {', '.join(WRITERS)}")
+    return writer(model, path)

@@ -1,0 +1,363 @@
+"""Files that somebody broke: small real ones, mutated, must be read or refused with one good sentence.
+
+    python -m tests.fuzz mjcf urdf sdf mesh recording --files 100000 [--seed 0] [--keep FOLDER]
+
+Each file is made of a seed and a number, so that a failure can be made again. No reader may raise anything but
+`FileError`, take more than a few seconds or a lot of memory, or open a file outside the folder that the file lies in.
+An error is one line that begins with the file and, where that is text, its line and the element.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import re
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tests.mujoco_twin import gymnasium_files
+
+import kinemorph as km
+from kinemorph._jit import cache_folder
+from kinemorph.geometry.kept_mesh import keep_mesh
+
+SECONDS = 10.0  # for one file
+MEMORY = 2 * 2**30  # bytes more than the process has when it starts
+LONGEST_LINE = 1000  # characters of an error
+MOST_SEED = 40_000  # bytes of a file to begin with: small ones are mutated more thoroughly
+
+NUMBERS = (
+    b"0", b"-1", b"1e308", b"1e309", b"-1e300", b"nan", b"inf", b"1e-320", b"99999999999999999999", b"0x10", b"1_0",
+    b"", b" ", b"1 2 3 4 5 6 7 8 9", b"2147483648", b"-2147483649", b"4294967296", b"0.1.2", b"1,2", "\u0661".encode(),
+)  # fmt: skip
+TOKENS = (
+    b"<include file='../../etc/passwd'/>", b"<include file='seed.xml'/>", b"<!DOCTYPE x [<!ENTITY a 'b'>]>", b"&a;",
+    b"<a>" * 200, b"<mesh name='m' file='/etc/passwd.stl'/>", b"<body name='b'>", b"</body>", b"<joint/>", b"<geom/>",
+    b"<replicate count='200000'>", b"type='free'", b"name=''", b"\x00", b"\xff\xfe", b"<![CDATA[", b"-->", b"<!--",
+    b"class='nowhere'", b"<default class='main'>", b"parent", b"world", b"../" * 40, b"package://a/../../b.stl",
+)  # fmt: skip
+_NUMBER = re.compile(rb"-?[0-9]+(?:\.[0-9]*)?(?:e-?[0-9]+)?")
+_WORD = re.compile(rb"[A-Za-z_]{3,}")
+
+
+@dataclass(frozen=True)
+class Target:
+    """One kind of file: some to begin with, and how they are read."""
+
+    suffixes: tuple[str, ...]
+    seeds: Callable[[], list[tuple[str, bytes]]]  # a suffix, and a content
+    read: Callable[[Path], Any]
+    lines: bool  # whether errors have a line and an element
+
+
+# -------------------------------------------------------------------------------------------------- where they start
+
+
+def _mjcf_seeds() -> list[tuple[str, bytes]]:
+    from tests.io.test_from_mujoco import MACHINE
+    from tests.io.test_mjcf import TREES
+
+    own = [f"<mujoco>{text}</mujoco>" for text in TREES.values()]
+    return [(".xml", text.encode()) for text in (MACHINE, *own)] + [
+        (".xml", path.read_bytes()) for path in gymnasium_files()
+    ]
+
+
+def _urdf_seeds() -> list[tuple[str, bytes]]:
+    from kinemorph.scenes.robots import robot_files
+
+    found = sorted(robot_files().values(), key=lambda path: path.stat().st_size)
+    return [(".urdf", path.read_bytes()) for path in found[:12]]
+
+
+def _sdf_seeds() -> list[tuple[str, bytes]]:
+    b = km.Builder("mechanism")
+    rod = km.Inertia.box(1.0, (0.1, 0.1, 1.0))
+    shapes = [km.Shape.box((1, 1, 1)), km.Shape.capsule(0.1, 0.2, name="c"), km.Shape.sphere(0.1)]
+    b.link("a", joint=km.Joint.revolute("y", lower=-1, upper=1, damping=1.0), inertia=rod, shapes=shapes)
+    b.link("b", "a", km.Joint.universal(), at=(0, 0, 1), inertia=rod)
+    b.link("c", "b", km.Joint.screw("z", 0.1), at=(0, 0, 1), inertia=rod)
+    b.link("d", joint=km.Joint.free(name="root_joint"), inertia=rod)
+    b.loop("c", "a", km.Joint.revolute("y"), (0, 0, 1), (0, 0, 3), "closing")
+    with _folder() as folder:
+        return [(".sdf", km.save_sdf(b.build(), folder / "a.sdf").read_bytes())]
+
+
+def _mesh_seeds() -> list[tuple[str, bytes]]:
+    box = km.mesh_of(km.Shape.box((1, 2, 3)))
+    head = np.array([len(box.vertices), 0, 0, len(box.faces)], "<i4").tobytes()
+    corners = " ".join(f"{x} {y} {z}" for x, y, z in box.vertices)
+    lines = [f"v {x} {y} {z}" for x, y, z in box.vertices] + [f"f {a}/1 {b}/2 {c}" for a, b, c in box.faces + 1]
+    facets = "".join(
+        "facet normal 0 0 0\nouter loop\n" + "".join(f"vertex {x} {y} {z}\n" for x, y, z in box.vertices[face])
+        + "endloop\nendfacet\n" for face in box.faces
+    )  # fmt: skip
+    index = " ".join(str(i) for i in box.faces.ravel())
+    dae = f"""<?xml version="1.0"?><COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
+    <asset><unit meter="0.1"/></asset><library_geometries><geometry id="g"><mesh>
+    <source id="p"><float_array id="a" count="{3 * len(box.vertices)}">{corners}</float_array><technique_common>
+    <accessor source="#a" count="{len(box.vertices)}" stride="3"><param name="X" type="float"/>
+    <param name="Y" type="float"/><param name="Z" type="float"/></accessor></technique_common></source>
+    <vertices id="v"><input semantic="POSITION" source="#p"/></vertices>
+    <triangles count="{len(box.faces)}"><input semantic="VERTEX" source="#v" offset="0"/><p>{index}</p></triangles>
+    </mesh></geometry></library_geometries><library_visual_scenes><visual_scene id="s"><node>
+    <matrix>1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 1</matrix><instance_geometry url="#g"/></node></visual_scene>
+    </library_visual_scenes><scene><instance_visual_scene url="#s"/></scene></COLLADA>"""
+    return [
+        (".stl", keep_mesh(box.vertices, box.faces).read_bytes()),
+        (".stl", f"solid box\n{facets}endsolid box\n".encode()),
+        (".obj", ("mtllib a.mtl\nusemtl red\n" + "\n".join(lines)).encode()),
+        (".msh", head + box.vertices.astype("<f4").tobytes() + box.faces.astype("<i4").tobytes()),
+        (".dae", dae.encode()),
+    ]
+
+
+def _recording_seeds() -> list[tuple[str, bytes]]:
+    b = km.Builder("pendulum")
+    b.link("arm", joint=km.Joint.revolute("y"), inertia=km.Inertia.box(1.0, (1, 1, 1)), shapes=km.Shape.box((1, 1, 1)))
+    model = b.build()
+    recording = km.Recording("swing")
+    for t in (0.0, 0.1, 0.2):
+        recording.add(model, np.array([t]), t)
+    with _folder() as folder:
+        recording.save(folder / "a.npz")
+        return [(".npz", (folder / "a.npz").read_bytes())]
+
+
+def _read_urdf(path: Path) -> Any:
+    return km.load_urdf(path), km.load_urdf(path, floating=True, merge_fixed=False)
+
+
+TARGETS = {
+    "mjcf": Target((".xml",), _mjcf_seeds, lambda path: km.load_mjcf(path, root=path.parent), True),
+    "urdf": Target((".urdf",), _urdf_seeds, _read_urdf, True),
+    "sdf": Target((".sdf",), _sdf_seeds, km.load_sdf, True),
+    "mesh": Target((".stl", ".obj", ".msh", ".dae"), _mesh_seeds, km.load_mesh, False),
+    "recording": Target((".npz",), _recording_seeds, km.Recording.load, False),
+}
+
+# --------------------------------------------------------------------------------------------------------- mutations
+
+
+def mutated(content: bytes, others: list[bytes], rng: np.random.Generator) -> bytes:
+    """A file with a few things wrong."""
+    for _ in range(int(rng.integers(1, 5))):
+        content = MUTATIONS[int(rng.integers(len(MUTATIONS)))](content, others, rng)[: 4 * MOST_SEED]
+    return content
+
+
+def _at(content: bytes, rng: np.random.Generator) -> int:
+    return int(rng.integers(len(content) + 1))
+
+
+def _flip(content: bytes, others: list[bytes], rng: np.random.Generator) -> bytes:
+    changed = bytearray(content)
+    for _ in range(int(rng.integers(1, 8))):
+        if changed:
+            changed[int(rng.integers(len(changed)))] = int(rng.integers(256))
+    return bytes(changed)
+
+
+def _cut(content: bytes, others: list[bytes], rng: np.random.Generator) -> bytes:
+    start = _at(content, rng)
+    return content[:start] + content[start + int(rng.integers(1, 200)) :]
+
+
+def _truncate(content: bytes, others: list[bytes], rng: np.random.Generator) -> bytes:
+    return content[: _at(content, rng)]
+
+
+def _repeat(content: bytes, others: list[bytes], rng: np.random.Generator) -> bytes:
+    start = _at(content, rng)
+    piece = content[start : start + int(rng.integers(1, 300))]
+    return content[:start] + piece * int(rng.integers(2, 40)) + content[start:]
+
+
+def _number(content: bytes, others: list[bytes], rng: np.random.Generator) -> bytes:
+    found = list(_NUMBER.finditer(content))
+    if not found:
+        return content
+    match = found[int(rng.integers(len(found)))]
+    return content[: match.start()] + NUMBERS[int(rng.integers(len(NUMBERS)))] + content[match.end() :]
+
+
+def _token(content: bytes, others: list[bytes], rng: np.random.Generator) -> bytes:
+    start = _at(content, rng)
+    return content[:start] + TOKENS[int(rng.integers(len(TOKENS)))] + content[start:]
+
+
+def _swap_words(content: bytes, others: list[bytes], rng: np.random.Generator) -> bytes:
+    found = list(_WORD.finditer(content))
+    if len(found) < 2:
+        return content
+    one, two = (found[int(rng.integers(len(found)))] for _ in range(2))
+    return content[: one.start()] + two.group() + content[one.end() :]
+
+
+def _splice(content: bytes, others: list[bytes], rng: np.random.Generator) -> bytes:
+    other = others[int(rng.integers(len(others)))]
+    start = _at(other, rng)
+    place = _at(content, rng)
+    return content[:place] + other[start : start + int(rng.integers(1, 2000))] + content[place:]
+
+
+def _swap_lines(content: bytes, others: list[bytes], rng: np.random.Generator) -> bytes:
+    lines = content.split(b"\n")
+    i, j = (int(rng.integers(len(lines))) for _ in range(2))
+    lines[i], lines[j] = lines[j], lines[i]
+    return b"\n".join(lines)
+
+
+MUTATIONS = (_flip, _cut, _truncate, _repeat, _number, _number, _number, _token, _swap_words, _splice, _swap_lines)
+
+# ------------------------------------------------------------------------------------------------------------ judging
+
+
+class Watch:
+    """Notes which files are opened while one is read: outside of the folder there is nothing to look for."""
+
+    def __init__(self) -> None:
+        self.folder = ""
+        self.strayed: list[str] = []
+        # the interpreter may import something late, and hulls and kernels are kept
+        self.known = tuple(
+            os.path.realpath(p) for p in (sys.prefix, sys.base_prefix, Path(km.__file__).parent, cache_folder())
+        )
+        sys.addaudithook(self._opened)
+
+    def _opened(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event != "open" or not self.folder or not isinstance(arguments[0], str | bytes):
+            return
+        path = os.path.realpath(os.fsdecode(arguments[0]))
+        if not path.startswith((self.folder, *self.known)):
+            self.strayed.append(path)
+
+
+_watch: Watch | None = None
+
+
+def check(target: Target, path: Path) -> str:
+    """What is wrong with how a file is read; empty if it is read or refused as it should be."""
+    global _watch
+    _watch = _watch or Watch()  # a hook cannot be taken away again
+    _watch.folder, _watch.strayed = os.path.realpath(path.parent), []
+    start = time.perf_counter()
+    try:
+        with warnings.catch_warnings(record=True) as said, _time_limit():
+            warnings.simplefilter("always")
+            target.read(path)
+    except km.FileError as error:
+        fault = _fault_of(str(error), target, path)
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        where = traceback.extract_tb(error.__traceback__)[-4:]
+        way = " > ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in where)
+        fault = f"{type(error).__name__}: {error} at {way}"
+    else:
+        odd = [w for w in said if not issubclass(w.category, km.ModelWarning)]
+        fault = f"it warned: {odd[0].category.__name__}: {odd[0].message}" if odd else ""
+    finally:
+        _watch.folder = ""
+    if not fault and _watch.strayed:
+        fault = f"it opened {_watch.strayed[0]}"
+    if not fault and time.perf_counter() - start > SECONDS:
+        fault = f"it took {time.perf_counter() - start:.1f} s"
+    return fault
+
+
+def _fault_of(sentence: str, target: Target, path: Path) -> str:
+    if "\n" in sentence or len(sentence) > LONGEST_LINE + len(str(path)):
+        return f"the error is not one short line: {sentence[:300]!r}"
+    if not sentence.startswith(str(path.parent)):
+        return f"the error does not begin with the file: {sentence}"
+    placed = re.match(r".*?:([0-9]+): (.*)", sentence)
+    if target.lines and placed and "<" not in placed[2] and "not XML" not in placed[2] and "encoding" not in placed[2]:
+        return f"the error names no element: {sentence}"
+    return ""
+
+
+@contextlib.contextmanager
+def _time_limit() -> Iterator[None]:
+    def stop(*_: object) -> None:
+        raise TimeoutError(f"more than {SECONDS:g} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextlib.contextmanager
+def _folder() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def run(name: str, files: int, seed: int = 0, keep: Path | None = None, most: int = 20) -> list[tuple[int, str]]:
+    """Mutate and read files of a kind. Returns the numbers of those that went wrong, and how."""
+    target = TARGETS[name]
+    seeds = [(suffix, content) for suffix, content in target.seeds() if len(content) <= MOST_SEED]
+    contents = [content for _, content in seeds]
+    bad: list[tuple[int, str]] = []
+    with _folder() as folder:
+        for number in range(files):
+            rng = np.random.default_rng([seed, number])
+            suffix, content = seeds[int(rng.integers(len(seeds)))]
+            path = folder / f"seed{suffix}"
+            path.write_bytes(mutated(content, contents, rng))
+            fault = check(target, path)
+            if fault:
+                bad.append((number, fault))
+                if keep is not None:
+                    keep.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(path, keep / f"{name}-{seed}-{number}{suffix}")
+                if len(bad) >= most:
+                    break
+            elif number % 1000 == 999:
+                print(f"{name}: {number + 1} files", end="\r", file=sys.stderr)
+    return bad
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"of {', '.join(TARGETS)}; all if none is named")
+    parser.add_argument("--files", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, default=Path("fuzz_failures"))
+    told = parser.parse_args()
+    with open("/proc/self/statm") as file:
+        size = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, size + MEMORY))
+    failed = False
+    for name in told.kinds or TARGETS:
+        start = time.perf_counter()
+        bad = run(name, told.files, told.seed, told.keep)
+        seconds = time.perf_counter() - start
+        print(f"{name}: {told.files} files in {seconds:.0f} s, {len(bad)} went wrong")
+        for number, fault in bad:
+            print(f"  file {number}: {fault}")
+        failed |= bool(bad)
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()

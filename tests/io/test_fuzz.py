@@ -1,0 +1,11 @@
+"""A few of the files that `python -m tests.fuzz` makes by the hundred thousand."""
+
+import pytest
+from tests.fuzz import TARGETS, run
+
+FILES = {"mjcf": 400, "urdf": 100, "sdf": 300, "mesh": 400, "recording": 200}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_broken_files_are_read_or_refused_with_one_sentence(name):
+    assert run(name, FILES.get(name, 200), seed=1) == []
