@@ -29,6 +29,7 @@ from kinemorph.geometry.mesh import Mesh, load_mesh, mesh_of
 from kinemorph.geometry.parts import Parts, decompose
 from kinemorph.geometry.polyhedron import Polyhedron, core_of
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
+from kinemorph.io.bvh import Bvh, load_bvh, parse_bvh, save_bvh
 from kinemorph.io.sdf import load_sdf, parse_sdf
 from kinemorph.io.urdf import load_urdf, parse_urdf
 from kinemorph.motion import batch
@@ -73,6 +74,7 @@ __all__ = [
     "Actuation",
     "BroadPhase",
     "Builder",
+    "Bvh",
     "Candidates",
     "Change",
     "Collisions",
@@ -150,6 +152,7 @@ __all__ = [
     "jacobian",
     "jacobian_drift",
     "kinematics",
+    "load_bvh",
     "load_mesh",
     "load_sdf",
     "load_urdf",
@@ -168,6 +171,7 @@ __all__ = [
     "mobility",
     "momentum",
     "neutral",
+    "parse_bvh",
     "parse_sdf",
     "parse_urdf",
     "passive_forces",
@@ -181,6 +185,7 @@ __all__ = [
     "rnea",
     "rollout",
     "rollout_adaptive",
+    "save_bvh",
     "simulate",
     "step",
     "submodel",
