@@ -32,6 +32,7 @@ from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.io.bvh import Bvh, load_bvh, parse_bvh, save_bvh
 from kinemorph.io.sdf import load_sdf, parse_sdf
 from kinemorph.io.urdf import load_urdf, parse_urdf
+from kinemorph.mocap.figure import human
 from kinemorph.motion import batch
 from kinemorph.motion.events import Event, EventKind
 from kinemorph.motion.log import Log
@@ -145,6 +146,7 @@ __all__ = [
     "follow",
     "forward_dynamics",
     "generalized",
+    "human",
     "impulse_response",
     "inertia_of",
     "integrate",
