@@ -1,4 +1,4 @@
-"""The human figure of the scenes: that of `km.human`, with Winter's masses, in a builder that takes a bar or a swing."""
+"""The human figure of the scenes: `km.human`, with Winter's masses, in a builder that takes a bar or a swing."""
 
 from __future__ import annotations
 
