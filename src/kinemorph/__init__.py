@@ -1,5 +1,6 @@
 """Rigid bodies that change while they move: connect, cut, re-root, evolve. Import as `km`."""
 
+from kinemorph import mocap
 from kinemorph._files import FileError, ModelWarning
 from kinemorph.collision.broad_phase import BroadPhase, swept
 from kinemorph.collision.collisions import Collisions
@@ -171,6 +172,7 @@ __all__ = [
     "mesh_faults",
     "mesh_of",
     "mobility",
+    "mocap",
     "momentum",
     "neutral",
     "parse_bvh",

@@ -129,12 +129,12 @@ def parse_bvh(text: str | bytes, *, source: str = "BVH text", strict: bool = Fal
     return _parse(text.encode() if isinstance(text, str) else text, source, "", strict)
 
 
-def save_bvh(bvh: Bvh, path: PathLike) -> None:
-    """Write a BVH file. Read again it is the same to eight decimals."""
-    Path(path).write_text(format_bvh(bvh), encoding="utf-8", newline="\n")
+def save_bvh(bvh: Bvh, path: PathLike, digits: int = 8) -> None:
+    """Write a BVH file. Read again it is the same to so many decimals."""
+    Path(path).write_text(format_bvh(bvh, digits), encoding="utf-8", newline="\n")
 
 
-def format_bvh(bvh: Bvh) -> str:
+def format_bvh(bvh: Bvh, digits: int = 8) -> str:
     """The text of a BVH file."""
     children: list[list[int]] = [[] for _ in bvh.joints]
     for k, joint in enumerate(bvh.joints):
@@ -151,22 +151,22 @@ def format_bvh(bvh: Bvh) -> str:
         joint = bvh.joints[k]
         order.append(k)
         lines += [f"{tab}{'ROOT' if joint.parent < 0 else 'JOINT'} {joint.name}", f"{tab}{{"]
-        lines.append(f"{tab}  OFFSET {_numbers(joint.offset)}")
+        lines.append(f"{tab}  OFFSET {_numbers(joint.offset, digits)}")
         lines.append(f"{tab}  CHANNELS {' '.join([str(len(joint.channels)), *joint.channels])}")
         for end in joint.ends:
-            lines += [f"{tab}  End Site", f"{tab}  {{", f"{tab}    OFFSET {_numbers(end)}", f"{tab}  }}"]
+            lines += [f"{tab}  End Site", f"{tab}  {{", f"{tab}    OFFSET {_numbers(end, digits)}", f"{tab}  }}"]
         waiting.append((-1, depth))
         waiting += [(child, depth + 1) for child in reversed(children[k])]
     if order != list(range(len(bvh.joints))):
         raise ValueError(f"BVH {bvh.name!r}: its joints must come as a file has them, each before what hangs on it")
     lines += ["MOTION", f"Frames: {len(bvh.frames)}", f"Frame Time: {bvh.dt:.10g}"]
-    row = " ".join(["%.8f"] * bvh.frames.shape[1])
+    row = " ".join([f"%.{digits}f"] * bvh.frames.shape[1])
     lines += [row % tuple(frame) for frame in bvh.frames.tolist()]
     return "\n".join(lines) + "\n"
 
 
-def _numbers(values: tuple[float, ...]) -> str:
-    return " ".join(f"{x:.8f}" for x in values)
+def _numbers(values: tuple[float, ...], digits: int) -> str:
+    return " ".join(f"{x:.{digits}f}" for x in values)
 
 
 class _Line(NamedTuple):

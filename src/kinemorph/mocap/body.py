@@ -221,9 +221,7 @@ def ahead_of(bvh: Bvh, skeleton: Skeleton, side: str, where: Array) -> Array | N
     return None
 
 
-def bones_of(
-    bvh: Bvh, skeleton: Skeleton, world: Mapping[str, Array], places: Array
-) -> tuple[dict[str, Bone], float]:
+def bones_of(bvh: Bvh, skeleton: Skeleton, world: Mapping[str, Array], places: Array) -> tuple[dict[str, Bone], float]:
     """The bones, in the file's unit, and how far their joints are from the recorded ones (rms)."""
     usual = upright(1.0)
     ats: dict[str, tuple[str, Array]] = {}
@@ -290,9 +288,7 @@ def scale_of(
     return USUAL / tall, USUAL
 
 
-def foot_of(
-    bvh: Bvh, skeleton: Skeleton, axes: Mapping[str, Array], side: str, scale: float, height: float
-) -> Foot:
+def foot_of(bvh: Bvh, skeleton: Skeleton, axes: Mapping[str, Array], side: str, scale: float, height: float) -> Foot:
     """The sole: below the ankle by what is usual, as long as usual, the ball where the toes begin."""
     length, low = FOOT * height, -ANKLE * height
     ball, toe = (AHEAD - 0.28) * length, AHEAD * length

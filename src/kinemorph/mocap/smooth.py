@@ -146,7 +146,7 @@ def residuals(model: Model, q: Array, dt: float) -> Residuals:
     path = normalized(low_pass(turns.reshape(len(q), -1), dt, SLOW).reshape(turns.shape))
     angles = log(multiply(conjugate(path), turns)).reshape(len(q), -1)
     both = np.concatenate([q[:, :3], angles], axis=1)
-    cutoffs = CUTOFFS[CUTOFFS < 0.95 * PASSES * 0.5 / dt]
+    cutoffs = CUTOFFS[0.95 * PASSES * 0.5 / dt > CUTOFFS]
     taken = np.array([((both - low_pass(both, dt, f)) ** 2).mean(axis=0) for f in cutoffs])
     positions = np.sqrt(taken[:, :3].sum(axis=1))
     rotations = np.sqrt(3.0 * taken[:, 3:].mean(axis=1))
@@ -157,7 +157,7 @@ def residuals(model: Model, q: Array, dt: float) -> Residuals:
 def _noise(cutoffs: Array, residual: Array) -> tuple[float, float]:
     """The line through the residuals of high cutoffs, at zero; and the cutoff that takes away as much."""
     high = cutoffs >= min(NOISE, cutoffs[-1] - 2.0)
-    slope, noise = np.polyfit(cutoffs[high], residual[high], 1) if high.sum() > 1 else (0.0, residual[-1])
+    _, noise = np.polyfit(cutoffs[high], residual[high], 1) if high.sum() > 1 else (0.0, residual[-1])
     noise = max(float(noise), 0.0)
     below = np.flatnonzero(residual <= noise)
     if not len(below) or below[0] == 0:
