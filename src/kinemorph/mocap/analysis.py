@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from kinemorph.io.bvh import Bvh, load_bvh
 from kinemorph.mocap.body import Body, body_of
-from kinemorph.mocap.contact import Contacts, Thresholds, find_contacts, read_contacts
+from kinemorph.mocap.contact import Contacts, Phase, Thresholds, find_contacts, read_contacts, runs
 from kinemorph.mocap.inertias import SIDES
 from kinemorph.mocap.places import Places, on_link, places_of
 from kinemorph.mocap.sharing import METHODS, least_torque_share, measured_share, smooth_share
@@ -75,6 +75,16 @@ class Analysis:
     def extension(self, side: str, bone: str, method: str | None = None) -> Array:
         """(frames,) N m/kg: the moment that extends hip ("thigh"), knee ("shank") or ankle ("foot"), by body mass."""
         return EXTENSION[bone] * self.moment(f"{side} {bone}", method)[:, 1] / self.body.mass
+
+    def stances(self) -> list[tuple[str, Phase]]:
+        """Every whole contact of a foot that is far enough from the ends of the recording: its side and its frames."""
+        found = []
+        for side, flags in self.contacts.feet.items():
+            for phase in runs(np.where(flags, side, "")):
+                whole = phase.start > 0 and phase.end < len(flags) and self.reliable[phase.start : phase.end].all()
+                if phase.kind == side and whole:
+                    found.append((side, phase))
+        return found
 
     def band(self, joint: str) -> tuple[Array, Array]:
         """The least and the greatest moment that any method gives, (frames, 3) each; equal but for double support."""

@@ -28,9 +28,9 @@ class Thresholds:
     """A point touches when it is low and slow; it has left when it is high or fast. Short phases do not count."""
 
     low: float = 0.025  # m
-    high: float = 0.045
+    high: float = 0.05
     slow: float = 0.55  # m/s
-    fast: float = 0.85
+    fast: float = 1.2
     stance: float = 0.10  # s, the shortest contact of a foot
     swing: float = 0.08  # s, the shortest time in the air
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.mocap.body import Foot
-from kinemorph.mocap.contact import Phase
+from kinemorph.mocap.contact import Contacts, Phase
 from kinemorph.mocap.inertias import SIDES
 from kinemorph.mocap.support import Support, centre_of_pressure, shift, wrench_at
 from kinemorph.spatial.quaternion_arrays import rotate
@@ -30,6 +30,7 @@ PEAK = 2.0 / 3.0  # Ren's S_p, of half the double support: where the force forwa
 K1 = np.exp(4.0 / 9.0)
 K2 = 0.5 * K1 * np.exp(-16.0 / 9.0)
 STRIKE = 0.2  # where a foot in front bears first, a share of its length from the heel
+LEAST = 1e-6  # a share that is none
 EXACT = 1e4  # weight of the total wrench against joint moments
 OTHER = {"left": "right", "right": "left"}
 
@@ -73,10 +74,10 @@ class _Both:
         self.centre, self.free = centre_of_pressure(total, self.ankles["left"], self.floor)
         self.heels, self.toes, self.soles = {}, {}, {}
         for side, foot in feet.items():
-            self.heels[side], self.toes[side], *corners = (
-                self.ankles[side] + turns[side][frames] @ point for point in (foot.heel, foot.toe, *foot.corners)
-            )
-            self.soles[side] = np.stack(corners, axis=1)
+            corners = bearing(support.contacts, foot, side, np.arange(phase.start, phase.end))
+            corners = np.einsum("fij,fcj->fci", turns[side][frames], corners) + self.ankles[side][:, None]
+            self.soles[side] = corners
+            self.heels[side], self.toes[side] = corners[:, :2].mean(axis=1), corners[:, 2:].mean(axis=1)
         self.middles = {side: 0.5 * (self.heels[side] + self.toes[side]) for side in SIDES}
         way = (self.middles["right"] - self.middles["left"]) * [1.0, 1.0, 0.0]
         self.way = way / np.maximum(np.linalg.norm(way, axis=1, keepdims=True), 1e-9)
@@ -127,13 +128,20 @@ class _Both:
         share = np.clip(np.where(np.isfinite(share), share, 0.5), low, high)[:, None]
         a, b = points["left"], points["right"]
         gap = self.centre - (1.0 - share) * a - share * b
-        a, b = self._nearest("left", a + gap), self._nearest("right", b + gap)
+        less = share < 0.5  # the right foot: then the left one bears what is left over, else the right one
         with np.errstate(divide="ignore", invalid="ignore"):
-            rest = (self.centre - (1.0 - share) * a) / share
-        point = np.where(share < 0.5, b, rest)
+            a = self._nearest(
+                "left", np.where(less, a + gap, self._across(self._nearest("right", b + gap), 1.0 - share))
+            )
+            b = self._across(a, share)
+            point = np.where(less, self._nearest("right", b), b)
         point[:, 2] = self.floor
         force = np.concatenate([force[:, :2], share * self.force[:, 2:]], axis=1)
         return wrench_at(point, force, free, self.ankles["right"])
+
+    def _across(self, other: Array, share: Array) -> Array:
+        """Where a foot must press that bears a share of the load, if the other one presses there."""
+        return np.asarray((self.centre - (1.0 - share) * other) / np.maximum(share, LEAST))
 
     def _limits(self) -> tuple[Array, Array]:
         """The least and the greatest share of the right foot for which both forces can lie within the soles."""
@@ -191,11 +199,7 @@ def least_torque_share(
 def _grips(support: Support, foot: Foot, side: str, turn: Array, edges: Array) -> Array:
     """Unit wrenches that the ground can give to a foot, at its ankle: (both, 16, 6), four edges at four corners."""
     frames = support.both
-    heel, ball = support.contacts.heels[side][frames], support.contacts.balls[side][frames]
-    corners = np.broadcast_to(foot.corners, (len(frames), 4, 3)).copy()
-    half = np.array([0.0, 0.5 * foot.breadth, 0.0])
-    corners[~heel & ball, :2] = foot.ball + half, foot.ball - half  # heel up
-    corners[heel & ~ball, 2:] = foot.ball - half, foot.ball + half  # toes up
+    corners = bearing(support.contacts, foot, side, frames)
     arms = np.einsum("fij,fcj->fci", turn[frames], corners)
     ankle = support.ankles[side][frames]
     places = arms + ankle[:, None]
@@ -203,6 +207,16 @@ def _grips(support: Support, foot: Foot, side: str, turn: Array, edges: Array) -
     force = np.broadcast_to(edges, (len(frames), 4, 4, 3))
     moment = np.cross(np.broadcast_to(arms[:, :, None], force.shape), force)
     return np.concatenate([moment, force], axis=-1).reshape(len(frames), 16, 6)
+
+
+def bearing(contacts: Contacts, foot: Foot, side: str, frames: npt.NDArray[np.intp]) -> Array:
+    """The corners of what a foot stands on (frames, 4, 3), in its frame: the sole, or a part if heel or toes rise."""
+    heel, ball = contacts.heels[side][frames], contacts.balls[side][frames]
+    corners = np.broadcast_to(foot.corners, (len(frames), 4, 3)).copy()
+    half = np.array([0.0, 0.5 * foot.breadth, 0.0])
+    corners[~heel & ball, :2] = foot.ball + half, foot.ball - half
+    corners[heel & ~ball, 2:] = foot.ball - half, foot.ball + half
+    return corners
 
 
 def measured_share(support: Support, forces: Mapping[str, Array]) -> Array:
