@@ -31,7 +31,9 @@ from kinemorph.geometry.parts import Parts, decompose
 from kinemorph.geometry.polyhedron import Polyhedron, core_of
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.io.bvh import Bvh, load_bvh, parse_bvh, save_bvh
+from kinemorph.io.c3d import Markers, load_c3d, save_c3d
 from kinemorph.io.sdf import load_sdf, parse_sdf
+from kinemorph.io.tables import load_table, load_trajectory, save_table, save_trajectory
 from kinemorph.io.urdf import load_urdf, parse_urdf
 from kinemorph.mocap.figure import human
 from kinemorph.motion import batch
@@ -66,6 +68,7 @@ from kinemorph.structure.cut import cut
 from kinemorph.structure.forest import Change, Forest
 from kinemorph.structure.report import Report
 from kinemorph.structure.reroot import reroot
+from kinemorph.view.glb import save_glb
 from kinemorph.view.picture import picture
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
@@ -103,6 +106,7 @@ __all__ = [
     "Log",
     "Loop",
     "LoopError",
+    "Markers",
     "MassProperties",
     "Mesh",
     "Mimic",
@@ -156,8 +160,11 @@ __all__ = [
     "jacobian_drift",
     "kinematics",
     "load_bvh",
+    "load_c3d",
     "load_mesh",
     "load_sdf",
+    "load_table",
+    "load_trajectory",
     "load_urdf",
     "loop_actuation",
     "loop_drift",
@@ -190,6 +197,10 @@ __all__ = [
     "rollout",
     "rollout_adaptive",
     "save_bvh",
+    "save_c3d",
+    "save_glb",
+    "save_table",
+    "save_trajectory",
     "simulate",
     "step",
     "submodel",

@@ -61,8 +61,8 @@ def test_a_climber_is_held_by_more_than_feet():
 
 
 # Peaks of normal gait by body mass, about the mean and two standard deviations: D. A. Winter, The Biomechanics and
-# Motor Control of Human Gait (1991); M. P. Kadaba et al., J. Orthop. Res. 7 (1989), 849. Without plates the knee's first
-# peak comes out too high (the foot's strike is smeared), so its range is wider than theirs, 0.2 to 1.1.
+# Motor Control of Human Gait (1991); M. P. Kadaba et al., J. Orthop. Res. 7 (1989), 849. Without plates the knee's
+# first peak comes out too high (the foot's strike is smeared), so its range is wider than theirs, 0.2 to 1.1.
 PEAKS = {"thigh": ((-1.5, -0.3), (0.1, 1.3)), "shank": ((-0.9, 0.0), (0.4, 1.7)), "foot": ((-1.1, 0.1), (1.2, 2.1))}
 
 

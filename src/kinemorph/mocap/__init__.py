@@ -5,6 +5,7 @@ from kinemorph.mocap.analysis import Analysis, analyse
 from kinemorph.mocap.anthropometry import Segment, Table, table_of
 from kinemorph.mocap.body import Body, Foot, body_of
 from kinemorph.mocap.contact import Contacts, Thresholds, find_contacts, read_contacts
+from kinemorph.mocap.results import plot, plot_stances, recording_of, replay, save
 from kinemorph.mocap.skeleton import Skeleton, match
 from kinemorph.mocap.smooth import Motion, Residuals, residuals, smooth
 from kinemorph.mocap.support import Loads
@@ -28,8 +29,13 @@ __all__ = [
     "bvh_of",
     "find_contacts",
     "match",
+    "plot",
+    "plot_stances",
     "read_contacts",
+    "recording_of",
+    "replay",
     "residuals",
+    "save",
     "smooth",
     "synthetic_walk",
     "table_of",

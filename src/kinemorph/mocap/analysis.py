@@ -43,7 +43,7 @@ class Analysis:
     reliable: npt.NDArray[np.bool_]  # frames that are not too near the ends for derivatives
     cutoff: float | None  # Hz
     residuals: Residuals | None
-    ankles: Mapping[str, Array]
+    support: Support
     missed: float = 0.0  # share of the total force that no forces within the cones of friction make, at worst
 
     @property
@@ -53,6 +53,11 @@ class Analysis:
     @property
     def t(self) -> Array:
         return self.body.t
+
+    @property
+    def ankles(self) -> Mapping[str, Array]:
+        """(frames, 3) m, by side."""
+        return self.support.ankles
 
     @property
     def weight(self) -> float:
@@ -221,10 +226,9 @@ def analyse(
         touching = read_contacts(contacts, touching, body.t)
     ankles = {side: places.p[:, i] for i, side in enumerate(SIDES)}
     support = support_of(model, motion, touching, ankles)
-    loads, missed = _loads(support, body, places, methods, forces, friction)
-    return Analysis(
-        body, motion, touching, loads, reliable(len(motion.q), body.dt, cutoff), cutoff, found, ankles, missed
-    )
+    good = reliable(len(motion.q), body.dt, cutoff)
+    loads, missed = _loads(support, body, places, methods, forces, friction, good)
+    return Analysis(body, motion, touching, loads, good, cutoff, found, support, missed)
 
 
 def _contacts(body: Body, places: Places, thresholds: Thresholds | None) -> Contacts:
@@ -237,7 +241,7 @@ def _contacts(body: Body, places: Places, thresholds: Thresholds | None) -> Cont
 
 def _loads(
     support: Support, body: Body, places: Places, methods: Sequence[str], forces: Mapping[str, Array] | None,
-    friction: float,
+    friction: float, counts: npt.NDArray[np.bool_],
 ) -> tuple[dict[str, Loads], float]:  # fmt: skip
     loads, worst = {}, 0.0
     turns = {side: places.R[:, i] for i, side in enumerate(SIDES)}
@@ -246,7 +250,7 @@ def _loads(
             right = smooth_share(support, body.feet, turns)
         elif method == "least-torque":
             right, missed = least_torque_share(support, body.feet, turns, friction)
-            worst = float(missed.max(initial=0.0))
+            worst = float(missed[counts[support.both]].max(initial=0.0))
         else:
             right = measured_share(support, forces or {})
         loads[method] = support.shared(right)
