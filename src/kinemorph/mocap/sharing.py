@@ -179,11 +179,11 @@ def least_torque_share(
     edges = np.array([[friction, 0, 1], [-friction, 0, 1], [0, friction, 1], [0, -friction, 1]]) * weight
     right, missed = np.zeros((len(support.both), 6)), np.zeros(len(support.both))
     grips = {side: _grips(support, feet[side], side, turns[side], edges) for side in SIDES}
+    apart = support.ankles["left"][support.both] - support.ankles["right"][support.both]
+    across = shift(grips["right"], np.broadcast_to(apart[:, None], (*grips["right"].shape[:2], 3)))
     stance = support.stances["left"]
     for row, frame in enumerate(support.both):
-        left_grip, right_grip = grips["left"][row], grips["right"][row]
-        apart = support.ankles["left"][frame] - support.ankles["right"][frame]
-        at_left = shift(right_grip, np.broadcast_to(apart, (len(right_grip), 3)))
+        left_grip, right_grip, at_left = grips["left"][row], grips["right"][row], across[row]
         J, tau = support.J[row][:, 6:], stance.tau[support.rows[row], 6:]
         used = np.abs(J).max(axis=0) > 0.0
         rows_total = EXACT * np.concatenate([left_grip, at_left]).T

@@ -97,7 +97,7 @@ class Support:
     contacts: Contacts
     ankles: Mapping[str, Array]  # (frames, 3)
     stances: Mapping[str, Stance]  # by side; frames on both feet are the left one's
-    alone: Loads  # of all frames, as if frames on both feet were on the left alone
+    alone: Loads  # of all frames; of those on both feet only the wrench is there, as if it were all on the left foot
     both: npt.NDArray[np.intp]  # the frames on both feet,
     rows: npt.NDArray[np.intp]  # and which of the left stance's they are
     J: Array  # (both, 6, nv) of the right ankle there, in the left stance's model
@@ -125,7 +125,8 @@ def support_of(model: Model, motion: Motion, contacts: Contacts, ankles: Mapping
     for side in SIDES:
         frames = np.flatnonzero((kinds == side) | ((kinds == "double") & (side == "left")))
         stance = stances[side] = stance_of(model, motion, frames, side, ankles[side][frames])
-        tau[frames] = carried_back(model, stance, np.arange(len(frames)), stance.tau)
+        alone = np.flatnonzero(kinds[frames] == side)
+        tau[frames[alone]] = carried_back(model, stance, alone, stance.tau[alone])
         wrenches[side][frames] = stance.wrench
     flying = np.flatnonzero(kinds == "flight")
     tau[flying] = batch.rnea(model, motion.q[flying], motion.v[flying], motion.a[flying])
