@@ -55,6 +55,7 @@ demo: $(READY)  ## see it move
 	$(BIN)/kinemorph demo high_bar
 	$(BIN)/kinemorph demo swing_breaks
 	$(BIN)/kinemorph demo human
+	$(BIN)/kinemorph mocap
 
 test: lint warm  ## everything CI checks: lint, types, import contracts, tests with coverage, lanes
 	@echo "== tests"

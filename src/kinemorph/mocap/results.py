@@ -8,11 +8,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.geometry.shapes import Role, Shape
 from kinemorph.io.tables import save_table
 from kinemorph.mocap.analysis import Analysis
 from kinemorph.mocap.inertias import SIDES
-from kinemorph.spatial.pose import Pose
 from kinemorph.view.overlays import Lines
 from kinemorph.view.plots import plot_over_time
 from kinemorph.view.recording import Recording
@@ -23,8 +21,8 @@ Array = npt.NDArray[np.float64]
 
 LEGS = {"hip": "thigh", "knee": "shank", "ankle": "foot"}
 LONG = 0.5  # m of arrow for a force as large as the weight
+FAR = 8.0  # m: whoever goes farther is followed by the camera
 GREEN, YELLOW = (0.10, 0.60, 0.25), (0.95, 0.70, 0.10)
-FLOOR = (0.85, 0.86, 0.88, 1.0)
 
 
 def columns(analysis: Analysis) -> dict[str, npt.ArrayLike]:
@@ -114,14 +112,6 @@ def _curve(analysis: Analysis, side: str, bone: str, method: str) -> Array:
 def recording_of(analysis: Analysis) -> Recording:
     """The motion, with an event and another root at every change of support: what stands is orange."""
     recording = Recording(analysis.model.name)
-    floor = analysis.motion.q[:, :3]
-    low, high = floor.min(axis=0) - 1.0, floor.max(axis=0) + 1.0
-    middle = 0.5 * (low + high)
-    height = float(analysis.contacts.floor(middle[None])[0]) - 0.01
-    size = (float(high[0] - low[0]), float(high[1] - low[1]), 0.02)
-    recording.add_base_shape(
-        Shape.box(size, Pose((middle[0], middle[1], height)), colour=FLOOR, role=Role.VISUAL, name="floor")
-    )
     support = analysis.support
     for phase in analysis.contacts.phases:
         frames = np.arange(phase.start, phase.end)
@@ -148,7 +138,7 @@ def arrows(analysis: Analysis) -> list[Lines]:
                 frames.append(arrow(point, point + force))
             else:
                 frames.append(np.zeros((0, 2, 3)))
-        found.append(Lines(f"{side} ground force", colour, frames, width=4.0))
+        found.append(Lines(f"{side} force", colour, frames, width=4.0))
     return found
 
 
@@ -163,7 +153,9 @@ def arrow(start: Array, end: Array) -> Array:
 
 def replay(analysis: Analysis, path: PathLike, rate: float = 30.0) -> None:
     """One HTML page with the motion, arrows for the forces of the ground, and the root of support in orange."""
+    reach = float(np.linalg.norm(np.ptp(analysis.motion.q[:, :2], axis=0)))
+    follow = analysis.model.names[0] if reach > FAR else None
     write_page(
-        recording_of(analysis), Path(path), rate=rate, follow=analysis.model.names[0], direction=(1.0, -2.0, 0.4),
+        recording_of(analysis), Path(path), rate=rate, follow=follow, direction=(0.6, -2.0, 0.5),
         overlays=arrows(analysis),
     )  # fmt: skip
