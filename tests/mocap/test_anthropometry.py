@@ -5,7 +5,7 @@ import pytest
 
 from kinemorph.mocap.anthropometry import LANDMARKS, LIMBS, TABLES, table_of
 from kinemorph.mocap.figure import upright
-from kinemorph.mocap.inertias import inertias, solid
+from kinemorph.mocap.inertias import Bone, inertias, solid
 
 DE_LEVA = [table for (name, _), table in TABLES.items() if name == "de Leva"]
 EVERY = pytest.mark.parametrize("table", TABLES.values(), ids=[" ".join(key) for key in TABLES])
@@ -65,6 +65,24 @@ def test_bodies_have_the_moments_of_textbooks():
         assert 10.0 < whole.matrix[0, 0] < 15.0
         assert 9.0 < whole.matrix[1, 1] < 14.0
         assert 0.7 < whole.matrix[2, 2] < 2.0
+
+
+@EVERY
+def test_bones_that_are_there_or_not_share_the_same_mass(table):
+    """A skeleton may have an abdomen, and may lack clavicles and hands: the body is as heavy."""
+    bones = upright(1.7)
+    more = dict(bones)
+    more["abdomen"] = Bone("pelvis", np.array([0.0, 0.0, 0.1]), np.array([0.0, 0.0, 0.12]))
+    more["chest"] = Bone("abdomen", np.array([0.0, 0.0, 0.12]), bones["chest"].end)
+    fewer = {name: bone for name, bone in bones.items() if not name.endswith(("clavicle", "hand"))}
+    for these in (bones, more, fewer):
+        found = inertias(these, table, 60.0, 1.7)
+        assert set(found) == set(these)
+        assert sum(inertia.mass for inertia in found.values()) == pytest.approx(60.0, rel=1e-12)
+        assert all(not inertia.fault() for inertia in found.values())
+    assert (
+        inertias(fewer, table, 60.0, 1.7)["left forearm"].mass > inertias(bones, table, 60.0, 1.7)["left forearm"].mass
+    )
 
 
 def _shift(position):

@@ -55,6 +55,21 @@ def test_jumps_of_a_real_recording():
     assert analysis.balance < 1e-5 * analysis.weight
 
 
+def test_short_and_still_recordings_are_analysed():
+    bvh = km.load_bvh(km.mocap.walk_file())
+    short = km.mocap.analyse(km.Bvh(bvh.joints, bvh.frames[:12], bvh.dt, "short"))
+    assert np.isfinite(short.loads["smooth"].tau).all()
+    assert "mean vertical force" in short.summary()
+    upright = bvh.frames[:1].copy()
+    upright[:, 3:] = 0.0  # nothing is turned
+    still = km.mocap.analyse(km.Bvh(bvh.joints, np.tile(upright, (100, 1)), bvh.dt, "still"))
+    assert (still.contacts.kinds == "double").all()
+    for method in still.loads:
+        for side in FEET:
+            assert np.allclose(still.force(side, method), [0.0, 0.0, 0.5 * still.weight], atol=0.02 * still.weight)
+    assert np.allclose(still.ground, [0.0, 0.0, still.weight], atol=1e-6 * still.weight)
+
+
 def test_a_climber_is_held_by_more_than_feet():
     analysis = km.mocap.analyse(recording("01_03.bvh"), methods=("smooth",))
     assert "something else than feet must hold the body" in analysis.summary()

@@ -11,7 +11,7 @@ from kinemorph.multibody.data import Data
 from kinemorph.multibody.kinematics import kinematics
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
-from kinemorph.spatial.quaternion_arrays import about, multiply, rotate, to_matrix
+from kinemorph.spatial.quaternion_arrays import rotate, to_matrix
 
 Array = npt.NDArray[np.float64]
 
@@ -65,12 +65,6 @@ def angles(R: Array) -> Array:
     z = np.arctan2(-R[..., 0, 1], R[..., 1, 1])
     y = np.arctan2(-R[..., 2, 0], R[..., 2, 2])
     return np.unwrap(np.stack([z, x, y], axis=-1), axis=0)
-
-
-def turned_by(values: Array) -> Array:
-    """The quaternions of such angles."""
-    z, x, y = np.moveaxis(values, -1, 0)
-    return multiply(multiply(about(2, z), about(0, x)), about(1, y))
 
 
 def _triple(values: Array) -> tuple[float, float, float]:
