@@ -112,6 +112,25 @@ def test_height_and_unit_can_be_given():
         km.mocap.body_of(bvh, mass=0.0)
 
 
+def test_skeletons_that_no_body_has_are_refused():
+    bvh = km.load_bvh(km.mocap.walk_file())
+
+    def with_offset(name, offset):
+        joints = [BvhJoint(j.name, j.parent, offset if j.name == name else j.offset, j.channels) for j in bvh.joints]
+        return km.Bvh(tuple(joints), bvh.frames, bvh.dt, "odd")
+
+    with pytest.raises(ValueError, match="left thigh and left shank are in one place: a bone has no length"):
+        km.mocap.body_of(with_offset("LeftLeg", (0.0, 0.0, 0.0)))
+    with pytest.raises(ValueError, match="left thigh and right thigh are in one place"):
+        km.mocap.body_of(with_offset("LeftUpLeg", bvh.joints[bvh.joint("RightUpLeg")].offset))
+    with pytest.raises(ValueError, match="its skeleton does not stand upright where no joint is turned"):
+        km.mocap.body_of(with_offset("LeftLeg", (0.0, 300.0, 0.0)), up="y")
+    with pytest.raises(ValueError, match="up must be 'y' or 'z', not 'x'"):
+        km.mocap.body_of(bvh, up="x")
+    with pytest.raises(ValueError, match="has no frames"):
+        km.mocap.body_of(km.Bvh(bvh.joints, bvh.frames[:0], bvh.dt, "empty"))
+
+
 def test_few_frames_a_second_are_a_warning():
     bvh = km.load_bvh(km.mocap.walk_file())
     slow = km.Bvh(bvh.joints, bvh.frames[::4], 4 * bvh.dt, "slow")

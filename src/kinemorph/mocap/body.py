@@ -35,6 +35,11 @@ PARENTS = {
     "abdomen": "pelvis", "chest": "abdomen", "head": "chest", "clavicle": "chest", "upper arm": "clavicle",
     "forearm": "upper arm", "hand": "forearm", "thigh": "pelvis", "shank": "thigh", "foot": "shank",
 }  # fmt: skip
+LIMBS = (("thigh", "shank"), ("shank", "foot"), ("upper arm", "forearm"), ("forearm", "hand"))
+APART = (  # joints that cannot be in one place
+    ("left thigh", "right thigh"), ("pelvis", "head"),
+    *((f"{side} {a}", f"{side} {b}") for side in SIDES for a, b in LIMBS),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +175,10 @@ def bone_axes(bvh: Bvh, skeleton: Skeleton, up: str) -> dict[str, Array]:
     """
     where = bind_pose(bvh, up)
     at = {name: where[m.where] for name, m in skeleton.bones.items()}
+    for a, b in APART:
+        way = at[a] - at[b] if a in at and b in at else np.ones(3)
+        if not np.linalg.norm(way[:2] if b == "right thigh" else way):
+            raise ValueError(f"BVH {bvh.name!r}: the joints of {a} and {b} are in one place: a bone has no length")
     left = at["left thigh"] - at["right thigh"]
     left = unit(left - [0.0, 0.0, left[2]])
     above = np.array([0.0, 0.0, 1.0])
