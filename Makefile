@@ -38,13 +38,13 @@ $(VENV)/.locked: requirements.lock
 
 lock: $(VENV)/.locked  ## resolve pyproject.toml into requirements.lock (newest: make lock UPGRADE=--upgrade)
 	$(BIN)/uv pip compile pyproject.toml --output-file requirements.lock \
-	  --extra view --extra decompose --extra peers --extra dev \
+	  --extra view --extra decompose --extra io --extra peers --extra dev \
 	  --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
 	  --no-annotate --no-emit-index-url --custom-compile-command "make lock" --quiet $(UPGRADE)
 
 # -------------------------------------------------------------------------------------------------- working
 
-BENCHMARKS := tuples dynamics batch collision ground broad_phase bounce structure
+BENCHMARKS := tuples dynamics batch collision ground broad_phase bounce structure mocap
 
 demo: $(READY)  ## see it move
 	$(BIN)/kinemorph demo
@@ -55,6 +55,7 @@ demo: $(READY)  ## see it move
 	$(BIN)/kinemorph demo high_bar
 	$(BIN)/kinemorph demo swing_breaks
 	$(BIN)/kinemorph demo human
+	$(BIN)/kinemorph mocap
 
 test: lint warm  ## everything CI checks: lint, types, import contracts, tests with coverage, lanes
 	@echo "== tests"

@@ -10,7 +10,7 @@ from zipfile import ZipFile
 import pytest
 
 ROOT = Path(__file__).parents[1]
-DATA = {".bvh", ".css", ".glb", ".html", ".js", ".json", ".obj", ".stl", ".typed", ".urdf", ".xml"}
+DATA = {".bvh", ".css", ".glb", ".html", ".js", ".json", ".obj", ".stl", ".toml", ".typed", ".urdf", ".xml"}
 
 
 @pytest.fixture(scope="module")

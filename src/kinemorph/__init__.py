@@ -1,5 +1,6 @@
 """Rigid bodies that change while they move: connect, cut, re-root, evolve. Import as `km`."""
 
+from kinemorph import mocap
 from kinemorph._files import FileError, ModelWarning
 from kinemorph.collision.broad_phase import BroadPhase, swept
 from kinemorph.collision.collisions import Collisions
@@ -30,13 +31,17 @@ from kinemorph.geometry.mesh import Mesh, load_mesh, mesh_of
 from kinemorph.geometry.parts import Parts, decompose
 from kinemorph.geometry.polyhedron import Polyhedron, core_of
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
+from kinemorph.io.bvh import Bvh, load_bvh, parse_bvh, save_bvh
+from kinemorph.io.c3d import Markers, load_c3d, save_c3d
 from kinemorph.io.from_mujoco import from_mujoco
 from kinemorph.io.mjcf import load_mjcf, parse_mjcf
 from kinemorph.io.save_mjcf import save_mjcf
 from kinemorph.io.save_sdf import save_sdf
 from kinemorph.io.save_urdf import save_urdf
 from kinemorph.io.sdf import load_sdf, parse_sdf
+from kinemorph.io.tables import load_table, load_trajectory, save_table, save_trajectory
 from kinemorph.io.urdf import load_urdf, parse_urdf
+from kinemorph.mocap.figure import human
 from kinemorph.motion import batch
 from kinemorph.motion.events import Event, EventKind
 from kinemorph.motion.log import Log
@@ -71,6 +76,7 @@ from kinemorph.structure.cut import cut
 from kinemorph.structure.forest import Change, Forest
 from kinemorph.structure.report import Report
 from kinemorph.structure.reroot import reroot
+from kinemorph.view.glb import save_glb
 from kinemorph.view.picture import picture
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
@@ -82,6 +88,7 @@ __all__ = [
     "Actuator",
     "BroadPhase",
     "Builder",
+    "Bvh",
     "Candidates",
     "Change",
     "Collisions",
@@ -110,6 +117,7 @@ __all__ = [
     "Log",
     "Loop",
     "LoopError",
+    "Markers",
     "MassProperties",
     "Material",
     "Mesh",
@@ -158,6 +166,7 @@ __all__ = [
     "forward_dynamics",
     "from_mujoco",
     "generalized",
+    "human",
     "impulse_response",
     "inertia_of",
     "integrate",
@@ -165,9 +174,13 @@ __all__ = [
     "jacobian",
     "jacobian_drift",
     "kinematics",
+    "load_bvh",
+    "load_c3d",
     "load_mesh",
     "load_mjcf",
     "load_sdf",
+    "load_table",
+    "load_trajectory",
     "load_urdf",
     "loop_actuation",
     "loop_drift",
@@ -182,9 +195,11 @@ __all__ = [
     "mesh_faults",
     "mesh_of",
     "mobility",
+    "mocap",
     "momentum",
     "neutral",
     "parse_mjcf",
+    "parse_bvh",
     "parse_sdf",
     "parse_urdf",
     "passive_forces",
@@ -201,6 +216,11 @@ __all__ = [
     "save_mjcf",
     "save_sdf",
     "save_urdf",
+    "save_bvh",
+    "save_c3d",
+    "save_glb",
+    "save_table",
+    "save_trajectory",
     "simulate",
     "step",
     "submodel",

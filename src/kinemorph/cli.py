@@ -83,6 +83,61 @@ def convert(source: Path, target: Path, /, ignore: tuple[str, ...] = (), floatin
     print(f"{written}: {model}")
 
 
+def mocap(
+    file: Path | None = None,
+    /,
+    mass: float = 70.0,
+    height: float | None = None,
+    sex: str = "male",
+    table: str = "de Leva",
+    unit: float | None = None,
+    up: str | None = None,
+    skeleton: str | None = None,
+    cutoff: float = 6.0,
+    contacts: Path | None = None,
+    friction: float = 0.8,
+    out: Path = Path("out"),
+) -> None:
+    """Find joint moments, ground forces and centres of pressure of a recorded motion, and leave tables and pictures.
+
+    Args:
+        file: A BVH file; a walk that comes with kinemorph if not given.
+        mass: Of the one who was recorded (kg).
+        height: To which the skeleton is scaled (m); else its unit is inferred.
+        sex: male or female, for the table of masses.
+        table: of masses: "de Leva" or "Winter".
+        unit: Of lengths in the file (m).
+        up: The axis that points up: y or z; inferred if not given.
+        skeleton: How joints are called: mixamo, cmu, biovision, asf, smpl, or a TOML file.
+        cutoff: Of the filter (Hz); 0 for none.
+        contacts: A CSV file with lines "left,0.52,1.13": when which foot stands (s).
+        friction: Coefficient of friction of the floor.
+        out: Folder for the results.
+    """
+    from rich.console import Console
+
+    from kinemorph import mocap as capture
+
+    console = Console(highlight=False, soft_wrap=True)
+    source = file or capture.walk_file()
+    start = time.perf_counter()
+    analysis = capture.analyse(
+        source, mass, height, sex, table, unit=unit, up=up, skeleton=skeleton, cutoff=cutoff or None,
+        contacts=contacts, friction=friction,
+    )  # fmt: skip
+    console.print(f"[bold]{source}[/]: {len(analysis.t)} frames in {time.perf_counter() - start:.2f} s", markup=True)
+    console.print(analysis.summary(), markup=False)
+    out.mkdir(parents=True, exist_ok=True)
+    results, curves, stances, film = (
+        out / f"{source.stem}{end}" for end in (".csv", ".png", "_stances.png", "_replay.html")
+    )
+    capture.save(analysis, results)
+    capture.plot(analysis, curves)
+    capture.plot_stances(analysis, stances)
+    capture.replay(analysis, film)
+    console.print(f"\nlook at [bold]{results}[/], [bold]{curves}[/], [bold]{stances}[/] and [bold]{film}[/]")
+
+
 def doctor() -> None:
     """Say what is installed and check that it computes correctly."""
     from kinemorph.scenes import checkup
@@ -149,7 +204,7 @@ def main() -> None:
 
     try:
         tyro.extras.subcommand_cli_from_dict(
-            {"bounce": bounce, "convert": convert, "demo": demo, "doctor": doctor},
+            {"bounce": bounce, "convert": convert, "demo": demo, "doctor": doctor, "mocap": mocap},
             prog="kinemorph",
             description=__doc__,
         )

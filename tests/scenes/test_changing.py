@@ -10,8 +10,9 @@ import pytest
 from tests.browser import still, visit
 
 import kinemorph as km
+from kinemorph.mocap.figure import upright
 from kinemorph.scenes import high_bar, human, swing_breaks
-from kinemorph.scenes.figure import HEIGHT, MASS, SEGMENTS, SIMPLE, pose
+from kinemorph.scenes.figure import HEIGHT, MASS, SIMPLE, pose
 from kinemorph.scenes.figure import human as figure
 from kinemorph.view.recording import Recording
 
@@ -39,7 +40,7 @@ def test_the_figure_weighs_and_measures_what_people_do() -> None:
     np.testing.assert_allclose(inertia, inertia_simple, atol=1e-10)
     km.kinematics(model, data, q)
     sole = km.pose_of(model, data, "left foot").position[2] - 0.039 * HEIGHT
-    top = km.pose_of(model, data, "head").apply(HEIGHT * np.array(SEGMENTS["head"].end))[2]
+    top = km.pose_of(model, data, "head").apply(upright(HEIGHT)["head"].end)[2]
     assert top - sole == pytest.approx(HEIGHT, abs=0.02)
     # the centre of mass of people who stand is at 0.56 of their height
     assert (km.com(model, data, q)[2] - sole) / (top - sole) == pytest.approx(0.56, abs=0.02)

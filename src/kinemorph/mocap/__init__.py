@@ -1,0 +1,43 @@
+"""Motion capture: from recorded motion to the moments at the joints and the forces on the ground. As `km.mocap`."""
+
+from kinemorph.io.bvh_motion import bvh_of
+from kinemorph.mocap.analysis import Analysis, analyse
+from kinemorph.mocap.anthropometry import Segment, Table, table_of
+from kinemorph.mocap.body import Body, Foot, body_of
+from kinemorph.mocap.contact import Contacts, Thresholds, find_contacts, read_contacts
+from kinemorph.mocap.results import plot, plot_stances, recording_of, replay, save
+from kinemorph.mocap.skeleton import Skeleton, match
+from kinemorph.mocap.smooth import Motion, Residuals, residuals, smooth
+from kinemorph.mocap.support import Loads
+from kinemorph.mocap.walk import Gait, synthetic_walk, walk_file
+
+__all__ = [
+    "Analysis",
+    "Body",
+    "Contacts",
+    "Foot",
+    "Gait",
+    "Loads",
+    "Motion",
+    "Residuals",
+    "Segment",
+    "Skeleton",
+    "Table",
+    "Thresholds",
+    "analyse",
+    "body_of",
+    "bvh_of",
+    "find_contacts",
+    "match",
+    "plot",
+    "plot_stances",
+    "read_contacts",
+    "recording_of",
+    "replay",
+    "residuals",
+    "save",
+    "smooth",
+    "synthetic_walk",
+    "table_of",
+    "walk_file",
+]

@@ -1,0 +1,257 @@
+"""The whole way in one call: a recording in, joint moments, powers, ground reaction and centre of pressure out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph.io.bvh import Bvh, load_bvh
+from kinemorph.mocap.body import Body, body_of
+from kinemorph.mocap.contact import Contacts, Phase, Thresholds, find_contacts, read_contacts, runs
+from kinemorph.mocap.inertias import SIDES
+from kinemorph.mocap.places import Places, on_link, places_of
+from kinemorph.mocap.sharing import METHODS, least_torque_share, measured_share, smooth_share
+from kinemorph.mocap.smooth import Motion, Residuals, reliable, residuals, smooth
+from kinemorph.mocap.support import Loads, Support, centre_of_pressure, support_of
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.energy_momentum import momentum
+from kinemorph.multibody.model import Model
+from kinemorph.spatial.quaternion_arrays import rotate
+
+Array = npt.NDArray[np.float64]
+
+PRESSED = 0.05  # share of the weight below which a foot has no centre of pressure worth the name
+# Moments are those on the lower bone, in its frame: x forward, y to the left, z up along it. These signs make the one
+# about y extend the leg: hip extension, knee extension, plantar flexion of the ankle are positive.
+EXTENSION = {"thigh": 1.0, "shank": -1.0, "foot": 1.0}
+
+
+@dataclass(frozen=True, eq=False)
+class Analysis:
+    """A recorded motion and what moved it. Arrays have a row for each frame; world axes, z up; SI units."""
+
+    body: Body
+    motion: Motion  # smoothed
+    contacts: Contacts
+    loads: Mapping[str, Loads]  # by method, the first is the one that properties show
+    reliable: npt.NDArray[np.bool_]  # frames that are not too near the ends for derivatives
+    cutoff: float | None  # Hz
+    residuals: Residuals | None
+    support: Support
+    missed: float = 0.0  # share of the total force that no forces within the cones of friction make, at worst
+
+    @property
+    def model(self) -> Model:
+        return self.body.model
+
+    @property
+    def t(self) -> Array:
+        return self.body.t
+
+    @property
+    def ankles(self) -> Mapping[str, Array]:
+        """(frames, 3) m, by side."""
+        return self.support.ankles
+
+    @property
+    def weight(self) -> float:
+        """N"""
+        return self.model.mass * float(np.linalg.norm(self.model.gravity))
+
+    @property
+    def method(self) -> str:
+        return next(iter(self.loads))
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """The joints, each named after the bone that it carries."""
+        return self.model.joint_names[1:]
+
+    def moment(self, joint: str, method: str | None = None) -> Array:
+        """(frames, 3) N m: on the lower bone, in its frame: x forward, y to the left, z along it, up."""
+        return self.loads[method or self.method].tau[:, self.model.v_slice(joint)]
+
+    def extension(self, side: str, bone: str, method: str | None = None) -> Array:
+        """(frames,) N m/kg: the moment that extends hip ("thigh"), knee ("shank") or ankle ("foot"), by body mass."""
+        return EXTENSION[bone] * self.moment(f"{side} {bone}", method)[:, 1] / self.body.mass
+
+    def stances(self) -> list[tuple[str, Phase]]:
+        """Every whole contact of a foot that is far enough from the ends of the recording: its side and its frames."""
+        found = []
+        for side, flags in self.contacts.feet.items():
+            for phase in runs(np.where(flags, side, "")):
+                whole = phase.start > 0 and phase.end < len(flags) and self.reliable[phase.start : phase.end].all()
+                if phase.kind == side and whole:
+                    found.append((side, phase))
+        return found
+
+    def band(self, joint: str) -> tuple[Array, Array]:
+        """The least and the greatest moment that any method gives, (frames, 3) each; equal but for double support."""
+        every = np.array([self.moment(joint, method) for method in self.loads])
+        return every.min(axis=0), every.max(axis=0)
+
+    def power(self, joint: str, method: str | None = None) -> Array:
+        """(frames,) W: moment times relative angular velocity; positive where muscles give energy."""
+        here = self.model.v_slice(joint)
+        return np.asarray((self.loads[method or self.method].tau[:, here] * self.motion.v[:, here]).sum(axis=1))
+
+    def force(self, side: str, method: str | None = None) -> Array:
+        """(frames, 3) N: of the ground on a foot."""
+        return self.loads[method or self.method].wrenches[side][:, 3:]
+
+    def pressure(self, side: str, method: str | None = None) -> Array:
+        """(frames, 3) m: where the force on a foot goes through the floor; NaN where it bears too little."""
+        wrench = self.loads[method or self.method].wrenches[side]
+        floor = self.contacts.floor(self.ankles[side])
+        point, _ = centre_of_pressure(wrench, self.ankles[side], floor)
+        point[wrench[:, 5] < PRESSED * self.weight] = np.nan
+        return point
+
+    @cached_property
+    def ground(self) -> Array:
+        """(frames, 3) N: of the ground on both feet; the same by all methods."""
+        return np.asarray(sum(self.force(side) for side in SIDES))
+
+    @cached_property
+    def unexplained(self) -> Array:
+        """(frames,) share of the weight: force on the root that no foot gives; should be none in flight."""
+        return np.linalg.norm(self.loads[self.method].tau[:, 3:6], axis=1) / self.weight
+
+    @cached_property
+    def balance(self) -> float:
+        """The largest error of ΣF = m (a - g) in any frame (N), with the momentum that the model computes itself."""
+        model, q = self.model, self.motion.q
+        data, h = Data(model), 1e-5
+        worst = 0.0
+        for k in range(3, len(q) - 3, max(1, len(q) // 50)):
+            ahead, behind = (_moved(model, self.motion, k, sign * h) for sign in (1.0, -1.0))
+            change = (momentum(model, data, *ahead)[3:] - momentum(model, data, *behind)[3:]) / (2.0 * h)
+            total = self.ground[k] + rotate(q[k, 3:7], self.loads[self.method].tau[k, 3:6])
+            worst = max(worst, float(np.abs(change - model.mass * model.gravity - total).max()))
+        return worst
+
+    def summary(self) -> str:
+        """What was inferred and found, in a few lines."""
+        kinds = self.contacts.kinds
+        shares = {kind: float((kinds == kind).mean()) for kind in ("left", "right", "double", "flight")}
+        good = self.reliable
+        lines = [
+            *self.body.notes,
+            f"model: {self.body.mass:g} kg, joints off the recorded ones by {1e3 * self.body.fit:.1f} mm (rms)",
+        ]
+        if self.residuals is not None:
+            lines.append(str(self.residuals))
+        lines.append("smoothing: " + ("none" if self.cutoff is None else f"{self.cutoff:g} Hz, zero lag, fourth order"))
+        lines.append(
+            "support: " + ", ".join(f"{kind} {100.0 * share:.0f} %" for kind, share in shares.items() if share)
+        )
+        vertical = self.ground[good, 2].mean() / self.weight if good.any() else float("nan")
+        lines.append(f"mean vertical force: {100.0 * vertical:.1f} % of the weight")
+        flying = good & (kinds == "flight")
+        if flying.any():
+            held = float(self.unexplained[flying].mean())
+            lines.append(f"in flight {100.0 * held:.0f} % of the weight is unexplained on average")
+            if held > 0.4:
+                lines.append("  so much that something else than feet must hold the body")
+        if len(self.loads) > 1 and (kinds == "double").any():
+            lines.append(f"double support: {', '.join(self.loads)} as a band; moments are those of {self.method}")
+        if self.missed > 0.01:
+            lines.append(f"least-torque: cones of friction miss up to {100.0 * self.missed:.0f} % of the force")
+        for bone, joint in (("thigh", "hip"), ("shank", "knee"), ("foot", "ankle")):
+            both = np.concatenate([self.extension(side, bone)[good] for side in SIDES])
+            if len(both):
+                lines.append(f"{joint}: extension moment {both.min():+.2f} to {both.max():+.2f} N m/kg")
+        return "\n".join(lines)
+
+
+def _moved(model: Model, motion: Motion, k: int, h: float) -> tuple[Array, Array]:
+    """Frame k, a moment later, by its own velocity and acceleration."""
+    from kinemorph.multibody.configuration import integrate
+
+    v = motion.v[k] + h * motion.a[k]
+    return integrate(model, motion.q[k], 0.5 * (motion.v[k] + v), h), v
+
+
+def analyse(
+    source: str | os.PathLike[str] | Bvh | Body,
+    mass: float = 70.0,
+    height: float | None = None,
+    sex: str = "male",
+    table: str = "de Leva",
+    *,
+    unit: float | None = None,
+    up: str | None = None,
+    skeleton: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    cutoff: float | None = 6.0,
+    contacts: str | os.PathLike[str] | Contacts | None = None,
+    thresholds: Thresholds | None = None,
+    methods: Sequence[str] = ("smooth", "least-torque"),
+    forces: Mapping[str, Array] | None = None,
+    friction: float = 0.8,
+    motion: Motion | None = None,
+) -> Analysis:
+    """Joint moments, powers, ground reaction and centre of pressure of a recorded motion, without force plates.
+
+    `source` is a BVH file, what `load_bvh` returns, or a `Body`. `mass` (kg), `height` (m), `sex` and `table` say who
+    was recorded; `unit`, `up` and `skeleton` what the file does not say: see `body_of`. `cutoff` (Hz) is that of the
+    filter, None for no filter. `contacts` are found, or given as a CSV file with lines "left,0.52,1.13" (see
+    `read_contacts`) or as `Contacts`. `methods` share the load where both feet stand: "smooth", "least-torque",
+    "measured" (with `forces`, by side [moment, force] at the world's origin); the first is what the result shows, all
+    of them make its bands. `friction` is the coefficient of the cones. `motion` is one that is smooth already.
+    """
+    for method in methods:
+        if method not in METHODS:
+            raise ValueError(f"there is no method {method!r} to share the load; there are {', '.join(METHODS)}")
+    if not methods or (("measured" in methods) != (forces is not None)):
+        raise ValueError("name the methods that share the load; 'measured' and forces belong together")
+    if isinstance(source, Body):
+        body = source
+    else:
+        bvh = source if isinstance(source, Bvh) else load_bvh(source)
+        body = body_of(bvh, mass, height, sex, table, unit=unit, up=up, skeleton=skeleton)
+    model = body.model
+    found = None
+    if motion is None:
+        found = residuals(model, body.q, body.dt) if len(body.q) > 30 else None
+        motion = smooth(model, body.q, body.dt, cutoff)
+    places = places_of(model, motion, [f"{side} foot" for side in SIDES])
+    touching = contacts if isinstance(contacts, Contacts) else _contacts(body, places, thresholds)
+    if contacts is not None and not isinstance(contacts, Contacts):
+        touching = read_contacts(contacts, touching, body.t)
+    ankles = {side: places.p[:, i] for i, side in enumerate(SIDES)}
+    support = support_of(model, motion, touching, ankles)
+    good = reliable(len(motion.q), body.dt, cutoff)
+    loads, missed = _loads(support, body, places, methods, forces, friction, good)
+    return Analysis(body, motion, touching, loads, good, cutoff, found, support, missed)
+
+
+def _contacts(body: Body, places: Places, thresholds: Thresholds | None) -> Contacts:
+    points = {}
+    for i, side in enumerate(SIDES):
+        foot = body.feet[side]
+        points[side] = (on_link(places, i, foot.heel), on_link(places, i, foot.ball))
+    return find_contacts(points, body.dt, thresholds)
+
+
+def _loads(
+    support: Support, body: Body, places: Places, methods: Sequence[str], forces: Mapping[str, Array] | None,
+    friction: float, counts: npt.NDArray[np.bool_],
+) -> tuple[dict[str, Loads], float]:  # fmt: skip
+    loads, worst = {}, 0.0
+    turns = {side: places.R[:, i] for i, side in enumerate(SIDES)}
+    for method in methods:
+        if method == "smooth":
+            right = smooth_share(support, body.feet, turns)
+        elif method == "least-torque":
+            right, missed = least_torque_share(support, body.feet, turns, friction)
+            worst = float(missed[counts[support.both]].max(initial=0.0))
+        else:
+            right = measured_share(support, forces or {})
+        loads[method] = support.shared(right)
+    return loads, worst

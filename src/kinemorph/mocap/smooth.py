@@ -1,0 +1,175 @@
+"""Smoothing a recorded motion and taking its derivatives: what noise does to accelerations decides over all forces.
+
+A zero-lag Butterworth filter of fourth order (one of second order, forth and back), then quintic splines, whose second
+derivatives are smooth as well. Rotations are filtered in the tangent space of a smooth path that they never leave far,
+so no turn is too large.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph.multibody.layout import JointKind
+from kinemorph.multibody.model import Model
+from kinemorph.spatial.quaternion_arrays import conjugate, continuous, exp, log, multiply, normalized, rotate
+
+Array = npt.NDArray[np.float64]
+
+PASSES = 0.802  # two passes of a filter of second order have their cutoff at this share of its own (Winter)
+END = 1.0  # cutoff periods at both ends, where the filter has seen only one side
+CUTOFFS = np.arange(1.0, 21.0)  # Hz, of the residual analysis
+SLOW = 1.5  # Hz: the path that rotations are compared with; what they do beyond it is analysed
+NOISE = 12.0  # Hz: from here on what a filter takes away is noise
+
+
+class Motion(NamedTuple):
+    """States over time, with accelerations: rows of q, v and a of one model."""
+
+    q: Array
+    v: Array
+    a: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """What filters of different cutoffs take away from a recording (Winter's residual analysis)."""
+
+    cutoffs: Array  # Hz
+    positions: Array  # m, rms over frames of the root's position
+    angles: Array  # rad, rms over frames and joints
+    noise: tuple[float, float]  # m and rad: of the recording
+    best: tuple[float, float]  # Hz: where what is taken away is as much as the noise
+
+    def __str__(self) -> str:
+        lines = ["residuals   root [mm]  joints [deg]"]
+        for f, x, w in zip(self.cutoffs, self.positions, self.angles, strict=True):
+            if f in (2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0):
+                lines.append(f"{f:6.0f} Hz  {1e3 * x:10.3f}  {np.degrees(w):12.4f}")
+        lines.append(f"     noise  {1e3 * self.noise[0]:10.3f}  {np.degrees(self.noise[1]):12.4f}")
+        lines.append(f"best [Hz]   {self.best[0]:10.1f}  {self.best[1]:12.1f}")
+        return "\n".join(lines)
+
+
+def low_pass(x: Array, dt: float, cutoff: float) -> Array:
+    """A zero-lag Butterworth filter of fourth order along the first axis."""
+    from scipy.signal import butter, sosfiltfilt
+
+    limit = 0.5 / dt
+    corner = cutoff / PASSES
+    if corner >= limit:
+        raise ValueError(
+            f"cutoff {cutoff:g} Hz is too high for {1.0 / dt:.4g} frames a second; the limit is {PASSES * limit:.3g} Hz"
+        )
+    sections = butter(2, corner, fs=1.0 / dt, output="sos")
+    pad = min(len(x) - 1, round(2.0 / (cutoff * dt)))
+    return np.asarray(sosfiltfilt(sections, x, axis=0, padlen=pad))
+
+
+def low_pass_rotations(turns: Array, dt: float, cutoff: float) -> Array:
+    """The same for quaternions (frames, ..., 4): a smooth path, and from it the filtered logarithm of the rest."""
+    turns = continuous(turns)
+    flat = turns.reshape(len(turns), -1)
+    path = normalized(low_pass(flat, dt, cutoff).reshape(turns.shape))
+    rest = log(multiply(conjugate(path), turns))
+    rest = low_pass(rest.reshape(len(turns), -1), dt, cutoff).reshape(rest.shape)
+    return normalized(multiply(path, exp(rest)))
+
+
+def rotations_of(model: Model) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Where the quaternions of a model start in q, and their angular velocities in v."""
+    turning = np.isin(model.links["kind"], (JointKind.SPHERICAL, JointKind.FREE))
+    l = model.links[turning]
+    others = model.links["nq"][~turning]
+    if others.any():
+        raise ValueError(f"model {model.name!r}: smoothing knows spherical and free joints only")
+    first = l["iq"] + np.where(l["kind"] == JointKind.FREE, 3, 0)
+    return first.astype(np.intp), l["iv"].astype(np.intp)
+
+
+def smooth(model: Model, q: Array, dt: float, cutoff: float | None = 6.0) -> Motion:
+    """A recorded motion, filtered, with its velocities and accelerations. Without a cutoff only derivatives are taken.
+
+    The model has one tree, on a free joint, and balls.
+    """
+    iq, iv = rotations_of(model)
+    if len(q) < 7:
+        raise ValueError(f"model {model.name!r}: {len(q)} frames are too few for derivatives; 7 are the least")
+    turns = q[:, iq[:, None] + np.arange(4)]
+    root = q[:, :3]
+    if cutoff is not None:
+        root, turns = low_pass(root, dt, cutoff), low_pass_rotations(turns, dt, cutoff)
+    else:
+        turns = continuous(normalized(turns))
+    turns, w, al = angular(turns, dt)
+    x, velocity, acceleration = derivatives(root, dt)
+    Q, V, A = np.empty_like(q), np.empty((len(q), model.nv)), np.empty((len(q), model.nv))
+    Q[:, :3] = x
+    Q[:, iq[:, None] + np.arange(4)] = turns
+    columns = iv[:, None] + np.arange(3)
+    V[:, columns], A[:, columns] = w, al
+    back = conjugate(turns[:, 0])  # a free joint's velocities are in the body's frame
+    V[:, 3:6] = rotate(back, velocity)
+    A[:, 3:6] = rotate(back, acceleration) - np.cross(w[:, 0], V[:, 3:6])
+    return Motion(Q, V, A)
+
+
+def derivatives(x: Array, dt: float) -> tuple[Array, Array, Array]:
+    """Values, first and second derivatives at the frames, of quintic splines through them."""
+    from scipy.interpolate import make_interp_spline
+
+    t = dt * np.arange(len(x))
+    spline = make_interp_spline(t, x.reshape(len(x), -1), k=5)
+    return x, spline(t, 1).reshape(x.shape), spline(t, 2).reshape(x.shape)
+
+
+def angular(turns: Array, dt: float) -> tuple[Array, Array, Array]:
+    """Quaternions, angular velocities and accelerations, in the frame that turns.
+
+    From ẋ = x ω / 2 of a unit quaternion x: ω = 2 x* ẋ, and ω̇ = 2 x* ẍ without its real part.
+    """
+    _, first, second = derivatives(turns, dt)
+    back = conjugate(turns)
+    w = 2.0 * multiply(back, first)
+    al = 2.0 * multiply(back, second)
+    stretch = w[..., :1]  # twice the growth of |x|: next to nothing, but splines keep |x| = 1 at frames only
+    return turns, w[..., 1:], al[..., 1:] - stretch * w[..., 1:]
+
+
+def residuals(model: Model, q: Array, dt: float) -> Residuals:
+    """Winter's residual analysis of the root's position and of all joints' rotations."""
+    iq, _ = rotations_of(model)
+    turns = continuous(normalized(q[:, iq[:, None] + np.arange(4)]))
+    path = normalized(low_pass(turns.reshape(len(q), -1), dt, SLOW).reshape(turns.shape))
+    angles = log(multiply(conjugate(path), turns)).reshape(len(q), -1)
+    both = np.concatenate([q[:, :3], angles], axis=1)
+    cutoffs = CUTOFFS[0.95 * PASSES * 0.5 / dt > CUTOFFS]
+    taken = np.array([((both - low_pass(both, dt, f)) ** 2).mean(axis=0) for f in cutoffs])
+    positions = np.sqrt(taken[:, :3].sum(axis=1))
+    rotations = np.sqrt(3.0 * taken[:, 3:].mean(axis=1))
+    found = [_noise(cutoffs, x) for x in (positions, rotations)]
+    return Residuals(cutoffs, positions, rotations, (found[0][0], found[1][0]), (found[0][1], found[1][1]))
+
+
+def _noise(cutoffs: Array, residual: Array) -> tuple[float, float]:
+    """The line through the residuals of high cutoffs, at zero; and the cutoff that takes away as much."""
+    high = cutoffs >= min(NOISE, cutoffs[-1] - 2.0)
+    _, noise = np.polyfit(cutoffs[high], residual[high], 1) if high.sum() > 1 else (0.0, residual[-1])
+    noise = max(float(noise), 0.0)
+    below = np.flatnonzero(residual <= noise)
+    if not len(below) or below[0] == 0:
+        return noise, float(cutoffs[below[0]] if len(below) else cutoffs[-1])
+    k = int(below[0])
+    share = (residual[k - 1] - noise) / max(residual[k - 1] - residual[k], 1e-300)
+    return noise, float(cutoffs[k - 1] + share * (cutoffs[k] - cutoffs[k - 1]))
+
+
+def reliable(frames: int, dt: float, cutoff: float | None) -> npt.NDArray[np.bool_]:
+    """Which frames are far enough from both ends for the filter and the splines."""
+    margin = 3 if cutoff is None else max(3, round(END / (cutoff * dt)))
+    good = np.zeros(frames, dtype=bool)
+    good[margin : frames - margin] = True
+    return good

@@ -1,0 +1,99 @@
+"""Re-rooting a whole motion: the same edit at every frame (SPW section 7.1), and one model for all of them.
+
+What `reroot` makes of a tree does not depend on its state: rows of links are the same at every frame, only positions,
+velocities, accelerations and joint forces are carried. So one model and one report do, and the frames go through the
+workshop one after the other.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinemorph.multibody.checks import NOT_FINITE, Array, complain
+from kinemorph.multibody.layout import DOF, LINK, copied
+from kinemorph.multibody.loops import LOOP
+from kinemorph.multibody.model import Model
+from kinemorph.multibody.state import State
+from kinemorph.structure.edit.harvest import HARVEST, harvest_model, measure
+from kinemorph.structure.edit.request import Request
+from kinemorph.structure.edit.workshop import edits, workshop
+from kinemorph.structure.forest_layout import ON_LINK, REST, TAU, A, Q, V
+from kinemorph.structure.forest_memory import clear
+from kinemorph.structure.reroot import reroot
+
+
+class Rerooted(NamedTuple):
+    """A motion seen from another root: rows of q, v, a and tau of `model`, frame by frame."""
+
+    model: Model
+    q: Array
+    v: Array
+    a: Array
+    tau: Array
+    pose_error: float  # m and rad: largest difference of a body's pose before and after
+    twist_error: float  # m/s and rad/s
+
+
+def reroot_motion(model: Model, q: Array, v: Array, a: Array, link: str | int, tau: Array | None = None) -> Rerooted:
+    """Make a link the top of a model's one tree, on a free joint, in all frames of a motion: `reroot` of each.
+
+    `q`, `v`, `a` and `tau` have a row for each frame. Nothing moves: bodies have the poses, velocities and
+    accelerations that they had, and joints the forces.
+    """
+    frames = len(q)
+    given = {"q": (q, model.nq), "v": (v, model.nv), "a": (a, model.nv), "tau": (tau, model.nv)}
+    for name, (values, width) in given.items():
+        if values is not None and np.shape(values) != (frames, width):
+            raise ValueError(f"model {model.name!r}: {name} has shape {np.shape(values)}, expected {(frames, width)}")
+        if values is not None and not np.isfinite(values).all():
+            at = tuple(int(x) for x in np.argwhere(~np.isfinite(values))[0])
+            raise ValueError(f"model {model.name!r}: {name}[{at[0]}, {at[1]}] is {np.asarray(values)[at]}")
+    if len(model.loop_rows) or int((model.links["parent"] < 0).sum()) != 1:
+        raise ValueError(f"model {model.name!r}: a motion is re-rooted in a model of one tree without loops")
+    if not frames:
+        empty = reroot(model, State(model.rest.copy(), np.zeros(model.nv)), link).model
+        return Rerooted(empty, q, v, a, np.zeros((0, model.nv)), 0.0, 0.0)
+    first = reroot(model, State(q[0], v[0], a[0], None if tau is None else tau[0]), link)
+    return _carry(model, first.model, model.place(link)[0], q, v, a, tau)
+
+
+def _carry(model: Model, changed: Model, top: int, q: Array, v: Array, a: Array, tau: Array | None) -> Rerooted:
+    """The states of all frames, each by the edit that `workshop.change` makes, without a new model each time."""
+    forest, frames = workshop(), len(q)
+    numbers, after = np.zeros((6, model.nq)), np.empty((6, changed.nq))
+    numbers[REST] = model.rest
+    request = Request.reroot(edits(), None, None, None, ON_LINK)
+    links, dofs = np.empty(changed.n, LINK), np.empty(changed.nv, DOF)
+    bodies, loops, harvests = copied(model.bodies), np.empty(0, LOOP), np.zeros(1, HARVEST)
+    new_q, (new_v, new_a, new_tau) = np.empty((frames, changed.nq)), np.empty((3, frames, changed.nv))
+    worst_pose = worst_twist = 0.0
+    for k in range(frames):
+        numbers[Q], numbers[V, : model.nv], numbers[A, : model.nv] = q[k], v[k], a[k]
+        if tau is not None:
+            numbers[TAU, : model.nv] = tau[k]
+        clear(forest.address)
+        forest._header[0]["dependence"] = model.dependence
+        here, chosen, planted = forest._plant(model, numbers, -1, top, False)
+        if here is None:
+            complain(model, NOT_FINITE, q=q[k], v=v[k], a=a[k])
+        request.row["a"], request.row["b"], request.row["root"] = -1, int(here[top]), -1
+        if forest._apply(request):
+            raise ArithmeticError(f"model {model.name!r}: frame {k} cannot be re-rooted at {model.names[top]!r}")
+        row = harvests[0]
+        row["model"], row["numbers"], row["new"] = model.address, numbers.ctypes.data, changed.links[0]["joint"]
+        row["trees"], row["bodies"], row["loops"] = planted["trees"], planted["bodies"], 0
+        row["joints"] = planted["bodies"]
+        row["n"] = row["nq"] = row["nv"] = 0
+        measure(forest.address, harvests)
+        while harvest_model(
+            forest.address, harvests, model.loop_rows, chosen, here, links, dofs, after.ravel(), bodies, loops
+        ):
+            forest._grow()
+        new_q[k], new_v[k], new_a[k] = after[Q], after[V, : changed.nv], after[A, : changed.nv]
+        new_tau[k] = after[TAU, : changed.nv]
+        outcome = forest._outcomes[0]
+        worst_pose = max(worst_pose, float(outcome["pose_error"]))
+        worst_twist = max(worst_twist, float(outcome["twist_error"]))
+    return Rerooted(changed, new_q, new_v, new_a, new_tau, worst_pose, worst_twist)
