@@ -80,11 +80,19 @@ from kinemorph.view.glb import save_glb
 from kinemorph.view.picture import picture
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
+from kinemorph.world.body import Body, Figure
+from kinemorph.world.contact import Touch
+from kinemorph.world.world import World, WorldError
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Actuation",
+    "Body",
+    "Figure",
+    "Touch",
+    "World",
+    "WorldError",
     "Actuator",
     "BroadPhase",
     "Builder",

@@ -110,3 +110,9 @@ class Solver:
             new = self._tables.make("impulses", 6 * contacts, F8).reshape(2, contacts, 3)
             new[:, :half] = old
             self.header["impulse_room"] = 2 * contacts
+
+    def __getstate__(self) -> Tables:
+        return self._tables
+
+    def __setstate__(self, tables: Tables) -> None:
+        self._tables, self.header = tables, tables.header

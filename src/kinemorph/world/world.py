@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -75,21 +76,28 @@ class World:
             raise ValueError(f"world: dt {dt} must be positive, and at most 0.1 s")
         if substeps is not None and not 1 <= substeps <= 100:
             raise ValueError(f"world: substeps {substeps} must be from 1 to 100")
-        self.forest = Forest(gravity)
-        self.shapes = ShapeTable()
-        self.collisions = Collisions(self.shapes, margin=MARGIN, keep_within=KEEP_WITHIN)
-        self.solver = Solver()
-        self.material = material
-        self._names: dict[int, str] = {}  # of bodies, by id
-        self._mounted: dict[int, list[int]] = {}  # shapes, by the index of their body
-        self._header = np.zeros(1, WORLD)
-        self._address = int(self._header.ctypes.data)
-        self._known = -1  # revision of the table of shapes that all tables have followed
-        h = self._header[0]
+        collisions = Collisions(ShapeTable(), margin=MARGIN, keep_within=KEEP_WITHIN)
+        header = np.zeros(1, WORLD)
+        h = header[0]
         h["kind"], h["dt"], h["slow"], h["patience"] = WORLD_KIND, dt, SLOW, PATIENCE if sleep else math.inf
-        h["forest"], h["collisions"], h["solver"] = self.forest.address, self.collisions.lend(), self.solver.address
+        self._hold(Forest(gravity), collisions, Solver(), header, material, {}, {})
         n = substeps or math.ceil(dt / LONGEST_SUBSTEP - 1e-9)
         self.solver.header["substeps"], self.solver.header["h"] = n, dt / n
+
+    def _hold(
+        self, forest: Forest, collisions: Collisions, solver: Solver, header: Any, material: Material,
+        names: dict[int, str], mounted: dict[int, list[int]],
+    ) -> None:  # fmt: skip
+        """Take all parts over, and write the addresses that they have here."""
+        self.forest, self.collisions, self.shapes, self.solver = forest, collisions, collisions.shapes, solver
+        self.material = material
+        self._names = names  # of bodies, by id
+        self._mounted = mounted  # shapes, by the index of their body
+        self._header = header
+        self._address = int(header.ctypes.data)
+        self._known = -1  # revision of the table of shapes that all tables have followed
+        h = header[0]
+        h["forest"], h["collisions"], h["solver"] = forest.address, collisions.lend(), solver.address
 
     # ------------------------------------------------------------------------------------------------ coming and going
 
@@ -339,6 +347,25 @@ class World:
     def _body_at(self, index: int) -> Body | None:
         return None if index < 0 else self.body(self.forest._id(BODIES, index))
 
+    # ---------------------------------------------------------------------------------------------------------- copies
+
+    def branch(self) -> World:
+        """A world of its own that goes on from here: both take the same way, bit for bit, until one is changed."""
+        return copy.deepcopy(self)
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return (
+            self.forest, self.collisions, self.solver, self._header.copy(), self.material, self._names, self._mounted,
+        )  # fmt: skip
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        if state[3].dtype != WORLD:
+            raise ValueError("a world that another version of kinemorph has pickled cannot be read")
+        self._hold(*state)
+
+    def __copy__(self) -> World:
+        return copy.deepcopy(self)
+
     def __repr__(self) -> str:
         return f"World at {self.time:.6g} s: {len(self.forest.bodies)} bodies, {len(self.shapes)} shapes"
 
@@ -353,4 +380,5 @@ def free_body(shape: Shape, density: float, name: str) -> Model:
 
 def free_position(pose: Pose) -> Array:
     """q of a free joint: position and quaternion."""
-    return np.r_[pose.position, from_matrix(tuple(pose.rotation.ravel().tolist()))]
+    R: Any = tuple(pose.rotation.ravel().tolist())
+    return np.r_[pose.position, from_matrix(R)]

@@ -1,0 +1,143 @@
+"""A world whose structure changes while it runs: connect, cut, re-root, add, remove, branch; and what it refuses."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import kinemorph as km
+
+
+def pile(n=4):
+    world = km.World()
+    world.add_ground()
+    bricks = [world.add(km.Shape.box((0.4, 0.2, 0.1)), at=(0, 0, 0.05 + 0.1 * i), name=f"brick {i}") for i in range(n)]
+    return world, bricks
+
+
+def state_of(world):
+    return np.concatenate([np.r_[world.forest.state(t).q, world.forest.state(t).v] for t in world.forest.trees])
+
+
+def test_a_grip_carries_a_brick_and_lets_go():
+    world, bricks = pile(2)
+    hand = world.add(km.Shape.sphere(0.05), at=(0, 0, 0.6), name="hand")
+    rail = world.connect(None, hand, km.Joint.prismatic("z"), at=(0, 0, 0.6))
+    world.run(0.1)
+    grip = world.connect(hand, bricks[1], km.Joint.fixed())
+    assert grip.pose_error < 1e-9
+    above = bricks[1].position[2] - hand.position[2]
+    world.run(0.1)
+    assert bricks[1].position[2] - hand.position[2] == pytest.approx(above, abs=1e-9)
+    world.cut(grip)
+    world.cut(rail)
+    world.run(1.0)
+    assert bricks[1].position[2] == pytest.approx(0.15, abs=1e-3)
+
+
+def test_momentum_stays_when_wagons_couple():
+    world = km.World(gravity=(0, 0, 0))
+    wagons = [
+        world.add(km.Shape.box((1.0, 0.5, 0.5)), at=(1.2 * i, 0, 0), twist=(0, 0, 0, 3.0 - i, 0, 0)) for i in range(3)
+    ]
+    before = world.forest.momentum()
+    world.run(0.05)
+    for a, b in zip(wagons[1:], wagons, strict=False):
+        world.connect(a, b, km.Joint.fixed())
+    world.run(0.1)
+    assert world.forest.momentum() == pytest.approx(before, rel=1e-10)
+    assert np.ptp([w.velocity[0] for w in wagons]) < 1e-12
+
+
+def test_neighbours_in_a_tree_do_not_touch_and_do_after_a_cut():
+    world = km.World(gravity=(0, 0, 0))
+    a = world.add(km.Shape.sphere(0.1))
+    b = world.add(km.Shape.sphere(0.1), at=(0.15, 0, 0))
+    tie = world.connect(a, b, km.Joint.fixed())
+    world.run(0.1)
+    assert b.position[0] - a.position[0] == pytest.approx(0.15, abs=1e-12)
+    world.cut(tie)
+    world.run(0.5)
+    assert b.position[0] - a.position[0] > 0.199
+
+
+def test_removing_what_carries_a_pile_lets_it_fall():
+    world, bricks = pile(3)
+    world.run(1.5)
+    assert all(brick.asleep for brick in bricks)
+    world.remove(bricks[0])
+    world.run(0.5)
+    assert bricks[1].position[2] == pytest.approx(0.05, abs=1e-3)
+    assert bricks[2].position[2] == pytest.approx(0.15, abs=1e-3)
+    with pytest.raises(KeyError, match="no body"):
+        _ = bricks[0].pose
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda w: pickle.loads(pickle.dumps(w)), km.World.branch])
+def test_a_branch_goes_the_same_way_bit_for_bit(copied):
+    world, bricks = pile(4)
+    world.add(km.Shape.sphere(0.1), at=(-1.0, 0.02, 0.2), twist=(0, 0, 0, 6.0, 0, 0))
+    world.run(0.2)
+    world.connect(bricks[2], bricks[3], km.Joint.fixed())
+    other = copied(world)
+    for _ in range(5):
+        world.run(0.1)
+        other.run(0.1)
+        assert np.array_equal(state_of(world), state_of(other))
+    assert other.time == world.time
+
+
+def test_two_runs_are_the_same_bit_for_bit():
+    ends = []
+    for steps in (1, 50):
+        world, _ = pile(4)
+        world.add(km.Shape.sphere(0.1), at=(-1.0, 0.02, 0.2), twist=(0, 0, 0, 6.0, 0, 0))
+        for _ in range(250 // steps):
+            world.step(steps)
+        ends.append(state_of(world))
+    assert np.array_equal(*ends)
+
+
+def test_a_robot_stands_where_it_is_put():
+    b = km.Builder("arm")
+    b.link("arm", None, km.Joint.revolute("y"), inertia=km.Inertia.box(1.0, (0.1, 0.1, 1.0), (0, 0, -0.5)))
+    world = km.World()
+    arm = world.add(b.build(), at=(2.0, 0.0, 1.0))
+    assert arm["arm"].position == pytest.approx([2.0, 0.0, 1.0])
+    floating = km.Builder("float")
+    floating.link("body", None, km.Joint.free(), inertia=km.Inertia.sphere(1.0, 0.1))
+    body = world.add(floating.build(), at=km.Pose.turn((0, 0, 1), 0.5, (0, 1, 2)))
+    assert body["body"].position == pytest.approx([0, 1, 2])
+
+
+def test_bad_things_are_refused_by_name():
+    world = km.World()
+    body = world.add(km.Shape.sphere(0.1))
+    with pytest.raises(TypeError, match=r"Shape or a kinemorph\.Model"):
+        world.add(3)
+    with pytest.raises(ValueError, match="twist"):
+        world.add(km.Shape.sphere(0.1), twist=(0, 0, 0, np.nan, 0, 0))
+    with pytest.raises(ValueError, match="dt"):
+        km.World(dt=-1.0)
+    with pytest.raises(ValueError, match="another world"):
+        km.World().remove(body)
+    with pytest.raises(ValueError, match="seconds"):
+        world.run(np.inf)
+
+
+def test_a_world_that_explodes_stays_where_it_was():
+    b = km.Builder("arm")
+    b.link("arm", None, km.Joint.revolute("y"), inertia=km.Inertia.box(1.0, (0.1, 0.1, 1.0), (0, 0, -0.5)))
+    world = km.World()
+    arm = world.add(b.build(), q=[0.3])
+    tree = world.forest.tree_of(arm["arm"].id)
+    world.forest.set_state(tree, v=[1e200])
+    before = world.forest.state(tree)
+    with pytest.raises(km.WorldError, match="arm"):
+        world.run(1.0)
+    after = world.forest.state(tree)
+    assert np.isfinite(after.q).all()
+    assert np.isfinite(after.v).all()
+    assert world.time < 1.0
+    assert np.isfinite(before.q).all()
