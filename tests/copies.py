@@ -338,3 +338,42 @@ ANSWERS |= {
     "Distance": lambda d: repr(d),
     "Mesh": lambda m: (m.vertices, m.faces) if hasattr(m, "faces") else flat(m),
 }
+
+
+# ---------------------------------------------------------------------------------------------------------- worlds
+
+
+def world() -> km.World:
+    made = km.World()
+    made.add_ground()
+    made.add(BOX, at=(0, 0, 0.41), name="box")
+    made.add(BALL, at=(0.1, 0, 1.2), name="ball")
+    made.run(0.02)
+    return made
+
+
+def _of_world(made: km.World) -> Any:
+    made.run(0.3)
+    return made.time, [body.pose.matrix() for body in made.bodies], [t.force for t in made.contacts()], repr(made)
+
+
+def touch() -> km.Touch:
+    made = world()
+    made.run(0.3)
+    return made.contacts()[0]
+
+
+SAMPLES |= {
+    "Body": lambda: world().bodies[0],
+    "Figure": lambda: km.World().add(pendulum(), q=[0.3]),
+    "Touch": touch,
+    "World": world,
+    "WorldError": lambda: km.WorldError("it exploded", 0.3, "box"),
+}
+ANSWERS |= {
+    "Body": lambda b: (b.name, b.id, b.pose.matrix(), b.twist, b.mass, b.asleep),
+    "Figure": lambda f: (repr(f), f.position("ball"), [b.name for b in f]),
+    "Touch": lambda t: (t.point, t.normal, t.force, t.distance, t.body.name, t.other),
+    "World": _of_world,
+    "WorldError": lambda e: (str(e), e.time, e.body),
+}
