@@ -112,6 +112,17 @@ def _feet(analysis):
     return places_of(analysis.model, analysis.motion, [f"{side} foot" for side in FEET])
 
 
+def test_both_feet_press_within_their_soles():
+    analysis = walk()
+    places = _feet(analysis)
+    both = np.flatnonzero((analysis.contacts.kinds == "double") & analysis.reliable)
+    for i, side in enumerate(FEET):
+        pressed = both[analysis.force(side)[both, 2] > 0.2 * analysis.weight]
+        local = np.einsum("fji,fj->fi", places.R[pressed, i], analysis.pressure(side)[pressed] - places.p[pressed, i])
+        foot = analysis.body.feet[side]
+        assert ((local[:, 0] > foot.heel[0] - 0.03) & (local[:, 0] < foot.toe[0] + 0.03)).mean() > 0.95
+
+
 def test_nothing_holds_a_body_in_flight():
     """A figure thrown by forward dynamics, limbs moving: no foot bears anything, and the root needs no force."""
     figure = body()

@@ -50,7 +50,7 @@ def test_jumps_of_a_real_recording():
         left.append(np.median(analysis.unexplained[phase.start + quarter : phase.end - quarter]))
         landing = analysis.ground[phase.end : phase.end + 30, 2].max()
         assert 1.5 * analysis.weight < landing < 5.0 * analysis.weight
-    assert np.median(left) < 0.15  # the filter smears what happens before and after
+    assert np.median(left) < 0.15  # noise, and what the filter smears from before and after
     assert max(left) < 0.4
     assert analysis.balance < 1e-5 * analysis.weight
 

@@ -129,12 +129,10 @@ class _Both:
         a, b = points["left"], points["right"]
         gap = self.centre - (1.0 - share) * a - share * b
         less = share < 0.5  # the right foot: then the left one bears what is left over, else the right one
-        with np.errstate(divide="ignore", invalid="ignore"):
-            a = self._nearest(
-                "left", np.where(less, a + gap, self._across(self._nearest("right", b + gap), 1.0 - share))
-            )
-            b = self._across(a, share)
-            point = np.where(less, self._nearest("right", b), b)
+        beside = self._across(self._nearest("right", b + gap), 1.0 - share)
+        a = self._nearest("left", np.where(less, a + gap, beside))
+        b = self._across(a, share)
+        point = np.where(less, self._nearest("right", b), b)
         point[:, 2] = self.floor
         force = np.concatenate([force[:, :2], share * self.force[:, 2:]], axis=1)
         return wrench_at(point, force, free, self.ankles["right"])
@@ -189,7 +187,11 @@ def least_torque_share(
         rows_total = EXACT * np.concatenate([left_grip, at_left]).T
         rows_tau = np.concatenate([np.zeros((len(left_grip), used.sum())), right_grip @ J[:, used]]).T
         total = support.alone.wrenches["left"][frame]
-        factors, _ = nnls(np.concatenate([rows_total, rows_tau]), np.concatenate([EXACT * total, tau[used]]))
+        try:
+            factors, _ = nnls(np.concatenate([rows_total, rows_tau]), np.concatenate([EXACT * total, tau[used]]))
+        except RuntimeError:  # it goes round in circles: half of the load for each, and all of it counts as missed
+            right[row], missed[row] = shift(0.5 * total, -apart[row]), 1.0
+            continue
         right[row] = factors[len(left_grip) :] @ right_grip
         bears = factors @ np.concatenate([left_grip, at_left])
         missed[row] = float(np.linalg.norm(bears - total)) / max(float(np.linalg.norm(total[3:])), 1e-9)
