@@ -46,6 +46,7 @@ TOKENS = (
     b"<include file='../../etc/passwd'/>", b"<include file='seed.xml'/>", b"<!DOCTYPE x [<!ENTITY a 'b'>]>", b"&a;",
     b"<a>" * 200, b"<mesh name='m' file='/etc/passwd.stl'/>", b"<body name='b'>", b"</body>", b"<joint/>", b"<geom/>",
     b"<replicate count='200000'>", b"type='free'", b"name=''", b"\x00", b"\xff\xfe", b"<![CDATA[", b"-->", b"<!--",
+    b"<default class='c'>" * 60, b"<frame>" * 300, b"<replicate count='99'>" * 3,
     b"class='nowhere'", b"<default class='main'>", b"parent", b"world", b"../" * 40, b"package://a/../../b.stl",
 )  # fmt: skip
 _NUMBER = re.compile(rb"-?[0-9]+(?:\.[0-9]*)?(?:e-?[0-9]+)?")
