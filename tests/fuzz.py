@@ -46,6 +46,7 @@ TOKENS = (
     b"<include file='../../etc/passwd'/>", b"<include file='seed.xml'/>", b"<!DOCTYPE x [<!ENTITY a 'b'>]>", b"&a;",
     b"<a>" * 200, b"<mesh name='m' file='/etc/passwd.stl'/>", b"<body name='b'>", b"</body>", b"<joint/>", b"<geom/>",
     b"<replicate count='200000'>", b"type='free'", b"name=''", b"\x00", b"\xff\xfe", b"<![CDATA[", b"-->", b"<!--",
+    b"<default class='c'>" * 60, b"<frame>" * 300, b"<replicate count='99'>" * 3,
     b"class='nowhere'", b"<default class='main'>", b"parent", b"world", b"../" * 40, b"package://a/../../b.stl",
 )  # fmt: skip
 _NUMBER = re.compile(rb"-?[0-9]+(?:\.[0-9]*)?(?:e-?[0-9]+)?")
@@ -344,9 +345,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, default=Path("fuzz_failures"))
     told = parser.parse_args()
-    with open("/proc/self/statm") as file:
-        size = int(file.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, size + MEMORY))
+    if os.path.exists("/proc/self/statm"):
+        size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, size + MEMORY))
     failed = False
     for name in told.kinds or TARGETS:
         start = time.perf_counter()

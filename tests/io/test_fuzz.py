@@ -1,6 +1,9 @@
 """A few of the files that `python -m tests.fuzz` makes by the hundred thousand."""
 
 import pytest
+
+pytest.importorskip("resource")  # not on Windows, which has no alarm either
+
 from tests.fuzz import TARGETS, run
 
 FILES = {"mjcf": 400, "urdf": 100, "sdf": 300, "mesh": 400, "recording": 200}

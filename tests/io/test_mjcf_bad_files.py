@@ -49,6 +49,7 @@ IN_BODY = {
     "<wheel/>": "there is no such element in a body",
     '<frame scale="2"/>': "frames that scale",
     '<replicate count="-1"/>': 'count="-1": expected 1 to',
+    '<replicate count="90000"><replicate count="200000"/></replicate>': "more than 200000",
     '<replicate count="100000"><replicate count="100000"><geom size="1"/></replicate></replicate>': "more than 200000",
 }  # fmt: skip
 
@@ -76,6 +77,7 @@ AFTER = {
     '<compiler coordinate="global"/>': "use local coordinates",
     "<default><default/></default>": "the attribute 'class' is missing",
     '<default><default class="a"/><default class="a"/></default>': "there is already a class",
+    "".join(f'<default class="{i}">' for i in range(60)) + "</default>" * 60: "classes lie in each other",
     "<default><wheel/></default>": "there are no defaults of this",
     "<wheels/>": "there is no such section",
     '<asset><mesh name="m"/></asset>': "it has neither a file nor vertices",

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._files import ModelWarning
+from kinemorph._files import FileError, ModelWarning
 from kinemorph.geometry.kept_mesh import keep_mesh
 from kinemorph.geometry.mesh import load_mesh
 from kinemorph.multibody.layout import JointKind
@@ -41,6 +41,8 @@ class MeshFiles:
         return self.names[mesh]
 
     def _copied(self, mesh: Path, known: bool) -> str:
+        if not mesh.is_file():
+            raise FileError(f"{mesh}: there is no such file")
         (self.folder / self.own).mkdir(parents=True, exist_ok=True)
         taken = {Path(name).name for name in self.names.values()}
         suffix, stem, count = mesh.suffix if known else ".stl", mesh.stem, 1

@@ -76,7 +76,7 @@ def _model(
     bodies.read()
     joints = {joint.name: joint for joint in parts.joints()}
     constraints = Constraints(document, parts, joints, unsupported)
-    constraints.read_contact([geom.name for geom in bodies.geoms if geom.name])
+    constraints.read_contact({geom.name: i for i, geom in enumerate(bodies.geoms) if geom.name})
     _add_shapes(document, bodies)
     constraints.read_tendons()
     if not document.off("constraint", "equality"):

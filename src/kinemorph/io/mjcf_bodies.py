@@ -145,6 +145,7 @@ class Bodies:
         turned = self.document.euler(element) if "euler" in element.attributes else np.eye(3)
         step = Pose.known(np.array(element.numbers("offset", 3, (0.0, 0.0, 0.0))), turned)
         digits, pose = len(str(count)), HERE
+        self._count += count
         if count * len(element.children) + self._count > MOST_ELEMENTS:
             raise element.error(f"with all replicas, there are more than {MOST_ELEMENTS} elements")
         replicas = []

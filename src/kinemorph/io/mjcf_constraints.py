@@ -41,7 +41,7 @@ class Constraints:
 
     # ------------------------------------------------------------------------------------------------------- contact
 
-    def read_contact(self, geoms: list[str]) -> None:
+    def read_contact(self, geoms: Mapping[str, int]) -> None:
         for section in self.document.sections["contact"]:
             for element in section.children:
                 if element.tag == "exclude":
@@ -52,7 +52,7 @@ class Constraints:
                 else:
                     raise element.error("there is no such element here; there is exclude and pair")
 
-    def _pair(self, element: Element, geoms: list[str]) -> None:
+    def _pair(self, element: Element, geoms: Mapping[str, int]) -> None:
         pair = self.document.settled(element)
         names = [element.attribute(name) for name in ("geom1", "geom2")]
         for which, name in zip(("geom1", "geom2"), names, strict=True):
@@ -71,7 +71,7 @@ class Constraints:
             )  # fmt: skip
         except ValueError as error:
             raise element.error(str(error)) from None
-        first, second = sorted(names, key=geoms.index)
+        first, second = sorted(names, key=geoms.__getitem__)
         self.parts.pair_materials.append(PairMaterial(first, second, material))
 
     # ---------------------------------------------------------------------------------------------------- equalities
@@ -174,7 +174,7 @@ class Constraints:
 
     def read_keys(self, controls: int) -> None:
         """Keyframes. Those of actuators that are left out have controls for all of them, and lose theirs."""
-        number = 0
+        number, names = 0, set[str]()
         for section in self.document.sections["keyframe"]:
             for element in section.children:
                 if element.tag != "key":
@@ -182,8 +182,9 @@ class Constraints:
                 check_attributes(element)
                 name = element.attributes.get("name") or f"key{number}"
                 number += 1
-                if any(key.name == name for key in self.parts.keys):
+                if name in names:
                     raise element.error("there is already a key of this name")
+                names.add(name)
                 qpos, qvel = (
                     np.array(many(element, what)) if what in element.attributes else None for what in ("qpos", "qvel")
                 )

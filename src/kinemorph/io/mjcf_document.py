@@ -18,6 +18,7 @@ from kinemorph.spatial.pose import Pose
 
 DEEP = 2000  # elements in elements: the bodies of a chain are
 MOST_FILES = 50  # included in each other
+MOST_CLASSES = 50  # of defaults, in each other
 MAIN = "main"  # the class of all that names none
 SECTIONS = (
     "compiler", "option", "size", "visual", "statistic", "default", "custom", "extension", "asset", "worldbody",
@@ -134,8 +135,10 @@ class Document:
             merged.attributes.update(section.attributes)
         return merged
 
-    def _read_defaults(self, element: Element, outer: str, top: bool = False) -> None:
+    def _read_defaults(self, element: Element, outer: str, top: bool = False, depth: int = 0) -> None:
         check_attributes(element)
+        if depth > MOST_CLASSES:
+            raise element.error(f"more than {MOST_CLASSES} classes lie in each other")
         name = element.attributes.get("class", MAIN if top else "")
         if not name:
             raise element.error("the attribute 'class' is missing")
@@ -153,7 +156,7 @@ class Document:
                 raise child.error("there are no defaults of this")
         for child in element.children:
             if child.tag == "default":
-                self._read_defaults(child, name)
+                self._read_defaults(child, name, depth=depth + 1)
 
     def defaults(self, element: Element, kind: str, childclass: str) -> tuple[str, list[Element]]:
         """The class of an element, and the defaults that it has from it, outermost first."""

@@ -110,10 +110,11 @@ class Equipment:
 
     def check(self, model: str, joints: Mapping[str, int], nq: int, nv: int) -> None:
         """Raise if something does not fit a model, of which the degrees of freedom of each joint are given."""
-        names = [a.name for a in self.actuators]
+        names: set[str] = set()
         for a in self.actuators:
-            if names.count(a.name) > 1:
-                raise ValueError(f"model {model!r}: there are {names.count(a.name)} actuators {a.name!r}")
+            if a.name in names:
+                raise ValueError(f"model {model!r}: there are two actuators {a.name!r}")
+            names.add(a.name)
             if a.joint not in joints:
                 raise ValueError(f"model {model!r}: actuator {a.name!r} drives a joint {a.joint!r} that is not there")
             if len(a.gear) != joints[a.joint]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -17,12 +18,12 @@ def joint_names(given: Sequence[str], bodies: Sequence[str]) -> list[str]:
 
     One without a name goes by that of its body; if the body has several, with its number among them.
     """
-    taken = set(given)
+    taken, count, seen = set(given), Counter(bodies), Counter[str]()
     names = []
-    for i, (name, body) in enumerate(zip(given, bodies, strict=True)):
+    for name, body in zip(given, bodies, strict=True):
         if not name:
-            same = [k for k, other in enumerate(bodies) if other == body]
-            name = new_name(body if len(same) == 1 else f"{body}:{same.index(i)}", taken)
+            name = new_name(body if count[body] == 1 else f"{body}:{seen[body]}", taken)
+        seen[body] += 1
         names.append(name)
     return names
 
