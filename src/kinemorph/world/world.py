@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -138,6 +139,8 @@ class World:
         return self._plant(stood(what, pose), start, v, material)
 
     def _plant(self, model: Model, q: Any, v: Any, material: Material | None) -> Figure:
+        if len(model.loop_rows):
+            raise ValueError(f"world: model {model.name!r} has loops, which worlds do not hold together yet; cut them")
         planted = self.forest.add(model, q, v)
         bodies = planted.bodies.tolist()
         for i, body in enumerate(bodies):
@@ -148,11 +151,18 @@ class World:
         for shape in model.base_shapes:
             if shape.role is not Role.VISUAL:
                 self._add_shape(shape, -1, shape.material or material, shape.group, shape.mask)
+        for floor in model.floors:
+            self._add_shape(floor.ground, -1, floor.material or material, floor.group, floor.mask, floor.pose)
+        for a, b in model.exclusions:
+            for one, other in product(*(self._mounted.get(bodies[i] & INDEX if i >= 0 else -1, []) for i in (a, b))):
+                self.collisions.ignore(one, other)
         self._follow_structure([self.forest.tree_of(body) for body in bodies])
         return Figure(self, model, bodies, planted.joints.tolist())
 
-    def _add_shape(self, shape: Solid, body: int, material: Material | None, group: int, mask: int) -> int:
-        id = self.shapes.add(shape, body, group=group, mask=mask)
+    def _add_shape(
+        self, shape: Solid, body: int, material: Material | None, group: int, mask: int, pose: Pose | None = None
+    ) -> int:  # fmt: skip
+        id = self.shapes.add(shape, body, pose, group=group, mask=mask)
         self._mounted.setdefault(body, []).append(id)
         self._follow_tables()
         material = material or self.material
@@ -180,17 +190,16 @@ class World:
     # ------------------------------------------------------------------------------------------------------- structure
 
     def connect(
-        self, a: Body | int | None, b: Body | int, joint: Joint, at: Pose | Iterable[float] | None = None,
-        how: str = "auto",
+        self, a: Body | int | None, b: Body | int, joint: Joint, at: Pose | Iterable[float] | None = None
     ) -> Change:  # fmt: skip
         """Join body b to body a (None: the world), where both are now, by a joint at `at` in the world.
 
-        Without `at` it is where b is.
+        Without `at` it is where b is. Bodies of one tree cannot be joined yet: that would close a loop.
         """
         first, second = -1 if a is None else self._id(a), self._id(b)
         place = self.forest.pose(second) if at is None else at if isinstance(at, Pose) else Pose(at)
         self._wake(*([first] if first >= 0 else []), second)
-        change = self.forest.connect(first, second, joint, place, how)
+        change = self.forest.connect(first, second, joint, place, "tree")
         self._follow_structure([self.forest.tree_of(second)])
         self._wake(second)
         return change
