@@ -30,7 +30,8 @@ def test_friction_is_the_same_in_every_direction():
         box = cube(world, twist=(0, 0, 0, 20 * np.cos(angle), 20 * np.sin(angle), 0))
         world.run(3.0)
         stops.append(np.linalg.norm(box.position[:2]))
-        assert np.arctan2(box.position[1], box.position[0]) == pytest.approx(np.arctan2(np.sin(angle), np.cos(angle)))
+        heading = np.array([np.cos(angle), np.sin(angle)])
+        assert heading @ box.position[:2] > (1 - 1e-7) * stops[-1]
     assert max(stops) - min(stops) < 1e-3 * np.mean(stops)
     assert np.mean(stops) == pytest.approx(400 / (2 * np.sqrt(0.72) * G), abs=0.02)
 
