@@ -21,6 +21,8 @@ from kinemorph.collision.shape_rows import BAD_BOX, COLLISIONS, FULL, MOUNT, PLA
 from kinemorph.constraint.passive import joint_forces
 from kinemorph.constraint.whiten import unwhiten_velocity, whiten_velocity
 from kinemorph.contact.bounds import fill_bounds
+from kinemorph.contact.burden import choose
+from kinemorph.contact.envelope import plan_envelopes
 from kinemorph.contact.islands import number_islands, sort_contacts, tie_trees, wake_islands
 from kinemorph.contact.layout import ISLAND, SOLVER, SPAN, TOUCH
 from kinemorph.contact.rows import fill_touches
@@ -270,6 +272,9 @@ def make_step(w: Any, none: Any) -> int:
     if not (number_islands(s, forest) and sort_contacts(s, forest, c)):
         return FULL_SOLVER
     if not (fill_bounds(s, forest) and fill_touches(s, forest, c)):
+        return FULL_SOLVER
+    choose(s, forest, c)
+    if not plan_envelopes(s, forest):
         return FULL_SOLVER
     w["phase"] = MOVE
     set_in_motion(s, forest)
