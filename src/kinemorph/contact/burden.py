@@ -1,8 +1,8 @@
 """Which islands are solved directly: those in which something carries many times its own mass.
 
 Gauss-Seidel hands a load down by one body a pass, and what is soft enough for that sinks: a tall stack topples, and
-a heavy body goes through a light one. Who rests on whom is read from the normals of contacts, whether they press or not,
-so that an impact changes nothing. It is decided anew when other shapes touch, and every now and then.
+a heavy body goes through a light one. Who rests on whom is read from the normals of contacts, whether they press or
+not, so that an impact changes nothing. It is decided anew when other shapes touch, and every now and then.
 """
 
 from __future__ import annotations

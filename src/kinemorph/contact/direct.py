@@ -27,40 +27,41 @@ from kinemorph.contact.grip import (
     velocities,
 )
 from kinemorph.contact.islands import I4, I8
-from kinemorph.contact.layout import BOUND, GRIP, TOUCH, Bounded
+from kinemorph.contact.layout import GRIP
 from kinemorph.multibody.system import F8
-from kinemorph.spatial.scalar import sqrt
 
-MOTOR = int(Bounded.MOTOR)
 MOST_STEPS, MOST_TRIALS = 40, 12
-EXACT, GOOD = 1e-12, 1e-8  # a residual, as a share of velocities, that is none; and one that will do if no less is had
+WHOLE_ROUNDS = 2  # then bounds are changed by half of what they should be
+GOOD = 1e-8  # a residual, as a share of velocities, that one more solution with the same matrix takes away
 PARTS = 1e-6  # m/s, touching contacts that part or sink no faster need no second solve
 
 
 @kernel(inline=False)
 def start(s: Any, island: Any) -> None:
-    """Velocities of all grips, with bias and surfaces, and where nothing acts."""
+    """Grips with their velocities, biases and surfaces included; and z*.
+
+    Velocities that are nothing beside what forces do in a step are dropped. They could not fade, as they ask for no
+    step of Newton's, and would sway about the rest for ever.
+    """
     first, stop = island["offset"], island["offset"] + island["nz"]
     Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
     za, z0 = rows_at(s["za"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8)
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
-    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
     grips = rows_at(island["grips"], island["grip_count"], GRIP)
     dt = s["h"] * s["substeps"]
+    forces = speed = 0.0
     for k in range(first, stop):
+        forces += dt * dt * za[k] * za[k]
+        speed += z[k] * z[k]
+    keep = 0.0 if speed <= s["still"] * s["still"] * forces else 1.0
+    for k in range(first, stop):
+        z[k] *= keep
         z0[k] = z[k] + dt * za[k]
     grip_touches(s, island)
     grip_bounds(s, island)
     for i in range(island["grip_count"]):
         g = grips[i]
         vn, v1, v2 = velocities(g, Y, z)
-        g["vn"], g["v1"], g["v2"], g["dn"], g["d1"], g["d2"] = vn + g["bias"], v1, v2, 0.0, 0.0, 0.0
-    for i in range(island["touch_count"]):
-        g = grips[i]
-        g["v1"], g["v2"] = g["v1"] + touches[i]["w1"], g["v2"] + touches[i]["w2"]
-    for i in range(island["bound_count"]):
-        if bounds[i]["what"] == MOTOR:
-            grips[island["touch_count"] + i]["v1"] -= bounds[i]["target"]
+        g["vn"], g["v1"], g["v2"], g["dn"], g["d1"], g["d2"] = vn + g["bias"], g["v1"] + v1, g["v2"] + v2, 0.0, 0.0, 0.0
 
 
 @kernel(inline=False)
@@ -171,70 +172,68 @@ def search(s: Any, island: Any) -> float:
     return x
 
 
+@kernel
+def advance(s: Any, island: Any, x: float) -> None:
+    """Go so far along g."""
+    z, d = rows_at(s["z"], s["nz"], F8), rows_at(s["g"], s["nz"], F8)
+    grips = rows_at(island["grips"], island["grip_count"], GRIP)
+    for k in range(island["offset"], island["offset"] + island["nz"]):
+        z[k] += x * d[k]
+    for i in range(island["grip_count"]):
+        g = grips[i]
+        g["vn"], g["v1"], g["v2"] = g["vn"] + x * g["dn"], g["v1"] + x * g["d1"], g["v2"] + x * g["d2"]
+
+
 @kernel(inline=False)
 def descend(s: Any, island: Any) -> int:
     """Newton's method, from the velocities that there are. Returns the number of steps.
 
-    A residual that is small beside what forces do in a step asks for none; but once there is a matrix, a much smaller
-    one is had for nothing.
+    A residual that is small beside what forces do in a step asks for none.
     """
     first, stop = island["offset"], island["offset"] + island["nz"]
-    z, z0, za, d = (
-        rows_at(s["z"], s["nz"], F8),
-        rows_at(s["z0"], s["nz"], F8),
-        rows_at(s["za"], s["nz"], F8),
-        rows_at(s["g"], s["nz"], F8),
-    )
-    grips = rows_at(island["grips"], island["grip_count"], GRIP)
+    z0, za = rows_at(s["z0"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
     dt = s["h"] * s["substeps"]
     forces = scale = 0.0
     for k in range(first, stop):
         forces += dt * dt * za[k] * za[k]
         scale += z0[k] * z0[k]
     scale += forces
-    size = residual(s, island)
-    if size <= s["still"] * s["still"] * forces:
+    if residual(s, island) <= s["still"] * s["still"] * forces:
         return 0
     for n in range(MOST_STEPS):
         fill_matrix(s, island)
         newton_direction(s, island)
-        x = search(s, island)
-        for k in range(first, stop):
-            z[k] += x * d[k]
-        for i in range(island["grip_count"]):
-            g = grips[i]
-            g["vn"], g["v1"], g["v2"] = g["vn"] + x * g["dn"], g["v1"] + x * g["d1"], g["v2"] + x * g["d2"]
-        before, size = size, residual(s, island)
-        if size <= EXACT * EXACT * scale or (size > 0.1 * before and size <= GOOD * GOOD * scale):
-            for k in range(first, stop):
-                z[k] -= d[k]  # what is left: now z is just what the impulses make of z*
+        advance(s, island, search(s, island))
+        if residual(s, island) <= GOOD * GOOD * scale:
+            newton_direction(s, island)
+            advance(s, island, 1.0)
+            residual(s, island)
             return n + 1
     return MOST_STEPS
 
 
 @kernel(inline=False)
-def update(s: Any, island: Any, slack: bool) -> bool:
+def update(s: Any, island: Any, slack: bool, weight: float) -> bool:
     """Take impulses as the new estimates, and friction's bounds from them; whether they were so already.
 
-    With `slack` so do normals of touching contacts, which then yield to nothing.
+    With `slack` that goes for the normals of touching grips as well, which then yield to nothing. The new bounds have a
+    weight: where friction and normals answer each other too strongly they would swing between two states.
     """
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
     grips = rows_at(island["grips"], island["grip_count"], GRIP)
     largest = change = 0.0
     for i in range(island["grip_count"]):
         g = grips[i]
-        if g["normal"] != 0:
-            largest = max(largest, g["pn"])
-        if slack and i < island["touch_count"] and touches[i]["s0"] <= 0.0:
+        largest = max(largest, g["pn"])
+        if slack and g["touching"] != 0:
             change = max(change, abs(g["pn"] - g["qn"]))
             g["qn"] = g["pn"]
         if g["tangents"] == 0:
             continue
         change = max(change, max(abs(g["p1"] - g["q1"]), abs(g["p2"] - g["q2"])))
-        if i < island["touch_count"]:
-            most = touches[i]["friction"] * g["pn"]
+        if g["friction"] > 0.0:
+            most = g["friction"] * g["pn"]
             change = max(change, abs(most - g["most"]))
-            g["most"] = most
+            g["most"] += weight * (most - g["most"])
         else:
             largest = max(largest, abs(g["p1"]))
         stay_in(g, g["p1"], g["p2"])
@@ -242,16 +241,22 @@ def update(s: Any, island: Any, slack: bool) -> bool:
 
 
 @kernel(inline=False)
-def slacken(s: Any, island: Any) -> bool:
-    """Have touching contacts hold what they hold now without a bias; whether that may change velocities."""
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
-    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+def settle(s: Any, island: Any, slack: bool) -> None:
+    """Rounds of velocities and friction's bounds, until these are what they should be."""
+    for n in range(s["rounds"]):
+        island["newton_steps"] += descend(s, island)
+        if update(s, island, slack, 1.0 if n < WHOLE_ROUNDS else 0.5):
+            break
+
+
+@kernel(inline=False)
+def slacken(island: Any) -> bool:
+    """Have touching grips hold what they hold now, without a bias; whether that may change velocities."""
     grips = rows_at(island["grips"], island["grip_count"], GRIP)
     changes = False
     for i in range(island["grip_count"]):
         g = grips[i]
-        gap = touches[i]["s0"] if i < island["touch_count"] else bounds[i - island["touch_count"]]["s0"]
-        if g["normal"] != 0 and gap <= 0.0:
+        if g["touching"] != 0:
             g["vn"] -= g["bias"]
             g["bias"], g["qn"] = 0.0, g["pn"]
             if g["pn"] > 0.0 and abs(g["vn"]) > PARTS:
@@ -266,15 +271,9 @@ def solve_directly(s: Any, island: Any) -> None:
     dt = s["h"] * s["substeps"]
     island["newton_steps"] = 0
     start(s, island)
-    for _ in range(s["rounds"]):
-        island["newton_steps"] += descend(s, island)
-        if update(s, island, False):
-            break
+    settle(s, island, False)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         moved[k] = dt * z[k]
-    if slacken(s, island):
-        for _ in range(s["rounds"]):
-            island["newton_steps"] += descend(s, island)
-            if update(s, island, True):
-                break
+    if slacken(island):
+        settle(s, island, True)
     release(s, island)

@@ -15,11 +15,11 @@ from kinemorph.contact.islands import I4, I8
 from kinemorph.contact.layout import BOUND, FULL_ENVELOPE, GRIP, ISLAND, SPAN, TOUCH
 from kinemorph.contact.sweep import product
 from kinemorph.multibody.layout import TREE
-from kinemorph.multibody.system import F8
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.structure.forest_layout import TREE_SLOT
 
 GRIP_SIZE = GRIP.itemsize
+NARROW = 144  # multiplications a row: rows no longer than those of two free bodies are narrow enough
 
 
 @kernel
@@ -29,8 +29,8 @@ def lower(low: Any, row: int, length: int, column: int) -> None:
 
 
 @kernel(inline=False)
-def measure(s: Any, island: Any) -> tuple[int, int]:
-    """The first column of each row, for the rows that entries of z have. Returns numbers, and multiplications."""
+def measure(s: Any, island: Any) -> int:
+    """The first column of each row, for the rows that entries of z have. Returns multiplications for a factor."""
     first, nz = island["offset"], island["nz"]
     row_of, low = rows_at(s["row_of"], s["nz"], I4)[first:], rows_at(s["low"], s["nz"], I4)[first:]
     touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
@@ -49,12 +49,10 @@ def measure(s: Any, island: Any) -> tuple[int, int]:
     for i in range(island["bound_count"]):
         row = row_of[bounds[i]["o"] - first]
         lower(low, row, bounds[i]["l"], row)
-    numbers = work = 0
+    work = 0
     for k in range(nz):
-        width = k - low[k] + 1
-        numbers += width
-        work += width * width
-    return numbers, work
+        work += (k - low[k] + 1) * (k - low[k] + 1)
+    return work
 
 
 @kernel
@@ -104,31 +102,36 @@ def weigh_island(s: Any, trees: Any, island: Any) -> None:
 
 
 @kernel(inline=False)
-def plan_island(s: Any, trees: Any, island: Any) -> bool:
-    """Rows of one island. False if its matrix would be too much work."""
-    rows_by_index(s, island)
-    numbers, work = measure(s, island)
-    rows_by_level(s, trees, island)
-    other_numbers, other = measure(s, island)
-    if other < work:
-        numbers, work = other_numbers, other
-    else:
-        rows_by_index(s, island)
-        measure(s, island)
-    if work > s["direct_work"]:
-        return False
-    nz = island["nz"]
+def lay_out(s: Any, island: Any) -> None:
+    """Where rows start in the envelope, and where the grips of an island are."""
     low = rows_at(s["low"], s["nz"], I4)[island["offset"] :]
     start = rows_at(s["start"], s["nz"], I8)[island["offset"] :]
     at = 0
-    for k in range(nz):
+    for k in range(island["nz"]):
         start[k] = at - low[k]
         at += k - low[k] + 1
-    weigh_island(s, trees, island)
+    island["envelope"] = s["envelope_used"]
+    s["envelope_used"] += at
     island["grips"] = s["grips"] + GRIP_SIZE * (island["first_touch"] + island["first_bound"])
     island["grip_count"] = island["touch_count"] + island["bound_count"]
-    island["envelope"] = s["envelope_used"]
-    s["envelope_used"] += numbers
+
+
+@kernel(inline=False)
+def plan_island(s: Any, trees: Any, island: Any) -> bool:
+    """Rows of one island. False if its matrix would be too much work."""
+    rows_by_index(s, island)
+    work = measure(s, island)
+    if work > NARROW * island["nz"]:
+        rows_by_level(s, trees, island)
+        other = measure(s, island)
+        if other > work:
+            rows_by_index(s, island)
+            measure(s, island)
+        work = min(work, other)
+    if work > s["direct_work"]:
+        return False
+    weigh_island(s, trees, island)
+    lay_out(s, island)
     return True
 
 

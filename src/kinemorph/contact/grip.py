@@ -3,10 +3,10 @@
     normal    pn = max(0, qn - K (vn + bias))
     tangents  p  = the point of the disc of radius `most` that is next to q - K (v + w)
 
-A touching contact is a stiff spring with a damper, implicit: overlap s fades as in τ steps, s / (dt (1 + τ)), and at rest
-with a load f it is f dt² (1 + τ) / K. K is so large that this is nothing: a multiple of the whole island's mass, which is
-all that a contact may ever have to carry, and more under larger forces. Friction holds without creeping since q is what
-held in the step before, and is brought up to date.
+A touching contact is a stiff spring with a damper, implicit: a step takes a share 1 / (1 + τ) of its overlap away, and
+under a load f it rests with an overlap of f dt² (1 + τ) / K. K is so large that this is nothing: a multiple of the mass
+of the whole island, which is all that a contact may have to carry, and larger still under larger forces. Friction holds
+without creeping, since q is what held in the step before, and is brought up to date.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any
 from kinemorph._jit import kernel, rows_at
 from kinemorph.contact.layout import BOUND, GRIP, SPAN, TOUCH, Bounded
 from kinemorph.contact.sweep import kick, kick_three, product
-from kinemorph.multibody.system import F8
 from kinemorph.spatial.scalar import sqrt
 
 DRY, MOTOR = int(Bounded.DRY), int(Bounded.MOTOR)
@@ -51,10 +50,11 @@ def grip_touches(s: Any, island: Any) -> None:
         t, g = touches[i], grips[i]
         n = t["l1"] + t["l2"]
         g["o1"], g["l1"], g["o2"], g["l2"], g["yn"], g["yt"] = t["o1"], t["l1"], t["o2"], t["l2"], t["y"], t["y"] + n
-        g["normal"], g["tangents"] = 1, 2 if t["friction"] > 0.0 else 0
+        g["normal"], g["touching"], g["tangents"] = 1, 1 if t["s0"] <= 0.0 else 0, 2 if t["friction"] > 0.0 else 0
         g["K"], g["bias"], g["qn"] = max(firm, t["pn"] * carries), bias_of(t["s0"], dt, s["push"]), 0.0
-        g["most"] = t["friction"] * t["pn"] * parts
+        g["friction"], g["most"] = t["friction"], t["friction"] * t["pn"] * parts
         stay_in(g, t["p1"] * parts, t["p2"] * parts)
+        g["v1"], g["v2"] = t["w1"], t["w2"]
 
 
 @kernel(inline=False)
@@ -70,13 +70,15 @@ def grip_bounds(s: Any, island: Any) -> None:
         b, g = bounds[i], grips[i]
         firm = FIRM * max(1.0, island["mass"] / spans[b["tree"]]["mass"]) * b["inverse"]
         g["o1"], g["l1"], g["o2"], g["l2"], g["yn"], g["yt"] = 0, 0, b["o"], b["l"], b["y"], b["y"]
-        g["K"], g["bias"], g["most"], g["qn"], g["q1"], g["q2"] = firm, 0.0, 0.0, 0.0, 0.0, 0.0
+        g["K"], g["bias"], g["qn"], g["q1"], g["q2"] = firm, 0.0, 0.0, 0.0, 0.0
+        g["friction"], g["most"], g["v1"], g["v2"] = 0.0, 0.0, 0.0, 0.0
         if b["what"] == DRY or b["what"] == MOTOR:
-            g["normal"], g["tangents"], g["most"] = 0, 1, b["most"] * dt
+            g["normal"], g["touching"], g["tangents"], g["most"] = 0, 0, 1, b["most"] * dt
             stay_in(g, b["p"] * parts, 0.0)
+            g["v1"] = -b["target"]  # 0 of dry friction
         else:
-            g["normal"], g["tangents"], g["K"] = 1, 0, max(firm, b["p"] * carries)
-            g["bias"] = bias_of(b["s0"], dt, s["push"])
+            g["normal"], g["touching"], g["tangents"] = 1, 1 if b["s0"] <= 0.0 else 0, 0
+            g["K"], g["bias"] = max(firm, b["p"] * carries), bias_of(b["s0"], dt, s["push"])
 
 
 @kernel

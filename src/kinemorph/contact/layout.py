@@ -144,16 +144,16 @@ GRIP = np.dtype(
         ("l1", "i4"),
         ("o2", "i4"),
         ("l2", "i4"),
-        ("normal", "i4"),  # 1 if it pushes along a normal
+        ("normal", "i4"),  # 1 if it pushes along a normal,
+        ("touching", "i4"),  # and if that is at its limit or beyond: there is no gap
         ("tangents", "i4"),  # how many directions it rubs along: 0, 1 or 2
+        ("unused", "i4"),
         ("yn", "i8"),  # first number of its normal's y
         ("yt", "i8"),  # and of its first tangent's
         ("K", "f8"),  # kg, impulse for a unit of forbidden velocity
         ("bias", "f8"),  # m/s, is added to the normal velocity: that which it may have, or with which it is to part
-        (
-            "most",
-            "f8",
-        ),  # N s, largest impulse along the tangents: of the iterate before, where it depends on the normal
+        ("friction", "f8"),  # coefficient of the normal's impulse; 0 if the largest impulse across it is constant
+        ("most", "f8"),  # N s, largest impulse along the tangents; with a coefficient, that of the round before
         ("vn", "f8"),  # m/s, velocity along the normal, with the bias,
         ("v1", "f8"),  # and along the tangents, with that of the surfaces
         ("v2", "f8"),
@@ -216,7 +216,7 @@ SOLVER = np.dtype(
         ("direct_work", "i8"),  # multiplications: islands whose matrix would take more are never solved directly
         ("rounds", "i8"),  # how often a direct solve may set friction to what the normal impulses have become
         ("settled", "f8"),  # change of impulses, as a share of the largest, at which it need not
-        ("still", "f8"),  # residual, as a share of what forces do in a step, at which velocities need not change
+        ("still", "f8"),  # velocities, and residuals, that are none: as a share of what forces do in a step
         ("full", "i8"),  # which tables were too small: bits of FULL_*
     ]
 )
