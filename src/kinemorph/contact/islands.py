@@ -14,7 +14,8 @@ from kinemorph.multibody.layout import TREE
 from kinemorph.structure.forest_layout import BODY_SLOT, IN_USE, LOOP_SLOT, LOOPS, TREE_SLOT, TREES
 from kinemorph.structure.forest_memory import pool_of
 
-I4 = np.dtype("i4")
+I4, I8 = np.dtype("i4"), np.dtype("i8")
+MIX, MASK = 2654435, (1 << 40) - 1  # products stay below 2⁶³
 
 
 @kernel
@@ -96,7 +97,7 @@ def number_islands(s: Any, forest: Any) -> bool:
         if root == t:
             span["island"] = number
             islands[number]["first_tree"] = islands[number]["last_tree"] = t
-            islands[number]["touch_count"] = 0
+            islands[number]["touch_count"] = islands[number]["pairs"] = islands[number]["direct"] = 0
             number += 1
             continue
         span["island"] = spans[root]["island"]
@@ -136,6 +137,8 @@ def sort_contacts(s: Any, forest: Any, c: Any) -> bool:
         i = island_of(spans, bodies, shapes, pairs[k])
         if i >= 0:
             islands[i]["touch_count"] += pairs[k]["count"]
+            if pairs[k]["count"] > 0:
+                islands[i]["pairs"] = (islands[i]["pairs"] * MIX + pairs[k]["a"] * 65537 + pairs[k]["b"] + 1) & MASK
     first = 0
     for i in range(s["island_count"]):
         islands[i]["first_touch"] = first

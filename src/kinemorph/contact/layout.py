@@ -24,6 +24,13 @@ SPAN = np.dtype(
         ("asleep", "i8"),  # whether it does not move until something wakes it
         ("still", "f8"),  # s, for how long it has hardly moved
         ("speed", "f8"),  # m/s, of its fastest point at the start of the step
+        ("direct", "i4"),  # whether its island was solved directly, when that was last decided
+        ("level", "i4"),  # how many trees are below it, down to the ground, on the longest way; -1 if it is not carried
+        ("below", "i4"),  # on how many trees or grounds it rests
+        ("unused", "i4"),
+        ("pairs", "i8"),  # of the first tree of an island: what touched when that was last decided
+        ("mass", "f8"),  # kg
+        ("load", "f8"),  # kg, what it carries: its share of all that is above it
     ]
 )
 
@@ -37,8 +44,23 @@ ISLAND = np.dtype(
         ("touch_count", "i8"),
         ("first_bound", "i8"),
         ("bound_count", "i8"),
+        ("pairs", "i8"),  # a number that differs if other shapes touch
+        ("direct", "i8"),  # 1 if it is solved directly
+        ("mass", "f8"),  # kg, of its trees; direct islands only
+        ("grips", "i8"),  # address of its GRIPs: those of touches, then those of bounds; direct islands only
+        ("grip_count", "i8"),
+        ("envelope", "i8"),  # first of its numbers in the envelope; direct islands only
+        ("newton_steps", "i8"),  # how many matrices it took; direct islands only
     ],
     align=True,
+)
+
+REST_ON = np.dtype(
+    [
+        ("below", "i4"),  # a tree, -1 for the ground, that carries
+        ("above", "i4"),  # this one
+        ("share", "f8"),  # kg, of its mass and of what it carries itself
+    ]
 )
 
 MATERIAL = np.dtype(
@@ -119,6 +141,38 @@ BOUND = np.dtype(
     align=True,
 )
 
+GRIP = np.dtype(
+    [
+        ("o1", "i4"),  # stretches of z, as those of a TOUCH
+        ("l1", "i4"),
+        ("o2", "i4"),
+        ("l2", "i4"),
+        ("normal", "i4"),  # 1 if it pushes along a normal,
+        ("touching", "i4"),  # and if that is at its limit or beyond: there is no gap
+        ("tangents", "i4"),  # how many directions it rubs along: 0, 1 or 2
+        ("unused", "i4"),
+        ("yn", "i8"),  # first number of its normal's y
+        ("yt", "i8"),  # and of its first tangent's
+        ("K", "f8"),  # kg, impulse for a unit of forbidden velocity
+        ("bias", "f8"),  # m/s, is added to the normal velocity: that which it may have, or with which it is to part
+        ("friction", "f8"),  # coefficient of the normal's impulse; 0 if the largest impulse across it is constant
+        ("most", "f8"),  # N s, largest impulse along the tangents; with a coefficient, that of the round before
+        ("vn", "f8"),  # m/s, velocity along the normal, with the bias,
+        ("v1", "f8"),  # and along the tangents, with that of the surfaces
+        ("v2", "f8"),
+        ("dn", "f8"),  # m/s, what a step of Newton's changes of them
+        ("d1", "f8"),
+        ("d2", "f8"),
+        ("qn", "f8"),  # N s, impulse at which the law has no velocity: the estimate so far
+        ("q1", "f8"),
+        ("q2", "f8"),
+        ("pn", "f8"),  # N s, impulse
+        ("p1", "f8"),
+        ("p2", "f8"),
+    ],
+    align=True,
+)
+
 SOLVER = np.dtype(
     [
         ("kind", "i8"),  # SOLVER_KIND
@@ -153,8 +207,21 @@ SOLVER = np.dtype(
         ("damping", "f8"),  # ζ of contacts
         ("push", "f8"),  # m/s, the fastest that overlap is pushed apart
         ("bounce", "f8"),  # m/s, slower impacts do not bounce
+        ("rests", "i8"),  # address of the REST_ONs of this step, as many rows as touches
+        ("grips", "i8"),  # address of the GRIPs of direct islands, as many rows as touches and bounds
+        ("x", "i8"),  # address of a vector in the order of the envelope
+        ("row_of", "i8"),  # addresses of one i4 for each entry of z: its row in the envelope of its island,
+        ("low", "i8"),  # the first column of a row there,
+        ("start", "i8"),  # and one i8: where column 0 of a row would be, from the start of the island's numbers
+        ("envelope", "i8"),  # address of the numbers of H, row by row, from the first that is not zero to the diagonal
+        ("envelope_used", "i8"),
+        ("envelope_room", "i8"),
+        ("direct_work", "i8"),  # multiplications: islands whose matrix would take more are never solved directly
+        ("rounds", "i8"),  # how often a direct solve may set friction to what the normal impulses have become
+        ("settled", "f8"),  # change of impulses, as a share of the largest, at which it need not
+        ("still", "f8"),  # velocities, and residuals, that are none: as a share of what forces do in a step
         ("full", "i8"),  # which tables were too small: bits of FULL_*
     ]
 )
-SOLVER_KIND = kind_of("solver", SOLVER, SPAN, ISLAND, MATERIAL, TOUCH, BOUND)
-FULL_Z, FULL_TOUCHES, FULL_BOUNDS, FULL_Y = 1, 2, 4, 8
+SOLVER_KIND = kind_of("solver", SOLVER, SPAN, ISLAND, REST_ON, MATERIAL, TOUCH, BOUND, GRIP)
+FULL_Z, FULL_TOUCHES, FULL_BOUNDS, FULL_Y, FULL_ENVELOPE = 1, 2, 4, 8, 16

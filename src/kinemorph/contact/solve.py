@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph._jit import kernel, rows_at
+from kinemorph.contact.direct import solve_directly
 from kinemorph.contact.layout import BOUND, ISLAND, SPAN, TOUCH
 from kinemorph.contact.sweep import bound, kick, press, relax, strike, strike_three, velocity
 from kinemorph.multibody.system import F8
@@ -119,6 +120,11 @@ def solve_island(s: Any, island: Any) -> None:
             z[k] += s["substeps"] * h * za[k]
         return
     meet(s, island)
+    if island["direct"] != 0:
+        solve_directly(s, island)
+        mark_touched(s, island)
+        bounce(s, island)
+        return
     warm_start(s, island)
     for k in range(start, stop):
         moved[k] = 0.0

@@ -11,23 +11,28 @@ from kinemorph.collision.tables import Tables
 from kinemorph.contact.layout import (
     BOUND,
     FULL_BOUNDS,
+    FULL_ENVELOPE,
     FULL_TOUCHES,
     FULL_Y,
     FULL_Z,
+    GRIP,
     ISLAND,
     MATERIAL,
+    REST_ON,
     SOLVER,
     SOLVER_KIND,
     SPAN,
     TOUCH,
 )
 
-VECTORS = "z", "za", "moved", "g", "z0"
+VECTORS = "z", "za", "moved", "g", "z0", "x"
 STIFFNESS = 2.0 * math.pi * 0.25  # ω h: at twice as much contacts never rest, at half they sink four times as far
 DAMPING = 10.0  # ζ
 PUSH = 3.0  # m/s
 BOUNCE = 0.05  # m/s
-F8 = np.dtype(np.float64)
+DIRECT_WORK = 5_000_000  # some milliseconds
+ROUNDS, SETTLED, STILL = 4, 1e-4, 1e-7
+F8, I4, I8 = np.dtype(np.float64), np.dtype(np.int32), np.dtype(np.int64)
 
 
 class Solver:
@@ -40,10 +45,12 @@ class Solver:
         self.header = h = self._tables.header
         h["kind"] = SOLVER_KIND
         h["stiffness"], h["damping"], h["push"], h["bounce"] = STIFFNESS, DAMPING, PUSH, BOUNCE
+        h["direct_work"], h["rounds"], h["settled"], h["still"] = DIRECT_WORK, ROUNDS, SETTLED, STILL
         self._make_spans(16)
         self._make_vectors(96)
         self._make_touches(64)
-        self._make("bounds", "bound_room", 16, BOUND)
+        self._make_bounds(16)
+        self._make("envelope", "envelope_room", 1024, F8)
         self._make("Y", "Y_room", 4096, F8)
         self._make("materials", "material_room", 16, MATERIAL)
         self._tables.make("impulses", 6 * 64, F8)
@@ -63,11 +70,23 @@ class Solver:
 
     def _make_touches(self, room: int) -> None:
         self._make("touches", "touch_room", room, TOUCH)
-        self._tables.make("order", room, np.dtype(np.int32))
+        self._tables.make("order", room, I4)
+        self._tables.make("rests", room, REST_ON)
+        self._make_grips()
+
+    def _make_bounds(self, room: int) -> None:
+        self._make("bounds", "bound_room", room, BOUND)
+        self._make_grips()
+
+    def _make_grips(self) -> None:
+        self._tables.make("grips", int(self.header["touch_room"][0] + self.header["bound_room"][0]), GRIP)
 
     def _make_vectors(self, room: int) -> None:
         for name in VECTORS:
             self._tables.make(name, room, F8)
+        for name in ("row_of", "low"):
+            self._tables.make(name, room, I4)
+        self._tables.make("start", room, I8)
         self.header["z_room"] = room
 
     def __getitem__(self, name: str) -> Any:
@@ -93,9 +112,11 @@ class Solver:
         if full & FULL_TOUCHES:
             self._make_touches(2 * int(h["touch_room"]))
         if full & FULL_BOUNDS:
-            self._make("bounds", "bound_room", 2 * int(h["bound_room"]), BOUND)
+            self._make_bounds(2 * int(h["bound_room"]))
         if full & FULL_Y:
             self._make("Y", "Y_room", 2 * int(h["Y_room"]), F8)
+        if full & FULL_ENVELOPE:
+            self._make("envelope", "envelope_room", 2 * int(h["envelope_used"]), F8)
         h["full"] = 0
 
     def follow(self, trees: int, shapes: int, contacts: int) -> None:

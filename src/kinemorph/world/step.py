@@ -19,6 +19,8 @@ from kinemorph.collision.dispatch import find_contacts
 from kinemorph.collision.shape_places import place_shape
 from kinemorph.collision.shape_rows import BAD_BOX, COLLISIONS, FULL, MOUNT, PLACE, SHAPE
 from kinemorph.contact.bounds import fill_bounds
+from kinemorph.contact.burden import choose
+from kinemorph.contact.envelope import plan_envelopes
 from kinemorph.contact.islands import number_islands, sort_contacts, tie_trees, wake_islands
 from kinemorph.contact.layout import SOLVER, SPAN, TOUCH
 from kinemorph.contact.rows import fill_touches
@@ -117,6 +119,9 @@ def make_step(w: Any, none: Any) -> int:
     if not (number_islands(s, forest) and sort_contacts(s, forest, c)):
         return FULL_SOLVER
     if not (fill_bounds(s, forest) and fill_touches(s, forest, c)):
+        return FULL_SOLVER
+    choose(s, forest, c)
+    if not plan_envelopes(s, forest):
         return FULL_SOLVER
     w["phase"] = MOVE
     set_in_motion(s, forest)
