@@ -44,7 +44,7 @@ lock: $(VENV)/.locked  ## resolve pyproject.toml into requirements.lock (newest:
 
 # -------------------------------------------------------------------------------------------------- working
 
-BENCHMARKS := tuples dynamics batch collision ground broad_phase bounce structure
+BENCHMARKS := tuples dynamics batch collision ground broad_phase bounce structure forest
 
 demo: $(READY)  ## see it move
 	$(BIN)/kinemorph demo
