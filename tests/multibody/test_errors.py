@@ -817,3 +817,15 @@ def test_a_quaternion_of_length_zero_is_blamed_wherever_it_comes_in(joint: km.Jo
     ):
         with pytest.raises((ValueError, km.SimulationError), match=r"'stone'\) is a quaternion of length 0"):
             call()
+
+
+def test_the_joint_that_moves_no_mass_is_blamed_and_not_those_that_carry_it() -> None:
+    b = km.Builder("hand")
+    b.link("arm", joint=km.Joint.free(), inertia=BALL)
+    b.link("palm", "arm", km.Joint.revolute("x"), (0, 0, 1), BALL)
+    b.link("thumb", "palm", km.Joint.revolute("y"), (0, 0, 1))
+    b.link("finger", "palm", km.Joint.revolute("y"), (0, 1, 1), BALL)
+    model = b.build(lenient=True)
+    zero = np.zeros(model.nv)
+    with pytest.raises(ArithmeticError, match="joint 'thumb' moves no mass"):
+        km.aba(model, km.Data(model), km.neutral(model), zero, zero)
