@@ -155,3 +155,67 @@ def test_one_data_in_two_threads_is_refused_not_wrong() -> None:
         km.aba(model, data, np.zeros(3), np.zeros(3), np.zeros(3))
     with data.claimed(), pytest.raises(RuntimeError, match="cannot be copied now"):
         copy.copy(data)
+
+
+def test_a_copy_that_goes_on_leaves_the_first_one_where_it_is() -> None:
+    for how in (copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))):
+        run = SAMPLES["Simulation"]()
+        time, frames = run.time, len(run.log.t)
+        how(run).run(0.02)
+        assert (run.time, len(run.log.t)) == (time, frames)
+        builder = SAMPLES["Builder"]()
+        how(builder).link("more", joint=km.Joint.free(), inertia=km.Inertia.sphere(1.0, 0.1))
+        assert builder.build().names == ("ball",)
+
+
+def test_a_simulation_runs_in_one_thread_at_a_time() -> None:
+    run = SAMPLES["Simulation"]()
+    refused: list[str] = []
+
+    def again(model: km.Model, state: km.State) -> None:
+        for use in (lambda: run.run(0.01), lambda: copy.copy(run), lambda: pickle.dumps(run)):
+            with pytest.raises(RuntimeError) as caught:
+                use()
+            refused.append(str(caught.value))
+
+    run = km.Simulation(run.model, run.state, [km.Event.at(0.035, again)])
+    run.run(0.01)
+    assert len(refused) == 3
+    assert all("running" in text for text in refused)
+    run.run(0.01)  # and it goes on
+
+
+def test_data_in_use_is_neither_copied_nor_pickled_nor_given_other_forces() -> None:
+    model = arm().with_loops([])  # it has a spring between links
+    data = km.Data(model)
+    force = np.ones((3, 6))
+    expected = km.rollout(model, km.Data(model), Q3, Q3, steps=5, external=force).q
+    with data.claimed():
+        data.pushed_by(force)
+        given = int(data.header["given"])
+        for use in (
+            lambda: copy.copy(data),
+            lambda: pickle.dumps(data),
+            lambda: km.rollout(model, data, Q3, Q3, steps=5),
+            lambda: km.rollout_adaptive(model, data, Q3, Q3, [0.0, 0.1]),
+        ):
+            with pytest.raises(RuntimeError, match="in use by another thread"):
+                use()
+        assert int(data.header["given"]) == given  # whoever is refused leaves no traces
+    assert np.array_equal(km.rollout(model, data, Q3, Q3, steps=5, external=force).q, expected)
+
+
+Q3 = np.array([0.1, 0.2, 0.3])
+
+
+def _many(model: km.Model) -> Any:
+    states = np.linspace(-1.0, 1.0, 3 * 64).reshape(64, 3)
+    return km.batch.aba(model, states, states, states, workers=2)
+
+
+@pytest.mark.skipif("fork" not in STARTS, reason="there is no fork")
+def test_a_forked_process_has_threads_of_its_own_for_batches() -> None:
+    model = arm()
+    expected = _many(model)  # the threads of this process exist now
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert np.array_equal(pool.apply_async(_many, (model,)).get(PATIENCE), expected)

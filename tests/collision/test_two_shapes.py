@@ -189,3 +189,11 @@ def test_rays_and_points() -> None:
 def test_bad_questions_are_refused(call: Any, sentence: str) -> None:
     with pytest.raises((TypeError, ValueError), match=sentence):
         call()
+
+
+def test_what_is_no_contact_and_no_table_is_refused_by_a_sentence() -> None:
+    ball = km.Shape.sphere(1.0)
+    with pytest.raises(TypeError, match="not 3"):
+        km.Pair(ball, ball).track(3, None, None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"must be a kinemorph\.ShapeTable, not 3"):
+        km.Collisions(3)  # type: ignore[arg-type]

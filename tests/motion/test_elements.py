@@ -155,3 +155,30 @@ def test_elements_that_make_no_sense_are_refused() -> None:
     sprung = one.with_elements([km.ForceElement.spring(None, "arm", 1.0, 0.5, at_a=(1, 0, 0))])
     with pytest.raises(ValueError, match="which batches do not know"):
         km.batch.rollout(sprung, [[0.0]], [[0.0]])
+
+
+def test_elements_are_written_as_the_links_are_called_now() -> None:
+    b = km.Builder("three")
+    for name, x in (("a", 0.0), ("b", 1.0), ("c", 2.0)):
+        joint = km.Joint.revolute("y") if x else km.Joint.free()
+        b.link(name, chr(ord(name) - 1) if x else None, joint, (x > 0, 0, 0), km.Inertia.box(1.0, (0.1, 0.2, 0.3)))
+    by_index = km.ForceElement.spring(2, 0, 10.0, 0.3, at_a=(0, 0, 0.1), at_b=(0, 0.2, 0), name="s")
+    model = b.build().with_elements([by_index, km.ForceElement.damper("a", None, 2.0, at_b=(0, 0, 3))])
+    rng = np.random.default_rng(0)
+    state = km.State(km.random_configuration(model, rng), rng.normal(size=model.nv))
+
+    def energy(model: km.Model, state: km.State) -> float:
+        return km.energy(model, km.Data(model), state.q, state.v).elastic
+
+    assert [(e.a, e.b) for e in model.elements] == [("c", "a"), ("a", None)]
+    turned = km.reroot(model, state, "c")
+    for other in (turned.model, km.add(model, state, model, prefix="other ").model):
+        again = other.with_elements(other.elements)
+        np.testing.assert_allclose(again.element_rows["pa"], other.element_rows["pa"], atol=1e-14)
+        assert again.element_rows[["a", "b"]].tolist() == other.element_rows[["a", "b"]].tolist()
+    assert abs(energy(turned.model, turned.state) - energy(model, state)) < 1e-12
+    less = km.remove(model, state, "c").model
+    assert [(e.a, e.b) for e in less.elements] == [("a", None)]
+    assert len(less.with_elements(less.elements).element_rows) == 1
+    assert not km.submodel(model, "b").elements
+    assert not km.submodel(model, "b").passive

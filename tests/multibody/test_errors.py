@@ -703,3 +703,129 @@ def test_arguments_of_the_wrong_kind_are_named():
     with pytest.raises(ValueError, match="no mass"):
         km.com(model, km.Data(model), [])
     assert len(km.rollout(model, km.Data(model), [], [], steps=np.int32(3)).t) == 4
+
+
+# ------------------------------------------------------------------------------------------ what is no model, no name
+
+
+PLAIN = np.zeros(1)
+WITHOUT_DATA = {
+    "integrate": lambda m: km.integrate(m, PLAIN, PLAIN),
+    "difference": lambda m: km.difference(m, PLAIN, PLAIN),
+    "neutral": lambda m: km.neutral(m),
+    "random_configuration": lambda m: km.random_configuration(m),
+    "follow": lambda m: km.follow(m, PLAIN),
+    "ltl": lambda m: km.ltl(m, np.eye(1)),
+    "ltl_solve": lambda m: km.ltl_solve(m, np.eye(1), PLAIN),
+    "batch.aba": lambda m: km.batch.aba(m, [PLAIN], [PLAIN], [PLAIN]),
+    "batch.rollout": lambda m: km.batch.rollout(m, [PLAIN], [PLAIN]),
+    "Recording.add": lambda m: km.Recording("film").add(m, PLAIN, 0.0),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_DATA)
+def test_what_is_no_model_is_refused_by_a_sentence(name: str) -> None:
+    model, _ = swing()
+    WITHOUT_DATA[name](model.with_dofs(damping=1.0))
+    for other in (None, "model", km.Data(model), km.State(PLAIN, PLAIN)):
+        with pytest.raises(TypeError, match=r"must be a kinemorph\.Model"):
+            WITHOUT_DATA[name](other)
+
+
+def swing() -> tuple[km.Model, km.Data]:
+    b = km.Builder("swing")
+    b.link("seat", joint=km.Joint.revolute("y"), inertia=km.Inertia.sphere(1.0, 0.1, (0, 0, -1)))
+    model = b.build()
+    return model, km.Data(model)
+
+
+def test_inverse_dynamics_and_loop_jacobian_refuse_what_is_no_model() -> None:
+    _, data = swing()
+    for call in (
+        lambda: km.inverse_dynamics(None, data, PLAIN, PLAIN, PLAIN),
+        lambda: km.loop_jacobian(3, data, PLAIN),
+    ):
+        with pytest.raises(TypeError, match=r"must be a kinemorph\.Model"):
+            call()
+
+
+def test_names_are_texts() -> None:
+    hinge = km.Joint.revolute("x")
+    for call in (
+        lambda: km.Joint.revolute("x", name=5),
+        lambda: km.Loop("a", "b", hinge, name=5),
+        lambda: km.ForceElement.damper("a", "b", 1.0, name=5),
+        lambda: km.Builder().frame(5, None),
+    ):
+        with pytest.raises((TypeError, ValueError), match="a text"):
+            call()
+
+
+def test_a_builder_refuses_what_is_no_shape_and_no_element() -> None:
+    b = km.Builder()
+    for call in (lambda: b.link("a", shapes="box"), lambda: b.base([3]), lambda: b.element("spring")):
+        with pytest.raises(TypeError, match="kinemorph"):
+            call()
+
+
+def test_a_state_without_positions_is_refused() -> None:
+    for q, v in ((None, PLAIN), (PLAIN, None)):
+        with pytest.raises(TypeError, match="needs q and v"):
+            km.State(q, v)
+
+
+@pytest.mark.parametrize("bad", [-1.0, nan, inf])
+def test_bodies_have_no_negative_size(bad: float) -> None:
+    for call in (
+        lambda: km.Inertia.sphere(1.0, bad),
+        lambda: km.Inertia.box(1.0, (1.0, bad, 1.0)),
+        lambda: km.Inertia.cylinder(1.0, 0.1, bad),
+        lambda: km.Inertia.cylinder(1.0, bad, 0.1),
+    ):
+        with pytest.raises(ValueError, match="finite"):
+            call()
+
+
+def test_dependence_is_never_zero() -> None:
+    model, _ = swing()
+    with pytest.raises(ValueError, match="dependence 0"):
+        model.with_loops([], dependence=0.0)
+
+
+@pytest.mark.parametrize("joint", [km.Joint.free(), km.Joint.spherical()], ids=["free", "spherical"])
+def test_a_quaternion_of_length_zero_is_blamed_wherever_it_comes_in(joint: km.Joint) -> None:
+    b = km.Builder("odd")
+    b.link("stone", joint=joint, inertia=km.Inertia.box(1.0, (0.1, 0.2, 0.3), (0.1, 0, 0)))
+    b.loop("stone", None, km.Joint.spherical(), (0, 0, 1), (0, 0, 1))
+    closed = b.build()
+    model = closed.with_loops([])
+    data, tied = km.Data(model), km.Data(closed)
+    q, v = np.zeros(model.nq), np.zeros(model.nv)
+    for call in (
+        lambda: km.jacobian(model, data, q, "stone"),
+        lambda: km.difference(model, q, km.neutral(model)),
+        lambda: km.difference(model, km.neutral(model), q),
+        lambda: km.rollout(model, data, q, v, steps=2),
+        lambda: km.step(model, data, q, v, method="euler"),
+        lambda: km.rollout_adaptive(model, data, q, v, [0.0, 0.1]),
+        lambda: km.simulate(model, km.State(q, v), 0.01),
+        lambda: km.loop_errors(closed, tied, q),
+        lambda: km.loop_jacobian(closed, tied, q),
+        lambda: km.loop_drift(closed, tied, q, v),
+        lambda: km.batch.aba(model, [km.neutral(model), q], [v, v], [v, v]),
+        lambda: km.batch.rollout(model, [q], [v], steps=2),
+    ):
+        with pytest.raises((ValueError, km.SimulationError), match=r"'stone'\) is a quaternion of length 0"):
+            call()
+
+
+def test_the_joint_that_moves_no_mass_is_blamed_and_not_those_that_carry_it() -> None:
+    b = km.Builder("hand")
+    b.link("arm", joint=km.Joint.free(), inertia=BALL)
+    b.link("palm", "arm", km.Joint.revolute("x"), (0, 0, 1), BALL)
+    b.link("thumb", "palm", km.Joint.revolute("y"), (0, 0, 1))
+    b.link("finger", "palm", km.Joint.revolute("y"), (0, 1, 1), BALL)
+    model = b.build(lenient=True)
+    zero = np.zeros(model.nv)
+    with pytest.raises(ArithmeticError, match="joint 'thumb' moves no mass"):
+        km.aba(model, km.Data(model), km.neutral(model), zero, zero)

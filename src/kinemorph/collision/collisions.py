@@ -73,6 +73,8 @@ class Collisions:
         threshold: float = math.inf,
         from_scratch: bool = False,
     ) -> None:
+        if not isinstance(shapes, ShapeTable | None):
+            raise TypeError(f"Collisions: shapes must be a kinemorph.ShapeTable, not {shapes!r}")
         for name, length in (("margin", margin), ("keep_within", keep_within)):
             if not 0.0 <= length < math.inf:
                 raise ValueError(f"Collisions: {name} {length} must be finite and not negative")

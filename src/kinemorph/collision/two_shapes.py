@@ -129,6 +129,8 @@ class Pair:
         """
         if not 0.0 <= slack < math.inf:
             raise ValueError(f"track: slack {slack} must be finite and not negative")
+        if not isinstance(contact, Contact | Distance):
+            raise TypeError(f"track: it follows a kinemorph.Contact or Distance, not {contact!r}")
         if contact.feature_a is None or contact.feature_b is None:
             raise ValueError("track: there are no features to follow: the cores overlap, or it is a distance of ground")
         if any(isinstance(shape, Ground) for shape in self._shapes):

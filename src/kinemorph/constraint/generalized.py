@@ -241,6 +241,7 @@ def inverse_dynamics(
     Afterwards `data.wrenches` are the forces that the loops bear. Without loops, and with an actuator in every joint,
     tau is that of `rnea`.
     """
+    belongs(model, data)
     nv = model.nv
     used = list(range(nv)) if actuated is None else dof_indices(model, actuated)
     if len(set(used)) < len(used):

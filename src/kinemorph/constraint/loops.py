@@ -16,6 +16,7 @@ import numpy.typing as npt
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.multibody.checks import (
     BAD_SIZE,
+    LARGEST,
     NOT_FINITE,
     OK,
     UNUSABLE,
@@ -212,6 +213,17 @@ def fill_jacobian(system: Any, J: Any) -> None:
                 k = dofs[k]["parent"]
 
 
+@kernel
+def placed(system: Any) -> bool:
+    """Whether all rows are somewhere: a quaternion without a direction places nothing."""
+    rows = rows_at(system["rows"], system["m"], ROW)
+    good = True
+    for j in range(system["m"]):
+        x = load3(rows[j]["x"])
+        good &= abs(x[0] + x[1] + x[2]) <= LARGEST
+    return good
+
+
 _ERRORS, _JACOBIAN, _DRIFT = range(3)
 
 
@@ -232,6 +244,8 @@ def _fill(address: int, q: Vector, v: Vector, zero: Vector, what: int, J: Matrix
         return OK
     system = rows_at(tree["system"], 1, SYSTEM)[0]
     orient(system)
+    if not placed(system):
+        return NOT_FINITE
     if what == _ERRORS:
         errors(system)
     elif what == _JACOBIAN:
@@ -259,7 +273,7 @@ def _positions(address: int, q: Vector, q_loops: Vector) -> int:
         db = rows_at(link_at(system, loop["tree_b"], loop["b"]), 1, LINK_DATA)[0]
         Ra, xa, Rb, xb = frames(loop, da, db)
         extract_position(loop, mul(transpose(Ra), Rb), tmul_vec(Ra, sub(xb, xa)), q_loops)
-    return OK
+    return OK if finite(q_loops) else NOT_FINITE
 
 
 _NO_MATRIX = np.zeros((0, 0))
@@ -285,6 +299,7 @@ def loop_errors(model: Model, data: Data, q: npt.ArrayLike) -> Array:
 
 def loop_jacobian(model: Model, data: Data, q: npt.ArrayLike) -> Array:
     """J_C (m x nv): a motion that keeps all loops closed has J_C v = 0."""
+    belongs(model, data)
     J = np.zeros((model.m, model.nv))
     _call(model, data, _JACOBIAN, q, J=J)
     return J

@@ -21,7 +21,7 @@ from kinemorph.motion.ignored import warn_ignored
 from kinemorph.motion.integrators import EULER, REST, WORK_ROWS, euler_step, rk4_step
 from kinemorph.motion.rollout import Trajectory, checked_steps
 from kinemorph.multibody.aba import articulated_body
-from kinemorph.multibody.checks import Array
+from kinemorph.multibody.checks import Array, checked_model, real, refuse_no_rotation
 from kinemorph.multibody.crba import composite
 from kinemorph.multibody.layout import DOF_DATA, LINK_DATA, TREE, TREE_KIND, dof_data, link_data
 from kinemorph.multibody.model import Model, fill_tree
@@ -275,13 +275,14 @@ def rollout(
     TAU is zero, or (batch, nv), or (batch, steps, nv) with joint forces for every step.
     """
     kind, steps, every = checked_steps(method, dt, steps, every)
+    checked_model(model)
     if len(model.loop_rows) or model.passive:
         raise ValueError(
             f"model {model.name!r} has loops or force elements, which batches do not know; see kinemorph.rollout"
         )
     arrays = _arrays(model, Q=Q, V=V)
     batch = len(arrays["Q"])
-    forces = np.zeros((batch, model.nv)) if TAU is None else np.asarray(TAU, dtype=np.float64)
+    forces = np.zeros((batch, model.nv)) if TAU is None else real(model, "TAU", TAU)
     forces = forces[:, None] if forces.ndim == 2 else forces
     if forces.shape not in ((batch, 1, model.nv), (batch, steps, model.nv)) or not np.isfinite(forces).all():
         raise ValueError(
@@ -328,7 +329,10 @@ def _share(
     bounds = [min(batch, WIDTH * (groups * i // count)) for i in range(count + 1)]
 
     def work(i: int) -> int:
-        space = model.spare_lanes.pop() if model.spare_lanes else Workspace(model)
+        try:
+            space = model.spare_lanes.pop()
+        except IndexError:
+            space = Workspace(model)
         try:
             return run(space, bounds[i], bounds[i + 1])
         finally:
@@ -345,6 +349,10 @@ def _pool(workers: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers, thread_name_prefix="kinemorph")
 
 
+if hasattr(os, "register_at_fork"):  # a forked process has none of these threads, and would wait for them for ever
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
 def _cores() -> int:
     try:
         return len(os.sched_getaffinity(0))
@@ -354,7 +362,8 @@ def _cores() -> int:
 
 def _arrays(model: Model, **values: npt.ArrayLike) -> dict[str, Array]:
     """Arguments as contiguous arrays of one batch size."""
-    arrays = {name: np.ascontiguousarray(value, dtype=np.float64) for name, value in values.items()}
+    checked_model(model)
+    arrays = {name: real(model, name, value) for name, value in values.items()}
     batch = len(arrays["Q"]) if arrays["Q"].ndim else 0
     for name, array in arrays.items():
         shape = (batch, model.nq if name == "Q" else model.nv)
@@ -375,4 +384,5 @@ def _complain(model: Model, state: int, arrays: dict[str, Array]) -> NoReturn:
     for name, array in arrays.items():
         for k in np.flatnonzero(~np.isfinite(array[state])):
             raise ValueError(f"model {model.name!r}: {name}[{state}, {k}] is {array[state, k]}")
+    refuse_no_rotation(model, arrays["Q"][state], f"Q[{state}]")
     raise ArithmeticError(f"model {model.name!r}: the result of state {state} is not finite although its arguments are")

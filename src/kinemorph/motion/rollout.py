@@ -15,7 +15,17 @@ from kinemorph.constraint.closure import LoopError
 from kinemorph.motion.ignored import warn_ignored
 from kinemorph.motion.integrators import ADAPTIVE, Method, workspace
 from kinemorph.motion.stepping import RUN, Halt, march
-from kinemorph.multibody.checks import NO_FORCES, Array, Matrix, Vector, as_arrays, belongs, checked, finite
+from kinemorph.multibody.checks import (
+    NO_FORCES,
+    Array,
+    Matrix,
+    Vector,
+    as_arrays,
+    belongs,
+    checked,
+    finite,
+    refuse_no_rotation,
+)
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.model import Model
 
@@ -74,15 +84,16 @@ def rollout(
     belongs(model, data)
     kind, steps, every = checked_steps(method, dt, steps, every)
     run, q_now, v_now, tau64, given = _start(model, q, v, tau, external, gap)
-    external64 = data.pushed_by(given)
     row = run[0]
     row["method"], row["dt"], row["last"], row["every"] = kind, dt, steps, every
     row["frames"], row["budget"] = 1, -1
     count = steps // every + 1
     q_log, v_log = np.empty((count, model.nq)), np.empty((count, model.nv))
     q_log[0], v_log[0] = q_now, v_now
+    work = workspace(model)
     with data.claimed() as address:
-        halt = Halt(march(address, run.ctypes.data, q_now, v_now, tau64, external64, workspace(model), q_log, v_log))
+        pushes = data.pushed_by(given)
+        halt = Halt(march(address, run.ctypes.data, q_now, v_now, tau64, pushes, work, q_log, v_log))
     if row["point"] < steps:
         raise _failure(model, row, halt, q_now, f"a smaller dt than {dt:g} s may help")
     warn_ignored(model, q_log, v_log, tau64)
@@ -109,7 +120,6 @@ def rollout_adaptive(
     if not tolerance > 0.0:
         raise ValueError(f"tolerance {tolerance} must be positive")
     run, q_now, v_now, tau64, given = _start(model, q, v, tau, external, gap)
-    external64 = data.pushed_by(given)
     run[0]["method"], run[0]["tolerance"], run[0]["h"] = ADAPTIVE, tolerance, 1e-3
     run[0]["last"] = run[0]["every"] = 1
     run[0]["budget"] = operator.index(most_steps)
@@ -117,14 +127,16 @@ def rollout_adaptive(
     q_log[0], v_log[0] = q_now, v_now
     work = workspace(model)
     with data.claimed() as address:
+        pushes = data.pushed_by(given)
         for i in range(1, t.size):
             run[0]["start"] = run[0]["t"] = t[i - 1]
             run[0]["dt"], run[0]["point"], run[0]["frames"], run[0]["tries"] = t[i] - t[i - 1], 0, 0, 0
             if t[i] > t[i - 1]:
                 march(
-                    address, run.ctypes.data, q_now, v_now, tau64, external64, work, q_log[i : i + 1], v_log[i : i + 1],
+                    address, run.ctypes.data, q_now, v_now, tau64, pushes, work, q_log[i : i + 1], v_log[i : i + 1],
                 )  # fmt: skip
                 if not run[0]["point"]:
+                    refuse_no_rotation(model, q_now)
                     raise ArithmeticError(
                         f"model {model.name!r}: could not reach t = {t[i]:g} s within tolerance {tolerance:g} and "
                         f"{most_steps} steps; the motion may be too stiff"
@@ -161,6 +173,7 @@ def _failure(model: Model, run: Any, halt: Halt, q: Array, advice: str) -> Excep
         return LoopError(
             f"{text}, or a larger gap than {run['gap']:g} if the loop itself is not exact", "", float(run["open"]), q
         )
+    refuse_no_rotation(model, q)
     return ArithmeticError(f"{where} gave a state that is not finite; {advice}")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import threading
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -19,7 +21,7 @@ from kinemorph.motion.integrators import ADAPTIVE, Method, workspace
 from kinemorph.motion.log import FRAME, Happening, Log, Stretch
 from kinemorph.motion.progress import Bar
 from kinemorph.motion.stepping import MOST_TRIES, RUN, Halt, attempt, march, step_length, take_frame
-from kinemorph.multibody.checks import NO_FORCES, Array, checked, checked_state
+from kinemorph.multibody.checks import NO_FORCES, Array, checked, checked_state, refuse_no_rotation
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.kinematics import kinematics
 from kinemorph.multibody.model import Model
@@ -79,6 +81,7 @@ class Simulation:
         if not np.isfinite(state.time):
             raise ValueError(f"the state's time {state.time} must be finite")
         self.log = Log()
+        self._turn = threading.Lock()  # of the thread that runs it
         self._events = check_events(events)
         self._rows = np.zeros(len(self._events), EVENT)
         self._rows["dead"] = DEAD
@@ -95,6 +98,19 @@ class Simulation:
         given = NO_FORCES if external is None or callable(external) else external
         self._external = checked(model, external=given)[0]
         self._adopt(model, State(state.q, state.v, tau=state.tau if tau is None else tau), True)
+
+    # A copy shares nothing that changes, and can run while this one does not.
+
+    def __copy__(self) -> Simulation:
+        return copy.deepcopy(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._turn.locked():
+            raise RuntimeError("this Simulation is running and cannot be copied now")
+        return {name: value for name, value in vars(self).items() if name != "_turn"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _turn=threading.Lock())
 
     # ------------------------------------------------------------------------------------------------ what it is
 
@@ -166,6 +182,14 @@ class Simulation:
 
         Steps are made a little shorter than asked, if need be, so that a whole number of them fits.
         """
+        if not self._turn.acquire(blocking=False):
+            raise RuntimeError("this Simulation is running already; give each thread its own: copy.copy(simulation)")
+        try:
+            return self._go_on(duration)
+        finally:
+            self._turn.release()
+
+    def _go_on(self, duration: float) -> Log:
         if not (np.isfinite(duration) and duration >= 0.0):
             raise ValueError(f"duration {duration} must be finite and not negative")
         run = self._run[0]
@@ -254,6 +278,10 @@ class Simulation:
             name = model.loop_names[int(np.argmax(worst))]
             why = f"{where} a step left loop {name!r} open by {run['open']:.3g} (rad or m)"
             return SimulationError(f"{why}; a smaller dt than {self._dt:g} s may help", self.time, self.log, name)
+        try:
+            refuse_no_rotation(model, self._q)
+        except ValueError as error:
+            return SimulationError(str(error), self.time, self.log)
         if halt is Halt.STUCK:
             why = f"{where} no step is small enough for tolerance {run['tolerance']:g}; the motion may be too stiff"
             return SimulationError(why, self.time, self.log)

@@ -54,6 +54,13 @@ class Builder:
         self._loops: list[Loop] = []
         self._elements: list[ForceElement] = []
 
+    def __copy__(self) -> Builder:
+        """What is added to a copy is not added to this one."""
+        copy = object.__new__(Builder)
+        for name, value in vars(self).items():
+            setattr(copy, name, value.copy() if hasattr(value, "copy") else value)
+        return copy
+
     def link(
         self,
         name: str,
@@ -87,17 +94,19 @@ class Builder:
             pose = at if isinstance(at, Pose) else Pose(at)
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
-        parts = (shapes,) if isinstance(shapes, Shape) else tuple(shapes)
+        parts = _shapes(where, shapes)
         self._joints.add(joint_name)
         self._links[name] = _Link(name, parent, joint, joint_name, pose, inertia or Inertia(0.0), parts)
         return name
 
     def base(self, shapes: Sequence[Shape] | Shape) -> None:
         """Add shapes that stand in the world and never move: a floor, the foot of an arm."""
-        self._base_shapes.extend((shapes,) if isinstance(shapes, Shape) else shapes)
+        self._base_shapes.extend(_shapes("the base", shapes))
 
     def frame(self, name: str, link: str | None, at: Pose | Iterable[float] = (0.0, 0.0, 0.0)) -> str:
         """Name a place on a link, or on the base (None). The name of a link can only mean a place on that link."""
+        if not (isinstance(name, str) and name):
+            raise ValueError(f"model {self.name!r}: a frame needs a name, a text, not {name!r}")
         if name in self._frames:
             raise ValueError(f"frame {name!r}: there is already a frame of this name")
         self._frames[name] = (link, at if isinstance(at, Pose) else Pose(at))
@@ -117,6 +126,8 @@ class Builder:
 
     def element(self, element: ForceElement) -> None:
         """Add a force element between two links, or a link and the base."""
+        if not isinstance(element, ForceElement):
+            raise TypeError(f"model {self.name!r}: an element must be a kinemorph.ForceElement, not {element!r}")
         self._elements.append(element)
 
     def mimic(self, joint: str, source: str, multiplier: float = 1.0, offset: float = 0.0) -> None:
@@ -261,3 +272,11 @@ def complete(rows: np.ndarray[tuple[int], np.dtype[np.void]]) -> None:
     K[:, 1, 0], K[:, 2, 0], K[:, 2, 1] = a[:, 2], -a[:, 1], a[:, 0]
     rows["Rc"] = (R @ (np.eye(3) - a[:, :, np.newaxis] * a[:, np.newaxis])).reshape(-1, 9)
     rows["Rs"] = (R @ K).reshape(-1, 9)
+
+
+def _shapes(where: str, shapes: Sequence[Shape] | Shape) -> tuple[Shape, ...]:
+    parts = (shapes,) if isinstance(shapes, Shape) else tuple(shapes)
+    for part in parts:
+        if not isinstance(part, Shape):
+            raise TypeError(f"{where}: shapes must be kinemorph.Shape objects, not {part!r}")
+    return parts

@@ -42,8 +42,7 @@ def finite(x: Any) -> bool:
 
 def refuse_stale(model: Model, data: Data) -> NoReturn:
     """Raise the sentence for a model and a data that do not belong together."""
-    if not isinstance(model, Model):
-        raise TypeError(f"the first argument must be a kinemorph.Model, not {model!r}")
+    checked_model(model)
     if not isinstance(data, Data):
         raise TypeError(f"the second argument must be a kinemorph.Data, not {data!r}: data = km.Data(model)")
     raise ValueError(
@@ -58,10 +57,15 @@ def belongs(model: Model, data: Data) -> None:
         refuse_stale(model, data)
 
 
-def checked_state(model: Model, state: State) -> None:
-    """Refuse what is no model and what is no state."""
+def checked_model(model: Model) -> None:
+    """Refuse what is no model."""
     if not isinstance(model, Model):
         raise TypeError(f"the first argument must be a kinemorph.Model, not {model!r}")
+
+
+def checked_state(model: Model, state: State) -> None:
+    """Refuse what is no model and what is no state."""
+    checked_model(model)
     if not isinstance(state, State):
         raise TypeError(f"model {model.name!r}: the state must be a kinemorph.State, not {state!r}")
 
@@ -80,16 +84,19 @@ def as_arrays(model: Model, **values: Any) -> Any:
     for name, value in values.items():
         array = np.asarray(value)
         _check_shape(model, name, array)
-        if array.dtype == np.float64 and array.flags.carray:
-            arrays.append(array)
-            continue
-        try:
-            if array.dtype.kind not in "biufO":  # complex numbers would lose a part, and texts are not numbers
-                raise TypeError
-            arrays.append(np.require(array, np.float64, ["C", "A", "W"]))
-        except (TypeError, ValueError):
-            raise TypeError(f"model {model.name!r}: {name} must be real numbers, got {str(value)[:60]}") from None
+        arrays.append(array if array.dtype == np.float64 and array.flags.carray else real(model, name, array))
     return arrays
+
+
+def real(model: Model, name: str, value: Any) -> Array:
+    """What users pass as an array that entries take, of any shape."""
+    array = np.asarray(value)
+    try:
+        if array.dtype.kind not in "biufO":  # complex numbers would lose a part, and texts are not numbers
+            raise TypeError
+        return np.require(array, np.float64, ["C", "A", "W"])
+    except (TypeError, ValueError):
+        raise TypeError(f"model {model.name!r}: {name} must be real numbers, got {str(value)[:60]}") from None
 
 
 def complain(model: Model, status: int, **arguments: Any) -> NoReturn:
@@ -109,7 +116,8 @@ def complain(model: Model, status: int, **arguments: Any) -> NoReturn:
             f"model {model.name!r}: its Data is in use by another thread; give each thread its own: km.Data(model)"
         )
     if status == NOT_FINITE:
-        _blame_rotation(model, arguments.get("q"))
+        for name in _POSITIONS:
+            refuse_no_rotation(model, arguments.get(name), name)
         from kinemorph.multibody.massless import massless_joints  # it computes what it needs, with the checks above
 
         names = massless_joints(model, arguments.get("q"))
@@ -120,8 +128,8 @@ def complain(model: Model, status: int, **arguments: Any) -> NoReturn:
     raise ValueError(f"model {model.name!r}: an array has a wrong shape")
 
 
-def _blame_rotation(model: Model, q: Any) -> None:
-    """Raise if a quaternion in q has no direction."""
+def refuse_no_rotation(model: Model, q: Any, name: str = "q") -> None:
+    """Raise if a quaternion in a configuration has no direction."""
     if q is None:
         return
     numbers = np.asarray(q, dtype=np.float64)
@@ -129,8 +137,8 @@ def _blame_rotation(model: Model, q: Any) -> None:
         end = int(model.links[i]["iq"] + model.links[i]["nq"])
         if not np.linalg.norm(numbers[end - 4 : end]) > 0.0:
             raise ValueError(
-                f"model {model.name!r}: q[{end - 4}:{end}] (joint {model.joint_names[i]!r}) is a quaternion of length "
-                "0, which is no rotation; see km.neutral"
+                f"model {model.name!r}: {name}[{end - 4}:{end}] (joint {model.joint_names[i]!r}) is a quaternion of "
+                "length 0, which is no rotation; see km.neutral"
             )
 
 

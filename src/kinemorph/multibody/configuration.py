@@ -8,7 +8,19 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.multibody.checks import BAD_SIZE, NOT_FINITE, OK, UNUSABLE, Array, Vector, as_arrays, complain, finite
+from kinemorph.multibody.checks import (
+    BAD_SIZE,
+    NOT_FINITE,
+    OK,
+    UNUSABLE,
+    Array,
+    Vector,
+    as_arrays,
+    checked,
+    checked_model,
+    complain,
+    finite,
+)
 from kinemorph.multibody.joints import FREE, SPHERICAL
 from kinemorph.multibody.layout import LINK, MODEL_KIND, TREE, JointKind
 from kinemorph.multibody.model import Model
@@ -99,6 +111,7 @@ def _difference(address: int, q0: Vector, q1: Vector, out: Vector) -> int:
 
 def integrate(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, h: float = 1.0) -> Array:
     """The configuration after moving from q with constant v for a time h."""
+    checked_model(model)
     out = np.empty(model.nq)
     try:
         status = _integrate(model.address, q, v, float(h), out)
@@ -112,6 +125,7 @@ def integrate(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, h: float = 1.0) 
 
 def difference(model: Model, q0: npt.ArrayLike, q1: npt.ArrayLike) -> Array:
     """The constant v that leads from q0 to q1 in unit time: integrate(q0, difference(q0, q1)) = q1."""
+    checked_model(model)
     out = np.empty(model.nv)
     try:
         status = _difference(model.address, q0, q1, out)
@@ -125,6 +139,7 @@ def difference(model: Model, q0: npt.ArrayLike, q1: npt.ArrayLike) -> Array:
 
 def neutral(model: Model) -> Array:
     """The configuration with every joint at zero."""
+    checked_model(model)
     q = np.zeros(model.nq)
     for l in model.links[(model.links["kind"] == JointKind.SPHERICAL) | (model.links["kind"] == JointKind.FREE)]:
         q[l["iq"] + l["nq"] - 4] = 1.0
@@ -159,9 +174,8 @@ def random_configuration(model: Model, rng: np.random.Generator | int | None = N
 
 def follow(model: Model, q: npt.ArrayLike) -> Array:
     """q with every mimic joint set from the joint it follows."""
-    out = np.array(q, dtype=np.float64)
-    if out.shape != (model.nq,):
-        complain(model, BAD_SIZE, q=q)
+    checked_model(model)
+    (out,) = checked(model, q=q)
     for m in model.mimics:
         out[model.q_slice(m.joint)] = m.multiplier * out[model.q_slice(m.source)] + m.offset
     return out

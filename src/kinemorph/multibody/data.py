@@ -142,14 +142,16 @@ class Data:
         return Claim(self)
 
     def __copy__(self) -> Data:
-        if self.header["busy"]:
-            raise RuntimeError("this Data is in use by another thread and cannot be copied now")
-        return _restored(self.model, copied(self._memory), None if self._M is None else self._M.copy())
+        restore, arguments = self.__reduce__()
+        copy: Data = restore(*arguments)
+        return copy
 
     def __deepcopy__(self, memo: Any) -> Data:
         return self.__copy__()
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self.header["busy"]:
+            raise RuntimeError("this Data is in use by another thread and cannot be copied now")
         return _restored, (self.model, copied(self._memory), self._M)
 
     def __repr__(self) -> str:

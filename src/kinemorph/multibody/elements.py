@@ -140,6 +140,8 @@ def _element(
     kind: ElementKind, a: Any, b: Any, at_a: Pose, at_b: Pose, stiffness: Any, damping: Any, length: float,
     pull: float, name: str,
 ) -> ForceElement:  # fmt: skip
+    if not isinstance(name, str):
+        raise TypeError(f"force element {name!r}: its name must be a text")
     where = f"force element {name!r}: " if name else "force element: "
     numbers = []
     for what, values in (("stiffness", stiffness), ("damping", damping)):

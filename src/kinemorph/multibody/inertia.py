@@ -77,17 +77,21 @@ class Inertia:
     @staticmethod
     def sphere(mass: float, radius: float, at: Iterable[float] = (0.0, 0.0, 0.0)) -> Inertia:
         """A solid ball."""
+        _lengths("sphere", radius=radius)
         return Inertia(mass, at, np.full(3, 0.4 * mass * radius**2))
 
     @staticmethod
     def box(mass: float, size: Iterable[float], at: Iterable[float] = (0.0, 0.0, 0.0)) -> Inertia:
         """A solid box with full edge lengths `size`."""
-        x, y, z = vector(size, 3, "Inertia.box: size") ** 2
+        edges = vector(size, 3, "Inertia.box: size")
+        _lengths("box", size=min(edges))
+        x, y, z = edges**2
         return Inertia(mass, at, mass / 12.0 * np.array([y + z, x + z, x + y]))
 
     @staticmethod
     def cylinder(mass: float, radius: float, length: float, at: Iterable[float] = (0.0, 0.0, 0.0)) -> Inertia:
         """A solid cylinder along z."""
+        _lengths("cylinder", radius=radius, length=length)
         side = mass * (3.0 * radius**2 + length**2) / 12.0
         return Inertia(mass, at, [side, side, 0.5 * mass * radius**2])
 
@@ -116,3 +120,9 @@ class Inertia:
         com = (self.mass * self.com + other.mass * other.com) / mass
         I = self.about_origin() + other.about_origin() - mass * (com @ com * np.eye(3) - np.outer(com, com))
         return Inertia.unchecked(mass, com, 0.5 * (I + I.T))
+
+
+def _lengths(shape: str, **lengths: float) -> None:
+    for name, length in lengths.items():
+        if not 0.0 <= length < np.inf:
+            raise ValueError(f"Inertia.{shape}: {name} {length} must be finite and not negative")

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.multibody.checks import (
     BAD_SIZE,
+    LARGEST,
     NOT_FINITE,
     OK,
     UNUSABLE,
@@ -67,7 +68,10 @@ def _jacobian(address: int, q: Vector, link: int, point: tuple[float, float, flo
     if not finite(q):
         return NOT_FINITE
     place_all(tree, q)
-    fill_jacobian(tree, link, world_point(tree, link, point), J)
+    x = world_point(tree, link, point)
+    if not abs(x[0] + x[1] + x[2]) <= LARGEST:  # a quaternion without a direction places nothing
+        return NOT_FINITE
+    fill_jacobian(tree, link, x, J)
     return OK
 
 

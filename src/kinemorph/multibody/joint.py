@@ -59,6 +59,8 @@ class Joint:
     def __post_init__(self) -> None:
         if not isinstance(self.kind, JointKind):
             raise TypeError(f"a joint's kind is a kinemorph.JointKind, not {self.kind!r}")
+        if not isinstance(self.name, str | None):
+            raise TypeError(f"{self.kind.name.lower()} joint: its name must be a text, not {self.name!r}")
         try:
             self.check()
         except (TypeError, ValueError) as error:

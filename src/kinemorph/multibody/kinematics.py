@@ -160,7 +160,7 @@ def kinematics(
 ) -> None:
     """Compute where all links are and how they move: fields R, p, w, v, al, a of `data.links`, S of `data.dofs`.
 
-    Without v or a they count as zero. Field `a` contains minus gravity; see `acceleration`.
+    Without v or a they count as zero. Field `a` contains minus gravity; see `acceleration_of`.
     """
     try:
         mine = data.model is model

@@ -164,7 +164,7 @@ TREE = np.dtype(
         ("element_count", "i8"),
         ("pushes", "i8"),  # address of n x 6 numbers: given forces on links and passive ones; 0 if none are passive
         ("given", "i8"),  # address of n x 6 numbers: the given ones; 0 if there are none
-        ("system", "i8"),  # address of the constraints' header (`constraint.layout.SYSTEM`), 0 if there are none
+        ("system", "i8"),  # address of the constraints' header (`multibody.system.SYSTEM`), 0 if there are none
     ]
 )
 TREE_KIND = kind_of("tree", TREE, LINK, DOF, LINK_DATA, DOF_DATA)

@@ -81,6 +81,8 @@ class Loop:
         at_b: Pose | Iterable[float] = (0.0, 0.0, 0.0),
         name: str = "",
     ) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"loop {name!r}: its name must be a text")
         if not isinstance(joint, Joint):
             raise TypeError(f"loop {name!r}: joint must be a kinemorph.Joint, not {joint!r}")
         poses = [at if isinstance(at, Pose) else Pose(at) for at in (at_a, at_b)]

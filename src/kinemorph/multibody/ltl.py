@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.multibody.checks import Array, Matrix, as_arrays
+from kinemorph.multibody.checks import Array, Matrix, as_arrays, checked_model
 from kinemorph.multibody.layout import DOF, TREE
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.scalar import sqrt
@@ -67,6 +67,7 @@ def _solve(address: int, L: Matrix, X: Matrix) -> None:
 
 def ltl(model: Model, M: npt.ArrayLike) -> Array:
     """The lower triangular L with M = Lᵀ L, for a mass matrix M of this model."""
+    checked_model(model)
     L = np.tril(np.asarray(M, dtype=np.float64))
     if L.shape != (model.nv, model.nv):
         raise ValueError(f"model {model.name!r}: M has shape {L.shape}, expected {(model.nv, model.nv)}")
@@ -77,6 +78,7 @@ def ltl(model: Model, M: npt.ArrayLike) -> Array:
 
 def ltl_solve(model: Model, L: npt.ArrayLike, b: npt.ArrayLike) -> Array:
     """x with Lᵀ L x = b; b may be a vector or a matrix with nv rows."""
+    checked_model(model)
     columns = np.array(np.asarray(b, dtype=np.float64).T, order="C", ndmin=2)
     (factor,) = as_arrays(model, L=L)
     if factor.shape != (model.nv, model.nv) or columns.shape[1] != model.nv:

@@ -52,5 +52,10 @@ def massless_joints(model: Model, q: Any = None) -> list[str]:
     for at in tried:
         _shares_moved(data.address, np.array(at, dtype=np.float64), shares)
         best = np.maximum(best, np.nan_to_num(shares, nan=0.0))
-    still = model.dofs["link"][best < NOTHING]
-    return [model.joint_names[i] for i in np.unique(still).tolist()]
+    still = {*model.dofs["link"][best < NOTHING].tolist()}
+    parents = model.links["parent"].tolist()
+    carrying = set()  # such a joint: what these move is no number, and says nothing of themselves
+    for link in still:
+        while (link := parents[link]) >= 0 and link not in carrying:
+            carrying.add(link)
+    return [model.joint_names[i] for i in sorted(still - carrying)]

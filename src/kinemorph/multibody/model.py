@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.geometry.shapes import Shape
-from kinemorph.multibody.catalog import Catalog, Mimic
+from kinemorph.multibody.catalog import Catalog, Held, Mimic
 from kinemorph.multibody.elements import ForceElement, element_rows
 from kinemorph.multibody.equipment import Actuator, Equipment, Floor, Keyframe, PairMaterial
 from kinemorph.multibody.joint import check_numbers
@@ -272,19 +272,30 @@ class Model:
     def element_rows(self) -> np.ndarray[Any, Any]:
         """Rows of the force elements, with their places on the links as they are now."""
         held, bodies = [], self.bodies
-        for e, a, at_a, b, at_b in self.catalog.elements:
-            if all(body < 0 or bodies[body]["link"] >= 0 for body in (a, b)):
-                sides = [
-                    (-1, at) if body < 0 else (int(bodies[body]["link"]), self._home(body) @ at)
-                    for body, at in ((a, at_a), (b, at_b))
-                ]
-                held.append((e, *sides[0], *sides[1]))
+        for e, a, at_a, b, at_b in self._held:
+            sides = [
+                (-1, at) if body < 0 else (int(bodies[body]["link"]), self._home(body) @ at)
+                for body, at in ((a, at_a), (b, at_b))
+            ]
+            held.append((e, *sides[0], *sides[1]))
         return element_rows(held)
 
-    @property
+    @cached_property
     def elements(self) -> tuple[ForceElement, ...]:
-        """Force elements between places on links, as they were written."""
-        return tuple(held[0] for held in self.catalog.elements)
+        """Force elements between places on links, as they would be written now; the base is None."""
+        names, found = self.catalog.names, []
+        for e, a, at_a, b, at_b in self._held:
+            first, second = (names[body] if body >= 0 else None for body in (a, b))
+            found.append(replace(e, a=first, b=second, at_a=at_a, at_b=at_b))
+        return tuple(found)
+
+    @cached_property
+    def _held(self) -> tuple[Held, ...]:
+        """Those of the catalog's elements whose bodies are both there."""
+        if not self.catalog.elements:
+            return ()
+        there = self.bodies["link"] >= 0
+        return tuple(h for h in self.catalog.elements if all(body < 0 or there[body] for body in (h[1], h[3])))
 
     @property
     def floors(self) -> tuple[Floor, ...]:
@@ -324,7 +335,7 @@ class Model:
     @cached_property
     def passive(self) -> bool:
         """Whether force elements, or springs and dampers in loop joints, push links."""
-        return bool(self.catalog.elements) or bool(self.loop_rows["passive"].any())
+        return bool(self._held) or bool(self.loop_rows["passive"].any())
 
     @property
     def mass(self) -> float:
@@ -384,7 +395,9 @@ class Model:
     def with_loops(self, loops: Iterable[Loop], dependence: float | None = None) -> Model:
         """The same trees with these loops, and no others: [*model.loops, another] adds one."""
         rows, catalog = self._with(tuple(loops))
-        return self._like(loop_rows=rows, catalog=catalog, dependence=dependence or self.dependence)
+        return self._like(
+            loop_rows=rows, catalog=catalog, dependence=self.dependence if dependence is None else dependence
+        )
 
     def with_elements(self, elements: Iterable[ForceElement]) -> Model:
         """The same model with these force elements, and no others: [*model.elements, another] adds one."""
@@ -453,7 +466,8 @@ class Model:
             name: getattr(self, name)
             for name in ("name", "links", "dofs", "rest", "gravity", "bodies", "loop_rows", "catalog", "dependence")
         }
-        if not ("links" in other or "dofs" in other or other.get("catalog", self.catalog).elements):
+        elements = self.catalog.elements or other.get("catalog", self.catalog).elements
+        if not ("links" in other or "dofs" in other or elements):
             same["header"] = self.header  # which has addresses of nothing else
         return Model.known(**{**same, **other})
 
@@ -488,7 +502,7 @@ def fill_tree(header: Any, model: Model, kind: int) -> None:
     header["n"], header["nq"], header["nv"] = model.n, model.nq, model.nv
     header["springs"] = np.count_nonzero(model.dofs["stiffness"]) > 0
     header["links"], header["dofs"] = model.links.ctypes.data, model.dofs.ctypes.data
-    if model.catalog.elements:
+    if model._held:
         header["elements"], header["element_count"] = model.element_rows.ctypes.data, len(model.element_rows)
 
 

@@ -19,3 +19,7 @@ class State:
     a: Array | None = None
     tau: Array | None = None
     time: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.q is None or self.v is None:
+            raise TypeError("a State needs q and v; for one at rest, v is zero")

@@ -15,7 +15,7 @@ from kinemorph.geometry.mesh import Mesh, load_mesh, mesh_of
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.motion.log import Log
 from kinemorph.motion.rollout import Trajectory
-from kinemorph.multibody.checks import belongs
+from kinemorph.multibody.checks import belongs, checked_model
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.kinematics import kinematics
 from kinemorph.multibody.model import Model
@@ -114,6 +114,7 @@ class Recording:
 
     def add(self, model: Model, state: Data | npt.ArrayLike, t: float) -> None:
         """Add a frame: a model at time t, at a configuration q or as a `Data` has it after any algorithm."""
+        checked_model(model)
         t = self._time(t)
         layout = self._layout(model)
         if isinstance(state, Data):

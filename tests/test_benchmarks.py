@@ -1,0 +1,93 @@
+"""Every benchmark still runs: the smallest part of each, for what it calls and not for what it measures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from benchmarks.measure import Row
+
+from kinemorph.geometry.polyhedron import Polyhedron
+from kinemorph.scenes.robots import folder
+
+BRIEF = 1e-3  # s
+needs_robots = pytest.mark.skipif(folder() is None, reason="example-robot-data is not installed")
+
+
+def benchmark(name: str) -> Any:
+    """A benchmark, if its peers are installed."""
+    return pytest.importorskip(f"benchmarks.{name}")
+
+
+def good(rows: list[Row]) -> bool:
+    return bool(rows) and all(np.isfinite(row.ours) for row in rows)
+
+
+@needs_robots
+def test_dynamics(monkeypatch: pytest.MonkeyPatch) -> None:
+    dynamics = benchmark("dynamics")
+    monkeypatch.setattr(dynamics, "LENGTHS", (10,))
+    assert good(dynamics.of_robot("panda", False, BRIEF, False))
+    assert good(dynamics.growth(BRIEF))
+
+
+@needs_robots
+def test_batch() -> None:
+    batch = benchmark("batch")
+    assert good(batch.of_robot("anymal", 8, BRIEF))
+
+
+@needs_robots
+def test_structure(monkeypatch: pytest.MonkeyPatch) -> None:
+    structure = benchmark("structure")
+    monkeypatch.setattr(structure, "LENGTHS", (10,))
+    assert good(structure.of_rerooting(BRIEF))
+    assert good(structure.of_changes(BRIEF))
+    assert good(structure.of_closed(BRIEF))
+    assert good(structure.of_drift(structure.PIECE * 1e-3))
+
+
+def test_collision() -> None:
+    collision = benchmark("collision")
+    rng = np.random.default_rng(0)
+    floor = collision.call_floor(BRIEF, rng)
+    assert good([row for name in collision.MOTIONS for row in collision.compare(name, 8, BRIEF, rng, floor)])
+
+
+def test_broad_phase() -> None:
+    broad_phase = benchmark("broad_phase")
+    taken, _, _ = broad_phase.run(16, 0.01, 4, 2)
+    assert np.isfinite(list(taken.values())).all()
+    assert good([broad_phase.coherence(16, 0.01, BRIEF)])
+
+
+def test_ground() -> None:
+    ground = benchmark("ground")
+    assert good(ground.compare_ground("box", Polyhedron.box((1.0, 1.0, 1.0)), BRIEF, 0.0, np.random.default_rng(0)))
+    assert good(ground.compare_rings(BRIEF, 0.0))
+
+
+def test_bounce(monkeypatch: pytest.MonkeyPatch) -> None:
+    bounce = benchmark("bounce")
+    for name, least in (("STEPS", (0.01,)), ("VERTICES", (8,)), ("OBJECTS", (16,)), ("FEW", (2,))):
+        monkeypatch.setattr(bounce, name, least)
+    assert good(bounce.figure_2_11(BRIEF, True))
+    assert good(bounce.figure_2_12(BRIEF, True))
+    assert bounce.coherence(BRIEF)
+
+
+def test_forest() -> None:
+    forest = benchmark("forest")
+    few, many = forest.Live(2), forest.Live(3)
+    many.count = 10_000  # whose time is the measure of all others
+    rows = forest.edit_rows([forest.Live(10)], 1) + forest.dynamics_rows([few, many], BRIEF)
+    assert good(rows)
+    assert good(forest.chain_rows(BRIEF))
+
+
+def test_tuples(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    tuples = benchmark("tuples")
+    monkeypatch.setattr("sys.argv", ["tuples", "--quick"])
+    tuples.main()
+    assert "fold and shift" in capsys.readouterr().out
