@@ -37,6 +37,7 @@ IN_BODY = {
     '<joint name="k" range="2 1"/>': 'range="2 1": expected the lower end first',
     '<joint name="k" damping="-1"/>': 'damping="-1" cannot be negative',
     '<joint name="k" type="bolt"/>': 'type="bolt": expected hinge or slide or ball or free',
+    '<joint type="slide"/>' * 6: "a body has six joints at most",
     '<joint name="k" type="ball"/>': "a body with a ball joint",
     "<freejoint/>": "a body that is free has no other joint",
     '<body name="c"><freejoint/></body>': "only what hangs on the world is free",

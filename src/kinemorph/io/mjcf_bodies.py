@@ -256,6 +256,8 @@ class Bodies:
         body.joints.append(part)
 
     def _check_place(self, element: Element, kind: JointKind, body: BodyPart) -> None:
+        if len(body.joints) >= 6:
+            raise element.error("a body has six joints at most")
         others = [joint.kind for joint in body.joints]
         if kind is JointKind.FREE and body.parent != 0:
             raise element.error("only what hangs on the world is free; use a ball and three slides")
