@@ -334,6 +334,8 @@ class Bodies:
                 if total > 0.0 and have > 0.0:
                     k = total / have
                     body.inertia = Inertia.unchecked(k * body.inertia.mass, body.inertia.com, k * body.inertia.matrix)
+                if not (np.isfinite(body.inertia.mass) and np.isfinite(body.inertia.matrix).all()):
+                    raise body.where.error("it is too heavy to be weighed")
                 if number not in weighed and body.joints and (fault := body.inertia.fault()):
                     self.unsupported.warned.add("inertia", body.where, f"{fault}; it is used as it is")
 
