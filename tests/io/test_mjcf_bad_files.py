@@ -21,6 +21,8 @@ def said(text: str, **more: object) -> str:
 
 IN_BODY = {
     '<geom size="0"/>': "bad.xml:6: <geom> in <body name=\"b\">: size=\"0\": a sphere needs 1 positive number",
+    '<geom type="capsule" size="1e-320 1"/>': "too small to be weighed",
+    '<geom size="1e-300" mass="1e30"/>': "too small or too large to be weighed",
     '<geom size="a"/>': '"a" is not a number',
     '<geom size="1" colour="red"/>': "there is no attribute 'colour' here",
     '<geom type="cube" size="1"/>': 'type="cube": expected plane or',
@@ -37,6 +39,7 @@ IN_BODY = {
     '<joint name="k" range="2 1"/>': 'range="2 1": expected the lower end first',
     '<joint name="k" damping="-1"/>': 'damping="-1" cannot be negative',
     '<joint name="k" type="bolt"/>': 'type="bolt": expected hinge or slide or ball or free',
+    '<joint type="slide"/>' * 6: "a body has six joints at most",
     '<joint name="k" type="ball"/>': "a body with a ball joint",
     "<freejoint/>": "a body that is free has no other joint",
     '<body name="c"><freejoint/></body>': "only what hangs on the world is free",
@@ -155,6 +158,12 @@ def test_what_only_pictures_show_is_left_out_quietly():
         warnings.simplefilter("error")
         model = km.parse_mjcf((HEAD + TAIL).replace("</mujoco>", more + "</mujoco>"))
     assert model.base_shapes[0].colour == (1.0, 0.0, 0.0, 1.0)
+
+
+def test_spring_by_time_needs_an_inertia():
+    slides = '<joint type="slide" springdamper="1 1"/><joint type="slide"/>'
+    text = f'<mujoco><worldbody><body name="b">{slides}<geom size="1"/></body></worldbody></mujoco>'
+    assert "which needs the inertia at its joint" in said(text)
 
 
 def test_joint_that_moves_no_mass_warns():

@@ -118,6 +118,8 @@ class _Scene:
         if corner is None:
             raise element.error('there is no <input semantic="VERTEX">')
         offsets = [int(i.number("offset", 0.0, 64.0)) for i in inputs]
+        if min(offsets) < 0:
+            raise element.error(f"an <input> has the offset {min(offsets)}, which cannot be negative")
         faces = reader(element, max(offsets) + 1, int(corner.number("offset", 0.0, 64.0)))
         points = self._points(self.target(corner, "source"))
         if len(faces) and (faces.min() < 0 or faces.max() >= len(points)):

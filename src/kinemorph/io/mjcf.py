@@ -29,6 +29,7 @@ from kinemorph.spatial.pose import Pose
 
 PathLike = str | os.PathLike[str]
 GRAVITY = (0.0, 0.0, -9.81)
+LEAST = 1e-14  # what MuJoCo divides by at least
 
 
 def load_mjcf(
@@ -173,13 +174,19 @@ def _settle_damping(parts: Parts, bodies: Bodies, merge_fixed: bool) -> None:
     """Springs and dampers that are given by a time and a ratio, from the inertia at their joints in the drawn pose."""
     plain = replace(parts, loops=[], couplings=[], actuators=[], keys=[], sites=[])
     model = build(plain, merge_fixed, FileWarnings(False))
-    M = crba(model, Data(model), neutral(model))
+    try:
+        M = crba(model, Data(model), neutral(model))
+        # the inverse of the inertia of a joint while all others give way
+        alone = np.diag(np.linalg.inv(M)) if bodies.sprung else np.diag(M)
+    except (ArithmeticError, ValueError, np.linalg.LinAlgError):
+        where = bodies.sprung[0][0].where if bodies.sprung else parts.where
+        why = "a spring or a servo is given by a time or a ratio, which needs the inertia at its joint"
+        raise where.error(f"{why}, and a joint of the model moves no mass") from None
     if bodies.sprung:
-        alone = np.diag(np.linalg.inv(M))  # the inverse of the inertia of a joint while all others give way
         for joint, constant, ratio in bodies.sprung:
-            inertia = 1.0 / float(alone[model.v_slice(joint.name)].mean())
-            joint.stiffness = inertia / (constant * constant * ratio * ratio)
-            joint.damping = 2.0 * inertia / constant
+            inertia = 1.0 / max(float(alone[model.v_slice(joint.name)].mean()), LEAST)
+            joint.stiffness = inertia / max(constant * constant * ratio * ratio, LEAST)
+            joint.damping = 2.0 * inertia / max(constant, LEAST)
     parts.actuators = [
         (
             where,

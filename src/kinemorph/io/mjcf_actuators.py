@@ -174,5 +174,7 @@ def _range(element: Element, what: str, document: Document) -> tuple[float, floa
 def damped(actuator: Actuator, inertia: float) -> Actuator:
     """A position servo whose damping was given as a ratio, now that the inertia at its joint is known."""
     stiffness, ratio = -actuator.bias[1], actuator.bias[2]
-    mass = inertia / actuator.gear[0] ** 2
-    return replace(actuator, bias=(actuator.bias[0], -stiffness, -2.0 * ratio * math.sqrt(stiffness * mass)))
+    gear = actuator.gear[0] ** 2
+    mass = inertia / gear if gear > 1e-14 else 0.0  # as MuJoCo does
+    damping = 2.0 * ratio * math.sqrt(max(stiffness * mass, 0.0))
+    return replace(actuator, bias=(actuator.bias[0], -stiffness, -damping))

@@ -256,6 +256,8 @@ class Bodies:
         body.joints.append(part)
 
     def _check_place(self, element: Element, kind: JointKind, body: BodyPart) -> None:
+        if len(body.joints) >= 6:
+            raise element.error("a body has six joints at most")
         others = [joint.kind for joint in body.joints]
         if kind is JointKind.FREE and body.parent != 0:
             raise element.error("only what hangs on the world is free; use a ball and three slides")
@@ -332,6 +334,8 @@ class Bodies:
                 if total > 0.0 and have > 0.0:
                     k = total / have
                     body.inertia = Inertia.unchecked(k * body.inertia.mass, body.inertia.com, k * body.inertia.matrix)
+                if not (np.isfinite(body.inertia.mass) and np.isfinite(body.inertia.matrix).all()):
+                    raise body.where.error("it is too heavy to be weighed")
                 if number not in weighed and body.joints and (fault := body.inertia.fault()):
                     self.unsupported.warned.add("inertia", body.where, f"{fault}; it is used as it is")
 

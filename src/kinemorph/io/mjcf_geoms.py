@@ -81,9 +81,14 @@ class Geom:
             if shell and self.kind == "ellipsoid":
                 unsupported.found("shell", element, "a hollow ellipsoid has no mass here")
                 return None
-            amount, moments = (SHELLS if shell else SOLIDS)[self.kind](*self.size)
+            try:
+                amount, moments = (SHELLS if shell else SOLIDS)[self.kind](*self.size)
+            except ZeroDivisionError:
+                raise element.error(f"size {self.size} is too small to be weighed") from None
             com, matrix = np.zeros(3), np.diag([amount * m for m in moments])
-        scale = density if mass is None else mass / amount
+        scale = density if mass is None else mass / amount if amount > 0.0 else math.inf
+        if not math.isfinite(scale * max(amount, float(np.abs(matrix).max()))):
+            raise element.error("it is too small or too large to be weighed")
         return Inertia.unchecked(amount * scale, com, matrix * scale).moved(self.pose)
 
 

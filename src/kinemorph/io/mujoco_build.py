@@ -24,6 +24,7 @@ from kinemorph.multibody.mujoco_names import new_name
 from kinemorph.multibody.state import State
 from kinemorph.spatial.pose import Pose, Vector
 
+MOST_LOOPS = 5000  # islands of loops are found by comparing all of them
 _ROTATION = np.eye(3)
 
 
@@ -122,6 +123,8 @@ def _check_masses(builder: Builder, parts: Parts, warned: FileWarnings) -> None:
 
 
 def _loops(parts: Parts, home: Home, model: Model, warned: FileWarnings) -> list[Loop]:
+    if len(parts.loops) + len(parts.couplings) > MOST_LOOPS:
+        raise parts.where.error(f"there are more than {MOST_LOOPS} equalities, which take too long to put together")
     taken = set(model.joint_names)
     loops = []
     for part in parts.loops:

@@ -436,6 +436,7 @@ class Model:
     def _with(self, loops: Sequence[Loop]) -> tuple[np.ndarray[Any, Any], Catalog]:
         """Rows of loops, and a catalog that knows their joints."""
         rows, catalog, taken = np.zeros(len(loops), LOOP), self.catalog, set(self.joint_names)
+        names: list[str] = []
         for i, loop in enumerate(loops):
             if not isinstance(loop, Loop):
                 raise TypeError(f"model {self.name!r}: loops must be kinemorph.Loop objects, not {loop!r}")
@@ -447,9 +448,10 @@ class Model:
                 self._fill_loop(rows[i : i + 1], loop)
             except (ValueError, IndexError, KeyError) as error:
                 raise ValueError(f"loop {name!r}: {error.args[0]}") from None
-            rows[i]["joint"] = len(catalog.joints)
-            catalog = catalog.with_joint(name, loop.joint)
-        return rows, catalog
+            rows[i]["joint"] = len(catalog.joints) + i
+            names.append(name)
+        held = {**catalog.loops, **{len(catalog.joints) + i: loop.joint for i, loop in enumerate(loops)}}
+        return rows, replace(catalog, joints=(*catalog.joints, *names), loops=held)
 
     def _fill_loop(self, rows: Any, loop: Loop) -> None:
         rows.view(np.uint8)[:] = loop_row(loop.joint).view(np.uint8)
