@@ -31,13 +31,13 @@ from kinemorph.structure.forest_layout import (
     Q,
     V,
 )
-from kinemorph.structure.forest_memory import ROWS, before_state, claim, pool_of
+from kinemorph.structure.forest_memory import before_links, before_state, claim, pool_of
 
 AHEAD = 4  # trees that are on their way from memory while one is worked on
 # what the dynamics of a lone body uses of its block: header, LONE row and state, then R to a of its link
 HOT_STATE = before_state(1, 6) + 8 * 7 * (TAU + 1)
-HOT_LINK = (before_state(1, 6) + 48 * 7 + ROWS) // LINE * LINE
-HOT_END = before_state(1, 6) + 48 * 7 + ROWS + 8 * (9 + 5 * 3)
+HOT_LINK = before_links(1, 7, 6)
+HOT_END = HOT_LINK + 8 * (9 + 5 * 3)
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
 
