@@ -24,11 +24,11 @@ import kinemorph as km
 from benchmarks import mujoco_twin
 from benchmarks.dynamics import grown
 from benchmarks.measure import Row, arguments, report, time_side_by_side
-from kinemorph._jit import entry, rows_at
+from kinemorph._jit import entry
 from kinemorph.scenes.figure import human
-from kinemorph.structure.edit.perform import perform
+from kinemorph.structure.edit.perform import perform_edit
 from kinemorph.structure.edit.request import Request
-from kinemorph.structure.forest_layout import EDIT, FOREST, OUTCOME
+from kinemorph.structure.forest_layout import EDIT, OUTCOME
 
 COUNTS = (10, 100, 1000, 10_000)
 PEER_COUNTS = (10, 100, 1000)  # beyond, a recompile takes many seconds
@@ -48,10 +48,9 @@ Records = np.ndarray[tuple[int], np.dtype[np.void]]
 @entry
 def loop_edit(n: int, address: int, edits: Records, outcomes: Records) -> int:
     """An edit that leaves things as they were, again and again, inside a kernel."""
-    forest = rows_at(address, 1, FOREST)[0]
     status = 0
     for _ in range(n):
-        status += perform(forest, edits[0], outcomes[0])
+        status += perform_edit(address, edits, outcomes)
     return status
 
 
@@ -160,9 +159,9 @@ def edit_rows(forests: list[Live], rounds: int) -> list[Row]:
 
 
 def dynamics_rows(forests: list[Live], seconds: float) -> list[Row]:
-    """The whole forest, and for each body what comes with it."""
+    """The whole forest, and for each body what comes with it, above the figure alone."""
     calls: dict[str, Callable[[int], object]] = {}
-    for live in forests:
+    for live in (Live(0), *forests):
 
         def run(n: int, forest: km.Forest = live.forest) -> None:
             for _ in range(n):
@@ -170,10 +169,8 @@ def dynamics_rows(forests: list[Live], seconds: float) -> list[Row]:
 
         calls[str(live.count)] = run
     times = time_side_by_side(calls, seconds)
-    alone = Live(0)
-    figure = time_side_by_side({"figure": lambda n: [alone.forest.forward_dynamics() for _ in range(n)]}, 0.2)["figure"]
     rows = []
-    each = {live.count: max(times[str(live.count)] - figure, 1e-3) / live.count for live in forests}
+    each = {live.count: max(times[str(live.count)] - times["0"], 1e-3) / live.count for live in forests}
     for live in forests:
         case = f"human and {live.count} bodies"
         rows.append(Row("forest", case, "forward dynamics", times[str(live.count)], None, "", None))

@@ -72,3 +72,34 @@ def test_a_loop_between_two_islands_makes_one_of_them() -> None:
     assert side_by_side(few, (to_base,)).sizes[0]["islands"] == 3
     assert side_by_side(few, (bridge, to_base)).sizes[0]["islands"] == 2
     assert side_by_side(few, (to_base, bridge)).loop_rows["island"].tolist() == [0, 1, 0, 1, 0]
+
+
+def test_a_loop_that_is_open_loosens_no_other_island(rng: np.random.Generator) -> None:
+    """Next to where it is flat, a four-bar has a row that almost depends on others, whoever is beside it."""
+    flat = mechanisms.four_bar(*BARS[2], angle=1e-4)
+    model, q = side_by_side([flat, mechanisms.four_bar()]), np.concatenate([flat.q, mechanisms.four_bar().q])
+    v, tau = np.zeros(model.nv), rng.normal(size=model.nv)
+    own = km.Data(flat.model)
+    expected = km.forward_dynamics(flat.model, own, flat.q, v[:3], tau[:3])
+    for error in (0.0, 1e-3):
+        off = q.copy()
+        off[-1] += error  # opens the loop of the other one
+        data = km.Data(model)
+        a = km.forward_dynamics(model, data, off, v, tau)
+        assert data.rank == own.rank + 2
+        np.testing.assert_allclose(a[:3], expected, atol=1e-9 * (1.0 + np.abs(expected).max()))
+
+
+def test_rows_that_are_not_finite_are_not_taken_for_rows_that_bear_nothing() -> None:
+    """A slider that is so far out that the squares of levers overflow: its loop is not simply gone."""
+    b = km.Builder("far")
+    b.link("slider", None, km.Joint.prismatic("x"), inertia=km.Inertia.box(1.0, (0.1, 0.1, 0.1)))
+    b.link("arm", "slider", km.Joint.revolute("y"), inertia=km.Inertia.box(1.0, (0.1, 0.1, 0.1)))
+    b.loop(None, "arm", km.Joint.revolute("y"), km.Pose((0, 0, 0)), km.Pose((-1e200, 0, 0)))
+    model = b.build()
+    with pytest.raises((ArithmeticError, ValueError), match="finite"):
+        km.forward_dynamics(model, km.Data(model), [1e200, 0.0], [0.0, 0.0], [1.0, 1.0])
+    data = km.Data(model)
+    with pytest.raises((ArithmeticError, ValueError), match="finite"):
+        km.forward_dynamics(model, data, [1e200, 0.0], [0.0, 0.0], [1.0, 1.0])
+    assert data.rank == -1

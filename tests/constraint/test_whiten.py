@@ -13,6 +13,7 @@ import kinemorph as km
 from kinemorph._jit import entry, rows_at
 from kinemorph.constraint.closure import cancel, prepare
 from kinemorph.constraint.loops import orient, relative_velocities
+from kinemorph.constraint.solve import trust
 from kinemorph.constraint.whiten import whiten, whiten_velocity
 from kinemorph.multibody.impulse import articulate, jump
 from kinemorph.multibody.kinematics import move_all
@@ -136,7 +137,8 @@ def _strike(systems: Any, trees: Integers, Q: Any, V: Any, steps: Any) -> float:
         articulate(tree, Q[t])
         move_all(tree, Q[t], V[t])
     system = systems[0]
-    prepare(system, system["dependence"], 0.0)
+    trust(system, system["dependence"])
+    prepare(system, 0.0)
     largest = relative_velocities(system)
     cancel(system)
     for t in range(trees.shape[0]):

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.constraint.loops import errors, loop_errors, loop_jacobian, orient, relative_velocities
-from kinemorph.constraint.solve import dependence, factor_rows, multiply_rows, solve_rows
+from kinemorph.constraint.solve import doubt, factor_rows, multiply_rows, solve_rows, trust
 from kinemorph.constraint.whiten import apply_rows, whiten
 from kinemorph.multibody.checks import LARGEST, Array, Vector, belongs, checked, finite
 from kinemorph.multibody.configuration import advance, integrate
@@ -52,12 +52,13 @@ class LoopError(ValueError):
 
 
 @kernel(inline=False)
-def prepare(system: Any, dependence: float, damping: float) -> None:
-    """All that the responses to impulses at the loops share, with the articulated inertias in place."""
+def prepare(system: Any, damping: float) -> None:
+    """All that the responses to impulses at the loops share, with the articulated inertias in place, after `trust` or
+    `doubt`."""
     orient(system)
     whiten(system)
     multiply_rows(system)
-    factor_rows(system, dependence, damping)
+    factor_rows(system, damping)
 
 
 @kernel(inline=False)
@@ -91,9 +92,11 @@ def project_position(tree: Any, q: Any, step: Any, gap: float) -> float:
             break
         articulate(tree, q)
         if turn < CAUTIOUS_TURNS:
-            prepare(system, dependence(system, error), 0.0)
+            doubt(system, system["dependence"])
+            prepare(system, 0.0)
         else:  # what is left may be along rows that depend on others, next to a singular configuration: use them all
-            prepare(system, 0.0, DAMPING)
+            trust(system, 0.0)
+            prepare(system, DAMPING)
         cancel(system)
         jump(tree, step)
         longest = 0.0
@@ -108,7 +111,8 @@ def project_velocity(tree: Any, q: Any, v: Any, step: Any) -> None:
     """Take from v what would open the loops: the velocities after impulses at them."""
     system = rows_at(tree["system"], 1, SYSTEM)[0]
     articulate(tree, q)
-    prepare(system, system["dependence"], 0.0)
+    trust(system, system["dependence"])
+    prepare(system, 0.0)
     move_all(tree, q, v)
     relative_velocities(system)
     cancel(system)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from kinemorph._jit import entry, for_lanes, generic, kernel, rows_at
 from kinemorph.constraint.loops import drifts, errors, orient
-from kinemorph.constraint.solve import dependence, factor_rows, multiply_rows, solve_rows
+from kinemorph.constraint.solve import doubt, factor_rows, multiply_rows, solve_rows
 from kinemorph.constraint.whiten import apply_rows, whiten
 from kinemorph.multibody.aba import articulated_body, outward
 from kinemorph.multibody.checks import (
@@ -43,7 +43,9 @@ def bear_loops(system: Any) -> None:
     orient(system)
     whiten(system)
     multiply_rows(system)
-    factor_rows(system, dependence(system, errors(system)), 0.0)
+    errors(system)
+    doubt(system, system["dependence"])
+    factor_rows(system, 0.0)
     drifts(system)
     solve_rows(system)
     apply_rows(system)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from kinemorph._jit import kernel, rows_at
 from kinemorph.multibody.loops import LOOP
-from kinemorph.multibody.system import F8, I8, ISLAND, ROW
-from kinemorph.spatial.scalar import sqrt
+from kinemorph.multibody.system import F8, I8, ISLAND, ROW, UNKNOWN
+from kinemorph.spatial.scalar import LARGEST, sqrt
 
 UNSURE = 30.0  # 1/rad or 1/m: how much rows turn, at most, when a loop opens
 MOST_UNSURE = 1e-3  # but rows at a larger angle to the others always count
@@ -113,29 +115,46 @@ def keep(G: Any, island: Any, i: int, j: int, x: float) -> None:
 
 
 @kernel
-def dependence(system: Any, error: float) -> float:
-    """Squared sine below which a row depends on others, when loops are open by `error`: rows are no surer than that.
-
-    A mechanism with redundant loops would else freeze as soon as rounding, or a stage of RK4, moves it off its path.
-    """
-    sine = min(UNSURE * error, MOST_UNSURE)
-    return max(system["dependence"], sine * sine)
+def trust(system: Any, dependence: float) -> None:
+    """Say of the rows of all islands below which squared sine one depends on others."""
+    islands = rows_at(system["islands"], system["island_count"], ISLAND)
+    for k in range(system["island_count"]):
+        islands[k]["dependence"] = dependence
 
 
 @kernel(inline=False)
-def factor_rows(system: Any, dependence: float, damping: float) -> None:
-    """The factors of all islands. `damping` is added to the diagonals, as a share of each row's size."""
+def doubt(system: Any, least: float) -> None:
+    """The same, but where loops are open, by what is in the rows' c (`errors`), the rows are no surer than that.
+
+    A mechanism with redundant loops would else freeze as soon as rounding, or a stage of RK4, moves it off its path.
+    An island does not care how far those beside it are open.
+    """
+    islands = rows_at(system["islands"], system["island_count"], ISLAND)
+    rows, members = rows_at(system["rows"], system["m"], ROW), rows_at(system["members"], system["m"], I8)
+    for k in range(system["island_count"]):
+        error = 0.0
+        for j in range(islands[k]["first"], islands[k]["first"] + islands[k]["m"]):
+            error = max(error, abs(rows[members[j]]["c"]))
+        sine = min(UNSURE * error, MOST_UNSURE)
+        islands[k]["dependence"] = max(least, sine * sine)
+
+
+@kernel(inline=False)
+def factor_rows(system: Any, damping: float) -> None:
+    """The factors of all islands, after `trust` or `doubt`. `damping` is added to the diagonals, as a share of each
+    row's size."""
     islands = rows_at(system["islands"], system["island_count"], ISLAND)
     system["rank"] = 0
     for k in range(system["island_count"]):
-        factor_island(system, islands[k], dependence, damping)
-        system["rank"] += islands[k]["rank"]
+        factor_island(system, islands[k], damping)
+        known = islands[k]["rank"] != UNKNOWN and system["rank"] != UNKNOWN
+        system["rank"] = system["rank"] + islands[k]["rank"] if known else UNKNOWN
 
 
 @kernel(inline=False)
-def factor_island(system: Any, island: Any, dependence: float, damping: float) -> None:
+def factor_island(system: Any, island: Any, damping: float) -> None:
     """Cholesky factor F of G with pivots (Higham 2002, 10.3). Rows that depend on those before them come last."""
-    m, first = island["m"], island["first"]
+    m, first, dependence = island["m"], island["first"], island["dependence"]
     rows = rows_at(system["rows"], system["m"], ROW)
     members = rows_at(system["members"], system["m"], I8)[first : first + m]
     order = rows_at(system["order"], system["m"], I8)[first : first + m]
@@ -145,6 +164,9 @@ def factor_island(system: Any, island: Any, dependence: float, damping: float) -
         order[i] = i
         # what is left of the diagonal, until the row is eliminated
         F[i * m + i] = G[i * m + i] + damping * rows[members[i]]["scale"]
+        if not F[i * m + i] <= LARGEST:
+            island["rank"] = UNKNOWN
+            return
     rank = m
     for k in range(m):
         best = k
@@ -175,7 +197,10 @@ def factor_island(system: Any, island: Any, dependence: float, damping: float) -
 
 @kernel(inline=False)
 def solve_rows(system: Any) -> None:
-    """λ with G λ = - c for the independent rows of all islands; the others get none."""
+    """λ with G λ = - c for the independent rows of all islands; the others get none.
+
+    Where the rank is UNKNOWN so is λ: it is not a number, and nor are the accelerations that come of it.
+    """
     islands = rows_at(system["islands"], system["island_count"], ISLAND)
     rows = rows_at(system["rows"], system["m"], ROW)
     for k in range(system["island_count"]):
@@ -183,6 +208,10 @@ def solve_rows(system: Any) -> None:
         members = rows_at(system["members"], system["m"], I8)[first : first + m]
         order = rows_at(system["order"], system["m"], I8)[first : first + m]
         F = rows_at(system["F"], system["G_length"], F8)[islands[k]["G"] : islands[k]["G"] + m * m]
+        if rank == UNKNOWN:
+            for j in range(m):
+                rows[members[j]]["force"] = np.nan
+            continue
         for j in range(rank, m):
             rows[members[order[j]]]["force"] = 0.0
         for j in range(rank):

@@ -15,6 +15,7 @@ from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.constraint.closure import prepare
 from kinemorph.constraint.loops import errors, relative_velocities
 from kinemorph.constraint.passive import push_links
+from kinemorph.constraint.solve import trust
 from kinemorph.motion.events import EVENT, FORCE, crosses, measure, pass_by
 from kinemorph.motion.integrators import (
     A1,
@@ -43,7 +44,7 @@ from kinemorph.multibody.impulse import articulate
 from kinemorph.multibody.kinematics import move_all, place_all
 from kinemorph.multibody.layout import DOF, TREE
 from kinemorph.multibody.springs import stretch
-from kinemorph.multibody.system import SYSTEM
+from kinemorph.multibody.system import SYSTEM, UNKNOWN
 
 SHORTEST = 1e-12  # s: an adaptive step below this is stuck,
 MOST_TRIES = 20_000  # and so is one that takes as many to reach the next grid point
@@ -169,11 +170,12 @@ def observe(tree: Any, run: Any, q: Any, v: Any, work: Any, frame: Any) -> None:
     if tree["system"] != 0:
         system = rows_at(tree["system"], 1, SYSTEM)[0]
         articulate(tree, q)
-        prepare(system, system["dependence"], 0.0)
+        trust(system, system["dependence"])
+        prepare(system, 0.0)
         frame["loop_error"] = errors(system)
         move_all(tree, q, v)
         frame["loop_speed"] = relative_velocities(system)
-        frame["mobility"] = nv - system["rank"]
+        frame["mobility"] = nv - system["rank"] if system["rank"] != UNKNOWN else UNKNOWN
 
 
 @kernel

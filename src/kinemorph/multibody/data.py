@@ -139,7 +139,9 @@ class Data:
 
     def claimed(self) -> Claim:
         """For a long call that lets other threads run: any other use of this data is refused meanwhile."""
-        return Claim(self)
+        return Claim(
+            self, "this Data is in use by another thread; give each thread its own: data = km.Data(model)"
+        )  # fmt: skip
 
     def __copy__(self) -> Data:
         restore, arguments = self.__reduce__()
@@ -159,23 +161,24 @@ class Data:
 
 
 class Claim:
-    """What a thread has while it alone may use a `Data`: its address."""
+    """What a thread has while it alone may use an object with a header, such as a `Data`: the address of that."""
 
-    __slots__ = ("_data",)
+    __slots__ = ("_owner", "_refusal")
 
-    def __init__(self, data: Data) -> None:
-        self._data = data
+    def __init__(self, owner: Any, refusal: str) -> None:
+        self._owner, self._refusal = owner, refusal
 
     def __enter__(self) -> int:
-        data = self._data
-        if not data._lock.acquire(blocking=False):
-            raise RuntimeError("this Data is in use by another thread; give each thread its own: data = km.Data(model)")
-        data.header["busy"] = 1
-        return data.address
+        owner = self._owner
+        if not owner._lock.acquire(blocking=False):
+            raise RuntimeError(self._refusal)
+        owner.header["busy"] = 1
+        address: int = owner.address
+        return address
 
     def __exit__(self, *_: object) -> None:
-        self._data.header["busy"] = 0
-        self._data._lock.release()
+        self._owner.header["busy"] = 0
+        self._owner._lock.release()
 
 
 def _restored(model: Model, memory: np.ndarray[Any, Any], M: Array | None) -> Data:

@@ -21,7 +21,7 @@ from kinemorph.spatial.pose import Pose, Vector
 from kinemorph.spatial.quaternion import from_matrix, log, log_shift
 from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at
 from kinemorph.spatial.scalar import sqrt
-from kinemorph.spatial.vec3 import Vec3, add, cross, dot, scale, sub
+from kinemorph.spatial.vec3 import Vec3, add, cross, dot, neg, scale, sub
 
 TOUCHING = 1e-12  # m: places nearer to each other than this have no direction between them
 
@@ -178,13 +178,16 @@ def element_rows(held: Iterable[tuple[ForceElement, int, Pose, int, Pose]]) -> n
 def push_pair(rows: Any, total: Any, a: int, b: int, x: Vec3, n: Vec3, f: Vec3) -> None:
     """Add a wrench at x on link b, and its opposite on link a, to the forces on links; the base takes none."""
     if b >= 0:
-        lever = sub(x, load3(rows[b + 1]["p"]))
-        store3(total[b], add(load3(total[b]), add(n, cross(lever, f))))
-        store3_at(total[b], 3, add(load3_at(total[b], 3), f))
+        push_on(rows[b + 1], total[b], x, n, f)
     if a >= 0:
-        lever = sub(x, load3(rows[a + 1]["p"]))
-        store3(total[a], sub(load3(total[a]), add(n, cross(lever, f))))
-        store3_at(total[a], 3, sub(load3_at(total[a], 3), f))
+        push_on(rows[a + 1], total[a], x, neg(n), neg(f))
+
+
+@kernel
+def push_on(d: Any, total: Any, x: Vec3, n: Vec3, f: Vec3) -> None:
+    """Add a wrench at x to the force on a link, at its origin."""
+    store3(total, add(load3(total), add(n, cross(sub(x, load3(d["p"])), f))))
+    store3_at(total, 3, add(load3_at(total, 3), f))
 
 
 @kernel
@@ -204,39 +207,51 @@ def push_elements(tree: Any, total: Any) -> float:
     for i in range(elements.shape[0]):
         e = elements[i]
         da, db = rows[e["a"] + 1], rows[e["b"] + 1]
-        Ra, xa, va = place_on(da, load9(e["Ra"]), load3(e["pa"]))
-        Rb, xb, vb = place_on(db, load9(e["Rb"]), load3(e["pb"]))
-        d = sub(xb, xa)
-        if e["kind"] == LINE:
-            distance = sqrt(dot(d, d))
-            along = scale(d, 1.0 / distance) if distance > TOUCHING else (0.0, 0.0, 0.0)
-            stretch = distance - e["length"]
-            k = e["stiffness"][0]
-            pull = k * stretch + e["damping"][0] * dot(along, sub(vb, va)) + e["tension"]
-            push_pair(rows, total, e["a"], e["b"], xb, (0.0, 0.0, 0.0), scale(along, -pull))
-            energy += 0.5 * k * stretch * stretch + e["tension"] * distance
-        else:
-            energy += push_bushing(rows, total, e, Ra, xa, Rb, xb, d)
+        x, n, f, stored = element_wrench(e, da, load9(e["Ra"]), load3(e["pa"]), db, load9(e["Rb"]), load3(e["pb"]))
+        push_pair(rows, total, e["a"], e["b"], x, n, f)
+        energy += stored
     return energy
 
 
 @kernel
-def push_bushing(rows: Any, total: Any, e: Any, Ra: Mat3, xa: Vec3, Rb: Mat3, xb: Vec3, d: Vec3) -> float:
-    """The forces of one bushing: its springs' energy is ½ Σ k stretch², in the axes of the frame on a."""
-    wa = load3(rows[e["a"] + 1]["w"])
-    w = sub(load3(rows[e["b"] + 1]["w"]), wa)
-    u = sub(point_velocity(rows[e["b"] + 1], xb), point_velocity(rows[e["a"] + 1], xb))  # as a body on a would see it
+def element_wrench(
+    e: Any, da: Any, Ra: Mat3, pa: Vec3, db: Any, Rb: Mat3, pb: Vec3
+) -> tuple[Vec3, Vec3, Vec3, float]:  # fmt: skip
+    """Where an element acts on link b, its moment and force there, and the energy in its springs.
+
+    Its places on both links are given, for they may be known in other frames than those of the row.
+    """
+    Ra, xa, va = place_on(da, Ra, pa)
+    Rb, xb, vb = place_on(db, Rb, pb)
+    d = sub(xb, xa)
+    if e["kind"] != LINE:
+        n, f, energy = bend(e, da, Ra, db, Rb, xb, d)
+        return xb, n, f, energy
+    distance = sqrt(dot(d, d))
+    along = scale(d, 1.0 / distance) if distance > TOUCHING else (0.0, 0.0, 0.0)
+    stretch = distance - e["length"]
+    k = e["stiffness"][0]
+    tension = k * stretch + e["damping"][0] * dot(along, sub(vb, va)) + e["tension"]
+    energy = 0.5 * k * stretch * stretch + e["tension"] * distance
+    return xb, (0.0, 0.0, 0.0), scale(along, -tension), energy
+
+
+@kernel
+def bend(e: Any, da: Any, Ra: Mat3, db: Any, Rb: Mat3, xb: Vec3, d: Vec3) -> tuple[Vec3, Vec3, float]:
+    """Moment and force of a bushing: its springs' energy is ½ Σ k stretch², in the axes of the frame on a."""
+    w = sub(load3(db["w"]), load3(da["w"]))
+    u = sub(point_velocity(db, xb), point_velocity(da, xb))  # as a body on a would see it
     E = transpose(Ra)
     phi = log(from_matrix(mul(E, Rb)))
     p, w, u = mul_vec(E, d), mul_vec(E, w), mul_vec(E, u)
     k, c = e["stiffness"], e["damping"]
     # the rotation vector in the axes of a: its gradient with respect to a turn there is log_shift with the other sign
-    bend = log_shift((-phi[0], -phi[1], -phi[2]), (k[0] * phi[0], k[1] * phi[1], k[2] * phi[2]))
-    n = (-bend[0] - c[0] * w[0], -bend[1] - c[1] * w[1], -bend[2] - c[2] * w[2])
+    turned = log_shift((-phi[0], -phi[1], -phi[2]), (k[0] * phi[0], k[1] * phi[1], k[2] * phi[2]))
+    n = (-turned[0] - c[0] * w[0], -turned[1] - c[1] * w[1], -turned[2] - c[2] * w[2])
     f = (-k[3] * p[0] - c[3] * u[0], -k[4] * p[1] - c[4] * u[1], -k[5] * p[2] - c[5] * u[2])
-    push_pair(rows, total, e["a"], e["b"], xb, mul_vec(Ra, n), mul_vec(Ra, f))
     turn = k[0] * phi[0] * phi[0] + k[1] * phi[1] * phi[1] + k[2] * phi[2] * phi[2]
-    return 0.5 * (turn + k[3] * p[0] * p[0] + k[4] * p[1] * p[1] + k[5] * p[2] * p[2])
+    energy = 0.5 * (turn + k[3] * p[0] * p[0] + k[4] * p[1] * p[1] + k[5] * p[2] * p[2])
+    return mul_vec(Ra, n), mul_vec(Ra, f), energy
 
 
 @kernel

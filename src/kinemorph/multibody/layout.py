@@ -149,20 +149,20 @@ def kind_of(name: str, *layouts: np.dtype[np.void]) -> int:
 TREE = np.dtype(
     [
         ("kind", "i8"),  # TREE_KIND; MODEL_KIND where there are constants but no rows to write to
-        ("busy", "i8"),  # whether a long call of some thread uses the rows now
         ("n", "i8"),  # number of links
         ("nq", "i8"),
         ("nv", "i8"),
         ("lone", "i8"),  # address of the LONE row of a body that hangs on nothing, in a forest; else 0
         ("rows", "i8"),  # address of the LINK_DATA rows, the base first
+        ("pushes", "i8"),  # address of n x 6 numbers: given forces on links and passive ones; 0 if none are passive
         ("links", "i8"),  # address of the LINK rows
+        ("busy", "i8"),  # whether a long call of some thread uses the rows now
         ("dofs", "i8"),  # address of the DOF rows
         ("dof_rows", "i8"),  # address of the DOF_DATA rows
         ("springs", "i8"),  # whether any joint has a spring
         ("M", "i8"),  # address of the mass matrix, nv² numbers row by row; 0 until somebody asks for it
         ("elements", "i8"),  # address of the ELEMENT rows: forces between links that act in time
         ("element_count", "i8"),
-        ("pushes", "i8"),  # address of n x 6 numbers: given forces on links and passive ones; 0 if none are passive
         ("given", "i8"),  # address of n x 6 numbers: the given ones; 0 if there are none
         ("system", "i8"),  # address of the constraints' header (`multibody.system.SYSTEM`), 0 if there are none
     ]

@@ -36,9 +36,11 @@ ISLAND = np.dtype(
         ("first", "i8"),  # where its rows start in the list of members
         ("m", "i8"),  # rows
         ("G", "i8"),  # where its matrices start
-        ("rank", "i8"),  # independent rows
+        ("rank", "i8"),  # independent rows; UNKNOWN if they are not finite
+        ("dependence", "f8"),  # squared sine below which one of them depends on others
     ]
 )
+UNKNOWN = -1  # rank of rows that are not finite: what they bear is not known either
 
 SYSTEM = np.dtype(
     [
@@ -63,12 +65,12 @@ SYSTEM = np.dtype(
         ("F", "i8"),  # its factor
         ("G_length", "i8"),
         ("order", "i8"),  # m: members as they were eliminated, the dependent ones last
-        ("rank", "i8"),  # independent rows of all islands
+        ("rank", "i8"),  # independent rows of all islands; UNKNOWN if that of an island is
         ("q", "i8"),  # positions of all loop joints, and
         ("nq_loops", "i8"),
         ("v", "i8"),  # velocities or forces of them; scratch
         ("nv_loops", "i8"),
-        ("dependence", "f8"),  # squared sine below which a row depends on others
+        ("dependence", "f8"),  # squared sine below which a row depends on others, where loops are closed
     ]
 )
 SYSTEM_KIND = kind_of("system", SYSTEM, ROW, ISLAND)

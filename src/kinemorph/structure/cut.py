@@ -14,6 +14,7 @@ from kinemorph.multibody.state import State
 from kinemorph.structure.edit.request import Request
 from kinemorph.structure.edit.workshop import Links, change, edits
 from kinemorph.structure.report import Report
+from kinemorph.structure.support import first_to_fall
 
 
 def cut(
@@ -77,27 +78,13 @@ def _free_name(model: Model, link: int, top: int) -> str:
 
 def _refuse_fall(model: Model, link: int, loop: int) -> None:
     """Raise if a link loses its last support with the joint that carries a link, or with a loop."""
-    carried = [(i, int(l["parent"])) for i, l in enumerate(model.links) if l["kind"] != JointKind.FREE]
-    closed = {k: (int(row["a"]), int(row["b"])) for k, row in enumerate(model.loop_rows) if row["nv"] < 6}
-    before = _supported([*carried, *closed.values()])
-    after = _supported(
-        [*(tie for tie in carried if tie[0] != link), *(tie for k, tie in closed.items() if k != loop)]
-    )  # fmt: skip
-    lost = sorted(before - after)
-    held = any(_carries(model, link, a) != _carries(model, link, b) for a, b in closed.values())
-    if link >= 0 and not lost and not held:
-        lost = [link]
-    if lost:
+    carried = {i: (i, int(l["parent"])) for i, l in enumerate(model.links) if l["kind"] != JointKind.FREE}
+    closed = {-1 - k: (int(row["a"]), int(row["b"])) for k, row in enumerate(model.loop_rows) if row["nv"] < 6}
+    part = [i for i in range(link, model.n) if _carries(model, link, i)] if link >= 0 else []
+    lost = first_to_fall(carried, closed, link if link >= 0 else -1 - loop, part)
+    if lost >= 0:
         joint = model.joint_names[link] if link >= 0 else model.loop_names[loop]
         raise ValueError(
-            f"model {model.name!r}: joint {joint!r} is the last that supports link {model.names[lost[0]]!r}, "
+            f"model {model.name!r}: joint {joint!r} is the last that supports link {model.names[lost]!r}, "
             "and allow_free is False"
         )
-
-
-def _supported(ties: list[tuple[int, int]]) -> set[int]:
-    """The links that joints and loops tie to the base, directly or through others."""
-    found = {-1}
-    while more := {x for tie in ties for x in tie if found.intersection(tie)} - found:
-        found |= more
-    return found

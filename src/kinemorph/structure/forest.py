@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -12,30 +11,27 @@ import numpy.typing as npt
 from kinemorph._jit import rows_at
 from kinemorph.multibody.checks import NO_FORCES, Array, as_arrays, complain
 from kinemorph.multibody.configuration import neutral
+from kinemorph.multibody.elements import element_rows
 from kinemorph.multibody.energy_momentum import SUMS
 from kinemorph.multibody.joint import Joint
-from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
-from kinemorph.multibody.loops import DEPENDENT, LOOP
+from kinemorph.multibody.layout import DOF, LINK_DATA
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.state import State
-from kinemorph.multibody.system import F8
 from kinemorph.spatial.pose import Pose, vector
 from kinemorph.structure import forest_layout as layout
 from kinemorph.structure.edit.perform import perform_edit
-from kinemorph.structure.edit.plant import PLANT, plant_model
+from kinemorph.structure.edit.plant import plant_model
 from kinemorph.structure.edit.refusals import Names, refuse, warn
 from kinemorph.structure.edit.request import Place, Request
 from kinemorph.structure.forest_copy import bytes_of, pack, unpack
-from kinemorph.structure.forest_layout import BODIES, EDIT, FOREST, FOREST_KIND, JOINTS, LOOPS, OUTCOME, POOL, TREES
-from kinemorph.structure.forest_memory import INDEX, SIZES, add_chunk
-from kinemorph.structure.forest_motion import accelerate_forest, move_trees, sum_forest
+from kinemorph.structure.forest_energy import elastic_forest, sum_forest
+from kinemorph.structure.forest_layout import BODIES, JOINTS, LOOPS, TREES
+from kinemorph.structure.forest_memory import INDEX
+from kinemorph.structure.forest_motion import accelerate_forest, move_trees
+from kinemorph.structure.forest_tables import FIRST_ROWS, ForestTables, Ids, longer
+from kinemorph.structure.support import falls_in
 
-FIRST_CHUNK, FIRST_SCRATCH, FIRST_ROWS = 1 << 16, 1 << 14, 16
-_SLOTS = (layout.TREE_SLOT, layout.BODY_SLOT, layout.JOINT_SLOT, layout.LOOP_SLOT)
-_TABLES = ("trees", "bodies", "joints", "loops"), ("tree_room", "body_room", "joint_room", "loop_room")
 _NO_DRIVES = np.zeros(0, DOF)
-
-Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 class Planted(NamedTuple):
@@ -60,83 +56,14 @@ class Change(NamedTuple):
     loop_error: float  # m and rad: how far the worst loop that took part is open
 
 
-class Forest:
+class Forest(ForestTables):
     """Trees of bodies, and loops between them, that are added, connected, cut, re-rooted and removed while they move.
 
     Bodies, joints (those that close loops as well) and trees have ids, plain integers that stay with them through every
     change; the id of something that is gone is refused. An edit touches the trees that it names, and those that loops
-    couple to them if there is an impact. Gravity is the forest's own, the same for all trees.
+    couple to them if there is an impact. Gravity is the forest's own, the same for all trees. One thread at a time
+    uses it; whoever else tries meanwhile gets a sentence.
     """
-
-    def __init__(self, gravity: Iterable[float] = (0.0, 0.0, -9.81), dependence: float = DEPENDENT) -> None:
-        self._header = np.zeros(1, FOREST)
-        self._pools = np.zeros(4, POOL)
-        self._lists = np.zeros(SIZES, np.int64)
-        self._chunks: list[np.ndarray[Any, Any]] = []
-        self._edits, self._outcomes, self._plants = np.zeros(1, EDIT), np.zeros(1, OUTCOME), np.zeros(1, PLANT)
-        self._tables = [np.zeros(FIRST_ROWS, slots) for slots in _SLOTS]
-        self._ties, self._drives = np.zeros(FIRST_ROWS, LOOP), np.zeros(6 * FIRST_ROWS, DOF)
-        self._scratch = np.zeros(FIRST_SCRATCH, np.uint8)
-        self._pools["free"] = -1
-        header = self._header[0]
-        header["kind"] = FOREST_KIND
-        header["gx"], header["gy"], header["gz"] = vector(gravity, 3, "forest: gravity")
-        if not 0.0 < dependence < 1.0:
-            raise ValueError(f"forest: dependence {dependence} is not between 0 and 1")
-        header["dependence"] = dependence
-        self._connect()
-        self.address = int(self._header.ctypes.data)
-
-    # -------------------------------------------------------------------------------------------------------- memory
-
-    def _connect(self) -> None:
-        """Write the addresses of all tables."""
-        header = self._header[0]
-        header["pools"], header["lists"] = self._pools.ctypes.data, self._lists.ctypes.data
-        header["ties"], header["drives"] = self._ties.ctypes.data, self._drives.ctypes.data
-        header["scratch"], header["scratch_size"] = self._scratch.ctypes.data, len(self._scratch)
-        for pool, table, rows, room in zip(self._pools, self._tables, *_TABLES, strict=True):
-            pool["capacity"] = header[room] = len(table)
-            header[rows] = table.ctypes.data
-
-    def _grow(self) -> None:
-        """More of what a kernel has found too small."""
-        want, need = int(self._header[0]["want"]), int(self._header[0]["need"])
-        if want == layout.CHUNK:
-            size = max(FIRST_CHUNK, need + 64, sum(map(len, self._chunks)) // 4)
-            self._chunks.append(np.empty(size, np.uint8))
-            add_chunk(self.address, self._chunks[-1])
-            return
-        if want == layout.SCRATCH:
-            self._scratch = np.empty(max(need, 2 * len(self._scratch)), np.uint8)
-        else:
-            self._tables[want] = _longer(self._tables[want], need)
-            if want == LOOPS:
-                count = len(self._tables[want])
-                self._ties, self._drives = _longer(self._ties, count), _longer(self._drives, 6 * count)
-        self._connect()
-
-    @property
-    def memory(self) -> int:
-        """Bytes that it has claimed in all."""
-        arrays = (*self._tables, *self._chunks, self._ties, self._drives, self._scratch, self._pools, self._lists)
-        return sum(array.nbytes for array in arrays)
-
-    def _find(self, which: int, name: Any, what: str) -> int:
-        """The index of an id; a stale one is refused."""
-        number = operator.index(name)
-        index, table = number & INDEX, self._tables[which]
-        if number >= 0 and index < self._pools[which]["count"]:
-            row = table[index]
-            if row["next"] == layout.IN_USE and row["generation"] == number >> 32:
-                return index
-        self._refuse_stale(number, what)
-
-    def _refuse_stale(self, number: int, what: str) -> NoReturn:
-        raise KeyError(f"forest: there is no {what} {number} (any more)")
-
-    def _id(self, which: int, index: int) -> int:
-        return int(self._tables[which][index]["generation"]) << 32 | index
 
     # --------------------------------------------------------------------------------------------------------- edits
 
@@ -144,11 +71,9 @@ class Forest:
         self, model: Model, q: npt.ArrayLike | None = None, v: npt.ArrayLike | None = None,
         tau: npt.ArrayLike | None = None,
     ) -> Planted:  # fmt: skip
-        """All trees and loops of a model, in a state; neutral and at rest if that is not given."""
+        """All trees, loops and force elements of a model, in a state; neutral and at rest if that is not given."""
         if not isinstance(model, Model):
             raise TypeError(f"forest: add takes a kinemorph.Model, not {model!r}")
-        if model.catalog.elements:
-            raise ValueError(f"model {model.name!r}: its force elements cannot act in a forest; remove them first")
         nq, nv = model.nq, model.nv
         numbers = np.zeros((6, nq))
         q64, v64, tau64 = as_arrays(
@@ -157,16 +82,33 @@ class Forest:
         )  # fmt: skip
         numbers[layout.Q], numbers[layout.V, :nv], numbers[layout.TAU, :nv] = q64, v64, tau64
         numbers[layout.REST] = model.rest
-        here = self._plant(model, numbers, -1, -1, True)[0]
-        if here is None:
-            complain(model, 2, q=q64, v=v64, tau=tau64)
-        names = here.tolist()
+        with self.claimed():
+            here = self._plant(model, numbers, -1, -1, True)[0]
+            if here is None:
+                complain(model, 2, q=q64, v=v64, tau=tau64)
+            names = here.tolist()
+            if model.catalog.elements:
+                self._tie_elements(model, names)
         bodies = [self._id(BODIES, i) for i in names[: model.n]]
         joints = [self._id(JOINTS, i) for i in names[model.n :]]
         tops = np.flatnonzero(model.links["parent"] < 0).tolist()
         trees = [self._id(TREES, int(self._tables[BODIES][names[i]]["tree"])) for i in tops]
         found = (bodies, joints[: model.n], joints[model.n :], trees)
         return Planted(*(np.array(ids, dtype=np.int64) for ids in found))
+
+    def _tie_elements(self, model: Model, names: list[int]) -> None:
+        """Force elements of a model between its bodies, which are here now; places are in their own frames."""
+        bodies, held, ends = model.bodies, [], []
+        for e, a, at_a, b, at_b in model.catalog.elements:
+            links = [int(bodies[body]["link"]) if body >= 0 else -1 for body in (a, b)]
+            if all(link >= 0 or body < 0 for link, body in zip(links, (a, b), strict=True)):
+                held.append((e, -1, at_a, -1, at_b))
+                ends.append([self._id(BODIES, names[link]) if link >= 0 else -1 for link in links])
+        count = int(self.header["element_count"])
+        self._elements = np.concatenate([self._elements[:count], element_rows(held)])
+        self._ends = np.concatenate([self._ends[:count], np.array(ends, dtype=np.int64).reshape(-1, 2)])
+        self.header["element_count"] = len(self._ends)
+        self._connect()
 
     def _plant(
         self, model: Model, numbers: Array, first: int, second: int, every: bool
@@ -194,29 +136,43 @@ class Forest:
 
         As `kinemorph.connect`, with ids; `on` is where the joint holds b, in the body's own frame.
         """
-        request = Request.connect(self._edits, joint, at, how, on)
-        request.row["a"], request.row["b"] = operator.index(a), operator.index(b)
-        return self._perform(request)
+        with self.claimed():
+            request = Request.connect(self._edits, joint, at, how, on)
+            request.row["a"], request.row["b"] = operator.index(a), operator.index(b)
+            return self._perform(request)
 
-    def cut(self, joint: int, root: int = -1) -> Change:
-        """Cut a joint, of a tree or of a loop. As `kinemorph.cut`, with ids."""
-        request = Request.cut(self._edits)
-        request.row["joint"], request.row["root"] = operator.index(joint), operator.index(root)
-        return self._perform(request)
+    def cut(self, joint: int, root: int = -1, allow_free: bool = True) -> Change:
+        """Cut a joint, of a tree or of a loop. As `kinemorph.cut`, with ids.
+
+        With `allow_free=False`, a cut that would leave a part without support is refused.
+        """
+        if not allow_free:
+            body = falls_in(self, self._find(JOINTS, joint, "joint"))
+            if body >= 0:
+                raise ValueError(
+                    f"forest: joint {joint} is the last that supports body {self._id(BODIES, body)}, "
+                    "and allow_free is False"
+                )
+        with self.claimed():
+            request = Request.cut(self._edits)
+            request.row["joint"], request.row["root"] = operator.index(joint), operator.index(root)
+            return self._perform(request)
 
     def reroot(
         self, body: int, joint: Joint | None = None, at: Place | None = None, on: Place | None = None
     ) -> Change:  # fmt: skip
         """Make a body the top of its tree, carried by a new joint on the base, free if none is given."""
-        request = Request.reroot(self._edits, joint, at, on)
-        request.row["b"] = operator.index(body)
-        return self._perform(request)
+        with self.claimed():
+            request = Request.reroot(self._edits, joint, at, on)
+            request.row["b"] = operator.index(body)
+            return self._perform(request)
 
     def remove(self, body: int) -> Change:
-        """A body and all that it carries is gone, with the loops on it."""
-        request = Request.remove(self._edits)
-        request.row["b"] = operator.index(body)
-        return self._perform(request)
+        """A body and all that it carries is gone, with the loops and force elements on it."""
+        with self.claimed():
+            request = Request.remove(self._edits)
+            request.row["b"] = operator.index(body)
+            return self._perform(request)
 
     def _perform(self, request: Request) -> Change:
         status = self._apply(request)
@@ -248,79 +204,11 @@ class Forest:
         a, b = (int(row[side]) & INDEX if row[side] >= 0 else -1 for side in "ab")
         refuse(_NAMES, outcome, request.joint, a, b, request.joint.name or "new")
 
-    # -------------------------------------------------------------------------------------------------- what is where
-
-    def _ids(self, which: int) -> Ids:
-        count = int(self._pools[which]["count"])
-        rows = self._tables[which][:count]
-        used = np.flatnonzero(rows["next"] == layout.IN_USE)
-        return rows["generation"][used].astype(np.int64) << 32 | used
-
-    @property
-    def trees(self) -> Ids:
-        """Ids of all trees."""
-        return self._ids(TREES)
-
-    @property
-    def bodies(self) -> Ids:
-        """Ids of all bodies."""
-        return self._ids(BODIES)
-
-    @property
-    def joints(self) -> Ids:
-        """Ids of all joints, those that close loops as well."""
-        return self._ids(JOINTS)
-
-    @property
-    def loops(self) -> Ids:
-        """Ids of the joints that close loops."""
-        ids = self.joints
-        return ids[self._tables[JOINTS][ids & INDEX]["loop"] >= 0]
-
-    def tree_of(self, body: int) -> int:
-        """The tree that a body is in."""
-        return self._id(TREES, int(self._tables[BODIES][self._find(BODIES, body, "body")]["tree"]))
-
-    def joint_of(self, body: int) -> int:
-        """The joint that carries a body."""
-        row = self._tables[BODIES][self._find(BODIES, body, "body")]
-        return self._id(JOINTS, int(self._links(int(row["tree"]))[row["link"]]["joint"]))
-
-    def sides(self, joint: int) -> list[int]:
-        """The bodies that a joint ties together; the base is left out."""
-        row = self._tables[JOINTS][self._find(JOINTS, joint, "joint")]
-        if row["loop"] >= 0:
-            loop = self._tables[LOOPS][row["loop"]]
-            indices = [int(loop["a"]), int(loop["b"])]
-        else:
-            links = self._links(int(row["tree"]))
-            link = links[row["link"]]
-            indices = [int(links[link["parent"]]["body"]) if link["parent"] >= 0 else -1, int(link["body"])]
-        return [self._id(BODIES, i) for i in indices if i >= 0]
-
-    def members(self, tree: int) -> Ids:
-        """The bodies of a tree, parents before children."""
-        indices = self._links(self._find(TREES, tree, "tree"))["body"].tolist()
-        return np.array([self._id(BODIES, i) for i in indices], dtype=np.int64)
-
-    def _tree(self, t: int) -> Any:
-        return rows_at(int(self._tables[TREES][t]["address"]), 1, TREE)[0]
-
-    def _links(self, t: int) -> Any:
-        tree = self._tree(t)
-        return rows_at(int(tree["links"]), int(tree["n"]), LINK)
-
-    def _vector(self, t: int, which: int) -> Array:
-        tree = self._tree(t)
-        nq, nv = int(tree["nq"]), int(tree["nv"])
-        count = nq if which in (layout.Q, layout.REST) else nv
-        found: Array = rows_at(int(self._tables[TREES][t]["state"]) + 8 * nq * which, count, F8)
-        return found
-
     def state(self, tree: int) -> State:
         """A copy of the state of a tree: q, v, a (after `forward_dynamics`) and tau."""
         t = self._find(TREES, tree, "tree")
-        q, v, a, tau = (self._vector(t, which).copy() for which in (layout.Q, layout.V, layout.A, layout.TAU))
+        with self.claimed():
+            q, v, a, tau = (self._vector(t, which).copy() for which in (layout.Q, layout.V, layout.A, layout.TAU))
         return State(q, v, a, tau)
 
     def set_state(
@@ -329,10 +217,11 @@ class Forest:
     ) -> None:  # fmt: skip
         """Other positions, velocities or joint forces for a tree; what is not given stays."""
         t = self._find(TREES, tree, "tree")
-        for name, which, values in (("q", layout.Q, q), ("v", layout.V, v), ("tau", layout.TAU, tau)):
-            if values is not None:
-                to = self._vector(t, which)
-                to[:] = vector(np.asarray(values), len(to), f"tree {tree}: {name}")
+        with self.claimed():
+            for name, which, values in (("q", layout.Q, q), ("v", layout.V, v), ("tau", layout.TAU, tau)):
+                if values is not None:
+                    to = self._vector(t, which)
+                    to[:] = vector(np.asarray(values), len(to), f"tree {tree}: {name}")
 
     def position(self, joint: int) -> Array:
         """Where a joint of a tree is: its part of q."""
@@ -343,13 +232,6 @@ class Forest:
         """How fast a joint of a tree moves: its part of v."""
         t, l = self._carried(joint)
         return self._vector(t, layout.V)[l["iv"] : l["iv"] + l["nv"]].copy()
-
-    def _carried(self, joint: int) -> tuple[int, Any]:
-        """The tree of a joint, and the row of the link that it carries."""
-        row = self._tables[JOINTS][self._find(JOINTS, joint, "joint")]
-        if row["tree"] < 0:
-            raise ValueError(f"forest: joint {joint} closes a loop, and has no part of q and v")
-        return int(row["tree"]), self._links(int(row["tree"]))[row["link"]]
 
     def pose(self, body: int) -> Pose:
         """Where a body's own frame is in the world."""
@@ -373,9 +255,13 @@ class Forest:
     # ------------------------------------------------------------------------------------------------------- dynamics
 
     def forward_dynamics(self) -> None:
-        """Accelerations of all trees, from their joint forces tau, with all loops closed: see `state`."""
-        while (status := accelerate_forest(self.address, NO_FORCES, self._outcomes)) == layout.FULL:
-            self._grow()
+        """Accelerations of all trees, from their joint forces tau and force elements, with all loops closed.
+
+        They are in `state`. Springs and dampers of joints, and of loops, are for whoever steps in time.
+        """
+        with self.claimed() as address:
+            while (status := accelerate_forest(address, NO_FORCES, self._outcomes)) == layout.FULL:
+                self._grow()
         if status == layout.NOT_FINITE:
             t = int(self._outcomes[0]["tree"])
             raise ArithmeticError(
@@ -396,6 +282,16 @@ class Forest:
         """Kinetic energy of all bodies, J; armatures count."""
         return float(self._sums()["kinetic"])
 
+    def potential_energy(self) -> float:
+        """Energy of all bodies in gravity, zero at the world's origin, and of all springs, J: those of joints, of loops
+        and of force elements."""
+        gravity, elastic = [float(self.header[g]) for g in ("gx", "gy", "gz")], np.zeros(1)
+        with self.claimed() as address:
+            while (status := elastic_forest(address, elastic)) == layout.FULL:
+                self._grow()
+        self._check(status)
+        return float(elastic[0] - self._sums()["moment"] @ gravity)
+
     def _sums(self) -> Any:
         sums = np.zeros(2, SUMS)
         self._check(sum_forest(self.address, sums))
@@ -409,14 +305,18 @@ class Forest:
 
     def __reduce__(self) -> tuple[Any, ...]:
         header = self._header[0]
+        if header["busy"]:
+            raise RuntimeError("this forest is in use by another thread and cannot be copied now")
         memory = np.empty(bytes_of(self.address), np.uint8)
         pack(self.address, memory)
+        elements = int(header["element_count"])
         counts = [int(pool["count"]) for pool in self._pools]
         tables = [table[:count].copy() for table, count in zip(self._tables, counts, strict=True)]
         ties, drives = self._ties[: counts[LOOPS]].copy(), self._drives[: 6 * counts[LOOPS]].copy()
         return _restored, (
             [float(header[g]) for g in ("gx", "gy", "gz")], float(header["dependence"]), int(header["turn"]),
-            self._pools.copy(), tables, ties, drives, memory,
+            self._pools.copy(), tables, ties, drives, self._elements[:elements].copy(), self._ends[:elements].copy(),
+            memory,
         )  # fmt: skip
 
     def __copy__(self) -> Forest:
@@ -432,23 +332,18 @@ class Forest:
         return f"Forest: {trees} trees of {bodies} bodies and {joints - loops} joints, {loops} loops"
 
 
-def _longer(table: np.ndarray[Any, Any], need: int) -> np.ndarray[Any, Any]:
-    """A table with at least so many rows, and twice as many as it had."""
-    longer = np.zeros(max(need, 2 * len(table)), table.dtype)
-    longer[: len(table)] = table
-    return longer
-
-
 def _restored(
-    gravity: list[float], dependence: float, turn: int, pools: Any, tables: Any, ties: Any, drives: Any, memory: Any
-) -> Forest:
+    gravity: list[float], dependence: float, turn: int, pools: Any, tables: Any, ties: Any, drives: Any, elements: Any,
+    ends: Any, memory: Any,
+) -> Forest:  # fmt: skip
     """A forest with the numbers of another one, and addresses of its own."""
     forest = Forest(gravity, dependence)
     forest._header[0]["turn"] = turn
+    forest._elements, forest._ends, forest._header[0]["element_count"] = elements, ends, len(ends)
     for i, table in enumerate(tables):
-        forest._tables[i] = _longer(table, FIRST_ROWS)
+        forest._tables[i] = longer(table, FIRST_ROWS)
     loops = len(forest._tables[LOOPS])
-    forest._ties, forest._drives = _longer(ties, loops)[:loops], _longer(drives, 6 * loops)[: 6 * loops]
+    forest._ties, forest._drives = longer(ties, loops)[:loops], longer(drives, 6 * loops)[: 6 * loops]
     for field in ("count", "used", "free"):
         forest._pools[field] = pools[field]
     forest._connect()

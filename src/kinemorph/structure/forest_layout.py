@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from kinemorph.multibody.elements import ELEMENT
 from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE, kind_of
 from kinemorph.multibody.lone import LONE
 from kinemorph.multibody.loops import LOOP
@@ -28,6 +29,9 @@ FOREST = np.dtype(
         ("loop_room", "i8"),
         ("ties", "i8"),  # address of the LOOP rows, by loop
         ("drives", "i8"),  # address of 6 DOF rows for each loop: what its joint has, for the day it carries a link
+        ("elements", "i8"),  # address of the ELEMENT rows; their places are in the bodies' own frames
+        ("ends", "i8"),  # address of the ids of the two bodies of each, -1 for the base
+        ("element_count", "i8"),
         ("start", "i8"),  # where the youngest chunk of memory starts,
         ("at", "i8"),  # where it has room,
         ("end", "i8"),  # and where it ends
@@ -249,5 +253,5 @@ GRAFT = np.dtype(
 
 FOREST_KIND = kind_of(
     "forest", FOREST, POOL, TREE_SLOT, BODY_SLOT, JOINT_SLOT, LOOP_SLOT, LOOP, TREE, LINK, DOF, LINK_DATA, DOF_DATA,
-    LONE, EDIT, OUTCOME,
+    LONE, ELEMENT, EDIT, OUTCOME,
 )  # fmt: skip

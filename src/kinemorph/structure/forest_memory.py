@@ -33,8 +33,8 @@ from kinemorph.structure.forest_layout import (
 )
 
 INDEX = (1 << 32) - 1  # the bits of an id that are an index; those above are the generation
-SMALLEST = 512  # bytes of the smallest block; there are four sizes to a doubling
-SIZES = 128  # of blocks
+SMALLEST = 512  # bytes of the smallest block; there are eight sizes to a doubling
+SIZES = 256  # of blocks
 ROWS, LINK_SIZE, DOF_SIZE = LINK_DATA.itemsize, LINK.itemsize, DOF.itemsize
 DOF_ROW_SIZE, HEADER, LONE_SIZE = DOF_DATA.itemsize, TREE.itemsize, LONE.itemsize
 
@@ -145,8 +145,8 @@ def clear_words(target: int, size: int) -> None:
 @kernel
 def size_of(c: int) -> int:
     """Bytes of the blocks of a class."""
-    base = SMALLEST << (c >> 2)
-    return base + (c & 3) * (base >> 2)
+    base = SMALLEST << (c >> 3)
+    return base + (c & 7) * (base >> 3)
 
 
 @kernel
@@ -191,10 +191,16 @@ def before_state(n: int, nv: int) -> int:
 
 
 @kernel
+def before_links(n: int, nq: int, nv: int) -> int:
+    """Bytes of a tree before the row of its first link, which starts a line of the cache."""
+    return (before_state(n, nv) + 48 * nq + ROWS + LINE - 1) // LINE * LINE
+
+
+@kernel
 def tree_size(n: int, nq: int, nv: int) -> int:
     """Bytes of a tree."""
-    rows = n * LINK_SIZE + nv * DOF_SIZE + (n + 1) * ROWS + nv * DOF_ROW_SIZE
-    return before_state(n, nv) + 48 * nq + rows
+    rest = n * LINK_SIZE + nv * DOF_SIZE + n * ROWS + nv * DOF_ROW_SIZE
+    return before_links(n, nq, nv) + rest
 
 
 @kernel(inline=False)
@@ -209,9 +215,9 @@ def lay_tree(block: int, n: int, nq: int, nv: int) -> int:
     tree["elements"], tree["element_count"], tree["pushes"] = 0, 0, 0
     tree["n"], tree["nq"], tree["nv"] = n, nq, nv
     state = block + before_state(n, nv)
-    at = state + 48 * nq
-    tree["rows"] = at
-    at += (n + 1) * ROWS
+    at = block + before_links(n, nq, nv)
+    tree["rows"] = at - ROWS
+    at += n * ROWS
     tree["links"] = at
     at += n * LINK_SIZE
     tree["dofs"] = at

@@ -15,7 +15,7 @@ from typing import Any
 from kinemorph._jit import kernel, rows_at
 from kinemorph.constraint.closure import cancel, prepare
 from kinemorph.constraint.loops import errors, frames, link_at, relative_velocities
-from kinemorph.constraint.solve import MOST_UNSURE, UNSURE
+from kinemorph.constraint.solve import doubt
 from kinemorph.multibody.energy_momentum import SUMS, sum_up
 from kinemorph.multibody.inversion import extract_position
 from kinemorph.multibody.joints import FREE
@@ -170,7 +170,7 @@ def strike(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
         return FULL
     plan["velocities"] = velocities
     outcome["loop_error"] = errors(system)
-    begin_response(forest, system, velocities, outcome["loop_error"])
+    begin_response(forest, system, velocities)
     for _ in range(MOST_TURNS):  # masses that are very different leave something of the velocities for a second turn
         if relative_velocities(system) <= STILL * (1.0 + outcome["speed"]):
             break
@@ -194,8 +194,8 @@ def strike(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
 
 
 @kernel
-def begin_response(forest: Any, system: Any, velocities: int, error: float) -> None:
-    """Make the system ready for impulses, and start with no jump. Loops are open by `error`."""
+def begin_response(forest: Any, system: Any, velocities: int) -> None:
+    """Make the system ready for impulses, and start with no jump. How far loops are open is in their rows."""
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     nv = system["nv"]
     after, jumps = rows_at(velocities, nv, F8), rows_at(velocities + 8 * nv, nv, F8)
@@ -209,8 +209,8 @@ def begin_response(forest: Any, system: Any, velocities: int, error: float) -> N
             after[first + k] = v[k]
             jumps[first + k] = 0.0
         t = trees[t]["follows"]
-    sine = min(UNSURE * error, MOST_UNSURE)
-    prepare(system, max(min(system["dependence"], ROUNDING), sine * sine), 0.0)
+    doubt(system, min(system["dependence"], ROUNDING))
+    prepare(system, 0.0)
 
 
 @kernel

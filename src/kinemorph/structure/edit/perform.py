@@ -119,12 +119,16 @@ def fell(forest: Any, t: int) -> None:
     drop_tree(forest, block)
 
 
-@kernel(inline=False)
-def perform(forest: Any, edit: Any, outcome: Any) -> int:
-    """One change of structure. Returns its status; if that is not DONE, nothing has changed.
+@entry
+def perform_edit(address: int, edits: Records, outcomes: Records) -> int:
+    """One change of structure, that of the first row, into the first outcome: from Python, or from another kernel.
 
     A plan is made, the impact computed, and a link hung elsewhere, in this order, as far as the edit asks for it.
+    Returns its status; if that is not DONE, nothing has changed.
     """
+    forest, edit, outcome = rows_at(address, 1, FOREST)[0], edits[0], outcomes[0]
+    if forest["kind"] != FOREST_KIND:
+        return NO_FOREST
     clear_outcome(outcome)
     forest["scratch_used"], forest["need"] = 0, 0
     at = claim(forest, PLAN_SIZE)
@@ -150,14 +154,5 @@ def perform(forest: Any, edit: Any, outcome: Any) -> int:
     if status == DONE and plan["felled"] != 0:
         fell(forest, outcome["tree"])
         outcome["joint"] = -1
+    outcome["status"] = status
     return status
-
-
-@entry
-def perform_edit(address: int, edits: Records, outcomes: Records) -> int:
-    """The edit of the first row, into the first outcome. Returns its status."""
-    forest = rows_at(address, 1, FOREST)[0]
-    if forest["kind"] != FOREST_KIND or forest["busy"] != 0:
-        return NO_FOREST
-    outcomes[0]["status"] = perform(forest, edits[0], outcomes[0])
-    return outcomes[0]["status"]

@@ -203,7 +203,7 @@ def plant_model(
     loops, -1 where that is not planted. New bodies, joints and trees come in the order of the model.
     """
     forest, plant = rows_at(address, 1, FOREST)[0], plants[0]
-    if forest["kind"] != FOREST_KIND or forest["busy"] != 0:
+    if forest["kind"] != FOREST_KIND:
         return NO_FOREST
     if not finite(numbers):
         return NOT_FINITE

@@ -22,7 +22,7 @@ from kinemorph.structure.forest_layout import (
 )
 
 WAYS = ("auto", "tree", "loop")
-FREE = Joint.free()
+FREE_JOINT = Joint.free()
 
 Place = Pose | Iterable[float]
 
@@ -54,7 +54,7 @@ class Request:
 
     @staticmethod
     def reroot(rows: Any, joint: Joint | None, at: Place | None, on: Place | None, held: int = ON_BODY) -> Request:
-        request = Request(rows, REROOT, FREE if joint is None else joint)
+        request = Request(rows, REROOT, FREE_JOINT if joint is None else joint)
         if at is not None:
             request.stand(at)
         if on is not None:
@@ -63,13 +63,13 @@ class Request:
 
     @staticmethod
     def cut(rows: Any) -> Request:
-        request = Request(rows, CUT, FREE)
+        request = Request(rows, CUT, FREE_JOINT)
         request.row["root"] = -1
         return request
 
     @staticmethod
     def remove(rows: Any) -> Request:
-        return Request(rows, REMOVE, FREE)
+        return Request(rows, REMOVE, FREE_JOINT)
 
     def stand(self, at: Place) -> None:
         """Where the joint stands in the world."""

@@ -1,0 +1,196 @@
+"""The tables of a forest: memory that grows when a kernel says so, ids, and what they stand for."""
+
+from __future__ import annotations
+
+import operator
+import threading
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from kinemorph._jit import rows_at
+from kinemorph.multibody.checks import Array
+from kinemorph.multibody.data import Claim
+from kinemorph.multibody.elements import ELEMENT
+from kinemorph.multibody.layout import DOF, LINK, TREE
+from kinemorph.multibody.loops import DEPENDENT, LOOP
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.pose import vector
+from kinemorph.structure import forest_layout as layout
+from kinemorph.structure.edit.plant import PLANT
+from kinemorph.structure.forest_layout import BODIES, EDIT, FOREST, FOREST_KIND, JOINTS, LOOPS, OUTCOME, POOL, TREES
+from kinemorph.structure.forest_memory import INDEX, SIZES, add_chunk
+
+FIRST_CHUNK, FIRST_SCRATCH, FIRST_ROWS = 1 << 16, 1 << 14, 16
+_SLOTS = (layout.TREE_SLOT, layout.BODY_SLOT, layout.JOINT_SLOT, layout.LOOP_SLOT)
+_TABLES = ("trees", "bodies", "joints", "loops"), ("tree_room", "body_room", "joint_room", "loop_room")
+
+Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+def longer(table: np.ndarray[Any, Any], need: int) -> np.ndarray[Any, Any]:
+    """A table with at least so many rows, and twice as many as it had."""
+    longer = np.zeros(max(need, 2 * len(table)), table.dtype)
+    longer[: len(table)] = table
+    return longer
+
+
+class ForestTables:
+    """Trees, bodies, joints and loops by their ids, and the force elements between bodies."""
+
+    def __init__(self, gravity: Iterable[float] = (0.0, 0.0, -9.81), dependence: float = DEPENDENT) -> None:
+        self._header = np.zeros(1, FOREST)
+        self._lock = threading.Lock()
+        self._pools = np.zeros(4, POOL)
+        self._lists = np.zeros(SIZES, np.int64)
+        self._chunks: list[np.ndarray[Any, Any]] = []
+        self._edits, self._outcomes, self._plants = np.zeros(1, EDIT), np.zeros(1, OUTCOME), np.zeros(1, PLANT)
+        self._tables = [np.zeros(FIRST_ROWS, slots) for slots in _SLOTS]
+        self._ties, self._drives = np.zeros(FIRST_ROWS, LOOP), np.zeros(6 * FIRST_ROWS, DOF)
+        self._elements, self._ends = np.zeros(0, ELEMENT), np.zeros((0, 2), np.int64)
+        self._scratch = np.zeros(FIRST_SCRATCH, np.uint8)
+        self._pools["free"] = -1
+        header = self._header[0]
+        header["kind"] = FOREST_KIND
+        header["gx"], header["gy"], header["gz"] = vector(gravity, 3, "forest: gravity")
+        if not 0.0 < dependence < 1.0:
+            raise ValueError(f"forest: dependence {dependence} is not between 0 and 1")
+        header["dependence"] = dependence
+        self._connect()
+        self.address = int(self._header.ctypes.data)
+
+    def _connect(self) -> None:
+        """Write the addresses of all tables."""
+        header = self._header[0]
+        header["pools"], header["lists"] = self._pools.ctypes.data, self._lists.ctypes.data
+        header["ties"], header["drives"] = self._ties.ctypes.data, self._drives.ctypes.data
+        header["elements"], header["ends"] = self._elements.ctypes.data, self._ends.ctypes.data
+        header["scratch"], header["scratch_size"] = self._scratch.ctypes.data, len(self._scratch)
+        for pool, table, rows, room in zip(self._pools, self._tables, *_TABLES, strict=True):
+            pool["capacity"] = header[room] = len(table)
+            header[rows] = table.ctypes.data
+
+    def _grow(self) -> None:
+        """More of what a kernel has found too small."""
+        want, need = int(self._header[0]["want"]), int(self._header[0]["need"])
+        if want == layout.CHUNK:
+            size = max(FIRST_CHUNK, need + 64, sum(map(len, self._chunks)) // 4)
+            self._chunks.append(np.empty(size, np.uint8))
+            add_chunk(self.address, self._chunks[-1])
+            return
+        if want == layout.SCRATCH:
+            self._scratch = np.empty(max(need, 2 * len(self._scratch)), np.uint8)
+        else:
+            self._tables[want] = longer(self._tables[want], need)
+            if want == LOOPS:
+                count = len(self._tables[want])
+                self._ties, self._drives = longer(self._ties, count), longer(self._drives, 6 * count)
+        self._connect()
+
+    @property
+    def memory(self) -> int:
+        """Bytes that it has claimed in all."""
+        parts = self._ties, self._drives, self._elements, self._ends, self._scratch, self._pools, self._lists
+        return sum(array.nbytes for array in (*self._tables, *self._chunks, *parts))
+
+    @property
+    def header(self) -> Any:
+        """The row whose address kernels get."""
+        return self._header[0]
+
+    def claimed(self) -> Claim:
+        """For a call of several steps, or a long one: any other thread's use of this forest is refused meanwhile."""
+        return Claim(self, "this forest is in use by another thread")
+
+    def _find(self, which: int, name: Any, what: str) -> int:
+        """The index of an id; a stale one is refused."""
+        number = operator.index(name)
+        index, table = number & INDEX, self._tables[which]
+        if number >= 0 and index < self._pools[which]["count"]:
+            row = table[index]
+            if row["next"] == layout.IN_USE and row["generation"] == number >> 32:
+                return index
+        self._refuse_stale(number, what)
+
+    def _refuse_stale(self, number: int, what: str) -> NoReturn:
+        raise KeyError(f"forest: there is no {what} {number} (any more)")
+
+    def _id(self, which: int, index: int) -> int:
+        return int(self._tables[which][index]["generation"]) << 32 | index
+
+    # -------------------------------------------------------------------------------------------------- what is where
+
+    def _ids(self, which: int) -> Ids:
+        count = int(self._pools[which]["count"])
+        rows = self._tables[which][:count]
+        used = np.flatnonzero(rows["next"] == layout.IN_USE)
+        return rows["generation"][used].astype(np.int64) << 32 | used
+
+    @property
+    def trees(self) -> Ids:
+        """Ids of all trees."""
+        return self._ids(TREES)
+
+    @property
+    def bodies(self) -> Ids:
+        """Ids of all bodies."""
+        return self._ids(BODIES)
+
+    @property
+    def joints(self) -> Ids:
+        """Ids of all joints, those that close loops as well."""
+        return self._ids(JOINTS)
+
+    @property
+    def loops(self) -> Ids:
+        """Ids of the joints that close loops."""
+        ids = self.joints
+        return ids[self._tables[JOINTS][ids & INDEX]["loop"] >= 0]
+
+    def tree_of(self, body: int) -> int:
+        """The tree that a body is in."""
+        return self._id(TREES, int(self._tables[BODIES][self._find(BODIES, body, "body")]["tree"]))
+
+    def joint_of(self, body: int) -> int:
+        """The joint that carries a body."""
+        row = self._tables[BODIES][self._find(BODIES, body, "body")]
+        return self._id(JOINTS, int(self._links(int(row["tree"]))[row["link"]]["joint"]))
+
+    def sides(self, joint: int) -> list[int]:
+        """The bodies that a joint ties together; the base is left out."""
+        row = self._tables[JOINTS][self._find(JOINTS, joint, "joint")]
+        if row["loop"] >= 0:
+            loop = self._tables[LOOPS][row["loop"]]
+            indices = [int(loop["a"]), int(loop["b"])]
+        else:
+            links = self._links(int(row["tree"]))
+            link = links[row["link"]]
+            indices = [int(links[link["parent"]]["body"]) if link["parent"] >= 0 else -1, int(link["body"])]
+        return [self._id(BODIES, i) for i in indices if i >= 0]
+
+    def members(self, tree: int) -> Ids:
+        """The bodies of a tree, parents before children."""
+        indices = self._links(self._find(TREES, tree, "tree"))["body"].tolist()
+        return np.array([self._id(BODIES, i) for i in indices], dtype=np.int64)
+
+    def _tree(self, t: int) -> Any:
+        return rows_at(int(self._tables[TREES][t]["address"]), 1, TREE)[0]
+
+    def _links(self, t: int) -> Any:
+        tree = self._tree(t)
+        return rows_at(int(tree["links"]), int(tree["n"]), LINK)
+
+    def _vector(self, t: int, which: int) -> Array:
+        tree = self._tree(t)
+        nq, nv = int(tree["nq"]), int(tree["nv"])
+        count = nq if which in (layout.Q, layout.REST) else nv
+        found: Array = rows_at(int(self._tables[TREES][t]["state"]) + 8 * nq * which, count, F8)
+        return found
+
+    def _carried(self, joint: int) -> tuple[int, Any]:
+        """The tree of a joint, and the row of the link that it carries."""
+        row = self._tables[JOINTS][self._find(JOINTS, joint, "joint")]
+        if row["tree"] < 0:
+            raise ValueError(f"forest: joint {joint} closes a loop, and has no part of q and v")
+        return int(row["tree"]), self._links(int(row["tree"]))[row["link"]]

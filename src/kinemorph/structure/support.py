@@ -1,0 +1,72 @@
+"""What a joint supports: which body falls when it is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from kinemorph.multibody.joints import FREE
+from kinemorph.structure.forest_layout import BODIES, JOINTS, LOOPS
+
+if TYPE_CHECKING:
+    from kinemorph.structure.forest_tables import ForestTables
+
+Pair = tuple[int, int]  # two bodies that a joint ties; -1 is the base
+
+
+def first_to_fall(carried: Mapping[int, Pair], closed: Mapping[int, Pair], joint: int, part: list[int]) -> int:
+    """A body that loses its last support with a joint, -1 if none does.
+
+    `carried` are the joints of trees, free ones left out, `closed` those of loops, and `part` what the joint carries,
+    the first one first. A part of something that floats falls if the joint is all that ties it to the rest.
+    """
+    ties = {**carried, **closed}
+    others = [pair for j, pair in ties.items() if j != joint]
+    lost = sorted(_supported(ties.values()) - _supported(others))
+    if lost or not part:
+        return lost[0] if lost else -1
+    inside = set(part)
+    return -1 if any((a in inside) != (b in inside) for a, b in closed.values()) else part[0]
+
+
+def _supported(ties: Iterable[Pair]) -> set[int]:
+    """The bodies that joints and loops tie to the base, directly or through others."""
+    found, listed = {-1}, list(ties)
+    while more := {x for tie in listed for x in tie if found.intersection(tie)} - found:
+        found |= more
+    return found
+
+
+def falls_in(forest: ForestTables, joint: int) -> int:
+    """A body of a forest that loses its last support with a joint, by their indices, -1 if none does.
+
+    Only the trees that loops couple to the joint's own are looked at.
+    """
+    joints, bodies, loops = (forest._tables[which] for which in (JOINTS, BODIES, LOOPS))
+    row = joints[joint]
+    sides = loops[row["loop"]] if row["loop"] >= 0 else None
+    waiting = [int(row["tree"])] if sides is None else [int(bodies[sides[s]]["tree"]) for s in "ab" if sides[s] >= 0]
+    carried: dict[int, Pair] = {}
+    closed: dict[int, Pair] = {}
+    seen = set(waiting)
+    part: list[int] = []
+    while waiting:
+        t = waiting.pop()
+        links = forest._links(t)
+        for i, l in enumerate(links):
+            body, parent = int(l["body"]), int(links[l["parent"]]["body"]) if l["parent"] >= 0 else -1
+            if l["kind"] != FREE:
+                carried[int(l["joint"])] = body, parent
+            if sides is None and t == row["tree"] and (i == row["link"] or parent in part):
+                part.append(body)
+            side = int(bodies[body]["side"])
+            while side >= 0:
+                loop = loops[side >> 1]
+                ends = int(loop["a"]), int(loop["b"])
+                if forest._ties[side >> 1]["nv"] < 6:
+                    closed[int(loop["joint"])] = ends
+                more = {int(bodies[end]["tree"]) for end in ends if end >= 0} - seen
+                seen |= more
+                waiting += more
+                side = int(loop["next_b"] if side & 1 else loop["next_a"])
+    return first_to_fall(carried, closed, joint, part)
