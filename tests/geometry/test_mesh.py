@@ -9,6 +9,7 @@ import pytest
 from tests.geometry.samples import DAE, FACES, OBJ, TETRAHEDRON, ascii_stl, binary_stl
 from tests.robots import ROBOTS, load
 
+from kinemorph._files import FileError
 from kinemorph.geometry.mesh import load_mesh, mesh_of
 from kinemorph.geometry.shapes import Shape
 from kinemorph.multibody.model import Model
@@ -170,3 +171,32 @@ def test_meshes_of_robots_agree_with_assimp():
 
 def shapes_of(model: Model) -> list[tuple[Shape, ...]]:
     return [*model.shapes, model.base_shapes]
+
+
+def msh(vertices, faces, claimed=None):
+    head = np.array([claimed or len(vertices), 0, 0, len(faces)], "<i4")
+    return head.tobytes() + np.asarray(vertices, "<f4").tobytes() + np.asarray(faces, "<i4").tobytes()
+
+
+def test_msh_files_have_faces_or_mean_the_hull(write):
+    is_tetrahedron(load_mesh(write("a.msh", msh(TETRAHEDRON, FACES))))
+    is_tetrahedron(load_mesh(write("points.msh", msh(TETRAHEDRON, []))))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("cut.msh", msh(TETRAHEDRON, FACES)[:-4], r"which take 112 bytes, but it has 108"),
+        ("many.msh", msh(TETRAHEDRON, FACES, 2_000_000_000), r"it claims 2000000000 vertices"),
+        ("short.msh", b"1234", "too few for an MSH file"),
+        ("flat.msh", msh(TETRAHEDRON[:3], []), "there is no hull around the points"),
+        (
+            "minus.dae",
+            DAE.replace('offset="0"', 'offset="-1"').replace('offset="1"', 'offset="-1"'),
+            "cannot be negative",
+        ),
+    ],
+)
+def test_files_that_lie_about_their_size_are_refused(write, name, content, words):
+    with pytest.raises(FileError, match=words):
+        load_mesh(write(name, content))
