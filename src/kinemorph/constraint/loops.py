@@ -219,8 +219,8 @@ def placed(system: Any) -> bool:
     rows = rows_at(system["rows"], system["m"], ROW)
     good = True
     for j in range(system["m"]):
-        x = load3(rows[j]["x"])
-        good &= abs(x[0] + x[1] + x[2]) <= LARGEST
+        n, x = load3(rows[j]["n"]), load3(rows[j]["x"])  # in axes of a, at a place on b
+        good &= abs(n[0] + x[0] + x[1] + x[2]) <= LARGEST
     return good
 
 
