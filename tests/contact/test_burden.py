@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from operator import index
+
 import numpy as np
 import pytest
+from tests.contact.starting import start
 
 from kinemorph.contact.burden import HEAVY
 from kinemorph.geometry.shapes import Shape
@@ -23,7 +26,7 @@ def tower(count: int, order: list[int], ground: bool = True) -> tuple[World, dic
     world = World(sleep=False)
     if ground:
         world.add_ground()
-    return world, {level: world.add(CUBE, (0.0, 0.0, 0.1 + 0.2 * level)) for level in order if level < count}
+    return world, {level: index(world.add(CUBE, (0.0, 0.0, 0.1 + 0.2 * level))) for level in order if level < count}
 
 
 @pytest.mark.parametrize("count", [2, 9, 10, 15])
@@ -40,7 +43,7 @@ def test_the_order_in_which_bodies_came_does_not_matter(seed: int) -> None:
     world.run(4.0)
     assert direct_count(world) == 1
     for level, body in bodies.items():
-        np.testing.assert_allclose(world.pose(body).position, [0.0, 0.0, 0.1 + 0.2 * level], atol=1e-3)
+        np.testing.assert_allclose(world.forest.pose(body).position, [0.0, 0.0, 0.1 + 0.2 * level], atol=1e-3)
     assert world.solver.header["envelope_used"][0] <= 20 * (6 * 6 + 21)
 
 
@@ -66,7 +69,7 @@ def test_impacts_do_not_count(name: str) -> None:
     scene = SEVEN[name]()
     world = World(dt=5e-3, sleep=False)
     world.add_ground()
-    world.add_model(scene.model, scene.q, scene.v)
+    start(world, scene)
     for _ in range(round(scene.seconds / 5e-3)):
         world.step()
         assert direct_count(world) == 0
@@ -95,10 +98,10 @@ def lift(world: World, body: int, height: float) -> None:
 def test_a_stack_that_falls_becomes_direct_when_it_has_landed() -> None:
     world = World(sleep=False)
     world.add_ground()
-    bodies = [world.add(CUBE, (0.0, 0.0, 0.2 + 0.2 * level)) for level in range(15)]
+    bodies = [index(world.add(CUBE, (0.0, 0.0, 0.2 + 0.2 * level))) for level in range(15)]
     world.run(0.1)
     assert direct_count(world) == 0
     world.run(2.0)
     assert direct_count(world) == 1
-    heights = [world.pose(body).position[2] for body in bodies]
+    heights = [world.forest.pose(body).position[2] for body in bodies]
     np.testing.assert_allclose(heights, 0.1 + 0.2 * np.arange(15), atol=1e-3)
