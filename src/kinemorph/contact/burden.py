@@ -2,7 +2,8 @@
 
 Gauss-Seidel hands a load down by one body a pass, and what is soft enough for that sinks: a tall stack topples, and
 a heavy body goes through a light one. Who rests on whom is read from the normals of contacts, whether they press or
-not, so that an impact changes nothing. It is decided anew when other shapes touch, and every now and then.
+not, so that an impact changes nothing; and what tumbles is not taken for a stack. It is decided anew when other shapes
+touch, and every now and then.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from kinemorph.spatial.vec3 import dot
 from kinemorph.structure.forest_layout import BODY_SLOT, TREE_SLOT
 
 HEAVY, LIGHT = 8.0, 4.0  # times its own mass: an island becomes direct above one, and stays so above the other
+CRUSHING = 50.0  # times its own mass: above it an island becomes direct though what carries moves as fast as this:
+CALM = 0.5  # m/s
 STEEP = 0.3  # cosine of the angle to the vertical, above which a normal carries
 AGAIN = 6  # it is looked at anew every 2⁶ steps, whatever happens
 PASSES = 100
@@ -142,29 +145,46 @@ def hand_down(s: Any, count: int) -> None:
             break
 
 
+@kernel
+def is_heavy(span: Any) -> bool:
+    """Whether a tree carries so much that Gauss-Seidel would not do."""
+    load = span["load"]
+    return load > CRUSHING * span["mass"] or (load > HEAVY * span["mass"] and span["speed"] < CALM)
+
+
+@kernel(inline=False)
+def decide(s: Any, island: Any) -> None:
+    """Set `direct` of an island and of its trees. One that may calm down is looked at again in the next step."""
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    was, heavy, maybe, light = 0, False, False, True
+    t = island["first_tree"]
+    while t >= 0:
+        span = spans[t]
+        was |= span["direct"]
+        heavy |= is_heavy(span)
+        maybe |= span["load"] > HEAVY * span["mass"]
+        light &= span["load"] < LIGHT * span["mass"]
+        t = span["next"]
+    direct = 1 if heavy or (was != 0 and not light) else 0
+    if maybe and direct == 0:
+        spans[island["first_tree"]]["pairs"] = -1
+    island["direct"] = direct
+    t = island["first_tree"]
+    while t >= 0:
+        spans[t]["direct"] = direct
+        t = spans[t]["next"]
+
+
 @kernel(inline=False)
 def choose(s: Any, forest: Any, c: Any) -> None:
     """Set `direct` of each island."""
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    islands = rows_at(s["islands"], s["span_room"], ISLAND)
     if not mark_due(s, trees, c["step"]):
         return
     count = list_rests(s, forest, c)
     find_levels(s, count)
     hand_down(s, count)
-    spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)
     for i in range(s["island_count"]):
-        if islands[i]["direct"] >= 0:
-            continue
-        most, was = 0.0, 0
-        t = islands[i]["first_tree"]
-        while t >= 0:
-            if spans[t]["mass"] > 0.0:
-                most = max(most, spans[t]["load"] / spans[t]["mass"])
-            was |= spans[t]["direct"]
-            t = spans[t]["next"]
-        direct = 1 if most > (LIGHT if was != 0 else HEAVY) else 0
-        islands[i]["direct"] = direct
-        t = islands[i]["first_tree"]
-        while t >= 0:
-            spans[t]["direct"] = direct
-            t = spans[t]["next"]
+        if islands[i]["direct"] < 0:
+            decide(s, islands[i])
