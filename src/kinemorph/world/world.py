@@ -141,6 +141,8 @@ class World:
     def _plant(self, model: Model, q: Any, v: Any, material: Material | None) -> Figure:
         if len(model.loop_rows):
             raise ValueError(f"world: model {model.name!r} has loops, which worlds do not hold together yet; cut them")
+        if model.catalog.elements:
+            raise ValueError(f"world: model {model.name!r} has force elements, which do not act in worlds yet")
         planted = self.forest.add(model, q, v)
         bodies = planted.bodies.tolist()
         for i, body in enumerate(bodies):
