@@ -96,10 +96,8 @@ def test_rows_that_are_not_finite_are_not_taken_for_rows_that_bear_nothing() -> 
     b.link("slider", None, km.Joint.prismatic("x"), inertia=km.Inertia.box(1.0, (0.1, 0.1, 0.1)))
     b.link("arm", "slider", km.Joint.revolute("y"), inertia=km.Inertia.box(1.0, (0.1, 0.1, 0.1)))
     b.loop(None, "arm", km.Joint.revolute("y"), km.Pose((0, 0, 0)), km.Pose((-1e200, 0, 0)))
-    model = b.build()
-    with pytest.raises((ArithmeticError, ValueError), match="finite"):
-        km.forward_dynamics(model, km.Data(model), [1e200, 0.0], [0.0, 0.0], [1.0, 1.0])
+    model, zero = b.build(), np.zeros(2)
     data = km.Data(model)
-    with pytest.raises((ArithmeticError, ValueError), match="finite"):
-        km.forward_dynamics(model, data, [1e200, 0.0], [0.0, 0.0], [1.0, 1.0])
+    with np.errstate(all="ignore"), pytest.raises((ArithmeticError, ValueError), match="finite"):
+        km.forward_dynamics(model, data, np.array([1e200, 0.0]), zero, np.ones(2))
     assert data.rank == -1
