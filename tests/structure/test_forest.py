@@ -297,3 +297,15 @@ def test_joints_of_every_kind_through_a_forest_of_chains() -> None:
         if turn % 3:
             forest.cut(made.joint)
         alike(before, bodies(forest), 1e-9, twist=False)
+
+
+def test_a_quaternion_of_zero_is_refused_by_name():
+    b = km.Builder("z")
+    b.link("a", joint=km.Joint.free(name="float"), inertia=km.Inertia.box(1.0, (0.1, 0.2, 0.3)))
+    model = b.build()
+    with pytest.raises(ValueError, match="float"):
+        km.Forest().add(model, np.zeros(7))
+    with pytest.raises(ValueError, match="float"):
+        km.reroot(model, km.State(np.zeros(7), np.zeros(6)), "a")
+    with pytest.raises(TypeError, match="complex"):
+        km.reroot(model, km.State(km.neutral(model) + 0j, np.zeros(6)), "a")

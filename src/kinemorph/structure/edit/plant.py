@@ -8,6 +8,7 @@ import numpy as np
 
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.multibody.checks import finite
+from kinemorph.multibody.joints import FREE, SPHERICAL
 from kinemorph.multibody.layout import DOF, LINK, TREE
 from kinemorph.multibody.loop_layout import top_of
 from kinemorph.multibody.system import F8
@@ -192,6 +193,18 @@ def plant_loops(forest: Any, loops: Any, drives: Any, chosen: Any, here: Any) ->
             here[2 * n + k] = joint
 
 
+@kernel
+def are_turned(links: Any, q: Any) -> bool:
+    """Whether no quaternion is zero: that is no rotation."""
+    for i in range(links.shape[0]):
+        kind = links[i]["kind"]
+        if kind == FREE or kind == SPHERICAL:
+            k = links[i]["iq"] + (3 if kind == FREE else 0)
+            if q[k] == 0.0 and q[k + 1] == 0.0 and q[k + 2] == 0.0 and q[k + 3] == 0.0:
+                return False
+    return True
+
+
 @entry
 def plant_model(
     address: int, plants: Records, bodies: Records, loops: Records, drives: Records, numbers: Vector, chosen: Integers,
@@ -209,6 +222,8 @@ def plant_model(
         return NOT_FINITE
     model = rows_at(plant["model"], 1, TREE)[0]
     links = rows_at(model["links"], model["n"], LINK)
+    if not are_turned(links, numbers):
+        return NOT_FINITE
     choose(model, plant, loops, chosen)
     if not has_room_for(forest, plant, model, chosen):
         return FULL

@@ -87,6 +87,8 @@ def _numbers(model: Model, state: State) -> Array:
     for which, size, what in ((Q, model.nq, "q"), (V, nv, "v"), (A, nv, "a"), (TAU, nv, "tau")):
         values = getattr(state, what)
         if values is not None:
+            if np.iscomplexobj(values):
+                raise TypeError(f"model {model.name!r}: {what} has complex numbers")
             numbers[which, :size] = (
                 values if np.shape(values) == (size,) else complain(model, BAD_SIZE, **{what: values})
             )
