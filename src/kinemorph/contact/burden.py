@@ -23,7 +23,7 @@ from kinemorph.spatial.vec3 import dot
 from kinemorph.structure.forest_layout import BODY_SLOT, TREE_SLOT
 
 HEAVY, LIGHT = 8.0, 4.0  # times its own mass: an island becomes direct above one, and stays so above the other
-CRUSHING = 50.0  # times its own mass: above it an island becomes direct though what carries moves as fast as this:
+CRUSHING = 50.0  # times its own mass: above it an island becomes direct though something in it is faster than this:
 CALM = 0.5  # m/s
 STEEP = 0.3  # cosine of the angle to the vertical, above which a normal carries
 AGAIN = 6  # it is looked at anew every 2⁶ steps, whatever happens
@@ -145,28 +145,22 @@ def hand_down(s: Any, count: int) -> None:
             break
 
 
-@kernel
-def is_heavy(span: Any) -> bool:
-    """Whether a tree carries so much that Gauss-Seidel would not do."""
-    load = span["load"]
-    return load > CRUSHING * span["mass"] or (load > HEAVY * span["mass"] and span["speed"] < CALM)
-
-
 @kernel(inline=False)
 def decide(s: Any, island: Any) -> None:
     """Set `direct` of an island and of its trees. One that may calm down is looked at again in the next step."""
     spans = rows_at(s["spans"], s["span_room"], SPAN)
-    was, heavy, maybe, light = 0, False, False, True
+    was, heaviest, fastest = 0, 0.0, 0.0
     t = island["first_tree"]
     while t >= 0:
         span = spans[t]
         was |= span["direct"]
-        heavy |= is_heavy(span)
-        maybe |= span["load"] > HEAVY * span["mass"]
-        light &= span["load"] < LIGHT * span["mass"]
+        fastest = max(fastest, span["speed"])
+        if span["mass"] > 0.0:
+            heaviest = max(heaviest, span["load"] / span["mass"])
         t = span["next"]
-    direct = 1 if heavy or (was != 0 and not light) else 0
-    if maybe and direct == 0:
+    least = LIGHT if was != 0 else HEAVY if fastest < CALM else CRUSHING
+    direct = 1 if heaviest > least else 0
+    if direct == 0 and heaviest > HEAVY:
         spans[island["first_tree"]]["pairs"] = -1
     island["direct"] = direct
     t = island["first_tree"]
