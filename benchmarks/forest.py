@@ -171,11 +171,12 @@ def dynamics_rows(forests: list[Live], seconds: float) -> list[Row]:
     times = time_side_by_side(calls, seconds)
     rows = []
     each = {live.count: max(times[str(live.count)] - times["0"], 1e-3) / live.count for live in forests}
+    few = FEW if FEW in each else min(each)
     for live in forests:
         case = f"human and {live.count} bodies"
         rows.append(Row("forest", case, "forward dynamics", times[str(live.count)], None, "", None))
         rows.append(
-            Row("forest", case, "forward dynamics, a body", each[live.count], each[FEW], f"of {FEW} bodies", None)
+            Row("forest", case, "forward dynamics, a body", each[live.count], each[few], f"of {few} bodies", None)
         )
     return rows
 

@@ -377,3 +377,17 @@ ANSWERS |= {
     "World": _of_world,
     "WorldError": lambda e: (str(e), e.time, e.body),
 }
+
+
+# ------------------------------------------------------------------------------------------------ recorded motion
+
+
+def markers() -> km.Markers:
+    return km.Markers(("heel", "toe"), np.linspace(0.0, 1.0, 30).reshape(5, 2, 3), 100.0)
+
+
+SAMPLES |= {"Bvh": lambda: km.load_bvh(km.mocap.walk_file()), "Markers": markers}
+ANSWERS |= {
+    "Bvh": lambda b: (b.names, b.parents, b.frames[:3], b.dt),
+    "Markers": lambda m: (m.names, m.marker("toe"), m.t),
+}

@@ -69,7 +69,7 @@ def write(tmp_path):
         ("far.dae", DAE.replace("<node>", FAR * 2).replace("</node>", "</node></node>"), "expected numbers up to"),
         ("itself.dae", DAE.replace("<node>", '<node id="n"><instance_node url="#n"/>'), "perhaps one contains itself"),
         ("counts.dae", DAE.replace("triangles", "polylist").replace(*COUNTS), "do not add up to the 12"),
-        ("arm.ply", "ply", 'meshes of type ".ply" are not read; convert it to .stl, .obj or .dae'),
+        ("arm.ply", "ply", 'meshes of type ".ply" are not read; convert it to .stl, .obj, .dae or .msh'),
     ],
 )
 def test_bad_mesh_is_refused_in_one_sentence(write, name, content, complaint):

@@ -128,16 +128,17 @@ def test_bad_things_are_refused_by_name():
 
 def test_a_world_that_explodes_stays_where_it_was():
     b = km.Builder("arm")
-    b.link("arm", None, km.Joint.revolute("y"), inertia=km.Inertia.box(1.0, (0.1, 0.1, 1.0), (0, 0, -0.5)))
+    for name, parent in (("upper", None), ("lower", "upper")):
+        inertia = km.Inertia.box(1.0, (0.1, 0.1, 1.0), (0, 0, -0.5))
+        b.link(name, parent, km.Joint.revolute("y"), (0, 0, -1.0 if parent else 0.0), inertia)
     world = km.World()
-    arm = world.add(b.build(), q=[0.3])
-    tree = world.forest.tree_of(arm["arm"].id)
-    world.forest.set_state(tree, v=[1e200])
+    arm = world.add(b.build(), q=[0.3, 0.4])
+    tree = world.forest.tree_of(arm["upper"].id)
+    world.forest.set_state(tree, v=[1e200, -1e200])
     before = world.forest.state(tree)
-    with pytest.raises(km.WorldError, match="arm"):
+    with pytest.raises(km.WorldError, match="upper"):
         world.run(1.0)
     after = world.forest.state(tree)
-    assert np.isfinite(after.q).all()
-    assert np.isfinite(after.v).all()
-    assert world.time < 1.0
-    assert np.isfinite(before.q).all()
+    assert np.array_equal(before.q, after.q)
+    assert np.array_equal(before.v, after.v)
+    assert world.time == 0.0

@@ -65,6 +65,7 @@ def put_bound(s: Any, tree: Any, t: int, link: int, dof: int, what: int) -> int:
     total = add_unit(tree, link, dof, -1.0 if what == UPPER else 1.0, Y, used)
     b["inverse"], b["p"], b["sum"], b["target"], b["most"] = 1.0 / total, 0.0, 0.0, 0.0, np.inf
     b["s"] = b["s0"] = 0.0
+    b["acted"] = 0
     s["bound_count"], s["Y_used"] = i + 1, used + length
     return i
 

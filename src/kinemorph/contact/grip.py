@@ -154,6 +154,7 @@ def release(s: Any, island: Any) -> None:
         t["pn"], t["p1"], t["p2"] = part * g["pn"], part * g["p1"], part * g["p2"]
         t["sum"] = t["last"] = g["pn"]
         t["sum1"], t["sum2"] = g["p1"], g["p2"]
+        t["acted"] = g["touching"]  # overlap may have been pushed apart, though nothing presses now
     for i in range(island["bound_count"]):
         b, g = bounds[i], grips[island["touch_count"] + i]
         b["sum"] = g["pn"] + g["p1"]  # one of which is zero

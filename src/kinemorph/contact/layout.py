@@ -82,6 +82,7 @@ TOUCH = np.dtype(
         ("l2", "i4"),
         ("tree1", "i4"),  # indices of both trees, -1 for what does not move
         ("tree2", "i4"),
+        ("acted", "i4"),  # whether it pressed at any time in this step, if only to push overlap apart
         ("y", "i8"),  # first of its 3 (l1 + l2) numbers: normal, first and second tangent
         ("s", "f8"),  # m, separation as the step goes on
         ("s0", "f8"),  # m, at its start
@@ -128,7 +129,7 @@ BOUND = np.dtype(
         ("dof", "i4"),  # of its degree of freedom there
         ("o", "i4"),  # stretch of z: first entry,
         ("l", "i4"),  # length
-        ("unused", "i4"),
+        ("acted", "i4"),  # whether it had an impulse at any time in this step
         ("y", "i8"),  # first of its l numbers
         ("s", "f8"),  # rad or m, what is left to a limit, as the step goes on
         ("s0", "f8"),

@@ -97,13 +97,13 @@ def mark_touched(s: Any, island: Any) -> None:
     spans = rows_at(s["spans"], s["span_room"], SPAN)
     for i in range(island["touch_count"]):
         t = touches[i]
-        if t["sum"] > 0.0:
+        if t["acted"] != 0 or t["sum"] > 0.0:
             if t["tree1"] >= 0:
                 spans[t["tree1"]]["touched"] = 1
             if t["tree2"] >= 0:
                 spans[t["tree2"]]["touched"] = 1
     for i in range(island["bound_count"]):
-        if bounds[i]["sum"] != 0.0:
+        if bounds[i]["acted"] != 0 or bounds[i]["sum"] != 0.0:
             spans[bounds[i]["tree"]]["touched"] = 1
 
 

@@ -133,6 +133,8 @@ def press(s: Any, island: Any, first: bool) -> None:
         p = max(0.0, p)
         strike(t, Y, z, p - t["pn"])
         t["pn"] = p
+        if p > 0.0:
+            t["acted"] = 1
 
 
 @kernel(inline=False)
@@ -187,3 +189,5 @@ def bound(s: Any, island: Any, biased: bool, first: bool) -> None:
             p = max(0.0, p)
         kick(Y, b["y"], z, b["o"], b["l"], p - b["p"])
         b["p"] = p
+        if p != 0.0:
+            b["acted"] = 1

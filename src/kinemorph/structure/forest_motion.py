@@ -34,20 +34,18 @@ from kinemorph.structure.forest_layout import (
 from kinemorph.structure.forest_memory import before_links, before_state, claim, pool_of
 
 AHEAD = 4  # trees that are on their way from memory while one is worked on
-# what the dynamics of a lone body uses of its block: header, LONE row and state, then R to a of its link
-HOT_STATE = before_state(1, 6) + 8 * 7 * (TAU + 1)
-HOT_LINK = before_links(1, 7, 6)
-HOT_END = HOT_LINK + 8 * (9 + 5 * 3)
+HOT_LINK = 8 * (9 + 5 * 3)  # bytes of a link's row that the dynamics of a lone body uses: R to a
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
 
 
 @kernel
 def approach(block: int) -> None:
-    """Bring the lines of a tree's block that the dynamics of a lone body uses closer."""
-    for at in range(0, HOT_STATE, LINE):
+    """Bring the lines of a block that the dynamics of a lone body uses closer: header, LONE, state, then its link."""
+    for at in range(0, before_state(1, 6) + 8 * 7 * (TAU + 1), LINE):
         prefetch(block + at)
-    for at in range(HOT_LINK, HOT_END, LINE):
+    link = before_links(1, 7, 6)
+    for at in range(link, link + HOT_LINK, LINE):
         prefetch(block + at)
 
 

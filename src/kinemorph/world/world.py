@@ -177,9 +177,9 @@ class World:
         return id
 
     def remove(self, body: Body | int) -> Change:
-        """A body and all that it carries is gone, with the joints on it."""
-        self.wake(body)
+        """A body and all that it carries is gone, with the joints on it. What rested on them wakes."""
         before = self.forest.members(self.forest.tree_of(self._id(body))).tolist()
+        self._wake(*before, *self._neighbours(before))
         change = self.forest.remove(self._id(body))
         for member in before:
             slot = self.forest._tables[BODIES][member & INDEX]
@@ -200,7 +200,8 @@ class World:
         """
         first, second = -1 if a is None else self._id(a), self._id(b)
         place = self.forest.pose(second) if at is None else at if isinstance(at, Pose) else Pose(at)
-        self._wake(*([first] if first >= 0 else []), second)
+        both = [body for body in (first, second) if body >= 0]
+        self._wake(*both, *self._neighbours(both))
         change = self.forest.connect(first, second, joint, place, "tree")
         self._follow_structure([self.forest.tree_of(second)])
         self._wake(second)
@@ -210,7 +211,7 @@ class World:
         """Cut a joint, of a tree or of a loop: the one that `connect` made, or one of a figure by its id."""
         id = joint.joint if isinstance(joint, Change) else joint
         sides = self._sides(id)
-        self._wake(*sides)
+        self._wake(*sides, *self._neighbours(sides))
         change = self.forest.cut(id)
         self._follow_structure([self.forest.tree_of(body) for body in sides])
         self._wake(*sides)
@@ -301,6 +302,17 @@ class World:
         for body in bodies:
             span = spans[self.forest.tree_of(body) & INDEX]
             span["asleep"], span["still"] = 0, 0.0
+
+    def _neighbours(self, bodies: list[int]) -> list[int]:
+        """Bodies that touched one of these in the last step."""
+        indices = {body & INDEX for body in bodies}
+        found = set()
+        links = self.shapes.rows["link"]
+        for pair in self.collisions.pairs:
+            a, b = int(links[pair["a"]]), int(links[pair["b"]])
+            if pair["count"] and (a in indices) != (b in indices):
+                found.add(b if a in indices else a)
+        return [self.forest._id(BODIES, i) for i in sorted(found) if i >= 0]
 
     def is_asleep(self, body: Body | int) -> bool:
         """Whether a body does not move until something wakes it."""
