@@ -1,8 +1,9 @@
-"""Files that others wrote: reading them whole, never more than a limit, and what to say when they are bad."""
+"""Files: reading those of others whole, never more than a limit, what to say when they are bad; writing ours whole."""
 
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 SHOWN = 60  # characters of a bad value that an error repeats: enough to find it, and a hostile file cannot flood a log
@@ -34,6 +35,24 @@ def read_bytes(path: str | os.PathLike[str], limit: int) -> bytes:
     if len(content) > limit:
         raise FileError(f"{path}: it has {path.stat().st_size} bytes, the limit is {limit}")
     return content
+
+
+def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file so that it is there whole or, whatever happens, as it was before."""
+    path = Path(path)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)  # mkstemp lets only its owner read
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
 
 
 def quoted(value: str) -> str:

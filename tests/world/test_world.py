@@ -142,3 +142,14 @@ def test_a_world_that_explodes_stays_where_it_was():
     assert np.array_equal(before.q, after.q)
     assert np.array_equal(before.v, after.v)
     assert world.time == 0.0
+
+
+def test_what_does_not_act_is_told_by_name():
+    b = km.Builder("arm")
+    joint = km.Joint.revolute("y", effort=3.0, name="elbow")
+    b.link("arm", None, joint, inertia=km.Inertia.box(1.0, (0.1, 0.1, 1.0), (0, 0, -0.5)))
+    model = b.build()
+    with pytest.warns(km.ModelWarning, match="effort limits.*elbow"):
+        km.World().add(model)
+    with pytest.warns(km.ModelWarning, match="rolling"):
+        km.World().add(km.Shape.sphere(0.1), material=km.Material(directions=6))

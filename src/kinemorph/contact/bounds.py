@@ -47,7 +47,7 @@ def add_unit(tree: Any, link: int, dof: int, sign: float, Y: Any, y: int) -> flo
 @kernel
 def put_bound(s: Any, tree: Any, t: int, link: int, dof: int, what: int) -> int:
     """A row for one degree of freedom; -1 if a table is full."""
-    i, used, length = s["bound_count"], s["Y_used"], dof + 1
+    i, used = s["bound_count"], s["Y_used"]
     l = rows_at(tree["links"], tree["n"], LINK)[link]
     length = l["iv"] + l["nv"]
     if i == s["bound_room"]:

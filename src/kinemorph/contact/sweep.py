@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from kinemorph._jit import kernel, rows_at
 from kinemorph.contact.layout import BOUND, TOUCH, Bounded
 from kinemorph.multibody.system import F8
@@ -183,7 +181,7 @@ def bound(s: Any, island: Any, biased: bool, first: bool) -> None:
             if b["s"] > 0.0:
                 p = b["p"] - (v + gap / h) * b["inverse"]
             elif biased:
-                p = b["p"] - mass * (v + max(beta * gap, -np.inf)) * b["inverse"] - soft * b["p"]
+                p = b["p"] - mass * (v + beta * gap) * b["inverse"] - soft * b["p"]
             else:
                 p = b["p"] - v * b["inverse"]
             p = max(0.0, p)

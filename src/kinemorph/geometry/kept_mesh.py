@@ -6,17 +6,14 @@ The file is a binary STL, named by a hash of its content, in the folder `meshes`
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
-import tempfile
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kinemorph._files import FileError
+from kinemorph._files import FileError, write_whole
 from kinemorph._jit import cache_folder
 from kinemorph.geometry import tessellate
 from kinemorph.geometry.stl import HEADER, TRIANGLE
@@ -34,22 +31,10 @@ def keep_mesh(vertices: Array, faces: Array) -> Path:
         path = cache_folder() / "meshes" / name
         if not (path.is_file() and path.stat().st_size == len(content)):
             path.parent.mkdir(parents=True, exist_ok=True)
-            _write(path, content)
+            write_whole(path, content)
     except (OSError, RuntimeError) as error:
         raise FileError(f"a mesh cannot be kept: {error}; set KINEMORPH_CACHE_DIR to a folder of yours") from None
     return path
-
-
-def _write(path: Path, content: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".tmp")
-    try:
-        with open(handle, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
 
 
 @lru_cache(maxsize=1)

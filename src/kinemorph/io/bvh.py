@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._files import FileError, ModelWarning, quoted, read_bytes
+from kinemorph._files import FileError, ModelWarning, quoted, read_bytes, write_whole
 from kinemorph.spatial.quaternion_arrays import about, multiply, rotate
 
 LARGEST_FILE = 1 << 28  # bytes: an hour of 31 joints at 120 Hz is 330 MB, a minute 5 MB
@@ -131,7 +131,7 @@ def parse_bvh(text: str | bytes, *, source: str = "BVH text", strict: bool = Fal
 
 def save_bvh(bvh: Bvh, path: PathLike, digits: int = 8) -> None:
     """Write a BVH file. Read again it is the same to so many decimals."""
-    Path(path).write_text(format_bvh(bvh, digits), encoding="utf-8", newline="\n")
+    write_whole(path, format_bvh(bvh, digits).encode())
 
 
 def format_bvh(bvh: Bvh, digits: int = 8) -> str:

@@ -10,12 +10,12 @@ import os
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from kinemorph._files import write_whole
 from kinemorph.geometry.mesh import Mesh
 from kinemorph.spatial.quaternion_arrays import continuous
 
@@ -45,7 +45,7 @@ class GlbBody:
 
 def save_glb(path: str | os.PathLike[str], name: str, t: Array, bodies: Sequence[GlbBody]) -> None:
     """Write bodies and their motion as one GLB file. Of frames with the same time the last one counts."""
-    Path(path).write_bytes(format_glb(name, t, bodies))
+    write_whole(path, format_glb(name, t, bodies))
 
 
 def format_glb(name: str, t: Array, bodies: Sequence[GlbBody]) -> bytes:

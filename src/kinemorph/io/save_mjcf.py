@@ -12,7 +12,7 @@ from kinemorph.geometry.ground import GroundKind
 from kinemorph.geometry.kept_mesh import ball_file
 from kinemorph.geometry.material import Material
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
-from kinemorph.io.file_parts import Lost, MeshFiles, PathLike, SimpleJoint, at_pose, moments_of, simple_joints
+from kinemorph.io.file_parts import Lost, MeshFiles, PathLike, SimpleJoint, at_pose, moments_of, simple_joints, written
 from kinemorph.io.mujoco_parts import NO_END
 from kinemorph.io.xml_text import Tag, quaternion_of
 from kinemorph.multibody import convert
@@ -34,11 +34,7 @@ def save_mjcf(model: Model, path: PathLike) -> Path:
     """
     file = Path(path)
     writer = _Writer(model, file)
-    text = str(writer.root)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text)
-    writer.lost.issue(stacklevel=2)
-    return file
+    return written(file, writer.root, writer.lost)
 
 
 class _Writer:

@@ -11,7 +11,7 @@ import numpy as np
 from kinemorph.constraint.loops import loop_errors
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.io.assembly import ROOT_JOINT
-from kinemorph.io.file_parts import Lost, MeshFiles, PathLike, at_pose, moments_of
+from kinemorph.io.file_parts import Lost, MeshFiles, PathLike, at_pose, moments_of, written
 from kinemorph.io.xml_text import Tag, quaternion_of
 from kinemorph.multibody.configuration import neutral
 from kinemorph.multibody.data import Data
@@ -36,11 +36,7 @@ def save_sdf(model: Model, path: PathLike) -> Path:
     """
     file = Path(path)
     writer = _Writer(model, file)
-    text = str(writer.sdf)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text)
-    writer.lost.issue(stacklevel=2)
-    return file
+    return written(file, writer.sdf, writer.lost)
 
 
 class _Writer:

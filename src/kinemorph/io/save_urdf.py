@@ -10,7 +10,7 @@ import numpy as np
 
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.io.assembly import ROOT_JOINT
-from kinemorph.io.file_parts import Lost, MeshFiles, PathLike, SimpleJoint, at_pose, moments_of, simple_joints
+from kinemorph.io.file_parts import Lost, MeshFiles, PathLike, SimpleJoint, at_pose, moments_of, simple_joints, written
 from kinemorph.io.xml_text import Tag, rpy_of
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
@@ -30,11 +30,7 @@ def save_urdf(model: Model, path: PathLike) -> Path:
     """
     file = Path(path)
     writer = _Writer(model, file)
-    text = str(writer.robot)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text)
-    writer.lost.issue(stacklevel=2)
-    return file
+    return written(file, writer.robot, writer.lost)
 
 
 class _Writer:

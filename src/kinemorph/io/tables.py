@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._files import FileError, quoted, read_bytes
+from kinemorph._files import FileError, quoted, read_bytes, write_whole
 from kinemorph.motion.rollout import Trajectory
 from kinemorph.multibody.model import Model
 
@@ -46,7 +46,7 @@ def save_table(path: PathLike, columns: Columns, about: Mapping[str, Any] | None
         lines = [f"# {key}: {value}".replace("\n", " ") for key, value in (about or {}).items()]
         lines.append(",".join(_cell(name) for name in arrays))
         lines += [",".join(row) for row in zip(*texts, strict=True)]
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
+        write_whole(path, ("\n".join(lines) + "\n").encode())
     else:
         raise ValueError(f"{path}: call it .csv, .h5 or .hdf5")
 

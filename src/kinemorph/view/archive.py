@@ -5,38 +5,18 @@ from __future__ import annotations
 import io
 import math
 import os
-import tempfile
 import zipfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from kinemorph._files import FileError, quoted, read_bytes
+from kinemorph._files import FileError, quoted, read_bytes, write_whole
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 LARGEST = 2**31  # bytes of a file, and of all its arrays once unpacked
 DATE = (1980, 1, 1, 0, 0, 0)  # the first that a zip file knows: the same content makes the same bytes
-
-
-def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file so that it is there whole or, whatever happens, as it was before."""
-    path = Path(path)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)  # mkstemp lets only its owner read
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
 
 
 def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, Array]) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kinemorph._files import write_whole
 from kinemorph.geometry.shapes import Shape, ShapeKind
-from kinemorph.view.archive import write_whole
 from kinemorph.view.overlays import Overlay, Show
 from kinemorph.view.picture import PALETTE
 from kinemorph.view.raster import Camera

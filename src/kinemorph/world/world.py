@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import warnings
 from collections.abc import Iterable
 from itertools import product
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kinemorph._files import ModelWarning
 from kinemorph.collision.collisions import Collisions
 from kinemorph.collision.shape_rows import NOBODY
 from kinemorph.collision.shape_table import ShapeTable, Solid
@@ -143,6 +145,7 @@ class World:
             raise ValueError(f"world: model {model.name!r} has loops, which worlds do not hold together yet; cut them")
         if model.catalog.elements:
             raise ValueError(f"world: model {model.name!r} has force elements, which do not act in worlds yet")
+        warn_idle(model)
         planted = self.forest.add(model, q, v)
         bodies = planted.bodies.tolist()
         for i, body in enumerate(bodies):
@@ -168,6 +171,8 @@ class World:
         self._mounted.setdefault(body, []).append(id)
         self._follow_tables()
         material = material or self.material
+        if material.directions > 3:
+            warnings.warn("world: friction against spinning and rolling does not act in worlds yet", ModelWarning, 4)
         row = self.solver["materials"][self.shapes.row_of(id)]
         row["friction"] = material.friction if material.directions > 1 else 0.0
         row["restitution"] = material.restitution
@@ -210,7 +215,7 @@ class World:
     def cut(self, joint: Change | int) -> Change:
         """Cut a joint, of a tree or of a loop: the one that `connect` made, or one of a figure by its id."""
         id = joint.joint if isinstance(joint, Change) else joint
-        sides = self._sides(id)
+        sides = self.forest.sides(id)
         self._wake(*sides, *self._neighbours(sides))
         change = self.forest.cut(id)
         self._follow_structure([self.forest.tree_of(body) for body in sides])
@@ -222,10 +227,6 @@ class World:
         change = self.forest.reroot(self._id(body), joint, at)
         self._follow_structure([self.forest.tree_of(self._id(body))])
         return change
-
-    def _sides(self, joint: int) -> list[int]:
-        """The bodies that a joint ties, without the base."""
-        return self.forest.sides(joint)
 
     def _follow_structure(self, trees: list[int]) -> None:
         """Which body carries which: neighbours in a tree do not meet."""
@@ -399,6 +400,27 @@ def free_body(shape: Shape, density: float, name: str) -> Model:
     builder = Builder(name)
     builder.link(name, None, Joint.free(), inertia=Inertia(mass.mass, mass.com, mass.matrix), shapes=[shape])
     return builder.build()
+
+
+def warn_idle(model: Model) -> None:
+    """Tell, once for a model and by name, what it has that does not act in worlds yet."""
+    dofs = model.dofs
+    several = np.isin(model.links["kind"], (JointKind.SPHERICAL, JointKind.FREE))[dofs["link"]]
+    bounded = np.isfinite(dofs["lower"]) | np.isfinite(dofs["upper"]) | (dofs["friction"] > 0.0)
+    idle = {
+        "speed limits": np.isfinite(dofs["speed"]),
+        "effort limits": np.isfinite(dofs["effort"]),
+        "limits and dry friction of balls and free joints": several & bounded,
+    }
+    found = {what: [model.joint_names[i] for i in dofs["link"][which]] for what, which in idle.items() if which.any()}
+    found |= {"actuators": [a.name for a in model.actuators], "mimics": [m.joint for m in model.mimics]}
+    found |= {"materials of pairs": [f"{p.a} and {p.b}" for p in model.pair_materials]}
+    for what, names in found.items():
+        if names and f"{what} in worlds" not in model.told:
+            model.told.add(f"{what} in worlds")
+            shown = ", ".join(map(repr, dict.fromkeys(names[:3]))) + (", ..." if names[3:] else "")
+            text = f"world: model {model.name!r} has {what} ({shown}), which do not act in worlds yet"
+            warnings.warn(text, ModelWarning, stacklevel=4)
 
 
 def free_position(pose: Pose) -> Array:
