@@ -34,7 +34,25 @@ def test_every_name_without_underscore_is_listed():
     assert present <= set(kinemorph.__all__)
 
 
-def test_import_loads_no_optional_dependency():
+def test_every_name_that_has_a_place_is_public():
+    assert set(kinemorph._WHERE) == set(kinemorph.__all__)
+
+
+def test_a_name_that_is_not_there_is_refused():
+    with pytest.raises(AttributeError, match="kinemorph has no 'levitate'"):
+        kinemorph.levitate  # noqa: B018
+
+
+def test_import_waits_for_nothing():
     code = "import sys, kinemorph; print(*{name.partition('.')[0] for name in sys.modules})"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout
+    assert {"numpy", "numba", "scipy"}.isdisjoint(loaded.split())
+
+
+def test_no_public_name_loads_an_optional_dependency():
+    code = (
+        "import sys, kinemorph as km; [getattr(km, name) for name in km.__all__]; "
+        "print(*{name.partition('.')[0] for name in sys.modules})"
+    )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout
     assert OPTIONAL.isdisjoint(loaded.split())
