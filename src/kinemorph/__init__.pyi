@@ -73,7 +73,7 @@ from kinemorph.spatial.pose import Pose
 from kinemorph.structure.add import add, remove, submodel
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
-from kinemorph.structure.forest import Change, Forest
+from kinemorph.structure.forest import Change, Forest, Planted
 from kinemorph.structure.report import Report
 from kinemorph.structure.reroot import reroot
 from kinemorph.view.glb import save_glb
@@ -132,6 +132,7 @@ __all__ = [
     "Pair",
     "PairMaterial",
     "Parts",
+    "Planted",
     "Polyhedron",
     "Pose",
     "Question",

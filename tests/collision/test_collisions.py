@@ -594,10 +594,10 @@ def test_bad_arguments_are_named(call: Any, sentence: str) -> None:
 
 
 def test_a_row_of_another_kind_is_refused() -> None:
-    from kinemorph.collision.collide import look_at_all, pair_up_placed
+    from kinemorph.collision.collide import look_at_all, pair_up
 
     other = np.zeros(1, COLLISIONS)
-    assert look_at_all(other.ctypes.data) == pair_up_placed(other.ctypes.data) == 3
+    assert look_at_all(other.ctypes.data) == pair_up(other.ctypes.data, np.zeros(1, POSE)) == 3
 
 
 @pytest.mark.lane

@@ -130,13 +130,6 @@ def pair_up(address: int, links: Any) -> int:
 
 
 @entry(nogil=True)
-def pair_up_placed(address: int) -> int:
-    """The same for shapes whose places and boxes are up to date."""
-    c = rows_at(address, 1, COLLISIONS)[0]
-    return find_pairs(c) if c["kind"] == COLLISIONS_KIND else WRONG_ROW
-
-
-@entry(nogil=True)
 def pair_up_all(address: int, links: Any) -> int:
     """The same without a broad phase."""
     c = rows_at(address, 1, COLLISIONS)[0]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from kinemorph._jit import entry, rows_at
 from kinemorph.collision.broad_phase import BroadPhase
-from kinemorph.collision.collide import look_at_all, pair_up, pair_up_all, pair_up_placed
+from kinemorph.collision.collide import look_at_all, pair_up, pair_up_all
 from kinemorph.collision.core_pair import CORE_PAIR
 from kinemorph.collision.depth import WORK
 from kinemorph.collision.ground_search import CARRIED
@@ -121,23 +121,18 @@ class Collisions:
         `links` are poses of link 0 and on; or, without a copy, rows with R and p, the base first, such as those of
         `Data`. A pose that is not finite raises, and leaves the pairs as they were.
         """
-        self._run(_rows_of(links))
-
-    def update_placed(self) -> None:
-        """The same for links whose shapes were placed by hand: `places` and `boxes` are up to date."""
-        self._run(None)
-
-    def _run(self, links: Any) -> None:
+        links = _rows_of(links)
         if not self._busy.acquire(blocking=False):
             raise RuntimeError("Collisions: another thread is in the middle of an update; give each thread a copy")
+        pair = pair_up_all if self._broad is None else pair_up
         try:
             self.header["goes_on"] = 0  # 1 if the last one was interrupted
             if self._seen != self.shapes.revision:
                 self._check_links(links)
                 self._see_changes(links)
-            elif links is not None and len(links) < self._links:
+            elif len(links) < self._links:
                 self._check_links(links)
-            while (status := self._pair_up(links)) == Status.FULL:
+            while (status := pair(self._tables.address, links)) == Status.FULL:
                 self.grow()
             if status == Status.BAD_BOX:
                 self._complain()
@@ -153,15 +148,10 @@ class Collisions:
         row = int(np.flatnonzero(~((size >= 0.0) & (size < np.inf)).all(axis=1))[0])
         raise ValueError(f"shape {self.shapes.id_at(row)}: its pose is not finite, or its box has no end")
 
-    def _pair_up(self, links: Any) -> Any:
-        if links is None:
-            return pair_up_placed(self._tables.address)
-        return (pair_up_all if self._broad is None else pair_up)(self._tables.address, links)
-
     def _check_links(self, links: Any) -> None:
         highest = int(self.shapes.rows["link"][: self.shapes.count].max(initial=-1))
         self._links = highest + 2  # rows that shapes need
-        if links is not None and len(links) < self._links:
+        if len(links) < self._links:
             raise ValueError(f"update: there are poses of {len(links) - 1} links, but a shape is on link {highest}")
 
     def lend(self) -> int:
@@ -184,11 +174,6 @@ class Collisions:
     def contacts(self) -> Any:
         """The CONTACT rows of the last step, in the order of their pairs. A view, valid until the next."""
         return self._half(int(self.header["step"][0]))[: int(self.header["n_contacts"][0])]
-
-    @property
-    def contacts_before(self) -> Any:
-        """The rows of the step before, which `before` of a contact counts in."""
-        return self._half(int(self.header["step"][0]) - 1)
 
     def _half(self, step: int) -> Any:
         room = int(self.header["contact_room"][0])

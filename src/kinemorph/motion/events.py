@@ -31,8 +31,8 @@ from kinemorph.spatial.vec3 import Vec3, add, dot, sub
 from kinemorph.structure.report import Report
 
 Function = Callable[[Model, State, Data], float]  # of the structure, its state, and its data after `kinematics`
-Change = Report | tuple[Model, State] | None
-Action = Callable[..., Change]  # of the structure and its state and, if it takes three arguments, its data
+Outcome = Report | tuple[Model, State] | None
+Action = Callable[..., Outcome]  # of the structure and its state and, if it takes three arguments, its data
 
 DEAD = 1e-12  # how near to zero a function has no sign
 

@@ -15,7 +15,7 @@ from kinemorph._files import ModelWarning
 from kinemorph.constraint.loops import loop_errors
 from kinemorph.motion.controlled import take_controlled
 from kinemorph.motion.event_time import HappensAgainError, crossed, first_crossing, new_sides, signs
-from kinemorph.motion.events import DEAD, EVENT, Change, Event, EventKind, check_events, look_up, takes_data
+from kinemorph.motion.events import DEAD, EVENT, Event, EventKind, Outcome, check_events, look_up, takes_data
 from kinemorph.motion.ignored import warn_ignored
 from kinemorph.motion.integrators import ADAPTIVE, Method, workspace
 from kinemorph.motion.log import FRAME, Happening, Log, Stretch
@@ -445,7 +445,7 @@ def simulate(
     return simulation.run(duration)
 
 
-def _result(change: Change) -> tuple[Model, State] | None:
+def _result(change: Outcome) -> tuple[Model, State] | None:
     """What an action has returned, as a model and a state."""
     if change is None:
         return None
