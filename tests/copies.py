@@ -310,7 +310,7 @@ SAMPLES |= {
     "Mesh": lambda: km.mesh_of(BOX),
     "Pair": lambda: km.Pair(BOX, BALL),
     "Parts": lambda: km.Parts([km.core_of(BOX)[0]]),
-    "Planted": lambda: km.Forest().add(km.Builder("none").build()),
+    "Planted": lambda: km.Forest().add(pendulum()),
     "Polyhedron": lambda: km.core_of(BOX)[0],
     "Question": lambda: km.Question.DISTANCE,
     "Report": report,
