@@ -364,17 +364,35 @@ def touch() -> km.Touch:
     return made.contacts()[0]
 
 
+def moment() -> km.Moment:
+    told: list[km.Moment] = []
+    made = km.World()
+    made.add(km.Shape.sphere(0.1), at=(0, 0, 1), name="ball")
+    made.when(km.Event.height("ball", 0.9), lambda world, moment: told.append(moment))
+    made.run(0.3)
+    return told[0]
+
+
 SAMPLES |= {
     "Body": lambda: world().bodies[0],
     "Figure": lambda: km.World().add(pendulum(), q=[0.3]),
+    "Moment": moment,
+    "Sight": lambda: world().cast((0, 0, 5), (0, 0, -1)),
+    "Statistics": lambda: world().statistics,
+    "Timer": lambda: km.World().every(0.1, print, "tick", start=0.5),
     "Touch": touch,
+    "Watch": lambda: km.World().when(km.Event.at(0.2)),
     "World": world,
     "WorldError": lambda: km.WorldError("it exploded", 0.3, "box"),
 }
 ANSWERS |= {
     "Body": lambda b: (b.name, b.id, b.pose.matrix(), b.twist, b.mass, b.asleep),
     "Figure": lambda f: (repr(f), f.position("ball"), [b.name for b in f]),
+    "Moment": lambda m: (m.name, m.time, m.body.name, m.other, m.value, m.why),
+    "Sight": lambda s: (s.distance, s.point, s.normal, s.body and s.body.name, s.shape),
+    "Timer": lambda t: (t.name, t.period, t.due),
     "Touch": lambda t: (t.point, t.normal, t.force, t.distance, t.body.name, t.other),
+    "Watch": lambda w: (repr(w), w.count, w.done),
     "World": _of_world,
     "WorldError": lambda e: (str(e), e.time, e.body),
 }

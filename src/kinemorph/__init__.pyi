@@ -82,6 +82,10 @@ from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.contact import Touch
+from kinemorph.world.events import Moment, Watch
+from kinemorph.world.rays import Sight
+from kinemorph.world.statistics import Statistics
+from kinemorph.world.timers import Timer
 from kinemorph.world.world import World, WorldError
 
 __version__: str
@@ -129,6 +133,7 @@ __all__ = [
     "Mimic",
     "Model",
     "ModelWarning",
+    "Moment",
     "Pair",
     "PairMaterial",
     "Parts",
@@ -142,12 +147,16 @@ __all__ = [
     "Shape",
     "ShapeKind",
     "ShapeTable",
+    "Sight",
     "Simulation",
     "SimulationError",
     "State",
+    "Statistics",
     "Terrain",
+    "Timer",
     "Touch",
     "Trajectory",
+    "Watch",
     "World",
     "WorldError",
     "aba",

@@ -153,3 +153,13 @@ def test_what_does_not_act_is_told_by_name():
         km.World().add(model)
     with pytest.warns(km.ModelWarning, match="rolling"):
         km.World().add(km.Shape.sphere(0.1), material=km.Material(directions=6))
+
+
+def test_what_has_no_shape_does_not_fall_asleep_while_it_moves():
+    world = km.World(gravity=(0, 0, 0))
+    b = km.Builder("wheel")
+    b.link("wheel", joint=km.Joint.revolute("z"), inertia=km.Inertia.sphere(1.0, 0.1))
+    wheel = world.add(b.build(), v=[1.0])
+    world.run(2.0)
+    assert not wheel["wheel"].asleep
+    assert wheel.position("wheel")[0] == pytest.approx(2.0)

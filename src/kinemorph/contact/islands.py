@@ -71,12 +71,14 @@ def wake_islands(s: Any, forest: Any) -> int:
     for t in range(count):
         spans[t]["island"] = -1
     for t in range(count):
-        if trees[t]["next"] == IN_USE and spans[t]["asleep"] == 0:
-            spans[root_of(spans, t)]["island"] = 0
+        root = spans[root_of(spans, t)]
+        if trees[t]["next"] == IN_USE and spans[t]["asleep"] == 0 and root["island"] < 0:
+            root["island"] = t
     woken = 0
     for t in range(count):
-        if trees[t]["next"] == IN_USE and spans[t]["asleep"] != 0 and spans[root_of(spans, t)]["island"] >= 0:
-            spans[t]["asleep"], spans[t]["still"] = 2, 0.0  # to be set in motion
+        waker = spans[root_of(spans, t)]["island"]
+        if trees[t]["next"] == IN_USE and spans[t]["asleep"] != 0 and waker >= 0:
+            spans[t]["asleep"], spans[t]["still"], spans[t]["woken_by"] = 2, 0.0, waker  # to be set in motion
             woken += 1
     return woken
 

@@ -27,7 +27,7 @@ SPAN = np.dtype(
         ("direct", "i4"),  # whether its island was solved directly, when that was last decided
         ("level", "i4"),  # how many trees are below it, down to the ground, on the longest way; -1 if it is not carried
         ("below", "i4"),  # on how many trees or grounds it rests
-        ("unused", "i4"),
+        ("woken_by", "i4"),  # the tree that woke it last; or BY_EDIT, BY_CALL; -1 if nothing has
         ("pairs", "i8"),  # of the first tree of an island: what touched when that was last decided
         ("mass", "f8"),  # kg
         ("load", "f8"),  # kg, what it carries: its share of all that is above it
@@ -224,5 +224,6 @@ SOLVER = np.dtype(
         ("full", "i8"),  # which tables were too small: bits of FULL_*
     ]
 )
+BY_EDIT, BY_CALL = -2, -3  # what else wakes: a change of the structure near by, and whoever asks for it
 SOLVER_KIND = kind_of("solver", SOLVER, SPAN, ISLAND, REST_ON, MATERIAL, TOUCH, BOUND, GRIP)
 FULL_Z, FULL_TOUCHES, FULL_BOUNDS, FULL_Y, FULL_ENVELOPE = 1, 2, 4, 8, 16

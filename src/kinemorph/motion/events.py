@@ -48,9 +48,14 @@ class EventKind(IntEnum):
     VELOCITY = 5  # rad/s or m/s, an entry of v
     FORCE = 6  # N, of a loop on its second link, along a direction of its joint's frame on the first
     MOMENT = 7  # N m, likewise
+    CONTACT = 8  # 1 if two bodies of a world touch, else -1
+    IMPULSE = 9  # N s, with which they have pressed in a step
+    LIMIT = 10  # 1 if a joint is at one of its limits, else -1
+    SLEEP = 11  # 1 if a body sleeps, else -1
 
 
-CALL, TIME, ALONG, DISTANCE, POSITION, VELOCITY, FORCE, MOMENT = (int(k) for k in EventKind)
+CALL, TIME, ALONG, DISTANCE, POSITION, VELOCITY, FORCE, MOMENT, CONTACT, IMPULSE, LIMIT, SLEEP = map(int, EventKind)
+IN_WORLDS = EventKind.CONTACT, EventKind.IMPULSE, EventKind.LIMIT, EventKind.SLEEP
 
 EVENT = np.dtype(
     [
@@ -92,7 +97,7 @@ class Event:
     times: float = np.inf
     kind: EventKind = EventKind.CALL
     level: float = 0.0
-    places: tuple[str | int, ...] = ()
+    places: tuple[Any, ...] = ()  # names or indices; in worlds also bodies, and None for anything
     points: tuple[Iterable[float], ...] = ()
     along: Iterable[float] = (0.0, 0.0, 1.0)
     entry: int = 0
@@ -166,6 +171,40 @@ class Event:
         kind = EventKind.MOMENT if moment else EventKind.FORCE
         return _event(name, kind, action, more, places=(loop,), along=along, level=level)
 
+    # --- what happens in worlds only ---
+
+    @staticmethod
+    def contact(a: Any, b: Any = None, action: Action | None = None, **more: Any) -> Event:
+        """Two bodies begin to touch; with `direction=-1` they part. Without b: a and anything; b may be "ground"."""
+        settings = {"direction": 1, **more}
+        name = settings.pop("name", f"{_called(a)} touches {_called(b)}")
+        return _event(name, EventKind.CONTACT, action, settings, places=(a, b))
+
+    @staticmethod
+    def impact(a: Any, b: Any = None, level: float = 0.0, action: Action | None = None, **more: Any) -> Event:
+        """Two bodies press with more than so many N s in one step."""
+        settings = {"direction": 1, **more}
+        name = settings.pop("name", f"{_called(a)} hits {_called(b)} with {_said(level)} N s")
+        return _event(name, EventKind.IMPULSE, action, settings, places=(a, b), level=level)
+
+    @staticmethod
+    def limit(joint: Any, action: Action | None = None, **more: Any) -> Event:
+        """A joint comes to one of its limits; with `direction=-1` it leaves it."""
+        settings = {"direction": 1, **more}
+        name = settings.pop("name", f"{joint} at its limit")
+        return _event(name, EventKind.LIMIT, action, settings, places=(joint,))
+
+    @staticmethod
+    def sleep(body: Any, action: Action | None = None, **more: Any) -> Event:
+        """A body falls asleep; with `direction=-1` it wakes."""
+        settings = {"direction": 1, **more}
+        name = settings.pop("name", f"{_called(body)} sleeps")
+        return _event(name, EventKind.SLEEP, action, settings, places=(body,))
+
+
+def _called(place: Any) -> str:
+    return "anything" if place is None else str(getattr(place, "name", place))
+
 
 def _said(level: float) -> str:
     if callable(level):
@@ -236,12 +275,14 @@ def pass_by(e: Any) -> None:
         e["dead"] = DEAD
 
 
-def check_events(events: Iterable[Event]) -> tuple[Event, ...]:
+def check_events(events: Iterable[Event], *, world: bool = False) -> tuple[Event, ...]:
     """The events, after a look at what can be wrong before anything moves."""
     listed = tuple(events)
     for e in listed:
         if not isinstance(e, Event):
             raise TypeError(f"events must be kinemorph.Event objects, not {e!r}")
+        if e.kind in IN_WORLDS and not world:
+            raise ValueError(f"event {e.name!r} is of worlds, and a simulation has none: World.when waits for it")
         if e.direction not in (-1, 0, 1):
             raise ValueError(f"event {e.name!r}: direction {e.direction} must be 1, -1 or 0")
         for what, function in (("action", e.action), ("only", e.only), ("function", e.function)):

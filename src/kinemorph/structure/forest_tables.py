@@ -106,12 +106,23 @@ class ForestTables:
     def _find(self, which: int, name: Any, what: str) -> int:
         """The index of an id; a stale one is refused."""
         number = operator.index(name)
+        if not self._lives(which, number):
+            self._refuse_stale(number, what)
+        return number & INDEX
+
+    def has_body(self, id: int) -> bool:
+        """Whether there is a body of this id, still."""
+        return self._lives(BODIES, id)
+
+    def has_joint(self, id: int) -> bool:
+        """Whether there is a joint of this id, still."""
+        return self._lives(JOINTS, id)
+
+    def _lives(self, which: int, number: int) -> bool:
         index, table = number & INDEX, self._tables[which]
-        if number >= 0 and index < self._pools[which]["count"]:
-            row = table[index]
-            if row["next"] == layout.IN_USE and row["generation"] == number >> 32:
-                return index
-        self._refuse_stale(number, what)
+        if not 0 <= index < self._pools[which]["count"] or number < 0:
+            return False
+        return bool(table[index]["next"] == layout.IN_USE and table[index]["generation"] == number >> 32)
 
     def _refuse_stale(self, number: int, what: str) -> NoReturn:
         raise KeyError(f"forest: there is no {what} {number} (any more)")
@@ -168,6 +179,10 @@ class ForestTables:
             link = links[row["link"]]
             indices = [int(links[link["parent"]]["body"]) if link["parent"] >= 0 else -1, int(link["body"])]
         return [self._id(BODIES, i) for i in indices if i >= 0]
+
+    def closes_loop(self, joint: int) -> bool:
+        """Whether a joint closes a loop, and carries no body."""
+        return int(self._tables[JOINTS][self._find(JOINTS, joint, "joint")]["loop"]) >= 0
 
     def members(self, tree: int) -> Ids:
         """The bodies of a tree, parents before children."""

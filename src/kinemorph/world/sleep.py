@@ -15,6 +15,17 @@ from kinemorph.world.motion import state_at
 
 
 @kernel(inline=False)
+def fastest_joint(slot: Any) -> float:
+    """m/s or rad/s, of a tree's joints."""
+    tree = rows_at(slot["address"], 1, TREE)[0]
+    v = rows_at(state_at(slot, tree, V), tree["nv"], F8)
+    most = 0.0
+    for k in range(tree["nv"]):
+        most = max(most, abs(v[k]))
+    return most
+
+
+@kernel(inline=False)
 def let_sleep(w: Any, s: Any, forest: Any) -> None:
     """Islands in which nothing has moved for a while sleep."""
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
@@ -24,6 +35,8 @@ def let_sleep(w: Any, s: Any, forest: Any) -> None:
         t = islands[i]["first_tree"]
         while t >= 0:
             span = spans[t]
+            if span["speed"] == 0.0:  # no shape moves, or it has none
+                span["speed"] = fastest_joint(trees[t])
             span["still"] = span["still"] + w["dt"] if span["speed"] < w["slow"] else 0.0
             least = min(least, span["still"])
             t = span["next"]

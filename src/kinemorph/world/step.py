@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import entry, kernel, rows_at
+from kinemorph._jit_clock import ticks
 from kinemorph.collision.collide import find_pairs
 from kinemorph.collision.contact_table import half_of
 from kinemorph.collision.dispatch import find_contacts
@@ -32,13 +33,26 @@ from kinemorph.spatial.rows import load3, load9, store3_at
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import add, axpy, cross, dot, scale
 from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, TREE_SLOT
-from kinemorph.world.layout import WORLD, WORLD_KIND, Phase, Status
+from kinemorph.world.layout import WORLD, WORLD_KIND, Phase, Stage, Status
 from kinemorph.world.motion import AWAKE, WOKEN, accelerate, advance_trees, set_in_motion
 from kinemorph.world.sleep import let_sleep
+from kinemorph.world.watch import look_out
 
+FORCES, PAIRS, CONTACTS, ROWS, SOLUTION, MOTION = (int(stage) for stage in Stage)
 MOVE, COLLIDE, FILL = int(Phase.MOVE), int(Phase.COLLIDE), int(Phase.FILL)
 DONE, FULL_SOLVER, FULL_COLLISIONS = int(Status.DONE), int(Status.FULL_SOLVER), int(Status.FULL_COLLISIONS)
 NOT_FINITE, WRONG_ROW, NO_BOX = int(Status.NOT_FINITE), int(Status.WRONG_ROW), int(Status.BAD_BOX)
+HAPPENED = int(Status.EVENT)
+
+
+@kernel
+def lap(w: Any, stage: int, since: int) -> int:
+    """Put down how long a stage took, if somebody wants to know. Returns the time now."""
+    if w["clock"] == 0:
+        return 0
+    now = ticks()
+    w["ticks"][stage] += now - since
+    return now
 
 
 @kernel(inline=False)
@@ -95,11 +109,13 @@ def make_step(w: Any, none: Any) -> int:
     forest = rows_at(w["forest"], 1, FOREST)[0]
     c = rows_at(w["collisions"], 1, COLLISIONS)[0]
     s = rows_at(w["solver"], 1, SOLVER)[0]
+    since = ticks() if w["clock"] != 0 else 0
     if w["phase"] == MOVE:
         if not accelerate(w, s, forest, AWAKE, none):
             return NOT_FINITE
         place_bodies(w, s, forest, c)
         w["phase"] = COLLIDE
+        since = lap(w, FORCES, since)
     if w["phase"] == COLLIDE:
         if c["goes_on"] == 0:
             status = find_pairs(c)
@@ -108,9 +124,11 @@ def make_step(w: Any, none: Any) -> int:
                 return NO_BOX
             if status == FULL:
                 return FULL_COLLISIONS
+            since = lap(w, PAIRS, since)
         if find_contacts(c) == FULL:
             return FULL_COLLISIONS
         w["phase"] = FILL
+        since = lap(w, CONTACTS, since)
     tie_trees(s, forest, c)
     if wake_islands(s, forest) > 0 and not accelerate(w, s, forest, WOKEN, none):
         w["phase"] = MOVE
@@ -125,15 +143,19 @@ def make_step(w: Any, none: Any) -> int:
         return FULL_SOLVER
     w["phase"] = MOVE
     set_in_motion(s, forest)
+    since = lap(w, ROWS, since)
     solve(s, 0, s["island_count"])
     keep_impulses(s, c)
+    since = lap(w, SOLUTION, since)
     if not advance_trees(w, s, forest):
         return NOT_FINITE
     if w["patience"] < np.inf:
         let_sleep(w, s, forest)
     w["steps"] += 1
-    w["time"] += w["dt"]
-    return DONE
+    w["time"] = w["steps"] * w["dt"]  # no sum, which would drift
+    happened = w["event_count"] > 0 and look_out(w, s, forest, c)
+    lap(w, MOTION, since)
+    return HAPPENED if happened else DONE
 
 
 @entry(nogil=True)
@@ -144,7 +166,8 @@ def run_steps(address: int, count: int, none: np.ndarray[tuple[int, int], np.dty
         return WRONG_ROW, count
     while count > 0:
         status = make_step(w, none)
+        if status == DONE or status == HAPPENED:
+            count -= 1
         if status != DONE:
             return status, count
-        count -= 1
     return DONE, 0

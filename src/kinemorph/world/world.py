@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import time
 import warnings
 from collections.abc import Iterable
 from itertools import product
@@ -16,11 +17,14 @@ from kinemorph._files import ModelWarning
 from kinemorph.collision.collisions import Collisions
 from kinemorph.collision.shape_rows import NOBODY
 from kinemorph.collision.shape_table import ShapeTable, Solid
+from kinemorph.contact.layout import BY_CALL, BY_EDIT
 from kinemorph.contact.solver import Solver
 from kinemorph.geometry.ground import Ground, HalfSpace
 from kinemorph.geometry.mass import WATER, inertia_of
 from kinemorph.geometry.material import EVERYTHING, Material
 from kinemorph.geometry.shapes import Role, Shape
+from kinemorph.motion.events import Event
+from kinemorph.motion.progress import Bar
 from kinemorph.multibody.builder import Builder
 from kinemorph.multibody.checks import checked
 from kinemorph.multibody.configuration import neutral
@@ -36,8 +40,12 @@ from kinemorph.structure.forest_layout import BODIES, IN_USE, TREES
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.contact import Touch
+from kinemorph.world.events import Action, Watch, Watches
 from kinemorph.world.layout import WORLD, WORLD_KIND, Status
+from kinemorph.world.rays import Eyes, Sight
+from kinemorph.world.statistics import Statistics, measure, statistics
 from kinemorph.world.step import run_steps
+from kinemorph.world.timers import Task, Timer, Timers
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 NO_FORCES = np.zeros((0, 6))
@@ -46,6 +54,7 @@ KEEP_WITHIN = 3e-4  # m: a pair that has moved by less keeps its contact points
 SLOW, PATIENCE = 0.05, 0.5  # m/s, s
 LONGEST_SUBSTEP = 1.25e-3  # s
 PLAIN = Material(friction=0.8)
+GLANCE = 0.2  # s of computing, about, between two looks at the clock and at the keyboard
 
 
 class WorldError(ArithmeticError):
@@ -83,24 +92,27 @@ class World:
         header = np.zeros(1, WORLD)
         h = header[0]
         h["kind"], h["dt"], h["slow"], h["patience"] = WORLD_KIND, dt, SLOW, PATIENCE if sleep else math.inf
-        self._hold(Forest(gravity), collisions, Solver(), header, material, {}, {})
+        self._hold(Forest(gravity), collisions, Solver(), header, material, {}, {}, {}, Watches(), Timers())
         n = substeps or math.ceil(dt / LONGEST_SUBSTEP - 1e-9)
         self.solver.header["substeps"], self.solver.header["h"] = n, dt / n
 
     def _hold(
         self, forest: Forest, collisions: Collisions, solver: Solver, header: Any, material: Material,
-        names: dict[int, str], mounted: dict[int, list[int]],
+        names: dict[int, str], joints: dict[int, str], mounted: dict[int, list[int]], watches: Watches, timers: Timers,
     ) -> None:  # fmt: skip
         """Take all parts over, and write the addresses that they have here."""
         self.forest, self.collisions, self.shapes, self.solver = forest, collisions, collisions.shapes, solver
         self.material = material
-        self._names = names  # of bodies, by id
+        self._names, self._joints = names, joints  # of bodies and joints, by id
         self._mounted = mounted  # shapes, by the index of their body
         self._header = header
         self._address = int(header.ctypes.data)
         self._known = -1  # revision of the table of shapes that all tables have followed
         h = header[0]
         h["forest"], h["collisions"], h["solver"] = forest.address, collisions.lend(), solver.address
+        self._watches, self._timers, self._moving = watches, timers, False
+        watches.join(self)
+        timers.join(self)
 
     # ------------------------------------------------------------------------------------------------ coming and going
 
@@ -161,8 +173,10 @@ class World:
         for a, b in model.exclusions:
             for one, other in product(*(self._mounted.get(bodies[i] & INDEX if i >= 0 else -1, []) for i in (a, b))):
                 self.collisions.ignore(one, other)
+        joints = planted.joints.tolist()
+        self._joints |= dict(zip(joints, model.joint_names, strict=True))
         self._follow_structure([self.forest.tree_of(body) for body in bodies])
-        return Figure(self, model, bodies, planted.joints.tolist())
+        return Figure(self, model, bodies, joints)
 
     def _add_shape(
         self, shape: Solid, body: int, material: Material | None, group: int, mask: int, pose: Pose | None = None
@@ -192,6 +206,7 @@ class World:
                 for shape in self._mounted.pop(member & INDEX, []):
                     self.shapes.remove(shape)
                 del self._names[member]
+        self._watches.follow()
         return change
 
     # ------------------------------------------------------------------------------------------------------- structure
@@ -214,7 +229,7 @@ class World:
 
     def cut(self, joint: Change | int) -> Change:
         """Cut a joint, of a tree or of a loop: the one that `connect` made, or one of a figure by its id."""
-        id = joint.joint if isinstance(joint, Change) else joint
+        id = self.joint_id(joint)
         sides = self.forest.sides(id)
         self._wake(*sides, *self._neighbours(sides))
         change = self.forest.cut(id)
@@ -237,6 +252,7 @@ class World:
                 for shape in self._mounted.get(int(link["body"]), []):
                     self.shapes.rows["carrier"][self.shapes.row_of(shape)] = carrier
         self._follow_tables()
+        self._watches.follow()
 
     # ------------------------------------------------------------------------------------------------------------ time
 
@@ -251,27 +267,79 @@ class World:
         return float(self._header[0]["dt"])
 
     def run(self, seconds: float) -> None:
-        """Go on for so long, in whole steps."""
+        """Go on for so long, in whole steps, or until an event that ends. Long runs show how far they are."""
         if not 0.0 <= seconds < math.inf:
             raise ValueError(f"world: run takes seconds, not {seconds}")
         self.step(round(seconds / self.dt))
 
     def step(self, count: int = 1) -> None:
         """Make so many steps. One that cannot be made raises `WorldError`, and the world stays where it was."""
-        if self._known != self.shapes.revision:
-            self.collisions.lend()
-            self._follow_tables()
-            self._known = self.shapes.revision
-        status, count = run_steps(self._address, count, NO_FORCES)
-        while status != Status.DONE:
+        if self._moving:
+            raise RuntimeError("world: a step cannot be made by what is called in between steps")
+        self._moving = True
+        try:
+            with Bar(self.time, self.time + count * self.dt) as bar:
+                self._go_on(count, bar)
+        finally:
+            self._moving = False
+
+    def _go_on(self, left: int, bar: Bar) -> None:
+        glance = 16  # steps, as many as take a moment
+        while left > 0:
+            self._timers.call()
+            self._follow_shapes()
+            due = 1 if self._watches.calls else self._timers.steps_until_due(min(left, glance))
+            start = time.perf_counter()
+            status, undone = run_steps(self._address, due, NO_FORCES)
+            if due == glance and time.perf_counter() - start < 0.5 * GLANCE:
+                glance *= 2
+            left -= due - undone
             if status == Status.FULL_SOLVER:
                 self.solver.grow()
             elif status == Status.FULL_COLLISIONS:
                 self.collisions.grow()
                 self._follow_tables()
-            else:
+            elif status not in (Status.DONE, Status.EVENT):
                 self._complain(Status(status))
-            status, count = run_steps(self._address, count, NO_FORCES)
+            elif (status == Status.EVENT or self._watches.calls) and self._watches.happen():
+                return
+            bar.show(self.time)
+
+    def _follow_shapes(self) -> None:
+        if self._known != self.shapes.revision:
+            self.collisions.lend()
+            self._follow_tables()
+            self._known = self.shapes.revision
+
+    @property
+    def statistics(self) -> Statistics:
+        """What the last step had to do."""
+        return statistics(self)
+
+    def measure(self, steps: int) -> Statistics:
+        """Make so many steps, and say where the time went."""
+        return measure(self, steps)
+
+    def failure(self, what: str, why: object) -> WorldError:
+        """The error for a function of the user's that has failed between two steps."""
+        text = (
+            f"world: {what} at {self.time:.6g} s: {why}; the world is as the last step and what was done since left it"
+        )
+        return WorldError(text, self.time)
+
+    # ------------------------------------------------------------------------------------------ events and controllers
+
+    def when(self, event: Event, action: Action | None = None) -> Watch:
+        """Wait for an event: at the end of the step in which it happens, call action(world, moment).
+
+        The action may do anything but make steps. What events there are, `km.Event` says: two bodies touch or part, a
+        joint reaches a limit, a point a height, a body falls asleep, ...
+        """
+        return self._watches.add(event, action)
+
+    def every(self, period: float, action: Task, name: str = "", start: float | None = None) -> Timer:
+        """Call action(world) every `period` seconds, between steps, from now or from `start` on: a controller."""
+        return self._timers.add(action, period, name, start)
 
     def _complain(self, status: Status) -> None:
         t = int(self._header[0]["tree"])
@@ -295,14 +363,25 @@ class World:
 
     def wake(self, body: Body | int) -> None:
         """Wake a body, and all that touches it."""
-        self._wake(self._id(body))
+        self._wake(self._id(body), why=BY_CALL)
 
-    def _wake(self, *bodies: int) -> None:
+    def _wake(self, *bodies: int, why: int = BY_EDIT) -> None:
         self._follow_tables()
         spans = self.solver["spans"]
         for body in bodies:
             span = spans[self.forest.tree_of(body) & INDEX]
+            if span["asleep"]:
+                span["woken_by"] = why
             span["asleep"], span["still"] = 0, 0.0
+
+    def why_awake(self, body: Body | int) -> str:
+        """What woke a body when it last slept."""
+        waker = int(self.solver["spans"][self.forest.tree_of(self._id(body)) & INDEX]["woken_by"])
+        if waker < 0:
+            return {BY_EDIT: "the structure changed", BY_CALL: "it was asked to wake"}.get(waker, "")
+        if self.forest._tables[TREES][waker]["next"] != IN_USE:
+            return "something that is gone touched it"
+        return f"{self._names[self.forest._id(BODIES, int(self.forest._links(waker)[0]['body']))]!r} touched it"
 
     def _neighbours(self, bodies: list[int]) -> list[int]:
         """Bodies that touched one of these in the last step."""
@@ -336,6 +415,28 @@ class World:
     def body(self, id: int) -> Body:
         """The body of an id."""
         return Body(self, id, self._names[id])
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names.values()
+
+    def __getitem__(self, name: str) -> Body:
+        """The body of a name; the figure of a model has those of its own."""
+        return self.body(self._only(self._names, name, "body"))
+
+    def _only(self, names: dict[int, str], name: str, what: str) -> int:
+        found = [id for id, other in names.items() if other == name]
+        if len(found) != 1:
+            many = f"{len(found)} of them: ask the figure, or give the {what} itself" if found else "none"
+            raise KeyError(f"world: there is no single {what} {name!r}, but {many}")
+        return found[0]
+
+    def joint_id(self, joint: Change | int | str) -> int:
+        """The id of a joint: by its name, if that is unique, or of a `Change` that made it."""
+        if isinstance(joint, str):
+            return self._only(
+                {id: name for id, name in self._joints.items() if self.forest.has_joint(id)}, joint, "joint"
+            )
+        return joint.joint if isinstance(joint, Change) else joint
 
     def link_of(self, body: int) -> Any:
         """The LINK row of a body."""
@@ -371,6 +472,48 @@ class World:
     def _body_at(self, index: int) -> Body | None:
         return None if index < 0 else self.body(self.forest._id(BODIES, index))
 
+    # ------------------------------------------------------------------------------------------------------------ rays
+
+    def cast(
+        self,
+        origin: Iterable[float],
+        direction: Iterable[float],
+        longest: float = math.inf,
+        *,
+        mask: int = EVERYTHING,
+        but: Body | int | None = None,
+    ) -> Sight | None:
+        """What a ray meets first, now; None if nothing is nearer than `longest` metres.
+
+        It sees what has a group in the mask, and does not see the body `but`, such as the one that looks.
+        """
+        return Eyes(self).first(origin, direction, longest, mask, None if but is None else self._id(but))
+
+    def scan(
+        self,
+        origins: npt.ArrayLike,
+        directions: npt.ArrayLike,
+        longest: float = math.inf,
+        *,
+        mask: int = EVERYTHING,
+        but: Body | int | None = None,
+    ) -> tuple[Array, Array, list[Body | None]]:
+        """The same for many rays (n x 3): distances, inf where nothing is met, normals (n x 3), and bodies."""
+        t, normals, rows = Eyes(self).cast(origins, directions, longest, mask, None if but is None else self._id(but))
+        links = self.shapes.rows["link"]
+        return t, normals, [None if row < 0 else self._body_at(int(links[row])) for row in rows.tolist()]
+
+    def overlaps(
+        self, shape: Solid, at: Pose | Iterable[float] = (0.0, 0.0, 0.0), margin: float = 0.0, *, mask: int = EVERYTHING
+    ) -> list[Body | None]:  # fmt: skip
+        """The bodies (None: the ground) that a shape at some place, which is not in the world, would overlap now.
+
+        Or that are no farther from it than `margin` metres.
+        """
+        ids = Eyes(self).near(shape, at if isinstance(at, Pose) else Pose(at), margin, mask)
+        links = dict.fromkeys(self.shapes.link(id) for id in ids)
+        return [self._body_at(link) for link in links]
+
     # ---------------------------------------------------------------------------------------------------------- copies
 
     def branch(self) -> World:
@@ -379,7 +522,8 @@ class World:
 
     def __getstate__(self) -> tuple[Any, ...]:
         return (
-            self.forest, self.collisions, self.solver, self._header.copy(), self.material, self._names, self._mounted,
+            self.forest, self.collisions, self.solver, self._header.copy(), self.material, self._names, self._joints,
+            self._mounted, self._watches, self._timers,
         )  # fmt: skip
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:

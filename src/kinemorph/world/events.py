@@ -1,0 +1,227 @@
+"""Events of a world: what to wait for, and what to do when it has happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kinemorph.motion.event_time import crossed, signs
+from kinemorph.motion.events import DEAD, EVENT, Event, EventKind, check_events
+from kinemorph.spatial.pose import vector
+from kinemorph.structure.forest_memory import INDEX
+from kinemorph.world.watch import ANYTHING, GROUND, measure_now
+
+if TYPE_CHECKING:
+    from kinemorph.world.body import Body
+    from kinemorph.world.world import World
+
+OF_JOINTS = EventKind.POSITION, EventKind.VELOCITY, EventKind.LIMIT
+OF_POINTS = EventKind.ALONG, EventKind.DISTANCE
+TOUCHING = EventKind.CONTACT, EventKind.IMPULSE
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """An event that has happened in a world: what its action is told."""
+
+    event: Event
+    time: float  # s
+    body: Body | None  # that it is about, if it is about one
+    other: Body | None  # None: the ground, or nothing
+    value: float  # of what it measures: N s, m, rad, ...
+    why: str  # for a body that has woken: by what
+
+    @property
+    def name(self) -> str:
+        return self.event.name
+
+
+Action = Callable[["World", Moment], Any]
+
+
+class Watch:
+    """An event that a world waits for. `count` is how often it has happened; after `cancel` it never will again."""
+
+    __slots__ = ("_places", "action", "cancelled", "count", "event")
+
+    def __init__(self, event: Event, action: Action | None, places: list[int | None]) -> None:
+        self.event, self.action, self.count, self.cancelled = event, action, 0, False
+        self._places = places  # ids of its bodies or its joint; None where it is the ground, or anything
+
+    def cancel(self) -> None:
+        """It is not waited for any more."""
+        self.cancelled = True
+
+    @property
+    def done(self) -> bool:
+        """Whether it will not happen any more."""
+        return self.cancelled or self.count >= self.event.times
+
+    def __repr__(self) -> str:
+        return f"Watch for {self.event.name!r}, which has happened {self.count} times"
+
+
+class Watches:
+    """All events that a world waits for, and their rows."""
+
+    __slots__ = ("_rows", "_watches", "_world")
+    _world: World
+
+    def __init__(self) -> None:
+        self._watches: list[Watch] = []
+        self._rows = np.zeros(0, EVENT)
+
+    def join(self, world: World) -> None:
+        """Be those of a world."""
+        self._world = world
+        self._lend()
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self._watches, self._rows
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self._watches, self._rows = state
+
+    def __iter__(self) -> Any:
+        return iter(self._watches)
+
+    def add(self, event: Event, action: Action | None) -> Watch:
+        """Wait for an event from now on."""
+        check_events([event], world=True)
+        if event.kind in (EventKind.FORCE, EventKind.MOMENT):
+            raise ValueError(f"event {event.name!r}: forces of loops are not measured in worlds yet")
+        if action is not None and not callable(action):
+            raise TypeError(f"event {event.name!r}: its action must be a function, not {action!r}")
+        watch = Watch(event, action, [self._id(event, place) for place in event.places])
+        row = np.zeros(1, EVENT)
+        self._describe(watch, row[0])
+        self._watches.append(watch)
+        self._rows = np.concatenate([self._rows, row])
+        self._lend()
+        new = self._rows[-1]
+        if event.kind in TOUCHING:  # what has touched before now has not begun to
+            touching = any(self._is_about(watch, touch) for touch in self._world.contacts())
+            new["side"] = 1 if touching and event.kind is EventKind.CONTACT else -1
+        else:
+            before = self._rows["g"].copy()
+            measure_now(self._world._address)
+            self._rows["g"][:-1] = before[:-1]
+            self._call()
+            new["side"] = signs(self._rows)[-1]
+            if event.kind is EventKind.TIME and event.level >= self._world.time:
+                new["side"] = -1
+        return watch
+
+    def _id(self, event: Event, place: Any) -> int | None:
+        """The id of a body, or of a joint, that is given by its name, itself or its id."""
+        if event.kind in OF_JOINTS:
+            return self._world.joint_id(place)
+        if place is None or place == GROUND or (place == "ground" and "ground" not in self._world):
+            return None
+        return self._world[place].id if isinstance(place, str) else self._world._id(place)
+
+    def _describe(self, watch: Watch, row: Any) -> None:
+        e = watch.event
+        row["kind"], row["direction"], row["level"], row["dead"] = e.kind, e.direction, e.level, DEAD
+        row["pa"], row["pb"] = (vector(p, 3, f"event {e.name!r}") for p in e.points or ((0.0,) * 3,) * 2)
+        n = vector(e.along, 3, f"event {e.name!r}")
+        row["n"] = n / np.linalg.norm(n)
+        self._find(watch, row)
+
+    def _find(self, watch: Watch, row: Any) -> None:
+        """Where its bodies or its joint are now; it rests for ever once one of them is gone."""
+        e, world = watch.event, self._world
+        row["awake"] = not watch.done
+        alive = world.forest.has_joint if e.kind in OF_JOINTS else world.forest.has_body
+        if any(id is not None and not alive(id) for id in watch._places):
+            row["awake"] = 0
+            return
+        if e.kind in OF_JOINTS:
+            joint = watch._places[0] or 0
+            if world.forest.closes_loop(joint):  # it has no part of q and v for now
+                row["awake"] = 0
+                return
+            size = len((world.forest.velocity if e.kind is EventKind.VELOCITY else world.forest.position)(joint))
+            if e.kind is not EventKind.LIMIT and not 0 <= e.entry < size:
+                raise ValueError(f"event {e.name!r}: the joint has {size} entries, there is none at {e.entry}")
+            row["b"], row["index"] = joint & INDEX, e.entry
+            return
+        for side, place, id in zip("ab", e.places, watch._places, strict=False):
+            nothing = ANYTHING if place is None else GROUND
+            row[side] = nothing if id is None else id & INDEX
+
+    def _is_about(self, watch: Watch, touch: Any) -> bool:
+        sides = [None if body is None else body.id for body in (touch.body, touch.other)]
+        a, b = watch._places
+        anything = watch.event.places[1] is None
+        return any(x == a and (anything or y == b) for x, y in (sides, sides[::-1]))
+
+    def follow(self) -> None:
+        """The structure has changed."""
+        for watch, row in zip(self._watches, self._rows, strict=True):
+            self._find(watch, row)
+
+    def _lend(self) -> None:
+        h = self._world._header[0]
+        h["events"], h["event_count"] = self._rows.ctypes.data, len(self._rows)
+
+    @property
+    def calls(self) -> bool:
+        """Whether some functions are Python's, so that steps must be made one by one."""
+        return any(w.event.kind is EventKind.CALL and not w.done for w in self._watches)
+
+    def _call(self) -> None:
+        for watch, row in zip(self._watches, self._rows, strict=True):
+            e = watch.event
+            if e.kind is EventKind.CALL and e.function is not None and not watch.done:
+                try:
+                    g = float(e.function(self._world))  # type: ignore[call-arg, arg-type, misc]
+                except Exception as error:
+                    raise self._world.failure(f"event {e.name!r}", error) from error
+                if not np.isfinite(g):
+                    raise self._world.failure(f"event {e.name!r}", f"its function is {g}")
+                row["g"] = g
+
+    def happen(self) -> bool:
+        """After a step: let all happen that has happened in it, in the order of `add`. Whether the run ends."""
+        self._call()
+        fired = crossed(self._rows)
+        s = signs(self._rows)
+        values = self._rows["g"] + self._rows["level"]
+        self._rows["side"] = np.where((s != 0) & (self._rows["awake"] != 0), s, self._rows["side"])
+        ends = False
+        for i in fired:
+            watch = self._watches[i]
+            if self._rows[i]["awake"] and not watch.done:  # it may be gone by an event of the same step
+                ends |= self._one(watch, float(values[i]))
+        if any(watch.done for watch in self._watches):
+            keep = [not watch.done for watch in self._watches]
+            self._watches = [watch for watch, kept in zip(self._watches, keep, strict=True) if kept]
+            self._rows = self._rows[np.array(keep)]
+            self._lend()
+        return ends
+
+    def _one(self, watch: Watch, value: float) -> bool:
+        e, world = watch.event, self._world
+        of_bodies = e.kind not in OF_JOINTS
+        bodies = [None if id is None or not of_bodies else world.body(id) for id in (*watch._places, None, None)[:2]]
+        if e.kind is EventKind.ALONG:  # the first place is the one that looks
+            bodies.reverse()
+        if e.kind in TOUCHING and e.places[1] is None:  # whatever it was
+            hardest = max(world.contacts(watch._places[0]), key=lambda touch: touch.normal_force, default=None)
+            bodies[1] = None if hardest is None else hardest.other
+        why = world.why_awake(bodies[0]) if e.kind is EventKind.SLEEP and value < 0.0 and bodies[0] is not None else ""
+        moment = Moment(e, world.time, bodies[0], bodies[1], value, why)
+        try:
+            if e.only is not None and not e.only(world, moment):
+                return False
+            watch.count += 1
+            for action in (e.action, watch.action):
+                if action is not None:
+                    action(world, moment)
+        except Exception as error:
+            raise world.failure(f"event {e.name!r}", error) from error
+        return watch.count == e.ends

@@ -1,0 +1,92 @@
+"""Controllers in Python: functions of a world that are called at their own rate, between steps (Fontijne 3.7)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kinemorph.world.world import World
+
+Task = Callable[["World"], Any]
+EARLY = 1e-6  # of a step: a time that is so near has come
+
+
+class Timer:
+    """A function that a world calls every so many seconds of its own time, until `cancel`."""
+
+    __slots__ = ("_count", "_start", "action", "cancelled", "name", "period")
+
+    def __init__(self, action: Task, period: float, name: str, start: float) -> None:
+        self.action, self.period, self.name, self.cancelled = action, period, name, False
+        self._start, self._count = start, 0
+
+    @property
+    def due(self) -> float:
+        """s, when it is called next."""
+        return self._start + self._count * self.period  # not a sum of periods, which would drift
+
+    def cancel(self) -> None:
+        """It is not called any more."""
+        self.cancelled = True
+
+    def __repr__(self) -> str:
+        return f"Timer {self.name!r}, every {self.period:g} s, next at {self.due:g} s"
+
+
+class Timers:
+    """All functions that a world calls, in the order in which they came."""
+
+    __slots__ = ("_timers", "_world")
+    _world: World
+
+    def __init__(self) -> None:
+        self._timers: list[Timer] = []
+
+    def join(self, world: World) -> None:
+        """Be those of a world."""
+        self._world = world
+
+    def __getstate__(self) -> list[Timer]:
+        return self._timers
+
+    def __setstate__(self, timers: list[Timer]) -> None:
+        self._timers = timers
+
+    def __iter__(self) -> Any:
+        return iter(self._timers)
+
+    def add(self, action: Task, period: float, name: str, start: float | None) -> Timer:
+        """Call a function every `period` seconds, the first time at `start`, or before the next step."""
+        if not callable(action):
+            raise TypeError(f"world: every takes a function of the world, not {action!r}")
+        if not self._world.dt * (1.0 - EARLY) <= period < math.inf:
+            raise ValueError(f"world: a period of {period} s must be a step ({self._world.dt} s) or longer")
+        first = self._world.time if start is None else start
+        if not first >= self._world.time - EARLY * self._world.dt:
+            raise ValueError(f"world: a timer cannot start at {start} s, it is {self._world.time:g} s already")
+        timer = Timer(action, float(period), name or getattr(action, "__name__", "controller"), float(first))
+        self._timers.append(timer)
+        return timer
+
+    def steps_until_due(self, most: int) -> int:
+        """How many steps may be made before a function is called; at least one."""
+        world = self._world
+        for timer in self._timers:
+            if not timer.cancelled:
+                most = min(most, max(1, math.ceil((timer.due - world.time) / world.dt - EARLY)))
+        return most
+
+    def call(self) -> None:
+        """Call all that are due."""
+        world = self._world
+        for timer in list(self._timers):
+            if not timer.cancelled and timer.due <= world.time + EARLY * world.dt:
+                timer._count += 1
+                try:
+                    timer.action(world)
+                except Exception as error:
+                    raise world.failure(f"controller {timer.name!r}", error) from error
+        if any(timer.cancelled for timer in self._timers):
+            self._timers = [timer for timer in self._timers if not timer.cancelled]
