@@ -368,7 +368,7 @@ def moment() -> km.Moment:
     told: list[km.Moment] = []
     made = km.World()
     made.add(km.Shape.sphere(0.1), at=(0, 0, 1), name="ball")
-    made.when(km.Event.height("ball", 0.9), lambda world, moment: told.append(moment))
+    made.when(km.Event.height("ball", 0.9, times=1), lambda world, moment: told.append(moment))
     made.run(0.3)
     return told[0]
 
