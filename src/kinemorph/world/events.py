@@ -85,6 +85,9 @@ class Watches:
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self._watches, self._rows = state
 
+    def __len__(self) -> int:
+        return len(self._watches)
+
     def __iter__(self) -> Any:
         return iter(self._watches)
 

@@ -54,6 +54,9 @@ class Timers:
     def __setstate__(self, timers: list[Timer]) -> None:
         self._timers = timers
 
+    def __len__(self) -> int:
+        return len(self._timers)
+
     def __iter__(self) -> Any:
         return iter(self._timers)
 
