@@ -121,7 +121,7 @@ def plan_island(s: Any, trees: Any, island: Any) -> bool:
     """Rows of one island. False if its matrix would be too much work."""
     rows_by_index(s, island)
     work = measure(s, island)
-    if work > NARROW * island["nz"]:
+    if work > NARROW * island["nz"] and island["held"] == 0:  # trees of a hold stay side by side
         rows_by_level(s, trees, island)
         other = measure(s, island)
         if other > work:

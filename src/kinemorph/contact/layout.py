@@ -12,6 +12,7 @@ from enum import IntEnum
 
 import numpy as np
 
+from kinemorph.multibody.energy_momentum import SUMS
 from kinemorph.multibody.layout import kind_of
 
 SPAN = np.dtype(
@@ -27,7 +28,7 @@ SPAN = np.dtype(
         ("direct", "i4"),  # whether its island was solved directly, when that was last decided
         ("level", "i4"),  # how many trees are below it, down to the ground, on the longest way; -1 if it is not carried
         ("below", "i4"),  # on how many trees or grounds it rests
-        ("unused", "i4"),
+        ("hold", "i4"),  # index of the HOLD of the loops that tie it in this step, -1 if none do
         ("pairs", "i8"),  # of the first tree of an island: what touched when that was last decided
         ("mass", "f8"),  # kg
         ("load", "f8"),  # kg, what it carries: its share of all that is above it
@@ -46,6 +47,7 @@ ISLAND = np.dtype(
         ("bound_count", "i8"),
         ("pairs", "i8"),  # a number that differs if other shapes touch
         ("direct", "i8"),  # 1 if it is solved directly
+        ("held", "i8"),  # how many HOLDs it has
         ("mass", "f8"),  # kg, of its trees; direct islands only
         ("grips", "i8"),  # address of its GRIPs: those of touches, then those of bounds; direct islands only
         ("grip_count", "i8"),
@@ -174,6 +176,40 @@ GRIP = np.dtype(
     align=True,
 )
 
+HOLD = np.dtype(
+    [
+        ("first_tree", "i8"),  # the trees that its loops tie, a list through `follows` of their TREE_SLOTs
+        ("offset", "i8"),  # first entry of them in z, where they lie side by side,
+        ("nz", "i8"),  # and entries there
+        ("system", "i8"),  # address of the SYSTEM of its loops
+        ("Q", "i8"),  # address of an orthonormal basis of all that they forbid, row by row: rank x nz numbers,
+        ("rank", "i8"),  # and its rows
+        ("backup", "i8"),  # address of room for q and v of its trees, as they were
+        ("flies", "i8"),  # whether nothing from outside acts on its trees but gravity
+        ("before", SUMS),  # of its trees, at the start of the step, if it flies,
+        ("after", SUMS),  # at its end,
+        ("each", SUMS),  # and of one of them
+    ],
+    align=True,
+)
+
+PULL = np.dtype(
+    [
+        ("o1", "i4"),  # stretches of z, as those of a TOUCH
+        ("l1", "i4"),
+        ("o2", "i4"),
+        ("l2", "i4"),
+        ("tree1", "i4"),  # trees of both stretches, -1 for what does not move
+        ("tree2", "i4"),
+        ("y", "i8"),  # first of its l1 + l2 numbers
+        ("force", "f8"),  # N or N m, of the spring at the start of the step
+        ("give", "f8"),  # kg or kg m², how much less of an impulse it has for a unit of velocity at the end
+        ("size", "f8"),  # yᵀ y
+        ("p", "f8"),  # N s or N m s, impulse of the step
+    ],
+    align=True,
+)
+
 SOLVER = np.dtype(
     [
         ("kind", "i8"),  # SOLVER_KIND
@@ -221,8 +257,12 @@ SOLVER = np.dtype(
         ("rounds", "i8"),  # how often a direct solve may set friction to what the normal impulses have become
         ("settled", "f8"),  # change of impulses, as a share of the largest, at which it need not
         ("still", "f8"),  # velocities, and residuals, that are none: as a share of what forces do in a step
+        ("holds", "i8"),  # address of the HOLDs, in the forest's scratch: of this step alone
+        ("hold_count", "i8"),
+        ("pulls", "i8"),  # address of the PULLs, likewise
+        ("pull_count", "i8"),
         ("full", "i8"),  # which tables were too small: bits of FULL_*
     ]
 )
-SOLVER_KIND = kind_of("solver", SOLVER, SPAN, ISLAND, REST_ON, MATERIAL, TOUCH, BOUND, GRIP)
+SOLVER_KIND = kind_of("solver", SOLVER, SPAN, ISLAND, REST_ON, MATERIAL, TOUCH, BOUND, GRIP, HOLD, PULL)
 FULL_Z, FULL_TOUCHES, FULL_BOUNDS, FULL_Y, FULL_ENVELOPE = 1, 2, 4, 8, 16

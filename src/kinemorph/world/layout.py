@@ -43,3 +43,4 @@ class Status(IntEnum):
     NOT_FINITE = 3  # a tree has no finite motion; the state is that of the step before
     WRONG_ROW = 4  # the address is not that of a WORLD
     BAD_BOX = 5  # a shape's box has no finite size
+    FULL_FOREST = 6  # scratch of the forest must grow

@@ -16,6 +16,8 @@ from kinemorph._files import ModelWarning
 from kinemorph.collision.collisions import Collisions
 from kinemorph.collision.shape_rows import NOBODY
 from kinemorph.collision.shape_table import ShapeTable, Solid
+from kinemorph.constraint.closure import LoopError, project
+from kinemorph.constraint.loops import loop_errors
 from kinemorph.contact.solver import Solver
 from kinemorph.geometry.ground import Ground, HalfSpace
 from kinemorph.geometry.mass import WATER, inertia_of
@@ -24,6 +26,7 @@ from kinemorph.geometry.shapes import Role, Shape
 from kinemorph.multibody.builder import Builder
 from kinemorph.multibody.checks import checked
 from kinemorph.multibody.configuration import neutral
+from kinemorph.multibody.data import Data
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.layout import JointKind
@@ -45,6 +48,7 @@ MARGIN = 5e-4  # m, beyond what bodies may move in a step
 KEEP_WITHIN = 3e-4  # m: a pair that has moved by less keeps its contact points
 SLOW, PATIENCE = 0.05, 0.5  # m/s, s
 LONGEST_SUBSTEP = 1.25e-3  # s
+AJAR = 1e-3  # rad or m: a loop of a new model that is open by no more is closed
 PLAIN = Material(friction=0.8)
 
 
@@ -83,19 +87,20 @@ class World:
         header = np.zeros(1, WORLD)
         h = header[0]
         h["kind"], h["dt"], h["slow"], h["patience"] = WORLD_KIND, dt, SLOW, PATIENCE if sleep else math.inf
-        self._hold(Forest(gravity), collisions, Solver(), header, material, {}, {})
+        self._hold(Forest(gravity), collisions, Solver(), header, material, {}, {}, {})
         n = substeps or math.ceil(dt / LONGEST_SUBSTEP - 1e-9)
         self.solver.header["substeps"], self.solver.header["h"] = n, dt / n
 
     def _hold(
         self, forest: Forest, collisions: Collisions, solver: Solver, header: Any, material: Material,
-        names: dict[int, str], mounted: dict[int, list[int]],
+        names: dict[int, str], mounted: dict[int, list[int]], parted: dict[int, list[tuple[int, int]]],
     ) -> None:  # fmt: skip
         """Take all parts over, and write the addresses that they have here."""
         self.forest, self.collisions, self.shapes, self.solver = forest, collisions, collisions.shapes, solver
         self.material = material
         self._names = names  # of bodies, by id
         self._mounted = mounted  # shapes, by the index of their body
+        self._parted = parted  # pairs of shapes that do not meet, by the joint of the loop that ties their bodies
         self._header = header
         self._address = int(header.ctypes.data)
         self._known = -1  # revision of the table of shapes that all tables have followed
@@ -123,7 +128,8 @@ class World:
         """A free body of one shape, of a density (kg/m³), or all of a model. Returns a `Body`, or a `Figure`.
 
         `at` is where its own frame stands, or the base of a model, in the world; with `twist` (angular, linear, world
-        axes) a body moves. A model may come in a state q, v instead; if it floats, `at` is before q.
+        axes) a body moves. A model may come in a state q, v instead; if it floats, `at` is before q. Loops that are open
+        by less than a millimetre are closed; if one is open farther it is refused, see `close`.
         """
         pose = at if isinstance(at, Pose) else Pose(at)
         if isinstance(what, Shape):
@@ -135,17 +141,17 @@ class World:
             raise TypeError(f"world: add takes a kinemorph.Shape or a kinemorph.Model, not {what!r}")
         start = neutral(what) if q is None else checked(what, q=q)[0]
         floating = what.links["kind"] == JointKind.FREE
-        if (floating & (what.links["parent"] < 0)).any() and (what.links["parent"] < 0).sum() == 1:
+        tied = any((what.loop_rows[side] < 0).any() for side in "ab")
+        tied |= any(a < 0 or b < 0 for _, a, _, b, _ in what.catalog.elements)
+        if (floating & (what.links["parent"] < 0)).any() and (what.links["parent"] < 0).sum() == 1 and not tied:
             start[:7] = free_position(pose @ Pose.quaternion(start[3:7], start[:3]))
             pose = Pose()
         return self._plant(stood(what, pose), start, v, material)
 
     def _plant(self, model: Model, q: Any, v: Any, material: Material | None) -> Figure:
-        if len(model.loop_rows):
-            raise ValueError(f"world: model {model.name!r} has loops, which worlds do not hold together yet; cut them")
-        if model.catalog.elements:
-            raise ValueError(f"world: model {model.name!r} has force elements, which do not act in worlds yet")
         warn_idle(model)
+        if model.m:
+            q, v = closed_state(model, q, v)
         planted = self.forest.add(model, q, v)
         bodies = planted.bodies.tolist()
         for i, body in enumerate(bodies):
@@ -161,8 +167,11 @@ class World:
         for a, b in model.exclusions:
             for one, other in product(*(self._mounted.get(bodies[i] & INDEX if i >= 0 else -1, []) for i in (a, b))):
                 self.collisions.ignore(one, other)
+        loops = planted.loops.tolist()
+        for loop in loops:
+            self._part(loop)
         self._follow_structure([self.forest.tree_of(body) for body in bodies])
-        return Figure(self, model, bodies, planted.joints.tolist())
+        return Figure(self, model, bodies, planted.joints.tolist(), loops)
 
     def _add_shape(
         self, shape: Solid, body: int, material: Material | None, group: int, mask: int, pose: Pose | None = None
@@ -192,24 +201,31 @@ class World:
                 for shape in self._mounted.pop(member & INDEX, []):
                     self.shapes.remove(shape)
                 del self._names[member]
+        if self._parted:
+            there = set(self.forest.joints.tolist())
+            self._parted = {joint: pairs for joint, pairs in self._parted.items() if joint in there}
         return change
 
     # ------------------------------------------------------------------------------------------------------- structure
 
     def connect(
-        self, a: Body | int | None, b: Body | int, joint: Joint, at: Pose | Iterable[float] | None = None
+        self, a: Body | int | None, b: Body | int, joint: Joint, at: Pose | Iterable[float] | None = None,
+        how: str = "auto",
     ) -> Change:  # fmt: skip
         """Join body b to body a (None: the world), where both are now, by a joint at `at` in the world.
 
-        Without `at` it is where b is. Bodies of one tree cannot be joined yet: that would close a loop.
+        Without `at` it is where b is. Between bodies of one tree the joint closes a loop; else it carries the one that
+        floats, unless `how` is "loop". Velocities jump so that it holds; the contacts of the next step see that jump.
         """
         first, second = -1 if a is None else self._id(a), self._id(b)
         place = self.forest.pose(second) if at is None else at if isinstance(at, Pose) else Pose(at)
         both = [body for body in (first, second) if body >= 0]
         self._wake(*both, *self._neighbours(both))
-        change = self.forest.connect(first, second, joint, place, "tree")
-        self._follow_structure([self.forest.tree_of(second)])
-        self._wake(second)
+        change = self.forest.connect(first, second, joint, place, how)
+        if change.closes:
+            self._part(change.joint)
+        self._follow_structure([self.forest.tree_of(body) for body in both])
+        self._wake(*both)
         return change
 
     def cut(self, joint: Change | int) -> Change:
@@ -218,6 +234,8 @@ class World:
         sides = self.forest.sides(id)
         self._wake(*sides, *self._neighbours(sides))
         change = self.forest.cut(id)
+        for one, other in self._parted.pop(id, []):
+            self.collisions.heed(one, other)
         self._follow_structure([self.forest.tree_of(body) for body in sides])
         self._wake(*sides)
         return change
@@ -227,6 +245,17 @@ class World:
         change = self.forest.reroot(self._id(body), joint, at)
         self._follow_structure([self.forest.tree_of(self._id(body))])
         return change
+
+    def _part(self, loop: int) -> None:
+        """Bodies that the joint of a loop ties do not meet, as those in a tree do not, until it is cut."""
+        sides = [body & INDEX for body in self.forest.sides(loop)]
+        if len(sides) == 2:
+            ignored = self.collisions.broad_phase.ignored
+            pairs = product(*(self._mounted.get(side, []) for side in sides))
+            fresh = [(a, b) for a, b in pairs if not ignored(self.shapes.row_of(a), self.shapes.row_of(b))]
+            for a, b in fresh:
+                self.collisions.ignore(a, b)
+            self._parted[loop] = fresh
 
     def _follow_structure(self, trees: list[int]) -> None:
         """Which body carries which: neighbours in a tree do not meet."""
@@ -266,6 +295,8 @@ class World:
         while status != Status.DONE:
             if status == Status.FULL_SOLVER:
                 self.solver.grow()
+            elif status == Status.FULL_FOREST:
+                self.forest._grow()
             elif status == Status.FULL_COLLISIONS:
                 self.collisions.grow()
                 self._follow_tables()
@@ -380,6 +411,7 @@ class World:
     def __getstate__(self) -> tuple[Any, ...]:
         return (
             self.forest, self.collisions, self.solver, self._header.copy(), self.material, self._names, self._mounted,
+            self._parted,
         )  # fmt: skip
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
@@ -400,6 +432,18 @@ def free_body(shape: Shape, density: float, name: str) -> Model:
     builder = Builder(name)
     builder.link(name, None, Joint.free(), inertia=Inertia(mass.mass, mass.com, mass.matrix), shapes=[shape])
     return builder.build()
+
+
+def closed_state(model: Model, q: Any, v: Any) -> tuple[Array, Array]:
+    """The nearest state in which the loops of a model are closed, if they nearly are."""
+    data = Data(model)
+    error = np.abs(loop_errors(model, data, q))
+    worst = [float(error[l["first"] : l["first"] + l["m"]].max(initial=0.0)) for l in model.loop_rows]
+    if not max(worst) <= AJAR:
+        k = int(np.argmax(worst))
+        text = f"world: model {model.name!r}: loop {model.loop_names[k]!r} is open by {worst[k]:.3g} (rad or m)"
+        raise LoopError(f"{text}; give a q in which it is closed, see kinemorph.close", model.loop_names[k], worst[k])
+    return project(model, data, q, v)
 
 
 def warn_idle(model: Model) -> None:
