@@ -92,7 +92,9 @@ def test_a_net_of_stiff_springs_stands():
 def test_a_weight_hangs_on_a_spring_where_it_should():
     b = km.Builder("weight")
     b.link("weight", None, km.Joint.free(), (0, 0, 1), km.Inertia.sphere(2.0, 0.1), km.Shape.sphere(0.1))
-    model = b.build().with_elements([km.ForceElement.spring(None, "weight", 500.0, 0.5, at_a=(0, 0, 1.6), damping=20.0)])
+    model = b.build().with_elements(
+        [km.ForceElement.spring(None, "weight", 500.0, 0.5, at_a=(0, 0, 1.6), damping=20.0)]
+    )
     world = km.World()
     figure = world.add(model)
     world.run(4.0)

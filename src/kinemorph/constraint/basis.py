@@ -82,3 +82,29 @@ def take_out(Q: Any, rank: int, nv: int, x: Any, at: int, share: float) -> None:
     """x ← x - share Qᵀ Q x, of the nv numbers from entry `at` on."""
     for j in range(rank):
         subtract(x, at, Q, j * nv, nv, share * product(Q, j * nv, x, at, nv))
+
+
+@kernel(inline=False)
+def take_out_row(Q: Any, rank: int, nv: int, Y: Any, at: int, kept: int) -> None:
+    """y ← y - Qᵀ Q y of the nv numbers of Y from entry `at` on, whose products with Q are kept from entry `kept` on."""
+    for j in range(rank):
+        Y[kept + j] = product(Q, j * nv, Y, at, nv)
+        subtract(Y, at, Q, j * nv, nv, Y[kept + j])
+
+
+@kernel(inline=False)
+def add_forces(system: Any, share: float, x: Any) -> None:
+    """Add a share of the forces λ with Yᵀ λ = Qᵀ x to those of the rows, after `fill_basis`; x is used up."""
+    islands = rows_at(system["islands"], system["island_count"], ISLAND)
+    rows, first = rows_at(system["rows"], system["m"], ROW), 0
+    for k in range(system["island_count"]):
+        m, start, rank = islands[k]["m"], islands[k]["first"], max(islands[k]["rank"], 0)
+        members, order = rows_at(system["members"], system["m"], I8), rows_at(system["order"], system["m"], I8)
+        F = rows_at(system["F"], system["G_length"], F8)[islands[k]["G"] : islands[k]["G"] + m * m]
+        for j in range(rank - 1, -1, -1):
+            i = order[start + j]
+            for l in range(j + 1, rank):
+                x[first + j] -= F[order[start + l] * m + i] * x[first + l]
+            x[first + j] /= F[i * m + i]
+            rows[members[start + i]]["force"] += share * x[first + j]
+        first += rank

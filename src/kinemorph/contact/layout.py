@@ -85,7 +85,7 @@ TOUCH = np.dtype(
         ("tree1", "i4"),  # indices of both trees, -1 for what does not move
         ("tree2", "i4"),
         ("acted", "i4"),  # whether it pressed at any time in this step, if only to push overlap apart
-        ("y", "i8"),  # first of its 3 (l1 + l2) numbers: normal, first and second tangent
+        ("y", "i8"),  # first of its 3 (l1 + l2) numbers: normal, first and second tangent; what loops bear is behind
         ("s", "f8"),  # m, separation as the step goes on
         ("s0", "f8"),  # m, at its start
         ("inverse", "f8"),  # kg, 1 / yᵀ y of the normal
@@ -184,6 +184,8 @@ HOLD = np.dtype(
         ("system", "i8"),  # address of the SYSTEM of its loops
         ("Q", "i8"),  # address of an orthonormal basis of all that they forbid, row by row: rank x nz numbers,
         ("rank", "i8"),  # and its rows
+        ("first_loop", "i8"),  # its loops, a list through `follows` of their LOOP_SLOTs, in the order of the system
+        ("reaction", "i8"),  # address of rank numbers: what the loops bear of contacts and others, in their basis, N s
         ("backup", "i8"),  # address of room for q and v of its trees, as they were
         ("flies", "i8"),  # whether nothing from outside acts on its trees but gravity
         ("before", SUMS),  # of its trees, at the start of the step, if it flies,
@@ -261,6 +263,8 @@ SOLVER = np.dtype(
         ("hold_count", "i8"),
         ("pulls", "i8"),  # address of the PULLs, likewise
         ("pull_count", "i8"),
+        ("wrenches", "i8"),  # address of 6 numbers for each loop of the forest: moment and force on its body b, world
+        ("wrench_room", "i8"),  # loops that they are for
         ("full", "i8"),  # which tables were too small: bits of FULL_*
     ]
 )

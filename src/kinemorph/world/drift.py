@@ -83,7 +83,10 @@ def add_up(trees: Any, hold: Any, total: Any, each: Any) -> None:
     t = hold["first_tree"]
     while t >= 0:
         tree = rows_at(trees[t]["address"], 1, TREE)[0]
-        q, v = rows_at(state_at(trees[t], tree, Q), tree["nq"], F8), rows_at(state_at(trees[t], tree, V), tree["nv"], F8)
+        q, v = (
+            rows_at(state_at(trees[t], tree, Q), tree["nq"], F8),
+            rows_at(state_at(trees[t], tree, V), tree["nv"], F8),
+        )
         sum_up(tree, q, v, each)
         total["mass"] += each["mass"]
         store3(total["moment"], add(load3(total["moment"]), load3(each["moment"])))
@@ -128,7 +131,11 @@ def end_flight(forest: Any, hold: Any, dt: float) -> None:
     before, after = hold["before"], hold["after"]
     add_up(trees, hold, after, hold["each"])
     m, g = before["mass"], (forest["gx"], forest["gy"], forest["gz"])
-    c0, v0, c1 = scale(load3(before["moment"]), 1.0 / m), scale(load3(before["linear"]), 1.0 / m), load3(after["moment"])
+    c0, v0, c1 = (
+        scale(load3(before["moment"]), 1.0 / m),
+        scale(load3(before["linear"]), 1.0 / m),
+        load3(after["moment"]),
+    )
     c1 = scale(c1, 1.0 / m)
     c = axpy(axpy(c0, dt, v0), 0.5 * dt * dt, g)
     spin = sub(load3(before["angular"]), cross(c0, load3(before["linear"])))  # about the centre of mass, which stays

@@ -21,7 +21,7 @@ from kinemorph.collision.shape_rows import BAD_BOX, COLLISIONS, FULL, MOUNT, PLA
 from kinemorph.contact.bounds import fill_bounds
 from kinemorph.contact.burden import choose
 from kinemorph.contact.envelope import plan_envelopes
-from kinemorph.contact.hold import find_holds, hold_rows
+from kinemorph.contact.hold import find_holds, hold_rows, tell_forces
 from kinemorph.contact.islands import number_islands, sort_contacts, tie_trees, wake_islands
 from kinemorph.contact.layout import SOLVER, SPAN, TOUCH
 from kinemorph.contact.pulls import claim_pulls, fill_pulls, pull_all, tie_elements
@@ -153,6 +153,7 @@ def make_step(w: Any, none: Any) -> int:
     keep_impulses(s, c)
     if tied:
         spread_touches(s, forest)
+        tell_forces(s, forest)
     if not moves(w, s, forest) or (tied and not advance_holds(w, s, forest)):
         return NOT_FINITE
     advance_trees(w, s, forest)

@@ -35,7 +35,7 @@ from kinemorph.spatial.pose import Pose, vector
 from kinemorph.spatial.quaternion import from_matrix
 from kinemorph.structure.add import stood
 from kinemorph.structure.forest import Change, Forest
-from kinemorph.structure.forest_layout import BODIES, IN_USE, TREES
+from kinemorph.structure.forest_layout import BODIES, IN_USE, JOINTS, LOOPS, TREES
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.contact import Touch
@@ -319,8 +319,8 @@ class World:
         )
 
     def _follow_tables(self) -> None:
-        trees = int(self.forest._pools[TREES]["count"])
-        self.solver.follow(trees, self.shapes.count, int(self.collisions.header["contact_room"][0]))
+        trees, loops = (int(self.forest._pools[which]["count"]) for which in (TREES, LOOPS))
+        self.solver.follow(trees, self.shapes.count, int(self.collisions.header["contact_room"][0]), loops)
 
     # ----------------------------------------------------------------------------------------------------------- sleep
 
@@ -398,6 +398,16 @@ class World:
                 Touch(b, a, shapes[1], shapes[0], point, normal, float(k["distance"]), impulse / self.dt, impulse)
             )
         return found
+
+    def loop_force(self, joint: Change | int) -> Array:
+        """What the joint of a loop bore in the last step, on the body that was joined: moment and force (6) at the
+        joint, world axes, the mean of the step."""
+        id = joint.joint if isinstance(joint, Change) else joint
+        loop = int(self.forest._tables[JOINTS][self.forest._find(JOINTS, id, "joint")]["loop"])
+        if loop < 0:
+            raise ValueError(f"world: joint {id} closes no loop; what a joint of a tree bears is not known here")
+        wrench: Array = self.solver["wrenches"][6 * loop : 6 * loop + 6].copy()
+        return wrench
 
     def _body_at(self, index: int) -> Body | None:
         return None if index < 0 else self.body(self.forest._id(BODIES, index))
