@@ -271,6 +271,23 @@ def test_loops_are_hard_under_a_heavy_load():
     assert force == pytest.approx(weight, rel=1e-3) or top.asleep
 
 
+def test_a_loop_says_what_it_bears():
+    """A plank that a loop fixes to the world at one end, with a load that lies on the other."""
+    world = km.World()
+    plank = world.add(km.Shape.box((1.0, 0.2, 0.05)), at=(0.5, 0, 1.0))
+    clamp = world.connect(None, plank, km.Joint.fixed(), at=(0, 0, 1.0), how="loop")
+    world.step()
+    weight = 9.81 * plank.mass
+    assert world.loop_force(clamp) == pytest.approx([0, -0.5 * weight, 0, 0, 0, weight], abs=1e-8)
+    load = world.add(km.Shape.box((0.2, 0.2, 0.2)), at=(0.8, 0, 1.125))
+    world.run(1.0)
+    more = 9.81 * load.mass
+    expected = np.array([0, -0.5 * weight - 0.8 * more, 0, 0, 0, weight + more])
+    assert world.loop_force(clamp) == pytest.approx(expected, abs=1e-3 * expected[5])
+    with pytest.raises(ValueError, match="closes no loop"):
+        world.loop_force(world.forest.joint_of(load.id))
+
+
 def test_a_contact_that_loops_make_immovable_does_no_harm():
     world = km.World()
     world.add_ground()
@@ -296,7 +313,7 @@ def test_redundant_loops_hold_and_bear():
     assert np.linalg.norm(b.position - a.position) == pytest.approx(np.linalg.norm(apart), abs=1e-9)
 
 
-# -------------------------------------------------------------------------------------------------- structure and copies
+# ------------------------------------------------------------------------------------------------- structure and copies
 
 
 def test_a_loop_is_cut_while_it_touches():
@@ -383,7 +400,7 @@ def test_a_mechanism_sleeps_as_one_and_wakes_as_one():
     assert world.forest.loop_errors() < (CLOSED, CLOSED)
 
 
-# ------------------------------------------------------------------------------------------------------------ random worlds
+# -------------------------------------------------------------------------------------------------------- random worlds
 
 
 def random_world(seed: int) -> km.World:

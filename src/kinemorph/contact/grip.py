@@ -22,7 +22,7 @@ DRY, MOTOR = int(Bounded.DRY), int(Bounded.MOTOR)
 FADE = 1.0  # τ, steps
 FIRM = 20.0  # K, as a multiple of the island's mass
 SINK = 1e-4  # m, or rad: the most that a load presses in
-FIRMEST = 1e4  # times as firm, at most, under a load: what is jammed would else become firmer without end
+FIRMEST = 100.0  # times as firm, at most, under a load: what is jammed would else become firmer without end
 
 
 @kernel

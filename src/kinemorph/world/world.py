@@ -128,8 +128,8 @@ class World:
         """A free body of one shape, of a density (kg/m³), or all of a model. Returns a `Body`, or a `Figure`.
 
         `at` is where its own frame stands, or the base of a model, in the world; with `twist` (angular, linear, world
-        axes) a body moves. A model may come in a state q, v instead; if it floats, `at` is before q. A loop that is open
-        by less than a millimetre is closed; one that is open farther is refused, see `kinemorph.close`.
+        axes) a body moves. A model may come in a state q, v instead; if it floats, `at` is before q. A loop that is
+        open by less than a millimetre is closed; one that is open farther is refused, see `kinemorph.close`.
         """
         pose = at if isinstance(at, Pose) else Pose(at)
         if isinstance(what, Shape):
