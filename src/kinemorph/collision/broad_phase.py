@@ -223,6 +223,10 @@ class BroadPhase:
         for i, j in ((int(a), int(b)), (int(b), int(a))):
             self._ignored.get(i, set()).discard(j)
 
+    def ignored(self, a: int, b: int) -> bool:
+        """Whether a pair is never reported."""
+        return int(b) in self._ignored.get(int(a), ())
+
     def _set_linger(self, a: int, b: int, linger: int) -> None:
         i, j = self._known(a), self._known(b)
         if i == j:

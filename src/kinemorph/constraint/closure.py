@@ -77,6 +77,27 @@ def cancel(system: Any) -> None:
     apply_rows(system)
 
 
+@kernel
+def settled(turn: int, error: float, before: float, gap: float) -> bool:
+    """Whether a projection ends here: loops are closed, there is no hope, or only rounding is left."""
+    if error <= gap or turn == MOST_TURNS or not error <= LARGEST:
+        return True
+    return turn > CAUTIOUS_TURNS and error < ROUNDING and error > 0.5 * before
+
+
+@kernel(inline=False)
+def pull_together(system: Any, turn: int) -> None:
+    """What is left for each joint of impulses that close the loops, whose errors are in the rows' c, with the
+    articulated inertias in place."""
+    if turn < CAUTIOUS_TURNS:
+        doubt(system, system["dependence"])
+        prepare(system, 0.0)
+    else:  # what is left may be along rows that depend on others, next to a singular configuration: use them all
+        trust(system, 0.0)
+        prepare(system, DAMPING)
+    cancel(system)
+
+
 @kernel(inline=False)
 def project_position(tree: Any, q: Any, step: Any, gap: float) -> float:
     """Move q until the loops are closed (Gauss-Newton on the manifold). Returns the largest error that is left."""
@@ -86,18 +107,10 @@ def project_position(tree: Any, q: Any, step: Any, gap: float) -> float:
         before = error
         place_all(tree, q)
         error = errors(system)
-        if error <= gap or turn == MOST_TURNS or not error <= LARGEST:
-            break
-        if turn > CAUTIOUS_TURNS and error < ROUNDING and error > 0.5 * before:
+        if settled(turn, error, before, gap):
             break
         articulate(tree, q)
-        if turn < CAUTIOUS_TURNS:
-            doubt(system, system["dependence"])
-            prepare(system, 0.0)
-        else:  # what is left may be along rows that depend on others, next to a singular configuration: use them all
-            trust(system, 0.0)
-            prepare(system, DAMPING)
-        cancel(system)
+        pull_together(system, turn)
         jump(tree, step)
         longest = 0.0
         for k in range(tree["nv"]):

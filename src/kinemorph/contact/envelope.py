@@ -19,6 +19,7 @@ from kinemorph.spatial.scalar import sqrt
 from kinemorph.structure.forest_layout import TREE_SLOT
 
 GRIP_SIZE = GRIP.itemsize
+DEEP = 2e-3  # m: overlap that no load presses in
 NARROW = 144  # multiplications a row: rows no longer than those of two free bodies are narrow enough
 
 
@@ -116,12 +117,27 @@ def lay_out(s: Any, island: Any) -> None:
     island["grip_count"] = island["touch_count"] + island["bound_count"]
 
 
+@kernel
+def jammed(s: Any, island: Any) -> bool:
+    """Whether contacts overlap deeply where loops tie bodies together, and may not let them part at all.
+
+    Stiff springs that push against each other through loops would leave nothing whole.
+    """
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    for i in range(island["touch_count"]):
+        if touches[i]["s0"] < -DEEP:
+            return True
+    return False
+
+
 @kernel(inline=False)
 def plan_island(s: Any, trees: Any, island: Any) -> bool:
-    """Rows of one island. False if its matrix would be too much work."""
+    """Rows of one island. False if its matrix would be too much work, or its springs too stiff."""
+    if island["held"] > 0 and jammed(s, island):
+        return False
     rows_by_index(s, island)
     work = measure(s, island)
-    if work > NARROW * island["nz"]:
+    if work > NARROW * island["nz"] and island["held"] == 0:  # trees of a hold stay side by side
         rows_by_level(s, trees, island)
         other = measure(s, island)
         if other > work:

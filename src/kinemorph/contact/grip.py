@@ -22,6 +22,7 @@ DRY, MOTOR = int(Bounded.DRY), int(Bounded.MOTOR)
 FADE = 1.0  # τ, steps
 FIRM = 20.0  # K, as a multiple of the island's mass
 SINK = 1e-4  # m, or rad: the most that a load presses in
+FIRMEST = 100.0  # times as firm, at most, under a load: what is jammed would else become firmer without end
 
 
 @kernel
@@ -51,7 +52,8 @@ def grip_touches(s: Any, island: Any) -> None:
         n = t["l1"] + t["l2"]
         g["o1"], g["l1"], g["o2"], g["l2"], g["yn"], g["yt"] = t["o1"], t["l1"], t["o2"], t["l2"], t["y"], t["y"] + n
         g["normal"], g["touching"], g["tangents"] = 1, 1 if t["s0"] <= 0.0 else 0, 2 if t["friction"] > 0.0 else 0
-        g["K"], g["bias"], g["qn"] = max(firm, t["pn"] * carries), bias_of(t["s0"], dt, s["push"]), 0.0
+        g["K"] = max(firm, min(t["pn"] * carries, FIRMEST * firm))
+        g["bias"], g["qn"] = bias_of(t["s0"], dt, s["push"]), 0.0
         g["friction"], g["most"] = t["friction"], t["friction"] * t["pn"] * parts
         stay_in(g, t["p1"] * parts, t["p2"] * parts)
         g["v1"], g["v2"] = t["w1"], t["w2"]
@@ -78,7 +80,8 @@ def grip_bounds(s: Any, island: Any) -> None:
             g["v1"] = -b["target"]  # 0 of dry friction
         else:
             g["normal"], g["touching"], g["tangents"] = 1, 1 if b["s0"] <= 0.0 else 0, 0
-            g["K"], g["bias"] = max(firm, b["p"] * carries), bias_of(b["s0"], dt, s["push"])
+            g["K"] = max(firm, min(b["p"] * carries, FIRMEST * firm))
+            g["bias"] = bias_of(b["s0"], dt, s["push"])
 
 
 @kernel

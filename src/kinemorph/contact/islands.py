@@ -91,7 +91,7 @@ def number_islands(s: Any, forest: Any) -> bool:
     number = 0
     for t in range(pool_of(forest, TREES)["count"]):
         span = spans[t]
-        span["offset"], span["touched"], span["next"] = -1, 0, -1
+        span["offset"], span["touched"], span["next"], span["hold"] = -1, 0, -1, -1
         root = root_of(spans, t)
         if trees[t]["next"] != IN_USE or span["asleep"] != 0:
             span["island"] = -1
@@ -100,6 +100,7 @@ def number_islands(s: Any, forest: Any) -> bool:
             span["island"] = number
             islands[number]["first_tree"] = islands[number]["last_tree"] = t
             islands[number]["touch_count"] = islands[number]["pairs"] = islands[number]["direct"] = 0
+            islands[number]["held"] = 0
             number += 1
             continue
         span["island"] = spans[root]["island"]

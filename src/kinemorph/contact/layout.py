@@ -12,6 +12,7 @@ from enum import IntEnum
 
 import numpy as np
 
+from kinemorph.multibody.energy_momentum import SUMS
 from kinemorph.multibody.layout import kind_of
 
 SPAN = np.dtype(
@@ -28,6 +29,7 @@ SPAN = np.dtype(
         ("level", "i4"),  # how many trees are below it, down to the ground, on the longest way; -1 if it is not carried
         ("below", "i4"),  # on how many trees or grounds it rests
         ("woken_by", "i4"),  # the tree that woke it last; or BY_EDIT, BY_CALL; -1 if nothing has
+        ("hold", "i4"),  # index of the HOLD of the loops that tie it in this step, -1 if none do
         ("pairs", "i8"),  # of the first tree of an island: what touched when that was last decided
         ("mass", "f8"),  # kg
         ("load", "f8"),  # kg, what it carries: its share of all that is above it
@@ -46,6 +48,7 @@ ISLAND = np.dtype(
         ("bound_count", "i8"),
         ("pairs", "i8"),  # a number that differs if other shapes touch
         ("direct", "i8"),  # 1 if it is solved directly
+        ("held", "i8"),  # how many HOLDs it has
         ("mass", "f8"),  # kg, of its trees; direct islands only
         ("grips", "i8"),  # address of its GRIPs: those of touches, then those of bounds; direct islands only
         ("grip_count", "i8"),
@@ -83,7 +86,7 @@ TOUCH = np.dtype(
         ("tree1", "i4"),  # indices of both trees, -1 for what does not move
         ("tree2", "i4"),
         ("acted", "i4"),  # whether it pressed at any time in this step, if only to push overlap apart
-        ("y", "i8"),  # first of its 3 (l1 + l2) numbers: normal, first and second tangent
+        ("y", "i8"),  # first of its 3 (l1 + l2) numbers: normal, first and second tangent; what loops bear is behind
         ("s", "f8"),  # m, separation as the step goes on
         ("s0", "f8"),  # m, at its start
         ("inverse", "f8"),  # kg, 1 / yᵀ y of the normal
@@ -174,6 +177,42 @@ GRIP = np.dtype(
     align=True,
 )
 
+HOLD = np.dtype(
+    [
+        ("first_tree", "i8"),  # the trees that its loops tie, a list through `follows` of their TREE_SLOTs
+        ("offset", "i8"),  # first entry of them in z, where they lie side by side,
+        ("nz", "i8"),  # and entries there
+        ("system", "i8"),  # address of the SYSTEM of its loops
+        ("Q", "i8"),  # address of an orthonormal basis of all that they forbid, row by row: rank x nz numbers,
+        ("rank", "i8"),  # and its rows
+        ("first_loop", "i8"),  # its loops, a list through `follows` of their LOOP_SLOTs, in the order of the system
+        ("reaction", "i8"),  # address of rank numbers: what the loops bear of contacts and others, in their basis, N s
+        ("backup", "i8"),  # address of room for q and v of its trees, as they were
+        ("flies", "i8"),  # whether nothing from outside acts on its trees but gravity
+        ("before", SUMS),  # of its trees, at the start of the step, if it flies,
+        ("after", SUMS),  # at its end,
+        ("each", SUMS),  # and of one of them
+    ],
+    align=True,
+)
+
+PULL = np.dtype(
+    [
+        ("o1", "i4"),  # stretches of z, as those of a TOUCH
+        ("l1", "i4"),
+        ("o2", "i4"),
+        ("l2", "i4"),
+        ("tree1", "i4"),  # trees of both stretches, -1 for what does not move
+        ("tree2", "i4"),
+        ("y", "i8"),  # first of its l1 + l2 numbers
+        ("force", "f8"),  # N or N m, of the spring at the start of the step
+        ("give", "f8"),  # kg or kg m², how much less of an impulse it has for a unit of velocity at the end
+        ("size", "f8"),  # yᵀ y
+        ("p", "f8"),  # N s or N m s, impulse of the step
+    ],
+    align=True,
+)
+
 SOLVER = np.dtype(
     [
         ("kind", "i8"),  # SOLVER_KIND
@@ -221,9 +260,15 @@ SOLVER = np.dtype(
         ("rounds", "i8"),  # how often a direct solve may set friction to what the normal impulses have become
         ("settled", "f8"),  # change of impulses, as a share of the largest, at which it need not
         ("still", "f8"),  # velocities, and residuals, that are none: as a share of what forces do in a step
+        ("holds", "i8"),  # address of the HOLDs, in the forest's scratch: of this step alone
+        ("hold_count", "i8"),
+        ("pulls", "i8"),  # address of the PULLs, likewise
+        ("pull_count", "i8"),
+        ("wrenches", "i8"),  # address of 6 numbers for each loop of the forest: moment and force on its body b, world
+        ("wrench_room", "i8"),  # loops that they are for
         ("full", "i8"),  # which tables were too small: bits of FULL_*
     ]
 )
 BY_EDIT, BY_CALL = -2, -3  # what else wakes: a change of the structure near by, and whoever asks for it
-SOLVER_KIND = kind_of("solver", SOLVER, SPAN, ISLAND, REST_ON, MATERIAL, TOUCH, BOUND, GRIP)
+SOLVER_KIND = kind_of("solver", SOLVER, SPAN, ISLAND, REST_ON, MATERIAL, TOUCH, BOUND, GRIP, HOLD, PULL)
 FULL_Z, FULL_TOUCHES, FULL_BOUNDS, FULL_Y, FULL_ENVELOPE = 1, 2, 4, 8, 16

@@ -7,6 +7,7 @@ from typing import Any
 from kinemorph._jit import kernel, rows_at
 from kinemorph.collision.contact_table import half_of
 from kinemorph.collision.shape_rows import CONTACT, PAIR, PLACE, SHAPE
+from kinemorph.constraint.basis import product
 from kinemorph.contact.islands import I4
 from kinemorph.contact.layout import FULL_Y, MATERIAL, SPAN, TOUCH
 from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA, TREE
@@ -20,6 +21,8 @@ from kinemorph.spatial.triangle import tri_vec
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 from kinemorph.structure.forest_layout import BODY_SLOT, TREE_SLOT
 
+OUT_OF_REACH = 1.0  # m: the gap of a contact that nothing can close
+RIGID = 1e-20  # share of yᵀ y that is nothing but rounding
 STEEP = 0.6  # a normal with less than this along x has its first tangent across x
 
 
@@ -126,6 +129,15 @@ def weigh(t: Any, Y: Any) -> None:
 
 
 @kernel
+def leave_out(t: Any, Y: Any, y: int, length: int) -> None:
+    """Have no impulse at a contact along whose normal nothing can move, for its two sides are tied to each other."""
+    for k in range(y, y + 3 * length):
+        Y[k] = 0.0
+    t["s"] = t["s0"] = OUT_OF_REACH
+    t["pn"] = t["p1"] = t["p2"] = t["friction"] = t["restitution"] = 0.0
+
+
+@kernel
 def slide_of(c: Any, shape: int, material: Any) -> Vec3:
     """Velocity of a shape's surface along itself, in the world."""
     return mul_vec(load9(rows_at(c["places"], c["n"], PLACE)[shape]["R"]), load3(material["surface"]))
@@ -193,8 +205,11 @@ def fill_touches(s: Any, forest: Any, c: Any) -> bool:
         x = scale(add(load3(k["x1"]), load3(k["x2"])), 0.5)
         if l1 > 0 or joined:
             add_side(forest, a, t, x, -1.0, Y, used, length)
+        alone = product(Y, used, Y, used, length) if joined else 0.0
         if l2 > 0:
             add_side(forest, b, t, x, 1.0, Y, used + l1, length)
+        if joined and product(Y, used, Y, used, length) <= RIGID * alone:
+            leave_out(t, Y, used, length)
         weigh(t, Y)
         t["tree1"] = bodies[a]["tree"] if l1 > 0 else -1
         t["tree2"] = bodies[b]["tree"] if l2 > 0 else -1

@@ -53,6 +53,7 @@ class Solver:
         self._make("envelope", "envelope_room", 1024, F8)
         self._make("Y", "Y_room", 4096, F8)
         self._make("materials", "material_room", 16, MATERIAL)
+        self._make_wrenches(4)
         self._tables.make("impulses", 6 * 64, F8)
         h["impulse_room"] = 2 * 64
 
@@ -80,6 +81,10 @@ class Solver:
 
     def _make_grips(self) -> None:
         self._tables.make("grips", int(self.header["touch_room"][0] + self.header["bound_room"][0]), GRIP)
+
+    def _make_wrenches(self, room: int) -> None:
+        self._tables.make("wrenches", 6 * room, F8, keep=True)
+        self.header["wrench_room"] = room
 
     def _make_vectors(self, room: int) -> None:
         for name in VECTORS:
@@ -119,8 +124,11 @@ class Solver:
             self._make("envelope", "envelope_room", 2 * int(h["envelope_used"]), F8)
         h["full"] = 0
 
-    def follow(self, trees: int, shapes: int, contacts: int) -> None:
-        """Have a span for each tree, a material for each shape, and room for the impulses of so many contacts."""
+    def follow(self, trees: int, shapes: int, contacts: int, loops: int) -> None:
+        """Have a span for each tree, a material for each shape, room for the impulses of so many contacts, and for the
+        wrenches of so many loops."""
+        if loops > self.header["wrench_room"][0]:
+            self._make_wrenches(2 * loops)
         if trees > self.header["span_room"][0]:
             self._make_spans(2 * trees)
         if shapes > self.header["material_room"][0]:

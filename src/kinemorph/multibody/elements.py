@@ -242,16 +242,23 @@ def bend(e: Any, da: Any, Ra: Mat3, db: Any, Rb: Mat3, xb: Vec3, d: Vec3) -> tup
     w = sub(load3(db["w"]), load3(da["w"]))
     u = sub(point_velocity(db, xb), point_velocity(da, xb))  # as a body on a would see it
     E = transpose(Ra)
-    phi = log(from_matrix(mul(E, Rb)))
-    p, w, u = mul_vec(E, d), mul_vec(E, w), mul_vec(E, u)
-    k, c = e["stiffness"], e["damping"]
+    w, u = mul_vec(E, w), mul_vec(E, u)
+    c = e["damping"]
+    n, f, energy = bend_springs(e, E, Rb, d)
+    n = (n[0] - c[0] * w[0], n[1] - c[1] * w[1], n[2] - c[2] * w[2])
+    f = (f[0] - c[3] * u[0], f[1] - c[4] * u[1], f[2] - c[5] * u[2])
+    return mul_vec(Ra, n), mul_vec(Ra, f), energy
+
+
+@kernel
+def bend_springs(e: Any, E: Mat3, Rb: Mat3, d: Vec3) -> tuple[Vec3, Vec3, float]:
+    """What the springs of a bushing do, in the axes of the frame on a, into which E turns; and their energy."""
+    phi, p, k = log(from_matrix(mul(E, Rb))), mul_vec(E, d), e["stiffness"]
     # the rotation vector in the axes of a: its gradient with respect to a turn there is log_shift with the other sign
     turned = log_shift((-phi[0], -phi[1], -phi[2]), (k[0] * phi[0], k[1] * phi[1], k[2] * phi[2]))
-    n = (-turned[0] - c[0] * w[0], -turned[1] - c[1] * w[1], -turned[2] - c[2] * w[2])
-    f = (-k[3] * p[0] - c[3] * u[0], -k[4] * p[1] - c[4] * u[1], -k[5] * p[2] - c[5] * u[2])
     turn = k[0] * phi[0] * phi[0] + k[1] * phi[1] * phi[1] + k[2] * phi[2] * phi[2]
     energy = 0.5 * (turn + k[3] * p[0] * p[0] + k[4] * p[1] * p[1] + k[5] * p[2] * p[2])
-    return mul_vec(Ra, n), mul_vec(Ra, f), energy
+    return neg(turned), (-k[3] * p[0], -k[4] * p[1], -k[5] * p[2]), energy
 
 
 @kernel

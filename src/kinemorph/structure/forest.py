@@ -26,6 +26,7 @@ from kinemorph.structure.edit.request import Place, Request
 from kinemorph.structure.forest_copy import bytes_of, pack, unpack
 from kinemorph.structure.forest_energy import elastic_forest, sum_forest
 from kinemorph.structure.forest_layout import BODIES, JOINTS, LOOPS, TREES
+from kinemorph.structure.forest_loops import open_loops
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.structure.forest_motion import accelerate_forest, move_trees
 from kinemorph.structure.forest_tables import FIRST_ROWS, ForestTables, Ids, longer
@@ -272,6 +273,15 @@ class Forest(ForestTables):
     def kinematics(self) -> None:
         """Poses, velocities and accelerations of all bodies, in the rows of their trees."""
         self._check(move_trees(self.address, 0, int(self._pools[TREES]["count"])))
+
+    def loop_errors(self) -> tuple[float, float]:
+        """How far the worst loop is open (rad or m), and how fast that grows (rad/s or m/s)."""
+        worst = np.zeros(2)
+        with self.claimed() as address:
+            while (status := open_loops(address, worst)) == layout.FULL:
+                self._grow()
+        self._check(status)
+        return float(worst[0]), float(worst[1])
 
     def momentum(self) -> Array:
         """Angular and linear momentum of all bodies (6), world axes, about the world's origin."""

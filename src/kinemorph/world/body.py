@@ -77,10 +77,10 @@ class Figure:
 
     __slots__ = ("_bodies", "_joints", "model", "world")
 
-    def __init__(self, world: World, model: Model, bodies: list[int], joints: list[int]) -> None:
+    def __init__(self, world: World, model: Model, bodies: list[int], joints: list[int], loops: list[int]) -> None:
         self.world, self.model = world, model
         self._bodies = {name: Body(world, id, name) for name, id in zip(model.names, bodies, strict=True)}
-        self._joints = dict(zip(model.joint_names, joints, strict=True))
+        self._joints = dict(zip((*model.joint_names, *model.loop_names), (*joints, *loops), strict=True))
 
     def __getitem__(self, name: str) -> Body:
         """The body that was a link of this name."""
@@ -95,7 +95,7 @@ class Figure:
         return len(self._bodies)
 
     def joint(self, name: str) -> int:
-        """The id of the joint of this name, for `world.cut`, `position`, `velocity` and `drive`."""
+        """The id of the joint of this name, of the tree or of a loop, for `world.cut` and others."""
         if name not in self._joints:
             raise KeyError(f"{self!r} has no joint {name!r}, but {', '.join(self._joints)}")
         return self._joints[name]

@@ -62,8 +62,7 @@ def fly_on(tree: Any, z: Any, moved: Any, o: int, touched: bool, dt: float, q: A
         turn = exp(phi)
         w = spin_after(lone, momentum, turn)
     else:
-        start = tri_tvec(load6(lone["K"]), load3_at(z, o))
-        w = start
+        start = w = load3(v)
         turn = exp(scale(start, dt))
         for _ in range(TURNS):  # the mean of both spins: second order, and momentum stays exactly
             turn = exp(scale(add(start, w), 0.5 * dt))

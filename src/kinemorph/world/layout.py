@@ -59,3 +59,4 @@ class Status(IntEnum):
     WRONG_ROW = 4  # the address is not that of a WORLD
     BAD_BOX = 5  # a shape's box has no finite size
     EVENT = 6  # the step is made, and an event has happened in it
+    FULL_FOREST = 7  # scratch of the forest must grow

@@ -129,30 +129,40 @@ def advance_tree(tree: Any, z: Any, moved: Any, step: Any, touched: bool, dt: fl
 
 
 @kernel(inline=False)
-def advance_trees(w: Any, s: Any, forest: Any) -> bool:
-    """Velocities and positions after the step. False if some are not finite, and then nothing has changed."""
+def moves(w: Any, s: Any, forest: Any) -> bool:
+    """Whether all trees that are awake have finite velocities and displacements; else the world says which has not."""
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     spans = rows_at(s["spans"], s["span_room"], SPAN)
-    nz, dt = s["nz"], w["dt"]
-    z, moved, g = rows_at(s["z"], nz, F8), rows_at(s["moved"], nz, F8), rows_at(s["g"], nz, F8)
-    count = pool_of(forest, TREES)["count"]
-    for t in range(count):
+    z, moved = rows_at(s["z"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8)
+    for t in range(pool_of(forest, TREES)["count"]):
         o = spans[t]["offset"]
         if o >= 0:
             nv = rows_at(trees[t]["address"], 1, TREE)[0]["nv"]
             if not (finite(z[o : o + nv]) and (spans[t]["touched"] == 0 or finite(moved[o : o + nv]))):
                 w["tree"] = t
                 return False
-    for t in range(count):
-        o = spans[t]["offset"]
-        if o < 0:
-            continue
-        slot = trees[t]
-        tree = rows_at(slot["address"], 1, TREE)[0]
-        nv, touched = tree["nv"], spans[t]["touched"] != 0
-        q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), nv, F8)
-        if tree["lone"] != 0:
-            fly_on(tree, z, moved, o, touched, dt, q, v)
-        else:
-            advance_tree(tree, z[o : o + nv], moved[o : o + nv], g[o : o + nv], touched, dt, q, v)
     return True
+
+
+@kernel
+def advance_one(s: Any, slot: Any, t: int, dt: float) -> None:
+    """Velocities and positions of one tree after the step."""
+    z, moved, g = rows_at(s["z"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8), rows_at(s["g"], s["nz"], F8)
+    span = rows_at(s["spans"], s["span_room"], SPAN)[t]
+    tree = rows_at(slot["address"], 1, TREE)[0]
+    o, nv, touched = span["offset"], tree["nv"], span["touched"] != 0
+    q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), nv, F8)
+    if tree["lone"] != 0:
+        fly_on(tree, z, moved, o, touched, dt, q, v)
+    else:
+        advance_tree(tree, z[o : o + nv], moved[o : o + nv], g[o : o + nv], touched, dt, q, v)
+
+
+@kernel(inline=False)
+def advance_trees(w: Any, s: Any, forest: Any) -> None:
+    """Velocities and positions after the step, of all trees that no loops tie."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    for t in range(pool_of(forest, TREES)["count"]):
+        if spans[t]["offset"] >= 0 and spans[t]["hold"] < 0:
+            advance_one(s, trees[t], t, w["dt"])

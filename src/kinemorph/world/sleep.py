@@ -14,15 +14,15 @@ from kinemorph.structure.forest_layout import TREE_SLOT, A, V
 from kinemorph.world.motion import state_at
 
 
-@kernel(inline=False)
-def fastest_joint(slot: Any) -> float:
-    """m/s or rad/s, of a tree's joints."""
+@kernel
+def fastest(slot: Any) -> float:
+    """The largest velocity of a degree of freedom of a tree, for one that has no shapes."""
     tree = rows_at(slot["address"], 1, TREE)[0]
     v = rows_at(state_at(slot, tree, V), tree["nv"], F8)
-    most = 0.0
+    speed = 0.0
     for k in range(tree["nv"]):
-        most = max(most, abs(v[k]))
-    return most
+        speed = max(speed, abs(v[k]))
+    return speed
 
 
 @kernel(inline=False)
@@ -35,9 +35,8 @@ def let_sleep(w: Any, s: Any, forest: Any) -> None:
         t = islands[i]["first_tree"]
         while t >= 0:
             span = spans[t]
-            if span["speed"] == 0.0:  # no shape moves, or it has none
-                span["speed"] = fastest_joint(trees[t])
-            span["still"] = span["still"] + w["dt"] if span["speed"] < w["slow"] else 0.0
+            speed = span["speed"] if span["speed"] > 0.0 else fastest(trees[t])
+            span["still"] = span["still"] + w["dt"] if speed < w["slow"] else 0.0
             least = min(least, span["still"])
             t = span["next"]
         if least < w["patience"]:

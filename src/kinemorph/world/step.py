@@ -22,8 +22,10 @@ from kinemorph.collision.shape_rows import BAD_BOX, COLLISIONS, FULL, MOUNT, PLA
 from kinemorph.contact.bounds import fill_bounds
 from kinemorph.contact.burden import choose
 from kinemorph.contact.envelope import plan_envelopes
+from kinemorph.contact.hold import find_holds, hold_rows, tell_forces
 from kinemorph.contact.islands import number_islands, sort_contacts, tie_trees, wake_islands
 from kinemorph.contact.layout import SOLVER, SPAN, TOUCH
+from kinemorph.contact.pulls import claim_pulls, fill_pulls, pull_all, tie_elements
 from kinemorph.contact.rows import fill_touches
 from kinemorph.contact.solve import solve
 from kinemorph.multibody.layout import LINK_DATA, TREE
@@ -32,15 +34,18 @@ from kinemorph.spatial.mat3 import mul, mul_vec
 from kinemorph.spatial.rows import load3, load9, store3_at
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import add, axpy, cross, dot, scale
-from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, TREE_SLOT
+from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, LOOPS, TREE_SLOT
+from kinemorph.structure.forest_memory import pool_of
 from kinemorph.world.layout import WORLD, WORLD_KIND, Phase, Stage, Status
-from kinemorph.world.motion import AWAKE, WOKEN, accelerate, advance_trees, set_in_motion
+from kinemorph.world.loops import advance_holds, bear_holds, spread_touches
+from kinemorph.world.motion import AWAKE, WOKEN, accelerate, advance_trees, moves, set_in_motion
 from kinemorph.world.sleep import let_sleep
 from kinemorph.world.watch import look_out
 
 FORCES, PAIRS, CONTACTS, ROWS, SOLUTION, MOTION = (int(stage) for stage in Stage)
 MOVE, COLLIDE, FILL = int(Phase.MOVE), int(Phase.COLLIDE), int(Phase.FILL)
 DONE, FULL_SOLVER, FULL_COLLISIONS = int(Status.DONE), int(Status.FULL_SOLVER), int(Status.FULL_COLLISIONS)
+FULL_FOREST = int(Status.FULL_FOREST)
 NOT_FINITE, WRONG_ROW, NO_BOX = int(Status.NOT_FINITE), int(Status.WRONG_ROW), int(Status.BAD_BOX)
 HAPPENED = int(Status.EVENT)
 
@@ -104,6 +109,14 @@ def keep_impulses(s: Any, c: Any) -> None:
 
 
 @kernel(inline=False)
+def begin_ties(s: Any, forest: Any) -> int:
+    """Room for all that loops and elements need in this step. Returns the address of some, 0 if there is none."""
+    s["hold_count"] = s["pull_count"] = 0
+    forest["scratch_used"] = forest["need"] = 0
+    return claim_pulls(s, forest) if find_holds(s, forest) else 0
+
+
+@kernel(inline=False)
 def make_step(w: Any, none: Any) -> int:
     """One step. Returns a Status."""
     forest = rows_at(w["forest"], 1, FOREST)[0]
@@ -130,25 +143,40 @@ def make_step(w: Any, none: Any) -> int:
         w["phase"] = FILL
         since = lap(w, CONTACTS, since)
     tie_trees(s, forest, c)
+    if forest["element_count"] > 0:
+        tie_elements(s, forest)
     if wake_islands(s, forest) > 0 and not accelerate(w, s, forest, WOKEN, none):
         w["phase"] = MOVE
         return NOT_FINITE
     s["Y_used"] = 0
-    if not (number_islands(s, forest) and sort_contacts(s, forest, c)):
+    if not number_islands(s, forest):
         return FULL_SOLVER
-    if not (fill_bounds(s, forest) and fill_touches(s, forest, c)):
+    tied = pool_of(forest, LOOPS)["used"] > 0 or forest["element_count"] > 0
+    memory = begin_ties(s, forest) if tied else 0
+    if tied and memory == 0:
+        return FULL_FOREST
+    if not (sort_contacts(s, forest, c) and fill_bounds(s, forest) and fill_touches(s, forest, c)):
+        return FULL_SOLVER
+    if tied and not (hold_rows(s) and fill_pulls(s, forest, memory)):
         return FULL_SOLVER
     choose(s, forest, c)
     if not plan_envelopes(s, forest):
         return FULL_SOLVER
     w["phase"] = MOVE
     set_in_motion(s, forest)
+    if tied:
+        bear_holds(s, forest, none)
+        pull_all(s)
     since = lap(w, ROWS, since)
     solve(s, 0, s["island_count"])
     keep_impulses(s, c)
     since = lap(w, SOLUTION, since)
-    if not advance_trees(w, s, forest):
+    if tied:
+        spread_touches(s, forest)
+        tell_forces(s, forest)
+    if not moves(w, s, forest) or (tied and not advance_holds(w, s, forest)):
         return NOT_FINITE
+    advance_trees(w, s, forest)
     if w["patience"] < np.inf:
         let_sleep(w, s, forest)
     w["steps"] += 1

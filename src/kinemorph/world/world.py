@@ -17,6 +17,8 @@ from kinemorph._files import ModelWarning
 from kinemorph.collision.collisions import Collisions
 from kinemorph.collision.shape_rows import NOBODY
 from kinemorph.collision.shape_table import ShapeTable, Solid
+from kinemorph.constraint.closure import LoopError, project
+from kinemorph.constraint.loops import loop_errors
 from kinemorph.contact.layout import BY_CALL, BY_EDIT
 from kinemorph.contact.solver import Solver
 from kinemorph.geometry.ground import Ground, HalfSpace
@@ -28,6 +30,7 @@ from kinemorph.motion.progress import Bar
 from kinemorph.multibody.builder import Builder
 from kinemorph.multibody.checks import checked
 from kinemorph.multibody.configuration import neutral
+from kinemorph.multibody.data import Data
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.layout import JointKind
@@ -36,7 +39,7 @@ from kinemorph.spatial.pose import Pose, vector
 from kinemorph.spatial.quaternion import from_matrix
 from kinemorph.structure.add import stood
 from kinemorph.structure.forest import Change, Forest
-from kinemorph.structure.forest_layout import BODIES, IN_USE, TREES
+from kinemorph.structure.forest_layout import BODIES, IN_USE, JOINTS, LOOPS, TREES
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.contact import Touch
@@ -53,6 +56,7 @@ MARGIN = 5e-4  # m, beyond what bodies may move in a step
 KEEP_WITHIN = 3e-4  # m: a pair that has moved by less keeps its contact points
 SLOW, PATIENCE = 0.05, 0.5  # m/s, s
 LONGEST_SUBSTEP = 1.25e-3  # s
+AJAR = 1e-3  # rad or m: a loop of a new model that is open by no more is closed
 PLAIN = Material(friction=0.8)
 FEW = 100  # steps that nobody waits for
 GLANCE = 0.2  # s of computing, about, between two looks at the clock and at the keyboard
@@ -93,19 +97,21 @@ class World:
         header = np.zeros(1, WORLD)
         h = header[0]
         h["kind"], h["dt"], h["slow"], h["patience"] = WORLD_KIND, dt, SLOW, PATIENCE if sleep else math.inf
-        self._hold(Forest(gravity), collisions, Solver(), header, material, {}, {}, {}, Watches(), Timers())
+        self._hold(Forest(gravity), collisions, Solver(), header, material, {}, {}, {}, {}, Watches(), Timers())
         n = substeps or math.ceil(dt / LONGEST_SUBSTEP - 1e-9)
         self.solver.header["substeps"], self.solver.header["h"] = n, dt / n
 
     def _hold(
         self, forest: Forest, collisions: Collisions, solver: Solver, header: Any, material: Material,
-        names: dict[int, str], joints: dict[int, str], mounted: dict[int, list[int]], watches: Watches, timers: Timers,
+        names: dict[int, str], joints: dict[int, str], mounted: dict[int, list[int]],
+        parted: dict[int, list[tuple[int, int]]], watches: Watches, timers: Timers,
     ) -> None:  # fmt: skip
         """Take all parts over, and write the addresses that they have here."""
         self.forest, self.collisions, self.shapes, self.solver = forest, collisions, collisions.shapes, solver
         self.material = material
         self._names, self._joints = names, joints  # of bodies and joints, by id
         self._mounted = mounted  # shapes, by the index of their body
+        self._parted = parted  # pairs of shapes that do not meet, by the joint of the loop that ties their bodies
         self._header = header
         self._address = int(header.ctypes.data)
         self._known = -1  # revision of the table of shapes that all tables have followed
@@ -136,7 +142,8 @@ class World:
         """A free body of one shape, of a density (kg/m³), or all of a model. Returns a `Body`, or a `Figure`.
 
         `at` is where its own frame stands, or the base of a model, in the world; with `twist` (angular, linear, world
-        axes) a body moves. A model may come in a state q, v instead; if it floats, `at` is before q.
+        axes) a body moves. A model may come in a state q, v instead; if it floats, `at` is before q. A loop that is
+        open by less than a millimetre is closed; one that is open farther is refused, see `kinemorph.close`.
         """
         pose = at if isinstance(at, Pose) else Pose(at)
         if isinstance(what, Shape):
@@ -148,17 +155,17 @@ class World:
             raise TypeError(f"world: add takes a kinemorph.Shape or a kinemorph.Model, not {what!r}")
         start = neutral(what) if q is None else checked(what, q=q)[0]
         floating = what.links["kind"] == JointKind.FREE
-        if (floating & (what.links["parent"] < 0)).any() and (what.links["parent"] < 0).sum() == 1:
+        tied = any((what.loop_rows[side] < 0).any() for side in "ab")
+        tied |= any(a < 0 or b < 0 for _, a, _, b, _ in what.catalog.elements)
+        if (floating & (what.links["parent"] < 0)).any() and (what.links["parent"] < 0).sum() == 1 and not tied:
             start[:7] = free_position(pose @ Pose.quaternion(start[3:7], start[:3]))
             pose = Pose()
         return self._plant(stood(what, pose), start, v, material)
 
     def _plant(self, model: Model, q: Any, v: Any, material: Material | None) -> Figure:
-        if len(model.loop_rows):
-            raise ValueError(f"world: model {model.name!r} has loops, which worlds do not hold together yet; cut them")
-        if model.catalog.elements:
-            raise ValueError(f"world: model {model.name!r} has force elements, which do not act in worlds yet")
         warn_idle(model)
+        if model.m:
+            q, v = closed_state(model, q, v)
         planted = self.forest.add(model, q, v)
         bodies = planted.bodies.tolist()
         for i, body in enumerate(bodies):
@@ -174,10 +181,12 @@ class World:
         for a, b in model.exclusions:
             for one, other in product(*(self._mounted.get(bodies[i] & INDEX if i >= 0 else -1, []) for i in (a, b))):
                 self.collisions.ignore(one, other)
-        joints = planted.joints.tolist()
-        self._joints |= dict(zip(joints, model.joint_names, strict=True))
+        joints, loops = planted.joints.tolist(), planted.loops.tolist()
+        self._joints |= dict(zip([*joints, *loops], [*model.joint_names, *model.loop_names], strict=True))
+        for loop in loops:
+            self._part(loop)
         self._follow_structure([self.forest.tree_of(body) for body in bodies])
-        return Figure(self, model, bodies, joints)
+        return Figure(self, model, bodies, joints, loops)
 
     def _add_shape(
         self, shape: Solid, body: int, material: Material | None, group: int, mask: int, pose: Pose | None = None
@@ -207,25 +216,32 @@ class World:
                 for shape in self._mounted.pop(member & INDEX, []):
                     self.shapes.remove(shape)
                 del self._names[member]
+        if self._parted:
+            there = set(self.forest.joints.tolist())
+            self._parted = {joint: pairs for joint, pairs in self._parted.items() if joint in there}
         self._watches.follow()
         return change
 
     # ------------------------------------------------------------------------------------------------------- structure
 
     def connect(
-        self, a: Body | int | None, b: Body | int, joint: Joint, at: Pose | Iterable[float] | None = None
+        self, a: Body | int | None, b: Body | int, joint: Joint, at: Pose | Iterable[float] | None = None,
+        how: str = "auto",
     ) -> Change:  # fmt: skip
         """Join body b to body a (None: the world), where both are now, by a joint at `at` in the world.
 
-        Without `at` it is where b is. Bodies of one tree cannot be joined yet: that would close a loop.
+        Without `at` it is where b is. Between bodies of one tree the joint closes a loop; else it carries the one that
+        floats, unless `how` is "loop". Velocities jump so that it holds; the contacts of the next step see that jump.
         """
         first, second = -1 if a is None else self._id(a), self._id(b)
         place = self.forest.pose(second) if at is None else at if isinstance(at, Pose) else Pose(at)
         both = [body for body in (first, second) if body >= 0]
         self._wake(*both, *self._neighbours(both))
-        change = self.forest.connect(first, second, joint, place, "tree")
-        self._follow_structure([self.forest.tree_of(second)])
-        self._wake(second)
+        change = self.forest.connect(first, second, joint, place, how)
+        if change.closes:
+            self._part(change.joint)
+        self._follow_structure([self.forest.tree_of(body) for body in both])
+        self._wake(*both)
         return change
 
     def cut(self, joint: Change | int) -> Change:
@@ -234,6 +250,8 @@ class World:
         sides = self.forest.sides(id)
         self._wake(*sides, *self._neighbours(sides))
         change = self.forest.cut(id)
+        for one, other in self._parted.pop(id, []):
+            self.collisions.heed(one, other)
         self._follow_structure([self.forest.tree_of(body) for body in sides])
         self._wake(*sides)
         return change
@@ -243,6 +261,17 @@ class World:
         change = self.forest.reroot(self._id(body), joint, at)
         self._follow_structure([self.forest.tree_of(self._id(body))])
         return change
+
+    def _part(self, loop: int) -> None:
+        """Bodies that the joint of a loop ties do not meet, as those in a tree do not, until it is cut."""
+        sides = [body & INDEX for body in self.forest.sides(loop)]
+        if len(sides) == 2:
+            ignored = self.collisions.broad_phase.ignored
+            pairs = product(*(self._mounted.get(side, []) for side in sides))
+            fresh = [(a, b) for a, b in pairs if not ignored(self.shapes.row_of(a), self.shapes.row_of(b))]
+            for a, b in fresh:
+                self.collisions.ignore(a, b)
+            self._parted[loop] = fresh
 
     def _follow_structure(self, trees: list[int]) -> None:
         """Which body carries which: neighbours in a tree do not meet."""
@@ -279,7 +308,7 @@ class World:
             raise RuntimeError("world: a step cannot be made by what is called in between steps")
         self._moving = True
         try:
-            if count <= FEW and not (self._watches or self._timers):  # most calls, which should cost as little as may be
+            if count <= FEW and not (self._watches or self._timers):  # most calls: they should cost little
                 self._follow_shapes()
                 status, count = run_steps(self._address, count, NO_FORCES)
                 if status == Status.DONE:
@@ -302,6 +331,8 @@ class World:
             left -= due - undone
             if status == Status.FULL_SOLVER:
                 self.solver.grow()
+            elif status == Status.FULL_FOREST:
+                self.forest._grow()
             elif status == Status.FULL_COLLISIONS:
                 self.collisions.grow()
                 self._follow_tables()
@@ -362,8 +393,8 @@ class World:
         )
 
     def _follow_tables(self) -> None:
-        trees = int(self.forest._pools[TREES]["count"])
-        self.solver.follow(trees, self.shapes.count, int(self.collisions.header["contact_room"][0]))
+        trees, loops = (int(self.forest._pools[which]["count"]) for which in (TREES, LOOPS))
+        self.solver.follow(trees, self.shapes.count, int(self.collisions.header["contact_room"][0]), loops)
 
     # ----------------------------------------------------------------------------------------------------------- sleep
 
@@ -475,6 +506,16 @@ class World:
             )
         return found
 
+    def loop_force(self, joint: Change | int) -> Array:
+        """What the joint of a loop bore in the last step, on the body that was joined: moment and force (6) at the
+        joint, world axes, the mean of the step."""
+        id = joint.joint if isinstance(joint, Change) else joint
+        loop = int(self.forest._tables[JOINTS][self.forest._find(JOINTS, id, "joint")]["loop"])
+        if loop < 0:
+            raise ValueError(f"world: joint {id} closes no loop; what a joint of a tree bears is not known here")
+        wrench: Array = self.solver["wrenches"][6 * loop : 6 * loop + 6].copy()
+        return wrench
+
     def _body_at(self, index: int) -> Body | None:
         return None if index < 0 else self.body(self.forest._id(BODIES, index))
 
@@ -529,7 +570,7 @@ class World:
     def __getstate__(self) -> tuple[Any, ...]:
         return (
             self.forest, self.collisions, self.solver, self._header.copy(), self.material, self._names, self._joints,
-            self._mounted, self._watches, self._timers,
+            self._mounted, self._parted, self._watches, self._timers,
         )  # fmt: skip
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
@@ -550,6 +591,18 @@ def free_body(shape: Shape, density: float, name: str) -> Model:
     builder = Builder(name)
     builder.link(name, None, Joint.free(), inertia=Inertia(mass.mass, mass.com, mass.matrix), shapes=[shape])
     return builder.build()
+
+
+def closed_state(model: Model, q: Any, v: Any) -> tuple[Array, Array]:
+    """The nearest state in which the loops of a model are closed, if they nearly are."""
+    data = Data(model)
+    error = np.abs(loop_errors(model, data, q))
+    worst = [float(error[l["first"] : l["first"] + l["m"]].max(initial=0.0)) for l in model.loop_rows]
+    if not max(worst) <= AJAR:
+        k = int(np.argmax(worst))
+        text = f"world: model {model.name!r}: loop {model.loop_names[k]!r} is open by {worst[k]:.3g} (rad or m)"
+        raise LoopError(f"{text}; give a q in which it is closed, see kinemorph.close", model.loop_names[k], worst[k])
+    return project(model, data, q, v)
 
 
 def warn_idle(model: Model) -> None:

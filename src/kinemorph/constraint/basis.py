@@ -1,0 +1,110 @@
+"""An orthonormal basis of what loops forbid, and velocities without it.
+
+With G = Y Yᵀ = F Fᵀ (`constraint.solve`) the rows of Q = F⁻¹ Y are orthonormal, and there are as many as independent
+constraints. What is left of a whitened velocity after z ← z - Qᵀ Q z keeps all loops closed; and an impulse whose row y
+is treated so opens none, whoever applies it, and feels what the loops add to the masses.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph._jit import kernel, rows_at
+from kinemorph.multibody.system import F8, I8, ISLAND, ROW
+from kinemorph.spatial.scalar import sqrt
+
+
+@kernel
+def product(x: Any, i: int, y: Any, j: int, n: int) -> float:
+    """Of n numbers of two vectors, from entries i and j on; several sums side by side, so that none waits."""
+    a = b = c = d = 0.0
+    whole = n - (n & 3)
+    for k in range(0, whole, 4):
+        a += x[i + k] * y[j + k]
+        b += x[i + k + 1] * y[j + k + 1]
+        c += x[i + k + 2] * y[j + k + 2]
+        d += x[i + k + 3] * y[j + k + 3]
+    for k in range(whole, n):
+        a += x[i + k] * y[j + k]
+    return (a + b) + (c + d)
+
+
+@kernel
+def subtract(x: Any, i: int, y: Any, j: int, n: int, share: float) -> None:
+    """x ← x - share y, n numbers of each, from entries i and j on."""
+    for k in range(n):
+        x[i + k] -= share * y[j + k]
+
+
+@kernel(inline=False)
+def fill_basis(system: Any, Q: Any) -> int:
+    """The basis of all rows, after `factor_rows`, into Q: nv numbers for each that is independent. Returns how many.
+
+    A factor of nearly dependent rows leaves the basis a little askew; so each vector is set straight again.
+    """
+    islands = rows_at(system["islands"], system["island_count"], ISLAND)
+    nv, rank = system["nv"], 0
+    for k in range(system["island_count"]):
+        first = rank
+        for j in range(islands[k]["rank"]):
+            span_row(system, islands[k], first, j, Q)
+            for i in range(rank):
+                subtract(Q, rank * nv, Q, i * nv, nv, product(Q, i * nv, Q, rank * nv, nv))
+            size = sqrt(product(Q, rank * nv, Q, rank * nv, nv))
+            for i in range(rank * nv, rank * nv + nv):
+                Q[i] = Q[i] / size if size > 0.0 else 0.0
+            rank += 1
+    return rank
+
+
+@kernel
+def span_row(system: Any, island: Any, first: int, j: int, Q: Any) -> None:
+    """Row j of F⁻¹ Y of an island, whose rows before it are in Q from row `first` on."""
+    m, nv, start = island["m"], system["nv"], island["first"]
+    rows, path = rows_at(system["rows"], system["m"], ROW), rows_at(system["path"], system["path_length"], I8)
+    Y = rows_at(system["Y"], system["Y_length"], F8)
+    members, order = rows_at(system["members"], system["m"], I8), rows_at(system["order"], system["m"], I8)
+    F = rows_at(system["F"], system["G_length"], F8)[island["G"] : island["G"] + m * m]
+    i, at = order[start + j], (first + j) * nv
+    row = rows[members[start + i]]
+    for k in range(at, at + nv):
+        Q[k] = 0.0
+    for e in range(row["length"]):
+        Q[at + path[row["path"] + e]] = Y[row["y"] + e]
+    for l in range(j):
+        subtract(Q, at, Q, (first + l) * nv, nv, F[i * m + order[start + l]])
+    for k in range(at, at + nv):
+        Q[k] /= F[i * m + i]
+
+
+@kernel(inline=False)
+def take_out(Q: Any, rank: int, nv: int, x: Any, at: int, share: float) -> None:
+    """x ← x - share Qᵀ Q x, of the nv numbers from entry `at` on."""
+    for j in range(rank):
+        subtract(x, at, Q, j * nv, nv, share * product(Q, j * nv, x, at, nv))
+
+
+@kernel(inline=False)
+def take_out_row(Q: Any, rank: int, nv: int, Y: Any, at: int, kept: int) -> None:
+    """y ← y - Qᵀ Q y of the nv numbers of Y from entry `at` on, whose products with Q are kept from entry `kept` on."""
+    for j in range(rank):
+        Y[kept + j] = product(Q, j * nv, Y, at, nv)
+        subtract(Y, at, Q, j * nv, nv, Y[kept + j])
+
+
+@kernel(inline=False)
+def add_forces(system: Any, share: float, x: Any) -> None:
+    """Add a share of the forces λ with Yᵀ λ = Qᵀ x to those of the rows, after `fill_basis`; x is used up."""
+    islands = rows_at(system["islands"], system["island_count"], ISLAND)
+    rows, first = rows_at(system["rows"], system["m"], ROW), 0
+    for k in range(system["island_count"]):
+        m, start, rank = islands[k]["m"], islands[k]["first"], max(islands[k]["rank"], 0)
+        members, order = rows_at(system["members"], system["m"], I8), rows_at(system["order"], system["m"], I8)
+        F = rows_at(system["F"], system["G_length"], F8)[islands[k]["G"] : islands[k]["G"] + m * m]
+        for j in range(rank - 1, -1, -1):
+            i = order[start + j]
+            for l in range(j + 1, rank):
+                x[first + j] -= F[order[start + l] * m + i] * x[first + l]
+            x[first + j] /= F[i * m + i]
+            rows[members[start + i]]["force"] += share * x[first + j]
+        first += rank

@@ -1,0 +1,279 @@
+"""Loops stay hard: whatever acts on trees that loops tie together, acts so that it opens none of them.
+
+Trees that loops tie lie side by side in z. What their loops forbid has an orthonormal basis there, Q
+(`constraint.basis`), which is taken out of the rows of contacts, limits and motors once a step: y ← y - Qᵀ Q y. A row
+then reaches all trees of its hold, and whoever solves the rows need not know that there are loops.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph._jit import kernel, rows_at
+from kinemorph.constraint.basis import add_forces, fill_basis, product, subtract, take_out, take_out_row
+from kinemorph.constraint.loops import errors, orient
+from kinemorph.constraint.solve import doubt, factor_rows, multiply_rows
+from kinemorph.constraint.whiten import whiten
+from kinemorph.contact.layout import BOUND, FULL_Y, HOLD, ISLAND, PULL, SPAN, TOUCH
+from kinemorph.contact.rows import leave_out, weigh
+from kinemorph.multibody.layout import TREE
+from kinemorph.multibody.loops import LOOP
+from kinemorph.multibody.system import F8, ROW, SYSTEM
+from kinemorph.spatial.rows import load3, store3_at
+from kinemorph.spatial.scalar import sqrt
+from kinemorph.spatial.vec3 import axpy
+from kinemorph.structure.forest_islands import assemble, collect
+from kinemorph.structure.forest_layout import LOOP_SLOT, LOOPS, TREE_SLOT
+from kinemorph.structure.forest_memory import claim, clear_words, pool_of
+
+HOLD_SIZE = HOLD.itemsize
+IMMOVABLE = 1e-10  # share of yᵀ y that is left of a row along which the loops let nothing move
+STUBBORN = 0.1  # share of y below which overlap is pushed apart gently: all else would have to move fast for it
+
+
+@kernel
+def hold_of(s: Any, t: int) -> int:
+    """The index of the HOLD that a tree is in, -1 if it is in none or does not move."""
+    return rows_at(s["spans"], s["span_room"], SPAN)[t]["hold"] if t >= 0 else -1
+
+
+@kernel(inline=False)
+def find_holds(s: Any, forest: Any) -> bool:
+    """Give trees that loops tie a HOLD and stretches of z side by side. False if the forest's scratch is too small."""
+    spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    room = pool_of(forest, LOOPS)["used"]
+    s["holds"] = claim(forest, room * HOLD_SIZE)
+    if s["holds"] == 0:
+        return False
+    holds = rows_at(s["holds"], room, HOLD)
+    for i in range(s["island_count"]):
+        at = islands[i]["offset"]
+        t = islands[i]["first_tree"]
+        while t >= 0:
+            if spans[t]["hold"] < 0 and trees[t]["sides"] > 0:
+                k = s["hold_count"]
+                collect(forest, t, -1)
+                if not begin_hold(forest, holds[k], at):
+                    return False
+                u = holds[k]["first_tree"]
+                while u >= 0:
+                    spans[u]["offset"], spans[u]["hold"] = at, k
+                    at += rows_at(trees[u]["address"], 1, TREE)[0]["nv"]
+                    u = trees[u]["follows"]
+                s["hold_count"] = k + 1
+                islands[i]["held"] += 1
+            elif spans[t]["hold"] < 0:
+                spans[t]["offset"] = at
+                at += rows_at(trees[t]["address"], 1, TREE)[0]["nv"]
+            t = spans[t]["next"]
+    return True
+
+
+@kernel(inline=False)
+def begin_hold(forest: Any, hold: Any, offset: int) -> bool:
+    """The system and the basis of the loops over the trees that are collected. False if scratch is too small."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    hold["first_tree"], hold["first_loop"] = forest["first_tree"], forest["first_loop"]
+    hold["offset"], hold["flies"] = offset, 0
+    hold["system"] = assemble(forest, 0)
+    if hold["system"] == 0:
+        return False
+    system = rows_at(hold["system"], 1, SYSTEM)[0]
+    hold["nz"] = system["nv"]
+    numbers = 0
+    t = hold["first_tree"]
+    while t >= 0:
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        numbers += tree["nq"] + tree["nv"]
+        t = trees[t]["follows"]
+    hold["Q"], hold["reaction"] = claim(forest, 8 * system["m"] * system["nv"]), claim(forest, 8 * system["m"])
+    hold["backup"] = claim(forest, 8 * numbers)
+    if hold["backup"] == 0:
+        return False
+    orient(system)
+    whiten(system)
+    multiply_rows(system)
+    errors(system)
+    doubt(system, system["dependence"])
+    factor_rows(system, 0.0)
+    hold["rank"] = fill_basis(system, rows_at(hold["Q"], system["m"] * system["nv"], F8))
+    clear_words(hold["reaction"], 8 * system["m"])
+    return True
+
+
+@kernel
+def strip(hold: Any, x: Any, at: int, share: float) -> None:
+    """Take from the numbers of a hold that begin at an entry of x what its loops forbid, or a share of it."""
+    take_out(rows_at(hold["Q"], hold["rank"] * hold["nz"], F8), hold["rank"], hold["nz"], x, at, share)
+
+
+@kernel(inline=False)
+def widen(s: Any, t: Any, count: int) -> bool:
+    """Make rows with two stretches, such as those of a touch, reach all trees of their holds, and open no loop.
+
+    False if Y is full; y begins elsewhere then, and what it was is left behind.
+    """
+    h1, h2 = hold_of(s, t["tree1"]), hold_of(s, t["tree2"])
+    if h1 < 0 and h2 < 0:
+        return True
+    holds, Y = rows_at(s["holds"], s["hold_count"], HOLD), rows_at(s["Y"], s["Y_room"], F8)
+    o1, l1, o2, l2, old, used = t["o1"], t["l1"], t["o2"], t["l2"], t["y"], s["Y_used"]
+    p1, n1 = (holds[h1]["offset"], holds[h1]["nz"]) if h1 >= 0 else (o1, l1)
+    p2, n2 = (holds[h2]["offset"], holds[h2]["nz"]) if h2 >= 0 else (o2, l2)
+    first = n1  # where the second stretch begins in a row
+    if h1 == h2:
+        p1, n1, first = 0, 0, 0
+    length = n1 + n2
+    r1 = holds[h1]["rank"] if h1 >= 0 and h1 != h2 else 0
+    r2 = holds[h2]["rank"] if h2 >= 0 else 0
+    if used + count * (length + r1 + r2) > s["Y_room"]:
+        s["full"] |= FULL_Y
+        return False
+    for k in range(used, used + count * length):
+        Y[k] = 0.0
+    for r in range(count):
+        y, x = used + r * length, old + r * (l1 + l2)
+        if l1 > 0:
+            start = y + o1 - (p2 if h1 == h2 else p1)
+            for k in range(l1):
+                Y[start + k] += Y[x + k]
+        for k in range(l2):
+            Y[y + first + o2 - p2 + k] += Y[x + l1 + k]
+        kept = used + count * length + r * (r1 + r2)
+        if r1 > 0:
+            take_out_row(rows_at(holds[h1]["Q"], r1 * n1, F8), r1, n1, Y, y, kept)
+        if r2 > 0:
+            take_out_row(rows_at(holds[h2]["Q"], r2 * n2, F8), r2, n2, Y, y + first, kept + r1)
+    t["o1"], t["l1"], t["o2"], t["l2"], t["y"] = p1, n1, p2, n2, used
+    s["Y_used"] = used + count * (length + r1 + r2)
+    return True
+
+
+@kernel
+def react(s: Any, t: Any, count: int, row: int, p: float) -> None:
+    """What loops bear of an impulse at one of the rows of a touch or a pull, after `widen`."""
+    h1, h2 = hold_of(s, t["tree1"]), hold_of(s, t["tree2"])
+    if p == 0.0 or (h1 < 0 and h2 < 0):
+        return
+    holds, Y = rows_at(s["holds"], s["hold_count"], HOLD), rows_at(s["Y"], s["Y_room"], F8)
+    r1 = holds[h1]["rank"] if h1 >= 0 and h1 != h2 else 0
+    r2 = holds[h2]["rank"] if h2 >= 0 else 0
+    kept = t["y"] + count * (t["l1"] + t["l2"]) + row * (r1 + r2)
+    if r1 > 0:
+        subtract(rows_at(holds[h1]["reaction"], r1, F8), 0, Y, kept, r1, p)
+    if r2 > 0:
+        subtract(rows_at(holds[h2]["reaction"], r2, F8), 0, Y, kept + r1, r2, p)
+
+
+@kernel
+def gently(gap: float, after: float, before: float) -> float:
+    """A gap, or part of it if it is overlap and the loops hardly let it be pushed apart."""
+    return gap if gap > 0.0 else gap * min(1.0, sqrt(after / before) / STUBBORN)
+
+
+@kernel(inline=False)
+def hold_touch(s: Any, t: Any) -> bool:
+    """The rows of a contact. Where loops let nothing move along its normal, it is left out."""
+    Y = rows_at(s["Y"], s["Y_room"], F8)
+    old, n = t["y"], t["l1"] + t["l2"]
+    normal = product(Y, old, Y, old, n)
+    along = product(Y, old + n, Y, old + n, 2 * n)
+    if not widen(s, t, 3):
+        return False
+    y, n = t["y"], t["l1"] + t["l2"]
+    left = product(Y, y, Y, y, n)
+    if left > IMMOVABLE * normal:
+        t["s"] = t["s0"] = gently(t["s0"], left, normal)
+        if not product(Y, y + n, Y, y + n, 2 * n) > IMMOVABLE * along:
+            for k in range(y + n, y + 3 * n):
+                Y[k] = 0.0
+    else:
+        leave_out(t, Y, y, n)
+    weigh(t, Y)
+    return True
+
+
+@kernel(inline=False)
+def hold_bound(s: Any, b: Any) -> bool:
+    """The row of one degree of freedom. One that the loops do not let move feels no impulse."""
+    h = hold_of(s, b["tree"])
+    if h < 0:
+        return True
+    hold, Y = rows_at(s["holds"], s["hold_count"], HOLD)[h], rows_at(s["Y"], s["Y_room"], F8)
+    used, n, shift, rank = s["Y_used"], hold["nz"], b["o"] - hold["offset"], hold["rank"]
+    if used + n + rank > s["Y_room"]:
+        s["full"] |= FULL_Y
+        return False
+    before = product(Y, b["y"], Y, b["y"], b["l"])
+    for k in range(n):
+        Y[used + k] = Y[b["y"] + k - shift] if shift <= k < shift + b["l"] else 0.0
+    take_out_row(rows_at(hold["Q"], rank * n, F8), rank, n, Y, used, used + n)
+    after = product(Y, used, Y, used, n)
+    if after > IMMOVABLE * before:
+        b["inverse"], b["s0"] = 1.0 / after, gently(b["s0"], after, before)
+    else:
+        b["inverse"] = 0.0
+        for k in range(used, used + n):
+            Y[k] = 0.0
+    b["o"], b["l"], b["y"] = hold["offset"], n, used
+    s["Y_used"] = used + n + rank
+    return True
+
+
+@kernel(inline=False)
+def hold_rows(s: Any) -> bool:
+    """Take what loops forbid out of all rows of contacts, limits, friction and motors. False if Y is full."""
+    touches, bounds = rows_at(s["touches"], s["touch_count"], TOUCH), rows_at(s["bounds"], s["bound_count"], BOUND)
+    for i in range(s["bound_count"]):
+        if not hold_bound(s, bounds[i]):
+            return False
+    for i in range(s["touch_count"]):
+        if (hold_of(s, touches[i]["tree1"]) >= 0 or hold_of(s, touches[i]["tree2"]) >= 0) and not hold_touch(
+            s, touches[i]
+        ):
+            return False
+    return True
+
+
+@kernel(inline=False)
+def tell_forces(s: Any, forest: Any) -> None:
+    """What the joints of loops bear, the mean of the step: the forces that are in the rows of their systems, and what
+    contacts, limits and elements add to these."""
+    touches, bounds = rows_at(s["touches"], s["touch_count"], TOUCH), rows_at(s["bounds"], s["bound_count"], BOUND)
+    pulls, holds = rows_at(s["pulls"], s["pull_count"], PULL), rows_at(s["holds"], s["hold_count"], HOLD)
+    Y, dt = rows_at(s["Y"], s["Y_room"], F8), s["h"] * s["substeps"]
+    for i in range(s["touch_count"]):
+        t = touches[i]
+        react(s, t, 3, 0, t["sum"])
+        react(s, t, 3, 1, t["sum1"])
+        react(s, t, 3, 2, t["sum2"])
+    for i in range(s["pull_count"]):
+        react(s, pulls[i], 1, 0, pulls[i]["p"])
+    for i in range(s["bound_count"]):
+        b = bounds[i]
+        h = hold_of(s, b["tree"])
+        if h >= 0 and b["sum"] != 0.0:
+            rank = holds[h]["rank"]
+            subtract(rows_at(holds[h]["reaction"], rank, F8), 0, Y, b["y"] + b["l"], rank, b["sum"])
+    for i in range(s["hold_count"]):
+        system = rows_at(holds[i]["system"], 1, SYSTEM)[0]
+        add_forces(system, 1.0 / dt, rows_at(holds[i]["reaction"], system["m"], F8))
+        tell_wrenches(s, forest, holds[i], system)
+
+
+@kernel(inline=False)
+def tell_wrenches(s: Any, forest: Any, hold: Any, system: Any) -> None:
+    """The wrenches of the loops of a hold, each at its own joint."""
+    slots = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
+    loops, rows = rows_at(system["loops"], system["count"], LOOP), rows_at(system["rows"], system["m"], ROW)
+    wrenches = rows_at(s["wrenches"], 6 * s["wrench_room"], F8)
+    k = hold["first_loop"]
+    for i in range(system["count"]):
+        n = f = (0.0, 0.0, 0.0)
+        for j in range(loops[i]["first"], loops[i]["first"] + loops[i]["m"]):
+            n = axpy(n, rows[j]["force"], load3(rows[j]["n"]))
+            f = axpy(f, rows[j]["force"], load3(rows[j]["f"]))
+        store3_at(wrenches, 6 * k, n)
+        store3_at(wrenches, 6 * k + 3, f)
+        k = slots[k]["follows"]

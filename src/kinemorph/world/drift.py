@@ -1,0 +1,163 @@
+"""Free flight of what loops tie together: its centre of mass falls, and its momentum stays, to rounding.
+
+A step of joints and loops keeps momentum to its own order only. What is missing is given back as a motion of all trees
+as one rigid body, which no joint and no loop feels.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph._jit import kernel, rows_at
+from kinemorph.contact.hold import hold_of
+from kinemorph.contact.layout import HOLD, PULL, TOUCH
+from kinemorph.multibody.energy_momentum import sum_up
+from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
+from kinemorph.multibody.lone import definite, floats
+from kinemorph.multibody.loops import LOOP
+from kinemorph.multibody.system import F8, SYSTEM
+from kinemorph.spatial.inertia import shift_rigid
+from kinemorph.spatial.mat3 import Sym3, add6, mul_vec, rotate_sym, tmul_vec
+from kinemorph.spatial.rows import load3, load3_at, load6, load9, store3, store3_at
+from kinemorph.spatial.triangle import cholesky, inverse, tri_tvec, tri_vec
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, scale, sub
+from kinemorph.structure.forest_layout import TAU, TREE_SLOT, Q, V
+from kinemorph.world.motion import state_at
+
+
+@kernel(inline=False)
+def find_flights(s: Any, forest: Any) -> None:
+    """Say of each hold whether it flies: nothing from outside acts on it but gravity."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    holds = rows_at(s["holds"], s["hold_count"], HOLD)
+    touches, pulls = rows_at(s["touches"], s["touch_count"], TOUCH), rows_at(s["pulls"], s["pull_count"], PULL)
+    for i in range(s["hold_count"]):
+        holds[i]["flies"] = 1 if afloat(trees, holds[i]) else 0
+    for i in range(s["touch_count"]):
+        t = touches[i]
+        if t["acted"] != 0 or t["sum"] > 0.0:
+            land(s, t["tree1"])
+            land(s, t["tree2"])
+    for i in range(s["pull_count"]):
+        a, b = hold_of(s, pulls[i]["tree1"]), hold_of(s, pulls[i]["tree2"])
+        if a != b:
+            land(s, pulls[i]["tree1"])
+            land(s, pulls[i]["tree2"])
+
+
+@kernel
+def land(s: Any, t: int) -> None:
+    """Something acts on a tree from outside."""
+    h = hold_of(s, t)
+    if h >= 0:
+        rows_at(s["holds"], s["hold_count"], HOLD)[h]["flies"] = 0
+
+
+@kernel(inline=False)
+def afloat(trees: Any, hold: Any) -> bool:
+    """Whether nothing ties the trees of a hold to the base, and nothing is applied to them as a whole."""
+    system = rows_at(hold["system"], 1, SYSTEM)[0]
+    loops = rows_at(system["loops"], system["count"], LOOP)
+    for i in range(system["count"]):
+        if loops[i]["a"] < 0 or loops[i]["b"] < 0:
+            return False
+    t = hold["first_tree"]
+    while t >= 0:
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        tau = rows_at(state_at(trees[t], tree, TAU), tree["nv"], F8)
+        if not floats(rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF)):
+            return False
+        for k in range(6):
+            if tau[k] != 0.0:
+                return False
+        t = trees[t]["follows"]
+    return True
+
+
+@kernel(inline=False)
+def add_up(trees: Any, hold: Any, total: Any, each: Any) -> None:
+    """Sums over all trees of a hold; the links' rows say where they are then, and how they move."""
+    total["mass"] = 0.0
+    for k in range(3):
+        total["moment"][k] = total["angular"][k] = total["linear"][k] = 0.0
+    t = hold["first_tree"]
+    while t >= 0:
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        q, v = (
+            rows_at(state_at(trees[t], tree, Q), tree["nq"], F8),
+            rows_at(state_at(trees[t], tree, V), tree["nv"], F8),
+        )
+        sum_up(tree, q, v, each)
+        total["mass"] += each["mass"]
+        store3(total["moment"], add(load3(total["moment"]), load3(each["moment"])))
+        store3(total["angular"], add(load3(total["angular"]), load3(each["angular"])))
+        store3(total["linear"], add(load3(total["linear"]), load3(each["linear"])))
+        t = trees[t]["follows"]
+
+
+@kernel(inline=False)
+def inertia_of(trees: Any, hold: Any, c: Vec3) -> Sym3:
+    """Of all links of a hold as one body, about a point."""
+    total = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    t = hold["first_tree"]
+    while t >= 0:
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        links, rows = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+        for i in range(tree["n"]):
+            l, d = links[i], rows[i + 1]
+            R = load9(d["R"])
+            I, _ = shift_rigid(
+                sub(load3(d["p"]), c), rotate_sym(R, load6(l["I"])), mul_vec(R, load3(l["h"])), l["mass"]
+            )
+            total = add6(total, I)
+        t = trees[t]["follows"]
+    return total
+
+
+@kernel(inline=False)
+def begin_flight(forest: Any, hold: Any) -> None:
+    """What a hold that flies has at the start of the step."""
+    if hold["flies"] != 0:
+        trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+        add_up(trees, hold, hold["before"], hold["each"])
+
+
+@kernel(inline=False)
+def end_flight(forest: Any, hold: Any, dt: float) -> None:
+    """Put the centre of mass of a hold that flies where it falls to, and give it the momentum that it has."""
+    if hold["flies"] == 0:
+        return
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    before, after = hold["before"], hold["after"]
+    add_up(trees, hold, after, hold["each"])
+    m, g = before["mass"], (forest["gx"], forest["gy"], forest["gz"])
+    c0, v0, c1 = (
+        scale(load3(before["moment"]), 1.0 / m),
+        scale(load3(before["linear"]), 1.0 / m),
+        load3(after["moment"]),
+    )
+    c1 = scale(c1, 1.0 / m)
+    c = axpy(axpy(c0, dt, v0), 0.5 * dt * dt, g)
+    spin = sub(load3(before["angular"]), cross(c0, load3(before["linear"])))  # about the centre of mass, which stays
+    spin = sub(spin, sub(load3(after["angular"]), cross(c1, load3(after["linear"]))))
+    I = inertia_of(trees, hold, c1)
+    if not (m > 0.0 and definite(I)):
+        return
+    K = inverse(cholesky(I))
+    w, v = tri_tvec(K, tri_vec(K, spin)), sub(axpy(v0, dt, g), scale(load3(after["linear"]), 1.0 / m))
+    t = hold["first_tree"]
+    while t >= 0:
+        shove(trees[t], sub(c, c1), w, v, c1)
+        t = trees[t]["follows"]
+
+
+@kernel
+def shove(slot: Any, shift: Vec3, w: Vec3, v: Vec3, c: Vec3) -> None:
+    """Move a floating tree as one body: by a shift, and with a twist about c, world axes."""
+    tree = rows_at(slot["address"], 1, TREE)[0]
+    q, rates = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), tree["nv"], F8)
+    l, d = rows_at(tree["links"], 1, LINK)[0], rows_at(tree["rows"], 2, LINK_DATA)[1]
+    R = load9(d["R"])
+    store3(q, add(load3(q), tmul_vec(load9(l["R"]), shift)))
+    store3(rates, add(load3(rates), tmul_vec(R, w)))
+    store3_at(rates, 3, add(load3_at(rates, 3), tmul_vec(R, add(v, cross(w, sub(load3(d["p"]), c))))))

@@ -1,0 +1,165 @@
+"""Force elements in worlds: springs, dampers and bushings between bodies, however stiff, through every change."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.world.test_loops import all_of, energy, state_of
+
+import kinemorph as km
+
+
+def two(*elements: km.ForceElement, apart: float = 1.0, masses: tuple[float, float] = (1.0, 2.0)) -> km.Model:
+    """Two balls that float, with elements between them."""
+    b = km.Builder("two")
+    for name, mass, x in (("a", masses[0], 0.0), ("b", masses[1], apart)):
+        sphere = [km.Shape.sphere(0.05)]
+        b.link(name, None, km.Joint.free(), (x, 0, 0), km.Inertia.sphere(mass, 0.3), shapes=sphere)
+    return b.build().with_elements(elements)
+
+
+@pytest.mark.parametrize("dt", [1e-3, 5e-3])
+def test_a_spring_swings_with_its_period_and_keeps_its_energy(dt):
+    world = km.World((0, 0, 0), dt=dt, sleep=False)
+    figure = world.add(two(km.ForceElement.spring("a", "b", 200.0, 0.8)))
+    start = energy(world)
+    period = 2 * np.pi / np.sqrt(200.0 * (1 / 1.0 + 1 / 2.0))
+    world.run(round(10 * period / dt) * dt)
+    assert energy(world) == pytest.approx(start, rel=2e-3)
+    assert figure["b"].position[0] - figure["a"].position[0] == pytest.approx(1.0, abs=0.01)
+    assert world.forest.momentum() == pytest.approx(np.zeros(6), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["spring", "bushing", "damper", "tension"])
+def test_elements_act_as_in_a_rollout(name):
+    element = {
+        "spring": km.ForceElement.spring("a", "b", 50.0, 0.9, at_a=(0, 0.1, 0), damping=0.5),
+        "bushing": km.ForceElement.bushing("a", "b", (0.3, 0.2, 0.1, 20, 30, 40), 0.05, at_a=(1, 0, 0), at_b=(0, 0.1, 0)),
+        "damper": km.ForceElement.damper("a", "b", 2.0, at_b=(0, 0, 0.1)),
+        "tension": km.ForceElement.tension("a", None, 3.0, at_b=(0, 1, 1)),
+    }[name]  # fmt: skip
+    model = two(element)
+    rng = np.random.default_rng(1)
+    v = rng.normal(size=model.nv)
+    q = km.integrate(model, km.neutral(model), 0.1 * rng.normal(size=model.nv))
+    exact = km.rollout(model, km.Data(model), q, v, dt=1e-3, steps=200, every=200)
+    apart = []
+    for dt in (4e-3, 2e-3, 1e-3):
+        world = km.World(model.gravity, dt=dt, sleep=False)
+        figure = world.add(model, q=q, v=v)
+        world.run(0.2)
+        apart.append(np.abs(km.difference(model, exact.q[-1], state_of(world, figure)[0])).max())
+    assert apart[0] < 0.01
+    assert apart[1] < 0.6 * apart[0] or apart[1] < 1e-6
+    assert apart[2] < 0.6 * apart[1] or apart[2] < 1e-6
+
+
+@pytest.mark.parametrize("stiffness", [1e2, 1e5, 1e9])
+@pytest.mark.parametrize("damping", [0.0, 10.0, 1e7])
+def test_no_element_is_too_stiff_for_a_step(stiffness, damping):
+    world = km.World(dt=5e-3, sleep=False)
+    world.add_ground()
+    element = km.ForceElement.spring("a", "b", stiffness, 0.9, damping=damping)
+    figure = world.add(two(element, masses=(0.01, 10.0)), at=(0, 0, 0.06))
+    start = energy(world)
+    for _ in range(400):
+        world.step()
+        assert world.forest.kinetic_energy() < 1.1 * start + 50.0
+    for body in figure:
+        assert abs(body.position[2] - 0.05) < 2.0
+
+
+def test_a_net_of_stiff_springs_stands():
+    """Forty springs between a dozen bodies, far stiffer than a step resolves, hang in a frame and come to rest."""
+    n = 12
+    b = km.Builder("net")
+    for i in range(n):
+        inertia = km.Inertia.sphere(0.1 if i % 3 else 5.0, 0.05)
+        b.link(str(i), None, km.Joint.free(), (0.3 * (i % 4), 0.0, 0.3 * (i // 4) + 1.0), inertia)
+    rng = np.random.default_rng(0)
+    elements = [km.ForceElement.spring(None, "8", 1e4, 0.2, at_a=(0, 0, 2.0), damping=20.0)]
+    for i in range(n):
+        for j in rng.choice(n, 3, replace=False):
+            if i != j:
+                elements.append(km.ForceElement.spring(str(i), str(j), 1e6, 0.3, damping=100.0))
+    world = km.World(sleep=False)
+    world.add(b.build().with_elements(elements))
+    world.run(3.0)
+    assert np.isfinite(all_of(world)).all()
+    assert world.forest.kinetic_energy() < 100.0
+
+
+def test_a_weight_hangs_on_a_spring_where_it_should():
+    b = km.Builder("weight")
+    b.link("weight", None, km.Joint.free(), (0, 0, 1), km.Inertia.sphere(2.0, 0.1), km.Shape.sphere(0.1))
+    model = b.build().with_elements(
+        [km.ForceElement.spring(None, "weight", 500.0, 0.5, at_a=(0, 0, 1.6), damping=20.0)]
+    )
+    world = km.World()
+    figure = world.add(model)
+    world.run(4.0)
+    assert figure["weight"].position[2] == pytest.approx(1.1 - 2.0 * 9.81 / 500.0, abs=1e-3)
+    assert figure["weight"].asleep
+
+
+def test_what_an_element_ties_sleeps_and_wakes_together():
+    world = km.World()
+    world.add_ground()
+    figure = world.add(two(km.ForceElement.spring("a", "b", 50.0, 1.0, damping=5.0)), at=(0, 0, 0.05))
+    world.run(3.0)
+    assert figure["a"].asleep
+    assert figure["b"].asleep
+    world.wake(figure["a"])
+    world.step()
+    assert not figure["b"].asleep
+    world.run(3.0)
+    world.remove(figure["a"])
+    world.run(0.1)
+    assert np.isfinite(figure["b"].position).all()
+
+
+def test_springs_in_the_joint_of_a_loop_act():
+    """A door whose hinge closes a loop swings as one whose hinge is of the tree."""
+    ends = []
+    hinge = km.Joint.revolute("z", stiffness=3.0, damping=0.1)
+    inertia = km.Inertia.box(1.0, (0.8, 0.05, 1.0), (0.4, 0, 0))
+    for loop in (False, True):
+        b = km.Builder("door")
+        b.link("door", None, km.Joint.free() if loop else hinge, inertia=inertia)
+        if loop:
+            b.loop(None, "door", hinge, name="hinge")
+        world = km.World(dt=1e-3, sleep=False)
+        half = 0.5 * 0.7
+        figure = world.add(b.build(), q=[0, 0, 0, np.cos(half), 0, 0, np.sin(half)] if loop else [0.7])
+        world.run(1.0)
+        ends.append(figure["door"].pose.rotation[:2, 0])
+    assert ends[1] == pytest.approx(ends[0], abs=0.01)
+
+
+def test_elements_between_what_loops_tie_open_nothing():
+    b = km.Builder("square")
+    bar = km.Inertia.box(0.4, (0.4, 0.04, 0.04), (0.2, 0, 0))
+    b.link("0", None, km.Joint.free(), inertia=bar)
+    for i in range(1, 4):
+        b.link(str(i), str(i - 1), km.Joint.revolute("y"), (0.4, 0, 0), bar)
+    b.loop("3", "0", km.Joint.revolute("y"), (0.4, 0, 0), (0, 0, 0), "pin")
+    model = b.build().with_elements([km.ForceElement.spring("0", "2", 300.0, 0.2, damping=0.5, name="brace")])
+    world = km.World((0, 0, 0), sleep=False)
+    world.add(model, q=np.r_[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, np.full(3, -np.pi / 2)])
+    for _ in range(500):
+        world.step()
+        gap, speed = world.forest.loop_errors()
+        assert gap < 1e-9
+        assert speed < 1e-9
+    assert world.forest.momentum() == pytest.approx(np.zeros(6), abs=1e-10)
+
+
+def test_a_branch_with_elements_goes_the_same_way_bit_for_bit():
+    world = km.World()
+    world.add_ground()
+    world.add(two(km.ForceElement.spring("a", "b", 100.0, 0.5, damping=1.0)), at=(0, 0, 0.3))
+    world.run(0.2)
+    other = world.branch()
+    world.run(0.5)
+    other.run(0.5)
+    assert np.array_equal(all_of(world), all_of(other))
