@@ -11,6 +11,7 @@ from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import Pose
 
 if TYPE_CHECKING:
+    from kinemorph.world.drives import Controls
     from kinemorph.world.world import World
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -75,10 +76,11 @@ class Body:
 class Figure:
     """The bodies and joints of a model that has come into a world, by their names in the model."""
 
-    __slots__ = ("_bodies", "_joints", "model", "world")
+    __slots__ = ("_bodies", "_joints", "control", "model", "world")
 
-    def __init__(self, world: World, model: Model, bodies: list[int], joints: list[int]) -> None:
+    def __init__(self, world: World, model: Model, bodies: list[int], joints: list[int], control: Controls) -> None:
         self.world, self.model = world, model
+        self.control = control  # what its actuators are told, by their names
         self._bodies = {name: Body(world, id, name) for name, id in zip(model.names, bodies, strict=True)}
         self._joints = dict(zip(model.joint_names, joints, strict=True))
 
@@ -95,7 +97,7 @@ class Figure:
         return len(self._bodies)
 
     def joint(self, name: str) -> int:
-        """The id of the joint of this name, for `world.cut`, `position`, `velocity` and `drive`."""
+        """The id of the joint of this name, for `world.cut`, `motor`, `servo`, `drive` and `couple`."""
         if name not in self._joints:
             raise KeyError(f"{self!r} has no joint {name!r}, but {', '.join(self._joints)}")
         return self._joints[name]
