@@ -173,12 +173,13 @@ def test_limits_motors_and_dry_friction() -> None:
     island["mass"] = solver["spans"]["mass"][:4] = mass
     solver["row_of"][:4] = range(4)
     solver["za"][:4] = np.array([-force, force, force, 0.0]) / np.sqrt(mass)
-    kinds = Bounded.LOWER, Bounded.DRY, Bounded.DRY, Bounded.MOTOR
+    kinds = Bounded.LOWER, Bounded.DRY, Bounded.DRY, Bounded.DRIVEN
     for k, (row, what, most) in enumerate(zip(solver["bounds"], kinds, (np.inf, 12.0, 4.0, 5.0), strict=False)):
         row["what"], row["o"], row["l"], row["y"], row["inverse"], row["most"] = what, k, 1, k, mass, most
         row["tree"] = k
         solver["Y"][k] = 1.0 / np.sqrt(mass)
-    solver["bounds"]["target"][3] = 1.0
+    motor = solver["bounds"][3]
+    motor["target"], motor["damping"], motor["least"] = 1.0, np.inf, -5.0
     _solve(solver.address)
     speeds = solver["z"][:4] / np.sqrt(mass)
     np.testing.assert_allclose(speeds, [0.0, 0.0, DT * (force - 4.0) / mass, DT * 5.0 / mass], atol=1e-9)

@@ -10,7 +10,7 @@ from typing import Any
 from kinemorph._jit import kernel, rows_at
 from kinemorph.collision.core_pair import CORE_PAIR
 from kinemorph.collision.part_pairs import KNOWN, start_from
-from kinemorph.collision.shape_rows import ANCHOR, CONTACT, DONE, FULL, FULL_CONTACTS, FULL_KNOWN, MADE
+from kinemorph.collision.shape_rows import ANCHOR, CONTACT, DONE, FULL, FULL_CONTACTS, FULL_KNOWN, MADE, SHAPE
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, scale, sub
@@ -106,9 +106,15 @@ def settle(c: Any, pair: Any, memory: Any, end: int, distance: float, margin: fl
         memory["margin"] = margin
         memory["distance"] = distance
         anchors = rows_at(c["anchors"], 2 * c["contact_room"], ANCHOR)
+        shapes = rows_at(c["shapes"], c["n"], SHAPE)
+        round1, round2 = shapes[pair["a"]]["radius"], shapes[pair["b"]]["radius"]
         for j in range(first, end):
             anchor = anchors[now + j]
-            store3(anchor["x2"], tmul_vec(R, sub(load3(anchor["x2"]), p)))
+            n = load3(anchor["normal"])
+            store3(anchor["x1"], axpy(load3(anchor["x1"]), -round1, n))
+            store3(anchor["x2"], tmul_vec(R, sub(axpy(load3(anchor["x2"]), round2, n), p)))
+            if round1 > 0.0:
+                store3(anchor["normal"], tmul_vec(R, n))
     _commit(c, pair, memory, end, least, end_known)
     return DONE
 
@@ -164,6 +170,8 @@ def keep_contacts(c: Any, k: int, pair: Any, memory: Any, one: Any, other: Any) 
     anchors = rows_at(c["anchors"], 2 * c["contact_room"], ANCHOR)
     now = half_of(c["step"], c["contact_room"])
     then = half_of(c["step"] - 1, c["contact_room"])
+    shapes = rows_at(c["shapes"], c["n"], SHAPE)
+    round1, round2 = shapes[pair["a"]]["radius"], shapes[pair["b"]]["radius"]
     least = math.inf
     for j in range(count):
         row = contacts[now + at + j]
@@ -173,7 +181,7 @@ def keep_contacts(c: Any, k: int, pair: Any, memory: Any, one: Any, other: Any) 
         row["part2"] = old["part2"]
         row["pair"] = k
         row["before"] = first + j
-        _hold(anchors[then + first + j], anchors[now + at + j], row, one, other)
+        _hold(anchors[then + first + j], anchors[now + at + j], row, one, other, round1, round2)
         least = min(least, row["distance"])
     _keep_known(c, memory["first_known"], known)
     c["kept"] += 1
@@ -182,17 +190,26 @@ def keep_contacts(c: Any, k: int, pair: Any, memory: Any, one: Any, other: Any) 
 
 
 @kernel
-def _hold(old: Any, anchor: Any, row: Any, one: Any, other: Any) -> None:
-    """Where a contact is whose points stay where they were on their shapes: in the middle of where these are now."""
+def _hold(old: Any, anchor: Any, row: Any, one: Any, other: Any, round1: float, round2: float) -> None:
+    """Where a contact is whose points stay where they were on their cores: in the middle of where these are now.
+
+    A contact goes along with the core of what is round, under the normal of the other shape: one that stayed behind, or
+    went round with a ball, would drive it on.
+    """
     store3(anchor["normal"], load3(old["normal"]))
     store3(anchor["x1"], load3(old["x1"]))
     store3(anchor["x2"], load3(old["x2"]))
-    R = load9(one["R"])
-    n = mul_vec(R, load3(old["normal"]))
-    x1 = add(mul_vec(R, load3(old["x1"])), load3(one["p"]))
-    x2 = add(mul_vec(load9(other["R"]), load3(old["x2"])), load3(other["p"]))
+    R, R2 = load9(one["R"]), load9(other["R"])
+    n = mul_vec(R2, load3(old["normal"])) if round1 > 0.0 else mul_vec(R, load3(old["normal"]))
+    x1 = axpy(add(mul_vec(R, load3(old["x1"])), load3(one["p"])), round1, n)
+    x2 = axpy(add(mul_vec(R2, load3(old["x2"])), load3(other["p"])), -round2, n)
     distance = dot(n, sub(x2, x1))
-    middle = scale(add(x1, x2), 0.5)
+    if round2 > 0.0:
+        middle = axpy(x2, -0.5 * distance, n)
+    elif round1 > 0.0:
+        middle = axpy(x1, 0.5 * distance, n)
+    else:
+        middle = scale(add(x1, x2), 0.5)
     row["distance"] = distance
     store3(row["normal"], n)
     store3(row["x1"], axpy(middle, -0.5 * distance, n))

@@ -134,7 +134,9 @@ def _approach(c: Any, pair: Any, memory: Any) -> tuple[bool, float]:
     if c["keep_within"] > 0.0:
         made = rows_at(c["made"], c["room"], MADE)[pair["row"]]
         reach = rows_at(c["mounts"], c["n"], MOUNT)[pair["b"]]["reach"]
-        if has_hardly_moved(c, memory, made, R, p, reach, margin):
+        shapes = rows_at(c["shapes"], c["n"], SHAPE)
+        both_round = shapes[pair["a"]]["radius"] > 0.0 and shapes[pair["b"]]["radius"] > 0.0 and memory["count"] > 0
+        if not both_round and has_hardly_moved(c, memory, made, R, p, reach, margin):
             return True, margin
     return False, margin + c["keep_within"]
 

@@ -112,9 +112,9 @@ CONTACT = np.dtype(
 
 ANCHOR = np.dtype(
     [
-        ("normal", "f8", 3),  # unit, in the frame of shape a: the normal of a contact when it was made
-        ("x1", "f8", 3),  # m, in the frame of shape a: x1 then
-        ("x2", "f8", 3),  # m, in the frame of shape b: x2 then
+        ("normal", "f8", 3),  # unit, in the frame of shape a, or of b if a is round: normal of a contact as it was made
+        ("x1", "f8", 3),  # m, in the frame of shape a: x1 then, on the core
+        ("x2", "f8", 3),  # m, in the frame of shape b: x2 then, on the core
     ]
 )
 

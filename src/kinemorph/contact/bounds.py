@@ -1,4 +1,4 @@
-"""Rows of single degrees of freedom: joint limits, dry friction and motors, each a force with bounds."""
+"""Rows of single degrees of freedom: joint limits, largest speeds and dry friction, each a force with bounds."""
 
 from __future__ import annotations
 
@@ -7,67 +7,70 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import kernel, rows_at
-from kinemorph.contact.layout import BOUND, FULL_BOUNDS, FULL_Y, ISLAND, SPAN, Bounded
+from kinemorph.contact.dof_rows import add_turn, claim, put_bound, start_bound, stretch_of
+from kinemorph.contact.drives import fill_tree_drives
+from kinemorph.contact.layout import BOUND, ISLAND, SPAN, Bounded
 from kinemorph.multibody.joints import FREE, SPHERICAL
-from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE
+from kinemorph.multibody.layout import DOF, LINK, TREE
 from kinemorph.multibody.system import F8
-from kinemorph.spatial.rows import load3, load3_at
-from kinemorph.spatial.vec3 import add, axpy, cross, dot, scale
-from kinemorph.structure.forest_layout import TREE_SLOT, Q, V
+from kinemorph.spatial.quaternion import log, log_shift
+from kinemorph.spatial.rows import load4_at
+from kinemorph.structure.forest_layout import TREE_SLOT, A, Q, V
 
-LOWER, UPPER, DRY = int(Bounded.LOWER), int(Bounded.UPPER), int(Bounded.DRY)
+LOWER, UPPER, DRY, FAST = int(Bounded.LOWER), int(Bounded.UPPER), int(Bounded.DRY), int(Bounded.FAST)
 AHEAD = 2.0  # steps: limits that are reached no sooner have no rows
-
-
-@kernel(inline=False)
-def add_unit(tree: Any, link: int, dof: int, sign: float, Y: Any, y: int) -> float:
-    """y of a unit force in one degree of freedom of a link's joint. Returns yᵀ y."""
-    links = rows_at(tree["links"], tree["n"], LINK)
-    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
-    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
-    e = dof_rows[dof]
-    u = sign * e["D"][0]
-    Y[y + dof] = u
-    total = u * u
-    n, f = scale(load3(e["U"]), -u), scale(load3_at(e["U"], 3), -u)
-    first = dof + 1
-    while link >= 0:
-        l = links[link]
-        for k in range(max(first, l["iv"]), l["iv"] + l["nv"]):
-            e = dof_rows[k]
-            u = e["D"][0] * (dot(load3(e["S"]), n) + dot(load3_at(e["S"], 3), f))
-            Y[y + k] = u
-            total += u * u
-            n, f = axpy(n, -u, load3(e["U"])), axpy(f, -u, load3_at(e["U"], 3))
-        n = add(n, cross(load3(rows[link + 1]["r"]), f))
-        link, first = l["parent"], 0
-    return total
+NEAR = 0.01  # rad or m, or closer than this
+BRISK = 0.5  # share of its largest speed, below which a degree of freedom needs no row for it
 
 
 @kernel
-def put_bound(s: Any, tree: Any, t: int, link: int, dof: int, what: int) -> int:
-    """A row for one degree of freedom; -1 if a table is full."""
-    i, used = s["bound_count"], s["Y_used"]
+def put_limit(s: Any, tree: Any, t: int, link: int, dof: int, what: int, gap: float) -> bool:
+    """A row for one end of the way of a degree of freedom. False if a table is full."""
+    at = put_bound(s, tree, t, link, dof, -1.0 if what == UPPER else 1.0, what)
+    if at >= 0:
+        b = rows_at(s["bounds"], s["bound_room"], BOUND)[at]
+        b["s"] = b["s0"] = gap
+    return at >= 0
+
+
+@kernel(inline=False)
+def put_fast(s: Any, tree: Any, t: int, link: int, dof: int, v: float, a: float) -> bool:
+    """A row for the largest speed of a degree of freedom, if it may be reached. False if a table is full."""
+    fastest = rows_at(tree["dofs"], tree["nv"], DOF)[dof]["speed"]
+    then = v + s["h"] * s["substeps"] * a
+    if max(abs(v), abs(then)) < BRISK * fastest:
+        return True
+    at = put_bound(s, tree, t, link, dof, -1.0 if v + then > 0.0 else 1.0, FAST)
+    if at >= 0:
+        rows_at(s["bounds"], s["bound_room"], BOUND)[at]["target"] = fastest
+    return at >= 0
+
+
+@kernel(inline=False)
+def fill_ball(s: Any, tree: Any, t: int, link: int, q: Any, v: Any) -> bool:
+    """Limits of a ball joint: on the three parts of its rotation vector. False if a table is full."""
     l = rows_at(tree["links"], tree["n"], LINK)[link]
-    length = l["iv"] + l["nv"]
-    if i == s["bound_room"]:
-        s["full"] |= FULL_BOUNDS
-        return -1
-    if used + length > s["Y_room"]:
-        s["full"] |= FULL_Y
-        return -1
-    span = rows_at(s["spans"], s["span_room"], SPAN)[t]
-    b = rows_at(s["bounds"], s["bound_room"], BOUND)[i]
-    Y = rows_at(s["Y"], s["Y_room"], F8)
-    for k in range(used, used + length):
-        Y[k] = 0.0
-    b["what"], b["tree"], b["dof"], b["o"], b["l"], b["y"] = what, t, dof, span["offset"], length, used
-    total = add_unit(tree, link, dof, -1.0 if what == UPPER else 1.0, Y, used)
-    b["inverse"], b["p"], b["sum"], b["target"], b["most"] = 1.0 / total, 0.0, 0.0, 0.0, np.inf
-    b["s"] = b["s0"] = 0.0
-    b["acted"] = 0
-    s["bound_count"], s["Y_used"] = i + 1, used + length
-    return i
+    dofs = rows_at(tree["dofs"], tree["nv"], DOF)[l["iv"] :]
+    bounds = rows_at(s["bounds"], s["bound_room"], BOUND)
+    phi = log(load4_at(q, l["iq"]))
+    reach = NEAR + AHEAD * s["h"] * s["substeps"] * (abs(v[l["iv"]]) + abs(v[l["iv"] + 1]) + abs(v[l["iv"] + 2]))
+    for j in range(3):
+        x = phi[0] if j == 0 else phi[1] if j == 1 else phi[2]
+        for what in range(2):
+            gap = x - dofs[j]["lower"] if what == LOWER else dofs[j]["upper"] - x
+            if not gap < reach:
+                continue
+            sign = -1.0 if what == UPPER else 1.0
+            one = (sign if j == 0 else 0.0, sign if j == 1 else 0.0, sign if j == 2 else 0.0)
+            i, length = s["bound_count"], stretch_of(tree, link)
+            used = claim(s, length)
+            if used < 0:
+                return False
+            b = bounds[i]
+            b["what"], b["tree"], b["dof"], b["l"], b["y"] = what, t, l["iv"] + j, length, used
+            start_bound(s, b, add_turn(tree, link, log_shift(phi, one), rows_at(s["Y"], s["Y_room"], F8), used))
+            b["s"] = b["s0"] = gap
+    return True
 
 
 @kernel(inline=False)
@@ -77,31 +80,31 @@ def fill_tree_bounds(s: Any, slot: Any, t: int) -> bool:
     links, dofs = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF)
     q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
     v = rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
+    a = rows_at(slot["state"] + 8 * tree["nq"] * A, tree["nv"], F8)
     bounds = rows_at(s["bounds"], s["bound_room"], BOUND)
     dt = s["h"] * s["substeps"]
     for i in range(tree["n"]):
         l = links[i]
-        if l["kind"] == FREE or l["kind"] == SPHERICAL:
-            continue
+        several = l["kind"] == FREE or l["kind"] == SPHERICAL
         for j in range(l["nv"]):
             k = l["iv"] + j
-            d, x = dofs[k], q[l["iq"] + j]
+            d = dofs[k]
             if d["friction"] > 0.0:
-                at = put_bound(s, tree, t, i, k, DRY)
+                at = put_bound(s, tree, t, i, k, 1.0, DRY)
                 if at < 0:
                     return False
                 bounds[at]["most"] = d["friction"]
-            near = 0.01 + AHEAD * dt * abs(v[k])
-            if x - d["lower"] < near:
-                at = put_bound(s, tree, t, i, k, LOWER)
-                if at < 0:
-                    return False
-                bounds[at]["s"] = bounds[at]["s0"] = x - d["lower"]
-            if d["upper"] - x < near:
-                at = put_bound(s, tree, t, i, k, UPPER)
-                if at < 0:
-                    return False
-                bounds[at]["s"] = bounds[at]["s0"] = d["upper"] - x
+            if 0.0 < d["speed"] < np.inf and not put_fast(s, tree, t, i, k, v[k], a[k]):
+                return False
+            if several:
+                continue
+            x, near = q[l["iq"] + j], NEAR + AHEAD * dt * abs(v[k])
+            if x - d["lower"] < near and not put_limit(s, tree, t, i, k, LOWER, x - d["lower"]):
+                return False
+            if d["upper"] - x < near and not put_limit(s, tree, t, i, k, UPPER, d["upper"] - x):
+                return False
+        if l["kind"] == SPHERICAL and not fill_ball(s, tree, t, i, q, v):
+            return False
     return True
 
 
@@ -117,8 +120,9 @@ def fill_bounds(s: Any, forest: Any) -> bool:
         while t >= 0:
             tree = rows_at(trees[t]["address"], 1, TREE)[0]
             spans[t]["touched"] = 0
-            jointed = tree["n"] > 1 or rows_at(tree["links"], 1, LINK)[0]["kind"] != FREE
-            if jointed and not fill_tree_bounds(s, trees[t], t):
+            if s["drive_count"] > 0 and not fill_tree_drives(s, forest, trees[t], t):
+                return False
+            if tree["lone"] == 0 and not fill_tree_bounds(s, trees[t], t):
                 return False
             t = spans[t]["next"]
         islands[i]["bound_count"] = s["bound_count"] - islands[i]["first_bound"]

@@ -227,7 +227,8 @@ def update(s: Any, island: Any, slack: bool, weight: float) -> bool:
         if slack and g["touching"] != 0:
             change = max(change, abs(g["pn"] - g["qn"]))
             g["qn"] = g["pn"]
-        if g["tangents"] == 0:
+        if g["tangents"] == 0 or g["driven"] != 0:  # a drive's law has nothing to estimate
+            largest = max(largest, abs(g["p1"]))
             continue
         change = max(change, max(abs(g["p1"] - g["q1"]), abs(g["p2"] - g["q2"])))
         if g["friction"] > 0.0:

@@ -2,6 +2,7 @@
 
     normal    pn = max(0, qn - K (vn + bias))
     tangents  p  = the point of the disc of radius `most` that is next to q - K (v + w)
+    drives    p  = the number between `low` and `high` that is next to q - K v
 
 A touching contact is a stiff spring with a damper, implicit: a step takes a share 1 / (1 + τ) of its overlap away, and
 under a load f it rests with an overlap of f dt² (1 + τ) / K. K is so large that this is nothing: a multiple of the mass
@@ -13,16 +14,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from kinemorph._jit import kernel, rows_at
 from kinemorph.contact.layout import BOUND, GRIP, SPAN, TOUCH, Bounded
 from kinemorph.contact.sweep import kick, kick_three, product
 from kinemorph.spatial.scalar import sqrt
 
-DRY, MOTOR = int(Bounded.DRY), int(Bounded.MOTOR)
+DRY, DRIVEN, FAST = int(Bounded.DRY), int(Bounded.DRIVEN), int(Bounded.FAST)
 FADE = 1.0  # τ, steps
 FIRM = 20.0  # K, as a multiple of the island's mass
 SINK = 1e-4  # m, or rad: the most that a load presses in
 FIRMEST = 100.0  # times as firm, at most, under a load: what is jammed would else become firmer without end
+STIFFEST = 1e5  # K of a drive, as a multiple of the mass that it feels: beyond, digits would be lost for nothing
 
 
 @kernel
@@ -52,6 +56,7 @@ def grip_touches(s: Any, island: Any) -> None:
         n = t["l1"] + t["l2"]
         g["o1"], g["l1"], g["o2"], g["l2"], g["yn"], g["yt"] = t["o1"], t["l1"], t["o2"], t["l2"], t["y"], t["y"] + n
         g["normal"], g["touching"], g["tangents"] = 1, 1 if t["s0"] <= 0.0 else 0, 2 if t["friction"] > 0.0 else 0
+        g["driven"] = 0
         g["K"] = max(firm, min(t["pn"] * carries, FIRMEST * firm))
         g["bias"], g["qn"] = bias_of(t["s0"], dt, s["push"]), 0.0
         g["friction"], g["most"] = t["friction"], t["friction"] * t["pn"] * parts
@@ -61,7 +66,7 @@ def grip_touches(s: Any, island: Any) -> None:
 
 @kernel(inline=False)
 def grip_bounds(s: Any, island: Any) -> None:
-    """The grips of limits, dry friction and motors."""
+    """The grips of limits, largest speeds, dry friction and drives."""
     bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
     spans = rows_at(s["spans"], s["span_room"], SPAN)
     grips = rows_at(island["grips"], island["grip_count"], GRIP)[island["touch_count"] :]
@@ -74,14 +79,32 @@ def grip_bounds(s: Any, island: Any) -> None:
         g["o1"], g["l1"], g["o2"], g["l2"], g["yn"], g["yt"] = 0, 0, b["o"], b["l"], b["y"], b["y"]
         g["K"], g["bias"], g["qn"], g["q1"], g["q2"] = firm, 0.0, 0.0, 0.0, 0.0
         g["friction"], g["most"], g["v1"], g["v2"] = 0.0, 0.0, 0.0, 0.0
-        if b["what"] == DRY or b["what"] == MOTOR:
-            g["normal"], g["touching"], g["tangents"], g["most"] = 0, 0, 1, b["most"] * dt
+        g["normal"], g["touching"], g["tangents"], g["driven"] = 0, 0, 1, 0
+        if b["what"] == DRY:
+            g["most"] = b["most"] * dt
             stay_in(g, b["p"] * parts, 0.0)
-            g["v1"] = -b["target"]  # 0 of dry friction
+        elif b["what"] == DRIVEN:
+            grip_drive(b, g, dt)
+        elif b["what"] == FAST:
+            g["normal"], g["tangents"], g["bias"] = 1, 0, b["target"]
         else:
             g["normal"], g["touching"], g["tangents"] = 1, 1 if b["s0"] <= 0.0 else 0, 0
             g["K"] = max(firm, min(b["p"] * carries, FIRMEST * firm))
             g["bias"] = bias_of(b["s0"], dt, s["push"])
+
+
+@kernel
+def grip_drive(b: Any, g: Any, dt: float) -> None:
+    """The law of a drive over a whole step: q is its impulse where nothing moves at the end."""
+    k = b["inverse"] * STIFFEST
+    if b["damping"] == np.inf:
+        q = k * b["target"]
+    else:
+        own = dt * (b["damping"] + dt * b["stiffness"])
+        q = dt * (b["force"] + b["stiffness"] * b["s0"] + b["damping"] * b["target"])
+        q *= min(1.0, k / own) if own > 0.0 else 1.0
+        k = min(k, own)
+    g["driven"], g["K"], g["q1"], g["low"], g["high"] = 1, k, q, b["least"] * dt, b["most"] * dt
 
 
 @kernel
@@ -107,6 +130,8 @@ def impulses(g: Any, x: float) -> tuple[float, float, float]:
     if g["tangents"] == 0:
         return pn, 0.0, 0.0
     p1, p2 = g["q1"] - K * (g["v1"] + x * g["d1"]), g["q2"] - K * (g["v2"] + x * g["d2"])
+    if g["driven"] != 0:
+        return 0.0, min(max(p1, g["low"]), g["high"]), 0.0
     size, most = p1 * p1 + p2 * p2, g["most"]
     if size > most * most:
         ratio = most / sqrt(size)
@@ -122,6 +147,8 @@ def slopes(g: Any, x: float) -> tuple[float, float, float, float]:
     if g["tangents"] == 0:
         return gn, 0.0, 0.0, 0.0
     p1, p2 = g["q1"] - K * (g["v1"] + x * g["d1"]), g["q2"] - K * (g["v2"] + x * g["d2"])
+    if g["driven"] != 0:
+        return 0.0, K if g["low"] < p1 < g["high"] else 0.0, 0.0, 0.0
     size, most = p1 * p1 + p2 * p2, g["most"]
     if size > most * most:
         across = K * most / (size * sqrt(size))  # sliding: only the direction can change

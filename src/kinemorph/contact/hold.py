@@ -14,8 +14,9 @@ from kinemorph.constraint.basis import add_forces, fill_basis, product, subtract
 from kinemorph.constraint.loops import errors, orient
 from kinemorph.constraint.solve import doubt, factor_rows, multiply_rows
 from kinemorph.constraint.whiten import whiten
-from kinemorph.contact.layout import BOUND, FULL_Y, HOLD, ISLAND, PULL, SPAN, TOUCH
+from kinemorph.contact.layout import BOUND, FULL_Y, HOLD, ISLAND, PULL, SPAN, TOUCH, TWIST
 from kinemorph.contact.rows import leave_out, weigh
+from kinemorph.contact.twists import weigh_twist
 from kinemorph.multibody.layout import TREE
 from kinemorph.multibody.loops import LOOP
 from kinemorph.multibody.system import F8, ROW, SYSTEM
@@ -222,11 +223,29 @@ def hold_bound(s: Any, b: Any) -> bool:
 
 
 @kernel(inline=False)
+def hold_twist(s: Any, r: Any, t: Any) -> bool:
+    """The rows of moments at a contact, before those of the contact itself, whose stretches they have."""
+    o1, l1, o2, l2, y = t["o1"], t["l1"], t["o2"], t["l2"], t["y"]
+    t["y"] = r["y"]
+    if not widen(s, t, 3):
+        t["y"] = y
+        return False
+    r["y"] = t["y"]
+    weigh_twist(r, t["l1"] + t["l2"], rows_at(s["Y"], s["Y_room"], F8))
+    t["o1"], t["l1"], t["o2"], t["l2"], t["y"] = o1, l1, o2, l2, y
+    return True
+
+
+@kernel(inline=False)
 def hold_rows(s: Any) -> bool:
     """Take what loops forbid out of all rows of contacts, limits, friction and motors. False if Y is full."""
     touches, bounds = rows_at(s["touches"], s["touch_count"], TOUCH), rows_at(s["bounds"], s["bound_count"], BOUND)
+    twists = rows_at(s["twists"], s["touch_room"], TWIST)
     for i in range(s["bound_count"]):
         if not hold_bound(s, bounds[i]):
+            return False
+    for i in range(s["twist_count"]):
+        if not hold_twist(s, twists[i], touches[twists[i]["touch"]]):
             return False
     for i in range(s["touch_count"]):
         if (hold_of(s, touches[i]["tree1"]) >= 0 or hold_of(s, touches[i]["tree2"]) >= 0) and not hold_touch(
@@ -237,17 +256,54 @@ def hold_rows(s: Any) -> bool:
 
 
 @kernel(inline=False)
+def note_forces(s: Any) -> None:
+    """Before given forces act on trees that loops tie: what accelerations are without them, into g."""
+    holds = rows_at(s["holds"], s["hold_count"], HOLD)
+    za, g = rows_at(s["za"], s["nz"], F8), rows_at(s["g"], s["nz"], F8)
+    for i in range(s["hold_count"]):
+        for k in range(holds[i]["offset"], holds[i]["offset"] + holds[i]["nz"]):
+            g[k] = za[k]
+
+
+@kernel(inline=False)
+def hold_forces(s: Any) -> None:
+    """After they do: take from what they have added what the loops forbid, and let the loops bear it."""
+    holds = rows_at(s["holds"], s["hold_count"], HOLD)
+    za, g, dt = rows_at(s["za"], s["nz"], F8), rows_at(s["g"], s["nz"], F8), s["h"] * s["substeps"]
+    for i in range(s["hold_count"]):
+        hold = holds[i]
+        at, nz, rank = hold["offset"], hold["nz"], hold["rank"]
+        Q, reaction = rows_at(hold["Q"], rank * nz, F8), rows_at(hold["reaction"], rank, F8)
+        for k in range(at, at + nz):
+            za[k] -= g[k]
+        for j in range(rank):
+            reaction[j] -= dt * product(Q, j * nz, za, at, nz)
+        strip(hold, za, at, 1.0)
+        for k in range(at, at + nz):
+            za[k] += g[k]
+
+
+@kernel(inline=False)
 def tell_forces(s: Any, forest: Any) -> None:
     """What the joints of loops bear, the mean of the step: the forces that are in the rows of their systems, and what
     contacts, limits and elements add to these."""
     touches, bounds = rows_at(s["touches"], s["touch_count"], TOUCH), rows_at(s["bounds"], s["bound_count"], BOUND)
     pulls, holds = rows_at(s["pulls"], s["pull_count"], PULL), rows_at(s["holds"], s["hold_count"], HOLD)
+    twists = rows_at(s["twists"], s["touch_room"], TWIST)
     Y, dt = rows_at(s["Y"], s["Y_room"], F8), s["h"] * s["substeps"]
     for i in range(s["touch_count"]):
         t = touches[i]
         react(s, t, 3, 0, t["sum"])
         react(s, t, 3, 1, t["sum1"])
         react(s, t, 3, 2, t["sum2"])
+    for i in range(s["twist_count"]):
+        r = twists[i]
+        t = touches[r["touch"]]
+        y, t["y"] = t["y"], r["y"]
+        react(s, t, 3, 0, r["sum"])
+        react(s, t, 3, 1, r["sum1"])
+        react(s, t, 3, 2, r["sum2"])
+        t["y"] = y
     for i in range(s["pull_count"]):
         react(s, pulls[i], 1, 0, pulls[i]["p"])
     for i in range(s["bound_count"]):

@@ -100,7 +100,7 @@ def number_islands(s: Any, forest: Any) -> bool:
             span["island"] = number
             islands[number]["first_tree"] = islands[number]["last_tree"] = t
             islands[number]["touch_count"] = islands[number]["pairs"] = islands[number]["direct"] = 0
-            islands[number]["held"] = 0
+            islands[number]["held"] = islands[number]["twist_count"] = 0
             number += 1
             continue
         span["island"] = spans[root]["island"]

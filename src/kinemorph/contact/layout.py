@@ -30,6 +30,7 @@ SPAN = np.dtype(
         ("below", "i4"),  # on how many trees or grounds it rests
         ("woken_by", "i4"),  # the tree that woke it last; or BY_EDIT, BY_CALL; -1 if nothing has
         ("hold", "i4"),  # index of the HOLD of the loops that tie it in this step, -1 if none do
+        ("drive", "i4"),  # the first of its DRIVEs, -1 for none; good in steps of worlds with drives
         ("pairs", "i8"),  # of the first tree of an island: what touched when that was last decided
         ("mass", "f8"),  # kg
         ("load", "f8"),  # kg, what it carries: its share of all that is above it
@@ -46,6 +47,8 @@ ISLAND = np.dtype(
         ("touch_count", "i8"),
         ("first_bound", "i8"),
         ("bound_count", "i8"),
+        ("first_twist", "i8"),
+        ("twist_count", "i8"),
         ("pairs", "i8"),  # a number that differs if other shapes touch
         ("direct", "i8"),  # 1 if it is solved directly
         ("held", "i8"),  # how many HOLDs it has
@@ -70,9 +73,22 @@ MATERIAL = np.dtype(
     [
         ("friction", "f8"),  # coefficient of Coulomb friction; that of a pair is the geometric mean
         ("restitution", "f8"),  # share of the approach speed that comes back; that of a pair is the larger one
-        ("rolling", "f8"),  # m, rolling friction: the largest moment is so much of the normal force
+        ("rolling", "f8"),  # m, rolling friction: the largest moment is so much of the normal force; the larger one
         ("torsion", "f8"),  # m, friction against spinning about the normal, likewise
         ("surface", "f8", 3),  # m/s, velocity of the surface along itself in the shape's frame: a conveyor
+        ("priority", "i4"),  # where two materials differ in it, the higher one alone decides, but for the surfaces
+        ("pairs", "i4"),  # of how many AGREEMENTs the shape is
+    ]
+)
+
+AGREEMENT = np.dtype(
+    [
+        ("a", "i8"),  # rows of two shapes, the smaller one first; -1 if it is void
+        ("b", "i8"),
+        ("friction", "f8"),  # what they have together, whatever their own materials say
+        ("restitution", "f8"),
+        ("rolling", "f8"),
+        ("torsion", "f8"),
     ]
 )
 
@@ -122,7 +138,8 @@ class Bounded(IntEnum):
     LOWER = 0  # the lower limit of a degree of freedom
     UPPER = 1
     DRY = 2  # dry friction in a joint
-    MOTOR = 3  # a motor with a target speed and a largest force
+    DRIVEN = 3  # a DRIVE: a spring and a damper to a target, implicit, with a largest force
+    FAST = 4  # the largest speed of a degree of freedom, one way
 
 
 BOUND = np.dtype(
@@ -134,13 +151,85 @@ BOUND = np.dtype(
         ("l", "i4"),  # length
         ("acted", "i4"),  # whether it had an impulse at any time in this step
         ("y", "i8"),  # first of its l numbers
-        ("s", "f8"),  # rad or m, what is left to a limit, as the step goes on
+        ("s", "f8"),  # rad or m, what is left to a limit, or to the target of a drive, as the step goes on
         ("s0", "f8"),
         ("inverse", "f8"),  # 1 / yᵀ y
         ("p", "f8"),  # N m s or N s, impulse of this substep
         ("sum", "f8"),  # of all substeps
-        ("most", "f8"),  # N m or N, largest force of friction or of a motor
-        ("target", "f8"),  # rad/s or m/s, speed that a motor is to have
+        ("most", "f8"),  # N m or N, largest force of friction, or of a drive
+        ("least", "f8"),  # N m or N, smallest force of a drive
+        ("target", "f8"),  # rad/s or m/s, speed that a drive is to have, or the largest one
+        ("force", "f8"),  # N m or N, of a drive at its target,
+        ("stiffness", "f8"),  # N m/rad or N/m, what it pulls with towards it,
+        ("damping", "f8"),  # N m s/rad or N s/m, and what it takes of other speeds; inf if it takes all
+        ("drive", "i8"),  # its row among the DRIVEs
+    ],
+    align=True,
+)
+
+TWIST = np.dtype(
+    [
+        ("touch", "i4"),  # the touch that it belongs to, whose stretches of z it has
+        ("acts", "i4"),  # 1: against spinning, 2: against rolling, 3: both
+        ("y", "i8"),  # first of its 3 (l1 + l2) numbers: turning about the normal and about both tangents
+        ("torsion", "f8"),  # m, largest moment about the normal, as a share of the normal force,
+        ("rolling", "f8"),  # and about the tangents
+        ("inverse", "f8"),  # kg m², 1 / yᵀ y about the normal
+        ("b11", "f8"),  # kg m², inverse of the 2 x 2 matrix about the tangents, and
+        ("b12", "f8"),
+        ("b22", "f8"),
+        ("least", "f8"),  # kg m², one over its largest eigenvalue
+        ("pn", "f8"),  # N m s, impulses of this substep
+        ("p1", "f8"),
+        ("p2", "f8"),
+        ("sum", "f8"),  # N m s, of all substeps
+        ("sum1", "f8"),
+        ("sum2", "f8"),
+    ],
+    align=True,
+)
+
+DRIVE = np.dtype(
+    [
+        ("joint", "i8"),  # id of the joint that it acts in, -1 if the row is free
+        ("generation", "i4"),  # how many drives have had this row before
+        ("dof", "i4"),  # which degree of freedom of the joint, as that was made
+        ("kind", "i4"),  # Driven
+        ("next", "i4"),  # the next drive of the same tree, -1 after the last; in a step
+        ("position", "f8"),  # rad or m, where it pulls to
+        ("speed", "f8"),  # rad/s or m/s, which it is to have there
+        ("stiffness", "f8"),  # N m/rad or N/m
+        ("damping", "f8"),  # N m s/rad or N s/m; inf if it takes all of another speed, as far as its force goes
+        ("force", "f8"),  # N m or N, which it has at its target
+        ("least", "f8"),  # N m or N, the smallest and
+        ("most", "f8"),  # the largest force that it has
+        ("source", "i8"),  # of a coupling: id of the joint that it follows,
+        ("ratio", "f8"),  # and by how much
+        ("told", "f8"),  # what an actuator was told
+        ("applied", "f8"),  # N m or N, mean force of the last step
+    ],
+    align=True,
+)
+
+
+class Driven(IntEnum):
+    """How a drive acts."""
+
+    ROW = 0  # as a row of the solve: a spring, a damper, or a speed that it holds
+    FORCE = 1  # as a given force
+    COUPLED = 2  # as a row: x is `position` + `ratio` times that of another joint
+
+
+PUSH = np.dtype(
+    [
+        ("body", "i8"),  # id of the body that it acts on, -1 if the row is free
+        ("generation", "i4"),  # how many pushes have had this row before
+        ("lasting", "i4"),  # 0: for one step; 1: until it is withdrawn
+        ("turning", "i4"),  # 1 if force and torque turn with the body, 0 if they are in world axes
+        ("unused", "i4"),
+        ("force", "f8", 3),  # N
+        ("torque", "f8", 3),  # N m
+        ("at", "f8", 3),  # m, where the force acts, in the body's own frame
     ],
     align=True,
 )
@@ -154,13 +243,15 @@ GRIP = np.dtype(
         ("normal", "i4"),  # 1 if it pushes along a normal,
         ("touching", "i4"),  # and if that is at its limit or beyond: there is no gap
         ("tangents", "i4"),  # how many directions it rubs along: 0, 1 or 2
-        ("unused", "i4"),
+        ("driven", "i4"),  # 1 if it is a drive: one tangent, and an impulse from `low` to `high`
         ("yn", "i8"),  # first number of its normal's y
         ("yt", "i8"),  # and of its first tangent's
         ("K", "f8"),  # kg, impulse for a unit of forbidden velocity
         ("bias", "f8"),  # m/s, is added to the normal velocity: that which it may have, or with which it is to part
         ("friction", "f8"),  # coefficient of the normal's impulse; 0 if the largest impulse across it is constant
         ("most", "f8"),  # N s, largest impulse along the tangents; with a coefficient, that of the round before
+        ("low", "f8"),  # N s, smallest and
+        ("high", "f8"),  # largest impulse of a drive
         ("vn", "f8"),  # m/s, velocity along the normal, with the bias,
         ("v1", "f8"),  # and along the tangents, with that of the surfaces
         ("v2", "f8"),
@@ -267,8 +358,25 @@ SOLVER = np.dtype(
         ("wrenches", "i8"),  # address of 6 numbers for each loop of the forest: moment and force on its body b, world
         ("wrench_room", "i8"),  # loops that they are for
         ("full", "i8"),  # which tables were too small: bits of FULL_*
+        ("drives", "i8"),  # address of the DRIVEs: what acts in joints, until it is withdrawn
+        ("drive_count", "i8"),  # rows that have ever been used
+        ("drive_room", "i8"),
+        ("pushes", "i8"),  # address of the PUSHes: what acts on bodies
+        ("push_count", "i8"),
+        ("push_room", "i8"),
+        ("agreements", "i8"),  # address of the AGREEMENTs
+        ("agreement_count", "i8"),
+        ("agreement_room", "i8"),
+        ("rough", "i8"),  # whether any material resists spinning or rolling
+        ("conveys", "i8"),  # whether any surface moves
+        ("twists", "i8"),  # address of the TWISTs, as many rows as touches
+        ("twist_count", "i8"),
+        ("moments", "i8"),  # address of 3 numbers for each CONTACT of two steps: N m s, world, on shape b
+        ("moments_kept", "i8"),  # whether those of the step before are there
     ]
 )
 BY_EDIT, BY_CALL = -2, -3  # what else wakes: a change of the structure near by, and whoever asks for it
-SOLVER_KIND = kind_of("solver", SOLVER, SPAN, ISLAND, REST_ON, MATERIAL, TOUCH, BOUND, GRIP, HOLD, PULL)
+SOLVER_KIND = kind_of(
+    "solver", SOLVER, SPAN, ISLAND, REST_ON, MATERIAL, AGREEMENT, TOUCH, BOUND, TWIST, DRIVE, PUSH, GRIP, HOLD, PULL
+)
 FULL_Z, FULL_TOUCHES, FULL_BOUNDS, FULL_Y, FULL_ENVELOPE = 1, 2, 4, 8, 16

@@ -9,7 +9,8 @@ from kinemorph.collision.contact_table import half_of
 from kinemorph.collision.shape_rows import CONTACT, PAIR, PLACE, SHAPE
 from kinemorph.constraint.basis import product
 from kinemorph.contact.islands import I4
-from kinemorph.contact.layout import FULL_Y, MATERIAL, SPAN, TOUCH
+from kinemorph.contact.layout import AGREEMENT, FULL_Y, MATERIAL, SPAN, TOUCH
+from kinemorph.contact.mixing import blend
 from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA, TREE
 from kinemorph.multibody.lone import link_of, lone_of
 from kinemorph.multibody.loop_layout import last_dof
@@ -34,14 +35,21 @@ def tangents(n: Vec3) -> tuple[Vec3, Vec3]:
     return t, cross(n, t)
 
 
-@kernel(inline=False)
-def add_wrenches(tree: Any, link: int, x: Vec3, a: Vec3, b: Vec3, c: Vec3, Y: Any, y: int, stride: int) -> None:
+@kernel
+def add_forces(tree: Any, link: int, x: Vec3, a: Vec3, b: Vec3, c: Vec3, Y: Any, y: int, stride: int) -> None:
     """Add what the joints from a link to the base take of three forces at x to three rows of y."""
+    r = sub(x, load3(rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[link + 1]["p"]))
+    add_wrenches(tree, link, cross(r, a), cross(r, b), cross(r, c), a, b, c, Y, y, stride)
+
+
+@kernel(inline=False)
+def add_wrenches(
+    tree: Any, link: int, na: Vec3, nb: Vec3, nc: Vec3, a: Vec3, b: Vec3, c: Vec3, Y: Any, y: int, stride: int
+) -> None:
+    """The same of three wrenches, moments and forces at the link's origin."""
     links = rows_at(tree["links"], tree["n"], LINK)
     rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
-    r = sub(x, load3(rows[link + 1]["p"]))
-    na, nb, nc = cross(r, a), cross(r, b), cross(r, c)
     while link >= 0:
         l = links[link]
         for k in range(l["iv"], l["iv"] + l["nv"]):
@@ -101,7 +109,7 @@ def add_side(forest: Any, body: int, t: Any, x: Vec3, sign: float, Y: Any, y: in
     if tree["lone"] != 0:
         add_alone(tree, x, n, t1, t2, Y, y, stride)
         return
-    add_wrenches(tree, slot["link"], x, n, t1, t2, Y, y, stride)
+    add_forces(tree, slot["link"], x, n, t1, t2, Y, y, stride)
 
 
 @kernel
@@ -144,17 +152,16 @@ def slide_of(c: Any, shape: int, material: Any) -> Vec3:
 
 
 @kernel
-def mix(t: Any, c: Any, pair: Any, materials: Any) -> None:
+def mix(t: Any, c: Any, pair: Any, materials: Any, agreed: Any) -> None:
     """What the materials of both shapes make of a touch."""
     one, other = materials[pair["a"]], materials[pair["b"]]
-    t["friction"] = sqrt(one["friction"] * other["friction"])
-    t["restitution"] = max(one["restitution"], other["restitution"])
+    t["friction"], t["restitution"], _, _ = blend(materials, agreed, pair["a"], pair["b"])
     slip = sub(slide_of(c, pair["b"], other), slide_of(c, pair["a"], one))
     t["w1"], t["w2"] = dot(slip, load3(t["t1"])), dot(slip, load3(t["t2"]))
 
 
 @kernel
-def start_touch(t: Any, c: Any, k: Any, pair: Any, materials: Any, before: Any, at: int) -> None:
+def start_touch(t: Any, c: Any, k: Any, pair: Any, materials: Any, agreed: Any, before: Any, at: int) -> None:
     """What a touch is before its rows are known: where it is, of what, and the impulse that it had."""
     n = load3(k["normal"])
     t1, t2 = tangents(n)
@@ -166,7 +173,7 @@ def start_touch(t: Any, c: Any, k: Any, pair: Any, materials: Any, before: Any, 
     t["pn"], t["p1"], t["p2"] = max(0.0, dot(p, n)), dot(p, t1), dot(p, t2)
     t["sum"] = t["sum1"] = t["sum2"] = 0.0
     t["acted"] = 0
-    mix(t, c, pair, materials)
+    mix(t, c, pair, materials, agreed)
 
 
 @kernel(inline=False)
@@ -179,6 +186,7 @@ def fill_touches(s: Any, forest: Any, c: Any) -> bool:
     spans = rows_at(s["spans"], s["span_room"], SPAN)
     touches, order = rows_at(s["touches"], s["touch_room"], TOUCH), rows_at(s["order"], s["touch_room"], I4)
     materials = rows_at(s["materials"], s["material_room"], MATERIAL)
+    agreed = rows_at(s["agreements"], s["agreement_count"], AGREEMENT)
     impulses = rows_at(s["impulses"], 3 * s["impulse_room"], F8)
     Y = rows_at(s["Y"], s["Y_room"], F8)
     bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
@@ -198,7 +206,7 @@ def fill_touches(s: Any, forest: Any, c: Any) -> bool:
             s["full"] |= FULL_Y
             return False
         t["contact"], t["y"], t["o1"], t["l1"], t["o2"], t["l2"] = order[i], used, o1, l1, o2, l2
-        start_touch(t, c, k, pair, materials, impulses, room - now)
+        start_touch(t, c, k, pair, materials, agreed, impulses, room - now)
         if jointed1 or jointed2:
             for e in range(used, used + 3 * length):
                 Y[e] = 0.0

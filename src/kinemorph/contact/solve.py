@@ -6,12 +6,14 @@ from typing import Any
 
 from kinemorph._jit import kernel, rows_at
 from kinemorph.contact.direct import solve_directly
-from kinemorph.contact.layout import BOUND, ISLAND, SPAN, TOUCH
+from kinemorph.contact.layout import BOUND, ISLAND, SPAN, TOUCH, Bounded
 from kinemorph.contact.sweep import bound, kick, press, relax, strike, strike_three, velocity
+from kinemorph.contact.twists import resist, scale_twists, sum_twists, warm_twists
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.scalar import sqrt
 
 BOUNCE_PASSES = 2
+DRIVEN = int(Bounded.DRIVEN)
 
 
 @kernel
@@ -30,6 +32,8 @@ def warm_start(s: Any, island: Any) -> None:
         t = touches[i]
         if t["pn"] > 0.0:
             strike_three(t, Y, g, t["pn"], t["p1"], t["p2"])
+    if island["twist_count"] > 0:
+        warm_twists(s, island)
 
 
 @kernel
@@ -55,6 +59,8 @@ def guard(s: Any, island: Any) -> None:
             touches[i]["p2"] *= share
         for i in range(island["bound_count"]):
             bounds[i]["p"] *= share
+        if island["twist_count"] > 0:
+            scale_twists(s, island, share)
 
 
 @kernel
@@ -113,6 +119,7 @@ def solve_island(s: Any, island: Any) -> None:
     start, stop, h = island["offset"], island["offset"] + island["nz"], s["h"]
     z, za, moved = rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8)
     g, z0 = rows_at(s["g"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8)
+    Y = rows_at(s["Y"], s["Y_room"], F8)
     touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
     bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
     if island["touch_count"] + island["bound_count"] == 0:
@@ -140,6 +147,9 @@ def solve_island(s: Any, island: Any) -> None:
             moved[k] += h * z[k]
         bound(s, island, False, False)
         relax(s, island)
+        if island["twist_count"] > 0:
+            resist(s, island)
+            sum_twists(s, island)
         for k in range(start, stop):
             g[k] = z[k] - z0[k]
         for i in range(island["touch_count"]):
@@ -148,7 +158,11 @@ def solve_island(s: Any, island: Any) -> None:
             t["sum1"] += t["p1"]
             t["sum2"] += t["p2"]
         for i in range(island["bound_count"]):
-            bounds[i]["sum"] += bounds[i]["p"]
+            b = bounds[i]
+            b["sum"] += b["p"]
+            if b["what"] == DRIVEN:  # a drive may add energy: it starts anew, and the guard has no say in it
+                kick(Y, b["y"], g, b["o"], b["l"], -b["p"])
+                b["p"] = 0.0
     for i in range(island["touch_count"]):
         touches[i]["last"] = touches[i]["pn"]
     mark_touched(s, island)

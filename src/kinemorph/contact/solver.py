@@ -9,7 +9,9 @@ import numpy as np
 
 from kinemorph.collision.tables import Tables
 from kinemorph.contact.layout import (
+    AGREEMENT,
     BOUND,
+    DRIVE,
     FULL_BOUNDS,
     FULL_ENVELOPE,
     FULL_TOUCHES,
@@ -18,17 +20,19 @@ from kinemorph.contact.layout import (
     GRIP,
     ISLAND,
     MATERIAL,
+    PUSH,
     REST_ON,
     SOLVER,
     SOLVER_KIND,
     SPAN,
     TOUCH,
+    TWIST,
 )
 
 VECTORS = "z", "za", "moved", "g", "z0", "x"
 STIFFNESS = 2.0 * math.pi * 0.25  # ω h: at twice as much contacts never rest, at half they sink four times as far
 DAMPING = 10.0  # ζ
-PUSH = 3.0  # m/s
+PARTING = 3.0  # m/s
 BOUNCE = 0.05  # m/s
 DIRECT_WORK = 5_000_000  # some milliseconds
 ROUNDS, SETTLED, STILL = 4, 1e-4, 1e-7
@@ -44,7 +48,7 @@ class Solver:
         self._tables = Tables(SOLVER)
         self.header = h = self._tables.header
         h["kind"] = SOLVER_KIND
-        h["stiffness"], h["damping"], h["push"], h["bounce"] = STIFFNESS, DAMPING, PUSH, BOUNCE
+        h["stiffness"], h["damping"], h["push"], h["bounce"] = STIFFNESS, DAMPING, PARTING, BOUNCE
         h["direct_work"], h["rounds"], h["settled"], h["still"] = DIRECT_WORK, ROUNDS, SETTLED, STILL
         self._make_spans(16)
         self._make_vectors(96)
@@ -54,7 +58,11 @@ class Solver:
         self._make("Y", "Y_room", 4096, F8)
         self._make("materials", "material_room", 16, MATERIAL)
         self._make_wrenches(4)
+        self._make("drives", "drive_room", 16, DRIVE)
+        self._make("pushes", "push_room", 16, PUSH)
+        self._make("agreements", "agreement_room", 4, AGREEMENT)
         self._tables.make("impulses", 6 * 64, F8)
+        self._tables.make("moments", 6 * 64, F8)
         h["impulse_room"] = 2 * 64
 
     @property
@@ -73,6 +81,7 @@ class Solver:
         self._make("touches", "touch_room", room, TOUCH)
         self._tables.make("order", room, I4)
         self._tables.make("rests", room, REST_ON)
+        self._tables.make("twists", room, TWIST)
         self._make_grips()
 
     def _make_bounds(self, room: int) -> None:
@@ -135,10 +144,25 @@ class Solver:
             self._make("materials", "material_room", 2 * shapes, MATERIAL, keep=True)
         half = int(self.header["impulse_room"][0]) // 2
         if contacts > half:
-            old = self._tables["impulses"].reshape(2, half, 3)
-            new = self._tables.make("impulses", 6 * contacts, F8).reshape(2, contacts, 3)
-            new[:, :half] = old
+            for name in ("impulses", "moments"):
+                old = self._tables[name].reshape(2, half, 3)
+                new = self._tables.make(name, 6 * contacts, F8).reshape(2, contacts, 3)
+                new[:, :half] = old
             self.header["impulse_room"] = 2 * contacts
+
+    def claim(self, name: str, owner: str) -> int:
+        """A row of `drives`, `pushes` or `agreements` that is free: the first one whose `owner` is -1."""
+        what = {"drives": "drive", "pushes": "push", "agreements": "agreement"}[name]
+        h = self.header[0]
+        count = int(h[f"{what}_count"])
+        free = np.flatnonzero(self._tables[name][owner][:count] < 0)
+        if len(free):
+            return int(free[0])
+        if count == h[f"{what}_room"]:
+            self._make(name, f"{what}_room", 2 * count, self._tables[name].dtype, keep=True)
+        self._tables[name][owner][count] = -1
+        h[f"{what}_count"] = count + 1
+        return count
 
     def __getstate__(self) -> Tables:
         return self._tables

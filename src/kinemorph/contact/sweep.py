@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from kinemorph._jit import kernel, rows_at
 from kinemorph.contact.layout import BOUND, TOUCH, Bounded
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.scalar import sqrt
 
-DRY, MOTOR = int(Bounded.DRY), int(Bounded.MOTOR)
+DRY, DRIVEN, FAST = int(Bounded.DRY), int(Bounded.DRIVEN), int(Bounded.FAST)
 
 
 @kernel
@@ -84,11 +86,16 @@ def strike_three(t: Any, Y: Any, z: Any, p: float, p1: float, p2: float) -> None
 
 @kernel
 def rub(t: Any, v1: float, v2: float, pn: float) -> tuple[float, float]:
-    """New tangential impulses for slip velocities v1 and v2: sticking if the disc allows it, else against the slip.
+    """New tangential impulses for slip velocities v1 and v2."""
+    return rub_within(t, v1, v2, t["friction"] * pn)
+
+
+@kernel
+def rub_within(t: Any, v1: float, v2: float, most: float) -> tuple[float, float]:
+    """New impulses for two velocities: sticking if a disc of radius `most` allows it, else against the slip.
 
     Scaling by the inverse matrix and then clipping would settle at a force that is not opposite to the slip.
     """
-    most = t["friction"] * pn
     p1 = t["p1"] - t["b11"] * v1 - t["b12"] * v2
     p2 = t["p2"] - t["b12"] * v1 - t["b22"] * v2
     if p1 * p1 + p2 * p2 > most * most:
@@ -160,9 +167,21 @@ def relax(s: Any, island: Any) -> None:
             strike(t, Y, z, d)
 
 
+@kernel
+def pull(b: Any, v: float, h: float) -> float:
+    """The impulse of a drive in a substep, at the end of which it has its force; v has its impulse so far."""
+    if b["damping"] == np.inf:
+        p = b["p"] - (v - b["target"]) * b["inverse"]
+    else:
+        k = h * (b["damping"] + h * b["stiffness"])
+        start = h * (b["force"] + b["stiffness"] * b["s"] + b["damping"] * b["target"])
+        p = (start * b["inverse"] - k * (v * b["inverse"] - b["p"])) / (b["inverse"] + k)
+    return min(max(p, b["least"] * h), b["most"] * h)
+
+
 @kernel(inline=False)
 def bound(s: Any, island: Any, biased: bool, first: bool) -> None:
-    """Limits, dry friction and motors; only limits have a bias, and only friction and motors a largest force."""
+    """Drives, dry friction, largest speeds and limits; only limits have a bias."""
     bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
     Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
     moved = rows_at(s["moved"], s["nz"], F8)
@@ -171,9 +190,15 @@ def bound(s: Any, island: Any, biased: bool, first: bool) -> None:
     for i in range(island["bound_count"]):
         b = bounds[i]
         v = product(Y, b["y"], z, b["o"], b["l"])
-        if b["what"] == DRY or b["what"] == MOTOR:
+        if b["what"] == DRY:
             most = b["most"] * h
-            p = min(max(b["p"] - (v - b["target"]) * b["inverse"], -most), most)
+            p = min(max(b["p"] - v * b["inverse"], -most), most)
+        elif b["what"] == DRIVEN:
+            if biased and not first:
+                b["s"] = b["s0"] - product(Y, b["y"], moved, b["o"], b["l"])
+            p = pull(b, v, h)
+        elif b["what"] == FAST:
+            p = max(0.0, b["p"] - (v + b["target"]) * b["inverse"])
         else:
             gap = b["s0"] if first else b["s0"] + product(Y, b["y"], moved, b["o"], b["l"])
             if biased:

@@ -11,6 +11,7 @@ from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import Pose
 
 if TYPE_CHECKING:
+    from kinemorph.world.drives import Controls
     from kinemorph.world.world import World
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -75,10 +76,13 @@ class Body:
 class Figure:
     """The bodies and joints of a model that has come into a world, by their names in the model."""
 
-    __slots__ = ("_bodies", "_joints", "model", "world")
+    __slots__ = ("_bodies", "_joints", "control", "model", "world")
 
-    def __init__(self, world: World, model: Model, bodies: list[int], joints: list[int], loops: list[int]) -> None:
+    def __init__(
+        self, world: World, model: Model, bodies: list[int], joints: list[int], loops: list[int], control: Controls
+    ) -> None:  # fmt: skip
         self.world, self.model = world, model
+        self.control = control  # what its actuators are told, by their names
         self._bodies = {name: Body(world, id, name) for name, id in zip(model.names, bodies, strict=True)}
         self._joints = dict(zip((*model.joint_names, *model.loop_names), (*joints, *loops), strict=True))
 
@@ -95,7 +99,7 @@ class Figure:
         return len(self._bodies)
 
     def joint(self, name: str) -> int:
-        """The id of the joint of this name, of the tree or of a loop, for `world.cut` and others."""
+        """The id of the joint of this name, of the tree or of a loop, for `world.cut`, `motor`, `servo` and others."""
         if name not in self._joints:
             raise KeyError(f"{self!r} has no joint {name!r}, but {', '.join(self._joints)}")
         return self._joints[name]

@@ -31,16 +31,19 @@ def state_at(slot: Any, tree: Any, which: int) -> int:
 
 
 @kernel
-def take_implicitly(tree: Any, v: Any, total: Any, dt: float) -> None:
+def take_implicitly(tree: Any, v: Any, tau: Any, total: Any, dt: float) -> None:
     """Let dampers and springs act as they will at the end of the step: stiff ones would else overshoot.
 
-    With D and K of a joint, (M + dt D + dt² K) a = tau - D v - K (q + dt v - rest).
+    With D and K of a joint, (M + dt D + dt² K) a = tau - D v - K (q + dt v - rest); tau is no larger than the joint's
+    effort.
     """
     dofs = rows_at(tree["dofs"], tree["nv"], DOF)
     for k in range(tree["nv"]):
         d = dofs[k]
         d["implicit"] = dt * (d["damping"] + dt * d["stiffness"])
         total[k] -= dt * d["stiffness"] * v[k]
+        if abs(tau[k]) > d["effort"]:
+            total[k] += (d["effort"] if tau[k] > 0.0 else -d["effort"]) - tau[k]
 
 
 @kernel(inline=False)
@@ -65,7 +68,7 @@ def accelerate(w: Any, s: Any, forest: Any, who: int, none: Any) -> bool:
             rows_at(state_at(slot, tree, TAU), tree["nv"], F8),
         )
         joint_forces(tree, rest, q, v, tau, total)
-        take_implicitly(tree, v, total, w["dt"])
+        take_implicitly(tree, v, tau, total, w["dt"])
         articulated_body(tree, q, v, total, none, a)
         if not finite(a):
             w["tree"] = t

@@ -21,13 +21,22 @@ from kinemorph.collision.shape_places import place_shape
 from kinemorph.collision.shape_rows import BAD_BOX, COLLISIONS, FULL, MOUNT, PLACE, SHAPE
 from kinemorph.contact.bounds import fill_bounds
 from kinemorph.contact.burden import choose
+from kinemorph.contact.drives import (
+    choose_driven,
+    find_drives,
+    give_forces,
+    keep_pushed_awake,
+    push_bodies,
+    settle_drives,
+)
 from kinemorph.contact.envelope import plan_envelopes
-from kinemorph.contact.hold import find_holds, hold_rows, tell_forces
+from kinemorph.contact.hold import find_holds, hold_forces, hold_rows, note_forces, tell_forces
 from kinemorph.contact.islands import number_islands, sort_contacts, tie_trees, wake_islands
 from kinemorph.contact.layout import SOLVER, SPAN, TOUCH
 from kinemorph.contact.pulls import claim_pulls, fill_pulls, pull_all, tie_elements
 from kinemorph.contact.rows import fill_touches
 from kinemorph.contact.solve import solve
+from kinemorph.contact.twists import fill_twists, keep_moments, stay_swept
 from kinemorph.multibody.layout import LINK_DATA, TREE
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec
@@ -117,6 +126,19 @@ def begin_ties(s: Any, forest: Any) -> int:
 
 
 @kernel(inline=False)
+def keep_conveyed_awake(s: Any) -> None:
+    """What lies on a surface that moves does not sleep."""
+    spans, touches = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["touches"], s["touch_count"], TOUCH)
+    for i in range(s["touch_count"]):
+        t = touches[i]
+        if t["w1"] != 0.0 or t["w2"] != 0.0:
+            if t["tree1"] >= 0:
+                spans[t["tree1"]]["still"] = 0.0
+            if t["tree2"] >= 0:
+                spans[t["tree2"]]["still"] = 0.0
+
+
+@kernel(inline=False)
 def make_step(w: Any, none: Any) -> int:
     """One step. Returns a Status."""
     forest = rows_at(w["forest"], 1, FOREST)[0]
@@ -155,21 +177,42 @@ def make_step(w: Any, none: Any) -> int:
     memory = begin_ties(s, forest) if tied else 0
     if tied and memory == 0:
         return FULL_FOREST
+    if s["drive_count"] > 0:
+        find_drives(s, forest)
     if not (sort_contacts(s, forest, c) and fill_bounds(s, forest) and fill_touches(s, forest, c)):
+        return FULL_SOLVER
+    s["twist_count"] = 0
+    if s["rough"] != 0 and not fill_twists(s, forest, c):
         return FULL_SOLVER
     if tied and not (hold_rows(s) and fill_pulls(s, forest, memory)):
         return FULL_SOLVER
     choose(s, forest, c)
+    if s["drive_count"] > 0:
+        choose_driven(s)
+    if s["twist_count"] > 0:
+        stay_swept(s)
     if not plan_envelopes(s, forest):
         return FULL_SOLVER
     w["phase"] = MOVE
     set_in_motion(s, forest)
     if tied:
         bear_holds(s, forest, none)
+        note_forces(s)
+    if s["drive_count"] > 0:
+        give_forces(s, forest)
+    if s["push_count"] > 0:
+        push_bodies(s, forest)
+        keep_pushed_awake(s, forest)
+    if s["conveys"] != 0:
+        keep_conveyed_awake(s)
+    if tied:
+        hold_forces(s)
         pull_all(s)
     since = lap(w, ROWS, since)
     solve(s, 0, s["island_count"])
     keep_impulses(s, c)
+    if s["rough"] != 0:
+        keep_moments(s, c)
     since = lap(w, SOLUTION, since)
     if tied:
         spread_touches(s, forest)
@@ -177,6 +220,8 @@ def make_step(w: Any, none: Any) -> int:
     if not moves(w, s, forest) or (tied and not advance_holds(w, s, forest)):
         return NOT_FINITE
     advance_trees(w, s, forest)
+    if s["drive_count"] + s["push_count"] > 0:
+        settle_drives(s)
     if w["patience"] < np.inf:
         let_sleep(w, s, forest)
     w["steps"] += 1

@@ -41,6 +41,7 @@ from kinemorph.structure.add import stood
 from kinemorph.structure.forest import Change, Forest
 from kinemorph.structure.forest_layout import BODIES, IN_USE, JOINTS, LOOPS, TREES
 from kinemorph.structure.forest_memory import INDEX
+from kinemorph.world.acting import Acting, drives_well
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.contact import Touch
 from kinemorph.world.events import Action, Watch, Watches
@@ -73,7 +74,7 @@ class WorldError(ArithmeticError):
         return str(self.args[0])
 
 
-class World:
+class World(Acting):
     """Bodies that move and touch, on ground and each other, and may be joined and cut apart at any time.
 
     `dt` (s) is the length of a step; contacts are solved in substeps of at most 1.25 ms. What does not move for half a
@@ -166,18 +167,22 @@ class World:
         warn_idle(model)
         if model.m:
             q, v = closed_state(model, q, v)
+        named: dict[str, int] = {}
         planted = self.forest.add(model, q, v)
         bodies = planted.bodies.tolist()
         for i, body in enumerate(bodies):
             self._names[body] = model.names[i]
             for shape in model.shapes[i]:
                 if shape.role is not Role.VISUAL:
-                    self._add_shape(shape, body & INDEX, shape.material or material, shape.group, shape.mask)
+                    id = self._add_shape(shape, body & INDEX, shape.material or material, shape.group, shape.mask)
+                    named.setdefault(shape.name, id)
         for shape in model.base_shapes:
             if shape.role is not Role.VISUAL:
-                self._add_shape(shape, -1, shape.material or material, shape.group, shape.mask)
+                id = self._add_shape(shape, -1, shape.material or material, shape.group, shape.mask)
+                named.setdefault(shape.name, id)
         for floor in model.floors:
-            self._add_shape(floor.ground, -1, floor.material or material, floor.group, floor.mask, floor.pose)
+            id = self._add_shape(floor.ground, -1, floor.material or material, floor.group, floor.mask, floor.pose)
+            named.setdefault(floor.name, id)
         for a, b in model.exclusions:
             for one, other in product(*(self._mounted.get(bodies[i] & INDEX if i >= 0 else -1, []) for i in (a, b))):
                 self.collisions.ignore(one, other)
@@ -186,7 +191,8 @@ class World:
         for loop in loops:
             self._part(loop)
         self._follow_structure([self.forest.tree_of(body) for body in bodies])
-        return Figure(self, model, bodies, joints, loops)
+        tell(model, "materials of pairs", self._agree_by_name(model, named))
+        return Figure(self, model, bodies, joints, loops, self._fit(model, joints))
 
     def _add_shape(
         self, shape: Solid, body: int, material: Material | None, group: int, mask: int, pose: Pose | None = None
@@ -194,15 +200,8 @@ class World:
         id = self.shapes.add(shape, body, pose, group=group, mask=mask)
         self._mounted.setdefault(body, []).append(id)
         self._follow_tables()
-        material = material or self.material
-        if material.directions > 3:
-            warnings.warn("world: friction against spinning and rolling does not act in worlds yet", ModelWarning, 4)
-        row = self.solver["materials"][self.shapes.row_of(id)]
-        row["friction"] = material.friction if material.directions > 1 else 0.0
-        row["restitution"] = material.restitution
-        row["rolling"] = material.rolling if material.directions > 4 else 0.0
-        row["torsion"] = material.torsional if material.directions > 3 else 0.0
-        row["surface"] = 0.0
+        self._disagree(self.shapes.row_of(id))
+        self._lay(id, material or self.material)
         return id
 
     def remove(self, body: Body | int) -> Change:
@@ -608,22 +607,18 @@ def closed_state(model: Model, q: Any, v: Any) -> tuple[Array, Array]:
 def warn_idle(model: Model) -> None:
     """Tell, once for a model and by name, what it has that does not act in worlds yet."""
     dofs = model.dofs
-    several = np.isin(model.links["kind"], (JointKind.SPHERICAL, JointKind.FREE))[dofs["link"]]
-    bounded = np.isfinite(dofs["lower"]) | np.isfinite(dofs["upper"]) | (dofs["friction"] > 0.0)
-    idle = {
-        "speed limits": np.isfinite(dofs["speed"]),
-        "effort limits": np.isfinite(dofs["effort"]),
-        "limits and dry friction of balls and free joints": several & bounded,
-    }
-    found = {what: [model.joint_names[i] for i in dofs["link"][which]] for what, which in idle.items() if which.any()}
-    found |= {"actuators": [a.name for a in model.actuators], "mimics": [m.joint for m in model.mimics]}
-    found |= {"materials of pairs": [f"{p.a} and {p.b}" for p in model.pair_materials]}
-    for what, names in found.items():
-        if names and f"{what} in worlds" not in model.told:
-            model.told.add(f"{what} in worlds")
-            shown = ", ".join(map(repr, dict.fromkeys(names[:3]))) + (", ..." if names[3:] else "")
-            text = f"world: model {model.name!r} has {what} ({shown}), which do not act in worlds yet"
-            warnings.warn(text, ModelWarning, stacklevel=4)
+    free = (model.links["kind"] == JointKind.FREE)[dofs["link"]]
+    ends = free & (np.isfinite(dofs["lower"]) | np.isfinite(dofs["upper"]))
+    tell(model, "limits of free joints", [model.joint_names[i] for i in dofs["link"][ends]])
+    tell(model, "actuators that push on what they move", [a.name for a in model.actuators if not drives_well(a)])
+
+
+def tell(model: Model, what: str, names: list[str]) -> None:
+    if names and f"{what} in worlds" not in model.told:
+        model.told.add(f"{what} in worlds")
+        shown = ", ".join(map(repr, dict.fromkeys(names[:3]))) + (", ..." if names[3:] else "")
+        text = f"world: model {model.name!r} has {what} ({shown}), which do not act in worlds yet"
+        warnings.warn(text, ModelWarning, stacklevel=4)
 
 
 def free_position(pose: Pose) -> Array:

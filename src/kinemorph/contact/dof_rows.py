@@ -1,0 +1,116 @@
+"""One row on one degree of freedom of a joint: what the joints from there to the base take of a force in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph._jit import kernel, rows_at
+from kinemorph.contact.layout import BOUND, FULL_BOUNDS, FULL_Y, SPAN
+from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.rows import load3, load3_at
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale
+
+
+@kernel
+def go_inward(tree: Any, link: int, first: int, n: Vec3, f: Vec3, Y: Any, y: int, share: float) -> float:
+    """Add a share of what joints take of a wrench on a link, at its origin, from a degree of freedom on. Returns yᵀ y."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    total = 0.0
+    while link >= 0:
+        l = links[link]
+        for k in range(max(first, l["iv"]), l["iv"] + l["nv"]):
+            e = dof_rows[k]
+            u = e["D"][0] * (dot(load3(e["S"]), n) + dot(load3_at(e["S"], 3), f))
+            Y[y + k] += share * u
+            total += u * u
+            n, f = axpy(n, -u, load3(e["U"])), axpy(f, -u, load3_at(e["U"], 3))
+        n = add(n, cross(load3(rows[link + 1]["r"]), f))
+        link, first = l["parent"], 0
+    return total
+
+
+@kernel(inline=False)
+def add_unit(tree: Any, link: int, dof: int, size: float, Y: Any, y: int) -> float:
+    """Add y of a force in one degree of freedom of a link's joint. Returns yᵀ y."""
+    e = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)[dof]
+    u = e["D"][0]
+    Y[y + dof] += size * u
+    n, f = scale(load3(e["U"]), -u), scale(load3_at(e["U"], 3), -u)
+    return size * size * (u * u + go_inward(tree, link, dof + 1, n, f, Y, y, size))
+
+
+@kernel(inline=False)
+def add_turn(tree: Any, link: int, moment: Vec3, Y: Any, y: int) -> float:
+    """Add y of a moment in a ball joint, along the link's axes. Returns yᵀ y."""
+    first = rows_at(tree["links"], tree["n"], LINK)[link]["iv"]
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    n = f = (0.0, 0.0, 0.0)
+    total = 0.0
+    for j in range(3):
+        e = dof_rows[first + j]
+        given = moment[0] if j == 0 else moment[1] if j == 1 else moment[2]
+        u = e["D"][0] * (given + dot(load3(e["S"]), n) + dot(load3_at(e["S"], 3), f))
+        Y[y + first + j] += u
+        total += u * u
+        n, f = axpy(n, -u, load3(e["U"])), axpy(f, -u, load3_at(e["U"], 3))
+    return total + go_inward(tree, link, first + 3, n, f, Y, y, 1.0)
+
+
+@kernel(inline=False)
+def add_wrench(tree: Any, link: int, n: Vec3, f: Vec3, Y: Any, y: int) -> None:
+    """Add y of a wrench on a link, at the link's origin, world axes."""
+    go_inward(tree, link, 0, n, f, Y, y, 1.0)
+
+
+@kernel
+def put_bound(s: Any, tree: Any, t: int, link: int, dof: int, sign: float, what: int) -> int:
+    """A row for one degree of freedom, counted with a sign; -1 if a table is full."""
+    i = s["bound_count"]
+    length = stretch_of(tree, link)
+    used = claim(s, length)
+    if used < 0:
+        return -1
+    b = rows_at(s["bounds"], s["bound_room"], BOUND)[i]
+    b["what"], b["tree"], b["dof"], b["l"], b["y"] = what, t, dof, length, used
+    total = add_unit(tree, link, dof, sign, rows_at(s["Y"], s["Y_room"], F8), used)
+    start_bound(s, b, total)
+    return i
+
+
+@kernel
+def stretch_of(tree: Any, link: int) -> int:
+    """How many numbers a row on a link's joint has."""
+    l = rows_at(tree["links"], tree["n"], LINK)[link]
+    return l["iv"] + l["nv"]
+
+
+@kernel
+def claim(s: Any, length: int) -> int:
+    """Room for so many numbers of one row more, all zero: where they begin, -1 if a table is full."""
+    used = s["Y_used"]
+    if s["bound_count"] == s["bound_room"]:
+        s["full"] |= FULL_BOUNDS
+        return -1
+    if used + length > s["Y_room"]:
+        s["full"] |= FULL_Y
+        return -1
+    Y = rows_at(s["Y"], s["Y_room"], F8)
+    for k in range(used, used + length):
+        Y[k] = 0.0
+    s["bound_count"], s["Y_used"] = s["bound_count"] + 1, used + length
+    return used
+
+
+@kernel
+def start_bound(s: Any, b: Any, total: float) -> None:
+    """What a row is before anything has acted; `total` is its yᵀ y."""
+    b["o"] = rows_at(s["spans"], s["span_room"], SPAN)[b["tree"]]["offset"]
+    b["inverse"], b["p"], b["sum"], b["target"] = 1.0 / total, 0.0, 0.0, 0.0
+    b["most"], b["least"], b["drive"] = np.inf, -np.inf, -1
+    b["s"] = b["s0"] = 0.0
+    b["acted"] = 0

@@ -1,0 +1,309 @@
+"""Drives: what acts in joints and on bodies because somebody has said so, as rows of the solve or as given forces.
+
+A drive pulls its degree of freedom to a position and a speed: force + stiffness (position - x) + damping (speed - v),
+between its smallest and its largest force. Both x and v are those at the end of a substep, so that no gain is too stiff
+for a step. A drive is known by the id of its joint: it stays with that through every change of structure, counted as
+the joint was made, and is gone when the joint is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph._jit import kernel, rows_at
+from kinemorph.contact.dof_rows import add_unit, add_wrench, claim, put_bound, start_bound, stretch_of
+from kinemorph.contact.layout import BOUND, DRIVE, ISLAND, PUSH, SPAN, Bounded, Driven
+from kinemorph.contact.sweep import product
+from kinemorph.multibody.joints import FREE, PLANAR, SPHERICAL, UNIVERSAL
+from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
+from kinemorph.multibody.lone import lone_of, whitened_wrench
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.mat3 import mul, mul_vec
+from kinemorph.spatial.rows import load3, load9
+from kinemorph.spatial.vec3 import add, cross, sub
+from kinemorph.structure.forest_layout import BODY_SLOT, IN_USE, JOINT_SLOT, TAU, TREE_SLOT, TREES, Q
+from kinemorph.structure.forest_memory import INDEX, pool_of
+
+DRIVEN = int(Bounded.DRIVEN)
+ROW, FORCE, COUPLED = int(Driven.ROW), int(Driven.FORCE), int(Driven.COUPLED)
+CATCH_UP = 0.2  # share of what a coupling is off by that a step takes away
+STRONGLY = 0.3  # cosine between two drives of a tree, above which sweeps would take many turns to satisfy both
+FEW_RATES, FEW_TOUCHES = 128, 64  # islands of more are swept, however many drives they have
+
+
+@kernel
+def clip(x: float, size: float) -> float:
+    return min(max(x, -size), size)
+
+
+@kernel
+def joint_slot(forest: Any, id: int) -> int:
+    """The row of a joint, -1 if it is gone."""
+    i = id & INDEX
+    if i >= forest["joint_room"]:
+        return -1
+    slot = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[i]
+    return i if slot["next"] == IN_USE and slot["generation"] == id >> 32 else -1
+
+
+@kernel
+def degree(l: Any, dof: int) -> int:
+    """Where a degree of freedom of a joint, as that was made, is among those of its link; -1 if it is not there.
+
+    Seen from the other side, a universal joint has its axes the other way round, and the directions of a planar joint
+    and of a ball are those of the other link.
+    """
+    if l["turned"] != 0:
+        if l["kind"] == UNIVERSAL:
+            return 1 - dof
+        if l["kind"] == SPHERICAL or l["kind"] == FREE or (l["kind"] == PLANAR and dof < 2):
+            return -1
+    return dof
+
+
+@kernel(inline=False)
+def find_drives(s: Any, forest: Any) -> None:
+    """List the drives of each tree, in the order of their rows; those of joints that are gone are dropped."""
+    spans, drives = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["drives"], s["drive_room"], DRIVE)
+    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
+    for t in range(pool_of(forest, TREES)["count"]):
+        spans[t]["drive"] = -1
+    for i in range(s["drive_count"] - 1, -1, -1):
+        d = drives[i]
+        if d["joint"] < 0:
+            continue
+        d["applied"] = 0.0
+        at = joint_slot(forest, d["joint"])
+        if at < 0 or (d["kind"] == COUPLED and joint_slot(forest, d["source"]) < 0):
+            d["joint"], d["generation"] = -1, d["generation"] + 1
+            continue
+        t = joints[at]["tree"]
+        if t >= 0:  # else it closes a loop, and has no degrees of freedom
+            d["next"], spans[t]["drive"] = spans[t]["drive"], i
+            if d["kind"] == ROW or d["force"] != 0.0:  # a coupling by itself moves nothing
+                spans[t]["still"] = 0.0  # what is driven does not sleep
+
+
+@kernel(inline=False)
+def fill_tree_drives(s: Any, forest: Any, slot: Any, t: int) -> bool:
+    """Rows of the drives of one tree. False if a table is full."""
+    spans, drives = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["drives"], s["drive_room"], DRIVE)
+    tree = rows_at(slot["address"], 1, TREE)[0]
+    links, dofs = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF)
+    bounds = rows_at(s["bounds"], s["bound_room"], BOUND)
+    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
+    q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
+    i = spans[t]["drive"]
+    while i >= 0:
+        d = drives[i]
+        link = joints[d["joint"] & INDEX]["link"]
+        l = links[link]
+        j = degree(l, d["dof"])
+        if d["kind"] == ROW and j >= 0:
+            k, sign = l["iv"] + j, -1.0 if l["turned"] != 0 else 1.0
+            at = put_bound(s, tree, t, link, k, sign, DRIVEN)
+            if at < 0:
+                return False
+            b = bounds[at]
+            b["target"], b["force"], b["drive"] = d["speed"], d["force"], i
+            b["stiffness"], b["damping"] = d["stiffness"], d["damping"]
+            if d["stiffness"] > 0.0:
+                b["s"] = b["s0"] = d["position"] - sign * q[l["iq"] + j]
+            given = sign * clip(given_force(s, joints, slot, tree, t, k), dofs[k]["effort"])
+            b["least"] = max(d["least"], min(0.0, -dofs[k]["effort"] - given))
+            b["most"] = min(d["most"], max(0.0, dofs[k]["effort"] - given))
+        elif d["kind"] == COUPLED and joints[d["source"] & INDEX]["tree"] == t:
+            if not couple(s, joints, tree, t, d, q):
+                return False
+            bounds[s["bound_count"] - 1]["drive"] = i
+        i = d["next"]
+    return True
+
+
+@kernel(inline=False)
+def couple(s: Any, joints: Any, tree: Any, t: int, d: Any, q: Any) -> bool:
+    """The row of a coupling: the speed of a joint, less a multiple of that of another one. False if a table is full."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    one, other = joints[d["joint"] & INDEX]["link"], joints[d["source"] & INDEX]["link"]
+    a, b = links[one], links[other]
+    length = max(stretch_of(tree, one), stretch_of(tree, other))
+    at = s["bound_count"]
+    used = claim(s, length)
+    if used < 0:
+        return False
+    Y = rows_at(s["Y"], s["Y_room"], F8)
+    row = rows_at(s["bounds"], s["bound_room"], BOUND)[at]
+    row["what"], row["tree"], row["dof"], row["l"], row["y"] = DRIVEN, t, a["iv"], length, used
+    own, theirs = -1.0 if a["turned"] != 0 else 1.0, -1.0 if b["turned"] != 0 else 1.0
+    add_unit(tree, one, a["iv"], own, Y, used)
+    add_unit(tree, other, b["iv"], -theirs * d["ratio"], Y, used)
+    start_bound(s, row, product(Y, used, Y, used, length))
+    off = d["position"] + d["ratio"] * theirs * q[b["iq"]] - own * q[a["iq"]]
+    row["target"] = CATCH_UP * off / (s["h"] * s["substeps"])
+    row["damping"], row["stiffness"], row["force"] = np.inf, 0.0, 0.0
+    return True
+
+
+@kernel
+def given_force(s: Any, joints: Any, slot: Any, tree: Any, t: int, dof: int) -> float:
+    """All that is given in one degree of freedom: that of the tree's state, and that of drives."""
+    drives, links = rows_at(s["drives"], s["drive_room"], DRIVE), rows_at(tree["links"], tree["n"], LINK)
+    total = rows_at(slot["state"] + 8 * tree["nq"] * TAU, tree["nv"], F8)[dof]
+    i = rows_at(s["spans"], s["span_room"], SPAN)[t]["drive"]
+    while i >= 0:
+        d = drives[i]
+        if d["kind"] == FORCE:
+            l = links[joints[d["joint"] & INDEX]["link"]]
+            j = degree(l, d["dof"])
+            if j >= 0 and l["iv"] + j == dof:
+                total += -d["force"] if l["turned"] != 0 else d["force"]
+        i = d["next"]
+    return total
+
+
+@kernel(inline=False)
+def give_forces(s: Any, forest: Any) -> None:
+    """What the given forces of drives do to velocities, beside those of the trees' states, which have acted already."""
+    spans, drives = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["drives"], s["drive_room"], DRIVE)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
+    za = rows_at(s["za"], s["nz"], F8)
+    for i in range(s["drive_count"]):
+        d = drives[i]
+        if d["joint"] < 0 or d["kind"] != FORCE:
+            continue
+        at = joints[d["joint"] & INDEX]
+        t = at["tree"]
+        if t < 0 or spans[t]["offset"] < 0:
+            continue
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        l = rows_at(tree["links"], tree["n"], LINK)[at["link"]]
+        j = degree(l, d["dof"])
+        if j < 0 or tree["lone"] != 0:
+            continue
+        k = l["iv"] + j
+        if not is_first(drives, spans[t]["drive"], i):
+            continue
+        effort = rows_at(tree["dofs"], tree["nv"], DOF)[k]["effort"]
+        acted = rows_at(trees[t]["state"] + 8 * tree["nq"] * TAU, tree["nv"], F8)[k]
+        more = clip(given_force(s, joints, trees[t], tree, t, k), effort) - clip(acted, effort)
+        if more != 0.0:
+            add_unit(tree, at["link"], k, more, za, spans[t]["offset"])
+        d["applied"] = -more if l["turned"] != 0 else more
+
+
+@kernel
+def is_first(drives: Any, at: int, i: int) -> bool:
+    """Whether no drive before this one gives forces in the same degree of freedom: it acts for all of them."""
+    while at != i:
+        e = drives[at]
+        if e["kind"] == FORCE and e["joint"] == drives[i]["joint"] and e["dof"] == drives[i]["dof"]:
+            return False
+        at = e["next"]
+    return True
+
+
+@kernel(inline=False)
+def push_bodies(s: Any, forest: Any) -> None:
+    """What pushes on bodies do to velocities."""
+    spans, pushes = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["pushes"], s["push_room"], PUSH)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    za = rows_at(s["za"], s["nz"], F8)
+    for i in range(s["push_count"]):
+        p = pushes[i]
+        if p["body"] < 0:
+            continue
+        slot = bodies[p["body"] & INDEX]
+        if slot["next"] != IN_USE or slot["generation"] != p["body"] >> 32:
+            p["body"], p["generation"] = -1, p["generation"] + 1
+            continue
+        o = spans[slot["tree"]]["offset"]
+        if o < 0:
+            continue
+        tree = rows_at(trees[slot["tree"]]["address"], 1, TREE)[0]
+        d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[slot["link"] + 1]
+        R = load9(d["R"])
+        own = mul(R, load9(slot["R"]))
+        f, n = load3(p["force"]), load3(p["torque"])
+        if p["turning"] != 0:
+            f, n = mul_vec(own, f), mul_vec(own, n)
+        arm = add(mul_vec(R, load3(slot["p"])), mul_vec(own, load3(p["at"])))
+        n = add(n, cross(arm, f))
+        if tree["lone"] == 0:
+            add_wrench(tree, slot["link"], n, f, za, o)
+            continue
+        lone = lone_of(tree)
+        turn, push = whitened_wrench(lone, R, sub(n, cross(mul_vec(R, load3(lone["c"])), f)), f)
+        for k in range(3):
+            za[o + k] += turn[0] if k == 0 else turn[1] if k == 1 else turn[2]
+            za[o + 3 + k] += push[0] if k == 0 else push[1] if k == 1 else push[2]
+
+
+@kernel(inline=False)
+def keep_pushed_awake(s: Any, forest: Any) -> None:
+    """What is pushed does not sleep."""
+    spans, pushes = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["pushes"], s["push_room"], PUSH)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    for i in range(s["push_count"]):
+        if pushes[i]["body"] >= 0:
+            slot = bodies[pushes[i]["body"] & INDEX]
+            if slot["next"] == IN_USE and slot["generation"] == pushes[i]["body"] >> 32:
+                spans[slot["tree"]]["still"] = 0.0
+
+
+@kernel(inline=False)
+def settle_drives(s: Any) -> None:
+    """After a step: forces that the rows of drives have had, and pushes for one step are gone."""
+    drives, bounds = rows_at(s["drives"], s["drive_room"], DRIVE), rows_at(s["bounds"], s["bound_room"], BOUND)
+    pushes = rows_at(s["pushes"], s["push_room"], PUSH)
+    per_step = 1.0 / (s["h"] * s["substeps"])
+    for i in range(s["bound_count"]):
+        if bounds[i]["what"] == DRIVEN:
+            drives[bounds[i]["drive"]]["applied"] = bounds[i]["sum"] * per_step
+    for i in range(s["push_count"]):
+        if pushes[i]["body"] >= 0 and pushes[i]["lasting"] == 0:
+            pushes[i]["body"], pushes[i]["generation"] = -1, pushes[i]["generation"] + 1
+
+
+# ------------------------------------------------------------------------------------- how islands with them are solved
+
+
+@kernel
+def yielding(b: Any, h: float) -> float:
+    """yᵀ y of a drive's row, and what it gives way by itself: the diagonal of what a sweep has to solve."""
+    if b["damping"] == np.inf:
+        return 1.0 / b["inverse"]
+    k = h * (b["damping"] + h * b["stiffness"])
+    return 1.0 / b["inverse"] + 1.0 / k if k > 0.0 else np.inf
+
+
+@kernel(inline=False)
+def pull_at_each_other(s: Any, island: Any) -> bool:
+    """Whether two drives of an island are so stiff, and so close, that each undoes much of what the other does."""
+    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+    Y, h = rows_at(s["Y"], s["Y_room"], F8), s["h"] * s["substeps"]
+    for i in range(island["bound_count"]):
+        a = bounds[i]
+        if a["what"] != DRIVEN:
+            continue
+        for j in range(i + 1, island["bound_count"]):
+            b = bounds[j]
+            if b["what"] != DRIVEN or b["tree"] != a["tree"]:
+                continue
+            both = product(Y, a["y"], Y, b["y"], min(a["l"], b["l"]))
+            if both * both > STRONGLY * STRONGLY * yielding(a, h) * yielding(b, h):
+                return True
+    return False
+
+
+@kernel(inline=False)
+def choose_driven(s: Any) -> None:
+    """Islands whose drives pull at each other are solved directly, if they are small."""
+    islands = rows_at(s["islands"], s["span_room"], ISLAND)
+    for i in range(s["island_count"]):
+        island = islands[i]
+        if island["direct"] == 0 and island["nz"] <= FEW_RATES and island["touch_count"] <= FEW_TOUCHES:
+            island["direct"] = 1 if pull_at_each_other(s, island) else 0

@@ -1,0 +1,235 @@
+"""Friction against spinning and rolling: moments at a contact, about its normal and in its plane.
+
+Two more laws at a touch, for materials that have them: the moment about the normal is at most `torsion`, a length, times
+the normal force, and that in the plane of the contact lies in a disc of radius `rolling` times that force. Both oppose
+the angular velocity of one body against the other, and hold it at rest as long as they can.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph._jit import kernel, rows_at
+from kinemorph.collision.contact_table import half_of
+from kinemorph.collision.shape_rows import CONTACT, PAIR, SHAPE
+from kinemorph.contact.layout import AGREEMENT, FULL_Y, ISLAND, MATERIAL, TOUCH, TWIST
+from kinemorph.contact.mixing import blend
+from kinemorph.contact.rows import add_wrenches
+from kinemorph.contact.sweep import kick, kick_three, product, rub_within
+from kinemorph.multibody.layout import TREE
+from kinemorph.multibody.lone import link_of, lone_of
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.mat3 import tmul_vec
+from kinemorph.spatial.rows import load3, load3_at, load6, load9, store3_at
+from kinemorph.spatial.scalar import sqrt
+from kinemorph.spatial.triangle import tri_vec
+from kinemorph.spatial.vec3 import axpy, dot, scale
+from kinemorph.structure.forest_layout import BODY_SLOT, TREE_SLOT
+
+SPIN, ROLL = 1, 2
+
+
+@kernel(inline=False)
+def add_moments(forest: Any, body: int, t: Any, sign: float, Y: Any, y: int, stride: int) -> None:
+    """Add what the joints of a body take of three moments on it, about the normal and both tangents of a touch."""
+    slot = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    tree = rows_at(trees[slot["tree"]]["address"], 1, TREE)[0]
+    n, t1, t2 = scale(load3(t["normal"]), sign), scale(load3(t["t1"]), sign), scale(load3(t["t2"]), sign)
+    none = (0.0, 0.0, 0.0)
+    if tree["lone"] == 0:
+        add_wrenches(tree, slot["link"], n, t1, t2, none, none, none, Y, y, stride)
+        return
+    R, K = load9(link_of(tree)["R"]), load6(lone_of(tree)["K"])
+    store3_at(Y, y, tri_vec(K, tmul_vec(R, n)))
+    store3_at(Y, y + stride, tri_vec(K, tmul_vec(R, t1)))
+    store3_at(Y, y + 2 * stride, tri_vec(K, tmul_vec(R, t2)))
+
+
+@kernel
+def weigh_twist(r: Any, length: int, Y: Any) -> None:
+    """The products of the three rows of a twist."""
+    a, b, c = r["y"], r["y"] + length, r["y"] + 2 * length
+    nn, t11, t12, t22 = (
+        product(Y, a, Y, a, length),
+        product(Y, b, Y, b, length),
+        product(Y, b, Y, c, length),
+        product(Y, c, Y, c, length),
+    )
+    r["inverse"] = 1.0 / nn if nn > 0.0 else 0.0
+    determinant = t11 * t22 - t12 * t12
+    middle, half = 0.5 * (t11 + t22), sqrt(0.25 * (t11 - t22) * (t11 - t22) + t12 * t12)
+    r["least"] = 1.0 / (middle + half) if middle > 0.0 else 0.0
+    if determinant > 1e-12 * middle * middle:
+        r["b11"], r["b12"], r["b22"] = t22 / determinant, -t12 / determinant, t11 / determinant
+    else:
+        r["b11"], r["b12"], r["b22"] = r["least"], 0.0, r["least"]
+
+
+@kernel(inline=False)
+def fill_twist(s: Any, forest: Any, r: Any, t: Any, a: int, b: int) -> bool:
+    """The rows of one twist, of a touch of two bodies. False if there is no room for their numbers."""
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    Y, used = rows_at(s["Y"], s["Y_room"], F8), s["Y_used"]
+    length = t["l1"] + t["l2"]
+    if used + 3 * length > s["Y_room"]:
+        s["full"] |= FULL_Y
+        return False
+    for e in range(used, used + 3 * length):
+        Y[e] = 0.0
+    joined = t["l1"] == 0 and t["l2"] > 0 and a >= 0 and b >= 0 and bodies[a]["tree"] == bodies[b]["tree"]
+    if t["l1"] > 0 or joined:
+        add_moments(forest, a, t, -1.0, Y, used, length)
+    if t["l2"] > 0:
+        add_moments(forest, b, t, 1.0, Y, used + t["l1"], length)
+    r["y"] = used
+    weigh_twist(r, length, Y)
+    s["Y_used"] = used + 3 * length
+    return True
+
+
+@kernel(inline=False)
+def fill_twists(s: Any, forest: Any, c: Any) -> bool:
+    """Rows for all touches whose materials resist spinning or rolling. False if a table is full."""
+    shapes, pairs = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["pairs"], c["room"], PAIR)
+    room = c["contact_room"]
+    now = half_of(c["step"], room)
+    contacts = rows_at(c["contacts"], 2 * room, CONTACT)
+    touches, twists = rows_at(s["touches"], s["touch_room"], TOUCH), rows_at(s["twists"], s["touch_room"], TWIST)
+    materials = rows_at(s["materials"], s["material_room"], MATERIAL)
+    agreed = rows_at(s["agreements"], s["agreement_count"], AGREEMENT)
+    moments = rows_at(s["moments"], 3 * s["impulse_room"], F8)
+    islands = rows_at(s["islands"], s["span_room"], ISLAND)
+    count = 0
+    for i in range(s["island_count"]):
+        island = islands[i]
+        island["first_twist"] = count
+        for j in range(island["first_touch"], island["first_touch"] + island["touch_count"]):
+            t = touches[j]
+            k = contacts[now + t["contact"]]
+            pair = pairs[k["pair"]]
+            _, _, rolling, torsion = blend(materials, agreed, pair["a"], pair["b"])
+            if rolling == 0.0 and torsion == 0.0:
+                continue
+            r = twists[count]
+            if not fill_twist(s, forest, r, t, shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]):
+                return False
+            r["touch"], r["torsion"], r["rolling"] = j, torsion, rolling
+            r["acts"] = (SPIN if torsion > 0.0 else 0) + (ROLL if rolling > 0.0 else 0)
+            p = (0.0, 0.0, 0.0)
+            if s["moments_kept"] != 0 and k["before"] >= 0:
+                p = load3_at(moments, 3 * (room - now + k["before"]))
+            r["pn"], r["p1"], r["p2"] = dot(p, load3(t["normal"])), dot(p, load3(t["t1"])), dot(p, load3(t["t2"]))
+            r["sum"] = r["sum1"] = r["sum2"] = 0.0
+            count += 1
+        island["twist_count"] = count - island["first_twist"]
+    s["twist_count"] = count
+    return True
+
+
+@kernel(inline=False)
+def stay_swept(s: Any) -> None:
+    """Islands with such friction are swept: a direct solve does not know it."""
+    islands = rows_at(s["islands"], s["span_room"], ISLAND)
+    for i in range(s["island_count"]):
+        if islands[i]["twist_count"] > 0:
+            islands[i]["direct"] = 0
+
+
+# --------------------------------------------------------------------------------------------------------- the sweeps
+
+
+@kernel
+def turning(r: Any, t: Any, row: int, Y: Any, z: Any) -> float:
+    """How fast one side turns against the other."""
+    y = r["y"] + row * (t["l1"] + t["l2"])
+    x = product(Y, y + t["l1"], z, t["o2"], t["l2"])
+    return x + product(Y, y, z, t["o1"], t["l1"]) if t["l1"] > 0 else x
+
+
+@kernel
+def wring(r: Any, t: Any, Y: Any, z: Any, p: float, p1: float, p2: float) -> None:
+    """Three moments act."""
+    stride = t["l1"] + t["l2"]
+    if t["l1"] > 0:
+        kick_three(Y, r["y"], stride, z, t["o1"], t["l1"], p, p1, p2)
+    kick_three(Y, r["y"] + t["l1"], stride, z, t["o2"], t["l2"], p, p1, p2)
+
+
+@kernel
+def wring_one(r: Any, t: Any, Y: Any, z: Any, p: float) -> None:
+    """A moment about the normal acts."""
+    if t["l1"] > 0:
+        kick(Y, r["y"], z, t["o1"], t["l1"], p)
+    kick(Y, r["y"] + t["l1"], z, t["o2"], t["l2"], p)
+
+
+@kernel(inline=False)
+def resist(s: Any, island: Any) -> None:
+    """Moments at contacts, with the normal impulses that these have now."""
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)
+    twists = rows_at(s["twists"], s["touch_room"], TWIST)[island["first_twist"] :]
+    Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
+    for i in range(island["twist_count"]):
+        r = twists[i]
+        t = touches[r["touch"]]
+        if r["acts"] & SPIN:
+            most = r["torsion"] * t["pn"]
+            p = min(max(r["pn"] - turning(r, t, 0, Y, z) * r["inverse"], -most), most)
+            wring_one(r, t, Y, z, p - r["pn"])
+            r["pn"] = p
+        if r["acts"] & ROLL:
+            v1, v2 = turning(r, t, 1, Y, z), turning(r, t, 2, Y, z)
+            p1, p2 = rub_within(r, v1, v2, r["rolling"] * t["pn"])
+            wring(r, t, Y, z, 0.0, p1 - r["p1"], p2 - r["p2"])
+            r["p1"], r["p2"] = p1, p2
+
+
+@kernel(inline=False)
+def warm_twists(s: Any, island: Any) -> None:
+    """What the moments of the step before would do, added to g."""
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)
+    twists = rows_at(s["twists"], s["touch_room"], TWIST)[island["first_twist"] :]
+    Y, g = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["g"], s["nz"], F8)
+    for i in range(island["twist_count"]):
+        r = twists[i]
+        t = touches[r["touch"]]
+        if t["pn"] > 0.0:
+            wring(r, t, Y, g, r["pn"], r["p1"], r["p2"])
+        else:
+            r["pn"] = r["p1"] = r["p2"] = 0.0
+
+
+@kernel(inline=False)
+def scale_twists(s: Any, island: Any, share: float) -> None:
+    twists = rows_at(s["twists"], s["touch_room"], TWIST)[island["first_twist"] :]
+    for i in range(island["twist_count"]):
+        r = twists[i]
+        r["pn"], r["p1"], r["p2"] = share * r["pn"], share * r["p1"], share * r["p2"]
+
+
+@kernel(inline=False)
+def sum_twists(s: Any, island: Any) -> None:
+    twists = rows_at(s["twists"], s["touch_room"], TWIST)[island["first_twist"] :]
+    for i in range(island["twist_count"]):
+        r = twists[i]
+        r["sum"], r["sum1"], r["sum2"] = r["sum"] + r["pn"], r["sum1"] + r["p1"], r["sum2"] + r["p2"]
+
+
+@kernel(inline=False)
+def keep_moments(s: Any, c: Any) -> None:
+    """The moments of contacts as world vectors, beside their impulses, for the next step."""
+    s["moments_kept"] = 1 if s["twist_count"] > 0 else 0
+    if s["twist_count"] == 0:
+        return
+    touches, twists = rows_at(s["touches"], s["touch_count"], TOUCH), rows_at(s["twists"], s["touch_room"], TWIST)
+    moments = rows_at(s["moments"], 3 * s["impulse_room"], F8)
+    now = half_of(c["step"], c["contact_room"])
+    for k in range(3 * now, 3 * (now + c["n_contacts"])):
+        moments[k] = 0.0
+    for i in range(s["twist_count"]):
+        r = twists[i]
+        t = touches[r["touch"]]
+        p = scale(load3(t["normal"]), r["pn"])
+        p = axpy(axpy(p, r["p1"], load3(t["t1"])), r["p2"], load3(t["t2"]))
+        store3_at(moments, 3 * (now + t["contact"]), p)

@@ -1,0 +1,318 @@
+"""What a user of a world may set going: motors, servos, forces, couplings, materials, and who passes through whom."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kinemorph._jit import rows_at
+from kinemorph.contact.layout import DRIVE, Driven
+from kinemorph.geometry.material import Material
+from kinemorph.multibody.equipment import Actuator
+from kinemorph.multibody.layout import DOF, JointKind
+from kinemorph.multibody.model import Model
+from kinemorph.spatial.pose import vector
+from kinemorph.structure.forest import Change
+from kinemorph.structure.forest_layout import BODIES
+from kinemorph.structure.forest_memory import INDEX
+from kinemorph.world.body import Body
+from kinemorph.world.drives import (
+    STIFFEST,
+    Controls,
+    Coupling,
+    Drive,
+    JointForce,
+    Motor,
+    Push,
+    Servo,
+    finite,
+    largest,
+    row_of,
+)
+
+if TYPE_CHECKING:
+    from kinemorph.collision.collisions import Collisions
+    from kinemorph.collision.shape_table import ShapeTable
+    from kinemorph.contact.solver import Solver
+    from kinemorph.structure.forest import Forest
+    from kinemorph.world.world import World
+
+ZERO = (0.0, 0.0, 0.0)
+
+
+class Acting:
+    """The part of a `World` that acts on single joints, bodies and surfaces."""
+
+    forest: Forest
+    collisions: Collisions
+    shapes: ShapeTable
+    solver: Solver
+    _mounted: dict[int, list[int]]
+
+    if TYPE_CHECKING:
+
+        def _wake(self, *bodies: int) -> None: ...
+        def _id(self, body: Body | int) -> int: ...
+        def _neighbours(self, bodies: list[int]) -> list[int]: ...
+
+    # ---------------------------------------------------------------------------------------------------------- joints
+
+    def motor(self, joint: Change | int, speed: float = 0.0, most: float = math.inf, *, dof: int = 0) -> Motor:
+        """Have a joint keep a speed (rad/s or m/s), with a force of at most `most` (N m or N).
+
+        `dof` is which degree of freedom, of a joint that has several.
+        """
+        numbers = {"speed": finite("motor: speed", speed), "damping": math.inf, **_ends("motor", most)}
+        return Motor(self._world, self._drive("motor", joint, dof, Driven.ROW, numbers))
+
+    def servo(
+        self, joint: Change | int, position: float = 0.0, *, stiffness: float, damping: float, speed: float = 0.0,
+        most: float = math.inf, dof: int = 0,
+    ) -> Servo:  # fmt: skip
+        """Pull a joint to a position, as a spring and a damper do, with a force of at most `most` (N m or N).
+
+        The force is that at the end of the step, so that no stiffness and no damping is too large for it. Without a
+        largest force it is a spring and a damper in the joint.
+        """
+        numbers = {
+            "position": finite("servo: position", position), "speed": finite("servo: speed", speed),
+            "stiffness": finite("servo: stiffness", stiffness, 0.0, STIFFEST),
+            "damping": finite("servo: damping", damping, 0.0, STIFFEST), **_ends("servo", most),
+        }  # fmt: skip
+        id, _, l = self._joint("servo", joint)
+        if l["kind"] == JointKind.SPHERICAL and stiffness > 0.0:
+            raise ValueError(f"servo: joint {id} is a ball, whose position is not one number; give it a stiffness of 0")
+        return Servo(self._world, self._drive("servo", joint, dof, Driven.ROW, numbers))
+
+    def drive(self, joint: Change | int, force: float, *, dof: int = 0) -> JointForce:
+        """A constant force (N) or torque (N m) in a joint until it is withdrawn; the joint's effort bounds it."""
+        numbers = {"force": finite("drive: force", force)}
+        return JointForce(self._world, self._drive("drive", joint, dof, Driven.FORCE, numbers))
+
+    def couple(
+        self, joint: Change | int, source: Change | int, ratio: float = 1.0, position: float = 0.0
+    ) -> Coupling:  # fmt: skip
+        """Keep a joint at `ratio` times where another one of the same tree is, plus `position`, as gears do."""
+        numbers = {"ratio": finite("couple: ratio", ratio), "position": finite("couple: position", position)}
+        for each in (joint, source):
+            id, _, l = self._joint("couple", each)
+            if l["nv"] != 1:
+                raise ValueError(f"couple: joint {id} has {int(l['nv'])} degrees of freedom, and gears have one")
+        id = source.joint if isinstance(source, Change) else int(source)
+        if id == (joint.joint if isinstance(joint, Change) else int(joint)):
+            raise ValueError(f"couple: joint {id} cannot follow itself")
+        row = self._drive("couple", joint, 0, Driven.COUPLED, numbers)
+        self.solver["drives"][row]["source"] = id
+        return Coupling(self._world, row)
+
+    @property
+    def drives(self) -> list[Drive]:
+        """All that acts in joints now."""
+        table = self.solver["drives"][: int(self.solver.header["drive_count"][0])]
+        kinds = {Driven.FORCE: JointForce, Driven.COUPLED: Coupling}
+        found = []
+        for i in np.flatnonzero(table["joint"] >= 0).tolist():
+            row = table[i]
+            plain = Motor if row["damping"] == math.inf else Servo
+            drive: Drive = kinds.get(Driven(int(row["kind"])), plain)(self._world, i)
+            if drive.alive:
+                found.append(drive)
+        return found
+
+    @property
+    def _world(self) -> World:
+        return self  # type: ignore[return-value]
+
+    def _joint(self, what: str, joint: Change | int) -> tuple[int, Any, Any]:
+        """The id of a joint of a tree, the rows of its degrees of freedom, and that of the link that it carries."""
+        id = joint.joint if isinstance(joint, Change) else int(joint)
+        t, l = self.forest._carried(id)
+        tree = self.forest._tree(t)
+        if l["kind"] == JointKind.FREE:
+            raise ValueError(f"{what}: joint {id} is free; use `push` on the body that it carries")
+        if l["nv"] == 0:
+            raise ValueError(f"{what}: joint {id} is fixed, and does not move")
+        return id, rows_at(int(tree["dofs"]), int(tree["nv"]), DOF)[l["iv"] : l["iv"] + l["nv"]], l
+
+    def _drive(self, what: str, joint: Change | int, dof: int, kind: int, numbers: dict[str, float]) -> int:
+        """A row for a drive, in a joint that is there."""
+        id, dofs, _ = self._joint(what, joint)
+        if not 0 <= dof < len(dofs):
+            raise ValueError(f"{what}: joint {id} has {len(dofs)} degrees of freedom, and none {dof}")
+        if dofs[dof]["effort"] == 0.0 and kind != Driven.COUPLED:
+            raise ValueError(f"{what}: joint {id} has an effort limit of 0, so nothing may drive it; raise the limit")
+        self._wake(*self.forest.sides(id))
+        return self._write(id, dof, kind, numbers)
+
+    def _write(self, joint: int, dof: int, kind: int, numbers: dict[str, float]) -> int:
+        """The row of a new drive."""
+        i = self.solver.claim("drives", "joint")
+        row = np.zeros((), DRIVE)
+        row["generation"] = self.solver["drives"]["generation"][i]
+        row["joint"], row["dof"], row["kind"], row["least"], row["most"] = joint, dof, kind, -math.inf, math.inf
+        for name, value in numbers.items():
+            row[name] = value
+        self.solver["drives"][i] = row
+        return i
+
+    def _fit(self, model: Model, joints: list[int]) -> Controls:
+        """The actuators and mimics of a model that has come in."""
+        where = dict(zip(model.joint_names, joints, strict=True))
+        acting, handles = [], []
+        for a in model.actuators:
+            if drives_well(a):
+                acting.append(a)
+                handles.append([self._fit_one(where[a.joint], k, a, gear) for k, gear in enumerate(a.gear)])
+        for m in model.mimics:
+            self.couple(where[m.joint], where[m.source], m.multiplier, m.offset)
+        return Controls(self._world, acting, handles)
+
+    def _fit_one(self, joint: int, dof: int, actuator: Actuator, gear: float) -> Drive:
+        numbers = row_of(actuator, gear)
+        kind = Driven(int(numbers.pop("kind")))
+        i = self._write(joint, dof, kind, numbers)
+        return JointForce(self._world, i) if kind == Driven.FORCE else Servo(self._world, i)
+
+    # ---------------------------------------------------------------------------------------------------------- bodies
+
+    def push(
+        self, body: Body | int, force: Iterable[float] = ZERO, torque: Iterable[float] = ZERO, *,
+        at: Iterable[float] | None = None, lasting: bool = True, turning: bool = False,
+    ) -> Push:  # fmt: skip
+        """A force (N) and a torque (N m) on a body, until it is withdrawn, or for one step if it is not `lasting`.
+
+        The force acts at `at` (m, a point in the world now, which then moves with the body), or at the body's centre of
+        mass. Both are in world axes, or in the body's own if they are `turning` with it.
+        """
+        id = self._id(body)
+        f, n = vector(force, 3, "push: force"), vector(torque, 3, "push: torque")
+        pose = self.forest.pose(id)
+        point = self._centre(id) if at is None else vector(at, 3, "push: at")
+        local = pose.rotation.T @ (point - pose.position)
+        self._wake(id)
+        i = self.solver.claim("pushes", "body")
+        row = self.solver["pushes"][i]
+        row["body"], row["lasting"], row["turning"] = id, lasting, turning
+        row["force"], row["torque"], row["at"] = f, n, local
+        return Push(self._world, i)
+
+    def _centre(self, body: int) -> Any:
+        """The centre of mass of a body in the world."""
+        slot, d = self.forest._moving(body)
+        l = self.forest._links(int(slot["tree"]))[slot["link"]]
+        return d["p"] + d["R"].reshape(3, 3) @ (l["h"] / l["mass"] if l["mass"] > 0.0 else l["h"])
+
+    # -------------------------------------------------------------------------------------------------------- surfaces
+
+    def set_material(self, what: Body | int, material: Material) -> None:
+        """Another material for all shapes of a body, or for one shape by its id, such as `add_ground` returns."""
+        if isinstance(what, Body):
+            found = self._mounted.get(self._id(what) & INDEX, [])
+            self._wake(what.id, *self._neighbours([what.id]))
+        else:
+            found = [what]
+            link = int(self.shapes.rows["link"][self.shapes.row_of(what)])
+            self._wake(*self._touching(self.shapes.row_of(what)), *([self._body_id(link)] if link >= 0 else []))
+        for shape in found:
+            self._lay(shape, material)
+
+    def _body_id(self, index: int) -> int:
+        return self.forest._id(BODIES, index)
+
+    def _touching(self, row: int) -> list[int]:
+        """Bodies that touched a shape in the last step."""
+        links, found = self.shapes.rows["link"], set()
+        for pair in self.collisions.pairs:
+            if pair["count"] and row in (pair["a"], pair["b"]):
+                found |= {int(links[pair[side]]) for side in "ab"}
+        return [self._body_id(i) for i in sorted(found) if i >= 0]
+
+    def _lay(self, shape: int, material: Material) -> None:
+        """Write the material of a shape."""
+        row = self.solver["materials"][self.shapes.row_of(shape)]
+        row["priority"], row["surface"] = material.priority, material.surface
+        for name, value in _numbers(material).items():
+            row[name] = value
+        materials, h = self.solver["materials"], self.solver.header[0]
+        h["rough"] |= bool(row["rolling"] > 0.0 or row["torsion"] > 0.0)
+        h["conveys"] = bool(materials["surface"][: self.shapes.count].any())
+
+    def agree(self, a: int, b: int, material: Material) -> None:
+        """A material for two shapes, by their ids, where they touch each other, whatever their own ones are."""
+        one, other = sorted((self.shapes.row_of(a), self.shapes.row_of(b)))
+        table = self.solver["agreements"][: int(self.solver.header["agreement_count"][0])]
+        same = np.flatnonzero((table["a"] == one) & (table["b"] == other))
+        i = int(same[0]) if len(same) else self.solver.claim("agreements", "a")
+        row = self.solver["agreements"][i]
+        if not len(same):
+            self.solver["materials"]["pairs"][[one, other]] += 1
+        row["a"], row["b"] = one, other
+        for name, value in _numbers(material).items():
+            row[name] = value
+        self.solver.header[0]["rough"] |= bool(row["rolling"] > 0.0 or row["torsion"] > 0.0)
+
+    def _disagree(self, row: int) -> None:
+        """Forget what was agreed on for a row of the shapes, which another one has now."""
+        table = self.solver["agreements"][: int(self.solver.header["agreement_count"][0])]
+        materials = self.solver["materials"]
+        for i in np.flatnonzero((table["a"] == row) | (table["b"] == row)).tolist():
+            materials["pairs"][[int(table[i]["a"]), int(table[i]["b"])]] -= 1
+            table[i]["a"] = table[i]["b"] = -1
+        materials["pairs"][row] = 0
+
+    def _agree_by_name(self, model: Model, named: dict[str, int]) -> list[str]:
+        """The materials of a model's pairs. Returns those that do not act, since the shapes do not meet."""
+        idle, rows = [], self.shapes.rows
+        for pair in model.pair_materials:
+            if pair.a in named and pair.b in named:
+                one, other = (rows[self.shapes.row_of(named[name])] for name in (pair.a, pair.b))
+                if int(one["group"]) & int(other["mask"]) and int(other["group"]) & int(one["mask"]):
+                    self.agree(named[pair.a], named[pair.b], pair.material)
+                    continue
+            idle.append(f"{pair.a} and {pair.b}")
+        return idle
+
+    def ignore(self, a: Body | int, b: Body | int) -> None:
+        """Let two bodies, or shapes by their ids, pass through each other until `heed`."""
+        for one, other in self._pairs_of(a, b):
+            self.collisions.ignore(one, other)
+
+    def heed(self, a: Body | int, b: Body | int) -> None:
+        """Let two bodies or shapes meet again."""
+        for one, other in self._pairs_of(a, b):
+            self.collisions.heed(one, other)
+
+    def _pairs_of(self, a: Body | int, b: Body | int) -> list[tuple[int, int]]:
+        sides = []
+        for side in (a, b):
+            if isinstance(side, Body):
+                self._wake(self._id(side), *self._neighbours([side.id]))
+                sides.append(self._mounted.get(side.id & INDEX, []))
+            else:
+                self._wake(*self._touching(self.shapes.row_of(side)))
+                sides.append([side])
+        return list(product(*sides))
+
+
+def _ends(what: str, most: float) -> dict[str, float]:
+    size = largest(f"{what}: most", most)
+    return {"least": -size, "most": size}
+
+
+def _numbers(material: Material) -> dict[str, float]:
+    """What a material does at a contact: its `directions` say which of its frictions act."""
+    return {
+        "friction": material.friction if material.directions > 1 else 0.0,
+        "restitution": material.restitution,
+        "rolling": material.rolling if material.directions > 4 else 0.0,
+        "torsion": material.torsional if material.directions > 3 else 0.0,
+    }
+
+
+def drives_well(a: Actuator) -> bool:
+    """Whether an actuator pulls back what it moves: one that pushes on has no place in a row."""
+    return a.bias[1] <= 0.0 and a.bias[2] <= 0.0
