@@ -154,13 +154,15 @@ class Collisions:
         if len(links) < self._links:
             raise ValueError(f"update: there are poses of {len(links) - 1} links, but a shape is on link {highest}")
 
-    def lend(self) -> int:
+    def lend(self, links: Any = None) -> int:
         """The address of the COLLISIONS row, for kernels that call `find_pairs` and `find_contacts` themselves.
 
-        It holds until shapes are added or removed. When a kernel returns FULL, `grow` and call it again.
+        It holds until shapes are added or removed. When a kernel returns FULL, `grow` and call it again. New shapes are
+        where `links`, poses as for `update`, say; else all of them are at the origin, close to each other, until a
+        kernel has placed them.
         """
         if self._seen != self.shapes.revision:
-            self._see_changes(None)
+            self._see_changes(None if links is None else _rows_of(links))
         return self._tables.address
 
     # --- what was found ---

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from kinemorph._files import ModelWarning
 from kinemorph.collision.collisions import Collisions
-from kinemorph.collision.shape_rows import NOBODY
+from kinemorph.collision.shape_rows import NOBODY, POSE
 from kinemorph.collision.shape_table import ShapeTable, Solid
 from kinemorph.constraint.closure import LoopError, project
 from kinemorph.constraint.loops import loop_errors
@@ -183,6 +183,7 @@ class World(Acting):
         for floor in model.floors:
             id = self._add_shape(floor.ground, -1, floor.material or material, floor.group, floor.mask, floor.pose)
             named.setdefault(floor.name, id)
+        self._place_shapes(bodies)
         for a, b in model.exclusions:
             for one, other in product(*(self._mounted.get(bodies[i] & INDEX if i >= 0 else -1, []) for i in (a, b))):
                 self.collisions.ignore(one, other)
@@ -193,6 +194,15 @@ class World(Acting):
         self._follow_structure([self.forest.tree_of(body) for body in bodies])
         tell(model, "materials of pairs", self._agree_by_name(model, named))
         return Figure(self, model, bodies, joints, loops, self._fit(model, joints))
+
+    def _place_shapes(self, bodies: list[int]) -> None:
+        """Have the shapes of new bodies where these are before anything looks for pairs of them."""
+        poses = np.zeros(len(self.forest._tables[BODIES]) + 1, POSE)
+        for body in bodies:
+            if body & INDEX in self._mounted:
+                pose = self.forest.pose(body)
+                poses[(body & INDEX) + 1]["R"], poses[(body & INDEX) + 1]["p"] = pose.rotation.ravel(), pose.position
+        self.collisions.lend(poses)
 
     def _add_shape(
         self, shape: Solid, body: int, material: Material | None, group: int, mask: int, pose: Pose | None = None
