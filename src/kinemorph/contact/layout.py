@@ -119,7 +119,8 @@ TOUCH = np.dtype(
         ("restitution", "f8"),
         ("w1", "f8"),  # m/s, how fast the surfaces themselves move against each other along the tangents
         ("w2", "f8"),
-        ("approach", "f8"),  # m/s, normal velocity at the start of the step
+        ("approach", "f8"),  # m/s, normal velocity with which it meets in this step
+        ("kept", "f8", 3),  # N s, impulses that the substep before the step had: normal and tangents
         ("normal", "f8", 3),  # unit, world, from a to b
         ("t1", "f8", 3),  # its tangents
         ("t2", "f8", 3),

@@ -20,6 +20,7 @@ from kinemorph.spatial.vec3 import add, cross
 from kinemorph.structure.forest_layout import IN_USE, JUMP, REST, TAU, TREE_SLOT, TREES, A, Q, V
 from kinemorph.structure.forest_memory import pool_of
 from kinemorph.world.flight import fly_on, see_body, whiten_flight
+from kinemorph.world.gyration import take_in_the_middle, turns_fast
 
 AWAKE, ASLEEP, WOKEN = 0, 1, 2  # what `asleep` says of a tree; the last is to be set in motion
 
@@ -70,6 +71,8 @@ def accelerate(w: Any, s: Any, forest: Any, who: int, none: Any) -> bool:
         joint_forces(tree, rest, q, v, tau, total)
         take_implicitly(tree, v, tau, total, w["dt"])
         articulated_body(tree, q, v, total, none, a)
+        if turns_fast(tree, w["dt"]):
+            take_in_the_middle(s, tree, q, v, total, none, a, w["dt"])
         if not finite(a):
             w["tree"] = t
             return False
@@ -112,11 +115,15 @@ def advance_tree(tree: Any, z: Any, moved: Any, step: Any, touched: bool, dt: fl
     if touched:
         unwhiten_velocity(tree, moved, step)
         unwhiten_velocity(tree, z, v)
-    else:  # nothing acted but smooth forces: the mean of both velocities is exact in flight
+    else:  # nothing acted but smooth forces
         h = dt
         unwhiten_velocity(tree, z, moved)
-        for k in range(nv):
-            step[k] = 0.5 * (v[k] + moved[k])
+        l = rows_at(tree["links"], tree["n"], LINK)[0]
+        flies = l["iv"] + l["nv"] if l["kind"] == FREE else 0
+        if turns_fast(tree, dt):
+            flies = nv
+        for k in range(nv):  # in flight the mean of both velocities is exact; in joints it would add energy
+            step[k] = 0.5 * (v[k] + moved[k]) if k < flies else moved[k]
             v[k] = moved[k]
     l = rows_at(tree["links"], tree["n"], LINK)[0]
     free = l["kind"] == FREE
