@@ -28,6 +28,8 @@ SPAN = np.dtype(
         ("level", "i4"),  # how many trees are below it, down to the ground, on the longest way; -1 if it is not carried
         ("below", "i4"),  # on how many trees or grounds it rests
         ("drive", "i4"),  # the first of its DRIVEs, -1 for none; good in steps of worlds with drives
+        ("middle", "i4"),  # whether its forces are those of the middle of the step
+        ("unused", "i4"),
         ("pairs", "i8"),  # of the first tree of an island: what touched when that was last decided
         ("mass", "f8"),  # kg
         ("load", "f8"),  # kg, what it carries: its share of all that is above it

@@ -71,8 +71,10 @@ def accelerate(w: Any, s: Any, forest: Any, who: int, none: Any) -> bool:
         joint_forces(tree, rest, q, v, tau, total)
         take_implicitly(tree, v, tau, total, w["dt"])
         articulated_body(tree, q, v, total, none, a)
-        if turns_fast(tree, w["dt"]):
-            take_in_the_middle(s, tree, q, v, total, none, a, w["dt"])
+        spans[t]["middle"] = 0
+        if turns_fast(tree, w["dt"], spans[t]["touched"] != 0) and finite(a):
+            if take_in_the_middle(s, tree, q, v, total, none, a, w["dt"]):
+                spans[t]["middle"] = 1
         if not finite(a):
             w["tree"] = t
             return False
@@ -108,21 +110,19 @@ def set_in_motion(s: Any, forest: Any) -> None:
 
 
 @kernel(inline=False)
-def advance_tree(tree: Any, z: Any, moved: Any, step: Any, touched: bool, dt: float, q: Any, v: Any) -> None:
+def advance_tree(tree: Any, span: Any, z: Any, moved: Any, step: Any, dt: float, q: Any, v: Any) -> None:
     """Velocities and positions of a tree after a step; `step` is scratch."""
     nv = tree["nv"]
     h = 1.0
-    if touched:
+    if span["touched"] != 0:
         unwhiten_velocity(tree, moved, step)
         unwhiten_velocity(tree, z, v)
     else:  # nothing acted but smooth forces
         h = dt
         unwhiten_velocity(tree, z, moved)
         l = rows_at(tree["links"], tree["n"], LINK)[0]
-        flies = l["iv"] + l["nv"] if l["kind"] == FREE else 0
-        if turns_fast(tree, dt):
-            flies = nv
-        for k in range(nv):  # in flight the mean of both velocities is exact; in joints it would add energy
+        flies = nv if span["middle"] != 0 else l["nv"] if l["kind"] == FREE else 0
+        for k in range(nv):  # in flight the mean of both velocities is exact; else it goes with forces of the middle
             step[k] = 0.5 * (v[k] + moved[k]) if k < flies else moved[k]
             v[k] = moved[k]
     l = rows_at(tree["links"], tree["n"], LINK)[0]
@@ -164,5 +164,5 @@ def advance_trees(w: Any, s: Any, forest: Any) -> bool:
         if tree["lone"] != 0:
             fly_on(tree, z, moved, o, touched, dt, q, v)
         else:
-            advance_tree(tree, z[o : o + nv], moved[o : o + nv], g[o : o + nv], touched, dt, q, v)
+            advance_tree(tree, spans[t], z[o : o + nv], moved[o : o + nv], g[o : o + nv], dt, q, v)
     return True
