@@ -13,7 +13,12 @@ G = 9.81
 def flywheel(inertia=0.5, **more):
     """A wheel on a hinge, without gravity."""
     b = km.Builder("wheel")
-    b.link("wheel", None, km.Joint.revolute("z", name="axle", **more), inertia=km.Inertia(1.0, (0, 0, 0), inertia * np.eye(3)))
+    b.link(
+        "wheel",
+        None,
+        km.Joint.revolute("z", name="axle", **more),
+        inertia=km.Inertia(1.0, (0, 0, 0), inertia * np.eye(3)),
+    )
     world = km.World(gravity=(0, 0, 0), sleep=False)
     return world, world.add(b.build())
 
@@ -22,7 +27,13 @@ def chain(n=4, world=None, **more):
     b = km.Builder("chain")
     for i in range(n):
         inertia = km.Inertia.box(1.0, (0.05, 0.05, 0.3), (0, 0, -0.15))
-        b.link(f"l{i}", f"l{i - 1}" if i else None, km.Joint.revolute("y", name=f"j{i}", **more), (0, 0, -0.3 if i else 2.0), inertia)
+        b.link(
+            f"l{i}",
+            f"l{i - 1}" if i else None,
+            km.Joint.revolute("y", name=f"j{i}", **more),
+            (0, 0, -0.3 if i else 2.0),
+            inertia,
+        )
     world = world or km.World(sleep=False)
     return world, world.add(b.build())
 
@@ -113,12 +124,25 @@ def test_a_servo_sags_by_its_load_over_its_stiffness():
 
 def test_servos_hold_a_figure_that_stands_on_the_ground():
     b = km.Builder("stool")
-    b.link("seat", None, km.Joint.free(), inertia=km.Inertia.box(5.0, (0.4, 0.4, 0.1)), shapes=[km.Shape.box((0.4, 0.4, 0.1))])
+    b.link(
+        "seat",
+        None,
+        km.Joint.free(),
+        inertia=km.Inertia.box(5.0, (0.4, 0.4, 0.1)),
+        shapes=[km.Shape.box((0.4, 0.4, 0.1))],
+    )
     for i, (x, y) in enumerate(((0.15, 0.15), (0.15, -0.15), (-0.15, 0.15), (-0.15, -0.15))):
         hip, knee = km.Joint.revolute("y", name=f"hip{i}"), km.Joint.revolute("y", name=f"knee{i}")
         b.link(f"thigh{i}", "seat", hip, (x, y, -0.05), km.Inertia.box(0.3, (0.04, 0.04, 0.2), (0, 0, -0.1)))
         shin = km.Shape.capsule(0.02, 0.2, km.Pose((0, 0, -0.1)))
-        b.link(f"shin{i}", f"thigh{i}", knee, (0, 0, -0.2), km.Inertia.box(0.2, (0.04, 0.04, 0.2), (0, 0, -0.1)), shapes=[shin])
+        b.link(
+            f"shin{i}",
+            f"thigh{i}",
+            knee,
+            (0, 0, -0.2),
+            km.Inertia.box(0.2, (0.04, 0.04, 0.2), (0, 0, -0.1)),
+            shapes=[shin],
+        )
     world = km.World(sleep=False)
     world.add_ground()
     stool = world.add(b.build(), at=(0, 0, 0.48))
@@ -180,13 +204,20 @@ def test_a_ball_joint_stops_at_its_limits():
 
 def test_dry_friction_of_a_ball_holds_a_small_load():
     b = km.Builder("ball")
-    b.link("leg", None, km.Joint.spherical(friction=0.2, name="hip"), inertia=km.Inertia.box(1.0, (0.1, 0.1, 0.5), (0, 0, -0.25)))
+    b.link(
+        "leg",
+        None,
+        km.Joint.spherical(friction=0.2, name="hip"),
+        inertia=km.Inertia.box(1.0, (0.1, 0.1, 0.5), (0, 0, -0.25)),
+    )
     model = b.build()
     for angle, holds in ((0.05, True), (0.15, False)):
         world = km.World(sleep=False)
         leg = world.add(model, q=[math.cos(angle / 2), math.sin(angle / 2), 0, 0])
         world.run(1.0)
-        assert (np.linalg.norm(leg.velocity("hip")) < 1e-6 and abs(leg.position("hip")[1] - math.sin(angle / 2)) < 1e-5) == holds
+        assert (
+            np.linalg.norm(leg.velocity("hip")) < 1e-6 and abs(leg.position("hip")[1] - math.sin(angle / 2)) < 1e-5
+        ) == holds
 
 
 # ---------------------------------------------------------------------------------------------------------- couplings
@@ -209,10 +240,6 @@ def test_a_coupling_is_a_gear():
 
 
 def test_mimics_act():
-    b = km.Builder("fingers")
-    for name in ("left", "right"):
-        b.link(name, None, km.Joint.prismatic("x", name=name), inertia=km.Inertia.sphere(1.0, 0.1))
-    b.link("base", None)
     b = km.Builder("hand")
     b.link("palm", None, km.Joint.fixed(), inertia=km.Inertia.sphere(1.0, 0.1))
     for name in ("left", "right"):
@@ -314,7 +341,7 @@ def test_drives_stay_with_their_joints_while_the_structure_changes():
     world.remove(arm["l0"])
     world.run(0.1)
     assert [s.alive for s in servos] == [False, False, True]
-    assert world.drives == [] or len(world.drives) == 1
+    assert [drive.joint for drive in world.drives] == [arm.joint("j2")]
 
 
 def test_a_branch_has_the_same_drives():

@@ -1,4 +1,4 @@
-"""What a world must come to where the answer is known: tops, cradles, throws, tipping, rods, and what rests for long."""
+"""What a world must come to where the answer is known: tops, cradles, throws, tipping, rods, and what rests."""
 
 import math
 

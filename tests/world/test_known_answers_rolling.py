@@ -110,7 +110,14 @@ def test_stick_and_slip_on_a_belt():
     b = km.Builder("block")
     b.link("cart", None, km.Joint.prismatic("x", name="x", stiffness=k), inertia=km.Inertia.box(1e-6, (0.1, 0.1, 0.1)))
     shape = km.Shape.box((0.2, 0.2, 0.1))
-    b.link("block", "cart", km.Joint.prismatic("z", name="z"), (0, 0, 0.05), km.Inertia.box(1.0, (0.2, 0.2, 0.1)), shapes=[shape])
+    b.link(
+        "block",
+        "cart",
+        km.Joint.prismatic("z", name="z"),
+        (0, 0, 0.05),
+        km.Inertia.box(1.0, (0.2, 0.2, 0.1)),
+        shapes=[shape],
+    )
     block = world.add(b.build())
     xs = []
     for _ in range(4000):
@@ -118,7 +125,7 @@ def test_stick_and_slip_on_a_belt():
         xs.append(block.position("x")[0])
     xs = np.array(xs)
     free = mu * G / k
-    assert xs[799] == pytest.approx(speed * 0.2, rel=2e-3)  # it sticks
+    assert xs[799] - xs[399] == pytest.approx(400 * world.dt * speed, rel=5e-3)  # it sticks
     assert xs.max() == pytest.approx(free + speed / np.sqrt(k), rel=0.01)  # it slips, and comes back
     assert xs[int(np.argmax(xs)) :].min() == pytest.approx(free - speed / np.sqrt(k), rel=0.03)
 
@@ -141,8 +148,9 @@ def test_priority_decides_and_pairs_may_agree():
 
 def test_materials_of_pairs_of_models_act(tmp_path):
     text = """<mujoco><worldbody><geom name="floor" type="plane" size="5 5 1" friction="0.1"/>
-      <body pos="0 0 0.05"><freejoint/><geom name="box" type="box" size="0.1 0.1 0.05" friction="0.1" density="1000"/></body>
-      </worldbody><contact><pair geom1="floor" geom2="box" friction="0.7 0.7 0.005 0.0001 0.0001"/></contact></mujoco>"""
+      <body pos="0 0 0.05"><freejoint/><geom name="box" type="box" size="0.1 0.1 0.05" friction="0.1"/></body>
+      </worldbody>
+      <contact><pair geom1="floor" geom2="box" friction="0.7 0.7 0.005 0.0001 0.0001"/></contact></mujoco>"""
     (tmp_path / "pair.xml").write_text(text)
     angle = np.arctan(0.5)
     world = km.World(sleep=False, gravity=(G * np.sin(angle), 0, -G * np.cos(angle)))

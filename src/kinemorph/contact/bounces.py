@@ -72,7 +72,7 @@ def bounce(s: Any, island: Any) -> None:
                     t["p1"], t["p2"] = pushed1, pushed2  # what a later step may start from
 
 
-# ------------------------------------------------------------------------------------------------ impacts that are passed on
+# ------------------------------------------------------------------------------------------- impacts that are passed on
 
 
 @kernel

@@ -92,7 +92,9 @@ class Handle:
 
     def _row(self) -> Any:
         if not self.alive:
-            raise KeyError(f"{type(self).__name__.lower()} {self.row} is gone: withdrawn, or the {self.owner} it was on")
+            raise KeyError(
+                f"{type(self).__name__.lower()} {self.row} is gone: withdrawn, or the {self.owner} it was on"
+            )
         return self.world.solver[self.table][self.row]
 
     def _wake(self) -> None:
@@ -212,7 +214,9 @@ class Controls:
 
     def _known(self, name: str) -> Actuator:
         if name not in self._actuators:
-            raise KeyError(f"there is no actuator {name!r}, but {', '.join(map(repr, self._actuators)) or 'none at all'}")
+            raise KeyError(
+                f"there is no actuator {name!r}, but {', '.join(map(repr, self._actuators)) or 'none at all'}"
+            )
         return self._actuators[name]
 
     def __getitem__(self, name: str) -> float:

@@ -20,7 +20,7 @@ from kinemorph.spatial.quaternion import conjugate, multiply, rotate
 from kinemorph.spatial.rows import load3, load3_at, load4_at, store3_at
 from kinemorph.spatial.vec3 import add, cross, dot, sub
 
-FAST = 0.05  # rad in a step: what turns no faster, and touches something, gains nothing worth the work;
+FAST = 0.1  # rad in a step: what turns no faster, and touches something, gains nothing worth the work;
 SMOOTH = 1e-6  # and what swings freely, only if it hardly moves: a swing is not to change its ways at each turn
 ROUNDS = 8
 SAME = 1e-9  # share of its velocities by which a tree's mean velocities may still change
@@ -28,7 +28,7 @@ SAME = 1e-9  # share of its velocities by which a tree's mean velocities may sti
 
 @kernel
 def turns_fast(tree: Any, dt: float, touched: bool) -> bool:
-    """Whether a link turns by a sizeable angle in a step; `touched`: whether an impulse has acted in the step before."""
+    """Whether a link turns by a sizeable angle in a step; `touched`: an impulse has acted in the step before."""
     most = FAST if touched else SMOOTH
     rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
     for i in range(1, tree["n"] + 1):

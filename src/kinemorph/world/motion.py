@@ -72,9 +72,9 @@ def accelerate(w: Any, s: Any, forest: Any, who: int, none: Any) -> bool:
         take_implicitly(tree, v, tau, total, w["dt"])
         articulated_body(tree, q, v, total, none, a)
         spans[t]["middle"] = 0
-        if turns_fast(tree, w["dt"], spans[t]["touched"] != 0) and finite(a):
-            if take_in_the_middle(s, tree, q, v, total, none, a, w["dt"]):
-                spans[t]["middle"] = 1
+        fast = turns_fast(tree, w["dt"], spans[t]["touched"] != 0) and finite(a)
+        if fast and take_in_the_middle(s, tree, q, v, total, none, a, w["dt"]):
+            spans[t]["middle"] = 1
         if not finite(a):
             w["tree"] = t
             return False
