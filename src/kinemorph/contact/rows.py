@@ -171,6 +171,7 @@ def start_touch(t: Any, c: Any, k: Any, pair: Any, materials: Any, agreed: Any, 
     t["s0"] = t["s"] = k["distance"]
     p = load3_at(before, 3 * (at + k["before"])) if k["before"] >= 0 else (0.0, 0.0, 0.0)
     t["pn"], t["p1"], t["p2"] = max(0.0, dot(p, n)), dot(p, t1), dot(p, t2)
+    t["kept"][0], t["kept"][1], t["kept"][2] = t["pn"], t["p1"], t["p2"]
     t["sum"] = t["sum1"] = t["sum2"] = 0.0
     t["acted"] = 0
     mix(t, c, pair, materials, agreed)

@@ -1,8 +1,8 @@
 """Friction against spinning and rolling: moments at a contact, about its normal and in its plane.
 
-Two more laws at a touch, for materials that have them: the moment about the normal is at most `torsion`, a length, times
-the normal force, and that in the plane of the contact lies in a disc of radius `rolling` times that force. Both oppose
-the angular velocity of one body against the other, and hold it at rest as long as they can.
+Two more laws at a touch, for materials that have them: the moment about the normal is at most `torsion`, a length,
+times the normal force, and that in the plane of the contact lies in a disc of radius `rolling` times that force. Both
+oppose the angular velocity of one body against the other, and hold it at rest as long as they can.
 """
 
 from __future__ import annotations

@@ -295,7 +295,7 @@ class Acting:
             else:
                 self._wake(*self._touching(self.shapes.row_of(side)))
                 sides.append([side])
-        return list(product(*sides))
+        return list(product(sides[0], sides[1]))
 
 
 def _ends(what: str, most: float) -> dict[str, float]:

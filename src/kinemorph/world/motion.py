@@ -20,6 +20,7 @@ from kinemorph.spatial.vec3 import add, cross
 from kinemorph.structure.forest_layout import IN_USE, JUMP, REST, TAU, TREE_SLOT, TREES, A, Q, V
 from kinemorph.structure.forest_memory import pool_of
 from kinemorph.world.flight import fly_on, see_body, whiten_flight
+from kinemorph.world.gyration import take_in_the_middle, turns_fast
 
 AWAKE, ASLEEP, WOKEN = 0, 1, 2  # what `asleep` says of a tree; the last is to be set in motion
 
@@ -70,6 +71,11 @@ def accelerate(w: Any, s: Any, forest: Any, who: int, none: Any) -> bool:
         joint_forces(tree, rest, q, v, tau, total)
         take_implicitly(tree, v, tau, total, w["dt"])
         articulated_body(tree, q, v, total, none, a)
+        spans[t]["middle"] = 0
+        alone = slot["sides"] == 0  # what loops do follows from accelerations at the start of the step
+        fast = alone and turns_fast(tree, w["dt"], spans[t]["touched"] != 0) and finite(a)
+        if fast and take_in_the_middle(s, tree, q, v, total, none, a, w["dt"]):
+            spans[t]["middle"] = 1
         if not finite(a):
             w["tree"] = t
             return False
@@ -105,18 +111,20 @@ def set_in_motion(s: Any, forest: Any) -> None:
 
 
 @kernel(inline=False)
-def advance_tree(tree: Any, z: Any, moved: Any, step: Any, touched: bool, dt: float, q: Any, v: Any) -> None:
+def advance_tree(tree: Any, span: Any, z: Any, moved: Any, step: Any, dt: float, q: Any, v: Any) -> None:
     """Velocities and positions of a tree after a step; `step` is scratch."""
     nv = tree["nv"]
     h = 1.0
-    if touched:
+    if span["touched"] != 0:
         unwhiten_velocity(tree, moved, step)
         unwhiten_velocity(tree, z, v)
-    else:  # nothing acted but smooth forces: the mean of both velocities is exact in flight
+    else:  # nothing acted but smooth forces
         h = dt
         unwhiten_velocity(tree, z, moved)
-        for k in range(nv):
-            step[k] = 0.5 * (v[k] + moved[k])
+        l = rows_at(tree["links"], tree["n"], LINK)[0]
+        flies = nv if span["middle"] != 0 else l["nv"] if l["kind"] == FREE else 0
+        for k in range(nv):  # in flight the mean of both velocities is exact; else it goes with forces of the middle
+            step[k] = 0.5 * (v[k] + moved[k]) if k < flies else moved[k]
             v[k] = moved[k]
     l = rows_at(tree["links"], tree["n"], LINK)[0]
     free = l["kind"] == FREE
@@ -158,7 +166,7 @@ def advance_one(s: Any, slot: Any, t: int, dt: float) -> None:
     if tree["lone"] != 0:
         fly_on(tree, z, moved, o, touched, dt, q, v)
     else:
-        advance_tree(tree, z[o : o + nv], moved[o : o + nv], g[o : o + nv], touched, dt, q, v)
+        advance_tree(tree, span, z[o : o + nv], moved[o : o + nv], g[o : o + nv], dt, q, v)
 
 
 @kernel(inline=False)
