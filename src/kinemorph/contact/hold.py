@@ -94,7 +94,7 @@ def begin_hold(forest: Any, hold: Any, offset: int) -> bool:
     orient(system)
     whiten(system)
     multiply_rows(system)
-    errors(system)
+    hold["error"] = errors(system)
     doubt(system, system["dependence"])
     factor_rows(system, 0.0)
     hold["rank"] = fill_basis(system, rows_at(hold["Q"], system["m"] * system["nv"], F8))
