@@ -118,6 +118,20 @@ def test_what_an_element_ties_sleeps_and_wakes_together():
     assert np.isfinite(figure["b"].position).all()
 
 
+def test_what_hung_on_a_body_that_is_gone_falls():
+    world = km.World()
+    figure = world.add(
+        two(km.ForceElement.spring("a", "b", 500.0, 0.5, damping=20.0)), at=km.Pose.turn((0, 1, 0), 1.57)
+    )
+    world.connect(None, figure["a"], km.Joint.fixed())
+    world.run(8.0)
+    assert figure["b"].asleep
+    world.remove(figure["a"])
+    height = figure["b"].position[2]
+    world.run(0.5)
+    assert figure["b"].position[2] == pytest.approx(height - 0.5 * 9.81 * 0.25, abs=0.02)
+
+
 def test_springs_in_the_joint_of_a_loop_act():
     """A door whose hinge closes a loop swings as one whose hinge is of the tree."""
     ends = []

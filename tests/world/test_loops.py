@@ -355,6 +355,18 @@ def test_a_tree_joint_that_is_cut_leaves_the_loop_to_carry():
     assert world.forest.loop_errors() == (0.0, 0.0)
 
 
+def test_a_mechanism_is_rerooted_while_it_falls():
+    world = km.World()
+    world.add_ground()
+    figure = world.add(square(), at=km.Pose.turn((0, 1, 0), 0.3, (0, 0, 0.6)), q=SQUARE)
+    run(world, 0.2)
+    before = [body.pose.position for body in figure]
+    change = world.reroot(figure["2"])
+    assert change.pose_error < 1e-9
+    assert [body.pose.position for body in figure] == pytest.approx(before, abs=1e-9)
+    run(world, 1.0)
+
+
 def test_removing_a_body_takes_its_loops_along():
     world = km.World()
     world.add_ground()
@@ -363,6 +375,19 @@ def test_removing_a_body_takes_its_loops_along():
     world.remove(beads[2])
     run(world, 0.5)
     assert len(world.bodies) == 5
+
+
+def test_what_a_loop_held_falls_when_its_other_body_is_gone():
+    world = km.World()
+    post = world.add(km.Shape.box((0.1, 0.1, 0.1)), at=(0, 0, 1))
+    world.connect(None, post, km.Joint.fixed())
+    bob = world.add(km.Shape.sphere(0.1), at=(0, 0, 0.5))
+    world.connect(post, bob, BALL, at=(0, 0, 1), how="loop")
+    world.run(1.0)
+    assert bob.asleep
+    world.remove(post)
+    world.run(0.2)
+    assert bob.position[2] == pytest.approx(0.5 - 0.5 * 9.81 * 0.04, abs=0.01)
 
 
 def test_a_branch_with_loops_goes_the_same_way_bit_for_bit():
