@@ -141,7 +141,7 @@ def widen_rows(s: Any, t: Any, old: int, count: int) -> int:
     if used + count * (length + r1 + r2) > s["Y_room"]:
         s["full"] |= FULL_Y
         return -1
-    for k in range(used, used + count * length):
+    for k in range(used, used + count * (length + r1 + r2)):
         Y[k] = 0.0
     first = o1 - (p1 if n1 > 0 else p2)  # both sides may be in one stretch now
     for r in range(count):
@@ -151,10 +151,13 @@ def widen_rows(s: Any, t: Any, old: int, count: int) -> int:
         for k in range(l2):
             Y[y + n1 + o2 - p2 + k] += Y[x + l1 + k]
         kept = used + count * length + r * (r1 + r2)
-        if r1 > 0:
-            take_out_row(rows_at(holds[h1]["Q"], r1 * n1, F8), r1, n1, Y, y, kept)
-        if r2 > 0:
-            take_out_row(rows_at(holds[h2]["Q"], r2 * n2, F8), r2, n2, Y, y + n1, kept + r1)
+        if h1 >= 0 and l1 > 0:
+            rank, n = (r1, n1) if n1 > 0 else (r2, n2)
+            take_out_row(rows_at(holds[h1]["Q"], rank * n, F8), rank, n, Y, y, x, first, l1, kept)
+        if h2 >= 0 and l2 > 0:
+            take_out_row(
+                rows_at(holds[h2]["Q"], r2 * n2, F8), r2, n2, Y, y + n1, x + l1, o2 - p2, l2, kept + r1
+            )  # fmt: skip
     s["Y_used"] = used + count * (length + r1 + r2)
     return used
 
@@ -226,9 +229,9 @@ def hold_bound(s: Any, b: Any) -> bool:
         s["full"] |= FULL_Y
         return False
     before = product(Y, b["y"], Y, b["y"], b["l"])
-    for k in range(n):
+    for k in range(n + rank):
         Y[used + k] = Y[b["y"] + k - shift] if shift <= k < shift + b["l"] else 0.0
-    take_out_row(rows_at(hold["Q"], rank * n, F8), rank, n, Y, used, used + n)
+    take_out_row(rows_at(hold["Q"], rank * n, F8), rank, n, Y, used, b["y"], shift, b["l"], used + n)
     after = product(Y, used, Y, used, n)
     if after > IMMOVABLE * before:
         b["inverse"], b["s0"] = 1.0 / after, gently(b["s0"], after, before)
