@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import kinemorph as km
+from kinemorph._jit import rows_at
+from kinemorph.contact.layout import HOLD
 from kinemorph.scenes import mechanisms
 
 CLOSED = 1e-9  # rad, m, rad/s and m/s
@@ -269,6 +271,38 @@ def test_loops_are_hard_under_a_heavy_load():
     force = sum(touch.force[2] for leg in legs for touch in world.contacts(leg) if touch.other is None)
     weight = 9.81 * (top.mass + sum(leg.mass for leg in legs))
     assert force == pytest.approx(weight, rel=1e-3) or top.asleep
+
+
+@pytest.mark.parametrize("name", ["four_bar", "stewart", "delta", "two_arms"])
+def test_loops_bear_what_forward_dynamics_says(name):
+    scene = getattr(mechanisms, name)()
+    model = bare(scene.model)
+    data = km.Data(model)
+    km.forward_dynamics(model, data, scene.q, np.zeros(model.nv), np.zeros(model.nv))
+    world = km.World(model.gravity, sleep=False)
+    figure = world.add(model, q=scene.q)
+    world.step()
+    found = [world.loop_force(figure.joint(loop)) for loop in model.loop_names]
+    assert np.array(found) == pytest.approx(data.wrenches, abs=1e-7 * np.abs(data.wrenches).max())
+
+
+def test_rows_have_no_part_in_what_loops_forbid():
+    world = km.World(sleep=False)
+    world.add_ground()
+    figure = world.add(square(), at=km.Pose.turn((0, 1, 0), 0.3, (0, 0, 0.45)), q=SQUARE)
+    while not world.contacts():
+        q, _ = state_of(world, figure)
+        world.step()
+    s = world.solver.header[0]
+    hold = rows_at(int(s["holds"]), int(s["hold_count"]), HOLD)[0]
+    rank, nz = int(hold["rank"]), int(hold["nz"])
+    assert rank == np.linalg.matrix_rank(km.loop_jacobian(figure.model, km.Data(figure.model), q), tol=1e-6) == 2
+    Q = rows_at(int(hold["Q"]), rank * nz, np.dtype(np.float64)).reshape(rank, nz)
+    np.testing.assert_allclose(Q @ Q.T, np.eye(rank), atol=1e-14)
+    Y = world.solver["Y"]
+    for t in world.solver.touches:
+        assert (t["o2"], t["l1"] + t["l2"]) == (hold["offset"], nz)
+        assert Y[t["y"] : t["y"] + 3 * nz].reshape(3, nz) @ Q.T == pytest.approx(np.zeros((3, rank)), abs=1e-13)
 
 
 def test_a_loop_says_what_it_bears():
