@@ -282,8 +282,10 @@ HOLD = np.dtype(
         ("first_loop", "i8"),  # its loops, a list through `follows` of their LOOP_SLOTs, in the order of the system
         ("reaction", "i8"),  # address of rank numbers: what the loops bear of contacts and others, in their basis, N s
         ("backup", "i8"),  # address of room for q and v of its trees, as they were
+        ("error", "f8"),  # rad or m, how far its worst loop was open at the start of the step
+        ("planned", "f8"),  # J, ½ zᵀ z that it would have at the end of the step without rows
         ("flies", "i8"),  # whether nothing from outside acts on its trees but gravity
-        ("before", SUMS),  # of its trees, at the start of the step, if it flies,
+        ("before", SUMS),  # of its trees, at the start of the step,
         ("after", SUMS),  # at its end,
         ("each", SUMS),  # and of one of them
     ],

@@ -46,7 +46,7 @@ from kinemorph.spatial.vec3 import add, axpy, cross, dot, scale
 from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, LOOPS, TREE_SLOT
 from kinemorph.structure.forest_memory import pool_of
 from kinemorph.world.layout import WORLD, WORLD_KIND, Phase, Stage, Status
-from kinemorph.world.loops import advance_holds, bear_holds, spread_touches
+from kinemorph.world.loops import advance_holds, bear_holds, plan_energies, spread_touches
 from kinemorph.world.motion import AWAKE, WOKEN, accelerate, advance_trees, moves, set_in_motion
 from kinemorph.world.sleep import let_sleep
 from kinemorph.world.watch import look_out
@@ -208,6 +208,7 @@ def make_step(w: Any, none: Any) -> int:
     if tied:
         hold_forces(s)
         pull_all(s)
+        plan_energies(s)
     since = lap(w, ROWS, since)
     solve(s, 0, s["island_count"])
     keep_impulses(s, c)

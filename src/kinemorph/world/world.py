@@ -6,7 +6,7 @@ import copy
 import math
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Any
 
@@ -430,7 +430,7 @@ class World(Acting):
         return f"{self._names[self.forest._id(BODIES, int(self.forest._links(waker)[0]['body']))]!r} touched it"
 
     def _neighbours(self, bodies: list[int]) -> list[int]:
-        """Bodies that touched one of these in the last step."""
+        """Bodies that touched one of these in the last step, or that loops or force elements tie to one."""
         indices = {body & INDEX for body in bodies}
         found = set()
         links = self.shapes.rows["link"]
@@ -438,7 +438,21 @@ class World(Acting):
             a, b = int(links[pair["a"]]), int(links[pair["b"]])
             if pair["count"] and (a in indices) != (b in indices):
                 found.add(b if a in indices else a)
+        for a, b in self._ties():
+            if (a in indices) != (b in indices):
+                found.add(b if a in indices else a)
         return [self.forest._id(BODIES, i) for i in sorted(found) if i >= 0]
+
+    def _ties(self) -> Iterator[tuple[int, int]]:
+        """Indices of the bodies that a loop or a force element ties together, -1 for the base."""
+        forest = self.forest
+        for loop in forest._tables[LOOPS][: int(forest._pools[LOOPS]["count"])]:
+            if loop["next"] == IN_USE:
+                yield int(loop["a"]), int(loop["b"])
+        there = {-1, *forest.bodies.tolist()} if forest.header["element_count"] else set()
+        for a, b in forest._ends[: int(forest.header["element_count"])].tolist():
+            if a in there and b in there:
+                yield a & INDEX if a >= 0 else -1, b & INDEX if b >= 0 else -1
 
     def is_asleep(self, body: Body | int) -> bool:
         """Whether a body does not move until something wakes it."""
