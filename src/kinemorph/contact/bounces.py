@@ -139,6 +139,9 @@ def go_back(s: Any, island: Any) -> None:
     for i in range(island["bound_count"]):  # joints keep what they had
         b = bounds[i]
         kick(Y, b["y"], z, b["o"], b["l"], b["sum"])
+    for i in range(island["touch_count"]):  # by how much they met faster than they would be at the end of the step
+        t = touches[i]
+        t["approach"] = t["approach"] - velocity(t, 0, Y, z) if t["approach"] < -s["bounce"] else 0.0
 
 
 @kernel
@@ -150,8 +153,7 @@ def bounce_pair(s: Any, touches: Any, first: int, stop: int, start: bool) -> boo
         t = touches[i]
         if t["acted"] != 0:
             v = velocity(t, 0, Y, z)
-            met = start and t["approach"] < -s["bounce"]
-            t["s"] = t["approach"] if met else v  # the separation is of no use any more
+            t["s"] = v + t["approach"] if start else v  # the separation is of no use any more
             t["last"] = t["sum1"] = t["sum2"] = 0.0
             least = min(least, t["s"])
     if least > -s["bounce"]:

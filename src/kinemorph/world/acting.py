@@ -98,10 +98,14 @@ class Acting:
     ) -> Coupling:  # fmt: skip
         """Keep a joint at `ratio` times where another one of the same tree is, plus `position`, as gears do."""
         numbers = {"ratio": finite("couple: ratio", ratio), "position": finite("couple: position", position)}
+        trees = set()
         for each in (joint, source):
             id, _, l = self._joint("couple", each)
+            trees.add(self.forest._carried(id)[0])
             if l["nv"] != 1:
                 raise ValueError(f"couple: joint {id} has {int(l['nv'])} degrees of freedom, and gears have one")
+        if len(trees) > 1:
+            raise ValueError("couple: both joints must be of one tree; connect their bodies first")
         id = source.joint if isinstance(source, Change) else int(source)
         if id == (joint.joint if isinstance(joint, Change) else int(joint)):
             raise ValueError(f"couple: joint {id} cannot follow itself")
