@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
+
+import numpy as np
 
 from kinemorph.collision.hash_rows import (
     ABSENT,
@@ -16,13 +17,19 @@ from kinemorph.collision.hash_rows import (
     FULL_ENTRIES,
     FULL_PAIRS,
     FULL_TILES,
+    GONE,
     HASH,
+    IGNORED,
     INDEX,
     MEETING,
     TILE,
 )
 from kinemorph.collision.hash_update import FULL, fill
 from kinemorph.collision.tables import Tables
+
+KEPT = (
+    "n", "moving", "top", "finest", "budget", "fixed_budget", "linger", "pair_count", "pairs_made",
+)  # fmt: skip; fields of the header that last: the others follow
 
 
 class HashTables:
@@ -41,15 +48,41 @@ class HashTables:
         fill(self.address)
 
     def _hold(self, tables: Tables) -> None:
-        if tables.header.dtype != HASH:
-            raise ValueError("a broad phase that another version of kinemorph has pickled cannot be read")
         self._tables, self.header, self.address = tables, tables.header, tables.address
 
-    def __getstate__(self) -> Tables:
-        return self._tables
+    def __getstate__(self) -> tuple[Any, ...]:
+        """Boxes, and pairs in their rows; tiles and all else that finds them is filled again."""
+        header = self.header.copy()
+        for name in HASH.names or ():
+            if name not in KEPT:
+                header[name] = 0
+        n, moving, count = (int(header[name][0]) for name in ("n", "moving", "pair_count"))
+        boxes, pairs = self["boxes"][:n].copy(), self["pairs"][:count].copy()
+        boxes["entry"] = -1
+        pairs[pairs["shared"] < 0] = np.array((0, 0, GONE + 1, IGNORED), BOX_PAIR)
+        pairs["shared"][pairs["shared"] >= 0] = 0
+        lives = self["lives"][:count].copy()
+        return header, boxes, self["filters"][:n].copy(), self["order"][:moving].copy(), pairs, lives
 
-    def __setstate__(self, tables: Tables) -> None:
-        self._hold(copy.copy(tables))
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        header, boxes, filters, order, pairs, lives = state
+        if header.dtype != HASH:
+            raise ValueError("a broad phase that another version of kinemorph has pickled cannot be read")
+        self._hold(Tables(HASH))
+        self.header[:] = header
+        self.make_boxes(max(32, len(boxes)))
+        self._make_entries(256)
+        self._make_tiles(256)
+        self._make_pairs(max(64, 1 << (len(pairs) - 1).bit_length()))
+        for name, rows in (("boxes", boxes), ("filters", filters), ("order", order), ("pairs", pairs), ("lives", lives)):
+            self[name][: len(rows)] = rows
+        free = np.flatnonzero(pairs["shared"] < 0)
+        self["pairs"]["shared"][free] = GONE - np.append(free[1:], -1)[: len(free)]
+        self.header["pair_free"] = free[0] if len(free) else -1
+        while fill(self.address) == FULL:
+            if self.header["full"][0] & FULL_PAIRS:  # it has a row for each pair
+                raise ValueError("a broad phase lacks pairs of boxes that share a tile")
+            self._double()
 
     def __getitem__(self, name: str) -> Any:
         return self._tables[name]

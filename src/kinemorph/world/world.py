@@ -36,7 +36,8 @@ from kinemorph.structure.forest_layout import BODIES, IN_USE, TREES
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.contact import Touch
-from kinemorph.world.layout import WORLD, WORLD_KIND, Status
+from kinemorph.world.layout import WORLD, WORLD_KIND, Phase, Status
+from kinemorph.world.snapshot import load_world, save_world
 from kinemorph.world.step import run_steps
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -83,19 +84,21 @@ class World:
         header = np.zeros(1, WORLD)
         h = header[0]
         h["kind"], h["dt"], h["slow"], h["patience"] = WORLD_KIND, dt, SLOW, PATIENCE if sleep else math.inf
-        self._hold(Forest(gravity), collisions, Solver(), header, material, {}, {})
+        self._hold(Forest(gravity), collisions, Solver(), header, material, {}, {}, {})
         n = substeps or math.ceil(dt / LONGEST_SUBSTEP - 1e-9)
         self.solver.header["substeps"], self.solver.header["h"] = n, dt / n
 
     def _hold(
         self, forest: Forest, collisions: Collisions, solver: Solver, header: Any, material: Material,
-        names: dict[int, str], mounted: dict[int, list[int]],
+        names: dict[int, str], mounted: dict[int, list[int]], births: dict[int, int],
     ) -> None:  # fmt: skip
         """Take all parts over, and write the addresses that they have here."""
         self.forest, self.collisions, self.shapes, self.solver = forest, collisions, collisions.shapes, solver
         self.material = material
         self._names = names  # of bodies, by id
         self._mounted = mounted  # shapes, by the index of their body
+        self._births = births  # of each body a number that no other one has had, by id: handles know theirs
+        self._born = max([getattr(self, "_born", 0), *births.values()])
         self._header = header
         self._address = int(header.ctypes.data)
         self._known = -1  # revision of the table of shapes that all tables have followed
@@ -150,6 +153,8 @@ class World:
         bodies = planted.bodies.tolist()
         for i, body in enumerate(bodies):
             self._names[body] = model.names[i]
+            self._born += 1
+            self._births[body] = self._born
             for shape in model.shapes[i]:
                 if shape.role is not Role.VISUAL:
                     self._add_shape(shape, body & INDEX, shape.material or material, shape.group, shape.mask)
@@ -191,7 +196,7 @@ class World:
             if slot["next"] != IN_USE or slot["generation"] != member >> 32:
                 for shape in self._mounted.pop(member & INDEX, []):
                     self.shapes.remove(shape)
-                del self._names[member]
+                del self._names[member], self._births[member]
         return change
 
     # ------------------------------------------------------------------------------------------------------- structure
@@ -325,6 +330,8 @@ class World:
         if isinstance(body, Body):
             if body.world is not self:
                 raise ValueError(f"{body!r} is of another world")
+            if self._births.get(body.id) != body.birth:
+                raise KeyError(f"world: there is no body {body.name!r} (any more)")
             return body.id
         return body
 
@@ -377,9 +384,34 @@ class World:
         """A world of its own that goes on from here: both take the same way, bit for bit, until one is changed."""
         return copy.deepcopy(self)
 
+    def save(self) -> bytes:
+        """All of it as bytes: a world that is loaded from them goes on bit for bit as this one does."""
+        return save_world(self.__getstate__())
+
+    @staticmethod
+    def load(data: bytes) -> World:
+        """The world of a snapshot. Bytes that are damaged, of another version or of anything else are a `FileError`."""
+        world = World.__new__(World)
+        world._hold(*load_world(data))
+        return world
+
+    def restore(self, data: bytes) -> None:
+        """Be as in a snapshot again; if that cannot be read, `FileError`, and nothing has changed.
+
+        Handles of bodies that were there then go on working; those of others are refused.
+        """
+        self._hold(*load_world(data))
+
     def __getstate__(self) -> tuple[Any, ...]:
+        if self._header[0]["phase"] != Phase.MOVE:
+            raise RuntimeError("this world is in the middle of a step and cannot be copied now")
+        self.collisions.lend()
+        self._follow_tables()
+        header = self._header.copy()
+        for name in ("forest", "collisions", "solver"):
+            header[name] = 0
         return (
-            self.forest, self.collisions, self.solver, self._header.copy(), self.material, self._names, self._mounted,
+            self.forest, self.collisions, self.solver, header, self.material, self._names, self._mounted, self._births,
         )  # fmt: skip
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
