@@ -133,7 +133,13 @@ def _boxes(h: Any, boxes: Rows, filters: Rows) -> None:
 
 def _pairs(h: Any, pairs: Rows, there: Rows, filters: Rows) -> None:
     alive = pairs["shared"] == 0
-    demand((pairs[~alive] == np.array((0, 0, GONE + 1, IGNORED), BOX_PAIR)).all(), "a pair that is gone says otherwise")
+    gone, free, seen = pairs[~alive], int(h["pair_free"]), 0
+    blank = (gone["a"] == 0) & (gone["b"] == 0) & (gone["linger"] == IGNORED) & (gone["shared"] < 0)
+    demand(blank.all(), "a pair that is gone says otherwise")
+    while free >= 0:
+        demand(free < len(pairs) and not alive[free] and seen < len(gone), "the free rows of pairs are no list")
+        free, seen = GONE - int(pairs["shared"][free]), seen + 1
+    demand(free == -1 and seen == len(gone), "the free rows of pairs are no list")
     a, b, linger = pairs["a"][alive], pairs["b"][alive], pairs["linger"][alive]
     within(a, 0, len(there), "pairs of boxes")
     within(b, 0, len(there), "pairs of boxes")

@@ -17,9 +17,7 @@ from kinemorph.collision.hash_rows import (
     FULL_ENTRIES,
     FULL_PAIRS,
     FULL_TILES,
-    GONE,
     HASH,
-    IGNORED,
     INDEX,
     MEETING,
     TILE,
@@ -28,7 +26,7 @@ from kinemorph.collision.hash_update import FULL, fill
 from kinemorph.collision.tables import Tables
 
 KEPT = (
-    "n", "moving", "top", "finest", "budget", "fixed_budget", "linger", "pair_count", "pairs_made",
+    "n", "moving", "top", "finest", "budget", "fixed_budget", "linger", "pair_count", "pair_free", "pairs_made",
 )  # fmt: skip; fields of the header that last: the others follow
 
 
@@ -59,8 +57,7 @@ class HashTables:
         n, moving, count = (int(header[name][0]) for name in ("n", "moving", "pair_count"))
         boxes, pairs = self["boxes"][:n].copy(), self["pairs"][:count].copy()
         boxes["entry"] = -1
-        pairs[pairs["shared"] < 0] = np.array((0, 0, GONE + 1, IGNORED), BOX_PAIR)
-        pairs["shared"][pairs["shared"] >= 0] = 0
+        pairs["shared"] = np.minimum(pairs["shared"], 0)  # counted again; those that are gone are a list
         lives = self["lives"][:count].copy()
         return header, boxes, self["filters"][:n].copy(), self["order"][:moving].copy(), pairs, lives
 
@@ -76,9 +73,6 @@ class HashTables:
         self._make_pairs(max(64, 1 << (len(pairs) - 1).bit_length()))
         for name, rows in (("boxes", boxes), ("filters", filters), ("order", order), ("pairs", pairs), ("lives", lives)):
             self[name][: len(rows)] = rows
-        free = np.flatnonzero(pairs["shared"] < 0)
-        self["pairs"]["shared"][free] = GONE - np.append(free[1:], -1)[: len(free)]
-        self.header["pair_free"] = free[0] if len(free) else -1
         while fill(self.address) == FULL:
             if self.header["full"][0] & FULL_PAIRS:  # it has a row for each pair
                 raise ValueError("a broad phase lacks pairs of boxes that share a tile")

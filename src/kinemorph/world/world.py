@@ -36,6 +36,7 @@ from kinemorph.structure.forest_layout import BODIES, IN_USE, TREES
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.contact import Touch
+from kinemorph.world.digest import digest_of
 from kinemorph.world.layout import WORLD, WORLD_KIND, Phase, Status
 from kinemorph.world.snapshot import load_world, save_world
 from kinemorph.world.step import run_steps
@@ -401,6 +402,11 @@ class World:
         Handles of bodies that were there then go on working; those of others are refused.
         """
         self._hold(*load_world(data))
+
+    def hash(self) -> str:
+        """A digest of all that decides how the world goes on, wherever its tables are: 32 hexadecimal digits."""
+        self.__getstate__()  # which brings all tables up to date
+        return digest_of(self)
 
     def __getstate__(self) -> tuple[Any, ...]:
         if self._header[0]["phase"] != Phase.MOVE:
