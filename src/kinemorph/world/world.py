@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 import warnings
 from collections.abc import Iterable
 from itertools import product
@@ -37,6 +38,7 @@ from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.contact import Touch
 from kinemorph.world.digest import digest_of
+from kinemorph.world.journal import Journal, an_input, live_again
 from kinemorph.world.layout import WORLD, WORLD_KIND, Phase, Status
 from kinemorph.world.snapshot import load_world, save_world
 from kinemorph.world.step import run_steps
@@ -102,16 +104,20 @@ class World:
         self._born = max([getattr(self, "_born", 0), *births.values()])
         self._header = header
         self._address = int(header.ctypes.data)
+        self._watchers: list[Any] = getattr(self, "_watchers", [])  # journals and films that look on
+        self._within = False  # an input, so that what it calls is none of its own
         self._known = -1  # revision of the table of shapes that all tables have followed
         h = header[0]
         h["forest"], h["collisions"], h["solver"] = forest.address, collisions.lend(), solver.address
 
     # ------------------------------------------------------------------------------------------------ coming and going
 
+    @an_input
     def add_ground(self, ground: Ground | None = None, material: Material | None = None) -> int:
         """Ground that never moves: the plane z = 0 if nothing else is given. Returns the id of its shape."""
         return self._add_shape(HalfSpace() if ground is None else ground, -1, material, 1, EVERYTHING)
 
+    @an_input
     def add(
         self,
         what: Model | Shape,
@@ -187,6 +193,7 @@ class World:
         row["surface"] = 0.0
         return id
 
+    @an_input
     def remove(self, body: Body | int) -> Change:
         """A body and all that it carries is gone, with the joints on it. What rested on them wakes."""
         before = self.forest.members(self.forest.tree_of(self._id(body))).tolist()
@@ -202,6 +209,7 @@ class World:
 
     # ------------------------------------------------------------------------------------------------------- structure
 
+    @an_input
     def connect(
         self, a: Body | int | None, b: Body | int, joint: Joint, at: Pose | Iterable[float] | None = None
     ) -> Change:  # fmt: skip
@@ -218,6 +226,7 @@ class World:
         self._wake(second)
         return change
 
+    @an_input
     def cut(self, joint: Change | int) -> Change:
         """Cut a joint, of a tree or of a loop: the one that `connect` made, or one of a figure by its id."""
         id = joint.joint if isinstance(joint, Change) else joint
@@ -228,6 +237,7 @@ class World:
         self._wake(*sides)
         return change
 
+    @an_input
     def reroot(self, body: Body | int, joint: Joint | None = None, at: Pose | None = None) -> Change:
         """Make a body the top of its tree, carried by a new joint on the base, free if none is given. Nothing moves."""
         change = self.forest.reroot(self._id(body), joint, at)
@@ -264,6 +274,17 @@ class World:
 
     def step(self, count: int = 1) -> None:
         """Make so many steps. One that cannot be made raises `WorldError`, and the world stays where it was."""
+        while self._watchers and count > 0:
+            now = int(self._header[0]["steps"])
+            part = min(count, min(watcher.due(now) for watcher in self._watchers) - now)
+            self._make_steps(part)
+            count -= part
+            for watcher in self._watchers:
+                if watcher.due(now) == now + part:
+                    watcher.look()
+        self._make_steps(count)
+
+    def _make_steps(self, count: int) -> None:
         if self._known != self.shapes.revision:
             self.collisions.lend()
             self._follow_tables()
@@ -299,6 +320,7 @@ class World:
 
     # ----------------------------------------------------------------------------------------------------------- sleep
 
+    @an_input
     def wake(self, body: Body | int) -> None:
         """Wake a body, and all that touches it."""
         self._wake(self._id(body))
@@ -402,6 +424,20 @@ class World:
         Handles of bodies that were there then go on working; those of others are refused.
         """
         self._hold(*load_world(data))
+
+    def record(self, path: str | os.PathLike[str], every: int = 100) -> Journal:
+        """A journal of what is done to the world while this is entered, with a check every so many steps.
+
+        >>> with world.record("run.journal"):  # doctest: +SKIP
+        ...     world.run(10.0)
+        >>> again = World.rerun("run.journal")  # doctest: +SKIP
+        """
+        return Journal(self, path, every)
+
+    @staticmethod
+    def rerun(path: str | os.PathLike[str]) -> World:
+        """The world of a journal, made again from its inputs; `Diverged` names the first step and body that differ."""
+        return live_again(path, World.load)
 
     def hash(self) -> str:
         """A digest of all that decides how the world goes on, wherever its tables are: 32 hexadecimal digits."""
