@@ -45,6 +45,7 @@ from kinemorph.mocap.figure import human
 from kinemorph.motion import batch
 from kinemorph.motion.events import Event, EventKind
 from kinemorph.motion.log import Log
+from kinemorph.motion.many import BatchError
 from kinemorph.motion.rollout import Trajectory, rollout, rollout_adaptive, step
 from kinemorph.motion.simulate import Simulation, SimulationError, simulate
 from kinemorph.multibody import convert
@@ -76,12 +77,14 @@ from kinemorph.structure.cut import cut
 from kinemorph.structure.forest import Change, Forest
 from kinemorph.structure.report import Report
 from kinemorph.structure.reroot import reroot
+from kinemorph.view.film import Film, film
 from kinemorph.view.glb import save_glb
 from kinemorph.view.picture import picture
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.contact import Touch
+from kinemorph.world.journal import Diverged, Journal
 from kinemorph.world.world import World, WorldError
 
 __version__ = "0.1.0"
@@ -89,6 +92,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Actuation",
     "Actuator",
+    "BatchError",
     "Body",
     "BroadPhase",
     "Builder",
@@ -100,6 +104,7 @@ __all__ = [
     "Coordinates",
     "Data",
     "Distance",
+    "Diverged",
     "Energy",
     "Event",
     "EventKind",
@@ -108,6 +113,7 @@ __all__ = [
     "Feature",
     "Figure",
     "FileError",
+    "Film",
     "Floor",
     "ForceElement",
     "Forest",
@@ -118,6 +124,7 @@ __all__ = [
     "Inertia",
     "Joint",
     "JointKind",
+    "Journal",
     "Keyframe",
     "Log",
     "Loop",
@@ -170,6 +177,7 @@ __all__ = [
     "distance",
     "drive",
     "energy",
+    "film",
     "follow",
     "forward_dynamics",
     "from_mujoco",

@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from kinemorph._files import FileError, read_bytes
+from kinemorph.geometry.shapes import Shape
 from kinemorph.world.codec import LARGEST
 from kinemorph.world.digest import bodies_of
 from kinemorph.world.snapshot import HEAD, opened, packed, sealed, unpacked
@@ -32,6 +33,7 @@ MAGIC = b"kmjourn\n"
 VERSION = 1
 FULL = 1 << 20  # bytes of notes that make a chunk,
 LONG = 5.0  # s, and the time after which one is written in any case
+Method = TypeVar("Method", bound=Callable[..., Any])
 INPUTS: dict[str, Callable[..., Any]] = {}  # methods of World that change it, by name
 
 
@@ -54,7 +56,7 @@ class Diverged(ArithmeticError):
         return str(self.args[0])
 
 
-def an_input(method: Callable[..., Any]) -> Callable[..., Any]:
+def an_input(method: Method) -> Method:
     """Let a method of `World` be an input: journals write it down when it has worked, and films hear of it."""
     name = method.__name__
 
@@ -73,7 +75,7 @@ def an_input(method: Callable[..., Any]) -> Callable[..., Any]:
         return result
 
     INPUTS[name] = call
-    return call
+    return cast(Method, call)
 
 
 def plain(value: Any) -> Any:
@@ -87,6 +89,15 @@ def plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return tuple(plain(one) for one in value)
     return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def names_a_file(value: Any) -> bool:
+    """Whether there is a shape in a value whose mesh is in a file: elsewhere there may be another, or none."""
+    if isinstance(value, dict):
+        return any(map(names_a_file, value.values()))
+    if isinstance(value, tuple):
+        return any(map(names_a_file, value))
+    return isinstance(value, Shape) and value.path is not None
 
 
 # ---------------------------------------------------------------------------------------------------------- writing
@@ -166,8 +177,12 @@ class Journal:
         """Something was done to the world."""
         try:
             packed((args, named))
-            self._note("input", (name, args, named))
+            written = not names_a_file((args, named))
         except TypeError:
+            written = False
+        if written:
+            self._note("input", (name, args, named))
+        else:
             self._note("start", (self.world.save(), self.every))
 
     def _digests(self) -> tuple[Any, ...]:
@@ -210,7 +225,7 @@ def live_again(path: str | os.PathLike[str], load: Callable[[bytes], World]) -> 
     for note in notes_of(path):
         if world is None and note.what != "start":
             raise FileError(f"{path}: it does not begin with a world")
-        if world is not None:
+        if world is not None and (note.what != "start" or note.step >= world._header[0]["steps"]):
             _catch_up(world, note.step, path)
         if note.what == "start":
             world = _begin(world, note, path, load)
@@ -244,7 +259,8 @@ def _catch_up(world: World, step: int, path: Any) -> None:
 
 def _repeat(world: World, note: Note, path: Any) -> None:
     name, args, named = note.more if len(note.more) == 3 else ("", (), {})
-    if name not in INPUTS or not isinstance(args, tuple) or not isinstance(named, dict):
+    good = isinstance(args, tuple) and isinstance(named, dict) and not names_a_file((args, named))
+    if name not in INPUTS or not good:
         raise FileError(f"{path}: at step {note.step} there is an input that worlds do not have, {name!r:.40}")
     try:
         INPUTS[name](world, *args, **named)

@@ -424,6 +424,8 @@ class World:
         Handles of bodies that were there then go on working; those of others are refused.
         """
         self._hold(*load_world(data))
+        for watcher in self._watchers:
+            watcher.heard("restore", (data,), {})
 
     def record(self, path: str | os.PathLike[str], every: int = 100) -> Journal:
         """A journal of what is done to the world while this is entered, with a check every so many steps.
