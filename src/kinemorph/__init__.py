@@ -77,14 +77,14 @@ from kinemorph.structure.cut import cut
 from kinemorph.structure.forest import Change, Forest
 from kinemorph.structure.report import Report
 from kinemorph.structure.reroot import reroot
-from kinemorph.view.film import Film, film
+from kinemorph.view.film import film
 from kinemorph.view.glb import save_glb
 from kinemorph.view.picture import picture
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.contact import Touch
-from kinemorph.world.journal import Diverged, Journal
+from kinemorph.world.journal import Diverged
 from kinemorph.world.world import World, WorldError
 
 __version__ = "0.1.0"
@@ -113,7 +113,6 @@ __all__ = [
     "Feature",
     "Figure",
     "FileError",
-    "Film",
     "Floor",
     "ForceElement",
     "Forest",
@@ -124,7 +123,6 @@ __all__ = [
     "Inertia",
     "Joint",
     "JointKind",
-    "Journal",
     "Keyframe",
     "Log",
     "Loop",

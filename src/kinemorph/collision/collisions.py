@@ -336,7 +336,7 @@ class Collisions:
     def __getstate__(self) -> tuple[Any, ...]:
         """The header without addresses, the rows that the next step looks at or that tell of the last one, and shapes."""
         header = self.header.copy()
-        for name in (*ADDRESSES, "room", "known_room", "n_met"):
+        for name in (*ADDRESSES, "room", "known_room", "n_met", "next", "full"):
             header[name] = 0
         return header, self._lasting(), self._broad, self.shapes, self._seen, self._boxed
 

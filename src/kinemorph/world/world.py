@@ -336,10 +336,12 @@ class World:
         """Bodies that touched one of these in the last step."""
         indices = {body & INDEX for body in bodies}
         found = set()
-        links = self.shapes.rows["link"]
+        rows = self.shapes.rows
         for pair in self.collisions.pairs:
-            a, b = int(links[pair["a"]]), int(links[pair["b"]])
-            if pair["count"] and (a in indices) != (b in indices):
+            one, other = rows[pair["a"]], rows[pair["b"]]
+            a, b = int(one["link"]), int(other["link"])
+            there = one["form"] and other["form"]  # else it was removed since
+            if there and pair["count"] and (a in indices) != (b in indices):
                 found.add(b if a in indices else a)
         return [self.forest._id(BODIES, i) for i in sorted(found) if i >= 0]
 
@@ -380,6 +382,8 @@ class World:
         for t in self.solver.touches:
             k = rows[t["contact"]]
             pair = pairs[k["pair"]]
+            if not (self.shapes.rows["form"][pair["a"]] and self.shapes.rows["form"][pair["b"]]):
+                continue  # one of them was removed since
             a, b = (self._body_at(int(self.shapes.rows["link"][pair[side]])) for side in "ab")
             push = t["sum"] * t["normal"] + t["sum1"] * t["t1"] + t["sum2"] * t["t2"]
             shapes = self.shapes.id_at(int(pair["a"])), self.shapes.id_at(int(pair["b"]))
