@@ -369,7 +369,7 @@ SAMPLES |= {
     "Touch": touch,
     "World": world,
     "WorldError": lambda: km.WorldError("it exploded", 0.3, "box"),
-    "Diverged": lambda: km.Diverged("it went elsewhere", 100, 0.2, "box"),
+    "DivergenceError": lambda: km.DivergenceError("it went elsewhere", 100, 0.2, "box"),
     "BatchError": lambda: km.BatchError("one could not go on", {1: ValueError("no")}),
 }
 ANSWERS |= {
@@ -378,7 +378,7 @@ ANSWERS |= {
     "Touch": lambda t: (t.point, t.normal, t.force, t.distance, t.body.name, t.other),
     "World": _of_world,
     "WorldError": lambda e: (str(e), e.time, e.body),
-    "Diverged": lambda e: (str(e), e.step, e.time, e.body),
+    "DivergenceError": lambda e: (str(e), e.step, e.time, e.body),
     "BatchError": lambda e: (str(e), {i: str(x) for i, x in e.errors.items()}),
 }
 

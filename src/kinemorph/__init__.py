@@ -84,7 +84,7 @@ from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.contact import Touch
-from kinemorph.world.journal import Diverged
+from kinemorph.world.journal import DivergenceError
 from kinemorph.world.world import World, WorldError
 
 __version__ = "0.1.0"
@@ -104,7 +104,7 @@ __all__ = [
     "Coordinates",
     "Data",
     "Distance",
-    "Diverged",
+    "DivergenceError",
     "Energy",
     "Event",
     "EventKind",

@@ -1,18 +1,20 @@
 """Golden digests: what each scene comes to on this type of processor, in `golden.json` beside this file.
 
-    python -m tests.world.golden            makes it anew, after a change that is meant to change results
-    python -m tests.world.golden --digest wall 1.0   prints one digest, for another process
+python -m tests.world.golden            makes it anew, after a change that is meant to change results
+python -m tests.world.golden --digest wall 1.0   prints one digest, for another process
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
+import platform
 import sys
 from pathlib import Path
 
+import llvmlite.binding
 import numpy as np
-from numba.core.codegen import get_host_cpu_features  # type: ignore[import-untyped]
 
 import kinemorph as km
 from kinemorph.scenes.yardsticks import HOLD, SEVEN, TORQUE, Yardstick
@@ -23,10 +25,7 @@ SECONDS = 10.0  # of each scene
 
 def machine() -> str:
     """The type of processor: what it can do decides the code that is made for it."""
-    import hashlib
-    import platform
-
-    features = hashlib.sha256(get_host_cpu_features().encode()).hexdigest()[:12]
+    features = hashlib.sha256(llvmlite.binding.get_host_cpu_features().flatten().encode()).hexdigest()[:12]
     return f"{platform.machine()} {platform.system()} {features}"
 
 

@@ -16,7 +16,9 @@ def arm() -> km.Model:
     b = km.Builder("arm")
     rod = km.Shape.capsule(0.04, 0.3, km.Pose((0, 0, 0.15)))
     mass = km.Inertia.box(1.0, (0.08, 0.08, 0.3), (0, 0, 0.15))
-    for i, joint in enumerate((km.Joint.revolute("y", lower=-2, upper=2, friction=0.1), km.Joint.spherical(damping=0.1))):
+    for i, joint in enumerate(
+        (km.Joint.revolute("y", lower=-2, upper=2, friction=0.1), km.Joint.spherical(damping=0.1))
+    ):
         b.link(f"part {i}", f"part {i - 1}" if i else None, joint, (0, 0, 0.35 * bool(i)), mass, [rod])
     return b.build()
 

@@ -185,11 +185,10 @@ def test_spoiled_tables_are_refused_or_harmless(moment):
     for number in range(40):
         try:
             world = km.World.load(resealed(spoiled(content, np.random.default_rng([7, number]))))
-        except km.FileError as error:
-            assert "\n" not in str(error)
-        else:
-            loaded += 1
-            use(world)
+        except km.FileError:
+            continue
+        loaded += 1
+        use(world)
     assert loaded < 40
 
 
@@ -212,7 +211,6 @@ def test_the_digest_is_of_what_decides():
     other.solver["impulses"][:] *= 0.5
     assert other.hash() != digest
     grown = world.branch()
-    grown.solver["spans"]  # noqa: B018
     grown.solver._make_spans(256)
     grown.collisions._make_contacts(512)
     grown._follow_tables()

@@ -1,4 +1,4 @@
-"""Whether the plain tables of shapes, of the hash and of collisions, from wherever they come, can be trusted by kernels.
+"""Whether the plain tables of shapes, hash and collisions, from wherever they come, can be trusted by kernels.
 
 As `structure.forest_check`: what a kernel follows without a look is looked at here.
 """
@@ -244,16 +244,18 @@ def _remembered(h: Any, memory: Rows, known: Rows, broad: BroadPhase, shapes: Sh
     ground = shapes.rows["form"][memory["a"]] == Form.GROUND
     firm = own & ground & (shapes.rows["n_nodes"][memory["b"]] == 1)
     index2 = memory["start"]["index2"][firm]
-    demand(((index2 >= 0) & (index2 < sizes[memory["b"][firm], 0])).all(), "a pair starts at a vertex that is not there")
+    demand(
+        ((index2 >= 0) & (index2 < sizes[memory["b"][firm], 0])).all(), "a pair starts at a vertex that is not there"
+    )
     walking = own & ~ground
     _features(memory["start"][walking], sizes[memory["a"][walking]], sizes[memory["b"][walking]])
     for m in now[now["n_known"] > 0]:
         part = known[int(m["first_known"]) : int(m["first_known"]) + int(m["n_known"])]
-        body = shapes._bodies[m["b"]]
-        second = [_size(core) for core in body.cores]  # type: ignore[union-attr]
+        body: Any = shapes._bodies[m["b"]]
+        second = [_size(core) for core in body.cores]
         if cores[m["a"]] is None:
             first = [TRIANGLE] * len(part)
-            leaves = {int(node["part"]): i for i, node in enumerate(body.nodes)}  # type: ignore[union-attr]
+            leaves = {int(node["part"]): i for i, node in enumerate(body.nodes)}
             demand(all(int(j) in leaves for j in part["j"]), "a part is known that is not there")
             second = [second[leaves[int(j)]] for j in part["j"]]
         else:

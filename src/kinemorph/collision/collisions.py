@@ -48,8 +48,24 @@ from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.rows import load3, load9
 
 ADDRESSES = (
-    "shapes", "mounts", "places", "boxes", "hash", "met", "lives", "pairs", "memory", "made", "contacts", "anchors",
-    "known", "search", "work", "row", "carried", "found",
+    "shapes",
+    "mounts",
+    "places",
+    "boxes",
+    "hash",
+    "met",
+    "lives",
+    "pairs",
+    "memory",
+    "made",
+    "contacts",
+    "anchors",
+    "known",
+    "search",
+    "work",
+    "row",
+    "carried",
+    "found",
 )  # fmt: skip; the fields of COLLISIONS that are
 NUMBERS = ("updates", "walked", "fallbacks", "rough", "opened", "kept")
 
@@ -334,7 +350,7 @@ class Collisions:
     # --- copies ---
 
     def __getstate__(self) -> tuple[Any, ...]:
-        """The header without addresses, the rows that the next step looks at or that tell of the last one, and shapes."""
+        """The header without addresses, rows that the next step looks at or that tell of the last one, and shapes."""
         header = self.header.copy()
         for name in (*ADDRESSES, "room", "known_room", "n_met", "next", "full"):
             header[name] = 0

@@ -26,7 +26,16 @@ from kinemorph.collision.hash_update import FULL, fill
 from kinemorph.collision.tables import Tables
 
 KEPT = (
-    "n", "moving", "top", "finest", "budget", "fixed_budget", "linger", "pair_count", "pair_free", "pairs_made",
+    "n",
+    "moving",
+    "top",
+    "finest",
+    "budget",
+    "fixed_budget",
+    "linger",
+    "pair_count",
+    "pair_free",
+    "pairs_made",
 )  # fmt: skip; fields of the header that last: the others follow
 
 
@@ -71,7 +80,13 @@ class HashTables:
         self._make_entries(256)
         self._make_tiles(256)
         self._make_pairs(max(64, 1 << (len(pairs) - 1).bit_length()))
-        for name, rows in (("boxes", boxes), ("filters", filters), ("order", order), ("pairs", pairs), ("lives", lives)):
+        for name, rows in (
+            ("boxes", boxes),
+            ("filters", filters),
+            ("order", order),
+            ("pairs", pairs),
+            ("lives", lives),
+        ):
             self[name][: len(rows)] = rows
         while fill(self.address) == FULL:
             if self.header["full"][0] & FULL_PAIRS:  # it has a row for each pair

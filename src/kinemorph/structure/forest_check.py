@@ -65,7 +65,9 @@ def check_forest(state: Any) -> None:
     rows_of(elements, ELEMENT, "force elements")
     within(elements["kind"], 0, len(ElementKind), "kinds of force elements")
     finite(elements, "force elements")
-    demand(isinstance(ends, np.ndarray) and ends.dtype == np.int64 and ends.shape == (len(elements), 2), "ends are none")
+    demand(
+        isinstance(ends, np.ndarray) and ends.dtype == np.int64 and ends.shape == (len(elements), 2), "ends are none"
+    )
 
 
 def _slots(name: str, dtype: Any, pool: Any, table: Any) -> Any:

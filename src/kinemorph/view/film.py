@@ -168,7 +168,7 @@ class Film:
         self._told = len(r.bodies), len(r.base_shapes), len(r.events), len(r.meshes)
         t, frames = r.take_frames()
         counts = np.array([len(rows) for rows, _ in frames], np.int64)
-        rows = np.concatenate([rows for rows, _ in frames] or [np.zeros(0)]).astype(np.int64)
+        rows = np.concatenate([rows for rows, _ in frames] or [np.zeros(0, np.intp)]).astype(np.int64)
         poses = np.concatenate([poses for _, poses in frames] or [np.zeros((0, 7))])
         self._file.write(
             {
@@ -214,7 +214,7 @@ def _add_chunk(recording: Recording, chunk: Any) -> None:
     fit = t.shape == counts.shape and rows.shape == (len(poses),) and poses.shape[1:] == (7,)
     if not (all(kinds) and fit and (counts >= 0).all() and counts.sum() == len(rows)):
         raise ValueError("its frames do not fit")
-    if len(rows) and not (0 <= rows.min() and rows.max() < len(recording.bodies)):
+    if len(rows) and not (rows.min() >= 0 and rows.max() < len(recording.bodies)):
         raise ValueError("a frame shows bodies that are not there")
     if len(poses) and not (np.abs(np.linalg.norm(poses[:, 3:], axis=1) - 1.0) < 1e-6).all():
         raise ValueError("there is a pose in it that is not one")

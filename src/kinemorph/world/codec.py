@@ -1,7 +1,7 @@
 """Values as bytes, and back, without pickle: a text that says what there is, and the arrays that it speaks of.
 
-A value is None, a bool, an int, a float, a text, a tuple, list, dict or set of values, an array of rows, or an object of
-one of the classes in `kept`. The text is JSON: plain values as they are, others as lists that begin with what they are.
+A value is None, a bool, an int, a float, a text, a tuple, list, dict or set of values, an array of rows, or an object
+of one of the classes in `kept`. The text is JSON: plain values as they are, others as lists that begin with what they are.
 
     ["f", "inf"]  ["t", ...]  ["l", ...]  ["d", [key, value], ...]  ["s", ...]  ["a", number of an array]
     ["o", number of a thing]
@@ -60,7 +60,7 @@ class Writer:
         return b"".join([len(head).to_bytes(8, "little"), head, b" " * (-len(head) % 8), *self.content])
 
     def value(self, value: Any) -> Any:
-        if value is None or isinstance(value, bool | int | str) and type(value) in (bool, int, str):
+        if value is None or type(value) in (bool, int, str):
             return value
         if isinstance(value, float):
             return float(value) if math.isfinite(value) else ["f", str(float(value))]
@@ -154,7 +154,7 @@ class Reader:
             return float(rest[0])
         if kind in ("a", "o"):
             known = self.arrays if kind == "a" else self.things
-            number = rest[0] if len(rest) == 1 else None
+            number: Any = rest[0] if len(rest) == 1 else None
             demand(type(number) is int and 0 <= number < len(known), "it speaks of what is not there")
             return known[number]
         if kind == "d":

@@ -1,7 +1,8 @@
 """Journals: what was done to a world, and when, in a file from which it can be lived through again and compared.
 
-A journal begins with a snapshot. Then come, with the number of the step that they were before, inputs: calls of `World`
-that change it, by name, with their arguments; and checks, every so many steps: the digest of the world and of each body.
+A journal begins with a snapshot. Then come, with the number of the step that they were before, inputs: calls of
+`World` that change it, by name, with their arguments; and checks, every so many steps: digests of the world and of each
+body.
 An input whose arguments cannot be written, such as a whole model, is a snapshot of the world after it.
 
 The file is a row of chunks, each sealed by itself, so that what a process leaves that is killed can be read up to its
@@ -45,7 +46,7 @@ class Note(NamedTuple):
     more: tuple[Any, ...]
 
 
-class Diverged(ArithmeticError):
+class DivergenceError(ArithmeticError):
     """A world that was lived through again did not go as its journal says: `step` and `time` say when, `body` who."""
 
     def __init__(self, message: str, step: int = 0, time: float = 0.0, body: str = "") -> None:
@@ -219,7 +220,7 @@ def notes_of(path: str | os.PathLike[str]) -> Iterator[Note]:
 
 
 def live_again(path: str | os.PathLike[str], load: Callable[[bytes], World]) -> World:
-    """Make the world of a journal again, input by input, and compare; `Diverged` names the first step and body."""
+    """Make the world of a journal again, input by input, and compare; `DivergenceError` names the first step and body."""
     world: World | None = None
     good = 0  # the last step up to which all is as it was
     for note in notes_of(path):
@@ -265,7 +266,7 @@ def _repeat(world: World, note: Note, path: Any) -> None:
     try:
         INPUTS[name](world, *args, **named)
     except (ValueError, TypeError, LookupError, ArithmeticError) as error:
-        raise Diverged(
+        raise DivergenceError(
             f"{path}: at step {note.step} ({world.time:.6g} s) {name} does not work as it did: {error}",
             note.step, world.time,
         ) from error  # fmt: skip
@@ -281,8 +282,12 @@ def _compare(world: World, note: Note, path: Any, good: int) -> None:
     then, now = dict(zip(ids.tolist(), digests.tolist(), strict=True)), dict(zip(own_ids.tolist(), own, strict=True))
     other = [id for id in sorted(set(then) | set(now)) if then.get(id) != now.get(id)]
     body = world._names.get(other[0], f"number {other[0]}") if other else ""
-    what = f"body {body!r} moves otherwise (and {len(other) - 1} more)" if other else "no body, but contacts or sleep differ"
-    raise Diverged(
+    what = (
+        f"body {body!r} moves otherwise (and {len(other) - 1} more)"
+        if other
+        else "no body, but contacts or sleep differ"
+    )
+    raise DivergenceError(
         f"{path}: by step {note.step} ({world.time:.6g} s) {what}; up to step {good} all was the same",
         note.step, world.time, body,
     )  # fmt: skip

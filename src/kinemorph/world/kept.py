@@ -1,7 +1,7 @@
 """The classes that a snapshot may hold, and how each comes back from a state that nobody vouches for.
 
-Those with tables are kept as they are copied and pickled: by their own `__getstate__`, so that there is one list of what
-they have. Geometry is kept as what it is made from, and made again, with the same checks that a user's has.
+Those with tables are kept as they are copied and pickled: by their own `__getstate__`, so that there is one list of
+what they have. Geometry is kept as what it is made from, and made again, with the same checks that a user's has.
 """
 
 from __future__ import annotations
@@ -156,8 +156,12 @@ def _take_shape(shape: Shape) -> Any:
 
 def _make_shape(state: Any) -> Shape:
     kind, size, pose, role, colour, path, name, material, group, mask = state
-    demand(isinstance(size, tuple) and all(isinstance(x, float) and np.isfinite(x) and x for x in size), "a size is none")
-    demand(isinstance(pose, Pose) and isinstance(name, str) and isinstance(material, Material | None), "a shape is none")
+    demand(
+        isinstance(size, tuple) and all(isinstance(x, float) and np.isfinite(x) and x for x in size), "a size is none"
+    )
+    demand(
+        isinstance(pose, Pose) and isinstance(name, str) and isinstance(material, Material | None), "a shape is none"
+    )
     demand(all(isinstance(bits, int) and 0 <= bits <= 0xFFFFFFFF for bits in (group, mask)), "groups are 32 bits")
     demand(isinstance(path, str | None) and isinstance(colour, tuple | None), "a shape is none")
     demand(colour is None or (len(colour) == 4 and all(isinstance(c, float) for c in colour)), "a colour is none")

@@ -20,8 +20,8 @@ from kinemorph.world.codec import LARGEST
 from kinemorph.world.layout import WORLD, WORLD_KIND, Phase
 
 MOST_SUBSTEPS, MOST_ROUNDS, MOST_WORK = 100, 1000, 10**12
-# How many rows each table of the solver has, by what its header says. A new table belongs here, too: what a kernel takes
-# the header's word for must be true of a file.
+# How many rows each table of the solver has, by what its header says. A new table belongs here, too: what a kernel
+# takes the header's word for must be true of a file.
 ROOMS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("spans", "islands"), lambda h: h["span_room"]),
     **dict.fromkeys(("z", "za", "moved", "g", "z0", "x", "row_of", "low", "start"), lambda h: h["z_room"]),
@@ -37,7 +37,7 @@ COUNTS = {"touch_count": "touch_room", "bound_count": "bound_room", "island_coun
 
 
 def check_tables(state: Any) -> None:
-    """Raise ValueError unless this is what `Tables.__getstate__` gives: no addresses, and no more memory than a file."""
+    """Raise ValueError unless this is what `Tables.__getstate__` gives: no addresses, and no endless memory."""
     demand(isinstance(state, tuple) and len(state) == 3, "tables have other parts")
     header, lasting, scratch = state
     demand(isinstance(header, np.ndarray) and header.shape == (1,) and header.dtype.names, "tables have no header")
@@ -106,7 +106,8 @@ def check_world(state: Any) -> None:
 
 def _mounted_shapes(bodies: Rows, collisions: Any, mounted: Any) -> None:
     """Shapes are on bodies that there are, and known to be on them."""
-    shapes, found = collisions.shapes, {}
+    shapes = collisions.shapes
+    found: dict[int, set[int]] = {}
     for id in shapes.ids:
         link = shapes.link(id)
         demand(link == -1 or (link < len(bodies) and bodies[link]["next"] == IN_USE), f"shape {id} is on no body")
