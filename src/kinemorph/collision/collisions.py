@@ -362,6 +362,8 @@ class Collisions:
         count = int(h["room"]) if self._broad is None else int(self._broad.hash.header["pair_count"][0])
         rows = {"places": int(h["n"]), "boxes": int(h["n"]), "pairs": int(h["n_pairs"]), "memory": count, "made": count}
         found = {name: self._tables[name][:size].copy() for name, size in rows.items() if name in self._tables}
+        for name in ("memory", "made") if kept else ("memory",):  # there may be pairs that nobody has looked at yet
+            found[name] = np.concatenate([found[name], np.zeros(count - len(found[name]), found[name].dtype)])
         if self._broad is not None:  # what is known of pairs that are gone is no use
             lives = self._broad.hash["lives"]["i"][:count]
             strange = ~of_pair(found["memory"], self._broad.rows[:count], lives, self.shapes.rows)

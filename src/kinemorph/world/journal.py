@@ -128,7 +128,7 @@ def chunks_of(path: str | os.PathLike[str], magic: bytes, version: int, what: st
     at = 0
     while at < len(content):
         size = HEAD + int.from_bytes(content[at + 16 : at + 24], "little")
-        if at and at + size > len(content):
+        if at and (at + size > len(content) or at + HEAD > len(content)):
             return  # the process was killed here
         try:
             inside = opened(magic, version, what, bytes(content[at : at + size]))
