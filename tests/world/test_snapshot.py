@@ -173,7 +173,7 @@ def test_hostile_texts_are_refused():
         for thing in text["things"]:
             if thing[0] == "tables":
                 for pair in thing[1][3][1:]:
-                    pair[1][1] = 2**30
+                    pair[1][1] = 2**30  # as many rows
 
     refused(world, rewritten(data, room), "bytes")
 

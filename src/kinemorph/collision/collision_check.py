@@ -251,19 +251,21 @@ def _remembered(h: Any, memory: Rows, known: Rows, broad: BroadPhase, shapes: Sh
     _features(memory["start"][walking], sizes[memory["a"][walking]], sizes[memory["b"][walking]])
     for m in now[now["n_known"] > 0]:
         part = known[int(m["first_known"]) : int(m["first_known"]) + int(m["n_known"])]
-        body: Any = shapes._bodies[m["b"]]
-        second = [_size(core) for core in body.cores]
-        if cores[m["a"]] is None:
-            first = [TRIANGLE] * len(part)
-            leaves = {int(node["part"]): i for i, node in enumerate(body.nodes)}
-            demand(all(int(j) in leaves for j in part["j"]), "a part is known that is not there")
-            second = [second[leaves[int(j)]] for j in part["j"]]
-        else:
-            trees = cores[m["a"]]
-            within(part["i"], 0, len(trees), "nodes that are known")
-            within(part["j"], 0, len(second), "nodes that are known")
-            first, second = [_size(trees[i]) for i in part["i"]], [second[j] for j in part["j"]]
-        _features(part, np.array(first).reshape(-1, 3), np.array(second).reshape(-1, 3))
+        _known_parts(part, shapes._bodies[m["a"]], shapes._bodies[m["b"]])
+
+
+def _known_parts(rows: Rows, one: Any, other: Any) -> None:
+    """What is known of parts of two bodies: triangles of ground and parts on it, or nodes of two trees."""
+    sizes = [_size(core) for core in other.cores]
+    if isinstance(one, Ground):
+        leaves = {int(node["part"]): i for i, node in enumerate(other.nodes)}
+        demand(all(int(j) in leaves for j in rows["j"]), "a part is known that is not there")
+        on_one, on_other = [TRIANGLE] * len(rows), [sizes[leaves[int(j)]] for j in rows["j"]]
+    else:
+        within(rows["i"], 0, len(one.cores), "nodes that are known")
+        within(rows["j"], 0, len(sizes), "nodes that are known")
+        on_one, on_other = [_size(one.cores[i]) for i in rows["i"]], [sizes[j] for j in rows["j"]]
+    _features(rows, np.array(on_one).reshape(-1, 3), np.array(on_other).reshape(-1, 3))
 
 
 def _size(core: Polyhedron) -> tuple[int, int, int]:

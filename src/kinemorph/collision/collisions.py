@@ -383,7 +383,7 @@ class Collisions:
             raise ValueError("collisions that another version of kinemorph has pickled cannot be read")
         tables = Tables(COLLISIONS)
         tables.header[:] = header
-        self._hold(tables, copy.copy(broad), copy.copy(shapes))
+        self._hold(tables, broad, shapes)
         self._seen, self._boxed = seen, dict(boxed)
         self._make_contacts(int(header["contact_room"][0]))
         self._make_known(max(64, len(lasting.get("known", ()))))
@@ -393,6 +393,15 @@ class Collisions:
         for name, rows in lasting.items():
             start = int(self.header[rooms[name]][0]) * self._half_of(name) if name in rooms else 0
             self._tables[name][start : start + len(rows)] = rows
+
+    def __copy__(self) -> Collisions:
+        header, lasting, broad, shapes, *more = self.__getstate__()
+        made = Collisions.__new__(Collisions)
+        made.__setstate__((header, lasting, copy.copy(broad), copy.copy(shapes), *more))
+        return made
+
+    def __deepcopy__(self, memo: Any) -> Collisions:
+        return copy.copy(self)
 
     def _half_of(self, name: str) -> int:
         """In which half of a table the rows of the last step are."""

@@ -27,6 +27,7 @@ from kinemorph.contact.layout import (
 
 VECTORS = "z", "za", "moved", "g", "z0", "x"
 SCRATCH = (*VECTORS, "row_of", "low", "start", "islands", "order", "rests", "grips", "envelope", "Y")  # of one step
+USED = {**dict.fromkeys(SCRATCH), "touches": "touch_count", "bounds": "bound_count"}  # rows that last
 STIFFNESS = 2.0 * math.pi * 0.25  # ω h: at twice as much contacts never rest, at half they sink four times as far
 DAMPING = 10.0  # ζ
 PUSH = 3.0  # m/s
@@ -42,7 +43,7 @@ class Solver:
     __slots__ = ("_tables", "header")
 
     def __init__(self) -> None:
-        self._tables = Tables(SOLVER, SCRATCH)
+        self._tables = Tables(SOLVER, USED)
         self.header = h = self._tables.header
         h["kind"] = SOLVER_KIND
         h["stiffness"], h["damping"], h["push"], h["bounce"] = STIFFNESS, DAMPING, PUSH, BOUNCE

@@ -1,7 +1,8 @@
 """Values as bytes, and back, without pickle: a text that says what there is, and the arrays that it speaks of.
 
 A value is None, a bool, an int, a float, a text, a tuple, list, dict or set of values, an array of rows, or an object
-of one of the classes in `kept`. The text is JSON: plain values as they are, others as lists that begin with what they are.
+of one of the classes in `kept`. The text is JSON: plain values as they are, others as lists that begin with what they
+are.
 
     ["f", "inf"]  ["t", ...]  ["l", ...]  ["d", [key, value], ...]  ["s", ...]  ["a", number of an array]
     ["o", number of a thing]

@@ -220,7 +220,7 @@ def notes_of(path: str | os.PathLike[str]) -> Iterator[Note]:
 
 
 def live_again(path: str | os.PathLike[str], load: Callable[[bytes], World]) -> World:
-    """Make the world of a journal again, input by input, and compare; `DivergenceError` names the first step and body."""
+    """Make the world of a journal again, input by input, and compare; `DivergenceError` says where it differs."""
     world: World | None = None
     good = 0  # the last step up to which all is as it was
     for note in notes_of(path):

@@ -11,7 +11,7 @@ import numpy as np
 from kinemorph.collision.collisions import Collisions
 from kinemorph.collision.tables import Tables
 from kinemorph.contact.layout import SOLVER, SOLVER_KIND
-from kinemorph.contact.solver import Solver
+from kinemorph.contact.solver import USED, Solver
 from kinemorph.geometry.material import Material
 from kinemorph.structure.forest import Forest
 from kinemorph.structure.forest_check import Rows, demand, finite, rows_of, within
@@ -39,34 +39,29 @@ COUNTS = {"touch_count": "touch_room", "bound_count": "bound_room", "island_coun
 def check_tables(state: Any) -> None:
     """Raise ValueError unless this is what `Tables.__getstate__` gives: no addresses, and no endless memory."""
     demand(isinstance(state, tuple) and len(state) == 3, "tables have other parts")
-    header, lasting, scratch = state
+    header, used, tables = state
     demand(isinstance(header, np.ndarray) and header.shape == (1,) and header.dtype.names, "tables have no header")
-    demand(isinstance(lasting, dict) and isinstance(scratch, dict), "tables have no names")
+    demand(isinstance(used, dict) and isinstance(tables, dict), "tables have no names")
     total = 0
-    for name, array in lasting.items():
-        demand(isinstance(array, np.ndarray) and array.ndim == 1, f"table {name!r:.40} is none")
-    for name, one in scratch.items():
-        demand(isinstance(one, tuple) and len(one) == 2, f"table {name!r:.40} is none")
-        room, none = one
-        demand(isinstance(none, np.ndarray) and none.shape == (0,), f"table {name!r:.40} is none")
-        demand(type(room) is int and 0 <= room <= LARGEST, f"table {name!r:.40} has {room} rows")
-        total += room * none.dtype.itemsize
-    demand(total <= LARGEST, f"its tables would take {total} bytes, more than {LARGEST}")
-    for name in (*lasting, *scratch):
+    for name, one in tables.items():
         demand(name in header.dtype.names and header[name][0] == 0, f"table {name!r:.40} has an address, or no field")
+        demand(isinstance(one, tuple) and len(one) == 2, f"table {name!r:.40} is none")
+        room, rows = one
+        demand(isinstance(rows, np.ndarray) and rows.ndim == 1, f"table {name!r:.40} is none")
+        demand(type(room) is int and len(rows) <= room <= LARGEST, f"table {name!r:.40} has {room} rows")
+        total += room * rows.dtype.itemsize
+    demand(total <= LARGEST, f"its tables would take {total} bytes, more than {LARGEST}")
 
 
 def check_solver(tables: Any) -> None:
     """Raise ValueError unless these are the tables of a solver, as long as its header says."""
     demand(isinstance(tables, Tables) and tables.header.dtype == SOLVER, "a solver has other tables")
     h, model = tables.header[0], Solver()
-    demand(h["kind"] == SOLVER_KIND, "a solver has another layout")
-    there = tables.__getstate__()
-    for those, own in zip(there[1:], model.__getstate__().__getstate__()[1:], strict=True):
-        demand(set(those) == set(own), "a solver has other tables")
-    for name in (*there[1], *there[2]):
+    demand(h["kind"] == SOLVER_KIND and tables.used == USED, "a solver has another layout")
+    demand({name for name, _ in tables} == {name for name, _ in model.__getstate__()}, "a solver has other tables")
+    for name, rows in tables:
         demand(name in ROOMS, f"nobody knows how long table {name!r} of a solver must be")
-        rows_of(tables[name], model[name].dtype, f"{name} of the solver", int(ROOMS[name](h)))
+        rows_of(rows, model[name].dtype, f"{name} of the solver", int(ROOMS[name](h)))
     for count, room in COUNTS.items():
         demand(0 <= h[count] <= h[room], f"{count} of the solver is {h[count]}")
     demand(h["impulse_room"] % 2 == 0 and h["full"] == 0, "a solver is in the middle of a step")

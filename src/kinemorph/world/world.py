@@ -442,7 +442,8 @@ class World:
 
     @staticmethod
     def rerun(path: str | os.PathLike[str]) -> World:
-        """The world of a journal, made again from its inputs; `DivergenceError` names the first step and body that differ."""
+        """The world of a journal, made again from its inputs; `DivergenceError` names the first step and body that
+        differ."""
         return live_again(path, World.load)
 
     def hash(self) -> str:
