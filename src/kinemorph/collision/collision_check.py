@@ -183,12 +183,14 @@ def check_collisions(state: Any) -> None:
     demand(seen == shapes.revision and h["n"] == shapes.count, "collisions have not seen all shapes")
     demand(isinstance(lasting, dict), "collisions have no tables")
     tables = {"places": PLACE, "boxes": BOUNDS, "pairs": PAIR, "memory": MEMORY, "made": MADE}
+    tables["known_pairs"] = np.dtype(np.int64)
     tables |= {"contacts": CONTACT, "anchors": ANCHOR, "known": KNOWN}
     kept = bool(h["keep_within"] > 0.0)
     pairs, contacts, known = (int(h[name]) for name in ("n_pairs", "n_contacts", "n_known"))
-    count = int(broad.hash.header["pair_count"][0])
-    sizes = {"places": shapes.count, "boxes": shapes.count, "pairs": pairs, "memory": count, "contacts": contacts}
-    sizes |= {"made": count if kept else min(count, 1), "anchors": contacts if kept else 0, "known": known}
+    count, remembered = int(broad.hash.header["pair_count"][0]), len(lasting.get("known_pairs", ()))
+    sizes = {"places": shapes.count, "boxes": shapes.count, "pairs": pairs, "contacts": contacts, "known": known}
+    sizes |= {"known_pairs": remembered, "memory": remembered}
+    sizes |= {"made": remembered, "anchors": contacts} if kept else {}
     demand(set(lasting) == {name for name, size in sizes.items() if size}, "collisions have other tables")
     for name, rows in lasting.items():
         rows_of(rows, tables[name], name, sizes[name])
@@ -197,8 +199,14 @@ def check_collisions(state: Any) -> None:
     if shapes.count:
         finite(lasting["places"], "places of shapes")
     _reported(lasting, shapes, contacts, pairs, count)
-    if count:
-        _remembered(h, lasting["memory"], lasting.get("known", np.zeros(0, KNOWN)), broad, shapes)
+    if remembered:
+        where = lasting["known_pairs"]
+        demand((np.diff(where) > 0).all(), "a pair is known twice")
+        within(where, 0, count, "pairs that are known")
+        rows, lives = broad.rows[where], broad.hash["lives"]["i"][where]
+        good = of_pair(lasting["memory"], rows, lives, shapes.rows)
+        demand(good.all(), "something is known of a pair that is not there")
+        _remembered(h, lasting["memory"], lasting.get("known", np.zeros(0, KNOWN)), shapes)
 
 
 def _boxed_shapes(broad: BroadPhase, shapes: ShapeTable, boxed: Any) -> None:
@@ -228,26 +236,22 @@ def _reported(lasting: Any, shapes: ShapeTable, contacts: int, pairs: int, count
         within(lasting["contacts"]["pair"], 0, pairs, "pairs of contacts")
 
 
-def _remembered(h: Any, memory: Rows, known: Rows, broad: BroadPhase, shapes: ShapeTable) -> None:
+def _remembered(h: Any, memory: Rows, known: Rows, shapes: ShapeTable) -> None:
     """What is known of pairs from the step before: where their contacts are, and the features to walk from."""
-    rows, lives = broad.rows[: len(memory)], broad.hash["lives"]["i"][: len(memory)]
-    blank = memory == np.zeros(1, MEMORY)[0]
-    own = of_pair(memory, rows, lives, shapes.rows)
-    demand((own | blank).all(), "something is known of a pair that is not there")
     within(memory["step"], -1, h["step"] + 1, "steps of pairs")
-    now = memory[own & (memory["step"] == h["step"])]
+    now = memory[memory["step"] == h["step"]]
     for first, count, most in (("first", "count", h["n_contacts"]), ("first_known", "n_known", h["n_known"])):
         demand((now[first] >= 0).all() and (now[count] >= 0).all(), "what is known of a pair leads out of its table")
         within(now[first].astype(np.int64) + now[count], 0, most + 1, "what is known of pairs")
     cores = [None if body is None or isinstance(body, Ground) else body.cores for body in shapes._bodies]
     sizes = np.array([_size(c[0]) if c is not None else TRIANGLE for c in cores]).reshape(-1, 3)
     ground = shapes.rows["form"][memory["a"]] == Form.GROUND
-    firm = own & ground & (shapes.rows["n_nodes"][memory["b"]] == 1)
+    firm = ground & (shapes.rows["n_nodes"][memory["b"]] == 1)
     index2 = memory["start"]["index2"][firm]
     demand(
         ((index2 >= 0) & (index2 < sizes[memory["b"][firm], 0])).all(), "a pair starts at a vertex that is not there"
     )
-    walking = own & ~ground
+    walking = ~ground
     _features(memory["start"][walking], sizes[memory["a"][walking]], sizes[memory["b"][walking]])
     for m in now[now["n_known"] > 0]:
         part = known[int(m["first_known"]) : int(m["first_known"]) + int(m["n_known"])]

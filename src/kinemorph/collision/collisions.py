@@ -357,19 +357,18 @@ class Collisions:
         return header, self._lasting(), self._broad, self.shapes, self._seen, self._boxed
 
     def _lasting(self) -> dict[str, Any]:
+        """Rows by the names of their tables. `known_pairs` are the rows of pairs of which something is known."""
         h = self.header[0]
         kept = bool(h["keep_within"] > 0.0)
-        count = int(h["room"]) if self._broad is None else int(self._broad.hash.header["pair_count"][0])
-        rows = {"places": int(h["n"]), "boxes": int(h["n"]), "pairs": int(h["n_pairs"]), "memory": count, "made": count}
+        rows = {"places": int(h["n"]), "boxes": int(h["n"]), "pairs": int(h["n_pairs"])}
         found = {name: self._tables[name][:size].copy() for name, size in rows.items() if name in self._tables}
-        for name in ("memory", "made") if kept else ("memory",):  # there may be pairs that nobody has looked at yet
-            found[name] = np.concatenate([found[name], np.zeros(count - len(found[name]), found[name].dtype)])
+        known = np.arange(int(h["room"]))
         if self._broad is not None:  # what is known of pairs that are gone is no use
-            lives = self._broad.hash["lives"]["i"][:count]
-            strange = ~of_pair(found["memory"], self._broad.rows[:count], lives, self.shapes.rows)
-            found["memory"][strange] = np.zeros(1, MEMORY)
-            if kept:
-                found["made"][strange] = np.zeros(1, MADE)
+            count = min(int(self._broad.hash.header["pair_count"][0]), len(known))
+            lives, memory = self._broad.hash["lives"]["i"][:count], self._tables["memory"][:count]
+            known = np.flatnonzero(of_pair(memory, self._broad.rows[:count], lives, self.shapes.rows))
+        found["known_pairs"], found["memory"] = known, self._tables["memory"][known]
+        found["made"] = self._tables["made"][known] if kept else ()
         found["contacts"] = self.contacts.copy()
         now = int(h["contact_room"]) * self._half_of("contacts")
         found["anchors"] = self._tables["anchors"][now : now + int(h["n_contacts"])].copy() if kept else ()
@@ -391,8 +390,11 @@ class Collisions:
         self._follow_rows(int(header["n"][0]))
         rooms = {"contacts": "contact_room", "anchors": "contact_room", "known": "known_room"}
         for name, rows in lasting.items():
-            start = int(self.header[rooms[name]][0]) * self._half_of(name) if name in rooms else 0
-            self._tables[name][start : start + len(rows)] = rows
+            if name in ("memory", "made"):
+                self._tables[name][lasting["known_pairs"]] = rows
+            elif name != "known_pairs":
+                start = int(self.header[rooms[name]][0]) * self._half_of(name) if name in rooms else 0
+                self._tables[name][start : start + len(rows)] = rows
 
     def __copy__(self) -> Collisions:
         header, lasting, broad, shapes, *more = self.__getstate__()

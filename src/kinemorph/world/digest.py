@@ -97,11 +97,13 @@ def _pairs(world: Any) -> Iterator[Any]:
     alive = np.flatnonzero(rows["shared"] >= 0)
     order = alive[np.lexsort((rows["b"][alive], rows["a"][alive]))]
     yield from (rows[name][order] for name in ("a", "b", "linger"))
-    if not count:
+    known = lasting.get("known_pairs", np.zeros(0, np.int64))
+    order = np.lexsort((rows["b"][known], rows["a"][known]))
+    yield from (rows[name][known[order]] for name in "ab")
+    if not len(known):
         return
     start = lasting["memory"]["start"][order]
     yield start["relation"]
     walked = start[start["relation"] != Relation.NEW]
     yield from (walked[name] for name in ("kind1", "index1", "kind2", "index2"))
-    if "made" in lasting and len(lasting["made"]) == count:
-        yield from (lasting["made"][name][order] for name in ("R", "p"))
+    yield from (lasting["made"][name][order] for name in ("R", "p") if "made" in lasting)
