@@ -27,6 +27,7 @@ import kinemorph as km
 SECONDS = 60.0  # for one world; more is a hang
 STEPS = 40  # in one go, at most
 ROUNDS = 8
+TOLD = 500  # worlds after which it says how far it is
 LEAST, MOST = -3.0, 3.0  # decades of kg
 GROUNDS = ("none", "plane", "field", "terrain", "slope")
 
@@ -223,10 +224,10 @@ def main() -> int:
                 where = traceback.extract_tb(error.__traceback__)[-1]
                 print(f"world {number}: {type(error).__name__}: {error} ({where.name}:{where.lineno})", flush=True)
             faulthandler.cancel_dump_traceback_later()
-            if sys.stderr.isatty() and number % 20 == 0:
-                print(f"\r{number - chosen.first} of {chosen.count}", end="", file=sys.stderr)
-    told = ", ".join(f"{count} {end}" for end, count in sorted(ends.items()))
-    print(f"{chosen.count} random worlds in {time.monotonic() - began:.0f} s: {told}")
+            done = number - chosen.first + 1
+            if done % TOLD == 0 or done == chosen.count:
+                told = ", ".join(f"{count} {end}" for end, count in sorted(ends.items()))
+                print(f"{done} random worlds in {time.monotonic() - began:.0f} s: {told}", flush=True)
     return 1 if ends["failed"] else 0
 
 
