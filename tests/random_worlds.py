@@ -4,7 +4,8 @@
 
 Each is made of a seed and a number, so that it can be made again. None may end in a number that is not finite, in a
 hang or in a crash. `WorldError`, which names the body and leaves the world as it was, is the only way out for what is
-absurd; how many take it is told.
+absurd; how many take it is told. If the process dies, random-worlds-*.txt in the folder for temporary files has the
+number of the world.
 """
 
 from __future__ import annotations

@@ -87,6 +87,8 @@ def spoiled(content: bytes, rng: np.random.Generator) -> bytes:
     start = 8 + int.from_bytes(content[:8], "little")
     start += -start % 8
     changed = bytearray(content)
+    if start + 8 > len(content):
+        return content  # there are no arrays
     for _ in range(int(rng.integers(1, 4))):
         size = int(rng.choice((4, 4, 4, 8)))
         at = start + size * int(rng.integers((len(content) - start) // size))
