@@ -9,6 +9,7 @@ from tests.world.kept_worlds import SMALL, arm, asleep, content_of, ground, rese
 
 import kinemorph as km
 from kinemorph.contact.solver import Solver
+from kinemorph.world import kept
 from kinemorph.world.snapshot import HEAD
 from kinemorph.world.soundness import ROOMS
 
@@ -195,6 +196,13 @@ def test_spoiled_tables_are_refused_or_harmless(moment):
 def test_every_table_of_the_solver_is_known_to_the_checks():
     tables = set(Solver()._tables._arrays)
     assert tables == set(ROOMS), "say in world/soundness.py how long a new table must be, and check its indices there"
+
+
+def test_names_of_layouts_are_theirs_alone():
+    for module in kept._MODULES:
+        for name, value in vars(module).items():
+            if isinstance(value, np.dtype) and value.names is not None:
+                assert kept.LAYOUTS[name] == value, f"{name} of {module.__name__} is the name of other rows, too"
 
 
 def test_the_digest_is_of_what_decides():

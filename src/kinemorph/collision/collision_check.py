@@ -182,7 +182,7 @@ def check_collisions(state: Any) -> None:
         demand(h[name] == 0, "collisions are in the middle of a step")
     demand(seen == shapes.revision and h["n"] == shapes.count, "collisions have not seen all shapes")
     demand(isinstance(lasting, dict), "collisions have no tables")
-    tables = {"places": PLACE, "boxes": BOUNDS, "pairs": PAIR, "memory": MEMORY, "made": MADE}
+    tables: dict[str, Any] = {"places": PLACE, "boxes": BOUNDS, "pairs": PAIR, "memory": MEMORY, "made": MADE}
     tables["known_pairs"] = np.dtype(np.int64)
     tables |= {"contacts": CONTACT, "anchors": ANCHOR, "known": KNOWN}
     kept = bool(h["keep_within"] > 0.0)
