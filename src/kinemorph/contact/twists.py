@@ -217,10 +217,10 @@ def sum_twists(s: Any, island: Any) -> None:
 
 
 @kernel(inline=False)
-def keep_moments(s: Any, c: Any) -> None:
-    """The moments of contacts as world vectors, beside their impulses, for the next step."""
-    s["moments_kept"] = 1 if s["twist_count"] > 0 else 0
-    if s["twist_count"] == 0:
+def keep_moments(s: Any, c: Any, good: bool) -> None:
+    """The moments of contacts as world vectors, beside their impulses, for the next step; none of one that failed."""
+    s["moments_kept"] = 1 if good and s["twist_count"] > 0 else 0
+    if s["moments_kept"] == 0:
         return
     touches, twists = rows_at(s["touches"], s["touch_count"], TOUCH), rows_at(s["twists"], s["touch_room"], TWIST)
     moments = rows_at(s["moments"], 3 * s["impulse_room"], F8)

@@ -7,12 +7,14 @@ from typing import Any
 from kinemorph._jit import kernel, rows_at
 from kinemorph.constraint.passive import joint_forces
 from kinemorph.constraint.whiten import unwhiten_velocity, whiten_velocity
+from kinemorph.contact.burden import mass_of
 from kinemorph.contact.layout import SPAN
 from kinemorph.multibody.aba import articulated_body
 from kinemorph.multibody.checks import finite
 from kinemorph.multibody.configuration import advance
 from kinemorph.multibody.joints import FREE
 from kinemorph.multibody.layout import DOF, LINK, TREE
+from kinemorph.multibody.lone import lone_of
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.quaternion import conjugate, multiply, rotate
 from kinemorph.spatial.rows import load3_at, load4_at, store3_at
@@ -22,6 +24,7 @@ from kinemorph.structure.forest_memory import pool_of
 from kinemorph.world.flight import fly_on, see_body, whiten_flight
 from kinemorph.world.gyration import take_in_the_middle, turns_fast
 
+LIGHT = 3e8  # m/s: what would get faster has exploded
 AWAKE, ASLEEP, WOKEN = 0, 1, 2  # what `asleep` says of a tree; the last is to be set in motion
 
 
@@ -139,17 +142,33 @@ def advance_tree(tree: Any, span: Any, z: Any, moved: Any, step: Any, dt: float,
         dofs[k]["implicit"] = 0.0
 
 
+@kernel
+def mass_moving(tree: Any) -> float:
+    """kg, of a tree; some at least, for joints may have inertia where links have none."""
+    return lone_of(tree)["mass"] if tree["lone"] != 0 else max(mass_of(tree), 1e-6)
+
+
+@kernel
+def slower(z: Any, o: int, nv: int, most: float) -> bool:
+    """Whether zᵀ z of a tree is no more than that; not if it is no number."""
+    total = 0.0
+    for k in range(o, o + nv):
+        total += z[k] * z[k]
+    return total <= most
+
+
 @kernel(inline=False)
 def moves(w: Any, s: Any, forest: Any) -> bool:
-    """Whether all trees that are awake have finite velocities and displacements; else the world says which has not."""
+    """Whether all trees that are awake move within reason; else the world says which does not."""
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     spans = rows_at(s["spans"], s["span_room"], SPAN)
-    z, moved = rows_at(s["z"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8)
+    z, moved, dt = rows_at(s["z"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8), w["dt"]
     for t in range(pool_of(forest, TREES)["count"]):
         o = spans[t]["offset"]
         if o >= 0:
             nv = rows_at(trees[t]["address"], 1, TREE)[0]["nv"]
-            if not (finite(z[o : o + nv]) and (spans[t]["touched"] == 0 or finite(moved[o : o + nv]))):
+            most = LIGHT * LIGHT * mass_moving(rows_at(trees[t]["address"], 1, TREE)[0])  # J: twice a kinetic energy
+            if not slower(z, o, nv, most) or (spans[t]["touched"] != 0 and not slower(moved, o, nv, most * dt * dt)):
                 w["tree"] = t
                 return False
     return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 import time
 import warnings
 from collections.abc import Iterable, Iterator
@@ -44,9 +45,13 @@ from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.acting import Acting, drives_well
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.contact import Touch
+from kinemorph.world.dice import dice_of, thrown
+from kinemorph.world.digest import digest_of
 from kinemorph.world.events import Action, Watch, Watches
-from kinemorph.world.layout import WORLD, WORLD_KIND, Status
+from kinemorph.world.journal import Journal, an_input, live_again
+from kinemorph.world.layout import WORLD, WORLD_KIND, Phase, Status
 from kinemorph.world.rays import Eyes, Sight
+from kinemorph.world.snapshot import load_world, save_world
 from kinemorph.world.statistics import Statistics, measure, statistics
 from kinemorph.world.step import run_steps
 from kinemorph.world.timers import Task, Timer, Timers
@@ -98,14 +103,17 @@ class World(Acting):
         header = np.zeros(1, WORLD)
         h = header[0]
         h["kind"], h["dt"], h["slow"], h["patience"] = WORLD_KIND, dt, SLOW, PATIENCE if sleep else math.inf
-        self._hold(Forest(gravity), collisions, Solver(), header, material, {}, {}, {}, {}, Watches(), Timers())
+        self._hold(
+            Forest(gravity), collisions, Solver(), header, material, {}, {}, {}, {}, {}, Watches(), Timers(), {}, None
+        )  # fmt: skip
         n = substeps or math.ceil(dt / LONGEST_SUBSTEP - 1e-9)
         self.solver.header["substeps"], self.solver.header["h"] = n, dt / n
 
     def _hold(
         self, forest: Forest, collisions: Collisions, solver: Solver, header: Any, material: Material,
         names: dict[int, str], joints: dict[int, str], mounted: dict[int, list[int]],
-        parted: dict[int, list[tuple[int, int]]], watches: Watches, timers: Timers,
+        parted: dict[int, list[tuple[int, int]]], births: dict[int, int], watches: Watches, timers: Timers,
+        memory: dict[str, Any], dice: tuple[int, ...] | None,
     ) -> None:  # fmt: skip
         """Take all parts over, and write the addresses that they have here."""
         self.forest, self.collisions, self.shapes, self.solver = forest, collisions, collisions.shapes, solver
@@ -113,21 +121,29 @@ class World(Acting):
         self._names, self._joints = names, joints  # of bodies and joints, by id
         self._mounted = mounted  # shapes, by the index of their body
         self._parted = parted  # pairs of shapes that do not meet, by the joint of the loop that ties their bodies
+        self._births = births  # of each body a number that no other one has had, by id: handles know theirs
+        self._born = max([getattr(self, "_born", 0), *births.values()])
         self._header = header
         self._address = int(header.ctypes.data)
+        self._onlookers: list[Any] = getattr(self, "_onlookers", [])  # journals and films that look on
+        self._within = False  # an input, so that what it calls is none of its own
         self._known = -1  # revision of the table of shapes that all tables have followed
         h = header[0]
         h["forest"], h["collisions"], h["solver"] = forest.address, collisions.lend(), solver.address
         self._watches, self._timers, self._moving = watches, timers, False
         watches.join(self)
         timers.join(self)
+        self.memory = memory  # numbers of controllers, by name, which are kept with the world
+        self.random = thrown(dice)  # a stream of random numbers, likewise
 
     # ------------------------------------------------------------------------------------------------ coming and going
 
+    @an_input
     def add_ground(self, ground: Ground | None = None, material: Material | None = None) -> int:
         """Ground that never moves: the plane z = 0 if nothing else is given. Returns the id of its shape."""
         return self._add_shape(HalfSpace() if ground is None else ground, -1, material, 1, EVERYTHING)
 
+    @an_input
     def add(
         self,
         what: Model | Shape,
@@ -172,6 +188,8 @@ class World(Acting):
         bodies = planted.bodies.tolist()
         for i, body in enumerate(bodies):
             self._names[body] = model.names[i]
+            self._born += 1
+            self._births[body] = self._born
             for shape in model.shapes[i]:
                 if shape.role is not Role.VISUAL:
                     id = self._add_shape(shape, body & INDEX, shape.material or material, shape.group, shape.mask)
@@ -214,6 +232,7 @@ class World(Acting):
         self._lay(id, material or self.material)
         return id
 
+    @an_input
     def remove(self, body: Body | int) -> Change:
         """A body and all that it carries is gone, with the joints on it. What rested on them wakes."""
         before = self.forest.members(self.forest.tree_of(self._id(body))).tolist()
@@ -224,7 +243,7 @@ class World(Acting):
             if slot["next"] != IN_USE or slot["generation"] != member >> 32:
                 for shape in self._mounted.pop(member & INDEX, []):
                     self.shapes.remove(shape)
-                del self._names[member]
+                del self._names[member], self._births[member]
         if self._parted:
             there = set(self.forest.joints.tolist())
             self._parted = {joint: pairs for joint, pairs in self._parted.items() if joint in there}
@@ -233,6 +252,7 @@ class World(Acting):
 
     # ------------------------------------------------------------------------------------------------------- structure
 
+    @an_input
     def connect(
         self, a: Body | int | None, b: Body | int, joint: Joint, at: Pose | Iterable[float] | None = None,
         how: str = "auto",
@@ -253,6 +273,7 @@ class World(Acting):
         self._wake(*both)
         return change
 
+    @an_input
     def cut(self, joint: Change | int) -> Change:
         """Cut a joint, of a tree or of a loop: the one that `connect` made, or one of a figure by its id."""
         id = self.joint_id(joint)
@@ -265,6 +286,7 @@ class World(Acting):
         self._wake(*sides)
         return change
 
+    @an_input
     def reroot(self, body: Body | int, joint: Joint | None = None, at: Pose | None = None) -> Change:
         """Make a body the top of its tree, carried by a new joint on the base, free if none is given. Nothing moves."""
         change = self.forest.reroot(self._id(body), joint, at)
@@ -317,7 +339,7 @@ class World(Acting):
             raise RuntimeError("world: a step cannot be made by what is called in between steps")
         self._moving = True
         try:
-            if count <= FEW and not (self._watches or self._timers):  # most calls: they should cost little
+            if count <= FEW and not (self._watches or self._timers or self._onlookers):  # most calls should cost little
                 self._follow_shapes()
                 status, count = run_steps(self._address, count, NO_FORCES)
                 if status == Status.DONE:
@@ -329,15 +351,22 @@ class World(Acting):
 
     def _go_on(self, left: int, bar: Bar) -> None:
         glance = 16  # steps, as many as take a moment
+        self._watches.refuse_orphans()
+        self._timers.refuse_orphans()
         while left > 0:
             self._timers.call()
             self._follow_shapes()
+            now = int(self._header[0]["steps"])
             due = 1 if self._watches.calls else self._timers.steps_until_due(min(left, glance))
+            due = min([due, *(onlooker.due(now) - now for onlooker in self._onlookers)])
             start = time.perf_counter()
             status, undone = run_steps(self._address, due, NO_FORCES)
             if due == glance and time.perf_counter() - start < 0.5 * GLANCE:
                 glance *= 2
             left -= due - undone
+            for onlooker in self._onlookers:
+                if undone < due and onlooker.due(now) == now + due - undone:
+                    onlooker.look()
             if status == Status.FULL_SOLVER:
                 self.solver.grow()
             elif status == Status.FULL_FOREST:
@@ -407,6 +436,7 @@ class World(Acting):
 
     # ----------------------------------------------------------------------------------------------------------- sleep
 
+    @an_input
     def wake(self, body: Body | int) -> None:
         """Wake a body, and all that touches it."""
         self._wake(self._id(body), why=BY_CALL)
@@ -433,10 +463,12 @@ class World(Acting):
         """Bodies that touched one of these in the last step, or that loops or force elements tie to one."""
         indices = {body & INDEX for body in bodies}
         found = set()
-        links = self.shapes.rows["link"]
+        rows = self.shapes.rows
         for pair in self.collisions.pairs:
-            a, b = int(links[pair["a"]]), int(links[pair["b"]])
-            if pair["count"] and (a in indices) != (b in indices):
+            one, other = rows[pair["a"]], rows[pair["b"]]
+            a, b = int(one["link"]), int(other["link"])
+            there = one["form"] and other["form"]  # else it was removed since
+            if there and pair["count"] and (a in indices) != (b in indices):
                 found.add(b if a in indices else a)
         for a, b in self._ties():
             if (a in indices) != (b in indices):
@@ -464,6 +496,8 @@ class World(Acting):
         if isinstance(body, Body):
             if body.world is not self:
                 raise ValueError(f"{body!r} is of another world")
+            if self._births.get(body.id) != body.birth:
+                raise KeyError(f"world: there is no body {body.name!r} (any more)")
             return body.id
         return body
 
@@ -511,6 +545,8 @@ class World(Acting):
         for t in self.solver.touches:
             k = rows[t["contact"]]
             pair = pairs[k["pair"]]
+            if not (self.shapes.rows["form"][pair["a"]] and self.shapes.rows["form"][pair["b"]]):
+                continue  # one of them was removed since
             a, b = (self._body_at(int(self.shapes.rows["link"][pair[side]])) for side in "ab")
             push = t["sum"] * t["normal"] + t["sum1"] * t["t1"] + t["sum2"] * t["t2"]
             shapes = self.shapes.id_at(int(pair["a"])), self.shapes.id_at(int(pair["b"]))
@@ -590,10 +626,67 @@ class World(Acting):
         """A world of its own that goes on from here: both take the same way, bit for bit, until one is changed."""
         return copy.deepcopy(self)
 
+    def save(self) -> bytes:
+        """All of it as bytes: a world that is loaded from them goes on bit for bit as this one does."""
+        return save_world(self.__getstate__())
+
+    @staticmethod
+    def load(data: bytes) -> World:
+        """The world of a snapshot. Bytes that are damaged, of another version or of anything else are a `FileError`.
+
+        A snapshot has no functions: give each controller and each action its own again, by `every` and `when` with the
+        same name, before the first step. They go on where they were.
+        """
+        world = World.__new__(World)
+        world._hold(*load_world(data))
+        return world
+
+    def restore(self, data: bytes) -> None:
+        """Be as in a snapshot again; if that cannot be read, `FileError`, and nothing has changed.
+
+        Handles of bodies that were there then go on working; those of others are refused. Controllers and events that
+        were waited for then have the functions of those of the same name that the world has now.
+        """
+        if self._moving:
+            raise RuntimeError("world: it cannot be restored by what is called in between steps")
+        state, watches, timers = load_world(data), self._watches, self._timers
+        self._hold(*state)
+        self._watches.adopt(watches)
+        self._timers.adopt(timers)
+        for onlooker in self._onlookers:
+            onlooker.heard("restore", (data,), {})
+
+    def record(self, path: str | os.PathLike[str], every: int = 100) -> Journal:
+        """A journal of what is done to the world while this is entered, with a check every so many steps.
+
+        >>> with world.record("run.journal"):  # doctest: +SKIP
+        ...     world.run(10.0)
+        >>> again = World.rerun("run.journal")  # doctest: +SKIP
+        """
+        return Journal(self, path, every)
+
+    @staticmethod
+    def rerun(path: str | os.PathLike[str]) -> World:
+        """The world of a journal, made again from its inputs; `DivergenceError` names the first step and body that
+        differ."""
+        return live_again(path, World.load)
+
+    def hash(self) -> str:
+        """A digest of all that decides how the world goes on, wherever its tables are: 32 hexadecimal digits."""
+        self.__getstate__()  # which brings all tables up to date
+        return digest_of(self)
+
     def __getstate__(self) -> tuple[Any, ...]:
+        if self._header[0]["phase"] != Phase.MOVE:
+            raise RuntimeError("this world is in the middle of a step and cannot be copied now")
+        self.collisions.lend()
+        self._follow_tables()
+        header = self._header.copy()
+        for name in ("forest", "collisions", "solver", "events", "event_count", "clock", "ticks"):
+            header[name] = 0
         return (
-            self.forest, self.collisions, self.solver, self._header.copy(), self.material, self._names, self._joints,
-            self._mounted, self._parted, self._watches, self._timers,
+            self.forest, self.collisions, self.solver, header, self.material, self._names, self._joints, self._mounted,
+            self._parted, self._births, self._watches, self._timers, self.memory, dice_of(self.random),
         )  # fmt: skip
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
