@@ -248,14 +248,14 @@ def hold_bound(s: Any, b: Any) -> bool:
 @kernel(inline=False)
 def hold_twist(s: Any, r: Any, t: Any) -> bool:
     """The rows of moments at a contact, before those of the contact itself, whose stretches they have."""
-    o1, l1, o2, l2, y = t["o1"], t["l1"], t["o2"], t["l2"], t["y"]
-    t["y"] = r["y"]
-    if not widen(s, t, 3):
-        t["y"] = y
+    if hold_of(s, t["tree1"]) < 0 and hold_of(s, t["tree2"]) < 0:
+        return True
+    y = widen_rows(s, t, r["y"], 3)
+    if y < 0:
         return False
-    r["y"] = t["y"]
-    weigh_twist(r, t["l1"] + t["l2"], rows_at(s["Y"], s["Y_room"], F8))
-    t["o1"], t["l1"], t["o2"], t["l2"], t["y"] = o1, l1, o2, l2, y
+    r["y"] = y
+    _, n1, _, n2 = stretches(s, t)
+    weigh_twist(r, n1 + n2, rows_at(s["Y"], s["Y_room"], F8))
     return True
 
 

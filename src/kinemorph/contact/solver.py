@@ -30,19 +30,8 @@ from kinemorph.contact.layout import (
 )
 
 VECTORS = "z", "za", "moved", "g", "z0", "x"
-SCRATCH = (
-    *VECTORS,
-    "row_of",
-    "low",
-    "start",
-    "islands",
-    "order",
-    "rests",
-    "grips",
-    "twists",
-    "envelope",
-    "Y",
-)  # of one step
+OF_ROWS = "order", "rests", "grips", "twists", "envelope", "Y"
+SCRATCH = (*VECTORS, "row_of", "low", "start", "islands", *OF_ROWS)  # of one step
 USED = {**dict.fromkeys(SCRATCH), "touches": "touch_count", "bounds": "bound_count"}  # rows that last
 STIFFNESS = 2.0 * math.pi * 0.25  # ω h: at twice as much contacts never rest, at half they sink four times as far
 DAMPING = 10.0  # ζ
