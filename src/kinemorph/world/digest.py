@@ -21,10 +21,10 @@ from kinemorph.world.dice import dice_of
 Array = np.ndarray[Any, Any]
 
 
-def digest_of(world: Any) -> str:
-    """Of a whole world: 32 hexadecimal digits."""
+def digest_of(world: Any, waiting: bool = True) -> str:
+    """Of a whole world, or of all but its controllers and the events that it waits for: 32 hexadecimal digits."""
     found = hashlib.blake2b(digest_size=16)
-    parts = _times, _structure, _rest, _acting, _waiting, _contacts, _pairs
+    parts = (_times, _structure, _rest, _acting, _contacts, _pairs, *([_waiting] if waiting else []))
     for part in (part for each in parts for part in each(world)):
         array = np.ascontiguousarray(part)
         found.update(repr((array.dtype.str, array.shape)).encode())

@@ -404,6 +404,12 @@ class World(Acting):
 
     # ------------------------------------------------------------------------------------------ events and controllers
 
+    def forget(self) -> None:
+        """Call no controller and wait for no event any more."""
+        self._watches, self._timers = Watches(), Timers()
+        self._watches.join(self)
+        self._timers.join(self)
+
     def when(self, event: Event, action: Action | None = None) -> Watch:
         """Wait for an event: at the end of the step in which it happens, call action(world, moment).
 
