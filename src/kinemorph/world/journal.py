@@ -144,7 +144,7 @@ def chunks_of(path: str | os.PathLike[str], magic: bytes, version: int, what: st
 class Journal:
     """Writes down what is done to a world, from when it is entered until it is left: see `World.record`."""
 
-    def __init__(self, world: World, path: str | os.PathLike[str], every: int) -> None:
+    def __init__(self, world: Any, path: str | os.PathLike[str], every: int) -> None:
         if every < 1:
             raise ValueError(f"journal: every {every} must be 1 step or more")
         self.world, self.every, self.path = world, every, Path(path)
@@ -219,7 +219,7 @@ def notes_of(path: str | os.PathLike[str]) -> Iterator[Note]:
             yield Note(*note)
 
 
-def live_again(path: str | os.PathLike[str], load: Callable[[bytes], World]) -> World:
+def live_again(path: str | os.PathLike[str], load: Callable[[bytes], Any]) -> Any:
     """Make the world of a journal again, input by input, and compare; `DivergenceError` says where it differs."""
     world: World | None = None
     good = 0  # the last step up to which all is as it was

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import math
-import os
 import warnings
 from collections.abc import Iterable
 from itertools import product
@@ -37,10 +35,9 @@ from kinemorph.structure.forest_layout import BODIES, IN_USE, TREES
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.contact import Touch
-from kinemorph.world.digest import digest_of
-from kinemorph.world.journal import Journal, an_input, live_again
+from kinemorph.world.journal import an_input
+from kinemorph.world.keeping import Keeping
 from kinemorph.world.layout import WORLD, WORLD_KIND, Phase, Status
-from kinemorph.world.snapshot import load_world, save_world
 from kinemorph.world.step import run_steps
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -63,7 +60,7 @@ class WorldError(ArithmeticError):
         return str(self.args[0])
 
 
-class World:
+class World(Keeping):
     """Bodies that move and touch, on ground and each other, and may be joined and cut apart at any time.
 
     `dt` (s) is the length of a step; contacts are solved in substeps of at most 1.25 ms. What does not move for half a
@@ -104,7 +101,7 @@ class World:
         self._born = max([getattr(self, "_born", 0), *births.values()])
         self._header = header
         self._address = int(header.ctypes.data)
-        self._watchers: list[Any] = getattr(self, "_watchers", [])  # journals and films that look on
+        self._watchers = getattr(self, "_watchers", [])
         self._within = False  # an input, so that what it calls is none of its own
         self._known = -1  # revision of the table of shapes that all tables have followed
         h = header[0]
@@ -407,50 +404,6 @@ class World:
 
     # ---------------------------------------------------------------------------------------------------------- copies
 
-    def branch(self) -> World:
-        """A world of its own that goes on from here: both take the same way, bit for bit, until one is changed."""
-        return copy.deepcopy(self)
-
-    def save(self) -> bytes:
-        """All of it as bytes: a world that is loaded from them goes on bit for bit as this one does."""
-        return save_world(self.__getstate__())
-
-    @staticmethod
-    def load(data: bytes) -> World:
-        """The world of a snapshot. Bytes that are damaged, of another version or of anything else are a `FileError`."""
-        world = World.__new__(World)
-        world._hold(*load_world(data))
-        return world
-
-    def restore(self, data: bytes) -> None:
-        """Be as in a snapshot again; if that cannot be read, `FileError`, and nothing has changed.
-
-        Handles of bodies that were there then go on working; those of others are refused.
-        """
-        self._hold(*load_world(data))
-        for watcher in self._watchers:
-            watcher.heard("restore", (data,), {})
-
-    def record(self, path: str | os.PathLike[str], every: int = 100) -> Journal:
-        """A journal of what is done to the world while this is entered, with a check every so many steps.
-
-        >>> with world.record("run.journal"):  # doctest: +SKIP
-        ...     world.run(10.0)
-        >>> again = World.rerun("run.journal")  # doctest: +SKIP
-        """
-        return Journal(self, path, every)
-
-    @staticmethod
-    def rerun(path: str | os.PathLike[str]) -> World:
-        """The world of a journal, made again from its inputs; `DivergenceError` names the first step and body that
-        differ."""
-        return live_again(path, World.load)
-
-    def hash(self) -> str:
-        """A digest of all that decides how the world goes on, wherever its tables are: 32 hexadecimal digits."""
-        self.__getstate__()  # which brings all tables up to date
-        return digest_of(self)
-
     def __getstate__(self) -> tuple[Any, ...]:
         if self._header[0]["phase"] != Phase.MOVE:
             raise RuntimeError("this world is in the middle of a step and cannot be copied now")
@@ -467,9 +420,6 @@ class World:
         if state[3].dtype != WORLD:
             raise ValueError("a world that another version of kinemorph has pickled cannot be read")
         self._hold(*state)
-
-    def __copy__(self) -> World:
-        return copy.deepcopy(self)
 
     def __repr__(self) -> str:
         return f"World at {self.time:.6g} s: {len(self.forest.bodies)} bodies, {len(self.shapes)} shapes"
