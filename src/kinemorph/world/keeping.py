@@ -47,7 +47,7 @@ class Keeping:
         """
         self._hold(*load_world(data))
         for watcher in self._watchers:
-            watcher.heard("restore", (data,), {})
+            watcher.heard("restore", (data,), {}, True)
 
     def record(self, path: str | os.PathLike[str], every: int = 100) -> Journal:
         """A journal of what is done to the world while this is entered, with a check every so many steps.
