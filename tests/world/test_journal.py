@@ -36,6 +36,18 @@ def test_a_world_is_lived_through_again(make, tmp_path):
     assert unseen.hash() == world.hash()  # to be recorded changes nothing
 
 
+def test_what_was_refused_is_refused_again(tmp_path):
+    """A connection that cannot be made has woken both sides already."""
+    world = asleep()
+    with world.record(tmp_path / "a.journal", every=10):
+        world.step(5)
+        for _ in range(2):
+            with pytest.raises(ValueError, match="itself"):
+                world.connect(world.bodies[0], world.bodies[0], km.Joint.fixed())
+        world.step(25)
+    assert km.World.rerun(tmp_path / "a.journal").hash() == world.hash()
+
+
 def test_a_restore_is_an_input(tmp_path):
     world = asleep()
     data = world.save()

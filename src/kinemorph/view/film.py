@@ -94,9 +94,10 @@ class Film:
         """The next step after this one at which it wants to look."""
         return step - step % self.every + self.every
 
-    def heard(self, name: str, args: Any, named: Any) -> None:
+    def heard(self, name: str, args: Any, named: Any, worked: bool) -> None:
         """Something was done to the world."""
-        self._notice(name)
+        if worked:
+            self._notice(name)
 
     def look(self) -> None:
         """A frame: the poses of all bodies."""

@@ -58,7 +58,7 @@ class DivergenceError(ArithmeticError):
 
 
 def an_input(method: Method) -> Method:
-    """Let a method of `World` be an input: journals write it down when it has worked, and films hear of it."""
+    """Let a method of `World` be an input: journals write it down, whether it worked or not, and films hear of it."""
     name = method.__name__
 
     @wraps(method)
@@ -66,13 +66,14 @@ def an_input(method: Method) -> Method:
         if not world._onlookers or world._within:
             return method(world, *args, **named)
         written = plain(args), plain(named)  # before: what is removed has no handle afterwards
-        world._within = True
+        world._within, worked = True, False
         try:
             result = method(world, *args, **named)
+            worked = True
         finally:
             world._within = False
-        for onlooker in world._onlookers:
-            onlooker.heard(name, *written)
+            for onlooker in world._onlookers:
+                onlooker.heard(name, *written, worked)
         return result
 
     INPUTS[name] = call
@@ -150,7 +151,7 @@ def chunks_of(path: str | os.PathLike[str], magic: bytes, version: int, what: st
 class Journal:
     """Writes down what is done to a world, from when it is entered until it is left: see `World.record`."""
 
-    def __init__(self, world: World, path: str | os.PathLike[str], every: int) -> None:
+    def __init__(self, world: Any, path: str | os.PathLike[str], every: int) -> None:
         if every < 1:
             raise ValueError(f"journal: every {every} must be 1 step or more")
         self.world, self.every, self.path = world, every, Path(path)
@@ -180,15 +181,15 @@ class Journal:
     def look(self) -> None:
         self._note("check", self._digests())
 
-    def heard(self, name: str, args: Any, named: Any) -> None:
-        """Something was done to the world."""
+    def heard(self, name: str, args: Any, named: Any, worked: bool) -> None:
+        """Something was done to the world; what was refused may still have woken somebody."""
         try:
             packed((args, named))
             written = not names_a_file((args, named))
         except TypeError:
             written = False
         if written:
-            self._note("input", (name, args, named))
+            self._note("input", (name, args, named, worked))
         else:
             self._note("start", (self.world.save(), self.every))
 
@@ -225,7 +226,7 @@ def notes_of(path: str | os.PathLike[str]) -> Iterator[Note]:
             yield Note(*note)
 
 
-def live_again(path: str | os.PathLike[str], load: Callable[[bytes], World]) -> World:
+def live_again(path: str | os.PathLike[str], load: Callable[[bytes], Any]) -> Any:
     """Make the world of a journal again, input by input, and compare; `DivergenceError` says where it differs."""
     world: World | None = None
     good = 0  # the last step up to which all is as it was
@@ -267,17 +268,19 @@ def _catch_up(world: World, step: int, path: Any) -> None:
 
 
 def _repeat(world: World, note: Note, path: Any) -> None:
-    name, args, named = note.more if len(note.more) == 3 else ("", (), {})
+    name, args, named, worked = note.more if len(note.more) == 4 else ("", (), {}, True)
     good = isinstance(args, tuple) and isinstance(named, dict) and not names_a_file((args, named))
     if name not in INPUTS or not good:
         raise FileError(f"{path}: at step {note.step} there is an input that worlds do not have, {name!r:.40}")
+    fault: Exception | None = None
     try:
         INPUTS[name](world, *args, **named)
     except (ValueError, TypeError, LookupError, ArithmeticError) as error:
-        raise DivergenceError(
-            f"{path}: at step {note.step} ({world.time:.6g} s) {name} does not work as it did: {error}",
-            note.step, world.time,
-        ) from error  # fmt: skip
+        fault = error
+    if worked is not (fault is None):
+        what = f"does not work as it did: {fault}" if fault else "works, and did not"
+        text = f"{path}: at step {note.step} ({world.time:.6g} s) {name} {what}"
+        raise DivergenceError(text, note.step, world.time) from fault
 
 
 def _compare(world: World, note: Note, path: Any, good: int) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import math
-import os
 import time
 import warnings
 from collections.abc import Iterable, Iterator
@@ -40,19 +38,16 @@ from kinemorph.spatial.pose import Pose, vector
 from kinemorph.spatial.quaternion import from_matrix
 from kinemorph.structure.add import stood
 from kinemorph.structure.forest import Change, Forest
-from kinemorph.structure.forest_layout import BODIES, IN_USE, JOINTS, LOOPS, TREES
+from kinemorph.structure.forest_layout import BODIES, IN_USE, LOOPS, TREES
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.acting import Acting, drives_well
+from kinemorph.world.asking import Asking
 from kinemorph.world.body import Body, Figure
-from kinemorph.world.contact import Touch
 from kinemorph.world.dice import dice_of, thrown
-from kinemorph.world.digest import digest_of
 from kinemorph.world.events import Action, Watch, Watches
-from kinemorph.world.journal import Journal, an_input, live_again
+from kinemorph.world.journal import an_input
+from kinemorph.world.keeping import Keeping
 from kinemorph.world.layout import WORLD, WORLD_KIND, Phase, Status
-from kinemorph.world.rays import Eyes, Sight
-from kinemorph.world.snapshot import load_world, save_world
-from kinemorph.world.statistics import Statistics, measure, statistics
 from kinemorph.world.step import run_steps
 from kinemorph.world.timers import Task, Timer, Timers
 
@@ -79,7 +74,7 @@ class WorldError(ArithmeticError):
         return str(self.args[0])
 
 
-class World(Acting):
+class World(Acting, Asking, Keeping):
     """Bodies that move and touch, on ground and each other, and may be joined and cut apart at any time.
 
     `dt` (s) is the length of a step; contacts are solved in substeps of at most 1.25 ms. What does not move for half a
@@ -125,7 +120,7 @@ class World(Acting):
         self._born = max([getattr(self, "_born", 0), *births.values()])
         self._header = header
         self._address = int(header.ctypes.data)
-        self._onlookers: list[Any] = getattr(self, "_onlookers", [])  # journals and films that look on
+        self._onlookers = getattr(self, "_onlookers", [])
         self._within = False  # an input, so that what it calls is none of its own
         self._known = -1  # revision of the table of shapes that all tables have followed
         h = header[0]
@@ -386,15 +381,6 @@ class World(Acting):
             self._follow_tables()
             self._known = self.shapes.revision
 
-    @property
-    def statistics(self) -> Statistics:
-        """What the last step had to do."""
-        return statistics(self)
-
-    def measure(self, steps: int) -> Statistics:
-        """Make so many steps, and say where the time went."""
-        return measure(self, steps)
-
     def failure(self, what: str, why: object) -> WorldError:
         """The error for a function of the user's that has failed between two steps."""
         text = (
@@ -543,144 +529,10 @@ class World(Acting):
         slot = self.forest._tables[BODIES][self.forest._find(BODIES, body, "body")]
         return self.forest._links(int(slot["tree"]))[slot["link"]]
 
-    def contacts(self, body: Body | int | None = None) -> list[Touch]:
-        """The points where bodies touched in the last step, or those of one body, as it sees them."""
-        wanted = None if body is None else self._id(body)
-        found = []
-        rows, pairs = self.collisions.contacts, self.collisions.pairs
-        for t in self.solver.touches:
-            k = rows[t["contact"]]
-            pair = pairs[k["pair"]]
-            if not (self.shapes.rows["form"][pair["a"]] and self.shapes.rows["form"][pair["b"]]):
-                continue  # one of them was removed since
-            a, b = (self._body_at(int(self.shapes.rows["link"][pair[side]])) for side in "ab")
-            push = t["sum"] * t["normal"] + t["sum1"] * t["t1"] + t["sum2"] * t["t2"]
-            shapes = self.shapes.id_at(int(pair["a"])), self.shapes.id_at(int(pair["b"]))
-            point = 0.5 * (k["x1"] + k["x2"])
-            sign = 1.0
-            if wanted is not None and (b is None or b.id != wanted):
-                if a is None or a.id != wanted:
-                    continue
-                a, b, sign, shapes = b, a, -1.0, shapes[::-1]
-            if wanted is None and b is None:
-                a, b, sign, shapes = b, a, -1.0, shapes[::-1]
-            impulse = sign * push
-            normal = sign * k["normal"]
-            found.append(
-                Touch(b, a, shapes[1], shapes[0], point, normal, float(k["distance"]), impulse / self.dt, impulse)
-            )
-        return found
-
-    def loop_force(self, joint: Change | int) -> Array:
-        """What the joint of a loop bore in the last step, on the body that was joined: moment and force (6) at the
-        joint, world axes, the mean of the step."""
-        id = joint.joint if isinstance(joint, Change) else joint
-        loop = int(self.forest._tables[JOINTS][self.forest._find(JOINTS, id, "joint")]["loop"])
-        if loop < 0:
-            raise ValueError(f"world: joint {id} closes no loop; what a joint of a tree bears is not known here")
-        wrench: Array = self.solver["wrenches"][6 * loop : 6 * loop + 6].copy()
-        return wrench
-
     def _body_at(self, index: int) -> Body | None:
         return None if index < 0 else self.body(self.forest._id(BODIES, index))
 
-    # ------------------------------------------------------------------------------------------------------------ rays
-
-    def cast(
-        self,
-        origin: Iterable[float],
-        direction: Iterable[float],
-        longest: float = math.inf,
-        *,
-        mask: int = EVERYTHING,
-        but: Body | int | None = None,
-    ) -> Sight | None:
-        """What a ray meets first, now; None if nothing is nearer than `longest` metres.
-
-        It sees what has a group in the mask, and does not see the body `but`, such as the one that looks.
-        """
-        return Eyes(self).first(origin, direction, longest, mask, None if but is None else self._id(but))
-
-    def scan(
-        self,
-        origins: npt.ArrayLike,
-        directions: npt.ArrayLike,
-        longest: float = math.inf,
-        *,
-        mask: int = EVERYTHING,
-        but: Body | int | None = None,
-    ) -> tuple[Array, Array, list[Body | None]]:
-        """The same for many rays (n x 3): distances, inf where nothing is met, normals (n x 3), and bodies."""
-        t, normals, rows = Eyes(self).cast(origins, directions, longest, mask, None if but is None else self._id(but))
-        links = self.shapes.rows["link"]
-        return t, normals, [None if row < 0 else self._body_at(int(links[row])) for row in rows.tolist()]
-
-    def overlaps(
-        self, shape: Solid, at: Pose | Iterable[float] = (0.0, 0.0, 0.0), margin: float = 0.0, *, mask: int = EVERYTHING
-    ) -> list[Body | None]:  # fmt: skip
-        """The bodies (None: the ground) that a shape at some place, which is not in the world, would overlap now.
-
-        Or that are no farther from it than `margin` metres.
-        """
-        ids = Eyes(self).near(shape, at if isinstance(at, Pose) else Pose(at), margin, mask)
-        links = dict.fromkeys(self.shapes.link(id) for id in ids)
-        return [self._body_at(link) for link in links]
-
     # ---------------------------------------------------------------------------------------------------------- copies
-
-    def branch(self) -> World:
-        """A world of its own that goes on from here: both take the same way, bit for bit, until one is changed."""
-        return copy.deepcopy(self)
-
-    def save(self) -> bytes:
-        """All of it as bytes: a world that is loaded from them goes on bit for bit as this one does."""
-        return save_world(self.__getstate__())
-
-    @staticmethod
-    def load(data: bytes) -> World:
-        """The world of a snapshot. Bytes that are damaged, of another version or of anything else are a `FileError`.
-
-        A snapshot has no functions: give each controller and each action its own again, by `every` and `when` with the
-        same name, before the first step. They go on where they were.
-        """
-        world = World.__new__(World)
-        world._hold(*load_world(data))
-        return world
-
-    def restore(self, data: bytes) -> None:
-        """Be as in a snapshot again; if that cannot be read, `FileError`, and nothing has changed.
-
-        Handles of bodies that were there then go on working; those of others are refused. Controllers and events that
-        were waited for then have the functions of those of the same name that the world has now.
-        """
-        if self._moving:
-            raise RuntimeError("world: it cannot be restored by what is called in between steps")
-        state, watches, timers = load_world(data), self._watches, self._timers
-        self._hold(*state)
-        self._watches.adopt(watches)
-        self._timers.adopt(timers)
-        for onlooker in self._onlookers:
-            onlooker.heard("restore", (data,), {})
-
-    def record(self, path: str | os.PathLike[str], every: int = 100) -> Journal:
-        """A journal of what is done to the world while this is entered, with a check every so many steps.
-
-        >>> with world.record("run.journal"):  # doctest: +SKIP
-        ...     world.run(10.0)
-        >>> again = World.rerun("run.journal")  # doctest: +SKIP
-        """
-        return Journal(self, path, every)
-
-    @staticmethod
-    def rerun(path: str | os.PathLike[str]) -> World:
-        """The world of a journal, made again from its inputs; `DivergenceError` names the first step and body that
-        differ."""
-        return live_again(path, World.load)
-
-    def hash(self) -> str:
-        """A digest of all that decides how the world goes on, wherever its tables are: 32 hexadecimal digits."""
-        self.__getstate__()  # which brings all tables up to date
-        return digest_of(self)
 
     def __getstate__(self) -> tuple[Any, ...]:
         if self._header[0]["phase"] != Phase.MOVE:
@@ -699,9 +551,6 @@ class World(Acting):
         if state[3].dtype != WORLD:
             raise ValueError("a world that another version of kinemorph has pickled cannot be read")
         self._hold(*state)
-
-    def __copy__(self) -> World:
-        return copy.deepcopy(self)
 
     def __repr__(self) -> str:
         return f"World at {self.time:.6g} s: {len(self.forest.bodies)} bodies, {len(self.shapes)} shapes"
