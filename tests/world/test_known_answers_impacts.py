@@ -184,3 +184,21 @@ def test_49_elastic_balls_keep_their_energy():
     assert energy() == pytest.approx(24_034.5, abs=0.1)
     world.run(20.0)
     assert energy() == pytest.approx(24_034.5, abs=0.1)
+
+
+def test_elastic_balls_that_hit_each_other_keep_their_energy():
+    """64 of them in a cube that falls: impacts in the air, on the ground, and through several at once."""
+    world = km.World(dt=1e-3, sleep=False, material=km.Material(friction=0.0, restitution=1.0))
+    world.add_ground()
+    rng, density = np.random.default_rng(0), 10.0 / (4 / 3 * math.pi * 0.1**3)
+    for i, j, k in np.ndindex(4, 4, 4):
+        x, y = 0.21 * i + rng.uniform(-1e-3, 1e-3), 0.21 * j + rng.uniform(-1e-3, 1e-3)
+        world.add(km.Shape.sphere(0.1), at=(x, y, 1.101 + 0.21 * k), density=density)
+
+    def energy():
+        return world.forest.kinetic_energy() + world.forest.potential_energy()
+
+    before = energy()
+    for _ in range(30):
+        world.run(0.1)
+        assert before * (1 - 1e-3) < energy() < before * (1 + 1e-9)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph._jit import kernel, rows_at
-from kinemorph.contact.layout import BOUND, TOUCH
+from kinemorph.contact.layout import BOUND, TOUCH, Bounded
 from kinemorph.contact.sweep import kick, rub_within, strike, strike_three, velocity
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.scalar import sqrt
@@ -21,6 +21,7 @@ PASSES = 2  # over contacts that bounce at once
 TURNS = 30  # of pairs that bounce one after the other
 AT_ONCE = 4  # passes over the contacts of one pair
 CARRY = 4  # passes after them
+DRIVEN = int(Bounded.DRIVEN)
 
 
 @kernel
@@ -106,6 +107,26 @@ def goes_on(s: Any, island: Any) -> bool:
 
 
 @kernel(inline=False)
+def carry(s: Any, island: Any, resting: bool) -> None:
+    """Contacts that act carry what they have to, without a bounce; with `resting`, those that met with no speed."""
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
+    for _ in range(CARRY):
+        for i in range(island["touch_count"]):
+            t = touches[i]
+            if t["acted"] == 0 or (resting and t["approach"] < -s["bounce"]):
+                continue
+            p = max(0.0, t["pn"] - velocity(t, 0, Y, z) * t["inverse"])
+            strike(t, Y, z, p - t["pn"])
+            t["pn"] = p
+            if t["friction"] > 0.0:
+                v1, v2 = velocity(t, 1, Y, z) + t["w1"], velocity(t, 2, Y, z) + t["w2"]
+                p1, p2 = rub_within(t, v1, v2, t["friction"] * p)
+                strike_three(t, Y, z, 0.0, p1 - t["p1"], p2 - t["p2"])
+                t["p1"], t["p2"] = p1, p2
+
+
+@kernel(inline=False)
 def go_back(s: Any, island: Any) -> None:
     """The velocities that the step would end with if contacts carried what they did before it, and no more.
 
@@ -139,6 +160,7 @@ def go_back(s: Any, island: Any) -> None:
     for i in range(island["bound_count"]):  # joints keep what they had
         b = bounds[i]
         kick(Y, b["y"], z, b["o"], b["l"], b["sum"])
+    carry(s, island, True)  # else the weight of what rests would bounce
     for i in range(island["touch_count"]):  # by how much they met faster than they would be at the end of the step
         t = touches[i]
         t["approach"] = t["approach"] - velocity(t, 0, Y, z) if t["approach"] < -s["bounce"] else 0.0
@@ -174,13 +196,51 @@ def bounce_pair(s: Any, touches: Any, first: int, stop: int, start: bool) -> boo
     return True
 
 
+@kernel
+def only_takes(s: Any, island: Any) -> bool:
+    """Whether nothing in an island adds energy: no drive, and no surface that moves."""
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+    for i in range(island["touch_count"]):
+        if touches[i]["w1"] != 0.0 or touches[i]["w2"] != 0.0:
+            return False
+    for i in range(island["bound_count"]):
+        if bounds[i]["what"] == DRIVEN:
+            return False
+    return True
+
+
+@kernel(inline=False)
+def keep_energy(s: Any, island: Any) -> None:
+    """Have no more energy than before the step, with what forces have done on the way: bounce by so much less.
+
+    Bodies were moved as if nothing bounced, and so may be where those that bounce would not be, or be so fast.
+    """
+    z, z0, x = rows_at(s["z"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8), rows_at(s["x"], s["nz"], F8)
+    za, moved = rows_at(s["za"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8)
+    a = b = c = 0.0  # |z0 + share (z - z0)|² is a share² + 2 b share + c, and is to be no more than what there is
+    for k in range(island["offset"], island["offset"] + island["nz"]):
+        d = z[k] - z0[k]
+        a += d * d
+        b += d * z0[k]
+        c += z0[k] * z0[k] - x[k] * x[k] - 2.0 * za[k] * moved[k]
+    if a + 2.0 * b + c <= 0.0:
+        return
+    share = min(max((sqrt(b * b - a * c) - b) / a, 0.0), 1.0) if c < 0.0 else 0.0
+    for k in range(island["offset"], island["offset"] + island["nz"]):
+        z[k] = z0[k] + share * (z[k] - z0[k])
+
+
 @kernel(inline=False)
 def pass_on(s: Any, island: Any) -> bool:
     """Impacts that go on through others. False if there are none, and nothing has changed then."""
     if not goes_on(s, island):
         return False
     touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
-    Y, z, count = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8), island["touch_count"]
+    count = island["touch_count"]
+    z, z0 = rows_at(s["z"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8)
+    for k in range(island["offset"], island["offset"] + island["nz"]):
+        z0[k] = z[k]
     go_back(s, island)
     for turn in range(TURNS):
         some = False
@@ -196,19 +256,9 @@ def pass_on(s: Any, island: Any) -> bool:
             first = stop
         if not some:
             break
-    for _ in range(CARRY):
-        for i in range(count):
-            t = touches[i]
-            if t["acted"] == 0:
-                continue
-            p = max(0.0, t["pn"] - velocity(t, 0, Y, z) * t["inverse"])
-            strike(t, Y, z, p - t["pn"])
-            t["pn"] = p
-            if t["friction"] > 0.0:
-                v1, v2 = velocity(t, 1, Y, z) + t["w1"], velocity(t, 2, Y, z) + t["w2"]
-                p1, p2 = rub_within(t, v1, v2, t["friction"] * p)
-                strike_three(t, Y, z, 0.0, p1 - t["p1"], p2 - t["p2"])
-                t["p1"], t["p2"] = p1, p2
+    carry(s, island, False)
+    if only_takes(s, island):
+        keep_energy(s, island)
     part = 1.0 / s["substeps"]
     for i in range(count):
         t = touches[i]
