@@ -373,7 +373,54 @@ def moment() -> km.Moment:
     return told[0]
 
 
+def driven() -> tuple[km.World, km.Figure]:
+    b = km.Builder("arm")
+    for k in range(2):
+        hinge = km.Joint.revolute("y", name=f"hinge{k}")
+        b.link(f"l{k}", f"l{k - 1}" if k else None, hinge, (0, 0, 1), km.Inertia.sphere(1.0, 0.2, (0, 0, -0.5)))
+    made = km.World()
+    return made, made.add(b.build())
+
+
+def _servo() -> km.Servo:
+    made, arm = driven()
+    return made.servo(arm.joint("hinge0"), 0.5, stiffness=10.0, damping=1.0)
+
+
+def _motor() -> km.Motor:
+    made, arm = driven()
+    return made.motor(arm.joint("hinge0"), 0.5, most=3.0)
+
+
+def _joint_force() -> km.JointForce:
+    made, arm = driven()
+    return made.drive(arm.joint("hinge0"), 2.0)
+
+
+def _coupling() -> km.Coupling:
+    made, arm = driven()
+    return made.couple(arm.joint("hinge1"), arm.joint("hinge0"), 2.0)
+
+
+def _push() -> km.Push:
+    made, arm = driven()
+    return made.push(arm["l1"], force=(1.0, 0.0, 0.0))
+
+
+def _of_handle(handle: Any) -> Any:
+    handle.world.run(0.1)
+    forest = handle.world.forest
+    return repr(handle), handle.alive, forest.state(int(forest.trees[0])).q
+
+
 SAMPLES |= {
+    "Controls": lambda: driven()[1].control,
+    "Coupling": _coupling,
+    "JointForce": _joint_force,
+    "Journal": lambda: km.World().record("never-entered.journal"),
+    "Motor": _motor,
+    "Push": _push,
+    "Servo": _servo,
     "Body": lambda: world().bodies[0],
     "Figure": lambda: km.World().add(pendulum(), q=[0.3]),
     "Moment": moment,
@@ -390,6 +437,9 @@ SAMPLES |= {
 ANSWERS |= {
     "Body": lambda b: (b.name, b.id, b.pose.matrix(), b.twist, b.mass, b.asleep),
     "Figure": lambda f: (repr(f), f.position("ball"), [b.name for b in f]),
+    "Controls": lambda c: (repr(c), len(c)),
+    "Journal": lambda j: (str(j.path), j.every, j.world.time),
+    **dict.fromkeys(("Coupling", "JointForce", "Motor", "Push", "Servo"), _of_handle),
     "Moment": lambda m: (m.name, m.time, m.body.name, m.other, m.value, m.why),
     "Sight": lambda s: (s.distance, s.point, s.normal, s.body and s.body.name, s.shape),
     "Timer": lambda t: (t.name, t.period, t.due),

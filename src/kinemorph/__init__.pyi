@@ -84,8 +84,9 @@ from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.contact import Touch
+from kinemorph.world.drives import Controls, Coupling, JointForce, Motor, Push, Servo
 from kinemorph.world.events import Moment, Watch
-from kinemorph.world.journal import DivergenceError
+from kinemorph.world.journal import DivergenceError, Journal
 from kinemorph.world.rays import Sight
 from kinemorph.world.statistics import Statistics
 from kinemorph.world.timers import Timer
@@ -105,7 +106,9 @@ __all__ = [
     "Change",
     "Collisions",
     "Contact",
+    "Controls",
     "Coordinates",
+    "Coupling",
     "Data",
     "Distance",
     "DivergenceError",
@@ -126,7 +129,9 @@ __all__ = [
     "Hit",
     "Inertia",
     "Joint",
+    "JointForce",
     "JointKind",
+    "Journal",
     "Keyframe",
     "Log",
     "Loop",
@@ -139,16 +144,19 @@ __all__ = [
     "Model",
     "ModelWarning",
     "Moment",
+    "Motor",
     "Pair",
     "PairMaterial",
     "Parts",
     "Planted",
     "Polyhedron",
     "Pose",
+    "Push",
     "Question",
     "Recording",
     "Report",
     "Role",
+    "Servo",
     "Shape",
     "ShapeKind",
     "ShapeTable",

@@ -160,3 +160,24 @@ def test_what_has_no_shape_does_not_fall_asleep_while_it_moves():
     world.run(2.0)
     assert not wheel["wheel"].asleep
     assert wheel.position("wheel")[0] == pytest.approx(2.0)
+
+
+def test_what_sleeps_says_what_it_rests_on():
+    world = km.World()
+    world.add_ground()
+    boxes = [world.add(km.Shape.box((1, 1, 1)), at=(0, 0, 0.5 + k), density=100) for k in range(3)]
+    world.add(km.Shape.sphere(0.1), at=(5, 0, 0.1), twist=(0, 0, 0, 2.0, 0, 0))  # rolls on, awake
+    world.run(2.0)
+    assert boxes[0].asleep
+    for contacts, weight in ((world.contacts(boxes[0]), 100.0), (world.contacts(boxes[2]), 100.0)):
+        assert sum(touch.force for touch in contacts)[2] == pytest.approx(9.81 * weight, rel=1e-3)
+    assert sum(touch.force[2] for touch in world.contacts(boxes[0]) if touch.other is None) == pytest.approx(
+        9.81 * 300.0, rel=1e-3
+    )
+    count = len(world.contacts())
+    kept = world.save()
+    world.run(1.0)
+    assert len(world.contacts()) == count
+    again = km.World.load(kept)
+    again.run(1.0)
+    assert again.hash() == world.hash()

@@ -48,14 +48,13 @@ class Asking:
         """The points where bodies touched in the last step, or those of one body, as it sees them."""
         wanted = None if body is None else self._id(body)
         found = []
-        rows, pairs = self.collisions.contacts, self.collisions.pairs
-        for t in self.solver.touches:
-            k = rows[t["contact"]]
+        rows, pairs, forms = self.collisions.contacts, self.collisions.pairs, self.shapes.rows["form"]
+        for contact, push in self._pushes().items():
+            k = rows[contact]
             pair = pairs[k["pair"]]
-            if not (self.shapes.rows["form"][pair["a"]] and self.shapes.rows["form"][pair["b"]]):
+            if not (forms[pair["a"]] and forms[pair["b"]]):
                 continue  # one of them was removed since
             a, b = (self._body_at(int(self.shapes.rows["link"][pair[side]])) for side in "ab")
-            push = t["sum"] * t["normal"] + t["sum1"] * t["t1"] + t["sum2"] * t["t2"]
             shapes = self.shapes.id_at(int(pair["a"])), self.shapes.id_at(int(pair["b"]))
             point = 0.5 * (k["x1"] + k["x2"])
             sign = 1.0
@@ -71,6 +70,17 @@ class Asking:
                 Touch(b, a, shapes[1], shapes[0], point, normal, float(k["distance"]), impulse / self.dt, impulse)
             )
         return found
+
+    def _pushes(self) -> dict[int, Array]:
+        """Impulses of a step on shape b, by contact: of those that were solved, and of those that sleep, as before."""
+        h = self.solver.header[0]
+        count, half = int(self.collisions.header["n_contacts"][0]), int(h["impulse_room"]) // 2
+        now = half * (int(self.collisions.header["step"][0]) & 1)
+        kept = int(h["substeps"]) * self.solver["impulses"].reshape(-1, 3)[now : now + count]
+        found = {k: kept[k] for k in np.flatnonzero(kept.any(axis=1)).tolist()}
+        for t in self.solver.touches:
+            found[int(t["contact"])] = t["sum"] * t["normal"] + t["sum1"] * t["t1"] + t["sum2"] * t["t2"]
+        return dict(sorted(found.items()))
 
     def loop_force(self, joint: Change | int) -> Array:
         """What the joint of a loop bore in the last step, on the body that was joined: moment and force (6) at the

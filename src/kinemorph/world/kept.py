@@ -180,7 +180,8 @@ def _take_material(material: Material) -> Any:
 
 def _make_material(state: Any) -> Material:
     numbers = tuple(state)
-    demand(all(type(x) in (int, float) for x in numbers), "a material has numbers")
+    plain = [x for part in numbers for x in (part if isinstance(part, tuple) else (part,))]
+    demand(all(type(x) in (int, float) for x in plain), "a material has numbers")
     return Material(*numbers)
 
 

@@ -18,7 +18,7 @@ from kinemorph.collision.collide import find_pairs
 from kinemorph.collision.contact_table import half_of
 from kinemorph.collision.dispatch import find_contacts
 from kinemorph.collision.shape_places import place_shape
-from kinemorph.collision.shape_rows import BAD_BOX, COLLISIONS, FULL, MOUNT, PLACE, SHAPE
+from kinemorph.collision.shape_rows import BAD_BOX, COLLISIONS, CONTACT, FULL, MOUNT, PLACE, SHAPE
 from kinemorph.contact.bounds import fill_bounds
 from kinemorph.contact.burden import choose
 from kinemorph.contact.drives import (
@@ -40,10 +40,10 @@ from kinemorph.contact.twists import fill_twists, keep_moments, stay_swept
 from kinemorph.multibody.layout import LINK_DATA, TREE
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec
-from kinemorph.spatial.rows import load3, load9, store3_at
+from kinemorph.spatial.rows import load3, load3_at, load9, store3_at
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import add, axpy, cross, dot, scale
-from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, LOOPS, TREE_SLOT
+from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, IN_USE, LOOPS, TREE_SLOT, TREES
 from kinemorph.structure.forest_memory import pool_of
 from kinemorph.world.layout import WORLD, WORLD_KIND, Phase, Stage, Status
 from kinemorph.world.loops import advance_holds, bear_holds, plan_energies, spread_touches
@@ -106,13 +106,18 @@ def place_bodies(w: Any, s: Any, forest: Any, c: Any) -> None:
 def keep_impulses(s: Any, c: Any, good: bool) -> None:
     """The impulses of contacts as world vectors: the next step starts from them, whatever the structure is by then.
 
-    Those of a step that came to nothing are none.
+    What sleeps keeps those that it had. Those of a step that came to nothing are none.
     """
     touches = rows_at(s["touches"], s["touch_count"], TOUCH)
+    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
     impulses = rows_at(s["impulses"], 3 * s["impulse_room"], F8)
     now = half_of(c["step"], c["contact_room"])
-    for k in range(3 * now, 3 * (now + c["n_contacts"])):
-        impulses[k] = 0.0
+    for k in range(c["n_contacts"]):
+        before = contacts[now + k]["before"]
+        p = (0.0, 0.0, 0.0)
+        if good and before >= 0:
+            p = load3_at(impulses, 3 * (c["contact_room"] - now + before))
+        store3_at(impulses, 3 * (now + k), p)
     for i in range(s["touch_count"] if good else 0):
         t = touches[i]
         p = scale(load3(t["normal"]), t["pn"])
@@ -141,12 +146,33 @@ def keep_conveyed_awake(s: Any) -> None:
                 spans[t["tree2"]]["still"] = 0.0
 
 
+@kernel
+def all_asleep(s: Any, forest: Any) -> bool:
+    """Whether there is nothing to do in a step."""
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    for t in range(pool_of(forest, TREES)["count"]):
+        if spans[t]["asleep"] == 0 and trees[t]["next"] == IN_USE:
+            return False
+    return True
+
+
+@kernel
+def go_on(w: Any, s: Any, forest: Any, c: Any) -> int:
+    """Time passes, and what has been waited for may have happened."""
+    w["steps"] += 1
+    w["time"] = w["steps"] * w["dt"]  # no sum, which would drift
+    return HAPPENED if w["event_count"] > 0 and look_out(w, s, forest, c) else DONE
+
+
 @kernel(inline=False)
 def make_step(w: Any, none: Any) -> int:
     """One step. Returns a Status."""
     forest = rows_at(w["forest"], 1, FOREST)[0]
     c = rows_at(w["collisions"], 1, COLLISIONS)[0]
     s = rows_at(w["solver"], 1, SOLVER)[0]
+    if w["phase"] == MOVE and all_asleep(s, forest):
+        return go_on(w, s, forest, c)
     since = ticks() if w["clock"] != 0 else 0
     if w["phase"] == MOVE:
         if not accelerate(w, s, forest, AWAKE, none):
@@ -229,11 +255,9 @@ def make_step(w: Any, none: Any) -> int:
         settle_drives(s)
     if w["patience"] < np.inf:
         let_sleep(w, s, forest)
-    w["steps"] += 1
-    w["time"] = w["steps"] * w["dt"]  # no sum, which would drift
-    happened = w["event_count"] > 0 and look_out(w, s, forest, c)
+    status = go_on(w, s, forest, c)
     lap(w, MOTION, since)
-    return HAPPENED if happened else DONE
+    return status
 
 
 @entry(nogil=True)
