@@ -108,23 +108,33 @@ def test_mechanisms_move_as_they_do_without_a_world(name):
 
 
 @pytest.mark.parametrize("dt", [2e-3, 5e-3])
-def test_a_pendulum_in_a_loop_keeps_its_energy_as_one_in_a_tree_does(dt):
+def test_a_pendulum_in_a_loop_keeps_its_energy(dt):
+    """To the order of a step, and no worse after a while."""
     b = km.Builder("pendulum")
     b.link("bob", None, km.Joint.free(), inertia=km.Inertia.box(1.0, (0.1, 0.1, 0.6), (0, 0, -0.3)))
     b.loop(None, "bob", HINGE, name="pivot")
-    tree = km.Builder("pendulum")
-    tree.link("bob", None, HINGE, inertia=km.Inertia.box(1.0, (0.1, 0.1, 0.6), (0, 0, -0.3)))
-    lost = []
-    for model, q in ((b.build(), np.r_[0, 0, 0, np.cos(0.5), 0, np.sin(0.5), 0]), (tree.build(), [1.0])):
-        world = km.World(dt=dt, sleep=False)
-        world.add(model, q=q)
-        start, errors = energy(world), []
-        for _ in range(round(2.0 / dt)):
-            world.step()
-            errors.append(abs(energy(world) - start))
-        assert world.forest.loop_errors() < (CLOSED, CLOSED)
-        lost.append(max(errors))
-    assert lost[0] < 1.5 * lost[1] + 1e-4
+    world = km.World(dt=dt, sleep=False)
+    world.add(b.build(), q=np.r_[0, 0, 0, np.cos(0.5), 0, np.sin(0.5), 0])
+    start, errors = energy(world), []
+    for _ in range(round(6.0 / dt)):
+        world.step()
+        errors.append(abs(energy(world) - start))
+    assert world.forest.loop_errors() < (CLOSED, CLOSED)
+    assert max(errors) < 3.5 * dt  # J, of 1.35 J that it swings with
+    assert max(errors) < 1.02 * max(errors[: len(errors) // 3])
+
+
+def test_a_floating_ring_is_pushed_on():
+    world = km.World(gravity=(0, 0, 0), sleep=False)
+    beads = ring(world, 6, (0.0, 0.0, 0.0), lone=False)
+    before = world.forest.momentum()
+    push = world.push(beads[0], force=(2.0, 1.0, 0.0))
+    world.run(0.5)
+    push.withdraw()
+    gained = world.forest.momentum() - before
+    assert gained[3:] == pytest.approx([1.0, 0.5, 0.0], rel=0.02, abs=1e-6)  # joints keep it to the order of a step
+    world.run(0.5)
+    assert world.forest.momentum()[3:] == pytest.approx((before + gained)[3:], rel=0.01, abs=1e-9)
 
 
 @pytest.mark.parametrize("lone", [False, True])

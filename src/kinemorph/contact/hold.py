@@ -293,6 +293,7 @@ def hold_forces(s: Any) -> None:
     """After they do: take from what they have added what the loops forbid, and let the loops bear it."""
     holds = rows_at(s["holds"], s["hold_count"], HOLD)
     za, g, dt = rows_at(s["za"], s["nz"], F8), rows_at(s["g"], s["nz"], F8), s["h"] * s["substeps"]
+    z = rows_at(s["z"], s["nz"], F8)
     for i in range(s["hold_count"]):
         hold = holds[i]
         at, nz, rank = hold["offset"], hold["nz"], hold["rank"]
@@ -302,6 +303,8 @@ def hold_forces(s: Any) -> None:
         for j in range(rank):
             reaction[j] -= dt * product(Q, j * nz, za, at, nz)
         strip(hold, za, at, 1.0)
+        more = product(za, at, z, at, nz) + dt * product(za, at, g, at, nz) + 0.5 * dt * product(za, at, za, at, nz)
+        hold["given"] = dt * abs(more)
         for k in range(at, at + nz):
             za[k] += g[k]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from kinemorph._jit import kernel, rows_at
 from kinemorph.contact.hold import hold_of
-from kinemorph.contact.layout import HOLD, PULL, TOUCH
+from kinemorph.contact.layout import HOLD, PULL, PUSH, TOUCH
 from kinemorph.multibody.energy_momentum import sum_up
 from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
 from kinemorph.multibody.lone import definite, floats
@@ -21,7 +21,8 @@ from kinemorph.spatial.mat3 import Sym3, add6, mul_vec, rotate_sym, tmul_vec
 from kinemorph.spatial.rows import load3, load3_at, load6, load9, store3, store3_at
 from kinemorph.spatial.triangle import cholesky, inverse, tri_tvec, tri_vec
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, scale, sub
-from kinemorph.structure.forest_layout import TAU, TREE_SLOT, Q, V
+from kinemorph.structure.forest_layout import BODY_SLOT, TAU, TREE_SLOT, Q, V
+from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.motion import state_at
 
 
@@ -38,6 +39,11 @@ def find_flights(s: Any, forest: Any) -> None:
         if t["acted"] != 0 or t["sum"] > 0.0:
             land(s, t["tree1"])
             land(s, t["tree2"])
+    pushes = rows_at(s["pushes"], s["push_room"], PUSH)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    for i in range(s["push_count"]):
+        if pushes[i]["body"] >= 0:
+            land(s, bodies[pushes[i]["body"] & INDEX]["tree"])
     for i in range(s["pull_count"]):
         a, b = hold_of(s, pulls[i]["tree1"]), hold_of(s, pulls[i]["tree2"])
         if a != b:

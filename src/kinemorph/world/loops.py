@@ -100,18 +100,25 @@ def plan_energies(s: Any) -> None:
 
 @kernel(inline=False)
 def spread_touches(s: Any, forest: Any) -> None:
-    """If an impulse has acted on one tree of a hold, it has acted on all of them."""
+    """If an impulse has acted on one tree of a hold, it has acted on all of them.
+
+    If none has, all go with their new velocities: with the mean of both, loops would gain energy, as joints would.
+    """
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     spans, holds = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["holds"], s["hold_count"], HOLD)
+    z, moved, dt = rows_at(s["z"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8), s["h"] * s["substeps"]
     for i in range(s["hold_count"]):
         touched = 0
         t = holds[i]["first_tree"]
         while t >= 0:
             touched |= spans[t]["touched"]
             t = trees[t]["follows"]
+        if touched == 0:
+            for k in range(holds[i]["offset"], holds[i]["offset"] + holds[i]["nz"]):
+                moved[k] = dt * z[k]
         t = holds[i]["first_tree"]
         while t >= 0:
-            spans[t]["touched"] = touched
+            spans[t]["touched"] = 1
             t = trees[t]["follows"]
 
 
@@ -205,7 +212,7 @@ def work_of(s: Any, forest: Any, hold: Any, dt: float) -> float:
     at, nz = hold["offset"], hold["nz"]
     fall = sub(load3(hold["after"]["moment"]), load3(hold["before"]["moment"]))
     work = max(0.0, dot((forest["gx"], forest["gy"], forest["gz"]), fall))
-    work += max(0.0, 0.5 * product(z, at, z, at, nz) - hold["planned"])
+    work += hold["given"] + max(0.0, 0.5 * product(z, at, z, at, nz) - hold["planned"])
     pulls = rows_at(s["pulls"], s["pull_count"], PULL)
     for i in range(s["pull_count"]):
         work += abs(pulls[i]["p"] * velocity(pulls[i], 0, Y, z))
