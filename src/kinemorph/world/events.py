@@ -10,6 +10,7 @@ import numpy as np
 
 from kinemorph.motion.event_time import crossed, signs
 from kinemorph.motion.events import DEAD, EVENT, Event, EventKind, check_events
+from kinemorph.multibody.layout import JointKind
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.watch import ANYTHING, GROUND, measure_now
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from kinemorph.world.body import Body
     from kinemorph.world.world import World
 
-OF_JOINTS = EventKind.POSITION, EventKind.VELOCITY, EventKind.LIMIT
+OF_JOINTS = EventKind.POSITION, EventKind.VELOCITY, EventKind.LIMIT, EventKind.LOAD
 OF_POINTS = EventKind.ALONG, EventKind.DISTANCE
 TOUCHING = EventKind.CONTACT, EventKind.IMPULSE
 
@@ -105,7 +106,9 @@ class Watches:
         self._rows = np.concatenate([self._rows, row])
         self._lend()
         new = self._rows[-1]
-        if event.kind in TOUCHING:  # what has touched before now has not begun to
+        if event.kind is EventKind.LOAD:  # what it has borne before now is not known
+            new["side"] = -1
+        elif event.kind in TOUCHING:  # what has touched before now has not begun to
             touching = any(self._is_about(watch, touch) for touch in self._world.contacts())
             new["side"] = 1 if touching and event.kind is EventKind.CONTACT else -1
         else:
@@ -144,13 +147,17 @@ class Watches:
             return
         if e.kind in OF_JOINTS:
             joint = watch._places[0] or 0
+            row["b"], row["index"] = joint & INDEX, e.entry
+            if e.kind is EventKind.LOAD:
+                if not world.forest.closes_loop(joint) and world.forest._carried(joint)[1]["kind"] == JointKind.FREE:
+                    raise ValueError(f"event {e.name!r}: joint {joint} is free, and bears nothing")
+                return
             if world.forest.closes_loop(joint):  # it has no part of q and v for now
                 row["awake"] = 0
                 return
             size = len((world.forest.velocity if e.kind is EventKind.VELOCITY else world.forest.position)(joint))
             if e.kind is not EventKind.LIMIT and not 0 <= e.entry < size:
                 raise ValueError(f"event {e.name!r}: the joint has {size} entries, there is none at {e.entry}")
-            row["b"], row["index"] = joint & INDEX, e.entry
             return
         for side, place, id in zip("ab", e.places, watch._places, strict=False):
             nothing = ANYTHING if place is None else GROUND

@@ -46,6 +46,7 @@ from kinemorph.spatial.vec3 import add, axpy, cross, dot, scale
 from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, LOOPS, TREE_SLOT
 from kinemorph.structure.forest_memory import pool_of
 from kinemorph.world.layout import WORLD, WORLD_KIND, Phase, Stage, Status
+from kinemorph.world.load import note_loads
 from kinemorph.world.loops import advance_holds, bear_holds, spread_touches
 from kinemorph.world.motion import AWAKE, WOKEN, accelerate, advance_trees, moves, set_in_motion
 from kinemorph.world.sleep import let_sleep
@@ -217,6 +218,8 @@ def make_step(w: Any, none: Any) -> int:
     if tied:
         spread_touches(s, forest)
         tell_forces(s, forest)
+    if w["event_count"] > 0:
+        note_loads(w, s, forest, c)
     if not moves(w, s, forest) or (tied and not advance_holds(w, s, forest)):
         return NOT_FINITE
     advance_trees(w, s, forest)

@@ -1,0 +1,126 @@
+"""What a scene of a world shows: a film of its bodies while it runs, a strip of pictures, and a replay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from kinemorph.geometry.ground import HalfSpace
+from kinemorph.geometry.shapes import Shape
+from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.quaternion import from_matrix
+from kinemorph.structure.forest_memory import INDEX
+from kinemorph.view.picture import PALETTE, save_png
+from kinemorph.view.raster import Camera, Solid, draw
+from kinemorph.view.recording import Body, Recording, change
+from kinemorph.view.replay import replay
+from kinemorph.world.world import World
+
+RATE = 60.0  # frames a second
+SOIL = (0.72, 0.74, 0.76, 1.0)
+PLATE = 30.0, 0.02  # m, width and thickness of what stands for half of space
+
+
+def film_run(world: World, seconds: float, name: str) -> Recording:
+    """Run a world for so long, and record where its bodies are, and who carries whom."""
+    recording = Recording(name)
+    for id in world._mounted.get(-1, []):
+        recording.add_base_shape(_look(world, id))
+    rows: dict[int, int] = {}
+
+    def look(world: World) -> None:
+        bodies = world.bodies
+        for body in bodies:
+            if body.id not in rows:
+                shapes = tuple(_look(world, id) for id in world._mounted.get(body.id & INDEX, []))
+                taken = {other.name for other in recording.bodies}
+                named = body.name if body.name not in taken else f"{body.name} {body.id & INDEX}"
+                rows[body.id] = recording.add_body(Body(named, shapes))
+        names = {body.id: recording.bodies[rows[body.id]].name for body in bodies}
+        parents: dict[str, str | None] = {}
+        for tree in world.forest.trees.tolist():
+            members = [names[id] for id in world.forest.members(tree).tolist()]
+            links = world.forest._links(tree & INDEX)
+            parents |= {
+                n: None if l["parent"] < 0 else members[l["parent"]] for n, l in zip(members, links, strict=True)
+            }
+        if not recording.events:
+            recording.add_event(world.time, "start", parents)
+        elif parents != recording.parents:
+            recording.add_event(world.time, change(recording.parents, parents), parents)
+        poses = [_numbers(body.pose) for body in bodies]
+        recording.add_poses(world.time, np.array([rows[body.id] for body in bodies], np.intp), np.array(poses))
+
+    timer = world.every(max(1, round(1.0 / (RATE * world.dt))) * world.dt, look, "camera")
+    world.run(seconds)
+    timer.cancel()
+    return recording
+
+
+def _numbers(pose: Pose) -> np.ndarray:
+    R: tuple[float, ...] = tuple(pose.rotation.ravel().tolist())
+    return np.r_[pose.position, from_matrix(R)]  # type: ignore[arg-type]
+
+
+def _look(world: World, id: int) -> Shape:
+    """What a shape looks like, in the frame of its body."""
+    shapes = world.shapes
+    row, solid = shapes.row_of(id), shapes[id]
+    at = Pose.known(shapes.mounts["p"][row].copy(), shapes.mounts["R"][row].reshape(3, 3).copy())
+    if isinstance(solid, HalfSpace):
+        normal, offset = solid._header["normal"][0], float(solid._header["offset"][0])
+        side = np.cross((0.0, 1.0, 0.0), normal)
+        side /= np.linalg.norm(side)
+        turn = np.column_stack([side, np.cross(normal, side), normal])
+        return Shape.box((PLATE[0], PLATE[0], PLATE[1]), at @ Pose(normal * (offset - 0.5 * PLATE[1]), turn), colour=SOIL)
+    assert isinstance(solid, Shape)
+    return replace(solid, pose=at)
+
+
+def draw_film(
+    recording: Recording,
+    folder: Path,
+    name: str,
+    times: Sequence[float],
+    *,
+    direction: Sequence[float],
+    size: tuple[int, int],
+    follow: str | None = None,
+) -> tuple[Path, Path]:  # fmt: skip
+    """A strip of pictures at some times, one below the other if they are wide, and a replay: files in a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pictures, film = folder / f"{name}.png", folder / f"{name}.html"
+    moments = [_solids(recording, t) for t in times]
+    points = np.concatenate([s.vertices for solids in moments for s in solids])
+    camera = Camera.framing(points, direction, size[0] / size[1])
+    axis = 0 if size[0] > size[1] else 1
+    still = _still(recording)
+    ground = None if still else float(points[:, 2].min())
+    images = [draw([*still, *solids], camera, *size, ground=ground) for solids in moments]
+    save_png(pictures, np.concatenate(images, axis=axis))
+    replay(recording, film, direction=direction, follow=follow)
+    return pictures, film
+
+
+def _solids(recording: Recording, t: float) -> list[Solid]:
+    """The bodies of the last frame that is not later than t, as triangles in the world."""
+    frame = recording.poses[max(0, int(np.searchsorted(recording.t, t + 1e-9, side="right")) - 1)]
+    solids = []
+    for i, body in enumerate(recording.bodies):
+        if not np.isnan(frame[i, 0]):
+            place = Pose.quaternion(frame[i, 3:], frame[i, :3])
+            solids += [_solid(recording, shape, place, PALETTE[i % len(PALETTE)]) for shape in body.shapes]
+    return solids
+
+
+def _still(recording: Recording) -> list[Solid]:
+    return [_solid(recording, shape, Pose(), SOIL[:3]) for shape in recording.base_shapes]
+
+
+def _solid(recording: Recording, shape: Shape, place: Pose, plain: Sequence[float]) -> Solid:
+    mesh = recording.mesh_of(shape)
+    colour = np.array(shape.colour[:3] if shape.colour else plain)
+    return Solid((place @ shape.pose).apply(mesh.vertices), mesh.faces, np.broadcast_to(colour, (len(mesh.faces), 3)))
