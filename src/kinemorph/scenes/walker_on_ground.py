@@ -2,8 +2,10 @@
 
 The same legs as in `walker`, in a world, in the plane of a joint that keeps them from falling sideways. A heel strike is
 an impact of the contact solver, without restitution; the other foot lifts by itself. Where legs have no knees the foot
-that swings is below the slope until the legs have passed each other: it meets the ground from then on only, by its
-mask, which the hip's angle switches on, and the strike of the other foot off.
+that swings is below the slope until the legs have passed each other. So it has a mask, with which it meets nothing
+from the strike of the other foot until it comes down to the slope ahead of that. (Were the mask switched on earlier,
+contact would slow the foot in the step before it arrives, as it does with all that is fast, and that splits the impact
+in two, of which the first finds the other foot still standing.)
 """
 
 from __future__ import annotations
@@ -30,8 +32,8 @@ from kinemorph.world.events import Moment
 from kinemorph.world.world import World
 
 FOOT = 1e-3  # m, radius: nearly the point that the walker of the paper stands on
-AHEAD = 0.1  # rad, of the hip: the foot that swings is above the slope from before this on
-DT = 5e-4  # s
+AHEAD = 0.1  # rad, of the hip: a foot that comes to the slope farther ahead than this makes a step
+DT = 2.5e-4  # s
 RUBBER = Material(friction=1.0, restitution=0.0)
 NORMAL = np.array([np.sin(SLOPE), 0.0, np.cos(SLOPE)])
 
@@ -66,9 +68,16 @@ class Walk:
         """Where the end of a leg is."""
         return self.world[leg].pose.apply((0.0, 0.0, -LENGTH))
 
-    def lower(self, world: World, moment: Moment) -> None:
-        """The leg that swings has passed the other one: its foot can meet the ground."""
-        world.regroup(self.shape_of("a" if self.stands == "b" else "b"), mask=EVERYTHING)
+    def ahead(self, world: World, moment: Moment) -> bool:
+        """Whether the foot that has come down to the slope is ahead of the other one."""
+        assert moment.body is not None
+        angle = float(world.forest.position(world.joint_id("hip"))[0])
+        return (angle if moment.body.name == "b" else -angle) > AHEAD
+
+    def meet(self, world: World, moment: Moment) -> None:
+        """It meets the ground from now on."""
+        assert moment.body is not None
+        world.regroup(self.shape_of(moment.body.name), mask=EVERYTHING)
 
     def land(self, world: World, moment: Moment) -> None:
         """A foot has landed: the other one leaves, and may pass through the slope for a while."""
@@ -106,8 +115,8 @@ def walker(disturb: Any = (0.0, 0.0)) -> Walk:
     world.regroup(walk.shape_of("a"), mask=0)
     for leg in ("a", "b"):
         world.when(Event.contact(leg, "ground", name=f"step on {leg}"), walk.land)
-    for side in (1, -1):
-        world.when(Event.position("hip", side * AHEAD, direction=side, name="a leg passes the other"), walk.lower)
+        down = Event.height(leg, point=(0.0, 0.0, -LENGTH), normal=NORMAL, only=walk.ahead, name=f"{leg} comes down")
+        world.when(down, walk.meet)
     return walk
 
 
