@@ -148,11 +148,12 @@ class Watches:
         if e.kind in OF_JOINTS:
             joint = watch._places[0] or 0
             row["b"], row["index"] = joint & INDEX, e.entry
+            loop = world.forest.closes_loop(joint)
             if e.kind is EventKind.LOAD:
-                if not world.forest.closes_loop(joint) and world.forest._carried(joint)[1]["kind"] == JointKind.FREE:
+                if not loop and world.forest._carried(joint)[1]["kind"] == JointKind.FREE:
                     raise ValueError(f"event {e.name!r}: joint {joint} is free, and bears nothing")
                 return
-            if world.forest.closes_loop(joint):  # it has no part of q and v for now
+            if loop:  # it has no part of q and v for now
                 row["awake"] = 0
                 return
             size = len((world.forest.velocity if e.kind is EventKind.VELOCITY else world.forest.position)(joint))

@@ -92,7 +92,7 @@ def press_of(s: Any, c: Any, a: int, b: int) -> tuple[bool, float]:
         pair = pairs[contacts[now + touches[i]["contact"]]["pair"]]
         x, y = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]
         if (x == a and (y == b or b == ANYTHING)) or (y == a and (x == b or b == ANYTHING)):
-            touching |= touches[i]["acted"] != 0
+            touching |= touches[i]["acted"] != 0 or touches[i]["sum"] > 0.0  # what only bounces has touched too
             total += touches[i]["sum"]
     return touching, total
 
