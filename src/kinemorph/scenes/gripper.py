@@ -89,6 +89,7 @@ class Gripper:
     brick: Body
     servos: list[Servo] = field(default_factory=list)
     grip: Change | None = None
+    brick_height: float = 0.0  # m, from which it dropped
     told: list[tuple[float, str]] = field(default_factory=list)
 
     def guide(self, world: World) -> None:
@@ -109,6 +110,7 @@ class Gripper:
         """It lets go."""
         if self.grip is not None:
             world.cut(self.grip)
+            self.brick_height = float(self.brick.position[2])
         self.told.append((moment.time, "drops it"))
 
     def land(self, world: World, moment: Moment) -> None:

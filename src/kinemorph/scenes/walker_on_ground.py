@@ -56,7 +56,6 @@ class Walk:
     """A walker in a world, and where and when its feet have landed."""
 
     world: World
-    stands: str = "b"  # the leg whose foot holds
     times: list[float] = field(default_factory=list)
     places: list[Any] = field(default_factory=list)
 
@@ -83,9 +82,9 @@ class Walk:
         """A foot has landed: the other one leaves, and may pass through the slope for a while."""
         assert moment.body is not None
         leg = moment.body.name
-        if leg != self.stands:
-            world.regroup(self.shape_of(self.stands), mask=0)
-            self.stands = leg
+        other = self.shape_of("b" if leg == "a" else "a")
+        if world.shapes.rows["mask"][world.shapes.row_of(other)]:  # it has stood until now
+            world.regroup(other, mask=0)
             self.times.append(moment.time)
             self.places.append(self.foot(leg))
 

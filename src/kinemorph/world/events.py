@@ -46,10 +46,11 @@ Action = Callable[["World", Moment], Any]
 class Watch:
     """An event that a world waits for. `count` is how often it has happened; after `cancel` it never will again."""
 
-    __slots__ = ("_places", "action", "cancelled", "count", "event")
+    __slots__ = ("_all", "_places", "action", "cancelled", "count", "event")
 
-    def __init__(self, event: Event, action: Action | None, places: list[int | None]) -> None:
+    def __init__(self, event: Event, action: Action | None, places: list[int | None], all: Watches) -> None:
         self.event, self.action, self.count, self.cancelled = event, action, 0, False
+        self._all = all
         self._places = places  # ids of its bodies or its joint; None where it is the ground, or anything
 
     def cancel(self) -> None:
@@ -60,6 +61,11 @@ class Watch:
     def done(self) -> bool:
         """Whether it will not happen any more."""
         return self.cancelled or self.count >= self.event.times
+
+    @property
+    def value(self) -> float:
+        """What it has measured in the last step: N s, N, m, rad, ..., as `Moment.value` is."""
+        return self._all.value_of(self)
 
     def __repr__(self) -> str:
         return f"Watch for {self.event.name!r}, which has happened {self.count} times"
@@ -99,7 +105,7 @@ class Watches:
             raise ValueError(f"event {event.name!r}: forces of loops are not measured in worlds yet")
         if action is not None and not callable(action):
             raise TypeError(f"event {event.name!r}: its action must be a function, not {action!r}")
-        watch = Watch(event, action, [self._id(event, place) for place in event.places])
+        watch = Watch(event, action, [self._id(event, place) for place in event.places], self)
         row = np.zeros(1, EVENT)
         self._describe(watch, row[0])
         self._watches.append(watch)
@@ -174,6 +180,11 @@ class Watches:
         """The structure has changed."""
         for watch, row in zip(self._watches, self._rows, strict=True):
             self._find(watch, row)
+
+    def value_of(self, watch: Watch) -> float:
+        """What an event that is waited for has measured in the last step."""
+        row = self._rows[self._watches.index(watch)]
+        return float(row["g"] + row["level"])
 
     def _lend(self) -> None:
         h = self._world._header[0]
