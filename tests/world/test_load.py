@@ -149,3 +149,40 @@ def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(ValueError, match="never below 0"):
         km.Event.load(free, -1.0)
     assert ball.position[2] == 1.0
+
+
+def test_what_sleeps_bears_what_it_did() -> None:
+    world = km.World()
+    world.add_ground()
+    boxes = [box(world, (0.2, 0.2, 0.2), (0, 0, 0.1 + 0.2 * i)) for i in range(2)]  # 8 kg each
+    joint = world.connect(boxes[0], boxes[1], km.Joint.fixed(), at=(0, 0, 0.2))
+    watch = world.when(km.Event.load(joint, 100.0))
+    world.run(2.0)
+    assert boxes[0].asleep
+    assert watch.value == pytest.approx(8 * G, rel=1e-2)
+    assert watch.count == 0
+
+
+def test_a_load_that_ends_can_be_waited_for() -> None:
+    world = km.World(dt=1e-3, sleep=False)
+    weight = box(world, (0.1, 0.1, 0.1), (0, 0, 1))
+    joint = world.connect(None, weight, km.Joint.fixed())
+    pull = world.push(weight, (0, 0, -5.0))
+    told: list[float] = []
+    world.when(km.Event.load(joint, 12.0, direction=-1), lambda world, moment: told.append(moment.time))
+    world.when(km.Event.at(0.05), lambda world, moment: pull.withdraw())
+    world.run(0.1)
+    np.testing.assert_allclose(told, [0.051], atol=1e-9)
+
+
+def test_the_joint_of_a_loop_that_comes_to_carry_is_still_watched() -> None:
+    world = km.World(dt=1e-3, sleep=False)
+    beam = box(world, (1.0, 0.1, 0.1), (0.5, 0, 1))  # 10 kg
+    left = world.connect(None, beam, km.Joint.fixed(), at=(0, 0, 1))
+    right = world.connect(None, beam, km.Joint.fixed(), at=(1, 0, 1), how="loop")
+    watched(world, right)
+    world.run(0.05)
+    world.cut(left)
+    assert not world.forest.closes_loop(right.joint)
+    world.run(0.05)
+    np.testing.assert_allclose(borne(world), [10 * G, 5 * G], rtol=1e-9)

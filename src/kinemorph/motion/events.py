@@ -55,7 +55,9 @@ class EventKind(IntEnum):
     LOAD = 12  # N or N m, mean force or moment through a joint of a world in a step
 
 
-CALL, TIME, ALONG, DISTANCE, POSITION, VELOCITY, FORCE, MOMENT, CONTACT, IMPULSE, LIMIT, SLEEP, LOAD = map(int, EventKind)
+CALL, TIME, ALONG, DISTANCE, POSITION, VELOCITY, FORCE, MOMENT, CONTACT, IMPULSE, LIMIT, SLEEP, LOAD = map(
+    int, EventKind
+)
 IN_WORLDS = EventKind.CONTACT, EventKind.IMPULSE, EventKind.LIMIT, EventKind.SLEEP, EventKind.LOAD
 
 EVENT = np.dtype(

@@ -88,7 +88,9 @@ def bridge(strength: float = STRENGTH) -> Bridge:
     name = f"hinge {COUNT}"
     scene.hinges[name] = world.connect(None, plank, Joint.revolute("y"), ends[-1])
     for x, way in ((ends[0, 0], -1.0), (ends[-1, 0], 1.0)):
-        tower = world.add(Shape.box((0.3, 1.2, HEIGHT)), at=(x + way * 0.2, 0.0, 0.5 * HEIGHT), name=f"tower {way:+.0f}")
+        tower = world.add(
+            Shape.box((0.3, 1.2, HEIGHT)), at=(x + way * 0.2, 0.0, 0.5 * HEIGHT), name=f"tower {way:+.0f}"
+        )
         world.connect(None, tower, Joint.fixed())
     for name in scene.hinges:
         scene.watch(name)

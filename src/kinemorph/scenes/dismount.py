@@ -95,7 +95,7 @@ def draw(folder: Path) -> tuple[Path, Path]:
     """A strip of pictures, and a replay."""
     recording = film_run(dismount().world, 5.0, "dismount")
     times = (0.0, 0.6, 1.05, 1.4, 1.7, 1.95, 2.2, 4.0)
-    return draw_film(recording, folder, "dismount", times, direction=VIEW, size=(240, 300))
+    return draw_film(recording, folder, "dismount", times, direction=VIEW, size=(240, 300), beside="mat")
 
 
 def demo(out: Path, say: Callable[[str], None]) -> None:

@@ -21,7 +21,7 @@ from kinemorph.world.world import World
 
 RATE = 60.0  # frames a second
 SOIL = (0.72, 0.74, 0.76, 1.0)
-PLATE = 30.0, 0.02  # m, width and thickness of what stands for half of space
+PLATE = 30.0, 1.0, 0.02  # m, length, width of a slope, and thickness of what stands for half of space
 
 
 def film_run(world: World, seconds: float, name: str) -> Recording:
@@ -75,7 +75,9 @@ def _look(world: World, id: int) -> Shape:
         side = np.cross((0.0, 1.0, 0.0), normal)
         side /= np.linalg.norm(side)
         turn = np.column_stack([side, np.cross(normal, side), normal])
-        return Shape.box((PLATE[0], PLATE[0], PLATE[1]), at @ Pose(normal * (offset - 0.5 * PLATE[1]), turn), colour=SOIL)
+        long, wide, thick = PLATE
+        size = (long, long if normal[2] == 1.0 else wide, thick)
+        return Shape.box(size, at @ Pose(normal * (offset - 0.5 * thick), turn), colour=SOIL)
     assert isinstance(solid, Shape)
     return replace(solid, pose=at)
 
@@ -89,35 +91,42 @@ def draw_film(
     direction: Sequence[float],
     size: tuple[int, int],
     follow: str | None = None,
+    beside: str = "",
 ) -> tuple[Path, Path]:  # fmt: skip
-    """A strip of pictures at some times, one below the other if they are wide, and a replay: files in a folder."""
+    """A strip of pictures at some times, one below the other if they are wide, and a replay: files in a folder.
+
+    The camera of the pictures looks at all bodies but the one called `beside`, that of the replay may `follow` one.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     pictures, film = folder / f"{name}.png", folder / f"{name}.html"
     moments = [_solids(recording, t) for t in times]
-    points = np.concatenate([s.vertices for solids in moments for s in solids])
+    framed = [_solids(recording, t, but=beside) for t in times]
+    points = np.concatenate([s.vertices for solids in framed for s in solids])
     camera = Camera.framing(points, direction, size[0] / size[1])
     axis = 0 if size[0] > size[1] else 1
-    still = _still(recording)
-    ground = None if still else float(points[:, 2].min())
+    level = any(_is_level(shape) for shape in recording.base_shapes)
+    still = [_solid(recording, shape, Pose(), SOIL[:3]) for shape in recording.base_shapes if not _is_level(shape)]
+    ground = 0.0 if level else None
     images = [draw([*still, *solids], camera, *size, ground=ground) for solids in moments]
     save_png(pictures, np.concatenate(images, axis=axis))
     replay(recording, film, direction=direction, follow=follow)
     return pictures, film
 
 
-def _solids(recording: Recording, t: float) -> list[Solid]:
+def _solids(recording: Recording, t: float, but: str = "") -> list[Solid]:
     """The bodies of the last frame that is not later than t, as triangles in the world."""
     frame = recording.poses[max(0, int(np.searchsorted(recording.t, t + 1e-9, side="right")) - 1)]
     solids = []
     for i, body in enumerate(recording.bodies):
-        if not np.isnan(frame[i, 0]):
+        if not np.isnan(frame[i, 0]) and body.name != but:
             place = Pose.quaternion(frame[i, 3:], frame[i, :3])
             solids += [_solid(recording, shape, place, PALETTE[i % len(PALETTE)]) for shape in body.shapes]
     return solids
 
 
-def _still(recording: Recording) -> list[Solid]:
-    return [_solid(recording, shape, Pose(), SOIL[:3]) for shape in recording.base_shapes]
+def _is_level(shape: Shape) -> bool:
+    """Whether it stands for level ground, of which pictures have their own."""
+    return shape.colour == SOIL and shape.size[:2] == (PLATE[0], PLATE[0])
 
 
 def _solid(recording: Recording, shape: Shape, place: Pose, plain: Sequence[float]) -> Solid:

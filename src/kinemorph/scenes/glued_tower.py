@@ -23,7 +23,7 @@ from kinemorph.world.world import World
 
 BRICK = (0.4, 0.2, 0.15)  # m
 COURSES = 8
-STRENGTH = 20e3  # N, of the glue between two bricks
+STRENGTH = 5e3  # N, of the glue between two bricks
 BALL, SPEED, AIM = 0.15, 12.0, 0.9  # m, m/s, m: radius, how fast it is, and how high it hits
 DT = 1e-3  # s
 CLAY = Material(friction=0.6, restitution=0.0)

@@ -61,9 +61,29 @@ def arm() -> Model:
         return Shape.capsule(0.04, length - 0.08, Pose.turn((0, 1, 0), 0.5 * math.pi, (0.5 * length, 0.0, 0.0)), mask=0)
 
     column = Shape.cylinder(0.08, HEIGHT, Pose((0.0, 0.0, -0.5 * HEIGHT)), mask=0)
-    b.link("column", None, Joint.revolute("z", name="turn"), (0.0, 0.0, HEIGHT), Inertia.cylinder(20.0, 0.08, HEIGHT, (0.0, 0.0, -0.5 * HEIGHT)), column)
-    b.link("upper arm", "column", Joint.revolute("y", name="shoulder"), inertia=Inertia.rod(6.0, (0, 0, 0), (UPPER, 0, 0)), shapes=bar(UPPER))
-    b.link("forearm", "upper arm", Joint.revolute("y", name="elbow"), (UPPER, 0.0, 0.0), Inertia.rod(3.0, (0, 0, 0), (FORE, 0, 0)), bar(FORE))
+    b.link(
+        "column",
+        None,
+        Joint.revolute("z", name="turn"),
+        (0.0, 0.0, HEIGHT),
+        Inertia.cylinder(20.0, 0.08, HEIGHT, (0.0, 0.0, -0.5 * HEIGHT)),
+        column,
+    )
+    b.link(
+        "upper arm",
+        "column",
+        Joint.revolute("y", name="shoulder"),
+        inertia=Inertia.rod(6.0, (0, 0, 0), (UPPER, 0, 0)),
+        shapes=bar(UPPER),
+    )
+    b.link(
+        "forearm",
+        "upper arm",
+        Joint.revolute("y", name="elbow"),
+        (UPPER, 0.0, 0.0),
+        Inertia.rod(3.0, (0, 0, 0), (FORE, 0, 0)),
+        bar(FORE),
+    )
     palm = Shape.box((0.1, 0.1, 0.02), Pose((0.0, 0.0, -HAND + 0.01)), colour=(0.9, 0.7, 0.2, 1.0))
     b.link("hand", "forearm", Joint.revolute("y", name="wrist"), (FORE, 0.0, 0.0), Inertia.box(1.0, (0.1, 0.1, HAND), (0.0, 0.0, -0.5 * HAND)), palm)  # fmt: skip
     return b.build()

@@ -112,7 +112,7 @@ def draw(folder: Path) -> tuple[Path, Path]:
     """A strip of pictures, and a replay."""
     recording = film_run(train().world, 9.0, "train")
     times = (0.0, 1.6, 3.0, 5.0, 6.0, 8.0)
-    return draw_film(recording, folder, "train", times, direction=(0.3, -1.6, 0.4), size=(900, 130))
+    return draw_film(recording, folder, "train", times, direction=(0.1, -1.6, 0.3), size=(900, 120))
 
 
 def demo(out: Path, say: Callable[[str], None]) -> None:

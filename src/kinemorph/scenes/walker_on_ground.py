@@ -46,7 +46,9 @@ def legs() -> Model:
     hip = Shape.sphere(0.07, **seen)
     foot = Shape.sphere(FOOT, Pose((0.0, 0.0, FOOT - LENGTH)), material=RUBBER, name="foot")
     leg = Inertia.point(LEG_MASS, (0.0, 0.0, -MIDDLE))
-    b.link("a", None, Joint.planar(AXIS, "x", name="plane"), inertia=leg + Inertia.point(HIP_MASS), shapes=[bar, hip, foot])
+    b.link(
+        "a", None, Joint.planar(AXIS, "x", name="plane"), inertia=leg + Inertia.point(HIP_MASS), shapes=[bar, hip, foot]
+    )
     b.link("b", "a", Joint.revolute(AXIS, name="hip"), inertia=leg, shapes=[bar, foot])
     return b.build()
 

@@ -124,8 +124,9 @@ def push_forces(s: Any, forest: Any, tree: Any, t: int, top: int, x: Vec3) -> tu
 @kernel(inline=False)
 def loop_forces(s: Any, forest: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
     """Force, and moment about x, of the loops that tie what a link carries to all else."""
-    slots, ties = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT), rows_at(
-        forest["ties"], forest["loop_room"], LOOP
+    slots, ties = (
+        rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT),
+        rows_at(forest["ties"], forest["loop_room"], LOOP),
     )
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
