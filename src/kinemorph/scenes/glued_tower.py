@@ -77,7 +77,7 @@ def tower(speed: float = SPEED, strength: float = STRENGTH) -> Tower:
     below: list[Body] = []
     for i in range(COURSES):
         size = (x, y, z) if i % 2 else (y, x, z)
-        row = []
+        row: list[Body] = []
         for side in (-1.0, 1.0):
             offset = side * 0.5 * y
             place = (0.0, offset, (i + 0.5) * z) if i % 2 else (offset, 0.0, (i + 0.5) * z)
@@ -87,8 +87,7 @@ def tower(speed: float = SPEED, strength: float = STRENGTH) -> Tower:
             for support in below:
                 name = f"glue of {support.name} and {brick.name}"
                 middle = 0.5 * (support.position + brick.position)
-                corner = (middle[0] * 2.0 * 0.5, middle[1], i * z)
-                scene.glue[name] = world.connect(support, brick, Joint.fixed(name=name), corner)
+                scene.glue[name] = world.connect(support, brick, Joint.fixed(name=name), middle)
         scene.bricks += row
         below = row
     for name in scene.glue:

@@ -85,7 +85,8 @@ def arm() -> Model:
         bar(FORE),
     )
     palm = Shape.box((0.1, 0.1, 0.02), Pose((0.0, 0.0, -HAND + 0.01)), colour=(0.9, 0.7, 0.2, 1.0))
-    b.link("hand", "forearm", Joint.revolute("y", name="wrist"), (FORE, 0.0, 0.0), Inertia.box(1.0, (0.1, 0.1, HAND), (0.0, 0.0, -0.5 * HAND)), palm)  # fmt: skip
+    palm_inertia = Inertia.box(1.0, (0.1, 0.1, HAND), (0.0, 0.0, -0.5 * HAND))
+    b.link("hand", "forearm", Joint.revolute("y", name="wrist"), (FORE, 0.0, 0.0), palm_inertia, palm)
     return b.build()
 
 

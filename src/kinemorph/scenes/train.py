@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from kinemorph.geometry.material import Material
@@ -36,7 +37,7 @@ RAIL = Material(friction=0.0, restitution=0.0, priority=1)
 
 
 def wagon(name: str, mass: float, colour: tuple[float, float, float, float]) -> Model:
-    """A box on four skids, with a buffer at each end, in line with the centre of mass: nothing makes it pitch or yaw."""
+    """A box on four skids, with buffers in line with the centre of mass, so that it neither nods nor yaws."""
     b = Builder(name)
     body = Shape.box((LENGTH, WIDTH, HEIGHT), Pose((0.0, 0.0, CLEAR + 0.5 * HEIGHT)), colour=colour)
     skids = [
@@ -100,7 +101,7 @@ def train() -> Train:
     names = ("engine", "wagon 1", "wagon 2", "wagon 3")
     for name, mass, x, colour in zip(names, MASSES, PLACES, colours, strict=True):
         scene.wagons.append(world.add(wagon(name, mass, colour), at=(x, 0.0, 0.0))[name])
-    for one, other in zip(names, names[1:], strict=False):
+    for one, other in pairwise(names):
         world.when(Event.contact(one, other, times=1, name=f"{one} meets {other}"), scene.couple)
     scene.push = world.push(scene.wagons[0], (FORCE, 0.0, 0.0))
     world.when(Event.at(PUSHED, name="coasts"), scene.coast)

@@ -1,8 +1,8 @@
 """The compass walker on ground that it touches: feet with friction, and no joint that holds them.
 
-The same legs as in `walker`, in a world, in the plane of a joint that keeps them from falling sideways. A heel strike is
-an impact of the contact solver, without restitution; the other foot lifts by itself. Where legs have no knees the foot
-that swings is below the slope until the legs have passed each other. So it has a mask, with which it meets nothing
+The same legs as in `walker`, in a world, in the plane of a joint that keeps them from falling sideways. A heel strike
+is an impact of the contact solver, without restitution; the other foot lifts by itself. Where legs have no knees the
+foot that swings is below the slope until the legs have passed each other. So it has a mask, with which it meets nothing
 from the strike of the other foot until it comes down to the slope ahead of that. (Were the mask switched on earlier,
 contact would slow the foot in the step before it arrives, as it does with all that is fast, and that splits the impact
 in two, of which the first finds the other foot still standing.)
@@ -41,9 +41,8 @@ NORMAL = np.array([np.sin(SLOPE), 0.0, np.cos(SLOPE)])
 def legs() -> Model:
     """Two legs that hang on a hip, which moves in the plane y = 0. The hip's mass is on leg "a"."""
     b = Builder("compass walker")
-    seen = {"group": 2, "mask": 0}  # nothing meets it
-    bar = Shape.capsule(0.02, LENGTH - 0.04, Pose((0.0, 0.0, -0.5 * LENGTH)), **seen)
-    hip = Shape.sphere(0.07, **seen)
+    bar = Shape.capsule(0.02, LENGTH - 0.04, Pose((0.0, 0.0, -0.5 * LENGTH)), mask=0)  # nothing meets it
+    hip = Shape.sphere(0.07, mask=0)
     foot = Shape.sphere(FOOT, Pose((0.0, 0.0, FOOT - LENGTH)), material=RUBBER, name="foot")
     leg = Inertia.point(LEG_MASS, (0.0, 0.0, -MIDDLE))
     b.link(

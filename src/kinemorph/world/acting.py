@@ -287,7 +287,7 @@ class Acting:
             self.collisions.heed(one, other)
 
     def regroup(self, what: Body | int, *, group: int | None = None, mask: int | None = None) -> None:
-        """Another group or mask for all shapes of a body, or for one shape by its id: what they are, and what they meet.
+        """Another group or mask for all shapes of a body, or for one shape by its id: what they are, what they meet.
 
         What touched them wakes: they may not meet any more.
         """
@@ -313,7 +313,7 @@ class Acting:
             else:
                 self._wake(*self._touching(self.shapes.row_of(side)))
                 sides.append([side])
-        return list(product(*sides))
+        return list(product(sides[0], sides[1]))
 
 
 def _ends(what: str, most: float) -> dict[str, float]:
