@@ -47,10 +47,10 @@ class Watch:
     """An event that a world waits for. `count` is how often it has happened; after `cancel` it never will again."""
 
     __slots__ = ("_all", "_places", "action", "cancelled", "count", "event")
+    _all: Watches  # that it is one of
 
-    def __init__(self, event: Event, action: Action | None, places: list[int | None], all: Watches) -> None:
+    def __init__(self, event: Event, action: Action | None, places: list[int | None]) -> None:
         self.event, self.action, self.count, self.cancelled = event, action, 0, False
-        self._all = all
         self._places = places  # ids of its bodies or its joint; None where it is the ground, or anything
 
     def cancel(self) -> None:
@@ -105,9 +105,10 @@ class Watches:
             raise ValueError(f"event {event.name!r}: forces of loops are not measured in worlds yet")
         if action is not None and not callable(action):
             raise TypeError(f"event {event.name!r}: its action must be a function, not {action!r}")
-        watch = Watch(event, action, [self._id(event, place) for place in event.places], self)
+        watch = Watch(event, action, [self._id(event, place) for place in event.places])
         row = np.zeros(1, EVENT)
         self._describe(watch, row[0])
+        watch._all = self
         self._watches.append(watch)
         self._rows = np.concatenate([self._rows, row])
         self._lend()
