@@ -384,6 +384,8 @@ SAMPLES |= {
     "Watch": lambda: km.World().when(km.Event.at(0.2)),
     "World": world,
     "WorldError": lambda: km.WorldError("it exploded", 0.3, "box"),
+    "DivergenceError": lambda: km.DivergenceError("it went elsewhere", 100, 0.2, "box"),
+    "BatchError": lambda: km.BatchError("one could not go on", {1: ValueError("no")}),
 }
 ANSWERS |= {
     "Body": lambda b: (b.name, b.id, b.pose.matrix(), b.twist, b.mass, b.asleep),
@@ -395,6 +397,8 @@ ANSWERS |= {
     "Watch": lambda w: (repr(w), w.count, w.done),
     "World": _of_world,
     "WorldError": lambda e: (str(e), e.time, e.body),
+    "DivergenceError": lambda e: (str(e), e.step, e.time, e.body),
+    "BatchError": lambda e: (str(e), {i: str(x) for i, x in e.errors.items()}),
 }
 
 

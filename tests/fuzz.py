@@ -1,6 +1,6 @@
 """Files that somebody broke: small real ones, mutated, must be read or refused with one good sentence.
 
-    python -m tests.fuzz mjcf urdf sdf mesh recording --files 100000 [--seed 0] [--keep FOLDER]
+    python -m tests.fuzz mjcf urdf sdf mesh recording film snapshot --files 100000 [--seed 0] [--keep FOLDER]
 
 Each file is made of a seed and a number, so that a failure can be made again. No reader may raise anything but
 `FileError`, take more than a few seconds or a lot of memory, or open a file outside the folder that the file lies in.
@@ -61,6 +61,7 @@ class Target:
     seeds: Callable[[], list[tuple[str, bytes]]]  # a suffix, and a content
     read: Callable[[Path], Any]
     lines: bool  # whether errors have a line and an element
+    most: int = MOST_SEED
 
 
 # -------------------------------------------------------------------------------------------------- where they start
@@ -137,6 +138,40 @@ def _recording_seeds() -> list[tuple[str, bytes]]:
         return [(".npz", (folder / "a.npz").read_bytes())]
 
 
+def _film_seeds() -> list[tuple[str, bytes]]:
+    from tests.world.kept_worlds import asleep
+
+    world = asleep()
+    with _folder() as folder:
+        with km.film(world, folder / "a.film"):
+            world.run(0.1)
+            world.connect(world.bodies[0], world.bodies[1], km.Joint.fixed())
+            world.run(0.05)
+        return [(".film", (folder / "a.film").read_bytes())]
+
+
+def _snapshot_seeds() -> list[tuple[str, bytes]]:
+    """Contents of snapshots, without the head that has their checksum: `_read_snapshot` writes one that is right."""
+    from tests.world.kept_worlds import SMALL, content_of
+
+    return [(".world", content_of(make().save())) for make in SMALL.values()]
+
+
+def _read_snapshot(path: Path) -> Any:
+    from tests.world.kept_worlds import resealed, spoiled, use
+
+    content = path.read_bytes()
+    rng = np.random.default_rng(len(content))
+    for data in (content, resealed(content), resealed(spoiled(content, rng)) if len(content) > 4000 else b""):
+        try:
+            world = km.World.load(data)
+        except km.FileError as error:
+            last = error
+        else:
+            use(world)
+    raise km.FileError(f"{path}: {last}") from None
+
+
 def _read_urdf(path: Path) -> Any:
     return km.load_urdf(path), km.load_urdf(path, floating=True, merge_fixed=False)
 
@@ -147,6 +182,8 @@ TARGETS = {
     "sdf": Target((".sdf",), _sdf_seeds, km.load_sdf, True),
     "mesh": Target((".stl", ".obj", ".msh", ".dae"), _mesh_seeds, km.load_mesh, False),
     "recording": Target((".npz",), _recording_seeds, km.Recording.load, False),
+    "film": Target((".film",), _film_seeds, km.Recording.load, False),
+    "snapshot": Target((".world",), _snapshot_seeds, _read_snapshot, False, 100_000),
 }
 
 # --------------------------------------------------------------------------------------------------------- mutations
@@ -155,7 +192,7 @@ TARGETS = {
 def mutated(content: bytes, others: list[bytes], rng: np.random.Generator) -> bytes:
     """A file with a few things wrong."""
     for _ in range(int(rng.integers(1, 5))):
-        content = MUTATIONS[int(rng.integers(len(MUTATIONS)))](content, others, rng)[: 4 * MOST_SEED]
+        content = MUTATIONS[int(rng.integers(len(MUTATIONS)))](content, others, rng)[: 4 * max(MOST_SEED, len(content))]
     return content
 
 
@@ -315,7 +352,7 @@ def _folder() -> Iterator[Path]:
 def run(name: str, files: int, seed: int = 0, keep: Path | None = None, most: int = 20) -> list[tuple[int, str]]:
     """Mutate and read files of a kind. Returns the numbers of those that went wrong, and how."""
     target = TARGETS[name]
-    seeds = [(suffix, content) for suffix, content in target.seeds() if len(content) <= MOST_SEED]
+    seeds = [(suffix, content) for suffix, content in target.seeds() if len(content) <= target.most]
     contents = [content for _, content in seeds]
     bad: list[tuple[int, str]] = []
     with _folder() as folder:

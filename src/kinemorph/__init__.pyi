@@ -45,6 +45,7 @@ from kinemorph.mocap.figure import human
 from kinemorph.motion import batch
 from kinemorph.motion.events import Event, EventKind
 from kinemorph.motion.log import Log
+from kinemorph.motion.many import BatchError
 from kinemorph.motion.rollout import Trajectory, rollout, rollout_adaptive, step
 from kinemorph.motion.simulate import Simulation, SimulationError, simulate
 from kinemorph.multibody import convert
@@ -76,6 +77,7 @@ from kinemorph.structure.cut import cut
 from kinemorph.structure.forest import Change, Forest, Planted
 from kinemorph.structure.report import Report
 from kinemorph.structure.reroot import reroot
+from kinemorph.view.film import film
 from kinemorph.view.glb import save_glb
 from kinemorph.view.picture import picture
 from kinemorph.view.recording import Recording
@@ -83,6 +85,7 @@ from kinemorph.view.replay import replay
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.contact import Touch
 from kinemorph.world.events import Moment, Watch
+from kinemorph.world.journal import DivergenceError
 from kinemorph.world.rays import Sight
 from kinemorph.world.statistics import Statistics
 from kinemorph.world.timers import Timer
@@ -93,6 +96,7 @@ __version__: str
 __all__ = [
     "Actuation",
     "Actuator",
+    "BatchError",
     "Body",
     "BroadPhase",
     "Builder",
@@ -104,6 +108,7 @@ __all__ = [
     "Coordinates",
     "Data",
     "Distance",
+    "DivergenceError",
     "Energy",
     "Event",
     "EventKind",
@@ -180,6 +185,7 @@ __all__ = [
     "distance",
     "drive",
     "energy",
+    "film",
     "follow",
     "forward_dynamics",
     "from_mujoco",

@@ -240,10 +240,6 @@ def test_a_coupling_is_a_gear():
 
 
 def test_mimics_act():
-    b = km.Builder("fingers")
-    for name in ("left", "right"):
-        b.link(name, None, km.Joint.prismatic("x", name=name), inertia=km.Inertia.sphere(1.0, 0.1))
-    b.link("base", None)
     b = km.Builder("hand")
     b.link("palm", None, km.Joint.fixed(), inertia=km.Inertia.sphere(1.0, 0.1))
     for name in ("left", "right"):
@@ -336,7 +332,7 @@ def test_drives_stay_with_their_joints_while_the_structure_changes():
     world.reroot(arm["l2"])
     world.run(0.3)  # it falls, bent as it was
     assert [-arm.position(f"j{i}")[0] for i in (1, 2)] == pytest.approx([0.6, 0.9], abs=2e-3)
-    assert before[1:] == pytest.approx([0.6, 0.9], abs=2e-3)
+    assert before[1:] == pytest.approx([0.6, 0.9], abs=5e-3)  # gravity bends it
     servos[1].position = 0.1
     world.run(0.5)
     assert arm.position("j1")[0] == pytest.approx(-0.1, abs=2e-3)
@@ -345,7 +341,7 @@ def test_drives_stay_with_their_joints_while_the_structure_changes():
     world.remove(arm["l0"])
     world.run(0.1)
     assert [s.alive for s in servos] == [False, False, True]
-    assert world.drives == [] or len(world.drives) == 1
+    assert [drive.joint for drive in world.drives] == [arm.joint("j2")]
 
 
 def test_a_branch_has_the_same_drives():
@@ -382,7 +378,7 @@ MJCF = """<mujoco><worldbody>
 def test_actuators_of_models_act(tmp_path):
     (tmp_path / "arm.xml").write_text(MJCF)
     model = km.load_mjcf(tmp_path / "arm.xml")
-    world = km.World(sleep=False, dt=1e-3)
+    world = km.World(sleep=False, dt=1e-4)
     arm = world.add(model)
     assert list(arm.control) == ["hip", "turn", "pull"]
     arm.control["hip"] = 0.4
@@ -395,7 +391,7 @@ def test_actuators_of_models_act(tmp_path):
         v = v + dt * km.forward_dynamics(model, data, q, v, tau)
         q = q + dt * v
     world.run(0.3)
-    assert [arm.position(n)[0] for n in ("hip", "knee")] == pytest.approx(q, abs=3e-3)
+    assert [arm.position(n)[0] for n in ("hip", "knee")] == pytest.approx(q, abs=1e-3)
     with pytest.raises(KeyError, match="hip"):
         arm.control["hop"] = 1.0
     with pytest.raises(ValueError, match="control of actuator 'hip'"):

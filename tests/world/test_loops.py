@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import kinemorph as km
+from kinemorph._jit import rows_at
+from kinemorph.contact.layout import HOLD
 from kinemorph.scenes import mechanisms
 
 CLOSED = 1e-9  # rad, m, rad/s and m/s
@@ -271,6 +273,38 @@ def test_loops_are_hard_under_a_heavy_load():
     assert force == pytest.approx(weight, rel=1e-3) or top.asleep
 
 
+@pytest.mark.parametrize("name", ["four_bar", "stewart", "delta", "two_arms"])
+def test_loops_bear_what_forward_dynamics_says(name):
+    scene = getattr(mechanisms, name)()
+    model = bare(scene.model)
+    data = km.Data(model)
+    km.forward_dynamics(model, data, scene.q, np.zeros(model.nv), np.zeros(model.nv))
+    world = km.World(model.gravity, sleep=False)
+    figure = world.add(model, q=scene.q)
+    world.step()
+    found = [world.loop_force(figure.joint(loop)) for loop in model.loop_names]
+    assert np.array(found) == pytest.approx(data.wrenches, abs=1e-7 * np.abs(data.wrenches).max())
+
+
+def test_rows_have_no_part_in_what_loops_forbid():
+    world = km.World(sleep=False)
+    world.add_ground()
+    figure = world.add(square(), at=km.Pose.turn((0, 1, 0), 0.3, (0, 0, 0.45)), q=SQUARE)
+    while not world.contacts():
+        q, _ = state_of(world, figure)
+        world.step()
+    s = world.solver.header[0]
+    hold = rows_at(int(s["holds"]), int(s["hold_count"]), HOLD)[0]
+    rank, nz = int(hold["rank"]), int(hold["nz"])
+    assert rank == np.linalg.matrix_rank(km.loop_jacobian(figure.model, km.Data(figure.model), q), tol=1e-6) == 2
+    Q = rows_at(int(hold["Q"]), rank * nz, np.dtype(np.float64)).reshape(rank, nz)
+    np.testing.assert_allclose(Q @ Q.T, np.eye(rank), atol=1e-14)
+    Y = world.solver["Y"]
+    for t in world.solver.touches:
+        assert (t["o2"], t["l1"] + t["l2"]) == (hold["offset"], nz)
+        assert Y[t["y"] : t["y"] + 3 * nz].reshape(3, nz) @ Q.T == pytest.approx(np.zeros((3, rank)), abs=1e-13)
+
+
 def test_a_loop_says_what_it_bears():
     """A plank that a loop fixes to the world at one end, with a load that lies on the other."""
     world = km.World()
@@ -355,6 +389,18 @@ def test_a_tree_joint_that_is_cut_leaves_the_loop_to_carry():
     assert world.forest.loop_errors() == (0.0, 0.0)
 
 
+def test_a_mechanism_is_rerooted_while_it_falls():
+    world = km.World()
+    world.add_ground()
+    figure = world.add(square(), at=km.Pose.turn((0, 1, 0), 0.3, (0, 0, 0.6)), q=SQUARE)
+    run(world, 0.2)
+    before = np.array([body.position for body in figure])
+    change = world.reroot(figure["2"])
+    assert change.pose_error < 1e-9
+    assert np.array([body.position for body in figure]) == pytest.approx(before, abs=1e-9)
+    run(world, 1.0)
+
+
 def test_removing_a_body_takes_its_loops_along():
     world = km.World()
     world.add_ground()
@@ -363,6 +409,19 @@ def test_removing_a_body_takes_its_loops_along():
     world.remove(beads[2])
     run(world, 0.5)
     assert len(world.bodies) == 5
+
+
+def test_what_a_loop_held_falls_when_its_other_body_is_gone():
+    world = km.World()
+    post = world.add(km.Shape.box((0.1, 0.1, 0.1)), at=(0, 0, 1))
+    world.connect(None, post, km.Joint.fixed())
+    bob = world.add(km.Shape.sphere(0.1), at=(0, 0, 0.5))
+    world.connect(post, bob, BALL, at=(0, 0, 1), how="loop")
+    world.run(1.0)
+    assert bob.asleep
+    world.remove(post)
+    world.run(0.2)
+    assert bob.position[2] == pytest.approx(0.5 - 0.5 * 9.81 * 0.04, abs=0.01)
 
 
 def test_a_branch_with_loops_goes_the_same_way_bit_for_bit():

@@ -62,8 +62,16 @@ class BroadPhase:
         return self.hash, self._free, self._ignored
 
     def __setstate__(self, state: tuple[HashTables, list[int], dict[int, set[int]]]) -> None:
-        tables, free, ignored = state
-        self._hold(copy.copy(tables), list(free), {i: set(others) for i, others in ignored.items()})
+        self._hold(*state)
+
+    def __copy__(self) -> BroadPhase:
+        made = BroadPhase.__new__(BroadPhase)
+        ignored = {i: set(others) for i, others in self._ignored.items()}
+        made._hold(copy.copy(self.hash), list(self._free), ignored)
+        return made
+
+    def __deepcopy__(self, memo: Any) -> BroadPhase:
+        return copy.copy(self)
 
     # --- boxes ---
 

@@ -37,6 +37,7 @@ from kinemorph.collision.shape_rows import (
     POSE,
     SHAPE,
     Candidates,
+    Form,
     Question,
     Status,
 )
@@ -46,6 +47,26 @@ from kinemorph.geometry.ground import BOUNDS
 from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.rows import load3, load9
 
+ADDRESSES = (
+    "shapes",
+    "mounts",
+    "places",
+    "boxes",
+    "hash",
+    "met",
+    "lives",
+    "pairs",
+    "memory",
+    "made",
+    "contacts",
+    "anchors",
+    "known",
+    "search",
+    "work",
+    "row",
+    "carried",
+    "found",
+)  # fmt: skip; the fields of COLLISIONS that are
 NUMBERS = ("updates", "walked", "fallbacks", "rough", "opened", "kept")
 
 
@@ -154,13 +175,15 @@ class Collisions:
         if len(links) < self._links:
             raise ValueError(f"update: there are poses of {len(links) - 1} links, but a shape is on link {highest}")
 
-    def lend(self) -> int:
+    def lend(self, links: Any = None) -> int:
         """The address of the COLLISIONS row, for kernels that call `find_pairs` and `find_contacts` themselves.
 
-        It holds until shapes are added or removed. When a kernel returns FULL, `grow` and call it again.
+        It holds until shapes are added or removed. When a kernel returns FULL, `grow` and call it again. New shapes are
+        where `links`, poses as for `update`, say; else all of them are at the origin, close to each other, until a
+        kernel has placed them.
         """
         if self._seen != self.shapes.revision:
-            self._see_changes(None)
+            self._see_changes(None if links is None else _rows_of(links))
         return self._tables.address
 
     # --- what was found ---
@@ -236,9 +259,9 @@ class Collisions:
         self.header["n_met"] = 0
         self._seen = shapes.revision
 
-    def _follow_rows(self) -> None:
+    def _follow_rows(self, n: int | None = None) -> None:
         """Know where the rows of shapes are, and have as many rows of places and boxes."""
-        n = self.shapes.count
+        n = self.shapes.count if n is None else n
         self._rows = self.shapes.rows, self.shapes.mounts
         self.header["shapes"], self.header["mounts"] = (rows.ctypes.data for rows in self._rows)
         self.header["n"] = n
@@ -314,15 +337,65 @@ class Collisions:
     # --- copies ---
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return self._tables, self._broad, self.shapes, self._seen, self._boxed
+        """The header without addresses, rows that the next step looks at or that tell of the last one, and shapes."""
+        header = self.header.copy()
+        for name in (*ADDRESSES, "room", "known_room", "n_met", "next", "full"):
+            header[name] = 0
+        return header, self._lasting(), self._broad, self.shapes, self._seen, self._boxed
+
+    def _lasting(self) -> dict[str, Any]:
+        """Rows by the names of their tables. `known_pairs` are the rows of pairs of which something is known."""
+        h = self.header[0]
+        kept = bool(h["keep_within"] > 0.0)
+        rows = {"places": int(h["n"]), "boxes": int(h["n"]), "pairs": int(h["n_pairs"])}
+        found = {name: self._tables[name][:size].copy() for name, size in rows.items() if name in self._tables}
+        known = np.arange(int(h["room"]))
+        if self._broad is not None:  # what is known of pairs that are gone is no use
+            count = min(int(self._broad.hash.header["pair_count"][0]), len(known))
+            lives, memory = self._broad.hash["lives"]["i"][:count], self._tables["memory"][:count]
+            known = np.flatnonzero(of_pair(memory, self._broad.rows[:count], lives, self.shapes.rows))
+        found["known_pairs"], found["memory"] = known, self._tables["memory"][known]
+        found["made"] = self._tables["made"][known] if kept else ()
+        found["contacts"] = self.contacts.copy()
+        now = int(h["contact_room"]) * self._half_of("contacts")
+        found["anchors"] = self._tables["anchors"][now : now + int(h["n_contacts"])].copy() if kept else ()
+        now = int(h["known_room"]) * self._half_of("known")
+        found["known"] = self._tables["known"][now : now + int(h["n_known"])].copy()
+        return {name: rows for name, rows in found.items() if len(rows)}
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        tables, broad, shapes, seen, boxed = state
-        if tables.header.dtype != COLLISIONS:
+        header, lasting, broad, shapes, seen, boxed = state
+        if header.dtype != COLLISIONS:
             raise ValueError("collisions that another version of kinemorph has pickled cannot be read")
-        self._hold(copy.copy(tables), copy.copy(broad), copy.copy(shapes))
+        tables = Tables(COLLISIONS)
+        tables.header[:] = header
+        self._hold(tables, broad, shapes)
         self._seen, self._boxed = seen, dict(boxed)
-        self.header["shapes"], self.header["mounts"] = (rows.ctypes.data for rows in self._rows)
+        self._make_contacts(int(header["contact_room"][0]))
+        self._make_known(max(64, len(lasting.get("known", ()))))
+        self._make_pairs(max(self._rows_wanted(), len(lasting.get("pairs", ()))))
+        self._follow_rows(int(header["n"][0]))
+        rooms = {"contacts": "contact_room", "anchors": "contact_room", "known": "known_room"}
+        for name, rows in lasting.items():
+            if name in ("memory", "made"):
+                self._tables[name][lasting["known_pairs"]] = rows
+            elif name != "known_pairs":
+                start = int(self.header[rooms[name]][0]) * self._half_of(name) if name in rooms else 0
+                self._tables[name][start : start + len(rows)] = rows
+
+    def __copy__(self) -> Collisions:
+        header, lasting, broad, shapes, *more = self.__getstate__()
+        made = Collisions.__new__(Collisions)
+        made.__setstate__((header, lasting, copy.copy(broad), copy.copy(shapes), *more))
+        return made
+
+    def __deepcopy__(self, memo: Any) -> Collisions:
+        return copy.copy(self)
+
+    def _half_of(self, name: str) -> int:
+        """In which half of a table the rows of the last step are."""
+        alone = name != "known" and self.header["question"][0] == Question.DISTANCE
+        return 0 if alone else int(self.header["step"][0]) & 1
 
     def __repr__(self) -> str:
         return f"Collisions of {len(self.shapes)} shapes: {len(self.pairs)} pairs, {len(self.contacts)} contacts"
@@ -341,6 +414,19 @@ def _rows_of(links: Any) -> Any:
     for row, pose in zip(rows[1:], links, strict=True):
         row["R"], row["p"] = pose.rotation.reshape(9), pose.position
     return rows
+
+
+def of_pair(memory: Any, pairs: Any, lives: Any, shapes: Any) -> Any:
+    """Which rows of MEMORY have the stamp of the pair that has their row."""
+    a, b = memory["a"], memory["b"]
+    good = (pairs["shared"] >= 0) & (memory["life"] == lives)
+    good &= (np.minimum(a, b) == pairs["a"]) & (np.maximum(a, b) == pairs["b"])
+    a, b = np.where(good, a, 0), np.where(good, b, 0)
+    if not len(shapes):
+        return good
+    good &= (memory["generation_a"] == shapes["generation"][a]) & (memory["generation_b"] == shapes["generation"][b])
+    ground = shapes["form"] == Form.GROUND
+    return good & ~ground[b]
 
 
 @entry

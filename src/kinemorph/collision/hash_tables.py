@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
+
+import numpy as np
 
 from kinemorph.collision.hash_rows import (
     ABSENT,
@@ -24,6 +25,19 @@ from kinemorph.collision.hash_rows import (
 from kinemorph.collision.hash_update import FULL, fill
 from kinemorph.collision.tables import Tables
 
+KEPT = (
+    "n",
+    "moving",
+    "top",
+    "finest",
+    "budget",
+    "fixed_budget",
+    "linger",
+    "pair_count",
+    "pair_free",
+    "pairs_made",
+)  # fmt: skip; fields of the header that last: the others follow
+
 
 class HashTables:
     """Everything that kernels of the hash read and write; `address` is that of the HASH row."""
@@ -41,15 +55,43 @@ class HashTables:
         fill(self.address)
 
     def _hold(self, tables: Tables) -> None:
-        if tables.header.dtype != HASH:
-            raise ValueError("a broad phase that another version of kinemorph has pickled cannot be read")
         self._tables, self.header, self.address = tables, tables.header, tables.address
 
-    def __getstate__(self) -> Tables:
-        return self._tables
+    def __getstate__(self) -> tuple[Any, ...]:
+        """Boxes, and pairs in their rows; tiles and all else that finds them is filled again."""
+        header = self.header.copy()
+        for name in HASH.names or ():
+            if name not in KEPT:
+                header[name] = 0
+        n, moving, count = (int(header[name][0]) for name in ("n", "moving", "pair_count"))
+        boxes, pairs = self["boxes"][:n].copy(), self["pairs"][:count].copy()
+        boxes["entry"] = -1
+        pairs["shared"] = np.minimum(pairs["shared"], 0)  # counted again; those that are gone are a list
+        lives = self["lives"][:count].copy()
+        return header, boxes, self["filters"][:n].copy(), self["order"][:moving].copy(), pairs, lives
 
-    def __setstate__(self, tables: Tables) -> None:
-        self._hold(copy.copy(tables))
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        header, boxes, filters, order, pairs, lives = state
+        if header.dtype != HASH:
+            raise ValueError("a broad phase that another version of kinemorph has pickled cannot be read")
+        self._hold(Tables(HASH))
+        self.header[:] = header
+        self.make_boxes(max(32, len(boxes)))
+        self._make_entries(256)
+        self._make_tiles(256)
+        self._make_pairs(max(64, 1 << (len(pairs) - 1).bit_length()))
+        for name, rows in (
+            ("boxes", boxes),
+            ("filters", filters),
+            ("order", order),
+            ("pairs", pairs),
+            ("lives", lives),
+        ):
+            self[name][: len(rows)] = rows
+        while fill(self.address) == FULL:
+            if self.header["full"][0] & FULL_PAIRS:  # it has a row for each pair
+                raise ValueError("a broad phase lacks pairs of boxes that share a tile")
+            self._double()
 
     def __getitem__(self, name: str) -> Any:
         return self._tables[name]

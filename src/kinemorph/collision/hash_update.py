@@ -123,4 +123,7 @@ def fill(address: int) -> int:
         h["n"] = i + 1  # those after it are not there yet
         if boxes[i]["level"] != ABSENT:
             attach(h, i)
-    return FULL if h["full"] else 0
+        if h["full"]:
+            h["n"] = n
+            return FULL
+    return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import heapq
 import math
 from typing import Any, TypeAlias
@@ -23,6 +24,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 BASE = -1  # the link of what does not move
 FAR = 1e18  # m: half of space has a box that reaches so far
+FOLLOWS = ("form", "core", "nodes", "n_nodes", "ground", "radius")  # fields of SHAPE that bodies say
 ROW_BITS = 32  # of an id; the generation of its row is above them
 
 
@@ -179,18 +181,29 @@ class ShapeTable:
     # --- copies ---
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return self.rows, self.mounts, self.changed, self.revision, self._solids, self._bodies, self._free
+        """Rows without addresses and what follows from bodies; these never change, and are their own copies."""
+        n = self.count
+        rows = self.rows[:n].copy()
+        for name in FOLLOWS:
+            rows[name] = 0
+        mounts, changed, free = self.mounts[:n].copy(), self.changed[:n].copy(), sorted(self._free)
+        return rows, mounts, changed, self.revision, list(self._solids), list(self._bodies), free
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         rows, mounts, changed, self.revision, solids, bodies, free = state
         if rows.dtype != SHAPE or mounts.dtype != MOUNT:
             raise ValueError("shapes that another version of kinemorph has pickled cannot be read")
-        self.rows, self.mounts, self.changed = aligned(len(rows), SHAPE), aligned(len(rows), MOUNT), changed.copy()
-        self.rows[:], self.mounts[:] = rows, mounts
+        self.rows, self.mounts, self.changed = aligned(16, SHAPE), aligned(16, MOUNT), np.zeros(16, np.int64)
+        if len(rows) > len(self.rows):
+            self._make_room(len(rows))
+        self.rows[: len(rows)], self.mounts[: len(rows)], self.changed[: len(rows)] = rows, mounts, changed
         self._solids, self._bodies, self._free = list(solids), list(bodies), list(free)
         for row, body in enumerate(self._bodies):  # copies of cores are elsewhere
             if body is not None:
                 _describe(self.rows[row], self.mounts[row], body)
+
+    def __deepcopy__(self, memo: Any) -> ShapeTable:
+        return copy.copy(self)
 
 
 def body_of(solid: Any) -> Parts | Ground:

@@ -1,11 +1,14 @@
-"""A header row and the tables whose addresses it has: they are made, copied and pickled together.
+"""A header row and the tables whose addresses it has: they are made, copied and kept together.
 
 Kernels get the address of the header. It is worth nothing in a copy or in another process, so a copy makes its tables
-anew and writes their addresses into a header of its own.
+anew and writes their addresses into a header of its own. How many rows of a table last between two calls is said by a
+field of the header, or none do: such tables are as long in a copy as they were. Of tables of which nothing is said all
+rows last.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,11 +19,12 @@ LINE = 64  # bytes of a cache line: where tables begin
 class Tables:
     """The owner of a header row and of the tables that it points to, each under the name of its field."""
 
-    __slots__ = ("_arrays", "address", "header")
+    __slots__ = ("_arrays", "address", "header", "used")
 
-    def __init__(self, dtype: Any) -> None:
+    def __init__(self, dtype: Any, used: Mapping[str, str | None] | None = None) -> None:
         self.header: Any = np.zeros(1, dtype)
         self.address = int(self.header.ctypes.data)
+        self.used = dict(used or {})  # of a table the field that says how many of its rows last; None if none do
         self._arrays: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
@@ -39,19 +43,33 @@ class Tables:
         self._arrays[name] = table  # the old one goes once nobody has its address
         return table
 
-    def __reduce__(self) -> Any:
-        return _made_again, (self.header.copy(), self._arrays)
+    def __getstate__(self) -> tuple[Any, dict[str, str | None], dict[str, tuple[int, Any]]]:
+        """The header without addresses, and of each table how many rows it has, and those that last."""
+        header = self.header.copy()
+        for name in self._arrays:
+            header[name] = 0
+        return header, self.used, {name: (len(array), array[: self._lasting(name)]) for name, array in self}
+
+    def _lasting(self, name: str) -> int:
+        if name not in self.used:
+            return len(self._arrays[name])
+        field = self.used[name]
+        return 0 if field is None else int(self.header[field][0])
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        return iter(self._arrays.items())
+
+    def __setstate__(self, state: tuple[Any, dict[str, str | None], dict[str, tuple[int, Any]]]) -> None:
+        header, used, tables = state
+        self.header = header.copy()
+        self.address = int(self.header.ctypes.data)
+        self.used = dict(used)
+        self._arrays = {}
+        for name, (room, rows) in tables.items():
+            self.make(name, room, rows.dtype)[: len(rows)] = rows
 
 
 def aligned(room: int, dtype: Any) -> Any:
     """So many rows of zeros that begin with a cache line."""
     memory = np.zeros(room * dtype.itemsize + LINE - 1, np.uint8)
     return memory[-memory.ctypes.data % LINE :][: room * dtype.itemsize].view(dtype)
-
-
-def _made_again(header: Any, arrays: dict[str, Any]) -> Tables:
-    tables = Tables(header.dtype)
-    tables.header[:] = header
-    for name, array in arrays.items():
-        tables.make(name, len(array), array.dtype)[:] = array
-    return tables

@@ -85,11 +85,15 @@ def take_out(Q: Any, rank: int, nv: int, x: Any, at: int, share: float) -> None:
 
 
 @kernel(inline=False)
-def take_out_row(Q: Any, rank: int, nv: int, Y: Any, at: int, kept: int) -> None:
-    """y ← y - Qᵀ Q y of the nv numbers of Y from entry `at` on, whose products with Q are kept from entry `kept` on."""
+def take_out_row(Q: Any, rank: int, nv: int, Y: Any, y: int, x: int, shift: int, length: int, kept: int) -> None:
+    """y ← y - Qᵀ Q x, for a vector x of nv numbers of which only some are not zero: `length`, from `shift` on.
+
+    All are in Y: y from one entry on, x without its zeros from another, and Q x is added to what is from `kept` on.
+    """
     for j in range(rank):
-        Y[kept + j] = product(Q, j * nv, Y, at, nv)
-        subtract(Y, at, Q, j * nv, nv, Y[kept + j])
+        along = product(Q, j * nv + shift, Y, x, length)
+        Y[kept + j] += along
+        subtract(Y, y, Q, j * nv, nv, along)
 
 
 @kernel(inline=False)

@@ -16,7 +16,7 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale
 
 @kernel
 def go_inward(tree: Any, link: int, first: int, n: Vec3, f: Vec3, Y: Any, y: int, share: float) -> float:
-    """Add a share of what joints take of a wrench on a link, at its origin, from a degree of freedom on. Returns yᵀ y."""
+    """Add a share of what joints take of a wrench on a link, at its origin, from one degree of freedom on. yᵀ y."""
     links = rows_at(tree["links"], tree["n"], LINK)
     rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)

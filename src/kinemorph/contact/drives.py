@@ -22,7 +22,7 @@ from kinemorph.multibody.lone import lone_of, whitened_wrench
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec
 from kinemorph.spatial.rows import load3, load9
-from kinemorph.spatial.vec3 import add, cross, sub
+from kinemorph.spatial.vec3 import add, cross, dot, sub
 from kinemorph.structure.forest_layout import BODY_SLOT, IN_USE, JOINT_SLOT, TAU, TREE_SLOT, TREES, Q
 from kinemorph.structure.forest_memory import INDEX, pool_of
 
@@ -248,9 +248,11 @@ def keep_pushed_awake(s: Any, forest: Any) -> None:
     spans, pushes = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["pushes"], s["push_room"], PUSH)
     bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
     for i in range(s["push_count"]):
-        if pushes[i]["body"] >= 0:
-            slot = bodies[pushes[i]["body"] & INDEX]
-            if slot["next"] == IN_USE and slot["generation"] == pushes[i]["body"] >> 32:
+        p = pushes[i]
+        acts = dot(load3(p["force"]), load3(p["force"])) + dot(load3(p["torque"]), load3(p["torque"])) > 0.0
+        if p["body"] >= 0 and acts:
+            slot = bodies[p["body"] & INDEX]
+            if slot["next"] == IN_USE and slot["generation"] == p["body"] >> 32:
                 spans[slot["tree"]]["still"] = 0.0
 
 

@@ -95,7 +95,7 @@ def begin_hold(forest: Any, hold: Any, offset: int) -> bool:
     orient(system)
     whiten(system)
     multiply_rows(system)
-    errors(system)
+    hold["error"] = errors(system)
     doubt(system, system["dependence"])
     factor_rows(system, 0.0)
     hold["rank"] = fill_basis(system, rows_at(hold["Q"], system["m"] * system["nv"], F8))
@@ -109,46 +109,70 @@ def strip(hold: Any, x: Any, at: int, share: float) -> None:
     take_out(rows_at(hold["Q"], hold["rank"] * hold["nz"], F8), hold["rank"], hold["nz"], x, at, share)
 
 
-@kernel(inline=False)
-def widen(s: Any, t: Any, count: int) -> bool:
-    """Make rows with two stretches, such as those of a touch, reach all trees of their holds, and open no loop.
+@kernel
+def stretches(s: Any, t: Any) -> tuple[int, int, int, int]:
+    """The stretches of z that a row with two of them has once it reaches all trees of its holds: o1, l1, o2, l2."""
+    h1, h2 = hold_of(s, t["tree1"]), hold_of(s, t["tree2"])
+    holds = rows_at(s["holds"], s["hold_count"], HOLD)
+    o1, l1 = (holds[h1]["offset"], holds[h1]["nz"]) if h1 >= 0 else (t["o1"], t["l1"])
+    o2, l2 = (holds[h2]["offset"], holds[h2]["nz"]) if h2 >= 0 else (t["o2"], t["l2"])
+    return (0, 0, o2, l2) if h1 >= 0 and h1 == h2 else (o1, l1, o2, l2)
 
-    False if Y is full; y begins elsewhere then, and what it was is left behind.
+
+@kernel
+def ranks(s: Any, t: Any) -> tuple[int, int]:
+    """How many numbers there are behind such a row for what the loops of its holds bear of it."""
+    h1, h2 = hold_of(s, t["tree1"]), hold_of(s, t["tree2"])
+    holds = rows_at(s["holds"], s["hold_count"], HOLD)
+    return holds[h1]["rank"] if h1 >= 0 and h1 != h2 else 0, holds[h2]["rank"] if h2 >= 0 else 0
+
+
+@kernel(inline=False)
+def widen_rows(s: Any, t: Any, old: int, count: int) -> int:
+    """Rows with the stretches of a touch, or of a pull, from number `old` on, such that they open no loop.
+
+    Returns where they begin now, -1 if Y is full. What they were is left behind; the stretches are still the old ones.
     """
     h1, h2 = hold_of(s, t["tree1"]), hold_of(s, t["tree2"])
-    if h1 < 0 and h2 < 0:
-        return True
     holds, Y = rows_at(s["holds"], s["hold_count"], HOLD), rows_at(s["Y"], s["Y_room"], F8)
-    o1, l1, o2, l2, old, used = t["o1"], t["l1"], t["o2"], t["l2"], t["y"], s["Y_used"]
-    p1, n1 = (holds[h1]["offset"], holds[h1]["nz"]) if h1 >= 0 else (o1, l1)
-    p2, n2 = (holds[h2]["offset"], holds[h2]["nz"]) if h2 >= 0 else (o2, l2)
-    first = n1  # where the second stretch begins in a row
-    if h1 == h2:
-        p1, n1, first = 0, 0, 0
-    length = n1 + n2
-    r1 = holds[h1]["rank"] if h1 >= 0 and h1 != h2 else 0
-    r2 = holds[h2]["rank"] if h2 >= 0 else 0
+    p1, n1, p2, n2 = stretches(s, t)
+    r1, r2 = ranks(s, t)
+    o1, l1, o2, l2 = t["o1"], t["l1"], t["o2"], t["l2"]
+    length, used = n1 + n2, s["Y_used"]
     if used + count * (length + r1 + r2) > s["Y_room"]:
         s["full"] |= FULL_Y
-        return False
-    for k in range(used, used + count * length):
+        return -1
+    for k in range(used, used + count * (length + r1 + r2)):
         Y[k] = 0.0
+    first = o1 - (p1 if n1 > 0 else p2)  # both sides may be in one stretch now
     for r in range(count):
         y, x = used + r * length, old + r * (l1 + l2)
-        if l1 > 0:
-            start = y + o1 - (p2 if h1 == h2 else p1)
-            for k in range(l1):
-                Y[start + k] += Y[x + k]
+        for k in range(l1):
+            Y[y + first + k] += Y[x + k]
         for k in range(l2):
-            Y[y + first + o2 - p2 + k] += Y[x + l1 + k]
+            Y[y + n1 + o2 - p2 + k] += Y[x + l1 + k]
         kept = used + count * length + r * (r1 + r2)
-        if r1 > 0:
-            take_out_row(rows_at(holds[h1]["Q"], r1 * n1, F8), r1, n1, Y, y, kept)
-        if r2 > 0:
-            take_out_row(rows_at(holds[h2]["Q"], r2 * n2, F8), r2, n2, Y, y + first, kept + r1)
-    t["o1"], t["l1"], t["o2"], t["l2"], t["y"] = p1, n1, p2, n2, used
+        if h1 >= 0 and l1 > 0:
+            rank, n = (r1, n1) if n1 > 0 else (r2, n2)
+            take_out_row(rows_at(holds[h1]["Q"], rank * n, F8), rank, n, Y, y, x, first, l1, kept)
+        if h2 >= 0 and l2 > 0:
+            take_out_row(
+                rows_at(holds[h2]["Q"], r2 * n2, F8), r2, n2, Y, y + n1, x + l1, o2 - p2, l2, kept + r1
+            )  # fmt: skip
     s["Y_used"] = used + count * (length + r1 + r2)
-    return True
+    return used
+
+
+@kernel
+def widen(s: Any, t: Any, count: int) -> bool:
+    """Make a touch or a pull reach all trees of its holds, with all its rows. False if Y is full."""
+    if hold_of(s, t["tree1"]) < 0 and hold_of(s, t["tree2"]) < 0:
+        return True
+    y = widen_rows(s, t, t["y"], count)
+    if y >= 0:
+        t["o1"], t["l1"], t["o2"], t["l2"] = stretches(s, t)
+        t["y"] = y
+    return y >= 0
 
 
 @kernel
@@ -158,8 +182,7 @@ def react(s: Any, t: Any, count: int, row: int, p: float) -> None:
     if p == 0.0 or (h1 < 0 and h2 < 0):
         return
     holds, Y = rows_at(s["holds"], s["hold_count"], HOLD), rows_at(s["Y"], s["Y_room"], F8)
-    r1 = holds[h1]["rank"] if h1 >= 0 and h1 != h2 else 0
-    r2 = holds[h2]["rank"] if h2 >= 0 else 0
+    r1, r2 = ranks(s, t)
     kept = t["y"] + count * (t["l1"] + t["l2"]) + row * (r1 + r2)
     if r1 > 0:
         subtract(rows_at(holds[h1]["reaction"], r1, F8), 0, Y, kept, r1, p)
@@ -207,9 +230,9 @@ def hold_bound(s: Any, b: Any) -> bool:
         s["full"] |= FULL_Y
         return False
     before = product(Y, b["y"], Y, b["y"], b["l"])
-    for k in range(n):
+    for k in range(n + rank):
         Y[used + k] = Y[b["y"] + k - shift] if shift <= k < shift + b["l"] else 0.0
-    take_out_row(rows_at(hold["Q"], rank * n, F8), rank, n, Y, used, used + n)
+    take_out_row(rows_at(hold["Q"], rank * n, F8), rank, n, Y, used, b["y"], shift, b["l"], used + n)
     after = product(Y, used, Y, used, n)
     if after > IMMOVABLE * before:
         b["inverse"], b["s0"] = 1.0 / after, gently(b["s0"], after, before)
@@ -225,14 +248,14 @@ def hold_bound(s: Any, b: Any) -> bool:
 @kernel(inline=False)
 def hold_twist(s: Any, r: Any, t: Any) -> bool:
     """The rows of moments at a contact, before those of the contact itself, whose stretches they have."""
-    o1, l1, o2, l2, y = t["o1"], t["l1"], t["o2"], t["l2"], t["y"]
-    t["y"] = r["y"]
-    if not widen(s, t, 3):
-        t["y"] = y
+    if hold_of(s, t["tree1"]) < 0 and hold_of(s, t["tree2"]) < 0:
+        return True
+    y = widen_rows(s, t, r["y"], 3)
+    if y < 0:
         return False
-    r["y"] = t["y"]
-    weigh_twist(r, t["l1"] + t["l2"], rows_at(s["Y"], s["Y_room"], F8))
-    t["o1"], t["l1"], t["o2"], t["l2"], t["y"] = o1, l1, o2, l2, y
+    r["y"] = y
+    _, n1, _, n2 = stretches(s, t)
+    weigh_twist(r, n1 + n2, rows_at(s["Y"], s["Y_room"], F8))
     return True
 
 

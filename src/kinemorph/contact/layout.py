@@ -31,6 +31,8 @@ SPAN = np.dtype(
         ("woken_by", "i4"),  # the tree that woke it last; or BY_EDIT, BY_CALL; -1 if nothing has
         ("hold", "i4"),  # index of the HOLD of the loops that tie it in this step, -1 if none do
         ("drive", "i4"),  # the first of its DRIVEs, -1 for none; good in steps of worlds with drives
+        ("middle", "i4"),  # whether its forces are those of the middle of the step
+        ("unused", "i4"),
         ("pairs", "i8"),  # of the first tree of an island: what touched when that was last decided
         ("mass", "f8"),  # kg
         ("load", "f8"),  # kg, what it carries: its share of all that is above it
@@ -123,7 +125,8 @@ TOUCH = np.dtype(
         ("restitution", "f8"),
         ("w1", "f8"),  # m/s, how fast the surfaces themselves move against each other along the tangents
         ("w2", "f8"),
-        ("approach", "f8"),  # m/s, normal velocity at the start of the step
+        ("approach", "f8"),  # m/s, normal velocity with which it meets in this step
+        ("kept", "f8", 3),  # N s, impulses that the substep before the step had: normal and tangents
         ("normal", "f8", 3),  # unit, world, from a to b
         ("t1", "f8", 3),  # its tangents
         ("t2", "f8", 3),
@@ -279,8 +282,10 @@ HOLD = np.dtype(
         ("first_loop", "i8"),  # its loops, a list through `follows` of their LOOP_SLOTs, in the order of the system
         ("reaction", "i8"),  # address of rank numbers: what the loops bear of contacts and others, in their basis, N s
         ("backup", "i8"),  # address of room for q and v of its trees, as they were
+        ("error", "f8"),  # rad or m, how far its worst loop was open at the start of the step
+        ("planned", "f8"),  # J, ½ zᵀ z that it would have at the end of the step without rows
         ("flies", "i8"),  # whether nothing from outside acts on its trees but gravity
-        ("before", SUMS),  # of its trees, at the start of the step, if it flies,
+        ("before", SUMS),  # of its trees, at the start of the step,
         ("after", SUMS),  # at its end,
         ("each", SUMS),  # and of one of them
     ],

@@ -10,8 +10,11 @@ from kinemorph.spatial.scalar import sqrt
 
 @kernel
 def blend(materials: Any, agreed: Any, a: int, b: int) -> tuple[float, float, float, float]:
-    """Friction, restitution, rolling and torsion of two shapes: what is agreed on for them, if anything is; else what the
-    one of higher priority has; else the geometric mean of frictions and the larger one of all others."""
+    """Friction, restitution, rolling and torsion of two shapes.
+
+    What is agreed on for them, if anything is; else what the one of higher priority has; else the geometric mean of
+    their frictions, and the larger one of all others.
+    """
     one, other = materials[a], materials[b]
     if one["pairs"] > 0 and other["pairs"] > 0:
         first, second = min(a, b), max(a, b)

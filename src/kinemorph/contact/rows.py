@@ -11,6 +11,7 @@ from kinemorph.constraint.basis import product
 from kinemorph.contact.islands import I4
 from kinemorph.contact.layout import AGREEMENT, FULL_Y, MATERIAL, SPAN, TOUCH
 from kinemorph.contact.mixing import blend
+from kinemorph.multibody.joints import FREE
 from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA, TREE
 from kinemorph.multibody.lone import link_of, lone_of
 from kinemorph.multibody.loop_layout import last_dof
@@ -24,6 +25,7 @@ from kinemorph.structure.forest_layout import BODY_SLOT, TREE_SLOT
 
 OUT_OF_REACH = 1.0  # m: the gap of a contact that nothing can close
 RIGID = 1e-20  # share of yᵀ y that is nothing but rounding
+STUCK = 1e5  # times the mass of all that moves: who weighs more along a normal does not move along it
 STEEP = 0.6  # a normal with less than this along x has its first tangent across x
 
 
@@ -136,6 +138,25 @@ def weigh(t: Any, Y: Any) -> None:
         t["b11"], t["b12"], t["b22"] = t["least"], 0.0, t["least"]
 
 
+@kernel(inline=False)
+def mass_held(forest: Any, a: int, b: int) -> float:
+    """kg, of the heavier of the trees of two bodies that the base holds, if nothing else moves; else 0."""
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    most = 0.0
+    for body in (a, b):
+        if body >= 0:
+            tree = rows_at(trees[bodies[body]["tree"]]["address"], 1, TREE)[0]
+            links = rows_at(tree["links"], tree["n"], LINK)
+            if links[0]["kind"] == FREE:
+                return 0.0
+            mass = 0.0
+            for i in range(tree["n"]):
+                mass += links[i]["mass"]
+            most = max(most, mass)
+    return most
+
+
 @kernel
 def leave_out(t: Any, Y: Any, y: int, length: int) -> None:
     """Have no impulse at a contact along whose normal nothing can move, for its two sides are tied to each other."""
@@ -171,6 +192,7 @@ def start_touch(t: Any, c: Any, k: Any, pair: Any, materials: Any, agreed: Any, 
     t["s0"] = t["s"] = k["distance"]
     p = load3_at(before, 3 * (at + k["before"])) if k["before"] >= 0 else (0.0, 0.0, 0.0)
     t["pn"], t["p1"], t["p2"] = max(0.0, dot(p, n)), dot(p, t1), dot(p, t2)
+    t["kept"][0], t["kept"][1], t["kept"][2] = t["pn"], t["p1"], t["p2"]
     t["sum"] = t["sum1"] = t["sum2"] = 0.0
     t["acted"] = 0
     mix(t, c, pair, materials, agreed)
@@ -219,6 +241,8 @@ def fill_touches(s: Any, forest: Any, c: Any) -> bool:
         if joined and product(Y, used, Y, used, length) <= RIGID * alone:
             leave_out(t, Y, used, length)
         weigh(t, Y)
+        if (jointed1 or jointed2) and t["inverse"] > STUCK * mass_held(forest, a, b) > 0.0:
+            t["inverse"] = 0.0  # the normal goes through what holds it: to move along it would take any speed
         t["tree1"] = bodies[a]["tree"] if l1 > 0 else -1
         t["tree2"] = bodies[b]["tree"] if l2 > 0 else -1
         used += 3 * length

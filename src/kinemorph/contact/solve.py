@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph._jit import kernel, rows_at
+from kinemorph.contact.bounces import bounce, meet, pass_on, start_impacts
 from kinemorph.contact.direct import solve_directly
 from kinemorph.contact.layout import BOUND, ISLAND, SPAN, TOUCH, Bounded
-from kinemorph.contact.sweep import bound, kick, press, relax, strike, strike_three, velocity
+from kinemorph.contact.sweep import bound, kick, press, relax, strike_three
 from kinemorph.contact.twists import resist, scale_twists, sum_twists, warm_twists
 from kinemorph.multibody.system import F8
-from kinemorph.spatial.scalar import sqrt
 
-BOUNCE_PASSES = 2
 DRIVEN = int(Bounded.DRIVEN)
 
 
@@ -64,38 +63,6 @@ def guard(s: Any, island: Any) -> None:
 
 
 @kernel
-def meet(s: Any, island: Any) -> None:
-    """How fast contacts approach, before anything acts: a bounce gives some of it back.
-
-    A contact that closes its gap within the step meets with the speed that it has there: v² - 2 a s.
-    """
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
-    Y, z, za = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
-    for i in range(island["touch_count"]):
-        t = touches[i]
-        t["approach"] = 0.0
-        if t["restitution"] > 0.0:
-            v, a = velocity(t, 0, Y, z), velocity(t, 0, Y, za)
-            if v < 0.0:
-                t["approach"] = -sqrt(max(v * v - 2.0 * a * max(t["s0"], 0.0), 0.0))
-
-
-@kernel(inline=False)
-def bounce(s: Any, island: Any) -> None:
-    """Restitution: contacts that met faster than the threshold, and pressed, part with a share of that speed."""
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
-    Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
-    for _ in range(BOUNCE_PASSES):
-        for i in range(island["touch_count"]):
-            t = touches[i]
-            if t["approach"] < -s["bounce"] and t["sum"] > 0.0:
-                p = max(0.0, t["last"] - (velocity(t, 0, Y, z) + t["restitution"] * t["approach"]) * t["inverse"])
-                strike(t, Y, z, p - t["last"])
-                t["sum"] += p - t["last"]
-                t["last"] = p
-
-
-@kernel
 def mark_touched(s: Any, island: Any) -> None:
     """Say on which trees an impulse has acted: the others flew."""
     touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
@@ -126,12 +93,15 @@ def solve_island(s: Any, island: Any) -> None:
         for k in range(start, stop):
             z[k] += s["substeps"] * h * za[k]
         return
-    meet(s, island)
+    impacts = meet(s, island)
     if island["direct"] != 0:
         solve_directly(s, island)
         mark_touched(s, island)
-        bounce(s, island)
+        if impacts > 0:
+            bounce(s, island)
         return
+    if impacts > 0:
+        start_impacts(s, island)
     warm_start(s, island)
     for k in range(start, stop):
         moved[k] = 0.0
@@ -166,7 +136,8 @@ def solve_island(s: Any, island: Any) -> None:
     for i in range(island["touch_count"]):
         touches[i]["last"] = touches[i]["pn"]
     mark_touched(s, island)
-    bounce(s, island)
+    if impacts > 0 and not pass_on(s, island):
+        bounce(s, island)
 
 
 @kernel(inline=False)

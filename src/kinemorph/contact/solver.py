@@ -30,6 +30,9 @@ from kinemorph.contact.layout import (
 )
 
 VECTORS = "z", "za", "moved", "g", "z0", "x"
+OF_ROWS = "order", "rests", "grips", "twists", "envelope", "Y"
+SCRATCH = (*VECTORS, "row_of", "low", "start", "islands", *OF_ROWS)  # of one step
+USED = {**dict.fromkeys(SCRATCH), "touches": "touch_count", "bounds": "bound_count"}  # rows that last
 STIFFNESS = 2.0 * math.pi * 0.25  # ω h: at twice as much contacts never rest, at half they sink four times as far
 DAMPING = 10.0  # ζ
 PARTING = 3.0  # m/s
@@ -45,7 +48,7 @@ class Solver:
     __slots__ = ("_tables", "header")
 
     def __init__(self) -> None:
-        self._tables = Tables(SOLVER)
+        self._tables = Tables(SOLVER, USED)
         self.header = h = self._tables.header
         h["kind"] = SOLVER_KIND
         h["stiffness"], h["damping"], h["push"], h["bounce"] = STIFFNESS, DAMPING, PARTING, BOUNCE
@@ -165,6 +168,8 @@ class Solver:
         return count
 
     def __getstate__(self) -> Tables:
+        for name in ("holds", "hold_count", "pulls", "pull_count"):  # in the scratch of a step that is over
+            self.header[name] = 0
         return self._tables
 
     def __setstate__(self, tables: Tables) -> None:

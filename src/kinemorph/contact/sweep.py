@@ -151,6 +151,11 @@ def relax(s: Any, island: Any) -> None:
     per_step = 1.0 / s["h"]
     for i in range(island["touch_count"]):
         t = touches[i]
+        if t["restitution"] > 0.0 and t["s"] > 0.0 and t["pn"] == 0.0:  # it has met nothing yet, and may not bounce
+            if t["p1"] != 0.0 or t["p2"] != 0.0:
+                strike_three(t, Y, z, 0.0, -t["p1"], -t["p2"])
+                t["p1"] = t["p2"] = 0.0
+            continue
         v = velocity(t, 0, Y, z)
         if t["s"] > 0.0:
             v += (t["s0"] + velocity(t, 0, Y, moved)) * per_step

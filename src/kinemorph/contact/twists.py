@@ -1,8 +1,8 @@
 """Friction against spinning and rolling: moments at a contact, about its normal and in its plane.
 
-Two more laws at a touch, for materials that have them: the moment about the normal is at most `torsion`, a length, times
-the normal force, and that in the plane of the contact lies in a disc of radius `rolling` times that force. Both oppose
-the angular velocity of one body against the other, and hold it at rest as long as they can.
+Two more laws at a touch, for materials that have them: the moment about the normal is at most `torsion`, a length,
+times the normal force, and that in the plane of the contact lies in a disc of radius `rolling` times that force. Both
+oppose the angular velocity of one body against the other, and hold it at rest as long as they can.
 """
 
 from __future__ import annotations
@@ -217,10 +217,10 @@ def sum_twists(s: Any, island: Any) -> None:
 
 
 @kernel(inline=False)
-def keep_moments(s: Any, c: Any) -> None:
-    """The moments of contacts as world vectors, beside their impulses, for the next step."""
-    s["moments_kept"] = 1 if s["twist_count"] > 0 else 0
-    if s["twist_count"] == 0:
+def keep_moments(s: Any, c: Any, good: bool) -> None:
+    """The moments of contacts as world vectors, beside their impulses, for the next step; none of one that failed."""
+    s["moments_kept"] = 1 if good and s["twist_count"] > 0 else 0
+    if s["moments_kept"] == 0:
         return
     touches, twists = rows_at(s["touches"], s["touch_count"], TOUCH), rows_at(s["twists"], s["touch_room"], TWIST)
     moments = rows_at(s["moments"], 3 * s["impulse_room"], F8)

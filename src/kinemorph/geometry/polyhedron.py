@@ -184,20 +184,20 @@ class Polyhedron:
     @staticmethod
     def point(at: Iterable[float] = (0.0, 0.0, 0.0)) -> Polyhedron:
         """The core of a sphere."""
-        return _assembled(vector(at, 3, "Polyhedron.point: at").reshape(1, 3), ())
+        return assembled(vector(at, 3, "Polyhedron.point: at").reshape(1, 3), ())
 
     @staticmethod
     def segment(length: float) -> Polyhedron:
         """The core of a capsule: along z, its middle at the origin."""
         (length,) = _positive("segment", length=length)
-        return _assembled(np.array([[0.0, 0.0, -length / 2.0], [0.0, 0.0, length / 2.0]]), ())
+        return assembled(np.array([[0.0, 0.0, -length / 2.0], [0.0, 0.0, length / 2.0]]), ())
 
     @staticmethod
     def box(size: Iterable[float]) -> Polyhedron:
         """Full edge lengths along x, y and z, its middle at the origin."""
         x, y, z = _positive("box", **dict(zip("xyz", vector(size, 3, "Polyhedron.box: size").tolist(), strict=True)))
         corners = np.array([[i, j, k] for k in (-0.5, 0.5) for j in (-0.5, 0.5) for i in (-0.5, 0.5)]) * (x, y, z)
-        return _assembled(corners, [(0, 2, 3, 1), (4, 5, 7, 6), (0, 1, 5, 4), (2, 6, 7, 3), (0, 4, 6, 2), (1, 3, 7, 5)])
+        return assembled(corners, [(0, 2, 3, 1), (4, 5, 7, 6), (0, 1, 5, 4), (2, 6, 7, 3), (0, 4, 6, 2), (1, 3, 7, 5)])
 
     @staticmethod
     def prism(radius: float, length: float, sides: int = SEGMENTS) -> Polyhedron:
@@ -207,7 +207,7 @@ class Polyhedron:
         points = np.vstack([np.c_[ring, np.full(sides, -length / 2.0)], np.c_[ring, np.full(sides, length / 2.0)]])
         i = np.arange(sides)
         j = (i + 1) % sides
-        return _assembled(points, [i[::-1], i + sides, *np.column_stack([i, j, j + sides, i + sides])])
+        return assembled(points, [i[::-1], i + sides, *np.column_stack([i, j, j + sides, i + sides])])
 
     @staticmethod
     def cone(radius: float, length: float, sides: int = SEGMENTS) -> Polyhedron:
@@ -216,7 +216,7 @@ class Polyhedron:
         ring = _ring("cone", radius, sides)
         points = np.vstack([np.c_[ring, np.full(sides, -length / 2.0)], [(0.0, 0.0, length / 2.0)]])
         i = np.arange(sides)
-        return _assembled(points, [i[::-1], *np.column_stack([i, (i + 1) % sides, np.full(sides, sides)])])
+        return assembled(points, [i[::-1], *np.column_stack([i, (i + 1) % sides, np.full(sides, sides)])])
 
     @staticmethod
     def polygon(points: npt.ArrayLike) -> Polyhedron:
@@ -234,7 +234,7 @@ class Polyhedron:
         """
         spare: Polyhedron | None = None
         for corners, loops in hull_faces(points, flat, most):
-            core = _assembled(corners, loops)
+            core = assembled(corners, loops)
             with suppress(ValueError):
                 check_convex(core, max(CONVEX, 10.0 * flat))
                 spare = spare or core
@@ -252,7 +252,7 @@ class Polyhedron:
             raise ValueError(f"a polyhedron needs finite vertices of shape (n, 3), got shape {corners.shape}")
         faces = [np.array(loop, dtype=np.int32) for loop in loops]
         check_closed(corners, faces)
-        core = _assembled(corners, faces)
+        core = assembled(corners, faces)
         check_convex(core)
         return core
 
@@ -280,7 +280,7 @@ def core_of(shape: Shape, most: int | None = None) -> tuple[Polyhedron, float]:
 def _hull_of_mesh(path: str, stamp: tuple[int, int], scale: tuple[float, ...], most: int | None) -> Polyhedron:
     entry = entry_of(path, scale, MESH_FLAT, most)
     if known := recall(entry):
-        return _assembled(*known)
+        return assembled(*known)
     try:
         core = Polyhedron.hull(load_mesh(path, scale).vertices, MESH_FLAT, most)
         keep(entry, core.points, core.loops)
@@ -319,7 +319,7 @@ def _ring(what: str, radius: float, sides: int) -> Array:
 Rows = tuple[Array, Array, Array, Array, Array]  # of a Polyhedron
 
 
-def _assembled(points: Array, loops: Sequence[Any]) -> Polyhedron:
+def assembled(points: Array, loops: Sequence[Any]) -> Polyhedron:
     """The polyhedron whose faces are known to fit together."""
     return _measured(_linked(len(points), loops) if loops else _segment(len(points)), points)
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from kinemorph._jit import entry, for_lanes, kernel, rows_at
 from kinemorph.motion.ignored import warn_ignored
 from kinemorph.motion.integrators import EULER, REST, WORK_ROWS, euler_step, rk4_step
+from kinemorph.motion.many import BatchError, cores, run
 from kinemorph.motion.rollout import Trajectory, checked_steps
 from kinemorph.multibody.aba import articulated_body
 from kinemorph.multibody.checks import Array, checked_model, real, refuse_no_rotation
@@ -28,6 +29,8 @@ from kinemorph.multibody.model import Model, fill_tree
 from kinemorph.multibody.rnea import newton_euler
 from kinemorph.spatial import lane_math  # noqa: F401  (teaches the kernels lanes)
 from kinemorph.spatial.lanes import WIDTH
+
+__all__ = ["BatchError", "aba", "crba", "rnea", "rollout", "run", "step"]
 
 ALONE = 10_000  # passes over links: a batch of fewer, a third of a millisecond, is not worth a second thread
 
@@ -324,7 +327,7 @@ def _share(
         return
     groups = -(-batch // WIDTH)
     if workers is None:
-        workers = _cores() if batch * model.n * passes >= ALONE else 1
+        workers = cores() if batch * model.n * passes >= ALONE else 1
     count = min(workers, groups)
     bounds = [min(batch, WIDTH * (groups * i // count)) for i in range(count + 1)]
 
@@ -351,13 +354,6 @@ def _pool(workers: int) -> ThreadPoolExecutor:
 
 if hasattr(os, "register_at_fork"):  # a forked process has none of these threads, and would wait for them for ever
     os.register_at_fork(after_in_child=_pool.cache_clear)
-
-
-def _cores() -> int:
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on this system
-        return os.cpu_count() or 1
 
 
 def _arrays(model: Model, **values: npt.ArrayLike) -> dict[str, Array]:

@@ -23,7 +23,7 @@ from kinemorph.structure.edit.perform import perform_edit
 from kinemorph.structure.edit.plant import plant_model
 from kinemorph.structure.edit.refusals import Names, refuse, warn
 from kinemorph.structure.edit.request import Place, Request
-from kinemorph.structure.forest_copy import bytes_of, pack, unpack
+from kinemorph.structure.forest_copy import EXTENT, cleared, empty_rows, measure, pack, unpack
 from kinemorph.structure.forest_energy import elastic_forest, sum_forest
 from kinemorph.structure.forest_layout import BODIES, JOINTS, LOOPS, TREES
 from kinemorph.structure.forest_loops import open_loops
@@ -33,6 +33,7 @@ from kinemorph.structure.forest_tables import FIRST_ROWS, ForestTables, Ids, lon
 from kinemorph.structure.support import falls_in
 
 _NO_DRIVES = np.zeros(0, DOF)
+_PASSING = {"address", "state", "size", "mark", "follows", "place", "offset"}  # fields of tables that do not last
 
 
 class Planted(NamedTuple):
@@ -313,25 +314,51 @@ class Forest(ForestTables):
 
     # --------------------------------------------------------------------------------------------------------- copies
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __getstate__(self) -> tuple[Any, ...]:
+        """Plain tables, without addresses and without what the next call computes anyway."""
         header = self._header[0]
         if header["busy"]:
             raise RuntimeError("this forest is in use by another thread and cannot be copied now")
-        memory = np.empty(bytes_of(self.address), np.uint8)
-        pack(self.address, memory)
         elements = int(header["element_count"])
         counts = [int(pool["count"]) for pool in self._pools]
-        tables = [table[:count].copy() for table, count in zip(self._tables, counts, strict=True)]
-        ties, drives = self._ties[: counts[LOOPS]].copy(), self._drives[: 6 * counts[LOOPS]].copy()
-        return _restored, (
-            [float(header[g]) for g in ("gx", "gy", "gz")], float(header["dependence"]), int(header["turn"]),
-            self._pools.copy(), tables, ties, drives, self._elements[:elements].copy(), self._ends[:elements].copy(),
-            memory,
+        tables = [cleared(table[:count]) for table, count in zip(self._tables, counts, strict=True)]
+        ties, drives = cleared(self._ties[: counts[LOOPS]]), cleared(self._drives[: 6 * counts[LOOPS]])
+        for table in tables:
+            for name in _PASSING.intersection(table.dtype.names or ()):
+                table[name] = 0
+            free = table["next"] != layout.IN_USE
+            for name in set(table.dtype.names or ()) - {"generation", "next"}:
+                table[name][free] = 0
+        ties[tables[LOOPS]["next"] != layout.IN_USE] = np.zeros(1, ties.dtype)
+        drives.reshape(-1, 6)[tables[LOOPS]["next"] != layout.IN_USE] = np.zeros(1, drives.dtype)
+        pools, extents = self._pools.copy(), np.zeros(int(self._pools[TREES]["used"]), EXTENT)
+        pools["capacity"] = 0
+        measure(self.address, extents)
+        links, dofs, numbers = empty_rows(extents)
+        pack(self.address, extents, links, dofs, numbers)
+        return (
+            [float(header[g]) for g in ("gx", "gy", "gz")], float(header["dependence"]), pools, tables, ties, drives,
+            cleared(self._elements[:elements]), self._ends[:elements].copy(), extents, cleared(links), dofs, numbers,
         )  # fmt: skip
 
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        """A forest with the numbers of another one, and addresses of its own."""
+        gravity, dependence, pools, tables, ties, drives, elements, ends, extents, links, dofs, numbers = state
+        self.__init__(gravity, dependence)  # type: ignore[misc]
+        self._elements, self._ends, self._header[0]["element_count"] = elements.copy(), ends.copy(), len(ends)
+        for i, table in enumerate(tables):
+            self._tables[i] = longer(table, FIRST_ROWS)
+        loops = len(self._tables[LOOPS])
+        self._ties, self._drives = longer(ties, loops)[:loops], longer(drives, 6 * loops)[: 6 * loops]
+        for field in ("count", "used", "free"):
+            self._pools[field] = pools[field]
+        self._connect()
+        while unpack(self.address, extents, links, dofs, numbers):
+            self._grow()
+
     def __copy__(self) -> Forest:
-        restore, arguments = self.__reduce__()
-        copy: Forest = restore(*arguments)
+        copy = Forest.__new__(Forest)
+        copy.__setstate__(self.__getstate__())
         return copy
 
     def __deepcopy__(self, memo: Any) -> Forest:
@@ -340,26 +367,6 @@ class Forest(ForestTables):
     def __repr__(self) -> str:
         trees, bodies, joints, loops = (int(pool["used"]) for pool in self._pools)
         return f"Forest: {trees} trees of {bodies} bodies and {joints - loops} joints, {loops} loops"
-
-
-def _restored(
-    gravity: list[float], dependence: float, turn: int, pools: Any, tables: Any, ties: Any, drives: Any, elements: Any,
-    ends: Any, memory: Any,
-) -> Forest:  # fmt: skip
-    """A forest with the numbers of another one, and addresses of its own."""
-    forest = Forest(gravity, dependence)
-    forest._header[0]["turn"] = turn
-    forest._elements, forest._ends, forest._header[0]["element_count"] = elements, ends, len(ends)
-    for i, table in enumerate(tables):
-        forest._tables[i] = longer(table, FIRST_ROWS)
-    loops = len(forest._tables[LOOPS])
-    forest._ties, forest._drives = longer(ties, loops)[:loops], longer(drives, 6 * loops)[: 6 * loops]
-    for field in ("count", "used", "free"):
-        forest._pools[field] = pools[field]
-    forest._connect()
-    while unpack(forest.address, memory):
-        forest._grow()
-    return forest
 
 
 def drives_of(model: Model) -> np.ndarray[Any, Any]:

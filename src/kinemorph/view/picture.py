@@ -15,8 +15,9 @@ from kinemorph.geometry.shapes import Shape
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.kinematics import kinematics, pose_of
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.pose import Pose
 from kinemorph.view.raster import Camera, Image, Solid, draw
-from kinemorph.view.recording import seen
+from kinemorph.view.recording import Recording, seen
 
 PALE = np.array([0.93, 0.94, 0.96])
 PALETTE = ((0.33, 0.53, 0.76), (0.87, 0.50, 0.29), (0.45, 0.68, 0.45), (0.76, 0.40, 0.48), (0.56, 0.48, 0.73))
@@ -36,8 +37,25 @@ def solids_of(model: Model, q: npt.ArrayLike, fade: float = 0.0) -> list[Solid]:
     return solids
 
 
+def recorded_solids(recording: Recording, t: float) -> list[Solid]:
+    """The bodies of a recording at a time, and what stands still, as triangles in the world."""
+    if not len(recording.t):
+        raise ValueError(f"recording {recording.name!r} has no frames to draw")
+    frame = recording.poses[max(0, int(np.searchsorted(recording.t, t + 1e-9, side="right")) - 1)]
+    solids = []
+    for i, shapes in enumerate((recording.base_shapes, *(body.shapes for body in recording.bodies)), start=-1):
+        if i >= 0 and np.isnan(frame[i, 0]):
+            continue
+        place = Pose.quaternion(frame[i, 3:], frame[i, :3]) if i >= 0 else Pose()
+        for shape in seen(shapes):
+            mesh = recording.mesh_of(shape)
+            points = (place @ shape.pose).apply(mesh.vertices)
+            solids.append(Solid(points, mesh.faces, _colours(shape, mesh, i, 0.0)))
+    return solids
+
+
 def picture(
-    model: Model,
+    model: Model | Recording,
     q: npt.ArrayLike,
     file: Path | str | None = None,
     *,
@@ -45,7 +63,20 @@ def picture(
     direction: Iterable[float] = (1.0, -1.3, 0.55),
     size: tuple[int, int] = (960, 720),
 ) -> Image:
-    """Draw a model at configuration q, with pale `ghosts` at others, into an array and, if given, a PNG file."""
+    """Draw a model at configuration q, with pale `ghosts` at others, into an array and, if given, a PNG file.
+
+    Of a recording, q is a time, and what stands still is not what the camera looks at.
+    """
+    if isinstance(model, Recording):
+        solids = recorded_solids(model, float(np.asarray(q)))
+        moving = solids[len(seen(model.base_shapes)) :] or solids
+        if not solids:
+            raise ValueError(f"recording {model.name!r} has no shapes to draw")
+        points = np.concatenate([s.vertices for s in moving])
+        image = draw(solids, Camera.framing(points, direction, size[0] / size[1]), *size, ground=None)
+        if file is not None:
+            save_png(file, image)
+        return image
     pale = [s for k, g in enumerate(ghosts) for s in solids_of(model, g, 0.35 + 0.45 * (1.0 - k / len(ghosts)))]
     solids = solids_of(model, q)
     if not solids:

@@ -72,6 +72,7 @@ class Recording:
         self._rows: dict[str, int] = {}  # of each body its place in `bodies`
         self._times: list[float] = []
         self._frames: list[tuple[npt.NDArray[np.intp], Array]] = []  # which bodies, and their poses
+        self._taken = 0  # frames that are elsewhere by now
         self._now: _Layout | None = None
 
     @staticmethod
@@ -127,7 +128,7 @@ class Recording:
             self.add_event(t, change(self.parents, layout.parents) if self.events else "start", layout.parents)
         R, p = (np.concatenate([data.links[x], data.base[x][np.newaxis]])[layout.carriers] for x in "Rp")
         R = R.reshape(-1, 3, 3)
-        self.add_poses(t, layout.rows, _poses(R @ layout.R, p + (R @ layout.p[:, :, None])[:, :, 0]))
+        self.add_poses(t, layout.rows, poses_of(R @ layout.R, p + (R @ layout.p[:, :, None])[:, :, 0]))
 
     def event(
         self,
@@ -183,8 +184,19 @@ class Recording:
             if name is not None and name not in self._rows:
                 raise ValueError(f"recording {self.name!r}: event {what!r} names {name!r}, which is no body of it")
         depths(parents)
-        self.events.append(Event(t, what, dict(parents), len(self._times)))
+        self.events.append(Event(t, what, dict(parents), self._taken + len(self._times)))
         return self.events[-1]
+
+    def row(self, name: str) -> int:
+        """The row of a body in `poses`."""
+        return self._rows[name]
+
+    def take_frames(self) -> tuple[Array, list[tuple[npt.NDArray[np.intp], Array]]]:
+        """The times and frames so far, for whoever keeps them elsewhere: here they are forgotten."""
+        times, frames = self.t, self._frames
+        self._taken += len(frames)
+        self._times, self._frames = [], []
+        return times, frames
 
     def mesh_of(self, shape: Shape) -> Mesh:
         """The surface of a shape in its own frame. Meshes are those of the day, not what the files are now."""
@@ -348,7 +360,7 @@ def _near(a: Pose, b: Pose) -> bool:
     return bool(np.abs(a.matrix() - b.matrix()).max() < SAME)
 
 
-def _poses(R: Array, p: Array) -> Array:
+def poses_of(R: Array, p: Array) -> Array:
     """Rows of position and quaternion w x y z."""
     from scipy.spatial.transform import Rotation  # late: it takes longer to import than the rest of kinemorph
 

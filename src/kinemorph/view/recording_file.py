@@ -84,7 +84,11 @@ def save(recording: Recording, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Recording:
-    """A recording from a file. Whatever is wrong with the file is a FileError."""
+    """A recording from a file, that of a film too. Whatever is wrong with the file is a FileError."""
+    from kinemorph.view.film import MAGIC, load_film  # late: films are recordings of worlds
+
+    if _begins_with(path, MAGIC):
+        return load_film(path)
     arrays = read_arrays(path)
     try:
         return _recording(arrays)
@@ -92,6 +96,14 @@ def load(path: str | os.PathLike[str]) -> Recording:
         raise FileError(f"{path}: there is no {error.args[0]} in it") from None
     except (ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise FileError(f"{path}: {error}") from None
+
+
+def _begins_with(path: str | os.PathLike[str], magic: bytes) -> bool:
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(len(magic)) == magic
+    except OSError:
+        return False  # `read_arrays` says what is wrong
 
 
 def _recording(arrays: dict[str, Array]) -> Recording:

@@ -33,6 +33,7 @@ from kinemorph.world.drives import (
     largest,
     row_of,
 )
+from kinemorph.world.journal import an_input
 
 if TYPE_CHECKING:
     from kinemorph.collision.collisions import Collisions
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from kinemorph.world.world import World
 
 ZERO = (0.0, 0.0, 0.0)
+OWNERS = {"drives": "joint", "pushes": "body"}  # tables, and what their rows act on
+NUMBERS = {"position", "speed", "stiffness", "damping", "force", "torque", "least", "most", "ratio", "told"}
 
 
 class Acting:
@@ -61,6 +64,7 @@ class Acting:
 
     # ---------------------------------------------------------------------------------------------------------- joints
 
+    @an_input
     def motor(self, joint: Change | int, speed: float = 0.0, most: float = math.inf, *, dof: int = 0) -> Motor:
         """Have a joint keep a speed (rad/s or m/s), with a force of at most `most` (N m or N).
 
@@ -69,6 +73,7 @@ class Acting:
         numbers = {"speed": finite("motor: speed", speed), "damping": math.inf, **_ends("motor", most)}
         return Motor(self._world, self._drive("motor", joint, dof, Driven.ROW, numbers))
 
+    @an_input
     def servo(
         self, joint: Change | int, position: float = 0.0, *, stiffness: float, damping: float, speed: float = 0.0,
         most: float = math.inf, dof: int = 0,
@@ -88,26 +93,55 @@ class Acting:
             raise ValueError(f"servo: joint {id} is a ball, whose position is not one number; give it a stiffness of 0")
         return Servo(self._world, self._drive("servo", joint, dof, Driven.ROW, numbers))
 
+    @an_input
     def drive(self, joint: Change | int, force: float, *, dof: int = 0) -> JointForce:
         """A constant force (N) or torque (N m) in a joint until it is withdrawn; the joint's effort bounds it."""
         numbers = {"force": finite("drive: force", force)}
         return JointForce(self._world, self._drive("drive", joint, dof, Driven.FORCE, numbers))
 
+    @an_input
     def couple(
         self, joint: Change | int, source: Change | int, ratio: float = 1.0, position: float = 0.0
     ) -> Coupling:  # fmt: skip
         """Keep a joint at `ratio` times where another one of the same tree is, plus `position`, as gears do."""
         numbers = {"ratio": finite("couple: ratio", ratio), "position": finite("couple: position", position)}
+        trees = set()
         for each in (joint, source):
             id, _, l = self._joint("couple", each)
+            trees.add(self.forest._carried(id)[0])
             if l["nv"] != 1:
                 raise ValueError(f"couple: joint {id} has {int(l['nv'])} degrees of freedom, and gears have one")
+        if len(trees) > 1:
+            raise ValueError("couple: both joints must be of one tree; connect their bodies first")
         id = source.joint if isinstance(source, Change) else int(source)
         if id == (joint.joint if isinstance(joint, Change) else int(joint)):
             raise ValueError(f"couple: joint {id} cannot follow itself")
         row = self._drive("couple", joint, 0, Driven.COUPLED, numbers)
         self.solver["drives"][row]["source"] = id
         return Coupling(self._world, row)
+
+    @an_input
+    def set_numbers(self, table: str, row: int, numbers: dict[str, Any]) -> None:
+        """Change the numbers of a drive or a push, as its handle does."""
+        if table not in OWNERS or not 0 <= row < len(self.solver[table]) or not set(numbers) <= NUMBERS:
+            raise ValueError(f"world: there is no row {row} of {table} with {', '.join(numbers)}")
+        one = self.solver[table][row]
+        for name, value in numbers.items():
+            one[name] = value
+        self._wake_owner(table, row)
+
+    @an_input
+    def withdraw(self, table: str, row: int) -> None:
+        """End a drive or a push, as its handle does."""
+        if table not in OWNERS or not 0 <= row < len(self.solver[table]):
+            raise ValueError(f"world: there is no row {row} of {table}")
+        self._wake_owner(table, row)
+        self.solver[table][row][OWNERS[table]] = -1
+        self.solver[table][row]["generation"] += 1
+
+    def _wake_owner(self, table: str, row: int) -> None:
+        what = int(self.solver[table][row][OWNERS[table]])
+        self._wake(*(self.forest.sides(what) if table == "drives" else [what]))
 
     @property
     def drives(self) -> list[Drive]:
@@ -179,6 +213,7 @@ class Acting:
 
     # ---------------------------------------------------------------------------------------------------------- bodies
 
+    @an_input
     def push(
         self, body: Body | int, force: Iterable[float] = ZERO, torque: Iterable[float] = ZERO, *,
         at: Iterable[float] | None = None, lasting: bool = True, turning: bool = False,
@@ -208,6 +243,7 @@ class Acting:
 
     # -------------------------------------------------------------------------------------------------------- surfaces
 
+    @an_input
     def set_material(self, what: Body | int, material: Material) -> None:
         """Another material for all shapes of a body, or for one shape by its id, such as `add_ground` returns."""
         if isinstance(what, Body):
@@ -241,6 +277,7 @@ class Acting:
         h["rough"] |= bool(row["rolling"] > 0.0 or row["torsion"] > 0.0)
         h["conveys"] = bool(materials["surface"][: self.shapes.count].any())
 
+    @an_input
     def agree(self, a: int, b: int, material: Material) -> None:
         """A material for two shapes, by their ids, where they touch each other, whatever their own ones are."""
         one, other = sorted((self.shapes.row_of(a), self.shapes.row_of(b)))
@@ -276,11 +313,13 @@ class Acting:
             idle.append(f"{pair.a} and {pair.b}")
         return idle
 
+    @an_input
     def ignore(self, a: Body | int, b: Body | int) -> None:
         """Let two bodies, or shapes by their ids, pass through each other until `heed`."""
         for one, other in self._pairs_of(a, b):
             self.collisions.ignore(one, other)
 
+    @an_input
     def heed(self, a: Body | int, b: Body | int) -> None:
         """Let two bodies or shapes meet again."""
         for one, other in self._pairs_of(a, b):

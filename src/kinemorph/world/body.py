@@ -20,15 +20,16 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 class Body:
     """One body of a world. What it says is of now; once the body is removed, it is refused."""
 
-    __slots__ = ("id", "name", "world")
+    __slots__ = ("birth", "id", "name", "world")
 
     def __init__(self, world: World, id: int, name: str) -> None:
         self.world, self.id, self.name = world, id, name
+        self.birth = world._births[id]  # an id may come to another body, after a world was restored
 
     @property
     def pose(self) -> Pose:
         """Where the body's own frame is in the world."""
-        return self.world.forest.pose(self.id)
+        return self.world.forest.pose(self.world._id(self))
 
     @property
     def position(self) -> Array:
@@ -38,7 +39,7 @@ class Body:
     @property
     def twist(self) -> Array:
         """Angular velocity, and velocity of the origin of its own frame (6), world axes."""
-        return self.world.forest.twist(self.id)
+        return self.world.forest.twist(self.world._id(self))
 
     @property
     def velocity(self) -> Array:
@@ -53,12 +54,12 @@ class Body:
     @property
     def mass(self) -> float:
         """kg"""
-        return float(self.world.link_of(self.id)["mass"])
+        return float(self.world.link_of(self.world._id(self))["mass"])
 
     @property
     def asleep(self) -> bool:
         """Whether it does not move until something wakes it."""
-        return self.world.is_asleep(self.id)
+        return self.world.is_asleep(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Body) and other.world is self.world and other.id == self.id

@@ -77,7 +77,7 @@ def afloat(trees: Any, hold: Any) -> bool:
 @kernel(inline=False)
 def add_up(trees: Any, hold: Any, total: Any, each: Any) -> None:
     """Sums over all trees of a hold; the links' rows say where they are then, and how they move."""
-    total["mass"] = 0.0
+    total["mass"] = total["kinetic"] = 0.0
     for k in range(3):
         total["moment"][k] = total["angular"][k] = total["linear"][k] = 0.0
     t = hold["first_tree"]
@@ -89,6 +89,7 @@ def add_up(trees: Any, hold: Any, total: Any, each: Any) -> None:
         )
         sum_up(tree, q, v, each)
         total["mass"] += each["mass"]
+        total["kinetic"] += each["kinetic"]
         store3(total["moment"], add(load3(total["moment"]), load3(each["moment"])))
         store3(total["angular"], add(load3(total["angular"]), load3(each["angular"])))
         store3(total["linear"], add(load3(total["linear"]), load3(each["linear"])))
@@ -115,18 +116,11 @@ def inertia_of(trees: Any, hold: Any, c: Vec3) -> Sym3:
 
 
 @kernel(inline=False)
-def begin_flight(forest: Any, hold: Any) -> None:
-    """What a hold that flies has at the start of the step."""
-    if hold["flies"] != 0:
-        trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-        add_up(trees, hold, hold["before"], hold["each"])
-
-
-@kernel(inline=False)
 def end_flight(forest: Any, hold: Any, dt: float) -> None:
-    """Put the centre of mass of a hold that flies where it falls to, and give it the momentum that it has."""
-    if hold["flies"] == 0:
-        return
+    """Put the centre of mass of a hold that flies where it falls to, and give it the momentum that it has.
+
+    What its trees had before the step is known.
+    """
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     before, after = hold["before"], hold["after"]
     add_up(trees, hold, after, hold["each"])

@@ -55,9 +55,7 @@ class Number:
 
     def __set__(self, handle: Any, value: float) -> None:
         handle._row()
-        number = finite(f"{handle!r}: {self.name}", value, self.least, self.most)
-        handle._row()[self.name] = number
-        handle._wake()
+        handle._set(**{self.name: finite(f"{handle!r}: {self.name}", value, self.least, self.most)})
 
 
 class Handle:
@@ -79,10 +77,7 @@ class Handle:
     def withdraw(self) -> None:
         """End it. What it held wakes; one that is gone already stays so."""
         if self.alive:
-            self._wake()
-            row = self._row()
-            row[self.owner] = -1
-            row["generation"] += 1
+            self.world.withdraw(self.table, self.row)
 
     def on(self, world: World) -> Self:
         """The same one in a copy of its world."""
@@ -97,9 +92,10 @@ class Handle:
             )
         return self.world.solver[self.table][self.row]
 
-    def _wake(self) -> None:
-        what = int(self._row()[self.owner])
-        self.world._wake(*(self.world.forest.sides(what) if self.owner == "joint" else [what]))
+    def _set(self, **numbers: Any) -> None:
+        """Change numbers of its row, and wake what it acts on."""
+        self._row()
+        self.world.set_numbers(self.table, self.row, numbers)
 
     def __repr__(self) -> str:
         row = self.world.solver[self.table][self.row]
@@ -144,10 +140,8 @@ class Motor(Drive):
 
     @most.setter
     def most(self, value: float) -> None:
-        row = self._row()
-        row["most"] = largest(f"{self!r}: most", value)
-        row["least"] = -row["most"]
-        self._wake()
+        most = largest(f"{self!r}: most", value)
+        self._set(most=most, least=-most)
 
 
 class Servo(Motor):
@@ -188,8 +182,7 @@ class Push(Handle):
 
     @force.setter
     def force(self, value: Iterable[float]) -> None:
-        self._row()["force"] = vector(value, 3, f"{self!r}: force")
-        self._wake()
+        self._set(force=vector(value, 3, f"{self!r}: force"))
 
     @property
     def torque(self) -> Array:
@@ -198,8 +191,7 @@ class Push(Handle):
 
     @torque.setter
     def torque(self, value: Iterable[float]) -> None:
-        self._row()["torque"] = vector(value, 3, f"{self!r}: torque")
-        self._wake()
+        self._set(torque=vector(value, 3, f"{self!r}: torque"))
 
 
 class Controls:
@@ -228,9 +220,7 @@ class Controls:
         u = finite(f"control of actuator {name!r}", told)
         for handle, gear in zip(self._handles[name], actuator.gear, strict=True):
             if handle.alive:  # else its joint was cut
-                row = handle._row()
-                row["told"], row["force"] = u, force_of(actuator, u, gear)
-                handle._wake()
+                handle._set(told=u, force=force_of(actuator, u, gear))
 
     def force(self, name: str) -> float:
         """N m or N, the mean force of an actuator at its joint in the last step."""

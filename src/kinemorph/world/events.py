@@ -46,11 +46,12 @@ Action = Callable[["World", Moment], Any]
 class Watch:
     """An event that a world waits for. `count` is how often it has happened; after `cancel` it never will again."""
 
-    __slots__ = ("_all", "_places", "action", "cancelled", "count", "event")
+    __slots__ = ("_all", "_lacks", "_places", "action", "cancelled", "count", "event")
     _all: Watches  # that it is one of
 
-    def __init__(self, event: Event, action: Action | None, places: list[int | None]) -> None:
-        self.event, self.action, self.count, self.cancelled = event, action, 0, False
+    def __init__(self, event: Event, action: Action | None, places: list[int | None], count: int = 0) -> None:
+        self.event, self.action, self.count, self.cancelled = event, action, count, False
+        self._lacks = False  # functions that it had when a snapshot was made
         self._places = places  # ids of its bodies or its joint; None where it is the ground, or anything
 
     def cancel(self) -> None:
@@ -84,6 +85,9 @@ class Watches:
     def join(self, world: World) -> None:
         """Be those of a world."""
         self._world = world
+        for watch, row in zip(self._watches, self._rows, strict=True):
+            watch._all = self
+            self._describe(watch, row)
         self._lend()
 
     def __getstate__(self) -> tuple[Any, ...]:
@@ -105,9 +109,19 @@ class Watches:
             raise ValueError(f"event {event.name!r}: forces of loops are not measured in worlds yet")
         if action is not None and not callable(action):
             raise TypeError(f"event {event.name!r}: its action must be a function, not {action!r}")
+        for watch in self._watches:
+            if watch._lacks and watch.event.name == event.name:  # it comes from a snapshot, and goes on
+                if watch.event.kind != event.kind:
+                    raise ValueError(f"event {event.name!r} was of kind {watch.event.kind.name}, not {event.kind.name}")
+                watch.event, watch.action, watch._lacks = event, action, False
+                return watch
         watch = Watch(event, action, [self._id(event, place) for place in event.places])
         row = np.zeros(1, EVENT)
         self._describe(watch, row[0])
+        if not row[0]["awake"]:
+            raise ValueError(
+                f"event {event.name!r}: there is no entry {event.entry} of that joint, or it closes a loop"
+            )
         watch._all = self
         self._watches.append(watch)
         self._rows = np.concatenate([self._rows, row])
@@ -165,7 +179,7 @@ class Watches:
                 return
             size = len((world.forest.velocity if e.kind is EventKind.VELOCITY else world.forest.position)(joint))
             if e.kind is not EventKind.LIMIT and not 0 <= e.entry < size:
-                raise ValueError(f"event {e.name!r}: the joint has {size} entries, there is none at {e.entry}")
+                row["awake"] = 0
             return
         for side, place, id in zip("ab", e.places, watch._places, strict=False):
             nothing = ANYTHING if place is None else GROUND
@@ -248,3 +262,51 @@ class Watches:
         except Exception as error:
             raise world.failure(f"event {e.name!r}", error) from error
         return watch.count == e.ends
+
+    # --- snapshots, which have no functions ---
+
+    def plain(self) -> tuple[Any, ...]:
+        """What a snapshot keeps: of each the plain parts of its event, its bodies or joint, and its row."""
+        listed = []
+        for watch in self._watches:
+            e = watch.event
+            lacks = watch._lacks or any(f is not None for f in (e.action, e.only, e.function, watch.action))
+            grounds = [place is not None for place in e.places]
+            numbers = [float(x) for part in (*e.points, e.along) for x in part]
+            settings = e.direction, int(e.ends), float(e.times), int(e.kind), float(e.level), int(e.entry)
+            listed.append((e.name, *settings, grounds, numbers, list(watch._places), watch.count, lacks))
+        return listed, self._rows
+
+    @staticmethod
+    def of(plain: tuple[Any, ...]) -> Watches:
+        """The same without functions."""
+        made = Watches()
+        listed, made._rows = plain
+        for name, direction, ends, times, kind, level, entry, grounds, numbers, ids, count, lacks in listed:
+            each = [tuple(numbers[k : k + 3]) for k in range(0, len(numbers), 3)]
+            places = tuple(
+                (GROUND if id is None else id) if there else None for there, id in zip(grounds, ids, strict=True)
+            )
+            event = Event(
+                name, None, direction, ends=ends, times=times, kind=EventKind(kind), level=level, entry=entry,
+                places=places, points=tuple(each[:-1]), along=each[-1],
+            )  # fmt: skip
+            watch = Watch(event, None, ids, count)
+            watch._lacks = lacks
+            made._watches.append(watch)
+        return made
+
+    def adopt(self, others: Watches) -> None:
+        """Take the functions of others of the same names."""
+        known = {watch.event.name: watch for watch in others._watches}
+        for watch in self._watches:
+            other = known.get(watch.event.name)
+            if watch._lacks and other is not None and other.event.kind == watch.event.kind:
+                watch.event, watch.action, watch._lacks = other.event, other.action, other._lacks
+
+    def refuse_orphans(self) -> None:
+        """Raise for an event of a snapshot that has no functions yet."""
+        for watch in self._watches:
+            if watch._lacks:
+                text = f"world: event {watch.event.name!r} of a snapshot has no action yet"
+                raise RuntimeError(f"{text}: give it one by world.when with an event of that name")

@@ -13,26 +13,33 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from kinemorph._jit import kernel, rows_at
 from kinemorph.constraint.basis import product
 from kinemorph.constraint.closure import LONGEST, MOST_TURNS, cancel, prepare, pull_together, settled
 from kinemorph.constraint.loops import drifts, errors, relative_velocities
 from kinemorph.constraint.solve import solve_rows, trust
 from kinemorph.contact.hold import strip
-from kinemorph.contact.layout import HOLD, SPAN
+from kinemorph.contact.layout import HOLD, PULL, SPAN
+from kinemorph.contact.sweep import velocity
 from kinemorph.multibody.checks import LARGEST, finite
 from kinemorph.multibody.configuration import advance
 from kinemorph.multibody.kinematics import move_all
 from kinemorph.multibody.layout import TREE
 from kinemorph.multibody.lone import articulate_tree, fly, jump_tree
 from kinemorph.multibody.system import F8, I8, ROW, SYSTEM
+from kinemorph.spatial.rows import load3
 from kinemorph.spatial.scalar import sqrt
+from kinemorph.spatial.vec3 import dot, sub
 from kinemorph.structure.forest_layout import TAU, TREE_SLOT, A, Q, V
-from kinemorph.world.drift import begin_flight, end_flight, find_flights
+from kinemorph.world.drift import add_up, end_flight, find_flights
 from kinemorph.world.flight import see_body
 from kinemorph.world.motion import advance_one, state_at
 
 CLOSED = 1e-11  # rad or m: loops that are open by no more are closed
+OPEN = 1e-9  # rad or m: loops that cannot be brought closer together are open
+GAIN = 1.01  # of energy in a step, more than all forces can have done
 STILL = 1e-13  # share of velocities that is rounding
 MOST_IMPULSES = 3  # of a projection of velocities: very different masses leave something for a second one
 
@@ -81,6 +88,17 @@ def bear(s: Any, hold: Any) -> None:
 
 
 @kernel(inline=False)
+def plan_energies(s: Any) -> None:
+    """What holds would have at the end of the step without rows."""
+    holds, dt = rows_at(s["holds"], s["hold_count"], HOLD), s["h"] * s["substeps"]
+    z, za = rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
+    for i in range(s["hold_count"]):
+        at, nz = holds[i]["offset"], holds[i]["nz"]
+        energy = product(z, at, z, at, nz) + dt * dt * product(za, at, za, at, nz)
+        holds[i]["planned"] = 0.5 * energy + dt * product(z, at, za, at, nz)
+
+
+@kernel(inline=False)
 def spread_touches(s: Any, forest: Any) -> None:
     """If an impulse has acted on one tree of a hold, it has acted on all of them."""
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
@@ -107,13 +125,18 @@ def advance_holds(w: Any, s: Any, forest: Any) -> bool:
     for i in range(s["hold_count"]):
         hold = holds[i]
         exchange(forest, hold, False)
-        begin_flight(forest, hold)
+        add_up(trees, hold, hold["before"], hold["each"])
         t = hold["first_tree"]
         while t >= 0:
             advance_one(s, trees[t], t, w["dt"])
             t = trees[t]["follows"]
-        close_hold(forest, hold, g[hold["offset"] : hold["offset"] + hold["nz"]])
-        end_flight(forest, hold, w["dt"])
+        error = close_hold(forest, hold, g[hold["offset"] : hold["offset"] + hold["nz"]])
+        if error > max(OPEN, 2.0 * hold["error"]):
+            stay(forest, hold)
+        else:
+            restrain(s, forest, hold, w["dt"])
+            if hold["flies"] != 0:
+                end_flight(forest, hold, w["dt"])
         bad = sound(forest, hold)
         if bad >= 0:
             w["tree"] = bad
@@ -124,10 +147,10 @@ def advance_holds(w: Any, s: Any, forest: Any) -> bool:
 
 
 @kernel(inline=False)
-def close_hold(forest: Any, hold: Any, step: Any) -> None:
+def close_hold(forest: Any, hold: Any, step: Any) -> float:
     """Move the trees of a hold until its loops are closed, and take from their velocities what would open them.
 
-    `step` is scratch for the numbers of the hold.
+    Returns how far they stay open. `step` is scratch for the numbers of the hold.
     """
     system = rows_at(hold["system"], 1, SYSTEM)[0]
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
@@ -152,6 +175,64 @@ def close_hold(forest: Any, hold: Any, step: Any) -> None:
             break
         cancel(system)
         jump_together(trees, hold["first_tree"], step)
+    return error
+
+
+@kernel(inline=False)
+def stay(forest: Any, hold: Any) -> None:
+    """A step so wide that the loops cannot be closed after it is not made: all stay where they are, half as fast."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    exchange(forest, hold, True)
+    slow_down(trees, hold["first_tree"], 0.5)
+
+
+@kernel
+def slow_down(trees: Any, first: int, share: float) -> None:
+    t = first
+    while t >= 0:
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        v = rows_at(state_at(trees[t], tree, V), tree["nv"], F8)
+        for k in range(tree["nv"]):
+            v[k] *= share
+        t = trees[t]["follows"]
+
+
+@kernel(inline=False)
+def work_of(s: Any, forest: Any, hold: Any, dt: float) -> float:
+    """The most that gravity, applied forces, elements and rows may have done on a hold in the step, J."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
+    at, nz = hold["offset"], hold["nz"]
+    fall = sub(load3(hold["after"]["moment"]), load3(hold["before"]["moment"]))
+    work = max(0.0, dot((forest["gx"], forest["gy"], forest["gz"]), fall))
+    work += max(0.0, 0.5 * product(z, at, z, at, nz) - hold["planned"])
+    pulls = rows_at(s["pulls"], s["pull_count"], PULL)
+    for i in range(s["pull_count"]):
+        work += abs(pulls[i]["p"] * velocity(pulls[i], 0, Y, z))
+    t = hold["first_tree"]
+    while t >= 0:
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        if tree["springs"] != 0:
+            return np.inf
+        v, tau = (
+            rows_at(state_at(trees[t], tree, V), tree["nv"], F8),
+            rows_at(state_at(trees[t], tree, TAU), tree["nv"], F8),
+        )
+        for k in range(tree["nv"]):
+            work += dt * abs(tau[k] * v[k])
+        t = trees[t]["follows"]
+    return work
+
+
+@kernel(inline=False)
+def restrain(s: Any, forest: Any, hold: Any, dt: float) -> None:
+    """What turns by more than a step can follow gains energy from nothing: take it away again."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    add_up(trees, hold, hold["after"], hold["each"])
+    kinetic = hold["after"]["kinetic"]
+    most = hold["before"]["kinetic"] + work_of(s, forest, hold, dt)
+    if kinetic > GAIN * most:
+        slow_down(trees, hold["first_tree"], sqrt(most / kinetic))
 
 
 @kernel

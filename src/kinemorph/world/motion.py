@@ -7,12 +7,14 @@ from typing import Any
 from kinemorph._jit import kernel, rows_at
 from kinemorph.constraint.passive import joint_forces
 from kinemorph.constraint.whiten import unwhiten_velocity, whiten_velocity
+from kinemorph.contact.burden import mass_of
 from kinemorph.contact.layout import SPAN
 from kinemorph.multibody.aba import articulated_body
 from kinemorph.multibody.checks import finite
 from kinemorph.multibody.configuration import advance
 from kinemorph.multibody.joints import FREE
 from kinemorph.multibody.layout import DOF, LINK, TREE
+from kinemorph.multibody.lone import lone_of
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.quaternion import conjugate, multiply, rotate
 from kinemorph.spatial.rows import load3_at, load4_at, store3_at
@@ -20,7 +22,9 @@ from kinemorph.spatial.vec3 import add, cross
 from kinemorph.structure.forest_layout import IN_USE, JUMP, REST, TAU, TREE_SLOT, TREES, A, Q, V
 from kinemorph.structure.forest_memory import pool_of
 from kinemorph.world.flight import fly_on, see_body, whiten_flight
+from kinemorph.world.gyration import take_in_the_middle, turns_fast
 
+LIGHT = 3e8  # m/s: what would get faster has exploded
 AWAKE, ASLEEP, WOKEN = 0, 1, 2  # what `asleep` says of a tree; the last is to be set in motion
 
 
@@ -70,6 +74,11 @@ def accelerate(w: Any, s: Any, forest: Any, who: int, none: Any) -> bool:
         joint_forces(tree, rest, q, v, tau, total)
         take_implicitly(tree, v, tau, total, w["dt"])
         articulated_body(tree, q, v, total, none, a)
+        spans[t]["middle"] = 0
+        alone = slot["sides"] == 0  # what loops do follows from accelerations at the start of the step
+        fast = alone and turns_fast(tree, w["dt"], spans[t]["touched"] != 0) and finite(a)
+        if fast and take_in_the_middle(s, tree, q, v, total, none, a, w["dt"]):
+            spans[t]["middle"] = 1
         if not finite(a):
             w["tree"] = t
             return False
@@ -105,18 +114,20 @@ def set_in_motion(s: Any, forest: Any) -> None:
 
 
 @kernel(inline=False)
-def advance_tree(tree: Any, z: Any, moved: Any, step: Any, touched: bool, dt: float, q: Any, v: Any) -> None:
+def advance_tree(tree: Any, span: Any, z: Any, moved: Any, step: Any, dt: float, q: Any, v: Any) -> None:
     """Velocities and positions of a tree after a step; `step` is scratch."""
     nv = tree["nv"]
     h = 1.0
-    if touched:
+    if span["touched"] != 0:
         unwhiten_velocity(tree, moved, step)
         unwhiten_velocity(tree, z, v)
-    else:  # nothing acted but smooth forces: the mean of both velocities is exact in flight
+    else:  # nothing acted but smooth forces
         h = dt
         unwhiten_velocity(tree, z, moved)
-        for k in range(nv):
-            step[k] = 0.5 * (v[k] + moved[k])
+        l = rows_at(tree["links"], tree["n"], LINK)[0]
+        flies = nv if span["middle"] != 0 else l["nv"] if l["kind"] == FREE else 0
+        for k in range(nv):  # in flight the mean of both velocities is exact; else it goes with forces of the middle
+            step[k] = 0.5 * (v[k] + moved[k]) if k < flies else moved[k]
             v[k] = moved[k]
     l = rows_at(tree["links"], tree["n"], LINK)[0]
     free = l["kind"] == FREE
@@ -131,17 +142,33 @@ def advance_tree(tree: Any, z: Any, moved: Any, step: Any, touched: bool, dt: fl
         dofs[k]["implicit"] = 0.0
 
 
+@kernel
+def mass_moving(tree: Any) -> float:
+    """kg, of a tree; some at least, for joints may have inertia where links have none."""
+    return lone_of(tree)["mass"] if tree["lone"] != 0 else max(mass_of(tree), 1e-6)
+
+
+@kernel
+def slower(z: Any, o: int, nv: int, most: float) -> bool:
+    """Whether zᵀ z of a tree is no more than that; not if it is no number."""
+    total = 0.0
+    for k in range(o, o + nv):
+        total += z[k] * z[k]
+    return total <= most
+
+
 @kernel(inline=False)
 def moves(w: Any, s: Any, forest: Any) -> bool:
-    """Whether all trees that are awake have finite velocities and displacements; else the world says which has not."""
+    """Whether all trees that are awake move within reason; else the world says which does not."""
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     spans = rows_at(s["spans"], s["span_room"], SPAN)
-    z, moved = rows_at(s["z"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8)
+    z, moved, dt = rows_at(s["z"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8), w["dt"]
     for t in range(pool_of(forest, TREES)["count"]):
         o = spans[t]["offset"]
         if o >= 0:
             nv = rows_at(trees[t]["address"], 1, TREE)[0]["nv"]
-            if not (finite(z[o : o + nv]) and (spans[t]["touched"] == 0 or finite(moved[o : o + nv]))):
+            most = LIGHT * LIGHT * mass_moving(rows_at(trees[t]["address"], 1, TREE)[0])  # J: twice a kinetic energy
+            if not slower(z, o, nv, most) or (spans[t]["touched"] != 0 and not slower(moved, o, nv, most * dt * dt)):
                 w["tree"] = t
                 return False
     return True
@@ -158,7 +185,7 @@ def advance_one(s: Any, slot: Any, t: int, dt: float) -> None:
     if tree["lone"] != 0:
         fly_on(tree, z, moved, o, touched, dt, q, v)
     else:
-        advance_tree(tree, z[o : o + nv], moved[o : o + nv], g[o : o + nv], touched, dt, q, v)
+        advance_tree(tree, span, z[o : o + nv], moved[o : o + nv], g[o : o + nv], dt, q, v)
 
 
 @kernel(inline=False)

@@ -47,7 +47,7 @@ from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, LOOPS, TREE_SLO
 from kinemorph.structure.forest_memory import pool_of
 from kinemorph.world.layout import WORLD, WORLD_KIND, Phase, Stage, Status
 from kinemorph.world.load import note_loads
-from kinemorph.world.loops import advance_holds, bear_holds, spread_touches
+from kinemorph.world.loops import advance_holds, bear_holds, plan_energies, spread_touches
 from kinemorph.world.motion import AWAKE, WOKEN, accelerate, advance_trees, moves, set_in_motion
 from kinemorph.world.sleep import let_sleep
 from kinemorph.world.watch import look_out
@@ -104,14 +104,17 @@ def place_bodies(w: Any, s: Any, forest: Any, c: Any) -> None:
 
 
 @kernel(inline=False)
-def keep_impulses(s: Any, c: Any) -> None:
-    """The impulses of contacts as world vectors: the next step starts from them, whatever the structure is by then."""
+def keep_impulses(s: Any, c: Any, good: bool) -> None:
+    """The impulses of contacts as world vectors: the next step starts from them, whatever the structure is by then.
+
+    Those of a step that came to nothing are none.
+    """
     touches = rows_at(s["touches"], s["touch_count"], TOUCH)
     impulses = rows_at(s["impulses"], 3 * s["impulse_room"], F8)
     now = half_of(c["step"], c["contact_room"])
     for k in range(3 * now, 3 * (now + c["n_contacts"])):
         impulses[k] = 0.0
-    for i in range(s["touch_count"]):
+    for i in range(s["touch_count"] if good else 0):
         t = touches[i]
         p = scale(load3(t["normal"]), t["pn"])
         p = axpy(axpy(p, t["p1"], load3(t["t1"])), t["p2"], load3(t["t2"]))
@@ -209,18 +212,20 @@ def make_step(w: Any, none: Any) -> int:
     if tied:
         hold_forces(s)
         pull_all(s)
+        plan_energies(s)
     since = lap(w, ROWS, since)
     solve(s, 0, s["island_count"])
-    keep_impulses(s, c)
-    if s["rough"] != 0:
-        keep_moments(s, c)
     since = lap(w, SOLUTION, since)
     if tied:
         spread_touches(s, forest)
         tell_forces(s, forest)
     if w["event_count"] > 0:
         note_loads(w, s, forest, c)
-    if not moves(w, s, forest) or (tied and not advance_holds(w, s, forest)):
+    good = moves(w, s, forest) and (not tied or advance_holds(w, s, forest))
+    keep_impulses(s, c, good)
+    if s["rough"] != 0:
+        keep_moments(s, c, good)
+    if not good:
         return NOT_FINITE
     advance_trees(w, s, forest)
     if s["drive_count"] + s["push_count"] > 0:

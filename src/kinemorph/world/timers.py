@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from kinemorph.world.world import World
 
 Task = Callable[["World"], Any]
+Plain = tuple[str, float, float, int]  # name, period, start and count of a timer
 EARLY = 1e-6  # of a step: a time that is so near has come
 
 
@@ -18,9 +19,9 @@ class Timer:
 
     __slots__ = ("_count", "_start", "action", "cancelled", "name", "period")
 
-    def __init__(self, action: Task, period: float, name: str, start: float) -> None:
+    def __init__(self, action: Task | None, period: float, name: str, start: float, count: int = 0) -> None:
         self.action, self.period, self.name, self.cancelled = action, period, name, False
-        self._start, self._count = start, 0
+        self._start, self._count = start, count
 
     @property
     def due(self) -> float:
@@ -66,10 +67,17 @@ class Timers:
             raise TypeError(f"world: every takes a function of the world, not {action!r}")
         if not self._world.dt * (1.0 - EARLY) <= period < math.inf:
             raise ValueError(f"world: a period of {period} s must be a step ({self._world.dt} s) or longer")
+        name = name or getattr(action, "__name__", "controller")
+        for timer in self._timers:
+            if timer.action is None and timer.name == name:  # it comes from a snapshot, and goes on
+                if timer.period != period:
+                    raise ValueError(f"world: controller {name!r} was called every {timer.period} s, not {period}")
+                timer.action = action
+                return timer
         first = self._world.time if start is None else start
         if not first >= self._world.time - EARLY * self._world.dt:
             raise ValueError(f"world: a timer cannot start at {start} s, it is {self._world.time:g} s already")
-        timer = Timer(action, float(period), name or getattr(action, "__name__", "controller"), float(first))
+        timer = Timer(action, float(period), name, float(first))
         self._timers.append(timer)
         return timer
 
@@ -88,8 +96,35 @@ class Timers:
             if not timer.cancelled and timer.due <= world.time + EARLY * world.dt:
                 timer._count += 1
                 try:
-                    timer.action(world)
+                    if timer.action is not None:
+                        timer.action(world)
                 except Exception as error:
                     raise world.failure(f"controller {timer.name!r}", error) from error
         if any(timer.cancelled for timer in self._timers):
             self._timers = [timer for timer in self._timers if not timer.cancelled]
+
+    # --- snapshots, which have no functions ---
+
+    def plain(self) -> list[Plain]:
+        """What a snapshot keeps."""
+        return [(t.name, t.period, t._start, t._count) for t in self._timers if not t.cancelled]
+
+    @staticmethod
+    def of(plain: list[Plain]) -> Timers:
+        """Timers without functions."""
+        made = Timers()
+        made._timers = [Timer(None, period, name, start, count) for name, period, start, count in plain]
+        return made
+
+    def adopt(self, others: Timers) -> None:
+        """Take the functions of others of the same names."""
+        known = {timer.name: timer.action for timer in others._timers}
+        for timer in self._timers:
+            timer.action = timer.action or known.get(timer.name)
+
+    def refuse_orphans(self) -> None:
+        """Raise for a timer of a snapshot that has no function yet."""
+        for timer in self._timers:
+            if timer.action is None:
+                call = f"world.every({timer.period:g}, function, name={timer.name!r})"
+                raise RuntimeError(f"world: controller {timer.name!r} of a snapshot has no function yet: {call}")

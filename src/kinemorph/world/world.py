@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy.typing as npt
 
 from kinemorph._files import ModelWarning
 from kinemorph.collision.collisions import Collisions
-from kinemorph.collision.shape_rows import NOBODY
+from kinemorph.collision.shape_rows import NOBODY, POSE
 from kinemorph.collision.shape_table import ShapeTable, Solid
 from kinemorph.constraint.closure import LoopError, project
 from kinemorph.constraint.loops import loop_errors
@@ -39,15 +38,16 @@ from kinemorph.spatial.pose import Pose, vector
 from kinemorph.spatial.quaternion import from_matrix
 from kinemorph.structure.add import stood
 from kinemorph.structure.forest import Change, Forest
-from kinemorph.structure.forest_layout import BODIES, IN_USE, JOINTS, LOOPS, TREES
+from kinemorph.structure.forest_layout import BODIES, IN_USE, LOOPS, TREES
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.acting import Acting, drives_well
+from kinemorph.world.asking import Asking
 from kinemorph.world.body import Body, Figure
-from kinemorph.world.contact import Touch
+from kinemorph.world.dice import dice_of, thrown
 from kinemorph.world.events import Action, Watch, Watches
-from kinemorph.world.layout import WORLD, WORLD_KIND, Status
-from kinemorph.world.rays import Eyes, Sight
-from kinemorph.world.statistics import Statistics, measure, statistics
+from kinemorph.world.journal import an_input
+from kinemorph.world.keeping import Keeping
+from kinemorph.world.layout import WORLD, WORLD_KIND, Phase, Status
 from kinemorph.world.step import run_steps
 from kinemorph.world.timers import Task, Timer, Timers
 
@@ -74,7 +74,7 @@ class WorldError(ArithmeticError):
         return str(self.args[0])
 
 
-class World(Acting):
+class World(Acting, Asking, Keeping):
     """Bodies that move and touch, on ground and each other, and may be joined and cut apart at any time.
 
     `dt` (s) is the length of a step; contacts are solved in substeps of at most 1.25 ms. What does not move for half a
@@ -98,14 +98,17 @@ class World(Acting):
         header = np.zeros(1, WORLD)
         h = header[0]
         h["kind"], h["dt"], h["slow"], h["patience"] = WORLD_KIND, dt, SLOW, PATIENCE if sleep else math.inf
-        self._hold(Forest(gravity), collisions, Solver(), header, material, {}, {}, {}, {}, Watches(), Timers())
+        self._hold(
+            Forest(gravity), collisions, Solver(), header, material, {}, {}, {}, {}, {}, Watches(), Timers(), {}, None
+        )  # fmt: skip
         n = substeps or math.ceil(dt / LONGEST_SUBSTEP - 1e-9)
         self.solver.header["substeps"], self.solver.header["h"] = n, dt / n
 
     def _hold(
         self, forest: Forest, collisions: Collisions, solver: Solver, header: Any, material: Material,
         names: dict[int, str], joints: dict[int, str], mounted: dict[int, list[int]],
-        parted: dict[int, list[tuple[int, int]]], watches: Watches, timers: Timers,
+        parted: dict[int, list[tuple[int, int]]], births: dict[int, int], watches: Watches, timers: Timers,
+        memory: dict[str, Any], dice: tuple[int, ...] | None,
     ) -> None:  # fmt: skip
         """Take all parts over, and write the addresses that they have here."""
         self.forest, self.collisions, self.shapes, self.solver = forest, collisions, collisions.shapes, solver
@@ -113,21 +116,29 @@ class World(Acting):
         self._names, self._joints = names, joints  # of bodies and joints, by id
         self._mounted = mounted  # shapes, by the index of their body
         self._parted = parted  # pairs of shapes that do not meet, by the joint of the loop that ties their bodies
+        self._births = births  # of each body a number that no other one has had, by id: handles know theirs
+        self._born = max([getattr(self, "_born", 0), *births.values()])
         self._header = header
         self._address = int(header.ctypes.data)
+        self._onlookers = getattr(self, "_onlookers", [])
+        self._within = False  # an input, so that what it calls is none of its own
         self._known = -1  # revision of the table of shapes that all tables have followed
         h = header[0]
         h["forest"], h["collisions"], h["solver"] = forest.address, collisions.lend(), solver.address
         self._watches, self._timers, self._moving = watches, timers, False
         watches.join(self)
         timers.join(self)
+        self.memory = memory  # numbers of controllers, by name, which are kept with the world
+        self.random = thrown(dice)  # a stream of random numbers, likewise
 
     # ------------------------------------------------------------------------------------------------ coming and going
 
+    @an_input
     def add_ground(self, ground: Ground | None = None, material: Material | None = None) -> int:
         """Ground that never moves: the plane z = 0 if nothing else is given. Returns the id of its shape."""
         return self._add_shape(HalfSpace() if ground is None else ground, -1, material, 1, EVERYTHING)
 
+    @an_input
     def add(
         self,
         what: Model | Shape,
@@ -172,6 +183,8 @@ class World(Acting):
         bodies = planted.bodies.tolist()
         for i, body in enumerate(bodies):
             self._names[body] = model.names[i]
+            self._born += 1
+            self._births[body] = self._born
             for shape in model.shapes[i]:
                 if shape.role is not Role.VISUAL:
                     id = self._add_shape(shape, body & INDEX, shape.material or material, shape.group, shape.mask)
@@ -183,6 +196,7 @@ class World(Acting):
         for floor in model.floors:
             id = self._add_shape(floor.ground, -1, floor.material or material, floor.group, floor.mask, floor.pose)
             named.setdefault(floor.name, id)
+        self._place_shapes(bodies)
         for a, b in model.exclusions:
             for one, other in product(*(self._mounted.get(bodies[i] & INDEX if i >= 0 else -1, []) for i in (a, b))):
                 self.collisions.ignore(one, other)
@@ -194,6 +208,15 @@ class World(Acting):
         tell(model, "materials of pairs", self._agree_by_name(model, named))
         return Figure(self, model, bodies, joints, loops, self._fit(model, joints))
 
+    def _place_shapes(self, bodies: list[int]) -> None:
+        """Have the shapes of new bodies where these are before anything looks for pairs of them."""
+        poses = np.zeros(len(self.forest._tables[BODIES]) + 1, POSE)
+        for body in bodies:
+            if body & INDEX in self._mounted:
+                pose = self.forest.pose(body)
+                poses[(body & INDEX) + 1]["R"], poses[(body & INDEX) + 1]["p"] = pose.rotation.ravel(), pose.position
+        self.collisions.lend(poses)
+
     def _add_shape(
         self, shape: Solid, body: int, material: Material | None, group: int, mask: int, pose: Pose | None = None
     ) -> int:  # fmt: skip
@@ -204,6 +227,7 @@ class World(Acting):
         self._lay(id, material or self.material)
         return id
 
+    @an_input
     def remove(self, body: Body | int) -> Change:
         """A body and all that it carries is gone, with the joints on it. What rested on them wakes."""
         before = self.forest.members(self.forest.tree_of(self._id(body))).tolist()
@@ -214,7 +238,7 @@ class World(Acting):
             if slot["next"] != IN_USE or slot["generation"] != member >> 32:
                 for shape in self._mounted.pop(member & INDEX, []):
                     self.shapes.remove(shape)
-                del self._names[member]
+                del self._names[member], self._births[member]
         if self._parted:
             there = set(self.forest.joints.tolist())
             self._parted = {joint: pairs for joint, pairs in self._parted.items() if joint in there}
@@ -223,6 +247,7 @@ class World(Acting):
 
     # ------------------------------------------------------------------------------------------------------- structure
 
+    @an_input
     def connect(
         self, a: Body | int | None, b: Body | int, joint: Joint, at: Pose | Iterable[float] | None = None,
         how: str = "auto",
@@ -243,6 +268,7 @@ class World(Acting):
         self._wake(*both)
         return change
 
+    @an_input
     def cut(self, joint: Change | int) -> Change:
         """Cut a joint, of a tree or of a loop: the one that `connect` made, or one of a figure by its id."""
         id = self.joint_id(joint)
@@ -255,6 +281,7 @@ class World(Acting):
         self._wake(*sides)
         return change
 
+    @an_input
     def reroot(self, body: Body | int, joint: Joint | None = None, at: Pose | None = None) -> Change:
         """Make a body the top of its tree, carried by a new joint on the base, free if none is given. Nothing moves."""
         change = self.forest.reroot(self._id(body), joint, at)
@@ -307,7 +334,7 @@ class World(Acting):
             raise RuntimeError("world: a step cannot be made by what is called in between steps")
         self._moving = True
         try:
-            if count <= FEW and not (self._watches or self._timers):  # most calls: they should cost little
+            if count <= FEW and not (self._watches or self._timers or self._onlookers):  # most calls should cost little
                 self._follow_shapes()
                 status, count = run_steps(self._address, count, NO_FORCES)
                 if status == Status.DONE:
@@ -319,15 +346,22 @@ class World(Acting):
 
     def _go_on(self, left: int, bar: Bar) -> None:
         glance = 16  # steps, as many as take a moment
+        self._watches.refuse_orphans()
+        self._timers.refuse_orphans()
         while left > 0:
             self._timers.call()
             self._follow_shapes()
+            now = int(self._header[0]["steps"])
             due = 1 if self._watches.calls else self._timers.steps_until_due(min(left, glance))
+            due = min([due, *(onlooker.due(now) - now for onlooker in self._onlookers)])
             start = time.perf_counter()
             status, undone = run_steps(self._address, due, NO_FORCES)
             if due == glance and time.perf_counter() - start < 0.5 * GLANCE:
                 glance *= 2
             left -= due - undone
+            for onlooker in self._onlookers:
+                if undone < due and onlooker.due(now) == now + due - undone:
+                    onlooker.look()
             if status == Status.FULL_SOLVER:
                 self.solver.grow()
             elif status == Status.FULL_FOREST:
@@ -347,15 +381,6 @@ class World(Acting):
             self._follow_tables()
             self._known = self.shapes.revision
 
-    @property
-    def statistics(self) -> Statistics:
-        """What the last step had to do."""
-        return statistics(self)
-
-    def measure(self, steps: int) -> Statistics:
-        """Make so many steps, and say where the time went."""
-        return measure(self, steps)
-
     def failure(self, what: str, why: object) -> WorldError:
         """The error for a function of the user's that has failed between two steps."""
         text = (
@@ -364,6 +389,12 @@ class World(Acting):
         return WorldError(text, self.time)
 
     # ------------------------------------------------------------------------------------------ events and controllers
+
+    def forget(self) -> None:
+        """Call no controller and wait for no event any more."""
+        self._watches, self._timers = Watches(), Timers()
+        self._watches.join(self)
+        self._timers.join(self)
 
     def when(self, event: Event, action: Action | None = None) -> Watch:
         """Wait for an event: at the end of the step in which it happens, call action(world, moment).
@@ -397,6 +428,7 @@ class World(Acting):
 
     # ----------------------------------------------------------------------------------------------------------- sleep
 
+    @an_input
     def wake(self, body: Body | int) -> None:
         """Wake a body, and all that touches it."""
         self._wake(self._id(body), why=BY_CALL)
@@ -420,15 +452,31 @@ class World(Acting):
         return f"{self._names[self.forest._id(BODIES, int(self.forest._links(waker)[0]['body']))]!r} touched it"
 
     def _neighbours(self, bodies: list[int]) -> list[int]:
-        """Bodies that touched one of these in the last step."""
+        """Bodies that touched one of these in the last step, or that loops or force elements tie to one."""
         indices = {body & INDEX for body in bodies}
         found = set()
-        links = self.shapes.rows["link"]
+        rows = self.shapes.rows
         for pair in self.collisions.pairs:
-            a, b = int(links[pair["a"]]), int(links[pair["b"]])
-            if pair["count"] and (a in indices) != (b in indices):
+            one, other = rows[pair["a"]], rows[pair["b"]]
+            a, b = int(one["link"]), int(other["link"])
+            there = one["form"] and other["form"]  # else it was removed since
+            if there and pair["count"] and (a in indices) != (b in indices):
+                found.add(b if a in indices else a)
+        for a, b in self._ties():
+            if (a in indices) != (b in indices):
                 found.add(b if a in indices else a)
         return [self.forest._id(BODIES, i) for i in sorted(found) if i >= 0]
+
+    def _ties(self) -> Iterator[tuple[int, int]]:
+        """Indices of the bodies that a loop or a force element ties together, -1 for the base."""
+        forest = self.forest
+        for loop in forest._tables[LOOPS][: int(forest._pools[LOOPS]["count"])]:
+            if loop["next"] == IN_USE:
+                yield int(loop["a"]), int(loop["b"])
+        there = {-1, *forest.bodies.tolist()} if forest.header["element_count"] else set()
+        for a, b in forest._ends[: int(forest.header["element_count"])].tolist():
+            if a in there and b in there:
+                yield a & INDEX if a >= 0 else -1, b & INDEX if b >= 0 else -1
 
     def is_asleep(self, body: Body | int) -> bool:
         """Whether a body does not move until something wakes it."""
@@ -440,6 +488,8 @@ class World(Acting):
         if isinstance(body, Body):
             if body.world is not self:
                 raise ValueError(f"{body!r} is of another world")
+            if self._births.get(body.id) != body.birth:
+                raise KeyError(f"world: there is no body {body.name!r} (any more)")
             return body.id
         return body
 
@@ -479,106 +529,28 @@ class World(Acting):
         slot = self.forest._tables[BODIES][self.forest._find(BODIES, body, "body")]
         return self.forest._links(int(slot["tree"]))[slot["link"]]
 
-    def contacts(self, body: Body | int | None = None) -> list[Touch]:
-        """The points where bodies touched in the last step, or those of one body, as it sees them."""
-        wanted = None if body is None else self._id(body)
-        found = []
-        rows, pairs = self.collisions.contacts, self.collisions.pairs
-        for t in self.solver.touches:
-            k = rows[t["contact"]]
-            pair = pairs[k["pair"]]
-            a, b = (self._body_at(int(self.shapes.rows["link"][pair[side]])) for side in "ab")
-            push = t["sum"] * t["normal"] + t["sum1"] * t["t1"] + t["sum2"] * t["t2"]
-            shapes = self.shapes.id_at(int(pair["a"])), self.shapes.id_at(int(pair["b"]))
-            point = 0.5 * (k["x1"] + k["x2"])
-            sign = 1.0
-            if wanted is not None and (b is None or b.id != wanted):
-                if a is None or a.id != wanted:
-                    continue
-                a, b, sign, shapes = b, a, -1.0, shapes[::-1]
-            if wanted is None and b is None:
-                a, b, sign, shapes = b, a, -1.0, shapes[::-1]
-            impulse = sign * push
-            normal = sign * k["normal"]
-            found.append(
-                Touch(b, a, shapes[1], shapes[0], point, normal, float(k["distance"]), impulse / self.dt, impulse)
-            )
-        return found
-
-    def loop_force(self, joint: Change | int) -> Array:
-        """What the joint of a loop bore in the last step, on the body that was joined: moment and force (6) at the
-        joint, world axes, the mean of the step."""
-        id = joint.joint if isinstance(joint, Change) else joint
-        loop = int(self.forest._tables[JOINTS][self.forest._find(JOINTS, id, "joint")]["loop"])
-        if loop < 0:
-            raise ValueError(f"world: joint {id} closes no loop; what a joint of a tree bears is not known here")
-        wrench: Array = self.solver["wrenches"][6 * loop : 6 * loop + 6].copy()
-        return wrench
-
     def _body_at(self, index: int) -> Body | None:
         return None if index < 0 else self.body(self.forest._id(BODIES, index))
 
-    # ------------------------------------------------------------------------------------------------------------ rays
-
-    def cast(
-        self,
-        origin: Iterable[float],
-        direction: Iterable[float],
-        longest: float = math.inf,
-        *,
-        mask: int = EVERYTHING,
-        but: Body | int | None = None,
-    ) -> Sight | None:
-        """What a ray meets first, now; None if nothing is nearer than `longest` metres.
-
-        It sees what has a group in the mask, and does not see the body `but`, such as the one that looks.
-        """
-        return Eyes(self).first(origin, direction, longest, mask, None if but is None else self._id(but))
-
-    def scan(
-        self,
-        origins: npt.ArrayLike,
-        directions: npt.ArrayLike,
-        longest: float = math.inf,
-        *,
-        mask: int = EVERYTHING,
-        but: Body | int | None = None,
-    ) -> tuple[Array, Array, list[Body | None]]:
-        """The same for many rays (n x 3): distances, inf where nothing is met, normals (n x 3), and bodies."""
-        t, normals, rows = Eyes(self).cast(origins, directions, longest, mask, None if but is None else self._id(but))
-        links = self.shapes.rows["link"]
-        return t, normals, [None if row < 0 else self._body_at(int(links[row])) for row in rows.tolist()]
-
-    def overlaps(
-        self, shape: Solid, at: Pose | Iterable[float] = (0.0, 0.0, 0.0), margin: float = 0.0, *, mask: int = EVERYTHING
-    ) -> list[Body | None]:  # fmt: skip
-        """The bodies (None: the ground) that a shape at some place, which is not in the world, would overlap now.
-
-        Or that are no farther from it than `margin` metres.
-        """
-        ids = Eyes(self).near(shape, at if isinstance(at, Pose) else Pose(at), margin, mask)
-        links = dict.fromkeys(self.shapes.link(id) for id in ids)
-        return [self._body_at(link) for link in links]
-
     # ---------------------------------------------------------------------------------------------------------- copies
 
-    def branch(self) -> World:
-        """A world of its own that goes on from here: both take the same way, bit for bit, until one is changed."""
-        return copy.deepcopy(self)
-
     def __getstate__(self) -> tuple[Any, ...]:
+        if self._header[0]["phase"] != Phase.MOVE:
+            raise RuntimeError("this world is in the middle of a step and cannot be copied now")
+        self.collisions.lend()
+        self._follow_tables()
+        header = self._header.copy()
+        for name in ("forest", "collisions", "solver", "events", "event_count", "clock", "ticks"):
+            header[name] = 0
         return (
-            self.forest, self.collisions, self.solver, self._header.copy(), self.material, self._names, self._joints,
-            self._mounted, self._parted, self._watches, self._timers,
+            self.forest, self.collisions, self.solver, header, self.material, self._names, self._joints, self._mounted,
+            self._parted, self._births, self._watches, self._timers, self.memory, dice_of(self.random),
         )  # fmt: skip
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         if state[3].dtype != WORLD:
             raise ValueError("a world that another version of kinemorph has pickled cannot be read")
         self._hold(*state)
-
-    def __copy__(self) -> World:
-        return copy.deepcopy(self)
 
     def __repr__(self) -> str:
         return f"World at {self.time:.6g} s: {len(self.forest.bodies)} bodies, {len(self.shapes)} shapes"

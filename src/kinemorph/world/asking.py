@@ -1,0 +1,138 @@
+"""What a world says when it is asked: contacts, rays, overlaps, and what its steps have to do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph.collision.shape_table import ShapeTable, Solid
+from kinemorph.geometry.material import EVERYTHING
+from kinemorph.spatial.pose import Pose
+from kinemorph.structure.forest import Change, Forest
+from kinemorph.structure.forest_layout import JOINTS
+from kinemorph.world.body import Body
+from kinemorph.world.contact import Touch
+from kinemorph.world.rays import Eyes, Sight
+from kinemorph.world.statistics import Statistics, measure, statistics
+
+if TYPE_CHECKING:
+    from kinemorph.collision.collisions import Collisions
+    from kinemorph.contact.solver import Solver
+    from kinemorph.world.world import World
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+class Asking:
+    """The part of a `World` that changes nothing."""
+
+    forest: Forest
+    collisions: Collisions
+    shapes: ShapeTable
+    solver: Solver
+
+    if TYPE_CHECKING:
+
+        @property
+        def dt(self) -> float: ...
+        @property
+        def _world(self) -> World: ...
+        def _id(self, body: Body | int) -> int: ...
+        def _body_at(self, index: int) -> Body | None: ...
+
+    def contacts(self, body: Body | int | None = None) -> list[Touch]:
+        """The points where bodies touched in the last step, or those of one body, as it sees them."""
+        wanted = None if body is None else self._id(body)
+        found = []
+        rows, pairs = self.collisions.contacts, self.collisions.pairs
+        for t in self.solver.touches:
+            k = rows[t["contact"]]
+            pair = pairs[k["pair"]]
+            if not (self.shapes.rows["form"][pair["a"]] and self.shapes.rows["form"][pair["b"]]):
+                continue  # one of them was removed since
+            a, b = (self._body_at(int(self.shapes.rows["link"][pair[side]])) for side in "ab")
+            push = t["sum"] * t["normal"] + t["sum1"] * t["t1"] + t["sum2"] * t["t2"]
+            shapes = self.shapes.id_at(int(pair["a"])), self.shapes.id_at(int(pair["b"]))
+            point = 0.5 * (k["x1"] + k["x2"])
+            sign = 1.0
+            if wanted is not None and (b is None or b.id != wanted):
+                if a is None or a.id != wanted:
+                    continue
+                a, b, sign, shapes = b, a, -1.0, shapes[::-1]
+            if wanted is None and b is None:
+                a, b, sign, shapes = b, a, -1.0, shapes[::-1]
+            impulse = sign * push
+            normal = sign * k["normal"]
+            found.append(
+                Touch(b, a, shapes[1], shapes[0], point, normal, float(k["distance"]), impulse / self.dt, impulse)
+            )
+        return found
+
+    def loop_force(self, joint: Change | int) -> Array:
+        """What the joint of a loop bore in the last step, on the body that was joined: moment and force (6) at the
+        joint, world axes, the mean of the step."""
+        id = joint.joint if isinstance(joint, Change) else joint
+        loop = int(self.forest._tables[JOINTS][self.forest._find(JOINTS, id, "joint")]["loop"])
+        if loop < 0:
+            raise ValueError(f"world: joint {id} closes no loop; what a joint of a tree bears is not known here")
+        wrench: Array = self.solver["wrenches"][6 * loop : 6 * loop + 6].copy()
+        return wrench
+
+    # ------------------------------------------------------------------------------------------------------------ rays
+
+    def cast(
+        self,
+        origin: Iterable[float],
+        direction: Iterable[float],
+        longest: float = math.inf,
+        *,
+        mask: int = EVERYTHING,
+        but: Body | int | None = None,
+    ) -> Sight | None:
+        """What a ray meets first, now; None if nothing is nearer than `longest` metres.
+
+        It sees what has a group in the mask, and does not see the body `but`, such as the one that looks.
+        """
+        return Eyes(self._world).first(origin, direction, longest, mask, None if but is None else self._id(but))
+
+    def scan(
+        self,
+        origins: npt.ArrayLike,
+        directions: npt.ArrayLike,
+        longest: float = math.inf,
+        *,
+        mask: int = EVERYTHING,
+        but: Body | int | None = None,
+    ) -> tuple[Array, Array, list[Body | None]]:
+        """The same for many rays (n x 3): distances, inf where nothing is met, normals (n x 3), and bodies."""
+        t, normals, rows = Eyes(self._world).cast(
+            origins, directions, longest, mask, None if but is None else self._id(but)
+        )
+        links = self.shapes.rows["link"]
+        return t, normals, [None if row < 0 else self._body_at(int(links[row])) for row in rows.tolist()]
+
+    def overlaps(
+        self, shape: Solid, at: Pose | Iterable[float] = (0.0, 0.0, 0.0), margin: float = 0.0, *, mask: int = EVERYTHING
+    ) -> list[Body | None]:  # fmt: skip
+        """The bodies (None: the ground) that a shape at some place, which is not in the world, would overlap now.
+
+        Or that are no farther from it than `margin` metres.
+        """
+        ids = Eyes(self._world).near(shape, at if isinstance(at, Pose) else Pose(at), margin, mask)
+        links = dict.fromkeys(self.shapes.link(id) for id in ids)
+        return [self._body_at(link) for link in links]
+
+    # ------------------------------------------------------------------------------------------------------ statistics
+
+    @property
+    def statistics(self) -> Statistics:
+        """What the last step had to do."""
+        return statistics(self._world)
+
+    def measure(self, steps: int) -> Statistics:
+        """Make so many steps, and say where the time went."""
+        return measure(self._world, steps)

@@ -1,0 +1,73 @@
+"""What swings or spins: forces as they are in the middle of a step.
+
+Forces that velocities make, -ω × I ω and its like in a tree, are quadratic in them. Taken at the start of a step they
+add energy, the more the faster something spins, and a top on a ball joint would explode. In the middle of the step,
+where the velocity is the mean of those before and after, they do no work at all. Weight goes along: seen from what
+spins, it turns by a sizeable angle in a step. A tree that swings freely then keeps its energy to second order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph._jit import kernel, rows_at
+from kinemorph.multibody.aba import articulated_body
+from kinemorph.multibody.configuration import advance
+from kinemorph.multibody.joints import FREE
+from kinemorph.multibody.layout import LINK, LINK_DATA
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.quaternion import conjugate, multiply, rotate
+from kinemorph.spatial.rows import load3, load3_at, load4_at, store3_at
+from kinemorph.spatial.vec3 import add, cross, dot, sub
+
+FAST = 0.1  # rad in a step: what turns no faster, and touches something, gains nothing worth the work;
+SMOOTH = 1e-6  # and what swings freely, only if it hardly moves: a swing is not to change its ways at each turn
+ROUNDS = 8
+SAME = 1e-9  # share of its velocities by which a tree's mean velocities may still change
+
+
+@kernel
+def turns_fast(tree: Any, dt: float, touched: bool) -> bool:
+    """Whether a link turns by a sizeable angle in a step; `touched`: an impulse has acted in the step before."""
+    most = FAST if touched else SMOOTH
+    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    for i in range(1, tree["n"] + 1):
+        w = load3(rows[i]["w"])
+        if dot(w, w) * dt * dt > most * most:
+            return True
+    return False
+
+
+@kernel(inline=False)
+def take_in_the_middle(s: Any, tree: Any, q: Any, v: Any, total: Any, none: Any, a: Any, dt: float) -> bool:
+    """Accelerations where the tree is, and moves as it does, in the middle of the step, by repetition.
+
+    The rows of the tree are those of the start of the step when it is done. False if there is no room for that yet.
+    """
+    nq, nv = tree["nq"], tree["nv"]
+    if nq > s["z_room"]:
+        return False
+    # vectors that are of use in a solve only
+    place, middle, other = rows_at(s["g"], nq, F8), rows_at(s["x"], nv, F8), rows_at(s["za"], nv, F8)
+    for k in range(nv):
+        middle[k] = v[k] + 0.5 * dt * a[k]
+    for _ in range(ROUNDS):
+        for k in range(nv):
+            other[k] = 0.5 * (v[k] + middle[k])  # on the way to the middle
+        advance(tree, q, other, 0.5 * dt, place)
+        articulated_body(tree, place, middle, total, none, a)
+        change = size = 0.0
+        for k in range(nv):
+            new = v[k] + 0.5 * dt * a[k]
+            change, size = max(change, abs(new - middle[k])), max(size, abs(new))
+            middle[k] = new
+        if not change > SAME * size:
+            break
+    l = rows_at(tree["links"], tree["n"], LINK)[0]
+    if l["kind"] == FREE:  # its linear velocity is in a frame that turns: to the axes of the start
+        k, j = l["iv"] + 3, l["iv"]
+        true = add(load3_at(a, k), cross(load3_at(middle, j), load3_at(middle, k)))
+        true = rotate(multiply(conjugate(load4_at(q, l["iq"] + 3)), load4_at(place, l["iq"] + 3)), true)
+        store3_at(a, k, sub(true, cross(load3_at(v, j), load3_at(v, k))))  # `set_in_motion` adds that
+    articulated_body(tree, q, v, total, none, other)
+    return True

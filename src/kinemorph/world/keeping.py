@@ -1,0 +1,88 @@
+"""How a world is kept: branches, snapshots, digests and journals. `World` is made of this and of what it does."""
+
+from __future__ import annotations
+
+import copy
+import os
+from typing import Any, Self
+
+from kinemorph.world.digest import digest_of
+from kinemorph.world.events import Watches
+from kinemorph.world.journal import Journal, live_again
+from kinemorph.world.snapshot import load_world, save_world
+from kinemorph.world.timers import Timers
+
+
+class Keeping:
+    """What has a state, by `__getstate__`, that it can take over again, by `_hold`."""
+
+    _onlookers: list[Any]  # journals and films that look on
+    _moving: bool
+    _watches: Watches
+    _timers: Timers
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+    def _hold(self, *state: Any) -> None:
+        raise NotImplementedError
+
+    def branch(self) -> Self:
+        """A world of its own that goes on from here: both take the same way, bit for bit, until one is changed."""
+        return copy.deepcopy(self)
+
+    def __copy__(self) -> Self:
+        return copy.deepcopy(self)
+
+    def save(self) -> bytes:
+        """All of it as bytes: a world that is loaded from them goes on bit for bit as this one does."""
+        return save_world(self.__getstate__())
+
+    @classmethod
+    def load(cls, data: bytes) -> Self:
+        """The world of a snapshot. Bytes that are damaged, of another version or of anything else are a `FileError`.
+
+        A snapshot has no functions: give each controller and each action its own again, by `every` and `when` with the
+        same name, before the first step. They go on where they were.
+        """
+        world = cls.__new__(cls)
+        world._hold(*load_world(data))
+        return world
+
+    def restore(self, data: bytes) -> None:
+        """Be as in a snapshot again; if that cannot be read, `FileError`, and nothing has changed.
+
+        Handles of bodies that were there then go on working; those of others are refused. Controllers and events that
+        were waited for then have the functions of those of the same name that the world has now.
+        """
+        if self._moving:
+            raise RuntimeError("world: it cannot be restored by what is called in between steps")
+        state, watches, timers = load_world(data), self._watches, self._timers
+        self._hold(*state)
+        self._watches.adopt(watches)
+        self._timers.adopt(timers)
+        for onlooker in self._onlookers:
+            onlooker.heard("restore", (data,), {}, True)
+
+    def record(self, path: str | os.PathLike[str], every: int = 100) -> Journal:
+        """A journal of what is done to the world while this is entered, with a check every so many steps.
+
+        >>> with world.record("run.journal"):  # doctest: +SKIP
+        ...     world.run(10.0)
+        >>> again = World.rerun("run.journal")  # doctest: +SKIP
+        """
+        return Journal(self, path, every)
+
+    @classmethod
+    def rerun(cls, path: str | os.PathLike[str]) -> Self:
+        """The world of a journal, made again from its inputs.
+
+        If it does not come to the same, `DivergenceError` names the first step and body that differ.
+        """
+        again: Self = live_again(path, cls.load)
+        return again
+
+    def hash(self) -> str:
+        """A digest of all that decides how the world goes on, wherever its tables are: 32 hexadecimal digits."""
+        self.__getstate__()  # which brings all tables up to date
+        return digest_of(self)

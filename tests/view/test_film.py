@@ -1,0 +1,81 @@
+"""Films of worlds: who was where, who came and went, and who carried whom."""
+
+import numpy as np
+import pytest
+from tests.world.kept_worlds import asleep, ground
+
+import kinemorph as km
+
+
+def acted(world: km.World) -> None:
+    world.run(0.1)
+    box = world.add(km.Shape.box((0.2, 0.1, 0.1)), at=(0, 0, 1.2), name="brick 0")
+    world.run(0.1)
+    tie = world.connect(world.bodies[0], box, km.Joint.fixed())
+    world.run(0.1)
+    world.cut(tie)
+    world.remove(box)
+    world.run(0.1)
+
+
+def test_a_film_has_frames_and_events():
+    world = asleep()
+    start = world.time
+    with km.film(world, rate=50) as taken:
+        acted(world)
+    film = taken.recording
+    assert [event.what for event in film.events] == ["start", "connect", "cut"]
+    names = [body.name for body in film.bodies]
+    assert names == ["brick 0", "brick 1", "brick 2", "brick 3", "ball", "brick 0 2"]
+    there = ~np.isnan(film.poses[:, 5, 0])
+    assert there.any()
+    assert not there[0]
+    assert not there[-1]
+    assert film.events[1].parents["brick 0 2"] == "brick 0"
+    assert film.t[0] == start
+    assert film.t[-1] == world.time
+    assert np.diff(film.t)[1:-1] == pytest.approx(0.02)
+    assert film.poses[-1, 0, :3] == pytest.approx(world.bodies[0].position, abs=1e-12)
+    assert len(film.base_shapes) == 1
+
+
+def test_a_film_on_disk_is_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr("kinemorph.view.film.FULL", 2000)
+    world = ground()
+    with km.film(world) as kept, km.film(world, tmp_path / "a.film") as long:
+        acted(world)
+    one, other = kept.recording, long.recording
+    assert np.array_equal(one.t, other.t)
+    assert np.array_equal(one.poses, other.poses, equal_nan=True)
+    assert [(e.t, e.what, e.parents, e.frame) for e in one.events] == [
+        (e.t, e.what, e.parents, e.frame) for e in other.events
+    ]
+    assert [b.name for b in one.bodies] == [b.name for b in other.bodies]
+    whole = (tmp_path / "a.film").read_bytes()
+    (tmp_path / "a.film").write_bytes(whole[: len(whole) * 2 // 3])
+    part = km.Recording.load(tmp_path / "a.film")
+    assert 0 < len(part.t) < len(one.t)
+    assert np.array_equal(part.t, one.t[: len(part.t)])
+    (tmp_path / "a.film").write_bytes(whole[:100])
+    with pytest.raises(km.FileError, match="cut"):
+        km.Recording.load(tmp_path / "a.film")
+
+
+def test_a_film_can_be_looked_at(tmp_path):
+    world = ground()
+    with km.film(world, rate=20) as taken:
+        world.run(0.2)
+    assert km.replay(taken.recording, tmp_path / "a.html").stat().st_size > 10_000
+    image = km.picture(taken.recording, world.time, tmp_path / "a.png", size=(120, 90))
+    assert image.shape == (90, 120, 3)
+    assert image.std() > 5.0
+
+
+def test_to_be_filmed_changes_nothing():
+    one, other = asleep(), asleep()
+    with km.film(one):
+        acted(one)
+    acted(other)
+    assert one.hash() == other.hash()
+    with pytest.raises(ValueError, match="rate"):
+        km.film(one, rate=0.0)

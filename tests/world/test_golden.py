@@ -1,0 +1,64 @@
+"""Determinism: every scene comes to the same bits, however it gets there. See `tests/world/golden.py`."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from tests.world.golden import FILE, SECONDS, digest, go, machine, made
+
+import kinemorph as km
+from kinemorph.scenes.yardsticks import SEVEN
+
+MOMENTS = 20
+
+
+@pytest.mark.parametrize("name", SEVEN)
+def test_a_scene_comes_to_its_golden_digest(name):
+    golden = json.loads(FILE.read_text())
+    if golden["machine"] != machine():
+        pytest.skip(f"the digests are of {golden['machine']}, and this is {machine()}")
+    assert digest(name) == golden["digests"][name], (
+        f"{name} comes to other bits after {SECONDS:g} s; if that is meant, run python -m tests.world.golden"
+    )
+
+
+@pytest.mark.parametrize("name", SEVEN)
+def test_saved_and_restored_at_random_moments_it_is_the_same(name):
+    rng = np.random.default_rng(list(name.encode()))
+    seconds = 2.0
+    (world, scene), (used, _) = made(name), made("box")
+    total = round(seconds / world.dt)
+    stops = [*np.sort(rng.integers(1, total, MOMENTS)).tolist(), total]
+    at = 0
+    for i, stop in enumerate(stops):
+        go(world, scene, stop - at)
+        at = stop
+        if i % 2:
+            world = km.World.load(world.save())
+        else:
+            used.restore(world.save())
+            world, used = used, world
+    assert world.hash() == digest(name, seconds)
+
+
+def test_batch_or_alone_it_is_the_same():
+    names = [name for name in SEVEN if name != "ant"]  # whose torques come from outside
+    worlds = [made(name)[0] for name in names]
+    km.batch.run(worlds, 1.0, workers=2)
+    assert [world.hash() for world in worlds] == [digest(name, 1.0) for name in names]
+
+
+@pytest.mark.parametrize("cold", [False, True])
+def test_in_a_fresh_process_it_is_the_same(cold, tmp_path):
+    """With the kernels of the cache; or with one that is compiled anew, where that is asked for: it takes minutes."""
+    if cold and "KINEMORPH_COLD" not in os.environ:
+        pytest.skip("set KINEMORPH_COLD to compile all kernels anew for this")
+    more = {"KINEMORPH_CACHE_DIR": str(tmp_path)} if cold else {}
+    told = subprocess.run(
+        [sys.executable, "-m", "tests.world.golden", "--digest", "wall and ball", "0.5"],
+        env={**os.environ, **more}, capture_output=True, text=True, timeout=1200, check=True,
+    )  # fmt: skip
+    assert told.stdout.strip() == digest("wall and ball", 0.5)
