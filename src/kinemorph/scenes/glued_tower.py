@@ -18,7 +18,7 @@ from kinemorph.multibody.joint import Joint
 from kinemorph.scenes.filming import draw_film, film_run
 from kinemorph.structure.forest import Change
 from kinemorph.world.body import Body
-from kinemorph.world.events import Moment, Watch
+from kinemorph.world.events import Moment
 from kinemorph.world.world import World
 
 BRICK = (0.4, 0.2, 0.15)  # m
@@ -38,21 +38,18 @@ class Tower:
     strength: float  # N, of the glue between two bricks
     bricks: list[Body] = field(default_factory=list)
     glue: dict[str, Change] = field(default_factory=dict)
-    watches: dict[str, Watch] = field(default_factory=dict)
     first: tuple[float, str] = (-1.0, "")  # s: what bore most when something last bore too much
     broken: list[tuple[float, str, float]] = field(default_factory=list)  # s, which, and N that it bore
 
     def watch(self, name: str) -> None:
         """Have it give way if it bears too much."""
-        event = Event.load(self.glue[name].joint, self.strength, times=1, name=name)
-        self.watches[name] = self.world.when(event, self.give_way)
+        self.world.when(Event.load(self.glue[name].joint, self.strength, times=1, name=name), self.give_way)
 
     def give_way(self, world: World, moment: Moment) -> None:
         """Glue bears more than it holds. What bears most breaks first, which may be a relief for the others."""
         if self.first[0] != moment.time:
-            loads = {name: watch.value for name, watch in self.watches.items()}
+            loads = {watch.event.name: watch.value for watch in world.watches if watch.event.name in self.glue}
             self.first = moment.time, max(loads, key=lambda name: loads[name])
-        del self.watches[moment.name]
         if moment.name != self.first[1]:
             self.watch(moment.name)
             return
