@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +20,10 @@ from kinemorph.view.recording import Body, Recording, change
 from kinemorph.view.replay import replay
 from kinemorph.world.world import World
 
+Array = np.ndarray[Any, np.dtype[np.float64]]
 RATE = 60.0  # frames a second
 SOIL = (0.72, 0.74, 0.76, 1.0)
-PLATE = 30.0, 1.0, 0.02  # m, length, width of a slope, and thickness of what stands for half of space
+PLATE = 30.0, 0.02  # m, width and thickness of what stands for half of space
 
 
 def film_run(world: World, seconds: float, name: str) -> Recording:
@@ -60,9 +62,9 @@ def film_run(world: World, seconds: float, name: str) -> Recording:
     return recording
 
 
-def _numbers(pose: Pose) -> np.ndarray:
-    R: tuple[float, ...] = tuple(pose.rotation.ravel().tolist())
-    return np.r_[pose.position, from_matrix(R)]  # type: ignore[arg-type]
+def _numbers(pose: Pose) -> Array:
+    R: Any = tuple(pose.rotation.ravel().tolist())
+    return np.r_[pose.position, from_matrix(R)]
 
 
 def _look(world: World, id: int) -> Shape:
@@ -75,9 +77,8 @@ def _look(world: World, id: int) -> Shape:
         side = np.cross((0.0, 1.0, 0.0), normal)
         side /= np.linalg.norm(side)
         turn = np.column_stack([side, np.cross(normal, side), normal])
-        long, wide, thick = PLATE
-        size = (long, long if normal[2] == 1.0 else wide, thick)
-        return Shape.box(size, at @ Pose(normal * (offset - 0.5 * thick), turn), colour=SOIL)
+        wide, thick = PLATE
+        return Shape.box((wide, wide, thick), at @ Pose(normal * (offset - 0.5 * thick), turn), colour=SOIL)
     assert isinstance(solid, Shape)
     return replace(solid, pose=at)
 
@@ -104,9 +105,13 @@ def draw_film(
     points = np.concatenate([s.vertices for solids in framed for s in solids])
     camera = Camera.framing(points, direction, size[0] / size[1])
     axis = 0 if size[0] > size[1] else 1
-    level = any(_is_level(shape) for shape in recording.base_shapes)
-    still = [_solid(recording, shape, Pose(), SOIL[:3]) for shape in recording.base_shapes if not _is_level(shape)]
-    ground = 0.0 if level else None
+    level = [shape.colour == SOIL and shape.pose.rotation[2, 2] == 1.0 for shape in recording.base_shapes]
+    still = [
+        _solid(recording, _part(shape, points), Pose(), SOIL[:3])
+        for shape, flat in zip(recording.base_shapes, level, strict=True)
+        if not flat  # pictures have level ground of their own
+    ]
+    ground = 0.0 if any(level) else None
     images = [draw([*still, *solids], camera, *size, ground=ground) for solids in moments]
     save_png(pictures, np.concatenate(images, axis=axis))
     replay(recording, film, direction=direction, follow=follow)
@@ -124,9 +129,15 @@ def _solids(recording: Recording, t: float, but: str = "") -> list[Solid]:
     return solids
 
 
-def _is_level(shape: Shape) -> bool:
-    """Whether it stands for level ground, of which pictures have their own."""
-    return shape.colour == SOIL and shape.size[:2] == (PLATE[0], PLATE[0])
+def _part(shape: Shape, points: Array) -> Shape:
+    """The part of a slope that is below some points; other shapes as they are."""
+    if shape.colour != SOIL:
+        return shape
+    below = shape.pose.inverse().apply(points)
+    low, high = below[:, :2].min(axis=0), below[:, :2].max(axis=0)
+    middle = shape.pose.apply((*(0.5 * (low + high)), 0.0))
+    width, length = np.maximum(1.1 * (high - low), 0.5)
+    return replace(shape, size=(float(width), float(length), shape.size[2]), pose=Pose(middle, shape.pose.rotation))
 
 
 def _solid(recording: Recording, shape: Shape, place: Pose, plain: Sequence[float]) -> Solid:
