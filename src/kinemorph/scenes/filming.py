@@ -9,78 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.geometry.ground import HalfSpace
 from kinemorph.geometry.shapes import Shape
 from kinemorph.spatial.pose import Pose
-from kinemorph.spatial.quaternion import from_matrix
-from kinemorph.structure.forest_memory import INDEX
+from kinemorph.view.film import SOIL, film
 from kinemorph.view.picture import PALETTE, save_png
 from kinemorph.view.raster import Camera, Solid, draw
-from kinemorph.view.recording import Body, Recording, change
+from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
 from kinemorph.world.world import World
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 RATE = 60.0  # frames a second
-SOIL = (0.72, 0.74, 0.76, 1.0)
-PLATE = 30.0, 0.02  # m, width and thickness of what stands for half of space
 
 
 def film_run(world: World, seconds: float, name: str) -> Recording:
     """Run a world for so long, and record where its bodies are, and who carries whom."""
-    recording = Recording(name)
-    for id in world._mounted.get(-1, []):
-        recording.add_base_shape(_look(world, id))
-    rows: dict[int, int] = {}
-
-    def look(world: World) -> None:
-        bodies = world.bodies
-        for body in bodies:
-            if body.id not in rows:
-                shapes = tuple(_look(world, id) for id in world._mounted.get(body.id & INDEX, []))
-                taken = {other.name for other in recording.bodies}
-                named = body.name if body.name not in taken else f"{body.name} {body.id & INDEX}"
-                rows[body.id] = recording.add_body(Body(named, shapes))
-        names = {body.id: recording.bodies[rows[body.id]].name for body in bodies}
-        parents: dict[str, str | None] = {}
-        for tree in world.forest.trees.tolist():
-            members = [names[id] for id in world.forest.members(tree).tolist()]
-            links = world.forest._links(tree & INDEX)
-            parents |= {
-                n: None if l["parent"] < 0 else members[l["parent"]] for n, l in zip(members, links, strict=True)
-            }
-        if not recording.events:
-            recording.add_event(world.time, "start", parents)
-        elif parents != recording.parents:
-            recording.add_event(world.time, change(recording.parents, parents), parents)
-        poses = [_numbers(body.pose) for body in bodies]
-        recording.add_poses(world.time, np.array([rows[body.id] for body in bodies], np.intp), np.array(poses))
-
-    timer = world.every(max(1, round(1.0 / (RATE * world.dt))) * world.dt, look, "camera")
-    world.run(seconds)
-    timer.cancel()
-    return recording
-
-
-def _numbers(pose: Pose) -> Array:
-    R: Any = tuple(pose.rotation.ravel().tolist())
-    return np.r_[pose.position, from_matrix(R)]
-
-
-def _look(world: World, id: int) -> Shape:
-    """What a shape looks like, in the frame of its body."""
-    shapes = world.shapes
-    row, solid = shapes.row_of(id), shapes[id]
-    at = Pose.known(shapes.mounts["p"][row].copy(), shapes.mounts["R"][row].reshape(3, 3).copy())
-    if isinstance(solid, HalfSpace):
-        normal, offset = solid._header["normal"][0], float(solid._header["offset"][0])
-        side = np.cross((0.0, 1.0, 0.0), normal)
-        side /= np.linalg.norm(side)
-        turn = np.column_stack([side, np.cross(normal, side), normal])
-        wide, thick = PLATE
-        return Shape.box((wide, wide, thick), at @ Pose(normal * (offset - 0.5 * thick), turn), colour=SOIL)
-    assert isinstance(solid, Shape)
-    return replace(solid, pose=at)
+    with film(world, rate=RATE, name=name) as taken:
+        world.run(seconds)
+    return taken.recording
 
 
 def draw_film(
