@@ -59,6 +59,25 @@ def test_scenes_that_change_leave_a_plot_and_a_replay(name: str, words: str, tmp
     assert (tmp_path / "out" / f"{name}.html").stat().st_size > 100_000
 
 
+@pytest.mark.parametrize(
+    ("name", "file", "words"),
+    [
+        ("walk_on_ground", "walker_on_ground", "step period 0.73"),
+        ("dismount", "dismount", "lands on the"),
+        ("gripper", "gripper", "takes the brick"),
+        ("train", "train", "wagon 3 is coupled"),
+        ("chain_bridge", "chain_bridge", "and breaks"),
+        ("glued_tower", "glued_tower", "pieces"),
+    ],
+)
+def test_scenes_of_worlds_leave_pictures_and_a_replay(name: str, file: str, words: str, tmp_path: Path) -> None:
+    done = kinemorph("demo", name, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert words in done.stdout
+    assert read_png(tmp_path / "out" / f"{file}.png").std() > 5.0
+    assert (tmp_path / "out" / f"{file}.html").stat().st_size > 100_000
+
+
 def test_mechanisms_demo_prints_mobilities(tmp_path: Path) -> None:
     done = kinemorph("demo", "mechanisms", folder=tmp_path)
     assert done.returncode == 0, done.stderr

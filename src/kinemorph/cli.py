@@ -6,7 +6,11 @@ import sys
 import time
 from pathlib import Path
 
-SCENES = {"walk": "walker", "high_bar": "high_bar", "swing_breaks": "swing_breaks", "human": "human"}  # and modules
+SCENES = {  # and modules
+    "walk": "walker", "high_bar": "high_bar", "swing_breaks": "swing_breaks", "human": "human",
+    "walk_on_ground": "walker_on_ground", "dismount": "dismount", "gripper": "gripper", "train": "train",
+    "chain_bridge": "chain_bridge", "glued_tower": "glued_tower",
+}  # fmt: skip
 
 
 def demo(name: str = "swing", /, out: Path = Path("out"), robot: str = "ur5") -> None:
@@ -15,7 +19,10 @@ def demo(name: str = "swing", /, out: Path = Path("out"), robot: str = "ur5") ->
     Args:
         name: Which demo: swing (a robot with its motors off), mechanisms (closed chains, from four bars to a robot's
             legs), walk (a walker that changes its root at every step), high_bar (a gymnast lets go, hand by hand),
-            swing_breaks (somebody sits on it) or human (ten random changes of a figure's structure).
+            swing_breaks (somebody sits on it), human (ten random changes of a figure's structure); and in worlds, with
+            contact: walk_on_ground (the walker, on feet that rub), dismount (the gymnast lands on a mat), gripper (an
+            arm takes a brick), train (wagons couple and uncouple), chain_bridge (it breaks, link by link) or
+            glued_tower (a ball hits it).
         out: Folder for the pictures.
         robot: Which robot: anymal, g1, human, panda, talos, ur5, or a name such as tiago_description/tiago.
     """

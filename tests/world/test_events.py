@@ -287,3 +287,15 @@ def test_watching_changes_nothing():
     states = [world.forest.state(int(world.forest.trees[0])) for world, _ in worlds]
     assert states[0].q.tobytes() == states[1].q.tobytes()
     assert states[0].v.tobytes() == states[1].v.tobytes()
+
+
+@pytest.mark.parametrize("gap", np.linspace(0.0, 4e-3, 9))
+def test_two_bodies_that_only_bounce_have_touched(gap: float) -> None:
+    """A bounce may happen in the step before overlap would be pushed apart, from whatever distance."""
+    world = km.World(gravity=(0, 0, 0), sleep=False, material=km.Material(friction=0.0, restitution=0.3))
+    world.add(km.Shape.sphere(0.1), at=(0, 0, 0), twist=(0, 0, 0, 2, 0, 0), name="a")
+    world.add(km.Shape.sphere(0.1), at=(0.25 + gap, 0, 0), name="b")
+    watch = world.when(km.Event.contact("a", "b"))
+    world.run(0.08)
+    assert world["b"].velocity[0] > 1.0
+    assert watch.count == 1

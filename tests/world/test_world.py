@@ -181,3 +181,21 @@ def test_what_sleeps_says_what_it_rests_on():
     again = km.World.load(kept)
     again.run(1.0)
     assert again.hash() == world.hash()
+
+
+def test_a_body_passes_through_what_its_mask_leaves_out_and_wakes_for_it() -> None:
+    world = km.World()
+    ground = world.add_ground()
+    ball = world.add(km.Shape.sphere(0.1), at=(0, 0, 0.1), name="ball")
+    world.run(1.0)
+    assert ball.asleep
+    world.regroup(ball, mask=0)
+    world.run(0.2)
+    assert ball.position[2] < 0.0
+    world.regroup(ball, mask=0xFFFFFFFF)
+    world.regroup(ground, group=2)
+    before = ball.position[2]
+    world.run(0.2)
+    assert ball.position[2] > before  # pushed out again
+    with pytest.raises(ValueError, match="group"):
+        world.regroup(ball, group=-1)

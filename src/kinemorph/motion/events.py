@@ -52,10 +52,13 @@ class EventKind(IntEnum):
     IMPULSE = 9  # N s, with which they have pressed in a step
     LIMIT = 10  # 1 if a joint is at one of its limits, else -1
     SLEEP = 11  # 1 if a body sleeps, else -1
+    LOAD = 12  # N or N m, mean force or moment through a joint of a world in a step
 
 
-CALL, TIME, ALONG, DISTANCE, POSITION, VELOCITY, FORCE, MOMENT, CONTACT, IMPULSE, LIMIT, SLEEP = map(int, EventKind)
-IN_WORLDS = EventKind.CONTACT, EventKind.IMPULSE, EventKind.LIMIT, EventKind.SLEEP
+CALL, TIME, ALONG, DISTANCE, POSITION, VELOCITY, FORCE, MOMENT, CONTACT, IMPULSE, LIMIT, SLEEP, LOAD = map(
+    int, EventKind
+)
+IN_WORLDS = EventKind.CONTACT, EventKind.IMPULSE, EventKind.LIMIT, EventKind.SLEEP, EventKind.LOAD
 
 EVENT = np.dtype(
     [
@@ -65,7 +68,7 @@ EVENT = np.dtype(
         ("side", "i4"),  # sign of the function so far, 0 if it is not known yet
         ("a", "i4"),  # link, -1 for the base
         ("b", "i4"),  # link; or a loop
-        ("index", "i4"),  # entry of q or v
+        ("index", "i4"),  # entry of q or v; of a LOAD 1 for its moment, 0 for its force
         ("pa", "f8", 3),  # m, point on a
         ("pb", "f8", 3),  # m, point on b
         ("n", "f8", 3),  # direction
@@ -200,6 +203,20 @@ class Event:
         settings = {"direction": 1, **more}
         name = settings.pop("name", f"{_called(body)} sleeps")
         return _event(name, EventKind.SLEEP, action, settings, places=(body,))
+
+    @staticmethod
+    def load(
+        joint: Any, level: float, action: Action | None = None, *, moment: bool = False, **more: Any
+    ) -> Event:  # fmt: skip
+        """A joint bears more than so many N, or N m about its place if `moment`: the mean of a step, in any direction.
+
+        With `direction=-1`: no more than that, after more.
+        """
+        settings = {"direction": 1, **more}
+        name = settings.pop("name", f"{joint} bears {_said(level)} {'N m' if moment else 'N'}")
+        if level < 0.0:
+            raise ValueError(f"event {name!r}: what a joint bears is a length, and never below 0")
+        return _event(name, EventKind.LOAD, action, settings, places=(joint,), entry=int(moment), level=level)
 
 
 def _called(place: Any) -> str:

@@ -325,6 +325,25 @@ class Acting:
         for one, other in self._pairs_of(a, b):
             self.collisions.heed(one, other)
 
+    @an_input
+    def regroup(self, what: Body | int, *, group: int | None = None, mask: int | None = None) -> None:
+        """Another group or mask for all shapes of a body, or for one shape by its id: what they are, what they meet.
+
+        What touched them wakes: they may not meet any more.
+        """
+        if isinstance(what, Body):
+            found = self._mounted.get(self._id(what) & INDEX, [])
+            self._wake(what.id, *self._neighbours([what.id]))
+        else:
+            found = [what]
+            self._wake(*self._touching(self.shapes.row_of(what)))
+        for shape in found:
+            row = self.shapes.rows[self.shapes.row_of(shape)]
+            now = int(row["group"]), int(row["mask"])
+            self.shapes.regroup(
+                shape, group=now[0] if group is None else group, mask=now[1] if mask is None else mask
+            )  # fmt: skip
+
     def _pairs_of(self, a: Body | int, b: Body | int) -> list[tuple[int, int]]:
         sides = []
         for side in (a, b):

@@ -10,6 +10,7 @@ import numpy as np
 
 from kinemorph.motion.event_time import crossed, signs
 from kinemorph.motion.events import DEAD, EVENT, Event, EventKind, check_events
+from kinemorph.multibody.layout import JointKind
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.watch import ANYTHING, GROUND, measure_now
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from kinemorph.world.body import Body
     from kinemorph.world.world import World
 
-OF_JOINTS = EventKind.POSITION, EventKind.VELOCITY, EventKind.LIMIT
+OF_JOINTS = EventKind.POSITION, EventKind.VELOCITY, EventKind.LIMIT, EventKind.LOAD
 OF_POINTS = EventKind.ALONG, EventKind.DISTANCE
 TOUCHING = EventKind.CONTACT, EventKind.IMPULSE
 
@@ -45,7 +46,8 @@ Action = Callable[["World", Moment], Any]
 class Watch:
     """An event that a world waits for. `count` is how often it has happened; after `cancel` it never will again."""
 
-    __slots__ = ("_lacks", "_places", "action", "cancelled", "count", "event")
+    __slots__ = ("_all", "_lacks", "_places", "action", "cancelled", "count", "event")
+    _all: Watches  # that it is one of
 
     def __init__(self, event: Event, action: Action | None, places: list[int | None], count: int = 0) -> None:
         self.event, self.action, self.count, self.cancelled = event, action, count, False
@@ -60,6 +62,11 @@ class Watch:
     def done(self) -> bool:
         """Whether it will not happen any more."""
         return self.cancelled or self.count >= self.event.times
+
+    @property
+    def value(self) -> float:
+        """What it has measured in the last step: N s, N, m, rad, ..., as `Moment.value` is."""
+        return self._all.value_of(self)
 
     def __repr__(self) -> str:
         return f"Watch for {self.event.name!r}, which has happened {self.count} times"
@@ -79,6 +86,7 @@ class Watches:
         """Be those of a world."""
         self._world = world
         for watch, row in zip(self._watches, self._rows, strict=True):
+            watch._all = self
             self._describe(watch, row)
         self._lend()
 
@@ -114,11 +122,14 @@ class Watches:
             raise ValueError(
                 f"event {event.name!r}: there is no entry {event.entry} of that joint, or it closes a loop"
             )
+        watch._all = self
         self._watches.append(watch)
         self._rows = np.concatenate([self._rows, row])
         self._lend()
         new = self._rows[-1]
-        if event.kind in TOUCHING:  # what has touched before now has not begun to
+        if event.kind is EventKind.LOAD:  # what it has borne before now is not known
+            new["side"] = -1
+        elif event.kind in TOUCHING:  # what has touched before now has not begun to
             touching = any(self._is_about(watch, touch) for touch in self._world.contacts())
             new["side"] = 1 if touching and event.kind is EventKind.CONTACT else -1
         else:
@@ -157,13 +168,18 @@ class Watches:
             return
         if e.kind in OF_JOINTS:
             joint = watch._places[0] or 0
-            if world.forest.closes_loop(joint):  # it has no part of q and v for now
+            row["b"], row["index"] = joint & INDEX, e.entry
+            loop = world.forest.closes_loop(joint)
+            if e.kind is EventKind.LOAD:
+                if not loop and world.forest._carried(joint)[1]["kind"] == JointKind.FREE:
+                    raise ValueError(f"event {e.name!r}: joint {joint} is free, and bears nothing")
+                return
+            if loop:  # it has no part of q and v for now
                 row["awake"] = 0
                 return
             size = len((world.forest.velocity if e.kind is EventKind.VELOCITY else world.forest.position)(joint))
             if e.kind is not EventKind.LIMIT and not 0 <= e.entry < size:
                 row["awake"] = 0
-            row["b"], row["index"] = joint & INDEX, e.entry
             return
         for side, place, id in zip("ab", e.places, watch._places, strict=False):
             nothing = ANYTHING if place is None else GROUND
@@ -179,6 +195,11 @@ class Watches:
         """The structure has changed."""
         for watch, row in zip(self._watches, self._rows, strict=True):
             self._find(watch, row)
+
+    def value_of(self, watch: Watch) -> float:
+        """What an event that is waited for has measured in the last step."""
+        row = self._rows[self._watches.index(watch)]
+        return float(row["g"] + row["level"])
 
     def _lend(self) -> None:
         h = self._world._header[0]

@@ -179,10 +179,10 @@ def _take_material(material: Material) -> Any:
 
 
 def _make_material(state: Any) -> Material:
-    numbers = tuple(state)
-    plain = [x for part in numbers for x in (part if isinstance(part, tuple) else (part,))]
-    demand(all(type(x) in (int, float) for x in plain), "a material has numbers")
-    return Material(*numbers)
+    *numbers, surface = tuple(state)
+    demand(isinstance(surface, tuple) and len(surface) == 3, "a material has a surface velocity")
+    demand(all(type(x) in (int, float) for x in (*numbers, *surface)), "a material has numbers")
+    return Material(*numbers, surface)
 
 
 def _take_joint(joint: Joint) -> Any:

@@ -46,6 +46,7 @@ from kinemorph.spatial.vec3 import add, axpy, cross, dot, scale
 from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, IN_USE, LOOPS, TREE_SLOT, TREES
 from kinemorph.structure.forest_memory import pool_of
 from kinemorph.world.layout import WORLD, WORLD_KIND, Phase, Stage, Status
+from kinemorph.world.load import note_loads
 from kinemorph.world.loops import advance_holds, bear_holds, plan_energies, spread_touches
 from kinemorph.world.motion import AWAKE, WOKEN, accelerate, advance_trees, moves, set_in_motion
 from kinemorph.world.sleep import let_sleep
@@ -244,6 +245,8 @@ def make_step(w: Any, none: Any) -> int:
     if tied:
         spread_touches(s, forest)
         tell_forces(s, forest)
+    if w["event_count"] > 0:
+        note_loads(w, s, forest, c)
     good = moves(w, s, forest) and (not tied or advance_holds(w, s, forest))
     keep_impulses(s, c, good)
     if s["rough"] != 0:

@@ -20,6 +20,7 @@ from kinemorph.motion.events import (
     EVENT,
     IMPULSE,
     LIMIT,
+    LOAD,
     POSITION,
     SLEEP,
     VELOCITY,
@@ -38,6 +39,7 @@ from kinemorph.spatial.vec3 import Vec3, add, dot, sub
 from kinemorph.structure.forest_elements import set_moving
 from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, JOINT_SLOT, TREE_SLOT, Q, V
 from kinemorph.world.layout import WORLD, WORLD_KIND, Status
+from kinemorph.world.load import tell_loads
 
 GROUND, ANYTHING = -1, -2
 LOWER, UPPER = int(Bounded.LOWER), int(Bounded.UPPER)
@@ -90,7 +92,7 @@ def press_of(s: Any, c: Any, a: int, b: int) -> tuple[bool, float]:
         pair = pairs[contacts[now + touches[i]["contact"]]["pair"]]
         x, y = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]
         if (x == a and (y == b or b == ANYTHING)) or (y == a and (x == b or b == ANYTHING)):
-            touching |= touches[i]["acted"] != 0
+            touching |= touches[i]["acted"] != 0 or touches[i]["sum"] > 0.0  # what only bounces has touched too
             total += touches[i]["sum"]
     return touching, total
 
@@ -132,7 +134,7 @@ def measure(w: Any, s: Any, forest: Any, c: Any) -> None:
     for i in range(w["event_count"]):
         e = events[i]
         kind = e["kind"]
-        if e["awake"] == 0 or kind == CALL:
+        if e["awake"] == 0 or kind == CALL or kind == LOAD:
             continue
         g = w["time"] + SOON * w["dt"]
         if kind == ALONG or kind == DISTANCE:
@@ -154,6 +156,7 @@ def measure(w: Any, s: Any, forest: Any, c: Any) -> None:
 @kernel(inline=False)
 def look_out(w: Any, s: Any, forest: Any, c: Any) -> bool:
     """Whether an event has happened in this step. If none has, all of them know the side that they are on."""
+    tell_loads(w, s, forest)
     measure(w, s, forest, c)
     events = rows_at(w["events"], w["event_count"], EVENT)
     happened = False

@@ -404,6 +404,11 @@ class World(Acting, Asking, Keeping):
         """
         return self._watches.add(event, action)
 
+    @property
+    def watches(self) -> list[Watch]:
+        """All events that are waited for, in the order of `when`."""
+        return list(self._watches)
+
     def every(self, period: float, action: Task, name: str = "", start: float | None = None) -> Timer:
         """Call action(world) every `period` seconds, between steps, from now or from `start` on: a controller."""
         return self._timers.add(action, period, name, start)
