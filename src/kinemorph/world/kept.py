@@ -182,7 +182,7 @@ def _make_material(state: Any) -> Material:
     *numbers, surface = tuple(state)
     demand(isinstance(surface, tuple) and len(surface) == 3, "a material has a surface velocity")
     demand(all(type(x) in (int, float) for x in (*numbers, *surface)), "a material has numbers")
-    return Material(*numbers, surface)
+    return Material(*state)
 
 
 def _take_joint(joint: Joint) -> Any:
