@@ -44,7 +44,7 @@ lock: $(VENV)/.locked  ## resolve pyproject.toml into requirements.lock (newest:
 
 # -------------------------------------------------------------------------------------------------- working
 
-BENCHMARKS := tuples dynamics batch collision ground broad_phase bounce structure forest files mocap
+BENCHMARKS := tuples dynamics batch collision ground broad_phase bounce structure forest files mocap world simbench
 
 demo: $(READY)  ## see it move
 	$(BIN)/kinemorph demo

@@ -283,14 +283,14 @@ def of_bullet(yard: Yardstick, dt: float, rounds: int) -> float | None:
     return float(1e6 * best.sum() / (blocks * each))
 
 
-def of_sleep(seconds: float) -> list[Row]:
+def of_sleep(seconds: float, settle: float = 20.0) -> list[Row]:
     """A wall that sleeps, beside one that MuJoCo lets sleep, and one that it does not."""
     yard, dt = yardsticks.wall(), STEPS[0]
     sleepers: dict[str, Mover] = {
         "ours": Ours(yard, dt, sleep=True), "asleep": Theirs(yard, dt, sleep=True), "awake": Theirs(yard, dt),
     }  # fmt: skip
     for mover in sleepers.values():
-        mover.step(round(20.0 / dt))
+        mover.step(round(settle / dt))
     best = dict.fromkeys(sleepers, np.inf)
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:

@@ -91,3 +91,16 @@ def test_tuples(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.setattr("sys.argv", ["tuples", "--quick"])
     tuples.main()
     assert "fold and shift" in capsys.readouterr().out
+
+
+def test_world() -> None:
+    world = benchmark("world")
+    rows = world.of_scene("box", 5e-3, 1, 0.1)
+    rows += world.of_sleep(BRIEF, 0.1)
+    rows.append(world.of_count(10, True, 1))
+    assert good(rows)
+
+
+def test_simbench() -> None:
+    simbench = benchmark("simbench")
+    assert good(simbench.of_task("rolling", 0.01))
