@@ -50,7 +50,7 @@ def test_wheel_runs_on_every_platform(wheel, info):
 
 def test_wheel_holds_python_and_data_only(wheel):
     suffixes = {Path(name).suffix for name in wheel.namelist() if ".dist-info/" not in name}
-    assert {".py", ".typed"} <= suffixes <= {".py", *DATA}
+    assert {".py", ".pyi", ".typed"} <= suffixes <= {".py", ".pyi", *DATA}
 
 
 def test_wheel_holds_every_file_of_the_package(wheel, project):
