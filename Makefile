@@ -48,6 +48,7 @@ BENCHMARKS := tuples dynamics batch collision ground broad_phase bounce structur
 
 demo: $(READY)  ## see it move
 	$(BIN)/kinemorph demo
+	$(BIN)/kinemorph demo chain_bridge
 	$(BIN)/kinemorph demo mechanisms
 	$(BIN)/kinemorph bounce --updates 1_000_000
 	$(BIN)/kinemorph bounce --objects 60 --replay out/bounce.html

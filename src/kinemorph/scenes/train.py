@@ -79,7 +79,7 @@ class Train:
         self.jumps.append(self.momentum() - before)
 
     def uncouple(self, world: World, moment: Moment) -> None:
-        """The last two wagons go their own way, and the engine is braked."""
+        """The last two wagons go their own way, and the engine is pushed back."""
         before = self.momentum()
         world.cut(self.couplings["wagon 2"])
         self.jumps.append(self.momentum() - before)
