@@ -77,6 +77,7 @@ lint: $(READY)  ## ruff, mypy --strict, import contracts
 warm: $(READY)
 	@echo "== warming the kernel cache"
 	-@$(BIN)/kinemorph doctor
+	-@$(BIN)/python -c "from kinemorph.scenes import chain_bridge; chain_bridge.bridge().world.run(2.6)"
 
 # The tests marked `lane`, again: as plain Python, which also measures the coverage of kernels, and with bounds
 # checks.

@@ -18,7 +18,7 @@ def kinemorph(*arguments: str, folder: Path, **environment: str) -> subprocess.C
         env={**os.environ, "KINEMORPH_QUIET": "1", **environment},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1200,  # for a command that hangs; on a fresh machine kernels take their time
         check=False,
     )
 
