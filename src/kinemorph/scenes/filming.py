@@ -42,13 +42,15 @@ def draw_film(
 ) -> tuple[Path, Path]:  # fmt: skip
     """A strip of pictures at some times, one below the other if they are wide, and a replay: files in a folder.
 
-    The camera of the pictures looks at all bodies but the one called `beside`, that of the replay may `follow` one.
+    The camera of the pictures looks at all that moves or stands but the body called `beside`; that of the replay may
+    `follow` one.
     """
     folder.mkdir(parents=True, exist_ok=True)
     pictures, film = folder / f"{name}.png", folder / f"{name}.html"
     moments = [_solids(recording, t) for t in times]
     framed = [_solids(recording, t, but=beside) for t in times]
-    points = np.concatenate([s.vertices for solids in framed for s in solids])
+    standing = [_solid(recording, s, Pose(), SOIL[:3]) for s in recording.base_shapes if s.colour != SOIL]
+    points = np.concatenate([s.vertices for solids in (*framed, standing) for s in solids])
     camera = Camera.framing(points, direction, size[0] / size[1])
     axis = 0 if size[0] > size[1] else 1
     level = [shape.colour == SOIL and shape.pose.rotation[2, 2] == 1.0 for shape in recording.base_shapes]
