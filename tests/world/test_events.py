@@ -237,13 +237,14 @@ def test_no_steps_within_steps():
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda w: w.when(km.Event.contact("bell", "ground")), "no single body 'bell', but none"),
-        (lambda w: w.when(km.Event.position("hinge", 0.1)), "no single joint 'hinge'"),
+        (lambda w: w.when(km.Event.contact("bell", "ground")), "no body 'bell'"),
+        (lambda w: w.when(km.Event.position("hinge", 0.1)), "no joint 'hinge'"),
         (lambda w: w.when("contact"), "must be kinemorph.Event objects"),
         (lambda w: w.when(km.Event.at(1.0), 3), "its action must be a function"),
         (lambda w: w.when(km.Event.at(np.nan)), "nan is not a level"),
         (lambda w: w.every(0.0001, print), "must be a step"),
         (lambda w: w.every(np.nan, print), "must be a step"),
+        (lambda w: w.every("often", print), "a period of 'often'"),
         (lambda w: w.every(0.1, None), "takes a function of the world"),
         (lambda w: w.every(0.1, print, start=-1.0), "it is 0 s already"),
     ],

@@ -199,3 +199,23 @@ def test_a_body_passes_through_what_its_mask_leaves_out_and_wakes_for_it() -> No
     assert ball.position[2] > before  # pushed out again
     with pytest.raises(ValueError, match="group"):
         world.regroup(ball, group=-1)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda w: w.step(-1), "a number of steps, not -1"),
+        (lambda w: w.step(1.5), r"a number of steps, not 1\.5"),
+        (lambda w: w.measure(-1), "a number of steps, not -1"),
+        (lambda w: w.contacts("box"), r"not 'box'; by its name it is world\[name\]"),
+        (lambda w: w.push("box", force=(0, 0, 1)), "not 'box'"),
+        (lambda w: w["box"], "there is no body 'box' alone, but 2 of them"),
+        (lambda w: w["ball"], "there is no body 'ball'"),
+    ],
+)  # fmt: skip
+def test_what_worlds_cannot_do_is_said(call, sentence):
+    world = km.World()
+    for x in (0.0, 3.0):
+        world.add(km.Shape.box((1, 1, 1)), at=(x, 0, 0), name="box")
+    with pytest.raises((KeyError, TypeError, ValueError), match=sentence):
+        call(world)

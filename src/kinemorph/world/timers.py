@@ -65,8 +65,8 @@ class Timers:
         """Call a function every `period` seconds, the first time at `start`, or before the next step."""
         if not callable(action):
             raise TypeError(f"world: every takes a function of the world, not {action!r}")
-        if not self._world.dt * (1.0 - EARLY) <= period < math.inf:
-            raise ValueError(f"world: a period of {period} s must be a step ({self._world.dt} s) or longer")
+        if isinstance(period, str) or not self._world.dt * (1.0 - EARLY) <= period < math.inf:
+            raise ValueError(f"world: a period of {period!r} s must be a step ({self._world.dt} s) or longer")
         name = name or getattr(action, "__name__", "controller")
         for timer in self._timers:
             if timer.action is None and timer.name == name:  # it comes from a snapshot, and goes on

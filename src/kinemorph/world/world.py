@@ -330,6 +330,8 @@ class World(Acting, Asking, Keeping):
 
     def step(self, count: int = 1) -> None:
         """Make so many steps. One that cannot be made raises `WorldError`, and the world stays where it was."""
+        if not isinstance(count, int | np.integer) or count < 0:
+            raise ValueError(f"world: step takes a number of steps, not {count!r}")
         if self._moving:
             raise RuntimeError("world: a step cannot be made by what is called in between steps")
         self._moving = True
@@ -496,7 +498,9 @@ class World(Acting, Asking, Keeping):
             if self._births.get(body.id) != body.birth:
                 raise KeyError(f"world: there is no body {body.name!r} (any more)")
             return body.id
-        return body
+        if not isinstance(body, int | np.integer):
+            raise TypeError(f"world: a body is a kinemorph.Body or its id, not {body!r}; by its name it is world[name]")
+        return int(body)
 
     @property
     def bodies(self) -> list[Body]:
@@ -517,8 +521,8 @@ class World(Acting, Asking, Keeping):
     def _only(self, names: dict[int, str], name: str, what: str) -> int:
         found = [id for id, other in names.items() if other == name]
         if len(found) != 1:
-            many = f"{len(found)} of them: ask the figure, or give the {what} itself" if found else "none"
-            raise KeyError(f"world: there is no single {what} {name!r}, but {many}")
+            many = f" alone, but {len(found)} of them: ask the figure, or give the {what} itself" if found else ""
+            raise KeyError(f"world: there is no {what} {name!r}{many}")
         return found[0]
 
     def joint_id(self, joint: Change | int | str) -> int:
