@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import secrets
 import typing
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -19,11 +20,25 @@ import numba
 from numba import types
 from numba.extending import intrinsic, lower_builtin, models, overload, register_model, type_callable
 
-from ._jit_arguments import refuse
+from ._jit_arguments import refuse, result_type
 from ._jit_cache import KernelCache, cache_folder
 from ._jit_generic import for_lanes, generic, in_kernels, is_lanes
 from ._jit_keys import reachable
-from ._jit_numba import Dispatcher, compiling, is_stand_in, no_cache, untested
+from ._jit_calls import call_of_unit
+from ._jit_numba import (
+    Dispatcher,
+    address_of,
+    call_template,
+    compiling,
+    is_stand_in,
+    no_cache,
+    only_lowered,
+    part_of_callers,
+    split_signature,
+    untested,
+    with_machine_code,
+    without_wrappers,
+)
 from ._jit_options import OPTIONS, OVERLOAD
 from ._jit_progress import CompileCount, progress
 from ._jit_rows import rows_at
@@ -99,20 +114,117 @@ def _decorator(make: Any, function: Any, **options: bool) -> Any:
     return decorate if function is None else decorate(function)
 
 
-class _Kernel(Dispatcher):
+class _Kept(Dispatcher):
     """A Numba function that is kept in our cache, and tells how far its compilation is."""
 
-    def __init__(self, py_func: Any, *args: Any, **kwargs: Any) -> None:
-        super().__init__(py_func, *args, **kwargs)
-        self.source_file = os.path.abspath(py_func.__code__.co_filename)  # now: a script may change folders later
+    def __init__(self, py_func: Any, source_file: str, targetoptions: dict[str, Any]) -> None:
+        super().__init__(py_func, targetoptions=targetoptions)
+        self.source_file = source_file
         self._cache = KernelCache(self)
 
     def compile(self, sig: Any) -> Any:
+        """As Numba's, without its timers: every call of LLVM would tell them all."""
+
         def expect() -> int:
             return sum(not kernel.signatures for kernel in reachable(self))
 
-        with compiling(), progress.compiling(expect):
-            return super().compile(sig)
+        arguments, result_type = split_signature(sig)
+        with compiling(self.targetctx, self._cache.key(sig)), progress.compiling(expect):
+            if arguments not in self.overloads:
+                with self._compiling_counter:
+                    result = self._cache.load_overload(sig, self.targetctx)
+                    if result is not None:
+                        self.add_overload(self.ready(result))
+                    else:
+                        result = self.ready(self._compiler.compile(arguments, result_type))
+                        self.add_overload(result)
+                        self._cache.save_overload(sig, result)
+            return self.overloads[arguments].entry_point
+
+    def ready(self, result: Any) -> Any:
+        """A result of the compiler, or of the cache, ready to be called."""
+        return result
+
+
+class _Kernel(_Kept):
+    """A kernel, as Python calls it."""
+
+    def __init__(self, py_func: Any, targetoptions: dict[str, Any]) -> None:
+        file = os.path.abspath(py_func.__code__.co_filename)  # now: a script may change folders later
+        super().__init__(py_func, file, targetoptions)
+
+    @functools.cached_property
+    def called(self) -> Any:
+        """The same, as other kernels call it."""
+        return _Part(self) if self.targetoptions.get("forceinline") else _Unit(self)
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        return self.called.get_call_template(args, kws)
+
+    def get_overload(self, sig: Any) -> Any:
+        return self.called.get_overload(sig)
+
+
+class _Called(_Kept):
+    """A kernel, as other kernels call it: nothing that Python could call."""
+
+    def __init__(self, kernel: _Kernel) -> None:
+        super().__init__(kernel.py_func, kernel.source_file, kernel.targetoptions | without_wrappers)
+        self.kernel = kernel
+        only_lowered(self)
+
+    def add_overload(self, cres: Any) -> None:
+        self.overloads[cres.signature.args] = cres
+
+
+class _Part(_Called):
+    """A kernel that becomes part of the machine code of those that call it."""
+
+    def ready(self, result: Any) -> Any:
+        result.library.kernel = self.kernel, result.signature.args
+        return part_of_callers(result)
+
+    def library(self, arguments: Any) -> Any:
+        self.compile(arguments)
+        return self.overloads[arguments].library
+
+
+class _Unit(_Called):
+    """A kernel with machine code of its own, made when it is first called.
+
+    If its annotations say what it returns, its callers can be compiled before.
+    """
+
+    def __init__(self, kernel: _Kernel) -> None:
+        super().__init__(kernel)
+        self._calls: dict[Any, Any] = {}  # by the types of the arguments: the signature, and what Numba knows it by
+
+    def ready(self, result: Any) -> Any:
+        return with_machine_code(result)
+
+    def address(self, arguments: Any) -> int:
+        """Where its machine code is."""
+        returned = result_type(self.py_func, arguments)
+        self.compile(arguments if returned is None else returned(*arguments))
+        return address_of(self.overloads[arguments])
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        signature, arguments = self._compiler.fold_argument_types(args, kws)
+        template = call_template(self.py_func.__name__, self._call(tuple(arguments))[0])
+        return template, signature, arguments, {}
+
+    def get_overload(self, sig: Any) -> Any:
+        return self._call(split_signature(sig)[0])[1]
+
+    def _call(self, arguments: Any) -> Any:
+        if arguments not in self._calls:
+            returned = result_type(self.py_func, arguments)
+            if returned is None:
+                self.compile(arguments)
+                returned = self.overloads[arguments].signature.return_type
+            key = self._cache.key(arguments) or secrets.token_hex(20)
+            self._calls[arguments] = call_of_unit(self, returned(*arguments), key)
+        return self._calls[arguments]
 
 
 class _Entry(_Kernel):

@@ -19,8 +19,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ._jit_keys import version_key
-from ._jit_numba import complete, holds_addresses, machine, packed, split_signature, unpacked
+from ._jit_calls import expect
+from ._jit_keys import reference, referred, version_key
+from ._jit_numba import complete, holds_addresses, machine, packed, rebuilt, split_signature, unpacked
 from ._jit_progress import progress
 
 _DAY = 86400.0
@@ -75,7 +76,7 @@ class KernelCache:
         function = kernel.py_func
         self._kernel = kernel
         self._enabled = True
-        self._paths: dict[Any, Path | None] = {}
+        self._keys: dict[Any, str | None] = {}
         self._prefix = re.sub(r"[^\w.]", "", f"{function.__module__}.{function.__qualname__}")[:150] + "-"
 
     @property
@@ -97,10 +98,17 @@ class KernelCache:
                 if time.time() - path.stat().st_mtime >= older_than:
                     path.unlink()
 
+    def key(self, signature: Any) -> str | None:
+        """What the version for some types is known by; None if it cannot be kept."""
+        if signature not in self._keys:
+            arguments, result = split_signature(signature)
+            self._keys[signature] = version_key(self._kernel, arguments, result, machine(self._kernel.targetctx))
+        return self._keys[signature]
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         complete(target_context)
-        path = self._paths[sig] = self._path(sig, target_context)
-        result = _read(path, target_context) if path else None
+        path = self._path(sig)
+        result = self._read(path) if path else None
         if result is None:
             progress.missed(_why_not_kept, cache_folder)
         else:
@@ -108,18 +116,42 @@ class KernelCache:
         return result
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        if path := self._paths.pop(sig, None):
-            if holds_addresses(data):
+        if path := self._path(sig):
+            parts, calls = data.library.needs()
+            needs = [(reference(self._kernel, kernel), types, None) for kernel, types in parts]
+            needs += [(reference(self._kernel, kernel), types, key) for key, (kernel, types) in calls.items()]
+            if holds_addresses(data) or any(name is None for name, *_ in needs):
                 progress.complain(f"{self._prefix[:-1]} holds addresses of this process")
-            elif _write(path, data):
+            elif _write(path, needs, data):
                 self._remove(older_than=_FORGOTTEN_AFTER)
         progress.finished(compiled=True)
 
-    def _path(self, signature: Any, target_context: Any) -> Path | None:
-        if self._enabled and (key := version_key(self._kernel, *split_signature(signature), machine(target_context))):
+    def _path(self, signature: Any) -> Path | None:
+        if self._enabled and (key := self.key(signature)):
             with contextlib.suppress(RuntimeError):  # there is no home folder
                 return _kernels_folder() / f"{self._prefix}{key[:40]}.kernel"
         return None
+
+    def _read(self, path: Path) -> Any:
+        try:
+            if body := _content(path):
+                needs, state = unpacked(body)
+                parts = [self._find(name).called.library(types) for name, types, key in needs if key is None]
+                result = rebuilt(state, self._kernel.targetctx, parts)
+                for name, types, key in needs:
+                    if key is not None:
+                        self._expect(key, name, types)
+                        result.library.calls[key] = self._find(name), types
+                return result
+        except Exception:  # whatever is wrong with the file, compiling again puts it right
+            return None
+
+    def _find(self, name: Any) -> Any:
+        return referred(self._kernel, name)
+
+    def _expect(self, key: str, name: Any, types: Any) -> None:
+        """A kernel that was compiled before calls another one, which need not be there before it does."""
+        expect(key, lambda: self._find(name).called.address(types))
 
 
 def checksum(name: str, body: bytes) -> bytes:
@@ -129,26 +161,24 @@ def checksum(name: str, body: bytes) -> bytes:
     return digest.digest()
 
 
-def _read(path: Path, target_context: Any) -> Any:
-    try:
-        with open(path, "rb") as file:
-            status, content = os.fstat(file.fileno()), file.read()
-        seal, body = content[:32], content[32:]
-        if _suspicion(path.parent.stat()) or _suspicion(status) or seal != checksum(path.name, body):
-            return None
-        if time.time() - status.st_mtime > _DAY:
-            with contextlib.suppress(OSError):  # the folder may be shared and read-only
-                os.utime(path)  # what is in use is not forgotten
-        return unpacked(body, target_context)
-    except Exception:  # whatever is wrong with the file, compiling again puts it right
+def _content(path: Path) -> bytes | None:
+    """What was written to a file; None if that is not what it holds, or may not be."""
+    with open(path, "rb") as file:
+        status, content = os.fstat(file.fileno()), file.read()
+    seal, body = content[:32], content[32:]
+    if _suspicion(path.parent.stat()) or _suspicion(status) or seal != checksum(path.name, body):
         return None
+    if time.time() - status.st_mtime > _DAY:
+        with contextlib.suppress(OSError):  # the folder may be shared and read-only
+            os.utime(path)  # what is in use is not forgotten
+    return body
 
 
-def _write(path: Path, result: Any) -> bool:
+def _write(path: Path, needs: Any, result: Any) -> bool:
     reason: object = _why_not_kept()
     if not reason:
         try:
-            body = packed(result)
+            body = packed(needs, result)
             handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".tmp")
             try:
                 with open(handle, "wb") as file:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 import hashlib
+import importlib
 import os
 import sys
 from collections.abc import Iterator
@@ -60,6 +61,21 @@ def reachable(kernel: Any) -> list[Any]:
         found += dict.fromkeys(new)
         known.update(new)
     return found
+
+
+def reference(kernel: Any, callee: Any) -> Any:
+    """By what `kernel` finds one that it calls, in any process; None if there is nothing."""
+    if _is_known_by_name(callee):
+        return callee.__module__, callee.__qualname__
+    return next((k for k, reached in enumerate(reachable(kernel)) if reached is callee), None)
+
+
+def referred(kernel: Any, reference: Any) -> Any:
+    """The kernel that a reference stands for."""
+    if isinstance(reference, int):
+        return reachable(kernel)[reference]
+    module, name = reference
+    return functools.reduce(getattr, name.split("."), importlib.import_module(module))
 
 
 def _hash(*parts: object) -> str:

@@ -8,12 +8,13 @@ compiled anew in every process, with the same numbers. The few things without su
 from __future__ import annotations
 
 import contextlib
+import gc
 import inspect
 import itertools
 import pickle
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import llvmlite.binding
@@ -56,9 +57,20 @@ _CACHE = {  # what the kernels, and the cache behind them, are built on
     "core.bytecode.FunctionIdentity.from_function": "_unique_ids unique_id",
     "core.codegen.CodeLibrary.has_dynamic_globals": "",
     "core.codegen.CPUCodegen.magic_tuple": "self",
+    "core.codegen.CPUCodeLibrary._finalize_final_module": "_add_module _finalize_specific",
+    "core.codegen.CPUCodeLibrary._optimize_final_module": "_final_module",
+    "core.codegen.CPUCodeLibrary._unserialize": "_set_compiled_object _finalize_final_module _load_defined_symbols",
+    "core.codegen.CPUCodeLibrary._finalize_dynamic_globals": "numba.dynamic.globals",
+    "core.codegen.CPUCodeLibrary.finalize": "_linking_libraries _reload_init link_in _get_module_for_linking",
+    "core.codegen.CPUCodeLibrary.serialize_using_object_code": "_get_compiled_object",
+    "core.codegen.Codegen.create_library": "_library_class",
+    "core.codegen.Codegen.unserialize_library": "_library_class _unserialize",
+    "core.codegen.JITCodeLibrary.get_pointer_to_function": "_ensure_finalized",
     "core.compiler.CompileResult._rebuild": "target_context",
     "core.compiler.CompileResult._reduce": "self",
     "core.compiler.CompileResult.lifted": "",
+    "core.compiler.Flags.no_compile": "",
+    "core.compiler.compile_result": "entries",
     "core.compiler_lock.global_compiler_lock.__enter__": "",
     "core.cpu.CPUContext.refresh": "self",
     "core.dispatcher.OmittedArg": "",
@@ -66,7 +78,10 @@ _CACHE = {  # what the kernels, and the cache behind them, are built on
     "core.itanium_mangler.mangle": "uid",
     "core.registry.CPUDispatcher.__init__": "py_func targetoptions",
     "core.registry.CPUDispatcher._compile_for_args": "args compile",
-    "core.registry.CPUDispatcher.compile": "sig _cache load_overload save_overload",
+    "core.registry.CPUDispatcher.add_overload": "cres overloads",
+    "core.registry.CPUDispatcher.compile": "sig _cache load_overload save_overload insert_user_function add_overload",
+    "core.registry.CPUDispatcher.get_call_template": "compile nopython_signatures",
+    "core.registry.CPUDispatcher.get_overload": "overloads entry_point",
     "core.serialize.dumps": "obj",
     "core.sigutils.normalize_signature": "sig",
 }
@@ -94,21 +109,87 @@ def is_stand_in(value: Any) -> bool:
 
 
 @contextlib.contextmanager
-def compiling() -> Iterator[None]:
-    """One thread at a time, and names of machine code that no other process gives.
+def compiling(target_context: Any, key: str | None) -> Iterator[None]:
+    """One thread at a time, libraries of our own, and names of machine code that only a key decides.
 
     Such a name is made of the function, the types and a count. Numba counts from 1 in every process: two closures of
     one function, one loaded from disk and one compiled here, could get the same name, and a caller of both would call
-    one of them twice. Here each compilation of a kernel, with all that is compiled on its behalf, counts from anywhere.
-    Other users of Numba, who wait for the lock, then find their count as they left it.
+    one of them twice. Here each compilation of a kernel, with all that is compiled on its behalf, counts from a number
+    that follows from its key: whichever process compiled the caller and the callee, the name is the same. Other users
+    of Numba, who wait for the lock, then find all as they left it.
     """
-    identity = numba.core.bytecode.FunctionIdentity
-    with numba.core.compiler_lock.global_compiler_lock:
-        count, identity._unique_ids = identity._unique_ids, itertools.count(secrets.randbits(60))
-        try:
-            yield
-        finally:
-            identity._unique_ids = count
+    count = itertools.count(int(key[:15], 16) if key else secrets.randbits(60))
+    collects = gc.isenabled()
+    with contextlib.ExitStack() as changes:
+        changes.enter_context(numba.core.compiler_lock.global_compiler_lock)
+        changes.enter_context(_changed(numba.core.bytecode.FunctionIdentity, "_unique_ids", count))
+        changes.enter_context(_changed(target_context.codegen(), "_library_class", KernelLibrary))
+        changes.enter_context(_changed(types.Function, "get_call_type", _known_call_type))
+        if collects:
+            gc.disable()  # Numba makes a million objects that stay: to look through them again and again is in vain
+            changes.callback(gc.enable)
+        yield
+
+
+@contextlib.contextmanager
+def _changed(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """Give an attribute another value for a while, or one of its own to what inherited it."""
+    had, before = name in vars(owner), getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        if had:
+            setattr(owner, name, before)
+        else:
+            delattr(owner, name)
+
+
+def _known_call_type(function: Any, context: Any, arguments: Any, keywords: Any) -> Any:
+    """What a call of a built-in function is: found once, where Numba tries all that it might be in every call."""
+    known = vars(function).setdefault("_known_call_types", {})
+    if keywords or arguments not in known:
+        found = super(types.Function, function).get_call_type(context, arguments, keywords)
+        if keywords:
+            return found
+        known[arguments] = found
+    return known[arguments]
+
+
+without_wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # options: nothing for Python to call
+
+
+def only_lowered(dispatcher: Any) -> None:
+    """Let a dispatcher stop before machine code: what it compiles has a library, and nothing to call."""
+
+    def without_machine_code(flags: Any) -> Any:
+        flags.no_compile = True
+        return flags
+
+    dispatcher._compiler._customize_flags = without_machine_code
+
+
+def part_of_callers(result: Any) -> Any:
+    """What was only lowered, made known to those that are compiled next, which take it in."""
+    result = result._replace(entry_point=object())  # what Numba knows it by
+    result.target_context.insert_user_function(result.entry_point, result.fndesc, [result.library])
+    return result
+
+
+def with_machine_code(result: Any) -> Any:
+    """What was only lowered, made a unit."""
+    result.library.python_calls_it = False
+    result.library._ensure_finalized()
+    return result
+
+
+def address_of(result: Any) -> int:
+    return int(result.library.get_pointer_to_function(result.fndesc.mangled_name))
+
+
+def call_template(name: str, signature: Any) -> Any:
+    """What type inference asks for: the one way to call a function."""
+    return numba.core.typing.make_concrete_template(f"CallTemplate({name})", key=name, signatures=[signature])
 
 
 # --- compiled kernels, as a cache sees them ---
@@ -131,15 +212,157 @@ def machine(target_context: Any) -> tuple[str, str, str]:
 
 def holds_addresses(result: Any) -> bool:
     """Whether a compiled kernel is of no use to other processes."""
-    return bool(result.library.has_dynamic_globals or result.lifted)
+    return bool(result.lifted or result.library.holds_addresses())
 
 
-def packed(result: Any) -> bytes:
-    return numba.core.serialize.dumps(result._reduce())
+def packed(needs: Any, result: Any) -> bytes:
+    """A compiled kernel, and how to find the kernels that it needs."""
+    return numba.core.serialize.dumps((needs, result._reduce()))
 
 
-def unpacked(content: bytes, target_context: Any) -> Any:
-    return numba.core.compiler.CompileResult._rebuild(target_context, *pickle.loads(content))
+def unpacked(content: bytes) -> Any:
+    """What was packed; the kernel itself comes back from `rebuilt`, when those that it takes in are there."""
+    return pickle.loads(content)
+
+
+def rebuilt(reduced: Any, target_context: Any, parts: list[Any]) -> Any:
+    """A compiled kernel again; `parts` are the libraries of the kernels that it takes in."""
+    library_state, description, environment, signature, *_ = reduced
+    if library_state[1] == "callable":
+        return numba.core.compiler.CompileResult._rebuild(target_context, *reduced)
+    result = numba.core.compiler.compile_result(
+        library=target_context.codegen().unserialize_library(library_state),
+        fndesc=description,
+        environment=environment,
+        signature=signature,
+        objectmode=False,
+        target_context=target_context,
+    )
+    result.library.take_in(parts)
+    return result
+
+
+_Library: Any = object if no_cache else _find("core.codegen.JITCodeLibrary")
+
+
+class KernelLibrary(_Library):
+    """The code of one function for some types: part of its callers' machine code, or a unit of its own.
+
+    Numba optimises each function together with all that it calls, makes machine code of that, and links the result
+    into every caller, to be optimised again: a function ten calls deep is compiled ten times. Here a part stays as it
+    was lowered until a unit is made, which takes in its parts, and theirs, each once. The units that it calls stay
+    outside (`_jit_calls`).
+    """
+
+    def __init__(self, codegen: Any, name: str) -> None:
+        super().__init__(codegen, name)
+        self.kernel: Any = None  # the kernel that this is the code of, and the types; None if it is not that of one
+        self.calls: dict[str, Any] = {}  # by their keys, the kernels that are called, and the types
+        self.python_calls_it = True
+        self._part: Any = None
+
+    def take_in(self, libraries: list[Any]) -> None:
+        self._linking_libraries.extend(libraries)
+
+    def add_linking_library(self, library: Any) -> None:
+        if not isinstance(library, KernelLibrary):
+            library._ensure_finalized()
+        self.take_in([library])
+
+    def _taken_in(self, whole: bool) -> list[Any]:
+        """The libraries behind this one; unless the whole is asked for, not those behind other kernels."""
+        found, pending = dict.fromkeys([self]), [self]
+        for library in pending:  # grows on the way
+            new = list(dict.fromkeys(other for other in library._linking_libraries if other not in found))
+            found.update(dict.fromkeys(new))
+            pending += [other for other in new if isinstance(other, KernelLibrary) and (whole or not other.kernel)]
+        return list(found)[1:]
+
+    def needs(self) -> tuple[list[Any], dict[str, Any]]:
+        """The kernels without which this is not whole: those that it takes in, if not done yet, and those called."""
+        behind = [other for other in self._taken_in(self._finalized) if isinstance(other, KernelLibrary)]
+        parts = [] if self._finalized else [other.kernel for other in behind if other.kernel]
+        calls = dict(self.calls)
+        for other in behind:
+            if self._finalized or not other.kernel:
+                calls.update(other.calls)
+        return parts, calls
+
+    def holds_addresses(self) -> bool:
+        names = [item.name for item in self._final_module.global_variables]
+        return any(name.startswith(_ADDRESSES) and not name.startswith(SLOT) for name in names)
+
+    def part(self) -> Any:
+        """This code alone, as it is taken into other code."""
+        if self._part is None:
+            self._part = _to_be_taken_in(self._final_module)
+        return self._part
+
+    def finalize(self) -> None:
+        self._raise_if_finalized()
+        self.part()  # before other code joins it
+        for library in self._taken_in(whole=True):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(_part(library), preserve=True)
+        for function in self._final_module.functions:
+            if function.linkage == _TAKEN_IN:
+                function.linkage = "internal"  # gone when all its calls are inlined
+        for item in self._final_module.global_variables:
+            if item.name.startswith(SLOT):
+                item.linkage = "internal"
+        self._optimize_final_module()
+        self._final_module.verify()
+        self._finalize_final_module()
+
+    def _optimize_final_module(self) -> None:
+        """Once: Numba's first round is there to find references to count, and there are none."""
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(self._final_module, builder)
+
+    def serialize_using_object_code(self) -> Any:
+        if self._finalized:
+            items = [*self._final_module.functions, *self._final_module.global_variables]
+            defined = sorted(item.name for item in items if not item.is_declaration)
+            kind = "callable" if self.python_calls_it else "unit"
+            return self.name, kind, (self._get_compiled_object(), defined)
+        others = [other for other in self._taken_in(whole=False) if not getattr(other, "kernel", None)]
+        return self.name, "part", [self._final_module.as_bitcode(), *(_part(other).as_bitcode() for other in others)]
+
+    @classmethod
+    def _unserialize(cls, codegen: Any, state: Any) -> Any:
+        name, kind, data = state
+        library = codegen.create_library(name)
+        if kind == "part":
+            library._final_module, *others = map(llvmlite.binding.parse_bitcode, data)
+            for module in others:
+                library.take_in([other := codegen.create_library(name)])
+                other._final_module = module
+        else:
+            machine_code, defined = data
+            library.enable_object_caching()
+            library._set_compiled_object(machine_code)
+            library._finalize_final_module()
+            codegen._engine._defined_symbols.update(defined)
+        return library
+
+
+_ADDRESSES = "numba.dynamic.globals"  # how Numba calls what it does not keep on disk
+SLOT = (
+    f"{_ADDRESSES}.kinemorph."  # how the address of a unit is called where it is kept; others must not keep such code
+)
+_TAKEN_IN = llvmlite.binding.Linkage.weak_odr  # LLVM leaves out linkonce_odr if nobody has called it so far
+
+
+def _to_be_taken_in(module: Any) -> Any:
+    module = module.clone()
+    for function in module.functions:
+        if not function.is_declaration and function.linkage != llvmlite.binding.Linkage.internal:
+            function.linkage = _TAKEN_IN
+    return module
+
+
+def _part(library: Any) -> Any:
+    return library.part() if isinstance(library, KernelLibrary) else _to_be_taken_in(library._get_module_for_linking())
 
 
 # --- what code is made of: there is no way around these ---

@@ -1,0 +1,97 @@
+"""Calls of one unit of machine code by another: the callee is compiled, or loaded, when it is first called.
+
+A unit knows another by its key alone. It keeps the address in a slot of its own, empty at first; the first call through
+an empty slot comes to Python, which brings the machine code. What a program never calls is never compiled.
+"""
+
+from __future__ import annotations
+
+import _thread
+import ctypes
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import llvmlite.binding
+import llvmlite.ir as ir
+
+from ._jit_numba import SLOT
+
+_RESOLVE = "kinemorph_resolve"
+_DIGITS = 15  # of a key in hexadecimal, in each of two numbers
+_NUMBER = ir.IntType(64)
+
+_addresses: dict[str, Callable[[], int]] = {}  # by the beginning of a key: brings the machine code
+
+
+def expect(key: str, address: Callable[[], int]) -> None:
+    """Say where the unit of a key comes from when it is called."""
+    _addresses[key[: 2 * _DIGITS]] = address
+
+
+@ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+def _resolve(high: int, low: int) -> int:
+    """Comes from a kernel that is running: there is nobody to raise an exception to."""
+    interrupted = False
+    while True:
+        try:
+            address = _addresses[f"{high:0{_DIGITS}x}{low:0{_DIGITS}x}"]()
+            if interrupted:
+                _thread.interrupt_main()
+            return address
+        except KeyboardInterrupt:
+            interrupted = True
+        except BaseException:
+            traceback.print_exc()
+            print("kinemorph: a kernel that another one calls could not be compiled", file=sys.stderr, flush=True)
+            os.abort()
+
+
+llvmlite.binding.add_symbol(_RESOLVE, ctypes.cast(_resolve, ctypes.c_void_p).value)
+
+
+def call_of_unit(unit: Any, signature: Any, key: str) -> tuple[Any, Any]:
+    """Make a unit known to kernels that are compiled next: its signature, and what Numba knows it by."""
+    expect(key, lambda: unit.address(signature.args))
+
+    def lower(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
+        if (calls := getattr(context.active_code_library, "calls", None)) is not None:
+            calls[key] = unit.kernel, signature.args
+        callee = _stub(context, builder.module, signature, key[: 2 * _DIGITS])
+        convention, types = context.call_conv, signature.args
+        status, result = convention.call_function(builder, callee, signature.return_type, types, arguments)
+        with builder.if_then(status.is_error, likely=False):
+            convention.return_status_propagate(builder, status)
+        return result
+
+    token = object()
+    unit.targetctx.insert_func_defn([(lower, token, signature.args)])
+    return signature, token
+
+
+def _stub(context: Any, module: Any, signature: Any, name: str) -> Any:
+    """A function that fills its slot if need be, and passes all on to the address there."""
+    function_type = context.call_conv.get_function_type(signature.return_type, signature.args)
+    if f"kinemorph.call.{name}" in module.globals:
+        return module.globals[f"kinemorph.call.{name}"]
+    slot = ir.GlobalVariable(module, _NUMBER, SLOT + name)
+    slot.linkage, slot.initializer = "linkonce_odr", _NUMBER(0)
+    resolve_type = ir.FunctionType(_NUMBER, [_NUMBER, _NUMBER])
+    resolve = module.globals.get(_RESOLVE) or ir.Function(module, resolve_type, _RESOLVE)
+    stub = ir.Function(module, function_type, f"kinemorph.call.{name}")
+    stub.linkage = "linkonce_odr"
+    stub.attributes.add("alwaysinline")
+    builder = ir.IRBuilder(stub.append_basic_block())
+    address = builder.load(slot)
+    first, halves = builder.block, (name[:_DIGITS], name[_DIGITS:])
+    with builder.if_then(builder.icmp_unsigned("==", address, _NUMBER(0)), likely=False):
+        found = builder.call(resolve, [_NUMBER(int(half, 16)) for half in halves])
+        builder.store(found, slot)
+        second = builder.block
+    known_address = builder.phi(_NUMBER)
+    known_address.add_incoming(address, first)
+    known_address.add_incoming(found, second)
+    builder.ret(builder.call(builder.inttoptr(known_address, function_type.as_pointer()), stub.args))
+    return stub
