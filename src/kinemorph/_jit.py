@@ -2,8 +2,8 @@
 
 No module of the package imports Numba but this one, those beside it and two that extend Numba, `spatial.lanes` and
 `spatial.fused`. Beside it: what Numba does not promise (`_jit_numba`), the files on disk (`_jit_cache`) and their names
-(`_jit_keys`), rows by their address (`_jit_rows`), versions for lanes (`_jit_generic`), and, above it, a hint to the
-processor (`_jit_prefetch`).
+(`_jit_keys`), calls between units of machine code (`_jit_calls`), rows by their address (`_jit_rows`), versions for
+lanes (`_jit_generic`), and, above it, a hint to the processor (`_jit_prefetch`).
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ import numba
 from numba import types
 from numba.extending import intrinsic, lower_builtin, models, overload, register_model, type_callable
 
-from ._jit_arguments import refuse, result_type
+from ._jit_arguments import refuse
 from ._jit_cache import KernelCache, cache_folder
+from ._jit_calls import call_of_unit, result_type
 from ._jit_generic import for_lanes, generic, in_kernels, is_lanes
-from ._jit_keys import reachable
-from ._jit_calls import call_of_unit
 from ._jit_numba import (
     Dispatcher,
     address_of,
@@ -73,8 +72,10 @@ def kernel(*, inline: bool = True) -> Callable[[Function], Function]: ...
 def kernel(function: Any = None, *, inline: bool = True) -> Any:
     """Compile a function at first use and keep it on disk; with NUMBA_DISABLE_JIT=1 it stays plain Python.
 
-    It becomes part of its callers, so that tuples stay in registers; for a large one with several callers,
-    `inline=False` makes it a call.
+    It becomes part of its callers, so that tuples stay in registers. With `inline=False` it is a unit of machine code
+    of its own, which is not compiled before it is called: for a large one, for one with several callers, and for what
+    is seldom needed. Let its annotation say what it returns, if that is numbers or nothing: then its callers can be
+    compiled without it.
     """
     return _decorator(_plain_kernel if no_cache else _Kernel, function, nogil=True, forceinline=inline)
 
@@ -123,13 +124,9 @@ class _Kept(Dispatcher):
         self._cache = KernelCache(self)
 
     def compile(self, sig: Any) -> Any:
-        """As Numba's, without its timers: every call of LLVM would tell them all."""
-
-        def expect() -> int:
-            return sum(not kernel.signatures for kernel in reachable(self))
-
+        """As Numba's, without its timers, which hear of every call of LLVM."""
         arguments, result_type = split_signature(sig)
-        with compiling(self.targetctx, self._cache.key(sig)), progress.compiling(expect):
+        with compiling(self.targetctx, self._cache.key(sig)), progress.compiling():
             if arguments not in self.overloads:
                 with self._compiling_counter:
                     result = self._cache.load_overload(sig, self.targetctx)

@@ -9,12 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numba import types
-
-from ._jit_generic import is_lanes
 
 _SCALARS: dict[Any, Any] = {float: (float, np.float64), int: (int, np.int64), bool: (bool, np.bool_)}
-_RESULTS: dict[Any, Any] = {float: types.float64, int: types.int64, bool: types.boolean, type(None): types.none}
 _FLOATS, _RECORDS = np.dtype(np.float64), np.dtype(np.void)
 _ELEMENTS = [_FLOATS, *map(np.dtype, ("int64", "int32", "uint8", "bool")), _RECORDS]
 
@@ -55,31 +51,6 @@ def _declared(hint: Any) -> Any:
         shape = typing.get_args(arguments[0])
         return dtype and _ArrayOf(dtype, len(shape) if shape and all(size is int for size in shape) else None)
     return None
-
-
-def result_type(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """Numba's type of what a kernel returns, if its annotation says so and lanes do not make it another; or None."""
-    if any(map(is_lanes, arguments)):
-        return None
-    return _numba_type(_annotated_result(function))
-
-
-@functools.cache
-def _annotated_result(function: Callable[..., Any]) -> Any:
-    try:
-        return typing.get_type_hints(function).get("return")
-    except Exception:  # a name that only type checkers import
-        return None
-
-
-def _numba_type(hint: Any) -> Any:
-    if hint in _RESULTS:
-        return _RESULTS[hint]
-    items = typing.get_args(hint)
-    if typing.get_origin(hint) is not tuple or ... in items:
-        return None
-    kinds = [_numba_type(item) for item in items]
-    return None if None in kinds else types.Tuple(kinds)
 
 
 def objection(value: Any, declared: Any = None) -> str | None:

@@ -7,21 +7,29 @@ an empty slot comes to Python, which brings the machine code. What a program nev
 from __future__ import annotations
 
 import _thread
+import contextlib
 import ctypes
+import functools
 import os
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Callable
+import typing
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import llvmlite.binding
 import llvmlite.ir as ir
+from numba import types
 
+from ._jit_generic import is_lanes
 from ._jit_numba import SLOT
 
 _RESOLVE = "kinemorph_resolve"
 _DIGITS = 15  # of a key in hexadecimal, in each of two numbers
 _NUMBER = ir.IntType(64)
+_LATER = 0.05  # seconds in which a callback has certainly returned
 
 _addresses: dict[str, Callable[[], int]] = {}  # by the beginning of a key: brings the machine code
 
@@ -31,25 +39,68 @@ def expect(key: str, address: Callable[[], int]) -> None:
     _addresses[key[: 2 * _DIGITS]] = address
 
 
-@ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 def _resolve(high: int, low: int) -> int:
     """Comes from a kernel that is running: there is nobody to raise an exception to."""
-    interrupted = False
-    while True:
+    with _interrupts_held():
         try:
-            address = _addresses[f"{high:0{_DIGITS}x}{low:0{_DIGITS}x}"]()
-            if interrupted:
-                _thread.interrupt_main()
-            return address
-        except KeyboardInterrupt:
-            interrupted = True
+            return _addresses[f"{high:0{_DIGITS}x}{low:0{_DIGITS}x}"]()
         except BaseException:
             traceback.print_exc()
             print("kinemorph: a kernel that another one calls could not be compiled", file=sys.stderr, flush=True)
             os.abort()
 
 
-llvmlite.binding.add_symbol(_RESOLVE, ctypes.cast(_resolve, ctypes.c_void_p).value)
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Let the user's Ctrl-C wait until the kernel has gone on, and returned to where it can be heard."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread hears of it
+        yield
+        return
+    heard: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if heard:
+            threading.Timer(_LATER, _thread.interrupt_main).start()
+
+
+_callback = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(_resolve)
+llvmlite.binding.add_symbol(_RESOLVE, ctypes.cast(_callback, ctypes.c_void_p).value)
+
+
+# --- what a unit returns ---
+
+_RESULTS: dict[Any, Any] = {float: types.float64, int: types.int64, bool: types.boolean, type(None): types.none}
+
+
+def result_type(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """Numba's type of what a kernel returns, if its annotation says so and lanes do not make it another; or None."""
+    if any(map(is_lanes, arguments)):
+        return None
+    return _numba_type(_annotated_result(function))
+
+
+@functools.cache
+def _annotated_result(function: Callable[..., Any]) -> Any:
+    try:
+        return typing.get_type_hints(function).get("return")
+    except Exception:  # a name that only type checkers import
+        return None
+
+
+def _numba_type(hint: Any) -> Any:
+    if hint in _RESULTS:
+        return _RESULTS[hint]
+    items = typing.get_args(hint)
+    if typing.get_origin(hint) is not tuple or ... in items:
+        return None
+    kinds = [_numba_type(item) for item in items]
+    return None if None in kinds else types.Tuple(kinds)
+
+
+# --- lowering ---
 
 
 def call_of_unit(unit: Any, signature: Any, key: str) -> tuple[Any, Any]:
@@ -60,8 +111,8 @@ def call_of_unit(unit: Any, signature: Any, key: str) -> tuple[Any, Any]:
         if (calls := getattr(context.active_code_library, "calls", None)) is not None:
             calls[key] = unit.kernel, signature.args
         callee = _stub(context, builder.module, signature, key[: 2 * _DIGITS])
-        convention, types = context.call_conv, signature.args
-        status, result = convention.call_function(builder, callee, signature.return_type, types, arguments)
+        convention = context.call_conv
+        status, result = convention.call_function(builder, callee, signature.return_type, signature.args, arguments)
         with builder.if_then(status.is_error, likely=False):
             convention.return_status_propagate(builder, status)
         return result

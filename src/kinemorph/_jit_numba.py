@@ -14,7 +14,7 @@ import itertools
 import pickle
 import re
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import llvmlite.binding
@@ -245,7 +245,7 @@ def rebuilt(reduced: Any, target_context: Any, parts: list[Any]) -> Any:
 _Library: Any = object if no_cache else _find("core.codegen.JITCodeLibrary")
 
 
-class KernelLibrary(_Library):
+class KernelLibrary(_Library):  # type: ignore[misc]
     """The code of one function for some types: part of its callers' machine code, or a unit of its own.
 
     Numba optimises each function together with all that it calls, makes machine code of that, and links the result

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+_PAUSE = 10.0  # seconds between two lines in a log
 _LONG = 2.0  # seconds after which a user wants to know how far it is
 
 
@@ -24,27 +25,27 @@ class Progress:
         self.count = CompileCount(0, 0)
         self._announced = self._complained = False
         self._depth = 0
-        self._started = self._shown = 0.0
-        self._done = self._expected = 0
+        self._started = self._spent = 0.0
+        self._last = -_PAUSE  # the seconds spent when the user was last told
+        self._shown = False
 
     @contextlib.contextmanager
-    def compiling(self, expect: Callable[[], int]) -> Iterator[None]:
+    def compiling(self) -> Iterator[None]:
         """Around the compilation of a kernel, within which its callees are compiled."""
         if self._depth == 0:
-            self._started, self._shown = time.monotonic(), 0.0
-            self._done = self._expected = 0
-            self._expect = expect
+            self._started, self._shown = time.monotonic() - self._spent, False
         self._depth += 1
         try:
             yield
         finally:
             self._depth -= 1
-            if self._depth == 0 and self._shown and _on_terminal():
-                _tell("")  # to the end of the line that was rewritten so far
+            if self._depth == 0:
+                self._spent = time.monotonic() - self._started
+                if self._shown and _on_terminal():
+                    _tell("")  # to the end of the line that was rewritten so far
 
     def missed(self, why_not_kept: Callable[[], str | None], folder: Callable[[], object]) -> None:
         """The cache does not have a kernel: it will be compiled now."""
-        self._expected = self._expected or self._expect()
         if not self._announced:
             self._announced = True
             reason = why_not_kept()
@@ -55,13 +56,11 @@ class Progress:
     def finished(self, *, compiled: bool) -> None:
         """A kernel was compiled, or loaded from the cache."""
         self.count = CompileCount(self.count.compiled + compiled, self.count.loaded + (not compiled))
-        self._done += 1
         now = time.monotonic()
-        pause = 0.1 if _on_terminal() else 10.0
-        if self._expected and now - self._started > _LONG and now - self._shown > pause:
-            self._shown = now
-            total, seconds = max(self._expected, self._done), now - self._started
-            text = f"kinemorph: compiled {self._done} of about {total} kernels, {seconds:.0f} s"
+        spent, pause = now - self._started, 0.1 if _on_terminal() else _PAUSE
+        if compiled and spent > _LONG and spent - self._last > pause:
+            self._last, self._shown = spent, True
+            text = f"kinemorph: compiled {self.count.compiled} kernels in {spent:.0f} s"
             _tell(f"\r{text:<60}" if _on_terminal() else text, end="" if _on_terminal() else "\n")
 
     def complain(self, reason: object) -> None:

@@ -1,0 +1,91 @@
+"""Kernels that are part of their callers, and kernels that are units of machine code of their own."""
+
+import pytest
+from tests.workshop import Workshop
+
+UNITS = {
+    "units.py": """
+from kinemorph._jit import entry, kernel
+
+@kernel
+def part(x):
+    return 2.0 * x
+
+@kernel(inline=False)
+def often(x: float) -> float:
+    return part(x) + 1.0
+
+@kernel(inline=False)
+def seldom(x: float) -> tuple[float, int]:
+    return part(x) + 100.0, 3
+
+@kernel(inline=False)
+def untold(x):
+    return part(x) + 10.0
+
+@entry
+def ask(x: float):
+    if x > 10.0:
+        return seldom(x)[0]
+    return often(x) + untold(x)
+""",
+    "mine.py": """
+import numba, units
+
+@numba.njit(cache=True)
+def mine(x):
+    return units.part(x) + units.often(x) + units.ask(20.0)
+""",
+}
+
+
+@pytest.fixture
+def units(tmp_path):
+    workshop = Workshop(tmp_path)
+    workshop.write(UNITS)
+    return workshop
+
+
+def test_units_are_compiled_when_they_are_first_called(units):
+    usual, rare = "import units; result = units.ask(1.0)", "import units; result = units.ask(20.0)"
+    first = units.run(usual)
+    assert (first.result, first.compiled) == (15.0, 4)  # ask, often, untold, part
+    second = units.run(rare)
+    assert (second.result, second.compiled) == (140.0, 1)
+    assert (units.run(usual).compiled, units.run(rare).compiled) == (0, 0)
+
+
+def test_a_unit_that_is_gone_from_the_cache_is_compiled_again(units):
+    units.run("import units; result = units.ask(1.0)")
+    (file,) = units.kept("units.often")
+    file.unlink()
+    again = units.run("import units; result = units.ask(1.0)")
+    assert (again.result, again.compiled) == (15.0, 1)
+
+
+def test_functions_of_other_users_may_call_kernels(units):
+    """Numba keeps such a function on disk only if it can be whole without ours."""
+    program = "import warnings; warnings.simplefilter('ignore'); import mine; result = mine.mine(1.0)"
+    assert [units.run(program).result for _ in range(2)] == [145.0, 145.0]
+
+
+def test_an_interrupt_while_a_unit_is_compiled_comes_when_the_kernel_is_done(units):
+    program = """
+import os, signal, time, units
+from kinemorph import _jit_calls
+def interrupted(before):
+    def address():
+        os.kill(os.getpid(), signal.SIGINT)
+        return before()
+    return address
+units.ask.compile((__import__("numba").float64,))
+for key, before in list(_jit_calls._addresses.items()):
+    _jit_calls._addresses[key] = interrupted(before)
+heard = 0
+try:
+    assert units.ask(1.0) == 15.0
+    time.sleep(60.0)
+except KeyboardInterrupt:
+    result = units.ask(1.0)
+"""
+    assert units.run(program).result == 15.0
