@@ -89,3 +89,38 @@ except KeyboardInterrupt:
     result = units.ask(1.0)
 """
     assert units.run(program).result == 15.0
+
+
+ROWS = {
+    "rows.py": """
+import numpy as np
+from kinemorph._jit import entry, kernel
+A, B = np.dtype([("x", "f8")], align=True), np.dtype([("x", "f8"), ("y", "f8")], align=True)
+
+@kernel
+def leaf(row):
+    return 2.0 * row["x"]
+
+@kernel
+def middle(row):
+    return leaf(row) + 1.0
+
+@entry
+def near(rows):
+    return leaf(rows[0])
+
+@entry
+def far(rows):
+    return middle(rows[0])
+"""
+}
+
+
+@pytest.mark.parametrize("order", ["AB", "BA"])
+def test_parts_fit_together_whatever_types_a_process_met_before(tmp_path, order):
+    workshop = Workshop(tmp_path)
+    workshop.write(ROWS)
+    call = "import numpy as np, rows; result = [rows.{}(np.ones(1, rows.{})) for _ in 'x'][0]; "
+    assert workshop.run("".join(call.format("near", kind) for kind in order)).result == 2.0
+    later = workshop.run("".join(call.format("far", kind) for kind in reversed(order)))
+    assert (later.result, later.compiled) == (3.0, 4)  # far and middle, for each; leaf was there

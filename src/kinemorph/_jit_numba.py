@@ -53,6 +53,7 @@ def _needed(path: str, mentions: str = "") -> Any:
 
 
 _CACHE = {  # what the kernels, and the cache behind them, are built on
+    "core.base.BaseContext.mangler": "default_mangler types uid",
     "core.bytecode.FunctionIdentity._unique_ids": "",
     "core.bytecode.FunctionIdentity.from_function": "_unique_ids unique_id",
     "core.codegen.CodeLibrary.has_dynamic_globals": "",
@@ -75,6 +76,7 @@ _CACHE = {  # what the kernels, and the cache behind them, are built on
     "core.cpu.CPUContext.refresh": "self",
     "core.dispatcher.OmittedArg": "",
     "core.funcdesc.FunctionDescriptor.__init__": "mangled_name uid",
+    "core.funcdesc.default_mangler": "name argtypes uid",
     "core.itanium_mangler.mangle": "uid",
     "core.registry.CPUDispatcher.__init__": "py_func targetoptions",
     "core.registry.CPUDispatcher._compile_for_args": "args compile",
@@ -112,7 +114,7 @@ def is_stand_in(value: Any) -> bool:
 def compiling(target_context: Any, key: str | None) -> Iterator[None]:
     """One thread at a time, libraries of our own, and names of machine code that only a key decides.
 
-    Such a name is made of the function, the types and a count. Numba counts from 1 in every process: two closures of
+    Such a name is made of the function and a count. Numba counts from 1 in every process: two closures of
     one function, one loaded from disk and one compiled here, could get the same name, and a caller of both would call
     one of them twice. Here each compilation of a kernel, with all that is compiled on its behalf, counts from a number
     that follows from its key: whichever process compiled the caller and the callee, the name is the same. Other users
@@ -124,6 +126,7 @@ def compiling(target_context: Any, key: str | None) -> Iterator[None]:
         changes.enter_context(numba.core.compiler_lock.global_compiler_lock)
         changes.enter_context(_changed(numba.core.bytecode.FunctionIdentity, "_unique_ids", count))
         changes.enter_context(_changed(target_context.codegen(), "_library_class", KernelLibrary))
+        changes.enter_context(_changed(target_context, "mangler", _mangled))
         changes.enter_context(_changed(types.Function, "get_call_type", _known_call_type))
         if collects:
             gc.disable()  # Numba makes a million objects that stay: to look through them again and again is in vain
@@ -143,6 +146,11 @@ def _changed(owner: Any, name: str, value: Any) -> Iterator[None]:
             setattr(owner, name, before)
         else:
             delattr(owner, name)
+
+
+def _mangled(name: str, types: Any, **others: Any) -> str:
+    """A name of machine code, without the types: Numba numbers those of rows as they come in this process."""
+    return str(numba.core.funcdesc.default_mangler(name, (), **others))
 
 
 def _known_call_type(function: Any, context: Any, arguments: Any, keywords: Any) -> Any:
@@ -310,6 +318,8 @@ class KernelLibrary(_Library):  # type: ignore[misc]
         for item in self._final_module.global_variables:
             if item.name.startswith(SLOT):
                 item.linkage = "internal"
+        if lost := [one.name for one in self._final_module.functions if one.is_declaration and one.name[:3] == "_ZN"]:
+            raise AssertionError(f"{self.name}: the code of {lost[0]} is nowhere")  # LLVM would end the process
         self._optimize_final_module()
         self._final_module.verify()
         self._finalize_final_module()
