@@ -4,45 +4,24 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Iterable, Iterator
-from itertools import product
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from kinemorph._files import ModelWarning
 from kinemorph.collision.collisions import Collisions
-from kinemorph.collision.shape_rows import NOBODY, POSE
-from kinemorph.collision.shape_table import ShapeTable, Solid
-from kinemorph.constraint.closure import LoopError, project
-from kinemorph.constraint.loops import loop_errors
+from kinemorph.collision.shape_table import ShapeTable
 from kinemorph.contact.layout import BY_CALL, BY_EDIT
 from kinemorph.contact.solver import Solver
-from kinemorph.geometry.ground import Ground, HalfSpace
-from kinemorph.geometry.mass import WATER, inertia_of
-from kinemorph.geometry.material import EVERYTHING, Material
-from kinemorph.geometry.shapes import Role, Shape
+from kinemorph.geometry.material import Material
 from kinemorph.motion.events import Event
 from kinemorph.motion.progress import Bar
-from kinemorph.multibody.builder import Builder
-from kinemorph.multibody.checks import checked
-from kinemorph.multibody.configuration import neutral
-from kinemorph.multibody.data import Data
-from kinemorph.multibody.inertia import Inertia
-from kinemorph.multibody.joint import Joint
-from kinemorph.multibody.layout import JointKind
-from kinemorph.multibody.model import Model
-from kinemorph.spatial.pose import Pose, vector
-from kinemorph.spatial.quaternion import from_matrix
-from kinemorph.structure.add import stood
 from kinemorph.structure.forest import Change, Forest
 from kinemorph.structure.forest_layout import BODIES, IN_USE, LOOPS, TREES
 from kinemorph.structure.forest_memory import INDEX
-from kinemorph.world.acting import Acting, drives_well
 from kinemorph.world.asking import Asking
-from kinemorph.world.body import Body, Figure
+from kinemorph.world.body import Body
+from kinemorph.world.changing import Changing
 from kinemorph.world.dice import dice_of, thrown
 from kinemorph.world.events import Action, Watch, Watches
 from kinemorph.world.journal import an_input
@@ -57,7 +36,6 @@ MARGIN = 5e-4  # m, beyond what bodies may move in a step
 KEEP_WITHIN = 3e-4  # m: a pair that has moved by less keeps its contact points
 SLOW, PATIENCE = 0.05, 0.5  # m/s, s
 LONGEST_SUBSTEP = 1.25e-3  # s
-AJAR = 1e-3  # rad or m: a loop of a new model that is open by no more is closed
 PLAIN = Material(friction=0.8)
 FEW = 100  # steps that nobody waits for
 GLANCE = 0.2  # s of computing, about, between two looks at the clock and at the keyboard
@@ -74,7 +52,7 @@ class WorldError(ArithmeticError):
         return str(self.args[0])
 
 
-class World(Acting, Asking, Keeping):
+class World(Changing, Asking, Keeping):
     """Bodies that move and touch, on ground and each other, and may be joined and cut apart at any time.
 
     `dt` (s) is the length of a step; contacts are solved in substeps of at most 1.25 ms. What does not move for half a
@@ -130,185 +108,6 @@ class World(Acting, Asking, Keeping):
         timers.join(self)
         self.memory = memory  # numbers of controllers, by name, which are kept with the world
         self.random = thrown(dice)  # a stream of random numbers, likewise
-
-    # ------------------------------------------------------------------------------------------------ coming and going
-
-    @an_input
-    def add_ground(self, ground: Ground | None = None, material: Material | None = None) -> int:
-        """Ground that never moves: the plane z = 0 if nothing else is given. Returns the id of its shape."""
-        return self._add_shape(HalfSpace() if ground is None else ground, -1, material, 1, EVERYTHING)
-
-    @an_input
-    def add(
-        self,
-        what: Model | Shape,
-        at: Pose | Iterable[float] = (0.0, 0.0, 0.0),
-        *,
-        twist: Iterable[float] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
-        density: float = WATER,
-        material: Material | None = None,
-        q: npt.ArrayLike | None = None,
-        v: npt.ArrayLike | None = None,
-        name: str = "",
-    ) -> Any:
-        """A free body of one shape, of a density (kg/m³), or all of a model. Returns a `Body`, or a `Figure`.
-
-        `at` is where its own frame stands, or the base of a model, in the world; with `twist` (angular, linear, world
-        axes) a body moves. A model may come in a state q, v instead; if it floats, `at` is before q. A loop that is
-        open by less than a millimetre is closed; one that is open farther is refused, see `kinemorph.close`.
-        """
-        pose = at if isinstance(at, Pose) else Pose(at)
-        if isinstance(what, Shape):
-            model = free_body(what, density, name or "body")
-            w = vector(twist, 6, "world: twist")
-            rates = np.r_[pose.rotation.T @ w[:3], pose.rotation.T @ w[3:]]
-            return next(iter(self._plant(model, free_position(pose), rates, material)))
-        if not isinstance(what, Model):
-            raise TypeError(f"world: add takes a kinemorph.Shape or a kinemorph.Model, not {what!r}")
-        start = neutral(what) if q is None else checked(what, q=q)[0]
-        floating = what.links["kind"] == JointKind.FREE
-        tied = any((what.loop_rows[side] < 0).any() for side in "ab")
-        tied |= any(a < 0 or b < 0 for _, a, _, b, _ in what.catalog.elements)
-        if (floating & (what.links["parent"] < 0)).any() and (what.links["parent"] < 0).sum() == 1 and not tied:
-            start[:7] = free_position(pose @ Pose.quaternion(start[3:7], start[:3]))
-            pose = Pose()
-        return self._plant(stood(what, pose), start, v, material)
-
-    def _plant(self, model: Model, q: Any, v: Any, material: Material | None) -> Figure:
-        warn_idle(model)
-        if model.m:
-            q, v = closed_state(model, q, v)
-        named: dict[str, int] = {}
-        planted = self.forest.add(model, q, v)
-        bodies = planted.bodies.tolist()
-        for i, body in enumerate(bodies):
-            self._names[body] = model.names[i]
-            self._born += 1
-            self._births[body] = self._born
-            for shape in model.shapes[i]:
-                if shape.role is not Role.VISUAL:
-                    id = self._add_shape(shape, body & INDEX, shape.material or material, shape.group, shape.mask)
-                    named.setdefault(shape.name, id)
-        for shape in model.base_shapes:
-            if shape.role is not Role.VISUAL:
-                id = self._add_shape(shape, -1, shape.material or material, shape.group, shape.mask)
-                named.setdefault(shape.name, id)
-        for floor in model.floors:
-            id = self._add_shape(floor.ground, -1, floor.material or material, floor.group, floor.mask, floor.pose)
-            named.setdefault(floor.name, id)
-        self._place_shapes(bodies)
-        for a, b in model.exclusions:
-            for one, other in product(*(self._mounted.get(bodies[i] & INDEX if i >= 0 else -1, []) for i in (a, b))):
-                self.collisions.ignore(one, other)
-        joints, loops = planted.joints.tolist(), planted.loops.tolist()
-        self._joints |= dict(zip([*joints, *loops], [*model.joint_names, *model.loop_names], strict=True))
-        for loop in loops:
-            self._part(loop)
-        self._follow_structure([self.forest.tree_of(body) for body in bodies])
-        tell(model, "materials of pairs", self._agree_by_name(model, named))
-        return Figure(self, model, bodies, joints, loops, self._fit(model, joints))
-
-    def _place_shapes(self, bodies: list[int]) -> None:
-        """Have the shapes of new bodies where these are before anything looks for pairs of them."""
-        poses = np.zeros(len(self.forest._tables[BODIES]) + 1, POSE)
-        for body in bodies:
-            if body & INDEX in self._mounted:
-                pose = self.forest.pose(body)
-                poses[(body & INDEX) + 1]["R"], poses[(body & INDEX) + 1]["p"] = pose.rotation.ravel(), pose.position
-        self.collisions.lend(poses)
-
-    def _add_shape(
-        self, shape: Solid, body: int, material: Material | None, group: int, mask: int, pose: Pose | None = None
-    ) -> int:  # fmt: skip
-        id = self.shapes.add(shape, body, pose, group=group, mask=mask)
-        self._mounted.setdefault(body, []).append(id)
-        self._follow_tables()
-        self._disagree(self.shapes.row_of(id))
-        self._lay(id, material or self.material)
-        return id
-
-    @an_input
-    def remove(self, body: Body | int) -> Change:
-        """A body and all that it carries is gone, with the joints on it. What rested on them wakes."""
-        before = self.forest.members(self.forest.tree_of(self._id(body))).tolist()
-        self._wake(*before, *self._neighbours(before))
-        change = self.forest.remove(self._id(body))
-        for member in before:
-            slot = self.forest._tables[BODIES][member & INDEX]
-            if slot["next"] != IN_USE or slot["generation"] != member >> 32:
-                for shape in self._mounted.pop(member & INDEX, []):
-                    self.shapes.remove(shape)
-                del self._names[member], self._births[member]
-        if self._parted:
-            there = set(self.forest.joints.tolist())
-            self._parted = {joint: pairs for joint, pairs in self._parted.items() if joint in there}
-        self._watches.follow()
-        return change
-
-    # ------------------------------------------------------------------------------------------------------- structure
-
-    @an_input
-    def connect(
-        self, a: Body | int | None, b: Body | int, joint: Joint, at: Pose | Iterable[float] | None = None,
-        how: str = "auto",
-    ) -> Change:  # fmt: skip
-        """Join body b to body a (None: the world), where both are now, by a joint at `at` in the world.
-
-        Without `at` it is where b is. Between bodies of one tree the joint closes a loop; else it carries the one that
-        floats, unless `how` is "loop". Velocities jump so that it holds; the contacts of the next step see that jump.
-        """
-        first, second = -1 if a is None else self._id(a), self._id(b)
-        place = self.forest.pose(second) if at is None else at if isinstance(at, Pose) else Pose(at)
-        both = [body for body in (first, second) if body >= 0]
-        self._wake(*both, *self._neighbours(both))
-        change = self.forest.connect(first, second, joint, place, how)
-        if change.closes:
-            self._part(change.joint)
-        self._follow_structure([self.forest.tree_of(body) for body in both])
-        self._wake(*both)
-        return change
-
-    @an_input
-    def cut(self, joint: Change | int) -> Change:
-        """Cut a joint, of a tree or of a loop: the one that `connect` made, or one of a figure by its id."""
-        id = self.joint_id(joint)
-        sides = self.forest.sides(id)
-        self._wake(*sides, *self._neighbours(sides))
-        change = self.forest.cut(id)
-        for one, other in self._parted.pop(id, []):
-            self.collisions.heed(one, other)
-        self._follow_structure([self.forest.tree_of(body) for body in sides])
-        self._wake(*sides)
-        return change
-
-    @an_input
-    def reroot(self, body: Body | int, joint: Joint | None = None, at: Pose | None = None) -> Change:
-        """Make a body the top of its tree, carried by a new joint on the base, free if none is given. Nothing moves."""
-        change = self.forest.reroot(self._id(body), joint, at)
-        self._follow_structure([self.forest.tree_of(self._id(body))])
-        return change
-
-    def _part(self, loop: int) -> None:
-        """Bodies that the joint of a loop ties do not meet, as those in a tree do not, until it is cut."""
-        sides = [body & INDEX for body in self.forest.sides(loop)]
-        if len(sides) == 2:
-            ignored = self.collisions.broad_phase.ignored
-            pairs = product(*(self._mounted.get(side, []) for side in sides))
-            fresh = [(a, b) for a, b in pairs if not ignored(self.shapes.row_of(a), self.shapes.row_of(b))]
-            for a, b in fresh:
-                self.collisions.ignore(a, b)
-            self._parted[loop] = fresh
-
-    def _follow_structure(self, trees: list[int]) -> None:
-        """Which body carries which: neighbours in a tree do not meet."""
-        for tree in set(trees):
-            links = self.forest._links(tree & INDEX)
-            for link in links:
-                carrier = int(links[link["parent"]]["body"]) if link["parent"] >= 0 else NOBODY
-                for shape in self._mounted.get(int(link["body"]), []):
-                    self.shapes.rows["carrier"][self.shapes.row_of(shape)] = carrier
-        self._follow_tables()
-        self._watches.follow()
 
     # ------------------------------------------------------------------------------------------------------------ time
 
@@ -563,46 +362,3 @@ class World(Acting, Asking, Keeping):
 
     def __repr__(self) -> str:
         return f"World at {self.time:.6g} s: {len(self.forest.bodies)} bodies, {len(self.shapes)} shapes"
-
-
-def free_body(shape: Shape, density: float, name: str) -> Model:
-    """A model of one free link with a shape, whose mass it has."""
-    mass = inertia_of(shape, density)
-    builder = Builder(name)
-    builder.link(name, None, Joint.free(), inertia=Inertia(mass.mass, mass.com, mass.matrix), shapes=[shape])
-    return builder.build()
-
-
-def closed_state(model: Model, q: Any, v: Any) -> tuple[Array, Array]:
-    """The nearest state in which the loops of a model are closed, if they nearly are."""
-    data = Data(model)
-    error = np.abs(loop_errors(model, data, q))
-    worst = [float(error[l["first"] : l["first"] + l["m"]].max(initial=0.0)) for l in model.loop_rows]
-    if not max(worst) <= AJAR:
-        k = int(np.argmax(worst))
-        text = f"world: model {model.name!r}: loop {model.loop_names[k]!r} is open by {worst[k]:.3g} (rad or m)"
-        raise LoopError(f"{text}; give a q in which it is closed, see kinemorph.close", model.loop_names[k], worst[k])
-    return project(model, data, q, v)
-
-
-def warn_idle(model: Model) -> None:
-    """Tell, once for a model and by name, what it has that does not act in worlds yet."""
-    dofs = model.dofs
-    free = (model.links["kind"] == JointKind.FREE)[dofs["link"]]
-    ends = free & (np.isfinite(dofs["lower"]) | np.isfinite(dofs["upper"]))
-    tell(model, "limits of free joints", [model.joint_names[i] for i in dofs["link"][ends]])
-    tell(model, "actuators that push on what they move", [a.name for a in model.actuators if not drives_well(a)])
-
-
-def tell(model: Model, what: str, names: list[str]) -> None:
-    if names and f"{what} in worlds" not in model.told:
-        model.told.add(f"{what} in worlds")
-        shown = ", ".join(map(repr, dict.fromkeys(names[:3]))) + (", ..." if names[3:] else "")
-        text = f"world: model {model.name!r} has {what} ({shown}), which do not act in worlds yet"
-        warnings.warn(text, ModelWarning, stacklevel=4)
-
-
-def free_position(pose: Pose) -> Array:
-    """q of a free joint: position and quaternion."""
-    R: Any = tuple(pose.rotation.ravel().tolist())
-    return np.r_[pose.position, from_matrix(R)]
