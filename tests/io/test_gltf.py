@@ -22,7 +22,7 @@ def recording():
     path = km.rollout(model, km.Data(model), km.neutral(model), rng.normal(size=model.nv), dt=2e-3, steps=200, every=10)
     recording = km.Recording.from_trajectory(model, path)
     part = km.submodel(model, "left upper arm")
-    recording.event(float(path.t[-1]), "cut", part)
+    recording.chapter(float(path.t[-1]), "cut", part)
     for k in range(5):
         recording.add(part, km.neutral(part), float(path.t[-1]) + 0.02 * (k + 1))
     return recording

@@ -58,8 +58,8 @@ def test_the_foot_that_stands_is_the_root():
     recording = km.mocap.recording_of(analysis)
     assert len(recording.t) == len(analysis.t)
     phases = analysis.contacts.phases
-    assert [event.what.split()[0] for event in recording.events] == [phase.kind for phase in phases]
-    for event, phase in zip(recording.events, phases, strict=True):
+    assert [event.what.split()[0] for event in recording.chapters] == [phase.kind for phase in phases]
+    for event, phase in zip(recording.chapters, phases, strict=True):
         assert event.roots == ("right foot" if phase.kind == "right" else "left foot",)
         assert event.frame == phase.start
     data = km.Data(analysis.model)

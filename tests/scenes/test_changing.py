@@ -139,7 +139,7 @@ def test_the_replay_shows_people_and_their_loops(flight: high_bar.Flight, tmp_pa
     assert {"joint left hand", "joint right hand"} <= set(names)
     there = ~np.isnan(recording.poses[:, names.index("joint right hand"), 0])
     assert there.sum() == len(flight.log.stretches[0].t)  # it is gone when the hand has let go
-    assert [e.what for e in recording.events] == ["start", "the right hand lets go", "the left hand lets go"]
+    assert [e.what for e in recording.chapters] == ["start", "the right hand lets go", "the left hand lets go"]
     x, _, z = recording.poses[0, names.index("joint left hand"), :3]
     np.testing.assert_allclose((x, z), (high_bar.BAR[0], high_bar.BAR[2]), atol=1e-9)
 

@@ -24,14 +24,14 @@ def test_a_film_has_frames_and_events():
     with km.film(world, rate=50) as taken:
         acted(world)
     film = taken.recording
-    assert [event.what for event in film.events] == ["start", "connect", "cut"]
+    assert [event.what for event in film.chapters] == ["start", "connect", "cut"]
     names = [body.name for body in film.bodies]
     assert names == ["brick 0", "brick 1", "brick 2", "brick 3", "ball", "brick 0 2"]
     there = ~np.isnan(film.poses[:, 5, 0])
     assert there.any()
     assert not there[0]
     assert not there[-1]
-    assert film.events[1].parents["brick 0 2"] == "brick 0"
+    assert film.chapters[1].parents["brick 0 2"] == "brick 0"
     assert film.t[0] == start
     assert film.t[-1] == world.time
     assert np.diff(film.t)[1:-1] == pytest.approx(0.02)
@@ -47,8 +47,8 @@ def test_a_film_on_disk_is_the_same(tmp_path, monkeypatch):
     one, other = kept.recording, long.recording
     assert np.array_equal(one.t, other.t)
     assert np.array_equal(one.poses, other.poses, equal_nan=True)
-    assert [(e.t, e.what, e.parents, e.frame) for e in one.events] == [
-        (e.t, e.what, e.parents, e.frame) for e in other.events
+    assert [(e.t, e.what, e.parents, e.frame) for e in one.chapters] == [
+        (e.t, e.what, e.parents, e.frame) for e in other.chapters
     ]
     assert [b.name for b in one.bodies] == [b.name for b in other.bodies]
     whole = (tmp_path / "a.film").read_bytes()

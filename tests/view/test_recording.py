@@ -56,9 +56,9 @@ def sample(folder: Path) -> Recording:
     recording = Recording("sample")
     for t in (0.0, 0.1, 1.0 / 3.0):
         recording.add(first, np.sin(t + np.arange(3)), t)
-    recording.event(0.5, "reroot", root="c")
-    recording.event(0.5, "cut", parents={"b": None})
-    recording.event(0.5, "a loud bang")
+    recording.chapter(0.5, "reroot", root="c")
+    recording.chapter(0.5, "cut", parents={"b": None})
+    recording.chapter(0.5, "a loud bang")
     recording.add(second, km.neutral(second), 0.5)
     return recording
 
@@ -67,7 +67,7 @@ def same(a: Recording, b: Recording) -> None:
     assert a.name == b.name
     assert np.array_equal(a.t, b.t)
     assert np.array_equal(a.poses, b.poses, equal_nan=True)
-    assert a.events == b.events
+    assert a.chapters == b.chapters
     assert list(a.meshes) == list(b.meshes)
     for path, mesh in a.meshes.items():
         assert np.array_equal(mesh.vertices, b.meshes[path].vertices)
@@ -103,9 +103,9 @@ def test_a_trajectory_becomes_a_recording() -> None:
     path = km.rollout(model, km.Data(model), [0.1, 0.2, 0.3], np.zeros(3), dt=1e-3, steps=100, every=10)
     recording = Recording.from_trajectory(model, path)
     assert np.array_equal(recording.t, path.t)
-    assert repr(recording) == "Recording 'chain': 3 bodies, 11 frames, 1 events, 0 to 0.1 s"
-    assert recording.events[0].what == "start"
-    assert recording.events[0].roots == ("a",)
+    assert repr(recording) == "Recording 'chain': 3 bodies, 11 frames, 1 chapters, 0 to 0.1 s"
+    assert recording.chapters[0].what == "start"
+    assert recording.chapters[0].roots == ("a",)
 
 
 def test_data_of_a_caller_is_not_written_to() -> None:
@@ -126,26 +126,26 @@ def test_a_link_keeps_its_body_when_rerooting_gives_it_another_frame() -> None:
     recording.add(down, np.zeros(3), 0.0)
     recording.add(up, np.zeros(3), 0.0)
     assert np.allclose(recording.poses[0], recording.poses[1], atol=1e-14)
-    assert [e.what for e in recording.events] == ["start", "reroot"]
+    assert [e.what for e in recording.chapters] == ["start", "reroot"]
     assert recording.parents == {"c": None, "b": "c", "a": "b"}
-    assert recording.events[-1].frame == 1
+    assert recording.chapters[-1].frame == 1
 
 
 def test_a_change_that_nobody_announced_is_an_event_and_an_announced_one_is_not_told_twice() -> None:
     recording = Recording()
     recording.add(chain("abc"), np.zeros(3), 0.0)
     recording.add(chain("abc"), np.zeros(3), 1.0)  # another model, the same tree
-    assert len(recording.events) == 1
-    recording.event(2.0, "reroot", root="c")
+    assert len(recording.chapters) == 1
+    recording.chapter(2.0, "reroot", root="c")
     recording.add(chain("cba", upwards=True), np.zeros(3), 2.0)
-    assert [e.what for e in recording.events] == ["start", "reroot"]
+    assert [e.what for e in recording.chapters] == ["start", "reroot"]
     model = chain("cbad", upwards=True)
-    recording.event(3.0, "connect d", model)
+    recording.chapter(3.0, "connect d", model)
     recording.add(model, np.zeros(4), 3.0)
-    assert [e.what for e in recording.events] == ["start", "reroot", "connect d"]
+    assert [e.what for e in recording.chapters] == ["start", "reroot", "connect d"]
     recording.add(chain("cba", upwards=True), np.zeros(3), 4.0)
-    assert recording.events[-1].what == "cut"
-    assert recording.events[-1].parents == {"c": None, "b": "c", "a": "b"}
+    assert recording.chapters[-1].what == "cut"
+    assert recording.chapters[-1].parents == {"c": None, "b": "c", "a": "b"}
 
 
 def test_a_body_that_a_frame_does_not_have_is_absent() -> None:
@@ -167,13 +167,13 @@ def test_the_base_is_recorded_once() -> None:
     ("do", "message"),
     [
         (lambda r: r.add(chain(), np.zeros(3), 0.5), "is at 1.0 s already and cannot go to t = 0.5 s"),
-        (lambda r: r.event(0.5, "cut"), "is at 1.0 s already and cannot go to t = 0.5 s"),
-        (lambda r: r.event(np.nan, "cut"), "cannot go to t = nan s"),
-        (lambda r: r.event(2.0, ""), "the event at t = 2.0 s needs a name"),
-        (lambda r: r.event(2.0, "reroot", root="x"), "there is no link 'x' to be the root; there are a, b, c"),
-        (lambda r: r.event(2.0, "connect", parents={"a": "x"}), "event 'connect' names 'x', which is no body of it"),
-        (lambda r: r.event(2.0, "connect", parents={"a": "c"}), "is its own ancestor"),
-        (lambda r: r.event(2.0, "both", parents={"a": "c"}, root="b"), "is its own ancestor"),
+        (lambda r: r.chapter(0.5, "cut"), "is at 1.0 s already and cannot go to t = 0.5 s"),
+        (lambda r: r.chapter(np.nan, "cut"), "cannot go to t = nan s"),
+        (lambda r: r.chapter(2.0, ""), "the chapter at t = 2.0 s needs a name"),
+        (lambda r: r.chapter(2.0, "reroot", root="x"), "there is no link 'x' to be the root; there are a, b, c"),
+        (lambda r: r.chapter(2.0, "connect", parents={"a": "x"}), "chapter 'connect' names 'x', which is no body of it"),
+        (lambda r: r.chapter(2.0, "connect", parents={"a": "c"}), "is its own ancestor"),
+        (lambda r: r.chapter(2.0, "both", parents={"a": "c"}, root="b"), "is its own ancestor"),
         (lambda r: r.add(chain(), [0.0, np.nan, 0.0], 2.0), "q"),
         (lambda r: r.add(chain(), km.Data(chain()), 2.0), "Data"),
         (lambda r: r.add(chain(colour=(1.0, 0.0, 0.0, 1.0)), np.zeros(3), 2.0), "'a' has other shapes than before"),
@@ -185,11 +185,11 @@ def test_the_base_is_recorded_once() -> None:
 def test_bad_input_is_refused_and_changes_nothing(do: Callable[[Recording], object], message: str) -> None:
     recording = Recording("r")
     recording.add(chain(), np.zeros(3), 1.0)
-    poses, events = recording.poses, list(recording.events)
+    poses, events = recording.poses, list(recording.chapters)
     with pytest.raises(ValueError, match=message):
         do(recording)
     assert np.array_equal(recording.poses, poses)
-    assert recording.events == events
+    assert recording.chapters == events
 
 
 def test_shapes_that_move_against_each_other_are_no_body() -> None:
@@ -230,9 +230,9 @@ def test_a_loaded_recording_goes_on(tmp_path: Path) -> None:
     sample(tmp_path).save(tmp_path / "a.npz")
     loaded = Recording.load(tmp_path / "a.npz")
     loaded.add(chain(), np.zeros(3), 1.0)
-    assert loaded.events[-1].what == "connect"
+    assert loaded.chapters[-1].what == "connect"
     with pytest.raises(ValueError, match="already"):
-        loaded.event(0.2, "too late")
+        loaded.chapter(0.2, "too late")
 
 
 def test_an_empty_recording_is_saved_too(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_numpy_opens_the_file_without_pickle(tmp_path: Path) -> None:
         assert np.array_equal(arrays["t"], recording.t)
         text = msgspec.json.decode(arrays["text"].tobytes())
     assert (text["format"], text["version"]) == ("kinemorph recording", 1)
-    assert [e["what"] for e in text["events"]] == [e.what for e in recording.events]
+    assert [e["what"] for e in text["events"]] == [e.what for e in recording.chapters]
 
 
 def test_the_same_recording_makes_the_same_bytes(tmp_path: Path) -> None:

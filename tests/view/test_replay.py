@@ -45,7 +45,7 @@ def still_chain_that_turns_round() -> Recording:
     recording = Recording(model.name)
     for t in np.arange(0.0, 1.0, 0.01):
         recording.add(model, km.neutral(model), t)
-    recording.event(1.0, "reroot & roll", root="bottom")
+    recording.chapter(1.0, "reroot & roll", root="bottom")
     recording.add_poses(2.0, np.arange(3), recording.poses[-1])
     return recording
 

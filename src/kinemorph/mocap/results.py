@@ -121,7 +121,7 @@ def recording_of(analysis: Analysis) -> Recording:
             stance = support.stances["right" if phase.kind == "right" else "left"]
             model, q = stance.seen.model, stance.seen.q[np.searchsorted(stance.frames, frames)]
         what = "flight" if phase.kind == "flight" else f"{phase.kind} support"
-        recording.event(float(analysis.t[phase.start]), what, model)
+        recording.chapter(float(analysis.t[phase.start]), what, model)
         for k, row in zip(frames, q, strict=True):
             recording.add(model, row, float(analysis.t[k]))
     return recording

@@ -34,7 +34,7 @@ FULL = 1 << 22  # bytes of poses that make a chunk,
 LONG = 5.0  # s, and the time after which one is written in any case
 PLATE = 20.0, 0.02  # m, width and thickness of what stands for half of space
 SOIL = (0.72, 0.74, 0.76, 1.0)
-CHANGES = ("connect", "cut", "reroot")  # inputs that are events of a recording
+CHANGES = ("connect", "cut", "reroot")  # inputs that are chapters of a recording
 
 
 def film(
@@ -63,7 +63,7 @@ class Film:
         self._seen: dict[int, tuple[int, str]] = {}  # by id: birth of the body, and its name in the recording
         self._still: set[int] = set()  # shapes of the base that are in it
         self._file: ChunkFile | None = None
-        self._told = (0, 0, 0, 0)  # bodies, base shapes, events and meshes that are in the file
+        self._told = (0, 0, 0, 0)  # bodies, base shapes, chapters and meshes that are in the file
         self._written = time.monotonic()
 
     @property
@@ -139,7 +139,7 @@ class Film:
         joints = {pair for pair in parents.items() if pair[1] is not None}
         before = {pair for pair in recording.parents.items() if pair[1] is not None}
         if what in (*CHANGES, "start") or joints != before:
-            recording.add_event(world.time, what, parents)
+            recording.add_chapter(world.time, what, parents)
 
     def _shape(self, id: int) -> Shape:
         """What a shape looks like, in the frame of its body: hulls and ground as meshes."""
@@ -165,8 +165,8 @@ class Film:
         if self._file is None:
             return
         r = self._recording
-        bodies, base, events, meshes = self._told
-        self._told = len(r.bodies), len(r.base_shapes), len(r.events), len(r.meshes)
+        bodies, base, chapters, meshes = self._told
+        self._told = len(r.bodies), len(r.base_shapes), len(r.chapters), len(r.meshes)
         t, frames = r.take_frames()
         counts = np.array([len(rows) for rows, _ in frames], np.int64)
         rows = np.concatenate([rows for rows, _ in frames] or [np.zeros(0, np.intp)]).astype(np.int64)
@@ -177,7 +177,7 @@ class Film:
                 "meshes": {str(path): mesh for path, mesh in list(r.meshes.items())[meshes:]},
                 "bodies": [(body.name, list(body.shapes)) for body in r.bodies[bodies:]],
                 "base": list(r.base_shapes[base:]),
-                "events": [(e.t, e.what, dict(e.parents), e.frame) for e in r.events[events:]],
+                "events": [(e.t, e.what, dict(e.parents), e.frame) for e in r.chapters[chapters:]],
                 "t": t, "counts": counts, "rows": rows, "poses": poses,
             }
         )  # fmt: skip
@@ -219,21 +219,21 @@ def _add_chunk(recording: Recording, chunk: Any) -> None:
         raise ValueError("a frame shows bodies that are not there")
     if len(poses) and not (np.abs(np.linalg.norm(poses[:, 3:], axis=1) - 1.0) < 1e-6).all():
         raise ValueError("there is a pose in it that is not one")
-    events = iter([*chunk["events"], None])
-    event = next(events)
+    chapters = iter([*chunk["events"], None])
+    chapter = next(chapters)
     ends = np.cumsum(counts)
     for k in range(len(t) + 1):
-        while event is not None and event[3] == len(recording.t):
-            when, what, parents, _ = event
+        while chapter is not None and chapter[3] == len(recording.t):
+            when, what, parents, _ = chapter
             if not isinstance(parents, dict) or not isinstance(when, float):
-                raise ValueError("an event is none")
-            recording.add_event(when, _text(what), parents)
-            event = next(events)
+                raise ValueError("a chapter is none")
+            recording.add_chapter(when, _text(what), parents)
+            chapter = next(chapters)
         if k < len(t):
             part = slice(int(ends[k] - counts[k]), int(ends[k]))
             recording.add_poses(float(t[k]), rows[part].astype(np.intp), poses[part])
-    if event is not None:
-        raise ValueError("an event is where there is no frame")
+    if chapter is not None:
+        raise ValueError("a chapter is where there is no frame")
 
 
 def _text(value: Any) -> str:

@@ -37,7 +37,7 @@ class Body:
 
 
 @dataclass(frozen=True)
-class Event:
+class Chapter:
     """Something that happened at time `t` (s), after `frame` frames, and who was whose parent from then on."""
 
     t: float
@@ -55,19 +55,19 @@ class Recording:
     """Poses of bodies, frame by frame, with the changes of structure in between.
 
     Add frames as they come, with whatever model holds then. Links are known by name: one that a frame's model does not
-    have is absent from that frame. A model that carries its links in another way than the one before makes an event,
-    unless `event` has said so already. Joints that close loops are bodies too: balls of `marker` metres.
+    have is absent from that frame. A model that carries its links in another way than the one before makes a chapter,
+    unless `chapter` has said so already. Joints that close loops are bodies too: balls of `marker` metres.
 
     >>> recording = Recording("demo")
     >>> recording
-    Recording 'demo': 0 bodies, 0 frames, 0 events
+    Recording 'demo': 0 bodies, 0 frames, 0 chapters
     """
 
     def __init__(self, name: str = "", marker: float = 0.03) -> None:
         self.name, self.marker = name, marker
         self.bodies: list[Body] = []
         self.base_shapes: list[Shape] = []
-        self.events: list[Event] = []
+        self.chapters: list[Chapter] = []
         self.meshes: dict[Path, Mesh] = {}  # kept here, as files move and change
         self._rows: dict[str, int] = {}  # of each body its place in `bodies`
         self._times: list[float] = []
@@ -85,19 +85,19 @@ class Recording:
 
     @staticmethod
     def from_log(log: Log, name: str = "", marker: float = 0.03) -> Recording:
-        """What `km.simulate` has done, with its changes of structure as events."""
+        """What `km.simulate` has done, with its changes of structure as chapters."""
         recording = Recording(name or log.stretches[0].model.name, marker)
         changes = [h for h in log.happenings if h.changed]
         for i, stretch in enumerate(log.stretches):
             if i:
-                recording.event(changes[i - 1].t, changes[i - 1].name, stretch.model)
+                recording.chapter(changes[i - 1].t, changes[i - 1].name, stretch.model)
             for t, q in zip(stretch.t, stretch.q, strict=True):
                 recording.add(stretch.model, q, float(t))
         return recording
 
     @property
     def t(self) -> Array:
-        """The time of each frame, in seconds. Two frames may have one time: before and after an event."""
+        """The time of each frame, in seconds. Two frames may have one time: before and after a chapter."""
         return np.array(self._times)
 
     @property
@@ -111,7 +111,7 @@ class Recording:
     @property
     def parents(self) -> Parents:
         """Who is whose parent now."""
-        return self.events[-1].parents if self.events else {}
+        return self.chapters[-1].parents if self.chapters else {}
 
     def add(self, model: Model, state: Data | npt.ArrayLike, t: float) -> None:
         """Add a frame: a model at time t, at a configuration q or as a `Data` has it after any algorithm."""
@@ -125,12 +125,12 @@ class Recording:
             data = layout.data
             kinematics(model, data, state)
         if layout.parents != self.parents:
-            self.add_event(t, change(self.parents, layout.parents) if self.events else "start", layout.parents)
+            self.add_chapter(t, change(self.parents, layout.parents) if self.chapters else "start", layout.parents)
         R, p = (np.concatenate([data.links[x], data.base[x][np.newaxis]])[layout.carriers] for x in "Rp")
         R = R.reshape(-1, 3, 3)
         self.add_poses(t, layout.rows, poses_of(R @ layout.R, p + (R @ layout.p[:, :, None])[:, :, 0]))
 
-    def event(
+    def chapter(
         self,
         t: float,
         what: str,
@@ -138,20 +138,20 @@ class Recording:
         *,
         root: str | None = None,
         parents: Parents | None = None,
-    ) -> Event:
+    ) -> Chapter:
         """Say what happens at time t, between the frames before and after: "connect", "cut", "reroot", or any text.
 
         How links hang on each other from now on is taken from `model`; or it is as before, with the entries of
         `parents` changed, and then turned round so that the base carries `root`.
         """
         if not what:
-            raise ValueError(f"recording {self.name!r}: the event at t = {t} s needs a name")
+            raise ValueError(f"recording {self.name!r}: the chapter at t = {t} s needs a name")
         if model is not None:
             after: Parents = self._layout(model).parents
         else:
             after = {**self.parents, **(parents or {})}
             after = after if root is None else rerooted(after, root)
-        return self.add_event(t, what, after)
+        return self.add_chapter(t, what, after)
 
     # What the two above are made of; also for bodies that are no links of a model, and for reading files.
 
@@ -177,15 +177,15 @@ class Recording:
         self._times.append(t)
         self._frames.append((rows, poses))
 
-    def add_event(self, t: float, what: str, parents: Parents) -> Event:
-        """Add an event, with the parent of every link that there is from then on."""
+    def add_chapter(self, t: float, what: str, parents: Parents) -> Chapter:
+        """Add a chapter, with the parent of every link that there is from then on."""
         t = self._time(t)
         for name in (*parents, *parents.values()):
             if name is not None and name not in self._rows:
-                raise ValueError(f"recording {self.name!r}: event {what!r} names {name!r}, which is no body of it")
+                raise ValueError(f"recording {self.name!r}: chapter {what!r} names {name!r}, which is no body of it")
         depths(parents)
-        self.events.append(Event(t, what, dict(parents), self._taken + len(self._times)))
-        return self.events[-1]
+        self.chapters.append(Chapter(t, what, dict(parents), self._taken + len(self._times)))
+        return self.chapters[-1]
 
     def row(self, name: str) -> int:
         """The row of a body in `poses`."""
@@ -219,7 +219,7 @@ class Recording:
         return load(path)
 
     def _time(self, t: float) -> float:
-        last = max([*self._times[-1:], *(e.t for e in self.events[-1:])], default=-math.inf)
+        last = max([*self._times[-1:], *(e.t for e in self.chapters[-1:])], default=-math.inf)
         if not (math.isfinite(t) and t >= last):
             raise ValueError(f"recording {self.name!r}: it is at {last} s already and cannot go to t = {t} s")
         return float(t)
@@ -268,7 +268,7 @@ class Recording:
                 raise ValueError(f"recording {self.name!r}: it has no mesh {str(shape.path)!r}")
 
     def __repr__(self) -> str:
-        counts = f"{len(self.bodies)} bodies, {len(self._times)} frames, {len(self.events)} events"
+        counts = f"{len(self.bodies)} bodies, {len(self._times)} frames, {len(self.chapters)} chapters"
         span = f", {self._times[0]:g} to {self._times[-1]:g} s" if self._times else ""
         return f"Recording {self.name!r}: {counts}{span}"
 

@@ -37,7 +37,7 @@ class _Body(msgspec.Struct, frozen=True):
     shapes: list[_Shape]
 
 
-class _Event(msgspec.Struct, frozen=True):
+class _Chapter(msgspec.Struct, frozen=True):
     t: float
     what: str
     parents: dict[str, str | None]
@@ -52,7 +52,7 @@ class _Text(msgspec.Struct, frozen=True):
     name: str
     bodies: list[_Body]
     base: list[_Shape]
-    events: list[_Event]
+    chapters: list[_Chapter] = msgspec.field(name="events")
     meshes: list[str]
 
 
@@ -71,7 +71,7 @@ def save(recording: Recording, path: str | os.PathLike[str]) -> None:
         recording.name,
         [_Body(b.name, [_pack(s) for s in b.shapes]) for b in recording.bodies],
         [_pack(s) for s in recording.base_shapes],
-        [_Event(e.t, e.what, dict(e.parents), e.frame) for e in recording.events],
+        [_Chapter(e.t, e.what, dict(e.parents), e.frame) for e in recording.chapters],
         [str(p) for p in recording.meshes],
     )
     arrays: dict[str, Array] = {"text": np.frombuffer(msgspec.json.encode(text), np.uint8)}
@@ -122,17 +122,17 @@ def _recording(arrays: dict[str, Array]) -> Recording:
     for shape in text.base:
         recording.add_base_shape(_unpack(shape))
     t, poses, there = _frames(arrays, len(text.bodies))
-    events = iter([*text.events, None])
-    event = next(events)
+    chapters = iter([*text.chapters, None])
+    chapter = next(chapters)
     for i in range(len(t) + 1):
-        while event is not None and event.frame == i:
-            recording.add_event(event.t, event.what, event.parents)
-            event = next(events)
+        while chapter is not None and chapter.frame == i:
+            recording.add_chapter(chapter.t, chapter.what, chapter.parents)
+            chapter = next(chapters)
         if i < len(t):
             rows = np.flatnonzero(there[i])
             recording.add_poses(float(t[i]), rows, poses[i, rows])
-    if event is not None:
-        raise FileError(f"event {quoted(event.what)} comes after frame {event.frame}; there are {len(t)} frames")
+    if chapter is not None:
+        raise FileError(f"chapter {quoted(chapter.what)} comes after frame {chapter.frame}; there are {len(t)} frames")
     return recording
 
 

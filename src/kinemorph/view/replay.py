@@ -18,7 +18,7 @@ from kinemorph.geometry.shapes import Shape, ShapeKind
 from kinemorph.view.overlays import Overlay, Show
 from kinemorph.view.picture import PALETTE
 from kinemorph.view.raster import Camera
-from kinemorph.view.recording import Event, Recording, depths, seen
+from kinemorph.view.recording import Chapter, Recording, depths, seen
 
 Array = npt.NDArray[np.float64]
 Colour = tuple[float, ...]
@@ -30,7 +30,7 @@ BASE = (0.55, 0.57, 0.61)
 GROUND = (0.86, 0.88, 0.91)
 PAUSE = 1.0  # s at the end, before the player starts again
 ANGLE = 30.0  # vertical field of view, degrees
-LISTED = 12  # events in the legend
+LISTED = 12  # chapters in the legend
 SMOOTH = (ShapeKind.SPHERE, ShapeKind.CAPSULE)  # the others have edges
 IDENTITY = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
@@ -50,7 +50,7 @@ def replay(
     """Write a recording as an HTML file that plays by itself: no server, no other file, no request.
 
     Each tree's root is orange, and links are the paler the farther from it they are; a body that is never joined to
-    another one has its own colour. At an event the colours change, and a label says what happened. At most `rate`
+    another one has its own colour. At a chapter the colours change, and a label says what happened. At most `rate`
     frames a second are kept. The camera looks along minus `direction`; with `follow`, a body's name, it goes along with
     that body over the ground. `overlays` are drawn over the bodies; the page's scene tree shows and hides them.
     """
@@ -72,12 +72,12 @@ def replay(
         scene.overlays = [overlay.draw(server.scene, kept.tolist(), shift) for overlay in overlays]
         stream = None
         now = start = float(t[0])
-        for at, step in _stream(t, recording.events):
+        for at, step in _stream(t, recording.chapters):
             if at > start:  # all that comes earlier is the scene as it is when the page opens
                 stream = stream or server.get_scene_serializer()
                 stream.insert_sleep(at - now)
                 now = at
-            if isinstance(step, Event):
+            if isinstance(step, Chapter):
                 scene.happen(step)
             else:
                 scene.show(step)
@@ -89,18 +89,18 @@ def replay(
     return Path(file)
 
 
-def _stream(t: Array, events: Sequence[Event]) -> list[tuple[float, int | Event]]:
-    """Frames, by number, and events in the order of their times; what is at or before the first frame is at its time.
+def _stream(t: Array, chapters: Sequence[Chapter]) -> list[tuple[float, int | Chapter]]:
+    """Frames, by number, and chapters in the order of their times; what is at or before the first frame is at its time.
 
-    Of a frame and an event at one time the event comes first: thinning has kept the frame after it.
+    Of a frame and a chapter at one time the chapter comes first: thinning has kept the frame after it.
     """
-    steps: list[tuple[float, int | Event]] = [(max(e.t, float(t[0])), e) for e in events]
+    steps: list[tuple[float, int | Chapter]] = [(max(e.t, float(t[0])), e) for e in chapters]
     steps += [(time, k) for k, time in enumerate(t.tolist())]
     return sorted(steps, key=lambda step: step[0])  # stable
 
 
 class _Scene:
-    """What the page shows, and how a frame or an event changes it."""
+    """What the page shows, and how a frame or a chapter changes it."""
 
     def __init__(
         self,
@@ -113,8 +113,8 @@ class _Scene:
         self.batches, self.shift = batches, shift
         self.overlays: list[Show] = []
         self.start = recording.t[0]
-        self.deepest = max((d for e in recording.events for d in depths(e.parents).values()), default=0)
-        pairs = [pair for e in recording.events for pair in e.parents.items() if pair[1] is not None]
+        self.deepest = max((d for e in recording.chapters for d in depths(e.parents).values()), default=0)
+        pairs = [pair for e in recording.chapters for pair in e.parents.items() if pair[1] is not None]
         self.joined = {name for pair in pairs for name in pair}
         points, floor = _seen_points(batches, shift)
         low, high = points.min(axis=0), points.max(axis=0)
@@ -141,7 +141,12 @@ class _Scene:
             self.meshes.append(handle)
         top = (*(0.5 * (low + high)[:2]).tolist(), float(high[2] + 0.06 * size))
         self.label = scene.add_label(
-            "/event", " ", position=top, anchor="bottom-center", font_screen_scale=1.5, visible=bool(recording.events)
+            "/chapter",
+            " ",
+            position=top,
+            anchor="bottom-center",
+            font_screen_scale=1.5,
+            visible=bool(recording.chapters),
         )
         sky = (*top[:2], top[2] + 0.08 * size)  # leaves room for the label
         camera = Camera.framing(np.vstack([points, sky]), direction, 1.4, ANGLE)
@@ -159,17 +164,17 @@ class _Scene:
         for overlay in self.overlays:
             overlay(k)
 
-    def happen(self, event: Event) -> None:
-        """Colours and label from an event on."""
-        depth = depths(event.parents)
+    def happen(self, chapter: Chapter) -> None:
+        """Colours and label from a chapter on."""
+        depth = depths(chapter.parents)
         for batch, mesh in zip(self.batches, self.meshes, strict=True):
             colours = batch.colours.copy()
             for row, name in enumerate(batch.names):
                 if name in depth and name in self.joined:
                     colours[row] = _bytes(_shade(depth[name], self.deepest))
             mesh.batched_colors = colours
-        roots = [r for r in event.roots if r in self.joined]
-        self.label.text = f"{event.t - self.start:.2f} s   {_told(event, roots)}"
+        roots = [r for r in chapter.roots if r in self.joined]
+        self.label.text = f"{chapter.t - self.start:.2f} s   {_told(chapter, roots)}"
 
 
 @dataclass(frozen=True)
@@ -294,9 +299,9 @@ def _bytes(colour: Colour) -> tuple[int, ...]:
     return tuple(round(255 * min(max(c, 0.0), 1.0)) for c in colour)
 
 
-def _told(event: Event, roots: Sequence[str]) -> str:
+def _told(chapter: Chapter, roots: Sequence[str]) -> str:
     some = ", ".join(roots[:3]) + (", …" if len(roots) > 3 else "")
-    return f"{event.what}   root: {some}" if some else event.what
+    return f"{chapter.what}   root: {some}" if some else chapter.what
 
 
 @contextmanager
@@ -324,9 +329,11 @@ def _dressed(page: str, recording: Recording, joined: set[str | None], overlays:
     title = html.escape(recording.name or "recording")
     ends = [f"rgb{_bytes(c)}" for c in LEGEND]
     start = recording.t[0]
-    lines = [f"<tr><td>{e.t - start:.2f} s</td><td>{html.escape(e.what)}</td></tr>" for e in recording.events[:LISTED]]
-    if len(recording.events) > LISTED:
-        lines.append(f"<tr><td></td><td>and {len(recording.events) - LISTED} more</td></tr>")
+    lines = [
+        f"<tr><td>{e.t - start:.2f} s</td><td>{html.escape(e.what)}</td></tr>" for e in recording.chapters[:LISTED]
+    ]
+    if len(recording.chapters) > LISTED:
+        lines.append(f"<tr><td></td><td>and {len(recording.chapters) - LISTED} more</td></tr>")
     tree = (
         f'<i style="background: {ends[0]}"></i> root '
         f'<i style="background: linear-gradient(90deg, {ends[1]}, {ends[2]}); width: 4em; margin-left: 0.8em"></i> '
