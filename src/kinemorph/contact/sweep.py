@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import kernel, rows_at
+from kinemorph.constraint import basis
 from kinemorph.contact.layout import BOUND, TOUCH, Bounded
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.scalar import sqrt
@@ -21,21 +22,12 @@ DRY, DRIVEN, FAST = int(Bounded.DRY), int(Bounded.DRIVEN), int(Bounded.FAST)
 
 @kernel
 def product(Y: Any, y: int, z: Any, o: int, l: int) -> float:
-    """yᵀ z of one stretch; several sums side by side, so that none waits for its last term."""
+    """yᵀ z of one stretch; of a lone body's six numbers without a loop."""
     if l == 6:
         a = Y[y] * z[o] + Y[y + 3] * z[o + 3]
         b = Y[y + 1] * z[o + 1] + Y[y + 4] * z[o + 4]
         return (a + b) + (Y[y + 2] * z[o + 2] + Y[y + 5] * z[o + 5])
-    a = b = c = d = 0.0
-    whole = l - (l & 3)
-    for k in range(0, whole, 4):
-        a += Y[y + k] * z[o + k]
-        b += Y[y + k + 1] * z[o + k + 1]
-        c += Y[y + k + 2] * z[o + k + 2]
-        d += Y[y + k + 3] * z[o + k + 3]
-    for k in range(whole, l):
-        a += Y[y + k] * z[o + k]
-    return (a + b) + (c + d)
+    return basis.product(Y, y, z, o, l)
 
 
 @kernel
