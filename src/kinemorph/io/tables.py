@@ -115,8 +115,11 @@ def _load_hdf5(path: Path) -> dict[str, Array]:
                     if 8 * item.size > LARGEST_FILE:
                         raise FileError(f"{path}: column {quoted(name)} has {item.size} numbers, which is too many")
                     found[name] = item[:].astype(np.float64)
-    except OSError as error:
-        raise FileError(f"{path}: this is not an HDF5 file: {str(error).splitlines()[0]}") from None
+    except FileError:
+        raise
+    except (OSError, RuntimeError, ValueError, TypeError, KeyError, MemoryError) as error:  # whatever h5py says
+        why = (str(error).splitlines() or ["it is damaged"])[0][:200]
+        raise FileError(f"{path}: this is not an HDF5 file that can be read: {why}") from None
     return found
 
 
