@@ -99,7 +99,7 @@ def body_of(
     if not len(bvh.frames):
         raise ValueError(f"BVH {bvh.name!r} has no frames")
     notes = []
-    found = match(bvh, skeleton)
+    found = without_stumps(bvh, match(bvh, skeleton))
     notes.append(f"skeleton: {found.name}, {len(found.bones)} of {len(bvh.joints)} joints move bones")
     frames = without_pose(bvh, notes)
     turns, places = bvh.world()
@@ -125,6 +125,18 @@ def body_of(
         {side: foot_of(bvh, found, axes, side, scale, tall) for side in SIDES}, mass, tall, scale, scale * misses,
         tuple(notes),
     )  # fmt: skip
+
+
+def without_stumps(bvh: Bvh, skeleton: Skeleton) -> Skeleton:
+    """The same without a waist or collarbones that have no length: what hangs on them hangs on the bone below them."""
+    where = bind_pose(bvh, "z")
+    bones = dict(skeleton.bones)
+    for group in (("abdomen",), tuple(f"{side} clavicle" for side in SIDES)):
+        ends = [(name, name.replace("clavicle", "upper arm").replace("abdomen", "chest")) for name in group]
+        if any(a in bones and not (where[bones[a].where] - where[bones[b].where]).any() for a, b in ends):
+            for name in group:
+                bones.pop(name, None)
+    return Skeleton(skeleton.name, bones)
 
 
 def without_pose(bvh: Bvh, notes: list[str]) -> int:

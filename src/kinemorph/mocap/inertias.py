@@ -116,7 +116,7 @@ def solid(row: Segment, mass: float, start: Array, end: Array) -> Inertia:
     """The mass properties of a segment between two points."""
     line = end - start
     length = float(np.linalg.norm(line))
-    along = line / length
+    along = unit(line)
     side = LEFT - (LEFT @ along) * along
     if np.linalg.norm(side) < 0.5:  # a bone across the body
         side = FORWARD - (FORWARD @ along) * along
@@ -127,4 +127,7 @@ def solid(row: Segment, mass: float, start: Array, end: Array) -> Inertia:
 
 
 def unit(vector: Array) -> Array:
-    return vector / np.linalg.norm(vector)
+    length = np.linalg.norm(vector)
+    if not length:
+        raise ValueError("two joints are in one place all the time: the bone between them has no length")
+    return vector / length
