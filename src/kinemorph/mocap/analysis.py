@@ -22,7 +22,7 @@ from kinemorph.mocap.support import Loads, Support, centre_of_pressure, support_
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.energy_momentum import momentum
 from kinemorph.multibody.model import Model
-from kinemorph.spatial.quaternion_arrays import rotate
+from kinemorph.spatial.quaternion_arrays import rotate, to_matrix
 
 Array = npt.NDArray[np.float64]
 
@@ -80,6 +80,14 @@ class Analysis:
     def extension(self, side: str, bone: str, method: str | None = None) -> Array:
         """(frames,) N m/kg: the moment that extends hip ("thigh"), knee ("shank") or ankle ("foot"), by body mass."""
         return EXTENSION[bone] * self.moment(f"{side} {bone}", method)[:, 1] / self.body.mass
+
+    def flexion(self, side: str, bone: str) -> Array:
+        """(frames,) rad: how far hip ("thigh"), knee ("shank") or ankle ("foot") is bent, seen from the side.
+
+        Extension and plantar flexion are negative; a straight leg below an upright pelvis, on a level foot, is at zero.
+        """
+        R = to_matrix(self.motion.q[:, self.model.q_slice(f"{side} {bone}")])
+        return np.asarray(-EXTENSION[bone] * np.arctan2(R[:, 0, 2], R[:, 2, 2]))
 
     def stances(self) -> list[tuple[str, Phase]]:
         """Every whole contact of a foot that is far enough from the ends of the recording: its side and its frames."""
