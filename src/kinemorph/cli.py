@@ -113,7 +113,7 @@ def mocap(
         mass: Of the one who was recorded (kg).
         height: To which the skeleton is scaled (m); else its unit is inferred.
         sex: male or female, for the table of masses.
-        table: of masses: "de Leva" or "Winter".
+        table: of masses: "de Leva", "Winter" or "Dumas".
         unit: Of lengths in the file (m).
         up: The axis that points up: y or z; inferred if not given.
         skeleton: How joints are called: mixamo, cmu, biovision, asf, smpl, or a TOML file.
