@@ -176,7 +176,8 @@ def _read_snapshot(path: Path) -> Any:
 def _bvh_seeds() -> list[tuple[str, bytes]]:
     walk = km.load_bvh(km.mocap.walk_file())
     few = km.Bvh(walk.joints, walk.frames[::40], 40 * walk.dt)
-    odd = """HIERARCHY\nROOT Hips\n{\nOFFSET 0 0 0\nCHANNELS 6 Xposition Yposition Zposition Zrotation Xrotation Yrotation
+    odd = """HIERARCHY\nROOT Hips\n{\nOFFSET 0 0 0
+    CHANNELS 6 Xposition Yposition Zposition Zrotation Xrotation yrotation
     JOINT a\n{\nOFFSET 0 1 0\nCHANNELS 0\nEnd Site\n{\nOFFSET 0 1 0\n}\nEnd Site {\nOFFSET 1 0 0\n}\n}\n}
     MOTION\nFrames: 2\nFrame Time: 0.01\n0 0 0 1 2 3\n1e-3 0 0 1 2 3\n"""
     return [(".bvh", text.encode()) for text in (format_bvh(few, 3), odd)]

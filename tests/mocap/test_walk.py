@@ -77,8 +77,8 @@ def test_a_climber_is_held_by_more_than_feet():
 
 # Peaks of normal gait by body mass are about: hip 0.3 to 1.2 and -0.4 to -1.4, knee 0.2 to 1.1, ankle 1.2 to 1.8 (D. A.
 # Winter, The Biomechanics and Motor Control of Human Gait, 1991; M. P. Kadaba et al., J. Orthop. Res. 7, 1989, 849).
-# "knee" is what the knee would bear if it bent by 18 degrees at most, as knees do; in these recordings it bends by 26 to
-# 41, and so bears more (docs/mocap.md).
+# "knee" is what the knee would bear if it bent by 18 degrees at most, as knees do; in these recordings it bends by 26
+# to 41, and so bears more (docs/mocap.md).
 PEAKS = {
     "thigh": ((-1.6, -0.4), (0.2, 1.3)), "shank": ((-0.9, 0.0), (0.9, 2.5)), "foot": ((-1.6, 0.1), (1.2, 2.4)),
     "knee": ((-1.2, 0.0), (0.6, 1.5)),
