@@ -30,7 +30,7 @@ def files(folder: Path) -> list[Path]:
     found = []
     for path in sorted(folder.rglob("*.xml")):
         text = re.sub(r"<!--.*?-->", "", path.read_text(errors="replace"), flags=re.DOTALL)
-        if re.match(r"\s*(<\?xml[^>]*>)?\s*<mujoco[\s>]", text) and re.search(r"<(body|geom|include)[\s>]", text):
+        if re.match(r"\s*(<\?xml[^>]*>)?\s*<mujoco[\s>]", text):
             found.append(path)
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -221,6 +222,8 @@ def analyse(
             raise ValueError(f"there is no method {method!r} to share the load; there are {', '.join(METHODS)}")
     if not methods or (("measured" in methods) != (forces is not None)):
         raise ValueError("name the methods that share the load; 'measured' and forces belong together")
+    if not (math.isfinite(friction) and friction >= 0.0):
+        raise ValueError(f"friction {friction} must be a number that is not negative")
     if isinstance(source, Body):
         body = source
     else:

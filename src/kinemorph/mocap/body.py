@@ -28,6 +28,7 @@ UNITS = {  # m; what files are written in
     "CMU's units (inches / 0.45)": 0.0254 / 0.45,
 }  # fmt: skip
 SMALLEST, LARGEST, USUAL = 1.35, 2.15, 1.72  # m: heights of people
+HEAVIEST, TALLEST = 1e4, 100.0  # kg, m: of what is asked for; beyond, something is wrong
 NECK = 0.779  # height of the neck above the ankle, a share of the body's (the figure's)
 SLOW = 60.0  # Hz: below, accelerations are doubtful
 BREADTH = 0.055  # of a foot, a share of the height
@@ -94,8 +95,8 @@ def body_of(
     one that makes a grown-up of it. `unit` (m) says what it is. `up` is the axis that points up, "y" or "z". `skeleton`
     says how joints are called: see `skeleton.match`.
     """
-    if not (math.isfinite(mass) and mass > 0.0):
-        raise ValueError(f"mass {mass} must be positive")
+    if not 0.0 < mass <= HEAVIEST:
+        raise ValueError(f"mass {mass} must be positive, and no more than {HEAVIEST:g} kg")
     if not len(bvh.frames):
         raise ValueError(f"BVH {bvh.name!r} has no frames")
     notes = []
@@ -299,6 +300,8 @@ def scale_of(
             if value is not None and not (math.isfinite(value) and value > 0.0):
                 raise ValueError(f"{what} {value} must be positive")
         scale = unit if unit is not None else float(height or USUAL) / tall
+        if not 0.0 < scale * tall <= TALLEST:
+            raise ValueError(f"the body would be {scale * tall:.3g} m tall; the limit is {TALLEST:g} m")
         notes.append(f"one unit is {scale:.6g} m, as asked for: the body is {scale * tall:.3f} m tall")
         return scale, scale * tall
     name = min(UNITS, key=lambda name: abs(math.log(UNITS[name] * tall / USUAL)))

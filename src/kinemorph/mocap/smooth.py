@@ -59,6 +59,8 @@ def low_pass(x: Array, dt: float, cutoff: float) -> Array:
     """A zero-lag Butterworth filter of fourth order along the first axis."""
     from scipy.signal import butter, sosfiltfilt
 
+    if not cutoff > 0.0:
+        raise ValueError(f"cutoff {cutoff:g} Hz must be positive")
     limit = 0.5 / dt
     corner = cutoff / PASSES
     if corner >= limit:
