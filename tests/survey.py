@@ -2,8 +2,8 @@
 
     python -m tests.survey FOLDER [FOLDER ...]
 
-A folder is one package, unpacked. Files that only others include are not counted. What must be ignored to read a file is
-switched off in MuJoCo as well. The last two columns are those of `load_mjcf` and `from_mujoco`, equal to 1e-9.
+A folder is one package, unpacked. Files that only others include are not counted. What must be ignored to read a file
+is switched off in MuJoCo as well. Files that are not equal to 1e-9 are named.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 import sys
 import warnings
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def read(load: Any) -> tuple[km.Model | None, list[str], str]:
     ignored: list[str] = []
     for _ in range(TRIES):
         try:
-            return load(ignored), ignored, ""
+            return load(ignore=ignored), ignored, ""
         except (km.FileError, ValueError) as error:
             kind = re.search(r"ignore=\(\"(\w+)\",\)", str(error))
             if kind is None or kind[1] in ignored or kind[1] not in KINDS:
@@ -60,30 +61,35 @@ def equal(model: km.Model | None, peer: Any) -> str:
     return ""
 
 
+def survey(folder: Path) -> None:
+    """Print what becomes of the files of a folder."""
+    count, kinds = Counter[str](), Counter[str]()
+    for path in files(folder):
+        count["files"] += 1
+        try:
+            peer = mujoco.MjModel.from_xml_path(str(path))
+        except Exception:
+            peer = None
+        own, ignored, why = read(partial(km.load_mjcf, path, root=folder))
+        if peer is None:
+            count["refused by both" if own is None else "refused by MuJoCo"] += 1
+            continue
+        kinds.update(ignored)
+        without_what_is_ignored(peer)
+        theirs, _, reason = read(partial(km.from_mujoco, peer))
+        count["read" if own is not None else "refused"] += 1
+        for name, model, cause in (("load_mjcf", own, why), ("from_mujoco", theirs, reason)):
+            fault = equal(model, peer)
+            count[f"{name} equal"] += not fault
+            if fault:
+                print(f"  {path.relative_to(folder)}: {name}: {fault} {cause}"[:300])
+    print(f"{folder.name}: {dict(count)}; ignored: {dict(kinds)}", flush=True)
+
+
 def main() -> None:
     warnings.simplefilter("ignore", km.ModelWarning)
-    for folder in map(Path, sys.argv[1:]):
-        count, kinds = Counter[str](), Counter[str]()
-        for path in files(folder):
-            count["files"] += 1
-            try:
-                peer = mujoco.MjModel.from_xml_path(str(path))
-            except Exception:
-                peer = None
-            own, ignored, why = read(lambda kinds, path=path: km.load_mjcf(path, root=folder, ignore=kinds))
-            if peer is None:
-                count["refused by both" if own is None else "refused by MuJoCo"] += 1
-                continue
-            kinds.update(ignored)
-            without_what_is_ignored(peer)
-            theirs, _, reason = read(lambda kinds, peer=peer: km.from_mujoco(peer, ignore=kinds))
-            count["read" if own is not None else "refused"] += 1
-            for name, model, cause in (("load_mjcf", own, why), ("from_mujoco", theirs, reason)):
-                fault = equal(model, peer)
-                count[f"{name} equal"] += not fault
-                if fault:
-                    print(f"  {path.relative_to(folder)}: {name}: {fault} {cause}"[:300])
-        print(f"{folder.name}: {dict(count)}; ignored: {dict(kinds)}", flush=True)
+    for folder in sys.argv[1:]:
+        survey(Path(folder))
 
 
 if __name__ == "__main__":

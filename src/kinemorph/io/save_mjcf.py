@@ -214,7 +214,7 @@ class _Writer:
                 self.lost.add("restitution", shape.name or "a shape")
 
     def geom_name(self, name: str) -> str | None:
-        """As the shape is called; in MJCF no two geoms have one name, though what is seen and what collides often do."""
+        """As a shape is called; in MJCF no two geoms have one name, though what is seen and what collides often do."""
         return new_name(name, self.geoms) if name else None
 
     def mesh(self, shape: Shape) -> str:
@@ -239,8 +239,8 @@ class _Writer:
                 pose = pose @ _plane(header["normal"], float(header["offset"]))
             contype, affinity = self.bits[floor.group, floor.mask]
             world.add(
-                "geom", name=self.geom_name(floor.name), type="plane", size=[0, 0, 1], contype=contype, conaffinity=affinity,
-                rgba=floor.colour, **_friction(floor.material), **_place(pose),
+                "geom", name=self.geom_name(floor.name), type="plane", size=[0, 0, 1], contype=contype,
+                conaffinity=affinity, rgba=floor.colour, **_friction(floor.material), **_place(pose),
             )  # fmt: skip
 
     def contact(self) -> None:
