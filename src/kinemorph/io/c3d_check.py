@@ -17,6 +17,9 @@ DEC = 85
 PROCESSORS = {84: "<", DEC: "<", 86: ">"}  # Intel, DEC, SGI
 SIZES = {-1: 1, 1: 1, 2: 2, 4: 4}  # bytes of text, bytes, integers, reals
 DEEPEST = 7  # dimensions of a parameter
+NEEDED = ("USED", "FRAMES", "SCALE", "RATE", "DATA_START")  # of POINT
+NUMBERS = ("USED", "FRAMES", "RATE", "DATA_START", "RATIO", "GEN_SCALE")  # of any group
+ROTATION = 17  # numbers of a rotation: a matrix, and how sure it is
 MANY = 2**16 - 1  # frames that the parameter can count
 MOST_EVENTS = 18  # that a header has room for
 
@@ -109,28 +112,36 @@ def _check_frames(content: bytes, found: dict[str, _Parameter], order: str, dec:
     points, analog, first, last = struct.unpack_from(f"{order}4H", content, 2)
     scale = _real(content[12:16], order, dec)
     (block,) = struct.unpack_from(f"{order}H", content, 16)
+    for name in NEEDED:
+        if f"POINT:{name}" not in found:
+            raise FileError(f"{source}: its parameter POINT:{name} is missing")
     numbers = {}
-    for name, kinds in (("USED", (2,)), ("FRAMES", (2, 4)), ("SCALE", (4,)), ("RATE", (4,)), ("DATA_START", (2,))):
-        parameter = found.get(f"POINT:{name}")
-        if parameter is None or parameter.kind not in kinds or math.prod(parameter.shape) < 1:
-            raise FileError(f"{source}: its parameter POINT:{name} is missing, or no number")
-        if parameter.kind == 2:
-            numbers[name] = struct.unpack_from(f"{order}H", parameter.data)[0]
-        else:
-            numbers[name] = _real(parameter.data[:4], order, dec)
+    for name, parameter in found.items():
+        if name == "POINT:SCALE" or name.partition(":")[2] in NUMBERS:
+            if parameter.kind not in (2, 4) or not parameter.data:
+                raise FileError(f"{source}: its parameter {name} is no number")
+            whole = struct.unpack_from(f"{order}H", parameter.data)[0]
+            numbers[name] = float(whole) if parameter.kind == 2 else _real(parameter.data[:4], order, dec)
+            if not math.isfinite(numbers[name]):
+                raise FileError(f"{source}: its parameter {name} is not finite")
     for name in ("LABELS", "UNITS"):
         parameter = found.get(f"POINT:{name}")
         if parameter is not None and (parameter.kind != -1 or len(parameter.shape) > 2):
             raise FileError(f"{source}: its parameter POINT:{name} is no text")
-    if not math.isfinite(scale) or numbers["USED"] != points:
-        raise FileError(f"{source}: its header tells of {points} points, and its parameters of {numbers['USED']}")
+    if not math.isfinite(scale) or numbers["POINT:USED"] != points:
+        raise FileError(
+            f"{source}: its header tells of {points} points, and its parameters of {numbers['POINT:USED']:g}"
+        )
     if last < first or block < 1 or (block - 1) * BLOCK > len(content):
         raise FileError(f"{source}: frames {first} to {last} from block {block} on are no frames")
     size = (4 * points + analog) * (4 if scale < 0.0 else 2)
-    declared = numbers["FRAMES"] if numbers["FRAMES"] < MANY else 0  # longer files say it elsewhere
-    frames = max(last - first + 1, int(declared) if math.isfinite(declared) else 0)
+    declared = numbers["POINT:FRAMES"] if numbers["POINT:FRAMES"] < MANY else 0.0  # longer files say it elsewhere
+    frames = max(last - first + 1, int(declared))
     if (block - 1) * BLOCK + frames * size > len(content):
         raise FileError(f"{source}: its {frames} frames of {size} bytes are not all there")
+    turns = numbers.get("ROTATION:USED", 0.0) * max(numbers.get("ROTATION:RATIO", 1.0), 1.0)
+    if (numbers.get("ROTATION:DATA_START", 1.0) - 1.0) * BLOCK + 4.0 * ROTATION * turns * frames > len(content):
+        raise FileError(f"{source}: its {turns:g} rotations a frame are not all there")
 
 
 def _real(data: bytes, order: str, dec: bool) -> float:
