@@ -125,8 +125,8 @@ def _check_frames(content: bytes, found: dict[str, _Parameter], order: str, dec:
             if not math.isfinite(numbers[name]):
                 raise FileError(f"{source}: its parameter {name} is not finite")
     for name in ("LABELS", "UNITS"):
-        parameter = found.get(f"POINT:{name}")
-        if parameter is not None and (parameter.kind != -1 or len(parameter.shape) > 2):
+        text = found.get(f"POINT:{name}")
+        if text is not None and (text.kind != -1 or len(text.shape) > 2):
             raise FileError(f"{source}: its parameter POINT:{name} is no text")
     if not math.isfinite(scale) or numbers["POINT:USED"] != points:
         raise FileError(
