@@ -139,7 +139,8 @@ def _check_frames(content: bytes, found: dict[str, _Parameter], order: str, dec:
     frames = max(last - first + 1, int(declared))
     if (block - 1) * BLOCK + frames * size > len(content):
         raise FileError(f"{source}: its {frames} frames of {size} bytes are not all there")
-    turns = numbers.get("ROTATION:USED", 0.0) * max(numbers.get("ROTATION:RATIO", 1.0), 1.0)
+    used, ratio = numbers.get("ROTATION:USED", 0.0), numbers.get("ROTATION:RATIO", 0.0)
+    turns = max(used, ratio, used * ratio)  # a ratio alone makes the library count for long
     if (numbers.get("ROTATION:DATA_START", 1.0) - 1.0) * BLOCK + 4.0 * ROTATION * turns * frames > len(content):
         raise FileError(f"{source}: its {turns:g} rotations a frame are not all there")
 
