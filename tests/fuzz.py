@@ -1,6 +1,6 @@
 """Files that somebody broke: small real ones, mutated, must be read or refused with one good sentence.
 
-    python -m tests.fuzz mjcf urdf sdf mesh recording film snapshot --files 100000 [--seed 0] [--keep FOLDER]
+    python -m tests.fuzz mjcf urdf sdf bvh mesh table recording film snapshot --files 100000 [--seed 0] [--keep FOLDER]
 
 Each file is made of a seed and a number, so that a failure can be made again. No reader may raise anything but
 `FileError`, take more than a few seconds or a lot of memory, or open a file outside the folder that the file lies in.
@@ -32,6 +32,7 @@ from tests.mujoco_twin import gymnasium_files
 import kinemorph as km
 from kinemorph._jit import cache_folder
 from kinemorph.geometry.kept_mesh import keep_mesh
+from kinemorph.io.bvh import format_bvh
 
 SECONDS = 10.0  # for one file
 MEMORY = 2 * 2**30  # bytes more than the process has when it starts
@@ -60,7 +61,7 @@ class Target:
     suffixes: tuple[str, ...]
     seeds: Callable[[], list[tuple[str, bytes]]]  # a suffix, and a content
     read: Callable[[Path], Any]
-    lines: bool  # whether errors have a line and an element
+    errors: str  # what they name: "element", "line", or "" for files that have none
     most: int = MOST_SEED
 
 
@@ -172,18 +173,47 @@ def _read_snapshot(path: Path) -> Any:
     raise km.FileError(f"{path}: {last}") from None
 
 
+def _bvh_seeds() -> list[tuple[str, bytes]]:
+    walk = km.load_bvh(km.mocap.walk_file())
+    few = km.Bvh(walk.joints, walk.frames[::40], 40 * walk.dt)
+    odd = """HIERARCHY\nROOT Hips\n{\nOFFSET 0 0 0
+    CHANNELS 6 Xposition Yposition Zposition Zrotation Xrotation yrotation
+    JOINT a\n{\nOFFSET 0 1 0\nCHANNELS 0\nEnd Site\n{\nOFFSET 0 1 0\n}\nEnd Site {\nOFFSET 1 0 0\n}\n}\n}
+    MOTION\nFrames: 2\nFrame Time: 0.01\n0 0 0 1 2 3\n1e-3 0 0 1 2 3\n"""
+    return [(".bvh", text.encode()) for text in (format_bvh(few, 3), odd)]
+
+
+def _read_bvh(path: Path) -> Any:
+    """The file; and a body of it, or a sentence why there is none."""
+    bvh = km.load_bvh(path)
+    with contextlib.suppress(ValueError):
+        km.mocap.body_of(bvh)
+
+
+def _table_seeds() -> list[tuple[str, bytes]]:
+    columns = {"time": np.linspace(0.0, 1.0, 7), "q a": np.arange(7.0), "foot": ["left", 'a "b"'] * 3 + ["x,y"]}
+    with _folder() as folder:
+        found = []
+        for suffix in (".csv", ".h5"):
+            km.save_table(folder / f"a{suffix}", columns, {"model": "arm"})
+            found.append((suffix, (folder / f"a{suffix}").read_bytes()))
+        return found
+
+
 def _read_urdf(path: Path) -> Any:
     return km.load_urdf(path), km.load_urdf(path, floating=True, merge_fixed=False)
 
 
 TARGETS = {
-    "mjcf": Target((".xml",), _mjcf_seeds, lambda path: km.load_mjcf(path, root=path.parent), True),
-    "urdf": Target((".urdf",), _urdf_seeds, _read_urdf, True),
-    "sdf": Target((".sdf",), _sdf_seeds, km.load_sdf, True),
-    "mesh": Target((".stl", ".obj", ".msh", ".dae"), _mesh_seeds, km.load_mesh, False),
-    "recording": Target((".npz",), _recording_seeds, km.Recording.load, False),
-    "film": Target((".film",), _film_seeds, km.Recording.load, False),
-    "snapshot": Target((".world",), _snapshot_seeds, _read_snapshot, False, 100_000),
+    "mjcf": Target((".xml",), _mjcf_seeds, lambda path: km.load_mjcf(path, root=path.parent), "element"),
+    "urdf": Target((".urdf",), _urdf_seeds, _read_urdf, "element"),
+    "sdf": Target((".sdf",), _sdf_seeds, km.load_sdf, "element"),
+    "bvh": Target((".bvh",), _bvh_seeds, _read_bvh, "line"),
+    "table": Target((".csv", ".h5"), _table_seeds, km.load_table, ""),
+    "mesh": Target((".stl", ".obj", ".msh", ".dae"), _mesh_seeds, km.load_mesh, ""),
+    "recording": Target((".npz",), _recording_seeds, km.Recording.load, ""),
+    "film": Target((".film",), _film_seeds, km.Recording.load, ""),
+    "snapshot": Target((".world",), _snapshot_seeds, _read_snapshot, "", 100_000),
 }
 
 # --------------------------------------------------------------------------------------------------------- mutations
@@ -321,8 +351,11 @@ def _fault_of(sentence: str, target: Target, path: Path) -> str:
     if not sentence.startswith(str(path.parent)):
         return f"the error does not begin with the file: {sentence}"
     placed = re.match(r".*?:([0-9]+): (.*)", sentence)
-    if target.lines and placed and "<" not in placed[2] and "not XML" not in placed[2] and "encoding" not in placed[2]:
+    whole = placed and ("not XML" in placed[2] or "encoding" in placed[2])
+    if target.errors == "element" and placed and "<" not in placed[2] and not whole:
         return f"the error names no element: {sentence}"
+    if target.errors == "line" and not re.match(r".*?, line [0-9]+: ", sentence):
+        return f"the error names no line: {sentence}"
     return ""
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from xml.parsers import expat
 
 from kinemorph._files import FileError, quoted, read_bytes
@@ -115,17 +116,21 @@ class Element:
         return self._numbers(value, count, largest)
 
     def _numbers(self, value: str, count: int, largest: float, name: str = "") -> list[float]:
-        words = value.split()
+        numbers = known_numbers(value)
+        if numbers is None or len(numbers) != count or not -largest <= min(numbers) <= max(numbers) <= largest:
+            raise self.error(self._fault(value, count, largest, name))
+        return [*numbers]
+
+    def _fault(self, value: str, count: int, largest: float, name: str) -> str:
+        """What is wrong with a text that is not so many numbers."""
+        words, shown = value.split(), _shown(name, value)
         if len(words) != count:
-            expected = "one number" if count == 1 else f"{count} numbers with spaces between them"
-            raise self.error(f"{_shown(name, value)}: expected {expected}")
-        if not _NUMBERS.fullmatch(value) or len(max(words, key=len)) > _LONGEST_NUMBER:
-            raise self.error(self._wrong(words, _shown(name, value)))
-        numbers = [float(word) for word in words]
-        for number, word in zip(numbers, words, strict=True):
-            if not -largest <= number <= largest:
-                raise self.error(f"{_shown(name, value)}: {word} is too large, the limit is {largest:g}")
-        return numbers
+            return f"{shown}: expected {'one number' if count == 1 else f'{count} numbers with spaces between them'}"
+        for word in words:
+            if len(word) > _LONGEST_NUMBER or not _NUMBER.fullmatch(word):
+                return self._wrong(words, shown)
+        word = next(word for word in words if not -largest <= float(word) <= largest)
+        return f"{shown}: {word} is too large, the limit is {largest:g}"
 
     def _wrong(self, words: list[str], shown: str) -> str:
         """What is wrong with the first word that is not a number."""
@@ -133,6 +138,15 @@ class Element:
         if _NOT_FINITE.fullmatch(word[:_LONGEST_NUMBER]):
             return f"{shown}: {word} is not finite; write a number"
         return f"{shown}: {quoted(word)} is not a number; write it like -1.5 or 2e-3"
+
+
+@lru_cache(maxsize=512)
+def known_numbers(text: str) -> tuple[float, ...] | None:
+    """All numbers of a text, None if there are none or other things; elements of a file repeat each other's a lot."""
+    if not _NUMBERS.fullmatch(text):
+        return None
+    words = text.split()
+    return tuple(map(float, words)) if len(max(words, key=len)) <= _LONGEST_NUMBER else None
 
 
 def _shown(name: str, value: str) -> str:

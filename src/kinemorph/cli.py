@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
+from typing import Literal
 
 SCENES = {  # and modules
     "walk": "walker", "high_bar": "high_bar", "swing_breaks": "swing_breaks", "human": "human",
@@ -100,7 +101,7 @@ def mocap(
     unit: float | None = None,
     up: str | None = None,
     skeleton: str | None = None,
-    cutoff: float = 6.0,
+    cutoff: float | Literal["residuals"] = 6.0,
     contacts: Path | None = None,
     friction: float = 0.8,
     out: Path = Path("out"),
@@ -112,11 +113,11 @@ def mocap(
         mass: Of the one who was recorded (kg).
         height: To which the skeleton is scaled (m); else its unit is inferred.
         sex: male or female, for the table of masses.
-        table: of masses: "de Leva" or "Winter".
+        table: of masses: "de Leva", "Winter" or "Dumas".
         unit: Of lengths in the file (m).
         up: The axis that points up: y or z; inferred if not given.
         skeleton: How joints are called: mixamo, cmu, biovision, asf, smpl, or a TOML file.
-        cutoff: Of the filter (Hz); 0 for none.
+        cutoff: Of the filter (Hz); 0 for none, residuals for the best one of the residual analysis.
         contacts: A CSV file with lines "left,0.52,1.13": when which foot stands (s).
         friction: Coefficient of friction of the floor.
         out: Folder for the results.

@@ -200,3 +200,17 @@ def test_frames_must_fit_the_skeleton():
         km.Bvh(parse_bvh(SMALL).joints, np.zeros((2, 3)), 0.01)
     with pytest.raises(KeyError, match="has no joint 'Head'; it has Hips, Left Leg"):
         parse_bvh(SMALL).joint("Head")
+
+
+def test_lines_may_end_as_on_any_machine():
+    text = km.mocap.walk_file().read_bytes().replace(b"\r\n", b"\n")
+    plain, *others = (km.parse_bvh(text.replace(b"\n", end)) for end in (b"\n", b"\r\n", b"\r"))
+    for other in others:
+        assert other.joints == plain.joints
+        assert np.array_equal(other.frames, plain.frames)
+
+
+def test_frames_take_some_time():
+    text = km.mocap.walk_file().read_text().replace("Frame Time: 0.01", "Frame Time: 1e-320")
+    with pytest.raises(km.FileError, match=r'Frame Time: "1e-320" must be positive, and no less than 1e-06 s'):
+        km.parse_bvh(text)

@@ -46,7 +46,28 @@ def test_what_is_written_comes_back(ezc3d, tmp_path, rng):
 
 def test_bad_files_are_refused(ezc3d, tmp_path):
     (tmp_path / "bad.c3d").write_bytes(b"no c3d" * 200)
-    with pytest.raises(km.FileError, match=r"bad.c3d: this is not a C3D file that can be read"):
+    with pytest.raises(km.FileError, match=r"bad.c3d: this is not a C3D file"):
         km.load_c3d(tmp_path / "bad.c3d")
     with pytest.raises(km.FileError, match="there is no such file"):
         km.load_c3d(tmp_path / "none.c3d")
+
+
+def test_files_that_are_cut_off_or_lie_are_refused_before_they_are_read(ezc3d, tmp_path, rng):
+    """The library trusts what a file says, and would crash or never return."""
+    km.save_c3d(km.Markers(("a", "b"), rng.normal(size=(40, 2, 3)), 100.0), tmp_path / "two.c3d")
+    content = (tmp_path / "two.c3d").read_bytes()
+    bad = tmp_path / "bad.c3d"
+    for length in range(0, len(content) - 512, 97):  # the last block is not full
+        bad.write_bytes(content[:length])
+        with pytest.raises(km.FileError, match=r"bad\.c3d: "):
+            km.load_c3d(bad)
+    for place, value, why in (
+        (1, 0, "not a C3D file"), (0, 99, "parameters are not where it says"), (2, 3, "tells of 3 points"),
+        (16, 200, "are no frames"), (9, 40, "frames of .* bytes are not all there"), (300, 99, "events"),
+        (512 + 5, 0x7F, "parameter at byte"), (512 + 2, 200, "blocks of parameters are not all there"),
+    ):  # fmt: skip
+        changed = bytearray(content)
+        changed[place] = value
+        bad.write_bytes(changed)
+        with pytest.raises(km.FileError, match=why):
+            km.load_c3d(bad)

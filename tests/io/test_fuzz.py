@@ -6,7 +6,17 @@ pytest.importorskip("resource")  # not on Windows, which has no alarm either
 
 from tests.fuzz import TARGETS, run
 
-FILES = {"mjcf": 400, "urdf": 100, "sdf": 300, "mesh": 400, "recording": 200, "film": 150, "snapshot": 60}
+FILES = {
+    "mjcf": 400,
+    "urdf": 100,
+    "sdf": 300,
+    "bvh": 300,
+    "table": 300,
+    "mesh": 400,
+    "recording": 200,
+    "film": 150,
+    "snapshot": 60,
+}
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -4,6 +4,7 @@ import json
 import struct
 
 import numpy as np
+import pygltflib
 import pytest
 import trimesh
 
@@ -96,7 +97,6 @@ def test_another_reader_finds_the_same_bodies(recording, tmp_path):
 
 
 def test_pygltflib_reads_it(recording, tmp_path):
-    pygltflib = pytest.importorskip("pygltflib")
     km.save_glb(recording, tmp_path / "arm.glb")
     gltf = pygltflib.GLTF2().load(str(tmp_path / "arm.glb"))
     assert len(gltf.nodes) == len(recording.bodies) + 1

@@ -2,6 +2,7 @@
 
 import warnings
 
+import mujoco
 import pytest
 
 import kinemorph as km
@@ -148,11 +149,21 @@ def test_tendon_that_does_nothing_is_left_out_with_a_warning():
     assert "strict=True" in said(text, strict=True)
 
 
+def test_sensors_are_left_out_with_a_warning():
+    sensors = '<sensor><jointpos name="p" joint="j"/><jointvel name="v" joint="j"/></sensor>'
+    text = (HEAD + TAIL).replace("</mujoco>", sensors + "</mujoco>")
+    says = r'<jointpos name="p">: a model has no sensors: it is left out \(the same: <jointvel name="v"> in line'
+    with pytest.warns(km.ModelWarning, match=says):
+        km.parse_mjcf(text)
+    with pytest.warns(km.ModelWarning, match="sensor 'p': a model has no sensors"):
+        km.from_mujoco(mujoco.MjModel.from_xml_string(text))
+
+
 def test_what_only_pictures_show_is_left_out_quietly():
     more = (
         '<visual><map znear="1"/></visual><statistic extent="1"/><size njmax="5"/><asset><texture builtin="flat"/>'
         '<material name="m" rgba="1 0 0 1"/></asset><worldbody><camera/><light/><geom size="1" material="m"/>'
-        '</worldbody><sensor><gyro site="s"/></sensor><custom><text name="a" data="b"/></custom>'
+        '</worldbody><custom><text name="a" data="b"/></custom>'
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -268,3 +268,20 @@ def test_meshes_come_along(tmp_path):
         assert found.path == out.parent / "model_meshes" / "box.obj"
         assert (found.size, found.pose.position.tolist()) == ((0.1, 0.1, 0.2), [1.0, 0.0, 0.0])
         assert km.mesh_of(found).bounds == pytest.approx(km.mesh_of(shape).bounds)
+
+
+def test_shapes_of_one_name_are_written_under_two(tmp_path):
+    """What is seen and what collides often have one name, as in URDF files, and so have shapes of different links."""
+    b = km.Builder("names")
+    rod = km.Inertia.box(1.0, (0.1, 0.1, 1.0))
+    shapes = [km.Shape.sphere(0.1, role=role, name="ball") for role in (km.Role.VISUAL, km.Role.COLLISION)]
+    b.link("one", joint=km.Joint.revolute("y"), inertia=rod, shapes=shapes)
+    b.link("two", "one", km.Joint.revolute("y"), inertia=rod, shapes=[*shapes, *shapes])
+    model = b.build()
+    for write, load in ((km.save_mjcf, km.load_mjcf), (km.save_sdf, km.load_sdf), (km.save_urdf, km.load_urdf)):
+        again = load(write(model, tmp_path / f"names.{write.__name__[5:]}"))
+        names = [shape.name for link in range(2) for shape in again.shapes[link]]
+        assert len(names) == 6
+        different = {km.save_mjcf: 6, km.save_sdf: 2, km.save_urdf: 1}[write]  # in the model, in a link, not at all
+        assert len(set(names)) == different
+    mujoco.MjModel.from_xml_path(str(tmp_path / "names.mjcf"))

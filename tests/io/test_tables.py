@@ -73,3 +73,9 @@ def test_bad_tables_are_refused(tmp_path):
         km.load_table(tmp_path / "bad.h5")
     with pytest.raises(km.FileError, match="there is no such file"):
         km.load_table(tmp_path / "none.h5")
+
+
+def test_a_cell_without_end_is_refused(tmp_path):
+    (tmp_path / "long.csv").write_text("a,b\n1," + "9" * 200_000 + "\n")
+    with pytest.raises(km.FileError, match=r"long\.csv, line 2: field larger than field limit"):
+        km.load_table(tmp_path / "long.csv")

@@ -155,3 +155,33 @@ def test_the_pose_that_converters_put_first_is_left_out():
     body = km.mocap.body_of(km.load_bvh(recording("01_01.bvh")))
     assert len(body.q) == 2751
     assert any("first frame is a pose" in note for note in body.notes)
+
+
+def test_wrong_arguments_get_a_sentence():
+    file = km.mocap.walk_file()
+    for arguments, why in (
+        ({"mass": float("nan")}, "mass nan must be positive"), ({"height": 1e300}, "the limit is 100 m"),
+        ({"unit": 1e9}, "the limit is 100 m"), ({"friction": -1.0}, "friction -1.0 must be a number that is not neg"),
+        ({"friction": float("nan")}, "friction nan"), ({"cutoff": float("nan")}, "cutoff nan Hz must be positive"),
+        ({"cutoff": -2.0}, "cutoff -2 Hz must be positive"), ({"cutoff": "best"}, "cutoff 'best'"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=why):
+            km.mocap.analyse(file, **arguments)
+
+
+def test_bones_without_length_are_merged_or_refused():
+    """Collarbones that end where they begin belong to the chest; a thigh that does cannot be."""
+    from dataclasses import replace
+
+    bvh = km.load_bvh(km.mocap.walk_file())
+
+    def shortened(part: str) -> km.Bvh:
+        joints = tuple(replace(j, offset=(0.0, 0.0, 0.0)) if j.name == f"Left{part}" else j for j in bvh.joints)
+        return km.Bvh(joints, bvh.frames, bvh.dt, "short")
+
+    whole, merged = (km.mocap.body_of(x) for x in (bvh, shortened("Arm")))
+    assert {"left clavicle", "right clavicle"} <= {*whole.model.names}
+    assert {*whole.model.names} - {*merged.model.names} == {"left clavicle", "right clavicle"}
+    assert merged.model.mass == pytest.approx(whole.model.mass)
+    with pytest.raises(ValueError, match="a bone has no length"):
+        km.mocap.body_of(shortened("Leg"))

@@ -49,5 +49,5 @@ def test_wrong_arguments_get_a_sentence():
         km.human(mass=-1.0)
     with pytest.raises(ValueError, match="there is no part 'tail' to weld"):
         km.human(welded=["tail"])
-    with pytest.raises(ValueError, match="there is no table 'Dumas'"):
-        km.human(table="Dumas")
+    with pytest.raises(ValueError, match="there is no table 'Clauser'"):
+        km.human(table="Clauser")

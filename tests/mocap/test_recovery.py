@@ -51,10 +51,10 @@ def stand_on_one_leg():
     return model, recorded, by_name(back.model, back.tau, model)
 
 
-def recovered(noise: float, cutoff: float) -> tuple[np.ndarray, np.ndarray]:
+def recovered(noise: float, cutoff: float | str, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """Moments that were applied and those that are found, in all frames that count."""
     model, q, tau = stand_on_one_leg()
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(seed)
     q = q.copy()
     q[:, :3] += noise * rng.normal(size=(len(q), 3))
     for i in range(model.n):  # a marker at the end of a bone of 0.4 m
@@ -73,11 +73,18 @@ def test_moments_of_forward_dynamics_are_recovered_to_one_percent():
     assert np.abs(found - applied).max() < 0.01 * np.abs(applied).max()
 
 
-def test_moments_are_recovered_from_a_recording_with_a_millimetre_of_noise():
-    applied, found = recovered(1e-3, 3.0)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_moments_are_recovered_from_a_recording_with_a_millimetre_of_noise(seed):
+    """With the cutoffs that the residual analysis finds: to 1 % on average (rms), and nowhere worse than 3 %."""
+    applied, found = recovered(1e-3, "residuals", seed)
     error = found - applied
-    assert np.sqrt((error**2).mean()) < 0.01 * np.abs(applied).max()
-    assert np.abs(error).max() < 0.05 * np.abs(applied).max()
+    assert np.sqrt((error**2).mean()) < 0.003 * np.abs(applied).max()
+    assert np.abs(error).max() < 0.03 * np.abs(applied).max()
+
+
+def test_there_are_no_other_names_of_cutoffs():
+    with pytest.raises(ValueError, match="cutoff 'best': give a frequency, or 'residuals'"):
+        recovered(0.0, "best")
 
 
 def test_a_cutoff_beyond_the_recording_is_refused():

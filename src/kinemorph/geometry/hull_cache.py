@@ -22,9 +22,9 @@ import numpy as np
 
 from kinemorph._jit import cache_folder
 from kinemorph._jit_sources import file_digest, module_key
+from kinemorph.geometry.forget import DAY, forget
 
 MOST_BYTES = 256 * 2**20  # of all entries: beyond this, those that were not used for longest go
-DAY = 86400.0
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Loops = tuple[Array, ...]  # the vertices of each face
@@ -79,21 +79,4 @@ def keep(entry: Path | None, points: Array, loops: Loops) -> None:
         except BaseException:
             os.unlink(temporary)
             raise
-        _forget(entry.parent)
-
-
-def _forget(folder: Path) -> None:
-    """Remove the oldest entries beyond the limit, and what was left half written a day ago."""
-    found = []
-    for path in folder.iterdir():
-        with contextlib.suppress(OSError):  # another process may have removed it
-            status = path.stat()
-            if path.suffix == ".hull":
-                found.append((status.st_mtime, status.st_size, path))
-            elif path.suffix == ".tmp" and time.time() - status.st_mtime > DAY:
-                path.unlink()
-    room = MOST_BYTES
-    for _, size, path in sorted(found, reverse=True):
-        room -= size
-        if room < 0:
-            path.unlink(missing_ok=True)
+        forget(entry.parent, ".hull", MOST_BYTES)

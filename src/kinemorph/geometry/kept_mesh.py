@@ -1,13 +1,18 @@
 """Meshes that come from no file: kept as one, so that a shape can name it.
 
 The file is a binary STL, named by a hash of its content, in the folder `meshes` beside the kernels
-(`KINEMORPH_CACHE_DIR`). It is written whole and then renamed, so that processes can share the folder.
+(`KINEMORPH_CACHE_DIR`). It is written whole and then renamed, so that processes can share the folder. When the folder
+grows beyond a limit, files that no model was made with for a week are removed, the oldest first.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
+import time
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +21,14 @@ import numpy as np
 from kinemorph._files import FileError, write_whole
 from kinemorph._jit import cache_folder
 from kinemorph.geometry import tessellate
+from kinemorph.geometry.forget import DAY, forget
 from kinemorph.geometry.stl import HEADER, TRIANGLE
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+MOST_BYTES = 512 * 2**20  # of all files; those of the last week may be more
+OFTEN = 50  # files written from one look at the folder's size to the next
+_written = count()
 
 
 def keep_mesh(vertices: Array, faces: Array) -> Path:
@@ -32,6 +42,11 @@ def keep_mesh(vertices: Array, faces: Array) -> Path:
         if not (path.is_file() and path.stat().st_size == len(content)):
             path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, content)
+            if next(_written) % OFTEN == 0:
+                forget(path.parent, ".stl", MOST_BYTES, spared=7.0 * DAY)
+        elif time.time() - path.stat().st_mtime > DAY:
+            with contextlib.suppress(OSError):  # the folder may be shared and read-only
+                os.utime(path)  # what is in use is not forgotten
     except (OSError, RuntimeError) as error:
         raise FileError(f"a mesh cannot be kept: {error}; set KINEMORPH_CACHE_DIR to a folder of yours") from None
     return path

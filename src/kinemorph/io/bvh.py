@@ -20,6 +20,7 @@ from kinemorph.spatial.quaternion_arrays import about, multiply, rotate
 LARGEST_FILE = 1 << 28  # bytes: an hour of 31 joints at 120 Hz is 330 MB, a minute 5 MB
 MOST_JOINTS = 2000
 LONGEST_NAME = 200
+SHORTEST = 1e-6  # s from one frame to the next
 LARGEST = 1e9  # of a number; files in millimetres of a walk around the earth are read
 
 CHANNELS = {f"{axis}{what}".lower(): f"{axis}{what}" for what in ("position", "rotation") for axis in "XYZ"}
@@ -224,6 +225,8 @@ _MOTION = re.compile(rb"^[ \t]*MOTION[ \t\r]*$", re.MULTILINE | re.IGNORECASE)
 
 def _parse(content: bytes, source: str, name: str, strict: bool) -> Bvh:
     content = content.removeprefix(b"\xef\xbb\xbf")
+    if b"\n" not in content:  # lines of old Macintoshes
+        content = content.replace(b"\r", b"\n")
     found = _MOTION.search(content)
     head, body = (content, b"") if found is None else (content[: found.start()], content[found.end() :])
     try:
@@ -343,8 +346,8 @@ def _motion(reader: _Reader, body: bytes, first: int, width: int, strict: bool) 
     if not (declared.isascii() and declared.isdigit() and len(declared) < 12):
         raise reader.error(f"Frames: {quoted(declared)} is not a number of frames", line)
     seconds = reader.number(dt, "Frame Time", line + 1)
-    if seconds <= 0.0:
-        raise reader.error(f"Frame Time: {quoted(dt)} must be positive", line + 1)
+    if seconds < SHORTEST:
+        raise reader.error(f"Frame Time: {quoted(dt)} must be positive, and no less than {SHORTEST:g} s", line + 1)
     numbers = body[found.end() :]
     start = first + body[: found.end()].count(b"\n")
     frames = _frames(reader, numbers, start, width)

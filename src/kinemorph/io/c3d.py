@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._files import FileError
+from kinemorph._files import FileError, read_bytes
+from kinemorph.io.c3d_check import check_c3d
 
 LARGEST_FILE = 1 << 30  # bytes
 UNITS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "in": 0.0254}
@@ -44,10 +45,7 @@ class Markers:
 def load_c3d(path: str | os.PathLike[str]) -> Markers:
     """The markers of a C3D file."""
     path = Path(path)
-    if not path.is_file():
-        raise FileError(f"{path}: there is no such file")
-    if path.stat().st_size > LARGEST_FILE:
-        raise FileError(f"{path}: it has {path.stat().st_size} bytes, the limit is {LARGEST_FILE}")
+    check_c3d(read_bytes(path, LARGEST_FILE), str(path))
     library = ezc3d()
     try:
         content = library.c3d(str(path))

@@ -16,6 +16,7 @@ from kinemorph.io.mujoco_build import build, filters, role_of
 from kinemorph.io.mujoco_parts import (
     KINDS,
     ORIGIN,
+    SENSOR,
     BodyPart,
     CouplingPart,
     JointPart,
@@ -138,6 +139,8 @@ class _Compiled:
                 found("tendon", where, "tendons are not read")
             else:
                 self.unsupported.warned.add("idle tendon", where, "it does nothing by itself, and is left out")
+        for i, name in enumerate(texts(peer.names, peer.name_sensoradr.tolist())):
+            self.unsupported.warned.add("sensor", self.thing("sensor", name, i), SENSOR)
         for i, name in enumerate(texts(peer.names, peer.name_flexadr.tolist())):
             found("flex", self.thing("flex", name, i), "bodies that bend are not read")
         for i, name in enumerate(texts(peer.names, peer.name_pluginadr.tolist())):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
 
 from kinemorph._files import quoted
@@ -30,7 +31,10 @@ class MeshPaths:
         self.folder = Path(os.path.abspath(folder))
         self.package_dirs = [Path(os.path.abspath(d)) for d in package_dirs]
         self.mesh_root = Path(os.path.abspath(mesh_root)) if mesh_root is not None else None
-        self.roots = [self.mesh_root] if self.mesh_root else [*self.package_dirs, self._own_root()]
+
+    @cached_property
+    def roots(self) -> list[Path]:
+        return [self.mesh_root] if self.mesh_root else [*self.package_dirs, self._own_root()]
 
     def find(self, element: Element, attribute: str, warned: FileWarnings) -> Path | None:
         """The path that an attribute names, or the element's text if attribute is "", whether there is a file or not.

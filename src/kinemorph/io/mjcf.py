@@ -19,7 +19,7 @@ from kinemorph.io.mjcf_constraints import Constraints
 from kinemorph.io.mjcf_document import DEEP, TRUE_FALSE, Document, choice
 from kinemorph.io.mjcf_meshes import MeshAsset
 from kinemorph.io.mujoco_build import build, filters, role_of
-from kinemorph.io.mujoco_parts import KINDS, Parts, Unsupported
+from kinemorph.io.mujoco_parts import KINDS, SENSOR, Parts, Unsupported
 from kinemorph.multibody.configuration import neutral
 from kinemorph.multibody.crba import crba
 from kinemorph.multibody.data import Data
@@ -103,6 +103,9 @@ def _refuse(document: Document, unsupported: Unsupported) -> None:
         for flex in section.children:
             if flex.tag != "skin":
                 unsupported.found("flex", flex, "bodies that bend are not read")
+    for section in document.sections["sensor"]:
+        for sensor in section.children:
+            unsupported.warned.add("sensor", sensor, SENSOR)
     if any(document.option.number(name, 0.0) > 0.0 for name in ("density", "viscosity")):
         unsupported.found("fluid", document.option, "the model is in a fluid, which does not act here")
 

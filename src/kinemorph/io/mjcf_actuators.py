@@ -32,7 +32,8 @@ class _Drive:
     dyntype: str = "none"
 
     def copy(self) -> _Drive:
-        return replace(self, given=dict(self.given), gain=list(self.gain), bias=list(self.bias))
+        kinds = self.gaintype, self.biastype, self.dyntype
+        return _Drive(dict(self.given), list(self.gain), list(self.bias), *kinds)
 
     def take(self, element: Element) -> None:
         """What an element says, over what has been said before."""

@@ -46,6 +46,10 @@ class _Inside:
     childclass: str
     suffix: str = ""  # of the names, inside of replicas
 
+    def at(self, pose: Pose) -> Pose:
+        """A place in this frame, seen from the body."""
+        return pose if self.frame is HERE else self.frame @ pose
+
 
 @dataclass
 class Bodies:
@@ -122,7 +126,7 @@ class Bodies:
             self.unsupported.found("mocap", element, "bodies that follow a recording are not read")
         name = self._name(element, "body", inside)
         number = len(self.parts.bodies)
-        pose = inside.frame @ self.document.pose(element)
+        pose = inside.at(self.document.pose(element))
         self.parts.bodies.append(BodyPart(element, name, inside.body, pose))
         childclass = element.attributes.get("childclass", inside.childclass)
         self._enter(element, _Inside(number, HERE, childclass, inside.suffix))
@@ -132,7 +136,7 @@ class Bodies:
         for name in ("scale", "massscale", "scaling"):
             if name in element.attributes:
                 raise element.error(f"{name}: frames that scale what is in them are not read; write the sizes out")
-        frame = inside.frame @ self.document.pose(element)
+        frame = inside.at(self.document.pose(element))
         childclass = element.attributes.get("childclass", inside.childclass)
         self._enter(element, _Inside(inside.body, frame, childclass, inside.suffix))
 
@@ -171,14 +175,14 @@ class Bodies:
         name = self._name(element, "site", inside)
         if name:
             pose = between_ends(site)[0] if "fromto" in site.attributes else self.document.pose(site)
-            self.parts.sites.append(SitePart(element, name, inside.body, inside.frame @ pose))
+            self.parts.sites.append(SitePart(element, name, inside.body, inside.at(pose)))
 
     def _geom(self, element: Element, inside: _Inside) -> None:
         for child in element.children:
             self.unsupported.found("plugin", child, "plugins are not read")
         settled = self.document.settled(element, inside.childclass)
         geom = read_geom(
-            settled, inside.body, inside.frame, self.document, self.meshes, self.colours, self.unsupported
+            settled, inside.body, inside.at, self.document, self.meshes, self.colours, self.unsupported
         )  # fmt: skip
         if geom is not None:
             geom.name = self._name(element, "geom", inside)
@@ -201,7 +205,7 @@ class Bodies:
         else:
             matrix = np.diag(element.numbers("diaginertia", 3, (0.0, 0.0, 0.0)))
         inertia = Inertia.unchecked(mass, np.zeros(3), matrix)
-        body.inertia = inertia.moved(inside.frame @ self.document.pose(element))
+        body.inertia = inertia.moved(inside.at(self.document.pose(element)))
 
     # -------------------------------------------------------------------------------------------------------- joints
 
@@ -222,10 +226,11 @@ class Bodies:
                 found("alignfree", element, "the frame of a free body is not moved to its mass")
         single = kind in (JointKind.REVOLUTE, JointKind.PRISMATIC)
         anchor = ORIGIN if kind is JointKind.FREE else np.array(joint.numbers("pos", 3, (0.0, 0.0, 0.0)))
-        along = unit(joint, "axis", joint.numbers("axis", 3)) if "axis" in joint.attributes else [0.0, 0.0, 1.0]
-        axis = inside.frame.rotation @ along
-        if kind is not JointKind.FREE:
-            anchor = inside.frame.apply(anchor)
+        along = unit(joint, "axis", joint.numbers("axis", 3)) if "axis" in joint.attributes else (0.0, 0.0, 1.0)
+        axis = np.array(along)
+        if inside.frame is not HERE:
+            axis = inside.frame.rotation @ axis
+            anchor = anchor if kind is JointKind.FREE else inside.frame.apply(anchor)
         part = JointPart(element, self._name(element, "joint", inside), kind, anchor, axis)
         part.armature, part.friction = joint.number("armature", 0.0), joint.number("frictionloss", 0.0)
         part.stiffness, *springs = up_to(joint, "stiffness", (0.0,) * 3)

@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from kinemorph._files import quoted
-from kinemorph._xml import MOST_ELEMENTS, Element, read_xml
+from kinemorph._xml import MOST_ELEMENTS, Element, known_numbers, read_xml
 from kinemorph.io.mesh_paths import LONGEST, MeshPaths
 from kinemorph.io.mjcf_schema import DRIVES, check_attributes
 from kinemorph.spatial.pose import Pose
@@ -287,9 +287,10 @@ def whole(element: Element, name: str, default: int) -> int:
 
 def up_to(element: Element, name: str, default: Sequence[float]) -> Sequence[float]:
     """Numbers of which the last ones may be missing, and are then as usual."""
-    if name not in element.attributes:
+    value = element.attributes.get(name)
+    if value is None:
         return default
-    count = len(element.attribute(name).split())
+    count = len(known_numbers(value) or element.attribute(name).split())
     if count > len(default):
         raise element.error(
             f"{name}={quoted(element.attribute(name))}: expected {len(default)} numbers at most, got {count}"

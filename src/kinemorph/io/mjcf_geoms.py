@@ -93,10 +93,10 @@ class Geom:
 
 
 def read_geom(
-    element: Element, body: int, frame: Pose, document: Document, meshes: Mapping[str, MeshAsset],
+    element: Element, body: int, at: Callable[[Pose], Pose], document: Document, meshes: Mapping[str, MeshAsset],
     colours: Mapping[str, Colour], unsupported: Unsupported,
 ) -> Geom | None:  # fmt: skip
-    """A geom that has all of its defaults; None if it is left out."""
+    """A geom that has all of its defaults, on the body `at` its own place; None if it is left out."""
     kind = choice(element, "type", TYPES, "sphere")
     if kind in ("hfield", "sdf"):
         unsupported.found(kind, element, f'type="{kind}": this kind of shape is not read')
@@ -125,7 +125,7 @@ def read_geom(
     except ValueError as error:
         raise element.error(str(error)) from None
     return Geom(
-        element, element.attributes.get("name", ""), body, kind, size, frame @ pose, mesh, bits,
+        element, element.attributes.get("name", ""), body, kind, size, at(pose), mesh, bits,
         whole(element, "group", 0), material, _colour(element, colours),
     )  # fmt: skip
 
@@ -154,11 +154,10 @@ def _placed(element: Element, kind: str, document: Document) -> tuple[list[float
 
 def between_ends(element: Element) -> tuple[Pose, float]:
     """The place in the middle of two ends, with z towards the first one, and half their distance."""
-    numbers = element.numbers("fromto", 6)
-    start, end = np.array(numbers[:3]), np.array(numbers[3:])
-    way = (start - end).tolist()
-    rotation = from_z(unit(element, "fromto", way))
-    return Pose.known(0.5 * (start + end), rotation), 0.5 * math.hypot(*way)
+    a, b, c, x, y, z = element.numbers("fromto", 6)
+    way = [a - x, b - y, c - z]
+    middle = np.array([0.5 * (a + x), 0.5 * (b + y), 0.5 * (c + z)])
+    return Pose.known(middle, from_z(unit(element, "fromto", way))), 0.5 * math.hypot(*way)
 
 
 def _colour(element: Element, colours: Mapping[str, Colour]) -> Colour | None:

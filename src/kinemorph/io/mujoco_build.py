@@ -26,6 +26,7 @@ from kinemorph.spatial.pose import Pose, Vector
 
 MOST_LOOPS = 5000  # islands of loops are found by comparing all of them
 _ROTATION = np.eye(3)
+_HERE = Pose()
 
 
 @dataclass
@@ -72,24 +73,24 @@ def build(parts: Parts, merge_fixed: bool, warned: FileWarnings) -> Model:
 
 def _tree(builder: Builder, parts: Parts, merge_fixed: bool) -> Home:
     """Add all links: several joints of a body are links in a row, of which the last one is the body."""
-    base = _Link(None, None, None, Pose(), None, [])
+    base = _Link(None, None, None, _HERE, None, [])
     home: Home = []
     links: list[tuple[_Link, BodyPart]] = []
     taken = {body.name for body in parts.bodies}
     for body in parts.bodies:
         if body.parent < 0:
-            link, pose = base, Pose()
+            link, pose = base, _HERE
         else:
             link, pose = home[body.parent]
             pose = pose @ body.pose
             if not body.joints and not merge_fixed:
                 link = _Link(body.name, link.name, Joint.fixed(), pose, None, [])
                 links.append((link, body))
-                pose = Pose()
+                pose = _HERE
         for i, joint in enumerate(body.joints):
             last = i == len(body.joints) - 1
             name = body.name if last else new_name(f"{body.name}:{joint.name}", taken)
-            at = pose @ Pose.known(joint.anchor, _ROTATION)
+            at = Pose.known(pose.rotation.dot(joint.anchor) + pose.position, pose.rotation)
             try:
                 link = _Link(name, link.name, joint.made(), at, None, [])
             except ValueError as error:

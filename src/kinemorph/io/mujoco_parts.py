@@ -22,6 +22,7 @@ from kinemorph.multibody.layout import JointKind
 from kinemorph.spatial.pose import Pose, Vector
 
 ORIGIN = np.zeros(3)
+SENSOR = "a model has no sensors: it is left out"
 NO_END = 1e10  # MuJoCo's ranges have two ends: this far is none
 
 

@@ -19,6 +19,7 @@ from kinemorph.multibody import convert
 from kinemorph.multibody.equipment import Floor
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
+from kinemorph.multibody.mujoco_names import new_name
 from kinemorph.spatial.pose import Pose
 
 LEAST = 2e-14  # kg, kg m²: MuJoCo refuses bodies that have less
@@ -52,6 +53,8 @@ class _Writer:
         if "world" in model.names:
             raise self.refused("link 'world'", "MJCF has taken this name; give the link another one")
         self.frames = {name: at for name, at in model.frames.items() if name not in model.names}
+        self.geoms: set[str] = set()  # names that are taken
+        self.sites = set(self.frames)
         self.children: dict[int, list[int]] = {i: [] for i in range(-1, model.n)}
         for i, parent in enumerate(model.links["parent"].tolist()):
             self.children[parent].append(i)
@@ -204,11 +207,15 @@ class _Writer:
                 round_ = [shape.size[0], *half[1:]]
                 more |= {"type": str(shape.kind), "size": half if shape.kind is ShapeKind.BOX else round_}
             tag.add(
-                "geom", name=shape.name or None, contype=contype, conaffinity=affinity,
+                "geom", name=self.geom_name(shape.name), contype=contype, conaffinity=affinity,
                 group=GROUPS[shape.role] or None, rgba=shape.colour, mass=0, **_friction(shape.material), **more,
             )  # fmt: skip
             if shape.material is not None and shape.material.restitution:
                 self.lost.add("restitution", shape.name or "a shape")
+
+    def geom_name(self, name: str) -> str | None:
+        """As a shape is called; in MJCF no two geoms have one name, though what is seen and what collides often do."""
+        return new_name(name, self.geoms) if name else None
 
     def mesh(self, shape: Shape) -> str:
         assert shape.path is not None
@@ -232,8 +239,8 @@ class _Writer:
                 pose = pose @ _plane(header["normal"], float(header["offset"]))
             contype, affinity = self.bits[floor.group, floor.mask]
             world.add(
-                "geom", name=floor.name or None, type="plane", size=[0, 0, 1], contype=contype, conaffinity=affinity,
-                rgba=floor.colour, **_friction(floor.material), **_place(pose),
+                "geom", name=self.geom_name(floor.name), type="plane", size=[0, 0, 1], contype=contype,
+                conaffinity=affinity, rgba=floor.colour, **_friction(floor.material), **_place(pose),
             )  # fmt: skip
 
     def contact(self) -> None:
@@ -261,7 +268,7 @@ class _Writer:
             points = [np.zeros(3)] if kind is not JointKind.REVOLUTE else [np.zeros(3), row["axis"]]
             for k, point in enumerate(points):  # a hinge is two points that are held, a metre apart
                 held = name if k == 0 else f"{name}:axis"
-                sites = [f"{held}:{side}" for side in "ab"]
+                sites = [new_name(f"{held}:{side}", self.sites) for side in "ab"]
                 for side, site, place in zip("ab", sites, sides, strict=True):
                     self.site(site, int(row[side]), place @ Pose(point))
                 tag = "weld" if kind is JointKind.FIXED else "connect"

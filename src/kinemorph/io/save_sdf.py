@@ -17,6 +17,7 @@ from kinemorph.multibody.configuration import neutral
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
+from kinemorph.multibody.mujoco_names import new_name
 from kinemorph.spatial.pose import Pose
 
 WORLD, MODEL = "world", "__model__"
@@ -162,9 +163,10 @@ class _Writer:
             self.axes(joint, kind, row, dofs, rest, name)
 
     def shapes(self, link: Tag, shapes: tuple[Shape, ...]) -> None:
+        taken: dict[Role, set[str]] = {Role.VISUAL: set(), Role.COLLISION: set()}
         for k, shape in enumerate(shapes):
             for role in (Role.VISUAL, Role.COLLISION) if shape.role is Role.BOTH else (shape.role,):
-                tag = link.add(str(role), name=shape.name or f"{role}{k}")
+                tag = link.add(str(role), name=new_name(shape.name or f"{role}{k}", taken[role]))
                 _pose(tag, shape.pose, None)
                 geometry = tag.add("geometry").add(str(shape.kind))
                 if shape.kind is ShapeKind.BOX:

@@ -69,19 +69,26 @@ def _cell(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\n') else text
 
 
-def _load_csv(path: Path) -> dict[str, Array]:
+def _cells(path: Path, number: int, line: str) -> list[str]:
     import csv
 
+    try:
+        return next(csv.reader([line]))
+    except csv.Error as error:
+        raise FileError(f"{path}, line {number}: {error}") from None
+
+
+def _load_csv(path: Path) -> dict[str, Array]:
     text = read_bytes(path, LARGEST_FILE).decode("utf-8", "replace")
     lines = [(k, line) for k, line in enumerate(text.splitlines(), 1) if line and not line.startswith("#")]
     if not lines:
         raise FileError(f"{path}: this table is empty")
-    names = next(csv.reader([lines[0][1]]))
+    names = _cells(path, *lines[0])
     if len(set(names)) < len(names) or len(names) > MOST_COLUMNS:
         raise FileError(f"{path}, line {lines[0][0]}: columns must have different names")
     rows: list[list[float]] = []
     for number, line in lines[1:]:
-        cells = next(csv.reader([line]))
+        cells = _cells(path, number, line)
         if len(cells) != len(names):
             raise FileError(f"{path}, line {number}: {len(cells)} cells, and {len(names)} columns")
         rows.append([_number(cell) for cell in cells])
@@ -115,8 +122,11 @@ def _load_hdf5(path: Path) -> dict[str, Array]:
                     if 8 * item.size > LARGEST_FILE:
                         raise FileError(f"{path}: column {quoted(name)} has {item.size} numbers, which is too many")
                     found[name] = item[:].astype(np.float64)
-    except OSError as error:
-        raise FileError(f"{path}: this is not an HDF5 file: {str(error).splitlines()[0]}") from None
+    except FileError:
+        raise
+    except (OSError, RuntimeError, ValueError, TypeError, KeyError, MemoryError) as error:  # whatever h5py says
+        why = (str(error).splitlines() or ["it is damaged"])[0][:200]
+        raise FileError(f"{path}: this is not an HDF5 file that can be read: {why}") from None
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,12 +18,12 @@ from kinemorph.mocap.contact import Contacts, Phase, Thresholds, find_contacts, 
 from kinemorph.mocap.inertias import SIDES
 from kinemorph.mocap.places import Places, on_link, places_of
 from kinemorph.mocap.sharing import METHODS, least_torque_share, measured_share, smooth_share
-from kinemorph.mocap.smooth import Motion, Residuals, reliable, residuals, smooth
+from kinemorph.mocap.smooth import Cutoff, Motion, Residuals, reliable, residuals, smooth
 from kinemorph.mocap.support import Loads, Support, centre_of_pressure, support_of
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.energy_momentum import momentum
 from kinemorph.multibody.model import Model
-from kinemorph.spatial.quaternion_arrays import rotate
+from kinemorph.spatial.quaternion_arrays import rotate, to_matrix
 
 Array = npt.NDArray[np.float64]
 
@@ -41,7 +42,7 @@ class Analysis:
     contacts: Contacts
     loads: Mapping[str, Loads]  # by method, the first is the one that properties show
     reliable: npt.NDArray[np.bool_]  # frames that are not too near the ends for derivatives
-    cutoff: float | None  # Hz
+    cutoff: Cutoff  # Hz
     residuals: Residuals | None
     support: Support
     missed: float = 0.0  # share of the total force that no forces within the cones of friction make, at worst
@@ -80,6 +81,14 @@ class Analysis:
     def extension(self, side: str, bone: str, method: str | None = None) -> Array:
         """(frames,) N m/kg: the moment that extends hip ("thigh"), knee ("shank") or ankle ("foot"), by body mass."""
         return EXTENSION[bone] * self.moment(f"{side} {bone}", method)[:, 1] / self.body.mass
+
+    def flexion(self, side: str, bone: str) -> Array:
+        """(frames,) rad: how far hip ("thigh"), knee ("shank") or ankle ("foot") is bent, seen from the side.
+
+        Extension and plantar flexion are negative; a straight leg below an upright pelvis, on a level foot, is at zero.
+        """
+        R = to_matrix(self.motion.q[:, self.model.q_slice(f"{side} {bone}")])
+        return np.asarray(-EXTENSION[bone] * np.arctan2(R[:, 0, 2], R[:, 2, 2]))
 
     def stances(self) -> list[tuple[str, Phase]]:
         """Every whole contact of a foot that is far enough from the ends of the recording: its side and its frames."""
@@ -147,7 +156,9 @@ class Analysis:
         ]
         if self.residuals is not None:
             lines.append(str(self.residuals))
-        lines.append("smoothing: " + ("none" if self.cutoff is None else f"{self.cutoff:g} Hz, zero lag, fourth order"))
+        f = self.cutoff
+        used = f"{f[0]:.2g} Hz (root) and {f[1]:.2g} Hz (joints)" if isinstance(f, tuple) else f"{f or 0.0:g} Hz"
+        lines.append("smoothing: " + ("none" if f is None else f"{used}, zero lag, fourth order"))
         lines.append(
             "support: " + ", ".join(f"{kind} {100.0 * share:.0f} %" for kind, share in shares.items() if share)
         )
@@ -188,7 +199,7 @@ def analyse(
     unit: float | None = None,
     up: str | None = None,
     skeleton: str | os.PathLike[str] | Mapping[str, Any] | None = None,
-    cutoff: float | None = 6.0,
+    cutoff: Cutoff | str = 6.0,
     contacts: str | os.PathLike[str] | Contacts | None = None,
     thresholds: Thresholds | None = None,
     methods: Sequence[str] = ("smooth", "least-torque"),
@@ -200,25 +211,31 @@ def analyse(
 
     `source` is a BVH file, what `load_bvh` returns, or a `Body`. `mass` (kg), `height` (m), `sex` and `table` say who
     was recorded; `unit`, `up` and `skeleton` what the file does not say: see `body_of`. `cutoff` (Hz) is that of the
-    filter, None for no filter. `contacts` are found, or given as a CSV file with lines "left,0.52,1.13" (see
-    `read_contacts`) or as `Contacts`. `methods` share the load where both feet stand: "smooth", "least-torque",
-    "measured" (with `forces`, by side [moment, force] at the world's origin); the first is what the result shows, all
-    of them make its bands. `friction` is the coefficient of the cones. `motion` is one that is smooth already.
+    filter, None for no filter, "residuals" for the best ones of the residual analysis. `contacts` are found, or given
+    as a CSV file with lines "left,0.52,1.13" (see `read_contacts`) or as `Contacts`. `methods` share the load where
+    both feet stand: "smooth", "least-torque", "measured" (with `forces`, by side [moment, force] at the world's
+    origin); the first is what the result shows, all of them make its bands. `friction` is the coefficient of the cones.
+    `motion` is one that is smooth already.
     """
     for method in methods:
         if method not in METHODS:
             raise ValueError(f"there is no method {method!r} to share the load; there are {', '.join(METHODS)}")
     if not methods or (("measured" in methods) != (forces is not None)):
         raise ValueError("name the methods that share the load; 'measured' and forces belong together")
+    if not (math.isfinite(friction) and friction >= 0.0):
+        raise ValueError(f"friction {friction} must be a number that is not negative")
     if isinstance(source, Body):
         body = source
     else:
         bvh = source if isinstance(source, Bvh) else load_bvh(source)
         body = body_of(bvh, mass, height, sex, table, unit=unit, up=up, skeleton=skeleton)
     model = body.model
-    found = None
+    found = residuals(model, body.q, body.dt) if motion is None and len(body.q) > 30 else None
+    if isinstance(cutoff, str):
+        if cutoff != "residuals" or found is None:
+            raise ValueError(f"cutoff {cutoff!r}: give a frequency, or 'residuals' for more than 30 recorded frames")
+        cutoff = found.best
     if motion is None:
-        found = residuals(model, body.q, body.dt) if len(body.q) > 30 else None
         motion = smooth(model, body.q, body.dt, cutoff)
     places = places_of(model, motion, [f"{side} foot" for side in SIDES])
     touching = contacts if isinstance(contacts, Contacts) else _contacts(body, places, thresholds)

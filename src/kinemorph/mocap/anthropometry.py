@@ -2,7 +2,8 @@
 
 Every ratio is a share of a length between two landmarks, and means nothing without them; so each row names both ends,
 and `centre` always counts from the first. Radii of gyration are about the centre of mass: about the axis forward (the
-"sagittal" one of the tables), about the axis to the left ("transverse"), and along the segment ("longitudinal").
+"sagittal" one of the tables), about the axis to the left ("transverse"), and along the segment ("longitudinal"). Of a
+foot, which lies, "forward" is up, and "up" forward.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ LANDMARKS = {
     "AJC": "ankle joint centre",
     "HEEL": "pternion, the back of the heel",
     "TTIP": "acropodion, the tip of the longest toe",
+    "MHEADS": "the middle between the heads of the first and the fifth metatarsal",
     "NECK": "the joint between the chest and the neck",
     "WAIST": "the joint between the pelvis and the chest",
 }
@@ -44,6 +46,9 @@ class Segment:
     mass: float
     centre: float
     gyration: tuple[float, float, float]  # about the axes forward, to the left, and along the segment
+    aside: tuple[float, float] = (0.0, 0.0)  # how far the centre lies beside the line: forward, and outward
+    # products of inertia as radii with a sign: forward and up, forward and outward, up and outward
+    products: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -146,6 +151,69 @@ _WINTER = Table(
 )
 for _sex in ("male", "female"):
     TABLES["Winter", _sex] = _WINTER
+
+
+_DUMAS = (
+    "R. Dumas, L. Chèze, J.-P. Verriest, Adjustments to McConville et al. and Young et al. body segment inertial "
+    "parameters, Journal of Biomechanics 40 (2007), 543-553; numbers as J. Wojtusch uses them for the HuMoD database; "
+    "lengths after Drillis and Contini 1966"
+)
+_ENDS = {  # from where centres count, to where; and the length, a share of the height
+    "head": ("NECK", "VERT", 0.182), "chest": ("NECK", "WAIST", 0.228), "pelvis": ("WAIST", "MIDH", 0.060),
+    "upper arm": ("SJC", "EJC", 0.186), "forearm": ("EJC", "WJC", 0.146), "hand": ("WJC", "DAC3", 0.080),
+    "thigh": ("HJC", "KJC", 0.245), "shank": ("KJC", "AJC", 0.246), "foot": ("AJC", "MHEADS", 0.076),
+}  # fmt: skip
+
+Numbers = tuple[float, float, float]
+
+
+def _dumas(sex: str, rows: Mapping[str, tuple[float, Numbers, Numbers, Numbers]]) -> Table:
+    """Percent, as printed: mass, centre, radii and products, in the axes of the ISB: x forward, y up, z to the right.
+
+    A product with an imaginary radius is a negative one. Products are those of the axes x y, x z, y z.
+    """
+    segments = {}
+    for name, (mass, (x, y, z), (xx, yy, zz), (xy, xz, yz)) in rows.items():
+        start, end, length = _ENDS[name]
+        if name == "foot":  # its line is the axis x
+            centre, aside, radii, products = x, (y, z), (yy, zz, xx), (xy, yz, xz)
+        else:
+            centre, aside, radii, products = abs(y), (x, z), (xx, zz, yy), (xy, xz, yz)
+        a, b, c = (r / 100.0 for r in radii)
+        d, e, f = (r / 100.0 for r in products)
+        place = (aside[0] / 100.0, aside[1] / 100.0)
+        segments[name] = Segment(start, end, length, mass / 100.0, centre / 100.0, (a, b, c), place, (d, e, f))
+    return Table("Dumas", sex, _DUMAS, segments)
+
+
+TABLES["Dumas", "male"] = _dumas(
+    "male",
+    {
+        "head": (6.7, (-6.2, 55.5, 0.1), (31, 25, 33), (-9, -2, 3)),
+        "chest": (33.3, (-3.6, -42.0, -0.2), (27, 25, 28), (18, 2, -4)),
+        "pelvis": (14.2, (2.8, -28.0, -0.6), (101, 106, 95), (-25, -12, -8)),
+        "upper arm": (2.4, (1.7, -45.2, -2.6), (31, 14, 32), (6, 5, 2)),
+        "forearm": (1.7, (1.0, -41.7, 1.4), (28, 11, 27), (3, 2, -8)),
+        "hand": (0.6, (3.5, -35.7, 3.2), (26, 16, 24), (9, 7, -8)),
+        "thigh": (12.3, (-4.1, -42.9, 3.3), (29, 15, 30), (7, -2, -7)),
+        "shank": (4.8, (-4.8, -41.0, 0.7), (28, 10, 28), (-4, -2, 5)),
+        "foot": (1.2, (43.6, -2.5, -0.7), (11, 25, 25), (9, -6, 0)),
+    },
+)
+TABLES["Dumas", "female"] = _dumas(
+    "female",
+    {
+        "head": (6.7, (-7.0, 59.7, 0.0), (32, 27, 34), (-6, 1, -1)),
+        "chest": (30.4, (-1.6, -43.6, -0.6), (29, 27, 29), (22, 5, -5)),
+        "pelvis": (14.6, (-0.9, -23.2, 0.2), (91, 100, 79), (-34, -1, -1)),
+        "upper arm": (2.2, (-7.3, -45.4, -2.8), (33, 17, 33), (3, -5, -14)),
+        "forearm": (1.3, (2.1, -41.1, 1.9), (26, 14, 25), (10, 4, -13)),
+        "hand": (0.5, (3.3, -32.7, 2.1), (27, 18, 25), (12, 10, -12)),
+        "thigh": (14.6, (-7.7, -37.7, 0.9), (31, 19, 32), (7, -2, -7)),
+        "shank": (4.5, (-4.9, -40.4, 3.1), (28, 10, 28), (2, 1, 6)),
+        "foot": (1.0, (44.3, 4.4, -2.5), (12, 25, 25), (-7, 5, -3)),
+    },
+)
 
 
 def table_of(name: str = "de Leva", sex: str = "male") -> Table:

@@ -28,6 +28,7 @@ UNITS = {  # m; what files are written in
     "CMU's units (inches / 0.45)": 0.0254 / 0.45,
 }  # fmt: skip
 SMALLEST, LARGEST, USUAL = 1.35, 2.15, 1.72  # m: heights of people
+HEAVIEST, TALLEST = 1e4, 100.0  # kg, m: of what is asked for; beyond, something is wrong
 NECK = 0.779  # height of the neck above the ankle, a share of the body's (the figure's)
 SLOW = 60.0  # Hz: below, accelerations are doubtful
 BREADTH = 0.055  # of a foot, a share of the height
@@ -94,12 +95,12 @@ def body_of(
     one that makes a grown-up of it. `unit` (m) says what it is. `up` is the axis that points up, "y" or "z". `skeleton`
     says how joints are called: see `skeleton.match`.
     """
-    if not (math.isfinite(mass) and mass > 0.0):
-        raise ValueError(f"mass {mass} must be positive")
+    if not 0.0 < mass <= HEAVIEST:
+        raise ValueError(f"mass {mass} must be positive, and no more than {HEAVIEST:g} kg")
     if not len(bvh.frames):
         raise ValueError(f"BVH {bvh.name!r} has no frames")
     notes = []
-    found = match(bvh, skeleton)
+    found = without_stumps(bvh, match(bvh, skeleton))
     notes.append(f"skeleton: {found.name}, {len(found.bones)} of {len(bvh.joints)} joints move bones")
     frames = without_pose(bvh, notes)
     turns, places = bvh.world()
@@ -125,6 +126,18 @@ def body_of(
         {side: foot_of(bvh, found, axes, side, scale, tall) for side in SIDES}, mass, tall, scale, scale * misses,
         tuple(notes),
     )  # fmt: skip
+
+
+def without_stumps(bvh: Bvh, skeleton: Skeleton) -> Skeleton:
+    """The same without a waist or collarbones that have no length: what hangs on them hangs on the bone below them."""
+    where = bind_pose(bvh, "z")
+    bones = dict(skeleton.bones)
+    for group in (("abdomen",), tuple(f"{side} clavicle" for side in SIDES)):
+        ends = [(name, name.replace("clavicle", "upper arm").replace("abdomen", "chest")) for name in group]
+        if any(a in bones and not (where[bones[a].where] - where[bones[b].where]).any() for a, b in ends):
+            for name in group:
+                bones.pop(name, None)
+    return Skeleton(skeleton.name, bones)
 
 
 def without_pose(bvh: Bvh, notes: list[str]) -> int:
@@ -287,6 +300,8 @@ def scale_of(
             if value is not None and not (math.isfinite(value) and value > 0.0):
                 raise ValueError(f"{what} {value} must be positive")
         scale = unit if unit is not None else float(height or USUAL) / tall
+        if not 0.0 < scale * tall <= TALLEST:
+            raise ValueError(f"the body would be {scale * tall:.3g} m tall; the limit is {TALLEST:g} m")
         notes.append(f"one unit is {scale:.6g} m, as asked for: the body is {scale * tall:.3f} m tall")
         return scale, scale * tall
     name = min(UNITS, key=lambda name: abs(math.log(UNITS[name] * tall / USUAL)))

@@ -71,7 +71,7 @@ def human(
     stiffness: Mapping[str, float] | float = 0.0,
     rest: Posture | None = None,
 ) -> Model:
-    """A human figure of a mass (kg) and a height (m), with the inertias of a table: "de Leva" or "Winter".
+    """A human figure of a mass (kg) and a height (m), with the inertias of a table: "de Leva", "Winter" or "Dumas".
 
     Its knees and elbows are hinges, its other joints are balls. The `welded` parts belong to their parents. `stiffness`
     (N m/rad) is that of all joints, or of each by the last word of its name; their springs are slack in the posture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -41,7 +42,7 @@ def inertias(bones: Mapping[str, Bone], table: Table, mass: float, height: float
             weight = mass * table.share(limb)
             start, end = limb_ends(limb, bones[name].end if name in bones else None, table, height)
             if name in bones:
-                found[name] = solid(table.segments[limb], weight, start, end)
+                found[name] = solid(table.segments[limb], weight, start, end, SIDES[side] * LEFT)
             else:  # a hand that the figure does not have belongs to the forearm
                 on = f"{side} forearm"
                 along = unit(bones[on].end)
@@ -66,7 +67,7 @@ def limb_ends(limb: str, bone: Array | None, table: Table, height: float) -> tup
         return (AHEAD - 1.0) * length * FORWARD + low, AHEAD * length * FORWARD + low
     if bone is None:
         return np.zeros(3), -row.length * height * UP
-    return np.zeros(3), (row.length * height * unit(bone) if row.end == "MET3" else bone)
+    return np.zeros(3), (row.length * height * unit(bone) if row.end in ("MET3", "MHEADS") else bone)
 
 
 def head(bone: Bone, table: Table, mass: float, height: float) -> Inertia:
@@ -87,8 +88,13 @@ def trunk(bones: Mapping[str, Bone], table: Table, mass: float, given: float) ->
         pieces = trunk_line(table, 0.5 * (bones["left thigh"].at + bones["right thigh"].at), neck)
         owners = {"lower trunk": "pelvis", "middle trunk": "abdomen" if abdomen else "chest", "upper trunk": "chest"}
     else:
-        pieces = {"pelvis": (np.zeros(3), frames["abdomen"]), "chest": (chest_at, neck)}
+        hips = 0.5 * (bones["left thigh"].at + bones["right thigh"].at)
+        waist = {"pelvis": frames["abdomen"], "chest": chest_at}
         owners = {"pelvis": "pelvis", "chest": "chest"}
+        pieces = {}
+        for piece in owners:
+            at = {"MIDH": hips, "WAIST": waist[piece], "NECK": neck}
+            pieces[piece] = at[table.segments[piece].start], at[table.segments[piece].end]
     found: dict[str, Inertia] = {}
     for piece, (start, end) in pieces.items():
         owner, row = owners[piece], table.segments[piece]
@@ -97,7 +103,8 @@ def trunk(bones: Mapping[str, Bone], table: Table, mass: float, given: float) ->
             weight -= given
         if abdomen and piece == "chest":
             part = ABDOMEN * mass * table.share("chest")
-            found["abdomen"] = solid(row, part, np.zeros(3), bones["chest"].at)
+            ends = (np.zeros(3), bones["chest"].at)
+            found["abdomen"] = solid(row, part, *(ends if row.start == "WAIST" else ends[::-1]))
             weight -= part
         here = solid(row, weight, start - frames[owner], end - frames[owner])
         found[owner] = found[owner] + here if owner in found else here
@@ -112,19 +119,38 @@ def trunk_line(table: Table, hips: Array, neck: Array) -> dict[str, tuple[Array,
     return {name: (points[k], points[k + 1]) for k, name in enumerate(names)}
 
 
-def solid(row: Segment, mass: float, start: Array, end: Array) -> Inertia:
-    """The mass properties of a segment between two points."""
+def solid(row: Segment, mass: float, start: Array, end: Array, outward: Array = -LEFT) -> Inertia:
+    """The mass properties of a segment between two points; what lies in the middle of the body is of the right side."""
     line = end - start
     length = float(np.linalg.norm(line))
-    along = line / length
+    along = unit(line)
     side = LEFT - (LEFT @ along) * along
     if np.linalg.norm(side) < 0.5:  # a bone across the body
         side = FORWARD - (FORWARD @ along) * along
     side = unit(side)
     axes = np.stack([np.cross(side, along), side, along], axis=1)
     moments = mass * (np.array(row.gyration) * length) ** 2
-    return Inertia(mass, start + row.centre * line, axes @ np.diag(moments) @ axes.T)
+    matrix = axes @ np.diag(moments) @ axes.T
+    centre = start + row.centre * line
+    if any(row.aside) or any(row.products):  # in axes that point forward, outward and up, as far as they can
+        ahead, out, up = axes.T * [_towards(axes[:, 0]), math.copysign(1.0, float(side @ outward)), _towards(along)]
+        centre = centre + length * (row.aside[0] * ahead + row.aside[1] * out)
+        turned = matrix
+        for radius, one, two in zip(row.products, (ahead, ahead, up), (up, out, out), strict=True):
+            product = math.copysign(mass * (radius * length) ** 2, radius) * np.outer(one, two)
+            turned = turned + product + product.T
+        if not Inertia.unchecked(mass, centre, turned).fault():  # else they are too coarsely rounded for any body
+            matrix = turned
+    return Inertia(mass, centre, matrix)
+
+
+def _towards(axis: Array) -> float:
+    """The sign that makes an axis point forward or up."""
+    return math.copysign(1.0, float(axis @ (FORWARD + UP)))
 
 
 def unit(vector: Array) -> Array:
-    return vector / np.linalg.norm(vector)
+    length = np.linalg.norm(vector)
+    if not length:
+        raise ValueError("two joints are in one place all the time: the bone between them has no length")
+    return vector / length

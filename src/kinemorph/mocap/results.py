@@ -48,7 +48,7 @@ def save(analysis: Analysis, path: PathLike) -> None:
     """Write everything into a .csv file, or an HDF5 file (.h5; the extra `io`)."""
     about = {
         "name": analysis.model.name, "mass [kg]": analysis.body.mass, "height [m]": analysis.body.height,
-        "cutoff [Hz]": "none" if analysis.cutoff is None else analysis.cutoff, "method": analysis.method,
+        "cutoff [Hz]": "none" if analysis.cutoff is None else str(analysis.cutoff), "method": analysis.method,
     }  # fmt: skip
     save_table(path, columns(analysis), about)
 

@@ -18,6 +18,7 @@ from kinemorph.multibody.model import Model
 from kinemorph.spatial.quaternion_arrays import conjugate, continuous, exp, log, multiply, normalized, rotate
 
 Array = npt.NDArray[np.float64]
+Cutoff = float | tuple[float, float] | None  # Hz, of all, or of the root's position and of all rotations
 
 PASSES = 0.802  # two passes of a filter of second order have their cutoff at this share of its own (Winter)
 END = 1.0  # cutoff periods at both ends, where the filter has seen only one side
@@ -58,6 +59,8 @@ def low_pass(x: Array, dt: float, cutoff: float) -> Array:
     """A zero-lag Butterworth filter of fourth order along the first axis."""
     from scipy.signal import butter, sosfiltfilt
 
+    if not cutoff > 0.0:
+        raise ValueError(f"cutoff {cutoff:g} Hz must be positive")
     limit = 0.5 / dt
     corner = cutoff / PASSES
     if corner >= limit:
@@ -90,10 +93,11 @@ def rotations_of(model: Model) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int
     return first.astype(np.intp), l["iv"].astype(np.intp)
 
 
-def smooth(model: Model, q: Array, dt: float, cutoff: float | None = 6.0) -> Motion:
+def smooth(model: Model, q: Array, dt: float, cutoff: Cutoff = 6.0) -> Motion:
     """A recorded motion, filtered, with its velocities and accelerations. Without a cutoff only derivatives are taken.
 
-    The model has one tree, on a free joint, and balls.
+    Two cutoffs are that of the root's position and that of all rotations. The model has one tree, on a free joint, and
+    balls.
     """
     iq, iv = rotations_of(model)
     if len(q) < 7:
@@ -101,7 +105,8 @@ def smooth(model: Model, q: Array, dt: float, cutoff: float | None = 6.0) -> Mot
     turns = q[:, iq[:, None] + np.arange(4)]
     root = q[:, :3]
     if cutoff is not None:
-        root, turns = low_pass(root, dt, cutoff), low_pass_rotations(turns, dt, cutoff)
+        of_root, of_turns = cutoff if isinstance(cutoff, tuple) else (cutoff, cutoff)
+        root, turns = low_pass(root, dt, of_root), low_pass_rotations(turns, dt, of_turns)
     else:
         turns = continuous(normalized(turns))
     turns, w, al = angular(turns, dt)
@@ -167,9 +172,10 @@ def _noise(cutoffs: Array, residual: Array) -> tuple[float, float]:
     return noise, float(cutoffs[k - 1] + share * (cutoffs[k] - cutoffs[k - 1]))
 
 
-def reliable(frames: int, dt: float, cutoff: float | None) -> npt.NDArray[np.bool_]:
+def reliable(frames: int, dt: float, cutoff: Cutoff) -> npt.NDArray[np.bool_]:
     """Which frames are far enough from both ends for the filter and the splines."""
-    margin = 3 if cutoff is None else max(3, round(END / (cutoff * dt)))
+    lowest = min(cutoff) if isinstance(cutoff, tuple) else cutoff
+    margin = 3 if lowest is None else max(3, round(END / (lowest * dt)))
     good = np.zeros(frames, dtype=bool)
     good[margin : frames - margin] = True
     return good

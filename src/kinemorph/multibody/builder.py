@@ -18,6 +18,7 @@ from kinemorph.multibody.massless import massless_joints
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import Pose, vector
 
+_NO_INERTIA = Inertia(0.0)
 UPPER = [0, 1, 2, 4, 5, 8]  # entries of a symmetric matrix that rows have
 
 
@@ -96,7 +97,7 @@ class Builder:
             raise ValueError(f"{where}: {error}") from None
         parts = _shapes(where, shapes)
         self._joints.add(joint_name)
-        self._links[name] = _Link(name, parent, joint, joint_name, pose, inertia or Inertia(0.0), parts)
+        self._links[name] = _Link(name, parent, joint, joint_name, pose, inertia or _NO_INERTIA, parts)
         return name
 
     def base(self, shapes: Sequence[Shape] | Shape) -> None:

@@ -43,9 +43,7 @@ class Inertia:
     def unchecked(mass: float, com: Vector, matrix: Matrix) -> Inertia:
         """As it is given, though perhaps no body has it: files of real robots do this. `fault` says what is wrong."""
         inertia = object.__new__(Inertia)
-        object.__setattr__(inertia, "mass", mass)
-        object.__setattr__(inertia, "com", com)
-        object.__setattr__(inertia, "matrix", matrix)
+        inertia.__dict__.update(mass=mass, com=com, matrix=matrix)
         return inertia
 
     def fault(self) -> str:
@@ -105,12 +103,11 @@ class Inertia:
     def moved(self, pose: Pose) -> Inertia:
         """The same body in an outer frame, where this frame stands at `pose`."""
         R = pose.rotation
-        return Inertia.unchecked(self.mass, pose.apply(self.com), R @ self.matrix @ R.T)
+        return Inertia.unchecked(self.mass, self.com @ R.T + pose.position, R @ self.matrix @ R.T)
 
     def about_origin(self) -> Matrix:
         """Second moment about the link's origin."""
-        c = self.com
-        return self.matrix + self.mass * (c @ c * _EYE - np.multiply.outer(c, c))
+        return self.matrix + _spread(self.mass, self.com)
 
     def __add__(self, other: Inertia) -> Inertia:
         """Both bodies welded together."""
@@ -118,8 +115,13 @@ class Inertia:
         if mass == 0.0:
             return Inertia.unchecked(0.0, self.com, self.matrix + other.matrix)
         com = (self.mass * self.com + other.mass * other.com) / mass
-        I = self.about_origin() + other.about_origin() - mass * (com @ com * np.eye(3) - np.outer(com, com))
+        I = self.about_origin() + other.about_origin() - _spread(mass, com)
         return Inertia.unchecked(mass, com, 0.5 * (I + I.T))
+
+
+def _spread(mass: float, c: Vector) -> Matrix:
+    """The second moment of a point mass about the origin."""
+    return mass * (c.dot(c) * _EYE - c[:, np.newaxis] * c)
 
 
 def _lengths(shape: str, **lengths: float) -> None:

@@ -31,6 +31,9 @@ _USUAL_DOFS = np.zeros(6, DOF)
 for _field, _usual in USUAL.items():
     _USUAL_DOFS[_field] = _usual
 _USUAL_BYTES = _USUAL_DOFS.tobytes()
+_USUAL_ROWS = np.zeros(len(JointKind), LINK)  # of each kind of joint
+for _kind in JointKind:
+    _USUAL_ROWS[_kind]["kind"], _USUAL_ROWS[_kind]["nq"], _USUAL_ROWS[_kind]["nv"] = _kind, NQ[_kind], NV[_kind]
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class Joint:
     def __post_init__(self) -> None:
         if not isinstance(self.kind, JointKind):
             raise TypeError(f"a joint's kind is a kinemorph.JointKind, not {self.kind!r}")
-        if not isinstance(self.name, str | None):
+        if self.name is not None and not isinstance(self.name, str):
             raise TypeError(f"{self.kind.name.lower()} joint: its name must be a text, not {self.name!r}")
         try:
             self.check()
@@ -153,14 +156,14 @@ class Joint:
     @cached_property
     def rows(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], list[float]]:
         """The joint as rows of a link and of its degrees of freedom, and where its springs are slack, all checked."""
-        row = np.zeros(1, LINK)
+        kind, given = int(self.kind), self.__dict__
+        row = _USUAL_ROWS[kind : kind + 1].copy()
         l = row[0]
-        l["kind"], l["pitch"] = self.kind, self.pitch
-        l["nq"], l["nv"] = self.nq, self.nv
+        l["pitch"] = self.pitch
         l["axis"], l["axis2"] = self.axes()
-        dofs = np.frombuffer(bytearray(_USUAL_BYTES[: self.nv * DOF.itemsize]), DOF)
+        dofs = np.frombuffer(bytearray(_USUAL_BYTES[: NV[kind] * DOF.itemsize]), DOF)
         for field, usual in USUAL.items():
-            value = getattr(self, field)
+            value = given[field]
             if value is not usual:
                 dofs[field] = value if isinstance(value, float) else self.per_dof(field)
         check_numbers(dofs)
@@ -310,7 +313,7 @@ def unit(axis: str | Iterable[float], what: str) -> np.ndarray[Any, Any]:
             raise ValueError(f"{what}: {axis!r} is not 'x', 'y', 'z' or three numbers")
         return AXES[axis]
     a = vector(axis, 3, what)
-    length = math.hypot(*a)
+    length = math.hypot(*a.tolist())
     if length < 1e-12:
         raise ValueError(f"{what}: {a.tolist()} has no direction")
-    return a / length
+    return a if length == 1.0 else a / length

@@ -1,0 +1,68 @@
+"""Meshes from memory are kept as files, and those that nobody uses go when there are too many."""
+
+import os
+import time
+
+import numpy as np
+import pytest
+
+import kinemorph as km
+from kinemorph.geometry import kept_mesh
+from kinemorph.geometry.forget import DAY, forget
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(kept_mesh, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(kept_mesh, "OFTEN", 1)
+    return tmp_path / "meshes"
+
+
+def kept(size: float) -> os.PathLike[str]:
+    box = km.mesh_of(km.Shape.box((size, 1.0, 1.0)))
+    return kept_mesh.keep_mesh(box.vertices, box.faces)
+
+
+def aged(path: os.PathLike[str], days: float) -> None:
+    os.utime(path, (time.time() - days * DAY,) * 2)
+
+
+def test_a_mesh_is_kept_once_and_read_back(folder):
+    path = kept(2.0)
+    assert path == kept(2.0)
+    assert [p.name for p in folder.iterdir()] == [path.name]
+    assert np.allclose(np.ptp(km.load_mesh(path).vertices, axis=0), [2.0, 1.0, 1.0])
+
+
+def test_what_was_not_used_for_longest_goes_first(folder, monkeypatch):
+    old, older, new = (kept(x) for x in (1.0, 2.0, 3.0))
+    aged(old, 8.0)
+    aged(older, 30.0)
+    monkeypatch.setattr(kept_mesh, "MOST_BYTES", 3 * new.stat().st_size)
+    kept(4.0)
+    assert {p.name for p in folder.iterdir()} == {old.name, new.name, kept(4.0).name}
+
+
+def test_what_was_used_this_week_stays_however_much_it_is(folder, monkeypatch):
+    monkeypatch.setattr(kept_mesh, "MOST_BYTES", 1)
+    first, second = kept(1.0), kept(2.0)
+    aged(first, 3.0)
+    kept(3.0)
+    assert first.exists()
+    assert second.exists()
+    aged(first, 30.0)
+    kept(1.0)  # it is used again
+    kept(5.0)
+    assert first.exists()
+
+
+def test_what_was_left_half_written_goes_after_a_day(tmp_path):
+    whole, half = tmp_path / "a.stl", tmp_path / ".a.stl.xyz"
+    for path in (whole, half):
+        path.write_bytes(b"x")
+    forget(tmp_path, ".stl", 100)
+    assert half.exists()
+    aged(half, 2.0)
+    forget(tmp_path, ".stl", 100)
+    assert whole.exists()
+    assert not half.exists()
