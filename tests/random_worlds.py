@@ -153,8 +153,11 @@ def edit(world: km.World, rng: np.random.Generator) -> str:
             world.wake(one)
         elif what == "push":
             tree = int(rng.choice(world.forest.trees))
-            world.forest.set_state(tree, tau=absurd(rng, 10.0) * rng.normal(size=len(world.forest.state(tree).v)))
-            world.wake(int(world.forest.members(tree)[0]))
+            members = world.forest.members(tree)
+            lightest = min(body.mass for body in bodies if body.id in members)
+            usual = 10.0 * lightest  # N m, or N: as much as its weight
+            world.forest.set_state(tree, tau=absurd(rng, usual) * rng.normal(size=len(world.forest.state(tree).v)))
+            world.wake(int(members[0]))
         else:
             world.restore(world.save())
     except (ValueError, ArithmeticError) as error:

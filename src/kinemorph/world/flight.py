@@ -15,9 +15,11 @@ from kinemorph.multibody.lone import go, link_of, lone_of, whitened
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.quaternion import conjugate, exp, multiply, normalized, rotate
 from kinemorph.spatial.rows import load3, load3_at, load4_at, load6, load9, store3, store3_at, store4_at
+from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.triangle import tri_tvec, tri_vec
-from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, scale, sub
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 
+QUICK = 0.02  # rad in a step: what turns no further in contact gains nothing worth the work
 TURNS = 3  # of the fixed-point iteration for the mean spin of a flight
 
 
@@ -49,6 +51,15 @@ def spin_after(lone: Any, momentum: Vec3, turn: Any) -> Vec3:
     return tri_tvec(K, tri_vec(K, rotate(conjugate(turn), momentum)))
 
 
+@kernel
+def no_faster(lone: Any, w: Vec3, turn: Vec3) -> Vec3:
+    """A spin, or one that is slower, with no more energy than a whitened one: contacts have turned the body otherwise
+    than it spins, and its momentum alone would let it gain some."""
+    new = tri_tvec(load6(lone["L"]), w)
+    before, after = dot(turn, turn), dot(new, new)
+    return scale(w, sqrt(before / after)) if after > before else w
+
+
 @kernel(inline=False)
 def fly_on(tree: Any, z: Any, moved: Any, o: int, touched: bool, dt: float, q: Any, v: Any) -> None:
     """Position and velocity of a lone body after a step; `moved` is its displacement if an impulse has acted."""
@@ -61,6 +72,8 @@ def fly_on(tree: Any, z: Any, moved: Any, o: int, touched: bool, dt: float, q: A
         shift = scale(load3_at(moved, o + 3), lone["light"])
         turn = exp(phi)
         w = spin_after(lone, momentum, turn)
+        if dot(phi, phi) > QUICK * QUICK:
+            w = no_faster(lone, w, load3_at(z, o))
     else:
         start = w = load3(v)
         turn = exp(scale(start, dt))

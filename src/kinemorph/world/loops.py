@@ -135,7 +135,7 @@ def advance_holds(w: Any, s: Any, forest: Any) -> bool:
         add_up(trees, hold, hold["before"], hold["each"])
         t = hold["first_tree"]
         while t >= 0:
-            advance_one(s, trees[t], t, w["dt"])
+            advance_one(s, forest, t, w["dt"])
             t = trees[t]["follows"]
         error = close_hold(forest, hold, g[hold["offset"] : hold["offset"] + hold["nz"]])
         if error > max(OPEN, 2.0 * hold["error"]):
