@@ -130,12 +130,13 @@ def advance_tree(s: Any, slot: Any, tree: Any, span: Any, gravity: Vec3, dt: flo
     z, moved = rows_at(s["z"], s["nz"], F8)[o : o + nv], rows_at(s["moved"], s["nz"], F8)[o : o + nv]
     step, new = rows_at(s["g"], s["nz"], F8)[o : o + nv], rows_at(s["z0"], s["nz"], F8)[o : o + nv]
     restrained = take_steps(tree, span, z, moved, step, new, dt, v)
-    due, momentum = 0.0, (0.0, 0.0, 0.0)
+    due = 0.0
+    moment = momentum = (0.0, 0.0, 0.0)
     if restrained:
         rest, tau = rows_at(state_at(slot, tree, REST), nq, F8), rows_at(state_at(slot, tree, TAU), nv, F8)
         own = rows_at(state_at(slot, tree, JUMP), nv, F8)
         y, x = rows_at(s["x"], s["nz"], F8)[o : o + nv], moved
-        due, momentum = energy_due(tree, z, dt, q, v, rest, tau, own, new, y, x)
+        due, moment, momentum = energy_due(tree, z, dt, q, v, rest, tau, own, new, y, x)
     for k in range(nv):
         v[k] = new[k]
     l = rows_at(tree["links"], tree["n"], LINK)[0]
@@ -147,7 +148,8 @@ def advance_tree(s: Any, slot: Any, tree: Any, span: Any, gravity: Vec3, dt: flo
         turn = multiply(conjugate(load4_at(q, l["iq"] + 3)), before)
         store3_at(v, k, rotate(turn, load3_at(v, k)))
     if restrained:
-        restrain_tree(tree, q, v, due, momentum, gravity, dt, span["touched"] == 0 and span["middle"] == MIDDLE)
+        smooth = span["touched"] == 0 and span["middle"] == MIDDLE
+        restrain_tree(tree, q, v, due, moment, momentum, gravity, dt, smooth)
     dofs = rows_at(tree["dofs"], nv, DOF)
     for k in range(nv):
         dofs[k]["implicit"] = 0.0

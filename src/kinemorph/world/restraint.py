@@ -23,9 +23,10 @@ from kinemorph.multibody.lone import floats
 from kinemorph.spatial.mat3 import tmul_vec
 from kinemorph.spatial.rows import load3, load3_at, load9, store3_at
 from kinemorph.spatial.scalar import sqrt
-from kinemorph.spatial.vec3 import Vec3, axpy, dot
+from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, scale, sub
 
 QUICK = 0.02  # rad in a step: what turns no further gains a share of 4e-4 of its energy at most
+MOST = 1.1  # times as fast as the step has made it: what would have to be given back beyond is rounding
 
 
 @kernel
@@ -58,8 +59,8 @@ def take_implicitly(tree: Any, v: Any, tau: Any, total: Any, dt: float) -> None:
 @kernel(inline=False)
 def energy_due(
     tree: Any, z: Any, dt: float, q: Any, v: Any, rest: Any, tau: Any, own: Any, new: Any, y: Any, x: Any
-) -> tuple[float, Vec3]:
-    """What a tree is to have at the end of the step, J, but for the work of weight; and its momentum at the start.
+) -> tuple[float, Vec3, Vec3]:
+    """What a tree is to have at the end of the step, J, but for the work of weight; and its first moment and momentum.
 
     `new` are its velocities after the step, `own` its accelerations without rows; y and x are scratch.
     """
@@ -73,32 +74,37 @@ def energy_due(
     take_implicitly(tree, v, tau, x, dt)
     for k in range(nv):
         due += dt * x[k] * 0.5 * (v[k] + new[k])
-    _, _, _, momentum, _ = totals(tree, q, v)
-    return due, momentum
+    _, moment, _, momentum, _ = totals(tree, q, v)
+    return due, moment, momentum
 
 
 @kernel(inline=False)
-def restrain_tree(tree: Any, q: Any, v: Any, due: float, before: Vec3, g: Vec3, dt: float, both: bool) -> None:
-    """Take from the velocities after a step what is more than is due, with the work of weight; `before`: a momentum.
+def restrain_tree(
+    tree: Any, q: Any, v: Any, due: float, moment: Vec3, momentum: Vec3, g: Vec3, dt: float, smooth: bool
+) -> None:
+    """Take from the velocities after a step what is more than is due, with the work of weight on the way.
 
-    With `both`, what is missing is given back: then nothing but smooth forces has acted.
+    What rows have pushed apart is not counted as a way. If nothing but smooth forces has acted, what is missing is
+    given back.
     """
     links, dofs = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF)
-    mass, _, _, momentum, kinetic = totals(tree, q, v)
+    mass, there, _, now, kinetic = totals(tree, q, v)
     for k in range(tree["nv"]):
         kinetic += 0.5 * dofs[k]["implicit"] * v[k] * v[k]
-    due = max(0.0, due + 0.5 * dt * (dot(g, before) + dot(g, momentum)))
-    if kinetic <= due and not (both and kinetic > 0.0):
+    way = sub(there, moment) if smooth else scale(add(momentum, now), 0.5 * dt)
+    due = max(0.0, due + dot(g, way))
+    if kinetic <= due and not (smooth and kinetic > 0.0):
         return
     goes_on = mass > 0.0 and floats(links, dofs)
-    together = 0.5 * dot(momentum, momentum) / mass if goes_on else 0.0
+    together = 0.5 * dot(now, now) / mass if goes_on else 0.0
     share = sqrt(due / kinetic)
     if goes_on and together < due:
         share = sqrt((due - together) / (kinetic - together))
     else:
         goes_on = False
+    share = min(share, MOST)
     for k in range(tree["nv"]):
         v[k] *= share
     if goes_on:  # with the velocity of the centre of mass
         R = load9(rows_at(tree["rows"], 2, LINK_DATA)[1]["R"])
-        store3_at(v, 3, axpy(load3_at(v, 3), (1.0 - share) / mass, tmul_vec(R, momentum)))
+        store3_at(v, 3, axpy(load3_at(v, 3), (1.0 - share) / mass, tmul_vec(R, now)))
