@@ -24,7 +24,7 @@ from kinemorph.spatial.vec3 import add, cross, dot, sub
 FAST = 0.1  # rad in a step: what turns no faster, and touches something, gains nothing worth the work;
 SMOOTH = 1e-6  # and what swings freely, only if it hardly moves: a swing is not to change its ways at each turn
 ROUNDS = 16
-SAME = 1e-9  # share of its velocities by which a tree's mean velocities may still change;
+SAME = 1e-7  # share of its velocities by which a tree's mean velocities may still change;
 LOST = 1e-3  # more than this after all rounds: it turns further in a step than can be followed
 START, MIDDLE, NONE = 0, 1, 2  # where forces that velocities make are taken
 

@@ -22,9 +22,9 @@ from kinemorph.spatial.vec3 import Vec3, add, cross
 from kinemorph.structure.forest_layout import IN_USE, JUMP, REST, TAU, TREE_SLOT, TREES, A, Q, V
 from kinemorph.structure.forest_memory import pool_of
 from kinemorph.world.flight import fly_on, see_body, whiten_flight
-from kinemorph.world.gyration import FAST, MIDDLE, START, take_in_the_middle, turns_fast
+from kinemorph.world.gyration import MIDDLE, START, take_in_the_middle, turns_fast
 from kinemorph.world.layout import Status
-from kinemorph.world.restraint import QUICK, energy_due, restrain_tree, take_implicitly, turns_far
+from kinemorph.world.restraint import QUICK, energy_due, restrain_tree, take_implicitly, turns_far, weigh
 
 DONE, NOT_FINITE, FULL_SOLVER = int(Status.DONE), int(Status.NOT_FINITE), int(Status.FULL_SOLVER)
 LIGHT = 3e8  # m/s: what would get faster has exploded
@@ -107,19 +107,19 @@ def set_in_motion(s: Any, forest: Any) -> None:
 
 @kernel
 def take_steps(tree: Any, span: Any, z: Any, moved: Any, step: Any, new: Any, dt: float, v: Any) -> bool:
-    """How far the joints of a tree go in a step, and their velocities after it; whether it is to be restrained."""
+    """How far the joints of a tree go in a step, and their velocities after it; whether it turns far on the way."""
     if span["touched"] != 0:
         unwhiten_velocity(tree, moved, step)
         far = turns_far(tree, QUICK)
         unwhiten_velocity(tree, z, new)
-        return (far or turns_far(tree, QUICK / dt)) and span["hold"] < 0
+        return far or turns_far(tree, QUICK / dt)
     # nothing acted but smooth forces
     unwhiten_velocity(tree, z, new)
     l = rows_at(tree["links"], tree["n"], LINK)[0]
     flies = tree["nv"] if span["middle"] == MIDDLE else l["nv"] if l["kind"] == FREE else 0
     for k in range(tree["nv"]):  # in flight the mean of both velocities is exact; else it goes with middle forces
         step[k] = dt * (0.5 * (v[k] + new[k]) if k < flies else new[k])
-    return span["middle"] != START and turns_far(tree, FAST / dt)
+    return turns_far(tree, QUICK / dt)
 
 
 @kernel(inline=False)
@@ -129,14 +129,15 @@ def advance_tree(s: Any, slot: Any, tree: Any, span: Any, gravity: Vec3, dt: flo
     q, v = rows_at(state_at(slot, tree, Q), nq, F8), rows_at(state_at(slot, tree, V), nv, F8)
     z, moved = rows_at(s["z"], s["nz"], F8)[o : o + nv], rows_at(s["moved"], s["nz"], F8)[o : o + nv]
     step, new = rows_at(s["g"], s["nz"], F8)[o : o + nv], rows_at(s["z0"], s["nz"], F8)[o : o + nv]
-    restrained = take_steps(tree, span, z, moved, step, new, dt, v)
+    restrained = take_steps(tree, span, z, moved, step, new, dt, v) and span["hold"] < 0
     due = 0.0
     moment = momentum = (0.0, 0.0, 0.0)
     if restrained:
         rest, tau = rows_at(state_at(slot, tree, REST), nq, F8), rows_at(state_at(slot, tree, TAU), nv, F8)
         own = rows_at(state_at(slot, tree, JUMP), nv, F8)
         y, x = rows_at(s["x"], s["nz"], F8)[o : o + nv], moved
-        due, moment, momentum = energy_due(tree, z, dt, q, v, rest, tau, own, new, y, x)
+        due = energy_due(tree, z, dt, q, v, rest, tau, own, new, y, x)
+        moment, momentum = weigh(tree)
     for k in range(nv):
         v[k] = new[k]
     l = rows_at(tree["links"], tree["n"], LINK)[0]

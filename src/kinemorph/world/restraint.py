@@ -20,10 +20,10 @@ from kinemorph.constraint.whiten import whiten_velocity
 from kinemorph.multibody.energy_momentum import totals
 from kinemorph.multibody.layout import DOF, LINK, LINK_DATA
 from kinemorph.multibody.lone import floats
-from kinemorph.spatial.mat3 import tmul_vec
+from kinemorph.spatial.mat3 import mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load3_at, load9, store3_at
 from kinemorph.spatial.scalar import sqrt
-from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, scale, sub
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 
 QUICK = 0.02  # rad in a step: what turns no further gains a share of 4e-4 of its energy at most
 MOST = 1.1  # times as fast as the step has made it: what would have to be given back beyond is rounding
@@ -56,11 +56,24 @@ def take_implicitly(tree: Any, v: Any, tau: Any, total: Any, dt: float) -> None:
             total[k] += (d["effort"] if tau[k] > 0.0 else -d["effort"]) - tau[k]
 
 
+@kernel
+def weigh(tree: Any) -> tuple[Vec3, Vec3]:
+    """First moment and momentum of a tree, where its rows say that its links are, and how they move."""
+    links, rows = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    moment = momentum = (0.0, 0.0, 0.0)
+    for i in range(tree["n"]):
+        l, d = links[i], rows[i + 1]
+        h = mul_vec(load9(d["R"]), load3(l["h"]))
+        moment = add(moment, axpy(h, l["mass"], load3(d["p"])))
+        momentum = add(momentum, axpy(cross(load3(d["w"]), h), l["mass"], load3(d["v"])))
+    return moment, momentum
+
+
 @kernel(inline=False)
 def energy_due(
     tree: Any, z: Any, dt: float, q: Any, v: Any, rest: Any, tau: Any, own: Any, new: Any, y: Any, x: Any
-) -> tuple[float, Vec3, Vec3]:
-    """What a tree is to have at the end of the step, J, but for the work of weight; and its first moment and momentum.
+) -> float:
+    """What a tree is to have at the end of the step, J, but for the work of weight.
 
     `new` are its velocities after the step, `own` its accelerations without rows; y and x are scratch.
     """
@@ -74,8 +87,7 @@ def energy_due(
     take_implicitly(tree, v, tau, x, dt)
     for k in range(nv):
         due += dt * x[k] * 0.5 * (v[k] + new[k])
-    _, moment, _, momentum, _ = totals(tree, q, v)
-    return due, moment, momentum
+    return due
 
 
 @kernel(inline=False)
