@@ -21,6 +21,8 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 
 QUICK = 0.02  # rad in a step: what turns no further in contact gains nothing worth the work
 TURNS = 3  # of the fixed-point iteration for the mean spin of a flight
+PART = 0.2  # rad, in which it comes to its end
+FARTHEST = 20.0  # rad in a step: what turns further has its momentum, but is not followed
 
 
 @kernel(inline=False)
@@ -60,6 +62,26 @@ def no_faster(lone: Any, w: Vec3, turn: Vec3) -> Vec3:
     return scale(w, sqrt(before / after)) if after > before else w
 
 
+@kernel
+def turn_freely(lone: Any, momentum: Vec3, w: Vec3, dt: float) -> tuple[Any, Vec3]:
+    """How a body turns in a step in which nothing but smooth forces acts, and its spin after it, in the new axes.
+
+    Momentum stays exactly, and energy to second order, for it turns with the mean of the spins before and after; what
+    turns far does so in several parts.
+    """
+    far = min(sqrt(dot(w, w)) * dt, FARTHEST)
+    parts = 1 + int(far / PART) if far > PART else 1
+    h = dt / parts
+    turn = (1.0, 0.0, 0.0, 0.0)
+    for n in range(parts):
+        start, before = w, turn
+        for _ in range(TURNS):
+            part = exp(scale(add(start, w), 0.5 * h))
+            turn = part if n == 0 else multiply(before, part)
+            w = spin_after(lone, momentum, turn)
+    return turn, w
+
+
 @kernel(inline=False)
 def fly_on(tree: Any, z: Any, moved: Any, o: int, touched: bool, dt: float, q: Any, v: Any) -> None:
     """Position and velocity of a lone body after a step; `moved` is its displacement if an impulse has acted."""
@@ -75,11 +97,9 @@ def fly_on(tree: Any, z: Any, moved: Any, o: int, touched: bool, dt: float, q: A
         if dot(phi, phi) > QUICK * QUICK:
             w = no_faster(lone, w, load3_at(z, o))
     else:
-        start = w = load3(v)
-        turn = exp(scale(start, dt))
-        for _ in range(TURNS):  # the mean of both spins: second order, and momentum stays exactly
-            turn = exp(scale(add(start, w), 0.5 * dt))
-            w = spin_after(lone, momentum, turn)
+        turn, w = turn_freely(lone, momentum, load3(v), dt)
+        if dot(w, w) * dt * dt > FARTHEST * FARTHEST:
+            w = no_faster(lone, w, load3_at(z, o))
         before = add(load3_at(v, 3), cross(load3(v), c))
         shift = scale(add(mul_vec(R, before), speed), 0.5 * dt)
     put_body(tree, lone, R, turn, shift, w, speed, q, v)

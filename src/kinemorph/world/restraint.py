@@ -23,7 +23,7 @@ from kinemorph.multibody.lone import floats
 from kinemorph.spatial.mat3 import mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load3_at, load9, store3_at
 from kinemorph.spatial.scalar import sqrt
-from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, sub
 
 QUICK = 0.02  # rad in a step: what turns no further gains a share of 4e-4 of its energy at most
 MOST = 1.1  # times as fast as the step has made it: what would have to be given back beyond is rounding
@@ -96,15 +96,17 @@ def restrain_tree(
 ) -> None:
     """Take from the velocities after a step what is more than is due, with the work of weight on the way.
 
-    What rows have pushed apart is not counted as a way. If nothing but smooth forces has acted, what is missing is
-    given back.
+    If nothing but smooth forces has acted, what is missing is given back; else what pushes overlap apart may have moved
+    the tree as well: that may cost energy, but does not add any.
     """
     links, dofs = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF)
     mass, there, _, now, kinetic = totals(tree, q, v)
     for k in range(tree["nv"]):
         kinetic += 0.5 * dofs[k]["implicit"] * v[k] * v[k]
-    way = sub(there, moment) if smooth else scale(add(momentum, now), 0.5 * dt)
-    due = max(0.0, due + dot(g, way))
+    weight = dot(g, sub(there, moment))
+    if not smooth:
+        weight = min(weight, 0.5 * dt * dot(g, add(momentum, now)))
+    due = max(0.0, due + weight)
     if kinetic <= due and not (smooth and kinetic > 0.0):
         return
     goes_on = mass > 0.0 and floats(links, dofs)
