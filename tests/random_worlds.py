@@ -1,11 +1,11 @@
 """Random worlds: all shapes, masses from 1e-3 to 1e3 kg, overlapping starts, absurd speeds, and edits while they run.
 
-    python -m tests.random_worlds 10000 [--seed 0] [--first 0]
+    python -m tests.random_worlds 10000 [--seed 0] [--first 0] [--usual]
 
 Each is made of a seed and a number, so that it can be made again. None may end in a number that is not finite, in a
 hang or in a crash. `WorldError`, which names the body and leaves the world as it was, is the only way out for what is
-absurd; how many take it is told. If the process dies, random-worlds-*.txt in the folder for temporary files has the
-number of the world.
+absurd; how many take it is told. With `--usual` speeds and torques are not absurd, and no world may take it. If the
+process dies, random-worlds-*.txt in the folder for temporary files has the number of the world.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ STEPS = 40  # in one go, at most
 ROUNDS = 8
 TOLD = 500  # worlds after which it says how far it is
 LEAST, MOST = -3.0, 3.0  # decades of kg
+ABSURD = 0.08  # share of speeds and torques that are up to a million times as large as usual
 GROUNDS = ("none", "plane", "field", "terrain", "slope")
 
 
@@ -100,23 +101,30 @@ def random_figure(rng: np.random.Generator) -> km.Model:
     return b.build()
 
 
-def absurd(rng: np.random.Generator, usual: float) -> float:
-    """A speed or a torque: mostly usual, now and then not."""
-    return usual * (10.0 ** rng.uniform(0, 6) if rng.random() < 0.08 else 1.0)
+class Dice(np.random.Generator):
+    """Random numbers; speeds and torques among them are absurd now and then."""
+
+    def __init__(self, seed: int | list[int], absurd: float = ABSURD) -> None:
+        super().__init__(np.random.PCG64(seed))
+        self.share = absurd
+
+    def strength(self, usual: float) -> float:
+        """A speed or a torque."""
+        return usual * (10.0 ** self.uniform(0, 6) if self.random() < self.share else 1.0)
 
 
-def add_something(world: km.World, rng: np.random.Generator) -> None:
+def add_something(world: km.World, rng: Dice) -> None:
     at = random_pose(rng, 0.7).position + (0, 0, 0.5)
     pose = km.Pose(at, random_pose(rng, 1.0).rotation)
     material = km.Material(10.0 ** rng.uniform(-2, 0.5), restitution=rng.random() if rng.random() < 0.4 else 0.0)
     if rng.random() < 0.3:
         model = random_figure(rng)
-        v = absurd(rng, 1.0) * rng.normal(size=model.nv)
+        v = rng.strength(1.0) * rng.normal(size=model.nv)
         world.add(model, at=pose, q=km.random_configuration(model, rng), v=v, material=material)
         return
     shape = random_shape(rng)
     density = 10.0 ** rng.uniform(LEAST, MOST) / km.inertia_of(shape, 1.0).mass
-    world.add(shape, at=pose, twist=absurd(rng, 2.0) * rng.normal(size=6), density=density, material=material)
+    world.add(shape, at=pose, twist=rng.strength(2.0) * rng.normal(size=6), density=density, material=material)
 
 
 def add_ground(world: km.World, rng: np.random.Generator) -> str:
@@ -132,7 +140,7 @@ def add_ground(world: km.World, rng: np.random.Generator) -> str:
     return kind
 
 
-def edit(world: km.World, rng: np.random.Generator) -> str:
+def edit(world: km.World, rng: Dice) -> str:
     """One change, at random; what worlds refuse with a sentence is no fault."""
     bodies = world.bodies
     what = str(rng.choice(("add", "remove", "connect", "cut", "reroot", "push", "wake", "save")))
@@ -153,8 +161,11 @@ def edit(world: km.World, rng: np.random.Generator) -> str:
             world.wake(one)
         elif what == "push":
             tree = int(rng.choice(world.forest.trees))
-            world.forest.set_state(tree, tau=absurd(rng, 10.0) * rng.normal(size=len(world.forest.state(tree).v)))
-            world.wake(int(world.forest.members(tree)[0]))
+            members = world.forest.members(tree)
+            lightest = min(body.mass for body in bodies if body.id in members)
+            usual = lightest  # N m, or N: a tenth of its weight
+            world.forest.set_state(tree, tau=rng.strength(usual) * rng.normal(size=len(world.forest.state(tree).v)))
+            world.wake(int(members[0]))
         else:
             world.restore(world.save())
     except (ValueError, ArithmeticError) as error:
@@ -164,9 +175,9 @@ def edit(world: km.World, rng: np.random.Generator) -> str:
     return what
 
 
-def live(number: int, seed: int = 0) -> str:
+def live(number: int, seed: int = 0, absurd: float = ABSURD) -> str:
     """One world. Returns how it ended: "done" or "stopped"; anything else raises."""
-    rng = np.random.default_rng([seed, number])
+    rng = Dice([seed, number], absurd)
     dt = float(rng.choice((1e-3, 2e-3, 5e-3)))
     world = km.World(dt=dt, sleep=bool(rng.random() < 0.7))
     add_ground(world, rng)
@@ -178,6 +189,7 @@ def live(number: int, seed: int = 0) -> str:
         try:
             world.step(int(rng.integers(1, STEPS)))
         except km.WorldError:
+            assert absurd > 0.0, "it stopped, though nothing absurd was asked for"
             stopped = True
             check(world)
             world.remove(world.bodies[int(rng.integers(len(world.bodies)))])
@@ -207,6 +219,7 @@ def main() -> int:
     parser.add_argument("count", type=int)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--usual", action="store_true")
     chosen = parser.parse_args()
     faulthandler.enable()
     warnings.simplefilter("ignore")
@@ -219,7 +232,7 @@ def main() -> int:
             notes.flush()
             faulthandler.dump_traceback_later(SECONDS, exit=True)
             try:
-                ends[live(number, chosen.seed)] += 1
+                ends[live(number, chosen.seed, 0.0 if chosen.usual else ABSURD)] += 1
             except Exception as error:
                 ends["failed"] += 1
                 where = traceback.extract_tb(error.__traceback__)[-1]

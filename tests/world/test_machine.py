@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, assume, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from tests.random_worlds import GROUNDS, add_ground, add_something, check, random_joint, random_pose
+from tests.random_worlds import GROUNDS, Dice, add_ground, add_something, check, random_joint, random_pose
 from tests.strategies import seeds
 
 import kinemorph as km
@@ -22,7 +22,7 @@ class Machine(RuleBasedStateMachine):
 
     @initialize(seed=seeds(), sleep=st.booleans())
     def start(self, seed: int, sleep: bool) -> None:
-        rng = np.random.default_rng(seed)
+        rng = Dice(seed)
         self.world = km.World(dt=float(rng.choice((2e-3, 5e-3))), sleep=sleep)
         self.saved: list[tuple[bytes, str, list[km.Body]]] = []
         self.gone: list[km.Body] = []
@@ -35,7 +35,7 @@ class Machine(RuleBasedStateMachine):
     @rule(seed=seeds())
     def add(self, seed: int) -> None:
         assume(len(self.world.bodies) < MOST)
-        add_something(self.world, np.random.default_rng(seed))
+        add_something(self.world, Dice(seed))
 
     @rule(seed=seeds())
     def remove(self, seed: int) -> None:

@@ -9,3 +9,10 @@ from tests.random_worlds import live
 def test_random_worlds_end_well(block):
     for number in range(20 * block, 20 * block + 20):
         assert live(number) in ("done", "stopped")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("block", range(2))
+def test_worlds_in_which_nothing_is_absurd_never_stop(block):
+    for number in range(20 * block, 20 * block + 20):
+        assert live(number, absurd=0.0) == "done"

@@ -54,11 +54,49 @@ def slide(t: Any, Y: Any, z: Any, most: float) -> None:
     t["sum1"], t["sum2"] = p1, p2
 
 
+@kernel
+def only_takes(s: Any, island: Any) -> bool:
+    """Whether nothing in an island adds energy: no drive, and no surface that moves."""
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+    for i in range(island["touch_count"]):
+        if touches[i]["w1"] != 0.0 or touches[i]["w2"] != 0.0:
+            return False
+    for i in range(island["bound_count"]):
+        if bounds[i]["what"] == DRIVEN:
+            return False
+    return True
+
+
+@kernel(inline=False)
+def keep_energy(s: Any, island: Any) -> None:
+    """Have no more energy than before the step, with what forces have done on the way: bounce by so much less.
+
+    Bodies were moved as if nothing bounced, and so may be where those that bounce would not be, or be so fast. z0 is
+    what they have without a bounce, x what they had before the step.
+    """
+    z, z0, x = rows_at(s["z"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8), rows_at(s["x"], s["nz"], F8)
+    za, moved = rows_at(s["za"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8)
+    a = b = c = 0.0  # |z0 + share (z - z0)|² is a share² + 2 b share + c, and is to be no more than what there is
+    for k in range(island["offset"], island["offset"] + island["nz"]):
+        d = z[k] - z0[k]
+        a += d * d
+        b += d * z0[k]
+        c += z0[k] * z0[k] - x[k] * x[k] - 2.0 * za[k] * moved[k]
+    if a + 2.0 * b + c <= 0.0:
+        return
+    share = min(max((sqrt(b * b - a * c) - b) / a, 0.0), 1.0) if c < 0.0 else 0.0
+    for k in range(island["offset"], island["offset"] + island["nz"]):
+        z[k] = z0[k] + share * (z[k] - z0[k])
+
+
 @kernel(inline=False)
 def bounce(s: Any, island: Any) -> None:
     """Contacts that met faster than the threshold, and pressed, part with a share of that speed."""
     touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
-    Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
+    Y, z, z0 = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8)
+    for k in range(island["offset"], island["offset"] + island["nz"]):
+        z0[k] = z[k]
     for _ in range(PASSES):
         for i in range(island["touch_count"]):
             t = touches[i]
@@ -71,6 +109,8 @@ def bounce(s: Any, island: Any) -> None:
                     pushed1, pushed2 = t["p1"], t["p2"]
                     slide(t, Y, z, t["friction"] * t["sum"])
                     t["p1"], t["p2"] = pushed1, pushed2  # what a later step may start from
+    if only_takes(s, island):
+        keep_energy(s, island)
 
 
 # ------------------------------------------------------------------------------------------- impacts that are passed on
@@ -194,41 +234,6 @@ def bounce_pair(s: Any, touches: Any, first: int, stop: int, start: bool) -> boo
                 slide(t, Y, z, t["friction"] * p)
                 t["p1"], t["p2"] = kept1, kept2
     return True
-
-
-@kernel
-def only_takes(s: Any, island: Any) -> bool:
-    """Whether nothing in an island adds energy: no drive, and no surface that moves."""
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
-    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
-    for i in range(island["touch_count"]):
-        if touches[i]["w1"] != 0.0 or touches[i]["w2"] != 0.0:
-            return False
-    for i in range(island["bound_count"]):
-        if bounds[i]["what"] == DRIVEN:
-            return False
-    return True
-
-
-@kernel(inline=False)
-def keep_energy(s: Any, island: Any) -> None:
-    """Have no more energy than before the step, with what forces have done on the way: bounce by so much less.
-
-    Bodies were moved as if nothing bounced, and so may be where those that bounce would not be, or be so fast.
-    """
-    z, z0, x = rows_at(s["z"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8), rows_at(s["x"], s["nz"], F8)
-    za, moved = rows_at(s["za"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8)
-    a = b = c = 0.0  # |z0 + share (z - z0)|² is a share² + 2 b share + c, and is to be no more than what there is
-    for k in range(island["offset"], island["offset"] + island["nz"]):
-        d = z[k] - z0[k]
-        a += d * d
-        b += d * z0[k]
-        c += z0[k] * z0[k] - x[k] * x[k] - 2.0 * za[k] * moved[k]
-    if a + 2.0 * b + c <= 0.0:
-        return
-    share = min(max((sqrt(b * b - a * c) - b) / a, 0.0), 1.0) if c < 0.0 else 0.0
-    for k in range(island["offset"], island["offset"] + island["nz"]):
-        z[k] = z0[k] + share * (z[k] - z0[k])
 
 
 @kernel(inline=False)

@@ -284,7 +284,7 @@ HOLD = np.dtype(
         ("backup", "i8"),  # address of room for q and v of its trees, as they were
         ("error", "f8"),  # rad or m, how far its worst loop was open at the start of the step
         ("planned", "f8"),  # J, ½ zᵀ z that it would have at the end of the step without rows
-        ("given", "f8"),  # J, the most that drives and pushes do in the step
+        ("given", "f8"),  # J, the most that drives and pushes do in the step, and what springs have at its start
         ("flies", "i8"),  # whether nothing from outside acts on its trees but gravity
         ("before", SUMS),  # of its trees, at the start of the step,
         ("after", SUMS),  # at its end,

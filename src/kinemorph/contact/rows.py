@@ -158,6 +158,20 @@ def mass_held(forest: Any, a: int, b: int) -> float:
 
 
 @kernel
+def go_easy(s: Any, t: Any, held: float) -> None:
+    """Do not push a tree that the base holds along a normal that goes through what holds it, or nearly so.
+
+    There it weighs more than it has mass, and to move along the normal it must go many times as fast otherwise. Overlap
+    counts for no more than can be pushed apart in a step when all that moves is no faster than `push`.
+    """
+    if held > 0.0 and t["inverse"] > held:
+        deepest = s["push"] * s["h"] * s["substeps"] * sqrt(held / t["inverse"])
+        t["s"] = t["s0"] = max(t["s0"], -deepest)
+        if t["inverse"] > STUCK * held:
+            t["inverse"] = 0.0  # it would take any speed
+
+
+@kernel
 def leave_out(t: Any, Y: Any, y: int, length: int) -> None:
     """Have no impulse at a contact along whose normal nothing can move, for its two sides are tied to each other."""
     for k in range(y, y + 3 * length):
@@ -241,8 +255,8 @@ def fill_touches(s: Any, forest: Any, c: Any) -> bool:
         if joined and product(Y, used, Y, used, length) <= RIGID * alone:
             leave_out(t, Y, used, length)
         weigh(t, Y)
-        if (jointed1 or jointed2) and t["inverse"] > STUCK * mass_held(forest, a, b) > 0.0:
-            t["inverse"] = 0.0  # the normal goes through what holds it: to move along it would take any speed
+        if jointed1 or jointed2:
+            go_easy(s, t, mass_held(forest, a, b))
         t["tree1"] = bodies[a]["tree"] if l1 > 0 else -1
         t["tree2"] = bodies[b]["tree"] if l2 > 0 else -1
         used += 3 * length

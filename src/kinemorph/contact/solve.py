@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph._jit import kernel, rows_at
-from kinemorph.contact.bounces import bounce, meet, pass_on, start_impacts
+from kinemorph.contact.bounces import bounce, meet, only_takes, pass_on, start_impacts
 from kinemorph.contact.direct import solve_directly
 from kinemorph.contact.layout import BOUND, ISLAND, SPAN, TOUCH, Bounded
 from kinemorph.contact.sweep import bound, kick, press, relax, strike_three
@@ -47,19 +47,46 @@ def guard(s: Any, island: Any) -> None:
         along -= z0[k] * g[k]
         size += g[k] * g[k]
     if along < 0.99 * size:
-        share = max(0.0, along / size)
-        touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
-        bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
-        for k in range(island["offset"], island["offset"] + island["nz"]):
-            g[k] *= share
-        for i in range(island["touch_count"]):
-            touches[i]["pn"] *= share
-            touches[i]["p1"] *= share
-            touches[i]["p2"] *= share
-        for i in range(island["bound_count"]):
-            bounds[i]["p"] *= share
-        if island["twist_count"] > 0:
-            scale_twists(s, island, share)
+        share_out(s, island, max(0.0, along / size))
+
+
+@kernel(inline=False)
+def share_out(s: Any, island: Any, share: float) -> None:
+    """Let the impulses of a substep be a share of what they are, and g with them."""
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+    g = rows_at(s["g"], s["nz"], F8)
+    for k in range(island["offset"], island["offset"] + island["nz"]):
+        g[k] *= share
+    for i in range(island["touch_count"]):
+        touches[i]["pn"] *= share
+        touches[i]["p1"] *= share
+        touches[i]["p2"] *= share
+    for i in range(island["bound_count"]):
+        bounds[i]["p"] *= share
+    if island["twist_count"] > 0:
+        scale_twists(s, island, share)
+
+
+@kernel
+def add_nothing(s: Any, island: Any) -> None:
+    """What the impulses of a substep have done, into g; and no more of it than adds no energy.
+
+    Contacts and limits only take some. Where sweeps have not come to an end, as in a jam of bodies of very different
+    masses, what was pushed apart could be left as speed: |z0 + α g|² is |z0|² again at α = - 2 z0ᵀ g / |g|².
+    """
+    z, z0, g = rows_at(s["z"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8), rows_at(s["g"], s["nz"], F8)
+    first, stop = island["offset"], island["offset"] + island["nz"]
+    along = size = 0.0
+    for k in range(first, stop):
+        d = z[k] - z0[k]
+        g[k] = d
+        along -= 2.0 * z0[k] * d
+        size += d * d
+    if size > along and only_takes(s, island):
+        share_out(s, island, max(0.0, along / size))
+        for k in range(first, stop):
+            z[k] = z0[k] + g[k]
 
 
 @kernel
@@ -85,7 +112,7 @@ def solve_island(s: Any, island: Any) -> None:
     """Velocities of an island after the step into z, and what was moved in it into `moved`, both whitened."""
     start, stop, h = island["offset"], island["offset"] + island["nz"], s["h"]
     z, za, moved = rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8)
-    g, z0 = rows_at(s["g"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8)
+    g, z0, x = rows_at(s["g"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8), rows_at(s["x"], s["nz"], F8)
     Y = rows_at(s["Y"], s["Y_room"], F8)
     touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
     bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
@@ -94,10 +121,11 @@ def solve_island(s: Any, island: Any) -> None:
             z[k] += s["substeps"] * h * za[k]
         return
     impacts = meet(s, island)
-    if island["direct"] != 0:
-        solve_directly(s, island)
+    if island["direct"] != 0 and solve_directly(s, island):
         mark_touched(s, island)
         if impacts > 0:
+            for k in range(start, stop):
+                x[k] = z0[k] - s["substeps"] * h * za[k]
             bounce(s, island)
         return
     if impacts > 0:
@@ -120,8 +148,7 @@ def solve_island(s: Any, island: Any) -> None:
         if island["twist_count"] > 0:
             resist(s, island)
             sum_twists(s, island)
-        for k in range(start, stop):
-            g[k] = z[k] - z0[k]
+        add_nothing(s, island)
         for i in range(island["touch_count"]):
             t = touches[i]
             t["sum"] += t["pn"]

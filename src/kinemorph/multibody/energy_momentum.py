@@ -28,7 +28,7 @@ from kinemorph.multibody.model import Model
 from kinemorph.spatial.mat3 import mul_vec, sym_vec, tmul_vec
 from kinemorph.spatial.pose import vector
 from kinemorph.spatial.rows import get, load3, load6, store3
-from kinemorph.spatial.vec3 import add, axpy, cross, dot
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot
 
 SUMS = np.dtype(
     [
@@ -42,8 +42,8 @@ SUMS = np.dtype(
 
 
 @kernel(inline=False)
-def sum_up(tree: Any, q: Any, v: Any, sums: Any) -> None:
-    """Sums over all links, into a row of SUMS."""
+def totals(tree: Any, q: Any, v: Any) -> tuple[Any, Vec3, Vec3, Vec3, Any]:
+    """Sums over all links, in the order of SUMS; the links' rows say where they are then, and how they move."""
     links = rows_at(tree["links"], tree["n"], LINK)
     dofs = rows_at(tree["dofs"], tree["nv"], DOF)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
@@ -71,6 +71,13 @@ def sum_up(tree: Any, q: Any, v: Any, sums: Any) -> None:
         kinetic = kinetic + 0.5 * (dot(w, n) + dot(u, f))
     for k in range(tree["nv"]):
         kinetic = kinetic + 0.5 * dofs[k]["armature"] * get(v, k) * get(v, k)
+    return mass, moment, angular, linear, kinetic
+
+
+@kernel(inline=False)
+def sum_up(tree: Any, q: Any, v: Any, sums: Any) -> None:
+    """Sums over all links, into a row of SUMS."""
+    mass, moment, angular, linear, kinetic = totals(tree, q, v)
     sums["mass"] = mass
     store3(sums["moment"], moment)
     store3(sums["angular"], angular)

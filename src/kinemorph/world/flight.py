@@ -15,10 +15,14 @@ from kinemorph.multibody.lone import go, link_of, lone_of, whitened
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.quaternion import conjugate, exp, multiply, normalized, rotate
 from kinemorph.spatial.rows import load3, load3_at, load4_at, load6, load9, store3, store3_at, store4_at
+from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.triangle import tri_tvec, tri_vec
-from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, scale, sub
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 
+QUICK = 0.02  # rad in a step: what turns no further in contact gains nothing worth the work
 TURNS = 3  # of the fixed-point iteration for the mean spin of a flight
+PART = 0.2  # rad, in which it comes to its end
+FARTHEST = 20.0  # rad in a step: what turns further has its momentum, but is not followed
 
 
 @kernel(inline=False)
@@ -49,6 +53,35 @@ def spin_after(lone: Any, momentum: Vec3, turn: Any) -> Vec3:
     return tri_tvec(K, tri_vec(K, rotate(conjugate(turn), momentum)))
 
 
+@kernel
+def no_faster(lone: Any, w: Vec3, turn: Vec3) -> Vec3:
+    """A spin, or one that is slower, with no more energy than a whitened one: contacts have turned the body otherwise
+    than it spins, and its momentum alone would let it gain some."""
+    new = tri_tvec(load6(lone["L"]), w)
+    before, after = dot(turn, turn), dot(new, new)
+    return scale(w, sqrt(before / after)) if after > before else w
+
+
+@kernel
+def turn_freely(lone: Any, momentum: Vec3, w: Vec3, dt: float) -> tuple[Any, Vec3]:
+    """How a body turns in a step in which nothing but smooth forces acts, and its spin after it, in the new axes.
+
+    Momentum stays exactly, and energy to second order, for it turns with the mean of the spins before and after; what
+    turns far does so in several parts.
+    """
+    far = min(sqrt(dot(w, w)) * dt, FARTHEST)
+    parts = 1 + int(far / PART) if far > PART else 1
+    h = dt / parts
+    turn = (1.0, 0.0, 0.0, 0.0)
+    for n in range(parts):
+        start, before = w, turn
+        for _ in range(TURNS):
+            part = exp(scale(add(start, w), 0.5 * h))
+            turn = part if n == 0 else multiply(before, part)
+            w = spin_after(lone, momentum, turn)
+    return turn, w
+
+
 @kernel(inline=False)
 def fly_on(tree: Any, z: Any, moved: Any, o: int, touched: bool, dt: float, q: Any, v: Any) -> None:
     """Position and velocity of a lone body after a step; `moved` is its displacement if an impulse has acted."""
@@ -61,12 +94,12 @@ def fly_on(tree: Any, z: Any, moved: Any, o: int, touched: bool, dt: float, q: A
         shift = scale(load3_at(moved, o + 3), lone["light"])
         turn = exp(phi)
         w = spin_after(lone, momentum, turn)
+        if dot(phi, phi) > QUICK * QUICK:
+            w = no_faster(lone, w, load3_at(z, o))
     else:
-        start = w = load3(v)
-        turn = exp(scale(start, dt))
-        for _ in range(TURNS):  # the mean of both spins: second order, and momentum stays exactly
-            turn = exp(scale(add(start, w), 0.5 * dt))
-            w = spin_after(lone, momentum, turn)
+        turn, w = turn_freely(lone, momentum, load3(v), dt)
+        if dot(w, w) * dt * dt > FARTHEST * FARTHEST:
+            w = no_faster(lone, w, load3_at(z, o))
         before = add(load3_at(v, 3), cross(load3(v), c))
         shift = scale(add(mul_vec(R, before), speed), 0.5 * dt)
     put_body(tree, lone, R, turn, shift, w, speed, q, v)

@@ -12,6 +12,7 @@ from typing import Any
 
 from kinemorph._jit import kernel, rows_at
 from kinemorph.multibody.aba import articulated_body
+from kinemorph.multibody.checks import finite
 from kinemorph.multibody.configuration import advance
 from kinemorph.multibody.joints import FREE
 from kinemorph.multibody.layout import LINK, LINK_DATA
@@ -22,8 +23,10 @@ from kinemorph.spatial.vec3 import add, cross, dot, sub
 
 FAST = 0.1  # rad in a step: what turns no faster, and touches something, gains nothing worth the work;
 SMOOTH = 1e-6  # and what swings freely, only if it hardly moves: a swing is not to change its ways at each turn
-ROUNDS = 8
-SAME = 1e-9  # share of its velocities by which a tree's mean velocities may still change
+ROUNDS = 16
+SAME = 1e-7  # share of its velocities by which a tree's mean velocities may still change;
+LOST = 1e-3  # more than this after all rounds: it turns further in a step than can be followed
+START, MIDDLE, NONE = 0, 1, 2  # where forces that velocities make are taken
 
 
 @kernel
@@ -39,18 +42,19 @@ def turns_fast(tree: Any, dt: float, touched: bool) -> bool:
 
 
 @kernel(inline=False)
-def take_in_the_middle(s: Any, tree: Any, q: Any, v: Any, total: Any, none: Any, a: Any, dt: float) -> bool:
+def take_in_the_middle(s: Any, tree: Any, q: Any, v: Any, total: Any, none: Any, a: Any, dt: float) -> int:
     """Accelerations where the tree is, and moves as it does, in the middle of the step, by repetition.
 
-    The rows of the tree are those of the start of the step when it is done. False if there is no room for that yet.
+    What turns so far in a step that there is no end to that has none of the forces that velocities make: its joints
+    go on as they do, and whatever energy that would add is taken away (`world.restraint`). The rows of the tree are
+    those of the start of the step when it is done. The solver's vectors have room for nq numbers.
     """
     nq, nv = tree["nq"], tree["nv"]
-    if nq > s["z_room"]:
-        return False
     # vectors that are of use in a solve only
     place, middle, other = rows_at(s["g"], nq, F8), rows_at(s["x"], nv, F8), rows_at(s["za"], nv, F8)
     for k in range(nv):
         middle[k] = v[k] + 0.5 * dt * a[k]
+    change = size = 0.0
     for _ in range(ROUNDS):
         for k in range(nv):
             other[k] = 0.5 * (v[k] + middle[k])  # on the way to the middle
@@ -63,11 +67,17 @@ def take_in_the_middle(s: Any, tree: Any, q: Any, v: Any, total: Any, none: Any,
             middle[k] = new
         if not change > SAME * size:
             break
+    where = MIDDLE if finite(a) and change <= LOST * size else NONE
     l = rows_at(tree["links"], tree["n"], LINK)[0]
-    if l["kind"] == FREE:  # its linear velocity is in a frame that turns: to the axes of the start
-        k, j = l["iv"] + 3, l["iv"]
+    k, j = l["iv"] + 3, l["iv"]
+    if where == NONE:
+        for i in range(nv):
+            middle[i] = 0.0
+        articulated_body(tree, q, middle, total, none, a)
+    elif l["kind"] == FREE:  # its linear velocity is in a frame that turns: to the axes of the start
         true = add(load3_at(a, k), cross(load3_at(middle, j), load3_at(middle, k)))
-        true = rotate(multiply(conjugate(load4_at(q, l["iq"] + 3)), load4_at(place, l["iq"] + 3)), true)
-        store3_at(a, k, sub(true, cross(load3_at(v, j), load3_at(v, k))))  # `set_in_motion` adds that
+        store3_at(a, k, rotate(multiply(conjugate(load4_at(q, l["iq"] + 3)), load4_at(place, l["iq"] + 3)), true))
+    if l["kind"] == FREE:
+        store3_at(a, k, sub(load3_at(a, k), cross(load3_at(v, j), load3_at(v, k))))  # `set_in_motion` adds that
     articulated_body(tree, q, v, total, none, other)
-    return True
+    return where

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from kinemorph._jit import kernel, rows_at
 from kinemorph.constraint.basis import product
 from kinemorph.constraint.closure import LONGEST, MOST_TURNS, cancel, prepare, pull_together, settled
@@ -26,12 +24,13 @@ from kinemorph.contact.sweep import velocity
 from kinemorph.multibody.checks import LARGEST, finite
 from kinemorph.multibody.configuration import advance
 from kinemorph.multibody.kinematics import move_all
-from kinemorph.multibody.layout import TREE
+from kinemorph.multibody.layout import LINK_DATA, TREE
 from kinemorph.multibody.lone import articulate_tree, fly, jump_tree
 from kinemorph.multibody.system import F8, I8, ROW, SYSTEM
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import dot, sub
+from kinemorph.structure.forest_energy import in_joints
 from kinemorph.structure.forest_layout import TAU, TREE_SLOT, A, Q, V
 from kinemorph.world.drift import add_up, end_flight, find_flights
 from kinemorph.world.flight import see_body
@@ -39,7 +38,8 @@ from kinemorph.world.motion import advance_one, state_at
 
 CLOSED = 1e-11  # rad or m: loops that are open by no more are closed
 OPEN = 1e-9  # rad or m: loops that cannot be brought closer together are open
-GAIN = 1.01  # of energy in a step, more than all forces can have done
+GAIN = 1.01  # of energy in a step, more than all forces can have done; less if it turns further in a step than this:
+FAR = 0.1  # rad
 STILL = 1e-13  # share of velocities that is rounding
 MOST_IMPULSES = 3  # of a projection of velocities: very different masses leave something for a second one
 
@@ -133,9 +133,10 @@ def advance_holds(w: Any, s: Any, forest: Any) -> bool:
         hold = holds[i]
         exchange(forest, hold, False)
         add_up(trees, hold, hold["before"], hold["each"])
+        hold["given"] += in_springs(s, forest, hold)
         t = hold["first_tree"]
         while t >= 0:
-            advance_one(s, trees[t], t, w["dt"])
+            advance_one(s, forest, t, w["dt"])
             t = trees[t]["follows"]
         error = close_hold(forest, hold, g[hold["offset"] : hold["offset"] + hold["nz"]])
         if error > max(OPEN, 2.0 * hold["error"]):
@@ -205,6 +206,19 @@ def slow_down(trees: Any, first: int, share: float) -> None:
 
 
 @kernel(inline=False)
+def in_springs(s: Any, forest: Any, hold: Any) -> float:
+    """Energy in the springs of the joints of a hold, J."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    energy = 0.0
+    t = hold["first_tree"]
+    while t >= 0:
+        if rows_at(trees[t]["address"], 1, TREE)[0]["springs"] != 0:
+            energy += in_joints(trees[t], s["x"])  # a vector that is of use in a solve only
+        t = trees[t]["follows"]
+    return energy
+
+
+@kernel(inline=False)
 def work_of(s: Any, forest: Any, hold: Any, dt: float) -> float:
     """The most that gravity, applied forces, elements and rows may have done on a hold in the step, J."""
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
@@ -212,15 +226,13 @@ def work_of(s: Any, forest: Any, hold: Any, dt: float) -> float:
     at, nz = hold["offset"], hold["nz"]
     fall = sub(load3(hold["after"]["moment"]), load3(hold["before"]["moment"]))
     work = max(0.0, dot((forest["gx"], forest["gy"], forest["gz"]), fall))
-    work += hold["given"] + max(0.0, 0.5 * product(z, at, z, at, nz) - hold["planned"])
+    work += hold["given"] - in_springs(s, forest, hold) + max(0.0, 0.5 * product(z, at, z, at, nz) - hold["planned"])
     pulls = rows_at(s["pulls"], s["pull_count"], PULL)
     for i in range(s["pull_count"]):
         work += abs(pulls[i]["p"] * velocity(pulls[i], 0, Y, z))
     t = hold["first_tree"]
     while t >= 0:
         tree = rows_at(trees[t]["address"], 1, TREE)[0]
-        if tree["springs"] != 0:
-            return np.inf
         v, tau = (
             rows_at(state_at(trees[t], tree, V), tree["nv"], F8),
             rows_at(state_at(trees[t], tree, TAU), tree["nv"], F8),
@@ -237,9 +249,24 @@ def restrain(s: Any, forest: Any, hold: Any, dt: float) -> None:
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     add_up(trees, hold, hold["after"], hold["each"])
     kinetic = hold["after"]["kinetic"]
-    most = hold["before"]["kinetic"] + work_of(s, forest, hold, dt)
-    if kinetic > GAIN * most:
+    most = max(0.0, hold["before"]["kinetic"] + work_of(s, forest, hold, dt))
+    if kinetic > GAIN * most or (kinetic > most and turns(trees, hold["first_tree"], FAR / dt)):
         slow_down(trees, hold["first_tree"], sqrt(most / kinetic))
+
+
+@kernel
+def turns(trees: Any, first: int, most: float) -> bool:
+    """Whether a link of a hold turns faster than that, rad/s."""
+    t = first
+    while t >= 0:
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+        for i in range(1, tree["n"] + 1):
+            w = load3(rows[i]["w"])
+            if not dot(w, w) <= most * most:
+                return True
+        t = trees[t]["follows"]
+    return False
 
 
 @kernel

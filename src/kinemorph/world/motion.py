@@ -8,7 +8,7 @@ from kinemorph._jit import kernel, rows_at
 from kinemorph.constraint.passive import joint_forces
 from kinemorph.constraint.whiten import unwhiten_velocity, whiten_velocity
 from kinemorph.contact.burden import mass_of
-from kinemorph.contact.layout import SPAN
+from kinemorph.contact.layout import FULL_Z, SPAN
 from kinemorph.multibody.aba import articulated_body
 from kinemorph.multibody.checks import finite
 from kinemorph.multibody.configuration import advance
@@ -18,12 +18,15 @@ from kinemorph.multibody.lone import lone_of
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.quaternion import conjugate, multiply, rotate
 from kinemorph.spatial.rows import load3_at, load4_at, store3_at
-from kinemorph.spatial.vec3 import add, cross
+from kinemorph.spatial.vec3 import Vec3, add, cross
 from kinemorph.structure.forest_layout import IN_USE, JUMP, REST, TAU, TREE_SLOT, TREES, A, Q, V
 from kinemorph.structure.forest_memory import pool_of
 from kinemorph.world.flight import fly_on, see_body, whiten_flight
-from kinemorph.world.gyration import take_in_the_middle, turns_fast
+from kinemorph.world.gyration import MIDDLE, START, take_in_the_middle, turns_fast
+from kinemorph.world.layout import Status
+from kinemorph.world.restraint import QUICK, energy_due, restrain_tree, take_implicitly, turns_far, weigh
 
+DONE, NOT_FINITE, FULL_SOLVER = int(Status.DONE), int(Status.NOT_FINITE), int(Status.FULL_SOLVER)
 LIGHT = 3e8  # m/s: what would get faster has exploded
 AWAKE, ASLEEP, WOKEN = 0, 1, 2  # what `asleep` says of a tree; the last is to be set in motion
 
@@ -34,25 +37,9 @@ def state_at(slot: Any, tree: Any, which: int) -> int:
     return slot["state"] + 8 * tree["nq"] * which
 
 
-@kernel
-def take_implicitly(tree: Any, v: Any, tau: Any, total: Any, dt: float) -> None:
-    """Let dampers and springs act as they will at the end of the step: stiff ones would else overshoot.
-
-    With D and K of a joint, (M + dt D + dt² K) a = tau - D v - K (q + dt v - rest); tau is no larger than the joint's
-    effort.
-    """
-    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
-    for k in range(tree["nv"]):
-        d = dofs[k]
-        d["implicit"] = dt * (d["damping"] + dt * d["stiffness"])
-        total[k] -= dt * d["stiffness"] * v[k]
-        if abs(tau[k]) > d["effort"]:
-            total[k] += (d["effort"] if tau[k] > 0.0 else -d["effort"]) - tau[k]
-
-
 @kernel(inline=False)
-def accelerate(w: Any, s: Any, forest: Any, who: int, none: Any) -> bool:
-    """Accelerations without contacts of the trees whose `asleep` is `who`. False if one has none that are finite."""
+def accelerate(w: Any, s: Any, forest: Any, who: int, none: Any) -> int:
+    """Accelerations without contacts of the trees whose `asleep` is `who`. Returns a Status."""
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     spans = rows_at(s["spans"], s["span_room"], SPAN)
     for t in range(pool_of(forest, TREES)["count"]):
@@ -61,8 +48,9 @@ def accelerate(w: Any, s: Any, forest: Any, who: int, none: Any) -> bool:
             continue
         tree = rows_at(slot["address"], 1, TREE)[0]
         q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), tree["nv"], F8)
-        spans[t]["asleep"], spans[t]["speed"] = AWAKE, 0.0
+        spans[t]["speed"] = 0.0
         if tree["lone"] != 0:
+            spans[t]["asleep"] = AWAKE
             see_body(tree, q, v)
             continue
         a = rows_at(state_at(slot, tree, A), tree["nv"], F8)
@@ -74,15 +62,19 @@ def accelerate(w: Any, s: Any, forest: Any, who: int, none: Any) -> bool:
         joint_forces(tree, rest, q, v, tau, total)
         take_implicitly(tree, v, tau, total, w["dt"])
         articulated_body(tree, q, v, total, none, a)
-        spans[t]["middle"] = 0
+        spans[t]["middle"] = START
         alone = slot["sides"] == 0  # what loops do follows from accelerations at the start of the step
-        fast = alone and turns_fast(tree, w["dt"], spans[t]["touched"] != 0) and finite(a)
-        if fast and take_in_the_middle(s, tree, q, v, total, none, a, w["dt"]):
-            spans[t]["middle"] = 1
+        if alone and turns_fast(tree, w["dt"], spans[t]["touched"] != 0) and finite(a):
+            if tree["nq"] > s["z_room"]:
+                s["nz"] = tree["nq"]
+                s["full"] |= FULL_Z
+                return FULL_SOLVER
+            spans[t]["middle"] = take_in_the_middle(s, tree, q, v, total, none, a, w["dt"])
         if not finite(a):
             w["tree"] = t
-            return False
-    return True
+            return NOT_FINITE
+        spans[t]["asleep"] = AWAKE
+    return DONE
 
 
 @kernel(inline=False)
@@ -113,30 +105,52 @@ def set_in_motion(s: Any, forest: Any) -> None:
         whiten_velocity(tree, v, z[o : o + nv])
 
 
-@kernel(inline=False)
-def advance_tree(tree: Any, span: Any, z: Any, moved: Any, step: Any, dt: float, q: Any, v: Any) -> None:
-    """Velocities and positions of a tree after a step; `step` is scratch."""
-    nv = tree["nv"]
-    h = 1.0
+@kernel
+def take_steps(tree: Any, span: Any, z: Any, moved: Any, step: Any, new: Any, dt: float, v: Any) -> bool:
+    """How far the joints of a tree go in a step, and their velocities after it; whether it turns far on the way."""
     if span["touched"] != 0:
         unwhiten_velocity(tree, moved, step)
-        unwhiten_velocity(tree, z, v)
-    else:  # nothing acted but smooth forces
-        h = dt
-        unwhiten_velocity(tree, z, moved)
-        l = rows_at(tree["links"], tree["n"], LINK)[0]
-        flies = nv if span["middle"] != 0 else l["nv"] if l["kind"] == FREE else 0
-        for k in range(nv):  # in flight the mean of both velocities is exact; else it goes with forces of the middle
-            step[k] = 0.5 * (v[k] + moved[k]) if k < flies else moved[k]
-            v[k] = moved[k]
+        far = turns_far(tree, QUICK)
+        unwhiten_velocity(tree, z, new)
+        return far or turns_far(tree, QUICK / dt)
+    # nothing acted but smooth forces
+    unwhiten_velocity(tree, z, new)
+    l = rows_at(tree["links"], tree["n"], LINK)[0]
+    flies = tree["nv"] if span["middle"] == MIDDLE else l["nv"] if l["kind"] == FREE else 0
+    for k in range(tree["nv"]):  # in flight the mean of both velocities is exact; else it goes with middle forces
+        step[k] = dt * (0.5 * (v[k] + new[k]) if k < flies else new[k])
+    return turns_far(tree, QUICK / dt)
+
+
+@kernel(inline=False)
+def advance_tree(s: Any, slot: Any, tree: Any, span: Any, gravity: Vec3, dt: float) -> None:
+    """Velocities and positions of a tree after a step."""
+    o, nq, nv = span["offset"], tree["nq"], tree["nv"]
+    q, v = rows_at(state_at(slot, tree, Q), nq, F8), rows_at(state_at(slot, tree, V), nv, F8)
+    z, moved = rows_at(s["z"], s["nz"], F8)[o : o + nv], rows_at(s["moved"], s["nz"], F8)[o : o + nv]
+    step, new = rows_at(s["g"], s["nz"], F8)[o : o + nv], rows_at(s["z0"], s["nz"], F8)[o : o + nv]
+    restrained = take_steps(tree, span, z, moved, step, new, dt, v) and span["hold"] < 0
+    due = 0.0
+    moment = momentum = (0.0, 0.0, 0.0)
+    if restrained:
+        rest, tau = rows_at(state_at(slot, tree, REST), nq, F8), rows_at(state_at(slot, tree, TAU), nv, F8)
+        own = rows_at(state_at(slot, tree, JUMP), nv, F8)
+        y, x = rows_at(s["x"], s["nz"], F8)[o : o + nv], moved
+        due = energy_due(tree, z, dt, q, v, rest, tau, own, new, y, x)
+        moment, momentum = weigh(tree)
+    for k in range(nv):
+        v[k] = new[k]
     l = rows_at(tree["links"], tree["n"], LINK)[0]
     free = l["kind"] == FREE
     before = load4_at(q, l["iq"] + 3) if free else (1.0, 0.0, 0.0, 0.0)
-    advance(tree, q, step, h, q)
+    advance(tree, q, step, 1.0, q)
     if free:  # into the frame that has turned
         k = l["iv"] + 3
         turn = multiply(conjugate(load4_at(q, l["iq"] + 3)), before)
         store3_at(v, k, rotate(turn, load3_at(v, k)))
+    if restrained:
+        smooth = span["touched"] == 0 and span["middle"] == MIDDLE
+        restrain_tree(tree, q, v, due, moment, momentum, gravity, dt, smooth)
     dofs = rows_at(tree["dofs"], nv, DOF)
     for k in range(nv):
         dofs[k]["implicit"] = 0.0
@@ -175,24 +189,23 @@ def moves(w: Any, s: Any, forest: Any) -> bool:
 
 
 @kernel
-def advance_one(s: Any, slot: Any, t: int, dt: float) -> None:
+def advance_one(s: Any, forest: Any, t: int, dt: float) -> None:
     """Velocities and positions of one tree after the step."""
-    z, moved, g = rows_at(s["z"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8), rows_at(s["g"], s["nz"], F8)
+    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
     span = rows_at(s["spans"], s["span_room"], SPAN)[t]
     tree = rows_at(slot["address"], 1, TREE)[0]
-    o, nv, touched = span["offset"], tree["nv"], span["touched"] != 0
-    q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), nv, F8)
     if tree["lone"] != 0:
-        fly_on(tree, z, moved, o, touched, dt, q, v)
+        q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), tree["nv"], F8)
+        z, moved = rows_at(s["z"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8)
+        fly_on(tree, z, moved, span["offset"], span["touched"] != 0, dt, q, v)
     else:
-        advance_tree(tree, span, z[o : o + nv], moved[o : o + nv], g[o : o + nv], dt, q, v)
+        advance_tree(s, slot, tree, span, (forest["gx"], forest["gy"], forest["gz"]), dt)
 
 
 @kernel(inline=False)
 def advance_trees(w: Any, s: Any, forest: Any) -> None:
     """Velocities and positions after the step, of all trees that no loops tie."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     spans = rows_at(s["spans"], s["span_room"], SPAN)
     for t in range(pool_of(forest, TREES)["count"]):
         if spans[t]["offset"] >= 0 and spans[t]["hold"] < 0:
-            advance_one(s, trees[t], t, w["dt"])
+            advance_one(s, forest, t, w["dt"])

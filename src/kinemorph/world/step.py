@@ -176,8 +176,9 @@ def make_step(w: Any, none: Any) -> int:
         return go_on(w, s, forest, c)
     since = ticks() if w["clock"] != 0 else 0
     if w["phase"] == MOVE:
-        if not accelerate(w, s, forest, AWAKE, none):
-            return NOT_FINITE
+        status = accelerate(w, s, forest, AWAKE, none)
+        if status != DONE:
+            return status
         place_bodies(w, s, forest, c)
         w["phase"] = COLLIDE
         since = lap(w, FORCES, since)
@@ -197,9 +198,11 @@ def make_step(w: Any, none: Any) -> int:
     tie_trees(s, forest, c)
     if forest["element_count"] > 0:
         tie_elements(s, forest)
-    if wake_islands(s, forest) > 0 and not accelerate(w, s, forest, WOKEN, none):
-        w["phase"] = MOVE
-        return NOT_FINITE
+    if wake_islands(s, forest) > 0:
+        status = accelerate(w, s, forest, WOKEN, none)
+        if status != DONE:
+            w["phase"] = MOVE if status == NOT_FINITE else FILL
+            return status
     s["Y_used"] = 0
     if not number_islands(s, forest):
         return FULL_SOLVER
