@@ -171,7 +171,7 @@ def test_the_base_is_recorded_once() -> None:
         (lambda r: r.chapter(np.nan, "cut"), "cannot go to t = nan s"),
         (lambda r: r.chapter(2.0, ""), "the chapter at t = 2.0 s needs a name"),
         (lambda r: r.chapter(2.0, "reroot", root="x"), "there is no link 'x' to be the root; there are a, b, c"),
-        (lambda r: r.chapter(2.0, "connect", parents={"a": "x"}), "chapter 'connect' names 'x', which is no body of it"),
+        (lambda r: r.chapter(2.0, "cut", parents={"a": "x"}), "chapter 'cut' names 'x', which is no body of it"),
         (lambda r: r.chapter(2.0, "connect", parents={"a": "c"}), "is its own ancestor"),
         (lambda r: r.chapter(2.0, "both", parents={"a": "c"}, root="b"), "is its own ancestor"),
         (lambda r: r.add(chain(), [0.0, np.nan, 0.0], 2.0), "q"),
