@@ -42,7 +42,8 @@ def run(everything: bool, jobs: int | None) -> bool:
     for name, done in outcomes.items():
         if done.fault:
             console.print(f"[red]{name}[/]: {done.fault}")
-    compiled, seconds = (sum(done[k] for done in outcomes.values()) for k in (0, 1))
+    compiled = sum(done.compiled for done in outcomes.values())
+    seconds = sum(done.seconds for done in outcomes.values())
     taken = f"{time.monotonic() - start:.0f} s ({seconds:.0f} s of processors)"
     console.print(f"{compiled} kernels compiled in {taken}, kept in {_jit.cache_folder()}")
     return not any(done.fault for done in outcomes.values())
