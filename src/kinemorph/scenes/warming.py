@@ -66,6 +66,7 @@ def _begin(claims: Path, compiled: Any) -> None:
     """Before the first exercise of a process."""
     os.environ["KINEMORPH_QUIET"] = "1"
     _jit.claims.folder = claims
+    _version()  # of the sources as they are now, whatever is edited meanwhile
 
     def count() -> None:
         with compiled.get_lock():
