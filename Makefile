@@ -15,7 +15,7 @@ help:  ## say what can be made
 
 # ---------------------------------------------------------------------------------------------- environment
 
-env: $(READY)  ## .venv with everything that requirements.lock names, and this package, editable
+env: warm  ## .venv with everything that requirements.lock names, and this package, editable; kernels compiled
 	@echo "== $(VENV) is ready"
 
 $(READY): $(VENV)/.locked pyproject.toml
@@ -44,9 +44,10 @@ lock: $(VENV)/.locked  ## resolve pyproject.toml into requirements.lock (newest:
 
 # -------------------------------------------------------------------------------------------------- working
 
-BENCHMARKS := tuples dynamics batch collision ground broad_phase bounce structure forest files mocap world simbench
+BENCHMARKS := tuples dynamics batch collision ground broad_phase bounce structure forest files mocap world simbench \
+  start compile
 
-demo: $(READY)  ## see it move
+demo: warm  ## see it move
 	$(BIN)/kinemorph demo
 	$(BIN)/kinemorph demo chain_bridge
 	$(BIN)/kinemorph demo mechanisms
@@ -73,11 +74,8 @@ lint: $(READY)  ## ruff, mypy --strict, import contracts
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 
-# Compiles the main kernels into the cache once, so that the workers of pytest do not each compile them.
-warm: $(READY)
-	@echo "== warming the kernel cache"
-	-@$(BIN)/kinemorph doctor
-	-@$(BIN)/python -c "from kinemorph.scenes import chain_bridge; chain_bridge.bridge().world.run(2.6)"
+warm: $(READY)  ## compile what is not compiled yet, on all cores: then nobody waits for it later
+	-@$(BIN)/kinemorph warm
 
 # The tests marked `lane`, again: as plain Python, which also measures the coverage of kernels, and with bounds
 # checks.

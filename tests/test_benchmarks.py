@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from benchmarks.measure import Row
+from numba import config
 
+from kinemorph import _jit
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.scenes.robots import folder
 
@@ -104,3 +107,35 @@ def test_world() -> None:
 def test_simbench() -> None:
     simbench = benchmark("simbench")
     assert good(simbench.of_task("rolling", 0.01))
+
+
+def test_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = benchmark("start")
+    assert good(start.of_case("import", 1, 1))
+
+
+@pytest.mark.skipif(config.DISABLE_JIT, reason="nothing is compiled")
+def test_compile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    compile = benchmark("compile")
+    monkeypatch.setenv("KINEMORPH_CACHE_DIR", str(tmp_path))
+    with compile.watched() as ledger:
+
+        @_jit.kernel
+        def part(x: float) -> float:
+            return 2.0 * x
+
+        @_jit.kernel(inline=False)
+        def unit(x: float) -> float:
+            return part(x) + 1.0
+
+        @_jit.entry
+        def ask(x: float) -> float:
+            return part(x) + unit(x)
+
+        assert ask(1.0) == 5.0
+    assert sorted(u.name.split(".")[-1] for u in ledger.units) == ["ask", "unit"]
+    assert all(u.size > 0 and u.parts == 1 for u in ledger.units)
+    (found,) = (kernel for name, kernel in ledger.kernels.items() if name.endswith(".part"))
+    assert (found.versions, found.copies) == (1, 2)
+    assert found.copied > 0
+    assert ledger.kernels.keys() == {compile.name_of(each) for each in (part, unit, ask)}

@@ -96,15 +96,33 @@ def read_png(path: Path) -> np.ndarray:
 def test_doctor_says_that_all_is_well(tmp_path: Path) -> None:
     done = kinemorph("doctor", folder=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    for words in ("numba", "processor", "kernel cache", "forward dynamics against the stored oracle"):
+    for words in ("numba", "processor", "kernel cache", "writable", "forward dynamics against the stored oracle"):
         assert words in done.stdout
     assert "BAD" not in done.stdout
     assert not list(tmp_path.iterdir())
 
 
+def test_doctor_says_what_is_cold(tmp_path: Path) -> None:
+    """The folder is one that nothing can be kept in: then everything is compiled again and again."""
+    (tmp_path / "file").write_text("")
+    done = kinemorph("doctor", folder=tmp_path, KINEMORPH_CACHE_DIR=str(tmp_path / "file"), NUMBA_DISABLE_JIT="1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for words in ("0 kernels, 0 MB", "not used:", "cold: world, distance", "kinemorph warm"):
+        assert words in " ".join(done.stdout.split())
+
+
+def test_warm_says_that_nothing_can_be_kept(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = kinemorph("warm", folder=tmp_path, KINEMORPH_CACHE_DIR=str(tmp_path / "file"))
+    assert done.returncode == 2
+    assert "compiled kernels are not kept" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (("warm", "--jobs", "0"), "kernels cannot be compiled in 0 processes"),
         (("demo", "fly"), "there is no demo 'fly'"),
         (("demo", "--robot", "r2d2"), "there is no robot 'r2d2'"),
     ],

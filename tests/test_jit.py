@@ -40,7 +40,8 @@ def zoo(warm_zoo, tmp_path):
 def test_first_process_compiles_and_says_so_once(warm_zoo):
     workshop, first = warm_zoo
     assert (first.result, first.compiled, first.loaded) == (2000.0, 3, 0)
-    assert first.stderr == f"kinemorph: compiling kernels (first use; kept in {workshop.cache})\n"
+    where = f"kept in {workshop.cache}; all at once: kinemorph warm"
+    assert first.stderr == f"kinemorph: compiling outer and what it calls, a moment (first use; {where})\n"
 
 
 def test_second_process_compiles_nothing_and_says_nothing(zoo):

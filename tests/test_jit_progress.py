@@ -1,5 +1,6 @@
 """What a user sees while kernels are being compiled."""
 
+import contextlib
 from types import SimpleNamespace
 
 import pytest
@@ -16,14 +17,38 @@ def test_long_compilation_says_how_far_it_is(monkeypatch, capsys, terminal):
     monkeypatch.setattr(_jit_progress, "time", SimpleNamespace(monotonic=lambda: 1000.0 + next(clock)))
     progress = Progress()
     with progress.compiling():
-        progress.missed(lambda: None, lambda: "the folder")
+        progress.missed("outer", ["outer", "inner"], lambda: None, lambda: "the folder")
         for _ in range(4):
             progress.finished(compiled=True)
     lines = [f"kinemorph: compiled {n} kernels in {s} s" for n, s in [(2, 3), (3, 4), (4, 14)]]
-    announcement = "kinemorph: compiling kernels (first use; kept in the folder)\n"
+    where = "kept in the folder; all at once: kinemorph warm"
+    announcement = f"kinemorph: compiling outer and what it calls, a moment (first use; {where})\n"
     if terminal:
         expected = announcement + "".join(f"\r{line:<60}" for line in lines) + "\n"
     else:
         expected = announcement + f"{lines[0]}\n{lines[2]}\n"
     assert capsys.readouterr().err == expected
     assert progress.count == (4, 0)
+
+
+def test_each_long_wait_is_announced_once(monkeypatch, capsys):
+    monkeypatch.delenv("KINEMORPH_QUIET", raising=False)
+    progress = Progress()
+    first, second, third = range(100), range(50, 250), range(240, 300)
+    for name, kernels in (("aba", first), ("step", second), ("cut", third)):
+        with progress.compiling():
+            for _ in range(3):  # it, and what is compiled on its behalf
+                with progress.compiling() if _ else contextlib.nullcontext():
+                    progress.missed(name, list(kernels), lambda: None, lambda: "F")
+    assert capsys.readouterr().err.splitlines() == [
+        "kinemorph: compiling aba and what it calls, about 10 s (first use; kept in F; all at once: kinemorph warm)",
+        "kinemorph: compiling step and what it calls, about 15 s",  # 50 of them are there
+    ]
+
+
+def test_whoever_listens_hears_of_each_kernel_that_is_compiled():
+    progress, heard = Progress(), []
+    progress.listener = lambda: heard.append(progress.count.compiled)
+    for compiled in (True, False, True):
+        progress.finished(compiled=compiled)
+    assert heard == [1, 2]

@@ -3,7 +3,8 @@
 No module of the package imports Numba but this one, those beside it and two that extend Numba, `spatial.lanes` and
 `spatial.fused`. Beside it: what Numba does not promise (`_jit_numba`), the files on disk (`_jit_cache`) and their names
 (`_jit_keys`), calls between units of machine code (`_jit_calls`), rows by their address (`_jit_rows`), versions for
-lanes (`_jit_generic`), and, above it, a hint to the processor (`_jit_prefetch`).
+lanes (`_jit_generic`), who compiles what if there are several processes (`_jit_claims`), and, above it, a hint to the
+processor (`_jit_prefetch`).
 """
 
 from __future__ import annotations
@@ -21,15 +22,18 @@ from numba import types
 from numba.extending import intrinsic, lower_builtin, models, overload, register_model, type_callable
 
 from ._jit_arguments import refuse
-from ._jit_cache import KernelCache, cache_folder
+from ._jit_cache import KernelCache, cache_folder, cache_size, why_not_kept
 from ._jit_calls import call_of_unit, result_type
+from ._jit_claims import claims
 from ._jit_generic import for_lanes, generic, in_kernels, is_lanes
+from ._jit_keys import surroundings
 from ._jit_numba import (
     Dispatcher,
     address_of,
     call_template,
     compiling,
     is_stand_in,
+    machine,
     no_cache,
     only_lowered,
     part_of_callers,
@@ -46,6 +50,8 @@ __all__ = [  # with what modules that extend Numba need, such as the SIMD lanes
     "CompileCount",
     "OVERLOAD",
     "cache_folder",
+    "cache_size",
+    "claims",
     "compile_count",
     "entry",
     "for_lanes",
@@ -55,11 +61,16 @@ __all__ = [  # with what modules that extend Numba need, such as the SIMD lanes
     "kernel",
     "lower_builtin",
     "models",
+    "no_cache",
     "overload",
+    "progress",
     "register_model",
     "rows_at",
+    "setting_key",
     "type_callable",
     "types",
+    "untested",
+    "why_not_kept",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -104,6 +115,11 @@ def compile_count() -> CompileCount:
     return progress.count
 
 
+def setting_key() -> str:
+    """A hash of all but the sources that machine code depends on: the processor, the versions, Numba's settings."""
+    return surroundings(machine(Dispatcher.targetdescr.target_context))
+
+
 def _decorator(make: Any, function: Any, **options: bool) -> Any:
     def decorate(function: Any) -> Any:
         if numba.config.DISABLE_JIT:
@@ -128,7 +144,7 @@ class _Kept(Dispatcher):
         arguments, result_type = split_signature(sig)
         with compiling(self.targetctx, self._cache.key(sig)), progress.compiling():
             if arguments not in self.overloads:
-                with self._compiling_counter:
+                with self._compiling_counter, claims.on(self._cache.path(sig)):
                     result = self._cache.load_overload(sig, self.targetctx)
                     if result is not None:
                         self.add_overload(self.ready(result))

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ._jit_calls import expect
-from ._jit_keys import reference, referred, version_key
+from ._jit_keys import reachable, reference, referred, version_key
 from ._jit_numba import complete, holds_addresses, machine, packed, rebuilt, split_signature, unpacked
 from ._jit_progress import progress
 
@@ -45,7 +45,15 @@ def _kernels_folder() -> Path:
     return cache_folder() / "kernels"
 
 
-def _why_not_kept() -> str | None:
+def cache_size() -> tuple[int, int]:
+    """How many kernels are kept, of all versions of the sources, and their bytes."""
+    sizes = [0]
+    with contextlib.suppress(OSError, RuntimeError):
+        sizes += [path.stat().st_size for path in _kernels_folder().glob("*.kernel")]
+    return len(sizes) - 1, sum(sizes)
+
+
+def why_not_kept() -> str | None:
     """Make the folder of the kernels, or say why kernels cannot be kept there."""
     try:
         folder = _kernels_folder()
@@ -107,16 +115,16 @@ class KernelCache:
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         complete(target_context)
-        path = self._path(sig)
+        path = self.path(sig)
         result = self._read(path) if path else None
         if result is None:
-            progress.missed(_why_not_kept, cache_folder)
+            progress.missed(self._kernel.py_func.__name__, reachable(self._kernel), why_not_kept, cache_folder)
         else:
             progress.finished(compiled=False)
         return result
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        if path := self._path(sig):
+        if path := self.path(sig):
             parts, calls = data.library.needs()
             needs = [(reference(self._kernel, kernel), types, None) for kernel, types in parts]
             needs += [(reference(self._kernel, kernel), types, key) for key, (kernel, types) in calls.items()]
@@ -126,7 +134,8 @@ class KernelCache:
                 self._remove(older_than=_FORGOTTEN_AFTER)
         progress.finished(compiled=True)
 
-    def _path(self, signature: Any) -> Path | None:
+    def path(self, signature: Any) -> Path | None:
+        """Where the version for some types is, or will be; None if it cannot be kept."""
         if self._enabled and (key := self.key(signature)):
             with contextlib.suppress(RuntimeError):  # there is no home folder
                 return _kernels_folder() / f"{self._prefix}{key[:40]}.kernel"
@@ -175,7 +184,7 @@ def _content(path: Path) -> bytes | None:
 
 
 def _write(path: Path, needs: Any, result: Any) -> bool:
-    reason: object = _why_not_kept()
+    reason: object = why_not_kept()
     if not reason:
         try:
             body = packed(needs, result)

@@ -40,6 +40,11 @@ def version_key(kernel: Any, arguments: tuple[Any, ...], result: Any, machine: o
     return _hash(key, types_text, _extension_keys(arguments), machine, _settings(), _VERSIONS)
 
 
+def surroundings(machine: object) -> str:
+    """A hash of all that the machine code of every kernel depends on, but sources."""
+    return _hash(machine, _settings(), _VERSIONS)
+
+
 @functools.cache
 def kernel_key(kernel: Any) -> str | None:
     """A hash of the code, constants, callees and imports of `kernel`; None if it cannot be known again."""

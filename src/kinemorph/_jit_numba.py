@@ -84,6 +84,7 @@ _CACHE = {  # what the kernels, and the cache behind them, are built on
     "core.registry.CPUDispatcher.compile": "sig _cache load_overload save_overload insert_user_function add_overload",
     "core.registry.CPUDispatcher.get_call_template": "compile nopython_signatures",
     "core.registry.CPUDispatcher.get_overload": "overloads entry_point",
+    "core.registry.CPUDispatcher.targetdescr": "",
     "core.serialize.dumps": "obj",
     "core.sigutils.normalize_signature": "sig",
 }

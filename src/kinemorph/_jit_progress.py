@@ -7,10 +7,12 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _PAUSE = 10.0  # seconds between two lines in a log
 _LONG = 2.0  # seconds after which a user wants to know how far it is
+_EACH = 0.1  # seconds that a kernel takes, on average
+_WORTH_SAYING = 10  # seconds for which another line is due
 
 
 class CompileCount(NamedTuple):
@@ -23,7 +25,9 @@ class Progress:
 
     def __init__(self) -> None:
         self.count = CompileCount(0, 0)
+        self.listener: Callable[[], None] | None = None  # called when a kernel was compiled
         self._announced = self._complained = False
+        self._counted: set[object] = set()  # kernels that the user knows to be compiled
         self._depth = 0
         self._started = self._spent = 0.0
         self._last = -_PAUSE  # the seconds spent when the user was last told
@@ -44,18 +48,29 @@ class Progress:
                 if self._shown and _on_terminal():
                     _tell("")  # to the end of the line that was rewritten so far
 
-    def missed(self, why_not_kept: Callable[[], str | None], folder: Callable[[], object]) -> None:
-        """The cache does not have a kernel: it will be compiled now."""
+    def missed(
+        self, name: str, kernels: list[Any], why_not_kept: Callable[[], str | None], folder: Callable[[], object]
+    ) -> None:
+        """The cache does not have a kernel: it will be compiled now, with all kernels that it calls, at most."""
+        if self._depth > 1 and self._announced:  # on behalf of one that was announced
+            return
+        seconds = round(_EACH * len(set(kernels) - self._counted))
+        self._counted.update(kernels)
+        about = f"about {seconds} s" if seconds > 2 else "a moment"
         if not self._announced:
             self._announced = True
             reason = why_not_kept()
             self._complained = reason is not None
-            where = f"not kept: {reason}" if reason else f"kept in {folder()}"
-            _tell(f"kinemorph: compiling kernels (first use; {where})")
+            where = f"not kept: {reason}" if reason else f"kept in {folder()}; all at once: kinemorph warm"
+            _tell(f"kinemorph: compiling {name} and what it calls, {about} (first use; {where})")
+        elif seconds >= _WORTH_SAYING:
+            _tell(f"kinemorph: compiling {name} and what it calls, {about}")
 
     def finished(self, *, compiled: bool) -> None:
         """A kernel was compiled, or loaded from the cache."""
         self.count = CompileCount(self.count.compiled + compiled, self.count.loaded + (not compiled))
+        if compiled and self.listener:
+            self.listener()
         now = time.monotonic()
         spent, pause = now - self._started, 0.1 if _on_terminal() else _PAUSE
         if compiled and spent > _LONG and spent - self._last > pause:

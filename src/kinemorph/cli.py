@@ -146,8 +146,21 @@ def mocap(
     console.print(f"\nlook at [bold]{results}[/], [bold]{curves}[/], [bold]{stances}[/] and [bold]{film}[/]")
 
 
+def warm(all: bool = False, jobs: int | None = None) -> None:
+    """Compile kernels now, all at once, instead of each when it is first called: what README, manual and demos call.
+
+    Args:
+        all: The rest too: batches of states, and the tasks of benchmarks.
+        jobs: How many processes to compile in; by default one for each core.
+    """
+    from kinemorph.scenes import warming_bar
+
+    if not warming_bar.run(all, jobs):
+        sys.exit(1)
+
+
 def doctor() -> None:
-    """Say what is installed and check that it computes correctly."""
+    """Say what is installed, what is not compiled yet, and check that it computes correctly."""
     from kinemorph.scenes import checkup
 
     if not checkup.run():
@@ -212,7 +225,7 @@ def main() -> None:
 
     try:
         tyro.extras.subcommand_cli_from_dict(
-            {"bounce": bounce, "convert": convert, "demo": demo, "doctor": doctor, "mocap": mocap},
+            {"bounce": bounce, "convert": convert, "demo": demo, "doctor": doctor, "mocap": mocap, "warm": warm},
             prog="kinemorph",
             description=__doc__,
         )

@@ -18,6 +18,7 @@ from kinemorph.multibody.crba import crba
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.rnea import rnea
 from kinemorph.scenes.oracle import ACCELERATIONS, every_joint, state
+from kinemorph.scenes.warming import cold
 
 NEEDED = ("kinemorph", "numba", "llvmlite", "numpy", "scipy", "msgspec", "tyro", "rich")
 OPTIONAL = ("matplotlib", "viser", "pin", "mujoco-core", "coal", "example-robot-data")
@@ -25,17 +26,18 @@ TOLERANCE = 1e-10
 
 
 def run() -> bool:
-    """Print versions, machine and cache, then compare dynamics with stored numbers. Whether all is well."""
+    """Print versions, machine, cache and what is cold; compare dynamics with stored numbers. Whether all is well."""
     console = Console(highlight=False)
     table = Table(show_header=False, box=None)
     table.add_row("Python", platform.python_version())
     for package in NEEDED + OPTIONAL:
         try:
-            table.add_row(package, version(package))
+            table.add_row(package, version(package) + (_numba() if package == "numba" else ""))
         except PackageNotFoundError:
             table.add_row(package, "not installed" if package in OPTIONAL else "[red]missing[/]")
     table.add_row("processor", cpu())
-    table.add_row("kernel cache", str(_jit.cache_folder()))
+    table.add_row("kernel cache", _cache())
+    table.add_row("compiled", _compiled())
     console.print(table)
     start = time.perf_counter()
     errors = self_check()
@@ -46,6 +48,33 @@ def run() -> bool:
         good = error < TOLERANCE
         console.print(f"  {'[green]ok[/]  ' if good else '[red]BAD[/] '} {name}: {error:.1e}")
     return all(error < TOLERANCE for error in errors.values())
+
+
+def _numba() -> str:
+    """What is to be said about this version of Numba."""
+    if _jit.no_cache:
+        return f" [red]({_jit.no_cache}: kernels are compiled in every process)[/]"
+    return " [yellow](not tested)[/]" if _jit.untested() else " (tested)"
+
+
+def _cache() -> str:
+    """Where compiled kernels are, how much that is, and whether more can be kept."""
+    reason = _jit.why_not_kept()
+    count, size = _jit.cache_size()
+    state = f"[red]not used: {reason}[/]" if reason else "writable"
+    return f"{_jit.cache_folder()}: {count} kernels, {size / 1e6:.0f} MB, {state}"
+
+
+def _compiled() -> str:
+    """What was compiled by `kinemorph warm`, and what is cold."""
+    left = cold()
+    if not left:
+        return "everything"
+    usual = [name for name, exercise in left.items() if exercise.usual]
+    seconds = sum(exercise.seconds for exercise in left.values())
+    how = "kinemorph warm" if usual else "kinemorph warm --all"
+    names = ", ".join(name.replace("_", " ") for name in left)
+    return f"[yellow]cold: {names}[/] (about {seconds:.0f} s of one core: {how})"
 
 
 def self_check() -> dict[str, float]:

@@ -1,0 +1,49 @@
+"""What `kinemorph warm` shows while it works."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from kinemorph import _jit
+from kinemorph.scenes.warming import cold, warm
+
+_PAUSE = 10.0  # seconds between two lines in a log
+
+
+def run(everything: bool, jobs: int | None) -> bool:
+    """Compile what is cold, with one bar. Whether all went well."""
+    console = Console(highlight=False, soft_wrap=True)
+    jobs = (os.cpu_count() or 1) if jobs is None else jobs
+    if jobs < 1:
+        raise ValueError(f"warm: kernels cannot be compiled in {jobs} processes; give --jobs at least 1")
+    if reason := _jit.no_cache or _jit.why_not_kept():
+        raise ValueError(f"warm: compiled kernels are not kept: {reason}")
+    todo, start = cold(everything), time.monotonic()
+    if not todo:
+        console.print(f"all kernels are in {_jit.cache_folder()}")
+        return True
+    columns = (TextColumn("compiling kernels"), BarColumn(), TextColumn("{task.completed} of about {task.total}"))
+    with Progress(*columns, TextColumn("{task.fields[left]}"), console=Console(stderr=True), transient=True) as bar:
+        task, told = bar.add_task("", total=None, left=""), start
+
+        def show(done: int, total: int, left: float) -> None:
+            nonlocal told
+            text = f"about {left:.0f} s left"
+            bar.update(task, completed=done, total=total, left=text)
+            if not bar.console.is_terminal and time.monotonic() - told > _PAUSE:
+                told = time.monotonic()
+                bar.console.print(f"kinemorph: compiled {done} of about {total} kernels, {text}")
+
+        outcomes = warm(todo, jobs, show)
+    for name, done in outcomes.items():
+        if done.fault:
+            console.print(f"[red]{name}[/]: {done.fault}")
+    compiled = sum(done.compiled for done in outcomes.values())
+    seconds = sum(done.seconds for done in outcomes.values())
+    taken = f"{time.monotonic() - start:.0f} s ({seconds:.0f} s of processors)"
+    console.print(f"{compiled} kernels compiled in {taken}, kept in {_jit.cache_folder()}")
+    return not any(done.fault for done in outcomes.values())

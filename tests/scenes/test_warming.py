@@ -1,0 +1,93 @@
+"""Kernels that are compiled ahead of time: each once, in processes side by side, with a bar that knows its end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.workshop import ZOO, Workshop
+
+from kinemorph import _jit
+from kinemorph.scenes import warming
+from kinemorph.scenes.exercises import EXERCISES, Exercise
+
+needs_cache = pytest.mark.skipif(bool(_jit.no_cache or _jit.why_not_kept()), reason="kernels are not kept here")
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_exercises_run(name: str) -> None:
+    EXERCISES[name].run()
+
+
+@needs_cache
+def test_the_bar_goes_forward_to_its_end() -> None:
+    seen: list[tuple[int, int, float]] = []
+    outcomes = warming.warm(["dynamics", "edits"], 2, lambda *numbers: seen.append(numbers))
+    assert [outcomes[name].fault for name in ("dynamics", "edits")] == [None, None]
+    assert not {"dynamics", "edits"} & set(warming.cold())
+    assert [done for done, *_ in seen] == sorted(done for done, *_ in seen)
+    assert [total for _, total, _ in seen] == sorted(total for _, total, _ in seen)
+    assert seen[-1][0] == seen[-1][1]
+    assert seen[-1][2] == 0.0
+
+
+@needs_cache
+def test_an_exercise_that_fails_stays_cold(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise ValueError("no such thing")
+
+    monkeypatch.setitem(EXERCISES, "failing", Exercise(fail, 1, 1.0, False))
+    assert warming.exercise("failing").fault == "ValueError: no such thing"
+    assert "failing" in warming.cold()
+    assert "failing" not in warming.cold(everything=False)
+
+
+@needs_cache
+def test_an_exercise_is_cold_where_anything_has_changed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KINEMORPH_CACHE_DIR", str(tmp_path))
+    monkeypatch.setitem(EXERCISES, "nothing", Exercise(lambda: None, 1, 1.0, True))
+    assert "nothing" in warming.cold()
+    warming.exercise("nothing")
+    assert "nothing" not in warming.cold()
+    monkeypatch.setattr(warming, "_version", lambda: "another")
+    assert "nothing" in warming.cold()
+
+
+@pytest.mark.parametrize(
+    ("guess", "spent", "share", "expected"),
+    [(60.0, 0.0, 0.0, 60.0), (60.0, 100.0, 0.0, 6.0), (60.0, 30.0, 0.5, 30.0), (60.0, 90.0, 1.0, 0.0)],
+)
+def test_time_left(guess: float, spent: float, share: float, expected: float) -> None:
+    assert warming.left(guess, spent, share) == pytest.approx(expected)
+
+
+def test_of_two_processes_one_compiles_and_the_other_waits(tmp_path: Path) -> None:
+    workshop = Workshop(tmp_path)
+    workshop.write(ZOO)
+    (tmp_path / "claims").mkdir()
+    program = f"""
+import pathlib
+from kinemorph import _jit
+_jit.claims.folder = pathlib.Path({str(tmp_path / "claims")!r})
+import zoo
+result = zoo.outer(1.0)
+"""
+    both = [workshop.start(program) for _ in range(2)]
+    outcomes = [workshop.finish(process) for process in both]
+    assert [outcome.result for outcome in outcomes] == [2000.0, 2000.0]
+    assert sum(outcome.compiled for outcome in outcomes) == 3
+    assert not list((tmp_path / "claims").iterdir())
+
+
+def test_a_mark_that_a_dead_process_left_holds_nobody_up_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kinemorph import _jit_claims
+
+    monkeypatch.setattr(_jit_claims, "_PATIENCE", 0.1)
+    claims = _jit_claims.Claims()
+    claims.folder = tmp_path
+    (tmp_path / "a.kernel").touch()
+    with claims.on(tmp_path / "kernels" / "a.kernel"):
+        pass
+    assert (tmp_path / "a.kernel").exists()  # not ours to remove
