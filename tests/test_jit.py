@@ -122,6 +122,17 @@ def test_edit_of_a_version_for_lanes_reaches_kernels_that_do_not_import_it(works
     assert workshop.run(call).result == 3.0
 
 
+def test_a_version_for_lanes_beside_its_function_is_nothing_to_other_kernels(workshop):
+    """Whether a process has imported it or not, they find what was compiled before."""
+    imports = "from kinemorph._jit import for_lanes, generic, kernel\n"
+    beside = "@generic\ndef get(a):\n    return a[0]\n@for_lanes(get)\ndef get_lanes(a):\n    return a[0, 0]\n"
+    corner = "@kernel\ndef corner(a):\n    return a[0, 0]\n"
+    workshop.write({"beside.py": imports + beside, "other.py": imports + corner})
+    call = "import numpy as np; from other import corner; result = corner(np.ones((2, 2)))"
+    assert workshop.run(call).compiled == 1
+    assert workshop.run(f"import beside; {call}").compiled == 0
+
+
 def test_script_sees_edits_in_the_modules_beside_it(workshop):
     workshop.write(
         {

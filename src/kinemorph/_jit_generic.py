@@ -16,7 +16,7 @@ from ._jit_options import OVERLOAD
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-lane_modules: set[str] = set()  # where `for_lanes` was used
+lane_modules: set[str] = set()  # where versions for lanes are, if not beside the function: its users import that anyway
 
 
 def is_lanes(numba_type: Any) -> bool:
@@ -40,7 +40,8 @@ def for_lanes(function: Callable[..., Any]) -> Callable[[Function], Function]:
     """Register the decorated function as the version of a generic function for lanes."""
 
     def register(version: Function) -> Function:
-        lane_modules.add(version.__module__)
+        if version.__module__ != function.__module__:
+            lane_modules.add(version.__module__)
         if numba.config.DISABLE_JIT:
             vars(function)["for_lanes"] = version
         else:
