@@ -64,6 +64,7 @@ _CACHE = {  # what the kernels, and the cache behind them, are built on
     "core.codegen.CPUCodeLibrary._finalize_dynamic_globals": "numba.dynamic.globals",
     "core.codegen.CPUCodeLibrary.finalize": "_linking_libraries _reload_init link_in _get_module_for_linking",
     "core.codegen.CPUCodeLibrary.serialize_using_object_code": "_get_compiled_object",
+    "core.codegen.CPUCodegen._module_pass_manager": "",
     "core.codegen.Codegen.create_library": "_library_class",
     "core.codegen.Codegen.unserialize_library": "_library_class _unserialize",
     "core.codegen.JITCodeLibrary.get_pointer_to_function": "_ensure_finalized",
@@ -87,6 +88,7 @@ _CACHE = {  # what the kernels, and the cache behind them, are built on
     "core.registry.CPUDispatcher.targetdescr": "",
     "core.serialize.dumps": "obj",
     "core.sigutils.normalize_signature": "sig",
+    "core.typing.make_concrete_template": "key signatures",
 }
 _MEMORY = {"core.cpu.CPUTargetOptions._nrt": ""}
 
