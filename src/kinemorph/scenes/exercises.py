@@ -149,10 +149,10 @@ def loops() -> None:
 
 @_exercise(35, 4.0)
 def bounce() -> None:
-    """Objects that bounce: the broad phase, and features that are followed."""
+    """Objects that bounce, some of several parts: the broad phase, and features that are followed."""
     from kinemorph.scenes.bounce import Bounce, run
 
-    run(Bounce(30, None, 0.01, 0), 50, 10_000)
+    run(Bounce(200, None, 0.01, 0), 50, 10_000)
 
 
 @_exercise(119, 16.3)
@@ -215,6 +215,16 @@ def motion() -> None:
     km.rollout_adaptive(model, data, q, v, times=[0.0, 0.1], tolerance=1e-8)
     for method in ("euler", "rk4"):
         km.step(model, data, q, v, dt=1e-4, steps=10, method=method)
+
+
+@_exercise(1, 0.5)
+def pictures() -> None:
+    """A picture of a figure."""
+    from kinemorph.view.picture import picture
+
+    model = km.human()
+    with tempfile.TemporaryDirectory() as folder:
+        picture(model, km.neutral(model), Path(folder, "human.png"))
 
 
 @_exercise(43, 8.5)
