@@ -11,22 +11,21 @@ from typing import Any
 
 from kinemorph._jit import kernel, rows_at
 from kinemorph.multibody.system import F8, I8, ISLAND, ROW
+from kinemorph.spatial.lanes import fma, load_from, splat, sum_of
 from kinemorph.spatial.scalar import sqrt
 
 
 @kernel
 def product(x: Any, i: int, y: Any, j: int, n: int) -> float:
-    """Of n numbers of two vectors, from entries i and j on; several sums side by side, so that none waits."""
-    a = b = c = d = 0.0
-    whole = n - (n & 3)
+    """Of n numbers of two vectors, from entries i and j on, four at a time."""
+    total = splat(0.0)
+    whole = n & ~3
     for k in range(0, whole, 4):
-        a += x[i + k] * y[j + k]
-        b += x[i + k + 1] * y[j + k + 1]
-        c += x[i + k + 2] * y[j + k + 2]
-        d += x[i + k + 3] * y[j + k + 3]
+        total = fma(load_from(x, i + k), load_from(y, j + k), total)
+    rest = 0.0
     for k in range(whole, n):
-        a += x[i + k] * y[j + k]
-    return (a + b) + (c + d)
+        rest = fma(x[i + k], y[j + k], rest)
+    return sum_of(total) + rest
 
 
 @kernel

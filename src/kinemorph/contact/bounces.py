@@ -13,7 +13,8 @@ from typing import Any
 
 from kinemorph._jit import kernel, rows_at
 from kinemorph.contact.layout import BOUND, TOUCH, Bounded
-from kinemorph.contact.sweep import kick, rub_within, strike, strike_three, velocity
+from kinemorph.contact.strikes import kick, strike, strike_three, velocity
+from kinemorph.contact.sweep import rub_within
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.scalar import sqrt
 
@@ -35,7 +36,6 @@ def meet(s: Any, island: Any) -> int:
     count = 0
     for i in range(island["touch_count"]):
         t = touches[i]
-        t["approach"] = 0.0
         if t["restitution"] > 0.0:
             v, a = velocity(t, 0, Y, z), velocity(t, 0, Y, za)
             if v < 0.0:

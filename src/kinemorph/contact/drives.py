@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import kernel, rows_at
+from kinemorph.constraint.basis import product
 from kinemorph.contact.dof_rows import add_unit, add_wrench, claim, put_bound, start_bound, stretch_of
 from kinemorph.contact.layout import BOUND, DRIVE, ISLAND, PUSH, SPAN, Bounded, Driven
-from kinemorph.contact.sweep import product
 from kinemorph.multibody.joints import FREE, PLANAR, SPHERICAL, UNIVERSAL
 from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
 from kinemorph.multibody.lone import lone_of, whitened_wrench

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph._jit import kernel, rows_at
+from kinemorph.constraint.basis import product
 from kinemorph.contact.burden import mass_of
 from kinemorph.contact.islands import I4, I8
 from kinemorph.contact.layout import BOUND, FULL_ENVELOPE, GRIP, ISLAND, SPAN, TOUCH
-from kinemorph.contact.sweep import product
 from kinemorph.multibody.layout import TREE
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.structure.forest_layout import TREE_SLOT

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import kernel, rows_at
+from kinemorph.constraint.basis import product
 from kinemorph.contact.layout import BOUND, GRIP, SPAN, TOUCH, Bounded
-from kinemorph.contact.sweep import kick, kick_three, product
+from kinemorph.contact.strikes import kick, kick_three
 from kinemorph.spatial.scalar import sqrt
 
 DRY, DRIVEN, FAST = int(Bounded.DRY), int(Bounded.DRIVEN), int(Bounded.FAST)

@@ -375,6 +375,7 @@ SOLVER = np.dtype(
         ("agreement_room", "i8"),
         ("rough", "i8"),  # whether any material resists spinning or rolling
         ("conveys", "i8"),  # whether any surface moves
+        ("bouncing", "i8"),  # whether any touch of this step bounces
         ("twists", "i8"),  # address of the TWISTs, as many rows as touches
         ("twist_count", "i8"),
         ("moments", "i8"),  # address of 3 numbers for each CONTACT of two steps: N m s, world, on shape b

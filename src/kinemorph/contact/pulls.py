@@ -20,7 +20,7 @@ from kinemorph.contact.hold import widen
 from kinemorph.contact.islands import tie
 from kinemorph.contact.layout import FULL_Y, PULL, SPAN
 from kinemorph.contact.rows import stretch
-from kinemorph.contact.sweep import strike, velocity
+from kinemorph.contact.strikes import strike, velocity
 from kinemorph.multibody.elements import ELEMENT, LINE, TOUCHING, bend_springs, place_on
 from kinemorph.multibody.inversion import extract_position
 from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA, TREE
@@ -91,16 +91,13 @@ def put_pull(
     s: Any, forest: Any, a: int, b: int, x: Vec3, n: Vec3, f: Vec3, force: float, stiffness: float, damping: float
 ) -> bool:
     """A row along a unit wrench at x on body b, and its opposite on a (-1: the base). False if Y is full."""
-    spans, bodies = (
-        rows_at(s["spans"], s["span_room"], SPAN),
-        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
-    )
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
     Y, dt = rows_at(s["Y"], s["Y_room"], F8), s["h"] * s["substeps"]
-    o1, l1, _ = stretch(forest, spans, a)
-    o2, l2, _ = stretch(forest, spans, b)
+    tree1, o1, l1, _ = stretch(forest, spans, a)
+    tree2, o2, l2, _ = stretch(forest, spans, b)
     pull = rows_at(s["pulls"], s["pull_count"] + 1, PULL)[s["pull_count"]]
-    pull["tree1"], pull["tree2"] = bodies[a]["tree"] if l1 > 0 else -1, bodies[b]["tree"] if l2 > 0 else -1
-    joined = l1 > 0 and l2 > 0 and pull["tree1"] == pull["tree2"]
+    pull["tree1"], pull["tree2"] = tree1, tree2
+    joined = tree1 >= 0 and tree1 == tree2
     length = max(l1, l2) if joined else l1 + l2
     used = s["Y_used"]
     if used + length > s["Y_room"]:

@@ -10,16 +10,16 @@ from kinemorph.collision.shape_rows import CONTACT, PAIR, PLACE, SHAPE
 from kinemorph.constraint.basis import product
 from kinemorph.contact.islands import I4
 from kinemorph.contact.layout import AGREEMENT, FULL_Y, MATERIAL, SPAN, TOUCH
+from kinemorph.contact.lone_rows import NOWHERE, Alone, beside, put_alone, seen_alone
 from kinemorph.contact.mixing import blend
 from kinemorph.multibody.joints import FREE
 from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA, TREE
-from kinemorph.multibody.lone import link_of, lone_of
 from kinemorph.multibody.loop_layout import last_dof
 from kinemorph.multibody.system import F8
-from kinemorph.spatial.mat3 import mul_vec, tmul_vec
-from kinemorph.spatial.rows import load3, load3_at, load6, load9, store3, store3_at
+from kinemorph.spatial.lanes import lane, splat
+from kinemorph.spatial.mat3 import mul_vec
+from kinemorph.spatial.rows import load3, load3_at, load9, store3
 from kinemorph.spatial.scalar import sqrt
-from kinemorph.spatial.triangle import tri_vec
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 from kinemorph.structure.forest_layout import BODY_SLOT, TREE_SLOT
 
@@ -71,71 +71,63 @@ def add_wrenches(
         link = l["parent"]
 
 
-@kernel(inline=False)
-def add_alone(tree: Any, x: Vec3, a: Vec3, b: Vec3, c: Vec3, Y: Any, y: int, stride: int) -> None:
-    """The same for a lone body, in closed form; nothing else is in these rows."""
-    lone, d = lone_of(tree), link_of(tree)
-    R, K, light = load9(d["R"]), load6(lone["K"]), lone["light"]
-    r = sub(sub(x, load3(d["p"])), mul_vec(R, load3(lone["c"])))
-    store3_at(Y, y, tri_vec(K, tmul_vec(R, cross(r, a))))
-    store3_at(Y, y + 3, scale(a, light))
-    store3_at(Y, y + stride, tri_vec(K, tmul_vec(R, cross(r, b))))
-    store3_at(Y, y + stride + 3, scale(b, light))
-    store3_at(Y, y + 2 * stride, tri_vec(K, tmul_vec(R, cross(r, c))))
-    store3_at(Y, y + 2 * stride + 3, scale(c, light))
+@kernel
+def tree_at(forest: Any, body: int) -> Any:
+    """The TREE of a body."""
+    slot = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
+    return rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[slot["tree"]]["address"], 1, TREE)[0]
 
 
 @kernel
-def stretch(forest: Any, spans: Any, body: int) -> tuple[int, int, bool]:
-    """Where a body's rows are in z, first entry and length, 0 for what does not move; and whether it is jointed."""
+def stretch(forest: Any, spans: Any, body: int) -> tuple[int, int, int, bool]:
+    """The tree of a body, -1 if it does not move, where its rows are in z, first entry and length; and whether it has
+    joints."""
     if body < 0:
-        return 0, 0, False
+        return -1, 0, 0, False
     slot = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
     offset = spans[slot["tree"]]["offset"]
     if offset < 0:
-        return 0, 0, False
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    tree = rows_at(trees[slot["tree"]]["address"], 1, TREE)[0]
+        return -1, 0, 0, False
+    tree = tree_at(forest, body)
     if tree["lone"] != 0:
-        return offset, 6, False
-    return offset, last_dof(tree, slot["link"]) + 1, True
+        return slot["tree"], offset, 6, False
+    return slot["tree"], offset, last_dof(tree, slot["link"]) + 1, True
 
 
 @kernel
 def add_side(forest: Any, body: int, t: Any, x: Vec3, sign: float, Y: Any, y: int, stride: int) -> None:
-    """The part of one body in the rows of a touch."""
-    slot = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    tree = rows_at(trees[slot["tree"]]["address"], 1, TREE)[0]
+    """The part of one body in the rows of a touch, which are zero so far."""
+    tree = tree_at(forest, body)
     n, t1, t2 = scale(load3(t["normal"]), sign), scale(load3(t["t1"]), sign), scale(load3(t["t2"]), sign)
     if tree["lone"] != 0:
-        add_alone(tree, x, n, t1, t2, Y, y, stride)
-        return
-    add_forces(tree, slot["link"], x, n, t1, t2, Y, y, stride)
+        put_alone(seen_alone(tree), x, beside(n, t1, t2), 1.0, Y, y, stride)
+    else:
+        link = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]["link"]
+        add_forces(tree, link, x, n, t1, t2, Y, y, stride)
+
+
+@kernel
+def invert_two(t: Any, t11: float, t12: float, t22: float) -> None:
+    """The inverse of a 2 x 2 matrix, that of the tangents of a touch or a twist."""
+    determinant = t11 * t22 - t12 * t12
+    middle, half = 0.5 * (t11 + t22), sqrt(0.25 * (t11 - t22) * (t11 - t22) + t12 * t12)
+    t["least"] = 1.0 / (middle + half) if middle > 0.0 else 0.0
+    if determinant > 1e-12 * middle * middle:
+        one = 1.0 / determinant
+        t["b11"], t["b12"], t["b22"] = t22 * one, -t12 * one, t11 * one
+    else:  # motion along one tangent only
+        t["b11"], t["b12"], t["b22"] = t["least"], 0.0, t["least"]
 
 
 @kernel
 def weigh(t: Any, Y: Any) -> None:
     """The products of the three rows of a touch: what its impulses feel."""
-    stride = t["l1"] + t["l2"]
-    a, b, c = t["y"], t["y"] + stride, t["y"] + 2 * stride
-    nn = n1 = n2 = t11 = t12 = t22 = 0.0
-    for k in range(stride):
-        u, v, w = Y[a + k], Y[b + k], Y[c + k]
-        nn += u * u
-        n1 += u * v
-        n2 += u * w
-        t11 += v * v
-        t12 += v * w
-        t22 += w * w
-    t["inverse"], t["an1"], t["an2"] = 1.0 / nn if nn > 0.0 else 0.0, n1, n2  # 0: nothing moves along the normal
-    determinant = t11 * t22 - t12 * t12
-    middle, half = 0.5 * (t11 + t22), sqrt(0.25 * (t11 - t22) * (t11 - t22) + t12 * t12)
-    t["least"] = 1.0 / (middle + half) if middle > 0.0 else 0.0
-    if determinant > 1e-12 * middle * middle:
-        t["b11"], t["b12"], t["b22"] = t22 / determinant, -t12 / determinant, t11 / determinant
-    else:  # motion along one tangent only
-        t["b11"], t["b12"], t["b22"] = t["least"], 0.0, t["least"]
+    l = t["l1"] + t["l2"]
+    a, b, c = t["y"], t["y"] + l, t["y"] + 2 * l
+    nn = product(Y, a, Y, a, l)
+    t["inverse"] = 1.0 / nn if nn > 0.0 else 0.0  # 0: nothing moves along the normal
+    t["an1"], t["an2"] = product(Y, a, Y, b, l), product(Y, a, Y, c, l)
+    invert_two(t, product(Y, b, Y, b, l), product(Y, b, Y, c, l), product(Y, c, Y, c, l))
 
 
 @kernel(inline=False)
@@ -187,78 +179,130 @@ def slide_of(c: Any, shape: int, material: Any) -> Vec3:
 
 
 @kernel
-def mix(t: Any, c: Any, pair: Any, materials: Any, agreed: Any) -> None:
-    """What the materials of both shapes make of a touch."""
-    one, other = materials[pair["a"]], materials[pair["b"]]
-    t["friction"], t["restitution"], _, _ = blend(materials, agreed, pair["a"], pair["b"])
-    slip = sub(slide_of(c, pair["b"], other), slide_of(c, pair["a"], one))
-    t["w1"], t["w2"] = dot(slip, load3(t["t1"])), dot(slip, load3(t["t2"]))
+def mix(s: Any, c: Any, pair: Any) -> tuple[float, float, Vec3]:
+    """What the materials of both shapes make of a pair: friction, restitution, and how their surfaces slide."""
+    materials = rows_at(s["materials"], s["material_room"], MATERIAL)
+    agreed = rows_at(s["agreements"], s["agreement_count"], AGREEMENT)
+    friction, restitution, _, _ = blend(materials, agreed, pair["a"], pair["b"])
+    slip = (0.0, 0.0, 0.0)
+    if s["conveys"] != 0:
+        one, other = materials[pair["a"]], materials[pair["b"]]
+        slip = sub(slide_of(c, pair["b"], other), slide_of(c, pair["a"], one))
+    return friction, restitution, slip
 
 
 @kernel
-def start_touch(t: Any, c: Any, k: Any, pair: Any, materials: Any, agreed: Any, before: Any, at: int) -> None:
-    """What a touch is before its rows are known: where it is, of what, and the impulse that it had."""
+def start_touch(t: Any, k: Any, t1: Vec3, t2: Vec3, p: Vec3, slip: Vec3) -> None:
+    """What a touch is before its rows are known: where it is, and the impulse that it had in the world."""
     n = load3(k["normal"])
-    t1, t2 = tangents(n)
     store3(t["normal"], n)
     store3(t["t1"], t1)
     store3(t["t2"], t2)
     t["s0"] = t["s"] = k["distance"]
-    p = load3_at(before, 3 * (at + k["before"])) if k["before"] >= 0 else (0.0, 0.0, 0.0)
     t["pn"], t["p1"], t["p2"] = max(0.0, dot(p, n)), dot(p, t1), dot(p, t2)
     t["kept"][0], t["kept"][1], t["kept"][2] = t["pn"], t["p1"], t["p2"]
-    t["sum"] = t["sum1"] = t["sum2"] = 0.0
+    t["sum"] = t["sum1"] = t["sum2"] = t["approach"] = 0.0
     t["acted"] = 0
-    mix(t, c, pair, materials, agreed)
+    t["w1"], t["w2"] = dot(slip, t1), dot(slip, t2)
+
+
+@kernel(inline=False)
+def fill_jointed(s: Any, forest: Any, t: Any, x: Vec3, a: int, b: int) -> None:
+    """The rows of a touch of bodies of which one at least has joints."""
+    Y, l1, l2, y = rows_at(s["Y"], s["Y_room"], F8), t["l1"], t["l2"], t["y"]
+    length = l1 + l2
+    joined = t["tree2"] >= 0 and t["tree1"] == t["tree2"]
+    for e in range(y, y + 3 * length):
+        Y[e] = 0.0
+    if l1 > 0 or joined:
+        add_side(forest, a, t, x, -1.0, Y, y, length)
+    alone = product(Y, y, Y, y, length) if joined else 0.0
+    if l2 > 0:
+        add_side(forest, b, t, x, 1.0, Y, y + l1, length)
+    if joined and product(Y, y, Y, y, length) <= RIGID * alone:
+        leave_out(t, Y, y, length)
+    weigh(t, Y)
+    go_easy(s, t, mass_held(forest, a, b))
+    if joined:
+        t["tree1"] = -1
+
+
+@kernel
+def fill_pair(s: Any, forest: Any, c: Any, first: int, stop: int) -> bool:
+    """The touches from `first` to before `stop`, which are of one pair. False if there is no room."""
+    touches, order = rows_at(s["touches"], s["touch_room"], TOUCH), rows_at(s["order"], s["touch_room"], I4)
+    room = c["contact_room"]
+    now = half_of(c["step"], room)
+    contacts = rows_at(c["contacts"], 2 * room, CONTACT)
+    impulses, Y = rows_at(s["impulses"], 3 * s["impulse_room"], F8), rows_at(s["Y"], s["Y_room"], F8)
+    shapes, spans = rows_at(c["shapes"], c["n"], SHAPE), rows_at(s["spans"], s["span_room"], SPAN)
+    pair = rows_at(c["pairs"], c["room"], PAIR)[contacts[now + order[first]]["pair"]]
+    a, b = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]
+    tree1, o1, l1, jointed1 = stretch(forest, spans, a)
+    tree2, o2, l2, jointed2 = stretch(forest, spans, b)
+    if l1 > 0 and tree1 == tree2:
+        o1, l1, l2 = 0, 0, max(l1, l2)
+    length = l1 + l2
+    used = s["Y_used"]
+    if used + 3 * length * (stop - first) > s["Y_room"]:
+        s["full"] |= FULL_Y
+        return False
+    friction, restitution, slip = mix(s, c, pair)
+    s["bouncing"] = 1 if restitution > 0.0 else s["bouncing"]
+    alone = not (jointed1 or jointed2)
+    one = seen_alone(tree_at(forest, a)) if alone and l1 > 0 else NOWHERE
+    other = seen_alone(tree_at(forest, b)) if alone and l2 > 0 else NOWHERE
+    n = (0.0, 0.0, 0.0)
+    t1, t2 = n, n
+    three = beside(n, t1, t2)
+    for i in range(first, stop):
+        t, k = touches[i], contacts[now + order[i]]
+        normal = load3(k["normal"])
+        if normal[0] != n[0] or normal[1] != n[1] or normal[2] != n[2]:
+            n = normal
+            t1, t2 = tangents(n)
+            three = beside(n, t1, t2)
+        p = load3_at(impulses, 3 * (room - now + k["before"])) if k["before"] >= 0 else (0.0, 0.0, 0.0)
+        start_touch(t, k, t1, t2, p, slip)
+        t["friction"], t["restitution"] = friction, restitution
+        t["contact"], t["y"], t["o1"], t["l1"], t["o2"], t["l2"] = order[i], used, o1, l1, o2, l2
+        t["tree1"], t["tree2"] = tree1, tree2
+        x = scale(add(load3(k["x1"]), load3(k["x2"])), 0.5)
+        if alone:
+            fill_alone(t, x, three, one, other, Y)
+        else:
+            fill_jointed(s, forest, t, x, a, b)
+        used += 3 * length
+    s["Y_used"] = used
+    return True
+
+
+@kernel
+def fill_alone(t: Any, x: Vec3, three: Vec3, one: Alone, other: Alone, Y: Any) -> None:
+    """The rows of a touch of bodies without joints, or of one and what does not move."""
+    y, l1, l2 = t["y"], t["l1"], t["l2"]
+    same, next_one = splat(0.0), splat(0.0)
+    if l1 > 0:
+        same, next_one = put_alone(one, x, three, -1.0, Y, y, l1 + l2)
+    if l2 > 0:
+        more, more_next = put_alone(other, x, three, 1.0, Y, y + l1, l1 + l2)
+        same, next_one = same + more, next_one + more_next
+    t["inverse"], t["an1"], t["an2"] = 1.0 / lane(same, 0), lane(next_one, 0), lane(next_one, 2)
+    invert_two(t, lane(same, 1), lane(next_one, 1), lane(same, 2))
 
 
 @kernel(inline=False)
 def fill_touches(s: Any, forest: Any, c: Any) -> bool:
     """Rows for the contacts of islands that are awake, in their order. False if a table is full."""
-    shapes, pairs = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["pairs"], c["room"], PAIR)
-    room = c["contact_room"]
-    now = half_of(c["step"], room)
-    contacts = rows_at(c["contacts"], 2 * room, CONTACT)
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
-    touches, order = rows_at(s["touches"], s["touch_room"], TOUCH), rows_at(s["order"], s["touch_room"], I4)
-    materials = rows_at(s["materials"], s["material_room"], MATERIAL)
-    agreed = rows_at(s["agreements"], s["agreement_count"], AGREEMENT)
-    impulses = rows_at(s["impulses"], 3 * s["impulse_room"], F8)
-    Y = rows_at(s["Y"], s["Y_room"], F8)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    used = s["Y_used"]
-    for i in range(s["touch_count"]):
-        t = touches[i]
-        k = contacts[now + order[i]]
-        pair = pairs[k["pair"]]
-        a, b = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]
-        o1, l1, jointed1 = stretch(forest, spans, a)
-        o2, l2, jointed2 = stretch(forest, spans, b)
-        joined = l1 > 0 and l2 > 0 and bodies[a]["tree"] == bodies[b]["tree"]
-        if joined:
-            o1, l1, l2 = 0, 0, max(l1, l2)
-        length = l1 + l2
-        if used + 3 * length > s["Y_room"]:
-            s["full"] |= FULL_Y
+    order = rows_at(s["order"], s["touch_room"], I4)
+    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)[half_of(c["step"], c["contact_room"]) :]
+    s["bouncing"] = 0
+    first, count = 0, s["touch_count"]
+    while first < count:
+        stop = first + 1
+        while stop < count and contacts[order[stop]]["pair"] == contacts[order[first]]["pair"]:
+            stop += 1
+        if not fill_pair(s, forest, c, first, stop):
             return False
-        t["contact"], t["y"], t["o1"], t["l1"], t["o2"], t["l2"] = order[i], used, o1, l1, o2, l2
-        start_touch(t, c, k, pair, materials, agreed, impulses, room - now)
-        if jointed1 or jointed2:
-            for e in range(used, used + 3 * length):
-                Y[e] = 0.0
-        x = scale(add(load3(k["x1"]), load3(k["x2"])), 0.5)
-        if l1 > 0 or joined:
-            add_side(forest, a, t, x, -1.0, Y, used, length)
-        alone = product(Y, used, Y, used, length) if joined else 0.0
-        if l2 > 0:
-            add_side(forest, b, t, x, 1.0, Y, used + l1, length)
-        if joined and product(Y, used, Y, used, length) <= RIGID * alone:
-            leave_out(t, Y, used, length)
-        weigh(t, Y)
-        if jointed1 or jointed2:
-            go_easy(s, t, mass_held(forest, a, b))
-        t["tree1"] = bodies[a]["tree"] if l1 > 0 else -1
-        t["tree2"] = bodies[b]["tree"] if l2 > 0 else -1
-        used += 3 * length
-    s["Y_used"] = used
+        first = stop
     return True

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph._jit import kernel, rows_at
+from kinemorph.constraint.basis import product
 from kinemorph.contact.bounces import bounce, meet, only_takes, pass_on, start_impacts
 from kinemorph.contact.direct import solve_directly
 from kinemorph.contact.layout import BOUND, ISLAND, SPAN, TOUCH, Bounded
-from kinemorph.contact.sweep import bound, kick, press, relax, strike_three
+from kinemorph.contact.strikes import in_registers, kick, put, row_of, strike_three, struck, take
+from kinemorph.contact.sweep import bound, press, relax, softness
 from kinemorph.contact.twists import resist, scale_twists, sum_twists, warm_twists
 from kinemorph.multibody.system import F8
 
@@ -29,7 +31,10 @@ def warm_start(s: Any, island: Any) -> None:
             kick(Y, b["y"], g, b["o"], b["l"], b["p"])
     for i in range(island["touch_count"]):
         t = touches[i]
-        if t["pn"] > 0.0:
+        if t["pn"] > 0.0 and in_registers(t):
+            x = struck(take(t, g), row_of(t, 0, Y), t["pn"])
+            put(t, g, struck(struck(x, row_of(t, 1, Y), t["p1"]), row_of(t, 2, Y), t["p2"]))
+        elif t["pn"] > 0.0:
             strike_three(t, Y, g, t["pn"], t["p1"], t["p2"])
     if island["twist_count"] > 0:
         warm_twists(s, island)
@@ -42,10 +47,8 @@ def guard(s: Any, island: Any) -> None:
     ½ |z + α g|² is least at α = - zᵀ g / |g|².
     """
     z0, g = rows_at(s["z0"], s["nz"], F8), rows_at(s["g"], s["nz"], F8)
-    along = size = 0.0
-    for k in range(island["offset"], island["offset"] + island["nz"]):
-        along -= z0[k] * g[k]
-        size += g[k] * g[k]
+    o, nz = island["offset"], island["nz"]
+    along, size = -product(z0, o, g, o, nz), product(g, o, g, o, nz)
     if along < 0.99 * size:
         share_out(s, island, max(0.0, along / size))
 
@@ -68,6 +71,17 @@ def share_out(s: Any, island: Any, share: float) -> None:
         scale_twists(s, island, share)
 
 
+@kernel(inline=False)
+def add_up(s: Any, island: Any, sign: float) -> None:
+    """Add the impulses of touches in this substep to their sums, or take them out."""
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    for i in range(island["touch_count"]):
+        t = touches[i]
+        t["sum"] += sign * t["pn"]
+        t["sum1"] += sign * t["p1"]
+        t["sum2"] += sign * t["p2"]
+
+
 @kernel
 def add_nothing(s: Any, island: Any) -> None:
     """What the impulses of a substep have done, into g; and no more of it than adds no energy.
@@ -76,16 +90,15 @@ def add_nothing(s: Any, island: Any) -> None:
     masses, what was pushed apart could be left as speed: |z0 + α g|² is |z0|² again at α = - 2 z0ᵀ g / |g|².
     """
     z, z0, g = rows_at(s["z"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8), rows_at(s["g"], s["nz"], F8)
-    first, stop = island["offset"], island["offset"] + island["nz"]
-    along = size = 0.0
-    for k in range(first, stop):
-        d = z[k] - z0[k]
-        g[k] = d
-        along -= 2.0 * z0[k] * d
-        size += d * d
+    o, nz = island["offset"], island["nz"]
+    for k in range(o, o + nz):
+        g[k] = z[k] - z0[k]
+    along, size = -2.0 * product(z0, o, g, o, nz), product(g, o, g, o, nz)
     if size > along and only_takes(s, island):
+        add_up(s, island, -1.0)
         share_out(s, island, max(0.0, along / size))
-        for k in range(first, stop):
+        add_up(s, island, 1.0)
+        for k in range(o, o + nz):
             z[k] = z0[k] + g[k]
 
 
@@ -108,7 +121,7 @@ def mark_touched(s: Any, island: Any) -> None:
 
 
 @kernel(inline=False)
-def solve_island(s: Any, island: Any) -> None:
+def solve_island(s: Any, island: Any, soft: tuple[float, float, float]) -> None:
     """Velocities of an island after the step into z, and what was moved in it into `moved`, both whitened."""
     start, stop, h = island["offset"], island["offset"] + island["nz"], s["h"]
     z, za, moved = rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8)
@@ -120,7 +133,7 @@ def solve_island(s: Any, island: Any) -> None:
         for k in range(start, stop):
             z[k] += s["substeps"] * h * za[k]
         return
-    impacts = meet(s, island)
+    impacts = meet(s, island) if s["bouncing"] != 0 else 0
     if island["direct"] != 0 and solve_directly(s, island):
         mark_touched(s, island)
         if impacts > 0:
@@ -139,37 +152,34 @@ def solve_island(s: Any, island: Any) -> None:
         guard(s, island)
         for k in range(start, stop):
             z[k] = z0[k] + g[k]
-        bound(s, island, True, n == 0)
-        press(s, island, n == 0)
+        if island["bound_count"] > 0:
+            bound(s, island, True, n == 0, soft)
+        press(s, island, n == 0, soft)
         for k in range(start, stop):
             moved[k] += h * z[k]
-        bound(s, island, False, False)
+        if island["bound_count"] > 0:
+            bound(s, island, False, False, soft)
         relax(s, island)
         if island["twist_count"] > 0:
             resist(s, island)
             sum_twists(s, island)
         add_nothing(s, island)
-        for i in range(island["touch_count"]):
-            t = touches[i]
-            t["sum"] += t["pn"]
-            t["sum1"] += t["p1"]
-            t["sum2"] += t["p2"]
         for i in range(island["bound_count"]):
             b = bounds[i]
             b["sum"] += b["p"]
             if b["what"] == DRIVEN:  # a drive may add energy: it starts anew, and the guard has no say in it
                 kick(Y, b["y"], g, b["o"], b["l"], -b["p"])
                 b["p"] = 0.0
-    for i in range(island["touch_count"]):
-        touches[i]["last"] = touches[i]["pn"]
     mark_touched(s, island)
     if impacts > 0 and not pass_on(s, island):
+        for i in range(island["touch_count"]):
+            touches[i]["last"] = touches[i]["pn"]
         bounce(s, island)
 
 
 @kernel(inline=False)
 def solve(s: Any, first: int, last: int) -> None:
     """All islands from `first` to before `last`."""
-    islands = rows_at(s["islands"], s["span_room"], ISLAND)
+    islands, soft = rows_at(s["islands"], s["span_room"], ISLAND), softness(s)
     for i in range(first, last):
-        solve_island(s, islands[i])
+        solve_island(s, islands[i], soft)

@@ -12,68 +12,24 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import kernel, rows_at
-from kinemorph.constraint import basis
+from kinemorph.constraint.basis import product
 from kinemorph.contact.layout import BOUND, TOUCH, Bounded
+from kinemorph.contact.strikes import (
+    in_registers,
+    kick,
+    measure,
+    put,
+    row_of,
+    strike,
+    strike_three,
+    struck,
+    take,
+    velocity,
+)
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.scalar import sqrt
 
 DRY, DRIVEN, FAST = int(Bounded.DRY), int(Bounded.DRIVEN), int(Bounded.FAST)
-
-
-@kernel
-def product(Y: Any, y: int, z: Any, o: int, l: int) -> float:
-    """yᵀ z of one stretch; of a lone body's six numbers without a loop."""
-    if l == 6:
-        a = Y[y] * z[o] + Y[y + 3] * z[o + 3]
-        b = Y[y + 1] * z[o + 1] + Y[y + 4] * z[o + 4]
-        return (a + b) + (Y[y + 2] * z[o + 2] + Y[y + 5] * z[o + 5])
-    return basis.product(Y, y, z, o, l)
-
-
-@kernel
-def velocity(t: Any, row: int, Y: Any, z: Any) -> float:
-    """How fast the two sides of a touch part, along its normal (row 0) or slide along a tangent (1, 2)."""
-    y = t["y"] + row * (t["l1"] + t["l2"])
-    x = product(Y, y + t["l1"], z, t["o2"], t["l2"])
-    return x + product(Y, y, z, t["o1"], t["l1"]) if t["l1"] > 0 else x
-
-
-@kernel
-def kick(Y: Any, y: int, z: Any, o: int, l: int, p: float) -> None:
-    """z ← z + y p."""
-    if l == 6:
-        for k in range(6):
-            z[o + k] += Y[y + k] * p
-    else:
-        for k in range(l):
-            z[o + k] += Y[y + k] * p
-
-
-@kernel
-def kick_three(Y: Any, y: int, stride: int, z: Any, o: int, l: int, p: float, p1: float, p2: float) -> None:
-    if l == 6:
-        for k in range(6):
-            z[o + k] += Y[y + k] * p + Y[y + stride + k] * p1 + Y[y + 2 * stride + k] * p2
-    else:
-        for k in range(l):
-            z[o + k] += Y[y + k] * p + Y[y + stride + k] * p1 + Y[y + 2 * stride + k] * p2
-
-
-@kernel
-def strike(t: Any, Y: Any, z: Any, p: float) -> None:
-    """A normal impulse acts."""
-    if t["l1"] > 0:
-        kick(Y, t["y"], z, t["o1"], t["l1"], p)
-    kick(Y, t["y"] + t["l1"], z, t["o2"], t["l2"], p)
-
-
-@kernel
-def strike_three(t: Any, Y: Any, z: Any, p: float, p1: float, p2: float) -> None:
-    """A normal and two tangential impulses act."""
-    stride = t["l1"] + t["l2"]
-    if t["l1"] > 0:
-        kick_three(Y, t["y"], stride, z, t["o1"], t["l1"], p, p1, p2)
-    kick_three(Y, t["y"] + t["l1"], stride, z, t["o2"], t["l2"], p, p1, p2)
 
 
 @kernel
@@ -110,58 +66,81 @@ def softness(s: Any) -> tuple[float, float, float]:
     return x / (s["h"] * a1), a2 / (1.0 + a2), 1.0 / (1.0 + a2)
 
 
+@kernel
+def pressed(t: Any, v: float, gap: float, h: float, push: float, soft: tuple[float, float, float]) -> float:
+    """The change of the normal impulse of a biased pass, for a velocity and a gap."""
+    beta, mass, less = soft
+    t["s"] = gap
+    if gap > 0.0:
+        p = t["pn"] - (v + gap / h) * t["inverse"]
+    else:
+        p = t["pn"] - mass * (v + max(beta * gap, -push)) * t["inverse"] - less * t["pn"]
+    p = max(0.0, p)
+    d = p - t["pn"]
+    t["pn"] = p
+    if p > 0.0:
+        t["acted"] = 1
+    return d
+
+
 @kernel(inline=False)
-def press(s: Any, island: Any, first: bool) -> None:
+def press(s: Any, island: Any, first: bool, soft: tuple[float, float, float]) -> None:
     """The biased pass over touches: normal impulses only."""
     touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
     Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
     moved = rows_at(s["moved"], s["nz"], F8)
-    beta, mass, soft = softness(s)
-    per_step = 1.0 / s["h"]
+    h, push = s["h"], s["push"]
     for i in range(island["touch_count"]):
         t = touches[i]
-        gap = t["s0"] if first else t["s0"] + velocity(t, 0, Y, moved)
-        t["s"] = gap
-        v = velocity(t, 0, Y, z)
-        if gap > 0.0:
-            p = t["pn"] - (v + gap * per_step) * t["inverse"]
+        if in_registers(t):
+            x, y = take(t, z), row_of(t, 0, Y)
+            gap = t["s0"] if first else t["s0"] + measure(y, take(t, moved))
+            put(t, z, struck(x, y, pressed(t, measure(y, x), gap, h, push, soft)))
         else:
-            p = t["pn"] - mass * (v + max(beta * gap, -s["push"])) * t["inverse"] - soft * t["pn"]
-        p = max(0.0, p)
-        strike(t, Y, z, p - t["pn"])
-        t["pn"] = p
-        if p > 0.0:
-            t["acted"] = 1
+            gap = t["s0"] if first else t["s0"] + velocity(t, 0, Y, moved)
+            strike(t, Y, z, pressed(t, velocity(t, 0, Y, z), gap, h, push, soft))
+
+
+@kernel
+def relaxed(t: Any, v: float, v1: float, v2: float) -> tuple[float, float, float]:
+    """The changes of all three impulses of a touch in a relax pass, for velocities that lack them."""
+    p = max(0.0, t["pn"] - v * t["inverse"])
+    d = p - t["pn"]
+    p1, p2 = rub(t, v1 + t["w1"] + t["an1"] * d, v2 + t["w2"] + t["an2"] * d, p)
+    d1, d2 = p1 - t["p1"], p2 - t["p2"]
+    t["pn"], t["p1"], t["p2"] = p, p1, p2
+    t["sum"] += p
+    t["sum1"] += p1
+    t["sum2"] += p2
+    return d, d1, d2
 
 
 @kernel(inline=False)
 def relax(s: Any, island: Any) -> None:
-    """The pass without bias over touches, with friction."""
+    """The pass without bias over touches, with friction; the impulses of the substep are added up."""
     touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
     Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
     moved = rows_at(s["moved"], s["nz"], F8)
-    per_step = 1.0 / s["h"]
+    h = s["h"]
     for i in range(island["touch_count"]):
         t = touches[i]
         if t["restitution"] > 0.0 and t["s"] > 0.0 and t["pn"] == 0.0:  # it has met nothing yet, and may not bounce
             if t["p1"] != 0.0 or t["p2"] != 0.0:
                 strike_three(t, Y, z, 0.0, -t["p1"], -t["p2"])
                 t["p1"] = t["p2"] = 0.0
-            continue
-        v = velocity(t, 0, Y, z)
-        if t["s"] > 0.0:
-            v += (t["s0"] + velocity(t, 0, Y, moved)) * per_step
-        p = max(0.0, t["pn"] - v * t["inverse"])
-        d = p - t["pn"]
-        t["pn"] = p
-        if t["friction"] > 0.0:
-            v1 = velocity(t, 1, Y, z) + t["w1"] + t["an1"] * d  # z still lacks d
-            v2 = velocity(t, 2, Y, z) + t["w2"] + t["an2"] * d
-            p1, p2 = rub(t, v1, v2, p)
-            strike_three(t, Y, z, d, p1 - t["p1"], p2 - t["p2"])
-            t["p1"], t["p2"] = p1, p2
+        elif in_registers(t):
+            x, y, y1, y2 = take(t, z), row_of(t, 0, Y), row_of(t, 1, Y), row_of(t, 2, Y)
+            v = measure(y, x)
+            if t["s"] > 0.0:
+                v += (t["s0"] + measure(y, take(t, moved))) / h
+            d, d1, d2 = relaxed(t, v, measure(y1, x), measure(y2, x))
+            put(t, z, struck(struck(struck(x, y, d), y1, d1), y2, d2))
         else:
-            strike(t, Y, z, d)
+            v = velocity(t, 0, Y, z)
+            if t["s"] > 0.0:
+                v += (t["s0"] + velocity(t, 0, Y, moved)) / h
+            d, d1, d2 = relaxed(t, v, velocity(t, 1, Y, z), velocity(t, 2, Y, z))
+            strike_three(t, Y, z, d, d1, d2)
 
 
 @kernel
@@ -177,12 +156,12 @@ def pull(b: Any, v: float, h: float) -> float:
 
 
 @kernel(inline=False)
-def bound(s: Any, island: Any, biased: bool, first: bool) -> None:
+def bound(s: Any, island: Any, biased: bool, first: bool, soft: tuple[float, float, float]) -> None:
     """Drives, dry friction, largest speeds and limits; only limits have a bias."""
     bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
     Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
     moved = rows_at(s["moved"], s["nz"], F8)
-    beta, mass, soft = softness(s)
+    beta, mass, less = soft
     h = s["h"]
     for i in range(island["bound_count"]):
         b = bounds[i]
@@ -203,7 +182,7 @@ def bound(s: Any, island: Any, biased: bool, first: bool) -> None:
             if b["s"] > 0.0:
                 p = b["p"] - (v + gap / h) * b["inverse"]
             elif biased:
-                p = b["p"] - mass * (v + beta * gap) * b["inverse"] - soft * b["p"]
+                p = b["p"] - mass * (v + beta * gap) * b["inverse"] - less * b["p"]
             else:
                 p = b["p"] - v * b["inverse"]
             p = max(0.0, p)

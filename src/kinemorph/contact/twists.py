@@ -12,16 +12,17 @@ from typing import Any
 from kinemorph._jit import kernel, rows_at
 from kinemorph.collision.contact_table import half_of
 from kinemorph.collision.shape_rows import CONTACT, PAIR, SHAPE
+from kinemorph.constraint.basis import product
 from kinemorph.contact.layout import AGREEMENT, FULL_Y, ISLAND, MATERIAL, TOUCH, TWIST
 from kinemorph.contact.mixing import blend
-from kinemorph.contact.rows import add_wrenches
-from kinemorph.contact.sweep import kick, kick_three, product, rub_within
+from kinemorph.contact.rows import add_wrenches, invert_two
+from kinemorph.contact.strikes import kick, kick_three
+from kinemorph.contact.sweep import rub_within
 from kinemorph.multibody.layout import TREE
 from kinemorph.multibody.lone import link_of, lone_of
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import tmul_vec
 from kinemorph.spatial.rows import load3, load3_at, load6, load9, store3_at
-from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.triangle import tri_vec
 from kinemorph.spatial.vec3 import axpy, dot, scale
 from kinemorph.structure.forest_layout import BODY_SLOT, TREE_SLOT
@@ -57,13 +58,7 @@ def weigh_twist(r: Any, length: int, Y: Any) -> None:
         product(Y, c, Y, c, length),
     )
     r["inverse"] = 1.0 / nn if nn > 0.0 else 0.0
-    determinant = t11 * t22 - t12 * t12
-    middle, half = 0.5 * (t11 + t22), sqrt(0.25 * (t11 - t22) * (t11 - t22) + t12 * t12)
-    r["least"] = 1.0 / (middle + half) if middle > 0.0 else 0.0
-    if determinant > 1e-12 * middle * middle:
-        r["b11"], r["b12"], r["b22"] = t22 / determinant, -t12 / determinant, t11 / determinant
-    else:
-        r["b11"], r["b12"], r["b22"] = r["least"], 0.0, r["least"]
+    invert_two(r, t11, t12, t22)
 
 
 @kernel(inline=False)

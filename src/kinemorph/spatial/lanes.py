@@ -33,9 +33,11 @@ from kinemorph.spatial.vec3 import Scalar
 WIDTH = 4
 
 _F64 = ir.VectorType(ir.DoubleType(), WIDTH)
+_PAIR = ir.VectorType(ir.DoubleType(), 2)
 _I64 = ir.VectorType(ir.IntType(64), WIDTH)
 _BIT = ir.VectorType(ir.IntType(1), WIDTH)
 _INDEX = ir.IntType(32)
+_FOUR = ir.VectorType(_INDEX, WIDTH)
 
 
 class LanesType(types.Type):
@@ -170,6 +172,76 @@ def _store(typingctx: Any, a: Any, k: Any, x: Any) -> Any:
     return types.void(a, types.intp, f64x4) if _rows_of_four(a) else None, emit
 
 
+@intrinsic
+def _load_from(typingctx: Any, a: Any, i: Any) -> Any:
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        value = builder.load(_entry(context, builder, sig.args[0], args[0], args[1], _F64))
+        value.align = 8
+        return value
+
+    return f64x4(a, types.intp) if _flat(a) else None, emit
+
+
+@intrinsic
+def _store_from(typingctx: Any, a: Any, i: Any, x: Any) -> Any:
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        builder.store(args[2], _entry(context, builder, sig.args[0], args[0], args[1], _F64)).align = 8
+        return context.get_dummy_value()
+
+    return types.void(a, types.intp, f64x4) if _flat(a) else None, emit
+
+
+@intrinsic
+def _load_pairs(typingctx: Any, a: Any, i: Any, j: Any) -> Any:
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        pairs = [builder.load(_entry(context, builder, sig.args[0], args[0], at, _PAIR)) for at in args[1:]]
+        for pair in pairs:
+            pair.align = 8
+        return builder.shuffle_vector(*pairs, ir.Constant(_FOUR, [0, 1, 2, 3]))
+
+    return f64x4(a, types.intp, types.intp) if _flat(a) else None, emit
+
+
+@intrinsic
+def _store_pairs(typingctx: Any, a: Any, i: Any, j: Any, x: Any) -> Any:
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        for at, half in zip(args[1:3], ([0, 1], [2, 3]), strict=True):
+            pair = builder.shuffle_vector(args[3], args[3], ir.Constant(ir.VectorType(_INDEX, 2), half))
+            builder.store(pair, _entry(context, builder, sig.args[0], args[0], at, _PAIR)).align = 8
+        return context.get_dummy_value()
+
+    return types.void(a, types.intp, types.intp, f64x4) if _flat(a) else None, emit
+
+
+@intrinsic
+def _load_pair(typingctx: Any, a: Any, i: Any) -> Any:
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        pair = builder.load(_entry(context, builder, sig.args[0], args[0], args[1], _PAIR))
+        pair.align = 8
+        return builder.shuffle_vector(pair, ir.Constant(_PAIR, [0.0, 0.0]), ir.Constant(_FOUR, [0, 1, 2, 3]))
+
+    return f64x4(a, types.intp) if _flat(a) else None, emit
+
+
+@intrinsic
+def _store_pair(typingctx: Any, a: Any, i: Any, x: Any) -> Any:
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        pair = builder.shuffle_vector(args[2], args[2], ir.Constant(ir.VectorType(_INDEX, 2), [0, 1]))
+        builder.store(pair, _entry(context, builder, sig.args[0], args[0], args[1], _PAIR)).align = 8
+        return context.get_dummy_value()
+
+    return types.void(a, types.intp, f64x4) if _flat(a) else None, emit
+
+
+def _flat(a: types.Type) -> bool:
+    return isinstance(a, types.Array) and a.ndim == 1 and a.layout == "C" and a.dtype == types.float64
+
+
+def _entry(context: Any, builder: Any, array_type: Any, array: Any, i: Any, kind: Any) -> Any:
+    """Address of numbers from entry i of a flat array on."""
+    return builder.bitcast(builder.gep(array_data(context, builder, array_type, array), [i]), kind.as_pointer())
+
+
 def _rows_of_four(a: types.Type) -> bool:
     return isinstance(a, types.Array) and a.ndim == 2 and a.layout == "C" and a.dtype == types.float64
 
@@ -195,6 +267,14 @@ def _replaced(typingctx: Any, x: Any, i: Any, value: Any) -> Any:
         return builder.insert_element(args[0], args[2], builder.trunc(args[1], _INDEX))
 
     return f64x4(f64x4, types.intp, types.float64), emit
+
+
+@intrinsic
+def _turned(typingctx: Any, x: Any) -> Any:
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.shuffle_vector(args[0], args[0], ir.Constant(_FOUR, [1, 2, 0, 3]))
+
+    return f64x4(f64x4), emit
 
 
 @intrinsic
@@ -275,6 +355,34 @@ def store(a: Any, k: int, x: Scalar) -> None:
     a[k] = x
 
 
+def load_from(a: Any, i: int) -> Scalar:
+    """a[i] to a[i + 3] of a flat array."""
+    return four(a[i : i + WIDTH])
+
+
+def store_from(a: Any, i: int, x: Scalar) -> None:
+    a[i : i + WIDTH] = x
+
+
+def load_pairs(a: Any, i: int, j: int) -> Scalar:
+    """a[i], a[i + 1], a[j] and a[j + 1] of a flat array."""
+    return four([a[i], a[i + 1], a[j], a[j + 1]])
+
+
+def store_pairs(a: Any, i: int, j: int, x: Scalar) -> None:
+    a[i : i + 2], a[j : j + 2] = x[:2], x[2:]
+
+
+def load_pair(a: Any, i: int) -> Scalar:
+    """a[i], a[i + 1] of a flat array, and two zeros."""
+    return four([a[i], a[i + 1], 0.0, 0.0])
+
+
+def store_pair(a: Any, i: int, x: Scalar) -> None:
+    """The first two of four."""
+    a[i : i + 2] = x[:2]
+
+
 def load_strided(a: Any, start: int, stride: int) -> Scalar:
     """a[start], a[start + stride], ... of a flat array: one entry of four states that lie one behind the other."""
     return four([a[start + i * stride] for i in range(WIDTH)])
@@ -299,6 +407,16 @@ def replaced(x: Scalar, i: int, value: float) -> Scalar:
     y = x.copy()
     y[i] = value
     return y
+
+
+def three(a: float, b: float, c: float) -> Scalar:
+    """Three numbers and a zero."""
+    return four([a, b, c, 0.0])
+
+
+def turned(x: Scalar) -> Scalar:
+    """The first three lanes in a circle: lanes 1, 2, 0, 3."""
+    return x[[1, 2, 0, 3]]
 
 
 def select(mask: Any, yes: Scalar, no: Scalar) -> Scalar:
@@ -378,6 +496,36 @@ def _(a: Any, k: int, x: Any) -> None:
     _store(a, k, x)
 
 
+@_in_kernels(load_from)
+def _(a: Any, i: int) -> Any:
+    return _load_from(a, i)
+
+
+@_in_kernels(store_from)
+def _(a: Any, i: int, x: Any) -> None:
+    _store_from(a, i, x)
+
+
+@_in_kernels(load_pairs)
+def _(a: Any, i: int, j: int) -> Any:
+    return _load_pairs(a, i, j)
+
+
+@_in_kernels(store_pairs)
+def _(a: Any, i: int, j: int, x: Any) -> None:
+    _store_pairs(a, i, j, x)
+
+
+@_in_kernels(load_pair)
+def _(a: Any, i: int) -> Any:
+    return _load_pair(a, i)
+
+
+@_in_kernels(store_pair)
+def _(a: Any, i: int, x: Any) -> None:
+    _store_pair(a, i, x)
+
+
 @_in_kernels(load_strided)
 def _(a: Any, start: int, stride: int) -> Any:
     x = _splat_number(a[start])
@@ -405,6 +553,16 @@ def _(x: Any, i: int) -> float:
 @_in_kernels(replaced)
 def _(x: Any, i: int, value: float) -> Any:
     return _replaced(x, i, value)
+
+
+@_in_kernels(three)
+def _(a: float, b: float, c: float) -> Any:
+    return _replaced(_replaced(_replaced(_splat_number(0.0), 0, a), 1, b), 2, c)
+
+
+@_in_kernels(turned)
+def _(x: Any) -> Any:
+    return _turned(x)
 
 
 @_in_kernels(select)

@@ -20,7 +20,7 @@ from kinemorph.constraint.loops import drifts, errors, relative_velocities
 from kinemorph.constraint.solve import solve_rows, trust
 from kinemorph.contact.hold import strip
 from kinemorph.contact.layout import HOLD, PULL, SPAN
-from kinemorph.contact.sweep import velocity
+from kinemorph.contact.strikes import velocity
 from kinemorph.multibody.checks import LARGEST, finite
 from kinemorph.multibody.configuration import advance
 from kinemorph.multibody.kinematics import move_all
