@@ -13,7 +13,7 @@ from typing import Any
 
 from kinemorph._jit import kernel, rows_at
 from kinemorph.contact.layout import BOUND, TOUCH, Bounded
-from kinemorph.contact.strikes import kick, strike, strike_three, velocity
+from kinemorph.contact.strikes import kick, same_bodies, strike, strike_three, velocity
 from kinemorph.contact.sweep import rub_within
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.scalar import sqrt
@@ -122,13 +122,6 @@ def start_impacts(s: Any, island: Any) -> None:
     z, x = rows_at(s["z"], s["nz"], F8), rows_at(s["x"], s["nz"], F8)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         x[k] = z[k]
-
-
-@kernel
-def same_bodies(a: Any, b: Any) -> bool:
-    """Whether two touches have the same stretches of z."""
-    first = a["o1"] == b["o1"] and a["l1"] == b["l1"]
-    return first and a["o2"] == b["o2"] and a["l2"] == b["l2"]
 
 
 @kernel

@@ -38,16 +38,14 @@ def tangents(n: Vec3) -> tuple[Vec3, Vec3]:
 
 
 @kernel
-def add_forces(tree: Any, link: int, x: Vec3, a: Vec3, b: Vec3, c: Vec3, Y: Any, y: int, stride: int) -> None:
-    """Add what the joints from a link to the base take of three forces at x to three rows of y."""
+def add_forces(tree: Any, link: int, x: Vec3, forces: Vec3, Y: Any, y: int, stride: int) -> None:
+    """Add what the joints from a link to the base take of three forces at x, side by side, to three rows of y."""
     r = sub(x, load3(rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[link + 1]["p"]))
-    add_wrenches(tree, link, cross(r, a), cross(r, b), cross(r, c), a, b, c, Y, y, stride)
+    add_wrenches(tree, link, cross(r, forces), forces, Y, y, stride)
 
 
 @kernel(inline=False)
-def add_wrenches(
-    tree: Any, link: int, na: Vec3, nb: Vec3, nc: Vec3, a: Vec3, b: Vec3, c: Vec3, Y: Any, y: int, stride: int
-) -> None:
+def add_wrenches(tree: Any, link: int, n: Vec3, f: Vec3, Y: Any, y: int, stride: int) -> None:
     """The same of three wrenches, moments and forces at the link's origin."""
     links = rows_at(tree["links"], tree["n"], LINK)
     rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
@@ -56,18 +54,12 @@ def add_wrenches(
         l = links[link]
         for k in range(l["iv"], l["iv"] + l["nv"]):
             e = dof_rows[k]
-            w, v, D = load3(e["S"]), load3_at(e["S"], 3), e["D"][0]
-            ua = D * (dot(w, na) + dot(v, a))
-            ub = D * (dot(w, nb) + dot(v, b))
-            uc = D * (dot(w, nc) + dot(v, c))
-            Y[y + k] += ua
-            Y[y + stride + k] += ub
-            Y[y + 2 * stride + k] += uc
-            n, f = load3(e["U"]), load3_at(e["U"], 3)
-            na, nb, nc = axpy(na, -ua, n), axpy(nb, -ub, n), axpy(nc, -uc, n)
-            a, b, c = axpy(a, -ua, f), axpy(b, -ub, f), axpy(c, -uc, f)
-        r = load3(rows[link + 1]["r"])
-        na, nb, nc = add(na, cross(r, a)), add(nb, cross(r, b)), add(nc, cross(r, c))
+            u = e["D"][0] * (dot(load3(e["S"]), n) + dot(load3_at(e["S"], 3), f))
+            Y[y + k] += lane(u, 0)
+            Y[y + stride + k] += lane(u, 1)
+            Y[y + 2 * stride + k] += lane(u, 2)
+            n, f = axpy(n, -u, load3(e["U"])), axpy(f, -u, load3_at(e["U"], 3))
+        n = add(n, cross(load3(rows[link + 1]["r"]), f))
         link = l["parent"]
 
 
@@ -95,15 +87,14 @@ def stretch(forest: Any, spans: Any, body: int) -> tuple[int, int, int, bool]:
 
 
 @kernel
-def add_side(forest: Any, body: int, t: Any, x: Vec3, sign: float, Y: Any, y: int, stride: int) -> None:
+def add_side(forest: Any, body: int, x: Vec3, forces: Vec3, sign: float, Y: Any, y: int, stride: int) -> None:
     """The part of one body in the rows of a touch, which are zero so far."""
     tree = tree_at(forest, body)
-    n, t1, t2 = scale(load3(t["normal"]), sign), scale(load3(t["t1"]), sign), scale(load3(t["t2"]), sign)
     if tree["lone"] != 0:
-        put_alone(seen_alone(tree), x, beside(n, t1, t2), 1.0, Y, y, stride)
+        put_alone(seen_alone(tree), x, forces, sign, Y, y, stride)
     else:
         link = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]["link"]
-        add_forces(tree, link, x, n, t1, t2, Y, y, stride)
+        add_forces(tree, link, x, scale(forces, sign), Y, y, stride)
 
 
 @kernel
@@ -207,7 +198,7 @@ def start_touch(t: Any, k: Any, t1: Vec3, t2: Vec3, p: Vec3, slip: Vec3) -> None
 
 
 @kernel(inline=False)
-def fill_jointed(s: Any, forest: Any, t: Any, x: Vec3, a: int, b: int) -> None:
+def fill_jointed(s: Any, forest: Any, t: Any, x: Vec3, forces: Vec3, a: int, b: int) -> None:
     """The rows of a touch of bodies of which one at least has joints."""
     Y, l1, l2, y = rows_at(s["Y"], s["Y_room"], F8), t["l1"], t["l2"], t["y"]
     length = l1 + l2
@@ -215,10 +206,10 @@ def fill_jointed(s: Any, forest: Any, t: Any, x: Vec3, a: int, b: int) -> None:
     for e in range(y, y + 3 * length):
         Y[e] = 0.0
     if l1 > 0 or joined:
-        add_side(forest, a, t, x, -1.0, Y, y, length)
+        add_side(forest, a, x, forces, -1.0, Y, y, length)
     alone = product(Y, y, Y, y, length) if joined else 0.0
     if l2 > 0:
-        add_side(forest, b, t, x, 1.0, Y, y + l1, length)
+        add_side(forest, b, x, forces, 1.0, Y, y + l1, length)
     if joined and product(Y, y, Y, y, length) <= RIGID * alone:
         leave_out(t, Y, y, length)
     weigh(t, Y)
@@ -254,14 +245,14 @@ def fill_pair(s: Any, forest: Any, c: Any, first: int, stop: int) -> bool:
     other = seen_alone(tree_at(forest, b)) if alone and l2 > 0 else NOWHERE
     n = (0.0, 0.0, 0.0)
     t1, t2 = n, n
-    three = beside(n, t1, t2)
+    forces = beside(n, t1, t2)
     for i in range(first, stop):
         t, k = touches[i], contacts[now + order[i]]
         normal = load3(k["normal"])
         if normal[0] != n[0] or normal[1] != n[1] or normal[2] != n[2]:
             n = normal
             t1, t2 = tangents(n)
-            three = beside(n, t1, t2)
+            forces = beside(n, t1, t2)
         p = load3_at(impulses, 3 * (room - now + k["before"])) if k["before"] >= 0 else (0.0, 0.0, 0.0)
         start_touch(t, k, t1, t2, p, slip)
         t["friction"], t["restitution"] = friction, restitution
@@ -269,23 +260,23 @@ def fill_pair(s: Any, forest: Any, c: Any, first: int, stop: int) -> bool:
         t["tree1"], t["tree2"] = tree1, tree2
         x = scale(add(load3(k["x1"]), load3(k["x2"])), 0.5)
         if alone:
-            fill_alone(t, x, three, one, other, Y)
+            fill_alone(t, x, forces, one, other, Y)
         else:
-            fill_jointed(s, forest, t, x, a, b)
+            fill_jointed(s, forest, t, x, forces, a, b)
         used += 3 * length
     s["Y_used"] = used
     return True
 
 
 @kernel
-def fill_alone(t: Any, x: Vec3, three: Vec3, one: Alone, other: Alone, Y: Any) -> None:
+def fill_alone(t: Any, x: Vec3, forces: Vec3, one: Alone, other: Alone, Y: Any) -> None:
     """The rows of a touch of bodies without joints, or of one and what does not move."""
     y, l1, l2 = t["y"], t["l1"], t["l2"]
     same, next_one = splat(0.0), splat(0.0)
     if l1 > 0:
-        same, next_one = put_alone(one, x, three, -1.0, Y, y, l1 + l2)
+        same, next_one = put_alone(one, x, forces, -1.0, Y, y, l1 + l2)
     if l2 > 0:
-        more, more_next = put_alone(other, x, three, 1.0, Y, y + l1, l1 + l2)
+        more, more_next = put_alone(other, x, forces, 1.0, Y, y + l1, l1 + l2)
         same, next_one = same + more, next_one + more_next
     t["inverse"], t["an1"], t["an2"] = 1.0 / lane(same, 0), lane(next_one, 0), lane(next_one, 2)
     invert_two(t, lane(same, 1), lane(next_one, 1), lane(same, 2))

@@ -24,7 +24,7 @@ from kinemorph.spatial.lanes import (
 )
 from kinemorph.spatial.vec3 import Scalar
 
-Twelve: TypeAlias = tuple[Scalar, Scalar, Scalar]  # numbers of two stretches of six, one behind the other
+Twelve: TypeAlias = tuple[Scalar, Scalar, Scalar]  # four of the second stretch, two of each, four of the first
 
 
 # ------------------------------------------------------------------------------------------ stretches of any length
@@ -87,12 +87,19 @@ def in_registers(t: Any) -> bool:
 
 
 @kernel
+def same_bodies(a: Any, b: Any) -> bool:
+    """Whether two touches have the same stretches of z."""
+    first = a["o1"] == b["o1"] and a["l1"] == b["l1"]
+    return first and a["o2"] == b["o2"] and a["l2"] == b["l2"]
+
+
+@kernel
 def take(t: Any, z: Any) -> Twelve:
     """The numbers of z that a touch acts on."""
     o1, o2 = t["o1"], t["o2"]
     if t["l1"] == 0:
         return load_from(z, o2), load_pair(z, o2 + 4), splat(0.0)
-    return load_from(z, o1), load_pairs(z, o1 + 4, o2), load_from(z, o2 + 2)
+    return load_from(z, o2), load_pairs(z, o2 + 4, o1 + 4), load_from(z, o1)
 
 
 @kernel
@@ -103,9 +110,9 @@ def put(t: Any, z: Any, x: Twelve) -> None:
         store_from(z, o2, x[0])
         store_pair(z, o2 + 4, x[1])
     else:
-        store_from(z, o1, x[0])
-        store_pairs(z, o1 + 4, o2, x[1])
-        store_from(z, o2 + 2, x[2])
+        store_from(z, o2, x[0])
+        store_pairs(z, o2 + 4, o1 + 4, x[1])
+        store_from(z, o1, x[2])
 
 
 @kernel
@@ -115,7 +122,7 @@ def row_of(t: Any, row: int, Y: Any) -> Twelve:
         y = t["y"] + 6 * row
         return load_from(Y, y), load_pair(Y, y + 4), splat(0.0)
     y = t["y"] + 12 * row
-    return load_from(Y, y), load_from(Y, y + 4), load_from(Y, y + 8)
+    return load_from(Y, y + 6), load_pairs(Y, y + 10, y + 4), load_from(Y, y)
 
 
 @kernel

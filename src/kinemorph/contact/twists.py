@@ -14,18 +14,19 @@ from kinemorph.collision.contact_table import half_of
 from kinemorph.collision.shape_rows import CONTACT, PAIR, SHAPE
 from kinemorph.constraint.basis import product
 from kinemorph.contact.layout import AGREEMENT, FULL_Y, ISLAND, MATERIAL, TOUCH, TWIST
+from kinemorph.contact.lone_rows import beside
 from kinemorph.contact.mixing import blend
-from kinemorph.contact.rows import add_wrenches, invert_two
+from kinemorph.contact.rows import add_wrenches, invert_two, tree_at
 from kinemorph.contact.strikes import kick, kick_three
 from kinemorph.contact.sweep import rub_within
-from kinemorph.multibody.layout import TREE
 from kinemorph.multibody.lone import link_of, lone_of
 from kinemorph.multibody.system import F8
+from kinemorph.spatial.lanes import lane
 from kinemorph.spatial.mat3 import tmul_vec
 from kinemorph.spatial.rows import load3, load3_at, load6, load9, store3_at
 from kinemorph.spatial.triangle import tri_vec
 from kinemorph.spatial.vec3 import axpy, dot, scale
-from kinemorph.structure.forest_layout import BODY_SLOT, TREE_SLOT
+from kinemorph.structure.forest_layout import BODY_SLOT
 
 SPIN, ROLL = 1, 2
 
@@ -33,18 +34,15 @@ SPIN, ROLL = 1, 2
 @kernel(inline=False)
 def add_moments(forest: Any, body: int, t: Any, sign: float, Y: Any, y: int, stride: int) -> None:
     """Add what the joints of a body take of three moments on it, about the normal and both tangents of a touch."""
-    slot = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    tree = rows_at(trees[slot["tree"]]["address"], 1, TREE)[0]
-    n, t1, t2 = scale(load3(t["normal"]), sign), scale(load3(t["t1"]), sign), scale(load3(t["t2"]), sign)
-    none = (0.0, 0.0, 0.0)
+    tree = tree_at(forest, body)
+    moments = scale(beside(load3(t["normal"]), load3(t["t1"]), load3(t["t2"])), sign)
     if tree["lone"] == 0:
-        add_wrenches(tree, slot["link"], n, t1, t2, none, none, none, Y, y, stride)
+        link = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]["link"]
+        add_wrenches(tree, link, moments, scale(moments, 0.0), Y, y, stride)
         return
-    R, K = load9(link_of(tree)["R"]), load6(lone_of(tree)["K"])
-    store3_at(Y, y, tri_vec(K, tmul_vec(R, n)))
-    store3_at(Y, y + stride, tri_vec(K, tmul_vec(R, t1)))
-    store3_at(Y, y + 2 * stride, tri_vec(K, tmul_vec(R, t2)))
+    turns = tri_vec(load6(lone_of(tree)["K"]), tmul_vec(load9(link_of(tree)["R"]), moments))
+    for i in range(3):
+        store3_at(Y, y + i * stride, (lane(turns[0], i), lane(turns[1], i), lane(turns[2], i)))
 
 
 @kernel

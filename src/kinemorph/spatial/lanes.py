@@ -461,7 +461,7 @@ def mantissa(x: Scalar) -> Scalar:
 
 
 def sum_of(x: Scalar) -> float:
-    return (lane(x, 0) + lane(x, 1)) + (lane(x, 2) + lane(x, 3))
+    return (lane(x, 0) + lane(x, 2)) + (lane(x, 1) + lane(x, 3))
 
 
 def min_of(x: Scalar) -> float:
