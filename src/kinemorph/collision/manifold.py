@@ -31,7 +31,7 @@ from kinemorph.collision.features import (
 from kinemorph.geometry.polyhedron import CORE, EDGE, FACE, VERTEX
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load9, store3
-from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, sub
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
 
 POINT = np.dtype(
     [
@@ -47,6 +47,8 @@ NO_FEATURES = -1  # an id where there is nothing to name
 ROOM = 128  # rows that `manifold` needs: no two faces of reasonable size give more points
 ACROSS = 0.99  # cosine: a face whose normal is within 8° of that of the pair carries
 PARALLEL = 0.01  # sine: edges closer to parallel touch in two points
+MANY = 8  # sides: of two faces with more, most are inside the other one or far from it, as circles around it tell
+ROUNDED = 1.0 - 1e-9  # share of the square of a radius that is no rounding
 
 
 @kernel
@@ -160,6 +162,40 @@ def facing(core: Any, v: int, n: Vec3) -> tuple[int, float]:
 
 
 @kernel(inline=False)
+def circles(core: Any, f: int) -> tuple[Vec3, float, float]:
+    """A point inside a face, and two squared radii around it: what is nearer is inside, what is farther is not."""
+    edges = rows_at(core["edges"], core["n_edges"], EDGE)
+    face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
+    face = rows_at(core["faces"], core["n_faces"], FACE)[f]
+    centre = (0.0, 0.0, 0.0)
+    for k in range(face["first"], face["first"] + face["count"]):
+        centre = add(centre, position(core, edges[face_edges[k] >> 1]["tail"]))
+        centre = add(centre, position(core, edges[face_edges[k] >> 1]["head"]))
+    centre = scale(centre, 0.5 / face["count"])
+    inner, outer = math.inf, 0.0
+    for k in range(face["first"], face["first"] + face["count"]):
+        side = face_edges[k]
+        edge = edges[side >> 1]
+        inward = load3(edge["right_normal"]) if side & 1 else load3(edge["left_normal"])
+        r = sub(centre, position(core, edge["tail"]))
+        inner, outer = min(inner, dot(inward, r)), max(outer, dot(r, r))
+    return centre, ROUNDED * max(inner, 0.0) ** 2, outer / ROUNDED
+
+
+@kernel
+def reach_of(r: Vec3, d: Vec3, length: float, n: Vec3) -> tuple[float, float]:
+    """Squared distances of the nearest and the farthest point of an edge from a centre, as seen along n; r is its
+    tail."""
+    along = axpy(d, -dot(n, d), n)
+    r = axpy(r, -dot(n, r), n)
+    rr, rd, dd = dot(r, r), dot(r, along), dot(along, along)
+    end = rr + length * (2.0 * rd + length * dd)
+    s = min(max(-rd, 0.0), length * dd)  # times dd
+    near = rr if dd == 0.0 else rr + s * (2.0 * rd + s) / dd
+    return near, max(rr, end)
+
+
+@kernel(inline=False)
 def _over(
     A: Any, fa: int, B: Any, fb: int, R: Mat3, p: Vec3, n: Vec3, cross: bool, reach: float, contacts: Any, count: int
 ) -> int:
@@ -173,13 +209,20 @@ def _over(
     if fa != HERE:
         face = rows_at(A["faces"], A["n_faces"], FACE)[fa]
         first, sides = int(face["first"]), int(face["count"])
+    many = sides > MANY and rows_at(B["faces"], B["n_faces"], FACE)[fb]["count"] > MANY
+    centre, inner, outer = circles(B, fb) if many else ((0.0, 0.0, 0.0), 0.0, 0.0)
     for k in range(first, first + sides):
         side = int(face_edges[k]) if fa != HERE else 0
         e = side >> 1
         t = add(mul_vec(R, position(A, edges[e]["tail"])), p)
         d = mul_vec(R, load3(edges[e]["direction"]))
         length = edges[e]["length"]
-        lo, hi, edge_lo, edge_hi = clip_to_face(B, fb, t, d, length)
+        lo, hi, edge_lo, edge_hi = 0.0, length, HERE, HERE
+        near, far = reach_of(sub(t, centre), d, length, load3(rows_at(B["faces"], B["n_faces"], FACE)[fb]["normal"]))
+        if many and near > outer:
+            continue
+        if not (many and far < inner):
+            lo, hi, edge_lo, edge_hi = clip_to_face(B, fb, t, d, length)
         if lo > hi:
             continue
         if edge_lo == HERE and (fa == HERE or side & 1 == 0):  # each vertex starts one side of its face

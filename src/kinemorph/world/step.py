@@ -159,10 +159,15 @@ def all_asleep(s: Any, forest: Any) -> bool:
 
 
 @kernel
+def pass_time(w: Any, steps: int) -> None:
+    w["steps"] += steps
+    w["time"] = w["steps"] * w["dt"]  # no sum, which would drift
+
+
+@kernel
 def go_on(w: Any, s: Any, forest: Any, c: Any) -> int:
     """Time passes, and what has been waited for may have happened."""
-    w["steps"] += 1
-    w["time"] = w["steps"] * w["dt"]  # no sum, which would drift
+    pass_time(w, 1)
     return HAPPENED if w["event_count"] > 0 and look_out(w, s, forest, c) else DONE
 
 
@@ -267,15 +272,21 @@ def make_step(w: Any, none: Any) -> int:
 
 
 @entry(nogil=True)
-def run_steps(address: int, count: int, none: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> tuple[int, int]:
-    """So many steps. Returns a Status, and how many steps are left to do."""
+def run_steps(
+    address: int, count: int, most: int, none: np.ndarray[tuple[int, int], np.dtype[np.float64]]
+) -> tuple[int, int]:
+    """So many steps, or `most` of them if something is awake. Returns a Status, and how many steps are left to do."""
     w = rows_at(address, 1, WORLD)[0]
     if w["kind"] != WORLD_KIND:
         return WRONG_ROW, count
-    while count > 0:
+    forest, s = rows_at(w["forest"], 1, FOREST)[0], rows_at(w["solver"], 1, SOLVER)[0]
+    for _ in range(min(count, most)):
+        if w["phase"] == MOVE and w["event_count"] == 0 and all_asleep(s, forest):
+            pass_time(w, count)  # nothing can wake anything before somebody else does
+            return DONE, 0
         status = make_step(w, none)
         if status == DONE or status == HAPPENED:
             count -= 1
         if status != DONE:
             return status, count
-    return DONE, 0
+    return DONE, count

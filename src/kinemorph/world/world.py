@@ -135,10 +135,10 @@ class World(Changing, Asking, Keeping):
             raise RuntimeError("world: a step cannot be made by what is called in between steps")
         self._moving = True
         try:
-            if count <= FEW and not (self._watches or self._timers or self._onlookers):  # most calls should cost little
+            if not (self._watches or self._timers or self._onlookers):  # most calls should cost little
                 self._follow_shapes()
-                status, count = run_steps(self._address, count, NO_FORCES)
-                if status == Status.DONE:
+                status, count = run_steps(self._address, count, FEW, NO_FORCES)
+                if status == Status.DONE and count == 0:
                     return
             with Bar(self.time, self.time + count * self.dt) as bar:
                 self._go_on(count, bar)
@@ -156,7 +156,7 @@ class World(Changing, Asking, Keeping):
             due = 1 if self._watches.calls else self._timers.steps_until_due(min(left, glance))
             due = min([due, *(onlooker.due(now) - now for onlooker in self._onlookers)])
             start = time.perf_counter()
-            status, undone = run_steps(self._address, due, NO_FORCES)
+            status, undone = run_steps(self._address, due, due, NO_FORCES)
             if due == glance and time.perf_counter() - start < 0.5 * GLANCE:
                 glance *= 2
             left -= due - undone
