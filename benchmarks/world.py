@@ -5,7 +5,8 @@
 Both have the same bodies, shapes, masses and friction, start in the same state and make the same steps (2 and 5 ms),
 with sleep off but for the row of it. They take turns in blocks of 20 ms; each block's best time counts. MuJoCo also is
 the judge of both: it says how deep bodies overlap and what energy they have, in each one's states. Drift is how far the
-body that moves most has come in the last part of the run, when all should be at rest. Energy gained is the largest rise
+body that moves most has come in the last part of the run, when all should be at rest; balls do not count, which roll on
+for ever on level ground. Energy gained is the largest rise
 of the energy from any earlier moment; nothing here should gain any, but the ant, whose muscles work. PyBullet, where it
 is installed, is asked for scenes of free bodies.
 """
@@ -161,16 +162,17 @@ class Judge:
         self.model, self.convert = twin(yard.model, dt, FRICTION)
         self.model.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_ENERGY)
         self.data = mujoco.MjData(self.model)
+        self.can_rest = [all(shape.kind != km.ShapeKind.SPHERE for shape in shapes) for shapes in yard.model.shapes]
 
     def look(self, q: Any, v: Any) -> tuple[float, float, Any]:
-        """Depth (m) of the deepest overlap, energy (J), and where all bodies are."""
+        """Depth (m) of the deepest overlap, energy (J), and where all bodies are that do not roll on for ever."""
         self.data.qpos[:], self.data.qvel[:] = self.convert.q(q), self.convert.v(q, v)
         mujoco.mj_fwdPosition(self.model, self.data)
         mujoco.mj_fwdVelocity(self.model, self.data)
         mujoco.mj_energyPos(self.model, self.data)
         mujoco.mj_energyVel(self.model, self.data)
         depth = max(0.0, -float(self.data.contact.dist.min(initial=0.0)))
-        return depth, float(self.data.energy.sum()), self.data.xpos[1:].copy()
+        return depth, float(self.data.energy.sum()), self.data.xpos[1:][self.can_rest]
 
 
 @dataclass
