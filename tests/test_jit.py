@@ -122,6 +122,30 @@ def test_edit_of_a_version_for_lanes_reaches_kernels_that_do_not_import_it(works
     assert workshop.run(call).result == 3.0
 
 
+def test_edit_of_a_version_for_lanes_reaches_kernels_of_rows_with_lanes(workshop):
+    """The row does not say that it is of lanes; what is in it does."""
+    imports = "import numpy as np\nfrom kinemorph._jit import for_lanes, generic, kernel\n"
+    workshop.write(
+        {
+            "pack/__init__.py": "",
+            "pack/scalars.py": imports + "@generic\ndef get(a):\n    return a[0]\n",
+            "pack/lanes.py": imports
+            + "from pack import scalars\n@for_lanes(scalars.get)\ndef get(a):\n    return a[0, 0] + 1\n",
+            "pack/inner.py": imports
+            + "from pack.scalars import get\n@kernel\ndef first(a):\n    return get(a)\n"
+            + '@kernel\ndef inner(row):\n    return first(row["x"])\n',
+            "pack/outer.py": imports
+            + "from pack import inner, lanes\n@kernel\ndef outer(rows):\n    return inner.inner(rows[0])\n",
+        }
+    )
+    rows = "np.ones(1, [('x', 'f8', (2, 4))])"
+    call = f"import numpy as np; from pack.outer import outer; result = outer({rows})"
+    assert workshop.run(call).result == 2.0
+    assert workshop.run(call).compiled == 0
+    workshop.edit("pack/lanes.py", "+ 1", "+ 2")
+    assert workshop.run(call).result == 3.0
+
+
 def test_a_version_for_lanes_beside_its_function_is_nothing_to_other_kernels(workshop):
     """Whether a process has imported it or not, they find what was compiled before."""
     imports = "from kinemorph._jit import for_lanes, generic, kernel\n"

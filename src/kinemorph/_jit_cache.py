@@ -147,6 +147,8 @@ class KernelCache:
                 needs, state = unpacked(body)
                 parts = [self._find(name).called.library(types) for name, types, key in needs if key is None]
                 result = rebuilt(state, self._kernel.targetctx, parts)
+                if parts and result.library.lacks_parts():
+                    return None
                 for name, types, key in needs:
                     if key is not None:
                         self._expect(key, name, types)

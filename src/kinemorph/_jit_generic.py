@@ -16,7 +16,7 @@ from ._jit_options import OVERLOAD
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-lane_modules: set[str] = set()  # where versions for lanes are, if not beside the function: its users import that anyway
+lane_modules: dict[Any, str] = {}  # by generic function: where its version for lanes is, if that is not beside it
 
 
 def is_lanes(numba_type: Any) -> bool:
@@ -41,7 +41,7 @@ def for_lanes(function: Callable[..., Any]) -> Callable[[Function], Function]:
 
     def register(version: Function) -> Function:
         if version.__module__ != function.__module__:
-            lane_modules.add(version.__module__)
+            lane_modules[function] = version.__module__
         if numba.config.DISABLE_JIT:
             vars(function)["for_lanes"] = version
         else:

@@ -9,7 +9,7 @@ import importlib
 import os
 import sys
 from collections.abc import Iterator
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import llvmlite
@@ -37,7 +37,7 @@ def version_key(kernel: Any, arguments: tuple[Any, ...], result: Any, machine: o
     types_text = "".join(map(_type_text, arguments)) + repr(result)
     if key is None or " at 0x" in types_text:  # the type of a function or an object: an address means nothing elsewhere
         return None
-    return _hash(key, types_text, _extension_keys(arguments), machine, _settings(), _VERSIONS)
+    return _hash(key, types_text, _extension_keys(kernel, arguments), machine, _settings(), _VERSIONS)
 
 
 def surroundings(machine: object) -> str:
@@ -105,15 +105,26 @@ def _type_text(numba_type: Any) -> str:
     return text
 
 
-def _extension_keys(arguments: Any) -> list[str]:
+def _extension_keys(kernel: Any, arguments: Any) -> list[str]:
     """Keys of the modules that decide what a kernel does with types from outside Numba.
 
     It need not import them: its caller does, and hands it the types.
     """
     flat = [kind for argument in arguments for kind in _plain_types(argument)]
-    modules = {type(kind).__module__ for kind in flat} | (lane_modules if any(map(is_lanes, flat)) else set())
+    modules = {type(kind).__module__ for kind in flat}
+    if any(map(_concerns_lanes, flat)):
+        functions = [function for called in reachable(kernel) for function in _uses(called.py_func).functions]
+        modules.update(lane_modules[function] for function in functions if function in lane_modules)
     files = {name: getattr(sys.modules.get(name), "__file__", None) for name in modules}
     return sorted(module_key(name, file) for name, file in files.items() if file and name.split(".")[0] != "numba")
+
+
+def _concerns_lanes(numba_type: Any) -> bool:
+    """Whether a type is that of lanes, or of a row that has some."""
+    if is_lanes(numba_type):
+        return True
+    fields = numba_type.fields.values() if isinstance(numba_type, types.Record) else ()
+    return any(getattr(field.type, "ndim", 1) > 1 for field in fields)
 
 
 def _plain_types(numba_type: Any) -> Iterator[Any]:
@@ -157,6 +168,7 @@ def _is_known_by_name(function: Any) -> bool:
 
 class _Uses(NamedTuple):
     kernels: list[Any]
+    functions: list[Any]  # of Python, not compiled by themselves
     constants: str | None  # None: a closure holds something that another process could not recognise
 
 
@@ -174,8 +186,9 @@ def _uses(function: Any) -> _Uses:
     enclosed = (function.__defaults__, function.__kwdefaults__, *cells)
     unknown = any(_constant_text(leaf) is None for leaf in _leaves(enclosed))
     constants = None if unknown else _constant_text((enclosed, *values))
-    kernels = [leaf for leaf in _leaves((enclosed, *values)) if is_jitted(leaf)]
-    return _Uses(kernels, constants)
+    leaves = list(_leaves((enclosed, *values)))
+    kernels = [leaf for leaf in leaves if is_jitted(leaf)]
+    return _Uses(kernels, [leaf for leaf in leaves if isinstance(leaf, FunctionType)], constants)
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -299,6 +299,14 @@ class KernelLibrary(_Library):  # type: ignore[misc]
                 calls.update(other.calls)
         return parts, calls
 
+    def lacks_parts(self) -> bool:
+        """Whether it was lowered with parts that its kernels no longer have: names tell what they were made of."""
+        modules = [self._final_module, *(_part(other) for other in self._taken_in(whole=False))]
+        functions = [function for module in modules for function in module.functions]
+        defined = {function.name for function in functions if not function.is_declaration}
+        here = [function for function in modules[0].functions if function.is_declaration]
+        return any(function.name[:3] == "_ZN" and function.name not in defined for function in here)
+
     def holds_addresses(self) -> bool:
         names = [item.name for item in self._final_module.global_variables]
         return any(name.startswith(_ADDRESSES) and not name.startswith(SLOT) for name in names)

@@ -16,6 +16,7 @@ from kinemorph.collision.all_features import all_features
 from kinemorph.collision.closest_points import closest_points
 from kinemorph.collision.depth import FLAT, PARTED, ROUGH, penetration
 from kinemorph.collision.features import V, farthest, position, tolerance
+from kinemorph.collision.shallow import shallow
 from kinemorph.collision.vclip import CLOSEST, LOST, walk
 from kinemorph.geometry.polyhedron import CORE
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
@@ -144,6 +145,11 @@ def _face_each_other(pair: Any, A: Any, B: Any, R: Mat3, p: Vec3) -> None:
 @kernel(inline=False)
 def _overlap(pair: Any, A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, tol: float, work: Any) -> bool:
     """Fill in the answer if the cores overlap or touch; else leave a direction that separates them as normal."""
+    if pair["relation"] == DEEP:
+        found, x, y, n, depth = shallow(A, B, R, p, guess)
+        if found:
+            _answer(pair, x, y, n, -depth)
+            return True
     a = int(pair["index2"]) if pair["kind2"] == V else 0
     b = int(pair["index1"]) if pair["kind1"] == V else 0
     status, x, y, n, depth = penetration(A, B, R, p, guess, a, b, GAP * tol, work)

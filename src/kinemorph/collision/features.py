@@ -104,6 +104,26 @@ def farthest(core: Any, v: int, n: Vec3) -> int:
     return uphill(core, v, n) if stride > 1 else v
 
 
+@kernel(inline=False)
+def facing(core: Any, v: int, n: Vec3) -> tuple[int, float]:
+    """The face, among those at the vertex farthest along n, that faces n most, and the cosine; or HERE."""
+    if core["n_faces"] == 0:
+        return HERE, -1.0
+    edges = rows_at(core["edges"], core["n_edges"], EDGE)
+    edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
+    faces = rows_at(core["faces"], core["n_faces"], FACE)
+    vertex = rows_at(core["vertices"], core["n_vertices"], VERTEX)[farthest(core, v, n)]
+    found = HERE
+    most = -2.0
+    for k in range(vertex["first"], vertex["first"] + vertex["count"]):
+        for f in (edges[edge_at[k]]["left"], edges[edge_at[k]]["right"]):
+            s = dot(load3(faces[f]["normal"]), n)
+            if s > most:
+                most = s
+                found = f
+    return found, most
+
+
 @kernel
 def uphill(core: Any, v: int, n: Vec3) -> int:
     """The vertex that is farthest along n, reached from v along edges."""

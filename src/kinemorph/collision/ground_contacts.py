@@ -12,7 +12,7 @@ from typing import Any
 
 from kinemorph._jit import kernel, rows_at
 from kinemorph.collision.core_pair import CORE_PAIR
-from kinemorph.collision.features import HERE, INDEX, F, V, point_outside_face, position
+from kinemorph.collision.features import HERE, INDEX, F, V, facing, point_outside_face, position
 from kinemorph.collision.ground_search import ACROSS
 from kinemorph.collision.ground_surface import (
     HALF_SPACE,
@@ -31,7 +31,6 @@ from kinemorph.collision.manifold import (
     between,
     contact_features,
     contact_id,
-    facing,
     spread,
     swap,
     with_radii,

@@ -22,13 +22,13 @@ from kinemorph.collision.features import (
     V,
     clip_to_face,
     edge_towards,
-    farthest,
+    facing,
     height,
     point_outside_edge,
     point_outside_face,
     position,
 )
-from kinemorph.geometry.polyhedron import CORE, EDGE, FACE, VERTEX
+from kinemorph.geometry.polyhedron import CORE, EDGE, FACE
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load9, store3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
@@ -139,26 +139,6 @@ def _touching_edge(core: Any, kind: int, i: int) -> int:
     if kind == E:
         return i
     return 0 if core["n_edges"] == 1 else HERE
-
-
-@kernel(inline=False)
-def facing(core: Any, v: int, n: Vec3) -> tuple[int, float]:
-    """The face, among those at the vertex farthest along n, that faces n most, and the cosine; or HERE."""
-    if core["n_faces"] == 0:
-        return HERE, -1.0
-    edges = rows_at(core["edges"], core["n_edges"], EDGE)
-    edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
-    faces = rows_at(core["faces"], core["n_faces"], FACE)
-    vertex = rows_at(core["vertices"], core["n_vertices"], VERTEX)[farthest(core, v, n)]
-    found = HERE
-    most = -2.0
-    for k in range(vertex["first"], vertex["first"] + vertex["count"]):
-        for f in (edges[edge_at[k]]["left"], edges[edge_at[k]]["right"]):
-            s = dot(load3(faces[f]["normal"]), n)
-            if s > most:
-                most = s
-                found = f
-    return found, most
 
 
 @kernel(inline=False)
