@@ -54,6 +54,36 @@ def test_crossed_boxes_meet_in_eight_points_and_four_of_them_spread() -> None:
     assert gaps.min() > 0.4
 
 
+def clipped(polygon: Any, by: Any) -> Any:
+    """Corners of what two convex polygons share, both counterclockwise."""
+    points = list(polygon)
+    for a, b in zip(by, np.roll(by, -1, axis=0), strict=True):
+        side = np.array([a[1] - b[1], b[0] - a[0]])
+        heights = [float(side @ (x - a)) for x in points]
+        new = []
+        for x, y, h, k in zip(points, points[1:] + points[:1], heights, heights[1:] + heights[:1], strict=True):
+            if h >= 0.0:
+                new.append(x)
+            if h * k < 0.0:
+                new.append(x + h / (h - k) * (y - x))
+        points = new
+    return np.array(points)
+
+
+@pytest.mark.parametrize("shift", [(0.0, 0.0), (0.3, 0.1), (0.7, -0.4), (0.02, 0.95), (1.5, 0.0)])
+def test_discs_of_many_sides_meet_in_all_corners_of_what_they_share(shift: tuple[float, float]) -> None:
+    """Whether a side is inside the other disc, outside, or across its rim."""
+    big, small = Polyhedron.prism(1.0, 0.5, 40), Polyhedron.prism(0.6, 0.5, 24)
+    turn = Rotation.from_euler("z", 0.11).as_matrix()
+    _, contacts = contacts_of(big, small, turn, (*shift, 0.5), most=ROOM)
+    rims = [core.vertices["x"][core.vertices["x"][:, 2] > 0.0][:, :2] for core in (big, small)]
+    rims = [rim[np.argsort(np.arctan2(rim[:, 1], rim[:, 0]))] for rim in rims]
+    expected = clipped(rims[1] @ turn[:2, :2].T + np.array(shift), rims[0])
+    assert len(contacts) == len(expected)
+    for x in expected:
+        assert np.linalg.norm(contacts["x1"][:, :2] - x, axis=1).min() < 1e-9
+
+
 def test_ids_stay_while_a_box_slides_and_wobbles(rng: np.random.Generator) -> None:
     before = None
     for k in range(50):

@@ -199,6 +199,24 @@ def test_memory_reductions_and_masks() -> None:
 
 
 @entry
+def stretches(flat: Any, out: Any) -> None:
+    lanes.store_from(out, 1, lanes.load_from(flat, 2))
+    lanes.store_pairs(out, 5, 8, lanes.load_pairs(flat, 3, 9))
+    lanes.store_pair(out, 10, lanes.load_pair(flat, 6))
+    lanes.store_from(out, 12, lanes.load_pair(flat, 6))
+    lanes.store_from(out, 16, lanes.turned(lanes.three(flat[1], flat[2], flat[3])))
+
+
+@pytest.mark.lane
+def test_stretches_of_flat_memory() -> None:
+    """Four in a row, two and two, and two with zeros; nothing beside them is written."""
+    flat, out = np.arange(12.0), np.full(20, -1.0)
+    stretches(flat, out)
+    expected = [-1, 2, 3, 4, 5, 3, 4, -1, 9, 10, 6, 7, 6, 7, 0, 0, 2, 3, 1, 0]
+    np.testing.assert_array_equal(out, expected)
+
+
+@entry
 def boxed(a: Any) -> Any:
     return lanes.load(a, 0)
 

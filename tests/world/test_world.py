@@ -219,3 +219,25 @@ def test_what_worlds_cannot_do_is_said(call, sentence):
         world.add(km.Shape.box((1, 1, 1)), at=(x, 0, 0), name="box")
     with pytest.raises((KeyError, TypeError, ValueError), match=sentence):
         call(world)
+
+
+def test_time_passes_at_once_where_all_sleep():
+    """To the same state, bit for bit, as step by step; and what wakes moves on from there."""
+    worlds = []
+    for _ in range(2):
+        world = km.World(dt=2e-3)
+        world.add_ground()
+        world.add(km.Shape.box((1, 1, 1)), at=(0, 0, 0.5))
+        world.run(3.0)
+        assert world.statistics.asleep == 1
+        worlds.append(world)
+    at_once, step_by_step = worlds
+    at_once.step(1234)
+    for _ in range(1234):
+        step_by_step.step()
+    assert at_once.hash() == step_by_step.hash()
+    assert at_once.time == step_by_step.time == 2e-3 * (1500 + 1234)
+    for world in worlds:
+        world.add(km.Shape.sphere(0.2), at=(0, 0, 2))
+        world.run(1.0)
+    assert at_once.hash() == step_by_step.hash()
