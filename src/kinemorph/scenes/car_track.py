@@ -115,9 +115,9 @@ def track(fast: float = FAST, **settings: Any) -> Track:
     return scene
 
 
-def draw(folder: Path, **settings: Any) -> tuple[Path, Path]:
-    """The car on the obstacles and in the looping, and a replay."""
-    recording = film_run(track(**settings).world, SECONDS, "car track")
+def draw(folder: Path, scene: Track) -> tuple[Path, Path]:
+    """Drive: the car on the obstacles and in the looping, and a replay."""
+    recording = film_run(scene.world, SECONDS, "car track")
     through = tuple(4.24 + 0.16 * k for k in range(9))
     views = [
         View(1.2, (-0.7, -1.3, 0.5), (2.1, -0.4, 0.0), (3.9, 0.4, 0.4)),
@@ -132,9 +132,8 @@ def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
     scene = track(**settings)
     inverted = []
     scene.world.every(0.01, lambda world: inverted.append(scene.driver.chassis.pose.rotation[2, 2]))
-    scene.world.run(SECONDS)
+    pictures, film = draw(out, scene)
     x, y, _ = scene.driver.chassis.position
     say(f"[bold]a car[/] of {sum(body.mass for body in scene.driver.figure):g} kg")
     say(f"upside down for {0.01 * sum(up < -0.5 for up in inverted):.2f} s, it comes to rest at {x:.2f}, {y:.2f} m")
-    pictures, film = draw(out, **settings)
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")

@@ -100,31 +100,33 @@ def demolition(walls: int = 1, **settings: Any) -> Demolition:
     return scene
 
 
-def draw(folder: Path, walls: int = 1, **settings: Any) -> tuple[Path, Path]:
-    """The blow at six times, and a replay."""
-    scene = demolition(walls, **settings)
-    recording = film_run(scene.world, SECONDS, "demolition of a wall" if walls == 1 else "demolition of two walls")
+def double(**settings: Any) -> Demolition:
+    """The same in front of two walls."""
+    return demolition(2, **settings)
+
+
+def draw(folder: Path, scene: Demolition) -> tuple[Path, Path]:
+    """Let it swing: six pictures, and a replay."""
+    name = "demolition" if len(scene.walls) == 1 else "double_demolition"
+    recording = film_run(scene.world, SECONDS, name.replace("_", " "))
     t = scene.hit[0] if math.isfinite(scene.hit[0]) else 0.0
     low, high = (-1.6, -1.6, 0.0), (2.0, 2.0, 2.8)
     times = (0.0, t - 0.25, t + 0.05, t + 0.2, t + 0.45, SECONDS)
     views = [View(when, (1.0, -1.0, 0.4), low, high) for when in times]
-    name = "demolition" if walls == 1 else "double_demolition"
     return draw_views(recording, folder, name, views, size=(330, 250), columns=3)
 
 
 def demo(out: Path, say: Callable[[str], None], walls: int = 1, **settings: Any) -> None:
     scene = demolition(walls, **settings)
-    scene.world.run(SECONDS)
+    pictures, film = draw(out, scene)
     when, fast = scene.hit
-    say(
-        f"[bold]a ball of {scene.ball.mass:.0f} kg[/] on a chain of {LINKS} links is at {fast:.2f} m/s after {when:.3f} s"
-    )
+    weight = f"{scene.ball.mass:.0f} kg"
+    say(f"[bold]a ball of {weight}[/] on a chain of {LINKS} links is at {fast:.2f} m/s after {when:.3f} s")
     for i, count in enumerate(scene.fallen()):
         say(f"wall {i + 1}: {count} of {len(scene.walls[i])} bricks are farther than a brick from where they were")
-    pictures, film = draw(out, walls, **settings)
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")
 
 
-def double(out: Path, say: Callable[[str], None], **settings: Any) -> None:
+def demo_of_two(out: Path, say: Callable[[str], None], **settings: Any) -> None:
     """The same with two walls."""
     demo(out, say, walls=2, **settings)

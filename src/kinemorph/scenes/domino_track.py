@@ -167,9 +167,8 @@ def dominos(**settings: Any) -> Dominos:
     return scene
 
 
-def draw(folder: Path, **settings: Any) -> tuple[Path, Path]:
-    """The track at six times, and a replay."""
-    scene = dominos(**settings)
+def draw(folder: Path, scene: Dominos) -> tuple[Path, Path]:
+    """Let them fall: six pictures, and a replay."""
     recording = film_run(scene.world, SECONDS, "dominos")
     low, high = (-1.9, 0.0, 0.0), (2.4, 3.5, 0.5)
     whole = (0.7, -1.1, 0.9)
@@ -186,7 +185,6 @@ def draw(folder: Path, **settings: Any) -> tuple[Path, Path]:
 
 def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
     scene = dominos(**settings)
-    scene.world.run(SECONDS)
+    pictures, film = draw(out, scene)
     say(f"[bold]{len(scene.dominos)} dominos[/], of which {len(scene.falls)} have fallen after {SECONDS:g} s")
-    pictures, film = draw(out, **settings)
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")

@@ -25,13 +25,15 @@ PAPER = 255
 class View:
     """A picture: when it is, from where one looks, and the box in the world that it shows.
 
-    With several times all of them are in it at once, as under a stroboscope.
+    With several times all of them are in it at once, as under a stroboscope; with `trace`, a body's name, this one is
+    so alone, and the others are as at the first time.
     """
 
     times: float | tuple[float, ...]
     direction: Point
     low: Point
     high: Point
+    trace: str = ""
 
 
 def draw_views(
@@ -70,8 +72,22 @@ def picture(recording: Recording, view: View, size: tuple[int, int]) -> Image:
         still, moving = found[: len(standing)], found[len(standing) :]
         if k == 0:
             solids += [solid for solid, flat in zip(still, level, strict=True) if not flat]
+        elif view.trace:
+            moving = _of_body(recording, t, view.trace, moving)
         solids += moving
     return draw(solids, camera, *size, ground=0.0 if any(level) else None)
+
+
+def _of_body(recording: Recording, t: float, name: str, solids: list[Solid]) -> list[Solid]:
+    """Those that are a body's, of all that `recorded_solids` has of bodies."""
+    frame = recording.poses[max(0, int(np.searchsorted(recording.t, t + 1e-9, side="right")) - 1)]
+    first = 0
+    for body, pose in zip(recording.bodies, frame, strict=False):
+        count = 0 if np.isnan(pose[0]) else len(seen(body.shapes))
+        if body.name == name:
+            return solids[first : first + count]
+        first += count
+    raise ValueError(f"recording {recording.name!r} has no body {name!r} to trace")
 
 
 def sheet(images: Sequence[Image], columns: int) -> Image:

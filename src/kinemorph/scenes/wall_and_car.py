@@ -63,9 +63,8 @@ def crash(**settings: Any) -> Crash:
     return scene
 
 
-def draw(folder: Path, **settings: Any) -> tuple[Path, Path]:
-    """The crash at six times, and a replay."""
-    scene = crash(**settings)
+def draw(folder: Path, scene: Crash) -> tuple[Path, Path]:
+    """Let it crash: six pictures, and a replay."""
     recording = film_run(scene.world, SECONDS, "car and wall")
     t = scene.hit[0] if math.isfinite(scene.hit[0]) else 0.0
     low, high = (-1.6, -1.6, 0.0), (2.8, 1.6, 0.9)
@@ -76,10 +75,9 @@ def draw(folder: Path, **settings: Any) -> tuple[Path, Path]:
 
 def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
     scene = crash(**settings)
-    scene.world.run(SECONDS)
+    pictures, film = draw(out, scene)
     when, fast = scene.hit
     say(f"[bold]a car[/] at {fast:.2f} m/s meets the wall after {when:.3f} s")
     down = fallen(scene.bricks, scene.starts)
     say(f"{down} of {len(scene.bricks)} bricks of {BRICK[1]:g} m are farther than a brick from where they were")
-    pictures, film = draw(out, **settings)
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")

@@ -182,7 +182,7 @@ def _floor(camera: Camera, w: int, h: int, ground: float) -> Array:
 
 
 def _shaded(solids: Sequence[Solid], camera: Camera, depth: Array, lit: Any) -> Array:
-    """How much of the light something else keeps from each sample that is lit, 0 to 1: what the light sees is nearer."""
+    """How much of the light others keep from each sample that is lit, 0 to 1: where the light sees what is nearer."""
     points = np.concatenate([solid.vertices for solid in solids])
     sun = Camera.framing(points, LIGHT, 1.0, NARROW)
     seen = np.full((FINE, FINE), np.inf)

@@ -64,7 +64,7 @@ class Changing(Acting):
 
     @an_input
     def add_ground(self, ground: Ground | Shape | None = None, material: Material | None = None) -> int:
-        """Ground that never moves: a shape that stands in the world, or the plane z = 0. Returns the id of its shape."""
+        """Ground that never moves: the plane z = 0 if nothing is given, or a shape that stands. Returns its id."""
         if isinstance(ground, Shape):
             return self._add_shape(ground, -1, ground.material or material, ground.group, ground.mask)
         return self._add_shape(HalfSpace() if ground is None else ground, -1, material, 1, EVERYTHING)
