@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph.geometry.kept_mesh import keep_mesh
+from kinemorph.geometry.mass import inertia_of
 from kinemorph.geometry.material import Material
 from kinemorph.geometry.shapes import Shape
 from kinemorph.scenes.bounce import shapes
@@ -43,6 +44,18 @@ def faceted() -> Path:
     return keep_mesh(2.0 * core.points, core.triangles)
 
 
+def rough(**more: Any) -> Shape:
+    """That polyhedron as a shape."""
+    return Shape.mesh(faceted(), (RADIUS, RADIUS, RADIUS), **more)
+
+
+@lru_cache
+def faceted_inertia() -> float:
+    """m², its inertia by kg, about any axis: it is as regular as an icosahedron."""
+    mass = inertia_of(rough())
+    return float(np.trace(mass.matrix) / (3.0 * mass.mass))
+
+
 @dataclass
 class Balls:
     """Balls in a world, a material each."""
@@ -57,12 +70,12 @@ class Balls:
     def watch(self, seconds: float) -> None:
         """Run for so long, and note heights and energies in every step."""
         end = self.world.time + seconds
-        inertia = 0.4 * RADIUS**2  # m², of a sphere by kg; a polyhedron has hardly less
+        both = [*self.spheres, *self.polyhedra]
+        inertias = [0.4 * RADIUS**2] * len(self.spheres) + [faceted_inertia()] * len(self.polyhedra)
         while self.world.time < end - 0.5 * self.world.dt:
             self.world.step()
-            both = [*self.spheres, *self.polyhedra]
             self.heights.append([float(ball.position[2]) for ball in both])
-            self.energies.append([_energy(ball, inertia) for ball in both])
+            self.energies.append([_energy(ball, inertia) for ball, inertia in zip(both, inertias, strict=True)])
 
     def rises(self) -> Array:
         """(2, 7), of spheres and polyhedra: how high they came after their first bounce, by how far they had fallen."""
@@ -95,9 +108,8 @@ def balls(**settings: Any) -> Balls:
         at = (0.0, y, DROP + RADIUS)
         scene.spheres.append(world.add(ball, at=at, twist=twist, material=stuff, name=f"sphere {e:.2f}"))
         turn = Pose.quaternion(rng.normal(size=4)).rotation
-        rough = Shape.mesh(faceted(), (RADIUS, RADIUS, RADIUS), colour=colour)
         place = Pose((FAR, y, DROP + RADIUS), turn)
-        body = world.add(rough, at=place, twist=twist, material=stuff, name=f"polyhedron {e:.2f}")
+        body = world.add(rough(colour=colour), at=place, twist=twist, material=stuff, name=f"polyhedron {e:.2f}")
         scene.polyhedra.append(body)
     return scene
 
@@ -114,7 +126,7 @@ def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
     scene = balls(**settings)
     scene.watch(2.0)
     say(f"[bold]{STEPS + 1} spheres and {STEPS + 1} polyhedra[/] drop from {DROP:g} m; they come up again to")
-    for e, sphere, rough in zip(scene.restitutions, *scene.rises(), strict=True):
-        say(f"  restitution {e:.3f}: {sphere:.4f} of it, where e² is {e * e:.4f}; the polyhedron to {rough:.4f}")
+    for e, sphere, other in zip(scene.restitutions, *scene.rises(), strict=True):
+        say(f"  restitution {e:.3f}: {sphere:.4f} of it, where e² is {e * e:.4f}; the polyhedron to {other:.4f}")
     pictures, film = draw(out, **settings)
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")

@@ -24,6 +24,7 @@ from kinemorph.world.world import World
 BRICK = (0.2, 0.4, 0.2)  # m: thickness, length, height
 ROWS, LONG = 4, 9  # courses, and bricks in the first, third, ...; the others have one less
 JOINT = 0.004  # m between the bricks of a course
+GAP = 1e-4  # m below each brick, as it is laid
 DENSITY = 250.0  # kg/m³: 4 kg each
 SETTLE, SECONDS = 1.0, 180.0  # s
 DT = 2e-3  # s
@@ -38,7 +39,7 @@ def lay(world: World, x: float = 0.0) -> list[Body]:
     for row in range(ROWS):
         count = LONG - row % 2
         for i in range(count):
-            at = (x, (i - 0.5 * (count - 1)) * (length + JOINT), (row + 0.5) * height)
+            at = (x, (i - 0.5 * (count - 1)) * (length + JOINT), (row + 0.5) * height + (row + 1) * GAP)
             shape = Shape.box(BRICK, colour=COLOURS[(i + 2 * row) % 3])
             bricks.append(world.add(shape, at=at, density=DENSITY, material=CLAY, name=f"brick {len(world.bodies)}"))
     return bricks

@@ -31,7 +31,7 @@ STOP = 22.0  # m, where the driver brakes
 ASKEW = math.atan2(SHIFT, 2.0 * math.pi * RADIUS)  # rad, between the car's way and a circle of the cylinder
 AXIS = np.array([math.sin(ASKEW), math.cos(ASKEW), 0.0])
 ALONG = np.array([math.cos(ASKEW), -math.sin(ASKEW), 0.0])
-KEEN = 0.6  # rad/m, of the driver on the middle
+KEEN = 0.4  # rad/m, of the driver on the middle
 SECONDS = 9.0
 DT = 1e-3  # s
 ASPHALT = Material(friction=1.0, restitution=0.0)

@@ -32,6 +32,7 @@ RISE, TREAD = 0.04, 0.3  # m: how high a step is, and how wide
 BOARD, SPRING, DAMPER = 0.22, 25.0, 0.15  # m, N m/rad, N m s/rad, of the diving board
 AWAY = 0.04  # m, from the board's end to where the row goes on below
 LEAN, SPIN = 0.1, 2.0  # rad, rad/s: the first one, as it is let go
+GAP = 1e-4  # m below what stands, as it is put there
 SECONDS = 11.0
 DT = 2e-3  # s
 IVORY = Material(friction=0.5, restitution=0.0)
@@ -75,7 +76,7 @@ class _Row:
         """Set one here, which may lean and turn over its front edge, and go on."""
         x, z = -0.5 * THICK, 0.5 * HIGH
         over = Pose.turn((0, 1, 0), lean) @ Pose((x, 0.0, z))
-        at = self.pose(0.5 * THICK, float(self.place[2])) @ over
+        at = self.pose(0.5 * THICK, float(self.place[2]) + GAP) @ over
         speed = spin * np.cross((0.0, 1.0, 0.0), over.position)
         count = len(self.scene.dominos)
         colour = (*hsv_to_rgb(0.75 * count / 150.0, 0.62, 0.86), 1.0)  # red, yellow, green, blue
