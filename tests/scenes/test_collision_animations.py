@@ -58,6 +58,7 @@ def test_hashing_spares_pairs_and_changes_nothing(count: int) -> None:
     scene = collision_hashing.Twins(count)
     for _ in range(60):
         left, right = scene.go_on()
+        np.testing.assert_array_equal(scene.worlds[0].poses, scene.worlds[1].poses)
         shift = 2.0 * 0.75 * scene.worlds[0].side
         np.testing.assert_allclose(left.poses + shift * np.eye(7)[0], right.poses, atol=1e-12)
         boxes = right.boxes

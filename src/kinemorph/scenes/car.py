@@ -1,8 +1,8 @@
 """A car: a chassis on four wheels that hang on damped springs, and a driver who keeps the wheels from slipping.
 
-Each wheel turns on a strut that slides up and down in the chassis (Fontijne 3.11.2); those in front can be steered. The
-motors of the wheels are told a speed a hundred times a second: that at which the car goes, and a little more or less, so
-that no wheel spins.
+Each wheel turns on a strut that slides up and down in the chassis (Fontijne 3.11.2); those in front can be steered.
+The motors of the wheels are told a speed a hundred times a second: that at which the car goes, and a little more or
+less, so that no wheel spins.
 """
 
 from __future__ import annotations

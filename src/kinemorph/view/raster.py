@@ -159,9 +159,10 @@ def _shadow(solids: Sequence[Solid], camera: Camera, w: int, h: int, ground: flo
     mask = np.zeros((h, w, 3))
     for solid in solids:
         p = solid.vertices
-        fallen = p - LIGHT * ((p[:, 2:] - ground) / LIGHT[2])
-        corners = camera.project(fallen, w, h)[solid.faces].reshape(-1, 9)
-        _fill(np.ascontiguousarray(corners), np.ones((len(solid.faces), 3)), depth, mask)
+        fallen = p - LIGHT * (np.maximum(p[:, 2:] - ground, 0.0) / LIGHT[2])
+        above = solid.faces[p[solid.faces, 2].max(axis=1) > ground]
+        corners = camera.project(fallen, w, h)[above].reshape(-1, 9)
+        _fill(np.ascontiguousarray(corners), np.ones((len(above), 3)), depth, mask)
     return gaussian_filter(mask[:, :, 0], 0.006 * h)
 
 

@@ -150,7 +150,7 @@ class _Scene:
             position=top,
             anchor="bottom-center",
             font_screen_scale=1.5,
-            visible=bool(recording.chapters),
+            visible=_changes(recording),
         )
         sky = (*top[:2], top[2] + 0.08 * size)  # leaves room for the label
         camera = Camera.framing(np.vstack([points, sky]), direction, 1.4, ANGLE)
@@ -303,6 +303,11 @@ def _bytes(colour: Colour) -> tuple[int, ...]:
     return tuple(round(255 * min(max(c, 0.0), 1.0)) for c in colour)
 
 
+def _changes(recording: Recording) -> bool:
+    """Whether anything happens to the trees but that a film of them starts."""
+    return any(chapter.what != "start" for chapter in recording.chapters)
+
+
 def _told(chapter: Chapter, roots: Sequence[str]) -> str:
     some = ", ".join(roots[:3]) + (", …" if len(roots) > 3 else "")
     return f"{chapter.what}   root: {some}" if some else chapter.what
@@ -333,9 +338,8 @@ def _dressed(page: str, recording: Recording, joined: set[str | None], overlays:
     title = html.escape(recording.name or "recording")
     ends = [f"rgb{_bytes(c)}" for c in LEGEND]
     start = recording.t[0]
-    lines = [
-        f"<tr><td>{e.t - start:.2f} s</td><td>{html.escape(e.what)}</td></tr>" for e in recording.chapters[:LISTED]
-    ]
+    listed = recording.chapters[:LISTED] if _changes(recording) else []
+    lines = [f"<tr><td>{e.t - start:.2f} s</td><td>{html.escape(e.what)}</td></tr>" for e in listed]
     if len(recording.chapters) > LISTED:
         lines.append(f"<tr><td></td><td>and {len(recording.chapters) - LISTED} more</td></tr>")
     tree = (
