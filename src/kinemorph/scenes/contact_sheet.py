@@ -28,7 +28,7 @@ def contact_sheet(folder: Path, file: Path) -> Path:
     rows = -(-len(DEMOS) // COLUMNS)
     width, height = COLUMNS * WIDTH, rows * (HEIGHT + CAPTION)
     figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI, facecolor="white")
-    canvas = FigureCanvasAgg(figure)
+    canvas: Any = FigureCanvasAgg(figure)
     for k, (name, demo) in enumerate(DEMOS.items()):
         x, y = WIDTH * (k % COLUMNS), (HEIGHT + CAPTION) * (k // COLUMNS)
         image = _fitted(_panel(folder, demo), WIDTH - 4, HEIGHT - 2)
