@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from kinemorph.scenes import (
     marble_run,
     wall_and_car,
 )
+from kinemorph.scenes.beside import beside
+from kinemorph.scenes.filming import film_run
 
 G = 9.81
 
@@ -192,6 +195,36 @@ def test_the_wall_stands_for_three_minutes() -> None:
     assert scene.turned < 0.01
     offs = [np.linalg.norm(brick.position - at) for brick, at in zip(scene.bricks, starts, strict=True)]
     assert max(offs) < 5e-4
+
+
+def test_walls_under_other_settings_stand_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(brick_wall, "SECONDS", 2.0)
+    told: list[str] = []
+    kinds: dict[str, dict[str, Any]] = {"steps of 2 ms": {}, "steps of 4 ms": {"dt": 4e-3}}
+    brick_wall.compare(tmp_path, told.append, kinds, "walls")
+    assert sum("bricks move by" in line for line in told) == 2
+    assert (tmp_path / "walls.png").exists()
+    assert (tmp_path / "walls.html").exists()
+
+
+def test_recordings_beside_each_other_keep_their_bodies_and_poses() -> None:
+    films = {}
+    for name, height in (("low", 0.5), ("high", 1.5)):
+        world = km.World()
+        world.add_ground()
+        world.add_ground(km.Shape.box((0.2, 0.2, 0.2), km.Pose((1.0, 0.0, 0.1))))
+        world.add(km.Shape.sphere(0.1), at=(0.0, 0.0, height), name="ball")
+        films[name] = film_run(world, 0.1, name)
+    both = beside(films, (0.0, 2.0, 0.0), "both")
+    assert [body.name for body in both.bodies] == ["low ball", "high ball"]
+    np.testing.assert_array_equal(both.poses[:, 0], films["low"].poses[:, 0])
+    np.testing.assert_allclose(both.poses[:, 1, 1], 2.0)
+    np.testing.assert_array_equal(both.poses[:, 1, 2], films["high"].poses[:, 0, 2])
+    assert len(both.base_shapes) == 3  # one ground, two boxes
+    world = km.World()
+    world.add(km.Shape.sphere(0.1), name="ball")
+    with pytest.raises(ValueError, match="'long' has other times"):
+        beside({**films, "long": film_run(world, 0.3, "long")}, (0.0, 2.0, 0.0), "three")
 
 
 def test_the_car_breaks_the_wall() -> None:

@@ -7,7 +7,7 @@ time, all of it added up. A wall that stands has none.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 
 from kinemorph.geometry.material import Material
 from kinemorph.geometry.shapes import Shape
+from kinemorph.scenes.beside import beside
 from kinemorph.scenes.filming import film_run
 from kinemorph.scenes.views import View, draw_views
 from kinemorph.world.body import Body
@@ -28,6 +29,7 @@ GAP = 1e-4  # m below each brick, as it is laid
 DENSITY = 250.0  # kg/m³: 4 kg each
 SETTLE, SECONDS = 1.0, 180.0  # s
 DT = 2e-3  # s
+APART = 4.2  # m between walls that are compared
 CLAY = Material(friction=0.7, restitution=0.0)
 COLOURS = ((0.82, 0.42, 0.30, 1.0), (0.88, 0.56, 0.40, 1.0), (0.74, 0.35, 0.27, 1.0))
 
@@ -82,9 +84,25 @@ def fallen(bricks: list[Body], starts: list[Any]) -> int:
 
 def draw(folder: Path, scene: Wall) -> tuple[Path, Path]:
     """Let it stand: pictures of the wall at first and after three minutes, and a replay that is ten times as fast."""
-    recording = film_run(scene.world, SECONDS, "brick wall", rate=3.0)
+    recording = film_run(scene.world, SECONDS, "brick wall", rate=2.5)
     views = [View(t, (1.0, -0.75, 0.45), (-0.3, -1.7, 0.0), (0.3, 1.7, 0.75)) for t in (0.0, SECONDS)]
     return draw_views(recording, folder, "brick_wall", views, size=(440, 260), columns=2, speed=10.0)
+
+
+def compare(out: Path, say: Callable[[str], None], kinds: Mapping[str, Mapping[str, Any]], name: str) -> None:
+    """Walls under several settings of the world, each under what it is called, side by side (Fontijne's bwstab)."""
+    recordings = {}
+    for called, settings in kinds.items():
+        scene = wall(**settings)
+        recordings[called] = film_run(scene.world, SECONDS, called, rate=2.5)
+        say(f"[bold]{called}[/]: in {SECONDS - SETTLE:g} s bricks move by {1e3 * scene.moved:.3f} mm,")
+        say(f"and turn by {scene.turned:.1e} rad, all added up")
+    aside = 0.5 * (len(kinds) - 1) * APART
+    both = beside(recordings, (0.0, APART, 0.0), name)
+    low, high = (-0.3, -1.7, 0.0), (0.3, 1.7 + 2.0 * aside, 0.75)
+    views = [View(t, (1.0, -0.35, 0.45), low, high) for t in (0.0, SECONDS)]
+    pictures, film = draw_views(both, out, name, views, size=(560, 200), speed=10.0)
+    say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")
 
 
 def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
