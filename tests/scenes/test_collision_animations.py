@@ -2,38 +2,53 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from kinemorph.collision.features import E, V
+from kinemorph.collision.manifold import contact_features
 from kinemorph.scenes import bounce_sights, collision_features, collision_hashing, collision_tiles
-from kinemorph.scenes.bounce_view import closest_features, native_tiles
+from kinemorph.scenes.bounce import rotation
+from kinemorph.scenes.bounce_view import native_tiles
 
 
-def _to_segments(point: np.ndarray, segments: np.ndarray) -> float:
-    """The distance of a point to the nearest of some segments."""
-    a, b = segments[:, 0], segments[:, 1]
-    t = np.clip(((point - a) * (b - a)).sum(axis=1) / np.maximum(((b - a) ** 2).sum(axis=1), 1e-30), 0.0, 1.0)
-    return float(np.linalg.norm(a + t[:, None] * (b - a) - point, axis=1).min())
+def _off(core: Any, kind: int, index: int, point: Any) -> float:
+    """How far a point of the core's frame is from a vertex, an edge or a face."""
+    if kind == V:
+        return float(np.linalg.norm(point - core.points[index]))
+    if kind == E:
+        a, b = core.points[core.edges[index]["tail"]], core.points[core.edges[index]["head"]]
+        t = np.clip((point - a) @ (b - a) / ((b - a) @ (b - a)), 0.0, 1.0)
+        return float(np.linalg.norm(a + t * (b - a) - point))
+    loop = core.points[core.loops[index]]
+    normal = np.cross(loop[1] - loop[0], loop[2] - loop[0])
+    normal /= np.linalg.norm(normal)
+    inward = np.cross(normal, np.roll(loop, -1, axis=0) - loop)
+    inward /= np.linalg.norm(inward, axis=1, keepdims=True)
+    outside = max(0.0, float(-((point - loop) * inward).sum(axis=1).min()))
+    return max(abs(float((point - loop[0]) @ normal)), outside)
 
 
 def test_the_line_joins_the_features_that_are_followed() -> None:
-    """Closest points are on the features; a face's inside is within its outline."""
     scene = collision_features.pursuit()
-    apart = 0
-    for _ in range(100):
+    kinds = set()
+    for _ in range(200):
         now = scene.go_on()
         ij, _, contacts = scene.world.close()
         assert len(contacts) == 1
-        if contacts["distance"][0] > 1e-3:
-            apart += 1
-            length = np.linalg.norm(now.lines[0, 1] - now.lines[0, 0])
-            assert length == pytest.approx(contacts["distance"][0], abs=1e-9)
-            features = closest_features(scene.world, ij, contacts)
-            low, high = features.reshape(-1, 3).min(axis=0), features.reshape(-1, 3).max(axis=0)
-            for end in now.lines[0]:
-                assert ((end > low - 1e-6) & (end < high + 1e-6)).all()
-            assert min(_to_segments(end, features) for end in now.lines[0]) < 0.6 * collision_features.SIZE
-    assert apart > 50
+        contact = contacts[0]
+        if contact["distance"] > 1e-3:
+            ends = now.lines[0]
+            assert np.linalg.norm(ends[1] - ends[0]) == pytest.approx(contact["distance"], abs=1e-9)
+            k1, i1, k2, i2 = contact_features(int(contact["id"]))
+            kinds.add((k1, k2))
+            sides = zip(ij[0].tolist(), (contact["part1"], contact["part2"]), ((k1, i1), (k2, i2)), ends, strict=True)
+            for i, part, (kind, index), end in sides:
+                own = rotation(scene.world.objects["q"][i]).T @ (end - scene.world.objects["x"][i])
+                assert _off(scene.world.core(i, int(part)), kind, index, own) < 1e-9
+    assert len(kinds) > 1  # they change
     assert scene.walked < 2.0 * scene.updates  # features walk, they are not searched
 
 

@@ -110,8 +110,10 @@ def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
     starts = [brick.position for brick in scene.bricks]
     pictures, film = draw(out, scene)
     say(f"[bold]{len(scene.bricks)} bricks[/], none of which may sleep, stand for {SECONDS:g} s")
-    say(f"all added up, they move by {1e3 * scene.moved:.3f} mm and turn by {scene.turned:.1e} rad")
-    say("the thesis had, at best, 464 mm and 0.226 rad in 5 s")
+    say(
+        f"from {SETTLE:g} s on they move by {1e3 * scene.moved:.3f} mm and turn by {scene.turned:.1e} rad, all added up"
+    )
+    say("the thesis had, at best, sums of 0.464 and 0.226 in 5 s, of bricks whose size it does not tell")
     most = max(float(np.linalg.norm(b.position - at)) for b, at in zip(scene.bricks, starts, strict=True))
     say(f"no brick ends farther than {1e3 * most:.3f} mm from where it was laid")
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")
