@@ -57,6 +57,8 @@ demo: warm  ## see it move
 	$(BIN)/kinemorph demo high_bar
 	$(BIN)/kinemorph demo swing_breaks
 	$(BIN)/kinemorph demo human
+	$(BIN)/kinemorph demo car
+	$(BIN)/kinemorph demo dominos
 	$(BIN)/kinemorph mocap
 
 test: lint warm  ## everything CI checks: lint, types, import contracts, tests with coverage, lanes

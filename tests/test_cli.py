@@ -78,6 +78,37 @@ def test_scenes_of_worlds_leave_pictures_and_a_replay(name: str, file: str, word
     assert (tmp_path / "out" / f"{file}.html").stat().st_size > 100_000
 
 
+@pytest.mark.parametrize(
+    ("name", "file", "words"),
+    [
+        ("features", "collision_features", "V-Clip steps in each"),
+        ("tiles", "collision_tiles", "pairs of 15"),
+        ("hashing", "collision_hashing_8", "28.0 pairs a step without hashing"),
+        ("friction", "friction_cubes", "by Coulomb's law"),
+        ("coins", "coin_toss", "show heads"),
+        ("car", "car_track", "upside down for"),
+        ("wall_and_car", "wall_and_car", "meets the wall"),
+        ("double_demolition", "double_demolition", "wall 2:"),
+    ],
+)
+def test_demonstrations_leave_pictures_and_a_replay(name: str, file: str, words: str, tmp_path: Path) -> None:
+    done = kinemorph("demo", name, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert words in done.stdout
+    assert read_png(tmp_path / "out" / f"{file}.png").std() > 5.0
+    assert (tmp_path / "out" / f"{file}.html").stat().st_size > 100_000
+
+
+def test_all_demos_are_listed_with_a_sentence(tmp_path: Path) -> None:
+    from kinemorph.scenes.gallery import DEMOS
+
+    done = kinemorph("demo", "--list", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    told = dict(line.split("  ", 1) for line in done.stdout.splitlines())
+    assert {name: sentence.strip() for name, sentence in told.items()} == {n: d.sentence for n, d in DEMOS.items()}
+    assert not list(tmp_path.iterdir())
+
+
 def test_mechanisms_demo_prints_mobilities(tmp_path: Path) -> None:
     done = kinemorph("demo", "mechanisms", folder=tmp_path)
     assert done.returncode == 0, done.stderr

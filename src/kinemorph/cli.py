@@ -7,38 +7,27 @@ import time
 from pathlib import Path
 from typing import Literal
 
-SCENES = {  # and modules
-    "walk": "walker", "high_bar": "high_bar", "swing_breaks": "swing_breaks", "human": "human",
-    "walk_on_ground": "walker_on_ground", "dismount": "dismount", "gripper": "gripper", "train": "train",
-    "chain_bridge": "chain_bridge", "glued_tower": "glued_tower",
-}  # fmt: skip
 
-
-def demo(name: str = "swing", /, out: Path = Path("out"), robot: str = "ur5") -> None:
+def demo(name: str = "swing", /, out: Path = Path("out"), robot: str = "ur5", list: bool = False) -> None:
     """Show what kinemorph does, and leave pictures.
 
     Args:
-        name: Which demo: swing (a robot with its motors off), mechanisms (closed chains, from four bars to a robot's
-            legs), walk (a walker that changes its root at every step), high_bar (a gymnast lets go, hand by hand),
-            swing_breaks (somebody sits on it), human (ten random changes of a figure's structure); and in worlds, with
-            contact: walk_on_ground (the walker, on feet that rub), dismount (the gymnast lands on a mat), gripper (an
-            arm takes a brick), train (wagons couple and uncouple), chain_bridge (it breaks, link by link) or
-            glued_tower (a ball hits it).
+        name: Which demo; --list says which there are.
         out: Folder for the pictures.
-        robot: Which robot: anymal, g1, human, panda, talos, ur5, or a name such as tiago_description/tiago.
+        robot: Which robot swings: anymal, g1, human, panda, talos, ur5, or a name such as tiago_description/tiago.
+        list: Only say which demos there are, and what they show.
     """
-    if name == "swing":
-        _demo_swing(out, robot)
-    elif name == "mechanisms":
-        _demo_mechanisms(out)
-    elif name in SCENES:
-        from importlib import import_module
+    from rich.console import Console
 
-        from rich.console import Console
+    from kinemorph.scenes import gallery
 
-        import_module(f"kinemorph.scenes.{SCENES[name]}").demo(out, Console(highlight=False, soft_wrap=True).print)
-    else:
-        raise ValueError(f"there is no demo {name!r}; there are swing, mechanisms, {', '.join(SCENES)}")
+    console = Console(highlight=False, soft_wrap=True)
+    if list:
+        width = max(map(len, gallery.DEMOS))
+        for each, shown in gallery.DEMOS.items():
+            console.print(f"[bold]{each:{width}}[/]  {shown.sentence}")
+        return
+    gallery.named(name).show(out, console.print, **({"robot": robot} if name == "swing" else {}))
 
 
 def bounce(
@@ -165,59 +154,6 @@ def doctor() -> None:
 
     if not checkup.run():
         sys.exit(1)
-
-
-def _demo_swing(out: Path, robot: str) -> None:
-    from rich.console import Console
-
-    from kinemorph import _jit
-    from kinemorph.scenes import swing
-
-    console = Console(highlight=False)
-    start = time.perf_counter()
-    result = swing.swing(robot)
-    ready = time.perf_counter() - start
-    compiled = _jit.compile_count()
-    console.print(f"[bold]{result.model}[/]")
-    console.print(
-        f"first result after {ready:.1f} s ({compiled.compiled} kernels compiled, {compiled.loaded} from the cache)"
-    )
-    span = float(result.trajectory.t[-1])
-    console.print(
-        f"{span:g} s of motion at 1 ms (RK4) in {result.seconds:.3f} s: {span / result.seconds:.0f} times real time"
-    )
-    first, last = result.energies[0], result.energies[-1]
-    console.print(f"energy at the start {first.total:.6f} J, at the end {last.total:.6f} J: drift {result.drift:.1e}")
-    each = ", ".join(f"{name} {us:.1f} µs" for name, us in swing.timings(result.model).items())
-    console.print(f"one call from Python: {each}")
-    shot, plot, film = swing.draw(result, out)
-    console.print("\nlook at")
-    console.print(f"  [bold]{shot}[/]  the robot falling, paler is earlier")
-    console.print(f"  [bold]{plot}[/]  its energies")
-    console.print(f"  [bold]{film}[/]  the motion, in any browser")
-
-
-def _demo_mechanisms(out: Path) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from kinemorph.scenes import parade
-
-    console = Console(highlight=False)
-    parts = parade.parade()
-    table = Table(title=f"closed chains: {parts[0].path.t[-1]:g} s at {1e3 * parade.DT:g} ms")
-    for heading in ("mechanism", "loops", "nv", "rows", "mobility", "open by", "energy drift"):
-        table.add_column(heading, justify="left" if heading == "mechanism" else "right")
-    for part in parts:
-        model = part.model
-        numbers = (len(model.loops), model.nv, model.m, part.mobility)
-        drift = "damped" if model.dofs["damping"].any() else f"{part.drift:.0e}"
-        table.add_row(part.name, *map(str, numbers), f"{part.path.loop_error:.0e}", drift)
-    console.print(table)
-    for name, matrix in parade.matrices_of_the_paper().items():
-        console.print(f"N&Y section VII-A: {name}\n{matrix + 0.0}")
-    shot, film = parade.draw(parts, out)
-    console.print(f"\nlook at [bold]{shot}[/], paler is earlier, and at [bold]{film}[/], in any browser")
 
 
 def main() -> None:

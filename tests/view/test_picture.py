@@ -53,3 +53,30 @@ def test_a_model_without_shapes_says_so() -> None:
     b.link("x", joint=km.Joint.revolute(), inertia=km.Inertia.sphere(1.0, 0.1))
     with pytest.raises(ValueError, match="'bare' has no shapes"):
         km.picture(b.build(), [0.0])
+
+
+def test_a_solid_throws_a_shadow_on_another_and_the_ground_hides_what_is_below() -> None:
+    mesh = km.mesh_of(km.Shape.box((4.0, 4.0, 0.2)))
+    table = Solid(mesh.vertices + (0.0, 0.0, -0.1), mesh.faces, np.ones((len(mesh.faces), 3)) * 0.8)
+    camera = Camera((0.0, -3.0, 9.0), (0.0, 0.0, 0.0))
+    alone = draw([table], camera, 160, 160).astype(int)
+    shaded = draw([table, ball((0.8, 0.8, 0.8), (0.0, 0.0, 1.0))], camera, 160, 160).astype(int)
+    darker = alone.sum(axis=2) - shaded.sum(axis=2) > 60
+    away = np.array([-0.45, 0.35, 0.0]) / 0.82  # where the light throws what is 1 m above
+    (x, y, _), *_ = camera.project(away[None], 160, 160)
+    assert darker[int(y), int(x)]
+    assert not darker[int(y), 160 - int(x)]
+    sunk = ball((1.0, 0.0, 0.0), (0.0, 0.0, -0.6))
+    np.testing.assert_array_equal(draw([sunk], camera, 80, 80, ground=0.0), draw([], camera, 80, 80, ground=0.0))
+
+
+def test_the_depth_of_a_large_triangle_is_that_of_its_points() -> None:
+    """In perspective depth is not linear over a picture, and a long floor hides all that is below it."""
+    floor = Solid(
+        np.array([[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 50.0, 0.0], [-1.0, 50.0, 0.0]]),
+        np.array([[0, 1, 2], [0, 2, 3]], np.int32),
+        np.ones((2, 3)),
+    )
+    low = ball((1.0, 0.0, 0.0), (0.0, 10.0, -0.6))  # below the floor
+    image = draw([low, floor], Camera((0.0, -3.0, 3.0), (0.0, 10.0, 0.0)), 120, 120).astype(int)
+    assert not (image[:, :, 0] > 2 * image[:, :, 2]).any()

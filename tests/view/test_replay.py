@@ -150,6 +150,19 @@ def test_the_camera_can_follow_a_body(tmp_path: Path) -> None:
         replay(recording, tmp_path / "run.html", follow="ghost")
 
 
+def test_a_replay_can_be_faster_than_life(tmp_path: Path) -> None:
+    """Three minutes at ten times their speed are as many frames as eighteen seconds."""
+    recording = Recording("slow")
+    recording.add_body(Body("ball", (km.Shape.sphere(0.1),)))
+    for k in range(1801):
+        recording.add_poses(0.1 * k, np.array([0]), np.array([[0.01 * k, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]]))
+    slow = replay(recording, tmp_path / "slow.html", rate=10.0).stat().st_size
+    fast = replay(recording, tmp_path / "fast.html", rate=10.0, speed=10.0).stat().st_size
+    assert fast < slow
+    with pytest.raises(ValueError, match=r"speed 0.0 must be positive"):
+        replay(recording, tmp_path / "never.html", speed=0.0)
+
+
 def test_what_cannot_be_replayed_says_so(tmp_path: Path) -> None:
     file = tmp_path / "none.html"
     with pytest.raises(ValueError, match="has no frames"):

@@ -241,3 +241,19 @@ def test_time_passes_at_once_where_all_sleep():
         world.add(km.Shape.sphere(0.2), at=(0, 0, 2))
         world.run(1.0)
     assert at_once.hash() == step_by_step.hash()
+
+
+def test_shapes_stand_as_ground() -> None:
+    """A box that stands bears what falls on it, has its own material, and comes back from a file."""
+    world = km.World()
+    slab = km.Shape.box((1.0, 1.0, 0.2), km.Pose((0.0, 0.0, 0.4)), material=km.Material(friction=0.0, priority=1))
+    id = world.add_ground(slab)
+    cube = world.add(km.Shape.box((0.2, 0.2, 0.2)), at=(0.0, 0.0, 0.61), twist=(0, 0, 0, 0.1, 0, 0))
+    world.run(1.0)
+    np.testing.assert_allclose(cube.position, (0.1, 0.0, 0.6), atol=1e-3)  # it slides on
+    assert not world.bodies[1:]
+    again = km.World.load(world.save())
+    again.run(0.5)
+    world.run(0.5)
+    np.testing.assert_array_equal(again.bodies[0].position, cube.position)
+    assert world.shapes[id].size == slab.size

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -66,9 +67,9 @@ class Bridge:
         world.add(shape, at=(0.55, 0.0, HEIGHT + 0.6), density=2000.0, name="heavy")
 
 
-def bridge(strength: float = STRENGTH) -> Bridge:
+def bridge(strength: float = STRENGTH, **settings: Any) -> Bridge:
     """The bridge between its towers, with a light weight on its middle."""
-    world = World(dt=DT, material=WOOD)
+    world = World(**{"dt": DT, "material": WOOD, **settings})
     world.add_ground()
     scene = Bridge(world, strength)
     angles = BEND * (np.arange(COUNT) - 0.5 * (COUNT - 1))
@@ -98,18 +99,18 @@ def bridge(strength: float = STRENGTH) -> Bridge:
     return scene
 
 
-def draw(folder: Path) -> tuple[Path, Path]:
+def draw(folder: Path, **settings: Any) -> tuple[Path, Path]:
     """A strip of pictures, and a replay."""
-    recording = film_run(bridge().world, 4.0, "chain bridge")
+    recording = film_run(bridge(**settings).world, 4.0, "chain bridge")
     times = (0.0, 1.4, 1.8, 1.95, 2.1, 2.4, 3.8)
     return draw_film(recording, folder, "chain_bridge", times, direction=(0.4, -1.6, 0.35), size=(520, 260))
 
 
-def demo(out: Path, say: Callable[[str], None]) -> None:
-    scene = bridge()
+def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
+    scene = bridge(**settings)
     scene.world.run(4.0)
     say(f"[bold]{COUNT} planks[/], {len(scene.hinges)} hinges that hold {STRENGTH:g} N each")
     for t, name, force in scene.broken:
         say(f"  {t:.3f} s  {name} bears {force:.0f} N, and breaks")
-    pictures, film = draw(out)
+    pictures, film = draw(out, **settings)
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")

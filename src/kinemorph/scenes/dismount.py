@@ -67,10 +67,10 @@ class Dismount:
         return sum(body.mass for body in self.figure)
 
 
-def dismount() -> Dismount:
+def dismount(**settings: Any) -> Dismount:
     """The gymnast on the bar, swinging, with a mat in front of it."""
     model, state = gymnast()
-    world = World(dt=DT, material=FOAM)
+    world = World(**{"dt": DT, "material": FOAM, **settings})
     mat = world.add(Shape.box(MAT, colour=(0.25, 0.45, 0.7, 1.0)), at=PLACE, name="mat")
     world.connect(None, mat, Joint.fixed())
     figure = world.add(model, q=state.q, v=state.v)
@@ -91,20 +91,20 @@ def dismount() -> Dismount:
     return scene
 
 
-def draw(folder: Path) -> tuple[Path, Path]:
+def draw(folder: Path, **settings: Any) -> tuple[Path, Path]:
     """A strip of pictures, and a replay."""
-    recording = film_run(dismount().world, 5.0, "dismount")
+    recording = film_run(dismount(**settings).world, 5.0, "dismount")
     times = (0.0, 0.6, 1.05, 1.4, 1.7, 1.95, 2.2, 4.0)
     return draw_film(recording, folder, "dismount", times, direction=VIEW, size=(240, 300), beside="mat")
 
 
-def demo(out: Path, say: Callable[[str], None]) -> None:
-    scene = dismount()
+def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
+    scene = dismount(**settings)
     scene.world.run(6.0)
     for t, what in scene.told:
         say(f"  {t:.3f} s  {what}")
     low = min(float(touch.distance) for touch in scene.world.contacts())
     speed = max(float(np.linalg.norm(body.velocity)) for body in scene.figure)
     say(f"at {scene.world.time:g} s it lies on the mat: {1e3 * speed:.2f} mm/s, {1e6 * max(0.0, -low):.0f} µm deep")
-    pictures, film = draw(out)
+    pictures, film = draw(out, **settings)
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")

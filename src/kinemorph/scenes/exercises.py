@@ -227,10 +227,10 @@ def pictures() -> None:
         picture(model, km.neutral(model), Path(folder, "human.png"))
 
 
-@_exercise(43, 8.5)
+@_exercise(55, 10.5)
 def scenes_of_worlds() -> None:
     """The demos in worlds, until each has shown what it is about."""
-    from kinemorph.scenes import chain_bridge, dismount, glued_tower, gripper, train, walker_on_ground
+    from kinemorph.scenes import chain_bridge, coin_toss, dismount, glued_tower, gripper, train, walker_on_ground
 
     chain_bridge.bridge().world.run(2.6)
     glued_tower.tower().world.run(1.5)
@@ -238,6 +238,7 @@ def scenes_of_worlds() -> None:
     gripper.gripper().world.run(8.0)
     dismount.dismount().world.run(4.0)
     train.train().world.run(6.0)
+    coin_toss.coins().world.run(0.6)
 
 
 @_exercise(62, 6.8)

@@ -22,9 +22,9 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 RATE = 60.0  # frames a second
 
 
-def film_run(world: World, seconds: float, name: str) -> Recording:
+def film_run(world: World, seconds: float, name: str, rate: float = RATE) -> Recording:
     """Run a world for so long, and record where its bodies are, and who carries whom."""
-    with film(world, rate=RATE, name=name) as taken:
+    with film(world, rate=rate, name=name) as taken:
         world.run(seconds)
     return taken.recording
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from kinemorph.geometry.material import Material
 from kinemorph.geometry.shapes import Shape
@@ -62,9 +63,9 @@ class Tower:
         return len({self.world.forest.tree_of(brick.id) for brick in self.bricks})
 
 
-def tower(speed: float = SPEED, strength: float = STRENGTH) -> Tower:
+def tower(speed: float = SPEED, strength: float = STRENGTH, **settings: Any) -> Tower:
     """The tower, and the ball on its way."""
-    world = World(dt=DT, material=CLAY)
+    world = World(**{"dt": DT, "material": CLAY, **settings})
     world.add_ground()
     colours = ((0.72, 0.36, 0.26, 1.0), (0.80, 0.62, 0.42, 1.0))
     x, y, z = BRICK
@@ -92,19 +93,19 @@ def tower(speed: float = SPEED, strength: float = STRENGTH) -> Tower:
     return scene
 
 
-def draw(folder: Path) -> tuple[Path, Path]:
+def draw(folder: Path, **settings: Any) -> tuple[Path, Path]:
     """A strip of pictures, and a replay."""
-    recording = film_run(tower().world, 2.5, "glued tower")
+    recording = film_run(tower(**settings).world, 2.5, "glued tower")
     times = (0.0, 0.12, 0.2, 0.35, 0.6, 2.0)
     return draw_film(recording, folder, "glued_tower", times, direction=(0.5, -1.5, 0.4), size=(260, 280))
 
 
-def demo(out: Path, say: Callable[[str], None]) -> None:
-    scene = tower()
+def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
+    scene = tower(**settings)
     scene.world.run(3.0)
     say(f"[bold]{len(scene.bricks)} bricks[/], {len(scene.glue)} joints of glue that hold {STRENGTH:g} N")
     for t, name, force in scene.broken:
         say(f"  {t:.3f} s  {name} bears {force:.0f} N, and breaks")
     say(f"the tower is in {scene.parts} pieces")
-    pictures, film = draw(out)
+    pictures, film = draw(out, **settings)
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")

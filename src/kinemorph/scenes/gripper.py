@@ -138,9 +138,9 @@ class Gripper:
         self.told.append((moment.time, "the brick lands"))
 
 
-def gripper() -> Gripper:
+def gripper(**settings: Any) -> Gripper:
     """The arm above the brick."""
-    world = World(dt=DT, material=CLAY)
+    world = World(**{"dt": DT, "material": CLAY, **settings})
     world.add_ground()
     start = angles(PATH[0, 1:])
     figure = world.add(arm(), q=start)
@@ -156,18 +156,18 @@ def gripper() -> Gripper:
     return scene
 
 
-def draw(folder: Path) -> tuple[Path, Path]:
+def draw(folder: Path, **settings: Any) -> tuple[Path, Path]:
     """A strip of pictures, and a replay."""
-    recording = film_run(gripper().world, 7.5, "gripper")
+    recording = film_run(gripper(**settings).world, 7.5, "gripper")
     times = (0.0, 1.0, 2.2, 3.2, 5.2, 6.1, 6.3, 7.5)
     return draw_film(recording, folder, "gripper", times, direction=(1.2, -0.9, 0.6), size=(240, 260))
 
 
-def demo(out: Path, say: Callable[[str], None]) -> None:
-    scene = gripper()
+def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
+    scene = gripper(**settings)
     scene.world.run(8.0)
     for t, what in scene.told:
         say(f"  {t:.3f} s  {what}")
     say(f"the brick is at {scene.brick.position.round(4).tolist()}, and {'sleeps' if scene.brick.asleep else 'moves'}")
-    pictures, film = draw(out)
+    pictures, film = draw(out, **settings)
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -156,3 +156,22 @@ def draw(parts: list[Part], folder: Path) -> tuple[Path, Path]:
         recording.add(model, q, float(t))
     replay(recording, film, direction=(0.25, -1.0, 0.35))
     return shot, film
+
+
+def demo(out: Path, say: Callable[[Any], None]) -> None:
+    from rich.table import Table
+
+    parts = parade()
+    table = Table(title=f"closed chains: {parts[0].path.t[-1]:g} s at {1e3 * DT:g} ms")
+    for heading in ("mechanism", "loops", "nv", "rows", "mobility", "open by", "energy drift"):
+        table.add_column(heading, justify="left" if heading == "mechanism" else "right")
+    for part in parts:
+        model = part.model
+        numbers = (len(model.loops), model.nv, model.m, part.mobility)
+        drift = "damped" if model.dofs["damping"].any() else f"{part.drift:.0e}"
+        table.add_row(part.name, *map(str, numbers), f"{part.path.loop_error:.0e}", drift)
+    say(table)
+    for name, matrix in matrices_of_the_paper().items():
+        say(f"N&Y section VII-A: {name}\n{matrix + 0.0}")
+    shot, film = draw(parts, out)
+    say(f"\nlook at [bold]{shot}[/], paler is earlier, and at [bold]{film}[/], in any browser")

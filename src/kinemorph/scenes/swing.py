@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kinemorph._jit import compile_count
 from kinemorph.constraint.energy import Energy, energy
 from kinemorph.motion.rollout import Trajectory, rollout
 from kinemorph.multibody.aba import aba
@@ -102,3 +103,23 @@ def draw(result: Swing, folder: Path) -> tuple[Path, Path, Path]:
     )
     replay(Recording.from_trajectory(result.model, path), film)
     return shot, plot, film
+
+
+def demo(out: Path, say: Callable[[str], None], robot: str = "ur5") -> None:
+    start = time.perf_counter()
+    result = swing(robot)
+    ready = time.perf_counter() - start
+    compiled = compile_count()
+    say(f"[bold]{result.model}[/]")
+    say(f"first result after {ready:.1f} s ({compiled.compiled} kernels compiled, {compiled.loaded} from the cache)")
+    span = float(result.trajectory.t[-1])
+    say(f"{span:g} s of motion at 1 ms (RK4) in {result.seconds:.3f} s: {span / result.seconds:.0f} times real time")
+    first, last = result.energies[0], result.energies[-1]
+    say(f"energy at the start {first.total:.6f} J, at the end {last.total:.6f} J: drift {result.drift:.1e}")
+    each = ", ".join(f"{name} {us:.1f} µs" for name, us in timings(result.model).items())
+    say(f"one call from Python: {each}")
+    shot, plot, film = draw(result, out)
+    say("\nlook at")
+    say(f"  [bold]{shot}[/]  the robot falling, paler is earlier")
+    say(f"  [bold]{plot}[/]  its energies")
+    say(f"  [bold]{film}[/]  the motion, in any browser")

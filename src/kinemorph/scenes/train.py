@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from kinemorph.geometry.material import Material
 from kinemorph.geometry.shapes import Shape
@@ -92,9 +93,9 @@ class Train:
         self.push.force = (0.0, 0.0, 0.0)
 
 
-def train() -> Train:
+def train(**settings: Any) -> Train:
     """An engine that is about to be pushed, and three wagons that stand on its track."""
-    world = World(dt=2e-3, sleep=False, material=STEEL)
+    world = World(**{"dt": 2e-3, "sleep": False, "material": STEEL, **settings})
     world.add_ground(material=RAIL)
     scene = Train(world)
     colours = ((0.75, 0.2, 0.15, 1.0), (0.3, 0.5, 0.7, 1.0), (0.35, 0.6, 0.4, 1.0), (0.8, 0.65, 0.3, 1.0))
@@ -109,15 +110,15 @@ def train() -> Train:
     return scene
 
 
-def draw(folder: Path) -> tuple[Path, Path]:
+def draw(folder: Path, **settings: Any) -> tuple[Path, Path]:
     """A strip of pictures, and a replay."""
-    recording = film_run(train().world, 9.0, "train")
+    recording = film_run(train(**settings).world, 9.0, "train")
     times = (0.0, 1.6, 3.0, 5.0, 6.0, 8.0)
     return draw_film(recording, folder, "train", times, direction=(0.1, -1.6, 0.3), size=(900, 120))
 
 
-def demo(out: Path, say: Callable[[str], None]) -> None:
-    scene = train()
+def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
+    scene = train(**settings)
     scene.world.run(9.0)
     for name, change in scene.couplings.items():
         lost = f"{change.energy_lost:.1f} J lost"
@@ -125,5 +126,5 @@ def demo(out: Path, say: Callable[[str], None]) -> None:
     worst = max(map(abs, scene.jumps))
     say(f"momentum along the track: no edit changes it by more than {worst:.1e} of {FORCE * PUSHED:g} N s")
     say(", ".join(f"{body.name} {body.velocity[0]:.4f} m/s" for body in scene.wagons))
-    pictures, film = draw(out)
+    pictures, film = draw(out, **settings)
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")

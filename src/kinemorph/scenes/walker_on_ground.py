@@ -100,10 +100,10 @@ class Walk:
         return np.linalg.norm(np.diff(self.places, axis=0), axis=1)
 
 
-def walker(disturb: Any = (0.0, 0.0)) -> Walk:
+def walker(disturb: Any = (0.0, 0.0), **settings: Any) -> Walk:
     """The walker just after a heel strike, standing on leg "b", its rates disturbed if asked."""
     start = strike(*compass()).state
-    world = World(dt=DT, sleep=False, material=RUBBER)
+    world = World(**{"dt": DT, "sleep": False, "material": RUBBER, **settings})
     world.add_ground(HalfSpace(NORMAL, 0.0))
     q_b, q_a = start.q[0], start.q.sum()  # from the vertical, about -y
     v_b, v_a = start.v[0] + disturb[0], start.v.sum() + disturb[0] + disturb[1]
@@ -120,20 +120,20 @@ def walker(disturb: Any = (0.0, 0.0)) -> Walk:
     return walk
 
 
-def draw(folder: Path) -> tuple[Path, Path]:
+def draw(folder: Path, **settings: Any) -> tuple[Path, Path]:
     """A strip of pictures, and a replay."""
-    recording = film_run(walker().world, 4.4, "walker on ground")
+    recording = film_run(walker(**settings).world, 4.4, "walker on ground")
     times = np.arange(8) * 0.16
     return draw_film(
         recording, folder, "walker_on_ground", times.tolist(), direction=(0.3, -1.6, 0.35), size=(200, 260), follow="a"
     )  # fmt: skip
 
 
-def demo(out: Path, say: Callable[[str], None]) -> None:
-    walk = walker()
+def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
+    walk = walker(**settings)
     walk.world.run(30.0)
     say(f"[bold]{len(walk.times)} steps[/] on ground with friction, in {walk.world.time:g} s")
     say(f"step period {walk.periods[-1]:.5f} s, step length {walk.lengths[-1]:.5f} m")
     say("  (held by joints, as `demo walk` has it: 0.73438 s and 0.53558 m)")
-    pictures, film = draw(out)
+    pictures, film = draw(out, **settings)
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")

@@ -1,4 +1,4 @@
-"""A small rasteriser: shaded triangles with a depth buffer and soft shadows on the ground, in one kernel."""
+"""A small rasteriser: shaded triangles with a depth buffer, and shadows on the ground and on each other."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ SAMPLES = 2  # per pixel and axis
 LIGHT = np.array([0.45, -0.35, 0.82]) / np.linalg.norm([0.45, -0.35, 0.82])  # towards the light, world axes
 SKY = np.array([0.93, 0.95, 0.98])
 GROUND = np.array([0.80, 0.82, 0.86])
+DIRECT = 0.52  # of a face's light, where it faces the light
+FINE = 2048  # samples, of the picture that the light sees
+NARROW = 1.0  # degrees, of that picture: rays that are nearly parallel
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +73,7 @@ class Camera:
 
 @entry(nogil=True)
 def _fill(corners: Any, shades: Any, depth: Any, image: Any) -> None:
-    """Draw triangles: corners (n, 9: three times x, y, depth), shades (n, 3), nearest wins."""
+    """Draw triangles: corners (n, 9: three times x, y, depth), shades (n, as many as the image has), nearest wins."""
     height, width = depth.shape
     for t in range(corners.shape[0]):
         c = corners[t]
@@ -89,10 +92,10 @@ def _fill(corners: Any, shades: Any, depth: Any, image: Any) -> None:
                 v = ((cx - px) * (ay - py) - (cy - py) * (ax - px)) / area
                 w = 1.0 - u - v
                 if u >= 0.0 and v >= 0.0 and w >= 0.0:
-                    z = u * c[2] + v * c[5] + w * c[8]
+                    z = 1.0 / (u / c[2] + v / c[5] + w / c[8])  # in perspective, what is linear is its inverse
                     if z < depth[y, x]:
                         depth[y, x] = z
-                        for k in range(3):
+                        for k in range(image.shape[2]):
                             image[y, x, k] = shades[t, k]
 
 
@@ -104,36 +107,43 @@ def draw(
     ground: float | None = None,
     behind: Sequence[Solid] = (),
 ) -> Image:
-    """Picture of solids, (height, width, 3). With `ground`, a height, they throw a shadow on it.
+    """Picture of solids, (height, width, 3). With `ground`, a height, they throw a shadow on it, and it hides what is
+    below.
 
     Solids `behind` give way where the two touch, so that a ghost does not flicker through what it is the ghost of.
     """
     w, h = width * SAMPLES, height * SAMPLES
     down = np.linspace(0.0, 1.0, h)[:, None, None]
-    image = np.broadcast_to((1.0 - down) * SKY + down * GROUND, (h, w, 3)).copy()
+    image = np.zeros((h, w, 4))
+    image[:, :, :3] = (1.0 - down) * SKY + down * GROUND
     if ground is not None:
-        image *= 1.0 - 0.35 * _shadow([*behind, *solids], camera, w, h, ground)[:, :, None]
-    depth = np.full((h, w), np.inf)
+        image[:, :, :3] *= 1.0 - 0.35 * _shadow([*behind, *solids], camera, w, h, ground)[:, :, None]
+    depth = np.full((h, w), np.inf) if ground is None else _floor(camera, w, h, ground)
     for layer in (behind, solids):
         depth *= 1.004
         for solid in layer:
             corners = camera.project(solid.vertices, w, h)[solid.faces].reshape(-1, 9)
             _fill(np.ascontiguousarray(corners), _shades(solid, camera), depth, image)
-    image = image.reshape(height, SAMPLES, width, SAMPLES, 3).mean(axis=(1, 3))
+    if solids:
+        image[:, :, :3] *= 1.0 - (image[:, :, 3] * _shaded(solids, camera, depth, image[:, :, 3] > 0.0))[:, :, None]
+    image = image[:, :, :3].reshape(height, SAMPLES, width, SAMPLES, 3).mean(axis=(1, 3))
     return (255.0 * np.clip(image, 0.0, 1.0)).astype(np.uint8)
 
 
 def _shades(solid: Solid, camera: Camera) -> Array:
-    """One colour a face: light from above, a little from the camera, and some from everywhere."""
+    """Of each face its colour, lit from above, a little from the camera, and some from everywhere; and the share that a
+    shadow takes.
+    """
     a, b, c = (solid.vertices[solid.faces[:, k]] for k in range(3))
     normal = np.cross(b - a, c - a)
     normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-30)
     view = np.asarray(camera.eye) - (a + b + c) / 3.0
     view /= np.maximum(np.linalg.norm(view, axis=1, keepdims=True), 1e-30)
     normal *= np.where((normal * view).sum(axis=1, keepdims=True) < 0.0, -1.0, 1.0)  # both sides are seen
-    lit = 0.34 + 0.12 * normal[:, 2] + 0.52 * np.maximum(normal @ LIGHT, 0.0) + 0.10 * (normal * view).sum(axis=1)
+    direct = DIRECT * np.maximum(normal @ LIGHT, 0.0)
+    lit = 0.38 + 0.12 * normal[:, 2] + direct + 0.10 * (normal * view).sum(axis=1)
     shine = 0.25 * np.maximum((normal * _halfway(view)).sum(axis=1), 0.0) ** 40
-    return np.ascontiguousarray(solid.colours * lit[:, None] + shine[:, None])
+    return np.column_stack([solid.colours * lit[:, None] + shine[:, None], direct / lit])
 
 
 def _halfway(view: Array) -> Array:
@@ -149,7 +159,45 @@ def _shadow(solids: Sequence[Solid], camera: Camera, w: int, h: int, ground: flo
     mask = np.zeros((h, w, 3))
     for solid in solids:
         p = solid.vertices
-        fallen = p - LIGHT * ((p[:, 2:] - ground) / LIGHT[2])
-        corners = camera.project(fallen, w, h)[solid.faces].reshape(-1, 9)
-        _fill(np.ascontiguousarray(corners), np.ones((len(solid.faces), 3)), depth, mask)
+        fallen = p - LIGHT * (np.maximum(p[:, 2:] - ground, 0.0) / LIGHT[2])
+        above = solid.faces[p[solid.faces, 2].max(axis=1) > ground]
+        corners = camera.project(fallen, w, h)[above].reshape(-1, 9)
+        _fill(np.ascontiguousarray(corners), np.ones((len(above), 3)), depth, mask)
     return gaussian_filter(mask[:, :, 0], 0.006 * h)
+
+
+def _rays(camera: Camera, w: int, h: int) -> tuple[Array, Array]:
+    """From the eye through each sample, as far as depth 1, (h, w, 3); and the eye."""
+    R, eye = camera.axes()
+    focus = 0.5 * h / np.tan(np.radians(camera.angle) / 2.0)
+    x = (np.arange(w) + 0.5 - 0.5 * w)[None, :, None] / focus
+    y = (0.5 * h - np.arange(h) - 0.5)[:, None, None] / focus
+    return x * R[0] + y * R[1] - R[2], eye
+
+
+def _floor(camera: Camera, w: int, h: int, ground: float) -> Array:
+    """How deep the ground is at each sample; a hair below where it is, so that what lies on it is seen."""
+    rays, eye = _rays(camera, w, h)
+    down = np.minimum(rays[:, :, 2], -1e-12)
+    return np.where((rays[:, :, 2] < 0.0) & (eye[2] > ground), 1.0005 * (ground - eye[2]) / down, np.inf)
+
+
+def _shaded(solids: Sequence[Solid], camera: Camera, depth: Array, lit: Any) -> Array:
+    """How much of the light others keep from each sample that is lit, 0 to 1: where the light sees what is nearer."""
+    points = np.concatenate([solid.vertices for solid in solids])
+    sun = Camera.framing(points, LIGHT, 1.0, NARROW)
+    seen = np.full((FINE, FINE), np.inf)
+    nothing = np.zeros((FINE, FINE, 0))
+    for solid in solids:
+        corners = sun.project(solid.vertices, FINE, FINE)[solid.faces].reshape(-1, 9)
+        _fill(np.ascontiguousarray(corners), np.zeros((len(solid.faces), 0)), seen, nothing)
+    h, w = depth.shape
+    rows, columns = np.nonzero(lit)
+    rays, eye = _rays(camera, w, h)
+    x, y, away = sun.project(eye + depth[lit][:, None] * rays[lit], FINE, FINE).T
+    grain = float(np.linalg.norm(np.ptp(points, axis=0))) / FINE
+    shaded = np.zeros((h, w))
+    for i, j in ((0, 0), (1, 0), (-1, 0), (0, 1), (0, -1)):
+        at = np.clip(y.astype(int) + i, 0, FINE - 1), np.clip(x.astype(int) + j, 0, FINE - 1)
+        shaded[rows, columns] += 0.2 * (away > seen[at] + 5.0 * grain)
+    return shaded

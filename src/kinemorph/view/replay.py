@@ -46,22 +46,26 @@ def replay(
     follow: str | None = None,
     direction: Sequence[float] = (1.0, -1.3, 0.55),
     overlays: Sequence[Overlay] = (),
+    speed: float = 1.0,
 ) -> Path:
     """Write a recording as an HTML file that plays by itself: no server, no other file, no request.
 
     Each tree's root is orange, and links are the paler the farther from it they are; a body that is never joined to
     another one has its own colour. At a chapter the colours change, and a label says what happened. At most `rate`
     frames a second are kept. The camera looks along minus `direction`; with `follow`, a body's name, it goes along with
-    that body over the ground. `overlays` are drawn over the bodies; the page's scene tree shows and hides them.
+    that body over the ground. `overlays` are drawn over the bodies; the page's scene tree shows and hides them. It
+    plays `speed` times as fast as it was; times in labels are those that were.
     """
     if not len(recording.t):
         raise ValueError(f"recording {recording.name!r} has no frames to replay")
     if not rate > 0.0:
         raise ValueError(f"rate {rate} must be positive")
+    if not speed > 0.0:
+        raise ValueError(f"speed {speed} must be positive")
     for overlay in overlays:
         if len(overlay.frames) != len(recording.t):
             raise ValueError(f"overlay {overlay.name!r} has {len(overlay.frames)} frames, not {len(recording.t)}")
-    kept = _kept(recording.t, rate)
+    kept = _kept(recording.t, rate / speed)
     t, poses = recording.t[kept], recording.poses[kept]
     shift = _shift(recording, poses, follow)
     batches = _batches(recording, poses)
@@ -75,7 +79,7 @@ def replay(
         for at, step in _stream(t, recording.chapters):
             if at > start:  # all that comes earlier is the scene as it is when the page opens
                 stream = stream or server.get_scene_serializer()
-                stream.insert_sleep(at - now)
+                stream.insert_sleep((at - now) / speed)
                 now = at
             if isinstance(step, Chapter):
                 scene.happen(step)
@@ -146,7 +150,7 @@ class _Scene:
             position=top,
             anchor="bottom-center",
             font_screen_scale=1.5,
-            visible=bool(recording.chapters),
+            visible=_changes(recording),
         )
         sky = (*top[:2], top[2] + 0.08 * size)  # leaves room for the label
         camera = Camera.framing(np.vstack([points, sky]), direction, 1.4, ANGLE)
@@ -299,6 +303,11 @@ def _bytes(colour: Colour) -> tuple[int, ...]:
     return tuple(round(255 * min(max(c, 0.0), 1.0)) for c in colour)
 
 
+def _changes(recording: Recording) -> bool:
+    """Whether anything happens to the trees but that a film of them starts."""
+    return any(chapter.what != "start" for chapter in recording.chapters)
+
+
 def _told(chapter: Chapter, roots: Sequence[str]) -> str:
     some = ", ".join(roots[:3]) + (", …" if len(roots) > 3 else "")
     return f"{chapter.what}   root: {some}" if some else chapter.what
@@ -329,9 +338,8 @@ def _dressed(page: str, recording: Recording, joined: set[str | None], overlays:
     title = html.escape(recording.name or "recording")
     ends = [f"rgb{_bytes(c)}" for c in LEGEND]
     start = recording.t[0]
-    lines = [
-        f"<tr><td>{e.t - start:.2f} s</td><td>{html.escape(e.what)}</td></tr>" for e in recording.chapters[:LISTED]
-    ]
+    listed = recording.chapters[:LISTED] if _changes(recording) else []
+    lines = [f"<tr><td>{e.t - start:.2f} s</td><td>{html.escape(e.what)}</td></tr>" for e in listed]
     if len(recording.chapters) > LISTED:
         lines.append(f"<tr><td></td><td>and {len(recording.chapters) - LISTED} more</td></tr>")
     tree = (

@@ -63,8 +63,10 @@ class Changing(Acting):
     # ------------------------------------------------------------------------------------------------ coming and going
 
     @an_input
-    def add_ground(self, ground: Ground | None = None, material: Material | None = None) -> int:
-        """Ground that never moves: the plane z = 0 if nothing else is given. Returns the id of its shape."""
+    def add_ground(self, ground: Ground | Shape | None = None, material: Material | None = None) -> int:
+        """Ground that never moves: the plane z = 0 if nothing is given, or a shape that stands. Returns its id."""
+        if isinstance(ground, Shape):
+            return self._add_shape(ground, -1, ground.material or material, ground.group, ground.mask)
         return self._add_shape(HalfSpace() if ground is None else ground, -1, material, 1, EVERYTHING)
 
     @an_input

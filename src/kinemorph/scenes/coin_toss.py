@@ -1,0 +1,79 @@
+"""Eighteen coins that are tossed: contacts that change quickly, and hardly a stack (Fontijne 3.11.2).
+
+They leave the hand in two layers of nine with velocities and spins drawn at random, fly, meet each other and the table,
+roll and wobble, and come to rest with heads or tails up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kinemorph.geometry.material import Material
+from kinemorph.geometry.shapes import Shape
+from kinemorph.scenes.filming import film_run
+from kinemorph.scenes.views import View, draw_views
+from kinemorph.spatial.pose import Pose
+from kinemorph.world.body import Body
+from kinemorph.world.world import World
+
+COUNT = 18
+RADIUS, THICK, DENSITY = 0.012, 0.002, 8000.0  # m, kg/m³
+HAND, UP, SPIN = 0.12, (0.6, 1.2), 25.0  # m, m/s, rad/s: where they start, how fast they rise, and how they may turn
+G = 9.81  # m/s²
+DT = 1e-3  # s
+METAL = Material(friction=0.35, restitution=0.45, rolling=2e-4, torsional=1e-3, directions=6)
+COLOURS = ((0.86, 0.68, 0.27, 1.0), (0.76, 0.78, 0.80, 1.0), (0.74, 0.44, 0.27, 1.0))  # gold, silver, copper
+
+
+@dataclass
+class Coins:
+    """Coins in a world."""
+
+    world: World
+    coins: list[Body] = field(default_factory=list)
+
+    def energy(self) -> float:
+        """J, of all coins."""
+        return self.world.forest.kinetic_energy() + self.world.forest.potential_energy()
+
+    def heads(self) -> list[float]:
+        """Of each coin how far its face is turned up: 1 heads, -1 tails, 0 on its edge."""
+        return [float(coin.pose.rotation[2, 2]) for coin in self.coins]
+
+
+def coins(seed: int = 3, **settings: Any) -> Coins:
+    """Coins that have just left the hand."""
+    world = World(**{"dt": DT, "material": METAL, **settings})
+    world.add_ground()
+    scene, rng = Coins(world), np.random.default_rng(seed)
+    for i in range(COUNT):
+        at = (0.034 * (i % 3 - 1), 0.034 * (i // 3 % 3 - 1), HAND + 0.04 * (i // 9))
+        place = Pose(at, Pose.quaternion(rng.normal(size=4)).rotation)
+        twist = np.r_[rng.uniform(-SPIN, SPIN, 3), rng.uniform(-0.25, 0.25, 2), rng.uniform(*UP)]
+        coin = Shape.cylinder(RADIUS, THICK, colour=COLOURS[i % 3])
+        scene.coins.append(world.add(coin, at=place, twist=twist, density=DENSITY, name=f"coin {i}"))
+    return scene
+
+
+def draw(folder: Path, **settings: Any) -> tuple[Path, Path]:
+    """The coins at four times, and a replay at half their speed."""
+    recording = film_run(coins(**settings).world, 2.5, "coin toss", rate=120.0)
+    high = [View(t, (-0.7, -1.2, 0.5), (-0.07, -0.07, 0.02), (0.07, 0.07, 0.2)) for t in (0.0, 0.14)]
+    low = [View(t, (-0.7, -1.2, 0.8), (-0.1, -0.1, 0.0), (0.1, 0.1, 0.06)) for t in (0.36, 2.4)]
+    return draw_views(recording, folder, "coin_toss", [*high, *low], size=(420, 300), columns=2, speed=0.5)
+
+
+def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
+    scene = coins(**settings)
+    before = scene.energy()
+    scene.world.run(3.0)
+    heads = sum(face > 0.0 for face in scene.heads())
+    say(f"[bold]{COUNT} coins[/] with {before:.3f} J, of which {scene.energy():.3f} J are left after 3 s")
+    say(f"{heads} show heads and {COUNT - heads} tails; {sum(coin.asleep for coin in scene.coins)} are asleep")
+    pictures, film = draw(out, **settings)
+    say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")

@@ -1,0 +1,156 @@
+"""All demonstrations: what `kinemorph demo` can show, in one list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+Say = Callable[[Any], None]
+
+
+class Demo(NamedTuple):
+    """A demonstration: what it shows in a sentence, and in which module of this folder it is.
+
+    `maker` is the function that makes its scene; one that has a world takes the world's settings by name. `shows` runs
+    it, tells figures, and leaves pictures and a replay in a folder.
+    """
+
+    sentence: str
+    module: str
+    maker: str
+    picture: str  # the file that it leaves, without its end
+    panel: tuple[int, int, int] = (
+        0,
+        1,
+        1,
+    )  # which part of that to show on a sheet of all; in how many columns and rows
+    shows: str = "demo"
+    in_world: bool = True
+
+    def make(self, *arguments: Any, **settings: Any) -> Any:
+        """The scene, in a world with such settings."""
+        return getattr(self._module(), self.maker)(*arguments, **settings)
+
+    def show(self, out: Path, say: Say, **settings: Any) -> None:
+        """Run it, tell its figures, and leave its pictures in a folder."""
+        getattr(self._module(), self.shows)(out, say, **settings)
+
+    def _module(self) -> Any:
+        return import_module(f"kinemorph.scenes.{self.module}")
+
+
+DEMOS = {
+    "swing": Demo(
+        "A robot with its motors off swings from its base.",
+        "swing", "swing", "swing", in_world=False,
+    ),
+    "mechanisms": Demo(
+        "Closed chains, from four bars to a robot's legs.",
+        "parade", "parade", "mechanisms", in_world=False,
+    ),
+    "walk": Demo(
+        "A walker changes its root at every step.",
+        "walker", "walk", "walker", in_world=False,
+    ),
+    "high_bar": Demo(
+        "A gymnast lets go of a bar, hand by hand.",
+        "high_bar", "swing", "high_bar_strip", (4, 8, 1), in_world=False,
+    ),
+    "swing_breaks": Demo(
+        "A swing breaks under who sits on it.",
+        "swing_breaks", "ride", "swing_breaks_strip", (3, 6, 1), in_world=False,
+    ),
+    "human": Demo(
+        "Ten random changes of a figure's structure.",
+        "human", "journey", "human_strip", (2, 6, 1), in_world=False,
+    ),
+    "walk_on_ground": Demo(
+        "The walker, on feet that rub on the ground.",
+        "walker_on_ground", "walker", "walker_on_ground", (1, 8, 1),
+    ),
+    "dismount": Demo(
+        "The gymnast flies off the bar and lands on a mat.",
+        "dismount", "dismount", "dismount", (4, 8, 1),
+    ),
+    "gripper": Demo(
+        "An arm takes a brick, carries it and drops it.",
+        "gripper", "gripper", "gripper", (3, 8, 1),
+    ),
+    "train": Demo(
+        "Wagons couple when they touch, and uncouple in motion.",
+        "train", "train", "train", (2, 1, 6),
+    ),
+    "chain_bridge": Demo(
+        "A bridge of planks breaks, link by link.",
+        "chain_bridge", "bridge", "chain_bridge", (4, 1, 7),
+    ),
+    "glued_tower": Demo(
+        "A ball hits a tower of bricks that are glued.",
+        "glued_tower", "tower", "glued_tower", (3, 6, 1),
+    ),
+    "features": Demo(
+        "V-Clip follows the closest features of two objects, as wires and as solids.",
+        "collision_features", "pursuit", "collision_features", (3, 4, 1), in_world=False,
+    ),
+    "tiles": Demo(
+        "Pairs come and go with the boxes and tiles of the hierarchical hash.",
+        "collision_tiles", "world", "collision_tiles", (2, 4, 1), in_world=False,
+    ),
+    "hashing": Demo(
+        "Eight objects without and with hashing, side by side.",
+        "collision_hashing", "Twins", "collision_hashing_8", (0, 1, 2), in_world=False,
+    ),
+    "hashing_of_many": Demo(
+        "Twenty-five objects without and with hashing, side by side.",
+        "collision_hashing", "Twins", "collision_hashing_25", (0, 1, 2), "demo_of_many", in_world=False,
+    ),
+    "friction": Demo(
+        "Seven cubes on a slope; the last has just enough friction to stay.",
+        "friction_cubes", "cubes", "friction_cubes", (2, 2, 2),
+    ),
+    "bouncing": Demo(
+        "Balls with restitution from 0 to 1, true spheres and polyhedra.",
+        "bouncing_balls", "balls", "bouncing_balls", (0, 1, 2),
+    ),
+    "coins": Demo(
+        "Eighteen coins are tossed.",
+        "coin_toss", "coins", "coin_toss", (1, 2, 2),
+    ),
+    "car": Demo(
+        "A car on sprung wheels drives over two obstacles and through a looping.",
+        "car_track", "track", "car_track", (2, 2, 2),
+    ),
+    "wall": Demo(
+        "A wall of 34 bricks stands for three minutes.",
+        "brick_wall", "wall", "brick_wall", (0, 2, 1),
+    ),
+    "wall_and_car": Demo(
+        "The car drives down a slope into the wall.",
+        "wall_and_car", "crash", "wall_and_car", (4, 3, 2),
+    ),
+    "demolition": Demo(
+        "A demolition ball on a chain hits the wall.",
+        "demolition", "demolition", "demolition", (4, 3, 2),
+    ),
+    "double_demolition": Demo(
+        "The demolition ball hits two walls behind each other.",
+        "demolition", "double", "double_demolition", (4, 3, 2), "demo_of_two",
+    ),
+    "dominos": Demo(
+        "150 dominos fall through a tunnel, over stairs, up a tower and off a diving board.",
+        "domino_track", "dominos", "domino_track", (2, 2, 3),
+    ),
+    "marble": Demo(
+        "A marble runs over ridges, through sprung trapdoors and over driven gearwheels.",
+        "marble_run", "run", "marble_run", (1, 3, 1),
+    ),
+}  # fmt: skip
+
+
+def named(name: str) -> Demo:
+    """The demonstration of a name."""
+    if name not in DEMOS:
+        raise ValueError(f"there is no demo {name!r}; there are {', '.join(DEMOS)}")
+    return DEMOS[name]
