@@ -6,10 +6,11 @@ from typing import Any
 
 from kinemorph._jit import kernel, rows_at
 from kinemorph.collision.contact_table import half_of
-from kinemorph.collision.shape_rows import CONTACT, PAIR, PLACE, SHAPE
+from kinemorph.collision.on_the_way import points_of
+from kinemorph.collision.shape_rows import CONTACT, PAIR, PLACE, SHAPE, SLOW
 from kinemorph.constraint.basis import product
 from kinemorph.contact.islands import I4
-from kinemorph.contact.layout import AGREEMENT, FULL_Y, MATERIAL, SPAN, TOUCH
+from kinemorph.contact.layout import AGREEMENT, FULL_Y, MATERIAL, PASSES, SPAN, TOUCH
 from kinemorph.contact.mixing import blend
 from kinemorph.multibody.joints import FREE
 from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA, TREE
@@ -227,6 +228,7 @@ def fill_touches(s: Any, forest: Any, c: Any) -> bool:
     Y = rows_at(s["Y"], s["Y_room"], F8)
     bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
     used = s["Y_used"]
+    s["passing"] = 0
     for i in range(s["touch_count"]):
         t = touches[i]
         k = contacts[now + order[i]]
@@ -246,12 +248,14 @@ def fill_touches(s: Any, forest: Any, c: Any) -> bool:
         if jointed1 or jointed2:
             for e in range(used, used + 3 * length):
                 Y[e] = 0.0
-        x = scale(add(load3(k["x1"]), load3(k["x2"])), 0.5)
+        x1, x2 = points_of(k)
+        t["fast"] = PASSES if k["passes"] > 0.0 else (1 if k["passes"] != SLOW and not (jointed1 or jointed2) else 0)
+        s["passing"] |= t["fast"] == PASSES
         if l1 > 0 or joined:
-            add_side(forest, a, t, x, -1.0, Y, used, length)
+            add_side(forest, a, t, x1, -1.0, Y, used, length)
         alone = product(Y, used, Y, used, length) if joined else 0.0
         if l2 > 0:
-            add_side(forest, b, t, x, 1.0, Y, used + l1, length)
+            add_side(forest, b, t, x2, 1.0, Y, used + l1, length)
         if joined and product(Y, used, Y, used, length) <= RIGID * alone:
             leave_out(t, Y, used, length)
         weigh(t, Y)
