@@ -20,6 +20,7 @@ from kinemorph.structure.forest_layout import BODIES, IN_USE, LOOPS, TREES
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.codec import LARGEST
 from kinemorph.world.events import Watches
+from kinemorph.world.figures import check_figures
 from kinemorph.world.layout import WORLD, WORLD_KIND, Phase
 from kinemorph.world.timers import Timers
 
@@ -92,8 +93,23 @@ def check_solver(tables: Any) -> None:
 
 def check_world(state: Any) -> None:
     """Raise ValueError unless this is what `World.__getstate__` gives, or as good as that."""
-    demand(isinstance(state, tuple) and len(state) == 14, "a world has other parts")
-    forest, collisions, solver, header, material, names, joints, mounted, parted, births, watches, timers, *rest = state
+    demand(isinstance(state, tuple) and len(state) == 15, "a world has other parts")
+    (
+        forest,
+        collisions,
+        solver,
+        header,
+        material,
+        names,
+        joints,
+        mounted,
+        parted,
+        births,
+        watches,
+        timers,
+        *rest,
+        figures,
+    ) = state
     kinds = (Forest, Collisions, Solver, Material, Watches, Timers)
     parts = (forest, collisions, solver, material, watches, timers)
     demand(all(isinstance(p, k) for p, k in zip(parts, kinds, strict=True)), "a world has other parts")
@@ -109,12 +125,14 @@ def check_world(state: Any) -> None:
     demand(2 * c["contact_room"] == s["impulse_room"], "a solver has no room for all contacts")
     demand(-1 <= h["tree"] < max(trees, 1), "a world names a tree that is not there")
     within(solver.touches["contact"], 0, c["n_contacts"], "contacts of the solver")
+    within(solver.twists["touch"], 0, s["touch_count"], "twists of the solver")
     within(solver.bounds["tree"], 0, trees, "trees of the solver")
     within(solver["spans"]["woken_by"], BY_CALL, max(trees, 1), "what has woken trees")
     within(solver["spans"]["touched"], 0, 2, "what has touched trees")
     _acting(forest, collisions, solver)
     _named_joints(joints, parted)
     _numbers(*rest)
+    check_figures(figures, int(s["drive_room"]))
     bodies = forest.bodies.tolist()
     for named, kind in ((names, str), (births, int)):
         good = isinstance(named, dict) and set(named) == set(bodies)
