@@ -94,22 +94,8 @@ def check_solver(tables: Any) -> None:
 def check_world(state: Any) -> None:
     """Raise ValueError unless this is what `World.__getstate__` gives, or as good as that."""
     demand(isinstance(state, tuple) and len(state) == 15, "a world has other parts")
-    (
-        forest,
-        collisions,
-        solver,
-        header,
-        material,
-        names,
-        joints,
-        mounted,
-        parted,
-        births,
-        watches,
-        timers,
-        *rest,
-        figures,
-    ) = state
+    forest, collisions, solver, header, material, names, joints, mounted, parted, births, watches, timers = state[:12]
+    memory, dice, figures = state[12:]
     kinds = (Forest, Collisions, Solver, Material, Watches, Timers)
     parts = (forest, collisions, solver, material, watches, timers)
     demand(all(isinstance(p, k) for p, k in zip(parts, kinds, strict=True)), "a world has other parts")
@@ -131,7 +117,7 @@ def check_world(state: Any) -> None:
     within(solver["spans"]["touched"], 0, 2, "what has touched trees")
     _acting(forest, collisions, solver)
     _named_joints(joints, parted)
-    _numbers(*rest)
+    _numbers(memory, dice)
     check_figures(figures, int(s["drive_room"]))
     bodies = forest.bodies.tolist()
     for named, kind in ((names, str), (births, int)):
