@@ -16,7 +16,7 @@ from kinemorph.geometry.material import Material
 from kinemorph.motion.events import EVENT, EventKind
 from kinemorph.structure.forest import Forest
 from kinemorph.structure.forest_check import Rows, demand, finite, rows_of, within
-from kinemorph.structure.forest_layout import BODIES, IN_USE, LOOPS, TREES
+from kinemorph.structure.forest_layout import BODIES, IN_USE, JOINTS, LOOPS, TREES
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.codec import LARGEST
 from kinemorph.world.events import Watches
@@ -131,8 +131,10 @@ def _acting(forest: Any, collisions: Any, solver: Any) -> None:
     s = solver.header[0]
     drives, pushes = solver["drives"][: s["drive_count"]], solver["pushes"][: s["push_count"]]
     for drive in drives:
-        if forest.has_joint(int(drive["joint"])) and not forest.closes_loop(int(drive["joint"])):
-            size = len(forest.velocity(int(drive["joint"])))
+        joint = int(drive["joint"])
+        if forest.has_joint(joint):
+            loop = int(forest._tables[JOINTS][joint & INDEX]["loop"])
+            size = int(forest._ties[loop]["nv"]) if loop >= 0 else len(forest.velocity(joint))
             demand(drive["dof"] < size, f"a drive is in degree of freedom {drive['dof']} of a joint that has {size}")
     indices = pushes["body"][pushes["body"] >= 0] & INDEX
     within(indices, 0, int(forest._pools[BODIES]["count"]), "bodies that are pushed")

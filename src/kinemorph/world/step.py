@@ -214,7 +214,7 @@ def make_step(w: Any, none: Any) -> int:
         return FULL_FOREST
     if s["drive_count"] > 0:
         find_drives(s, forest)
-    if not (sort_contacts(s, forest, c) and fill_bounds(s, forest) and fill_touches(s, forest, c)):
+    if not (sort_contacts(s, forest, c) and fill_bounds(s, forest, memory) and fill_touches(s, forest, c)):
         return FULL_SOLVER
     s["twist_count"] = 0
     if s["rough"] != 0 and not fill_twists(s, forest, c):
