@@ -1,6 +1,7 @@
 """Golden digests: what each scene comes to on this type of processor, in `golden.json` beside this file.
 
 python -m tests.world.golden            makes it anew, after a change that is meant to change results
+python -m tests.world.golden --check [--cold]    compares; cold: with all kernels compiled anew, which takes minutes
 python -m tests.world.golden --digest wall 1.0   prints one digest, for another process
 """
 
@@ -9,8 +10,11 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import platform
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import llvmlite.binding
@@ -60,19 +64,45 @@ def digest(name: str, seconds: float = SECONDS) -> str:
     return world.hash()
 
 
-def main() -> None:
+def check() -> int:
+    """Compare all scenes with the file. How many differ."""
+    golden = json.loads(FILE.read_text())
+    if golden["machine"] != machine():
+        print(f"the digests are of {golden['machine']}, and this is {machine()}")
+        return 1
+    wrong = 0
+    for name, known in golden["digests"].items():
+        same = digest(name) == known
+        wrong += not same
+        print(f"{name}: {'the same' if same else 'other bits'}", flush=True)
+    return wrong
+
+
+def check_cold() -> int:
+    """The same in a process of its own, with a cache of kernels that is empty when it starts."""
+    with tempfile.TemporaryDirectory() as cache:
+        command = [sys.executable, "-m", "tests.world.golden", "--check"]
+        return subprocess.run(command, env={**os.environ, "KINEMORPH_CACHE_DIR": cache}, check=False).returncode
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--digest", nargs=2, metavar=("SCENE", "SECONDS"))
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--cold", action="store_true")
     chosen = parser.parse_args()
     if chosen.digest:
         print(digest(chosen.digest[0], float(chosen.digest[1])))
-        return
+        return 0
+    if chosen.check or chosen.cold:
+        return min(1, check_cold() if chosen.cold else check())
     found = {}
     for name in SEVEN:
         found[name] = digest(name)
         print(f"{name}: {found[name]}", file=sys.stderr)
     FILE.write_text(json.dumps({"machine": machine(), "seconds": SECONDS, "digests": found}, indent=2) + "\n")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -18,7 +18,7 @@ def turned(rng):
 def shots(count, dt, held, restitution, seed):
     """Balls in flight, each towards a plate of its own, in one world without gravity."""
     rng = np.random.default_rng(seed)
-    world = km.World(gravity=(0.0, 0.0, 0.0), dt=dt, sleep=False, material=km.Material(0.3, restitution))
+    world = km.World(gravity=(0.0, 0.0, 0.0), dt=dt, sleep=False, material=km.Material(0.3, restitution=restitution))
     side = int(np.ceil(count ** (1.0 / 3.0)))
     pairs = []
     for k in range(count):
@@ -63,3 +63,157 @@ def test_a_ball_of_5_mm_at_100_m_s_does_not_pass_a_plate_of_2_mm(count, dt, held
         there, before = seen_from_plates(pairs), there
         assert gone_through(before, there).size == 0
     assert (there[:, 2] > -0.3).mean() > 0.9  # they were aimed well: most are still above, or have slid off the edge
+
+
+# --- where they meet, not where they are ---
+
+
+def a_plate(restitution=0.0, friction=0.0, dt=0.002):
+    material = km.Material(friction, restitution=restitution)
+    world = km.World(gravity=(0.0, 0.0, 0.0), dt=dt, sleep=False, material=material)
+    plate = world.add(km.Shape.box((WIDTH, WIDTH, THICKNESS)), density=STEEL)
+    world.connect(None, plate, km.Joint.fixed())
+    return world
+
+
+def a_ball(world, start, velocity, shape=None):
+    return world.add(shape or km.Shape.sphere(RADIUS), at=start, twist=(0.0, 0.0, 0.0, *velocity), density=STEEL)
+
+
+@pytest.mark.parametrize("dt", [0.001, 0.002, 0.005])
+@pytest.mark.parametrize("restitution", [0.0, 0.8])
+def test_a_fast_ball_that_passes_an_edge_flies_as_if_there_were_none(dt, restitution):
+    rng = np.random.default_rng(3)
+    for clearance in (1e-5, 1e-4, 1e-3, 1e-2):
+        for _ in range(10):
+            across = rng.uniform(0.05, 0.5 * np.pi - 0.05)
+            out = np.array([np.cos(across), 0.0, np.sin(across)])  # from the edge to the ball, when it is closest
+            way = np.array([out[2], rng.uniform(-1.0, 1.0), -out[0]]) * rng.choice([-1.0, 1.0])
+            way /= np.linalg.norm(way)
+            edge = np.array([0.5 * WIDTH, rng.uniform(-0.02, 0.02), 0.5 * THICKNESS])
+            start = edge + (RADIUS + clearance) * out - rng.uniform(0.05, 0.3) * way
+            world, alone = a_plate(restitution, 0.5, dt), km.World(gravity=(0.0, 0.0, 0.0), dt=dt, sleep=False)
+            balls = [a_ball(w, start, SPEED * way) for w in (world, alone)]
+            for _ in range(round(0.01 / dt)):
+                world.step()
+                alone.step()
+                assert (balls[0].position == balls[1].position).all()
+                assert (balls[0].velocity == balls[1].velocity).all()
+
+
+@pytest.mark.parametrize("dt", [0.001, 0.002, 0.005])
+@pytest.mark.parametrize("restitution", [0.0, 0.5, 1.0])
+def test_a_fast_ball_keeps_its_speed_along_a_smooth_plate(dt, restitution):
+    rng = np.random.default_rng(4)
+    for _ in range(30):
+        way = rng.normal(size=3)
+        way[2] = -abs(way[2]) - 0.2 * np.hypot(way[0], way[1])
+        way /= np.linalg.norm(way)
+        hit = np.array([*rng.uniform(-0.1, 0.1, 2), 0.5 * THICKNESS + RADIUS])
+        world = a_plate(restitution, dt=dt)
+        ball = a_ball(world, hit - rng.uniform(0.05, 0.8) * way, SPEED * way)
+        world.run(0.015)
+        np.testing.assert_allclose(ball.velocity, SPEED * way * [1.0, 1.0, -restitution], atol=1e-9)
+
+
+def test_a_fast_ball_rises_to_its_height_again():
+    world = km.World(dt=0.002, sleep=False, material=km.Material(0.0, restitution=0.8))
+    plate = world.add(km.Shape.box((50.0, WIDTH, THICKNESS)), density=STEEL)
+    world.connect(None, plate, km.Joint.fixed())
+    ball = a_ball(world, (-10.0, 0.0, 0.5), (30.0, 0.0, -20.0))
+    world.run(0.1)
+    met = np.sqrt(20.0**2 + 2 * 9.81 * (0.5 - 0.5 * THICKNESS - RADIUS))
+    highest = 0.0
+    for _ in range(900):
+        world.step()
+        highest = max(highest, ball.position[2])
+    assert highest == pytest.approx((0.8 * met) ** 2 / (2 * 9.81), rel=1e-3)
+    assert ball.velocity[0] == pytest.approx(30.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("gap", [0.001, 0.05, 0.15])
+def test_friction_turns_a_fast_ball_about_its_own_middle(gap):
+    world = a_plate(friction=1.0)
+    start = np.array([0.0, 0.0, 0.5 * THICKNESS + RADIUS]) - gap * np.array([0.6, 0.0, -0.8]) / 0.8
+    ball = a_ball(world, start, (60.0, 0.0, -80.0))
+    world.step()
+    np.testing.assert_allclose(ball.velocity, [60.0 * 5 / 7, 0.0, 0.0], atol=1e-9)  # it rolls
+    np.testing.assert_allclose(ball.angular_velocity, [0.0, 60.0 * 5 / 7 / RADIUS, 0.0], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("dt", [0.002, 0.005])
+def test_a_fast_ball_that_slides_on_does_not_pass_a_wall_that_it_would_have_missed(dt):
+    rng = np.random.default_rng(5)
+    for _ in range(40):
+        world = a_plate(0.0, 0.0, dt)
+        wall = world.add(km.Shape.box((THICKNESS, WIDTH, 0.1)), at=(0.1, 0.0, 0.05 + 0.5 * THICKNESS), density=STEEL)
+        world.connect(None, wall, km.Joint.fixed())
+        way = np.array([1.0, rng.uniform(-0.2, 0.2), -rng.uniform(0.3, 2.0)])  # its line leads below the wall
+        way /= np.linalg.norm(way)
+        hit = np.array([rng.uniform(-0.05, 0.09), 0.0, 0.5 * THICKNESS + RADIUS])
+        ball = a_ball(world, hit - rng.uniform(0.01, 0.2) * way, SPEED * way)
+        world.run(0.02)
+        x, _, z = ball.position
+        assert z > 0.0
+        assert x < 0.1 or z > 0.1
+
+
+@pytest.mark.parametrize("dt", [0.002, 0.005])
+def test_a_fast_box_that_passes_a_plate_or_its_corner_flies_as_if_there_were_none(dt):
+    rng = np.random.default_rng(6)
+    brick = km.Shape.box((0.03, 0.02, 0.01))
+    for _ in range(30):
+        out = rng.uniform(0.1, 1.0, 3) * rng.integers(0, 2, 3)
+        out = (out if out.any() else np.array([0.0, 0.0, 1.0])) / max(np.linalg.norm(out), 0.1)
+        out /= np.linalg.norm(out)
+        way = np.cross(out, rng.normal(size=3))
+        way /= np.linalg.norm(way)
+        corner = 0.5 * np.array([WIDTH, WIDTH, THICKNESS])
+        start = corner + (0.02 + 1e-3) * out - rng.uniform(0.1, 0.4) * way  # no part of it is farther than 19 mm
+        world, alone = a_plate(0.5, 0.5, dt), km.World(gravity=(0.0, 0.0, 0.0), dt=dt, sleep=False)
+        pose = km.Pose(start) @ turned(rng)
+        bricks = [w.add(brick, at=pose, twist=(0.0, 0.0, 0.0, *(SPEED * way)), density=STEEL) for w in (world, alone)]
+        for _ in range(round(0.01 / dt)):
+            world.step()
+            alone.step()
+            assert (bricks[0].position == bricks[1].position).all()
+
+
+def distance_on_the_way(pair, pose, start, way, share):
+    return pair.distance(None, km.Pose(start + share * way) @ pose)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_contacts_of_fast_shapes_are_those_of_the_moment_when_they_touch(seed):
+    rng = np.random.default_rng(seed)
+    shapes = [km.Shape.box((0.1, 0.06, 0.02)), km.Shape.sphere(0.03), km.Shape.capsule(0.02, 0.1)]
+    touched = 0
+    for _ in range(25):
+        still, moving = (shapes[k] for k in rng.integers(len(shapes), size=2))
+        pose, way = turned(rng), rng.normal(size=3)
+        way *= rng.uniform(0.3, 0.8) / np.linalg.norm(way)
+        start = rng.uniform(-0.06, 0.06, 3) - rng.uniform(0.4, 0.9) * way
+        pair = km.Pair(still, moving)
+        if pair.distance(None, km.Pose(start) @ pose).distance < 1e-3:
+            continue
+        world = km.World(gravity=(0.0, 0.0, 0.0), dt=0.002, sleep=False)
+        held = world.add(still)
+        world.connect(None, held, km.Joint.fixed())
+        world.add(moving, at=km.Pose(start) @ pose, twist=(0.0, 0.0, 0.0, *(way / 0.002)))
+        world.step()
+        shares = np.linspace(0.0, 1.0, 401)
+        inside = [k for k, t in enumerate(shares) if distance_on_the_way(pair, pose, start, way, t).distance < 0.0]
+        if not inside or inside[0] == 0:
+            continue
+        low, high = shares[inside[0] - 1], shares[inside[0]]
+        for _ in range(40):
+            middle = 0.5 * (low + high)
+            apart = distance_on_the_way(pair, pose, start, way, middle).distance > 0.0
+            low, high = (middle, high) if apart else (low, middle)
+        found = world.collisions.contacts
+        least = found[np.argmin(found["distance"])]
+        meeting = distance_on_the_way(pair, pose, start, way, low - 1e-6)
+        np.testing.assert_allclose(least["normal"], meeting.normal, atol=1e-3)
+        assert least["distance"] == pytest.approx(-low * least["normal"] @ way, abs=2e-4)  # corners of faces, not edges
+        touched += 1
+    assert touched > 5

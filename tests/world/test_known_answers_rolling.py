@@ -171,3 +171,30 @@ def test_bodies_that_ignore_each_other_pass_through():
     world.run(0.5)
     assert high.position[2] < -0.5
     assert low.position[2] == pytest.approx(0.1, abs=1e-3)
+
+
+@pytest.mark.parametrize("asleep", [False, True])
+def test_contacts_tell_the_moments_of_rolling_and_spinning_friction(asleep):
+    """A ball that is held by rolling friction under a torque, and one that spins: the moments that balance these."""
+    material = km.Material(friction=1.0, rolling=0.01, torsional=0.02, directions=6)
+    world = km.World(dt=2e-3, sleep=asleep, material=material)
+    world.add_ground()
+    radius, mass = 0.1, 2.0
+    density = mass / (4.0 / 3.0 * np.pi * radius**3)
+    held = world.add(km.Shape.sphere(radius), at=(0, 0, radius), density=density)
+    spinning = world.add(km.Shape.sphere(radius), at=(1, 0, radius), density=density, twist=(0, 0, 50, 0, 0, 0))
+    world.push(held, torque=(0, 0.1, 0), lasting=True)
+    world.run(0.2)
+    (touch,) = world.contacts(held)
+    np.testing.assert_allclose(touch.moment, (0, -0.1, 0), atol=1e-3 * mass * G)
+    (touch,) = world.contacts(spinning)
+    assert touch.torsion == pytest.approx(-0.02 * mass * G, rel=1e-6)
+    np.testing.assert_allclose(touch.moment, (0, 0, touch.torsion), atol=1e-9)
+
+
+def test_a_contact_without_such_friction_has_no_moment():
+    world = km.World()
+    world.add_ground()
+    box = world.add(km.Shape.box((0.2, 0.2, 0.2)), at=(0, 0, 0.1))
+    world.run(0.1)
+    assert all((touch.moment == 0.0).all() for touch in world.contacts(box))

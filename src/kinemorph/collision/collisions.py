@@ -45,7 +45,7 @@ from kinemorph.collision.shape_table import ShapeTable
 from kinemorph.collision.tables import Tables
 from kinemorph.geometry.ground import BOUNDS
 from kinemorph.spatial.pose import Pose
-from kinemorph.spatial.rows import load3, load9
+from kinemorph.spatial.rows import load3, load9, store3
 
 ADDRESSES = (
     "shapes",
@@ -434,9 +434,11 @@ def _place_some(address: int, rows: npt.NDArray[np.int64], links: Any, moving: b
     """Place shapes of the base and, if asked for, those on links."""
     c = rows_at(address, 1, COLLISIONS)[0]
     base = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
-    shapes = rows_at(c["shapes"], c["n"], SHAPE)
+    shapes, places = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["places"], c["n"], PLACE)
     for k in range(rows.shape[0]):
         link = shapes[rows[k]]["link"]
+        places[rows[k]]["sweep"] = 0.0
+        store3(places[rows[k]]["travel"], (0.0, 0.0, 0.0))
         if shapes[rows[k]]["form"] == 0:
             continue
         if link < 0:

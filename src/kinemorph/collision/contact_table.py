@@ -10,7 +10,7 @@ from typing import Any
 from kinemorph._jit import kernel, rows_at
 from kinemorph.collision.core_pair import CORE_PAIR
 from kinemorph.collision.part_pairs import KNOWN, start_from
-from kinemorph.collision.shape_rows import ANCHOR, CONTACT, DONE, FULL, FULL_CONTACTS, FULL_KNOWN, MADE, SHAPE
+from kinemorph.collision.shape_rows import ANCHOR, CONTACT, DONE, FULL, FULL_CONTACTS, FULL_KNOWN, MADE, SHAPE, SLOW
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, scale, sub
@@ -33,7 +33,7 @@ def was_looked_at(c: Any, memory: Any) -> bool:
 
 @kernel(inline=False)
 def put_contacts(
-    c: Any, k: int, memory: Any, points: Any, count: int, part1: int, part2: int, at: int, place: Any
+    c: Any, k: int, memory: Any, points: Any, count: int, part1: int, part2: int, at: int, place: Any, passes: float
 ) -> int:
     """Put contacts of pair k, which are in the frame of its first shape, at `place`, into rows `at` and on.
 
@@ -49,6 +49,7 @@ def put_contacts(
         row = contacts[now + at + j]
         put_world(row, points[j]["id"], part1, part2, k, points[j], place)
         row["before"] = _before(c, contacts, memory, row)
+        row["passes"] = passes
         if c["keep_within"] > 0.0:  # `settle` brings x2 into the frame of the second shape
             anchor = anchors[now + at + j]
             store3(anchor["normal"], load3(points[j]["normal"]))
@@ -67,6 +68,7 @@ def put_world(row: Any, id: int, part1: int, part2: int, k: int, point: Any, pla
     row["part2"] = part2
     row["pair"] = k
     row["before"] = -1
+    row["passes"] = SLOW
     row["distance"] = point["distance"]
     store3(row["normal"], mul_vec(R, load3(point["normal"])))
     store3(row["x1"], add(mul_vec(R, load3(point["x1"])), p))
@@ -181,6 +183,7 @@ def keep_contacts(c: Any, k: int, pair: Any, memory: Any, one: Any, other: Any) 
         row["part2"] = old["part2"]
         row["pair"] = k
         row["before"] = first + j
+        row["passes"] = SLOW
         _hold(anchors[then + first + j], anchors[now + at + j], row, one, other, round1, round2)
         least = min(least, row["distance"])
     _keep_known(c, memory["first_known"], known)

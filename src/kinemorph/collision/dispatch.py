@@ -32,6 +32,7 @@ from kinemorph.collision.ground_search import CARRIED, survey
 from kinemorph.collision.hash_rows import INDEX, MEETING
 from kinemorph.collision.hull_trees import search
 from kinemorph.collision.manifold import POINT, ROOM, features_of, manifold
+from kinemorph.collision.on_the_way import bring_back, go_ahead, way_of
 from kinemorph.collision.part_pairs import KEY, KNOWN, KNOWN_SIZE, LISTED, SEARCH, keep_start, remember, start_from
 from kinemorph.collision.shape_rows import (
     CONTACT,
@@ -41,11 +42,13 @@ from kinemorph.collision.shape_rows import (
     FULL_KNOWN,
     FULL_SEARCH,
     MADE,
+    MEETS,
     MEMORY,
     MOUNT,
     PAIR,
     PLACE,
     SHAPE,
+    SLOW,
     Form,
     Question,
 )
@@ -53,7 +56,7 @@ from kinemorph.geometry.ground import GROUND
 from kinemorph.geometry.parts import NODE
 from kinemorph.spatial.mat3 import mul, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load9, store3, store9
-from kinemorph.spatial.vec3 import sub
+from kinemorph.spatial.vec3 import Vec3, dot, sub
 
 CONVEX, IS_GROUND = int(Form.CONVEX), int(Form.GROUND)
 CONTACTS = int(Question.CONTACTS)
@@ -192,9 +195,27 @@ def _two_cores(c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, 
     if c["question"] != CONTACTS:
         return _put_closest(c, k, pair, memory, row, features_of(row), 0, 0, place)
     points = rows_at(c["found"], ROOM, POINT)
+    distance = row["distance"]
+    found, passes = _where_they_meet(c, row, way_of(c, pair, first, second), margin, points)
+    end = put_contacts(c, k, memory, points, found, 0, 0, c["n_contacts"], place, passes)
+    return settle(c, pair, memory, end, distance, margin, c["n_known"])
+
+
+@kernel
+def _where_they_meet(c: Any, row: Any, way: Vec3, margin: float, points: Any) -> tuple[int, float]:
+    """How many contacts two cores have that are up to date, and by how much they pass each other.
+
+    If they are fast, the contacts are those of the moment on their way when they touch.
+    """
+    if row["distance"] > margin or dot(way, way) == 0.0:
+        return manifold(row, margin, c["most"], points), SLOW
+    p = load3(row["p"])
+    share, passes = go_ahead(row, way, rows_at(c["work"], 1, WORK)[0])
     found = manifold(row, margin, c["most"], points)
-    end = put_contacts(c, k, memory, points, found, 0, 0, c["n_contacts"], place)
-    return settle(c, pair, memory, end, row["distance"], margin, c["n_known"])
+    if share > 0.0:
+        bring_back(points, found, share, way)
+    store3(row["p"], p)
+    return found, passes
 
 
 @kernel
@@ -288,7 +309,8 @@ def _two_trees(c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, 
         deepest = threshold if asked else math.inf  # once open, a distance is the true one
         search(nodes1, nodes2, load9(row["R"]), load3(row["p"]), margin, deepest, s, work)
         end_known = _remembered(c, s, end_known)
-        end = _of_parts(c, k, memory, s, nodes1, nodes2, margin, place) if asked and end_known >= 0 else end
+        if asked and end_known >= 0:
+            end = _of_parts(c, k, memory, s, nodes1, nodes2, margin, place, way_of(c, pair, first, second))
         if end_known < 0 or end < 0:
             return FULL
         c["opened"] += 1
@@ -327,7 +349,9 @@ def _part(nodes: Any, i: int) -> int:
 
 
 @kernel(inline=False)
-def _of_parts(c: Any, k: int, memory: Any, s: Any, nodes1: Any, nodes2: Any, margin: float, place: Any) -> int:
+def _of_parts(
+    c: Any, k: int, memory: Any, s: Any, nodes1: Any, nodes2: Any, margin: float, place: Any, way: Vec3
+) -> int:
     """Put the contacts of all pairs of parts that a search has listed: the row after them, or -1."""
     points = rows_at(c["found"], ROOM, POINT)
     pairs = rows_at(s["pairs"], s["room"], CORE_PAIR)
@@ -336,9 +360,9 @@ def _of_parts(c: Any, k: int, memory: Any, s: Any, nodes1: Any, nodes2: Any, mar
     at = c["n_contacts"]
     for m in range(s["n_listed"]):
         key = keys[listed[m]]
-        found = manifold(pairs[listed[m]], margin, c["most"], points)
+        found, passes = _where_they_meet(c, pairs[listed[m]], way, margin, points)
         part1, part2 = int(nodes1[key["i"]]["part"]), int(nodes2[key["j"]]["part"])
-        at = put_contacts(c, k, memory, points, found, part1, part2, at, place)
+        at = put_contacts(c, k, memory, points, found, part1, part2, at, place, passes)
         if at < 0:
             break
     return at
@@ -356,6 +380,8 @@ def _on_ground(c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, 
     place = rows_at(c["places"], c["n"], PLACE)[pair["a"]]
     points = rows_at(c["found"], ROOM, POINT)
     asked = c["question"] == CONTACTS
+    way = way_of(c, pair, first, second)
+    passes = MEETS if dot(way, way) > 0.0 else SLOW  # where it meets the ground is not looked for
     _recall(c, s, memory)
     _carry(c, body, memory["start"]["index2"] if second["n_nodes"] == 1 else 0)
     reach = margin if asked else math.inf
@@ -373,7 +399,7 @@ def _on_ground(c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, 
         survey(ground, body, margin, reach, s, rows_at(c["work"], 1, WORK)[0])
         end_known = _remembered(c, s, end_known)
         if end_known >= 0 and asked:
-            at = _put_carried(c, k, memory, ground, body, s, margin, at, place)
+            at = _put_carried(c, k, memory, ground, body, s, margin, at, place, passes)
             nearest = min(nearest, s["distance"], margin)
         elif s["distance"] < nearest:
             nearest = s["distance"]
@@ -407,13 +433,13 @@ def _carry(c: Any, body: Any, vertex: int) -> None:
 
 @kernel
 def _put_carried(
-    c: Any, k: int, memory: Any, ground: Any, body: Any, s: Any, margin: float, at: int, place: Any
+    c: Any, k: int, memory: Any, ground: Any, body: Any, s: Any, margin: float, at: int, place: Any, passes: float
 ) -> int:
     """Put the contacts of one part on the ground: the row after them, or -1."""
     points = rows_at(c["found"], ROOM, POINT)
     spare = rows_at(c["found"] + ROOM * POINT_SIZE, ROOM, POINT)
     found = ground_contacts(ground, body, s, margin, c["most"], points, spare)
-    return put_contacts(c, k, memory, points, found, 0, int(body["part"]), at, place)
+    return put_contacts(c, k, memory, points, found, 0, int(body["part"]), at, place, passes)
 
 
 @kernel

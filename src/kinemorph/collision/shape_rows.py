@@ -36,6 +36,7 @@ class Candidates(IntEnum):
     ALL = 2  # all: there is no broad phase
 
 
+SLOW, MEETS = -1.0, 0.0  # in place of how far two shapes pass each other by: what is not fast; what will meet
 NOBODY = -2  # carries a link that nothing but the base carries
 
 
@@ -79,7 +80,7 @@ PLACE = np.dtype(
         ("R", "f8", 9),  # rotation of a shape in the world; `place_shape`
         ("p", "f8", 3),  # m, position; `place_shape`
         ("sweep", "f8"),  # m, how far any of its points may move until the next step: so much more is its margin
-        ("unused", "f8", 3),  # two cache lines
+        ("travel", "f8", 3),  # m, how far its origin moves until then, at the speed that it has; two cache lines
     ]
 )
 
@@ -106,7 +107,11 @@ CONTACT = np.dtype(
         ("distance", "f8"),  # m, along the normal; negative: depth
         ("normal", "f8", 3),  # unit, world, from shape a to shape b
         ("x1", "f8", 3),  # m, world, on the surface of shape a
-        ("x2", "f8", 3),  # m, world, on that of shape b: x2 - x1 = distance normal
+        ("x2", "f8", 3),  # m, world, on that of shape b: x2 - x1 = distance normal, if the two are not fast
+        (
+            "passes",
+            "f8",
+        ),  # m, by how much fast shapes miss each other in this step; MEETS; SLOW if they are not fast
     ]
 )
 

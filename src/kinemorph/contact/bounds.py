@@ -10,6 +10,7 @@ from kinemorph._jit import kernel, rows_at
 from kinemorph.contact.dof_rows import add_turn, claim, put_bound, start_bound, stretch_of
 from kinemorph.contact.drives import fill_tree_drives
 from kinemorph.contact.layout import BOUND, ISLAND, SPAN, Bounded
+from kinemorph.contact.loop_bounds import fill_loop_bounds
 from kinemorph.multibody.joints import FREE, SPHERICAL
 from kinemorph.multibody.layout import DOF, LINK, TREE
 from kinemorph.multibody.system import F8
@@ -109,8 +110,11 @@ def fill_tree_bounds(s: Any, slot: Any, t: int) -> bool:
 
 
 @kernel(inline=False)
-def fill_bounds(s: Any, forest: Any) -> bool:
-    """Rows of all trees that are awake, island by island. False if a table is full."""
+def fill_bounds(s: Any, forest: Any, memory: int) -> bool:
+    """Rows of all trees that are awake, and of their loops, island by island. False if a table is full.
+
+    The memory is for 19 numbers, if there are loops.
+    """
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)
     s["bound_count"] = 0
@@ -125,5 +129,7 @@ def fill_bounds(s: Any, forest: Any) -> bool:
             if tree["lone"] == 0 and not fill_tree_bounds(s, trees[t], t):
                 return False
             t = spans[t]["next"]
+        if islands[i]["held"] > 0 and not fill_loop_bounds(s, forest, i, memory):
+            return False
         islands[i]["bound_count"] = s["bound_count"] - islands[i]["first_bound"]
     return True

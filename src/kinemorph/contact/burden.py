@@ -1,4 +1,4 @@
-"""Which islands are solved directly: those in which something carries many times its own mass.
+"""Which islands are solved directly: those in which something carries many times its own mass, and calm new ones once.
 
 Gauss-Seidel hands a load down by one body a pass, and what is soft enough for that sinks: a tall stack topples, and
 a heavy body goes through a light one. Who rests on whom is read from the normals of contacts, whether they press or
@@ -14,7 +14,7 @@ from kinemorph._jit import kernel, rows_at
 from kinemorph.collision.contact_table import half_of
 from kinemorph.collision.shape_rows import CONTACT, PAIR, SHAPE
 from kinemorph.contact.islands import MASK, island_of, tree_of
-from kinemorph.contact.layout import ISLAND, REST_ON, SPAN
+from kinemorph.contact.layout import ISLAND, REST_ON, SPAN, TOUCH
 from kinemorph.multibody.joints import FREE
 from kinemorph.multibody.layout import LINK, TREE
 from kinemorph.spatial.rows import load3
@@ -145,6 +145,16 @@ def hand_down(s: Any, count: int) -> None:
             break
 
 
+@kernel
+def is_new(s: Any, island: Any) -> bool:
+    """Whether nothing is known of what the contacts of an island carry: sweeps would take many steps to find it."""
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    for i in range(island["touch_count"]):
+        if touches[i]["kept"][0] > 0.0:
+            return False
+    return island["touch_count"] > 0
+
+
 @kernel(inline=False)
 def decide(s: Any, island: Any) -> None:
     """Set `direct` of an island and of its trees. One that may calm down is looked at again in the next step."""
@@ -160,9 +170,10 @@ def decide(s: Any, island: Any) -> None:
         t = span["next"]
     least = LIGHT if was != 0 else HEAVY if fastest < CALM else CRUSHING
     direct = 1 if heaviest > least else 0
-    if direct == 0 and heaviest > HEAVY:
+    new = 1 if fastest < CALM and is_new(s, island) else 0
+    if direct == 0 and (new != 0 or heaviest > HEAVY):
         spans[island["first_tree"]]["pairs"] = -1
-    island["direct"] = direct
+    island["direct"] = max(direct, new)
     t = island["first_tree"]
     while t >= 0:
         spans[t]["direct"] = direct

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from kinemorph._jit import kernel, rows_at
 from kinemorph.constraint.basis import add_forces, fill_basis, product, subtract, take_out, take_out_row
 from kinemorph.constraint.loops import errors, orient
@@ -237,7 +239,7 @@ def hold_bound(s: Any, b: Any) -> bool:
     if after > IMMOVABLE * before:
         b["inverse"], b["s0"] = 1.0 / after, gently(b["s0"], after, before)
     else:
-        b["inverse"] = 0.0
+        b["inverse"], b["damping"] = 0.0, np.inf  # so that a drive has no force there
         for k in range(used, used + n):
             Y[k] = 0.0
     b["o"], b["l"], b["y"] = hold["offset"], n, used

@@ -103,7 +103,8 @@ TOUCH = np.dtype(
         ("l2", "i4"),
         ("tree1", "i4"),  # indices of both trees, -1 for what does not move
         ("tree2", "i4"),
-        ("acted", "i4"),  # whether it pressed at any time in this step, if only to push overlap apart
+        ("acted", "i2"),  # whether it pressed at any time in this step, if only to push overlap apart
+        ("fast", "i2"),  # 1 if its bodies are alone and move by much of their size in a step, PASSES if past each other
         ("y", "i8"),  # first of its 3 (l1 + l2) numbers: normal, first and second tangent; what loops bear is behind
         ("s", "f8"),  # m, separation as the step goes on
         ("s0", "f8"),  # m, at its start
@@ -133,6 +134,8 @@ TOUCH = np.dtype(
     ],
     align=True,
 )
+
+PASSES = 2  # a fast touch of shapes that will not meet
 
 
 class Bounded(IntEnum):
@@ -376,6 +379,7 @@ SOLVER = np.dtype(
         ("rough", "i8"),  # whether any material resists spinning or rolling
         ("conveys", "i8"),  # whether any surface moves
         ("bouncing", "i8"),  # whether any touch of this step bounces
+        ("passing", "i8"),  # whether any touch of this step is one of shapes that pass each other
         ("twists", "i8"),  # address of the TWISTs, as many rows as touches
         ("twist_count", "i8"),
         ("moments", "i8"),  # address of 3 numbers for each CONTACT of two steps: N m s, world, on shape b

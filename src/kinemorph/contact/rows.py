@@ -6,10 +6,11 @@ from typing import Any
 
 from kinemorph._jit import kernel, rows_at
 from kinemorph.collision.contact_table import half_of
-from kinemorph.collision.shape_rows import CONTACT, PAIR, PLACE, SHAPE
+from kinemorph.collision.on_the_way import points_of
+from kinemorph.collision.shape_rows import CONTACT, PAIR, PLACE, SHAPE, SLOW
 from kinemorph.constraint.basis import product
 from kinemorph.contact.islands import I4
-from kinemorph.contact.layout import AGREEMENT, FULL_Y, MATERIAL, SPAN, TOUCH
+from kinemorph.contact.layout import AGREEMENT, FULL_Y, MATERIAL, PASSES, SPAN, TOUCH
 from kinemorph.contact.lone_rows import NOWHERE, Alone, beside, put_alone, seen_alone
 from kinemorph.contact.mixing import blend
 from kinemorph.multibody.joints import FREE
@@ -198,7 +199,7 @@ def start_touch(t: Any, k: Any, t1: Vec3, t2: Vec3, p: Vec3, slip: Vec3) -> None
 
 
 @kernel(inline=False)
-def fill_jointed(s: Any, forest: Any, t: Any, x: Vec3, forces: Vec3, a: int, b: int) -> None:
+def fill_jointed(s: Any, forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int) -> None:
     """The rows of a touch of bodies of which one at least has joints."""
     Y, l1, l2, y = rows_at(s["Y"], s["Y_room"], F8), t["l1"], t["l2"], t["y"]
     length = l1 + l2
@@ -206,10 +207,10 @@ def fill_jointed(s: Any, forest: Any, t: Any, x: Vec3, forces: Vec3, a: int, b: 
     for e in range(y, y + 3 * length):
         Y[e] = 0.0
     if l1 > 0 or joined:
-        add_side(forest, a, x, forces, -1.0, Y, y, length)
+        add_side(forest, a, x1, forces, -1.0, Y, y, length)
     alone = product(Y, y, Y, y, length) if joined else 0.0
     if l2 > 0:
-        add_side(forest, b, x, forces, 1.0, Y, y + l1, length)
+        add_side(forest, b, x2, forces, 1.0, Y, y + l1, length)
     if joined and product(Y, y, Y, y, length) <= RIGID * alone:
         leave_out(t, Y, y, length)
     weigh(t, Y)
@@ -258,25 +259,27 @@ def fill_pair(s: Any, forest: Any, c: Any, first: int, stop: int) -> bool:
         t["friction"], t["restitution"] = friction, restitution
         t["contact"], t["y"], t["o1"], t["l1"], t["o2"], t["l2"] = order[i], used, o1, l1, o2, l2
         t["tree1"], t["tree2"] = tree1, tree2
-        x = scale(add(load3(k["x1"]), load3(k["x2"])), 0.5)
+        t["fast"] = PASSES if k["passes"] > 0.0 else (1 if k["passes"] != SLOW and alone else 0)
+        s["passing"] |= t["fast"] == PASSES
+        x1, x2 = points_of(k)
         if alone:
-            fill_alone(t, x, forces, one, other, Y)
+            fill_alone(t, x1, x2, forces, one, other, Y)
         else:
-            fill_jointed(s, forest, t, x, forces, a, b)
+            fill_jointed(s, forest, t, x1, x2, forces, a, b)
         used += 3 * length
     s["Y_used"] = used
     return True
 
 
 @kernel
-def fill_alone(t: Any, x: Vec3, forces: Vec3, one: Alone, other: Alone, Y: Any) -> None:
+def fill_alone(t: Any, x1: Vec3, x2: Vec3, forces: Vec3, one: Alone, other: Alone, Y: Any) -> None:
     """The rows of a touch of bodies without joints, or of one and what does not move."""
     y, l1, l2 = t["y"], t["l1"], t["l2"]
     same, next_one = splat(0.0), splat(0.0)
     if l1 > 0:
-        same, next_one = put_alone(one, x, forces, -1.0, Y, y, l1 + l2)
+        same, next_one = put_alone(one, x1, forces, -1.0, Y, y, l1 + l2)
     if l2 > 0:
-        more, more_next = put_alone(other, x, forces, 1.0, Y, y + l1, l1 + l2)
+        more, more_next = put_alone(other, x2, forces, 1.0, Y, y + l1, l1 + l2)
         same, next_one = same + more, next_one + more_next
     t["inverse"], t["an1"], t["an2"] = 1.0 / lane(same, 0), lane(next_one, 0), lane(next_one, 2)
     invert_two(t, lane(same, 1), lane(next_one, 1), lane(same, 2))
@@ -287,7 +290,7 @@ def fill_touches(s: Any, forest: Any, c: Any) -> bool:
     """Rows for the contacts of islands that are awake, in their order. False if a table is full."""
     order = rows_at(s["order"], s["touch_room"], I4)
     contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)[half_of(c["step"], c["contact_room"]) :]
-    s["bouncing"] = 0
+    s["bouncing"] = s["passing"] = 0
     first, count = 0, s["touch_count"]
     while first < count:
         stop = first + 1

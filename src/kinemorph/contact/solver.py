@@ -30,9 +30,10 @@ from kinemorph.contact.layout import (
 )
 
 VECTORS = "z", "za", "moved", "g", "z0", "x"
-OF_ROWS = "order", "rests", "grips", "twists", "envelope", "Y"
+OF_ROWS = "order", "rests", "grips", "envelope", "Y"
 SCRATCH = (*VECTORS, "row_of", "low", "start", "islands", *OF_ROWS)  # of one step
-USED = {**dict.fromkeys(SCRATCH), "touches": "touch_count", "bounds": "bound_count"}  # rows that last
+LASTING = {"touches": "touch_count", "bounds": "bound_count", "twists": "twist_count"}
+USED = {**dict.fromkeys(SCRATCH), **LASTING}  # rows that last
 STIFFNESS = 2.0 * math.pi * 0.25  # ω h: at twice as much contacts never rest, at half they sink four times as far
 DAMPING = 10.0  # ζ
 PARTING = 3.0  # m/s
@@ -114,6 +115,11 @@ class Solver:
     def touches(self) -> Any:
         """The rows of contacts of the last step. A view, valid until the next."""
         return self._tables["touches"][: int(self.header["touch_count"][0])]
+
+    @property
+    def twists(self) -> Any:
+        """The rows of friction against spinning and rolling, likewise."""
+        return self._tables["twists"][: int(self.header["twist_count"][0])]
 
     @property
     def bounds(self) -> Any:

@@ -124,7 +124,7 @@ def relax(s: Any, island: Any) -> None:
     h = s["h"]
     for i in range(island["touch_count"]):
         t = touches[i]
-        if t["restitution"] > 0.0 and t["s"] > 0.0 and t["pn"] == 0.0:  # it has met nothing yet, and may not bounce
+        if (t["restitution"] > 0.0 or t["fast"] != 0) and t["s"] > 0.0 and t["pn"] == 0.0:  # it has met nothing yet
             if t["p1"] != 0.0 or t["p2"] != 0.0:
                 strike_three(t, Y, z, 0.0, -t["p1"], -t["p2"])
                 t["p1"] = t["p2"] = 0.0

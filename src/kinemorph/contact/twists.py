@@ -211,15 +211,22 @@ def sum_twists(s: Any, island: Any) -> None:
 
 @kernel(inline=False)
 def keep_moments(s: Any, c: Any, good: bool) -> None:
-    """The moments of contacts as world vectors, beside their impulses, for the next step; none of one that failed."""
-    s["moments_kept"] = 1 if good and s["twist_count"] > 0 else 0
-    if s["moments_kept"] == 0:
+    """The moments of contacts as world vectors, beside their impulses, for the next step; none of one that failed.
+
+    What sleeps keeps those that it had.
+    """
+    before, s["moments_kept"] = s["moments_kept"], 1 if good else 0
+    if not good:
         return
+    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
     touches, twists = rows_at(s["touches"], s["touch_count"], TOUCH), rows_at(s["twists"], s["touch_room"], TWIST)
     moments = rows_at(s["moments"], 3 * s["impulse_room"], F8)
     now = half_of(c["step"], c["contact_room"])
-    for k in range(3 * now, 3 * (now + c["n_contacts"])):
-        moments[k] = 0.0
+    for k in range(c["n_contacts"]):
+        p, old = (0.0, 0.0, 0.0), contacts[now + k]["before"]
+        if before != 0 and old >= 0:
+            p = load3_at(moments, 3 * (c["contact_room"] - now + old))
+        store3_at(moments, 3 * (now + k), p)
     for i in range(s["twist_count"]):
         r = twists[i]
         t = touches[r["touch"]]

@@ -52,7 +52,7 @@ class Dismount:
         """Something touches the mat for the first time: from now on the joints are damped."""
         name = moment.other.name if moment.other is not None else "nothing"
         self.told.append((moment.time, f"lands on the {name}"))
-        for joint in self.figure.model.joint_names[1:]:
+        for joint in self.figure.joints[1:]:
             id = self.figure.joint(joint)
             for dof in range(len(world.forest.velocity(id))):
                 world.servo(id, stiffness=0.0, damping=DAMPING, dof=dof)

@@ -17,7 +17,7 @@ from kinemorph.multibody.layout import DOF, JointKind
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest import Change
-from kinemorph.structure.forest_layout import BODIES
+from kinemorph.structure.forest_layout import BODIES, JOINTS
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.body import Body
 from kinemorph.world.drives import (
@@ -164,6 +164,8 @@ class Acting:
     def _joint(self, what: str, joint: Change | int) -> tuple[int, Any, Any]:
         """The id of a joint of a tree, the rows of its degrees of freedom, and that of the link that it carries."""
         id = joint.joint if isinstance(joint, Change) else int(joint)
+        if self.forest.closes_loop(id):
+            return self._joint_of_loop(what, id)
         t, l = self.forest._carried(id)
         tree = self.forest._tree(t)
         if l["kind"] == JointKind.FREE:
@@ -171,6 +173,16 @@ class Acting:
         if l["nv"] == 0:
             raise ValueError(f"{what}: joint {id} is fixed, and does not move")
         return id, rows_at(int(tree["dofs"]), int(tree["nv"]), DOF)[l["iv"] : l["iv"] + l["nv"]], l
+
+    def _joint_of_loop(self, what: str, id: int) -> tuple[int, Any, Any]:
+        """The same of a joint that closes a loop; its LOOP row is there in place of a link."""
+        k = int(self.forest._tables[JOINTS][self.forest._find(JOINTS, id, "joint")]["loop"])
+        loop = self.forest._ties[k]
+        if what not in ("motor", "servo"):
+            raise ValueError(f"{what}: joint {id} closes a loop, and takes a motor or a servo only")
+        if loop["nv"] == 0 or loop["kind"] == JointKind.FREE:
+            raise ValueError(f"{what}: joint {id} closes a loop, and is fixed or free: there is nothing to drive")
+        return id, self.forest._drives[6 * k : 6 * k + int(loop["nv"])], loop
 
     def _drive(self, what: str, joint: Change | int, dof: int, kind: int, numbers: dict[str, float]) -> int:
         """A row for a drive, in a joint that is there."""

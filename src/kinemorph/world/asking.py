@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kinemorph.world.world import World
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
+NONE = np.zeros(3)
 
 
 class Asking:
@@ -49,6 +50,7 @@ class Asking:
         wanted = None if body is None else self._id(body)
         found = []
         rows, pairs, forms = self.collisions.contacts, self.collisions.pairs, self.shapes.rows["form"]
+        twists = self._twists()
         for contact, push in self._pushes().items():
             k = rows[contact]
             pair = pairs[k["pair"]]
@@ -64,11 +66,11 @@ class Asking:
                 a, b, sign, shapes = b, a, -1.0, shapes[::-1]
             if wanted is None and b is None:
                 a, b, sign, shapes = b, a, -1.0, shapes[::-1]
-            impulse = sign * push
-            normal = sign * k["normal"]
+            impulse, moment = sign * push, sign * twists.get(contact, NONE) / self.dt
+            normal, distance = sign * k["normal"], float(k["distance"])
             found.append(
-                Touch(b, a, shapes[1], shapes[0], point, normal, float(k["distance"]), impulse / self.dt, impulse)
-            )
+                Touch(b, a, shapes[1], shapes[0], point, normal, distance, impulse / self.dt, impulse, moment)
+            )  # fmt: skip
         return found
 
     def _pushes(self) -> dict[int, Array]:
@@ -81,6 +83,20 @@ class Asking:
         for t in self.solver.touches:
             found[int(t["contact"])] = t["sum"] * t["normal"] + t["sum1"] * t["t1"] + t["sum2"] * t["t2"]
         return dict(sorted(found.items()))
+
+    def _twists(self) -> dict[int, Array]:
+        """Moments of a step on shape b (N m s), by contact, likewise."""
+        h = self.solver.header[0]
+        if not h["moments_kept"]:
+            return {}
+        count, half = int(self.collisions.header["n_contacts"][0]), int(h["impulse_room"]) // 2
+        now = half * (int(self.collisions.header["step"][0]) & 1)
+        kept = int(h["substeps"]) * self.solver["moments"].reshape(-1, 3)[now : now + count]
+        found = {k: kept[k] for k in np.flatnonzero(kept.any(axis=1)).tolist()}
+        for r in self.solver.twists:
+            t = self.solver.touches[r["touch"]]
+            found[int(t["contact"])] = r["sum"] * t["normal"] + r["sum1"] * t["t1"] + r["sum2"] * t["t2"]
+        return found
 
     def loop_force(self, joint: Change | int) -> Array:
         """What the joint of a loop bore in the last step, on the body that was joined: moment and force (6) at the

@@ -22,9 +22,9 @@ class Body:
 
     __slots__ = ("birth", "id", "name", "world")
 
-    def __init__(self, world: World, id: int, name: str) -> None:
+    def __init__(self, world: World, id: int, name: str, birth: int | None = None) -> None:
         self.world, self.id, self.name = world, id, name
-        self.birth = world._births[id]  # an id may come to another body, after a world was restored
+        self.birth = world._births[id] if birth is None else birth  # an id may come to another body, after `restore`
 
     @property
     def pose(self) -> Pose:
@@ -77,15 +77,28 @@ class Body:
 class Figure:
     """The bodies and joints of a model that has come into a world, by their names in the model."""
 
-    __slots__ = ("_bodies", "_joints", "control", "model", "world")
+    __slots__ = ("_bodies", "_joints", "_model", "control", "name", "world")
 
     def __init__(
-        self, world: World, model: Model, bodies: list[int], joints: list[int], loops: list[int], control: Controls
+        self, world: World, name: str, model: Model | None, bodies: list[Body], joints: dict[str, int],
+        control: Controls,
     ) -> None:  # fmt: skip
-        self.world, self.model = world, model
+        self.world, self.name, self._model = world, name, model
         self.control = control  # what its actuators are told, by their names
-        self._bodies = {name: Body(world, id, name) for name, id in zip(model.names, bodies, strict=True)}
-        self._joints = dict(zip((*model.joint_names, *model.loop_names), (*joints, *loops), strict=True))
+        self._bodies = {body.name: body for body in bodies}
+        self._joints = joints
+
+    @property
+    def model(self) -> Model:
+        """What came in. Snapshots and copies of a world do not keep it."""
+        if self._model is None:
+            raise AttributeError(f"{self!r}: the model is not kept in snapshots and copies; ask the bodies and joints")
+        return self._model
+
+    @property
+    def joints(self) -> list[str]:
+        """The names of its joints, those of the tree and then those of loops; some may have been cut since."""
+        return list(self._joints)
 
     def __getitem__(self, name: str) -> Body:
         """The body that was a link of this name."""
@@ -114,4 +127,4 @@ class Figure:
         return self.world.forest.velocity(self.joint(joint))
 
     def __repr__(self) -> str:
-        return f"Figure {self.model.name!r} of {len(self)} bodies"
+        return f"Figure {self.name!r} of {len(self)} bodies"

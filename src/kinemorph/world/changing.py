@@ -35,6 +35,7 @@ from kinemorph.structure.forest_layout import BODIES, IN_USE
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.acting import Acting, drives_well
 from kinemorph.world.body import Body, Figure
+from kinemorph.world.figures import Record, is_left, record_of
 from kinemorph.world.journal import an_input
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class Changing(Acting):
     _parted: dict[int, list[tuple[int, int]]]
     _births: dict[int, int]
     _born: int
+    _figures: dict[int, Record]
+    _models: dict[int, Model]
     _watches: Watches
 
     if TYPE_CHECKING:
@@ -84,6 +87,7 @@ class Changing(Acting):
     ) -> Any:
         """A free body of one shape, of a density (kg/m³), or all of a model. Returns a `Body`, or a `Figure`.
 
+        A figure has the name of its model if it gets no other: `world.figure(name)` is its handle at any time.
         `at` is where its own frame stands, or the base of a model, in the world; with `twist` (angular, linear, world
         axes) a body moves. A model may come in a state q, v instead; if it floats, `at` is before q. A loop that is
         open by less than a millimetre is closed; one that is open farther is refused, see `kinemorph.close`.
@@ -93,7 +97,7 @@ class Changing(Acting):
             model = free_body(what, density, name or "body")
             w = vector(twist, 6, "world: twist")
             rates = np.r_[pose.rotation.T @ w[:3], pose.rotation.T @ w[3:]]
-            return next(iter(self._plant(model, free_position(pose), rates, material)))
+            return next(iter(self._plant(model, free_position(pose), rates, material, "")))
         if not isinstance(what, Model):
             raise TypeError(f"world: add takes a kinemorph.Shape or a kinemorph.Model, not {what!r}")
         start = neutral(what) if q is None else checked(what, q=q)[0]
@@ -103,9 +107,10 @@ class Changing(Acting):
         if (floating & (what.links["parent"] < 0)).any() and (what.links["parent"] < 0).sum() == 1 and not tied:
             start[:7] = free_position(pose @ Pose.quaternion(start[3:7], start[:3]))
             pose = Pose()
-        return self._plant(stood(what, pose), start, v, material)
+        return self._plant(stood(what, pose), start, v, material, name or what.name or "figure")
 
-    def _plant(self, model: Model, q: Any, v: Any, material: Material | None) -> Figure:
+    def _plant(self, model: Model, q: Any, v: Any, material: Material | None, name: str) -> Figure:
+        """All of a model, as a figure of a name; without a name it is none, and nobody asks for it again."""
         warn_idle(model)
         if model.m:
             q, v = closed_state(model, q, v)
@@ -137,7 +142,13 @@ class Changing(Acting):
             self._part(loop)
         self._follow_structure([self.forest.tree_of(body) for body in bodies])
         tell(model, "materials of pairs", self._agree_by_name(model, named))
-        return Figure(self._world, model, bodies, joints, loops, self._fit(model, joints))
+        members = [self._world.body(id) for id in bodies]
+        named_joints = dict(zip((*model.joint_names, *model.loop_names), (*joints, *loops), strict=True))
+        figure = Figure(self._world, name, model, members, named_joints, self._fit(model, joints))
+        if name and members:
+            self._figures[members[0].birth] = record_of(name, members, named_joints, figure.control)
+            self._models[members[0].birth] = model
+        return figure
 
     def _place_shapes(self, bodies: list[int]) -> None:
         """Have the shapes of new bodies where these are before anything looks for pairs of them."""
@@ -173,6 +184,7 @@ class Changing(Acting):
         if self._parted:
             there = set(self.forest.joints.tolist())
             self._parted = {joint: pairs for joint, pairs in self._parted.items() if joint in there}
+        self._figures = {key: one for key, one in self._figures.items() if is_left(one, self._births)}
         self._watches.follow()
         return change
 

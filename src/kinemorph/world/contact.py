@@ -26,6 +26,7 @@ class Touch:
     distance: float  # m, negative: depth
     force: Array  # N, world: normal force and friction
     impulse: Array  # N s, of the last step
+    moment: Array  # N m, world, about the point: of friction against rolling and spinning
 
     @property
     def normal_force(self) -> float:
@@ -37,3 +38,8 @@ class Touch:
         """N, the part of the force along the surface."""
         along: Array = self.force - self.normal_force * self.normal
         return along
+
+    @property
+    def torsion(self) -> float:
+        """N m, the part of the moment about the normal: against spinning; the rest is against rolling."""
+        return float(self.normal @ self.moment)

@@ -16,6 +16,7 @@ from typing import Any
 
 from kinemorph._jit import kernel, rows_at
 from kinemorph.collision.contact_table import half_of
+from kinemorph.collision.on_the_way import points_of
 from kinemorph.collision.shape_rows import CONTACT, PAIR, SHAPE
 from kinemorph.contact.layout import PUSH, SPAN, TOUCH, TWIST
 from kinemorph.motion.events import EVENT, LOAD
@@ -94,8 +95,8 @@ def touch_impulses(s: Any, forest: Any, c: Any, t: int, top: int, x: Vec3) -> tu
             moment = axpy(moment, sign, axpy(axpy(scale(n, r["sum"]), r["sum1"], t1), r["sum2"], t2))
             continue
         p = scale(axpy(axpy(scale(n, t0["sum"]), t0["sum1"], t1), t0["sum2"], t2), sign)
-        at = scale(add(load3(k["x1"]), load3(k["x2"])), 0.5)
-        force, moment = add(force, p), add(moment, cross(sub(at, x), p))
+        x1, x2 = points_of(k)
+        force, moment = add(force, p), add(moment, cross(sub(x2 if sign > 0.0 else x1, x), p))
     return force, moment
 
 

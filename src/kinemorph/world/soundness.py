@@ -16,10 +16,11 @@ from kinemorph.geometry.material import Material
 from kinemorph.motion.events import EVENT, EventKind
 from kinemorph.structure.forest import Forest
 from kinemorph.structure.forest_check import Rows, demand, finite, rows_of, within
-from kinemorph.structure.forest_layout import BODIES, IN_USE, LOOPS, TREES
+from kinemorph.structure.forest_layout import BODIES, IN_USE, JOINTS, LOOPS, TREES
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.codec import LARGEST
 from kinemorph.world.events import Watches
+from kinemorph.world.figures import check_figures
 from kinemorph.world.layout import WORLD, WORLD_KIND, Phase
 from kinemorph.world.timers import Timers
 
@@ -92,8 +93,9 @@ def check_solver(tables: Any) -> None:
 
 def check_world(state: Any) -> None:
     """Raise ValueError unless this is what `World.__getstate__` gives, or as good as that."""
-    demand(isinstance(state, tuple) and len(state) == 14, "a world has other parts")
-    forest, collisions, solver, header, material, names, joints, mounted, parted, births, watches, timers, *rest = state
+    demand(isinstance(state, tuple) and len(state) == 15, "a world has other parts")
+    forest, collisions, solver, header, material, names, joints, mounted, parted, births, watches, timers = state[:12]
+    memory, dice, figures = state[12:]
     kinds = (Forest, Collisions, Solver, Material, Watches, Timers)
     parts = (forest, collisions, solver, material, watches, timers)
     demand(all(isinstance(p, k) for p, k in zip(parts, kinds, strict=True)), "a world has other parts")
@@ -109,12 +111,14 @@ def check_world(state: Any) -> None:
     demand(2 * c["contact_room"] == s["impulse_room"], "a solver has no room for all contacts")
     demand(-1 <= h["tree"] < max(trees, 1), "a world names a tree that is not there")
     within(solver.touches["contact"], 0, c["n_contacts"], "contacts of the solver")
+    within(solver.twists["touch"], 0, s["touch_count"], "twists of the solver")
     within(solver.bounds["tree"], 0, trees, "trees of the solver")
     within(solver["spans"]["woken_by"], BY_CALL, max(trees, 1), "what has woken trees")
     within(solver["spans"]["touched"], 0, 2, "what has touched trees")
     _acting(forest, collisions, solver)
     _named_joints(joints, parted)
-    _numbers(*rest)
+    _numbers(memory, dice)
+    check_figures(figures, int(s["drive_room"]))
     bodies = forest.bodies.tolist()
     for named, kind in ((names, str), (births, int)):
         good = isinstance(named, dict) and set(named) == set(bodies)
@@ -127,8 +131,10 @@ def _acting(forest: Any, collisions: Any, solver: Any) -> None:
     s = solver.header[0]
     drives, pushes = solver["drives"][: s["drive_count"]], solver["pushes"][: s["push_count"]]
     for drive in drives:
-        if forest.has_joint(int(drive["joint"])) and not forest.closes_loop(int(drive["joint"])):
-            size = len(forest.velocity(int(drive["joint"])))
+        joint = int(drive["joint"])
+        if forest.has_joint(joint):
+            loop = int(forest._tables[JOINTS][joint & INDEX]["loop"])
+            size = int(forest._ties[loop]["nv"]) if loop >= 0 else len(forest.velocity(joint))
             demand(drive["dof"] < size, f"a drive is in degree of freedom {drive['dof']} of a joint that has {size}")
     indices = pushes["body"][pushes["body"] >= 0] & INDEX
     within(indices, 0, int(forest._pools[BODIES]["count"]), "bodies that are pushed")

@@ -33,6 +33,7 @@ from kinemorph.contact.envelope import plan_envelopes
 from kinemorph.contact.hold import find_holds, hold_forces, hold_rows, note_forces, tell_forces
 from kinemorph.contact.islands import number_islands, sort_contacts, tie_trees, wake_islands
 from kinemorph.contact.layout import SOLVER, SPAN, TOUCH
+from kinemorph.contact.passing import let_pass
 from kinemorph.contact.pulls import claim_pulls, fill_pulls, pull_all, tie_elements
 from kinemorph.contact.rows import fill_touches
 from kinemorph.contact.solve import solve
@@ -40,7 +41,7 @@ from kinemorph.contact.twists import fill_twists, keep_moments, stay_swept
 from kinemorph.multibody.layout import LINK_DATA, TREE
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec
-from kinemorph.spatial.rows import load3, load3_at, load9, store3_at
+from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import add, axpy, cross, dot, scale
 from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, IN_USE, LOOPS, TREE_SLOT, TREES
@@ -100,6 +101,7 @@ def place_bodies(w: Any, s: Any, forest: Any, c: Any) -> None:
         speed = sqrt(dot(v, v)) + sqrt(dot(omega, omega)) * mounts[i]["reach"]
         span["speed"] = max(span["speed"], speed)
         places[i]["sweep"] = dt * (speed + fall)
+        store3(places[i]["travel"], scale(v, dt))
         place_shape(c, i, R, p)
 
 
@@ -217,7 +219,7 @@ def make_step(w: Any, none: Any) -> int:
         return FULL_FOREST
     if s["drive_count"] > 0:
         find_drives(s, forest)
-    if not (sort_contacts(s, forest, c) and fill_bounds(s, forest) and fill_touches(s, forest, c)):
+    if not (sort_contacts(s, forest, c) and fill_bounds(s, forest, memory) and fill_touches(s, forest, c)):
         return FULL_SOLVER
     s["twist_count"] = 0
     if s["rough"] != 0 and not fill_twists(s, forest, c):
@@ -243,6 +245,8 @@ def make_step(w: Any, none: Any) -> int:
         keep_pushed_awake(s, forest)
     if s["conveys"] != 0:
         keep_conveyed_awake(s)
+    if s["passing"] != 0:
+        let_pass(s, c)
     if tied:
         hold_forces(s)
         pull_all(s)

@@ -20,10 +20,11 @@ from kinemorph.structure.forest import Change, Forest
 from kinemorph.structure.forest_layout import BODIES, IN_USE, LOOPS, TREES
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.asking import Asking
-from kinemorph.world.body import Body
+from kinemorph.world.body import Body, Figure
 from kinemorph.world.changing import Changing
 from kinemorph.world.dice import dice_of, thrown
 from kinemorph.world.events import Action, Watch, Watches
+from kinemorph.world.figures import Record, figure_of
 from kinemorph.world.journal import an_input
 from kinemorph.world.keeping import Keeping
 from kinemorph.world.layout import WORLD, WORLD_KIND, Phase, Status
@@ -77,7 +78,8 @@ class World(Changing, Asking, Keeping):
         h = header[0]
         h["kind"], h["dt"], h["slow"], h["patience"] = WORLD_KIND, dt, SLOW, PATIENCE if sleep else math.inf
         self._hold(
-            Forest(gravity), collisions, Solver(), header, material, {}, {}, {}, {}, {}, Watches(), Timers(), {}, None
+            Forest(gravity), collisions, Solver(), header, material, {}, {}, {}, {}, {}, Watches(), Timers(), {}, None,
+            {},
         )  # fmt: skip
         n = substeps or math.ceil(dt / LONGEST_SUBSTEP - 1e-9)
         self.solver.header["substeps"], self.solver.header["h"] = n, dt / n
@@ -86,7 +88,7 @@ class World(Changing, Asking, Keeping):
         self, forest: Forest, collisions: Collisions, solver: Solver, header: Any, material: Material,
         names: dict[int, str], joints: dict[int, str], mounted: dict[int, list[int]],
         parted: dict[int, list[tuple[int, int]]], births: dict[int, int], watches: Watches, timers: Timers,
-        memory: dict[str, Any], dice: tuple[int, ...] | None,
+        memory: dict[str, Any], dice: tuple[int, ...] | None, figures: dict[int, tuple[Any, ...]],
     ) -> None:  # fmt: skip
         """Take all parts over, and write the addresses that they have here."""
         self.forest, self.collisions, self.shapes, self.solver = forest, collisions, collisions.shapes, solver
@@ -96,6 +98,8 @@ class World(Changing, Asking, Keeping):
         self._parted = parted  # pairs of shapes that do not meet, by the joint of the loop that ties their bodies
         self._births = births  # of each body a number that no other one has had, by id: handles know theirs
         self._born = max([getattr(self, "_born", 0), *births.values()])
+        self._figures = {key: Record(*one) for key, one in figures.items()}  # by the birth of the first body of each
+        self._models = getattr(self, "_models", {})  # of figures that came in here, likewise
         self._header = header
         self._address = int(header.ctypes.data)
         self._onlookers = getattr(self, "_onlookers", [])
@@ -310,6 +314,16 @@ class World(Changing, Asking, Keeping):
         """The body of an id."""
         return Body(self, id, self._names[id])
 
+    @property
+    def figures(self) -> list[Figure]:
+        """All that came in as a model and is not wholly gone, in the order in which they came."""
+        return [figure_of(self, one, self._models.get(key)) for key, one in self._figures.items()]
+
+    def figure(self, name: str) -> Figure:
+        """The figure of a name, also in a world that was loaded, restored or branched."""
+        key = self._only({key: one.name for key, one in self._figures.items()}, name, "figure")
+        return figure_of(self, self._figures[key], self._models.get(key))
+
     def __contains__(self, name: str) -> bool:
         return name in self._names.values()
 
@@ -320,7 +334,8 @@ class World(Changing, Asking, Keeping):
     def _only(self, names: dict[int, str], name: str, what: str) -> int:
         found = [id for id, other in names.items() if other == name]
         if len(found) != 1:
-            many = f" alone, but {len(found)} of them: ask the figure, or give the {what} itself" if found else ""
+            instead = "see world.figures" if what == "figure" else f"ask the figure, or give the {what} itself"
+            many = f" alone, but {len(found)} of them: {instead}" if found else ""
             raise KeyError(f"world: there is no {what} {name!r}{many}")
         return found[0]
 
@@ -353,6 +368,7 @@ class World(Changing, Asking, Keeping):
         return (
             self.forest, self.collisions, self.solver, header, self.material, self._names, self._joints, self._mounted,
             self._parted, self._births, self._watches, self._timers, self.memory, dice_of(self.random),
+            {key: tuple(one) for key, one in self._figures.items()},
         )  # fmt: skip
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:

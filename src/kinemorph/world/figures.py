@@ -1,0 +1,85 @@
+"""The figures of a world: what came in as one model, by name, also in a world that was loaded, restored or branched.
+
+A record is plain values, kept with the world: the bodies and joints of a model under the names that it gave them, and
+its actuators with the drives that do their work. The model itself is not kept.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kinemorph.contact.layout import Driven
+from kinemorph.multibody.equipment import Actuator
+from kinemorph.multibody.model import Model
+from kinemorph.structure.forest_check import demand
+from kinemorph.world.body import Body, Figure
+from kinemorph.world.drives import Controls, Drive, JointForce, Servo
+
+if TYPE_CHECKING:
+    from kinemorph.world.world import World
+
+
+class Record(NamedTuple):
+    """What is kept of a figure."""
+
+    name: str
+    bodies: list[tuple[str, int, int]]  # name, id and birth of each
+    joints: list[tuple[str, int]]  # name and id, those of the tree and then those of loops
+    actuators: list[tuple[Any, ...]]  # fields of each
+    drives: list[list[tuple[int, int]]]  # row and generation of the drives of each actuator
+
+
+def record_of(name: str, bodies: list[Body], joints: dict[str, int], control: Controls) -> Record:
+    """What is kept of a figure that has just come in."""
+    actuators = [tuple(vars(a).values()) for a in control._actuators.values()]
+    drives = [[(drive.row, drive._generation) for drive in handles] for handles in control._handles.values()]
+    known = [(body.name, body.id, body.birth) for body in bodies]
+    return Record(name, known, list(joints.items()), actuators, drives)
+
+
+def figure_of(world: World, record: Record, model: Model | None) -> Figure:
+    """The handle of a figure."""
+    bodies = [Body(world, id, name, birth) for name, id, birth in record.bodies]
+    actuators = [Actuator(*fields) for fields in record.actuators]
+    handles = [[drive_of(world, *drive) for drive in drives] for drives in record.drives]
+    return Figure(world, record.name, model, bodies, dict(record.joints), Controls(world, actuators, handles))
+
+
+def drive_of(world: World, row: int, generation: int) -> Drive:
+    """The handle of a drive of an actuator, which may be gone."""
+    kind = JointForce if world.solver["drives"][row]["kind"] == Driven.FORCE else Servo
+    handle = kind(world, row)
+    handle._generation = generation
+    return handle
+
+
+def is_left(record: Record, births: dict[int, int]) -> bool:
+    """Whether any body of a figure is still there."""
+    return any(births.get(id) == birth for _, id, birth in record.bodies)
+
+
+def check_figures(figures: Any, drives: int) -> None:
+    """Raise ValueError unless these are records of figures, with drives among so many rows."""
+    demand(isinstance(figures, dict) and all(type(key) is int for key in figures), "figures are none")
+    for one in figures.values():
+        demand(isinstance(one, tuple) and len(one) == 5 and type(one[0]) is str, "a figure is none")
+        record = Record(*one)
+        demand(all(isinstance(part, list) for part in record[1:]), "a figure is none")
+        demand(all(_fits(each, str, int, int) for each in record.bodies), "a figure has no bodies")
+        demand(all(_fits(each, str, int) for each in record.joints), "a figure has no joints")
+        demand(len(record.actuators) == len(record.drives), "a figure has other actuators")
+        for fields, rows in zip(record.actuators, record.drives, strict=True):
+            demand(_fits(fields, str, str, float, tuple, tuple, tuple, tuple), "an actuator is none")
+            demand(all(type(x) is float for part in fields[3:] for x in part), "an actuator has no numbers")
+            demand([len(part) for part in (fields[3], *fields[5:])] == [3, 2, 2], "an actuator has no numbers")
+            Actuator(*fields)
+            demand(isinstance(rows, list) and len(rows) == len(fields[4]), "an actuator has no drives")
+            demand(all(_fits(row, int, int) and 0 <= row[0] < drives for row in rows), "an actuator has no drives")
+
+
+def _fits(value: Any, *kinds: type) -> bool:
+    return (
+        isinstance(value, tuple)
+        and len(value) == len(kinds)
+        and all(type(x) is kind for x, kind in zip(value, kinds, strict=True))
+    )
