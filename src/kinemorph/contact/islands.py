@@ -156,6 +156,33 @@ def sort_contacts(s: Any, forest: Any, c: Any) -> bool:
     return True
 
 
+@kernel(inline=False)
+def leave_contacts(s: Any, c: Any, closest: bool, flying: bool) -> None:
+    """Leave contacts out of `order`: with `closest` those that are not the closest of their pair; and what is `flying`.
+
+    The latter is left to collisions, which look at everything themselves.
+    """
+    islands, order = rows_at(s["islands"], s["span_room"], ISLAND), rows_at(s["order"], s["touch_room"], I4)
+    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
+    now = half_of(c["step"], c["contact_room"])
+    total = 0
+    for i in range(s["island_count"]):
+        first, stop = islands[i]["first_touch"], islands[i]["first_touch"] + islands[i]["touch_count"]
+        islands[i]["first_touch"] = start = total
+        for k in range(first, stop):  # contacts of a pair follow each other
+            this = contacts[now + order[k]]
+            if flying and this["flies"] != 0:
+                continue
+            if closest and total > start and contacts[now + order[total - 1]]["pair"] == this["pair"]:
+                if this["distance"] < contacts[now + order[total - 1]]["distance"]:
+                    order[total - 1] = order[k]
+                continue
+            order[total] = order[k]
+            total += 1
+        islands[i]["touch_count"] = total - start
+    s["touch_count"] = total
+
+
 @kernel
 def island_of(spans: Any, bodies: Any, shapes: Any, pair: Any) -> int:
     """The island of a pair that touches, -1 if it sleeps."""

@@ -196,14 +196,14 @@ def mix(t: Any, c: Any, pair: Any, materials: Any, agreed: Any) -> None:
 
 
 @kernel
-def start_touch(t: Any, c: Any, k: Any, pair: Any, materials: Any, agreed: Any, before: Any, at: int) -> None:
+def start_touch(t: Any, c: Any, k: Any, pair: Any, materials: Any, agreed: Any, before: Any, at: int, gap: float) -> None:
     """What a touch is before its rows are known: where it is, of what, and the impulse that it had."""
     n = load3(k["normal"])
     t1, t2 = tangents(n)
     store3(t["normal"], n)
     store3(t["t1"], t1)
     store3(t["t2"], t2)
-    t["s0"] = t["s"] = k["distance"]
+    t["s0"] = t["s"] = k["distance"] - gap
     p = load3_at(before, 3 * (at + k["before"])) if k["before"] >= 0 else (0.0, 0.0, 0.0)
     t["pn"], t["p1"], t["p2"] = max(0.0, dot(p, n)), dot(p, t1), dot(p, t2)
     t["kept"][0], t["kept"][1], t["kept"][2] = t["pn"], t["p1"], t["p2"]
@@ -242,7 +242,7 @@ def fill_touches(s: Any, forest: Any, c: Any) -> bool:
             s["full"] |= FULL_Y
             return False
         t["contact"], t["y"], t["o1"], t["l1"], t["o2"], t["l2"] = order[i], used, o1, l1, o2, l2
-        start_touch(t, c, k, pair, materials, agreed, impulses, room - now)
+        start_touch(t, c, k, pair, materials, agreed, impulses, room - now, s["gap"])
         if jointed1 or jointed2:
             for e in range(used, used + 3 * length):
                 Y[e] = 0.0

@@ -154,6 +154,7 @@ class Changing(Acting):
         self._follow_tables()
         self._disagree(self.shapes.row_of(id))
         self._lay(id, material or self.material)
+        self._header[0]["fresh"] = 1
         return id
 
     @an_input

@@ -30,6 +30,7 @@ ROOMS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("spans", "islands"), lambda h: h["span_room"]),
     **dict.fromkeys(("z", "za", "moved", "g", "z0", "x", "row_of", "low", "start"), lambda h: h["z_room"]),
     **dict.fromkeys(("touches", "order", "rests", "twists"), lambda h: h["touch_room"]),
+    "undo": lambda h: 3 * h["z_room"],
     "bounds": lambda h: h["bound_room"],
     "grips": lambda h: h["touch_room"] + h["bound_room"],
     "envelope": lambda h: h["envelope_room"],
