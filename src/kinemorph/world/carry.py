@@ -112,7 +112,7 @@ def carry_out(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
     if not (sort_contacts(s, forest, c) and fill_bounds(s, forest)):
         return FULL_SOLVER
     if w["model"] != 0:
-        leave_contacts(s, c, w["closest"] != 0, True)
+        leave_contacts(s, c, w["within"], True)
     if not fill_touches(s, forest, c):
         return FULL_SOLVER
     s["twist_count"] = 0

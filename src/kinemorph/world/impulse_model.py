@@ -21,7 +21,8 @@ from kinemorph.world.layout import ContactModel
 EPSILON = 1e-3  # m
 HANDLINGS = "all contact points", "closest point"
 NEVER = 1e300  # m/s: the solver itself lets nothing bounce
-SETTINGS = np.dtype([*IMPACTS.descr, ("closest", "i8")])
+AS_CLOSE = 0.05  # share of the envelope by which a point may be farther away than the closest one, and is as close
+SETTINGS = np.dtype([*IMPACTS.descr, ("within", "f8")])
 
 
 def impulses(
@@ -44,7 +45,9 @@ def impulses(
         raise ValueError(f"world: handling {handling!r} must be one of {', '.join(map(repr, HANDLINGS))}")
     if boost is not None and not 1.0 <= boost <= 10.0:
         raise ValueError(f"world: boost {boost} must be from 1 to 10")
-    row["epsilon"], row["boost"], row["closest"] = width, boost or 0.0, handling == HANDLINGS[1]
+    row["epsilon"], row["boost"], row["within"] = width, boost or 0.0, math.inf
+    if handling == HANDLINGS[1]:
+        row["within"] = 0.0 if boost else AS_CLOSE * width
     row["slow"] = math.sqrt(2.0 * float(np.linalg.norm(np.fromiter(gravity, float))) * width)
     return row
 
@@ -52,7 +55,7 @@ def impulses(
 def settle_model(header: Any, solver: Solver, row: Any) -> None:
     """Write the settings to where kernels look for them."""
     h = header[0]
-    h["model"], h["closest"], h["fresh"], h["cap"] = ContactModel.IMPULSE, row["closest"], 1, math.inf
+    h["model"], h["within"], h["fresh"], h["cap"] = ContactModel.IMPULSE, row["within"], 1, math.inf
     for name in IMPACTS.names or ():
         h["impacts"][name] = row[name]
     solver.header["gap"], solver.header["bounce"] = 0.5 * row["epsilon"], NEVER

@@ -42,7 +42,7 @@ from kinemorph.world.motion import AWAKE, accelerate, state_at
 from kinemorph.world.pace import all_asleep, go_on
 from kinemorph.world.places import place_bodies, stay_in_boxes
 from kinemorph.world.sleep import let_sleep
-from kinemorph.world.time_to_impact import look_ahead
+from kinemorph.world.time_to_impact import TOLERATED, look_ahead
 from kinemorph.world.undo import exchange
 
 MOVE, COLLIDE, FILL, STRIKE = int(Phase.MOVE), int(Phase.COLLIDE), int(Phase.FILL), int(Phase.STRIKE)
@@ -125,7 +125,7 @@ def strike(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
     s["twist_count"] = 0
     if not (sort_contacts(s, forest, c) and fill_bounds(s, forest)):
         return FULL_SOLVER
-    leave_contacts(s, c, w["closest"] != 0, False)
+    leave_contacts(s, c, w["within"], False)
     if not fill_touches(s, forest, c) or (tied and not hold_rows(s)):
         return FULL_SOLVER
     see_velocities(s, forest, False)
@@ -163,11 +163,14 @@ def meet(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
         w["dt"] = w["whole"]
         if w["boxed"] != 0 and not stay_in_boxes(s, forest, c):
             w["boxed"] = 0
+            w["reach"] *= 2.0  # what was pushed apart is faster than it looks
             if w["part"] > 0.0:
                 undo(w, s, forest)
                 return DONE
         if w["boxed"] == 0:
+            w["dt"] = w["reach"] * w["whole"]
             place_bodies(w, s, forest, c)
+            w["dt"] = w["whole"]
         w["phase"] = COLLIDE
     if c["goes_on"] == 0 and w["boxed"] == 0:
         status = find_pairs(c)
@@ -182,13 +185,15 @@ def meet(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
         if overlapping(w, c, TOUCHING * epsilon if w["steps"] == 0 else epsilon):
             return OVERLAP
         w["fresh"] = 0
-    if not overlapping(w, c, 0.0):
-        w["cuts"], w["cap"] = 0, np.inf
-    elif w["part"] > 0.0 and w["cuts"] < CUTS:
-        w["cuts"], w["cap"] = w["cuts"] + 1, 0.5 * w["part"]
-        undo(w, s, forest)
-    else:
-        w["cuts"], w["cap"] = CUTS, np.inf
+    if w["part"] > 0.0:
+        most = TOLERATED * epsilon if w["within"] < np.inf and w["impacts"]["boost"] == 0.0 else 0.0
+        if not overlapping(w, c, most):
+            w["cuts"], w["cap"] = 0, np.inf
+        elif w["cuts"] < CUTS:
+            w["cuts"], w["cap"] = w["cuts"] + 1, 0.5 * w["part"]
+            undo(w, s, forest)
+        else:
+            w["cap"] = np.inf
     return DONE
 
 
@@ -256,7 +261,7 @@ def make_impulse_step(w: Any, none: Any) -> int:
     if w["phase"] == MOVE:
         if all_asleep(s, forest):
             return go_on(w, s, forest, c)
-        w["whole"], w["part"], w["boxed"] = w["dt"], 0.0, 0
+        w["whole"], w["part"], w["boxed"], w["reach"] = w["dt"], 0.0, 0, 1.0
         if w["impacts"]["struck"] != 0:
             forget_strikes(c)
             w["impacts"]["struck"] = 0

@@ -28,7 +28,7 @@ WORLD = np.dtype(
         ("ticks", "i8", 6),  # of the processor, that each Stage has taken so far
         ("model", "i8"),  # ContactModel; what follows is of the impulse model alone
         ("impacts", IMPACTS),  # its collisions
-        ("closest", "i8"),  # whether only the closest points of a pair touch
+        ("within", "f8"),  # m: points of a pair touch that are so much farther apart than its closest ones; inf: all
         ("whole", "f8"),  # s, of a step
         ("gone", "f8"),  # s, of the step that are over: it goes on in parts
         ("part", "f8"),  # s, of the part that is made, or was made last and can be undone; else 0
@@ -37,6 +37,7 @@ WORLD = np.dtype(
         ("parts", "i8"),  # made so far, in all steps
         ("undone", "i8"),  # of these undone
         ("fresh", "i8"),  # whether there are bodies whose overlap would be an error
+        ("reach", "f8"),  # for how many steps boxes are predicted
         ("boxed", "i8"),  # whether the boxes of shapes are those of a prediction that holds
         ("a", "i8"),  # rows of two shapes that something is wrong with
         ("b", "i8"),

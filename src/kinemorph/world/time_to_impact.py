@@ -18,6 +18,7 @@ from kinemorph.structure.forest_layout import BODY_SLOT, TREE_SLOT
 
 INSIDE = 0.75  # share of the envelope: where a collision is to be found
 SAFE = 0.9  # share of a distance that boosted micro-collisions leave for the way to the next one
+TOLERATED = 0.25  # share of the envelope by which a point may get ahead of the closest one before it is that
 SLOWEST = 1e-6  # m/s, in which something always falls
 SHORTEST = 1.0 / 64.0  # of the time to fall through the envelope: parts are no shorter, so that time goes on
 
@@ -53,7 +54,7 @@ def look_ahead(w: Any, s: Any, forest: Any, c: Any) -> tuple[int, float]:
     contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
     now = half_of(c["step"], c["contact_room"])
     r = w["impacts"]
-    boost, closest, epsilon, slow = r["boost"] > 0.0, w["closest"] != 0, r["epsilon"], r["slow"]
+    boost, closest, epsilon, slow = r["boost"] > 0.0, w["within"] < np.inf, r["epsilon"], r["slow"]
     g = sqrt(forest["gx"] ** 2 + forest["gy"] ** 2 + forest["gz"] ** 2)
     count, first = 0, np.inf
     for k in range(c["n_contacts"]):
@@ -67,7 +68,8 @@ def look_ahead(w: Any, s: Any, forest: Any, c: Any) -> tuple[int, float]:
         if collides:
             count += 1
         if boost or (collides and closest):  # points that are not the closest ones come nearer until they are
-            least = SHORTEST * 2.0 * epsilon / (abs(u) + sqrt(2.0 * g * epsilon) + SLOWEST)
+            share = SHORTEST if boost else TOLERATED
+            least = share * 2.0 * epsilon / (abs(u) + sqrt(2.0 * g * epsilon) + SLOWEST)
             first = min(first, max(time_until(SAFE * max(d, 0.0), u, a), least))
             one["flies"] = 1 if boost else 0
         elif collides:
