@@ -350,6 +350,7 @@ SOLVER = np.dtype(
         ("rests", "i8"),  # address of the REST_ONs of this step, as many rows as touches
         ("grips", "i8"),  # address of the GRIPs of direct islands, as many rows as touches and bounds
         ("x", "i8"),  # address of a vector in the order of the envelope
+        ("stages", "i8"),  # address of 26 numbers for each entry of z: steps of Runge-Kutta of one tree; impulse model
         ("undo", "i8"),  # address of 3 numbers for each entry of z: q and v of trees before they moved; impulse model
         ("row_of", "i8"),  # addresses of one i4 for each entry of z: its row in the envelope of its island,
         ("low", "i8"),  # the first column of a row there,

@@ -31,7 +31,7 @@ from kinemorph.contact.layout import (
 
 VECTORS = "z", "za", "moved", "g", "z0", "x"
 OF_ROWS = "order", "rests", "grips", "twists", "envelope", "Y"
-SCRATCH = (*VECTORS, "row_of", "low", "start", "undo", "islands", *OF_ROWS)  # of one step
+SCRATCH = (*VECTORS, "row_of", "low", "start", "undo", "stages", "islands", *OF_ROWS)  # of one step
 USED = {**dict.fromkeys(SCRATCH), "touches": "touch_count", "bounds": "bound_count"}  # rows that last
 STIFFNESS = 2.0 * math.pi * 0.25  # ω h: at twice as much contacts never rest, at half they sink four times as far
 DAMPING = 10.0  # ζ
@@ -105,6 +105,7 @@ class Solver:
             self._tables.make(name, room, I4)
         self._tables.make("start", room, I8)
         self._tables.make("undo", 3 * room, F8)
+        self._tables.make("stages", 26 * room, F8)
         self.header["z_room"] = room
 
     def __getitem__(self, name: str) -> Any:

@@ -159,6 +159,6 @@ def carry_out(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
         keep_moments(s, c, good)
     if not good:
         return NOT_FINITE
-    advance_trees(w, s, forest)
+    advance_trees(w, s, forest, none)
     lap(w, MOTION, since)
     return DONE

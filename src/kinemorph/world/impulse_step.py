@@ -140,7 +140,7 @@ def strike(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
 @kernel(inline=False)
 def set_pace(s: Any, length: float) -> None:
     """Let the solver make steps of a length, with what it keeps of the last one in proportion."""
-    n = int(length / LONGEST + 1.0 - EARLY)
+    n = max(1, int(length / LONGEST + 1.0 - EARLY))
     ratio = length / n / s["h"]
     s["substeps"], s["h"] = n, length / n
     if abs(ratio - 1.0) > EARLY:

@@ -20,7 +20,8 @@ INSIDE = 0.75  # share of the envelope: where a collision is to be found
 SAFE = 0.9  # share of a distance that boosted micro-collisions leave for the way to the next one
 TOLERATED = 0.25  # share of the envelope by which a point may get ahead of the closest one before it is that
 SLOWEST = 1e-6  # m/s, in which something always falls
-SHORTEST = 1.0 / 64.0  # of the time to fall through the envelope: parts are no shorter, so that time goes on
+SHORT = 0.1  # shares of the time to go through the envelope: parts are no shorter, so that time goes on;
+SHORTEST = 1.0 / 64.0  # with boosted micro-collisions
 
 
 @kernel(inline=False)
@@ -67,9 +68,9 @@ def look_ahead(w: Any, s: Any, forest: Any, c: Any) -> tuple[int, float]:
         collides = d <= epsilon and u > (0.0 if boost else slow)
         if collides:
             count += 1
+        least = 2.0 * epsilon / (abs(u) + sqrt(2.0 * a * epsilon) + SLOWEST)  # no more than a way through the envelope
         if boost or (collides and closest):  # points that are not the closest ones come nearer until they are
-            share = SHORTEST if boost else TOLERATED
-            least = share * 2.0 * epsilon / (abs(u) + sqrt(2.0 * g * epsilon) + SLOWEST)
+            least *= SHORTEST if boost else TOLERATED
             first = min(first, max(time_until(SAFE * max(d, 0.0), u, a), least))
             one["flies"] = 1 if boost else 0
         elif collides:
@@ -78,5 +79,5 @@ def look_ahead(w: Any, s: Any, forest: Any, c: Any) -> tuple[int, float]:
             left = max(d - INSIDE * epsilon, 0.0)
             one["flies"] = 1 if (d > epsilon or u < -slow) and u * u + 2.0 * a * left > slow * slow else 0
             if one["flies"] != 0:
-                first = min(first, time_until(left, u, a))
+                first = min(first, max(time_until(left, u, a), SHORT * least))
     return count, first
