@@ -81,7 +81,8 @@ def _rest(world: Any) -> Iterator[Any]:
     rows = world.shapes.rows[: world.shapes.count]
     used = np.flatnonzero(rows["form"])
     yield from (rows[name][used] for name in ("form", "generation", "link", "group", "mask", "carrier", "radius"))
-    yield from (used, world.solver["materials"][used])
+    materials = world.solver["materials"][used]
+    yield from (used, *(materials[name] for name in materials.dtype.names))
 
 
 def _acting(world: Any) -> Iterator[Any]:
