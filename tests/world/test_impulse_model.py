@@ -262,3 +262,18 @@ def test_both_models_agree_on_where_things_come_to_rest():
             ends.append([brick.pose.position for brick in bricks])
             assert all(np.abs(brick.twist).max() < 1e-3 for brick in bricks)
         assert np.array(ends[0]) == pytest.approx(np.array(ends[1]), abs=5e-3)
+
+
+def test_joints_tell_what_they_bear_of_a_collision():
+    """A hammer head on a stiff arm hits the ground: the joint bears what takes the arm's momentum away."""
+    loads = []
+    for settings in ({"contact": "impulse", "epsilon": 1e-4}, {}):
+        world = km.World(sleep=False, dt=2e-3, material=km.Material(0.0), **settings)
+        world.add_ground()
+        head = world.add(BRICK, at=(0.0, 0.0, 0.35))
+        load = world.add(BRICK, at=(0.0, 0.0, 0.47))
+        joint = world.connect(head, load, km.Joint.fixed(), at=(0.0, 0.0, 0.41))
+        world.when(km.Event.load(joint.joint, 2000.0), lambda world, moment: loads.append(world.time))
+        world.run(0.5)
+    assert len(loads) == 2
+    assert loads[0] == pytest.approx(loads[1], abs=4e-3)

@@ -22,7 +22,7 @@ from kinemorph.contact.sweep import kick, velocity
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.scalar import sqrt
-from kinemorph.spatial.vec3 import dot
+from kinemorph.spatial.vec3 import Vec3, dot
 
 ROUNDS = 30  # over all pairs
 ALIKE = 1.0 - 1e-6  # cosine of normals that are one
@@ -57,9 +57,17 @@ def add_rows(t: Any, weight: float, Y: Any, a: Any, b: Any, c: Any) -> None:
         c[k] += weight * Y[t["y"] + 2 * stride + k]
 
 
+@kernel
+def add_impulse(t: Any, share: float, p: Vec3) -> None:
+    """Note what a touch had of an impulse."""
+    t["sum"] += share * p[0]
+    t["sum1"] += share * p[1]
+    t["sum2"] += share * p[2]
+
+
 @kernel(inline=False)
-def hit(t: Any, a: Any, b: Any, c: Any, z: Any, e: float, tangential: float) -> float:
-    """A collision along three rows, with the stretches, the friction and the surface of a touch. Its normal impulse."""
+def hit(t: Any, a: Any, b: Any, c: Any, z: Any, e: float, tangential: float) -> tuple[float, float, float]:
+    """A collision along three rows, with the stretches, the friction and the surface of a touch. Its impulse."""
     o1, l1, o2, l2 = t["o1"], t["l1"], t["o2"], t["l2"]
     n = l1 + l2
     u = (
@@ -76,7 +84,7 @@ def hit(t: Any, a: Any, b: Any, c: Any, z: Any, e: float, tangential: float) -> 
         z[o1 + k] += a[k] * p[0] + b[k] * p[1] + c[k] * p[2]
     for k in range(l2):
         z[o2 + k] += a[l1 + k] * p[0] + b[l1 + k] * p[1] + c[l1 + k] * p[2]
-    return p[0]
+    return p
 
 
 @kernel
@@ -108,19 +116,26 @@ def collide_pair(s: Any, r: Any, touches: Any, first: int, stop: int, tangential
         add_rows(t, 1.0, Y, a, b, c)
         u1, u2 = velocity(t, 1, Y, z), velocity(t, 2, Y, z)
         e = boosted(r, t, s["gap"], sqrt(least * least + u1 * u1 + u2 * u2))
-        return hit(t, a, b, c, z, e, tangential)
+        p = hit(t, a, b, c, z, e, tangential)
+        add_impulse(t, 1.0, p)
+        return p[0]
     for k in range(2):  # their sum, then their rows
         for i in range(first, stop):
             other = touches[i]
             v = velocity(other, 0, Y, z)
+            other["approach"] = 0.0
             if not (approaches(r, other, s["gap"], v) and dot(load3(other["normal"]), n) > ALIKE):
                 continue
             if dot(load3(other["t1"]), along) > ALIKE:
                 if k == 0:
                     total -= v
                 else:
+                    other["approach"] = -v / total
                     add_rows(other, -v / total, Y, a, b, c)
-    return hit(t, a, b, c, z, t["restitution"], tangential)
+    p = hit(t, a, b, c, z, t["restitution"], tangential)
+    for i in range(first, stop):
+        add_impulse(touches[i], touches[i]["approach"], p)
+    return p[0]
 
 
 @kernel(inline=False)

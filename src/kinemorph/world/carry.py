@@ -150,7 +150,7 @@ def carry_out(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
         spread_touches(s, forest)
         tell_forces(s, forest)
     if w["event_count"] > 0:
-        note_loads(w, s, forest, c)
+        note_loads(w, s, forest, c, w["model"] == 0, w["dt"])
     if w["model"] != 0:
         exchange(s, forest, False)
     good = moves(w, s, forest) and (not tied or advance_holds(w, s, forest))

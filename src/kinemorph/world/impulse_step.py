@@ -38,6 +38,7 @@ from kinemorph.structure.forest_layout import FOREST, LOOPS, TREE_SLOT, TREES, V
 from kinemorph.structure.forest_memory import pool_of
 from kinemorph.world.carry import begin_ties, carry_out, tie_all
 from kinemorph.world.layout import Phase, Status
+from kinemorph.world.load import note_loads
 from kinemorph.world.motion import AWAKE, accelerate, state_at
 from kinemorph.world.pace import all_asleep, go_on
 from kinemorph.world.places import place_bodies, stay_in_boxes
@@ -65,6 +66,7 @@ def undo(w: Any, s: Any, forest: Any) -> None:
     w["gone"] -= w["part"]
     w["part"] = 0.0
     w["undone"] += 1
+    w["noted"] = 0
     w["phase"] = MOVE
 
 
@@ -131,6 +133,8 @@ def strike(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
     see_velocities(s, forest, False)
     collide_all(s, c, w["impacts"])
     see_velocities(s, forest, True)
+    if w["event_count"] > 0:
+        note_loads(w, s, forest, c, False, 0.0)
     return accelerate(w, s, forest, AWAKE, none)
 
 
@@ -209,6 +213,10 @@ def carry_all(c: Any) -> None:
 def move_on(w: Any, s: Any, forest: Any, c: Any, none: Any, last: bool) -> int:
     """Collisions, and the next part. Returns a Status."""
     if w["phase"] == STRIKE:
+        if w["event_count"] > 0 and w["noted"] == 0:
+            s["touch_count"] = s["twist_count"] = 0  # nothing has acted so far
+            note_loads(w, s, forest, c, True, 0.0)
+            w["noted"] = 1
         count, free = look_ahead(w, s, forest, c)
         if count > 0:
             w["dt"] = 0.0
@@ -261,7 +269,7 @@ def make_impulse_step(w: Any, none: Any) -> int:
     if w["phase"] == MOVE:
         if all_asleep(s, forest):
             return go_on(w, s, forest, c)
-        w["whole"], w["part"], w["boxed"], w["reach"] = w["dt"], 0.0, 0, 1.0
+        w["whole"], w["part"], w["boxed"], w["noted"], w["reach"] = w["dt"], 0.0, 0, 0, 1.0
         if w["impacts"]["struck"] != 0:
             forget_strikes(c)
             w["impacts"]["struck"] = 0
