@@ -48,7 +48,9 @@ def random_batch(rng: np.random.Generator, count: int) -> tuple[Array, ...]:
     rows = rng.normal(size=(count, 3, n)) * scales
     rows[::2, 2] = rows[::2, 0] * rng.normal(size=(len(rows[::2]), 1)) + rows[::2, 1]
     z = rng.normal(size=(count, n)) * 10.0 ** rng.uniform(-3.0, 3.0, (count, 1))
-    coefficients = np.column_stack([rng.random(count), rng.uniform(-1.0, 1.0, count), 10.0 ** rng.uniform(-3, 1, count)])
+    coefficients = np.column_stack(
+        [rng.random(count), rng.uniform(-1.0, 1.0, count), 10.0 ** rng.uniform(-3, 1, count)]
+    )
     ends = rng.integers(0, 4, (count, 3))
     coefficients[:, 0] = np.choose(ends[:, 0], [0.0, 1.0, coefficients[:, 0], coefficients[:, 0]])
     coefficients[:, 1] = np.choose(ends[:, 1], [-1.0, 1.0, coefficients[:, 1], coefficients[:, 1]])

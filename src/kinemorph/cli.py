@@ -237,9 +237,14 @@ def main() -> None:
     try:
         tyro.extras.subcommand_cli_from_dict(
             {
-                "bounce": bounce, "convert": convert, "demo": demo, "doctor": doctor, "mocap": mocap,
-                "thesis": thesis, "warm": warm,
-            },  # fmt: skip
+                "bounce": bounce,
+                "convert": convert,
+                "demo": demo,
+                "doctor": doctor,
+                "mocap": mocap,
+                "thesis": thesis,
+                "warm": warm,
+            },
             prog="kinemorph",
             description=__doc__,
         )

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from tests import random_collisions
 from tests.random_collisions import ROUNDING, random_batch
 

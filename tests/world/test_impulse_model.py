@@ -29,7 +29,7 @@ def chain(world, at, links=3, twist=(0.0,) * 6, **settings):
     return bodies
 
 
-# ------------------------------------------------------------------------------------------------------ known answers
+# -------------------------------------------------------------------------------------------------------- known answers
 
 
 @pytest.mark.parametrize("e", [0.0, 0.25, 0.5, 0.75, 1.0])
@@ -100,7 +100,7 @@ def test_a_fast_bullet_does_not_pass_through_a_thin_sheet():
     assert bullet.pose.position[0] < sheet.pose.position[0]
 
 
-# ------------------------------------------------------------------------------------------------------ what holds always
+# ---------------------------------------------------------------------------------------------------- what holds always
 
 
 def test_no_collision_of_free_or_jointed_bodies_adds_energy_and_momentum_stays():
@@ -168,7 +168,7 @@ def test_settings_that_cannot_be_are_refused():
             km.World(**settings)
 
 
-# ------------------------------------------------------------------------------------------- what both models share
+# ----------------------------------------------------------------------------------------------- what both models share
 
 
 def busy_world():

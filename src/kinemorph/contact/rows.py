@@ -196,7 +196,9 @@ def mix(t: Any, c: Any, pair: Any, materials: Any, agreed: Any) -> None:
 
 
 @kernel
-def start_touch(t: Any, c: Any, k: Any, pair: Any, materials: Any, agreed: Any, before: Any, at: int, gap: float) -> None:
+def start_touch(
+    t: Any, c: Any, k: Any, pair: Any, materials: Any, agreed: Any, before: Any, at: int, gap: float
+) -> None:
     """What a touch is before its rows are known: where it is, of what, and the impulse that it had."""
     n = load3(k["normal"])
     t1, t2 = tangents(n)

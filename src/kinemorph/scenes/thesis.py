@@ -112,7 +112,11 @@ def thesis(out: Path, say: Say) -> None:
     cubes = rests()
     text = ["A cube that rests for a minute (Fontijne figs. 3.11, 3.12):", "", *cube_lines(cubes), ""]
     walls = [*standings(), *standings(BOOST)]
-    text += ["A wall of 34 bricks for five seconds (Fontijne table 3.4; his numbers in brackets):", "", *wall_lines(walls)]
+    text += [
+        "A wall of 34 bricks for five seconds (Fontijne table 3.4; his numbers in brackets):",
+        "",
+        *wall_lines(walls),
+    ]
     file = out / "thesis.md"
     file.write_text("\n".join(text) + "\n", encoding="utf-8")
     for line in text:

@@ -56,5 +56,5 @@ def rest(epsilon: float, handling: str, boost: float | None = None, seconds: flo
         turn = start.rotation.T @ cube.pose.rotation
         turns[k] = math.atan2(turn[1, 0], turn[0, 0])
         offsets[k] = np.linalg.norm(cube.pose.position - start.position)
-    t = EVERY * np.arange(1, count + 1)
+    t: Array = EVERY * np.arange(1.0, count + 1.0)
     return Rest(epsilon, handling, boost, t, np.degrees(np.unwrap(turns)), offsets, took)

@@ -46,7 +46,7 @@ def wall(epsilon: float, handling: str = "", boost: float | None = None) -> tupl
     world = World(**settings)
     world.add_ground()
     gap = 1.2 * epsilon * SIZE or NARROW
-    bricks = []
+    bricks: list[Body] = []
     for row in range(ROWS):
         half = 0.5 * SIZE
         lengths = [SIZE] * COLUMNS if row % 2 == 0 else [half, *[SIZE] * (COLUMNS - 1), half]

@@ -54,6 +54,7 @@ class Changing(Acting):
     _births: dict[int, int]
     _born: int
     _watches: Watches
+    _header: Any
 
     if TYPE_CHECKING:
 

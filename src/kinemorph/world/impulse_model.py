@@ -2,8 +2,8 @@
 
 - `epsilon` (m): width of the collision envelope; pairs that are nearer collide when they approach each other.
 - `handling` (Fontijne 3.10): "all contact points" of a pair touch, or only its "closest point", as in his figure 3.11a.
-- `boost`: the largest restitution e_max of micro-collisions (Fontijne eq. 3.38; 2 to 5 there). Without it, what rests is
-  carried by contacts that do not bounce, in place of endless small collisions.
+- `boost`: the largest restitution e_max of micro-collisions (Fontijne eq. 3.38; 2 to 5 there). Without it, what rests
+  is carried by contacts that do not bounce, in place of endless small collisions.
 """
 
 from __future__ import annotations

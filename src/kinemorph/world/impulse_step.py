@@ -2,14 +2,15 @@
 
     places ─> pairs ─> contacts ─> collisions ─> how long nothing collides ─> the state after that, and so on
 
-A step is made in parts, each as long as time-to-impact bounds allow. Boxes of shapes are predicted for all of it; a part
-in which a body leaves its box, or comes to overlap another, is undone, and made again with other boxes or half as long.
-Between collisions nothing is done to what flies. What is in the envelope and hardly moves is carried by contacts without
-a bounce, the rows and the solution of the other model, which keep half of the envelope open; or, with boosted
+A step is made in parts, each as long as time-to-impact bounds allow. Boxes of shapes are predicted for all of it; a
+part in which a body leaves its box, or comes to overlap another, is undone, and made again with other boxes or half as
+long. Between collisions nothing is done to what flies. What is in the envelope and hardly moves is carried by contacts
+without a bounce, the rows and the solution of the other model, which keep half of the envelope open; or, with boosted
 micro-collisions, by ever new collisions.
 
-It always goes on. A part is at least so long as the fastest takes through a quarter of the envelope; what overlaps
-after eight halvings of a part may do so, and is pushed apart as in the other model.
+It always goes on. A part is at least a share of the time that the fastest takes through the envelope; what overlaps
+after eight halvings of a part may do so, and is pushed apart as in the other model. The last part of a step is not
+undone: what has seen the end of a step has seen the truth.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from kinemorph.contact.rows import fill_touches
 from kinemorph.multibody.layout import TREE
 from kinemorph.multibody.lone import link_of, lone_of, unwhitened
 from kinemorph.multibody.system import F8
-from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at
+from kinemorph.spatial.rows import load3_at, load9, store3, store3_at
 from kinemorph.structure.forest_layout import FOREST, LOOPS, TREE_SLOT, TREES, V
 from kinemorph.structure.forest_memory import pool_of
 from kinemorph.world.carry import begin_ties, carry_out, tie_all
@@ -56,7 +57,7 @@ TOUCHING = 1e-3  # share of the envelope by which bodies may overlap from the st
 EARLY = 1e-9  # share of a step that is no time
 
 
-# --------------------------------------------------------------------------------------------------------------- undoing
+# -------------------------------------------------------------------------------------------------------------- undoing
 
 
 @kernel
@@ -81,7 +82,7 @@ def overlapping(w: Any, c: Any, most: float) -> bool:
     return False
 
 
-# ------------------------------------------------------------------------------------------------------------ collisions
+# ----------------------------------------------------------------------------------------------------------- collisions
 
 
 @kernel(inline=False)
@@ -138,7 +139,7 @@ def strike(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
     return accelerate(w, s, forest, AWAKE, none)
 
 
-# ------------------------------------------------------------------------------------------------------------------ time
+# ----------------------------------------------------------------------------------------------------------------- time
 
 
 @kernel(inline=False)

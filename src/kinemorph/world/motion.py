@@ -218,7 +218,8 @@ def advance_trees(w: Any, s: Any, forest: Any, none: Any) -> None:
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     for t in range(pool_of(forest, TREES)["count"]):
         if spans[t]["offset"] >= 0 and spans[t]["hold"] < 0:
+            tree, smooth = rows_at(trees[t]["address"], 1, TREE)[0], False
             if w["model"] != 0 and flies_alone(s, forest, trees[t], spans[t]):
-                if go_smoothly(s, trees[t], rows_at(trees[t]["address"], 1, TREE)[0], none, w["dt"]):
-                    continue
-            advance_one(s, forest, t, w["dt"])
+                smooth = go_smoothly(s, trees[t], tree, none, w["dt"])
+            if not smooth:
+                advance_one(s, forest, t, w["dt"])

@@ -1,7 +1,7 @@
 """How trees of joints move between collisions: Runge-Kutta of fourth order with step doubling (Fontijne 3.8.2).
 
-For trees that nothing but their own joints and weight acts on. Lone bodies need none: they fall in closed form, and turn
-with their momentum (`world.flight`).
+For trees that nothing but their own joints and weight acts on. Lone bodies need none: they fall in closed form, and
+turn with their momentum (`world.flight`).
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from kinemorph.world.events import Action, Watch, Watches
 from kinemorph.world.impulse_model import impulses, settle_model
 from kinemorph.world.journal import an_input
 from kinemorph.world.keeping import Keeping
-from kinemorph.world.layout import WORLD, WORLD_KIND, Phase, Status
+from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Phase, Status
 from kinemorph.world.step import run_steps
 from kinemorph.world.timers import Task, Timer, Timers
 
@@ -84,7 +84,9 @@ class World(Changing, Asking, Keeping):
             raise ValueError(f"world: substeps {substeps} must be from 1 to 100")
         model = impulses(gravity, contact, epsilon, handling, boost)
         width = float(model["epsilon"])
-        collisions = Collisions(ShapeTable(), margin=MARGIN + width, keep_within=min(KEEP_WITHIN, KEPT * (width or 1.0)))
+        collisions = Collisions(
+            ShapeTable(), margin=MARGIN + width, keep_within=min(KEEP_WITHIN, KEPT * (width or 1.0))
+        )
         header = np.zeros(1, WORLD)
         h = header[0]
         h["kind"], h["dt"], h["slow"], h["patience"] = WORLD_KIND, dt, SLOW, PATIENCE if sleep else math.inf
@@ -242,9 +244,11 @@ class World(Changing, Asking, Keeping):
             first = self.forest._links(t)[0]["body"]
             body = self._names.get(self.forest._id(BODIES, int(first)), "")
         what = f"the tree of body {body!r}" if body else "something"
+        model = ContactModel(int(self._header[0]["model"]))
+        left = "as it was before that step" if model is ContactModel.STEPS else "as the last part of a step left it"
         raise WorldError(
             f"world: at {self.time:.6g} s the motion of {what} is not finite any more ({status.name.lower()}); "
-            "the world is as it was before that step",
+            f"the world is {left}",
             self.time,
             body,
         )
