@@ -23,7 +23,6 @@ PEER = "Fontijne 2000, printed"
 METRIC = "s for a second"
 FREE = {"coins": 1.0 / 2.1, "dominos": 1.0 / 0.25}  # s for a second there, with 18 coins and 150 dominos
 ENVELOPE = 1e-3  # m
-SETTLED = 0.2  # s, in which kernels are loaded and what starts on the ground rises to its envelope
 
 
 def of_wall(handling: str, epsilon: float, share: float) -> Row:
@@ -40,17 +39,20 @@ def of_cube(handling: str, epsilon: float, share: float) -> Row:
 
 
 def of_yardstick(name: str, share: float) -> Row:
-    """Free bodies of the yardsticks in the impulse model; their accuracy is nobody's claim."""
+    """Free bodies of the yardsticks in the impulse model: the better of two runs, for the first one loads kernels."""
     scene = yardsticks.SEVEN[name]()
-    material = km.Material(yardsticks.FRICTION)
-    world = km.World(contact="impulse", epsilon=ENVELOPE, sleep=False, material=material)
-    world.add_ground()
-    world.add(scene.model, q=scene.q, v=scene.v)
-    world.run(SETTLED)
-    start = time.perf_counter()
-    world.run(share * scene.seconds)
-    took = time.perf_counter() - start
-    return Row("thesis", f"{name}, {ENVELOPE:g} m", METRIC, took / (share * scene.seconds), FREE[name], PEER, None)
+    times = []
+    for _ in range(2):
+        world = km.World(
+            contact="impulse", epsilon=ENVELOPE, sleep=False, material=km.Material(yardsticks.FRICTION)
+        )  # fmt: skip
+        world.add_ground()
+        world.add(scene.model, q=scene.q, v=scene.v)
+        start = time.perf_counter()
+        world.run(share * scene.seconds)
+        times.append(time.perf_counter() - start)
+    ours = min(times) / (share * scene.seconds)
+    return Row("thesis", f"{name}, {1e3 * ENVELOPE:g} mm", METRIC, ours, FREE[name], PEER, None)
 
 
 def main() -> None:

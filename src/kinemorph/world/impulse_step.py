@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import kernel, rows_at
+from kinemorph._jit_clock import ticks
 from kinemorph.collision.collide import find_pairs
 from kinemorph.collision.dispatch import find_contacts
 from kinemorph.collision.shape_rows import BAD_BOX, COLLISIONS, CONTACT, FULL, MEMORY, PAIR
@@ -38,15 +39,16 @@ from kinemorph.spatial.rows import load3_at, load9, store3, store3_at
 from kinemorph.structure.forest_layout import FOREST, LOOPS, TREE_SLOT, TREES, V
 from kinemorph.structure.forest_memory import pool_of
 from kinemorph.world.carry import begin_ties, carry_out, tie_all
-from kinemorph.world.layout import Phase, Status
+from kinemorph.world.layout import Phase, Stage, Status
 from kinemorph.world.load import note_loads
 from kinemorph.world.motion import AWAKE, accelerate, state_at
-from kinemorph.world.pace import all_asleep, go_on
+from kinemorph.world.pace import all_asleep, go_on, lap
 from kinemorph.world.places import place_bodies, stay_in_boxes
 from kinemorph.world.sleep import let_sleep
 from kinemorph.world.time_to_impact import TOLERATED, look_ahead
 from kinemorph.world.undo import exchange
 
+FORCES, PAIRS, CONTACTS, SOLUTION = (int(x) for x in (Stage.FORCES, Stage.PAIRS, Stage.CONTACTS, Stage.SOLUTION))
 MOVE, COLLIDE, FILL, STRIKE = int(Phase.MOVE), int(Phase.COLLIDE), int(Phase.FILL), int(Phase.STRIKE)
 DONE, FULL_SOLVER, FULL_COLLISIONS = int(Status.DONE), int(Status.FULL_SOLVER), int(Status.FULL_COLLISIONS)
 FULL_FOREST, OVERLAP, NO_BOX = int(Status.FULL_FOREST), int(Status.OVERLAP), int(Status.BAD_BOX)
@@ -160,6 +162,7 @@ def meet(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
 
     The phase is MOVE again if the part was undone, else STRIKE.
     """
+    since = ticks() if w["clock"] != 0 else 0
     if w["phase"] == MOVE:
         w["dt"] = 0.0  # joints have their own inertia, without what dampers add in a step
         status = accelerate(w, s, forest, AWAKE, none)
@@ -177,14 +180,17 @@ def meet(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
             place_bodies(w, s, forest, c)
             w["dt"] = w["whole"]
         w["phase"] = COLLIDE
+        since = lap(w, FORCES, since)
     if c["goes_on"] == 0 and w["boxed"] == 0:
         status = find_pairs(c)
         if status != DONE:
             return NO_BOX if status == BAD_BOX else FULL_COLLISIONS
         w["boxed"] = 1
+        since = lap(w, PAIRS, since)
     if find_contacts(c) == FULL:
         return FULL_COLLISIONS
     w["phase"] = STRIKE
+    lap(w, CONTACTS, since)
     epsilon = w["impacts"]["epsilon"]
     if w["fresh"] != 0:
         if overlapping(w, c, TOUCHING * epsilon if w["steps"] == 0 else epsilon):
@@ -218,6 +224,7 @@ def move_on(w: Any, s: Any, forest: Any, c: Any, none: Any, last: bool) -> int:
             s["touch_count"] = s["twist_count"] = 0  # nothing has acted so far
             note_loads(w, s, forest, c, True, 0.0)
             w["noted"] = 1
+        since = ticks() if w["clock"] != 0 else 0
         count, free = look_ahead(w, s, forest, c)
         if count > 0:
             w["dt"] = 0.0
@@ -232,6 +239,7 @@ def move_on(w: Any, s: Any, forest: Any, c: Any, none: Any, last: bool) -> int:
         h = left if last else min(free, w["cap"], left)
         w["part"] = left if h > (1.0 - EARLY) * left else h
         w["phase"] = FILL
+        lap(w, SOLUTION, since)
     w["dt"] = w["part"]
     set_pace(s, w["part"])
     status = accelerate(w, s, forest, AWAKE, none)
