@@ -2,9 +2,9 @@
 
     python -m benchmarks.thesis [--quick] [--json FILE]
 
-Seconds of computing for one of motion, on one core, with sleep off. Times of the thesis are those of a computer of its day:
-read ratios as what a user gets now. Accuracy is the sum of rotations of the wall in rad, and the yaw of the cube in
-degrees. `--quick` runs a tenth of each.
+Seconds of computing for one of motion, on one core, with sleep off. Times of the thesis are those of a computer of its
+day: read ratios as what a user gets now. Accuracy is the sum of rotations of the wall in rad, and the yaw of the cube
+in degrees. `--quick` runs a tenth of each.
 """
 
 from __future__ import annotations
