@@ -1,5 +1,6 @@
 """Worlds whose contact is made of impulses (Fontijne chapter 3): known answers, and what no collision may do."""
 
+import contextlib
 import copy
 import math
 
@@ -277,3 +278,50 @@ def test_joints_tell_what_they_bear_of_a_collision():
         world.run(0.5)
     assert len(loads) == 2
     assert loads[0] == pytest.approx(loads[1], abs=4e-3)
+
+
+def test_friction_holds_a_brick_just_below_the_critical_slope_and_not_above():
+    for share, stays in ((0.995, True), (1.005, False)):
+        for handling in ("all contact points", "closest point"):
+            angle = share * math.atan(0.5)
+            c, s = math.cos(angle), math.sin(angle)
+            world = impulse_world(handling=handling, material=km.Material(0.5))
+            world.add_ground(km.HalfSpace((-s, 0.0, c), 0.0))
+            turn = np.array([[c, 0.0, -s], [0.0, 1.0, 0.0], [s, 0.0, c]])
+            brick = world.add(BRICK, at=km.Pose(turn @ (0.0, 0.0, 0.0505), turn))
+            world.run(1.0)
+            start = brick.position
+            world.run(5.0)
+            way = float(np.linalg.norm(brick.position - start))
+            assert way < 1e-9 if stays else way > 0.3
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_random_changes_of_the_structure_and_snapshots_while_it_runs(number):
+    rng = np.random.default_rng(number)
+    handling = ("all contact points", "closest point")[number % 2]
+    world = impulse_world(
+        10.0 ** rng.uniform(-4.0, -2.0), handling=handling, boost=3.0 if number == 3 else None, sleep=number < 2,
+        material=km.Material(rng.uniform(0.0, 1.0), restitution=rng.random()),
+    )  # fmt: skip
+    world.add_ground()
+    places = [(0.5 * (k % 3), 0.4 * (k // 3 % 3), 0.3) for k in range(9)]
+    bodies = [world.add(BRICK, at=place, twist=rng.normal(size=6)) for place in places]
+    joints = []
+    for _ in range(20):
+        world.run(0.05)
+        what = rng.integers(4)
+        if what == 0:
+            a, b = rng.choice(9, 2, replace=False)
+            with contextlib.suppress(ValueError):  # they are joined already, or may not be
+                joints.append(world.connect(bodies[a], bodies[b], km.Joint.spherical()))
+        elif what == 1 and joints:
+            world.cut(joints.pop(rng.integers(len(joints))))
+        elif what == 2:
+            world.reroot(bodies[rng.integers(9)])
+        elif what == 3:
+            again = km.World.load(world.save())
+            world.run(0.02)
+            again.run(0.02)
+            assert again.hash() == world.hash()
+    assert all(np.isfinite(body.position).all() for body in bodies)

@@ -55,7 +55,7 @@ def look_ahead(w: Any, s: Any, forest: Any, c: Any) -> tuple[int, float]:
     contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
     now = half_of(c["step"], c["contact_room"])
     r = w["impacts"]
-    boost, closest, epsilon, slow = r["boost"] > 0.0, w["within"] < np.inf, r["epsilon"], r["slow"]
+    boost, epsilon, slow = r["boost"] > 0.0, r["epsilon"], r["slow"]
     g = sqrt(forest["gx"] ** 2 + forest["gy"] ** 2 + forest["gz"] ** 2)
     count, first = 0, np.inf
     for k in range(c["n_contacts"]):
@@ -69,15 +69,11 @@ def look_ahead(w: Any, s: Any, forest: Any, c: Any) -> tuple[int, float]:
         if collides:
             count += 1
         least = 2.0 * epsilon / (abs(u) + sqrt(2.0 * a * epsilon) + SLOWEST)  # no more than a way through the envelope
-        if boost or (collides and closest):  # points that are not the closest ones come nearer until they are
-            least *= SHORTEST if boost else TOLERATED
-            first = min(first, max(time_until(SAFE * max(d, 0.0), u, a), least))
-            one["flies"] = 1 if boost else 0
-        elif collides:
-            one["flies"] = 0
-        else:
-            left = max(d - INSIDE * epsilon, 0.0)
-            one["flies"] = 1 if (d > epsilon or u < -slow) and u * u + 2.0 * a * left > slow * slow else 0
-            if one["flies"] != 0:
-                first = min(first, max(time_until(left, u, a), SHORT * least))
+        if boost or d > pair["distance"] + w["within"]:  # nobody carries it: it comes nearer until it collides
+            first = min(first, max(time_until(SAFE * max(d, 0.0), u, a), least * (SHORTEST if boost else TOLERATED)))
+        left = max(d - INSIDE * epsilon, 0.0)
+        bounces = not collides and (d > epsilon or u < -slow) and u * u + 2.0 * a * left > slow * slow
+        one["flies"] = 1 if boost or bounces else 0
+        if bounces and not boost:
+            first = min(first, max(time_until(left, u, a), SHORT * least))
     return count, first
