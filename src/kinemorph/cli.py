@@ -135,6 +135,17 @@ def mocap(
     console.print(f"\nlook at [bold]{results}[/], [bold]{curves}[/], [bold]{stances}[/] and [bold]{film}[/]")
 
 
+def thesis(out: Path = Path("out")) -> None:
+    """Do the experiments of Fontijne's thesis with the contact model "impulse": a cube that rests, a wall that stands.
+
+    Args:
+        out: Folder for the tables and plots.
+    """
+    from kinemorph.scenes import thesis as experiments
+
+    experiments.thesis(out, print)
+
+
 def warm(all: bool = False, jobs: int | None = None) -> None:
     """Compile kernels now, all at once, instead of each when it is first called: what README, manual and demos call.
 
@@ -161,7 +172,15 @@ def main() -> None:
 
     try:
         tyro.extras.subcommand_cli_from_dict(
-            {"bounce": bounce, "convert": convert, "demo": demo, "doctor": doctor, "mocap": mocap, "warm": warm},
+            {
+                "bounce": bounce,
+                "convert": convert,
+                "demo": demo,
+                "doctor": doctor,
+                "mocap": mocap,
+                "thesis": thesis,
+                "warm": warm,
+            },
             prog="kinemorph",
             description=__doc__,
         )

@@ -69,6 +69,7 @@ def put_world(row: Any, id: int, part1: int, part2: int, k: int, point: Any, pla
     row["pair"] = k
     row["before"] = -1
     row["passes"] = SLOW
+    row["flies"] = 0
     row["distance"] = point["distance"]
     store3(row["normal"], mul_vec(R, load3(point["normal"])))
     store3(row["x1"], add(mul_vec(R, load3(point["x1"])), p))
@@ -184,6 +185,7 @@ def keep_contacts(c: Any, k: int, pair: Any, memory: Any, one: Any, other: Any) 
         row["pair"] = k
         row["before"] = first + j
         row["passes"] = SLOW
+        row["flies"] = 0
         _hold(anchors[then + first + j], anchors[now + at + j], row, one, other, round1, round2)
         least = min(least, row["distance"])
     _keep_known(c, memory["first_known"], known)

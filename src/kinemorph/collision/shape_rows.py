@@ -108,10 +108,8 @@ CONTACT = np.dtype(
         ("normal", "f8", 3),  # unit, world, from shape a to shape b
         ("x1", "f8", 3),  # m, world, on the surface of shape a
         ("x2", "f8", 3),  # m, world, on that of shape b: x2 - x1 = distance normal, if the two are not fast
-        (
-            "passes",
-            "f8",
-        ),  # m, by how much fast shapes miss each other in this step; MEETS; SLOW if they are not fast
+        ("passes", "f8"),  # m, by how much fast shapes miss each other in this step; MEETS; SLOW if they are not fast
+        ("flies", "i8"),  # whether it is left to a later collision; `world.time_to_impact`
     ]
 )
 
@@ -139,7 +137,7 @@ MEMORY = np.dtype(
         ("n_known", "i4"),
         ("distance", "f8"),  # m, no more than the true one was when its contacts were made
         ("margin", "f8"),  # m, with which they were made
-        ("padding", "i8"),  # two cache lines
+        ("struck", "f8"),  # N s, of its collisions in a step of the impulse model; fills two cache lines
     ]
 )
 

@@ -156,6 +156,32 @@ def sort_contacts(s: Any, forest: Any, c: Any) -> bool:
     return True
 
 
+@kernel(inline=False)
+def leave_contacts(s: Any, c: Any, within: float, flying: bool) -> None:
+    """Leave contacts out of `order`: those that are farther than that from the closest of their pair, or `flying`.
+
+    The latter are left to collisions, which look at everything themselves. Within 0 a pair has one contact.
+    """
+    islands, order = rows_at(s["islands"], s["span_room"], ISLAND), rows_at(s["order"], s["touch_room"], I4)
+    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
+    pairs = rows_at(c["pairs"], c["room"], PAIR)
+    now = half_of(c["step"], c["contact_room"])
+    total = 0
+    for i in range(s["island_count"]):
+        first, stop = islands[i]["first_touch"], islands[i]["first_touch"] + islands[i]["touch_count"]
+        islands[i]["first_touch"] = start = total
+        for k in range(first, stop):
+            this = contacts[now + order[k]]
+            if (flying and this["flies"] != 0) or this["distance"] > pairs[this["pair"]]["distance"] + within:
+                continue
+            alone = within > 0.0 or total == start or contacts[now + order[total - 1]]["pair"] != this["pair"]
+            if alone:
+                order[total] = order[k]
+                total += 1
+        islands[i]["touch_count"] = total - start
+    s["touch_count"] = total
+
+
 @kernel
 def island_of(spans: Any, bodies: Any, shapes: Any, pair: Any) -> int:
     """The island of a pair that touches, -1 if it sleeps."""

@@ -77,6 +77,7 @@ MATERIAL = np.dtype(
         ("restitution", "f8"),  # share of the approach speed that comes back; that of a pair is the larger one
         ("rolling", "f8"),  # m, rolling friction: the largest moment is so much of the normal force; the larger one
         ("torsion", "f8"),  # m, friction against spinning about the normal, likewise
+        ("tangential", "f8"),  # restitution of collisions along the surface, -1 to 1, likewise; see `contact.law`
         ("surface", "f8", 3),  # m/s, velocity of the surface along itself in the shape's frame: a conveyor
         ("priority", "i4"),  # where two materials differ in it, the higher one alone decides, but for the surfaces
         ("pairs", "i4"),  # of how many AGREEMENTs the shape is
@@ -91,6 +92,7 @@ AGREEMENT = np.dtype(
         ("restitution", "f8"),
         ("rolling", "f8"),
         ("torsion", "f8"),
+        ("tangential", "f8"),
     ]
 )
 
@@ -347,9 +349,12 @@ SOLVER = np.dtype(
         ("damping", "f8"),  # ζ of contacts
         ("push", "f8"),  # m/s, the fastest that overlap is pushed apart
         ("bounce", "f8"),  # m/s, slower impacts do not bounce
+        ("gap", "f8"),  # m, that contacts keep between shapes: half of a collision envelope, or 0
         ("rests", "i8"),  # address of the REST_ONs of this step, as many rows as touches
         ("grips", "i8"),  # address of the GRIPs of direct islands, as many rows as touches and bounds
         ("x", "i8"),  # address of a vector in the order of the envelope
+        ("stages", "i8"),  # address of 26 numbers for each entry of z: steps of Runge-Kutta of one tree; impulse model
+        ("undo", "i8"),  # address of 3 numbers for each entry of z: q and v of trees before they moved; impulse model
         ("row_of", "i8"),  # addresses of one i4 for each entry of z: its row in the envelope of its island,
         ("low", "i8"),  # the first column of a row there,
         ("start", "i8"),  # and one i8: where column 0 of a row would be, from the start of the island's numbers

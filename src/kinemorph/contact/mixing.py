@@ -32,3 +32,17 @@ def blend(materials: Any, agreed: Any, a: int, b: int) -> tuple[float, float, fl
         max(one["rolling"], other["rolling"]),
         max(one["torsion"], other["torsion"]),
     )
+
+
+@kernel
+def blend_tangential(materials: Any, agreed: Any, a: int, b: int) -> float:
+    """Tangential restitution of two shapes, likewise."""
+    one, other = materials[a], materials[b]
+    if one["pairs"] > 0 and other["pairs"] > 0:
+        first, second = min(a, b), max(a, b)
+        for k in range(agreed.shape[0]):
+            if agreed[k]["a"] == first and agreed[k]["b"] == second:
+                return agreed[k]["tangential"]
+    if one["priority"] != other["priority"]:
+        return one["tangential"] if one["priority"] > other["priority"] else other["tangential"]
+    return max(one["tangential"], other["tangential"])

@@ -184,13 +184,13 @@ def mix(s: Any, c: Any, pair: Any) -> tuple[float, float, Vec3]:
 
 
 @kernel
-def start_touch(t: Any, k: Any, t1: Vec3, t2: Vec3, p: Vec3, slip: Vec3) -> None:
+def start_touch(t: Any, k: Any, t1: Vec3, t2: Vec3, p: Vec3, slip: Vec3, gap: float) -> None:
     """What a touch is before its rows are known: where it is, and the impulse that it had in the world."""
     n = load3(k["normal"])
     store3(t["normal"], n)
     store3(t["t1"], t1)
     store3(t["t2"], t2)
-    t["s0"] = t["s"] = k["distance"]
+    t["s0"] = t["s"] = k["distance"] - gap
     t["pn"], t["p1"], t["p2"] = max(0.0, dot(p, n)), dot(p, t1), dot(p, t2)
     t["kept"][0], t["kept"][1], t["kept"][2] = t["pn"], t["p1"], t["p2"]
     t["sum"] = t["sum1"] = t["sum2"] = t["approach"] = 0.0
@@ -255,7 +255,7 @@ def fill_pair(s: Any, forest: Any, c: Any, first: int, stop: int) -> bool:
             t1, t2 = tangents(n)
             forces = beside(n, t1, t2)
         p = load3_at(impulses, 3 * (room - now + k["before"])) if k["before"] >= 0 else (0.0, 0.0, 0.0)
-        start_touch(t, k, t1, t2, p, slip)
+        start_touch(t, k, t1, t2, p, slip, s["gap"])
         t["friction"], t["restitution"] = friction, restitution
         t["contact"], t["y"], t["o1"], t["l1"], t["o2"], t["l2"] = order[i], used, o1, l1, o2, l2
         t["tree1"], t["tree2"] = tree1, tree2

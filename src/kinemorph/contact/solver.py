@@ -31,7 +31,7 @@ from kinemorph.contact.layout import (
 
 VECTORS = "z", "za", "moved", "g", "z0", "x"
 OF_ROWS = "order", "rests", "grips", "envelope", "Y"
-SCRATCH = (*VECTORS, "row_of", "low", "start", "islands", *OF_ROWS)  # of one step
+SCRATCH = (*VECTORS, "row_of", "low", "start", "undo", "stages", "islands", *OF_ROWS)  # of one step
 LASTING = {"touches": "touch_count", "bounds": "bound_count", "twists": "twist_count"}
 USED = {**dict.fromkeys(SCRATCH), **LASTING}  # rows that last
 STIFFNESS = 2.0 * math.pi * 0.25  # ω h: at twice as much contacts never rest, at half they sink four times as far
@@ -105,6 +105,8 @@ class Solver:
         for name in ("row_of", "low"):
             self._tables.make(name, room, I4)
         self._tables.make("start", room, I8)
+        self._tables.make("undo", 3 * room, F8)
+        self._tables.make("stages", 26 * room, F8)
         self.header["z_room"] = room
 
     def __getitem__(self, name: str) -> Any:

@@ -19,6 +19,7 @@ class Material:
     directions: int = 3  # 1: no friction at all, 3: sliding, 4: and spinning, 6: and rolling
     margin: float = 0.0  # m: it touches from this distance on
     priority: int = 0  # where two materials differ in it, the higher one alone decides
+    tangential: float = 0.0  # restitution along the surface, -1 (none sticks) to 1; contact model "impulse" only
     surface: tuple[float, float, float] = (0.0, 0.0, 0.0)  # m/s, of the surface along itself, shape's axes: a conveyor
 
     def __post_init__(self) -> None:
@@ -29,6 +30,8 @@ class Material:
             )
         if not 0.0 <= self.restitution <= 1.0:
             raise ValueError(f"Material: restitution {self.restitution} must be from 0 to 1")
+        if not -1.0 <= self.tangential <= 1.0:
+            raise ValueError(f"Material: tangential restitution {self.tangential} must be from -1 to 1")
         if len(self.surface) != 3 or not all(map(math.isfinite, self.surface)):
             raise ValueError(f"Material: surface {self.surface} must be three finite numbers")
         if self.directions not in (1, 3, 4, 6):

@@ -180,6 +180,19 @@ def robot_in_a_world() -> None:
     world.loop_force(ring)
 
 
+@_exercise(20, 8.0)
+def contact_of_impulses() -> None:
+    """A chain and a ball fall, in a world whose contact is made of impulses."""
+    for boost in (None, 3.0):
+        world = km.World(contact="impulse", epsilon=1e-3, boost=boost, material=km.Material(0.5, restitution=0.5))
+        world.add_ground()
+        boxes = [world.add(km.Shape.box((0.3, 0.1, 0.1)), at=(0.4 * i, 0, 0.3)) for i in range(3)]
+        for i in range(2):
+            world.connect(boxes[i], boxes[i + 1], km.Joint.revolute("y"), at=(0.4 * i + 0.2, 0, 0.3))
+        world.add(km.Shape.sphere(0.1), at=(0.4, 0, 0.6), twist=(0, 0, 0, 0.1, 0, 0))
+        world.run(0.5)
+
+
 @_exercise(4, 5.1)
 def scenes_that_change() -> None:
     """The demos of structure that changes."""

@@ -378,6 +378,7 @@ def _numbers(material: Material) -> dict[str, float]:
     return {
         "friction": material.friction if material.directions > 1 else 0.0,
         "restitution": material.restitution,
+        "tangential": material.tangential,
         "rolling": material.rolling if material.directions > 4 else 0.0,
         "torsion": material.torsional if material.directions > 3 else 0.0,
     }

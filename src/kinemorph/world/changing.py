@@ -57,6 +57,7 @@ class Changing(Acting):
     _figures: dict[int, Record]
     _models: dict[int, Model]
     _watches: Watches
+    _header: Any
 
     if TYPE_CHECKING:
 
@@ -167,6 +168,7 @@ class Changing(Acting):
         self._follow_tables()
         self._disagree(self.shapes.row_of(id))
         self._lay(id, material or self.material)
+        self._header[0]["fresh"] = 1
         return id
 
     @an_input

@@ -17,6 +17,7 @@ from kinemorph.structure.forest_copy import VECTORS
 from kinemorph.structure.forest_layout import REST, TAU, Q, V
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.dice import dice_of
+from kinemorph.world.layout import ContactModel
 
 Array = np.ndarray[Any, Any]
 
@@ -54,6 +55,9 @@ def _times(world: Any) -> Iterator[Any]:
     h, s = world._header[0], world.solver.header[0]
     yield np.array([h["time"], h["dt"], h["slow"], h["patience"], s["h"]])
     yield np.array([h["steps"], s["substeps"]])
+    if h["model"] == ContactModel.IMPULSE:
+        yield np.array([*h["impacts"][["epsilon", "slow", "boost"]].item(), h["within"], h["cap"]])
+        yield np.array([h["impacts"]["turn"] & 1, h["cuts"], h["fresh"]])
 
 
 def _structure(world: Any) -> Iterator[Any]:
@@ -77,7 +81,8 @@ def _rest(world: Any) -> Iterator[Any]:
     rows = world.shapes.rows[: world.shapes.count]
     used = np.flatnonzero(rows["form"])
     yield from (rows[name][used] for name in ("form", "generation", "link", "group", "mask", "carrier", "radius"))
-    yield from (used, world.solver["materials"][used])
+    materials = world.solver["materials"][used]
+    yield from (used, *(materials[name] for name in materials.dtype.names))
 
 
 def _acting(world: Any) -> Iterator[Any]:

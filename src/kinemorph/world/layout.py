@@ -6,6 +6,7 @@ from enum import IntEnum
 
 import numpy as np
 
+from kinemorph.contact.impacts import IMPACTS
 from kinemorph.multibody.layout import kind_of
 
 WORLD = np.dtype(
@@ -16,7 +17,7 @@ WORLD = np.dtype(
         ("solver", "i8"),  # address of its SOLVER
         ("time", "f8"),  # s
         ("steps", "i8"),  # how many it has made
-        ("dt", "f8"),  # s, of a step
+        ("dt", "f8"),  # s, of a step; in the middle of one of the impulse model, of its part
         ("slow", "f8"),  # m/s: what moves no faster is still
         ("patience", "f8"),  # s: what is still for so long falls asleep; inf: nothing ever does
         ("phase", "i8"),  # Phase: where a step goes on, after tables have grown
@@ -25,9 +26,32 @@ WORLD = np.dtype(
         ("event_count", "i8"),
         ("clock", "i8"),  # whether the time of each stage is taken
         ("ticks", "i8", 6),  # of the processor, that each Stage has taken so far
+        ("model", "i8"),  # ContactModel; what follows is of the impulse model alone
+        ("impacts", IMPACTS),  # its collisions
+        ("within", "f8"),  # m: points of a pair touch that are so much farther apart than its closest ones; inf: all
+        ("whole", "f8"),  # s, of a step
+        ("gone", "f8"),  # s, of the step that are over: it goes on in parts
+        ("part", "f8"),  # s, of the part that is made, or was made last and can be undone; else 0
+        ("cap", "f8"),  # s, no longer than this is the next part, since a longer one made something overlap
+        ("cuts", "i8"),  # how often the part was cut
+        ("parts", "i8"),  # made so far, in all steps
+        ("undone", "i8"),  # of these undone
+        ("fresh", "i8"),  # whether there are bodies whose overlap would be an error
+        ("noted", "i8"),  # whether the account of what joints bear in the step has begun
+        ("reach", "f8"),  # for how many steps boxes are predicted
+        ("boxed", "i8"),  # whether the boxes of shapes are those of a prediction that holds
+        ("a", "i8"),  # rows of two shapes that something is wrong with
+        ("b", "i8"),
     ]
 )
 WORLD_KIND = kind_of("world", WORLD)
+
+
+class ContactModel(IntEnum):
+    """How what touches is treated."""
+
+    STEPS = 0  # steps of one length, contacts solved together
+    IMPULSE = 1  # steps in parts up to the next collision, each an impulse
 
 
 class Stage(IntEnum):
@@ -47,6 +71,7 @@ class Phase(IntEnum):
     MOVE = 0  # forces and accelerations, and where shapes are
     COLLIDE = 1
     FILL = 2  # rows, their solution, and the new state
+    STRIKE = 3  # collisions of the impulse model
 
 
 class Status(IntEnum):
@@ -60,3 +85,4 @@ class Status(IntEnum):
     BAD_BOX = 5  # a shape's box has no finite size
     EVENT = 6  # the step is made, and an event has happened in it
     FULL_FOREST = 7  # scratch of the forest must grow
+    OVERLAP = 8  # two shapes of the impulse model overlap from the start

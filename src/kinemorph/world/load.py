@@ -151,23 +151,26 @@ def loop_forces(s: Any, forest: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, V
 
 
 @kernel(inline=False)
-def note_loads(w: Any, s: Any, forest: Any, c: Any) -> None:
+def note_loads(w: Any, s: Any, forest: Any, c: Any, begins: bool, dt: float) -> None:
     """Before bodies move: the momentum that what joints carry would have at the end of the step without the joints.
 
-    Of gravity's moment half is taken here and half at the end, where its arm has changed.
+    Of gravity's moment half is taken here and half at the end, where its arm has changed. A step of the impulse model
+    has several such accounts, of collisions and of parts that last dt: only the first `begins` anew.
     """
     events = rows_at(w["events"], w["event_count"], EVENT)
     joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    g, dt = (forest["gx"], forest["gy"], forest["gz"]), w["dt"]
+    g = (forest["gx"], forest["gy"], forest["gz"])
     for i in range(w["event_count"]):
         e = events[i]
         if e["kind"] != LOAD or e["awake"] == 0 or joints[e["b"]]["loop"] >= 0:
             continue
         t, top = joints[e["b"]]["tree"], joints[e["b"]]["link"]
         tree = rows_at(trees[t]["address"], 1, TREE)[0]
-        x = load3(rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[top + 1]["p"])
+        x = load3(rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[top + 1]["p"]) if begins else load3(e["n"])
         mass, moment, linear, angular = momentum_of(tree, top, x)
+        if not begins:
+            linear, angular = load3(e["pa"]), load3(e["pb"])
         linear, angular = axpy(linear, mass * dt, g), axpy(angular, 0.5 * dt, cross(moment, g))
         f, n = touch_impulses(s, forest, c, t, top, x)
         linear, angular = add(linear, f), add(angular, n)

@@ -25,6 +25,7 @@ from kinemorph.world.flight import fly_on, see_body, whiten_flight
 from kinemorph.world.gyration import MIDDLE, START, take_in_the_middle, turns_fast
 from kinemorph.world.layout import Status
 from kinemorph.world.restraint import QUICK, energy_due, restrain_tree, take_implicitly, turns_far, weigh
+from kinemorph.world.smooth import go_smoothly
 
 DONE, NOT_FINITE, FULL_SOLVER = int(Status.DONE), int(Status.NOT_FINITE), int(Status.FULL_SOLVER)
 LIGHT = 3e8  # m/s: what would get faster has exploded
@@ -202,10 +203,23 @@ def advance_one(s: Any, forest: Any, t: int, dt: float) -> None:
         advance_tree(s, slot, tree, span, (forest["gx"], forest["gy"], forest["gz"]), dt)
 
 
+@kernel
+def flies_alone(s: Any, forest: Any, slot: Any, span: Any) -> bool:
+    """Whether nothing but weight and what is in its joints has acted on a tree of joints in this step."""
+    jointed = rows_at(slot["address"], 1, TREE)[0]["lone"] == 0
+    alone = s["push_count"] + s["drive_count"] + forest["element_count"] == 0
+    return jointed and alone and span["touched"] == 0 and slot["sides"] == 0
+
+
 @kernel(inline=False)
-def advance_trees(w: Any, s: Any, forest: Any) -> None:
+def advance_trees(w: Any, s: Any, forest: Any, none: Any) -> None:
     """Velocities and positions after the step, of all trees that no loops tie."""
     spans = rows_at(s["spans"], s["span_room"], SPAN)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     for t in range(pool_of(forest, TREES)["count"]):
         if spans[t]["offset"] >= 0 and spans[t]["hold"] < 0:
-            advance_one(s, forest, t, w["dt"])
+            tree, smooth = rows_at(trees[t]["address"], 1, TREE)[0], False
+            if w["model"] != 0 and flies_alone(s, forest, trees[t], spans[t]):
+                smooth = go_smoothly(s, trees[t], tree, none, w["dt"])
+            if not smooth:
+                advance_one(s, forest, t, w["dt"])

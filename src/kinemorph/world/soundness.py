@@ -21,7 +21,7 @@ from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.codec import LARGEST
 from kinemorph.world.events import Watches
 from kinemorph.world.figures import check_figures
-from kinemorph.world.layout import WORLD, WORLD_KIND, Phase
+from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Phase
 from kinemorph.world.timers import Timers
 
 MOST_SUBSTEPS, MOST_ROUNDS, MOST_WORK = 100, 1000, 10**12
@@ -31,6 +31,8 @@ ROOMS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("spans", "islands"), lambda h: h["span_room"]),
     **dict.fromkeys(("z", "za", "moved", "g", "z0", "x", "row_of", "low", "start"), lambda h: h["z_room"]),
     **dict.fromkeys(("touches", "order", "rests", "twists"), lambda h: h["touch_room"]),
+    "undo": lambda h: 3 * h["z_room"],
+    "stages": lambda h: 26 * h["z_room"],
     "bounds": lambda h: h["bound_room"],
     "grips": lambda h: h["touch_room"] + h["bound_room"],
     "envelope": lambda h: h["envelope_room"],
@@ -103,9 +105,11 @@ def check_world(state: Any) -> None:
     demand(h["kind"] == WORLD_KIND and h["phase"] == Phase.MOVE, "a world is in the middle of a step")
     addresses = ("forest", "collisions", "solver", "events", "event_count", "clock")
     demand(all(h[name] == 0 for name in addresses), "a world has addresses")
+    demand(h["gone"] == 0.0 and h["part"] == 0.0, "a world is in the middle of a step")
     demand(0.0 < h["dt"] <= 0.1 and math.isfinite(h["time"]) and 0 <= h["steps"] < 1 << 62, "a world has no such time")
     demand(h["slow"] >= 0.0 and h["patience"] > 0.0, "a world has no such sleep")
     demand(math.isclose(s["h"] * s["substeps"], h["dt"], rel_tol=1e-9), "substeps do not make a step")
+    _impulses(h, s)
     trees, shapes = int(forest._pools[TREES]["count"]), collisions.shapes.count
     demand(trees <= s["span_room"] and shapes <= s["material_room"], "a solver has no room for all trees and shapes")
     demand(2 * c["contact_room"] == s["impulse_room"], "a solver has no room for all contacts")
@@ -124,6 +128,18 @@ def check_world(state: Any) -> None:
         good = isinstance(named, dict) and set(named) == set(bodies)
         demand(good and all(type(x) is kind for x in named.values()), "bodies have no names, or names no bodies")
     _mounted_shapes(forest._tables[BODIES], collisions, mounted)
+
+
+def _impulses(h: Any, s: Any) -> None:
+    """The settings of the model of contact, and what it has counted."""
+    r = h["impacts"]
+    demand(h["model"] in list(ContactModel), f"a world has contact model {h['model']}")
+    if h["model"] == ContactModel.IMPULSE:
+        demand(1e-6 <= r["epsilon"] <= 1.0 and s["gap"] == 0.5 * r["epsilon"], "a world has no such envelope")
+        demand(0.0 <= r["slow"] < math.inf and 0.0 <= r["boost"] <= 10.0, "a world has no such collisions")
+        demand(h["within"] >= 0.0 and h["cap"] > 0.0, "a world has no such parts of steps")
+    else:
+        demand(s["gap"] == 0.0, "a world keeps a gap")
 
 
 def _acting(forest: Any, collisions: Any, solver: Any) -> None:

@@ -34,6 +34,9 @@ class Statistics:
     newton_steps: int  # matrices that direct islands took
     step_time: float  # s, of one step
     stage_times: dict[str, float]  # s, of one step, by stage
+    strikes: int = 0  # collisions of the impulse model, in all steps so far,
+    parts: int = 0  # parts that its steps had,
+    undone: int = 0  # and of these undone
 
     def __str__(self) -> str:
         counts = (
@@ -70,6 +73,9 @@ def statistics(world: World, step_time: float = 0.0, stage_times: dict[str, floa
         newton_steps=int(islands["newton_steps"][direct].sum()),
         step_time=step_time,
         stage_times=stage_times or {},
+        strikes=int(world._header[0]["impacts"]["strikes"]),
+        parts=int(world._header[0]["parts"]),
+        undone=int(world._header[0]["undone"]),
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.collision.contact_table import half_of
-from kinemorph.collision.shape_rows import COLLISIONS, CONTACT, PAIR, SHAPE
+from kinemorph.collision.shape_rows import COLLISIONS, CONTACT, MEMORY, PAIR, SHAPE
 from kinemorph.contact.layout import BOUND, SOLVER, SPAN, TOUCH, Bounded
 from kinemorph.motion.events import (
     ALONG,
@@ -94,6 +94,13 @@ def press_of(s: Any, c: Any, a: int, b: int) -> tuple[bool, float]:
         if (x == a and (y == b or b == ANYTHING)) or (y == a and (x == b or b == ANYTHING)):
             touching |= touches[i]["acted"] != 0 or touches[i]["sum"] > 0.0  # what only bounces has touched too
             total += touches[i]["sum"]
+    if s["gap"] > 0.0:  # the impulse model: a step has parts
+        memories = rows_at(c["memory"], c["room"], MEMORY)
+        for k in range(c["n_pairs"]):
+            x, y = shapes[pairs[k]["a"]]["link"], shapes[pairs[k]["b"]]["link"]
+            if (x == a and (y == b or b == ANYTHING)) or (y == a and (x == b or b == ANYTHING)):
+                touching |= memories[pairs[k]["row"]]["struck"] > 0.0
+                total += memories[pairs[k]["row"]]["struck"]
     return touching, total
 
 

@@ -25,16 +25,18 @@ from kinemorph.world.changing import Changing
 from kinemorph.world.dice import dice_of, thrown
 from kinemorph.world.events import Action, Watch, Watches
 from kinemorph.world.figures import Record, figure_of
+from kinemorph.world.impulse_model import impulses, settle_model
 from kinemorph.world.journal import an_input
 from kinemorph.world.keeping import Keeping
-from kinemorph.world.layout import WORLD, WORLD_KIND, Phase, Status
+from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Phase, Status
 from kinemorph.world.step import run_steps
 from kinemorph.world.timers import Task, Timer, Timers
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 NO_FORCES = np.zeros((0, 6))
 MARGIN = 5e-4  # m, beyond what bodies may move in a step
-KEEP_WITHIN = 3e-4  # m: a pair that has moved by less keeps its contact points
+KEEP_WITHIN = 3e-4  # m: a pair that has moved by less keeps its contact points;
+KEPT = 0.1  # and by less than this share of a collision envelope
 SLOW, PATIENCE = 0.05, 0.5  # m/s, s
 LONGEST_SUBSTEP = 1.25e-3  # s
 PLAIN = Material(friction=0.8)
@@ -58,6 +60,10 @@ class World(Changing, Asking, Keeping):
 
     `dt` (s) is the length of a step; contacts are solved in substeps of at most 1.25 ms. What does not move for half a
     second falls asleep, unless `sleep` is False. `material` is for shapes that have none of their own.
+
+    With `contact` "impulse" all contact is made of impulses, as in Fontijne's simulator: steps go in parts up to the
+    next collision, which happens in an envelope of `epsilon` (m) around shapes; what rests keeps half of it open. See
+    `world.impulse_model` for `handling` and `boost`.
     """
 
     def __init__(
@@ -68,12 +74,20 @@ class World(Changing, Asking, Keeping):
         sleep: bool = True,
         material: Material = PLAIN,
         substeps: int | None = None,
+        contact: str = "timestep",
+        epsilon: float | None = None,
+        handling: str | None = None,
+        boost: float | None = None,
     ) -> None:
         if not 0.0 < dt <= 0.1:
             raise ValueError(f"world: dt {dt} must be positive, and at most 0.1 s")
         if substeps is not None and not 1 <= substeps <= 100:
             raise ValueError(f"world: substeps {substeps} must be from 1 to 100")
-        collisions = Collisions(ShapeTable(), margin=MARGIN, keep_within=KEEP_WITHIN)
+        model = impulses(gravity, contact, epsilon, handling, boost)
+        width = float(model["epsilon"])
+        collisions = Collisions(
+            ShapeTable(), margin=MARGIN + width, keep_within=min(KEEP_WITHIN, KEPT * (width or 1.0))
+        )
         header = np.zeros(1, WORLD)
         h = header[0]
         h["kind"], h["dt"], h["slow"], h["patience"] = WORLD_KIND, dt, SLOW, PATIENCE if sleep else math.inf
@@ -83,6 +97,8 @@ class World(Changing, Asking, Keeping):
         )  # fmt: skip
         n = substeps or math.ceil(dt / LONGEST_SUBSTEP - 1e-9)
         self.solver.header["substeps"], self.solver.header["h"] = n, dt / n
+        if contact == "impulse":
+            settle_model(header, self.solver, model)
 
     def _hold(
         self, forest: Forest, collisions: Collisions, solver: Solver, header: Any, material: Material,
@@ -219,18 +235,32 @@ class World(Changing, Asking, Keeping):
         return self._timers.add(action, period, name, start)
 
     def _complain(self, status: Status) -> None:
+        if status == Status.OVERLAP:
+            names = " and ".join(repr(self._shape_owner(int(self._header[0][side]))) for side in "ab")
+            raise WorldError(
+                f"world: at {self.time:.6g} s {names} overlap; move them apart, for in the contact model 'impulse' "
+                "bodies must come apart from each other",
+                self.time,
+            )
         t = int(self._header[0]["tree"])
         body = ""
         if t >= 0:
             first = self.forest._links(t)[0]["body"]
             body = self._names.get(self.forest._id(BODIES, int(first)), "")
         what = f"the tree of body {body!r}" if body else "something"
+        model = ContactModel(int(self._header[0]["model"]))
+        left = "as it was before that step" if model is ContactModel.STEPS else "as the last part of a step left it"
         raise WorldError(
             f"world: at {self.time:.6g} s the motion of {what} is not finite any more ({status.name.lower()}); "
-            "the world is as it was before that step",
+            f"the world is {left}",
             self.time,
             body,
         )
+
+    def _shape_owner(self, row: int) -> str:
+        """The name of the body that has the shape in a row."""
+        link = int(self.shapes.rows[row]["link"])
+        return "ground" if link < 0 else self._names[self.forest._id(BODIES, link)]
 
     def _follow_tables(self) -> None:
         trees, loops = (int(self.forest._pools[which]["count"]) for which in (TREES, LOOPS))

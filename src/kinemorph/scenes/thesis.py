@@ -1,0 +1,125 @@
+"""What `kinemorph thesis` does: the experiments of Fontijne 3.11.1, his figures beside ours, and plots of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from kinemorph.scenes.thesis_cube import Rest, rest
+from kinemorph.scenes.thesis_wall import Standing, stand
+from kinemorph.view.plots import plot_over_time
+from kinemorph.world.impulse_model import HANDLINGS
+
+ALL, CLOSEST = HANDLINGS
+EPSILONS = 0.1, 0.01, 0.001  # of the size of a body
+BOOST = 3.0  # e_max, "usually chosen somewhere between 2 and 5"
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A row of table 3.4 as it is in the thesis; nan where the simulation failed."""
+
+    seconds: float
+    rotation: float
+    offset: float
+    strikes: float
+
+
+FAILED = Printed(*[float("nan")] * 4)
+TABLE = {
+    (CLOSEST, 0.1): Printed(4.94, 19.6, 23.0, 54330),
+    (CLOSEST, 0.01): Printed(17.0, 3.70, 5.61, 153506),
+    (CLOSEST, 0.001): FAILED,
+    (ALL, 0.1): Printed(27.0, 0.337, 0.543, 917634),
+    (ALL, 0.01): Printed(27.1, 1.60, 2.10, 788654),
+    (ALL, 0.001): Printed(70.6, 0.226, 0.464, 1688037),
+}  # table 3.4, by contact handling and ε
+Say = Callable[[str], None]
+
+
+def rests(seconds: float = 60.0) -> list[Rest]:
+    """All twelve cubes: three envelopes, both handlings, with and without boosted micro-collisions."""
+    return [
+        rest(epsilon, handling, boost, seconds)
+        for boost in (None, BOOST)
+        for handling in (CLOSEST, ALL)
+        for epsilon in EPSILONS
+    ]
+
+
+def standings(boost: float | None = None) -> list[Standing]:
+    """The six rows of table 3.4, and one of the default contact model."""
+    rows = [stand(epsilon, handling, boost) for handling, epsilon in TABLE]
+    return rows if boost else [*rows, stand(0.0)]
+
+
+def settings(boost: float | None) -> str:
+    return "default" if boost is None else f"e_max {boost:g}"
+
+
+def cube_lines(found: list[Rest]) -> list[str]:
+    """A table of the cubes, in Markdown."""
+    lines = ["| settings | contact handling | ε | spin, °/min | largest yaw, ° | largest offset, mm | s for a minute |"]
+    lines.append("| --- | --- | ---: | ---: | ---: | ---: | ---: |")
+    for r in found:
+        numbers = f"{r.spin:.2f} | {np.abs(r.yaw).max():.2f} | {1e3 * r.offset.max():.3g} | {r.seconds:.2f}"
+        lines.append(f"| {settings(r.boost)} | {r.handling} | {100 * r.epsilon:g} % | {numbers} |")
+    return lines
+
+
+def wall_lines(found: list[Standing]) -> list[str]:
+    """A table of the walls beside that of the thesis, in Markdown: ours, then his in brackets."""
+    lines = ["| settings | contact handling | ε | time, s | rotation sum | offset sum | collisions |"]
+    lines.append("| --- | --- | ---: | ---: | ---: | ---: | ---: |")
+    for r in found:
+        his = TABLE.get((r.handling, r.epsilon))
+        pairs = [
+            (f"{r.seconds:.2f}", "seconds", "{:g}"),
+            (f"{r.rotation:.2g}", "rotation", "{:g}"),
+            (f"{r.offset:.2g}", "offset", "{:g}"),
+            (f"{r.strikes:,}", "strikes", "{:,.0f}"),
+        ]
+        cells = []
+        for ours, name, form in pairs:
+            value = float("nan") if his is None else getattr(his, name)
+            printed = "" if his is None else " (failed)" if np.isnan(value) else f" ({form.format(value)})"
+            cells.append(ours + printed)
+        which = f"{settings(r.boost)} | {r.handling} | {100 * r.epsilon:g} %" if r.epsilon else "contact by steps | | "
+        lines.append(f"| {which} | {' | '.join(cells)} |")
+    return lines
+
+
+def draw(found: list[Rest], out: Path) -> list[Path]:
+    """Figs. 3.11 and 3.12: a panel for each handling and its settings, a curve for each envelope."""
+    files = []
+    for name, what, scale in (("yaw", "yaw [degrees]", 1.0), ("offset", "offset [mm]", 1e3)):
+        panels: dict[str, dict[str, object]] = {}
+        for r in found:
+            panel = panels.setdefault(f"{what}\n{r.handling},\n{settings(r.boost)}", {})
+            panel[f"ε {100 * r.epsilon:g} %"] = scale * getattr(r, name)
+        file = out / f"thesis_{name}.png"
+        plot_over_time(file, found[0].t, panels, f"a cube that rests: {name}")  # type: ignore[arg-type]
+        files.append(file)
+    return files
+
+
+def thesis(out: Path, say: Say) -> None:
+    """All experiments: tables to the terminal and to a file, plots to pictures."""
+    out.mkdir(parents=True, exist_ok=True)
+    cubes = rests()
+    text = ["A cube that rests for a minute (Fontijne figs. 3.11, 3.12):", "", *cube_lines(cubes), ""]
+    walls = [*standings(), *standings(BOOST)]
+    text += [
+        "A wall of 34 bricks for five seconds (Fontijne table 3.4; his numbers in brackets):",
+        "",
+        *wall_lines(walls),
+    ]
+    file = out / "thesis.md"
+    file.write_text("\n".join(text) + "\n", encoding="utf-8")
+    for line in text:
+        say(line)
+    pictures = draw(cubes, out)
+    say(f"\nlook at {', '.join(map(str, [file, *pictures]))}; figs. 2.11, 2.12 and table 2.1: kinemorph bounce")

@@ -1,0 +1,88 @@
+"""Where the shapes of bodies are in a step of a world, and how far they may come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph._jit import kernel, rows_at
+from kinemorph.collision.shape_places import box_around, place_shape
+from kinemorph.collision.shape_rows import MOUNT, PLACE, SHAPE
+from kinemorph.contact.layout import SPAN
+from kinemorph.geometry.ground import BOUNDS
+from kinemorph.multibody.layout import LINK_DATA, TREE
+from kinemorph.spatial.mat3 import mul, mul_vec
+from kinemorph.spatial.rows import load3, load9, store3, store9
+from kinemorph.spatial.scalar import sqrt
+from kinemorph.spatial.vec3 import add, cross, dot, scale
+from kinemorph.structure.forest_layout import BODY_SLOT, TREE_SLOT
+from kinemorph.world.layout import ContactModel
+
+BY_STEPS = int(ContactModel.STEPS)
+
+
+@kernel(inline=False)
+def place_bodies(w: Any, s: Any, forest: Any, c: Any) -> None:
+    """Where the shapes of all bodies that are awake are, and how far they may come in a step."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    shapes = rows_at(c["shapes"], c["n"], SHAPE)
+    places = rows_at(c["places"], c["n"], PLACE)
+    mounts = rows_at(c["mounts"], c["n"], MOUNT)
+    dt = w["dt"]
+    fall = dt * sqrt(forest["gx"] ** 2 + forest["gy"] ** 2 + forest["gz"] ** 2)
+    way = dt if w["model"] == BY_STEPS else 0.0  # collisions happen where shapes are
+    for i in range(c["n"]):
+        if shapes[i]["form"] == 0 or shapes[i]["link"] < 0:
+            continue
+        slot = bodies[shapes[i]["link"]]
+        span = spans[slot["tree"]]
+        if span["asleep"] != 0:
+            continue
+        tree = rows_at(trees[slot["tree"]]["address"], 1, TREE)[0]
+        d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[slot["link"] + 1]
+        R, p = load9(d["R"]), load3(d["p"])
+        if slot["moved"] != 0:
+            p = add(p, mul_vec(R, load3(slot["p"])))
+            R = mul(R, load9(slot["R"]))
+        omega = load3(d["w"])
+        arm = add(mul_vec(R, load3(mounts[i]["p"])), add(p, scale(load3(d["p"]), -1.0)))
+        v = add(load3(d["v"]), cross(omega, arm))
+        speed = sqrt(dot(v, v)) + sqrt(dot(omega, omega)) * mounts[i]["reach"]
+        span["speed"] = max(span["speed"], speed)
+        places[i]["sweep"] = dt * (speed + fall)
+        store3(places[i]["travel"], scale(v, way))
+        place_shape(c, i, R, p)
+
+
+@kernel(inline=False)
+def stay_in_boxes(s: Any, forest: Any, c: Any) -> bool:
+    """Where the shapes of all bodies that are awake are now; whether each is still in the box predicted for it."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    shapes, mounts = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["mounts"], c["n"], MOUNT)
+    places, boxes = rows_at(c["places"], c["n"], PLACE), rows_at(c["boxes"], c["n"], BOUNDS)
+    grow = 0.5 * (c["margin"] + c["keep_within"])
+    good = True
+    for i in range(c["n"]):
+        if shapes[i]["form"] == 0 or shapes[i]["link"] < 0:
+            continue
+        slot = bodies[shapes[i]["link"]]
+        if spans[slot["tree"]]["asleep"] != 0:
+            continue
+        tree = rows_at(trees[slot["tree"]]["address"], 1, TREE)[0]
+        d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[slot["link"] + 1]
+        R, p = load9(d["R"]), load3(d["p"])
+        if slot["moved"] != 0:
+            p = add(p, mul_vec(R, load3(slot["p"])))
+            R = mul(R, load9(slot["R"]))
+        p = add(mul_vec(R, load3(mounts[i]["p"])), p)
+        R = mul(R, load9(mounts[i]["R"]))
+        store9(places[i]["R"], R)
+        store3(places[i]["p"], p)
+        low, high = box_around(mounts[i], R, p)
+        a, b = load3(boxes[i]["low"]), load3(boxes[i]["high"])
+        good &= (low[0] - grow >= a[0]) & (low[1] - grow >= a[1]) & (low[2] - grow >= a[2])
+        good &= (high[0] + grow <= b[0]) & (high[1] + grow <= b[1]) & (high[2] + grow <= b[2])
+    return good

@@ -1,0 +1,37 @@
+"""The experiments of the thesis come out as they must."""
+
+import numpy as np
+import pytest
+
+from kinemorph.scenes import thesis
+from kinemorph.scenes.thesis_cube import rest
+from kinemorph.scenes.thesis_wall import stand, wall
+
+
+@pytest.mark.parametrize("epsilon", thesis.EPSILONS)
+@pytest.mark.parametrize("handling", [thesis.ALL, thesis.CLOSEST])
+def test_a_cube_that_rests_does_not_spin(epsilon, handling):
+    assert np.abs(rest(epsilon, handling).yaw).max() < 1e-3
+
+
+def test_it_spins_steadily_with_the_settings_of_the_thesis():
+    found = rest(0.01, thesis.CLOSEST, thesis.BOOST, 20.0)
+    assert 20.0 < abs(found.spin) < 360.0
+    rates = np.diff(found.yaw[::20])
+    assert np.ptp(rates) < 0.1 * np.abs(rates).mean()
+
+
+def test_a_wall_has_34_bricks_and_stands_as_still_as_that_of_the_thesis():
+    assert len(wall(0.01, thesis.ALL)[1]) == 34
+    for handling, epsilon in thesis.TABLE:
+        found, his = stand(epsilon, handling), thesis.TABLE[handling, epsilon]
+        for ours, printed in ((found.rotation, his.rotation), (found.offset, his.offset)):
+            assert ours <= min(1e-3, printed if np.isfinite(printed) else 1.0)
+
+
+def test_tables_have_a_line_for_each_experiment():
+    walls = [stand(0.01, thesis.ALL, seconds=0.1), stand(0.0, seconds=0.1)]
+    lines = thesis.wall_lines(walls)
+    assert "(27.1)" in lines[2]
+    assert len(lines) == 4
+    assert len(thesis.cube_lines([rest(0.1, thesis.ALL, seconds=0.5)])) == 3
