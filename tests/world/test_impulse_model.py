@@ -325,3 +325,21 @@ def test_random_changes_of_the_structure_and_snapshots_while_it_runs(number):
             again.run(0.02)
             assert again.hash() == world.hash()
     assert all(np.isfinite(body.position).all() for body in bodies)
+
+
+def test_contacts_tell_the_weight_that_they_carry():
+    """In steps of one part; where a collision elsewhere cuts a step, forces are those of its last part alone."""
+    world = impulse_world(dt=5e-3, material=km.Material(0.5, restitution=0.8))
+    world.add_ground()
+    brick = world.add(BRICK, at=(0.0, 0.0, 0.0505))
+    world.add(BALL, at=(1.0, 0.0, 0.2), twist=(0.0, 0.0, 0.0, 0.0, 0.0, -1.0))
+    world.run(0.5)
+    whole, parts = 0, world.statistics.parts
+    for _ in range(100):
+        world.step()
+        made, parts = world.statistics.parts - parts, world.statistics.parts
+        if made == 1:
+            whole += 1
+            weight = sum(touch.normal_force for touch in world.contacts(brick))
+            assert weight == pytest.approx(9.81 * brick.mass, rel=2e-2)
+    assert 50 < whole < 100
