@@ -28,7 +28,7 @@ import kinemorph as km
 SECONDS = 60.0  # for one world; more is a hang
 STEPS = 40  # in one go, at most
 ROUNDS = 8
-TOLD = 500  # worlds after which it says how far it is
+TOLD = 100  # worlds after which it says how far it is
 LEAST, MOST = -3.0, 3.0  # decades of kg
 ABSURD = 0.08  # share of speeds and torques that are up to a million times as large as usual
 GROUNDS = ("none", "plane", "field", "terrain", "slope")
