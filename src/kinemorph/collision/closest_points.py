@@ -40,7 +40,7 @@ def _simpler_first(A: Any, B: Any, R: Mat3, p: Vec3, ka: int, a: int, kb: int, b
     t = add(mul_vec(R, position(A, row["tail"])), p)
     d = mul_vec(R, load3(row["direction"]))
     if kb == F:
-        lo, hi, _, _ = clip_to_face(B, b, t, d, row["length"])
+        lo, hi, _, _ = clip_to_face(B, b, t, d, row["length"], 0.0)
         return _over_face(B, b, axpy(t, 0.5 * (lo + hi), d))
     other = rows_at(B["edges"], B["n_edges"], EDGE)[b]
     tail = position(B, other["tail"])

@@ -278,10 +278,10 @@ def _crosses_into_face(core: Any, f: int, inward: Vec3, r: Vec3, d: Vec3, lo: fl
 
 
 @kernel
-def clip_to_face(core: Any, f: int, t: Vec3, d: Vec3, length: float) -> tuple[float, float, int, int]:
+def clip_to_face(core: Any, f: int, t: Vec3, d: Vec3, length: float, slack: float) -> tuple[float, float, int, int]:
     """The part lo .. hi of the edge from t along d above face f, and the edges of f where it is cut off, or HERE.
 
-    lo > hi if nothing is left.
+    lo > hi if nothing is left. The face is wider by `slack` metres on all sides.
     """
     edges = rows_at(core["edges"], core["n_edges"], EDGE)
     face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
@@ -294,7 +294,7 @@ def clip_to_face(core: Any, f: int, t: Vec3, d: Vec3, length: float) -> tuple[fl
         side = face_edges[k]
         edge = edges[side >> 1]
         inward = load3(edge["right_normal"]) if side & 1 else load3(edge["left_normal"])
-        a = dot(inward, sub(t, position(core, edge["tail"])))
+        a = dot(inward, sub(t, position(core, edge["tail"]))) + slack
         da = dot(inward, d)
         b = a + length * da
         if a < 0.0 and b < 0.0:

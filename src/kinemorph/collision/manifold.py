@@ -47,6 +47,7 @@ NO_FEATURES = -1  # an id where there is nothing to name
 ROOM = 128  # rows that `manifold` needs: no two faces of reasonable size give more points
 ACROSS = 0.99  # cosine: a face whose normal is within 8° of that of the pair carries
 PARALLEL = 0.01  # sine: edges closer to parallel touch in two points
+SLACK = 1e-9  # of its size, by which a face is wider: corners that lie on its rim are not lost to rounding
 MANY = 8  # sides: of two faces with more, most are inside the other one or far from it, as circles around it tell
 ROUNDED = 1.0 - 1e-9  # share of the square of a radius that is no rounding
 
@@ -189,6 +190,7 @@ def _over(
     if fa != HERE:
         face = rows_at(A["faces"], A["n_faces"], FACE)[fa]
         first, sides = int(face["first"]), int(face["count"])
+    slack = SLACK * B["radius_bound"]
     many = sides > MANY and rows_at(B["faces"], B["n_faces"], FACE)[fb]["count"] > MANY
     centre, inner, outer = circles(B, fb) if many else ((0.0, 0.0, 0.0), 0.0, 0.0)
     for k in range(first, first + sides):
@@ -202,7 +204,7 @@ def _over(
         if many and near > outer:
             continue
         if not (many and far < inner):
-            lo, hi, edge_lo, edge_hi = clip_to_face(B, fb, t, d, length)
+            lo, hi, edge_lo, edge_hi = clip_to_face(B, fb, t, d, length, slack)
         if lo > hi:
             continue
         if edge_lo == HERE and (fa == HERE or side & 1 == 0):  # each vertex starts one side of its face

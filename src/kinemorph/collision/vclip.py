@@ -153,7 +153,7 @@ def _edge_face(A: Any, B: Any, R: Mat3, p: Vec3, a: int, b: int, tol: float) -> 
     row = rows_at(A["edges"], A["n_edges"], EDGE)[a]
     t = add(mul_vec(R, position(A, row["tail"])), p)
     d = mul_vec(R, load3(row["direction"]))
-    lo, hi, edge_lo, edge_hi = clip_to_face(B, b, t, d, row["length"])
+    lo, hi, edge_lo, edge_hi = clip_to_face(B, b, t, d, row["length"], 0.0)
     if lo > hi:  # it passes by: what is closest is on the rim
         return GOES_ON, E, a, E, _nearest_rim(B, b, edge_lo, t, d, row["length"])
     n = load3(rows_at(B["faces"], B["n_faces"], FACE)[b]["normal"])
