@@ -109,13 +109,11 @@ def _crba(address: int, q: Vector) -> int:
 def crba(model: Model, data: Data, q: npt.ArrayLike) -> Array:
     """The mass matrix M(q), armatures included: symmetric, full. It is `data.M` itself: copy it to keep it."""
     try:
-        mine = data.model is model
+        if data.model is not model:
+            belongs(model, data)
     except AttributeError:
-        mine = False
-    if not mine:
         belongs(model, data)
-    M = data._M
-    if M is None:
+    if (M := data._M) is None:
         M = data.M
     try:
         status = _crba(data.address, q)
