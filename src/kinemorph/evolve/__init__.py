@@ -1,0 +1,1 @@
+"""Evolution: searches that ask for evaluations, evaluators that survive, a store that outlives both, reports."""

@@ -1,0 +1,82 @@
+"""What is evolved: all that searches and evaluators know of genotypes and tasks. Every function is pure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import msgspec
+import numpy as np
+
+
+class Draw(msgspec.Struct, frozen=True):
+    """The circumstances of one evaluation."""
+
+    number: int  # which one of a bank: what is stratified (an octant, a bearing) is so by this number
+    seed: int  # of everything that is random in it
+    level: float = 1.0  # how hard it is, from 0 to 1: a curriculum raises it
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What one evaluation gave."""
+
+    score: float  # what searches compare; it may be negative
+    thesis: float = 0.0  # by the thesis's formula; never negative
+    measure: float = 0.0  # what is reported: body lengths a second, hit or not
+    reason: str = ""  # why it was rejected: an exploit, or faulty
+    steps: int = 0
+    details: dict[str, float] = {}
+
+    @property
+    def faulty(self) -> bool:
+        """It could not be evaluated: it ranks last, never breeds and is left out of means."""
+        return self.reason.startswith("faulty")
+
+
+class Descriptor(NamedTuple):
+    """One axis of a map of creatures: a number among the details of an outcome."""
+
+    name: str
+    low: float
+    high: float
+    cells: int
+
+
+class Problem(Protocol):
+    """Genotypes are text, so that they can be stored, sent and compared without knowing them.
+
+    Instances are pickled to other processes. What depends on chance gets a generator.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def descriptors(self) -> tuple[Descriptor, ...]: ...
+
+    def founder(self, rng: np.random.Generator) -> str: ...
+
+    def mutate(self, genotype: str, rng: np.random.Generator) -> tuple[str, str]:
+        """Another genotype, and what was done."""
+        ...
+
+    def crossover(self, one: str, other: str, rng: np.random.Generator) -> str: ...
+
+    def graft(self, one: str, other: str, rng: np.random.Generator) -> str: ...
+
+    def viable(self, genotype: str) -> bool:
+        """Whether it is worth an evaluation at all; a stillbirth costs none."""
+        ...
+
+    def numbers(self, genotype: str) -> list[float]:
+        """The numbers that can be tuned without changing the body."""
+        ...
+
+    def with_numbers(self, genotype: str, numbers: list[float]) -> str: ...
+
+    def evaluate(self, genotype: str, draw: Draw) -> Outcome:
+        """The same bits in any process. A budget of steps ends it, never the clock."""
+        ...
+
+    def warm(self) -> None:
+        """Compile or load every kernel that `evaluate` calls."""
+        ...

@@ -1,0 +1,190 @@
+"""The default search: many founders, races on identical draws, a cap on families, champions by vote."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import numpy as np
+
+from kinemorph.evolve.job import Individual
+from kinemorph.evolve.problem import Draw, Problem
+from kinemorph.evolve.search import Budget, Planned, Trial
+from kinemorph.evolve.streams import Purpose, seed_of, stream
+from kinemorph.evolve.tuning import TuningSettings, tune
+
+
+class RecipeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    population: int = 40
+    founders: int = 300  # so many are tried, at most a fifth of the budget
+    founder_draws: int = 2
+    viable: int = 6  # tries at a child, or five times as many at a founder, before a stillborn one is taken
+    elite: float = 0.2  # the share of the population that has children
+    family: int = 2  # parents of one founder's family, for the first part of the budget
+    family_until: float = 0.4
+    crossover: float = 0.0  # share of children of two parents, half of them by grafting
+    ladder: tuple[int, ...] = (2, 4, 8)  # draws after which a candidate may drop out, and at the end
+    quantile: float = 0.5  # of the parents, that a candidate must reach to go on
+    redraw: int = 6  # generations after which all draws are new
+    worst: float = 0.5  # weight of the mean of the worse half, against motions that are blind
+    vote: int = 32  # draws that decide between the elites of the whole run
+    tuning: TuningSettings | None = None
+
+    def __post_init__(self) -> None:
+        if not self.ladder or min(self.ladder) < 1 or sorted(set(self.ladder)) != list(self.ladder):
+            raise ValueError(f"ladder is {self.ladder}, and must rise: numbers of draws, such as 2, 4, 8")
+        if self.population < 2:
+            raise ValueError(f"population is {self.population}, and must be at least 2")
+
+
+class Recipe(Planned):
+    """Truncation with all that was measured to matter: docs/evolve.md says what, and by how much."""
+
+    def __init__(
+        self, problem: Problem, seed: int, budget: Budget, settings: RecipeSettings = RecipeSettings()
+    ) -> None:
+        super().__init__(problem, seed, budget)
+        self.settings = settings
+        self.elites: list[Individual] = []  # the best of each generation: candidates of the last vote
+
+    def plan(self) -> Iterator[list[Trial]]:
+        settings = self.settings
+        bank = self.bank(settings.ladder[-1], 0)
+        population = yield from self._founded(bank)
+        while True:
+            self.elites = [one for one in self.elites if one is not population[0]] + population[:1]
+            self.close(population)
+            if self._left() <= 0:
+                break
+            if self.generation % settings.redraw == 0:
+                bank = self.bank(settings.ladder[-1], self.generation)
+                for one in population:
+                    one.outcomes.clear()
+                yield from self._race(population, population, bank)
+            parents = self.parents(population)
+            rng = self.choices()
+            children = [self.child(parents, rng) for _ in range(settings.population)]
+            yield from self._race(children, population, bank)
+            population = self.survivors(population + children)
+        if settings.tuning is not None:
+            self.elites.append((yield from tune(self, population[0], bank, settings.tuning)))
+        self.close((yield from self._vote(population)))
+
+    def _left(self) -> float:
+        """Evaluations that may still be made before the vote; or generations, if these are what is counted."""
+        if self.budget.episodes is None or self.generation >= self.budget.generations:
+            return float(self.budget.generations - self.generation)
+        tuning = self.settings.tuning.episodes if self.settings.tuning else 0
+        return float(self.budget.episodes - self.episodes - 6 * self.settings.vote - tuning)
+
+    def _founded(self, bank: tuple[Draw, ...]) -> Iterator[list[Trial]]:
+        settings = self.settings
+        tries = settings.founders
+        if self.budget.episodes is not None:
+            tries = min(tries, self.budget.episodes // (5 * settings.founder_draws))
+        founders = [self.founder(5 * settings.viable) for _ in range(max(tries, settings.population))]
+        yield [(one, bank[: settings.founder_draws]) for one in founders]
+        population = self.ranked(founders)[: settings.population]
+        yield from self._race(population, population, bank)
+        return self.ranked(population)
+
+    # --------------------------------------------------------------------------------------------- judging
+
+    def value(self, scores: Sequence[float]) -> float:
+        """The mean, blended with the mean of the worse half."""
+        worse = sorted(scores)[: max(1, len(scores) // 2)]
+        return float((1.0 - self.settings.worst) * np.mean(scores) + self.settings.worst * np.mean(worse))
+
+    def rank(self, one: Individual) -> tuple[float, float, float]:
+        """Low is good: who went further in the race, then who is better, then who is older; the faulty last."""
+        if one.faulty or not one.outcomes:
+            return 1.0, 0.0, one.number
+        return -len(one.outcomes), -self.value(one.scores()), one.number
+
+    def ranked(self, individuals: Sequence[Individual]) -> list[Individual]:
+        return sorted(individuals, key=self.rank)
+
+    def _race(
+        self, runners: list[Individual], against: list[Individual], bank: tuple[Draw, ...]
+    ) -> Iterator[list[Trial]]:
+        """A ladder of draws: who is worse than the parents' median on the same draws stays where it is."""
+        ladder, order = self.settings.ladder, self._order(bank)
+        running = runners
+        yield [(one, order[: ladder[0]]) for one in running]
+        for reached, next_rung in zip(ladder, ladder[1:]):
+            draws = order[:reached]
+            bar = self._bar(against, draws)
+            running = [one for one in running if not one.faulty and self.value(one.scores(draws)) >= bar]
+            yield [(one, order[:next_rung]) for one in running]
+
+    def _bar(self, against: list[Individual], draws: tuple[Draw, ...]) -> float:
+        known = [one for one in against if not one.faulty and all(draw in one.outcomes for draw in draws)]
+        values = [self.value(one.scores(draws)) for one in known]
+        return float(np.quantile(values, self.settings.quantile)) if values else -np.inf
+
+    def _order(self, bank: tuple[Draw, ...]) -> tuple[Draw, ...]:
+        """Shuffled; of an even number, pairs stay together: tasks mirror the second draw of each pair."""
+        rng = self.choices(Purpose.ORDER)
+        if len(bank) % 2:
+            return tuple(bank[i] for i in rng.permutation(len(bank)))
+        return tuple(bank[2 * i + k] for i in rng.permutation(len(bank) // 2) for k in (0, 1))
+
+    # -------------------------------------------------------------------------------------------- breeding
+
+    def parents(self, population: list[Individual]) -> list[Individual]:
+        """The best, at most `family` of one founder's family as long as families are protected."""
+        number = max(2, int(self.settings.elite * self.settings.population))
+        return self._capped([one for one in population if not one.faulty], self.settings.family)[:number]
+
+    def survivors(self, individuals: list[Individual]) -> list[Individual]:
+        return self._capped(self.ranked(individuals), 3 * self.settings.family)[: self.settings.population]
+
+    def _capped(self, ranked: list[Individual], most: int) -> list[Individual]:
+        if not most or self.spent >= self.settings.family_until:
+            return ranked
+        seen: Counter[int] = Counter()
+        kept = []
+        for one in ranked:
+            seen[one.family] += 1
+            if seen[one.family] <= most:
+                kept.append(one)
+        return kept
+
+    def child(self, parents: list[Individual], rng: np.random.Generator) -> Individual:
+        """Of the better one of two parents; tried again while it is stillborn."""
+        if not parents:
+            raise ValueError("every individual of this generation is faulty, so nobody can have children")
+        one = min((parents[i] for i in rng.integers(len(parents), size=2)), key=self.rank)
+        other = parents[rng.integers(len(parents))]
+        share = self.settings.crossover
+        for attempt in range(self.settings.viable):
+            chance = stream(self.seed, Purpose.VARIATION, self.generation, self._count + 1, attempt)
+            genotype, operator, both = self._varied(one, other, share, chance)
+            if self.problem.viable(genotype):
+                break
+        return self.born(genotype, (one, other) if both else (one,), operator)
+
+    def _varied(
+        self, one: Individual, other: Individual, share: float, rng: np.random.Generator
+    ) -> tuple[str, str, bool]:
+        if rng.random() >= share:
+            return *self.problem.mutate(one.genotype, rng), False
+        if rng.random() < 0.5:
+            return self.problem.crossover(one.genotype, other.genotype, rng), "crossover", True
+        return self.problem.graft(one.genotype, other.genotype, rng), "graft", True
+
+    # ---------------------------------------------------------------------------------------------- voting
+
+    def _vote(self, population: list[Individual]) -> Iterator[list[Trial]]:
+        """Eight candidates on a quarter of fresh draws, the best four on all of them."""
+        seeds = [seed_of(self.seed, Purpose.VOTE, draw=number) for number in range(self.settings.vote)]
+        draws = tuple(Draw(number, seed) for number, seed in enumerate(seeds))
+        candidates = list(dict.fromkeys(population[:4] + self.elites[::-1]))[:8]
+        for one in candidates:
+            one.outcomes.clear()
+        yield [(one, draws[: max(1, len(draws) // 4)]) for one in candidates]
+        finalists = self.ranked(candidates)[:4]
+        yield [(one, draws) for one in finalists]
+        others = [one for one in population if one not in candidates]
+        return self.ranked(candidates) + others

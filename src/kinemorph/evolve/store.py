@@ -1,0 +1,300 @@
+"""A run on disk: one SQLite file that is whole at any moment, whoever is killed.
+
+Evaluations are committed as they are told, once a second; a generation with its individuals and genomes in one
+transaction. Everything but times is the same for the same seed, settings and code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import sqlite3
+import struct
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from kinemorph._files import FileError
+from kinemorph.evolve.job import Individual, Job, Result, genome_key
+from kinemorph.evolve.problem import Draw, Outcome
+
+VERSION = 1
+_PAUSE = 1.0  # seconds between two commits of evaluations
+_EVERY = 10  # generations after which all genomes are kept
+_ELITES = 3  # of each generation, whose genomes are kept
+
+_TABLES = """
+CREATE TABLE run (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE generation (g INTEGER PRIMARY KEY, status TEXT NOT NULL, stats TEXT NOT NULL);
+CREATE TABLE individual (id INTEGER PRIMARY KEY, g INTEGER NOT NULL, parents TEXT NOT NULL, op TEXT NOT NULL,
+    age INTEGER NOT NULL, genome_hash BLOB NOT NULL);
+CREATE TABLE genome (hash BLOB PRIMARY KEY, g INTEGER NOT NULL, kept INTEGER NOT NULL, blob BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE standing (g INTEGER NOT NULL, rank INTEGER NOT NULL, individual INTEGER NOT NULL, score REAL NOT NULL,
+    PRIMARY KEY (g, rank)) WITHOUT ROWID;
+CREATE TABLE evaluation (g INTEGER NOT NULL, individual INTEGER NOT NULL, draw INTEGER NOT NULL, seed INTEGER NOT NULL,
+    level REAL NOT NULL, score REAL NOT NULL, thesis REAL NOT NULL, measure REAL NOT NULL, reason TEXT NOT NULL,
+    steps INTEGER NOT NULL, details TEXT NOT NULL, attempt INTEGER NOT NULL, golden INTEGER NOT NULL, seconds REAL NOT NULL,
+    PRIMARY KEY (g, individual, draw)) WITHOUT ROWID;
+"""
+
+
+class StoreError(FileError):
+    """A store that cannot be read or written. What was committed before is still there."""
+
+
+class Standing(NamedTuple):
+    """Who came out of a generation at which place."""
+
+    generation: int
+    rank: int
+    individual: int
+    score: float
+
+
+class Store:
+    """One run. Only one process may write to it; any number may read."""
+
+    def __init__(self, file: Path | str, connection: sqlite3.Connection, lock: sqlite3.Connection | None) -> None:
+        self.file = Path(file)
+        self._db, self._lock = connection, lock
+        self._last = time.monotonic()
+        self._born: set[int] = set()
+        self.completed: set[int] = set()  # generations
+
+    # ------------------------------------------------------------------------------------- opening, closing
+
+    @classmethod
+    def create(cls, file: Path | str, facts: dict[str, Any]) -> Store:
+        """A new run; `facts` say what it is: settings, seed, code, versions, processor."""
+        file = Path(file)
+        if file.exists():
+            raise StoreError(f"{file}: there is a run already; resume it, or name another file")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        lock = _lock(file)
+        with _said(file):
+            db = sqlite3.connect(file, isolation_level=None)
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("PRAGMA synchronous=NORMAL")
+            db.executescript("BEGIN;" + _TABLES)
+            rows = {"version": VERSION, **facts}.items()
+            db.executemany("INSERT INTO run VALUES (?, ?)", [(name, json.dumps(value)) for name, value in rows])
+            db.execute("COMMIT")
+        return cls(file, db, lock)
+
+    @classmethod
+    def open(cls, file: Path | str, write: bool = False) -> Store:
+        """A run that is there, to read or to go on with."""
+        file = Path(file)
+        if not file.is_file():
+            raise StoreError(f"{file}: there is no such run")
+        lock = _lock(file) if write else None
+        with _said(file):
+            db = sqlite3.connect(file, isolation_level=None)
+            if db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+                raise StoreError(f"{file}: it is damaged; copy what can be read with: sqlite3 {file} .recover")
+            if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'run'").fetchone():
+                raise StoreError(f"{file}: this is not a run of kinemorph")
+            db.execute("PRAGMA synchronous=NORMAL")
+        store = cls(file, db, lock)
+        if store.facts.get("version") != VERSION:
+            raise StoreError(f"{file}: it has format {store.facts.get('version')}; this kinemorph reads {VERSION}")
+        store._born = {row[0] for row in store._rows("SELECT id FROM individual")}
+        store.completed = {row[0] for row in store._rows("SELECT g FROM generation")}
+        return store
+
+    def close(self) -> None:
+        if self._db.in_transaction:
+            with contextlib.suppress(StoreError):
+                self._execute("COMMIT")
+        self._db.close()
+        if self._lock is not None:
+            self._lock.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *what: object) -> None:
+        self.close()
+
+    # ---------------------------------------------------------------------------------------------- writing
+
+    def keep(self, job: Job, result: Result) -> None:
+        """A result that was told to the search."""
+        self._begin()
+        if job.individual not in self._born:
+            self._born.add(job.individual)
+            row = (job.individual, job.generation, json.dumps(job.parents), job.operator, job.age, _digest(job.genotype))
+            self._execute("INSERT INTO individual VALUES (?, ?, ?, ?, ?, ?)", row)
+        for draw, outcome in zip(result.draws, result.outcomes):
+            row = (
+                result.generation, result.individual, draw.number, draw.seed, draw.level, outcome.score, outcome.thesis,
+                outcome.measure, outcome.reason, outcome.steps, msgspec.json.encode(outcome.details).decode(),
+                result.attempt, result.golden, result.seconds / len(result.draws),
+            )  # fmt: skip
+            self._execute("INSERT INTO evaluation VALUES (" + ", ".join("?" * 14) + ")", row)
+        if time.monotonic() - self._last > _PAUSE:
+            self.commit()
+
+    def complete(self, generation: int, population: Sequence[Individual], stats: dict[str, Any]) -> None:
+        """A generation is over: who came out of it, and the genomes of those who may be wanted."""
+        self._begin()
+        self.completed.add(generation)
+        self._execute("INSERT INTO generation VALUES (?, 'complete', ?)", (generation, json.dumps(stats)))
+        self._execute("DELETE FROM genome WHERE NOT kept")  # those who lived until now
+        for rank, one in enumerate(population):
+            score = max(one.fitness(), -1e300)
+            self._execute("INSERT INTO standing VALUES (?, ?, ?, ?)", (generation, rank, one.number, score))
+            kept = rank < _ELITES or generation % _EVERY == 0
+            row = (_digest(one.genotype), generation, kept, zlib.compress(one.genotype.encode(), 9))
+            self._execute("INSERT INTO genome VALUES (?, ?, ?, ?) ON CONFLICT(hash) DO UPDATE SET kept = kept OR excluded.kept", row)
+        self.commit()
+
+    def note(self, name: str, value: Any) -> None:
+        """A fact about the run."""
+        self._begin()
+        self._execute("INSERT OR REPLACE INTO run VALUES (?, ?)", (name, json.dumps(value)))
+        self.commit()
+
+    def commit(self) -> None:
+        if self._db.in_transaction:
+            self._execute("COMMIT")
+        self._last = time.monotonic()
+
+    # ---------------------------------------------------------------------------------------------- reading
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {name: json.loads(value) for name, value in self._rows("SELECT name, value FROM run")}
+
+    def known(self, job: Job) -> Result | None:
+        """The result of a job, if it was told before."""
+        if job.individual not in self._born:
+            return None
+        (genome,) = next(self._rows("SELECT genome_hash FROM individual WHERE id = ?", (job.individual,)))
+        rows = list(
+            self._rows(
+                "SELECT draw, seed, level, score, thesis, measure, reason, steps, details, attempt, golden, seconds"
+                " FROM evaluation WHERE g = ? AND individual = ?",
+                (job.generation, job.individual),
+            )
+        )
+        found = {Draw(*row[:3]): row for row in rows}
+        if not any(draw.number == row[0] for row in rows for draw in job.draws):
+            return None
+        if genome != _digest(job.genotype) or not all(draw in found for draw in job.draws):
+            raise StoreError(
+                f"{self.file}: individual {job.individual} is another one than this code and these settings make;"
+                " the run was made by others"
+            )
+        kept = [found[draw] for draw in job.draws]
+        outcomes = tuple(Outcome(*row[3:8], msgspec.json.decode(row[8])) for row in kept)
+        _, _, _, *_, attempt, golden, seconds = kept[0]
+        return Result(
+            job.generation, job.individual, job.draws, outcomes, attempt, bool(golden), seconds * len(job.draws)
+        )
+
+    def standings(self, rank: int | None = None) -> list[Standing]:
+        """Of all generations; or who was at one place in each."""
+        where = "" if rank is None else " WHERE rank = ?"
+        rows = self._rows(
+            f"SELECT g, rank, individual, score FROM standing{where} ORDER BY g, rank", () if rank is None else (rank,)
+        )
+        return [Standing(*row) for row in rows]
+
+    def genotype(self, generation: int, rank: int) -> str:
+        """Of whom came out of a generation at some place."""
+        rows = self._rows(
+            "SELECT blob FROM standing JOIN individual ON individual = id LEFT JOIN genome ON hash = genome_hash"
+            " WHERE standing.g = ? AND rank = ?",
+            (generation, rank),
+        )
+        row = next(rows, None)
+        if row is None:
+            last = next(self._rows("SELECT max(g) FROM generation"))[0]
+            if last is None:
+                raise StoreError(f"{self.file}: no generation is complete yet")
+            raise StoreError(f"{self.file}: there is no rank {rank} in generation {generation}; the last one is {last}")
+        if row[0] is None:
+            raise StoreError(
+                f"{self.file}: the genome at rank {rank} of generation {generation} was not kept; kept are the first"
+                f" {_ELITES} of each, all of every {_EVERY}th, and all of the last"
+            )
+        return zlib.decompress(row[0]).decode()
+
+    def table(self, name: str) -> Iterator[dict[str, Any]]:
+        """All rows of a table, in the order of its key."""
+        cursor = self._db.execute(f"SELECT * FROM {name}")  # the names are ours
+        names = [column[0] for column in cursor.description]
+        return (dict(zip(names, row)) for row in cursor)
+
+    def golden_hash(self) -> str:
+        """Over all that the seed, settings and code decide: nothing about times, attempts or workers."""
+        digest = hashlib.sha256()
+        for row in self._rows("SELECT id, g, parents, op, age, genome_hash FROM individual ORDER BY id"):
+            digest.update(repr(row).encode())
+        for row in self._rows(
+            "SELECT g, individual, draw, seed, level, score, thesis, measure, reason, steps, details"
+            " FROM evaluation ORDER BY g, individual, draw"
+        ):
+            bits = struct.pack("<3d", *row[5:8])  # repr would do; bits leave no doubt
+            digest.update(repr((*row[:5], bits, *row[8:])).encode())
+        for standing in self.standings():
+            digest.update(repr(tuple(standing)).encode())
+        return digest.hexdigest()
+
+    @property
+    def golden(self) -> bool:
+        """Whether arithmetic alone decided everything."""
+        return not next(self._rows("SELECT count(*) FROM evaluation WHERE NOT golden"))[0]
+
+    # ---------------------------------------------------------------------------------------------- SQLite
+
+    def _begin(self) -> None:
+        if not self._db.in_transaction:
+            self._execute("BEGIN IMMEDIATE")
+
+    def _execute(self, text: str, row: Iterable[Any] = ()) -> None:
+        with _said(self.file):
+            self._db.execute(text, tuple(row))
+
+    def _rows(self, text: str, row: Iterable[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        with _said(self.file):
+            return iter(self._db.execute(text, tuple(row)).fetchall())
+
+
+def _digest(genotype: str) -> bytes:
+    return bytes.fromhex(genome_key(genotype))
+
+
+def _lock(file: Path) -> sqlite3.Connection:
+    """Held as long as the run is written; the system lets it go when its owner dies, however that happens."""
+    lock = sqlite3.connect(file.with_name(file.name + ".lock"), isolation_level=None, timeout=0.0)
+    try:
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError:
+        lock.close()
+        raise StoreError(f"{file}: another process is writing to it") from None
+    return lock
+
+
+@contextlib.contextmanager
+def _said(file: Path) -> Iterator[None]:
+    """What SQLite complains about, as one sentence that says that the run is intact where it is."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        text = str(error)
+        if "full" in text or "disk I/O" in text:
+            raise StoreError(
+                f"{file}: the disk is full or cannot be written ({text}); all that was committed is intact: make room and resume"
+            ) from None
+        if "locked" in text or "busy" in text:
+            raise StoreError(f"{file}: another program has locked it; end that one and resume") from None
+        if "not a database" in text or "malformed" in text:
+            raise StoreError(f"{file}: it is damaged or not a run of kinemorph ({text})") from None
+        raise StoreError(f"{file}: {text}") from None

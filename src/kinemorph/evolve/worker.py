@@ -1,0 +1,110 @@
+"""One job in a process that may die of it: limits on time and memory, and what a lost job becomes."""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import math
+import os
+import sys
+import time
+from collections.abc import Iterator
+from typing import TextIO
+
+import msgspec
+
+from kinemorph.evolve.job import Job, Result
+from kinemorph.evolve.problem import Draw, Outcome, Problem
+
+OUT_OF_TIME, OUT_OF_MEMORY = 1, 3  # exit codes: the first is faulthandler's
+
+
+class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a worker may take. The step budget of a task comes first; these catch what it cannot."""
+
+    seconds: float = 60.0  # for each draw, by the clock on the wall, kernels loaded
+    memory: int = 2 << 30  # bytes beyond what a worker has when its kernels are loaded
+    retries: int = 2  # of a job whose worker died; then it is faulty, and the run not golden
+
+
+def work(problem: Problem, job: Job, attempt: int = 0) -> Result:
+    """Evaluate a job on all its draws. What the evaluation raises makes it faulty, the same way everywhere."""
+    started = time.perf_counter()
+    outcomes = tuple(_evaluated(problem, job.genotype, draw) for draw in job.draws)
+    seconds = time.perf_counter() - started
+    return Result(job.generation, job.individual, job.draws, outcomes, attempt, seconds=seconds)
+
+
+def _evaluated(problem: Problem, genotype: str, draw: Draw) -> Outcome:
+    try:
+        outcome = problem.evaluate(genotype, draw)
+    except MemoryError:
+        raise
+    except Exception as error:
+        return Outcome(0.0, reason=f"faulty: {type(error).__name__}: {error}"[:200])
+    for name in ("score", "thesis", "measure"):
+        if not math.isfinite(getattr(outcome, name)):
+            return Outcome(0.0, reason=f"faulty: its {name} is {getattr(outcome, name)}", steps=outcome.steps)
+    return outcome
+
+
+def work_within(problem: Problem, job: Job, attempt: int, limits: Limits) -> Result:
+    """The same, and the process ends when it takes too long or too much. Only for processes that can be lost."""
+    try:
+        with _time(limits.seconds * len(job.draws)), _memory(limits.memory):
+            return work(problem, job, attempt)
+    except MemoryError:
+        os._exit(OUT_OF_MEMORY)  # nothing that the heap holds now is worth keeping
+
+
+@contextlib.contextmanager
+def _time(seconds: float) -> Iterator[None]:
+    """A thread without Python ends the process: it needs no lock that a kernel or a loop could hold."""
+    faulthandler.dump_traceback_later(seconds, exit=True, file=_nowhere())
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+@contextlib.contextmanager
+def _memory(extra: int) -> Iterator[None]:
+    """The address space may grow by so many bytes. Where the system has no such limit, there is none."""
+    if sys.platform != "linux":
+        yield
+        return
+    import resource
+
+    now = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    allowed = now + extra if hard == resource.RLIM_INFINITY else min(now + extra, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (allowed, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+_sink: TextIO | None = None
+
+
+def _nowhere() -> TextIO:
+    global _sink
+    if _sink is None:
+        _sink = open(os.devnull, "w")
+    return _sink
+
+
+def cause(exit_code: int | None) -> str:
+    """Why a worker ended, as a lost job's reason says it."""
+    if exit_code == OUT_OF_TIME:
+        return "it ran out of time"
+    if exit_code == OUT_OF_MEMORY:
+        return "it ran out of memory"
+    return f"its worker was killed by signal {-exit_code}" if exit_code and exit_code < 0 else "its worker died"
+
+
+def given_up(job: Job, attempt: int, why: str) -> Result:
+    """The result of a job that was lost too often. The clock or the machine decided it, so it is not golden."""
+    outcome = Outcome(0.0, reason=f"faulty: {why}")
+    return Result(job.generation, job.individual, job.draws, (outcome,) * len(job.draws), attempt, golden=False)

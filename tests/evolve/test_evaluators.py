@@ -1,0 +1,112 @@
+"""Evaluators: the same results whoever computes them, and none lost when a worker is."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from kinemorph.evolve.evaluator import Evaluator, Serial
+from kinemorph.evolve.job import Job, Result
+from kinemorph.evolve.problem import Draw
+from kinemorph.evolve.processes import Processes
+from kinemorph.evolve.worker import Limits
+from tests.evolve.toy import Reach
+
+QUICK = Limits(seconds=1.0, memory=1 << 28)
+
+
+def jobs(number: int = 40) -> list[Job]:
+    toy = Reach()
+    return [
+        Job(0, i, toy.founder(np.random.default_rng(i)), (Draw(0, i), Draw(1, i + 1))) for i in range(1, number + 1)
+    ]
+
+
+def all_results(evaluator: Evaluator, asked: list[Job]) -> dict[int, Result]:
+    evaluator.submit(asked)
+    results: list[Result] = []
+    while some := evaluator.collect():
+        results += some
+    assert len({result.key for result in results}) == len(results) == len(asked)
+    return {result.individual: result for result in results}
+
+
+def outcomes(problem: Reach, workers: int, asked: list[Job]) -> dict[int, Result]:
+    evaluator = Processes(problem, workers, QUICK)
+    try:
+        return all_results(evaluator, asked)
+    finally:
+        evaluator.close()
+
+
+def sprung(asked: list[Job]) -> list[int]:
+    """Those for whom the toy's trap shuts."""
+    import json
+
+    return [job.individual for job in asked if json.loads(job.genotype)[0][0] > 1.0]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_processes_agree_with_this_one(workers):
+    asked = jobs()
+    here, there = all_results(Serial(Reach()), asked), outcomes(Reach(), workers, asked)
+    assert {i: one.outcomes for i, one in here.items()} == {i: one.outcomes for i, one in there.items()}
+
+
+@pytest.mark.parametrize("trap", ["killed", "stuck", "stuck in Python", "memory"])
+def test_a_lost_worker_costs_one_attempt(trap, tmp_path):
+    asked = jobs(20)
+    there = outcomes(Reach(trap, str(tmp_path / "mark")), 2, asked)
+    assert sorted(one.attempt for one in there.values()) == [0] * 19 + [1]
+    assert {i: one.outcomes for i, one in there.items()} == {
+        i: one.outcomes for i, one in all_results(Serial(Reach()), asked).items()
+    }
+    assert all(one.golden for one in there.values())
+
+
+@pytest.mark.parametrize(("trap", "reason"), [("killed", "killed by signal 9"), ("memory", "out of memory")])
+def test_who_is_lost_three_times_is_faulty(trap, reason):
+    asked = jobs(8)
+    (first, *_) = trapped = sprung(asked)
+    there = outcomes(Reach(trap), 2, asked)
+    assert {i for i, one in there.items() if not one.golden} == set(trapped)
+    assert there[first].attempt == 2
+    assert all(outcome.faulty and reason in outcome.reason for outcome in there[first].outcomes)
+
+
+def test_what_an_evaluation_raises_is_a_result_like_any_other():
+    asked = jobs(8)
+    here, there = all_results(Serial(Reach("raises")), asked), outcomes(Reach("raises"), 2, asked)
+    assert here[sprung(asked)[0]].outcomes[0].reason == "faulty: ValueError: the trap has shut"
+    assert {i: one.outcomes for i, one in here.items()} == {i: one.outcomes for i, one in there.items()}
+    assert all(one.golden for one in there.values())
+
+
+def test_workers_killed_from_outside_at_any_moment_lose_nothing():
+    asked = jobs(200)
+    evaluator = Processes(Reach("slow"), 2, Limits(retries=50))
+    rng = np.random.default_rng(0)
+    try:
+        evaluator.submit(asked)
+        got: dict[int, Result] = {}
+        while some := evaluator.collect():
+            got |= {result.individual: result for result in some}
+            if rng.random() < 0.05:
+                os.kill(evaluator.processes[int(rng.integers(len(evaluator.processes)))], signal.SIGKILL)
+    finally:
+        evaluator.close()
+    assert {i: one.outcomes for i, one in got.items()} == {
+        i: one.outcomes for i, one in all_results(Serial(Reach()), asked).items()
+    }
+
+
+def test_a_worker_that_cannot_start_is_told_of_at_once():
+    class Hopeless(Reach, frozen=True):  # cannot be pickled: workers cannot import what a function defines
+        pass
+
+    evaluator = Processes(Hopeless(), 1)
+    with pytest.raises((AttributeError, TypeError)):
+        evaluator.submit(jobs(1))
