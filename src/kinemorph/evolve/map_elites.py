@@ -24,6 +24,8 @@ class MapElitesSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 class MapElites(Planned):
     """Parents are taken from all filled cells alike. What a cell is, the problem's descriptors say."""
 
+    Settings = MapElitesSettings
+
     def __init__(
         self, problem: Problem, seed: int, budget: Budget, settings: MapElitesSettings = MapElitesSettings()
     ) -> None:

@@ -19,6 +19,8 @@ class RandomSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Random(Planned):
     """Founders, again and again; the best of all are kept."""
 
+    Settings = RandomSettings
+
     def __init__(
         self, problem: Problem, seed: int, budget: Budget, settings: RandomSettings = RandomSettings()
     ) -> None:

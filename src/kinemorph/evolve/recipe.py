@@ -14,6 +14,8 @@ from kinemorph.evolve.search import Budget, Planned, Trial
 from kinemorph.evolve.streams import Purpose, seed_of, stream
 from kinemorph.evolve.tuning import TuningSettings, tune
 
+VOTED = 512  # draws from this number on are those of the last vote
+
 
 class RecipeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     population: int = 40
@@ -40,6 +42,8 @@ class RecipeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Recipe(Planned):
     """Truncation with all that was measured to matter: docs/evolve.md says what, and by how much."""
+
+    Settings = RecipeSettings
 
     def __init__(
         self, problem: Problem, seed: int, budget: Budget, settings: RecipeSettings = RecipeSettings()
@@ -179,7 +183,7 @@ class Recipe(Planned):
     def _vote(self, population: list[Individual]) -> Iterator[list[Trial]]:
         """Eight candidates on a quarter of fresh draws, the best four on all of them."""
         seeds = [seed_of(self.seed, Purpose.VOTE, draw=number) for number in range(self.settings.vote)]
-        draws = tuple(Draw(number, seed) for number, seed in enumerate(seeds))
+        draws = tuple(Draw(VOTED + number, seed) for number, seed in enumerate(seeds))
         candidates = list(dict.fromkeys(population[:4] + self.elites[::-1]))[:8]
         for one in candidates:
             one.outcomes.clear()

@@ -17,7 +17,7 @@ from kinemorph.evolve.search import Search
 from kinemorph.evolve.store import Store
 from kinemorph.evolve.streams import Purpose, seed_of
 
-HELD_OUT = 1000  # draws from this number on are never told to the search
+HELD_OUT = 1024  # draws from this number on are never told to the search
 
 Key = tuple[int, int, int]
 
@@ -114,8 +114,8 @@ class Run:
                 self.progress.busy += result.seconds
 
     def _tell(self) -> None:
-        """All results that are there, in the order of asking."""
-        while self._order and self._order[0].key in self._arrived:
+        """One result, the next in the order of asking: how many have arrived must not decide what is asked next."""
+        if self._order:
             job = self._order.popleft()
             result = self._kept(job)
             self._search.tell(result)

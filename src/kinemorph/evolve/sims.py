@@ -23,6 +23,8 @@ class SimsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Sims(Planned):
     """Truncation. Survivors keep their scores, for all are judged on the same draws."""
 
+    Settings = SimsSettings
+
     def __init__(self, problem: Problem, seed: int, budget: Budget, settings: SimsSettings = SimsSettings()) -> None:
         super().__init__(problem, seed, budget)
         self.settings = settings

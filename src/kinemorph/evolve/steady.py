@@ -27,6 +27,8 @@ class Steady(Recipe):
     What is called a generation is a population of births.
     """
 
+    Settings = SteadySettings
+
     def __init__(
         self, problem: Problem, seed: int, budget: Budget, settings: SteadySettings = SteadySettings()
     ) -> None:

@@ -25,6 +25,8 @@ class ThesisSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Thesis(Planned):
     """One elite; the rest by mutation, crossover and grafting of parents chosen in proportion to f + s·mean f."""
 
+    Settings = ThesisSettings
+
     def __init__(
         self, problem: Problem, seed: int, budget: Budget, settings: ThesisSettings = ThesisSettings()
     ) -> None:

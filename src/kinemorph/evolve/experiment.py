@@ -1,0 +1,121 @@
+"""From settings to a run: what is evolved, by whom, computed where, kept in which file."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kinemorph.evolve.code import code_of
+from kinemorph.evolve.evaluator import Evaluator, Serial
+from kinemorph.evolve.problem import Problem
+from kinemorph.evolve.run import Progress, Run
+from kinemorph.evolve.search import Search
+from kinemorph.evolve.settings import SEARCHES, Settings, checked, named
+from kinemorph.evolve.store import Store, StoreError
+
+TASKS: dict[str, str] = {}
+
+
+def problem_of(settings: Settings) -> Problem:
+    """The problem that the settings name."""
+    found = named(settings.task, TASKS, "task")
+    where = lambda place: f"of_task of {settings.task}"  # noqa: E731
+    return checked(found, settings.of_task, where) if isinstance(found, type) else found
+
+
+def search_of(settings: Settings, problem: Problem) -> Search:
+    """The search that the settings name, at its beginning."""
+    kind = named(settings.search, SEARCHES, "search")
+    where = lambda place: f"of_search of {settings.search}"  # noqa: E731
+    return kind(problem, settings.seed, settings.budget, checked(kind.Settings, settings.of_search, where))
+
+
+def evaluator_of(settings: Settings, problem: Problem) -> Evaluator:
+    """Who computes. The result does not depend on it."""
+    workers = settings.workers or os.cpu_count() or 1
+    if settings.evaluator == "serial":
+        return Serial(problem)
+    if settings.evaluator == "ray":
+        from kinemorph.evolve.on_ray import Ray
+
+        return Ray(problem, settings.address, settings.workers, settings.limits)
+    from kinemorph.evolve.processes import Processes
+
+    return Processes(problem, workers, settings.limits)
+
+
+def begin(file: Path | str, settings: Settings) -> Store:
+    """A new store. Settings that are wrong are found before there is a file."""
+    problem = problem_of(settings)
+    search_of(settings, problem)
+    return Store.create(file, facts(settings, problem))
+
+
+def resume(file: Path | str) -> tuple[Store, Settings]:
+    """A store to go on with, if this code is what began it."""
+    store = Store.open(file, write=True)
+    try:
+        settings = settings_in(store)
+        theirs, ours = store.facts, facts(settings, problem_of(settings))
+        for name, noun in (("code", "other code"), ("versions", "other versions")):
+            if theirs[name] != ours[name]:
+                raise StoreError(
+                    f"{store.file}: it was begun with {noun} ({_difference(theirs[name], ours[name])}), which would not"
+                    " give the same creatures; go back to it, or begin a new run"
+                )
+    except BaseException:
+        store.close()
+        raise
+    return store, settings
+
+
+def settings_in(store: Store) -> Settings:
+    return checked(Settings, store.facts["settings"], lambda place: f"{store.file}: settings")
+
+
+def evolve(
+    store: Store,
+    settings: Settings,
+    watch: Callable[[Progress], None] = lambda progress: None,
+    evaluator: Evaluator | None = None,
+) -> Progress:
+    """Begin a run or go on with it, until the search ends."""
+    problem = problem_of(settings)
+    mine = evaluator or evaluator_of(settings, problem)
+    try:
+        run = Run(search_of(settings, problem), mine, store, settings.seed, settings.monitor)
+        run.go(watch)
+    finally:
+        if evaluator is None:
+            mine.close()
+    store.note("ended", True)
+    return run.progress
+
+
+def facts(settings: Settings, problem: Problem) -> dict[str, Any]:
+    """What a run is, and what its results depend on."""
+    modules = {type(problem).__module__, named(settings.search, SEARCHES, "search").__module__}
+    return {
+        "settings": msgspec.to_builtins(settings),
+        "code": {name: code_of(name) for name in sorted(modules)},
+        "versions": {
+            "python": ".".join(map(str, sys.version_info[:2])),
+            **{name: version(name) for name in ("numpy", "numba")},
+        },
+        "processor": platform.processor() or platform.machine(),
+    }
+
+
+def _difference(theirs: dict[str, str], ours: dict[str, str]) -> str:
+    return ", ".join(
+        f"{name} {theirs.get(name)}, now {ours.get(name)}"
+        for name in sorted(theirs.keys() | ours.keys())
+        if theirs.get(name) != ours.get(name)
+    )

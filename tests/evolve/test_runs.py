@@ -1,0 +1,178 @@
+"""Runs: one result for any evaluator, any order of completion, killed and resumed or not."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kinemorph.evolve.evaluator import Serial
+from kinemorph.evolve.experiment import begin, evolve, problem_of, resume
+from kinemorph.evolve.job import Job, Result
+from kinemorph.evolve.search import Budget
+from kinemorph.evolve.settings import SEARCHES, Settings, checked
+from kinemorph.evolve.store import Store
+from tests.evolve.toy import Reach
+
+SMALL = {
+    "default": {"population": 12, "founders": 24, "ladder": [1, 2, 4], "redraw": 2, "vote": 8},
+    "steady": {"population": 12, "founders": 24, "ladder": [1, 2, 4], "redraw": 2, "vote": 8, "window": 5},
+    "map-elites": {"population": 12, "founders": 24},
+    "random": {"population": 24},
+    "sims": {"population": 24},
+    "thesis": {"population": 24},
+}
+
+
+def settings(search: str = "default", **changes: object) -> Settings:
+    table = {
+        "task": "tests.evolve.toy:Reach",
+        "search": search,
+        "seed": 7,
+        "budget": {"generations": 5},
+        "of_search": SMALL[search],
+        "evaluator": "serial",
+    }
+    return checked(Settings, table | changes)
+
+
+def golden(file: Path, of: Settings, evaluator: object = None) -> str:
+    with begin(file, of) as store:
+        evolve(store, of, evaluator=evaluator)
+        assert store.golden
+        return store.golden_hash()
+
+
+class Shuffled:
+    """Computes as `Serial` does, and hands results over in a random order, as late as it can."""
+
+    workers = 1
+
+    def __init__(self, seed: int) -> None:
+        self._serial, self._rng = Serial(Reach()), np.random.default_rng(seed)
+        self._held: list[Result] = []
+
+    def submit(self, jobs: list[Job]) -> None:
+        self._serial.submit(jobs)
+        while some := self._serial.collect():
+            self._held += some
+
+    def collect(self) -> list[Result]:
+        self._rng.shuffle(self._held)
+        number = int(self._rng.integers(1, 4))
+        given, self._held = self._held[:number], self._held[number:]
+        return given
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_the_order_of_completion_does_not_matter(search, tmp_path):
+    one = golden(tmp_path / "one.db", settings(search))
+    assert one == golden(tmp_path / "other.db", settings(search), Shuffled(1))
+    assert one != golden(tmp_path / "seed.db", settings(search, seed=8))
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_the_number_of_workers_does_not_matter(workers, tmp_path):
+    one = golden(tmp_path / "one.db", settings())
+    assert one == golden(tmp_path / "other.db", settings(evaluator="processes", workers=workers))
+
+
+class Broken(Exception):
+    pass
+
+
+class BreaksOff(Serial):
+    """Ends the run after some results."""
+
+    def __init__(self, after: int) -> None:
+        super().__init__(Reach())
+        self._after = after
+
+    def collect(self) -> list[Result]:
+        self._after -= 1
+        if self._after < 0:
+            raise Broken
+        return super().collect()
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_a_run_that_was_broken_off_again_and_again_ends_as_it_would_have(search, tmp_path):
+    of = settings(search)
+    whole = golden(tmp_path / "whole.db", of)
+    begin(tmp_path / "broken.db", of).close()
+    for after in (3, 20, 31, 47):
+        with contextlib.suppress(Broken), resume(tmp_path / "broken.db")[0] as store:
+            evolve(store, of, evaluator=BreaksOff(after))
+    store, of = resume(tmp_path / "broken.db")
+    with store:
+        progress = evolve(store, of)
+        assert progress.reused >= 90
+        assert store.golden_hash() == whole
+
+
+def test_a_master_that_is_killed_at_random_moments_is_resumed_to_the_same_end(tmp_path):
+    of = settings(of_task={"trap": "slow"}, evaluator="processes", workers=2)
+    whole = golden(tmp_path / "whole.db", of)
+    begin(tmp_path / "killed.db", of).close()
+    code = (
+        "import sys; from kinemorph.evolve.experiment import evolve, resume\n"
+        "if __name__ == '__main__':\n"
+        "    store, of = resume(sys.argv[1])\n"
+        "    with store: evolve(store, of, watch=lambda progress: print(progress.episodes, flush=True))\n"
+    )
+    (tmp_path / "master.py").write_text(code)
+    rng = np.random.default_rng(3)
+    killed = 0
+    for _ in range(100):
+        command = [sys.executable, str(tmp_path / "master.py"), str(tmp_path / "killed.db")]
+        paths = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
+        environment = os.environ | {"PYTHONPATH": paths}
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as master:
+            assert master.stdout is not None
+            for _ in range(int(rng.integers(0, 120))):
+                master.stdout.readline()
+            if killed < 4:
+                killed += master.poll() is None
+                master.send_signal(signal.SIGKILL)
+            master.stdout.read()
+        if master.returncode == 0:
+            break
+    with Store.open(tmp_path / "killed.db") as store:
+        assert killed == 4
+        assert store.facts["ended"]
+        assert store.golden_hash() == whole
+
+
+def test_searches_beat_chance():
+    scores = {}
+    for search in ("default", "sims", "thesis", "steady", "map-elites", "random"):
+        of = settings(search, budget={"generations": 40, "episodes": 1500})
+        problem = problem_of(of)
+        from kinemorph.evolve.experiment import search_of
+
+        found = search_of(of, problem)
+        serial = Serial(problem)
+        while jobs := found.ask():
+            serial.submit(jobs)
+            while some := serial.collect():
+                for result in some:
+                    found.tell(result)
+        champion = found.population[0].genotype
+        from kinemorph.evolve.run import held_out
+
+        scores[search] = np.mean([problem.evaluate(champion, draw).score for draw in held_out(99, 64)])
+    assert min(scores[name] for name in ("default", "steady")) > scores["random"]
+    print(scores)
+
+
+def test_a_budget_of_episodes_is_kept():
+    of = settings(budget={"generations": 1000, "episodes": 700})
+    assert of.budget == Budget(1000, 700)
