@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 
 import numpy as np
 import pytest
+from tests.evolve.toy import Reach
 
 from kinemorph.evolve.evaluator import Evaluator, Serial
 from kinemorph.evolve.job import Job, Result
 from kinemorph.evolve.problem import Draw
 from kinemorph.evolve.processes import Processes
 from kinemorph.evolve.worker import Limits
-from tests.evolve.toy import Reach
 
 QUICK = Limits(seconds=1.0, memory=1 << 28)
 
@@ -44,8 +45,6 @@ def outcomes(problem: Reach, workers: int, asked: list[Job]) -> dict[int, Result
 
 def sprung(asked: list[Job]) -> list[int]:
     """Those for whom the toy's trap shuts."""
-    import json
-
     return [job.individual for job in asked if json.loads(job.genotype)[0][0] > 1.0]
 
 

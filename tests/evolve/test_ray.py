@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.evolve.test_evaluators import all_results, jobs, sprung
+from tests.evolve.test_runs import golden, settings
+from tests.evolve.toy import Reach
 
 from kinemorph.evolve.evaluator import Serial
 from kinemorph.evolve.experiment import begin, evolve
 from kinemorph.evolve.worker import Limits
-from tests.evolve.test_evaluators import all_results, jobs, sprung
-from tests.evolve.test_runs import golden, settings
-from tests.evolve.toy import Reach
 
 if not os.environ.get("CI"):
     pytest.importorskip("ray")

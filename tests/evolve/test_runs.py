@@ -11,14 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.evolve.toy import Reach
 
 from kinemorph.evolve.evaluator import Serial
-from kinemorph.evolve.experiment import begin, evolve, problem_of, resume
+from kinemorph.evolve.experiment import begin, evolve, problem_of, resume, search_of
 from kinemorph.evolve.job import Job, Result
+from kinemorph.evolve.run import held_out
 from kinemorph.evolve.search import Budget
 from kinemorph.evolve.settings import SEARCHES, Settings, checked
 from kinemorph.evolve.store import Store
-from tests.evolve.toy import Reach
 
 SMALL = {
     "default": {"population": 12, "founders": 24, "ladder": [1, 2, 4], "redraw": 2, "vote": 8},
@@ -85,7 +86,7 @@ def test_the_number_of_workers_does_not_matter(workers, tmp_path):
     assert one == golden(tmp_path / "other.db", settings(evaluator="processes", workers=workers))
 
 
-class Broken(Exception):
+class BrokenOffError(Exception):
     pass
 
 
@@ -99,7 +100,7 @@ class BreaksOff(Serial):
     def collect(self) -> list[Result]:
         self._after -= 1
         if self._after < 0:
-            raise Broken
+            raise BrokenOffError
         return super().collect()
 
 
@@ -109,7 +110,7 @@ def test_a_run_that_was_broken_off_again_and_again_ends_as_it_would_have(search,
     whole = golden(tmp_path / "whole.db", of)
     begin(tmp_path / "broken.db", of).close()
     for after in (3, 20, 31, 47):
-        with contextlib.suppress(Broken), resume(tmp_path / "broken.db")[0] as store:
+        with contextlib.suppress(BrokenOffError), resume(tmp_path / "broken.db")[0] as store:
             evolve(store, of, evaluator=BreaksOff(after))
     store, of = resume(tmp_path / "broken.db")
     with store:
@@ -156,8 +157,6 @@ def test_searches_beat_chance():
     for search in ("default", "sims", "thesis", "steady", "map-elites", "random"):
         of = settings(search, budget={"generations": 40, "episodes": 1500})
         problem = problem_of(of)
-        from kinemorph.evolve.experiment import search_of
-
         found = search_of(of, problem)
         serial = Serial(problem)
         while jobs := found.ask():
@@ -166,11 +165,8 @@ def test_searches_beat_chance():
                 for result in some:
                     found.tell(result)
         champion = found.population[0].genotype
-        from kinemorph.evolve.run import held_out
-
         scores[search] = np.mean([problem.evaluate(champion, draw).score for draw in held_out(99, 64)])
     assert min(scores[name] for name in ("default", "steady")) > scores["random"]
-    print(scores)
 
 
 def test_a_budget_of_episodes_is_kept():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from itertools import pairwise
 
 import msgspec
 import numpy as np
@@ -82,7 +83,7 @@ class Recipe(Planned):
         tuning = self.settings.tuning.episodes if self.settings.tuning else 0
         return float(self.budget.episodes - self.episodes - 6 * self.settings.vote - tuning)
 
-    def _founded(self, bank: tuple[Draw, ...]) -> Iterator[list[Trial]]:
+    def _founded(self, bank: tuple[Draw, ...]) -> Generator[list[Trial], None, list[Individual]]:
         settings = self.settings
         tries = settings.founders
         if self.budget.episodes is not None:
@@ -116,7 +117,7 @@ class Recipe(Planned):
         ladder, order = self.settings.ladder, self._order(bank)
         running = runners
         yield [(one, order[: ladder[0]]) for one in running]
-        for reached, next_rung in zip(ladder, ladder[1:]):
+        for reached, next_rung in pairwise(ladder):
             draws = order[:reached]
             bar = self._bar(against, draws)
             running = [one for one in running if not one.faulty and self.value(one.scores(draws)) >= bar]
@@ -180,7 +181,7 @@ class Recipe(Planned):
 
     # ---------------------------------------------------------------------------------------------- voting
 
-    def _vote(self, population: list[Individual]) -> Iterator[list[Trial]]:
+    def _vote(self, population: list[Individual]) -> Generator[list[Trial], None, list[Individual]]:
         """Eight candidates on a quarter of fresh draws, the best four on all of them."""
         seeds = [seed_of(self.seed, Purpose.VOTE, draw=number) for number in range(self.settings.vote)]
         draws = tuple(Draw(VOTED + number, seed) for number, seed in enumerate(seeds))

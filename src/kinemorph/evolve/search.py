@@ -124,9 +124,9 @@ class Planned(ABC):
         numbers = tuple(parent.number for parent in parents)
         return Individual(self._next(), self.generation, genotype, numbers, operator, first.age + 1, first.family)
 
-    def recombined(self, parents: Sequence[Individual], mutation: float, crossover: float, rng: np.random.Generator) -> (
-        Individual
-    ):
+    def recombined(
+        self, parents: Sequence[Individual], mutation: float, crossover: float, rng: np.random.Generator
+    ) -> Individual:
         """A child by one of the thesis's three operators: mutation, crossover, or grafting for the rest."""
         one, other = parents
         chance = rng.random()

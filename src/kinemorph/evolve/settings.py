@@ -118,7 +118,9 @@ def named(place: str, known: dict[str, str], noun: str) -> Any:
     target = known.get(place, place)
     module, colon, name = target.partition(":")
     if not colon:
-        raise ValueError(f"there is no {noun} {quoted(place)}; there are {', '.join(sorted(known))}, or name yours as module:name")
+        raise ValueError(
+            f"there is no {noun} {quoted(place)}; there are {', '.join(sorted(known))}, or name yours as module:name"
+        )
     try:
         return getattr(import_module(module), name)
     except ModuleNotFoundError as error:

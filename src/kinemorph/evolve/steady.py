@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-
 from kinemorph.evolve.job import Individual, Job, Result
 from kinemorph.evolve.problem import Draw, Problem
 from kinemorph.evolve.recipe import Recipe, RecipeSettings

@@ -33,13 +33,14 @@ CREATE TABLE run (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE generation (g INTEGER PRIMARY KEY, status TEXT NOT NULL, stats TEXT NOT NULL);
 CREATE TABLE individual (id INTEGER PRIMARY KEY, g INTEGER NOT NULL, parents TEXT NOT NULL, op TEXT NOT NULL,
     age INTEGER NOT NULL, genome_hash BLOB NOT NULL);
-CREATE TABLE genome (hash BLOB PRIMARY KEY, g INTEGER NOT NULL, kept INTEGER NOT NULL, blob BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE genome (hash BLOB PRIMARY KEY, g INTEGER NOT NULL, kept INTEGER NOT NULL, blob BLOB NOT NULL)
+    WITHOUT ROWID;
 CREATE TABLE standing (g INTEGER NOT NULL, rank INTEGER NOT NULL, individual INTEGER NOT NULL, score REAL NOT NULL,
     PRIMARY KEY (g, rank)) WITHOUT ROWID;
 CREATE TABLE evaluation (g INTEGER NOT NULL, individual INTEGER NOT NULL, draw INTEGER NOT NULL, seed INTEGER NOT NULL,
     level REAL NOT NULL, score REAL NOT NULL, thesis REAL NOT NULL, measure REAL NOT NULL, reason TEXT NOT NULL,
-    steps INTEGER NOT NULL, details TEXT NOT NULL, attempt INTEGER NOT NULL, golden INTEGER NOT NULL, seconds REAL NOT NULL,
-    PRIMARY KEY (g, individual, draw)) WITHOUT ROWID;
+    steps INTEGER NOT NULL, details TEXT NOT NULL, attempt INTEGER NOT NULL, golden INTEGER NOT NULL,
+    seconds REAL NOT NULL, PRIMARY KEY (g, individual, draw)) WITHOUT ROWID;
 """
 
 
@@ -128,8 +129,15 @@ class Store:
         self._begin()
         if job.individual not in self._born:
             self._born.add(job.individual)
-            row = (job.individual, job.generation, json.dumps(job.parents), job.operator, job.age, _digest(job.genotype))
-            self._execute("INSERT INTO individual VALUES (?, ?, ?, ?, ?, ?)", row)
+            born = (
+                job.individual,
+                job.generation,
+                json.dumps(job.parents),
+                job.operator,
+                job.age,
+                _digest(job.genotype),
+            )
+            self._execute("INSERT INTO individual VALUES (?, ?, ?, ?, ?, ?)", born)
         for draw, outcome in zip(result.draws, result.outcomes):
             row = (
                 result.generation, result.individual, draw.number, draw.seed, draw.level, outcome.score, outcome.thesis,
@@ -151,7 +159,10 @@ class Store:
             self._execute("INSERT INTO standing VALUES (?, ?, ?, ?)", (generation, rank, one.number, score))
             kept = rank < _ELITES or generation % _EVERY == 0
             row = (_digest(one.genotype), generation, kept, zlib.compress(one.genotype.encode(), 9))
-            self._execute("INSERT INTO genome VALUES (?, ?, ?, ?) ON CONFLICT(hash) DO UPDATE SET kept = kept OR excluded.kept", row)
+            self._execute(
+                "INSERT INTO genome VALUES (?, ?, ?, ?) ON CONFLICT(hash) DO UPDATE SET kept = kept OR excluded.kept",
+                row,
+            )
         self.commit()
 
     def note(self, name: str, value: Any) -> None:
@@ -192,7 +203,7 @@ class Store:
                 " the run was made by others"
             )
         kept = [found[draw] for draw in job.draws]
-        outcomes = tuple(Outcome(*row[3:8], msgspec.json.decode(row[8])) for row in kept)
+        outcomes = tuple(_outcome(*row[3:9]) for row in kept)
         _, _, _, *_, attempt, golden, seconds = kept[0]
         return Result(
             job.generation, job.individual, job.draws, outcomes, attempt, bool(golden), seconds * len(job.draws)
@@ -267,6 +278,10 @@ class Store:
             return iter(self._db.execute(text, tuple(row)).fetchall())
 
 
+def _outcome(score: float, thesis: float, measure: float, reason: str, steps: int, details: str) -> Outcome:
+    return Outcome(score, thesis, measure, reason, steps, msgspec.json.decode(details))
+
+
 def _digest(genotype: str) -> bytes:
     return bytes.fromhex(genome_key(genotype))
 
@@ -291,7 +306,8 @@ def _said(file: Path) -> Iterator[None]:
         text = str(error)
         if "full" in text or "disk I/O" in text:
             raise StoreError(
-                f"{file}: the disk is full or cannot be written ({text}); all that was committed is intact: make room and resume"
+                f"{file}: the disk is full or cannot be written ({text}); what was committed is intact: make room, and"
+                " resume"
             ) from None
         if "locked" in text or "busy" in text:
             raise StoreError(f"{file}: another program has locked it; end that one and resume") from None

@@ -22,9 +22,7 @@ def _sequence(seed: int, purpose: Purpose, generation: int, individual: int, dra
     return np.random.SeedSequence(seed, spawn_key=(int(purpose), generation, individual, draw))
 
 
-def stream(
-    seed: int, purpose: Purpose, generation: int = 0, individual: int = 0, draw: int = 0
-) -> np.random.Generator:
+def stream(seed: int, purpose: Purpose, generation: int = 0, individual: int = 0, draw: int = 0) -> np.random.Generator:
     """The random numbers of one decision."""
     return np.random.default_rng(_sequence(seed, purpose, generation, individual, draw))
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import functools
 import math
 import os
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TextIO
 
 import msgspec
@@ -75,7 +77,7 @@ def _memory(extra: int) -> Iterator[None]:
         return
     import resource
 
-    now = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     allowed = now + extra if hard == resource.RLIM_INFINITY else min(now + extra, hard)
     resource.setrlimit(resource.RLIMIT_AS, (allowed, hard))
@@ -85,14 +87,9 @@ def _memory(extra: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
-_sink: TextIO | None = None
-
-
+@functools.cache
 def _nowhere() -> TextIO:
-    global _sink
-    if _sink is None:
-        _sink = open(os.devnull, "w")
-    return _sink
+    return open(os.devnull, "w")  # noqa: SIM115  # as long as the process lives
 
 
 def cause(exit_code: int | None) -> str:
