@@ -146,6 +146,42 @@ def thesis(out: Path = Path("out")) -> None:
     experiments.thesis(out, print)
 
 
+def evolve(
+    task: str | None = None,
+    /,
+    search: str | None = None,
+    population: int | None = None,
+    generations: int | None = None,
+    episodes: int | None = None,
+    seed: int | None = None,
+    workers: int | None = None,
+    evaluator: Literal["serial", "processes", "ray"] | None = None,
+    address: str | None = None,
+    out: Path | None = None,
+    resume: Path | None = None,
+) -> None:
+    """Evolve creatures for a task. Ctrl-C ends it cleanly; --resume goes on with it, to the same end.
+
+    Args:
+        task: Its name, module:name of a problem of your own, or a TOML file with settings.
+        search: default, steady, thesis, sims, random, map-elites, or module:name of your own.
+        population: How many there are in a generation.
+        generations: After how many it ends; or
+        episodes: after how many evaluations, whichever comes first.
+        seed: Of everything that is random.
+        workers: How many compute at a time; by default one for each core.
+        evaluator: Who computes: this process, others on this machine, or a Ray cluster.
+        address: Of a Ray cluster that is there already, such as auto or 10.0.0.1:6379.
+        out: The file that keeps the run; by default out/TASK-SEARCH-SEED.db.
+        resume: Such a file, to go on with.
+    """
+    from kinemorph.evolve import command
+
+    budget = {"generations": generations, "episodes": episodes}
+    given = {"search": search, "seed": seed, "workers": workers, "evaluator": evaluator, "address": address}
+    command.evolve(task, given | {"budget": budget, "of_search": {"population": population}}, out, resume)
+
+
 def warm(all: bool = False, jobs: int | None = None) -> None:
     """Compile kernels now, all at once, instead of each when it is first called: what README, manual and demos call.
 
@@ -177,6 +213,7 @@ def main() -> None:
                 "convert": convert,
                 "demo": demo,
                 "doctor": doctor,
+                "evolve": evolve,
                 "mocap": mocap,
                 "thesis": thesis,
                 "warm": warm,
@@ -184,7 +221,7 @@ def main() -> None:
             prog="kinemorph",
             description=__doc__,
         )
-    except (ValueError, KeyError, FileNotFoundError, ArithmeticError) as error:
+    except (ValueError, KeyError, OSError, ImportError, RuntimeError, ArithmeticError) as error:
         message = error.args[0] if isinstance(error, KeyError) and error.args else error
         print(f"kinemorph: {message}", file=sys.stderr)
         sys.exit(2)

@@ -158,7 +158,7 @@ class Store:
             score = max(one.fitness(), -1e300)
             self._execute("INSERT INTO standing VALUES (?, ?, ?, ?)", (generation, rank, one.number, score))
             kept = rank < _ELITES or generation % _EVERY == 0
-            row = (_digest(one.genotype), generation, kept, zlib.compress(one.genotype.encode(), 9))
+            row = (_digest(one.genotype), generation, kept, zlib.compress(one.genotype.encode()))
             self._execute(
                 "INSERT INTO genome VALUES (?, ?, ?, ?) ON CONFLICT(hash) DO UPDATE SET kept = kept OR excluded.kept",
                 row,

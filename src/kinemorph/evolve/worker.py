@@ -89,7 +89,7 @@ def _memory(extra: int) -> Iterator[None]:
 
 @functools.cache
 def _nowhere() -> TextIO:
-    return open(os.devnull, "w")  # noqa: SIM115  # as long as the process lives
+    return open(os.devnull, "w")  # as long as the process lives
 
 
 def cause(exit_code: int | None) -> str:

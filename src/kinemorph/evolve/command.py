@@ -1,0 +1,60 @@
+"""What `kinemorph evolve` does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from kinemorph.evolve import experiment
+from kinemorph.evolve.settings import Settings, checked, load_settings, merged
+from kinemorph.evolve.show import shown
+from kinemorph.evolve.store import Store
+
+
+def evolve(task: str | None, given: dict[str, Any], out: Path | None, resume: Path | None) -> None:
+    """Begin a run, or go on with one, and show how far it is."""
+    console = Console(highlight=False, soft_wrap=True)
+    changes = _without_nothing(given)
+    store, settings = _resumed(resume, task, changes) if resume else _begun(task, changes, out)
+    with store:
+        console.print(f"[bold]{store.file}[/]: {settings.task}, search {settings.search}, seed {settings.seed}")
+        try:
+            with shown(console, settings.evaluator) as watch:
+                progress = experiment.evolve(store, settings, watch)
+        except KeyboardInterrupt:
+            console.print(f"stopped; go on with: kinemorph evolve --resume {store.file}")
+            return
+        console.print(f"done: {progress.episodes} evaluations in {progress.seconds:.0f} s, hash {store.golden_hash()}")
+        if not store.golden:
+            console.print("not golden: the clock, memory or a death decided some evaluations; see the report")
+
+
+def _begun(task: str | None, changes: dict[str, Any], out: Path | None) -> tuple[Store, Settings]:
+    if task is None:
+        raise ValueError("name a task, a TOML file with settings, or a run to --resume")
+    if task.endswith(".toml"):
+        settings = load_settings(task, changes)
+    else:
+        settings = checked(Settings, {"task": task} | changes)
+    name = settings.task.rpartition(":")[2].lower()
+    return experiment.begin(out or Path("out") / f"{name}-{settings.search}-{settings.seed}.db", settings), settings
+
+
+def _resumed(file: Path, task: str | None, changes: dict[str, Any]) -> tuple[Store, Settings]:
+    """How it is computed may change from time to time; what is computed may not."""
+    if task is not None:
+        raise ValueError(f"{file} says itself what its task is; leave out {task!r}")
+    store, settings = experiment.resume(file)
+    changed = checked(Settings, merged(store.facts["settings"], changes))
+    if changed.deciding != settings.deciding:
+        store.close()
+        raise ValueError(f"{file}: only evaluator, workers and address may change when a run is resumed")
+    return store, changed
+
+
+def _without_nothing(table: dict[str, Any]) -> dict[str, Any]:
+    """Only what was said in the command."""
+    inner = {name: _without_nothing(value) if isinstance(value, dict) else value for name, value in table.items()}
+    return {name: value for name, value in inner.items() if value is not None and value != {}}

@@ -1,0 +1,154 @@
+"""The store: whole after any accident, and one sentence about each."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kinemorph.evolve.experiment import begin, evolve, resume
+from kinemorph.evolve.job import Individual, Job, Result
+from kinemorph.evolve.problem import Draw, Outcome
+from kinemorph.evolve.store import Store, StoreError
+from tests.evolve.test_runs import settings
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A run that has ended."""
+    of = settings(budget={"generations": 3})
+    with begin(tmp_path / "run.db", of) as store:
+        evolve(store, of)
+    return tmp_path / "run.db"
+
+
+def test_a_result_is_kept_bit_for_bit(tmp_path):
+    job = Job(2, 5, "genotype", (Draw(0, 2**62, 0.1), Draw(3, 7)), (1, 2), "graft", 4)
+    outcomes = (Outcome(0.1 + 0.2, 1e-300, -0.0, "", 3, {"a": 1 / 3}), Outcome(-1.0, reason="exploit"))
+    result = Result(2, 5, job.draws, outcomes, 1, False, 0.5)
+    with Store.create(tmp_path / "run.db", {}) as store:
+        store.keep(job, result)
+        assert store.known(job) == result
+        assert store.known(Job(3, 5, "genotype", job.draws)) is None
+        assert not store.golden
+        with pytest.raises(StoreError, match="individual 5 is another one"):
+            store.known(Job(2, 5, "another", job.draws))
+    with Store.open(tmp_path / "run.db") as store:
+        assert store.known(job) == result
+
+
+def test_genomes_of_the_best_are_there_and_of_others_a_sentence(tmp_path):
+    of = settings("thesis")
+    with begin(tmp_path / "run.db", of) as store:
+        evolve(store, of)
+        for standing in store.standings(rank=0):
+            assert json.loads(store.genotype(standing.generation, 0))
+        last = store.standings()[-1].generation
+        assert json.loads(store.genotype(last, 11))
+        with pytest.raises(StoreError, match="rank 11 of generation 1 was not kept"):
+            store.genotype(1, 11)
+        with pytest.raises(StoreError, match=f"no rank 0 in generation 99; the last one is {last}"):
+            store.genotype(99, 0)
+
+
+def test_two_may_not_write_but_anyone_may_read(file):
+    with resume(file)[0]:
+        with pytest.raises(StoreError, match="another process is writing to it"):
+            resume(file)
+        with Store.open(file) as reader:
+            assert reader.standings()
+
+
+def test_a_run_is_not_overwritten(file):
+    with pytest.raises(StoreError, match="there is a run already; resume it, or name another file"):
+        begin(file, settings())
+
+
+def test_a_locked_store_says_so_and_stays_whole(file):
+    before = file.read_bytes()
+    with Store.open(file, write=True) as store:
+        other = sqlite3.connect(file, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        store._db.execute("PRAGMA busy_timeout=10")
+        with pytest.raises(StoreError, match="another program has locked it; end that one and resume"):
+            store.note("x", 1)
+        other.close()
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("place", [0, 0.3, 0.6])
+def test_a_damaged_store_says_so(file, place):
+    content = bytearray(file.read_bytes())
+    start = int(place * len(content))
+    content[start : start + 5000] = bytes(np.random.default_rng(0).integers(0, 256, 5000, dtype=np.uint8))
+    file.write_bytes(content)
+    with pytest.raises(StoreError, match="damaged"):
+        Store.open(file)
+
+
+def test_what_is_no_run_is_refused(tmp_path):
+    with pytest.raises(StoreError, match="no such run"):
+        Store.open(tmp_path / "none.db")
+    sqlite3.connect(tmp_path / "other.db").execute("CREATE TABLE a (b)").connection.close()
+    with pytest.raises(StoreError, match="not a run of kinemorph"):
+        Store.open(tmp_path / "other.db")
+
+
+def test_other_code_is_refused(file):
+    with Store.open(file, write=True) as store:
+        store.note("code", store.facts["code"] | {"tests.evolve.toy": "0123456789abcdef"})
+    with pytest.raises(StoreError, match=r"begun with other code \(tests.evolve.toy 0123456789abcdef, now \w+\)"):
+        resume(file)
+    with Store.open(file) as store:
+        assert store.standings()
+
+
+def test_a_full_disk_is_a_sentence_and_the_run_goes_on_when_there_is_room(tmp_path):
+    of = settings()
+    with begin(tmp_path / "whole.db", of) as store:
+        evolve(store, of)
+        whole = store.golden_hash()
+    begin(tmp_path / "full.db", of).close()
+    code = (
+        "import resource, signal, sys; from kinemorph.evolve.experiment import evolve, resume\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "store, of = resume(sys.argv[1])\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, resource.RLIM_INFINITY))\n"
+        "evolve(store, of)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "full.db")]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
+    assert "StoreError" in ended.stderr
+    assert "what was committed is intact: make room, and resume" in ended.stderr
+    store, of = resume(tmp_path / "full.db")
+    with store:
+        evolve(store, of)
+        assert store.golden_hash() == whole
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
+
+
+def test_a_long_run_stays_small(tmp_path):
+    # 300 individuals with genomes of 5 kB, as those of creatures are; 20 generations of 200
+    rng = np.random.default_rng(0)
+    with Store.create(tmp_path / "run.db", {}) as store:
+        number = 0
+        for generation in range(20):
+            population = []
+            for _ in range(300):
+                number += 1
+                numbers = rng.normal(size=110)
+                one = Individual(number, generation, json.dumps([{"weight": x, "name": "neuron"} for x in numbers]))
+                job = one.job(generation, (Draw(0, int(rng.integers(1 << 62))),))
+                details = {"speed": float(rng.normal()), "energy": float(rng.normal())}
+                outcome = Outcome(float(rng.normal()), 1.0, 1.0, "", 5000, details)
+                store.keep(job, Result(generation, number, job.draws, (outcome,)))
+                one.outcomes[job.draws[0]] = outcome
+                population.append(one)
+            store.complete(generation, population, {})
+    assert sum(each.stat().st_size for each in tmp_path.iterdir()) < 50e6 / 10
