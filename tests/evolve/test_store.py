@@ -82,14 +82,23 @@ def test_a_locked_store_says_so_and_stays_whole(file):
     assert file.read_bytes() == before
 
 
-@pytest.mark.parametrize("place", [0, 0.3, 0.6])
+@pytest.mark.parametrize("place", [0, 0.25, 0.5])
 def test_a_damaged_store_says_so(file, place):
     content = bytearray(file.read_bytes())
     start = int(place * len(content))
-    content[start : start + 5000] = bytes(np.random.default_rng(0).integers(0, 256, 5000, dtype=np.uint8))
+    content[start : start + 20000] = bytes(np.random.default_rng(0).integers(0, 256, 20000, dtype=np.uint8))
     file.write_bytes(content)
     with pytest.raises(StoreError, match="damaged"):
         Store.open(file)
+
+
+def test_a_damaged_genome_says_so(file):
+    db = sqlite3.connect(file)
+    db.execute("UPDATE genome SET blob = substr(blob, 1, 20) || x'00' || substr(blob, 22)")
+    db.commit()
+    db.close()
+    with Store.open(file) as store, pytest.raises(StoreError, match="rank 0 of generation 0 is damaged"):
+        store.genotype(0, 0)
 
 
 def test_what_is_no_run_is_refused(tmp_path):

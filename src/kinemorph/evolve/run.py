@@ -101,7 +101,6 @@ class Run:
                 new.append(job)
             else:
                 self._arrived[job.key] = known
-                self.progress.reused += len(job.draws)
         order.extend(jobs)
         self._evaluator.submit(new)
 
@@ -132,6 +131,8 @@ class Run:
         result = self._arrived.pop(job.key)
         if self._store.known(job) is None:
             self._store.keep(job, result)
+        else:
+            self.progress.reused += len(result.draws)
         self.progress.episodes += len(result.draws)
         self.progress.golden &= result.golden
         return result
