@@ -14,7 +14,7 @@ def clip(x: float, low: float, high: float) -> float:
 
 
 def sgn(x: float) -> float:
-    return (x > 0) - (x < 0)
+    return float(x > 0) - float(x < 0)
 
 
 class Slow:
