@@ -33,10 +33,11 @@ from kinemorph.structure.add import stood
 from kinemorph.structure.forest import Change
 from kinemorph.structure.forest_layout import BODIES, IN_USE
 from kinemorph.structure.forest_memory import INDEX
-from kinemorph.world.acting import Acting, drives_well
+from kinemorph.world.acting import drives_well
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.figures import Record, is_left, record_of
 from kinemorph.world.journal import an_input
+from kinemorph.world.thinking import Thinking
 
 if TYPE_CHECKING:
     from kinemorph.world.events import Watches
@@ -45,7 +46,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 AJAR = 1e-3  # rad or m: a loop of a new model that is open by no more is closed
 
 
-class Changing(Acting):
+class Changing(Thinking):
     """The part of a `World` that changes what there is, and how it hangs together."""
 
     material: Material
