@@ -1,5 +1,7 @@
 """Creatures: bodies and brains that grow from a graph of nodes and connections. As `km.creatures`."""
 
+from kinemorph.creatures.birth import Reason
+from kinemorph.creatures.develop import Part, Phenotype, develop
 from kinemorph.creatures.founders import REACHERS, WALKERS, Routes, founder
 from kinemorph.creatures.genotype import (
     Connection,
@@ -15,6 +17,7 @@ from kinemorph.creatures.genotype import (
     save_genotype,
 )
 from kinemorph.creatures.gentle import Operator, change_body, change_control, change_structure, offspring
+from kinemorph.creatures.grow import grow
 from kinemorph.creatures.initial import random_genotype
 from kinemorph.creatures.mate import crossover, crossover_within, graft
 from kinemorph.creatures.mutate import Rates, mutate
@@ -31,8 +34,11 @@ __all__ = [
     "NeuronGene",
     "Node",
     "Operator",
+    "Part",
+    "Phenotype",
     "REACHERS",
     "Rates",
+    "Reason",
     "Root",
     "Routes",
     "Settings",
@@ -43,8 +49,10 @@ __all__ = [
     "change_structure",
     "crossover",
     "crossover_within",
+    "develop",
     "founder",
     "graft",
+    "grow",
     "load_genotype",
     "mutate",
     "offspring",

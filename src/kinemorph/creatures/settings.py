@@ -47,8 +47,6 @@ class Settings:
     most_depth: int = 12
     most_wires: int = 1024  # neurons of a grown creature
     part_scale: tuple[float, float] = (0.4, 1.6)  # of accumulated scales
-    part_size: tuple[float, float] = (0.03, 0.25)  # half extents of grown parts, m
-    slender: float = 6.0  # the largest half extent of a part by its least one, at most
     root: Root = Root.FREE
     density: float = 500.0  # kg/m³
 
@@ -65,15 +63,25 @@ class Settings:
     # what is rejected at birth
     least_parts: int = 2
     overlap: float = 0.05  # depth of two parts that are not joined, by the largest extent of the smaller one
-    inside: float = 0.5  # share of a child's volume within its parent
+    least_half: float = 0.01  # m, of half extents
     extent: float = 3.0  # m, of the whole creature
 
     def __post_init__(self) -> None:
-        for name in ("size", "reach", "scale", "part_scale", "part_size"):
+        for name in ("size", "reach", "scale", "part_scale"):
             low, high = getattr(self, name)
             if not 0.0 < low <= high < math.inf:
                 raise ValueError(f"creature settings: {name} {(low, high)} must be positive, finite and in order")
-        for name in ("weight", "density", "strength", "whole_strength", "softness", "joint_armature", "rate", "extent"):
+        for name in (
+            "weight",
+            "density",
+            "strength",
+            "whole_strength",
+            "softness",
+            "joint_armature",
+            "rate",
+            "extent",
+            "least_half",
+        ):
             if not 0.0 < getattr(self, name) < math.inf:
                 raise ValueError(f"creature settings: {name} {getattr(self, name)} must be positive and finite")
         if not (self.forms and self.functions and self.sources):
