@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from kinemorph.brain import Acted, Brain
 from kinemorph.creatures.birth import REASONS, Reason, reason_against
-from kinemorph.creatures.contract import Acted, Brain
 from kinemorph.creatures.genotype import Form, Genotype
 from kinemorph.creatures.grow import Records, grown, growth_row, node_rows
 from kinemorph.creatures.joints import fill_model

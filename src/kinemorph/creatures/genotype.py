@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Meta
 
 from kinemorph._files import FileError, read_bytes, write_whole
-from kinemorph.creatures.contract import Function
+from kinemorph.brain import Function
 
 MOST_BYTES = 1_000_000
 MOST_NODES, MOST_CONNECTIONS, MOST_NEURONS = 64, 256, 64  # of a genotype, and of a node or the central brain

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kinemorph.creatures.contract import Acted
+from kinemorph.brain import Acted
 from kinemorph.creatures.genotype import FUNCTIONS, MOST_NEURONS, MOST_NODES, Form, From
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kinemorph.creatures.contract import Acted, Brain, Effect, Neuron, Sense, Sensed
+from kinemorph.brain import Acted, Brain, Effect, Neuron, Sense, Sensed
 from kinemorph.creatures.genotype import FUNCTIONS, From, Genotype, NeuronGene, Source
 from kinemorph.creatures.settings import Settings
 
