@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.brain.oracle import Slow
 
 import kinemorph as km
 from kinemorph.brain import Acted, Brain, Effect, Function, Neuron, Sense, Sensed
-from tests.brain.oracle import Slow
 
 MODELS = ("timestep", "impulse")
 LONG = (0.3, 0.1, 0.1)
@@ -106,7 +106,8 @@ def test_effects_act_through_drives(what: Acted) -> None:
             else:
                 told = row["position" if what is Acted.TARGET else "speed"]
                 assert told == pytest.approx(0.6 * x)
-                assert row["most"] == 3.0 and abs(drive.applied) <= 3.0 + 1e-9
+                assert row["most"] == 3.0
+                assert abs(drive.applied) <= 3.0 + 1e-9
                 assert row["stiffness"] == (12.0 if what is Acted.TARGET else 0.0)
 
 
@@ -123,7 +124,8 @@ def test_asleep_it_does_nothing_and_its_clock_starts_when_it_wakes() -> None:
     world, figure, mind = scene()
     mind.asleep = True
     world.run(1.0)
-    assert (mind.values == 0.0).all() and mind.ticks == 0
+    assert (mind.values == 0.0).all()
+    assert mind.ticks == 0
     assert all(drive.applied == 0.0 for drive in world.drives)
     assert abs(figure.position("bend1")[0]) < 1e-3
     mind.asleep = False
@@ -147,11 +149,13 @@ def test_blank_senses_read_nothing_and_targets_may_change() -> None:
     mind.blank = False
     mind.target = None
     world.run(0.2)
-    assert (mind.sensed[6:] == 0.0).all() and mind.sensed[5] == pytest.approx(1.0)
+    assert (mind.sensed[6:] == 0.0).all()
+    assert mind.sensed[5] == pytest.approx(1.0)
     mind.target = ball
     world.remove(ball)
     world.run(0.2)
-    assert (mind.sensed[6:] == 0.0).all() and mind.target is None
+    assert (mind.sensed[6:] == 0.0).all()
+    assert mind.target is None
     assert figure["part0"].position[2] > 0.0
 
 
@@ -159,7 +163,8 @@ def test_what_thinks_does_not_sleep() -> None:
     world, figure, _ = scene(brain=Brain([Neuron(Function.ADD)]))
     box = world.add(km.Shape.box((0.1, 0.1, 0.1)), at=(5, 0, 0.05))
     world.run(3.0)
-    assert box.asleep and not figure["part0"].asleep
+    assert box.asleep
+    assert not figure["part0"].asleep
 
 
 def changed(world: km.World, figure: Any) -> None:
@@ -180,7 +185,8 @@ def test_a_mind_goes_on_bit_for_bit_through_saves_copies_and_edits(contact: str)
     world, figure, mind = scene(contact)
     world.watch_minds()
     changed(world, figure)
-    assert mind.alive and mind.ticks == 23  # 0.9 s, and the pass at the start
+    assert mind.alive
+    assert mind.ticks == 23
     data = world.save()
     others = [km.World.load(data), world.branch(), pickle.loads(pickle.dumps(world)), copy.copy(world)]
     world.run(0.5)
@@ -192,7 +198,8 @@ def test_a_mind_goes_on_bit_for_bit_through_saves_copies_and_edits(contact: str)
     world.restore(data)
     assert world.hash() != others[0].hash()
     world.run(0.5)
-    assert world.hash() == others[0].hash() and (mind.values == later).all()
+    assert world.hash() == others[0].hash()
+    assert (mind.values == later).all()
 
 
 def test_the_digest_knows_what_a_mind_remembers() -> None:
@@ -224,13 +231,17 @@ def test_a_mind_ends_with_its_body() -> None:
     assert mind.alive  # it goes on without most of its body
     world.remove(figure["part0"])
     world.run(0.1)
-    assert not mind.alive and not world.minds and not world.drives
+    assert not mind.alive
+    assert not world.minds
+    assert not world.drives
     with pytest.raises(KeyError, match="has ended"):
         _ = mind.values
     again = world.add(worm(), at=(0, 2, 0.08))
     other = world.think(again, waves())
     world.run(0.1)
-    assert other.row == mind.row and other.alive and not mind.alive
+    assert other.row == mind.row
+    assert other.alive
+    assert not mind.alive
 
 
 def test_many_minds_in_one_world_are_as_each_alone() -> None:
@@ -300,12 +311,15 @@ def test_lives_are_watched() -> None:
         highest = max(highest, mind.life["lowest"])
         energies.append(world.forest.kinetic_energy() + world.forest.potential_energy())
     life, toil = mind.life, world.toil
-    assert life["steps"] == 300 and life["riding"] == 0
+    assert life["steps"] == 300
+    assert life["riding"] == 0
     assert life["fastest"] == pytest.approx(fastest, rel=1e-9)
     assert life["spin"] == pytest.approx(spin, rel=1e-9)
-    assert life["highest"] == pytest.approx(highest) and -1e-3 < life["lowest"] < 1e-3
+    assert life["highest"] == pytest.approx(highest)
+    assert -1e-3 < life["lowest"] < 1e-3
     assert toil["energy"] == pytest.approx(energies[-1], rel=1e-9)
-    assert toil["effort"] > toil["done"] > 0.1 and toil["surplus"] < 0.02 * toil["effort"]
+    assert toil["effort"] > toil["done"] > 0.1
+    assert toil["surplus"] < 0.02 * toil["effort"]
     assert 0.0 < life["depth"] < 0.01
 
 
@@ -320,13 +334,15 @@ def test_a_run_stops_when_all_is_still_or_the_budget_is_spent() -> None:
     mind.asleep = True
     world.watch_minds(until_still=0.25)
     world.run(5.0)
-    assert 0.25 < world.time < 2.0 and mind.life["still"] >= 0.25
+    assert 0.25 < world.time < 2.0
+    assert mind.life["still"] >= 0.25
     mind.asleep = False
     before = world.time
     world.watch_minds(budget=5000)
     world.run(5.0)
     spent = world.time - before
-    assert 0.05 < spent < 4.0 and 5000 < world.toil["work"] < 5400
+    assert 0.05 < spent < 4.0
+    assert 5000 < world.toil["work"] < 5400
     again = km.World.load(world.save())
     again.watch_minds(budget=10**9)
     again.run(1.0)

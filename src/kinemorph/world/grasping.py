@@ -32,6 +32,7 @@ from kinemorph.structure.forest_layout import (
     LOOP_SLOT,
     LOOPS,
     NOT_SAID,
+    NOWHERE,
     OUTCOME,
     TREE_SLOT,
     TREES,
@@ -155,8 +156,8 @@ def let_go(w: Any, s: Any, forest: Any, c: Any, m: Any, e: Any) -> int:
         a = links[parent]["body"] if parent >= 0 else -1
     edits, outcomes = rows_at(m["edits"], 1, EDIT), rows_at(m["outcomes"], 1, OUTCOME)
     edit = edits[0]
-    edit["what"], edit["joint"], edit["root"] = CUT, e["held"], -1
-    edit["row"] = edit["dofs"] = m["fixed"]
+    edit["what"], edit["joint"], edit["root"], edit["placed"], edit["held"] = CUT, e["held"], -1, NOWHERE, NOT_SAID
+    edit["row"], edit["dofs"] = m["free"], m["free_dofs"]
     status = perform_edit(w["forest"], edits, outcomes)
     if status == FULL:
         return FULL_FOREST

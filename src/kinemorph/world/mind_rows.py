@@ -86,9 +86,11 @@ MINDS = np.dtype(
         ("fresh", "i8"),  # as many of scratch,
         ("rings", "i8"),  # and the rings of delays
         ("ring_room", "i8"),
-        ("edits", "i8"),  # address of an EDIT, an OUTCOME and the LOOP row of a fixed joint, for grasps
+        ("edits", "i8"),  # addresses of an EDIT and an OUTCOME, for grasps,
         ("outcomes", "i8"),
-        ("fixed", "i8"),
+        ("fixed", "i8"),  # of the LOOP row of a fixed joint,
+        ("free", "i8"),  # and of that of a free one with its
+        ("free_dofs", "i8"),  # six DOF rows
         ("pending", "i8"),  # whether a grasp has something to do
         ("changed", "i8"),  # what grasps have changed that Python has not heard of: bits of HELD, RELEASED, LOOPED
         ("heeded", "i8"),  # whether somebody wants to hear of it at once

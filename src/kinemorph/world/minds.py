@@ -11,6 +11,7 @@ import numpy as np
 from kinemorph.brain.layout import EFFECT, FIRST, LONGEST, NEURON, SENSE, Acted, Function, Sensed
 from kinemorph.collision.tables import Tables
 from kinemorph.multibody.joint import Joint
+from kinemorph.multibody.layout import DOF
 from kinemorph.multibody.loops import LOOP, joint_row
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest_check import demand, finite, rows_of, within
@@ -33,8 +34,8 @@ STRETCHES: tuple[tuple[str, str, str, Callable[[Any], int]], ...] = (
     ("rings", "ring_room", "rings", lambda one: LONGEST * int(one["ring_count"])),
 )  # fmt: skip
 ROWS = {"neurons": NEURON, "senses": SENSE, "effects": EFFECT, "windows": WINDOW, "signals": F8, "rings": F8}
-OF_ONE = {"edits": EDIT, "outcomes": OUTCOME, "fixed": LOOP}
-USED: dict[str, str | None] = {"fresh": None, "edits": None, "outcomes": None, "fixed": None}
+OF_GRASPS = {"edits": (1, EDIT), "outcomes": (1, OUTCOME), "fixed": (1, LOOP), "free": (1, LOOP), "free_dofs": (6, DOF)}
+USED: dict[str, str | None] = {"fresh": None, **dict.fromkeys(OF_GRASPS)}
 WINDOW_LENGTH = 2.0  # s
 FAST, SPINNING = 8.0, 30.0  # m/s and rad/s: the caps
 NEAR = 0.9  # share of a cap from which on it is ridden
@@ -59,10 +60,12 @@ class Minds:
 
     def _make_scratch(self) -> None:
         self._tables.make("fresh", int(self.header["signal_room"][0]), F8)
-        for name, dtype in OF_ONE.items():
+        for name, (room, dtype) in OF_GRASPS.items():
             if name not in self._tables:
-                self._tables.make(name, 1, dtype)
-        self._tables["fixed"][0] = joint_row(Joint.fixed())[0]
+                self._tables.make(name, room, dtype)
+        for name, joint in (("fixed", Joint.fixed()), ("free", Joint.free())):
+            self._tables[name][:] = joint_row(joint)
+        self._tables["free_dofs"][:] = Joint.free().rows[1]
 
     @property
     def address(self) -> int:
@@ -267,8 +270,12 @@ def check_minds(tables: Any) -> None:
     h = tables.header[0]
     demand(h["kind"] == MINDS_KIND and tables.used == USED, "minds have another layout")
     rooms = {name: int(h[room]) for name, room, *_ in STRETCHES}
-    rooms |= {"minds": int(h["mind_room"]), "fresh": int(h["signal_room"]), **dict.fromkeys(OF_ONE, 1)}
-    dtypes = ROWS | OF_ONE | {"minds": MIND, "fresh": F8}
+    rooms |= {
+        "minds": int(h["mind_room"]),
+        "fresh": int(h["signal_room"]),
+        **{name: room for name, (room, _) in OF_GRASPS.items()},
+    }
+    dtypes = ROWS | {name: dtype for name, (_, dtype) in OF_GRASPS.items()} | {"minds": MIND, "fresh": F8}
     demand({name for name, _ in tables} == set(rooms), "minds have other tables")
     for name, rows in tables:
         rows_of(rows, dtypes[name], f"{name} of minds", rooms[name])
