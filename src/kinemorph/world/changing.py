@@ -246,13 +246,19 @@ class Changing(Thinking):
             self._parted[loop] = fresh
 
     def _follow_structure(self, trees: list[int]) -> None:
-        """Which body carries which: neighbours in a tree do not meet."""
+        """Which body carries which: neighbours in a tree do not meet, nor those with but massless links in between."""
         for tree in set(trees):
             links = self.forest._links(tree & INDEX)
-            for link in links:
-                carrier = int(links[link["parent"]]["body"]) if link["parent"] >= 0 else NOBODY
-                for shape in self._mounted.get(int(link["body"]), []):
-                    self.shapes.rows["carrier"][self.shapes.row_of(shape)] = carrier
+            parents, masses, bodies = (links[name].tolist() for name in ("parent", "mass", "body"))
+            for i, body in enumerate(bodies):
+                shapes = self._mounted.get(body)
+                if not shapes:
+                    continue
+                k = parents[i]
+                while k >= 0 and masses[k] == 0.0 and bodies[k] not in self._mounted:  # it is a part of a joint
+                    k = parents[k]
+                for shape in shapes:
+                    self.shapes.rows["carrier"][self.shapes.row_of(shape)] = bodies[k] if k >= 0 else NOBODY
         self._follow_tables()
         self._watches.follow()
 

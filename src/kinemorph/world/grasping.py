@@ -90,6 +90,15 @@ def touched_by(s: Any, forest: Any, c: Any, body: int) -> int:
     return found
 
 
+@kernel
+def has_shape(shapes: Any, body: int) -> bool:
+    """Whether a body has a shape; one without mass and shape is a part of a joint."""
+    for i in range(shapes.shape[0]):
+        if shapes[i]["form"] != 0 and shapes[i]["link"] == body:
+            return True
+    return False
+
+
 @kernel(inline=False)
 def follow_tree(s: Any, forest: Any, c: Any, t: int) -> None:
     """A tree has changed: it is awake, and the shapes of its bodies know what carries them."""
@@ -104,6 +113,8 @@ def follow_tree(s: Any, forest: Any, c: Any, t: int) -> None:
         if shapes[i]["form"] == 0 or shapes[i]["link"] < 0 or bodies[shapes[i]["link"]]["tree"] != t:
             continue
         parent = links[bodies[shapes[i]["link"]]["link"]]["parent"]
+        while parent >= 0 and links[parent]["mass"] == 0.0 and not has_shape(shapes, links[parent]["body"]):
+            parent = links[parent]["parent"]
         shapes[i]["carrier"] = links[parent]["body"] if parent >= 0 else NOBODY
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._jit import kernel, rows_at
+from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.brain.layout import EFFECT
 from kinemorph.collision.shape_places import box_around
 from kinemorph.collision.shape_rows import COLLISIONS, MOUNT, PAIR, SHAPE
@@ -25,11 +25,11 @@ from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, cross, dot, scale, sub
 from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, IN_USE, JOINT_SLOT, TREE_SLOT, TREES, Q, V
 from kinemorph.structure.forest_memory import INDEX, pool_of
-from kinemorph.world.layout import Status
+from kinemorph.world.layout import WORLD, WORLD_KIND, Status
 from kinemorph.world.mind_rows import MIND, MINDS, WINDOW
 from kinemorph.world.mulling import body_slot, target_of
 
-DONE, STOPPED = int(Status.DONE), int(Status.STOPPED)
+DONE, STOPPED, WRONG_ROW = int(Status.DONE), int(Status.STOPPED), int(Status.WRONG_ROW)
 BY_FAR = 1e30  # m: no gap
 
 
@@ -172,6 +172,30 @@ def watch_bodies(forest: Any, life: Any, t: int) -> None:
     if mass > 0.0:
         store3(life["centre"], scale(moment, 1.0 / mass))
     life["top"] = max(life["top"], life["centre"][2])
+
+
+@entry
+def look_at_lives(address: int) -> int:
+    """How all that is watched begins, as the world is now."""
+    w = rows_at(address, 1, WORLD)[0]
+    if w["kind"] != WORLD_KIND:
+        return WRONG_ROW
+    m, forest = rows_at(w["minds"], 1, MINDS)[0], rows_at(w["forest"], 1, FOREST)[0]
+    s, c = rows_at(w["solver"], 1, SOLVER)[0], rows_at(w["collisions"], 1, COLLISIONS)[0]
+    minds, effects = rows_at(m["minds"], m["mind_room"], MIND), rows_at(m["effects"], m["effect_room"], EFFECT)
+    windows = rows_at(m["windows"], m["effect_room"], WINDOW)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    weigh_all(forest, m)
+    for i in range(m["mind_count"]):
+        mind = minds[i]
+        if mind["body"] >= 0 and body_slot(forest, mind["body"]) >= 0:
+            t = bodies[mind["body"] & INDEX]["tree"]
+            watch_bodies(forest, mind["life"], t)
+            watch_shapes(forest, c, mind, t)
+            mind["life"]["gaps"] = 0.0
+            for k in range(mind["effects"], mind["effects"] + mind["effect_count"]):
+                watch_joint(s, forest, m, effects[k], windows[k])
+    return DONE
 
 
 @kernel(inline=False)

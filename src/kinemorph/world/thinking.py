@@ -11,11 +11,13 @@ import numpy as np
 from kinemorph.brain.brain import Brain
 from kinemorph.brain.layout import FIRST, LONGEST, ONE, Acted, Sensed
 from kinemorph.contact.layout import Driven
+from kinemorph.structure.forest import Change
 from kinemorph.structure.forest_layout import LOOPS, TREES
 from kinemorph.world.acting import Acting
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.drives import finite
 from kinemorph.world.journal import an_input
+from kinemorph.world.lives import look_at_lives
 from kinemorph.world.mind_rows import HELD, LIFE, MIND, RELEASED, WINDOW
 from kinemorph.world.minds import WINDOW_LENGTH, Mind, Minds, target_fields
 from kinemorph.world.mulling import tell_mind
@@ -43,6 +45,7 @@ class Thinking(Acting):
     if TYPE_CHECKING:
 
         def _part(self, loop: int) -> None: ...
+        def _follow_shapes(self) -> None: ...
 
     @an_input
     def think(self, figure: Figure, brain: Brain, target: Body | Iterable[float] | None = None) -> Mind:
@@ -140,6 +143,15 @@ class Thinking(Acting):
             self._wake(int(one["body"]))
 
     @an_input
+    def set_hold(self, row: int, body: Body | int, joint: Change | int) -> None:
+        """Let a mind's grasp by a body begin with a joint that holds it already."""
+        id, held = self._id(body), joint.joint if isinstance(joint, Change) else int(joint)
+        found = [e for e in self._minds.part("effects", row) if e["body"] == id] if row < self._minds.count else []
+        if not found or not self.forest.has_joint(held):
+            raise ValueError(f"world: mind {row} has no grasp by that body, or there is no joint {held}")
+        found[0]["held"], found[0]["looped"] = held, self.forest.closes_loop(held)
+
+    @an_input
     def watch_minds(self, budget: int = 1 << 62, until_still: float = math.inf) -> None:
         """Watch the lives of all minds from now on, at the end of every step: `mind.life` and `world.toil` say what.
 
@@ -155,6 +167,8 @@ class Thinking(Acting):
             h[name] = 0
         self._minds["minds"]["life"] = fresh_life()
         self._minds["windows"][:] = np.zeros((), WINDOW)
+        self._follow_shapes()
+        look_at_lives(self._address)
 
     @property
     def toil(self) -> dict[str, float]:
