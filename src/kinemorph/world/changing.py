@@ -33,10 +33,11 @@ from kinemorph.structure.add import stood
 from kinemorph.structure.forest import Change
 from kinemorph.structure.forest_layout import BODIES, IN_USE
 from kinemorph.structure.forest_memory import INDEX
-from kinemorph.world.acting import Acting, drives_well
+from kinemorph.world.acting import drives_well
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.figures import Record, is_left, record_of
 from kinemorph.world.journal import an_input
+from kinemorph.world.thinking import Thinking
 
 if TYPE_CHECKING:
     from kinemorph.world.events import Watches
@@ -45,7 +46,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 AJAR = 1e-3  # rad or m: a loop of a new model that is open by no more is closed
 
 
-class Changing(Acting):
+class Changing(Thinking):
     """The part of a `World` that changes what there is, and how it hangs together."""
 
     material: Material
@@ -245,13 +246,19 @@ class Changing(Acting):
             self._parted[loop] = fresh
 
     def _follow_structure(self, trees: list[int]) -> None:
-        """Which body carries which: neighbours in a tree do not meet."""
+        """Which body carries which: neighbours in a tree do not meet, nor those with but massless links in between."""
         for tree in set(trees):
             links = self.forest._links(tree & INDEX)
-            for link in links:
-                carrier = int(links[link["parent"]]["body"]) if link["parent"] >= 0 else NOBODY
-                for shape in self._mounted.get(int(link["body"]), []):
-                    self.shapes.rows["carrier"][self.shapes.row_of(shape)] = carrier
+            parents, masses, bodies = (links[name].tolist() for name in ("parent", "mass", "body"))
+            for i, body in enumerate(bodies):
+                shapes = self._mounted.get(body)
+                if not shapes:
+                    continue
+                k = parents[i]
+                while k >= 0 and masses[k] == 0.0 and bodies[k] not in self._mounted:  # it is a part of a joint
+                    k = parents[k]
+                for shape in shapes:
+                    self.shapes.rows["carrier"][self.shapes.row_of(shape)] = bodies[k] if k >= 0 else NOBODY
         self._follow_tables()
         self._watches.follow()
 

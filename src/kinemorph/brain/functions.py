@@ -1,0 +1,141 @@
+"""What neurons do: one function each of three weighted inputs, and one pass over all of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from kinemorph._jit import kernel
+from kinemorph.brain.layout import BOUND, FIRST, LONGEST, Function
+from kinemorph.spatial.scalar import sincos
+
+(
+    ADD, SUBTRACT, MULTIPLY, DIVIDE, LESS, GREATER, MINIMUM, MAXIMUM, ABSOLUTE, SINE, COSINE, SIGMOID, DELAY, INTEGRATE,
+    DIFFERENTIATE, LOGARITHM, EXPONENTIAL, INVERT, CONSTANT, WAVE, SAW, SQUARE, TRIANGLE, SUM_THRESHOLD, SIGN, IF,
+    INTERPOLATE, ATAN, SMOOTH, MEMORY,
+) = (int(f) for f in Function)  # fmt: skip
+LEAST = 1e-3  # of what is divided by, or has a logarithm
+STEEPEST = 5.0  # exponent
+FASTEST = 5.0  # Hz
+SLOWEST = 10.0  # s
+TURN = 2.0 * math.pi
+
+
+@kernel
+def held(x: float, low: float, high: float) -> float:
+    return min(max(x, low), high)
+
+
+@kernel(inline=False)
+def plain(f: int, a: float, b: float, c: float) -> float:
+    """Functions that remember nothing."""
+    if f == ADD:
+        return a + b + c
+    if f == SUBTRACT:
+        return a - b
+    if f == MULTIPLY:
+        return a * b
+    if f == DIVIDE:
+        return a / (max(b, LEAST) if b >= 0.0 else min(b, -LEAST))
+    if f == LESS:
+        return 1.0 if a < b else -1.0
+    if f == GREATER:
+        return 1.0 if a > b else -1.0
+    if f == MINIMUM:
+        return min(a, b, c)
+    if f == MAXIMUM:
+        return max(a, b, c)
+    if f == ABSOLUTE:
+        return abs(a)
+    if f == SINE:
+        return sincos(a)[0]
+    if f == COSINE:
+        return sincos(a)[1]
+    if f == SIGMOID:
+        return 1.0 / (1.0 + math.exp(held(-a, -700.0, 700.0)))
+    if f == LOGARITHM:
+        return math.log(max(abs(a), LEAST))
+    if f == EXPONENTIAL:
+        return math.exp(held(a, -STEEPEST, STEEPEST))
+    if f == INVERT:
+        return -a
+    if f == SUM_THRESHOLD:
+        return 1.0 if a + b > c else -1.0
+    if f == SIGN:
+        return 1.0 if a > 0.0 else -1.0 if a < 0.0 else 0.0
+    if f == IF:
+        return b if a > 0.0 else c
+    if f == INTERPOLATE:
+        return b + (c - b) * held(a, 0.0, 1.0)
+    return math.atan(a)
+
+
+@kernel
+def oscillate(n: Any, a: float, b: float, c: float, dt: float) -> float:
+    """An oscillator of frequency a, shifted by b, of amplitude c; its state is the phase, from 0 to a turn."""
+    phase = n["state"] + TURN * dt * held(a, -FASTEST, FASTEST)
+    n["state"] = phase - TURN * math.floor(phase / TURN)
+    if n["function"] == WAVE:
+        return c * sincos(n["state"] + b)[0]
+    x = (n["state"] + b) / TURN
+    x -= math.floor(x)
+    if n["function"] == SAW:
+        return c * (2.0 * x - 1.0)
+    if n["function"] == SQUARE:
+        return c if x < 0.5 else -c
+    return c * (1.0 - 4.0 * abs(x - 0.5))
+
+
+@kernel
+def remember(n: Any, a: float, b: float, rings: Any, dt: float, tick: int) -> float:
+    """Functions with a memory of their own."""
+    f, before = n["function"], n["state"]
+    if f == DELAY:
+        ring = rings[LONGEST * n["ring"] : LONGEST * (n["ring"] + 1)]
+        ago = 1 + int(min(abs(b), LONGEST - 1.0))
+        past = ring[(tick - ago) % LONGEST]
+        ring[tick % LONGEST] = a
+        return past
+    if f == DIFFERENTIATE:
+        n["state"] = a
+        return (a - before) / dt
+    if f == INTEGRATE:
+        n["state"] = held(before + a * dt, -BOUND, BOUND)
+    elif f == SMOOTH:
+        n["state"] = before + (a - before) * dt / (dt + min(abs(b), SLOWEST))
+    elif b > 0.0:
+        n["state"] = a
+    return n["state"]
+
+
+@kernel(inline=False)
+def fire(n: Any, signals: Any, rings: Any, dt: float, tick: int) -> float:
+    """What one neuron says, from the signals as they are."""
+    f = n["function"]
+    a = n["weights"][0] * signals[n["sources"][0]]
+    b = n["weights"][1] * signals[n["sources"][1]]
+    c = n["weights"][2] * signals[n["sources"][2]]
+    if WAVE <= f <= TRIANGLE:
+        return oscillate(n, a, b, c, dt)
+    if f == DELAY or f == INTEGRATE or f == DIFFERENTIATE or f == SMOOTH or f == MEMORY:
+        return remember(n, a, b, rings, dt, tick)
+    return n["weights"][0] if f == CONSTANT else plain(f, a, b, c)
+
+
+@kernel(inline=False)
+def think(neurons: Any, signals: Any, fresh: Any, rings: Any, dt: float, tick: int) -> int:
+    """One pass: all neurons at once, from old values. Returns how many would have been no number, and are 0."""
+    lost = 0
+    for i in range(neurons.shape[0]):
+        x = fire(neurons[i], signals, rings, dt, tick)
+        if not abs(x) <= BOUND:
+            if x != x:
+                x = 0.0
+                lost += 1
+            x = held(x, -BOUND, BOUND)
+        if not abs(neurons[i]["state"]) < math.inf:
+            neurons[i]["state"] = 0.0
+        fresh[i] = x
+    for i in range(neurons.shape[0]):
+        signals[FIRST + i] = fresh[i]
+    return lost

@@ -1,0 +1,61 @@
+"""Creatures: bodies and brains that grow from a graph of nodes and connections. As `km.creatures`."""
+
+from kinemorph.creatures.birth import Reason
+from kinemorph.creatures.develop import Part, Phenotype, develop
+from kinemorph.creatures.founders import REACHERS, WALKERS, Routes, founder
+from kinemorph.creatures.genotype import (
+    Connection,
+    EffectorGene,
+    Form,
+    From,
+    Gene,
+    Genotype,
+    NeuronGene,
+    Node,
+    Source,
+    load_genotype,
+    save_genotype,
+)
+from kinemorph.creatures.gentle import Operator, change_body, change_control, change_structure, offspring
+from kinemorph.creatures.grow import grow
+from kinemorph.creatures.initial import random_genotype
+from kinemorph.creatures.mate import crossover, crossover_within, graft
+from kinemorph.creatures.mutate import Rates, mutate
+from kinemorph.creatures.settings import Counting, Root, Settings
+
+__all__ = [
+    "Connection",
+    "Counting",
+    "EffectorGene",
+    "Form",
+    "From",
+    "Gene",
+    "Genotype",
+    "NeuronGene",
+    "Node",
+    "Operator",
+    "Part",
+    "Phenotype",
+    "REACHERS",
+    "Rates",
+    "Reason",
+    "Root",
+    "Routes",
+    "Settings",
+    "Source",
+    "WALKERS",
+    "change_body",
+    "change_control",
+    "change_structure",
+    "crossover",
+    "crossover_within",
+    "develop",
+    "founder",
+    "graft",
+    "grow",
+    "load_genotype",
+    "mutate",
+    "offspring",
+    "random_genotype",
+    "save_genotype",
+]

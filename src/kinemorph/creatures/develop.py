@@ -1,0 +1,162 @@
+"""Develop: grown parts become a model that worlds take, and a brain, once they are asked for (Fontijne 4.4.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from kinemorph.brain import Acted, Brain
+from kinemorph.creatures.birth import REASONS, Reason, reason_against
+from kinemorph.creatures.genotype import Form, Genotype
+from kinemorph.creatures.grow import Records, grown, growth_row, node_rows
+from kinemorph.creatures.joints import fill_model
+from kinemorph.creatures.settings import DEFAULT, Root, Settings
+from kinemorph.creatures.solids import FORMS
+from kinemorph.creatures.wiring import Wiring, link_name
+from kinemorph.geometry.shapes import Colour, Shape, ShapeKind
+from kinemorph.multibody.catalog import Catalog
+from kinemorph.multibody.equipment import Actuator
+from kinemorph.multibody.layout import BODY, DOF, LINK
+from kinemorph.multibody.loops import NO_LOOPS
+from kinemorph.multibody.model import Model
+from kinemorph.spatial.pose import Pose
+
+GRAVITY = np.array([0.0, 0.0, -9.81])
+GRAVITY.flags.writeable = False
+UPRIGHT = np.eye(3)
+UPRIGHT.flags.writeable = False
+COLOURS: tuple[Colour, ...] = (
+    (0.87, 0.50, 0.29, 1.0), (0.33, 0.53, 0.76, 1.0), (0.45, 0.68, 0.45, 1.0), (0.76, 0.40, 0.48, 1.0),
+    (0.56, 0.48, 0.73, 1.0), (0.85, 0.74, 0.40, 1.0),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Part:
+    """A grown part. Its link is called `name`; its frame is at its joint, or, of the root, in its middle."""
+
+    name: str
+    node: int
+    parent: int  # part that carries it, -1 for the root
+    depth: int  # joints from the root
+    mirrored: bool
+    scale: float  # accumulated
+    form: Form
+    size: tuple[float, float, float]  # m, half extents
+    pose: Pose  # of its middle in the root's frame, joints at zero
+    mass: float  # kg
+    strength: float  # N m, of each degree of freedom of its joint
+    links: tuple[str, ...]  # that its degrees of freedom move; the last one is its own
+
+
+class Phenotype:
+    """A grown creature: `rejected` says why it must not live, and is empty if it may."""
+
+    def __init__(self, genotype: Genotype, settings: Settings) -> None:
+        self.genotype, self.settings = genotype, settings
+        self._nodes = node_rows(genotype)
+        self.rows: Records = grown(genotype, self._nodes, settings)  # PART rows, see `layout.py`
+        self._reason = reason_against(self.rows, growth_row(settings))
+        neurons = [len(node.neurons) for node in genotype.nodes]
+        if not self._reason and sum(neurons[k] for k in self.rows["node"].tolist()) > settings.most_wires:
+            self._reason = Reason.NEURONS
+
+    @property
+    def rejected(self) -> str:
+        """Why the creature is rejected at birth; empty if it is not."""
+        return REASONS[Reason(self._reason)]
+
+    @cached_property
+    def model(self) -> Model:
+        """One tree; its links are "part0", "part1", ..., with "part1:0" for a joint's degrees before the last one."""
+        parts, fixed = self.rows, self.settings.root is Root.FIXED
+        count = int(parts["dof"].sum())
+        links, dofs = np.zeros(1 + count, LINK), np.zeros(count + (0 if fixed else 6), DOF)
+        fill_model(self._nodes, parts, growth_row(self.settings), links, dofs)
+        rest = np.zeros(count + (0 if fixed else 7))
+        if not fixed:
+            rest[3] = 1.0
+        bodies = np.zeros(len(links), BODY)
+        bodies["link"], bodies["R"] = np.arange(len(links)), UPRIGHT.ravel()
+        names, shapes = self._names_and_shapes(len(links))
+        catalog = Catalog(names, names, shapes, {}, (), (), {})
+        return Model.known("creature", links, dofs, rest, GRAVITY.copy(), bodies, NO_LOOPS, catalog)
+
+    def _names_and_shapes(self, count: int) -> tuple[tuple[str, ...], tuple[tuple[Shape, ...], ...]]:
+        names = [""] * count
+        shapes: list[tuple[Shape, ...]] = [()] * count
+        rows = self.rows
+        middles = np.zeros((len(rows), 3))
+        middles[:, 2] = rows["rise"]
+        columns = zip(*(rows[name].tolist() for name in ("link", "dof", "form", "half", "node")), strict=True)
+        for i, (link, dof, form, half, node) in enumerate(columns):
+            for k in range(max(dof, 1)):
+                names[link - max(dof, 1) + 1 + k] = link_name(i, k, dof)
+            at = Pose.known(middles[i], UPRIGHT)
+            shapes[link] = (_shape(FORMS[form], half, at, COLOURS[node % len(COLOURS)]),)
+        return tuple(names), tuple(shapes)
+
+    @cached_property
+    def brain(self) -> Brain:
+        """Neurons of all parts and of the central brain, wired."""
+        _ = self.model  # which shares out the strength
+        columns = [self.rows[name].tolist() for name in ("node", "parent", "dof", "mirrored", "strength")]
+        return Wiring(self.genotype, *columns).brain(self.settings)
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """All parts, each after the one that carries it."""
+        _ = self.model
+        return tuple(_part(i, row) for i, row in enumerate(self.rows))
+
+    @cached_property
+    def driven_model(self) -> Model:
+        """The model with an actuator for each joint, as other programs want it; a brain needs none."""
+        s, drives = self.settings, []
+        for part in self.parts[1:]:
+            for name in part.links:
+                stiffness, force = part.strength / s.softness, (-part.strength, part.strength)
+                if s.acted is Acted.TORQUE:
+                    drives.append(Actuator.motor(name, name, force=force))
+                elif s.acted is Acted.SPEED:
+                    drives.append(Actuator.velocity(name, name, s.lag * stiffness, force=force))
+                else:
+                    drives.append(Actuator.position(name, name, stiffness, s.lag * stiffness, force=force))
+        return self.model.with_equipment(actuators=tuple(drives))
+
+    def __reduce__(self) -> Any:
+        return Phenotype, (self.genotype, self.settings)
+
+    def __repr__(self) -> str:
+        why = f", rejected: {self.rejected}" if self._reason else ""
+        return f"Phenotype of {len(self.rows)} parts and {int(self.rows['dof'].sum())} degrees of freedom{why}"
+
+
+def develop(genotype: Genotype, settings: Settings = DEFAULT) -> Phenotype:
+    """Grow a creature from its genotype. `rejected` of what comes out says whether, and why, it must not live."""
+    return Phenotype(genotype, settings)
+
+
+def _shape(form: Form, half: list[float], at: Pose, colour: Colour) -> Shape:
+    """The shape of a solid of a form, which stands at `at` in its link."""
+    x, y, z = half
+    if form is Form.BOX:
+        return Shape(ShapeKind.BOX, (2.0 * x, 2.0 * y, 2.0 * z), at, colour=colour)
+    if form is Form.SPHERE:
+        return Shape(ShapeKind.SPHERE, (x,), at, colour=colour)
+    if form is Form.CAPSULE:
+        return Shape(ShapeKind.CAPSULE, (x, 2.0 * (z - x)), at, colour=colour)
+    return Shape(ShapeKind.CYLINDER, (x, 2.0 * z), at, colour=colour)
+
+
+def _part(i: int, row: Any) -> Part:
+    dof = int(row["dof"])
+    x, y, z = row["half"].tolist()
+    return Part(
+        f"part{i}", int(row["node"]), int(row["parent"]), int(row["depth"]), bool(row["mirrored"]), float(row["scale"]),
+        FORMS[row["form"]], (x, y, z), Pose.known(row["p"].copy(), row["R"].reshape(3, 3).copy()), float(row["mass"]),
+        float(row["strength"]), tuple(link_name(i, k, dof) for k in range(dof)),
+    )  # fmt: skip

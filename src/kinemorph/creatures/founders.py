@@ -1,0 +1,98 @@
+"""Founders of a search: long limbs in pairs, and effectors that oscillators or senses of the target drive already.
+
+Random creatures hardly ever have a route from a sense to an effector, and lose it fast; searches that start from
+founders with such routes find creatures that look where they go.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+
+from kinemorph.creatures.genes import Rng
+from kinemorph.creatures.genotype import (
+    ONE,
+    Connection,
+    EffectorGene,
+    From,
+    Genotype,
+    NeuronGene,
+    Node,
+    Source,
+)
+from kinemorph.creatures.initial import GLOBAL_NEURONS, LOCAL_NEURONS, drawn, random_connection, random_neurons
+from kinemorph.creatures.settings import DEFAULT, Settings
+
+ALONG, ACROSS = (0.10, 0.25), (0.04, 0.15)  # half extents of parts of founders, m
+TWINS = 0.4  # share of connections that have a mirror twin
+PULSE = (0.6, 2.5)  # Hz
+
+
+@dataclass(frozen=True)
+class Routes:
+    """Shares of effectors by what drives them at first: an oscillator, the direction to the target, their product."""
+
+    oscillator: float
+    direction: float
+    product: float  # the rest is random
+
+
+WALKERS = Routes(0.4, 0.3, 0.2)
+REACHERS = Routes(0.1, 0.6, 0.2)
+
+
+def founder(seed: int | np.random.Generator, settings: Settings = DEFAULT, routes: Routes = WALKERS) -> Genotype:
+    """A genotype to start a search from. It may still be rejected at birth: then draw another one."""
+    rng, s = np.random.default_rng(seed), settings
+    count = int(rng.integers(min(2, s.most_nodes), min(4, s.most_nodes) + 1))
+    pulse = float(rng.uniform(*PULSE))
+    nodes = [_node(rng, s, routes, pulse) for _ in range(count)]
+    if rng.random() < 0.8:
+        nodes[0] = replace(nodes[0], replication=1)
+    connections: list[Connection] = []
+    for child in range(1, count):
+        c = random_connection(rng, s, count, parent=int(rng.integers(child)), child=child, terminal=False)
+        connections.append(c)
+        if rng.random() < TWINS:
+            connections.append(replace(c, reflected=not c.reflected))
+            again = min(max(2, nodes[child].replication), s.most_replication)
+            nodes[child] = replace(nodes[child], replication=again)
+    if rng.random() < 0.4:
+        connections.append(random_connection(rng, s, count))
+    return Genotype(
+        nodes=tuple(nodes),
+        connections=tuple(connections[: s.most_connections]),
+        neurons=random_neurons(rng, s, GLOBAL_NEURONS),
+    )
+
+
+def _node(rng: Rng, s: Settings, routes: Routes, pulse: float) -> Node:
+    """A node with an oscillator, and effectors that are wired."""
+    ends = np.log([ACROSS, ACROSS, ALONG]).T
+    low, high = s.size
+    size: Any = tuple(np.exp(rng.uniform(*ends)).clip(low, high).tolist())
+    neurons = list(random_neurons(rng, s, LOCAL_NEURONS))[: max(0, s.most_neurons - 1)]
+    clock = Source(From.LOCAL, len(neurons))
+    phase = float(rng.uniform(-math.pi, math.pi))
+    neurons.append(NeuronGene("wave", (ONE, ONE, ONE), (pulse, phase, 1.0)))
+    effectors = []
+    for _ in range(3):
+        u = float(rng.random())
+        towards = Source(From.DIRECTION, int(rng.integers(3)))
+        sign = 1.0 if rng.random() < 0.5 else -1.0
+        if u < routes.oscillator:
+            effector = EffectorGene(clock, sign * float(rng.uniform(0.5, 2.0)))
+        elif u < routes.oscillator + routes.direction:
+            effector = EffectorGene(towards, sign * float(rng.uniform(0.5, 3.0)))
+        elif u < routes.oscillator + routes.direction + routes.product and len(neurons) < s.most_neurons:
+            effector = EffectorGene(Source(From.LOCAL, len(neurons)), sign * float(rng.uniform(0.5, 3.0)))
+            neurons.append(NeuronGene("multiply", (clock, towards, ONE), (1.0, 1.0, 0.0)))
+        else:
+            effector = drawn(EffectorGene, rng, s)
+        effectors.append(effector)
+    a, b, c = effectors
+    return drawn(Node, rng, s, size=size, neurons=tuple(neurons), effectors=(a, b, c))
