@@ -27,6 +27,9 @@ class Reach(msgspec.Struct, frozen=True):
     name = "reach"
     descriptors = (Descriptor("segments", 1.0, 7.0, 6), Descriptor("length", 0.0, 2.0, 8))
 
+    def advice(self, search):
+        return {}
+
     def founder(self, rng):
         return json.dumps(np.round(rng.normal(size=(rng.integers(1, 4), 3)), 6).tolist())
 

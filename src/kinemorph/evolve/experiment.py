@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from kinemorph._files import quoted
 from kinemorph.evolve.code import code_of
 from kinemorph.evolve.evaluator import Evaluator, Serial
 from kinemorph.evolve.problem import Problem
@@ -20,12 +21,19 @@ from kinemorph.evolve.search import Search
 from kinemorph.evolve.settings import SEARCHES, Settings, checked, named
 from kinemorph.evolve.store import Store, StoreError
 
-TASKS: dict[str, str] = {}
-
 
 def problem_of(settings: Settings) -> Problem:
-    """The problem that the settings name."""
-    found = named(settings.task, TASKS, "task")
+    """The problem that the settings name: a task of creatures, or one of the user's own."""
+    if ":" not in settings.task:
+        from kinemorph.evolve import species
+
+        if settings.task in species.KINDS:
+            return species.creatures(settings.of_task, settings.task, settings.search)
+        raise ValueError(
+            f"there is no task {quoted(settings.task)}; there are {', '.join(species.KINDS)}, or name a problem of your"
+            " own as module:name"
+        )
+    found = named(settings.task, {}, "task")
     where = lambda place: f"of_task of {settings.task}"  # noqa: E731
     return checked(found, settings.of_task, where) if isinstance(found, type) else found
 
@@ -34,7 +42,8 @@ def search_of(settings: Settings, problem: Problem) -> Search:
     """The search that the settings name, at its beginning."""
     kind = named(settings.search, SEARCHES, "search")
     where = lambda place: f"of_search of {settings.search}"  # noqa: E731
-    return kind(problem, settings.seed, settings.budget, checked(kind.Settings, settings.of_search, where))
+    table = problem.advice(settings.search) | settings.of_search
+    return kind(problem, settings.seed, settings.budget, checked(kind.Settings, table, where))
 
 
 def evaluator_of(settings: Settings, problem: Problem) -> Evaluator:

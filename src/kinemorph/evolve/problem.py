@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -52,6 +52,10 @@ class Problem(Protocol):
 
     @property
     def descriptors(self) -> tuple[Descriptor, ...]: ...
+
+    def advice(self, search: str) -> dict[str, Any]:
+        """Settings of a search that suit this problem; what the user says wins."""
+        ...
 
     def founder(self, rng: np.random.Generator) -> str: ...
 

@@ -1,0 +1,176 @@
+"""Creatures as a problem: how they are founded, varied and judged for a task.
+
+Two ways to vary: `gentle`, few changes at a time where they have an effect, founders with routes from senses to
+effectors; and `thesis`, random creatures, each member mutated with its own probability, torques, world coordinates.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+
+from kinemorph.brain import Acted
+from kinemorph.creatures import evaluate as lives
+from kinemorph.creatures.develop import Phenotype, develop
+from kinemorph.creatures.founders import REACHERS, WALKERS, founder
+from kinemorph.creatures.genotype import From, Genotype
+from kinemorph.creatures.gentle import Weighted, offspring, upstream
+from kinemorph.creatures.initial import random_genotype
+from kinemorph.creatures.mate import crossover, crossover_within, graft
+from kinemorph.creatures.mutate import mutate
+from kinemorph.creatures.settings import Settings
+from kinemorph.creatures.tasks import TASKS, HitBall, Task
+from kinemorph.evolve.problem import Descriptor, Draw, Outcome
+from kinemorph.evolve.settings import checked
+
+Variant = Literal["gentle", "thesis"]
+KINDS: dict[str, type[Task]] = {kind().name.replace(" ", "-"): kind for kind in TASKS}
+_EGOCENTRIC = {From.DIRECTION, From.DISTANCE, From.UP, From.SPEED}  # senses that the thesis does not have
+
+
+class Species(msgspec.Struct, frozen=True):
+    """Creatures for a task."""
+
+    task: Task
+    variant: Variant = "gentle"
+    within: float = 0.5  # share of crossovers that exchange less than whole nodes: the thesis's first wish
+
+    descriptors = (Descriptor("parts", 1.5, 8.5, 7), Descriptor("length", 0.2, 2.2, 10))
+
+    @property
+    def name(self) -> str:
+        return self.task.name
+
+    @property
+    def settings(self) -> Settings:
+        """By which creatures grow, and within which they are drawn."""
+        return self.task.grown()
+
+    def advice(self, search: str) -> dict[str, Any]:
+        """Settings of a search that suit this task (measured: docs/evolve.md)."""
+        if search not in ("default", "steady"):
+            return {}
+        if isinstance(self.task, HitBall):
+            return {"ladder": [2, 4, 8], "redraw": 6, "worst": 0.5, "founder_draws": 2}
+        return {"ladder": [1, 3], "redraw": 8, "worst": 0.0, "founder_draws": 1}
+
+    # ----------------------------------------------------------------------------------------------- variation
+
+    def founder(self, rng: np.random.Generator) -> str:
+        if self.variant == "thesis":
+            return random_genotype(rng, self.settings).to_json()
+        routes = REACHERS if isinstance(self.task, HitBall) else WALKERS
+        return founder(rng, self.settings, routes).to_json()
+
+    def mutate(self, genotype: str, rng: np.random.Generator) -> tuple[str, str]:
+        parent = Genotype.from_json(genotype)
+        if self.variant == "thesis":
+            return mutate(parent, rng, self.settings).to_json(), "mutation"
+        child, operator = offspring(parent, rng, self.settings)
+        return child.to_json(), operator.value
+
+    def crossover(self, one: str, other: str, rng: np.random.Generator) -> str:
+        below = self.variant == "gentle" and rng.random() < self.within
+        cross = crossover_within if below else crossover
+        return cross(Genotype.from_json(one), Genotype.from_json(other), rng, self.settings).to_json()
+
+    def graft(self, one: str, other: str, rng: np.random.Generator) -> str:
+        return graft(Genotype.from_json(one), Genotype.from_json(other), rng, self.settings).to_json()
+
+    def viable(self, genotype: str) -> bool:
+        grown = _grown(genotype, self.settings)
+        return not grown.rejected and bool(grown.brain.effects)
+
+    def numbers(self, genotype: str) -> list[float]:
+        """The weights that have a say in what an effector does."""
+        parent = Genotype.from_json(genotype)
+        return [number for place in _places(parent) for number in _weights(parent, place)]
+
+    def with_numbers(self, genotype: str, numbers: list[float]) -> str:
+        child, left, most = Genotype.from_json(genotype), list(numbers), self.settings.weight
+        for place in _places(child):
+            count = len(_weights(child, place))
+            child = _weighted(child, place, [min(max(number, -most), most) for number in left[:count]])
+            del left[:count]
+        return child.to_json()
+
+    # ------------------------------------------------------------------------------------------------- judgement
+
+    def evaluate(self, genotype: str, draw: Draw) -> Outcome:
+        return self.judged(genotype, draw)
+
+    def judged(self, genotype: str, draw: Draw, task: Task | None = None, **how: bool) -> Outcome:
+        """A life; for a rescore in other ways too: another step, sensors blanked, motors off."""
+        grown = _grown(genotype, self.settings)
+        score = lives.evaluate(grown, task or self.task, draw.seed, number=draw.number, level=draw.level, **how)
+        marks = float(score.value), float(score.thesis), float(score.measure)
+        return Outcome(*marks, score.reason, score.steps, score.details)
+
+    def warm(self) -> None:
+        """A short life of the first founder that can live calls every kernel that a long one does."""
+        rng = np.random.default_rng(0)
+        short = dataclasses.replace(self.task, seconds=0.1, patience=min(self.task.patience, 0.5), moves=False)
+        for _ in range(100):
+            genotype = self.founder(rng)
+            if self.viable(genotype):
+                score = lives.evaluate(_grown(genotype, self.settings), short, 0)
+                if not score.faulty:
+                    return
+
+
+class _Ways(msgspec.Struct):
+    variant: Variant
+    within: float = 0.5
+
+
+def creatures(table: dict[str, Any], name: str, search: str) -> Species:
+    """The creatures for a task by its name. The thesis's searches vary as the thesis does, unless told otherwise."""
+    kind, where = KINDS[name], lambda place: f"of_task of {name}"
+    ways = {key: table[key] for key in ("variant", "within") if key in table}
+    usual = "thesis" if search in ("thesis", "sims") else "gentle"
+    way = checked(_Ways, {"variant": usual} | ways, where)
+    given = {key: value for key, value in table.items() if key not in ways}
+    known = [field.name for field in dataclasses.fields(kind)]
+    for key in given:
+        if key not in known:
+            raise ValueError(f"of_task of {name}: {key}: there is no such setting; there are {', '.join(known)}")
+    task = checked(kind, given, where)
+    if way.variant == "thesis" and "settings" not in given:
+        sources = tuple(source for source in task.settings.sources if source not in _EGOCENTRIC)
+        plain = dataclasses.replace(task.settings, acted=Acted.TORQUE, sources=sources)
+        task = dataclasses.replace(task, settings=plain)
+    return Species(task, way.variant, way.within)
+
+
+@functools.lru_cache(maxsize=64)
+def _grown(genotype: str, settings: Settings) -> Phenotype:
+    """Grown once for all its draws."""
+    return develop(Genotype.from_json(genotype), settings)
+
+
+def _places(genotype: Genotype) -> list[Weighted]:
+    effectors, neurons = upstream(genotype)
+    return [*effectors, *neurons]
+
+
+def _weights(genotype: Genotype, place: Weighted) -> tuple[float, ...]:
+    node, kind, k = place
+    gene = getattr(genotype if node < 0 else genotype.nodes[node], kind)[k]
+    return (gene.weight,) if kind == "effectors" else gene.weights
+
+
+def _weighted(genotype: Genotype, place: Weighted, numbers: list[float]) -> Genotype:
+    node, kind, k = place
+    owner = genotype if node < 0 else genotype.nodes[node]
+    genes = list(getattr(owner, kind))
+    changes = {"weight": numbers[0]} if kind == "effectors" else {"weights": tuple(numbers)}
+    genes[k] = replace(genes[k], **changes)
+    new = replace(owner, **{kind: tuple(genes)})
+    if node < 0:
+        return new
+    return replace(genotype, nodes=(*genotype.nodes[:node], new, *genotype.nodes[node + 1 :]))
