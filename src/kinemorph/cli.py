@@ -182,6 +182,35 @@ def evolve(
     command.evolve(task, given | {"budget": budget, "of_search": {"population": population}}, out, resume)
 
 
+def rescore(run: Path, /, generation: int | None = None, rank: int = 0, draws: int = 64) -> None:
+    """Judge a champion again: on draws that no search saw, at half the step, blind, limp, part by part.
+
+    Args:
+        run: The file that `kinemorph evolve` made.
+        generation: Out of which it came; the last one if not given.
+        rank: Its place there; 0 is the best.
+        draws: How many.
+    """
+    from kinemorph.evolve import command
+
+    command.rescore(run, generation, rank, draws)
+
+
+def replay(run: Path, /, generation: int | None = None, rank: int = 0, draw: int = 0, out: Path | None = None) -> None:
+    """Let a champion live again, bit for bit, and leave a replay that plays in any browser.
+
+    Args:
+        run: The file that `kinemorph evolve` made.
+        generation: Out of which it came; the last one if not given.
+        rank: Its place there; 0 is the best.
+        draw: Which of the draws that no search saw.
+        out: The HTML file; by default beside the run.
+    """
+    from kinemorph.scenes import champions
+
+    champions.replay_champion(run, generation, rank, draw, out)
+
+
 def warm(all: bool = False, jobs: int | None = None) -> None:
     """Compile kernels now, all at once, instead of each when it is first called: what README, manual and demos call.
 
@@ -215,6 +244,8 @@ def main() -> None:
                 "doctor": doctor,
                 "evolve": evolve,
                 "mocap": mocap,
+                "replay": replay,
+                "rescore": rescore,
                 "thesis": thesis,
                 "warm": warm,
             },

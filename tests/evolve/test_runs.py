@@ -16,6 +16,7 @@ from tests.evolve.toy import Reach
 from kinemorph.evolve.evaluator import Serial
 from kinemorph.evolve.experiment import begin, evolve, problem_of, resume, search_of
 from kinemorph.evolve.job import Job, Result
+from kinemorph.evolve.problem import Problem
 from kinemorph.evolve.run import held_out
 from kinemorph.evolve.search import Budget
 from kinemorph.evolve.settings import SEARCHES, Settings, checked
@@ -55,8 +56,8 @@ class Shuffled:
 
     workers = 1
 
-    def __init__(self, seed: int) -> None:
-        self._serial, self._rng = Serial(Reach()), np.random.default_rng(seed)
+    def __init__(self, seed: int, problem: Problem | None = None) -> None:
+        self._serial, self._rng = Serial(problem or Reach()), np.random.default_rng(seed)
         self._held: list[Result] = []
 
     def submit(self, jobs: list[Job]) -> None:
@@ -93,8 +94,8 @@ class BrokenOffError(Exception):
 class BreaksOff(Serial):
     """Ends the run after some results."""
 
-    def __init__(self, after: int) -> None:
-        super().__init__(Reach())
+    def __init__(self, after: int, problem: Problem | None = None) -> None:
+        super().__init__(problem or Reach())
         self._after = after
 
     def collect(self) -> list[Result]:

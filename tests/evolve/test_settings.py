@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.evolve.test_runs import settings
 
 from kinemorph._files import FileError
 from kinemorph.evolve.experiment import begin, problem_of, search_of
 from kinemorph.evolve.settings import Settings, load_settings
-from tests.evolve.test_runs import settings
 
 GOOD = """
 task = "tests.evolve.toy:Reach"

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.evolve.test_runs import settings
 
 from kinemorph.evolve.experiment import begin, evolve, resume
 from kinemorph.evolve.job import Individual, Job, Result
 from kinemorph.evolve.problem import Draw, Outcome
 from kinemorph.evolve.store import Store, StoreError
-from tests.evolve.test_runs import settings
 
 
 @pytest.fixture

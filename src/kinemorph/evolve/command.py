@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from rich.console import Console
+from rich.table import Table
 
 from kinemorph.evolve import experiment
 from kinemorph.evolve.settings import Settings, checked, load_settings, merged
@@ -31,13 +33,30 @@ def evolve(task: str | None, given: dict[str, Any], out: Path | None, resume: Pa
             console.print("not golden: the clock, memory or a death decided some evaluations; see the report")
 
 
+def rescore(file: Path, generation: int | None, rank: int, draws: int) -> None:
+    """Judge a champion again, show it, and keep it with the run for its report."""
+    from kinemorph.evolve.rescore import rescore as judge_again
+
+    console = Console(highlight=False, soft_wrap=True)
+    with Store.open(file, write=True) as store:
+        result = judge_again(store, generation, rank, draws)
+        store.note("rescore", msgspec.to_builtins(result))
+    console.print(
+        f"[bold]{file}[/], generation {result.generation}, rank {result.rank}, {draws} draws that no search saw"
+    )
+    table = Table("", "measure", "5 to 95 %", "score", "rejected", box=None)
+    limp = {f"{part} limp": one for part, one in result.lesions.items()}
+    for name, one in {**result.conditions, **limp}.items():
+        interval = f"{one.low:.3f} to {one.high:.3f}"
+        table.add_row(name, f"{one.measure:.3f}", interval, f"{one.score:.3f}", f"{one.rejected} of {one.draws}")
+    console.print(table)
+
+
 def _begun(task: str | None, changes: dict[str, Any], out: Path | None) -> tuple[Store, Settings]:
     if task is None:
         raise ValueError("name a task, a TOML file with settings, or a run to --resume")
-    if task.endswith(".toml"):
-        settings = load_settings(task, changes)
-    else:
-        settings = checked(Settings, {"task": task} | changes)
+    toml = task.endswith(".toml")
+    settings = load_settings(task, changes) if toml else checked(Settings, {"task": task} | changes)
     name = settings.task.rpartition(":")[2].lower()
     return experiment.begin(out or Path("out") / f"{name}-{settings.search}-{settings.seed}.db", settings), settings
 

@@ -166,11 +166,10 @@ def _weights(genotype: Genotype, place: Weighted) -> tuple[float, ...]:
 
 def _weighted(genotype: Genotype, place: Weighted, numbers: list[float]) -> Genotype:
     node, kind, k = place
-    owner = genotype if node < 0 else genotype.nodes[node]
-    genes = list(getattr(owner, kind))
+    genes = list(getattr(genotype if node < 0 else genotype.nodes[node], kind))
     changes = {"weight": numbers[0]} if kind == "effectors" else {"weights": tuple(numbers)}
     genes[k] = replace(genes[k], **changes)
-    new = replace(owner, **{kind: tuple(genes)})
     if node < 0:
-        return new
+        return replace(genotype, **{kind: tuple(genes)})
+    new = replace(genotype.nodes[node], **{kind: tuple(genes)})
     return replace(genotype, nodes=(*genotype.nodes[:node], new, *genotype.nodes[node + 1 :]))

@@ -43,6 +43,9 @@ CREATE TABLE evaluation (g INTEGER NOT NULL, individual INTEGER NOT NULL, draw I
 """
 
 
+_GENOME = "INSERT INTO genome VALUES (?, ?, ?, ?) ON CONFLICT(hash) DO UPDATE SET kept = kept OR excluded.kept"
+
+
 class StoreError(FileError):
     """A store that cannot be read or written. What was committed before is still there."""
 
@@ -159,10 +162,7 @@ class Store:
             self._execute("INSERT INTO standing VALUES (?, ?, ?, ?)", (generation, rank, one.number, score))
             kept = rank < _ELITES or generation % _EVERY == 0
             row = (_digest(one.genotype), generation, kept, zlib.compress(one.genotype.encode()))
-            self._execute(
-                "INSERT INTO genome VALUES (?, ?, ?, ?) ON CONFLICT(hash) DO UPDATE SET kept = kept OR excluded.kept",
-                row,
-            )
+            self._execute(_GENOME, row)
         self.commit()
 
     def note(self, name: str, value: Any) -> None:
@@ -217,19 +217,26 @@ class Store:
         )
         return [Standing(*row) for row in rows]
 
+    @property
+    def last(self) -> int:
+        """The last generation that is complete."""
+        last: int | None = next(self._rows("SELECT max(g) FROM generation"))[0]
+        if last is None:
+            raise StoreError(f"{self.file}: no generation is complete yet")
+        return last
+
     def genotype(self, generation: int, rank: int) -> str:
         """Of whom came out of a generation at some place."""
         rows = self._rows(
-            "SELECT blob, genome_hash FROM standing JOIN individual ON individual = id LEFT JOIN genome ON hash = genome_hash"
-            " WHERE standing.g = ? AND rank = ?",
+            "SELECT blob, genome_hash FROM standing JOIN individual ON individual = id"
+            " LEFT JOIN genome ON hash = genome_hash WHERE standing.g = ? AND rank = ?",
             (generation, rank),
         )
         row = next(rows, None)
         if row is None:
-            last = next(self._rows("SELECT max(g) FROM generation"))[0]
-            if last is None:
-                raise StoreError(f"{self.file}: no generation is complete yet")
-            raise StoreError(f"{self.file}: there is no rank {rank} in generation {generation}; the last one is {last}")
+            raise StoreError(
+                f"{self.file}: there is no rank {rank} in generation {generation}; the last one is {self.last}"
+            )
         if row[0] is None:
             raise StoreError(
                 f"{self.file}: the genome at rank {rank} of generation {generation} was not kept; kept are the first"

@@ -1,0 +1,92 @@
+"""A champion judged again, on draws that no search has seen and in ways that show what its score rests on."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import msgspec
+import numpy as np
+
+from kinemorph.brain import Brain
+from kinemorph.creatures.develop import Phenotype, develop
+from kinemorph.creatures.evaluate import evaluate
+from kinemorph.creatures.genotype import Genotype
+from kinemorph.evolve.experiment import problem_of, settings_in
+from kinemorph.evolve.problem import Draw, Outcome
+from kinemorph.evolve.run import held_out
+from kinemorph.evolve.species import Species
+from kinemorph.evolve.store import Store
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """What a champion did under one condition, over all draws."""
+
+    measure: float  # mean; what was rejected counts as nothing
+    low: float  # 5 % and 95 % of means over draws drawn again
+    high: float
+    score: float
+    rejected: int
+    draws: int
+
+
+class Rescored(msgspec.Struct, frozen=True):
+    generation: int
+    rank: int
+    conditions: dict[str, Judged]
+    lesions: dict[str, Judged]  # by part: its joints are limp
+
+
+def species_of(store: Store) -> Species:
+    """The creatures of a run."""
+    problem = problem_of(settings_in(store))
+    if not isinstance(problem, Species):
+        raise ValueError(f"{store.file}: it evolves no creatures, but {problem.name}; there is nothing to look at")
+    return problem
+
+
+def rescore(store: Store, generation: int | None = None, rank: int = 0, draws: int = 64) -> Rescored:
+    """Judge one of a run again. The seed of the draws is that of the run, so two rescores are the same."""
+    species, last = species_of(store), store.last
+    generation = last if generation is None else generation
+    genotype = store.genotype(generation, rank)
+    fresh = held_out(settings_in(store).seed, draws)
+    half = dataclasses.replace(species.task, dt=0.5 * species.task.dt, work=2 * species.task.work)
+    conditions = {
+        "held out": judged([species.judged(genotype, draw) for draw in fresh]),
+        "half the step": judged([species.judged(genotype, draw, half) for draw in fresh]),
+        "sensors blanked": judged([species.judged(genotype, draw, blank=True) for draw in fresh]),
+        "motors off": judged([species.judged(genotype, draw, motors=False) for draw in fresh]),
+    }
+    return Rescored(generation, rank, conditions, _lesions(species, genotype, fresh[:8]))
+
+
+def judged(outcomes: list[Outcome]) -> Judged:
+    """The mean over draws, with an interval by bootstrap."""
+    measures = np.array([0.0 if outcome.reason else outcome.measure for outcome in outcomes])
+    again = np.random.default_rng(0).choice(measures, (1000, len(measures))).mean(1)
+    low, high = np.quantile(again, (0.05, 0.95))
+    score = float(np.mean([outcome.score for outcome in outcomes]))
+    rejected = sum(bool(outcome.reason) for outcome in outcomes)
+    return Judged(float(measures.mean()), float(low), float(high), score, rejected, len(outcomes))
+
+
+def _lesions(species: Species, genotype: str, draws: tuple[Draw, ...]) -> dict[str, Judged]:
+    whole = develop(Genotype.from_json(genotype), species.settings)
+    results = {}
+    for part in whole.parts[1:]:
+        limp = _without_effects(whole, set(part.links))
+        if limp.brain.effects:
+            lives = [evaluate(limp, species.task, draw.seed, number=draw.number) for draw in draws]
+            results[part.name] = judged(
+                [Outcome(life.value, life.thesis, float(life.measure), life.reason) for life in lives]
+            )
+    return results
+
+
+def _without_effects(whole: Phenotype, links: set[str]) -> Phenotype:
+    """The same creature, but nothing drives these links."""
+    limp = develop(whole.genotype, whole.settings)
+    brain = whole.brain
+    kept = [effect for effect in brain.effects if effect.link not in links]
+    limp.brain = Brain(brain.neurons, brain.senses, kept, brain.rate)
+    return limp

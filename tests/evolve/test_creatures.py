@@ -1,0 +1,114 @@
+"""Creatures evolve: one result whoever computes it, their operators, their champions judged again and filmed."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import pytest
+from tests.evolve.test_runs import BreaksOff, BrokenOffError, Shuffled
+
+from kinemorph.evolve.evaluator import Serial
+from kinemorph.evolve.experiment import begin, evolve, problem_of, resume
+from kinemorph.evolve.problem import Draw
+from kinemorph.evolve.rescore import rescore
+from kinemorph.evolve.run import held_out
+from kinemorph.evolve.settings import Settings, checked
+from kinemorph.scenes.champions import filmed
+
+SHORT = {
+    "hit-ball-anywhere": {"seconds": 0.6, "moves": False},
+    "locomotion": {"seconds": 0.6, "patience": 1.0, "moves": False},
+}
+
+
+def settings(task: str, **changes: object) -> Settings:
+    small = {"population": 24, "founders": 24, "ladder": [1, 2], "redraw": 2, "vote": 4, "founder_draws": 1}
+    table = {"task": task, "seed": 5, "budget": {"generations": 4}, "of_search": small, "of_task": SHORT[task]}
+    return checked(Settings, table | {"evaluator": "serial", "monitor": {"every": 2, "draws": 2}} | changes)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Of each task the file of a run, made by this process."""
+    files = {}
+    for task in SHORT:
+        files[task] = str(tmp_path_factory.mktemp("runs") / f"{task}.db")
+        with begin(files[task], settings(task)) as store:
+            evolve(store, settings(task))
+    return files
+
+
+def hash_of(file: str) -> str:
+    store, _ = resume(file)
+    with store:
+        assert store.golden
+        return store.golden_hash()
+
+
+@pytest.mark.parametrize("task", SHORT)
+def test_processes_give_the_same_creatures(task, runs, tmp_path):
+    of = settings(task, evaluator="processes", workers=3)
+    with begin(tmp_path / "run.db", of) as store:
+        evolve(store, of)
+        assert store.golden_hash() == hash_of(runs[task])
+
+
+def test_broken_off_and_shuffled_they_are_the_same_creatures(runs, tmp_path):
+    of = settings("hit-ball-anywhere")
+    problem = problem_of(of)
+    with contextlib.suppress(BrokenOffError), begin(tmp_path / "run.db", of) as store:
+        evolve(store, of, evaluator=BreaksOff(60, problem))
+    with resume(tmp_path / "run.db")[0] as store:
+        assert evolve(store, of, evaluator=Shuffled(2, problem)).reused > 50
+        assert store.golden_hash() == hash_of(runs["hit-ball-anywhere"])
+
+
+@pytest.mark.parametrize("search", ["default", "thesis"])
+def test_operators_are_pure_and_leave_valid_creatures(search):
+    problem = problem_of(settings("locomotion", search=search, of_search={}))
+    one, other = (problem.founder(np.random.default_rng(seed)) for seed in (1, 2))
+
+    def all_of_them() -> list[str]:
+        rng = np.random.default_rng(3)
+        mutant, _ = problem.mutate(one, rng)
+        return [mutant, problem.crossover(one, other, rng), problem.graft(one, other, rng), problem.founder(rng)]
+
+    assert all_of_them() == all_of_them()
+    for genotype in all_of_them():
+        numbers = problem.numbers(genotype)
+        assert problem.with_numbers(genotype, numbers) == genotype
+        doubled = [2.0 * number for number in numbers]
+        tuned = problem.numbers(problem.with_numbers(genotype, doubled))
+        assert tuned == [min(max(number, -10.0), 10.0) for number in doubled]
+
+
+def test_an_evaluation_is_the_same_before_and_after_others():
+    problem = problem_of(settings("locomotion"))
+    genotypes = [problem.founder(np.random.default_rng(seed)) for seed in range(6)]
+    first = [problem.evaluate(genotype, Draw(0, 1)) for genotype in genotypes]
+    assert [problem.evaluate(genotype, Draw(0, 1)) for genotype in genotypes[::-1]] == first[::-1]
+
+
+def test_a_champion_is_judged_again_and_filmed(runs):
+    store, of = resume(runs["hit-ball-anywhere"])
+    with store:
+        result = rescore(store, draws=8)
+        assert result == rescore(store, draws=8)
+        assert result.conditions.keys() == {"held out", "half the step", "sensors blanked", "motors off"}
+        assert all(one.low <= one.measure <= one.high for one in result.conditions.values())
+        problem, champion = problem_of(of), store.genotype(store.last, 0)
+    for draw in held_out(5, 3):
+        recording, measure = filmed(problem, champion, draw)
+        assert measure == problem.evaluate(champion, draw).measure
+        assert len(recording.t) > 2
+
+
+def test_settings_of_tasks_are_checked():
+    with pytest.raises(ValueError, match="of_task of locomotion: sconds: there is no such setting; there are seconds"):
+        problem_of(settings("locomotion", of_task={"sconds": 3}))
+    with pytest.raises(ValueError, match="of_task of locomotion: seconds: expected `float`, got `str`"):
+        problem_of(settings("locomotion", of_task={"seconds": "long"}))
+    with pytest.raises(ValueError, match='there is no task "fly"; there are hit-ball, hit-ball-anywhere, jump-up'):
+        problem_of(checked(Settings, {"task": "fly"}))
+    assert Serial(problem_of(settings("locomotion"))).workers == 1
