@@ -66,6 +66,7 @@ class Run:
         self._seed, self._monitor = seed, monitor
         self._order: deque[Job] = deque()  # asked for and not told yet, in the order of asking
         self._arrived: dict[Key, Result] = {}
+        self._reused: set[Key] = set()  # of those that arrived, what the store knew before
         self._held_out: deque[Job] = deque()
         self._keys: set[Key] = set()  # of this generation and the one before
         self._fitness: dict[int, float] = {}
@@ -101,6 +102,7 @@ class Run:
                 new.append(job)
             else:
                 self._arrived[job.key] = known
+                self._reused.add(job.key)
         order.extend(jobs)
         self._evaluator.submit(new)
 
@@ -129,10 +131,11 @@ class Run:
 
     def _kept(self, job: Job) -> Result:
         result = self._arrived.pop(job.key)
-        if self._store.known(job) is None:
-            self._store.keep(job, result)
-        else:
+        if job.key in self._reused:
+            self._reused.remove(job.key)
             self.progress.reused += len(result.draws)
+        else:
+            self._store.keep(job, result)
         self.progress.episodes += len(result.draws)
         self.progress.golden &= result.golden
         return result

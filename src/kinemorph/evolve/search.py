@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import msgspec
@@ -103,8 +104,8 @@ class Planned(ABC):
         return job
 
     def close(self, population: list[Individual]) -> None:
-        """A generation is complete, and this came out of it, best first."""
-        self.population = population
+        """A generation is complete, and this came out of it, best first. Kept as it is now: plans go on at once."""
+        self.population = [replace(one, outcomes=dict(one.outcomes)) for one in population]
         self.generation += 1
 
     # ------------------------------------------------------------------------------- what most searches need

@@ -84,7 +84,7 @@ class Species(msgspec.Struct, frozen=True):
 
     def viable(self, genotype: str) -> bool:
         grown = _grown(genotype, self.settings)
-        return not grown.rejected and bool(grown.brain.effects)
+        return not grown.rejected and int(grown.rows["dof"].sum()) > 0  # without wiring its brain
 
     def numbers(self, genotype: str) -> list[float]:
         """The weights that have a say in what an effector does."""

@@ -67,6 +67,7 @@ class Store:
         self._db, self._lock = connection, lock
         self._last = time.monotonic()
         self._born: set[int] = set()
+        self._told: set[tuple[int, int]] = set()  # generation and individual of all evaluations
         self.completed: set[int] = set()  # generations
 
     # ------------------------------------------------------------------------------------- opening, closing
@@ -108,6 +109,7 @@ class Store:
         if store.facts.get("version") != VERSION:
             raise StoreError(f"{file}: it has format {store.facts.get('version')}; this kinemorph reads {VERSION}")
         store._born = {row[0] for row in store._rows("SELECT id FROM individual")}
+        store._told = set(store._rows("SELECT DISTINCT g, individual FROM evaluation"))  # type: ignore[arg-type]
         store.completed = {row[0] for row in store._rows("SELECT g FROM generation")}
         return store
 
@@ -141,6 +143,7 @@ class Store:
                 _digest(job.genotype),
             )
             self._execute("INSERT INTO individual VALUES (?, ?, ?, ?, ?, ?)", born)
+        self._told.add((result.generation, result.individual))
         for draw, outcome in zip(result.draws, result.outcomes):
             row = (
                 result.generation, result.individual, draw.number, draw.seed, draw.level, outcome.score, outcome.thesis,
@@ -184,7 +187,7 @@ class Store:
 
     def known(self, job: Job) -> Result | None:
         """The result of a job, if it was told before."""
-        if job.individual not in self._born:
+        if (job.generation, job.individual) not in self._told:
             return None
         (genome,) = next(self._rows("SELECT genome_hash FROM individual WHERE id = ?", (job.individual,)))
         rows = list(
