@@ -81,6 +81,9 @@ class Parts:
         if not ((self.radii >= 0.0) & (self.radii < np.inf)).all():
             raise ValueError(f"Parts: radii {self.radii.tolist()} must be finite and not negative")
         self.inner = inner
+        if len(self.parts) == 1:
+            self._single(self.parts[0], float(self.radii[0]))
+            return
         self._middles = np.array([part.bounds.mean(axis=0) for part in self.parts])
         cores: list[Polyhedron] = []
         rows: list[dict[str, Any]] = []
@@ -94,6 +97,22 @@ class Parts:
             array.flags.writeable = False
         self._header = np.zeros(1, PARTS)
         self._header["n"], self._header["depth"], self._header["nodes"] = len(rows), depth, self.nodes.ctypes.data
+        self.address = int(self._header.ctypes.data)
+
+    def _single(self, part: Polyhedron, radius: float) -> None:
+        """What follows from one part alone, which is the root: most bodies are like that."""
+        core, (low, high) = part._core[0], part.bounds.tolist()
+        self._middles = np.array([[0.5 * (a + b) for a, b in zip(low, high, strict=True)]])
+        self.cores = self.parts
+        self.nodes = np.zeros(1, NODE)
+        self.nodes[0] = (
+            part.address, radius, core["centre"], core["radius_bound"] + radius, [x - radius for x in low],
+            [x + radius for x in high], -1, -1, -1, 1, 0,
+        )  # fmt: skip
+        self._header = np.zeros(1, PARTS)
+        self._header[0] = 1, 0, self.nodes.ctypes.data
+        for array in (self.nodes, self.radii):
+            array.flags.writeable = False
         self.address = int(self._header.ctypes.data)
 
     def __reduce__(self) -> Any:  # a copy has its rows elsewhere, and needs an address of its own
