@@ -15,7 +15,7 @@ from kinemorph.collision.part_pairs import STACK
 from kinemorph.collision.shape_rows import MOUNT, NOBODY, SHAPE, Form
 from kinemorph.collision.tables import aligned
 from kinemorph.geometry.ground import Ground
-from kinemorph.geometry.parts import Parts
+from kinemorph.geometry.parts import NODE, Parts
 from kinemorph.geometry.polyhedron import CACHED, Polyhedron, core_of
 from kinemorph.geometry.shapes import Shape, ShapeKind
 from kinemorph.spatial.pose import Pose
@@ -253,8 +253,11 @@ def _described(solid: Any) -> tuple[Parts | Ground, Description]:
 def _simple(kind: ShapeKind, size: tuple[float, ...]) -> tuple[Parts, Description]:
     """The same for a simple shape: what it is made of never changes, and shapes of the same size share it."""
     core, radius = core_of(Shape(kind, size, HERE))
-    body = Parts([core], radius)
-    return body, _description(body)
+    body = Parts.single(core, radius)
+    low, high = core.bounds.tolist()
+    reach = math.sqrt(max(x * x + y * y + z * z for x, y, z in core.points.tolist())) + radius
+    node = body.address - NODE.itemsize
+    return body, Description(Form.CONVEX, core.address, node, 1, 0, radius, low, high, reach)
 
 
 def core_and_radius(solid: Any) -> tuple[Polyhedron, float]:

@@ -99,21 +99,30 @@ class Parts:
         self._header["n"], self._header["depth"], self._header["nodes"] = len(rows), depth, self.nodes.ctypes.data
         self.address = int(self._header.ctypes.data)
 
+    @staticmethod
+    def single(part: Polyhedron, radius: float = 0.0) -> Parts:
+        """A body of one part, which is the root, around it a radius that is known to be fine: most bodies are this."""
+        body = object.__new__(Parts)
+        body.parts = body.cores = (part,)
+        body.radii, body.inner = np.array([radius]), "hull"
+        body._single(part, radius)
+        return body
+
     def _single(self, part: Polyhedron, radius: float) -> None:
-        """What follows from one part alone, which is the root: most bodies are like that."""
         core, (low, high) = part._core[0], part.bounds.tolist()
-        self._middles = np.array([[0.5 * (a + b) for a, b in zip(low, high, strict=True)]])
         self.cores = self.parts
-        self.nodes = np.zeros(1, NODE)
+        self._middles = np.zeros((1, 3))  # which nobody asks for: there is nothing to split
+        memory = bytearray(NODE.itemsize + PARTS.itemsize)
+        self.nodes = np.frombuffer(memory, NODE, 1)
+        self._header = np.frombuffer(memory, PARTS, 1, NODE.itemsize)
+        start = self.nodes.ctypes.data
         self.nodes[0] = (
             part.address, radius, core["centre"], core["radius_bound"] + radius, [x - radius for x in low],
             [x + radius for x in high], -1, -1, -1, 1, 0,
         )  # fmt: skip
-        self._header = np.zeros(1, PARTS)
-        self._header[0] = 1, 0, self.nodes.ctypes.data
-        for array in (self.nodes, self.radii):
-            array.flags.writeable = False
-        self.address = int(self._header.ctypes.data)
+        self._header[0] = 1, 0, start
+        self.nodes.flags.writeable = self.radii.flags.writeable = False
+        self.address = start + NODE.itemsize
 
     def __reduce__(self) -> Any:  # a copy has its rows elsewhere, and needs an address of its own
         return Parts, (self.parts, self.radii, self.inner)

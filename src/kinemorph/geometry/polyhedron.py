@@ -300,6 +300,7 @@ def _core(kind: ShapeKind, size: tuple[float, ...]) -> tuple[Polyhedron, float]:
 
 
 BOX_CORNERS = np.array([[i, j, k] for k in (-0.5, 0.5) for j in (-0.5, 0.5) for i in (-0.5, 0.5)])
+BOX_EDGES_AT = 8 * VERTEX.itemsize
 BOX_LOOPS = [(0, 2, 3, 1), (4, 5, 7, 6), (0, 1, 5, 4), (2, 6, 7, 3), (0, 4, 6, 2), (1, 3, 7, 5)]
 
 
@@ -316,20 +317,18 @@ def _stretched_box(x: float, y: float, z: float) -> Polyhedron:
     """A box, whose directions are those of any other one: nothing but lengths is computed, and all is in one piece."""
     unit, content, along, across = _unit_box()
     memory = bytearray(content)
-    at_edges, at_faces = unit.vertices.nbytes, unit.vertices.nbytes + unit.edges.nbytes
+    at_faces = BOX_EDGES_AT + unit.edges.nbytes
     at_core = at_faces + unit.faces.nbytes
-    vertices = np.frombuffer(memory, VERTEX, len(unit.vertices))
-    edges, faces = (
-        np.frombuffer(memory, EDGE, len(unit.edges), at_edges), np.frombuffer(memory, FACE, len(unit.faces), at_faces)
-    )  # fmt: skip
+    vertices = np.frombuffer(memory, VERTEX, 8)
+    edges, faces = np.frombuffer(memory, EDGE, 12, BOX_EDGES_AT), np.frombuffer(memory, FACE, 6, at_faces)
     core = np.frombuffer(memory, CORE, 1, at_core)
-    size = (x, y, z)
-    vertices["x"] = BOX_CORNERS * size
+    size, half = (x, y, z), (0.5 * x, 0.5 * y, 0.5 * z)
+    np.multiply(BOX_CORNERS, size, vertices["x"])
     edges["length"] = [size[k] for k in along]
-    faces["offset"] = [0.5 * size[k] for k in across]
+    faces["offset"] = [half[k] for k in across]
     row, start = core[0], vertices.ctypes.data
-    row["vertices"], row["edges"], row["faces"] = start, start + at_edges, start + at_faces
-    row["radius_bound"] = 0.5 * math.hypot(x, y, z)
+    row["vertices"], row["edges"], row["faces"] = start, start + BOX_EDGES_AT, start + at_faces
+    row["radius_bound"] = math.hypot(*half)
     for array in (vertices, edges, faces, core):
         array.flags.writeable = False
     box = object.__new__(Polyhedron)
