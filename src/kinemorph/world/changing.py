@@ -240,12 +240,17 @@ class Changing(Acting):
             self._parted[loop] = fresh
 
     def _follow_structure(self, trees: list[int]) -> None:
-        """Which body carries which: neighbours in a tree do not meet."""
+        """Which body carries which: neighbours in a tree do not meet, nor those that only bare links are between.
+
+        A bare link has neither shape nor mass: joints about several axes are made of them.
+        """
         carriers = self.shapes.rows["carrier"]
         for tree in set(trees):
             links = self.forest._links(tree & INDEX)
-            bodies, parents = links["body"].tolist(), links["parent"].tolist()
+            bodies, parents, masses = (links[name].tolist() for name in ("body", "parent", "mass"))
             for body, parent in zip(bodies, parents, strict=True):
+                while parent >= 0 and not masses[parent] and bodies[parent] not in self._mounted:
+                    parent = parents[parent]
                 carrier = bodies[parent] if parent >= 0 else NOBODY
                 for shape in self._mounted.get(body, []):
                     carriers[self.shapes.row_of(shape)] = carrier
