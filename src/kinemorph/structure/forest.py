@@ -29,6 +29,7 @@ from kinemorph.structure.forest_layout import BODIES, JOINTS, LOOPS, TREES
 from kinemorph.structure.forest_loops import open_loops
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.structure.forest_motion import accelerate_forest, move_trees
+from kinemorph.structure.forest_places import place_bodies
 from kinemorph.structure.forest_tables import FIRST_ROWS, ForestTables, Ids, longer
 from kinemorph.structure.support import falls_in
 
@@ -241,6 +242,10 @@ class Forest(ForestTables):
         return Pose.known(d["p"].copy(), d["R"].reshape(3, 3).copy()) @ Pose.known(
             row["p"].copy(), row["R"].reshape(3, 3).copy()
         )
+
+    def fill_poses(self, bodies: Array, poses: Any) -> None:
+        """Write where bodies' own frames are in the world into rows with R and p, the one after each body's index."""
+        self._check(place_bodies(self.address, bodies, poses))
 
     def twist(self, body: int) -> Array:
         """Angular velocity of a body, and velocity of the origin of its own frame (6), world axes."""
