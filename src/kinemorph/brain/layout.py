@@ -101,7 +101,8 @@ EFFECT = np.dtype(
         ("high", "f8"),
         ("body", "i8"),  # of a grasp: id of the body that holds,
         ("held", "i8"),  # and of the joint by which it does, -1 if it holds nothing
-        ("wants", "i8"),  # of a grasp: whether it wants to hold
+        ("wants", "i4"),  # of a grasp: whether it wants to hold,
+        ("looped", "i4"),  # and whether the joint by which it does closed a loop
     ],
     align=True,
 )

@@ -59,6 +59,7 @@ class Settings:
     joint_damping: float = 0.01  # s: damping of a joint by its torque
     joint_armature: float = 0.002  # s²: armature of a joint by its torque; joints of three axes need it
     rate: float = 25.0  # Hz, of the brain
+    grasps: bool = False  # whether parts without children may hold what they touch, by the last effector of their node
 
     # what is rejected at birth
     least_parts: int = 2

@@ -80,6 +80,9 @@ class Wiring:
             source = self.source(effector.input, part)
             name = link_name(part, k, dof)
             made.append(Effect(s.acted, name, 0, source, effector.weight, self.strength[part], low, high))
+        if s.grasps and not self.children[part]:
+            effector = node.effectors[-1]
+            made.append(Effect(Acted.GRASP, f"part{part}", 0, self.source(effector.input, part), effector.weight))
         return made
 
     def source(self, source: Source, part: int) -> int:

@@ -34,7 +34,7 @@ FULL = 1 << 22  # bytes of poses that make a chunk,
 LONG = 5.0  # s, and the time after which one is written in any case
 PLATE = 20.0, 0.02  # m, width and thickness of what stands for half of space
 SOIL = (0.72, 0.74, 0.76, 1.0)
-CHANGES = ("connect", "cut", "reroot")  # inputs that are chapters of a recording
+CHANGES = ("connect", "cut", "reroot", "grasp", "let go")  # what are chapters of a recording
 
 
 def film(
@@ -98,6 +98,10 @@ class Film:
         """Something was done to the world."""
         if worked:
             self._notice(name)
+
+    def saw(self, what: str) -> None:
+        """The world has changed its structure by itself."""
+        self._notice(what)
 
     def look(self) -> None:
         """A frame: the poses of all bodies."""

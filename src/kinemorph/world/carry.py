@@ -25,6 +25,7 @@ from kinemorph.spatial.rows import load3, load3_at, store3_at
 from kinemorph.spatial.vec3 import axpy, scale
 from kinemorph.structure.forest_layout import LOOPS
 from kinemorph.structure.forest_memory import pool_of
+from kinemorph.world.drag import drag_bodies
 from kinemorph.world.layout import Phase, Stage, Status
 from kinemorph.world.load import note_loads
 from kinemorph.world.loops import advance_holds, bear_holds, plan_energies, spread_touches
@@ -138,6 +139,8 @@ def carry_out(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
     if s["push_count"] > 0:
         push_bodies(s, forest)
         keep_pushed_awake(s, forest)
+    if w["fluid"] > 0.0:
+        drag_bodies(w, s, forest, c)
     if s["conveys"] != 0:
         keep_conveyed_awake(s)
     if s["passing"] != 0:

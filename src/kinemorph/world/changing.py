@@ -33,10 +33,11 @@ from kinemorph.structure.add import stood
 from kinemorph.structure.forest import Change
 from kinemorph.structure.forest_layout import BODIES, IN_USE
 from kinemorph.structure.forest_memory import INDEX
-from kinemorph.world.acting import Acting, drives_well
+from kinemorph.world.acting import drives_well
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.figures import Record, is_left, record_of
 from kinemorph.world.journal import an_input
+from kinemorph.world.thinking import Thinking
 
 if TYPE_CHECKING:
     from kinemorph.world.events import Watches
@@ -45,7 +46,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 AJAR = 1e-3  # rad or m: a loop of a new model that is open by no more is closed
 
 
-class Changing(Acting):
+class Changing(Thinking):
     """The part of a `World` that changes what there is, and how it hangs together."""
 
     material: Material
@@ -240,20 +241,20 @@ class Changing(Acting):
             self._parted[loop] = fresh
 
     def _follow_structure(self, trees: list[int]) -> None:
-        """Which body carries which: neighbours in a tree do not meet, nor those that only bare links are between.
-
-        A bare link has neither shape nor mass: joints about several axes are made of them.
-        """
+        """Which body carries which: neighbours in a tree do not meet, nor those with but massless links in between."""
         carriers = self.shapes.rows["carrier"]
         for tree in set(trees):
             links = self.forest._links(tree & INDEX)
-            bodies, parents, masses = (links[name].tolist() for name in ("body", "parent", "mass"))
-            for body, parent in zip(bodies, parents, strict=True):
-                while parent >= 0 and not masses[parent] and bodies[parent] not in self._mounted:
-                    parent = parents[parent]
-                carrier = bodies[parent] if parent >= 0 else NOBODY
-                for shape in self._mounted.get(body, []):
-                    carriers[self.shapes.row_of(shape)] = carrier
+            parents, masses, bodies = (links[name].tolist() for name in ("parent", "mass", "body"))
+            for i, body in enumerate(bodies):
+                shapes = self._mounted.get(body)
+                if not shapes:
+                    continue
+                k = parents[i]
+                while k >= 0 and masses[k] == 0.0 and bodies[k] not in self._mounted:  # it is a part of a joint
+                    k = parents[k]
+                for shape in shapes:
+                    carriers[self.shapes.row_of(shape)] = bodies[k] if k >= 0 else NOBODY
         self._follow_tables()
         self._watches.follow()
 

@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 def digest_of(world: Any, waiting: bool = True) -> str:
     """Of a whole world, or of all but its controllers and the events that it waits for: 32 hexadecimal digits."""
     found = hashlib.blake2b(digest_size=16)
-    parts = (_times, _structure, _rest, _acting, _contacts, _pairs, *([_waiting] if waiting else []))
+    parts = (_times, _structure, _rest, _acting, _contacts, _pairs, _minds, *([_waiting] if waiting else []))
     for part in (part for each in parts for part in each(world)):
         array = np.ascontiguousarray(part)
         found.update(repr((array.dtype.str, array.shape)).encode())
@@ -96,6 +96,14 @@ def _acting(world: Any) -> Iterator[Any]:
         rows = world.solver[table][: int(h[f"{count}_count"])]
         alive = rows[rows[owner] >= 0]
         yield from (alive[name] for name in rows.dtype.names if name not in ("next", "generation", "applied"))
+
+
+def _minds(world: Any) -> Iterator[Any]:
+    """Brains and what they remember, and the fluid that all are in; nothing, where there is neither."""
+    yield from world._minds.plain()
+    h = world._header[0]
+    if h["fluid"] > 0.0:
+        yield np.array([h["fluid"], h["drag"]])
 
 
 def _waiting(world: Any) -> Iterator[Any]:

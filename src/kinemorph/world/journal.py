@@ -193,6 +193,9 @@ class Journal:
         else:
             self._note("start", (self.world.save(), self.every))
 
+    def saw(self, what: str) -> None:
+        """The world did something by itself, as it will again."""
+
     def _digests(self) -> tuple[Any, ...]:
         return (moving_digest(self.world), *bodies_of(self.world))
 

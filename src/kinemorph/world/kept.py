@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from kinemorph.brain import layout as brain_layout
 from kinemorph.collision import hash_rows, part_pairs, shape_rows
 from kinemorph.collision.broad_phase import BroadPhase
 from kinemorph.collision.collision_check import check_broad_phase, check_collisions, check_hash, check_shapes
@@ -37,14 +38,16 @@ from kinemorph.structure import forest_copy, forest_layout
 from kinemorph.structure.forest import Forest
 from kinemorph.structure.forest_check import check_forest, demand
 from kinemorph.world import layout as world_layout
+from kinemorph.world import mind_rows
 from kinemorph.world.codec import Kept
 from kinemorph.world.events import Watches
+from kinemorph.world.minds import Minds, check_minds
 from kinemorph.world.soundness import check_solver, check_tables, check_timers, check_watches
 from kinemorph.world.timers import Timers
 
 _MODULES = (
     layout, loops, elements, forest_layout, forest_copy, ground_layout, part_pairs, hash_rows, shape_rows,
-    contact_layout, event_layout, world_layout,
+    contact_layout, event_layout, world_layout, brain_layout, mind_rows,
 )  # fmt: skip
 LAYOUTS: dict[str, Any] = {
     name: value
@@ -214,6 +217,7 @@ KEPT: dict[str, Kept] = {
     "forest": with_state(Forest, check_forest),
     "tables": with_state(Tables, check_tables),
     "solver": with_state(Solver, check_solver),
+    "minds": with_state(Minds, check_minds),
     "shapes": with_state(ShapeTable, check_shapes),
     "hash": with_state(HashTables, check_hash),
     "broad phase": with_state(BroadPhase, check_broad_phase),

@@ -24,6 +24,10 @@ WORLD = np.dtype(
         ("tree", "i8"),  # index of the tree that something went wrong with
         ("events", "i8"),  # address of its EVENT rows, whose places are bodies and joints by index
         ("event_count", "i8"),
+        ("minds", "i8"),  # address of its MINDS
+        ("mind_count", "i8"),  # rows of minds that have ever been used
+        ("fluid", "f8"),  # kg/m³, density of what all bodies are in; 0: nothing
+        ("drag", "f8"),  # coefficient of its drag on faces
         ("clock", "i8"),  # whether the time of each stage is taken
         ("ticks", "i8", 6),  # of the processor, that each Stage has taken so far
         ("model", "i8"),  # ContactModel; what follows is of the impulse model alone
@@ -86,3 +90,5 @@ class Status(IntEnum):
     EVENT = 6  # the step is made, and an event has happened in it
     FULL_FOREST = 7  # scratch of the forest must grow
     OVERLAP = 8  # two shapes of the impulse model overlap from the start
+    CHANGED = 9  # a grasp has changed the structure before the step, or wants room to
+    STOPPED = 10  # the step is made, and what is watched of minds says that it was the last

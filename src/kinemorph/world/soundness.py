@@ -22,6 +22,7 @@ from kinemorph.world.codec import LARGEST
 from kinemorph.world.events import Watches
 from kinemorph.world.figures import check_figures
 from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Phase
+from kinemorph.world.minds import Minds
 from kinemorph.world.timers import Timers
 
 MOST_SUBSTEPS, MOST_ROUNDS, MOST_WORK = 100, 1000, 10**12
@@ -95,18 +96,20 @@ def check_solver(tables: Any) -> None:
 
 def check_world(state: Any) -> None:
     """Raise ValueError unless this is what `World.__getstate__` gives, or as good as that."""
-    demand(isinstance(state, tuple) and len(state) == 15, "a world has other parts")
+    demand(isinstance(state, tuple) and len(state) == 16, "a world has other parts")
     forest, collisions, solver, header, material, names, joints, mounted, parted, births, watches, timers = state[:12]
-    memory, dice, figures = state[12:]
-    kinds = (Forest, Collisions, Solver, Material, Watches, Timers)
-    parts = (forest, collisions, solver, material, watches, timers)
+    memory, dice, figures, minds = state[12:]
+    kinds = (Forest, Collisions, Solver, Material, Watches, Timers, Minds)
+    parts = (forest, collisions, solver, material, watches, timers, minds)
     demand(all(isinstance(p, k) for p, k in zip(parts, kinds, strict=True)), "a world has other parts")
     h, s, c = rows_of(header, WORLD, "the header of a world", 1)[0], solver.header[0], collisions.header[0]
     demand(h["kind"] == WORLD_KIND and h["phase"] == Phase.MOVE, "a world is in the middle of a step")
-    addresses = ("forest", "collisions", "solver", "events", "event_count", "clock")
+    addresses = ("forest", "collisions", "solver", "events", "event_count", "minds", "mind_count", "clock")
     demand(all(h[name] == 0 for name in addresses), "a world has addresses")
     demand(h["gone"] == 0.0 and h["part"] == 0.0, "a world is in the middle of a step")
     demand(0.0 < h["dt"] <= 0.1 and math.isfinite(h["time"]) and 0 <= h["steps"] < 1 << 62, "a world has no such time")
+    demand(0.0 <= h["fluid"] <= 1e6 and 0.0 <= h["drag"] <= 1e3, "a world has no such fluid")
+    within(minds["effects"]["drive"], -1, int(s["drive_room"]), "drives of minds")
     demand(h["slow"] >= 0.0 and h["patience"] > 0.0, "a world has no such sleep")
     demand(math.isclose(s["h"] * s["substeps"], h["dt"], rel_tol=1e-9), "substeps do not make a step")
     _impulses(h, s)

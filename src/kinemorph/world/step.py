@@ -24,7 +24,9 @@ from kinemorph.structure.forest_layout import FOREST
 from kinemorph.world.carry import carry_out
 from kinemorph.world.impulse_step import make_impulse_step
 from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Phase, Stage, Status
+from kinemorph.world.lives import watch_lives
 from kinemorph.world.motion import AWAKE, accelerate
+from kinemorph.world.mulling import mull
 from kinemorph.world.pace import all_asleep, go_on, lap, pass_time
 from kinemorph.world.places import place_bodies
 from kinemorph.world.sleep import let_sleep
@@ -91,9 +93,16 @@ def run_steps(
         if w["phase"] == MOVE and w["event_count"] == 0 and all_asleep(s, forest):
             pass_time(w, count)  # nothing can wake anything before somebody else does
             return DONE, 0
+        if w["mind_count"] > 0 and w["phase"] == MOVE and w["gone"] == 0.0:
+            status = mull(w)
+            if status != DONE:
+                return status, count
         status = make_step(w, none) if w["model"] == BY_STEPS else make_impulse_step(w, none)
         if status == DONE or status == HAPPENED:
             count -= 1
+            if w["mind_count"] > 0:
+                stops = watch_lives(w)
+                status = stops if status == DONE else status
         if status != DONE:
             return status, count
     return DONE, count

@@ -29,6 +29,7 @@ from kinemorph.world.impulse_model import impulses, settle_model
 from kinemorph.world.journal import an_input
 from kinemorph.world.keeping import Keeping
 from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Phase, Status
+from kinemorph.world.minds import Minds
 from kinemorph.world.step import run_steps
 from kinemorph.world.timers import Task, Timer, Timers
 
@@ -59,7 +60,8 @@ class World(Changing, Asking, Keeping):
     """Bodies that move and touch, on ground and each other, and may be joined and cut apart at any time.
 
     `dt` (s) is the length of a step; contacts are solved in substeps of at most 1.25 ms. What does not move for half a
-    second falls asleep, unless `sleep` is False. `material` is for shapes that have none of their own.
+    second falls asleep, unless `sleep` is False. `material` is for shapes that have none of their own. With `sweeps`
+    no island is ever solved directly: that is rougher where drives pull at each other, and many times faster.
 
     With `contact` "impulse" all contact is made of impulses, as in Fontijne's simulator: steps go in parts up to the
     next collision, which happens in an envelope of `epsilon` (m) around shapes; what rests keeps half of it open. See
@@ -74,6 +76,7 @@ class World(Changing, Asking, Keeping):
         sleep: bool = True,
         material: Material = PLAIN,
         substeps: int | None = None,
+        sweeps: bool = False,
         contact: str = "timestep",
         epsilon: float | None = None,
         handling: str | None = None,
@@ -93,8 +96,10 @@ class World(Changing, Asking, Keeping):
         h["kind"], h["dt"], h["slow"], h["patience"] = WORLD_KIND, dt, SLOW, PATIENCE if sleep else math.inf
         self._hold(
             Forest(gravity), collisions, Solver(), header, material, {}, {}, {}, {}, {}, Watches(), Timers(), {}, None,
-            {},
+            {}, Minds(),
         )  # fmt: skip
+        if sweeps:
+            self.solver.header["direct_work"] = 0
         n = substeps or math.ceil(dt / LONGEST_SUBSTEP - 1e-9)
         self.solver.header["substeps"], self.solver.header["h"] = n, dt / n
         if contact == "impulse":
@@ -104,7 +109,7 @@ class World(Changing, Asking, Keeping):
         self, forest: Forest, collisions: Collisions, solver: Solver, header: Any, material: Material,
         names: dict[int, str], joints: dict[int, str], mounted: dict[int, list[int]],
         parted: dict[int, list[tuple[int, int]]], births: dict[int, int], watches: Watches, timers: Timers,
-        memory: dict[str, Any], dice: tuple[int, ...] | None, figures: dict[int, tuple[Any, ...]],
+        memory: dict[str, Any], dice: tuple[int, ...] | None, figures: dict[int, tuple[Any, ...]], minds: Minds,
     ) -> None:  # fmt: skip
         """Take all parts over, and write the addresses that they have here."""
         self.forest, self.collisions, self.shapes, self.solver = forest, collisions, collisions.shapes, solver
@@ -123,6 +128,8 @@ class World(Changing, Asking, Keeping):
         self._known = -1  # revision of the table of shapes that all tables have followed
         h = header[0]
         h["forest"], h["collisions"], h["solver"] = forest.address, collisions.lend(), solver.address
+        self._minds = minds
+        self._lend_minds()
         self._watches, self._timers, self._moving = watches, timers, False
         watches.join(self)
         timers.join(self)
@@ -158,7 +165,7 @@ class World(Changing, Asking, Keeping):
             if not (self._watches or self._timers or self._onlookers):  # most calls should cost little
                 self._follow_shapes()
                 status, count = run_steps(self._address, count, FEW, NO_FORCES)
-                if status == Status.DONE and count == 0:
+                if status == Status.STOPPED or (status == Status.DONE and count == 0):
                     return
             with Bar(self.time, self.time + count * self.dt) as bar:
                 self._go_on(count, bar)
@@ -169,6 +176,7 @@ class World(Changing, Asking, Keeping):
         glance = 16  # steps, as many as take a moment
         self._watches.refuse_orphans()
         self._timers.refuse_orphans()
+        self._minds.header["heeded"] = bool(self._onlookers or self._watches)
         while left > 0:
             self._timers.call()
             self._follow_shapes()
@@ -190,6 +198,10 @@ class World(Changing, Asking, Keeping):
             elif status == Status.FULL_COLLISIONS:
                 self.collisions.grow()
                 self._follow_tables()
+            elif status == Status.CHANGED:
+                self._follow_grasps()
+            elif status == Status.STOPPED:
+                return
             elif status not in (Status.DONE, Status.EVENT):
                 self._complain(Status(status))
             elif (status == Status.EVENT or self._watches.calls) and self._watches.happen():
@@ -393,12 +405,22 @@ class World(Changing, Asking, Keeping):
         self.collisions.lend()
         self._follow_tables()
         header = self._header.copy()
-        for name in ("forest", "collisions", "solver", "events", "event_count", "clock", "ticks"):
+        for name in (
+            "forest",
+            "collisions",
+            "solver",
+            "events",
+            "event_count",
+            "minds",
+            "mind_count",
+            "clock",
+            "ticks",
+        ):
             header[name] = 0
         return (
             self.forest, self.collisions, self.solver, header, self.material, self._names, self._joints, self._mounted,
             self._parted, self._births, self._watches, self._timers, self.memory, dice_of(self.random),
-            {key: tuple(one) for key, one in self._figures.items()},
+            {key: tuple(one) for key, one in self._figures.items()}, self._minds,
         )  # fmt: skip
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:

@@ -1,0 +1,75 @@
+"""Evaluate: a genotype grows, settles and lives for a task. The same bits in any process, any order, any company."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from kinemorph.creatures.develop import Phenotype, develop
+from kinemorph.creatures.exploits import exploit, price
+from kinemorph.creatures.genotype import Genotype
+from kinemorph.creatures.tasks.task import Marks, Stage, Task
+from kinemorph.world.minds import WINDOW_LENGTH
+from kinemorph.world.world import WorldError
+
+REJECTED = -2.0  # what no honest life is worth
+
+
+@dataclass(frozen=True)
+class Score:
+    """What one life was worth: `reason` says why it does not count, and is empty if it does."""
+
+    value: float  # what searches compare: dense, signed, from -1 up; REJECTED for what does not count
+    thesis: float = 0.0  # by the formula of Fontijne 4.5; never negative
+    measure: float = 0.0  # what is reported: body lengths a second, hit or not, ...
+    reason: str = ""
+    steps: int = 0  # that the world has made
+    details: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def faulty(self) -> bool:
+        """Whether a step could not be made: such a creature ranks last and never breeds."""
+        return self.reason.startswith("faulty")
+
+
+def evaluate(
+    genotype: Genotype | Phenotype, task: Task, seed: int, *, number: int = 0, level: float = 1.0, blank: bool = False,
+    motors: bool = True,
+) -> Score:  # fmt: skip
+    """Let a creature live for a task. `number` is that of the draw, `level` from 0 to 1 how hard it is.
+
+    With `blank` its senses read nothing, without `motors` it does nothing: to see what these are worth.
+    """
+    phenotype = genotype if isinstance(genotype, Phenotype) else develop(genotype, task.grown())
+    if phenotype.rejected:
+        return Score(REJECTED, reason=phenotype.rejected)
+    if not phenotype.brain.effects:
+        return Score(REJECTED, reason="rigid")
+    stage = Stage(task, phenotype, seed, number, level)
+    try:
+        reason = stage.settle()
+        if reason:
+            return _score(stage, None, reason)
+        stage.mind.blank, stage.mind.asleep = blank, not motors
+        stage.live()
+        return _score(stage, task.mark(stage), "budget" if stage.spent else _exploit(stage))
+    except WorldError as error:
+        return Score(REJECTED, reason=f"faulty: {error}", steps=round(stage.world.time / task.dt))
+
+
+def _exploit(stage: Stage) -> str:
+    life = stage.life
+    judged = stage.task.moves and life["steps"] * stage.task.dt >= WINDOW_LENGTH
+    weight = 9.81 * float(stage.phenotype.rows["mass"].sum())
+    return exploit(life, stage.world.toil, weight, stage.size, judged)
+
+
+def _score(stage: Stage, marks: Marks | None, reason: str) -> Score:
+    life, toil, steps = stage.life, stage.world.toil, round(stage.world.time / stage.task.dt)
+    details: dict[str, Any] = {name: float(life[name]) for name in ("fastest", "spin", "depth", "riding", "top")}
+    details |= {"length": stage.length, "parts": float(stage.parts), "effort": toil["effort"], "work": toil["work"]}
+    details |= {"swing": max(life["swing"], default=0.0), "surplus": toil["surplus"]}
+    if marks is None or reason:
+        return Score(REJECTED, 0.0, marks.measure if marks else 0.0, reason, steps, details)
+    value = marks.value * (price(life) if marks.value > 0.0 else 1.0)
+    return Score(float(value), float(marks.thesis), float(marks.measure), "", steps, details)

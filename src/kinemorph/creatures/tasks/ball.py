@@ -1,0 +1,62 @@
+"""Hitting a ball: a creature whose root does not move, without weight."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from kinemorph.creatures.settings import Root
+from kinemorph.creatures.tasks.task import Marks, Stage, Task, closeness
+from kinemorph.motion.events import Event
+from kinemorph.world.body import Body
+
+AFTER = 0.2  # s, that a hit takes, until the ball flies
+
+
+@dataclass(frozen=True)
+class HitBall(Task):
+    """Hit a ball on the x axis, the farther the higher the level: upwards, with few parts (Fontijne 4.5)."""
+
+    seconds: float = 4.0
+    gravity: float = 0.0
+    patience: float = 0.0
+    root: Root = Root.FIXED
+    near: float = 0.5  # m, from the root
+    far: float = 1.0
+
+    def place(self, stage: Stage) -> tuple[float, float, float]:
+        """Where the ball is."""
+        return self.near + stage.level * (self.far - self.near), 0.0, 0.0
+
+    def begin(self, stage: Stage) -> None:
+        ball = stage.add_ball(self.place(stage))
+        stage.mind.target = ball
+        stage.stop_when(Event.contact(ball, times=1))
+
+    def mark(self, stage: Stage) -> Marks:
+        if not stage.early or stage.spent:
+            return Marks(closeness(stage.late_gap(), stage.gap), 0.0, 0.0)
+        spent, end = stage.time, stage.world.time - stage.time + self.seconds
+        stage.world.run(min(AFTER, self.seconds - spent))
+        ball = stage.mind.target
+        assert isinstance(ball, Body)
+        z = ball.position[2] + ball.velocity[2] * (end - stage.world.time)  # it flies on: nothing pulls
+        return Marks(1.2 + 0.3 * (1.0 - spent / self.seconds), max(0.0, float(z)) / stage.parts, 1.0)
+
+
+@dataclass(frozen=True)
+class HitBallAnywhere(HitBall):
+    """Hit a ball at varying places: a quarter of a sphere around, eight octants by the draw's number."""
+
+    azimuth: float = math.radians(90.0)
+    elevation: float = math.radians(45.0)
+
+    def place(self, stage: Stage) -> tuple[float, float, float]:
+        u, v, r = stage.rng.random(3)
+        k = stage.number % 8  # four ranges of azimuth, two of elevation
+        a = stage.level * self.azimuth * (2.0 * ((k % 4 + u) / 4.0) - 1.0)
+        b = stage.level * self.elevation * (2.0 * ((k // 4 + v) / 2.0) - 1.0)
+        r = self.near + r * (self.far - self.near)
+        return float(r * np.cos(b) * np.cos(a)), float(r * np.cos(b) * np.sin(a)), float(r * np.sin(b))

@@ -1,0 +1,41 @@
+"""Jumping: straight up, or away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kinemorph.creatures.tasks.task import Marks, Stage, Task
+
+EFFORT = 0.2  # what raising the centre of mass counts, while something touches the ground still
+
+
+def leap(stage: Stage) -> tuple[float, float, float]:
+    """How high its lowest point got, how high its centre rose, and how far that went, in body lengths."""
+    high = max(0.0, stage.life["highest"] - max(stage.height, 0.0))
+    rise = max(0.0, stage.life["top"] - stage.start[2])
+    return high / stage.size, rise / stage.size, float(np.hypot(*stage.way[:2])) / stage.size
+
+
+@dataclass(frozen=True)
+class JumpUp(Task):
+    """Clear the ground with all of the body, and come down where it was."""
+
+    seconds: float = 5.0
+
+    def mark(self, stage: Stage) -> Marks:
+        high, rise, away = leap(stage)
+        return Marks(high + EFFORT * rise - 0.1 * min(away, 1.0), high / (away + 1.0), high * stage.size)
+
+
+@dataclass(frozen=True)
+class JumpAway(Task):
+    """Clear the ground with all of the body, and come down elsewhere."""
+
+    seconds: float = 5.0
+
+    def mark(self, stage: Stage) -> Marks:
+        high, rise, away = leap(stage)
+        value = high * away + 0.5 * EFFORT * (rise + min(away, 1.0))
+        return Marks(value, high * away * stage.size**2, high * stage.size)

@@ -1,0 +1,50 @@
+"""Getting somewhere: along x on the ground, or in water."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kinemorph.creatures.tasks.task import Marks, Stage, Task
+
+ASIDE = 0.3  # of what counts for the way, what counts against what goes aside
+FAR = 100.0  # m: where the target is, that shows the way
+
+
+def advance(stage: Stage, aside: float) -> float:
+    """Body lengths a second along x, less some of what it went aside."""
+    return max(-1.0, (stage.way[0] - ASIDE * aside) / stage.task.seconds / stage.size)
+
+
+@dataclass(frozen=True)
+class Locomotion(Task):
+    """Go along x. Who jumps higher than its own length is out (Fontijne 4.5)."""
+
+    def begin(self, stage: Stage) -> None:
+        stage.mind.target = (FAR, 0.0, 0.0)
+
+    def mark(self, stage: Stage) -> Marks:
+        x, aside = stage.way[0], abs(stage.way[1])
+        jumps = stage.life["top"] - stage.start[2] > stage.size
+        thesis = 0.0 if jumps else max(0.0, x) / (aside + stage.size)
+        return Marks(-1.0 if jumps else advance(stage, aside), thesis, x / self.seconds / stage.size)
+
+
+@dataclass(frozen=True)
+class Swim(Task):
+    """Go along x in water, without weight, by the drag on faces (Sims 1994)."""
+
+    gravity: float = 0.0
+    patience: float = 0.0
+    density: float = 1000.0  # kg/m³
+
+    def prepare(self, stage: Stage) -> None:
+        stage.world.immerse(self.density)
+
+    def begin(self, stage: Stage) -> None:
+        stage.mind.target = (FAR, 0.0, 0.0)
+
+    def mark(self, stage: Stage) -> Marks:
+        x, aside = stage.way[0], float(np.hypot(*stage.way[1:]))
+        return Marks(advance(stage, aside), max(0.0, x) / (aside + stage.size), x / self.seconds / stage.size)

@@ -1,0 +1,202 @@
+"""Task: what a creature is to do, as a class of a few lines; and the stage on which it does it.
+
+A task says what is around the creature (`prepare`), what comes when it wakes (`begin`), and what it was worth (`mark`).
+All else is here: the world, settling with motors off, small differences between draws, and what is watched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph.creatures.develop import Phenotype
+from kinemorph.creatures.settings import DEFAULT, Root, Settings
+from kinemorph.geometry.material import Material
+from kinemorph.geometry.shapes import Shape
+from kinemorph.motion.events import Event
+from kinemorph.spatial.pose import Pose
+from kinemorph.world.body import Body, Figure
+from kinemorph.world.minds import Mind
+from kinemorph.world.world import World
+
+Array = npt.NDArray[np.float64]
+G = 9.81  # m/s²
+FALL = 1e-3  # m, above the ground at the start
+STILL = 0.25  # s without motion that end settling
+WATCH = 0.5  # s with motors off, in which a settled creature must stay where it is
+SHORTEST = 0.4  # m: smaller creatures are measured as if they were so long
+
+
+class Marks(NamedTuple):
+    """What a creature has done: what searches compare, the thesis's formula (never negative), what is reported."""
+
+    value: float
+    thesis: float
+    measure: float
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a creature is to do. Fields are settings of a task: two of the same class may differ in them."""
+
+    seconds: float = 9.0  # of life, after settling
+    dt: float = 5e-3  # s, of a step
+    patience: float = 4.0  # s, that it has to settle; 0: it does not
+    work: int = 4_000_000  # budget of a life, in rows of the solver times substeps
+    gravity: float = G  # m/s²
+    vary: float = 1.0  # by how much of their ranges gravity, friction and restitution differ between draws
+    root: Root = Root.FREE
+    grasps: bool = False  # whether parts without children may hold what they touch
+    settings: Settings = DEFAULT  # of growth
+    moves: bool = True  # whether its joints must move
+
+    @property
+    def name(self) -> str:
+        """What it is called, in tables and files."""
+        return "".join(f" {c.lower()}" if c.isupper() else c for c in type(self).__name__).strip()
+
+    def grown(self) -> Settings:
+        """The settings by which creatures grow for this task."""
+        return replace(self.settings, root=self.root, grasps=self.grasps)
+
+    # --------------------------------------------------------------------------------- what a task of one's own says
+
+    def prepare(self, stage: Stage) -> None:
+        """What is there before the creature settles: by default ground, if things fall."""
+        if self.gravity > 0.0:
+            stage.add_ground()
+
+    def begin(self, stage: Stage) -> None:
+        """What comes when it wakes, such as a ball and a target."""
+
+    def mark(self, stage: Stage) -> Marks:
+        """What it was worth, at the end."""
+        raise NotImplementedError
+
+
+class Stage:
+    """One creature in a world, for one task and one draw. What is random in it comes from `rng`."""
+
+    def __init__(self, task: Task, phenotype: Phenotype, seed: int, number: int = 0, level: float = 1.0) -> None:
+        self.task, self.phenotype, self.number, self.level = task, phenotype, number, level
+        self.rng = np.random.default_rng([seed, number])
+        shake = task.vary * self.rng.uniform(-1.0, 1.0, 3)
+        self.soil = Material(friction=0.8 * (1.0 + 0.1 * shake[0]), restitution=0.05 * (1.0 + shake[1]))
+        weight = task.gravity * (1.0 + 0.02 * shake[2])
+        self.world = World((0.0, 0.0, -weight), task.dt, sleep=False, sweeps=True)
+        rows = phenotype.rows
+        reach = np.abs(rows["R"].reshape(-1, 3, 3)) @ rows["half"][:, :, None]
+        low, high = (rows["p"] - reach[:, :, 0]).min(0), (rows["p"] + reach[:, :, 0]).max(0)
+        self.length = float((high - low).max())  # m, of the creature as it grew
+        free = task.root is Root.FREE
+        middle = (rows["mass"] @ rows["p"]) / rows["mass"].sum()
+        at = (-middle[0], -middle[1], FALL - low[2] if task.gravity > 0.0 else 0.0) if free else (0.0, 0.0, 0.0)
+        task.prepare(self)
+        self.figure: Figure = self.world.add(phenotype.model, at=Pose(at))
+        self.mind: Mind = self.world.think(self.figure, phenotype.brain)
+        self.start: Array = np.zeros(3)  # m, centre of mass when it woke
+        self.height = 0.0  # m, of its lowest point then
+        self.gap = 0.0  # m, to the target then
+        self.half: dict[str, Any] = {}  # what was watched in the first half
+        self.time = 0.0  # s, that it lived after it woke
+
+    @property
+    def parts(self) -> int:
+        return len(self.phenotype.rows)
+
+    @property
+    def size(self) -> float:
+        """m, by which ways are measured: its length, if that is not tiny."""
+        return max(self.length, SHORTEST)
+
+    @property
+    def life(self) -> dict[str, Any]:
+        """What was watched since it woke: see `kinemorph.Mind.life`."""
+        return self.mind.life
+
+    @property
+    def centre(self) -> Array:
+        """m, the centre of mass."""
+        return np.array(self.life["centre"])
+
+    @property
+    def way(self) -> Array:
+        """m, how far that came."""
+        return self.centre - self.start
+
+    def late_gap(self) -> float:
+        """m, mean distance to the target in the second half of the life."""
+        life = self.life
+        steps = life["steps"] - self.half["steps"]
+        return float((life["gaps"] - self.half["gaps"]) / steps) if steps else float(life["gap"])
+
+    def add_ground(self) -> None:
+        """A floor, of the draw's friction and restitution."""
+        self.world.add_ground(material=self.soil)
+
+    def add_ball(self, at: Any, radius: float = 0.1, density: float = 100.0) -> Body:
+        """A ball of a density (kg/m³)."""
+        ball: Body = self.world.add(Shape.sphere(radius), at=at, density=density, name="ball")
+        return ball
+
+    def hand(self) -> Body:
+        """The last part that has no children."""
+        leaves = set(range(self.parts)) - set(self.phenotype.rows["parent"].tolist())
+        return self.figure[f"part{max(leaves)}"]
+
+    def stop_when(self, event: Event) -> None:
+        """Let the life end with an event."""
+        self.world.when(replace(event, ends=1))
+
+    # ------------------------------------------------------------------------------------------------------- a life
+
+    def settle(self) -> str:
+        """Fall to the ground with motors off. Returns why it is rejected, or nothing."""
+        if self.task.patience <= 0.0:
+            return ""
+        self.mind.asleep = True
+        self.world.watch_minds(self.task.work, STILL)
+        self.world.run(self.task.patience)
+        if self.mind.life["still"] < STILL:
+            return "never still"
+        before = self.centre
+        self.world.watch_minds(self.task.work)
+        self.world.run(WATCH)
+        drift = float(np.linalg.norm(self.centre - before))
+        self.mind.asleep = False
+        return "drifts with motors off" if drift > 0.05 * self.size else ""
+
+    def live(self) -> None:
+        """All of its life, or as much as the task and the budget allow."""
+        task, world = self.task, self.world
+        world.watch_minds()  # for whoever asks where it is
+        task.begin(self)
+        world.watch_minds(task.work)
+        life = self.life
+        self.start, self.height, self.gap = np.array(life["centre"]), life["lowest"], life["gap"]
+        half = round(0.5 * task.seconds / task.dt)
+        woken = round(world.time / task.dt)
+        world.step(half)
+        self.half = self.life
+        if round(world.time / task.dt) == woken + half:
+            world.step(round(task.seconds / task.dt) - half)
+        self.time = (round(world.time / task.dt) - woken) * task.dt
+
+    @property
+    def early(self) -> bool:
+        """Whether an event or the budget ended the life before its time."""
+        return self.time < self.task.seconds - 0.5 * self.task.dt
+
+    @property
+    def spent(self) -> bool:
+        """Whether the budget of work has ended the life."""
+        toil = self.world.toil
+        return toil["work"] > toil["budget"]
+
+
+def closeness(mean: float, start: float) -> float:
+    """1 at the target, 0 as far as at the start, and less beyond; never less than -1."""
+    return max(-1.0, 1.0 - mean / start) if start > 1e-6 else 1.0

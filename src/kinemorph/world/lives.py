@@ -1,0 +1,234 @@
+"""What is watched of those who think, at the end of every step: speeds, overlap, energy, how far joints swing.
+
+It decides nothing by itself but when a run stops: when all are still, or when the work that steps take is more than was
+allowed, so that no creature is stuck for ever. Rules are for whoever reads it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph._jit import entry, kernel, rows_at
+from kinemorph.brain.layout import EFFECT
+from kinemorph.collision.shape_places import box_around
+from kinemorph.collision.shape_rows import COLLISIONS, MOUNT, PAIR, SHAPE
+from kinemorph.contact.drives import degree, joint_slot
+from kinemorph.contact.layout import DRIVE, SOLVER
+from kinemorph.multibody.energy_momentum import totals
+from kinemorph.multibody.layout import LINK, LINK_DATA, TREE
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec
+from kinemorph.spatial.rows import load3, load9, store3
+from kinemorph.spatial.scalar import sqrt
+from kinemorph.spatial.vec3 import Vec3, add, cross, dot, scale, sub
+from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, IN_USE, JOINT_SLOT, TREE_SLOT, TREES, Q, V
+from kinemorph.structure.forest_memory import INDEX, pool_of
+from kinemorph.world.layout import WORLD, WORLD_KIND, Status
+from kinemorph.world.mind_rows import MIND, MINDS, WINDOW
+from kinemorph.world.mulling import body_slot, target_of
+
+DONE, STOPPED, WRONG_ROW = int(Status.DONE), int(Status.STOPPED), int(Status.WRONG_ROW)
+BY_FAR = 1e30  # m: no gap
+
+
+@kernel(inline=False)
+def weigh_all(forest: Any, m: Any) -> None:
+    """The energy of all trees, whose rows say then where their bodies are and how they move."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    g = (forest["gx"], forest["gy"], forest["gz"])
+    total = 0.0
+    for t in range(pool_of(forest, TREES)["count"]):
+        if trees[t]["next"] == IN_USE:
+            tree, state = rows_at(trees[t]["address"], 1, TREE)[0], trees[t]["state"]
+            nq, nv = tree["nq"], tree["nv"]
+            q, v = rows_at(state + 8 * nq * Q, nq, F8), rows_at(state + 8 * nq * V, nv, F8)
+            _, moment, _, _, kinetic = totals(tree, q, v)
+            total += kinetic - dot(g, moment)
+    m["energy"] = total
+    if m["known"] == 0:
+        m["known"], m["start"] = 1, total
+
+
+@kernel(inline=False)
+def watch_joint(s: Any, forest: Any, m: Any, e: Any, window: Any) -> float:
+    """Work and swing of the joint of an effect in this step. Returns its speed."""
+    drives = rows_at(s["drives"], s["drive_room"], DRIVE)
+    if e["drive"] < 0 or drives[e["drive"]]["generation"] != e["generation"]:
+        return 0.0
+    d = drives[e["drive"]]
+    at = joint_slot(forest, d["joint"])
+    if at < 0:
+        return 0.0
+    joint = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[at]
+    if joint["tree"] < 0:
+        return 0.0
+    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[joint["tree"]]
+    tree = rows_at(slot["address"], 1, TREE)[0]
+    l = rows_at(tree["links"], tree["n"], LINK)[joint["link"]]
+    j = degree(l, d["dof"])
+    if j < 0 or l["nq"] != l["nv"]:
+        return 0.0
+    sign = -1.0 if l["turned"] != 0 else 1.0
+    q = sign * rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)[l["iq"] + j]
+    if window["known"] != 0:
+        work = d["applied"] * (q - window["q"])
+        m["done"] += work
+        m["effort"] += abs(work)
+    window["q"], window["known"] = q, 1
+    window["sum"] += q
+    window["squares"] += q * q
+    window["count"] += 1
+    if window["count"] >= m["window"]:
+        n = float(window["count"])
+        mean = window["sum"] / n
+        window["widest"] = max(window["widest"], sqrt(max(0.0, window["squares"] / n - mean * mean)))
+        window["sum"] = window["squares"] = 0.0
+        window["count"] = 0
+    return abs(rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)[l["iv"] + j])
+
+
+@kernel
+def gap_to(mount: Any, R: Any, p: Vec3, aim: Vec3) -> float:
+    """How far a point is from a shape, or from the box that is around its core."""
+    x = tmul_vec(R, sub(aim, p))
+    low, high = load3(mount["low"]), load3(mount["high"])
+    a = max(low[0] - x[0], x[0] - high[0], 0.0)
+    b = max(low[1] - x[1], x[1] - high[1], 0.0)
+    c = max(low[2] - x[2], x[2] - high[2], 0.0)
+    return max(0.0, sqrt(a * a + b * b + c * c) - mount["pad"])
+
+
+@kernel(inline=False)
+def watch_shapes(forest: Any, c: Any, mind: Any, t: int) -> None:
+    """The lowest point of the bodies of a mind's tree, and how far they are from its target."""
+    life = mind["life"]
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    tree = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]["address"], 1, TREE)[0]
+    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    shapes, mounts = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["mounts"], c["n"], MOUNT)
+    aims, aim = target_of(forest, mind)
+    lowest, gap = np.inf, BY_FAR
+    target = body_slot(forest, mind["target"])
+    for i in range(c["n"]):
+        link = shapes[i]["link"]
+        if shapes[i]["form"] == 0 or link < 0 or bodies[link]["tree"] != t or link == target:
+            continue
+        d, slot = rows[bodies[link]["link"] + 1], bodies[link]
+        R, p = load9(d["R"]), load3(d["p"])
+        p = add(p, mul_vec(R, load3(slot["p"])))
+        R = mul(R, load9(slot["R"]))
+        p = add(p, mul_vec(R, load3(mounts[i]["p"])))
+        R = mul(R, load9(mounts[i]["R"]))
+        lowest = min(lowest, box_around(mounts[i], R, p)[0][2])
+        if aims:
+            gap = min(gap, gap_to(mounts[i], R, p, aim))
+    life["lowest"], life["gap"] = lowest, gap
+    life["highest"] = max(life["highest"], lowest)
+    life["least_gap"] = min(life["least_gap"], gap)
+    life["gaps"] += gap
+
+
+@kernel(inline=False)
+def watch_overlap(forest: Any, c: Any, life: Any, t: int) -> None:
+    """The largest overlap of a shape of a tree with another one."""
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    shapes, mounts = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["mounts"], c["n"], MOUNT)
+    pairs = rows_at(c["pairs"], c["room"], PAIR)
+    for k in range(c["n_pairs"]):
+        pair = pairs[k]
+        if pair["count"] == 0 or pair["distance"] >= 0.0:
+            continue
+        size, own = np.inf, False
+        for side in range(2):
+            i = pair["a"] if side == 0 else pair["b"]
+            link = shapes[i]["link"]
+            if shapes[i]["form"] != 0 and link >= 0 and bodies[link]["next"] == IN_USE:
+                own |= bodies[link]["tree"] == t
+                e = sub(load3(mounts[i]["high"]), load3(mounts[i]["low"]))
+                size = min(size, (e[0] + e[1] + e[2]) / 3.0 + 2.0 * mounts[i]["pad"])
+        if own:
+            life["depth"] = max(life["depth"], -pair["distance"] / size)
+
+
+@kernel(inline=False)
+def watch_bodies(forest: Any, life: Any, t: int) -> None:
+    """Speeds and the centre of mass of all bodies of a tree."""
+    tree = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]["address"], 1, TREE)[0]
+    links, rows = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    fastest, mass, moment = 0.0, 0.0, (0.0, 0.0, 0.0)
+    for i in range(tree["n"]):
+        l, d = links[i], rows[i + 1]
+        if l["mass"] <= 0.0:
+            continue
+        arm = scale(mul_vec(load9(d["R"]), load3(l["h"])), 1.0 / l["mass"])
+        v = add(load3(d["v"]), cross(load3(d["w"]), arm))
+        fastest = max(fastest, dot(v, v))
+        mass += l["mass"]
+        moment = add(moment, scale(add(load3(d["p"]), arm), l["mass"]))
+    life["speed"] = sqrt(fastest)
+    life["fastest"] = max(life["fastest"], life["speed"])
+    if mass > 0.0:
+        store3(life["centre"], scale(moment, 1.0 / mass))
+    life["top"] = max(life["top"], life["centre"][2])
+
+
+@entry
+def look_at_lives(address: int) -> int:
+    """How all that is watched begins, as the world is now."""
+    w = rows_at(address, 1, WORLD)[0]
+    if w["kind"] != WORLD_KIND:
+        return WRONG_ROW
+    m, forest = rows_at(w["minds"], 1, MINDS)[0], rows_at(w["forest"], 1, FOREST)[0]
+    s, c = rows_at(w["solver"], 1, SOLVER)[0], rows_at(w["collisions"], 1, COLLISIONS)[0]
+    minds, effects = rows_at(m["minds"], m["mind_room"], MIND), rows_at(m["effects"], m["effect_room"], EFFECT)
+    windows = rows_at(m["windows"], m["effect_room"], WINDOW)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    weigh_all(forest, m)
+    for i in range(m["mind_count"]):
+        mind = minds[i]
+        if mind["body"] >= 0 and body_slot(forest, mind["body"]) >= 0:
+            t = bodies[mind["body"] & INDEX]["tree"]
+            watch_bodies(forest, mind["life"], t)
+            watch_shapes(forest, c, mind, t)
+            mind["life"]["gaps"] = 0.0
+            for k in range(mind["effects"], mind["effects"] + mind["effect_count"]):
+                watch_joint(s, forest, m, effects[k], windows[k])
+    return DONE
+
+
+@kernel(inline=False)
+def watch_lives(w: Any) -> int:
+    """After a step: what has become of all minds. Returns DONE, or STOPPED if the run is over."""
+    m = rows_at(w["minds"], 1, MINDS)[0]
+    s, forest = rows_at(w["solver"], 1, SOLVER)[0], rows_at(w["forest"], 1, FOREST)[0]
+    c = rows_at(w["collisions"], 1, COLLISIONS)[0]
+    m["work"] += 1 + s["substeps"] * (s["touch_count"] + s["bound_count"])
+    if m["watched"] == 0:
+        return STOPPED if m["work"] > m["budget"] else DONE
+    weigh_all(forest, m)
+    minds, effects = rows_at(m["minds"], m["mind_room"], MIND), rows_at(m["effects"], m["effect_room"], EFFECT)
+    windows, bodies = (
+        rows_at(m["windows"], m["effect_room"], WINDOW),
+        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
+    )
+    still = np.inf
+    for i in range(m["mind_count"]):
+        mind = minds[i]
+        if mind["body"] < 0 or body_slot(forest, mind["body"]) < 0:
+            continue
+        t, life = bodies[mind["body"] & INDEX]["tree"], mind["life"]
+        spin = 0.0
+        for k in range(mind["effects"], mind["effects"] + mind["effect_count"]):
+            spin = max(spin, watch_joint(s, forest, m, effects[k], windows[k]))
+        watch_bodies(forest, life, t)
+        watch_shapes(forest, c, mind, t)
+        watch_overlap(forest, c, life, t)
+        life["steps"] += 1
+        life["spin"] = max(life["spin"], spin)
+        life["riding"] += life["speed"] > m["fast"] or spin > m["spinning"]
+        life["still"] = life["still"] + w["dt"] if life["speed"] < w["slow"] else 0.0
+        still = min(still, life["still"])
+    m["surplus"] = max(m["surplus"], m["energy"] - m["start"] - m["done"])
+    return STOPPED if m["work"] > m["budget"] or m["until_still"] <= still < np.inf else DONE

@@ -1,0 +1,316 @@
+"""Minds: brains that live in a world. Their rows are tables of the world; a handle only says which."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from kinemorph.brain.layout import EFFECT, FIRST, LONGEST, NEURON, SENSE, Acted, Function, Sensed
+from kinemorph.collision.tables import Tables
+from kinemorph.multibody.joint import Joint
+from kinemorph.multibody.layout import DOF
+from kinemorph.multibody.loops import LOOP, joint_row
+from kinemorph.spatial.pose import vector
+from kinemorph.structure.forest_check import demand, finite, rows_of, within
+from kinemorph.structure.forest_layout import EDIT, OUTCOME
+from kinemorph.world.body import Body
+from kinemorph.world.mind_rows import MIND, MINDS, MINDS_KIND, NO_TARGET, WINDOW
+
+if TYPE_CHECKING:
+    from kinemorph.world.world import World
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+F8 = np.dtype(np.float64)
+# Tables of rows that minds have a stretch of: the table, its room, and in a MIND its first row and how many.
+STRETCHES: tuple[tuple[str, str, str, Callable[[Any], int]], ...] = (
+    ("neurons", "neuron_room", "neurons", lambda one: int(one["neuron_count"])),
+    ("senses", "sense_room", "senses", lambda one: int(one["sense_count"])),
+    ("effects", "effect_room", "effects", lambda one: int(one["effect_count"])),
+    ("windows", "effect_room", "effects", lambda one: int(one["effect_count"])),
+    ("signals", "signal_room", "signals", lambda one: FIRST + int(one["neuron_count"] + one["sense_count"])),
+    ("rings", "ring_room", "rings", lambda one: LONGEST * int(one["ring_count"])),
+)  # fmt: skip
+ROWS = {"neurons": NEURON, "senses": SENSE, "effects": EFFECT, "windows": WINDOW, "signals": F8, "rings": F8}
+OF_GRASPS = {"edits": (1, EDIT), "outcomes": (1, OUTCOME), "fixed": (1, LOOP), "free": (1, LOOP), "free_dofs": (6, DOF)}
+USED: dict[str, str | None] = {"fresh": None, **dict.fromkeys(OF_GRASPS)}
+WINDOW_LENGTH = 2.0  # s
+FAST, SPINNING = 8.0, 30.0  # m/s and rad/s: the caps
+NEAR = 0.9  # share of a cap from which on it is ridden
+FREE = np.zeros((), MIND)
+FREE["body"] = -1
+
+
+class Minds:
+    """The rows of all minds of a world."""
+
+    __slots__ = ("_tables", "header")
+
+    def __init__(self) -> None:
+        self._tables = Tables(MINDS, USED)
+        self.header = h = self._tables.header
+        h["kind"] = MINDS_KIND
+        h["fast"], h["spinning"], h["until_still"], h["budget"] = NEAR * FAST, NEAR * SPINNING, math.inf, 1 << 62
+        self._tables.make("minds", 0, MIND)
+        for name, dtype in ROWS.items():
+            self._tables.make(name, 0, dtype)
+        self._make_scratch()
+
+    def _make_scratch(self) -> None:
+        self._tables.make("fresh", int(self.header["signal_room"][0]), F8)
+        for name, (room, dtype) in OF_GRASPS.items():
+            if name not in self._tables:
+                self._tables.make(name, room, dtype)
+        for name, joint in (("fixed", Joint.fixed()), ("free", Joint.free())):
+            self._tables[name][:] = joint_row(joint)
+        self._tables["free_dofs"][:] = Joint.free().rows[1]
+
+    @property
+    def address(self) -> int:
+        return self._tables.address
+
+    @property
+    def count(self) -> int:
+        """Rows that have ever been used."""
+        return int(self.header["mind_count"][0])
+
+    def __getitem__(self, name: str) -> Any:
+        return self._tables[name]
+
+    def part(self, name: str, row: int) -> Any:
+        """The rows of one mind in a table."""
+        one = self["minds"][row]
+        _, _, first, count = next(each for each in STRETCHES if each[0] == name)
+        start = int(one[first])
+        return self[name][start : start + count(one)]
+
+    def add(self, mind: Any, parts: dict[str, Any]) -> int:
+        """A new mind, with its parts of all tables; those of minds that have ended make room."""
+        old, h = self["minds"][: self.count], self.header[0]
+        free = np.flatnonzero(old["body"] < 0)
+        row = int(free[0]) if len(free) else self.count
+        rows = [parts if i == row else self._parts(i) for i in range(max(self.count, row + 1))]
+        minds = np.concatenate([old, mind[None]]) if row == self.count else old.copy()
+        generation = int(minds[row]["generation"])
+        minds[row] = mind
+        minds[row]["generation"] = generation
+        for name, room, first, _ in STRETCHES:
+            lengths = [len(one[name]) for one in rows]
+            joined = np.concatenate([one[name] for one in rows]) if rows else np.zeros(0, ROWS[name])
+            self._tables.make(name, len(joined), ROWS[name])[:] = joined
+            h[room] = len(joined)
+            minds[first] = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+        self._tables.make("minds", len(minds), MIND)[:] = minds
+        h["mind_room"] = h["mind_count"] = len(minds)
+        self._make_scratch()
+        return row
+
+    def _parts(self, row: int) -> dict[str, Any]:
+        """The rows of one mind in all tables; none, if it has ended."""
+        if self["minds"][row]["body"] >= 0:
+            return {name: self.part(name, row).copy() for name, *_ in STRETCHES}
+        one = self["minds"][row]
+        for name in ("neuron_count", "sense_count", "effect_count", "ring_count"):
+            one[name] = 0
+        return {name: np.zeros(FIRST if name == "signals" else 0, ROWS[name]) for name, *_ in STRETCHES}
+
+    def __getstate__(self) -> Tables:
+        return self._tables
+
+    def __setstate__(self, tables: Tables) -> None:
+        self._tables, self.header = tables, tables.header
+        self._make_scratch()
+
+    def plain(self) -> Iterable[Any]:
+        """All that decides how minds go on, for digests."""
+        h = self.header[0]
+        if not self.count:
+            return
+        yield np.array([h["pending"], h["changed"], h["budget"], h["work"], h["watched"]], np.int64)
+        yield np.array([h["until_still"]])
+        for i in np.flatnonzero(self["minds"]["body"] >= 0).tolist():
+            one = self["minds"][i]
+            yield from (one[name] for name in MIND.names or () if name not in PLACES)
+            for name, *_ in STRETCHES:
+                rows = self.part(name, i)
+                yield from ([rows] if rows.dtype.names is None else [rows[field] for field in rows.dtype.names])
+
+
+PLACES = {"generation", "unused", "neurons", "senses", "effects", "signals", "rings"}
+
+
+class Mind:
+    """A brain in the body of a figure: it senses, thinks and acts in every step of the world that it is due.
+
+    `target` is the body or the point that it may sense, `blank` whether all senses read 0, `asleep` whether it neither
+    thinks nor acts. It ends with the body that it is in, the first of its figure.
+    """
+
+    __slots__ = ("_generation", "row", "world")
+
+    def __init__(self, world: World, row: int) -> None:
+        self.world, self.row = world, row
+        self._generation = int(world._minds["minds"][row]["generation"])
+
+    def on(self, world: World) -> Self:
+        """The same one in a copy of its world."""
+        other = type(self)(world, self.row)
+        other._generation = self._generation
+        return other
+
+    @property
+    def alive(self) -> bool:
+        """Whether it goes on thinking."""
+        minds = self.world._minds["minds"]
+        if self.row >= len(minds) or minds[self.row]["generation"] != self._generation:
+            return False
+        return minds[self.row]["body"] >= 0 and self.world.forest.has_body(int(minds[self.row]["body"]))
+
+    def _one(self) -> Any:
+        if not self.alive:
+            raise KeyError(f"mind {self.row} has ended: the body that it was in is gone")
+        return self.world._minds["minds"][self.row]
+
+    @property
+    def body(self) -> Body:
+        """The body that it is in."""
+        return self.world.body(int(self._one()["body"]))
+
+    @property
+    def target(self) -> Body | Array | None:
+        """What it may sense the way to: a body, or a point (m)."""
+        one = self._one()
+        if one["target"] == NO_TARGET:
+            return None
+        if one["target"] < 0:
+            return np.array(one["point"])
+        return self.world.body(int(one["target"])) if self.world.forest.has_body(int(one["target"])) else None
+
+    @target.setter
+    def target(self, target: Body | Iterable[float] | None) -> None:
+        self._one()
+        self.world.set_mind(self.row, target_fields(self.world, target))
+
+    @property
+    def blank(self) -> bool:
+        """Whether all of its senses read 0."""
+        return bool(self._one()["blank"])
+
+    @blank.setter
+    def blank(self, value: bool) -> None:
+        self._one()
+        self.world.set_mind(self.row, {"blank": int(bool(value))})
+
+    @property
+    def asleep(self) -> bool:
+        """Whether it neither thinks nor acts; when it wakes, its first pass comes before the next step."""
+        return bool(self._one()["asleep"])
+
+    @asleep.setter
+    def asleep(self, value: bool) -> None:
+        self._one()
+        self.world.set_mind(self.row, {"asleep": int(bool(value))})
+
+    @property
+    def values(self) -> Array:
+        """What its neurons said in the last pass."""
+        one = self._one()
+        signals = self.world._minds.part("signals", self.row)
+        return np.array(signals[FIRST : FIRST + int(one["neuron_count"])])
+
+    @property
+    def sensed(self) -> Array:
+        """What its senses read in the last pass."""
+        one = self._one()
+        return np.array(self.world._minds.part("signals", self.row)[FIRST + int(one["neuron_count"]) :])
+
+    @property
+    def holds(self) -> list[int]:
+        """The joints by which its grasps hold something now."""
+        self._one()
+        held = self.world._minds.part("effects", self.row)["held"].tolist()
+        return [joint for joint in held if joint >= 0 and self.world.forest.has_joint(joint)]
+
+    @property
+    def nan_count(self) -> int:
+        """Values that would have been no number, and became 0."""
+        return int(self._one()["lost"])
+
+    @property
+    def ticks(self) -> int:
+        """Passes that it has made."""
+        return int(self._one()["ticks"])
+
+    @property
+    def life(self) -> dict[str, Any]:
+        """What was watched of its body so far, by name; see `world.watch_minds`."""
+        life, windows = self._one()["life"], self.world._minds.part("windows", self.row)
+        driven = self.world._minds.part("effects", self.row)["drive"] >= 0
+        found = {name: life[name].tolist() for name in life.dtype.names}
+        return found | {"swing": windows["widest"][driven].tolist()}
+
+    def __repr__(self) -> str:
+        return f"Mind in {self.body!r}" if self.alive else "Mind that has ended"
+
+
+def target_fields(world: World, target: Any) -> dict[str, Any]:
+    """The fields of a MIND that say what its target is."""
+    if target is None:
+        return {"target": NO_TARGET}
+    if isinstance(target, Body | int | np.integer):
+        return {"target": world._id(target if isinstance(target, Body) else int(target))}
+    return {"target": -1, "point": vector(target, 3, "mind: target")}
+
+
+def check_minds(tables: Any) -> None:
+    """Raise ValueError unless these are tables of minds that kernels may follow, drives aside."""
+    demand(isinstance(tables, Tables) and tables.header.dtype == MINDS, "minds have other tables")
+    h = tables.header[0]
+    demand(h["kind"] == MINDS_KIND and tables.used == USED, "minds have another layout")
+    rooms = {name: int(h[room]) for name, room, *_ in STRETCHES}
+    rooms |= {
+        "minds": int(h["mind_room"]),
+        "fresh": int(h["signal_room"]),
+        **{name: room for name, (room, _) in OF_GRASPS.items()},
+    }
+    dtypes = ROWS | {name: dtype for name, (_, dtype) in OF_GRASPS.items()} | {"minds": MIND, "fresh": F8}
+    demand({name for name, _ in tables} == set(rooms), "minds have other tables")
+    for name, rows in tables:
+        rows_of(rows, dtypes[name], f"{name} of minds", rooms[name])
+    demand(h["mind_count"] == h["mind_room"] and 0 <= h["changed"] < 8, "minds are not as many as they are")
+    demand(
+        0 <= h["work"] < 1 << 62 and 0 <= h["window"] < 1 << 40 and 0 <= h["budget"] <= 1 << 62, "minds have no time"
+    )
+    demand(h["until_still"] > 0.0, "minds have no time")
+    finite(tables.header, "minds", {"until_still"})
+    for name in ("neurons", "senses", "effects", "windows"):
+        finite(tables[name], name)
+    demand(all(np.isfinite(tables[name]).all() for name in ("signals", "rings")), "minds have no numbers")
+    within(tables["neurons"]["function"], 0, len(Function), "functions of neurons")
+    within(tables["senses"]["what"], 0, len(Sensed), "senses")
+    within(tables["senses"]["axis"], 0, 6, "axes of senses")
+    within(tables["effects"]["what"], 0, len(Acted), "effects")
+    within(tables["effects"]["body"], -1, 1 << 62, "bodies of effects")
+    within(tables["effects"]["held"], -1, 1 << 62, "joints of effects")
+    for one in tables["minds"]:
+        _check_mind(tables, one, rooms)
+
+
+def _check_mind(tables: Tables, one: Any, rooms: dict[str, int]) -> None:
+    for name, _, first, count in STRETCHES:
+        start, length = int(one[first]), count(one)
+        demand(start >= 0 and length >= 0 and start + length <= rooms[name], f"a mind has no such {name}")
+    demand(all(one[name] >= 0 for name in ("neuron_count", "sense_count", "ring_count")), "a mind has no such rows")
+    demand(-1 <= one["body"] < 1 << 62 and NO_TARGET <= one["target"] < 1 << 62, "a mind is in no body")
+    demand(one["period"] > 0.0 or one["body"] < 0, "a mind has no rate")
+    demand(np.isfinite([one["start"], one["period"], one["weight"], *one["point"]]).all(), "a mind has no numbers")
+    demand(0 <= one["ticks"] < 1 << 62 and (one["weight"] > 0.0 or one["body"] < 0), "a mind has no time or weight")
+    signals = FIRST + int(one["neuron_count"] + one["sense_count"])
+    a, b = int(one["neurons"]), int(one["effects"])
+    neurons = tables["neurons"][a : a + int(one["neuron_count"])]
+    within(neurons["sources"].ravel(), 0, signals, "sources of neurons")
+    within(tables["effects"][b : b + int(one["effect_count"])]["source"], 0, signals, "sources of effects")
+    rings = neurons["ring"][neurons["function"] == Function.DELAY]
+    within(rings, 0, int(one["ring_count"]), "rings of delays")

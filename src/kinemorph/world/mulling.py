@@ -1,0 +1,244 @@
+"""Minds in a step: what they sense, one pass over their neurons, and what they do, wholly in kernels.
+
+Senses are those of the end of the last step. What a mind does are numbers of its drives, which go on until its next
+pass. What thinks does not sleep.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph._jit import entry, kernel, rows_at
+from kinemorph.brain.functions import held, think
+from kinemorph.brain.layout import EFFECT, FIRST, LONGEST, NEURON, ONE, SENSE, Acted, Sensed
+from kinemorph.collision.shape_rows import COLLISIONS
+from kinemorph.contact.drives import degree, joint_slot
+from kinemorph.contact.layout import DRIVE, SOLVER, SPAN
+from kinemorph.multibody.joints import SPHERICAL
+from kinemorph.multibody.layout import LINK, TREE
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.mat3 import tmul_vec
+from kinemorph.spatial.rows import load3
+from kinemorph.spatial.scalar import sqrt
+from kinemorph.spatial.vec3 import Vec3, dot, scale, sub
+from kinemorph.structure.forest_elements import set_moving
+from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, IN_USE, JOINT_SLOT, TREE_SLOT, Q, V
+from kinemorph.structure.forest_memory import INDEX
+from kinemorph.world.grasping import grasp_all
+from kinemorph.world.layout import WORLD, WORLD_KIND, Status
+from kinemorph.world.mind_rows import MIND, MINDS, NO_TARGET
+from kinemorph.world.watch import ANYTHING, SOON, point_on, press_of
+
+ANGLE, SPEED, TOUCH, UP, DIRECTION, DISTANCE, PLACE = (int(x) for x in Sensed)
+TORQUE, TARGET, SERVO, GRASP = (int(x) for x in Acted)
+DONE, WRONG_ROW = int(Status.DONE), int(Status.WRONG_ROW)
+ZERO: Vec3 = (0.0, 0.0, 0.0)
+
+
+@kernel
+def body_slot(forest: Any, id: int) -> int:
+    """The row of a body, -1 if it is gone."""
+    i = id & INDEX
+    if id < 0 or i >= forest["body_room"]:
+        return -1
+    slot = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[i]
+    return i if slot["next"] == IN_USE and slot["generation"] == id >> 32 else -1
+
+
+@kernel(inline=False)
+def read_joint(forest: Any, sense: Any) -> float:
+    """Position or speed of one degree of freedom of a joint as that was made; 0 if it is gone or closes a loop."""
+    at = joint_slot(forest, sense["id"])
+    if at < 0:
+        return 0.0
+    joint = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[at]
+    if joint["tree"] < 0:
+        return 0.0
+    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[joint["tree"]]
+    tree = rows_at(slot["address"], 1, TREE)[0]
+    l = rows_at(tree["links"], tree["n"], LINK)[joint["link"]]
+    j = degree(l, sense["axis"])
+    if j < 0 or j >= l["nv"]:
+        return 0.0
+    sign = -1.0 if l["turned"] != 0 else 1.0
+    if sense["what"] == SPEED:
+        return sign * rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)[l["iv"] + j]
+    q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
+    if l["kind"] == SPHERICAL:  # twice the sine of half of the angle, about each axis
+        w = q[l["iq"]]
+        return (2.0 if w >= 0.0 else -2.0) * q[l["iq"] + 1 + j]
+    return sign * q[l["iq"] + j]
+
+
+@kernel
+def component(v: Vec3, axis: int) -> float:
+    return v[0] if axis == 0 else v[1] if axis == 1 else v[2]
+
+
+@kernel
+def target_of(forest: Any, mind: Any) -> tuple[bool, Vec3]:
+    """Whether a mind has a target, and where that is."""
+    if mind["target"] == NO_TARGET:
+        return False, ZERO
+    if mind["target"] < 0:
+        return True, load3(mind["point"])
+    body = body_slot(forest, mind["target"])
+    return (True, point_on(forest, body, ZERO)[1]) if body >= 0 else (False, ZERO)
+
+
+@kernel(inline=False)
+def read_body(s: Any, forest: Any, c: Any, mind: Any, sense: Any, dt: float, aims: bool, aim: Vec3) -> float:
+    """What is sensed on a body, or of the target; 0 if that is gone."""
+    what, axis = sense["what"], sense["axis"]
+    if what == PLACE:
+        return component(aim, axis) if aims else 0.0
+    body = body_slot(forest, sense["id"])
+    if body < 0:
+        return 0.0
+    if what == TOUCH:
+        return press_of(s, c, body, ANYTHING)[1] / (dt * mind["weight"])
+    R, at = point_on(forest, body, ZERO)
+    if what == UP:
+        return component(tmul_vec(R, (0.0, 0.0, 1.0)), axis)
+    if not aims:
+        return 0.0
+    way = sub(aim, at)
+    length = sqrt(dot(way, way))
+    if what == DISTANCE:
+        return length
+    return component(tmul_vec(R, scale(way, 1.0 / length)), axis) if length > 1e-9 else 0.0
+
+
+@kernel(inline=False)
+def look_around(forest: Any, mind: Any, senses: Any) -> None:
+    """Set the trees in motion that a mind looks at: their rows say then where their bodies are."""
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    last = bodies[mind["body"] & INDEX]["tree"]
+    set_moving(trees[last])
+    at = body_slot(forest, mind["target"])
+    if at >= 0 and bodies[at]["tree"] != last:
+        set_moving(trees[bodies[at]["tree"]])
+    for i in range(mind["senses"], mind["senses"] + mind["sense_count"]):
+        if senses[i]["what"] >= UP:
+            at = body_slot(forest, senses[i]["id"])
+            if at >= 0 and bodies[at]["tree"] != last:
+                last = bodies[at]["tree"]
+                set_moving(trees[last])
+
+
+@kernel(inline=False)
+def sense_all(w: Any, s: Any, forest: Any, c: Any, m: Any, mind: Any) -> None:
+    """The signals of all senses of a mind."""
+    senses = rows_at(m["senses"], m["sense_room"], SENSE)
+    signals = rows_at(m["signals"], m["signal_room"], F8)
+    first = mind["signals"] + FIRST + mind["neuron_count"]
+    if mind["blank"] != 0:
+        for k in range(mind["sense_count"]):
+            signals[first + k] = 0.0
+        return
+    look_around(forest, mind, senses)
+    aims, aim = target_of(forest, mind)
+    for k in range(mind["sense_count"]):
+        sense = senses[mind["senses"] + k]
+        if sense["what"] <= SPEED:
+            x = read_joint(forest, sense)
+        else:
+            x = read_body(s, forest, c, mind, sense, w["dt"], aims, aim)
+        signals[first + k] = sense["gain"] * x
+
+
+@kernel(inline=False)
+def act(s: Any, m: Any, mind: Any) -> None:
+    """What all effects of a mind do until its next pass; nothing, if it is asleep."""
+    effects, drives = rows_at(m["effects"], m["effect_room"], EFFECT), rows_at(s["drives"], s["drive_room"], DRIVE)
+    signals = rows_at(m["signals"], m["signal_room"], F8)
+    idle = mind["asleep"] != 0
+    for i in range(mind["effects"], mind["effects"] + mind["effect_count"]):
+        e = effects[i]
+        x = 0.0 if idle else held(e["weight"] * signals[mind["signals"] + e["source"]], -1.0, 1.0)
+        if e["what"] == GRASP:
+            e["wants"] = 1 if x > 0.0 else 0
+            m["pending"] |= e["wants"] != 0 or e["held"] >= 0
+            continue
+        if e["drive"] < 0 or drives[e["drive"]]["generation"] != e["generation"]:
+            continue  # the joint is gone
+        d = drives[e["drive"]]
+        if e["what"] == TORQUE:
+            d["force"] = e["most"] * x
+            continue
+        d["most"] = 0.0 if idle else e["most"]
+        d["least"] = -d["most"]
+        told = e["low"] + 0.5 * (x + 1.0) * (e["high"] - e["low"])
+        if e["what"] == TARGET:
+            d["position"] = told
+        else:
+            d["speed"] = told
+
+
+@kernel(inline=False)
+def end_mind(s: Any, m: Any, mind: Any) -> None:
+    """The body of a mind is gone: so is the mind, with its drives."""
+    effects, drives = rows_at(m["effects"], m["effect_room"], EFFECT), rows_at(s["drives"], s["drive_room"], DRIVE)
+    for i in range(mind["effects"], mind["effects"] + mind["effect_count"]):
+        e = effects[i]
+        if e["drive"] >= 0 and drives[e["drive"]]["generation"] == e["generation"]:
+            drives[e["drive"]]["joint"] = -1
+            drives[e["drive"]]["generation"] += 1
+    mind["body"] = -1
+    mind["generation"] += 1
+
+
+@kernel(inline=False)
+def pass_over(m: Any, mind: Any) -> None:
+    """One pass over the neurons of a mind."""
+    a, n = mind["signals"], mind["neuron_count"]
+    neurons = rows_at(m["neurons"], m["neuron_room"], NEURON)[mind["neurons"] : mind["neurons"] + n]
+    signals = rows_at(m["signals"], m["signal_room"], F8)[a : a + FIRST + n + mind["sense_count"]]
+    fresh = rows_at(m["fresh"], m["signal_room"], F8)[a : a + n]
+    rings = rows_at(m["rings"], m["ring_room"], F8)
+    rings = rings[mind["rings"] : mind["rings"] + LONGEST * mind["ring_count"]]
+    signals[ONE] = 1.0
+    mind["lost"] += think(neurons, signals, fresh, rings, mind["period"], mind["ticks"])
+
+
+@kernel(inline=False)
+def mull(w: Any) -> int:
+    """Before a step: grasps of the last passes, and passes of all minds whose time has come. Returns a Status."""
+    m = rows_at(w["minds"], 1, MINDS)[0]
+    s, forest = rows_at(w["solver"], 1, SOLVER)[0], rows_at(w["forest"], 1, FOREST)[0]
+    c = rows_at(w["collisions"], 1, COLLISIONS)[0]
+    if m["pending"] != 0 or m["changed"] != 0:
+        status = grasp_all(w, s, forest, c, m)
+        if status != DONE:
+            return status
+    minds, spans = rows_at(m["minds"], m["mind_room"], MIND), rows_at(s["spans"], s["span_room"], SPAN)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    for i in range(m["mind_count"]):
+        mind = minds[i]
+        if mind["body"] < 0:
+            continue
+        at = body_slot(forest, mind["body"])
+        if at < 0:
+            end_mind(s, m, mind)
+            continue
+        spans[bodies[at]["tree"]]["still"] = 0.0
+        now = w["steps"] * w["dt"]
+        if mind["asleep"] != 0 or now + SOON * w["dt"] < mind["start"] + mind["ticks"] * mind["period"]:
+            continue
+        sense_all(w, s, forest, c, m, mind)
+        pass_over(m, mind)
+        act(s, m, mind)
+        mind["ticks"] += 1
+    return DONE
+
+
+@entry
+def tell_mind(address: int, row: int) -> int:
+    """Let the effects of a mind do what they do by its signals now, or nothing if it is asleep."""
+    w = rows_at(address, 1, WORLD)[0]
+    if w["kind"] != WORLD_KIND:
+        return WRONG_ROW
+    m = rows_at(w["minds"], 1, MINDS)[0]
+    act(rows_at(w["solver"], 1, SOLVER)[0], m, rows_at(m["minds"], m["mind_room"], MIND)[row])
+    return DONE

@@ -1,0 +1,219 @@
+"""The part of a `World` that gives minds to figures, and watches them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kinemorph.brain.brain import Brain
+from kinemorph.brain.layout import FIRST, LONGEST, ONE, Acted, Sensed
+from kinemorph.contact.layout import Driven
+from kinemorph.structure.forest import Change
+from kinemorph.structure.forest_layout import LOOPS, TREES
+from kinemorph.world.acting import Acting
+from kinemorph.world.body import Body, Figure
+from kinemorph.world.drives import finite
+from kinemorph.world.journal import an_input
+from kinemorph.world.lives import look_at_lives
+from kinemorph.world.mind_rows import HELD, LIFE, MIND, RELEASED, WINDOW
+from kinemorph.world.minds import WINDOW_LENGTH, Mind, Minds, target_fields
+from kinemorph.world.mulling import tell_mind
+
+if TYPE_CHECKING:
+    from kinemorph.world.events import Watches
+
+GIVE = 0.25  # rad or m: so far from its target a servo has all of its force
+DAMPING = 0.08  # s, of its stiffness
+G = 9.81  # m/s²
+OF_JOINTS = Sensed.ANGLE, Sensed.SPEED
+FIELDS = {"target", "point", "blank", "asleep"}
+
+
+class Thinking(Acting):
+    """What a world does with brains."""
+
+    _minds: Minds
+    _header: Any
+    _address: int
+    _parted: dict[int, list[tuple[int, int]]]
+    _onlookers: list[Any]
+    _watches: Watches
+
+    if TYPE_CHECKING:
+
+        def _part(self, loop: int) -> None: ...
+        def _follow_shapes(self) -> None: ...
+
+    @an_input
+    def think(self, figure: Figure, brain: Brain, target: Body | Iterable[float] | None = None) -> Mind:
+        """Give a figure a mind: from now on its brain runs within the steps of this world, at its own rate.
+
+        Senses and effects name links of the figure's model: a body, or the joint that carries it. The mind is in the
+        first body of the figure.
+        """
+        if not isinstance(figure, Figure) or figure.world is not self:
+            raise TypeError(f"think: it takes a figure of this world, such as world.add(model) gives, not {figure!r}")
+        if not isinstance(brain, Brain):
+            raise TypeError(f"think: it takes a kinemorph.Brain, not {brain!r}")
+        bodies = list(figure)
+        joints = dict(zip((body.name for body in bodies), figure._joints.values(), strict=False))
+        fields = target_fields(self._world, target)
+        neurons, senses, effects = brain.rows()
+        for row, sense in zip(senses, brain.senses, strict=True):
+            what = f"think: sense {sense.what.name} of {sense.link!r}"
+            row["id"] = self._place(what, figure, joints, sense.link, sense.axis if sense.what in OF_JOINTS else None)
+        for effect in brain.effects:
+            dof = None if effect.what is Acted.GRASP else effect.dof
+            self._place(f"think: effect {effect.what.name} of {effect.link!r}", figure, joints, effect.link, dof)
+        for row, effect in zip(effects, brain.effects, strict=True):
+            if effect.what is Acted.GRASP:
+                row["body"] = figure[effect.link].id
+            else:
+                row["drive"] = self._engage(joints[effect.link], effect)
+                row["generation"] = self.solver["drives"]["generation"][row["drive"]]
+        one = np.zeros((), MIND)
+        one["body"], one["weight"] = bodies[0].id, G * max(sum(body.mass for body in bodies), 1e-9)
+        one["start"], one["period"] = self._world.time, 1.0 / brain.rate
+        one["neuron_count"], one["sense_count"], one["effect_count"] = len(neurons), len(senses), len(effects)
+        one["ring_count"] = int((neurons["ring"] >= 0).sum())
+        one["life"] = fresh_life()
+        for name, value in fields.items():
+            one[name] = value
+        signals = np.zeros(FIRST + len(neurons) + len(senses))
+        signals[ONE] = 1.0
+        rings, windows = np.zeros(LONGEST * int(one["ring_count"])), np.zeros(len(effects), WINDOW)
+        parts = {"neurons": neurons, "senses": senses, "effects": effects, "windows": windows}
+        row = self._minds.add(one, parts | {"signals": signals, "rings": rings})
+        self._lend_minds()
+        self._wake(*(body.id for body in bodies))
+        return Mind(self._world, row)
+
+    def _place(self, what: str, figure: Figure, joints: dict[str, int], link: str, dof: int | None) -> int:
+        """The id of a link's body, or of the joint that carries it if a degree of freedom is asked for."""
+        try:
+            body = figure[link]
+        except KeyError as error:
+            raise KeyError(f"{what}: {error.args[0]}") from None
+        if dof is None:
+            return self._id(body)
+        id, dofs, _ = self._joint(what, joints[link])
+        if not 0 <= dof < len(dofs):
+            raise ValueError(f"{what}: its joint has {len(dofs)} degrees of freedom, and none {dof}")
+        return id
+
+    def _engage(self, joint: int, effect: Any) -> int:
+        """The row of the drive by which an effect acts."""
+        ends = {"least": -effect.most, "most": effect.most}
+        if effect.what is Acted.TORQUE:
+            return self._drive("think", joint, effect.dof, Driven.FORCE, {"force": 0.0})
+        if effect.what is Acted.SPEED:
+            return self._drive("think", joint, effect.dof, Driven.ROW, {"damping": math.inf, **ends})
+        stiffness = effect.most / GIVE
+        middle = 0.5 * (effect.low + effect.high)
+        numbers = {"stiffness": stiffness, "damping": DAMPING * stiffness, "position": middle, **ends}
+        return self._drive("think", joint, effect.dof, Driven.ROW, numbers)
+
+    def _lend_minds(self) -> None:
+        h = self._header[0]
+        h["minds"], h["mind_count"] = self._minds.address, self._minds.count
+
+    @property
+    def minds(self) -> list[Mind]:
+        """All minds that go on thinking."""
+        found = [Mind(self._world, row) for row in np.flatnonzero(self._minds["minds"]["body"] >= 0).tolist()]
+        return [mind for mind in found if mind.alive]
+
+    @an_input
+    def set_mind(self, row: int, fields: dict[str, Any]) -> None:
+        """Change what a mind is told, as its handle does."""
+        if not 0 <= row < self._minds.count or not set(fields) <= FIELDS:
+            raise ValueError(f"world: there is no mind {row} with {', '.join(fields)}")
+        one = self._minds["minds"][row]
+        woken = one["asleep"] and not fields.get("asleep", 1)
+        for name, value in fields.items():
+            one[name] = value
+        if woken:
+            one["start"], one["ticks"] = self._world.time, 0
+        if "asleep" in fields:
+            tell_mind(self._address, row)
+        if one["body"] >= 0 and self.forest.has_body(int(one["body"])):
+            self._wake(int(one["body"]))
+
+    @an_input
+    def set_hold(self, row: int, body: Body | int, joint: Change | int) -> None:
+        """Let a mind's grasp by a body begin with a joint that holds it already."""
+        id, held = self._id(body), joint.joint if isinstance(joint, Change) else int(joint)
+        found = [e for e in self._minds.part("effects", row) if e["body"] == id] if row < self._minds.count else []
+        if not found or not self.forest.has_joint(held):
+            raise ValueError(f"world: mind {row} has no grasp by that body, or there is no joint {held}")
+        found[0]["held"], found[0]["looped"] = held, self.forest.closes_loop(held)
+
+    @an_input
+    def watch_minds(self, budget: int = 1 << 62, until_still: float = math.inf) -> None:
+        """Watch the lives of all minds from now on, at the end of every step: `mind.life` and `world.toil` say what.
+
+        A run stops when steps have taken more work than `budget`, in rows of the solver times substeps, or when all
+        minds have hardly moved for `until_still` seconds.
+        """
+        h = self._minds.header[0]
+        if not until_still > 0.0 or not 0 <= budget <= 1 << 62:
+            raise ValueError(f"watch_minds: {budget} and {until_still} are not a budget and a time")
+        h["watched"], h["budget"], h["until_still"], h["work"] = 1, budget, until_still, 0
+        h["window"] = round(WINDOW_LENGTH / self._world.dt)
+        for name in ("known", "start", "energy", "done", "effort", "surplus"):
+            h[name] = 0
+        self._minds["minds"]["life"] = fresh_life()
+        self._minds["windows"][:] = np.zeros((), WINDOW)
+        self._follow_shapes()
+        look_at_lives(self._address)
+
+    @property
+    def toil(self) -> dict[str, float]:
+        """Of all minds since `watch_minds`: energy of the world now and at the start, work of effects (all J), ..."""
+        h = self._minds.header[0]
+        return {name: float(h[name]) for name in ("start", "energy", "done", "effort", "surplus", "work", "budget")}
+
+    @an_input
+    def immerse(self, density: float = 1000.0, drag: float = 1.0) -> None:
+        """Let all bodies be in a fluid of a density (kg/m³), which resists each face that moves against it.
+
+        The force on a face of a shape's box is ½ density drag area v², v the speed of its middle along its normal.
+        """
+        self._header[0]["fluid"] = finite("immerse: density", density, 0.0, 1e6)
+        self._header[0]["drag"] = finite("immerse: drag", drag, 0.0, 1e3)
+        self._wake(*self.forest.bodies.tolist())
+
+    # --------------------------------------------------------------------------------------------------------- grasps
+
+    def _follow_grasps(self) -> None:
+        """A grasp has changed the structure, or wants room to."""
+        h = self._minds.header[0]
+        trees, loops = (int(self.forest._pools[which]["count"]) for which in (TREES, LOOPS))
+        self.solver.follow(trees + 1, self.shapes.count, int(self.collisions.header["contact_room"][0]), loops + 1)
+        changed = int(h["changed"])
+        h["changed"] = 0
+        if not changed:
+            return
+        for joint in [joint for joint in self._parted if not self.forest.has_joint(joint)]:
+            for one, other in self._parted.pop(joint):
+                self.collisions.heed(one, other)
+        for joint in self._minds["effects"]["held"].tolist():
+            known = joint < 0 or joint in self._parted or not self.forest.has_joint(joint)
+            if not known and self.forest.closes_loop(joint):
+                self._part(joint)
+        self._watches.follow()
+        for bit, what in ((HELD, "grasp"), (RELEASED, "let go")):
+            if changed & bit:
+                for onlooker in self._onlookers:
+                    onlooker.saw(what)
+
+
+def fresh_life() -> Any:
+    """What is known of a life that begins."""
+    life = np.zeros((), LIFE)
+    life["highest"] = life["top"] = -math.inf
+    life["least_gap"] = math.inf
+    return life
