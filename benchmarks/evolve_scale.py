@@ -178,9 +178,8 @@ def main() -> None:
     seconds = costs.seconds
     print(f"master {1e3 * costs.master:.2f} ms an evaluation; Ray {1e3 * costs.task:.2f} ms a task")
     print(f"genotype {costs.genotype} bytes, result {costs.result} bytes a draw")
-    print(
-        f"evaluation {1e3 * seconds.mean():.1f} ms, median {1e3 * np.median(seconds):.1f}, longest {1e3 * seconds.max():.0f}"
-    )
+    mean, median, longest = 1e3 * seconds.mean(), 1e3 * np.median(seconds), 1e3 * seconds.max()
+    print(f"evaluation {mean:.1f} ms, median {median:.1f}, longest {longest:.0f}")
     print("\n| workers | generations of 300 | idle | generations of 4 a worker | idle | steady | idle |")
     print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     rows = simulate(costs)

@@ -67,6 +67,7 @@ ADDRESSES = (
     "carried",
     "found",
 )  # fmt: skip; the fields of COLLISIONS that are
+FILTERED = ["form", "generation", "group", "mask", "fixed"]  # of a row of shapes: what its box in the hash goes by
 NUMBERS = ("updates", "walked", "fallbacks", "rough", "opened", "kept")
 
 
@@ -252,8 +253,8 @@ class Collisions:
         changed = np.flatnonzero(shapes.changed[:n] > self._seen)
         _place_some(self._tables.address, changed, np.zeros(1, POSE) if links is None else links, links is not None)
         if self._broad is not None:
-            for row in changed.tolist():
-                self._put_box(row)
+            for row, (form, *now) in zip(changed.tolist(), shapes.rows[FILTERED][changed].tolist(), strict=True):
+                self._put_box(row, tuple(now) if form else None)
             moving = np.flatnonzero((shapes.rows["form"][:n] != 0) & (shapes.rows["link"][:n] >= 0))
             self.broad_phase.set_order(moving.astype(np.int32))
         self.header["n_met"] = 0
@@ -270,18 +271,19 @@ class Collisions:
             self._tables.make("places", room, PLACE, keep=True)
             self._tables.make("boxes", room, BOUNDS, keep=True)
 
-    def _put_box(self, row: int) -> None:
-        shape, box = self.shapes.rows[row], self._tables["boxes"][row]
+    def _put_box(self, row: int, now: tuple[int, ...] | None) -> None:
+        """Follow a row of shapes, of which `now` is what its box goes by, or None if it is free."""
         before = self._boxed.get(row)
-        now = tuple(int(shape[name]) for name in ("generation", "group", "mask", "fixed")) if shape["form"] else None
         if before is not None and before != now:
             self.broad_phase.take_out(row)
             del self._boxed[row]
-        if now is not None and (before != now or shape["link"] < 0):
-            if not (np.isfinite(box["low"]).all() and np.isfinite(box["high"]).all()):
+        if now is not None and (before != now or self.shapes.rows["link"][row] < 0):
+            box = self._tables["boxes"][row]
+            low, high = box["low"], box["high"]
+            if not all(map(math.isfinite, (*low.tolist(), *high.tolist()))):
                 raise ValueError(f"shape {self.shapes.id_at(row)}: its pose is not finite, or its box has no end")
             _, group, mask, fixed = now
-            self.broad_phase.put_in(row, box["low"], box["high"], group, mask, bool(fixed))
+            self.broad_phase.put_in(row, low, high, group, mask, bool(fixed))
             self._boxed[row] = now
 
     # --- tables ---

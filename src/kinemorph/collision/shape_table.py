@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import heapq
 import math
-from typing import Any, TypeAlias
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -14,9 +15,9 @@ from kinemorph.collision.part_pairs import STACK
 from kinemorph.collision.shape_rows import MOUNT, NOBODY, SHAPE, Form
 from kinemorph.collision.tables import aligned
 from kinemorph.geometry.ground import Ground
-from kinemorph.geometry.parts import Parts
-from kinemorph.geometry.polyhedron import Polyhedron, core_of
-from kinemorph.geometry.shapes import Shape
+from kinemorph.geometry.parts import NODE, Parts
+from kinemorph.geometry.polyhedron import CACHED, Polyhedron, core_of
+from kinemorph.geometry.shapes import Shape, ShapeKind
 from kinemorph.spatial.pose import Pose
 
 Solid: TypeAlias = Shape | Polyhedron | tuple[Polyhedron, float] | Parts | Ground
@@ -26,6 +27,23 @@ BASE = -1  # the link of what does not move
 FAR = 1e18  # m: half of space has a box that reaches so far
 FOLLOWS = ("form", "core", "nodes", "n_nodes", "ground", "radius")  # fields of SHAPE that bodies say
 ROW_BITS = 32  # of an id; the generation of its row is above them
+
+
+HERE = Pose()
+
+
+class Description(NamedTuple):
+    """What rows say of a body; see `shape_rows` for the fields."""
+
+    form: Form
+    core: int
+    nodes: int
+    n_nodes: int
+    ground: int
+    radius: float
+    low: list[float]
+    high: list[float]
+    reach: float
 
 
 class ShapeTable:
@@ -59,7 +77,7 @@ class ShapeTable:
         """
         bits(group=group, mask=mask)
         _check_link(link)
-        body = body_of(solid)
+        body, said = _described(solid)
         at = _pose_on_link(solid, pose)
         row = heapq.heappop(self._free) if self._free else len(self._bodies)
         if row == len(self._bodies):
@@ -68,13 +86,15 @@ class ShapeTable:
         if row == len(self.rows):
             self._make_room(2 * row)
         generation = int(self.rows["generation"][row])
-        self.rows[row] = np.zeros((), SHAPE)
         self._solids[row], self._bodies[row] = solid, body
-        shape = self.rows[row]
-        shape["generation"], shape["group"], shape["mask"], shape["carrier"] = generation, group, mask, NOBODY
-        _describe(shape, self.mounts[row], body)
-        self._put(row, link, at)
-        return self.id_at(row)
+        fixed = link == BASE or said.form == Form.GROUND
+        self.rows[row] = (
+            said.form, generation, link, group, mask, fixed, said.core, said.nodes, said.n_nodes, NOBODY, said.ground,
+            said.radius,
+        )  # fmt: skip
+        self.mounts[row] = at.rotation.reshape(9), at.position, said.low, said.high, said.radius, said.reach
+        self._note(row)
+        return generation << ROW_BITS | row
 
     def remove(self, id: int) -> None:
         """Take a shape out. Its id is refused from now on; its row may go to another shape."""
@@ -200,7 +220,10 @@ class ShapeTable:
         self._solids, self._bodies, self._free = list(solids), list(bodies), list(free)
         for row, body in enumerate(self._bodies):  # copies of cores are elsewhere
             if body is not None:
-                _describe(self.rows[row], self.mounts[row], body)
+                said, shape, mount = _description(body), self.rows[row], self.mounts[row]
+                for name in FOLLOWS:
+                    shape[name] = getattr(said, name)
+                mount["low"], mount["high"], mount["pad"], mount["reach"] = said.low, said.high, said.radius, said.reach
 
     def __deepcopy__(self, memo: Any) -> ShapeTable:
         return copy.copy(self)
@@ -216,6 +239,25 @@ def body_of(solid: Any) -> Parts | Ground:
         return solid
     core, radius = core_and_radius(solid)
     return Parts([core], radius)
+
+
+def _described(solid: Any) -> tuple[Parts | Ground, Description]:
+    """What a solid is made of, and what rows say of it."""
+    if isinstance(solid, Shape) and solid.kind is not ShapeKind.MESH:
+        return _simple(solid.kind, solid.size)
+    body = body_of(solid)
+    return body, _description(body)
+
+
+@lru_cache(maxsize=CACHED)
+def _simple(kind: ShapeKind, size: tuple[float, ...]) -> tuple[Parts, Description]:
+    """The same for a simple shape: what it is made of never changes, and shapes of the same size share it."""
+    core, radius = core_of(Shape(kind, size, HERE))
+    body = Parts.single(core, radius)
+    low, high = core.bounds.tolist()
+    reach = math.sqrt(max(x * x + y * y + z * z for x, y, z in core.points.tolist())) + radius
+    node = body.address - NODE.itemsize
+    return body, Description(Form.CONVEX, core.address, node, 1, 0, radius, low, high, reach)
 
 
 def core_and_radius(solid: Any) -> tuple[Polyhedron, float]:
@@ -234,30 +276,29 @@ def core_and_radius(solid: Any) -> tuple[Polyhedron, float]:
     )
 
 
-def _describe(shape: Any, mount: Any, body: Parts | Ground) -> None:
-    """Write what rows say of a body: its form, addresses and sizes."""
+def _description(body: Parts | Ground) -> Description:
+    """What rows say of a body."""
     if isinstance(body, Ground):
-        shape["form"], shape["ground"], mount["reach"] = Form.GROUND, body.address, math.inf
-        mount["low"], mount["high"] = np.clip(body.bounds, -FAR, FAR)
-        return
+        low, high = np.clip(body.bounds, -FAR, FAR).tolist()
+        return Description(Form.GROUND, 0, 0, 0, body.address, 0.0, low, high, math.inf)
     root = body.nodes[0]
-    shape["nodes"], shape["n_nodes"] = body.nodes.ctypes.data, len(body.nodes)
+    address, reach = int(body.nodes.ctypes.data), 0.0
+    for part, radius in zip(body.parts, body.radii.tolist(), strict=True):
+        reach = max(reach, float(np.linalg.norm(part.points, axis=1).max()) + radius)
     if len(body.nodes) == 1:
-        shape["form"], shape["core"], shape["radius"] = Form.CONVEX, root["core"], body.radii[0]
-        mount["low"], mount["high"] = body.parts[0].bounds
-    else:
-        shape["form"], mount["low"], mount["high"] = Form.TREE, root["low"], root["high"]
-    mount["pad"] = shape["radius"]
-    mount["reach"] = max(
-        float(np.linalg.norm(part.points, axis=1).max()) + r for part, r in zip(body.parts, body.radii, strict=True)
-    )
+        low, high = body.parts[0].bounds.tolist()
+        return Description(Form.CONVEX, int(root["core"]), address, 1, 0, float(body.radii[0]), low, high, reach)
+    low, high = root["low"].tolist(), root["high"].tolist()
+    return Description(Form.TREE, 0, address, len(body.nodes), 0, 0.0, low, high, reach)
 
 
 def _pose_on_link(solid: Solid, pose: Pose | None) -> Pose:
-    at = Pose() if pose is None else pose
+    at = HERE if pose is None else pose
     if not isinstance(at, Pose):
         raise TypeError(f"pose must be a km.Pose or None, not {pose!r}")
-    return at @ solid.pose if isinstance(solid, Shape) else at
+    if not isinstance(solid, Shape):
+        return at
+    return solid.pose if at is HERE else at @ solid.pose
 
 
 def _check_link(link: Any) -> None:

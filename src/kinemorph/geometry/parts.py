@@ -81,6 +81,9 @@ class Parts:
         if not ((self.radii >= 0.0) & (self.radii < np.inf)).all():
             raise ValueError(f"Parts: radii {self.radii.tolist()} must be finite and not negative")
         self.inner = inner
+        if len(self.parts) == 1:
+            self._single(self.parts[0], float(self.radii[0]))
+            return
         self._middles = np.array([part.bounds.mean(axis=0) for part in self.parts])
         cores: list[Polyhedron] = []
         rows: list[dict[str, Any]] = []
@@ -95,6 +98,31 @@ class Parts:
         self._header = np.zeros(1, PARTS)
         self._header["n"], self._header["depth"], self._header["nodes"] = len(rows), depth, self.nodes.ctypes.data
         self.address = int(self._header.ctypes.data)
+
+    @staticmethod
+    def single(part: Polyhedron, radius: float = 0.0) -> Parts:
+        """A body of one part, which is the root, around it a radius that is known to be fine: most bodies are this."""
+        body = object.__new__(Parts)
+        body.parts = body.cores = (part,)
+        body.radii, body.inner = np.array([radius]), "hull"
+        body._single(part, radius)
+        return body
+
+    def _single(self, part: Polyhedron, radius: float) -> None:
+        core, (low, high) = part._core[0], part.bounds.tolist()
+        self.cores = self.parts
+        self._middles = np.zeros((1, 3))  # which nobody asks for: there is nothing to split
+        memory = bytearray(NODE.itemsize + PARTS.itemsize)
+        self.nodes = np.frombuffer(memory, NODE, 1)
+        self._header = np.frombuffer(memory, PARTS, 1, NODE.itemsize)
+        start = self.nodes.ctypes.data
+        self.nodes[0] = (
+            part.address, radius, core["centre"], core["radius_bound"] + radius, [x - radius for x in low],
+            [x + radius for x in high], -1, -1, -1, 1, 0,
+        )  # fmt: skip
+        self._header[0] = 1, 0, start
+        self.nodes.flags.writeable = self.radii.flags.writeable = False
+        self.address = start + NODE.itemsize
 
     def __reduce__(self) -> Any:  # a copy has its rows elsewhere, and needs an address of its own
         return Parts, (self.parts, self.radii, self.inner)

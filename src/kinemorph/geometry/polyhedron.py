@@ -196,8 +196,7 @@ class Polyhedron:
     def box(size: Iterable[float]) -> Polyhedron:
         """Full edge lengths along x, y and z, its middle at the origin."""
         x, y, z = _positive("box", **dict(zip("xyz", vector(size, 3, "Polyhedron.box: size").tolist(), strict=True)))
-        corners = np.array([[i, j, k] for k in (-0.5, 0.5) for j in (-0.5, 0.5) for i in (-0.5, 0.5)]) * (x, y, z)
-        return assembled(corners, [(0, 2, 3, 1), (4, 5, 7, 6), (0, 1, 5, 4), (2, 6, 7, 3), (0, 4, 6, 2), (1, 3, 7, 5)])
+        return _stretched_box(x, y, z)
 
     @staticmethod
     def prism(radius: float, length: float, sides: int = SEGMENTS) -> Polyhedron:
@@ -298,6 +297,46 @@ def _core(kind: ShapeKind, size: tuple[float, ...]) -> tuple[Polyhedron, float]:
     if kind is ShapeKind.CYLINDER:
         return Polyhedron.prism(size[0], size[1]), 0.0
     return Polyhedron.box(size), 0.0
+
+
+BOX_CORNERS = np.array([[i, j, k] for k in (-0.5, 0.5) for j in (-0.5, 0.5) for i in (-0.5, 0.5)])
+BOX_EDGES_AT = 8 * VERTEX.itemsize
+BOX_LOOPS = [(0, 2, 3, 1), (4, 5, 7, 6), (0, 1, 5, 4), (2, 6, 7, 3), (0, 4, 6, 2), (1, 3, 7, 5)]
+
+
+@lru_cache(maxsize=1)
+def _unit_box() -> tuple[Polyhedron, bytes, list[int], list[int]]:
+    """A box of size 1, the bytes of its rows, and the axes of its edges and of the normals of its faces."""
+    box = assembled(BOX_CORNERS, BOX_LOOPS)
+    along, across = np.abs(box.edges["direction"]).argmax(axis=1), np.abs(box.faces["normal"]).argmax(axis=1)
+    rows = (box.vertices, box.edges, box.faces, box._core)
+    return box, b"".join(array.tobytes() for array in rows), along.tolist(), across.tolist()
+
+
+def _stretched_box(x: float, y: float, z: float) -> Polyhedron:
+    """A box, whose directions are those of any other one: nothing but lengths is computed, and all is in one piece."""
+    unit, content, along, across = _unit_box()
+    memory = bytearray(content)
+    at_faces = BOX_EDGES_AT + unit.edges.nbytes
+    at_core = at_faces + unit.faces.nbytes
+    vertices = np.frombuffer(memory, VERTEX, 8)
+    edges, faces = np.frombuffer(memory, EDGE, 12, BOX_EDGES_AT), np.frombuffer(memory, FACE, 6, at_faces)
+    core = np.frombuffer(memory, CORE, 1, at_core)
+    size, half = (x, y, z), (0.5 * x, 0.5 * y, 0.5 * z)
+    np.multiply(BOX_CORNERS, size, vertices["x"])
+    edges["length"] = [size[k] for k in along]
+    faces["offset"] = [half[k] for k in across]
+    row, start = core[0], vertices.ctypes.data
+    row["vertices"], row["edges"], row["faces"] = start, start + BOX_EDGES_AT, start + at_faces
+    row["radius_bound"] = math.hypot(*half)
+    for array in (vertices, edges, faces, core):
+        array.flags.writeable = False
+    box = object.__new__(Polyhedron)
+    box.__dict__.update(
+        vertices=vertices, edges=edges, faces=faces, edge_at=unit.edge_at, face_edges=unit.face_edges, _core=core,
+        address=start + at_core,
+    )  # fmt: skip
+    return box
 
 
 def _positive(what: str, **sizes: float) -> list[float]:

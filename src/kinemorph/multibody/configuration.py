@@ -141,7 +141,9 @@ def neutral(model: Model) -> Array:
     """The configuration with every joint at zero."""
     checked_model(model)
     q = np.zeros(model.nq)
-    for l in model.links[(model.links["kind"] == JointKind.SPHERICAL) | (model.links["kind"] == JointKind.FREE)]:
+    kinds = model.links["kind"]
+    for i in np.flatnonzero((kinds == JointKind.SPHERICAL) | (kinds == JointKind.FREE)).tolist():
+        l = model.links[i]
         q[l["iq"] + l["nq"] - 4] = 1.0
     return q
 

@@ -28,6 +28,7 @@ from kinemorph.structure.forest_layout import BODIES, JOINTS, LOOPS, TREES
 from kinemorph.structure.forest_loops import open_loops
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.structure.forest_motion import MOTION, accelerate_forest, move_trees, see_body
+from kinemorph.structure.forest_places import place_bodies
 from kinemorph.structure.forest_tables import FIRST_ROWS, ForestTables, Ids, longer
 from kinemorph.structure.support import falls_in
 
@@ -238,6 +239,10 @@ class Forest(ForestTables):
         """Where a body's own frame is in the world."""
         seen = self._seen(body)
         return Pose.known(seen["p"][0], seen["R"][0].reshape(3, 3))
+
+    def fill_poses(self, bodies: Array, poses: Any) -> None:
+        """Write where bodies' own frames are in the world into rows with R and p, the one after each body's index."""
+        self._check(place_bodies(self.address, bodies, poses))
 
     def twist(self, body: int) -> Array:
         """Angular velocity of a body, and velocity of the origin of its own frame (6), world axes."""

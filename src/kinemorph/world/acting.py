@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 ZERO = (0.0, 0.0, 0.0)
 OWNERS = {"drives": "joint", "pushes": "body"}  # tables, and what their rows act on
+MATERIAL_NUMBERS = ("friction", "restitution", "rolling", "torsion", "tangential")  # fields of MATERIAL, in order
 NUMBERS = {"position", "speed", "stiffness", "damping", "force", "torque", "least", "most", "ratio", "told"}
 
 
@@ -292,13 +293,15 @@ class Acting:
 
     def _lay(self, shape: int, material: Material) -> None:
         """Write the material of a shape."""
-        row = self.solver["materials"][self.shapes.row_of(shape)]
-        row["priority"], row["surface"] = material.priority, material.surface
-        for name, value in _numbers(material).items():
-            row[name] = value
-        materials, h = self.solver["materials"], self.solver.header[0]
-        h["rough"] |= bool(row["rolling"] > 0.0 or row["torsion"] > 0.0)
-        h["conveys"] = bool(materials["surface"][: self.shapes.count].any())
+        at, materials, h = self.shapes.row_of(shape), self.solver["materials"], self.solver.header[0]
+        numbers = _numbers(material)
+        materials[at] = (
+            *(numbers[name] for name in MATERIAL_NUMBERS), material.surface, material.priority, materials["pairs"][at]
+        )  # fmt: skip
+        if numbers["rolling"] > 0.0 or numbers["torsion"] > 0.0:
+            h["rough"] = 1
+        if h["conveys"] or any(material.surface):
+            h["conveys"] = bool(materials["surface"][: self.shapes.count].any())
 
     @an_input
     def agree(self, a: int, b: int, material: Material) -> None:
@@ -317,11 +320,12 @@ class Acting:
 
     def _disagree(self, row: int) -> None:
         """Forget what was agreed on for a row of the shapes, which another one has now."""
-        table = self.solver["agreements"][: int(self.solver.header["agreement_count"][0])]
         materials = self.solver["materials"]
-        for i in np.flatnonzero((table["a"] == row) | (table["b"] == row)).tolist():
-            materials["pairs"][[int(table[i]["a"]), int(table[i]["b"])]] -= 1
-            table[i]["a"] = table[i]["b"] = -1
+        if count := int(self.solver.header["agreement_count"][0]):
+            table = self.solver["agreements"][:count]
+            for i in np.flatnonzero((table["a"] == row) | (table["b"] == row)).tolist():
+                materials["pairs"][[int(table[i]["a"]), int(table[i]["b"])]] -= 1
+                table[i]["a"] = table[i]["b"] = -1
         materials["pairs"][row] = 0
 
     def _agree_by_name(self, model: Model, named: dict[str, int]) -> list[str]:

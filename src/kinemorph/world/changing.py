@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -103,13 +103,11 @@ class Changing(Thinking):
         if not isinstance(what, Model):
             raise TypeError(f"world: add takes a kinemorph.Shape or a kinemorph.Model, not {what!r}")
         start = neutral(what) if q is None else checked(what, q=q)[0]
-        floating = what.links["kind"] == JointKind.FREE
-        tied = any((what.loop_rows[side] < 0).any() for side in "ab")
-        tied |= any(a < 0 or b < 0 for _, a, _, b, _ in what.catalog.elements)
-        if (floating & (what.links["parent"] < 0)).any() and (what.links["parent"] < 0).sum() == 1 and not tied:
-            start[:7] = free_position(pose @ Pose.quaternion(start[3:7], start[:3]))
-            pose = Pose()
-        return self._plant(stood(what, pose), start, v, material, name or what.name or "figure")
+        if _floats(what):
+            start[:7] = free_position(pose if q is None else pose @ Pose.quaternion(start[3:7], start[:3]))
+        else:
+            what = stood(what, pose)
+        return self._plant(what, start, v, material, name or what.name or "figure")
 
     def _plant(self, model: Model, q: Any, v: Any, material: Material | None, name: str) -> Figure:
         """All of a model, as a figure of a name; without a name it is none, and nobody asks for it again."""
@@ -119,22 +117,19 @@ class Changing(Thinking):
         named: dict[str, int] = {}
         planted = self.forest.add(model, q, v)
         bodies = planted.bodies.tolist()
-        for i, body in enumerate(bodies):
-            self._names[body] = model.names[i]
+        mounts: list[Mount] = []
+        for body, called, shapes in zip(bodies, model.names, model.shapes, strict=True):
+            self._names[body] = called
             self._born += 1
             self._births[body] = self._born
-            for shape in model.shapes[i]:
-                if shape.role is not Role.VISUAL:
-                    id = self._add_shape(shape, body & INDEX, shape.material or material, shape.group, shape.mask)
-                    named.setdefault(shape.name, id)
-        for shape in model.base_shapes:
-            if shape.role is not Role.VISUAL:
-                id = self._add_shape(shape, -1, shape.material or material, shape.group, shape.mask)
-                named.setdefault(shape.name, id)
-        for floor in model.floors:
-            id = self._add_shape(floor.ground, -1, floor.material or material, floor.group, floor.mask, floor.pose)
-            named.setdefault(floor.name, id)
-        self._place_shapes(bodies)
+            mounts += [Mount(s, body & INDEX, s.material, s.group, s.mask) for s in shapes if s.role is not Role.VISUAL]
+        mounts += [
+            Mount(s, -1, s.material, s.group, s.mask) for s in model.base_shapes if s.role is not Role.VISUAL
+        ]  # fmt: skip
+        mounts += [Mount(f.ground, -1, f.material, f.group, f.mask, f.pose, f.name) for f in model.floors]
+        for mount, id in zip(mounts, self._add_shapes(mounts, material), strict=True):
+            named.setdefault(mount.name or getattr(mount.solid, "name", ""), id)
+        self._place_shapes(planted.bodies)
         for a, b in model.exclusions:
             for one, other in product(*(self._mounted.get(bodies[i] & INDEX if i >= 0 else -1, []) for i in (a, b))):
                 self.collisions.ignore(one, other)
@@ -142,7 +137,7 @@ class Changing(Thinking):
         self._joints |= dict(zip([*joints, *loops], [*model.joint_names, *model.loop_names], strict=True))
         for loop in loops:
             self._part(loop)
-        self._follow_structure([self.forest.tree_of(body) for body in bodies])
+        self._follow_structure(planted.trees.tolist())
         tell(model, "materials of pairs", self._agree_by_name(model, named))
         members = [self._world.body(id) for id in bodies]
         named_joints = dict(zip((*model.joint_names, *model.loop_names), (*joints, *loops), strict=True))
@@ -152,25 +147,25 @@ class Changing(Thinking):
             self._models[members[0].birth] = model
         return figure
 
-    def _place_shapes(self, bodies: list[int]) -> None:
+    def _place_shapes(self, bodies: Any) -> None:
         """Have the shapes of new bodies where these are before anything looks for pairs of them."""
         poses = np.zeros(len(self.forest._tables[BODIES]) + 1, POSE)
-        for body in bodies:
-            if body & INDEX in self._mounted:
-                pose = self.forest.pose(body)
-                poses[(body & INDEX) + 1]["R"], poses[(body & INDEX) + 1]["p"] = pose.rotation.ravel(), pose.position
+        self.forest.fill_poses(bodies, poses)
         self.collisions.lend(poses)
 
-    def _add_shape(
-        self, shape: Solid, body: int, material: Material | None, group: int, mask: int, pose: Pose | None = None
-    ) -> int:  # fmt: skip
-        id = self.shapes.add(shape, body, pose, group=group, mask=mask)
-        self._mounted.setdefault(body, []).append(id)
+    def _add_shape(self, solid: Solid, body: int, material: Material | None, group: int, mask: int) -> int:
+        return self._add_shapes([Mount(solid, body, material, group, mask)], None)[0]
+
+    def _add_shapes(self, mounts: list[Mount], material: Material | None) -> list[int]:
+        """Fix shapes to bodies; those without a material get this one, or the world's."""
+        ids = [self.shapes.add(m.solid, m.body, m.pose, group=m.group, mask=m.mask) for m in mounts]
         self._follow_tables()
-        self._disagree(self.shapes.row_of(id))
-        self._lay(id, material or self.material)
+        for m, id in zip(mounts, ids, strict=True):
+            self._mounted.setdefault(m.body, []).append(id)
+            self._disagree(self.shapes.row_of(id))
+            self._lay(id, m.material or material or self.material)
         self._header[0]["fresh"] = 1
-        return id
+        return ids
 
     @an_input
     def remove(self, body: Body | int) -> Change:
@@ -247,6 +242,7 @@ class Changing(Thinking):
 
     def _follow_structure(self, trees: list[int]) -> None:
         """Which body carries which: neighbours in a tree do not meet, nor those with but massless links in between."""
+        carriers = self.shapes.rows["carrier"]
         for tree in set(trees):
             links = self.forest._links(tree & INDEX)
             parents, masses, bodies = (links[name].tolist() for name in ("parent", "mass", "body"))
@@ -258,9 +254,30 @@ class Changing(Thinking):
                 while k >= 0 and masses[k] == 0.0 and bodies[k] not in self._mounted:  # it is a part of a joint
                     k = parents[k]
                 for shape in shapes:
-                    self.shapes.rows["carrier"][self.shapes.row_of(shape)] = bodies[k] if k >= 0 else NOBODY
+                    carriers[self.shapes.row_of(shape)] = bodies[k] if k >= 0 else NOBODY
         self._follow_tables()
         self._watches.follow()
+
+
+class Mount(NamedTuple):
+    """A solid that is to be fixed to a body (-1: the base)."""
+
+    solid: Solid
+    body: int
+    material: Material | None
+    group: int
+    mask: int
+    pose: Pose | None = None
+    name: str = ""
+
+
+def _floats(model: Model) -> bool:
+    """Whether a model is one tree that hangs on nothing, so that its base stands where its free joint says."""
+    tops = model.links["kind"][model.links["parent"] < 0].tolist()
+    if tops != [JointKind.FREE]:
+        return False
+    tied = any(a < 0 or b < 0 for _, a, _, b, _ in model.catalog.elements)
+    return not (tied or (len(model.loop_rows) and any((model.loop_rows[side] < 0).any() for side in "ab")))
 
 
 def free_body(shape: Shape, density: float, name: str) -> Model:
@@ -285,10 +302,10 @@ def closed_state(model: Model, q: Any, v: Any) -> tuple[Array, Array]:
 
 def warn_idle(model: Model) -> None:
     """Tell, once for a model and by name, what it has that does not act in worlds yet."""
-    dofs = model.dofs
-    free = (model.links["kind"] == JointKind.FREE)[dofs["link"]]
-    ends = free & (np.isfinite(dofs["lower"]) | np.isfinite(dofs["upper"]))
-    tell(model, "limits of free joints", [model.joint_names[i] for i in dofs["link"][ends]])
+    for i in np.flatnonzero(model.links["kind"] == JointKind.FREE).tolist():
+        dofs = model.dofs[model.links["iv"][i] :][:6]
+        if np.isfinite(dofs["lower"]).any() or np.isfinite(dofs["upper"]).any():
+            tell(model, "limits of free joints", [model.joint_names[i]])
     tell(model, "actuators that push on what they move", [a.name for a in model.actuators if not drives_well(a)])
 
 

@@ -1,0 +1,283 @@
+"""Creatures beside MuJoCo: random ones, each nine seconds of life at 5 ms with its brain, self-collision on.
+
+    python -m benchmarks.creatures [--quick] [--json FILE] [--plot FILE]
+
+Both have the same bodies (ours, exported as MJCF), the same floor and friction, the same start, and the same values for
+the same drives. MuJoCo runs twice: with the brain in Python, which reads what the senses read and writes what drives
+are told, 25 times a second; and with all that drives are told computed beforehand, by `mujoco.rollout`. Ours also
+watches the life for exploits. Times are of the processor, not of the clock, and each part's best of some rounds counts.
+Building is from a grown creature to something that can make a step: a world with ground, figure and mind here; there a
+file's text, compiled, and its data. Creatures that MuJoCo cannot go on with (it says so by a warning) are left out of
+its times, and counted.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import mujoco.rollout
+import numpy as np
+from tests.brain.oracle import Slow
+
+import kinemorph as km
+from benchmarks.measure import Row, arguments, report
+from kinemorph.brain import Brain, Sensed
+from kinemorph.creatures.develop import Phenotype, develop
+from kinemorph.creatures.evaluate import evaluate
+from kinemorph.creatures.initial import random_genotype
+from kinemorph.creatures.tasks import Locomotion
+from kinemorph.geometry.ground import HalfSpace
+
+SECONDS, DT, RATE = 9.0, 5e-3, 25.0
+STEPS, EVERY = round(SECONDS / DT), round(1.0 / RATE / DT)
+SOIL = km.Material(friction=0.8)
+FAR = np.array([100.0, 0.0, 0.0])
+ASKED = {"brain in Python": 5.0, "rollout": 1.5, "build": 3.0, "two workers": 1.8}
+
+
+def creatures(count: int) -> list[Phenotype]:
+    """The first random creatures of two to ten parts that may live."""
+    found: list[Phenotype] = []
+    seed = 0
+    while len(found) < count:
+        one = develop(random_genotype(seed))
+        if not one.rejected and 2 <= len(one.rows) <= 10:
+            found.append(one)
+        seed += 1
+    return found
+
+
+def lift(one: Phenotype) -> float:
+    """How high the root must be for the lowest point to be above the ground."""
+    rows = one.rows
+    reach = np.abs(rows["R"].reshape(-1, 3, 3)) @ rows["half"][:, :, None]
+    return float(1e-3 - (rows["p"] - reach[:, :, 0])[:, 2].min())
+
+
+class Ours:
+    """A creature in a world of ours."""
+
+    def __init__(self, one: Phenotype) -> None:
+        self.world = km.World(dt=DT, sleep=False, sweeps=True)
+        self.world.add_ground(material=SOIL)
+        figure = self.world.add(one.model, at=(0.0, 0.0, lift(one)))
+        self.mind = self.world.think(figure, one.brain, FAR)
+        self.world.watch_minds()
+
+    def run(self) -> None:
+        self.world.step(STEPS)
+
+    def told(self) -> Any:
+        """Run, and write down what drives are told in each step."""
+        drives, told = self.world.solver["drives"], []
+        for _ in range(STEPS // EVERY):
+            self.world.step(1)
+            told.append(drives["position"][: int(self.world.solver.header["drive_count"][0])].copy())
+            self.world.step(EVERY - 1)
+        return np.repeat(np.array(told), EVERY, axis=0)
+
+
+def exported(one: Phenotype, folder: Path) -> str:
+    """A creature as the text of an MJCF file, on a floor."""
+    floor = km.Floor(HalfSpace(), km.Pose(), SOIL)
+    model = one.driven_model.with_equipment(floors=(floor,), actuators=one.driven_model.actuators)
+    return km.save_mjcf(model, folder / "creature.xml").read_text("utf-8")
+
+
+class Theirs:
+    """The same creature in MuJoCo."""
+
+    def __init__(self, text: str, one: Phenotype) -> None:
+        self.model = mujoco.MjModel.from_xml_string(text)
+        self.model.opt.timestep = DT
+        self.data = mujoco.MjData(self.model)
+        self.data.qpos[2] = lift(one)
+        self.brain = one.brain
+
+    def prepare(self) -> None:
+        """Look up where everything is that the brain reads and writes."""
+        m = self.model
+        name = lambda kind, what: mujoco.mj_name2id(m, kind, what)  # noqa: E731
+        joint, body = mujoco.mjtObj.mjOBJ_JOINT, mujoco.mjtObj.mjOBJ_BODY
+        self.reads: list[Callable[[], float]] = [self._reader(sense, name, joint, body) for sense in self.brain.senses]
+        self.effects = [(e.source, e.weight, e.low, e.high) for e in self.brain.effects]
+        self.weight = 9.81 * float(m.body_mass.sum())
+
+    def _reader(self, sense: Any, name: Any, joint: Any, body: Any) -> Callable[[], float]:
+        d, m, sign = self.data, self.model, -1.0 if sense.mirrored else 1.0
+        if sense.what in (Sensed.ANGLE, Sensed.SPEED):
+            j = name(joint, sense.link)
+            q, v = m.jnt_qposadr[j], m.jnt_dofadr[j]
+            return (lambda: sign * d.qpos[q]) if sense.what is Sensed.ANGLE else (lambda: sign * d.qvel[v])
+        b, axis = name(body, sense.link), sense.axis
+        if sense.what is Sensed.TOUCH:
+            return lambda: self._touch(b)
+        if sense.what is Sensed.UP:
+            return lambda: sign * float(d.xmat[b].reshape(3, 3)[2, axis])
+        if sense.what is Sensed.PLACE:
+            return lambda: sign * float(FAR[axis])
+        if sense.what is Sensed.DISTANCE:
+            return lambda: sign * float(np.linalg.norm(FAR - d.xpos[b]))
+
+        def direction() -> float:
+            way = FAR - d.xpos[b]
+            return float(sign * (d.xmat[b].reshape(3, 3)[:, axis] @ way) / np.linalg.norm(way))
+
+        return direction
+
+    def _touch(self, body: int) -> float:
+        total, force = 0.0, np.zeros(6)
+        for i in range(self.data.ncon):
+            g1, g2 = self.data.contact[i].geom
+            if body in (self.model.geom_bodyid[g1], self.model.geom_bodyid[g2]):
+                mujoco.mj_contactForce(self.model, self.data, i, force)
+                total += force[0]
+        return total / self.weight
+
+    def run(self) -> None:
+        """With the brain in Python."""
+        brain = Slow(self.brain)
+        for _ in range(STEPS // EVERY):
+            sensed = [float(read()) for read in self.reads]
+            brain.step(sensed)
+            signals = brain.signals(sensed)
+            for k, (source, weight, low, high) in enumerate(self.effects):
+                x = min(max(weight * signals[source], -1.0), 1.0)
+                self.data.ctrl[k] = low + 0.5 * (x + 1.0) * (high - low)
+            for _ in range(EVERY):
+                mujoco.mj_step(self.model, self.data)
+
+    def roll(self, control: Any) -> None:
+        """With all control known beforehand."""
+        state = np.zeros((1, mujoco.mj_stateSize(self.model, mujoco.mjtState.mjSTATE_FULLPHYSICS)))
+        mujoco.mj_getState(self.model, self.data, state[0], mujoco.mjtState.mjSTATE_FULLPHYSICS)
+        mujoco.rollout.rollout(self.model, self.data, state, control[None])
+
+    @property
+    def lost(self) -> bool:
+        return bool(self.data.warning.number.sum() > 0)
+
+
+def timed(function: Callable[[], Any]) -> tuple[float, Any]:
+    """s of this processor, and what came of it."""
+    start = time.process_time()
+    found = function()
+    return time.process_time() - start, found
+
+
+def measure(one: Phenotype, folder: Path, rounds: int) -> dict[str, float]:
+    """Best times of all parts, for one creature."""
+    text = exported(one, folder)
+    control = Ours(one).told()
+    brain: Brain = one.brain
+    best: dict[str, float] = {}
+
+    def note(name: str, seconds: float) -> None:
+        best[name] = min(seconds, best.get(name, np.inf))
+
+    for _ in range(rounds):
+        seconds, ours = timed(lambda: Ours(Phenotype(one.genotype, one.settings)))
+        note("build", seconds)
+        note("run", timed(ours.run)[0])
+        seconds, theirs = timed(lambda: Theirs(text, one))
+        note("compile", seconds)
+        theirs.prepare()
+        note("python", timed(theirs.run)[0])
+        lost = theirs.lost
+        theirs = Theirs(text, one)
+        note("rollout", timed(lambda theirs=theirs: theirs.roll(control))[0])
+        best["lost"] = float(lost or theirs.lost)
+    return best | {"parts": float(len(one.rows)), "neurons": float(len(brain.neurons))}
+
+
+def of_worker(job: tuple[int, list[int]]) -> float:
+    """Evaluations of some creatures in a process of its own. Returns the seconds of the clock that they took."""
+    first, seeds = job
+    found = [develop(random_genotype(seed)) for seed in seeds]
+    evaluate(found[0], Locomotion(), first)  # loads all kernels
+    start = time.perf_counter()
+    for one in found:
+        evaluate(one, Locomotion(), first)
+    return time.perf_counter() - start
+
+
+def workers(count: int) -> tuple[float, float]:
+    """s of the clock for all evaluations by one worker, and by two, the slower of them."""
+    seeds, seed = [], 0
+    while len(seeds) < count:
+        one = develop(random_genotype(seed))
+        if not one.rejected:
+            seeds.append(seed)
+        seed += 1
+    context = get_context("spawn")
+    best = [np.inf, np.inf]
+    with context.Pool(2) as pool:
+        for _ in range(3):
+            best[0] = min(best[0], pool.map(of_worker, [(0, seeds)], 1)[0])
+            best[1] = min(best[1], max(pool.map(of_worker, [(0, seeds[0::2]), (0, seeds[1::2])], 1)))
+    return best[0], best[1]
+
+
+def main() -> None:
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--plot", type=Path, help="write a picture of how the cost grows with the number of parts")
+    options = parser.parse_args()
+    count, rounds = (12, 2) if options.quick else (200, 3)
+    with tempfile.TemporaryDirectory() as folder:
+        found = [measure(one, Path(folder), rounds) for one in creatures(count)]
+    good = [one for one in found if not one["lost"]]
+    total = {name: sum(one[name] for one in good) for name in found[0]}
+    rows = []
+    for case, peer in (("brain in Python", "python"), ("rollout", "rollout")):
+        rows.append(Row("creatures", case, "ms of a life, run", *_ms(total, "run", peer, len(good)), "MuJoCo", None))
+    both = {"a": total["build"] + total["run"], "b": total["compile"] + total["rollout"]}
+    rows.append(
+        Row("creatures", "rollout", "ms of a life, built and run", *_ms(both, "a", "b", len(good)), "MuJoCo", None)
+    )
+    rows.append(Row("creatures", "build", "ms", *_ms(total, "build", "compile", len(good)), "MuJoCo", None))
+    for parts in range(2, 11):
+        some = [one for one in good if one["parts"] == parts]
+        if some:
+            mean = {name: float(np.mean([one[name] for one in some])) for name in ("run", "rollout")}
+            rows.append(
+                Row("creatures", f"{parts} parts", "ms of a life, run", *_ms(mean, "run", "rollout", 1), "MuJoCo", None)
+            )
+    one, two = workers(8 if options.quick else 60)
+    rows.append(Row("creatures", "two workers", "s for all evaluations", two, one, "one worker", None))
+    lost = len(found) - len(good)
+    print(f"{len(found)} creatures; MuJoCo lost {lost} of them; {STEPS / total['run'] * len(good):.0f} steps a second")
+    report("Creatures", rows, options.json, ("mujoco",))
+    if options.plot:
+        draw(good, options.plot)
+
+
+def _ms(times: dict[str, float], ours: str, theirs: str, count: int) -> tuple[float, float]:
+    return 1e3 * times[ours] / count, 1e3 * times[theirs] / count
+
+
+def draw(found: list[dict[str, float]], path: Path) -> None:
+    """How the cost of a life grows with the number of parts."""
+    from matplotlib.figure import Figure
+
+    figure = Figure((6.0, 3.6), layout="constrained")
+    axes = figure.subplots()
+    for name, label in (
+        ("run", "kinemorph, brain and watch included"),
+        ("rollout", "MuJoCo, control precomputed"),
+        ("python", "MuJoCo, brain in Python"),
+    ):
+        parts = np.array([one["parts"] for one in found])
+        axes.plot(parts + 0.1 * (name == "rollout"), [1e3 * one[name] for one in found], ".", label=label)
+    axes.set(xlabel="parts", ylabel="ms for 9 s of life", yscale="log")
+    axes.legend()
+    figure.savefig(path)
+
+
+if __name__ == "__main__":
+    main()
