@@ -109,7 +109,7 @@ class Store:
         if store.facts.get("version") != VERSION:
             raise StoreError(f"{file}: it has format {store.facts.get('version')}; this kinemorph reads {VERSION}")
         store._born = {row[0] for row in store._rows("SELECT id FROM individual")}
-        store._told = set(store._rows("SELECT DISTINCT g, individual FROM evaluation"))  # type: ignore[arg-type]
+        store._told = set(store._rows("SELECT DISTINCT g, individual FROM evaluation"))
         store.completed = {row[0] for row in store._rows("SELECT g FROM generation")}
         return store
 
