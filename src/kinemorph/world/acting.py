@@ -15,7 +15,7 @@ from kinemorph.geometry.material import Material
 from kinemorph.multibody.equipment import Actuator
 from kinemorph.multibody.layout import DOF, JointKind
 from kinemorph.multibody.model import Model
-from kinemorph.spatial.pose import vector
+from kinemorph.spatial.pose import Pose, vector
 from kinemorph.structure.forest import Change
 from kinemorph.structure.forest_layout import BODIES, JOINTS
 from kinemorph.structure.forest_memory import INDEX
@@ -60,6 +60,7 @@ class Acting:
     if TYPE_CHECKING:
 
         def _wake(self, *bodies: int) -> None: ...
+        def _wake_tree(self, tree: int) -> None: ...
         def _id(self, body: Body | int) -> int: ...
         def _neighbours(self, bodies: list[int]) -> list[int]: ...
 
@@ -142,7 +143,17 @@ class Acting:
 
     def _wake_owner(self, table: str, row: int) -> None:
         what = int(self.solver[table][row][OWNERS[table]])
-        self._wake(*(self.forest.sides(what) if table == "drives" else [what]))
+        if table == "drives":
+            self._wake_joint(what)
+        else:
+            self._wake(what)
+
+    def _wake_joint(self, joint: int) -> None:
+        tree = int(self.forest._tables[JOINTS][self.forest._find(JOINTS, joint, "joint")]["tree"])
+        if tree >= 0:
+            self._wake_tree(tree)
+        else:  # it closes a loop
+            self._wake(*self.forest.sides(joint))
 
     @property
     def drives(self) -> list[Drive]:
@@ -192,7 +203,7 @@ class Acting:
             raise ValueError(f"{what}: joint {id} has {len(dofs)} degrees of freedom, and none {dof}")
         if dofs[dof]["effort"] == 0.0 and kind != Driven.COUPLED:
             raise ValueError(f"{what}: joint {id} has an effort limit of 0, so nothing may drive it; raise the limit")
-        self._wake(*self.forest.sides(id))
+        self._wake_joint(id)
         return self._write(id, dof, kind, numbers)
 
     def _write(self, joint: int, dof: int, kind: int, numbers: dict[str, float]) -> int:
@@ -250,9 +261,11 @@ class Acting:
 
     def _centre(self, body: int) -> Any:
         """The centre of mass of a body in the world."""
-        slot, d = self.forest._moving(body)
+        slot = self.forest._tables[BODIES][body & INDEX]
         l = self.forest._links(int(slot["tree"]))[slot["link"]]
-        return d["p"] + d["R"].reshape(3, 3) @ (l["h"] / l["mass"] if l["mass"] > 0.0 else l["h"])
+        on_link = Pose.known(slot["p"], slot["R"].reshape(3, 3))
+        link = self.forest.pose(body) @ on_link.inverse()
+        return link.apply(l["h"] / l["mass"] if l["mass"] > 0.0 else l["h"])
 
     # -------------------------------------------------------------------------------------------------------- surfaces
 
