@@ -1,6 +1,6 @@
 """Rigid bodies that change while they move: connect, cut, re-root, evolve. Import as `km`."""
 
-from kinemorph import mocap
+from kinemorph import creatures, mocap
 from kinemorph._files import FileError, ModelWarning
 from kinemorph.collision.broad_phase import BroadPhase, swept
 from kinemorph.collision.collisions import Collisions
@@ -187,6 +187,7 @@ __all__ = [
     "convert",
     "core_of",
     "crba",
+    "creatures",
     "cut",
     "decompose",
     "difference",

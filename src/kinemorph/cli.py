@@ -146,6 +146,59 @@ def thesis(out: Path = Path("out")) -> None:
     experiments.thesis(out, print)
 
 
+def creature() -> None:
+    """Make a random creature, show one, or try very many: creature random, creature show, creature trial."""
+
+
+def creature_show(file: Path, /, out: Path = Path("out"), seconds: float = 5.0) -> None:
+    """Show a creature: its picture, how it moves on the ground, and its brain.
+
+    Args:
+        file: The genotype, a JSON file, or the name of a handmade one: segments, spider, quadruped, worm, hand.
+        out: Folder for the picture, the replay and the graph.
+        seconds: How long the replay is (s).
+    """
+    from kinemorph.scenes import creatures
+
+    creatures.show(file, out, seconds, print)
+
+
+def creature_random(seed: int = 0, out: Path | None = None, founder: bool = False) -> None:
+    """Make a random creature, and write its genotype as JSON. Other seeds follow until one may live.
+
+    Args:
+        seed: Of everything that is random; a creature that would be rejected at birth is not taken.
+        out: File to write; without one, the genotype is printed.
+        founder: Draw it as searches draw theirs: long limbs, and effectors that are wired.
+    """
+    from kinemorph import creatures
+
+    draw = creatures.founder if founder else creatures.random_genotype
+    while (grown := creatures.develop(draw(seed))).rejected:
+        print(f"kinemorph: seed {seed} is rejected: {grown.rejected}", file=sys.stderr)
+        seed += 1
+    if out is None:
+        print(grown.genotype.to_json())
+    else:
+        print(f"{creatures.save_genotype(grown.genotype, out)}: {grown}")
+
+
+def creature_trial(count: int = 100_000, seed: int = 0, seconds: float = 0.0) -> None:
+    """Grow random, mutated and crossed genotypes, let them live, and count what became of them.
+
+    Args:
+        count: How many genotypes.
+        seed: Of everything that is random.
+        seconds: How long those live that may (s).
+    """
+    from kinemorph.scenes import creatures
+
+    start = time.perf_counter()
+    for told, times in creatures.trial(count, seed, seconds).most_common():
+        print(f"{times:8d}  {told}")
+    print(f"{count} genotypes in {time.perf_counter() - start:.1f} s")
+
+
 def warm(all: bool = False, jobs: int | None = None) -> None:
     """Compile kernels now, all at once, instead of each when it is first called: what README, manual and demos call.
 
@@ -171,10 +224,19 @@ def main() -> None:
     import tyro
 
     try:
+        if sys.argv[1:2] == ["creature"]:
+            tyro.extras.subcommand_cli_from_dict(
+                {"random": creature_random, "show": creature_show, "trial": creature_trial},
+                prog="kinemorph creature",
+                description=creature.__doc__,
+                args=sys.argv[2:],
+            )
+            return
         tyro.extras.subcommand_cli_from_dict(
             {
                 "bounce": bounce,
                 "convert": convert,
+                "creature": creature,
                 "demo": demo,
                 "doctor": doctor,
                 "mocap": mocap,

@@ -3,6 +3,7 @@
 from kinemorph.creatures.birth import Reason
 from kinemorph.creatures.develop import Part, Phenotype, develop
 from kinemorph.creatures.founders import REACHERS, WALKERS, Routes, founder
+from kinemorph.creatures.gallery import HANDMADE, ROOMY, handmade
 from kinemorph.creatures.genotype import (
     Connection,
     EffectorGene,
@@ -31,12 +32,14 @@ __all__ = [
     "From",
     "Gene",
     "Genotype",
+    "HANDMADE",
     "NeuronGene",
     "Node",
     "Operator",
     "Part",
     "Phenotype",
     "REACHERS",
+    "ROOMY",
     "Rates",
     "Reason",
     "Root",
@@ -53,6 +56,7 @@ __all__ = [
     "founder",
     "graft",
     "grow",
+    "handmade",
     "load_genotype",
     "mutate",
     "offspring",

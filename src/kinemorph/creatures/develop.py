@@ -28,6 +28,7 @@ GRAVITY = np.array([0.0, 0.0, -9.81])
 GRAVITY.flags.writeable = False
 UPRIGHT = np.eye(3)
 UPRIGHT.flags.writeable = False
+ABOVE = 1e-3  # m
 COLOURS: tuple[Colour, ...] = (
     (0.87, 0.50, 0.29, 1.0), (0.33, 0.53, 0.76, 1.0), (0.45, 0.68, 0.45, 1.0), (0.76, 0.40, 0.48, 1.0),
     (0.56, 0.48, 0.73, 1.0), (0.85, 0.74, 0.40, 1.0),
@@ -98,6 +99,13 @@ class Phenotype:
             at = Pose.known(middles[i], UPRIGHT)
             shapes[link] = (_shape(FORMS[form], half, at, COLOURS[node % len(COLOURS)]),)
         return tuple(names), tuple(shapes)
+
+    @property
+    def lift(self) -> float:
+        """How high the root must be, m, for the lowest point to be a millimetre above the ground, joints at zero."""
+        rows = self.rows
+        reach = np.abs(rows["R"].reshape(-1, 3, 3)[:, 2] * rows["half"]).sum(axis=1)
+        return float(ABOVE - (rows["p"][:, 2] - reach).min())
 
     @cached_property
     def brain(self) -> Brain:

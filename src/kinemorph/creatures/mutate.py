@@ -71,7 +71,7 @@ def mutate(
         if not any(hits):
             hits[_one_of(rng, chances)] = True
         new = _Pass(rng, settings, hits, len(genotype.nodes)).genotype(genotype)
-        if new != genotype:
+        if new != genotype and all(value_at(new, place) == value_at(genotype, place) for place in rates.frozen):
             return new
     raise ValueError("mutate: what may change has nothing to change to")
 
@@ -89,6 +89,17 @@ def slots(thing: Gene, place: str = "") -> Iterator[tuple[str, type[Gene], str]]
                 yield from slots(one, f"{here}[{i}]")
         if not isinstance(gene, Object | Several):
             yield here, kind, name
+
+
+def value_at(genotype: Genotype, place: str) -> Any:
+    """What is at a place such as "nodes[0].size"; None if there is nothing."""
+    value: Any = genotype
+    for step in place.replace("[", ".[").split("."):
+        try:
+            value = value[int(step[1:-1])] if step.startswith("[") else getattr(value, step)
+        except (AttributeError, IndexError, TypeError, ValueError):
+            return None
+    return value
 
 
 def _rate(rates: Rates, kind: type[Gene], member: str, place: str) -> float:
