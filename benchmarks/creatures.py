@@ -64,7 +64,7 @@ class Ours:
     """A creature in a world of ours."""
 
     def __init__(self, one: Phenotype) -> None:
-        self.world = km.World(dt=DT, sleep=False, sweeps=True)
+        self.world = km.World(dt=DT, sleep=False, sweeps=True, substeps=2)
         self.world.add_ground(material=SOIL)
         figure = self.world.add(one.model, at=(0.0, 0.0, lift(one)))
         self.mind = self.world.think(figure, one.brain, FAR)

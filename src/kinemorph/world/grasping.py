@@ -40,20 +40,13 @@ from kinemorph.structure.forest_layout import (
 from kinemorph.structure.forest_layout import DONE as EDITED
 from kinemorph.structure.forest_memory import INDEX, id_of, pool_of
 from kinemorph.world.layout import Status
+from kinemorph.world.mind_places import body_slot
 from kinemorph.world.mind_rows import HELD, LOOPED, MIND, RELEASED
 from kinemorph.world.watch import point_on
 
 GRASP = int(Acted.GRASP)
 DONE, FULL_FOREST, CHANGED = int(Status.DONE), int(Status.FULL_FOREST), int(Status.CHANGED)
 NOTHING = -2  # is touched
-
-
-@kernel
-def is_left(forest: Any, id: int) -> int:
-    """The row of a body, -1 if it is gone."""
-    i = id & INDEX
-    slot = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[i]
-    return i if slot["next"] == IN_USE and slot["generation"] == id >> 32 else -1
 
 
 @kernel
@@ -197,7 +190,7 @@ def grasp_all(w: Any, s: Any, forest: Any, c: Any, m: Any) -> int:
                 continue
             if e["held"] >= 0 and joint_slot(forest, e["held"]) < 0:
                 e["held"] = -1  # somebody has cut it
-            body = is_left(forest, e["body"])
+            body = body_slot(forest, e["body"])
             if body < 0:
                 continue
             status = DONE

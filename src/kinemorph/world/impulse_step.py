@@ -42,6 +42,7 @@ from kinemorph.world.carry import begin_ties, carry_out, tie_all
 from kinemorph.world.layout import Phase, Stage, Status
 from kinemorph.world.load import note_loads
 from kinemorph.world.motion import AWAKE, accelerate, state_at
+from kinemorph.world.mulling import mull
 from kinemorph.world.pace import all_asleep, go_on, lap
 from kinemorph.world.places import place_bodies, stay_in_boxes
 from kinemorph.world.sleep import let_sleep
@@ -170,6 +171,8 @@ def meet(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
         if status != DONE:
             return status
         w["dt"] = w["whole"]
+        if w["mind_count"] > 0 and w["gone"] == 0.0:
+            mull(w, s, forest, c)
         if w["boxed"] != 0 and not stay_in_boxes(s, forest, c):
             w["boxed"] = 0
             w["reach"] *= 2.0  # what was pushed apart is faster than it looks

@@ -1,4 +1,4 @@
-"""What is watched of those who think, at the end of every step: speeds, overlap, energy, how far joints swing.
+"""What is watched of those who think, in every step, as it begins: speeds, overlap, energy, how far joints swing.
 
 It decides nothing by itself but when a run stops: when all are still, or when the work that steps take is more than was
 allowed, so that no creature is stuck for ever. Rules are for whoever reads it.
@@ -15,40 +15,78 @@ from kinemorph.brain.layout import EFFECT
 from kinemorph.collision.shape_places import box_around
 from kinemorph.collision.shape_rows import COLLISIONS, MOUNT, PAIR, SHAPE
 from kinemorph.contact.drives import degree, joint_slot
-from kinemorph.contact.layout import DRIVE, SOLVER
-from kinemorph.multibody.energy_momentum import totals
-from kinemorph.multibody.layout import LINK, LINK_DATA, TREE
+from kinemorph.contact.layout import DRIVE, SOLVER, SPAN
+from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
 from kinemorph.multibody.system import F8
-from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec
-from kinemorph.spatial.rows import load3, load9, store3
+from kinemorph.spatial.mat3 import mul, mul_vec, sym_vec, tmul_vec
+from kinemorph.spatial.rows import load3, load6, load9, store3
 from kinemorph.spatial.scalar import sqrt
-from kinemorph.spatial.vec3 import Vec3, add, cross, dot, scale, sub
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
+from kinemorph.structure.forest_elements import set_moving
 from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, IN_USE, JOINT_SLOT, TREE_SLOT, TREES, Q, V
-from kinemorph.structure.forest_memory import INDEX, pool_of
+from kinemorph.structure.forest_memory import pool_of
 from kinemorph.world.layout import WORLD, WORLD_KIND, Status
+from kinemorph.world.mind_places import body_slot, target_of
 from kinemorph.world.mind_rows import MIND, MINDS, WINDOW
-from kinemorph.world.mulling import body_slot, target_of
 
-DONE, STOPPED, WRONG_ROW = int(Status.DONE), int(Status.STOPPED), int(Status.WRONG_ROW)
+DONE, WRONG_ROW = int(Status.DONE), int(Status.WRONG_ROW)
 BY_FAR = 1e30  # m: no gap
 
 
+@kernel
+def weigh(tree: Any, v: Any) -> tuple[float, Vec3, float, float]:
+    """Mass, first moment, kinetic energy and largest speed of a centre of mass, of a tree that is set in motion."""
+    links, rows = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    mass, kinetic, fastest, moment = 0.0, 0.0, 0.0, (0.0, 0.0, 0.0)
+    for i in range(tree["n"]):
+        l, d = links[i], rows[i + 1]
+        m = l["mass"]
+        if m <= 0.0:
+            continue
+        R, w, u = load9(d["R"]), load3(d["w"]), load3(d["v"])
+        h = mul_vec(R, load3(l["h"]))
+        f = axpy(cross(w, h), m, u)  # momentum, and its moment about the link's origin
+        n = add(mul_vec(R, sym_vec(load6(l["I"]), tmul_vec(R, w))), cross(h, u))
+        kinetic += 0.5 * (dot(w, n) + dot(u, f))
+        fastest = max(fastest, dot(f, f) / (m * m))
+        mass += m
+        moment = add(moment, axpy(h, m, load3(d["p"])))
+    for k in range(tree["nv"]):
+        kinetic += 0.5 * dofs[k]["armature"] * v[k] * v[k]
+    return mass, moment, kinetic, sqrt(fastest)
+
+
 @kernel(inline=False)
-def weigh_all(forest: Any, m: Any) -> None:
-    """The energy of all trees, whose rows say then where their bodies are and how they move."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+def watch_trees(s: Any, forest: Any, m: Any, moved: bool) -> None:
+    """Energy of all, and centre and speed of the trees of minds; their rows are those of now if they were `moved`."""
+    trees, spans = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT), rows_at(s["spans"], s["span_room"], SPAN)
+    minds = rows_at(m["minds"], m["mind_room"], MIND)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
     g = (forest["gx"], forest["gy"], forest["gz"])
     total = 0.0
     for t in range(pool_of(forest, TREES)["count"]):
-        if trees[t]["next"] == IN_USE:
-            tree, state = rows_at(trees[t]["address"], 1, TREE)[0], trees[t]["state"]
-            nq, nv = tree["nq"], tree["nv"]
-            q, v = rows_at(state + 8 * nq * Q, nq, F8), rows_at(state + 8 * nq * V, nv, F8)
-            _, moment, _, _, kinetic = totals(tree, q, v)
-            total += kinetic - dot(g, moment)
-    m["energy"] = total
+        if trees[t]["next"] != IN_USE:
+            continue
+        if not moved or spans[t]["asleep"] != 0:
+            set_moving(trees[t])
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        v = rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
+        mass, moment, kinetic, speed = weigh(tree, v)
+        total += kinetic - dot(g, moment)
+        for i in range(m["mind_count"]):
+            at = body_slot(forest, minds[i]["body"])
+            if at < 0 or bodies[at]["tree"] != t:
+                continue
+            life = minds[i]["life"]
+            life["speed"], life["fastest"] = speed, max(life["fastest"], speed)
+            if mass > 0.0:
+                store3(life["centre"], scale(moment, 1.0 / mass))
+            life["top"] = max(life["top"], life["centre"][2])
+    if moved:
+        m["energy"] = total
     if m["known"] == 0:
-        m["known"], m["start"] = 1, total
+        m["known"], m["start"], m["energy"] = 1, total, total
 
 
 @kernel(inline=False)
@@ -127,7 +165,6 @@ def watch_shapes(forest: Any, c: Any, mind: Any, t: int) -> None:
     life["lowest"], life["gap"] = lowest, gap
     life["highest"] = max(life["highest"], lowest)
     life["least_gap"] = min(life["least_gap"], gap)
-    life["gaps"] += gap
 
 
 @kernel(inline=False)
@@ -153,82 +190,53 @@ def watch_overlap(forest: Any, c: Any, life: Any, t: int) -> None:
 
 
 @kernel(inline=False)
-def watch_bodies(forest: Any, life: Any, t: int) -> None:
-    """Speeds and the centre of mass of all bodies of a tree."""
-    tree = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]["address"], 1, TREE)[0]
-    links, rows = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
-    fastest, mass, moment = 0.0, 0.0, (0.0, 0.0, 0.0)
-    for i in range(tree["n"]):
-        l, d = links[i], rows[i + 1]
-        if l["mass"] <= 0.0:
-            continue
-        arm = scale(mul_vec(load9(d["R"]), load3(l["h"])), 1.0 / l["mass"])
-        v = add(load3(d["v"]), cross(load3(d["w"]), arm))
-        fastest = max(fastest, dot(v, v))
-        mass += l["mass"]
-        moment = add(moment, scale(add(load3(d["p"]), arm), l["mass"]))
-    life["speed"] = sqrt(fastest)
-    life["fastest"] = max(life["fastest"], life["speed"])
-    if mass > 0.0:
-        store3(life["centre"], scale(moment, 1.0 / mass))
-    life["top"] = max(life["top"], life["centre"][2])
+def watch_one(w: Any, s: Any, forest: Any, c: Any, m: Any, mind: Any, t: int) -> None:
+    """One mind, in the middle of a step."""
+    life = mind["life"]
+    effects, windows = rows_at(m["effects"], m["effect_room"], EFFECT), rows_at(m["windows"], m["effect_room"], WINDOW)
+    spin = 0.0
+    for k in range(mind["effects"], mind["effects"] + mind["effect_count"]):
+        spin = max(spin, watch_joint(s, forest, m, effects[k], windows[k]))
+    watch_shapes(forest, c, mind, t)
+    watch_overlap(forest, c, life, t)
+    life["steps"] += 1
+    life["gaps"] += life["gap"]
+    life["spin"] = max(life["spin"], spin)
+    life["riding"] += life["speed"] > m["fast"] or spin > m["spinning"]
+    life["still"] = life["still"] + w["dt"] if life["speed"] < w["slow"] else 0.0
+
+
+@kernel(inline=False)
+def watch_lives(w: Any, s: Any, forest: Any, c: Any, m: Any) -> None:
+    """What has become of all minds until now: in the middle of a step, once all trees are set in motion."""
+    m["work"] += 1 + s["substeps"] * (s["touch_count"] + s["bound_count"])
+    if m["watched"] == 0:
+        m["stops"] = m["work"] > m["budget"]
+        return
+    watch_trees(s, forest, m, True)
+    minds, bodies = rows_at(m["minds"], m["mind_room"], MIND), rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    still = np.inf
+    for i in range(m["mind_count"]):
+        at = body_slot(forest, minds[i]["body"])
+        if at >= 0:
+            watch_one(w, s, forest, c, m, minds[i], bodies[at]["tree"])
+            still = min(still, minds[i]["life"]["still"])
+    m["surplus"] = max(m["surplus"], m["energy"] - m["start"] - m["done"])
+    m["stops"] = m["work"] > m["budget"] or m["until_still"] <= still < np.inf
 
 
 @entry
-def look_at_lives(address: int) -> int:
-    """How all that is watched begins, as the world is now."""
+def see_lives(address: int) -> int:
+    """Where all minds are now; the rest was watched until the last step."""
     w = rows_at(address, 1, WORLD)[0]
     if w["kind"] != WORLD_KIND:
         return WRONG_ROW
     m, forest = rows_at(w["minds"], 1, MINDS)[0], rows_at(w["forest"], 1, FOREST)[0]
     s, c = rows_at(w["solver"], 1, SOLVER)[0], rows_at(w["collisions"], 1, COLLISIONS)[0]
-    minds, effects = rows_at(m["minds"], m["mind_room"], MIND), rows_at(m["effects"], m["effect_room"], EFFECT)
-    windows = rows_at(m["windows"], m["effect_room"], WINDOW)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    weigh_all(forest, m)
+    minds, bodies = rows_at(m["minds"], m["mind_room"], MIND), rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    watch_trees(s, forest, m, False)
     for i in range(m["mind_count"]):
-        mind = minds[i]
-        if mind["body"] >= 0 and body_slot(forest, mind["body"]) >= 0:
-            t = bodies[mind["body"] & INDEX]["tree"]
-            watch_bodies(forest, mind["life"], t)
-            watch_shapes(forest, c, mind, t)
-            mind["life"]["gaps"] = 0.0
-            for k in range(mind["effects"], mind["effects"] + mind["effect_count"]):
-                watch_joint(s, forest, m, effects[k], windows[k])
+        at = body_slot(forest, minds[i]["body"])
+        if at >= 0:
+            watch_shapes(forest, c, minds[i], bodies[at]["tree"])
     return DONE
-
-
-@kernel(inline=False)
-def watch_lives(w: Any) -> int:
-    """After a step: what has become of all minds. Returns DONE, or STOPPED if the run is over."""
-    m = rows_at(w["minds"], 1, MINDS)[0]
-    s, forest = rows_at(w["solver"], 1, SOLVER)[0], rows_at(w["forest"], 1, FOREST)[0]
-    c = rows_at(w["collisions"], 1, COLLISIONS)[0]
-    m["work"] += 1 + s["substeps"] * (s["touch_count"] + s["bound_count"])
-    if m["watched"] == 0:
-        return STOPPED if m["work"] > m["budget"] else DONE
-    weigh_all(forest, m)
-    minds, effects = rows_at(m["minds"], m["mind_room"], MIND), rows_at(m["effects"], m["effect_room"], EFFECT)
-    windows, bodies = (
-        rows_at(m["windows"], m["effect_room"], WINDOW),
-        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
-    )
-    still = np.inf
-    for i in range(m["mind_count"]):
-        mind = minds[i]
-        if mind["body"] < 0 or body_slot(forest, mind["body"]) < 0:
-            continue
-        t, life = bodies[mind["body"] & INDEX]["tree"], mind["life"]
-        spin = 0.0
-        for k in range(mind["effects"], mind["effects"] + mind["effect_count"]):
-            spin = max(spin, watch_joint(s, forest, m, effects[k], windows[k]))
-        watch_bodies(forest, life, t)
-        watch_shapes(forest, c, mind, t)
-        watch_overlap(forest, c, life, t)
-        life["steps"] += 1
-        life["spin"] = max(life["spin"], spin)
-        life["riding"] += life["speed"] > m["fast"] or spin > m["spinning"]
-        life["still"] = life["still"] + w["dt"] if life["speed"] < w["slow"] else 0.0
-        still = min(still, life["still"])
-    m["surplus"] = max(m["surplus"], m["energy"] - m["start"] - m["done"])
-    return STOPPED if m["work"] > m["budget"] or m["until_still"] <= still < np.inf else DONE

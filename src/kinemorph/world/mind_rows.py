@@ -91,6 +91,8 @@ MINDS = np.dtype(
         ("fixed", "i8"),  # of the LOOP row of a fixed joint,
         ("free", "i8"),  # and of that of a free one with its
         ("free_dofs", "i8"),  # six DOF rows
+        ("mulled", "i8"),  # whether minds have had their turn in this step
+        ("stops", "i8"),  # whether the run stops after this step
         ("pending", "i8"),  # whether a grasp has something to do
         ("changed", "i8"),  # what grasps have changed that Python has not heard of: bits of HELD, RELEASED, LOOPED
         ("heeded", "i8"),  # whether somebody wants to hear of it at once

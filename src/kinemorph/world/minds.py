@@ -17,6 +17,7 @@ from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest_check import demand, finite, rows_of, within
 from kinemorph.structure.forest_layout import EDIT, OUTCOME
 from kinemorph.world.body import Body
+from kinemorph.world.lives import see_lives
 from kinemorph.world.mind_rows import MIND, MINDS, MINDS_KIND, NO_TARGET, WINDOW
 
 if TYPE_CHECKING:
@@ -245,7 +246,9 @@ class Mind:
 
     @property
     def life(self) -> dict[str, Any]:
-        """What was watched of its body so far, by name; see `world.watch_minds`."""
+        """What was watched of its body so far, by name; see `world.watch_minds`. Places are those of now."""
+        self._one()
+        see_lives(self.world._address)
         life, windows = self._one()["life"], self.world._minds.part("windows", self.row)
         driven = self.world._minds.part("effects", self.row)["drive"] >= 0
         found = {name: life[name].tolist() for name in life.dtype.names}

@@ -1,6 +1,6 @@
 """Minds in a step: what they sense, one pass over their neurons, and what they do, wholly in kernels.
 
-Senses are those of the end of the last step. What a mind does are numbers of its drives, which go on until its next
+Senses are those of the start of the step. What a mind does are numbers of its drives, which go on until its next
 pass. What thinks does not sleep.
 """
 
@@ -18,31 +18,21 @@ from kinemorph.multibody.joints import SPHERICAL
 from kinemorph.multibody.layout import LINK, TREE
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import tmul_vec
-from kinemorph.spatial.rows import load3
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, dot, scale, sub
 from kinemorph.structure.forest_elements import set_moving
-from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, IN_USE, JOINT_SLOT, TREE_SLOT, Q, V
-from kinemorph.structure.forest_memory import INDEX
+from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, JOINT_SLOT, TREE_SLOT, Q, V
 from kinemorph.world.grasping import grasp_all
 from kinemorph.world.layout import WORLD, WORLD_KIND, Status
-from kinemorph.world.mind_rows import MIND, MINDS, NO_TARGET
+from kinemorph.world.lives import watch_lives
+from kinemorph.world.mind_places import body_slot, target_of
+from kinemorph.world.mind_rows import MIND, MINDS
 from kinemorph.world.watch import ANYTHING, SOON, point_on, press_of
 
 ANGLE, SPEED, TOUCH, UP, DIRECTION, DISTANCE, PLACE = (int(x) for x in Sensed)
 TORQUE, TARGET, SERVO, GRASP = (int(x) for x in Acted)
 DONE, WRONG_ROW = int(Status.DONE), int(Status.WRONG_ROW)
 ZERO: Vec3 = (0.0, 0.0, 0.0)
-
-
-@kernel
-def body_slot(forest: Any, id: int) -> int:
-    """The row of a body, -1 if it is gone."""
-    i = id & INDEX
-    if id < 0 or i >= forest["body_room"]:
-        return -1
-    slot = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[i]
-    return i if slot["next"] == IN_USE and slot["generation"] == id >> 32 else -1
 
 
 @kernel(inline=False)
@@ -75,17 +65,6 @@ def component(v: Vec3, axis: int) -> float:
     return v[0] if axis == 0 else v[1] if axis == 1 else v[2]
 
 
-@kernel
-def target_of(forest: Any, mind: Any) -> tuple[bool, Vec3]:
-    """Whether a mind has a target, and where that is."""
-    if mind["target"] == NO_TARGET:
-        return False, ZERO
-    if mind["target"] < 0:
-        return True, load3(mind["point"])
-    body = body_slot(forest, mind["target"])
-    return (True, point_on(forest, body, ZERO)[1]) if body >= 0 else (False, ZERO)
-
-
 @kernel(inline=False)
 def read_body(s: Any, forest: Any, c: Any, mind: Any, sense: Any, dt: float, aims: bool, aim: Vec3) -> float:
     """What is sensed on a body, or of the target; 0 if that is gone."""
@@ -110,21 +89,18 @@ def read_body(s: Any, forest: Any, c: Any, mind: Any, sense: Any, dt: float, aim
 
 
 @kernel(inline=False)
-def look_around(forest: Any, mind: Any, senses: Any) -> None:
-    """Set the trees in motion that a mind looks at: their rows say then where their bodies are."""
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+def look_around(s: Any, forest: Any, mind: Any, senses: Any) -> None:
+    """Set trees in motion that sleep, and that a mind looks at: those that are awake are, in the middle of a step."""
+    bodies, spans = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT), rows_at(s["spans"], s["span_room"], SPAN)
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    last = bodies[mind["body"] & INDEX]["tree"]
-    set_moving(trees[last])
     at = body_slot(forest, mind["target"])
-    if at >= 0 and bodies[at]["tree"] != last:
+    if at >= 0 and spans[bodies[at]["tree"]]["asleep"] != 0:
         set_moving(trees[bodies[at]["tree"]])
     for i in range(mind["senses"], mind["senses"] + mind["sense_count"]):
         if senses[i]["what"] >= UP:
             at = body_slot(forest, senses[i]["id"])
-            if at >= 0 and bodies[at]["tree"] != last:
-                last = bodies[at]["tree"]
-                set_moving(trees[last])
+            if at >= 0 and spans[bodies[at]["tree"]]["asleep"] != 0:
+                set_moving(trees[bodies[at]["tree"]])
 
 
 @kernel(inline=False)
@@ -137,7 +113,7 @@ def sense_all(w: Any, s: Any, forest: Any, c: Any, m: Any, mind: Any) -> None:
         for k in range(mind["sense_count"]):
             signals[first + k] = 0.0
         return
-    look_around(forest, mind, senses)
+    look_around(s, forest, mind, senses)
     aims, aim = target_of(forest, mind)
     for k in range(mind["sense_count"]):
         sense = senses[mind["senses"] + k]
@@ -203,34 +179,45 @@ def pass_over(m: Any, mind: Any) -> None:
 
 
 @kernel(inline=False)
-def mull(w: Any) -> int:
-    """Before a step: grasps of the last passes, and passes of all minds whose time has come. Returns a Status."""
+def begin_minds(w: Any) -> int:
+    """Before a step: what grasps have wanted since the last one, and minds whose bodies are gone. Returns a Status."""
     m = rows_at(w["minds"], 1, MINDS)[0]
     s, forest = rows_at(w["solver"], 1, SOLVER)[0], rows_at(w["forest"], 1, FOREST)[0]
-    c = rows_at(w["collisions"], 1, COLLISIONS)[0]
     if m["pending"] != 0 or m["changed"] != 0:
-        status = grasp_all(w, s, forest, c, m)
+        status = grasp_all(w, s, forest, rows_at(w["collisions"], 1, COLLISIONS)[0], m)
         if status != DONE:
             return status
     minds, spans = rows_at(m["minds"], m["mind_room"], MIND), rows_at(s["spans"], s["span_room"], SPAN)
     bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
     for i in range(m["mind_count"]):
+        if minds[i]["body"] >= 0:
+            at = body_slot(forest, minds[i]["body"])
+            if at < 0:
+                end_mind(s, m, minds[i])
+            else:
+                spans[bodies[at]["tree"]]["still"] = 0.0
+    m["mulled"] = 0
+    return DONE
+
+
+@kernel(inline=False)
+def mull(w: Any, s: Any, forest: Any, c: Any) -> None:
+    """In a step, once all trees are set in motion: passes of all minds whose time has come, and what is watched."""
+    m = rows_at(w["minds"], 1, MINDS)[0]
+    if m["mulled"] != 0:
+        return  # a part of a step that is not its first
+    m["mulled"] = 1
+    watch_lives(w, s, forest, c, m)
+    minds = rows_at(m["minds"], m["mind_room"], MIND)
+    now = w["time"] + SOON * w["dt"]
+    for i in range(m["mind_count"]):
         mind = minds[i]
-        if mind["body"] < 0:
-            continue
-        at = body_slot(forest, mind["body"])
-        if at < 0:
-            end_mind(s, m, mind)
-            continue
-        spans[bodies[at]["tree"]]["still"] = 0.0
-        now = w["steps"] * w["dt"]
-        if mind["asleep"] != 0 or now + SOON * w["dt"] < mind["start"] + mind["ticks"] * mind["period"]:
+        if mind["body"] < 0 or mind["asleep"] != 0 or now < mind["start"] + mind["ticks"] * mind["period"]:
             continue
         sense_all(w, s, forest, c, m, mind)
         pass_over(m, mind)
         act(s, m, mind)
         mind["ticks"] += 1
-    return DONE
 
 
 @entry

@@ -24,9 +24,9 @@ from kinemorph.structure.forest_layout import FOREST
 from kinemorph.world.carry import carry_out
 from kinemorph.world.impulse_step import make_impulse_step
 from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Phase, Stage, Status
-from kinemorph.world.lives import watch_lives
+from kinemorph.world.mind_rows import MINDS
 from kinemorph.world.motion import AWAKE, accelerate
-from kinemorph.world.mulling import mull
+from kinemorph.world.mulling import begin_minds, mull
 from kinemorph.world.pace import all_asleep, go_on, lap, pass_time
 from kinemorph.world.places import place_bodies
 from kinemorph.world.sleep import let_sleep
@@ -35,7 +35,7 @@ FORCES, PAIRS, CONTACTS, MOTION = (int(x) for x in (Stage.FORCES, Stage.PAIRS, S
 MOVE, COLLIDE, FILL = int(Phase.MOVE), int(Phase.COLLIDE), int(Phase.FILL)
 DONE, FULL_COLLISIONS = int(Status.DONE), int(Status.FULL_COLLISIONS)
 WRONG_ROW, NO_BOX = int(Status.WRONG_ROW), int(Status.BAD_BOX)
-HAPPENED, BY_STEPS = int(Status.EVENT), int(ContactModel.STEPS)
+HAPPENED, STOPPED, BY_STEPS = int(Status.EVENT), int(Status.STOPPED), int(ContactModel.STEPS)
 
 
 @kernel(inline=False)
@@ -52,6 +52,8 @@ def make_step(w: Any, none: Any) -> int:
         if status != DONE:
             return status
         place_bodies(w, s, forest, c)
+        if w["mind_count"] > 0:
+            mull(w, s, forest, c)
         w["phase"] = COLLIDE
         since = lap(w, FORCES, since)
     if w["phase"] == COLLIDE:
@@ -94,15 +96,14 @@ def run_steps(
             pass_time(w, count)  # nothing can wake anything before somebody else does
             return DONE, 0
         if w["mind_count"] > 0 and w["phase"] == MOVE and w["gone"] == 0.0:
-            status = mull(w)
+            status = begin_minds(w)
             if status != DONE:
                 return status, count
         status = make_step(w, none) if w["model"] == BY_STEPS else make_impulse_step(w, none)
         if status == DONE or status == HAPPENED:
             count -= 1
-            if w["mind_count"] > 0:
-                stops = watch_lives(w)
-                status = stops if status == DONE else status
+            if status == DONE and w["mind_count"] > 0 and rows_at(w["minds"], 1, MINDS)[0]["stops"] != 0:
+                status = STOPPED
         if status != DONE:
             return status, count
     return DONE, count

@@ -17,7 +17,7 @@ from kinemorph.world.acting import Acting
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.drives import finite
 from kinemorph.world.journal import an_input
-from kinemorph.world.lives import look_at_lives
+from kinemorph.world.lives import see_lives
 from kinemorph.world.mind_rows import HELD, LIFE, MIND, RELEASED, WINDOW
 from kinemorph.world.minds import WINDOW_LENGTH, Mind, Minds, target_fields
 from kinemorph.world.mulling import tell_mind
@@ -168,7 +168,7 @@ class Thinking(Acting):
         self._minds["minds"]["life"] = fresh_life()
         self._minds["windows"][:] = np.zeros((), WINDOW)
         self._follow_shapes()
-        look_at_lives(self._address)
+        see_lives(self._address)
 
     @property
     def toil(self) -> dict[str, float]:

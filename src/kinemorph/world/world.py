@@ -29,6 +29,7 @@ from kinemorph.world.impulse_model import impulses, settle_model
 from kinemorph.world.journal import an_input
 from kinemorph.world.keeping import Keeping
 from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Phase, Status
+from kinemorph.world.lives import see_lives
 from kinemorph.world.minds import Minds
 from kinemorph.world.step import run_steps
 from kinemorph.world.timers import Task, Timer, Timers
@@ -409,6 +410,8 @@ class World(Changing, Asking, Keeping):
             raise RuntimeError("this world is in the middle of a step and cannot be copied now")
         self.collisions.lend()
         self._follow_tables()
+        if self._minds.header["watched"][0]:
+            see_lives(self._address)
         header = self._header.copy()
         for name in (
             "forest",

@@ -21,7 +21,7 @@ class Follow(Task):
         side = 1.0 if stage.number % 2 == 0 else -1.0
         x, y, _ = stage.centre
         ahead = x + 1.0 + 0.5 * float(stage.rng.random())
-        arm, small = Builder("target"), Inertia.box(1.0, (0.1, 0.1, 0.1))
+        arm, small = Builder("target"), Inertia.box(0.01, (0.1, 0.1, 0.1))
         arm.link("arm", None, Joint.revolute("z", name="turn"), inertia=small)
         arm.link("mark", "arm", Joint.fixed(), at=(0.0, -side * self.radius, 0.0), inertia=small)
         figure = stage.world.add(arm.build(), at=(ahead, y + side * self.radius, 0.1))

@@ -42,7 +42,7 @@ class Brachiate(Task):
     patience: float = 0.0
     bars: int = 12
     apart: float = 0.4  # m
-    depth: float = 3.0  # m below the bars where a life ends
+    depth: float = 2.0  # m below the bars where a life ends
 
     def prepare(self, stage: Stage) -> None:
         """There is no ground; bars come when it wakes, for the first is where its hand is."""
@@ -57,7 +57,7 @@ class Brachiate(Task):
             world.add_ground(Shape.capsule(0.02, 2.0, pose=place), material=stage.soil)
         world.set_hold(stage.mind.row, hand, world.connect(None, hand, Joint.fixed()))
         stage.mind.target = (at[0] + 100.0, at[1], at[2])
-        stage.stop_when(Event.height(stage.figure["part0"], float(at[2]) - self.depth, direction=-1))
+        stage.stop_when(Event.height(stage.figure["part0"].id, float(at[2]) - self.depth, direction=-1))
 
     def mark(self, stage: Stage) -> Marks:
         x, holds = stage.way[0], bool(stage.mind.holds)

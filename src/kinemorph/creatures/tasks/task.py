@@ -44,6 +44,7 @@ class Task:
 
     seconds: float = 9.0  # of life, after settling
     dt: float = 5e-3  # s, of a step
+    substeps: int = 2  # of contacts in a step
     patience: float = 4.0  # s, that it has to settle; 0: it does not
     work: int = 4_000_000  # budget of a life, in rows of the solver times substeps
     gravity: float = G  # m/s²
@@ -86,7 +87,7 @@ class Stage:
         shake = task.vary * self.rng.uniform(-1.0, 1.0, 3)
         self.soil = Material(friction=0.8 * (1.0 + 0.1 * shake[0]), restitution=0.05 * (1.0 + shake[1]))
         weight = task.gravity * (1.0 + 0.02 * shake[2])
-        self.world = World((0.0, 0.0, -weight), task.dt, sleep=False, sweeps=True)
+        self.world = World((0.0, 0.0, -weight), task.dt, sleep=False, sweeps=True, substeps=task.substeps)
         rows = phenotype.rows
         reach = np.abs(rows["R"].reshape(-1, 3, 3)) @ rows["half"][:, :, None]
         low, high = (rows["p"] - reach[:, :, 0]).min(0), (rows["p"] + reach[:, :, 0]).max(0)
