@@ -1,7 +1,8 @@
 """A fluid that all bodies are in: it resists the faces of their boxes (Sims 1994), quarter by quarter.
 
-The force on a quarter whose middle moves along the normal with a speed v > 0 is ½ ρ C A v² against it. A step takes no more of
-a speed than there is: as much as if the force lasted with the speed that it leaves behind, v / (1 + dt ½ ρ C A v / m).
+The force on a quarter whose middle moves along the normal with a speed v > 0 is ½ ρ C A v² against it. A step takes no
+more of a speed than there is: as much as if the force lasted with the speed that it leaves behind, v / (1 + dt ½ ρ C A
+v / m).
 """
 
 from __future__ import annotations

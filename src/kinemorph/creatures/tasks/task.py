@@ -103,6 +103,7 @@ class Stage:
         self.height = 0.0  # m, of its lowest point then
         self.gap = 0.0  # m, to the target then
         self.half: dict[str, Any] = {}  # what was watched in the first half
+        self.notes: dict[str, Any] = {}  # of the task's own
         self.time = 0.0  # s, that it lived after it woke
 
     @property
