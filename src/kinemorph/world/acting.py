@@ -15,7 +15,7 @@ from kinemorph.geometry.material import Material
 from kinemorph.multibody.equipment import Actuator
 from kinemorph.multibody.layout import DOF, JointKind
 from kinemorph.multibody.model import Model
-from kinemorph.spatial.pose import vector
+from kinemorph.spatial.pose import Pose, vector
 from kinemorph.structure.forest import Change
 from kinemorph.structure.forest_layout import BODIES, JOINTS
 from kinemorph.structure.forest_memory import INDEX
@@ -261,9 +261,11 @@ class Acting:
 
     def _centre(self, body: int) -> Any:
         """The centre of mass of a body in the world."""
-        slot, d = self.forest._moving(body)
+        slot = self.forest._tables[BODIES][body & INDEX]
         l = self.forest._links(int(slot["tree"]))[slot["link"]]
-        return d["p"] + d["R"].reshape(3, 3) @ (l["h"] / l["mass"] if l["mass"] > 0.0 else l["h"])
+        on_link = Pose.known(slot["p"], slot["R"].reshape(3, 3))
+        link = self.forest.pose(body) @ on_link.inverse()
+        return link.apply(l["h"] / l["mass"] if l["mass"] > 0.0 else l["h"])
 
     # -------------------------------------------------------------------------------------------------------- surfaces
 
