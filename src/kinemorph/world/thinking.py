@@ -180,7 +180,8 @@ class Thinking(Acting):
     def immerse(self, density: float = 1000.0, drag: float = 1.0) -> None:
         """Let all bodies be in a fluid of a density (kg/m³), which resists each face that moves against it.
 
-        The force on a face of a shape's box is ½ density drag area v², v the speed of its middle along its normal.
+        The force on a quarter of a face of a shape's box is ½ density drag area v², v the speed of its middle along
+        the normal.
         """
         self._header[0]["fluid"] = finite("immerse: density", density, 0.0, 1e6)
         self._header[0]["drag"] = finite("immerse: drag", drag, 0.0, 1e3)
