@@ -22,11 +22,11 @@ from numba import types
 from numba.extending import intrinsic, lower_builtin, models, overload, register_model, type_callable
 
 from ._jit_arguments import refuse
-from ._jit_cache import KernelCache, cache_folder, cache_size, why_not_kept
+from ._jit_cache import KernelCache, cache_folder, cache_size, files_in_use, for_packs, why_not_kept
 from ._jit_calls import call_of_unit, result_type
 from ._jit_claims import claims
 from ._jit_generic import for_lanes, generic, in_kernels, is_lanes
-from ._jit_keys import surroundings
+from ._jit_keys import surroundings, versions
 from ._jit_numba import (
     Dispatcher,
     address_of,
@@ -43,6 +43,7 @@ from ._jit_numba import (
     without_wrappers,
 )
 from ._jit_options import OPTIONS, OVERLOAD
+from ._jit_pack import installed_pack
 from ._jit_progress import CompileCount, progress
 from ._jit_rows import rows_at
 
@@ -54,22 +55,27 @@ __all__ = [  # with what modules that extend Numba need, such as the SIMD lanes
     "claims",
     "compile_count",
     "entry",
+    "files_in_use",
     "for_lanes",
+    "for_packs",
     "generic",
     "intrinsic",
     "is_lanes",
     "kernel",
     "lower_builtin",
     "models",
+    "installed_pack",
     "no_cache",
     "overload",
     "progress",
     "register_model",
     "rows_at",
     "setting_key",
+    "target",
     "type_callable",
     "types",
     "untested",
+    "versions",
     "why_not_kept",
 ]
 
@@ -117,7 +123,12 @@ def compile_count() -> CompileCount:
 
 def setting_key() -> str:
     """A hash of all but the sources that machine code depends on: the processor, the versions, Numba's settings."""
-    return surroundings(machine(Dispatcher.targetdescr.target_context))
+    return surroundings(target())
+
+
+def target() -> tuple[str, str, str]:
+    """The triple, name and features of the processor that kernels are compiled for."""
+    return machine(Dispatcher.targetdescr.target_context)
 
 
 def _decorator(make: Any, function: Any, **options: bool) -> Any:

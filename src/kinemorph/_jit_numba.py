@@ -221,24 +221,56 @@ def machine(target_context: Any) -> tuple[str, str, str]:
     return target_context.codegen().magic_tuple()
 
 
+def host_triple() -> str:
+    return str(llvmlite.binding.get_process_triple())
+
+
+def host_features() -> set[str]:
+    """What this processor can do."""
+    return {name for name, able in llvmlite.binding.get_host_cpu_features().items() if able}
+
+
+def chosen_target() -> tuple[str | None, str | None]:
+    """The name and features of the processor that the user asks Numba for, if any."""
+    return numba.config.CPU_NAME, numba.config.CPU_FEATURES
+
+
 def holds_addresses(result: Any) -> bool:
     """Whether a compiled kernel is of no use to other processes."""
     return bool(result.lifted or result.library.holds_addresses())
 
 
+_PART, _WHOLE = b"p", b"w"
+
+
 def packed(needs: Any, result: Any) -> bytes:
     """A compiled kernel, and how to find the kernels that it needs."""
-    return numba.core.serialize.dumps((needs, result._reduce()))
+    state = result._reduce()
+    return (_PART if state[0][1] == "part" else _WHOLE) + bytes(numba.core.serialize.dumps((needs, state)))
 
 
 def unpacked(content: bytes) -> Any:
     """What was packed; the kernel itself comes back from `rebuilt`, when those that it takes in are there."""
-    return pickle.loads(content)
+    return pickle.loads(content[1:])
+
+
+def is_part(content: bytes) -> bool:
+    """Whether what was packed is to be taken in by others, and has no machine code of its own."""
+    return content[:1] == _PART
 
 
 def rebuilt(reduced: Any, target_context: Any, parts: list[Any]) -> Any:
-    """A compiled kernel again; `parts` are the libraries of the kernels that it takes in."""
+    """A compiled kernel again; `parts` are the libraries of the kernels that it takes in.
+
+    None if its machine code needs what is not there: LLVM would end the process.
+    """
     library_state, description, environment, signature, *_ = reduced
+    if library_state[1] != "part":
+        *_, asked_for = library_state[2]
+        if _lacking(asked_for):
+            complete(target_context)
+            if _lacking(asked_for):
+                return None
     if library_state[1] == "callable":
         return numba.core.compiler.CompileResult._rebuild(target_context, *reduced)
     result = numba.core.compiler.compile_result(
@@ -344,8 +376,9 @@ class KernelLibrary(_Library):  # type: ignore[misc]
         if self._finalized:
             items = [*self._final_module.functions, *self._final_module.global_variables]
             defined = sorted(item.name for item in items if not item.is_declaration)
+            asked_for = sorted(item.name for item in items if item.is_declaration and not item.name.startswith("llvm."))
             kind = "callable" if self.python_calls_it else "unit"
-            return self.name, kind, (self._get_compiled_object(), defined)
+            return self.name, kind, (self._get_compiled_object(), defined, asked_for)
         others = [other for other in self._taken_in(whole=False) if not getattr(other, "kernel", None)]
         return self.name, "part", [self._final_module.as_bitcode(), *(_part(other).as_bitcode() for other in others)]
 
@@ -359,12 +392,17 @@ class KernelLibrary(_Library):  # type: ignore[misc]
                 library.take_in([other := codegen.create_library(name)])
                 other._final_module = module
         else:
-            machine_code, defined = data
+            machine_code, defined, _ = data
             library.enable_object_caching()
             library._set_compiled_object(machine_code)
             library._finalize_final_module()
             codegen._engine._defined_symbols.update(defined)
         return library
+
+
+def _lacking(names: list[str]) -> bool:
+    """Whether some of what machine code asks for is nowhere in this process."""
+    return any(llvmlite.binding.address_of_symbol(name) is None for name in names)
 
 
 _ADDRESSES = "numba.dynamic.globals"  # how Numba calls what it does not keep on disk

@@ -49,7 +49,12 @@ class Progress:
                     _tell("")  # to the end of the line that was rewritten so far
 
     def missed(
-        self, name: str, kernels: list[Any], why_not_kept: Callable[[], str | None], folder: Callable[[], object]
+        self,
+        name: str,
+        kernels: list[Any],
+        why_not_kept: Callable[[], str | None],
+        folder: Callable[[], object],
+        remark: Callable[[], str | None],
     ) -> None:
         """The cache does not have a kernel: it will be compiled now, with all kernels that it calls, at most."""
         if self._depth > 1 and self._announced:  # on behalf of one that was announced
@@ -62,7 +67,8 @@ class Progress:
             reason = why_not_kept()
             self._complained = reason is not None
             where = f"not kept: {reason}" if reason else f"kept in {folder()}; all at once: kinemorph warm"
-            _tell(f"kinemorph: compiling {name} and what it calls, {about} (first use; {where})")
+            also = f"; {text}" if (text := remark()) else ""
+            _tell(f"kinemorph: compiling {name} and what it calls, {about} (first use; {where}{also})")
         elif seconds >= _WORTH_SAYING:
             _tell(f"kinemorph: compiling {name} and what it calls, {about}")
 

@@ -29,6 +29,13 @@ def _content_digest(file: str, mtime: int, size: int) -> str:
     return hashlib.sha256(Path(file).read_bytes()).hexdigest()
 
 
+def package_digest() -> str:
+    """A hash of all sources of kinemorph."""
+    root = _KINEMORPH_ROOT / _KINEMORPH
+    digests = [(path.relative_to(root).as_posix(), file_digest(str(path))) for path in sorted(root.rglob("*.py"))]
+    return hashlib.sha256(repr(digests).encode()).hexdigest()
+
+
 @functools.cache
 def module_key(module: str, file: str) -> str:
     """A hash of `module`, found in `file`, and of all that it needs of its top-level package and of ours."""

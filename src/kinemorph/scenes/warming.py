@@ -20,12 +20,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kinemorph import _jit
-from kinemorph._jit_sources import file_digest
+from kinemorph._jit_sources import package_digest
 from kinemorph.scenes.exercises import EXERCISES, Exercise
 
 _LOOK = 0.2  # seconds between two looks at how far it is
 _MONTH = 30 * 86400.0
-_KINEMORPH = Path(__file__).parents[1]
 
 
 # --- what is done ---
@@ -34,8 +33,7 @@ _KINEMORPH = Path(__file__).parents[1]
 @functools.cache
 def _version() -> str:
     """A hash of all that the machine code of all kernels depends on."""
-    sources = [(str(path), file_digest(str(path))) for path in sorted(_KINEMORPH.rglob("*.py"))]
-    return hashlib.sha256(repr((sources, _jit.setting_key())).encode()).hexdigest()[:40]
+    return hashlib.sha256(f"{package_digest()}{_jit.setting_key()}".encode()).hexdigest()[:40]
 
 
 def _note(name: str) -> Path:
@@ -44,7 +42,12 @@ def _note(name: str) -> Path:
 
 def cold(everything: bool = True) -> dict[str, Exercise]:
     """The exercises with kernels that may not be in the cache; the usual ones, or all."""
-    chosen = {name: exercise for name, exercise in EXERCISES.items() if everything or exercise.usual}
+    pack = _jit.installed_pack()
+    chosen = {
+        name: exercise
+        for name, exercise in EXERCISES.items()
+        if (everything or exercise.usual) and not (pack and pack.covers(name))
+    }
     if _jit.no_cache or _jit.why_not_kept():
         return chosen
     return {name: exercise for name, exercise in chosen.items() if not _note(name).exists()}
@@ -81,6 +84,7 @@ class Done(NamedTuple):
     compiled: int  # kernels
     seconds: float  # of the processor
     fault: str | None
+    files: frozenset[Path] = frozenset()  # of all kernels that its process has used so far
 
 
 def exercise(name: str) -> Done:
@@ -91,7 +95,8 @@ def exercise(name: str) -> Done:
         _write_note(name)
     except Exception as error:
         fault = f"{type(error).__name__}: {error}"
-    return Done(_jit.compile_count().compiled - before, time.process_time() - start, fault)
+    compiled, seconds = _jit.compile_count().compiled - before, time.process_time() - start
+    return Done(compiled, seconds, fault, frozenset(_jit.files_in_use))
 
 
 # --- all of them ---
