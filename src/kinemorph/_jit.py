@@ -39,11 +39,13 @@ from ._jit_numba import (
     part_of_callers,
     split_signature,
     untested,
+    usual_type,
     with_machine_code,
     without_wrappers,
 )
 from ._jit_options import OPTIONS, OVERLOAD
 from ._jit_pack import installed_pack
+from ._jit_pipeline import KernelCompiler
 from ._jit_progress import CompileCount, progress
 from ._jit_rows import rows_at
 
@@ -137,6 +139,7 @@ def _decorator(make: Any, function: Any, **options: bool) -> Any:
             return function
         if not inspect.isfunction(function):
             raise TypeError(f"only a plain function can become a kernel, not {function!r}")
+        function.__signature__ = inspect.signature(function)  # Numba asks for it three times
         return make(function, targetoptions={"nopython": True} | OPTIONS | options)
 
     return decorate if function is None else decorate(function)
@@ -146,7 +149,7 @@ class _Kept(Dispatcher):
     """A Numba function that is kept in our cache, and tells how far its compilation is."""
 
     def __init__(self, py_func: Any, source_file: str, targetoptions: dict[str, Any]) -> None:
-        super().__init__(py_func, targetoptions=targetoptions)
+        super().__init__(py_func, targetoptions=targetoptions, pipeline_class=KernelCompiler)
         self.source_file = source_file
         self._cache = KernelCache(self)
 
@@ -200,6 +203,16 @@ class _Called(_Kept):
     def add_overload(self, cres: Any) -> None:
         self.overloads[cres.signature.args] = cres
 
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        signature, arguments = self._compiler.fold_argument_types(args, kws)
+        template = call_template(self.py_func.__name__, self.known(tuple(map(usual_type, arguments))))
+        return template, signature, arguments, {}
+
+    def known(self, arguments: Any) -> Any:
+        """The signature of the version for some types, which those that are compiled next may call."""
+        self.compile(arguments)
+        return self.overloads[arguments].signature
+
 
 class _Part(_Called):
     """A kernel that becomes part of the machine code of those that call it."""
@@ -232,10 +245,8 @@ class _Unit(_Called):
         self.compile(arguments if returned is None else returned(*arguments))
         return address_of(self.overloads[arguments])
 
-    def get_call_template(self, args: Any, kws: Any) -> Any:
-        signature, arguments = self._compiler.fold_argument_types(args, kws)
-        template = call_template(self.py_func.__name__, self._call(tuple(arguments))[0])
-        return template, signature, arguments, {}
+    def known(self, arguments: Any) -> Any:
+        return self._call(arguments)[0]
 
     def get_overload(self, sig: Any) -> Any:
         return self._call(split_signature(sig)[0])[1]

@@ -22,7 +22,7 @@ from typing import Any
 
 from ._jit_calls import expect
 from ._jit_keys import hash_of, reachable, reference, referred, surroundings, version_key
-from ._jit_numba import complete, holds_addresses, is_part, machine, packed, rebuilt, split_signature, unpacked
+from ._jit_numba import holds_addresses, is_part, machine, packed, rebuilt, split_signature, unpacked
 from ._jit_pack import installed_pack
 from ._jit_progress import progress
 
@@ -136,7 +136,6 @@ class KernelCache:
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         result = self._from_pack(sig) or self._from_folder(sig)
         if result is None:
-            complete(target_context)
             progress.missed(self._kernel.py_func.__name__, reachable(self._kernel), why_not_kept, cache_folder, _remark)
         else:
             progress.finished(compiled=False)

@@ -222,5 +222,16 @@ def _constant_text(value: Any) -> str | None:
         return repr(list(value))
     if is_jitted(value):
         return "kernel"  # which one is seen elsewhere
+    if isinstance(value, np.dtype):
+        return _dtype_text(value)
     text = repr(value)
     return None if isinstance(value, ModuleType) or " at 0x" in text else text
+
+
+_dtype_texts: dict[int, tuple[Any, str]] = {}  # by identity, and kept alive: to write one out takes long
+
+
+def _dtype_text(dtype: Any) -> str:
+    if id(dtype) not in _dtype_texts:
+        _dtype_texts[id(dtype)] = dtype, repr(dtype)
+    return _dtype_texts[id(dtype)][1]

@@ -29,7 +29,7 @@ _TESTED = " to ".join(f"{major}.{minor}" for major, minor in TESTED)
 # --- looking before use ---
 
 
-def _find(path: str, *mentions: str) -> Any:
+def found(path: str, *mentions: str) -> Any:
     """What is called `path` in Numba; None if it is not there, or if its code does not mention all of `mentions`."""
     found: Any = numba
     for name in path.split("."):
@@ -41,7 +41,7 @@ def _find(path: str, *mentions: str) -> Any:
 
 def _fault(probes: dict[str, str]) -> str | None:
     """A sentence about the first of the probes, given as the name and what its code mentions, that fails."""
-    lost = next((path for path, mentions in probes.items() if _find(path, *mentions.split()) is None), None)
+    lost = next((path for path, mentions in probes.items() if found(path, *mentions.split()) is None), None)
     return lost and f"numba.{lost} in Numba {numba.__version__} is not as in the versions tested, {_TESTED}"
 
 
@@ -49,7 +49,7 @@ def _needed(path: str, mentions: str = "") -> Any:
     """What is called `path` in Numba, and has no substitute."""
     if fault := _fault({path: mentions}):
         raise ImportError(f"{fault}, which kinemorph cannot do without: install one of those")
-    return _find(path)
+    return found(path)
 
 
 _CACHE = {  # what the kernels, and the cache behind them, are built on
@@ -62,6 +62,7 @@ _CACHE = {  # what the kernels, and the cache behind them, are built on
     "core.codegen.CPUCodeLibrary._optimize_final_module": "_final_module",
     "core.codegen.CPUCodeLibrary._unserialize": "_set_compiled_object _finalize_final_module _load_defined_symbols",
     "core.codegen.CPUCodeLibrary._finalize_dynamic_globals": "numba.dynamic.globals",
+    "core.codegen.CPUCodeLibrary._optimize_functions": "data_layout _data_layout",
     "core.codegen.CPUCodeLibrary.finalize": "_linking_libraries _reload_init link_in _get_module_for_linking",
     "core.codegen.CPUCodeLibrary.serialize_using_object_code": "_get_compiled_object",
     "core.codegen.CPUCodegen._module_pass_manager": "",
@@ -71,15 +72,21 @@ _CACHE = {  # what the kernels, and the cache behind them, are built on
     "core.compiler.CompileResult._rebuild": "target_context",
     "core.compiler.CompileResult._reduce": "self",
     "core.compiler.CompileResult.lifted": "",
+    "core.compiler.Compiler.define_pipelines": "DefaultPassBuilder",
+    "core.compiler.CompilerBase.__init__": "refresh func_ir type_annotation",
+    "core.compiler.DefaultPassBuilder.define_nopython_pipeline": "define_untyped_pipeline define_typed_pipeline",
     "core.compiler.Flags.no_compile": "",
     "core.compiler.compile_result": "entries",
+    "core.compiler_machinery.PassManager._runPass": "pss run_initialization run_pass run_finalizer",
+    "core.compiler_machinery.PassManager.run": "_runPass passes",
     "core.compiler_lock.global_compiler_lock.__enter__": "",
     "core.cpu.CPUContext.refresh": "self",
     "core.dispatcher.OmittedArg": "",
     "core.funcdesc.FunctionDescriptor.__init__": "mangled_name uid",
     "core.funcdesc.default_mangler": "name argtypes uid",
     "core.itanium_mangler.mangle": "uid",
-    "core.registry.CPUDispatcher.__init__": "py_func targetoptions",
+    "core.postproc.PostProcessor.run": "emit_dels",
+    "core.registry.CPUDispatcher.__init__": "py_func targetoptions pipeline_class",
     "core.registry.CPUDispatcher._compile_for_args": "args compile",
     "core.registry.CPUDispatcher.add_overload": "cres overloads",
     "core.registry.CPUDispatcher.compile": "sig _cache load_overload save_overload insert_user_function add_overload",
@@ -104,7 +111,7 @@ def untested() -> str | None:
 
 # --- dispatchers: the objects that functions become ---
 
-Dispatcher: Any = object if no_cache else _find("core.registry.CPUDispatcher")
+Dispatcher: Any = object if no_cache else found("core.registry.CPUDispatcher")
 without_memory: dict[str, Any] = {} if _fault(_MEMORY) else {"_nrt": False}  # an option: no references to count
 
 
@@ -203,6 +210,19 @@ def call_template(name: str, signature: Any) -> Any:
     return numba.core.typing.make_concrete_template(f"CallTemplate({name})", key=name, signatures=[signature])
 
 
+def usual_type(kind: Any) -> Any:
+    """The type for which a kernel is compiled if it is called with another one that means the same.
+
+    A constant, or an integer of 32 bits, is an int64 for kernels: Numba would compile one more version for each.
+    """
+    if isinstance(kind, types.IntegerLiteral | types.BooleanLiteral):
+        kind = kind.literal_type
+    return types.int64 if kind in _SMALLER else kind
+
+
+_SMALLER = (types.int8, types.int16, types.int32)
+
+
 # --- compiled kernels, as a cache sees them ---
 
 
@@ -245,7 +265,7 @@ _PART, _WHOLE = b"p", b"w"
 
 def packed(needs: Any, result: Any) -> bytes:
     """A compiled kernel, and how to find the kernels that it needs."""
-    state = result._reduce()
+    state = result._replace(type_annotation="")._reduce()
     return (_PART if state[0][1] == "part" else _WHOLE) + bytes(numba.core.serialize.dumps((needs, state)))
 
 
@@ -285,7 +305,7 @@ def rebuilt(reduced: Any, target_context: Any, parts: list[Any]) -> Any:
     return result
 
 
-_Library: Any = object if no_cache else _find("core.codegen.JITCodeLibrary")
+_Library: Any = object if no_cache else found("core.codegen.JITCodeLibrary")
 
 
 class KernelLibrary(_Library):  # type: ignore[misc]
@@ -348,6 +368,10 @@ class KernelLibrary(_Library):  # type: ignore[misc]
         if self._part is None:
             self._part = _to_be_taken_in(self._final_module)
         return self._part
+
+    def _optimize_functions(self, module: Any) -> None:
+        """Not before a unit is made."""
+        module.data_layout = self._codegen._data_layout
 
     def finalize(self) -> None:
         self._raise_if_finalized()
@@ -451,7 +475,7 @@ def array_data(context: Any, builder: Any, array_type: Any, array: Any) -> Any:
 
 def fuses(context: Any) -> bool:
     """Whether the processor multiplies and adds in one instruction: x86 says so in its features, ARM always can."""
-    if _find("core.codegen.CPUCodegen.magic_tuple"):
+    if found("core.codegen.CPUCodegen.magic_tuple"):
         triple, _, features = machine(context)
     else:
         triple, features = llvmlite.binding.get_process_triple(), numba.config.CPU_FEATURES
