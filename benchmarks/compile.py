@@ -162,7 +162,7 @@ def main() -> None:
     show(done, ledger, options.most)
     if options.json:
         content = {
-            "exercises": {name: d._asdict() for name, d in done.items()},
+            "exercises": {name: {"kernels": d.compiled, "seconds": d.seconds, "fault": d.fault} for name, d in done.items()},
             "units": [asdict(unit) for unit in ledger.units],
             "kernels": {name: asdict(kernel) for name, kernel in ledger.kernels.items()},
         }

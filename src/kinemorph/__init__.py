@@ -31,7 +31,7 @@ def __getattr__(name: str) -> object:
     if name not in _WHERE:
         raise AttributeError(f"kinemorph has no {name!r}")
     collects = _gc.isenabled()
-    _gc.disable()  # a hundred thousand objects are made that stay: to look through them is in vain, and takes a fifth
+    _gc.disable()  # a hundred thousand objects are made that stay: to look through them is in vain, and takes a sixth
     try:
         place = _import_module(_WHERE[name])
         value = _import_module(f"{place.__name__}.{name}") if hasattr(place, "__path__") else getattr(place, name)

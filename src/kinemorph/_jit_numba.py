@@ -82,6 +82,10 @@ _CACHE = {  # what the kernels, and the cache behind them, are built on
     "core.compiler_lock.global_compiler_lock.__enter__": "",
     "core.cpu.CPUContext.refresh": "self",
     "core.dispatcher.OmittedArg": "",
+    "core.event._registered": "",
+    "core.event.broadcast": "event _registered",
+    "core.ir.Inst._rec_list_vars": "Var Inst list_vars",
+    "core.ir.Stmt.list_vars": "_rec_list_vars",
     "core.funcdesc.FunctionDescriptor.__init__": "mangled_name uid",
     "core.funcdesc.default_mangler": "name argtypes uid",
     "core.itanium_mangler.mangle": "uid",
@@ -138,6 +142,9 @@ def compiling(target_context: Any, key: str | None) -> Iterator[None]:
         changes.enter_context(_changed(target_context.codegen(), "_library_class", KernelLibrary))
         changes.enter_context(_changed(target_context, "mangler", _mangled))
         changes.enter_context(_changed(types.Function, "get_call_type", _known_call_type))
+        changes.enter_context(_changed(numba.core.ir.Inst, "_rec_list_vars", _variables_in))
+        if not any(numba.core.event._registered.values()):  # nobody listens
+            changes.enter_context(_changed(numba.core.event, "broadcast", _unheard))
         if collects:
             gc.disable()  # Numba makes a million objects that stay: to look through them again and again is in vain
             changes.callback(gc.enable)
@@ -172,6 +179,40 @@ def _known_call_type(function: Any, context: Any, arguments: Any, keywords: Any)
             return found
         known[arguments] = found
     return known[arguments]
+
+
+def _variables_in(instruction: Any, value: Any) -> list[Any]:
+    """As Numba's, which asks every value a million times over whether it is one of five types."""
+    kind = type(value)
+    if kind not in _visits:
+        parts: dict[Any, Any] = {numba.core.ir.Var: _itself, numba.core.ir.Inst: _of_instruction}
+        parts |= {list: _of_items, tuple: _of_items, dict: _of_values}
+        _visits[kind] = next((visit for base, visit in parts.items() if issubclass(kind, base)), None)
+    visit = _visits[kind]
+    return visit(instruction, value) if visit else []
+
+
+_visits: dict[type, Any] = {}
+
+
+def _itself(instruction: Any, value: Any) -> list[Any]:
+    return [value]
+
+
+def _of_instruction(instruction: Any, value: Any) -> list[Any]:
+    return list(value.list_vars())
+
+
+def _of_items(instruction: Any, value: Any) -> list[Any]:
+    return [variable for item in value for variable in _variables_in(instruction, item)]
+
+
+def _of_values(instruction: Any, value: Any) -> list[Any]:
+    return _of_items(instruction, value.values())
+
+
+def _unheard(event: Any) -> None:
+    """Numba tells of every call of LLVM."""
 
 
 without_wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # options: nothing for Python to call

@@ -27,6 +27,7 @@ class Progress:
         self.count = CompileCount(0, 0)
         self.listener: Callable[[], None] | None = None  # called when a kernel was compiled
         self._announced = self._complained = False
+        self.unkept: str | None = None  # why something that was compiled is not kept
         self._counted: set[object] = set()  # kernels that the user knows to be compiled
         self._depth = 0
         self._started = self._spent = 0.0
@@ -86,6 +87,7 @@ class Progress:
 
     def complain(self, reason: object) -> None:
         """Say once that what was compiled is not kept on disk."""
+        self.unkept = self.unkept or str(reason)
         if not self._complained:
             self._complained = True
             self.warn(f"compiled kernels are not kept: {reason}")

@@ -11,6 +11,7 @@ import functools
 import hashlib
 import multiprocessing
 import os
+import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterable
@@ -67,6 +68,7 @@ def _write_note(name: str) -> None:
 
 def _begin(claims: Path, compiled: Any) -> None:
     """Before the first exercise of a process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that waits for this one decides
     os.environ["KINEMORPH_QUIET"] = "1"
     _jit.claims.folder = claims
     _version()  # of the sources as they are now, whatever is edited meanwhile
@@ -91,8 +93,12 @@ def exercise(name: str) -> Done:
     """Run an exercise."""
     before, start, fault = _jit.compile_count().compiled, time.process_time(), None
     try:
-        EXERCISES[name].run()
-        _write_note(name)
+        if not _jit.progress.unkept:  # else it would be in vain
+            EXERCISES[name].run()
+        if _jit.progress.unkept:
+            fault = f"compiled kernels are not kept: {_jit.progress.unkept}"
+        else:
+            _write_note(name)
     except Exception as error:
         fault = f"{type(error).__name__}: {error}"
     compiled, seconds = _jit.compile_count().compiled - before, time.process_time() - start
@@ -117,12 +123,19 @@ def warm(names: Iterable[str], jobs: int, show: Callable[[int, int, float], None
         tempfile.TemporaryDirectory(prefix="kinemorph-claims-") as folder,
         ProcessPoolExecutor(jobs, context, _begin, (Path(folder), compiled)) as pool,
     ):
+        others = set(multiprocessing.active_children())
         running = {pool.submit(exercise, name): name for name in names}
-        while running:
-            for future in wait(running, _LOOK, FIRST_COMPLETED)[0]:
-                outcomes[running.pop(future)] = _outcome(future)
-            done = max(compiled.value, sum(EXERCISES[name].kernels for name in outcomes))
-            show(done, max(total, done), left(guess, time.monotonic() - start, done / max(total, done, 1)))
+        try:
+            while running:
+                for future in wait(running, _LOOK, FIRST_COMPLETED)[0]:
+                    outcomes[running.pop(future)] = _outcome(future)
+                done = max(compiled.value, sum(EXERCISES[name].kernels for name in outcomes))
+                show(done, max(total, done), left(guess, time.monotonic() - start, done / max(total, done, 1)))
+        except BaseException:  # Ctrl-C: nobody waits for the rest
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in set(multiprocessing.active_children()) - others:
+                process.terminate()
+            raise
     return outcomes
 
 

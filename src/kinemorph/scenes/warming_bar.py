@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterable
 
@@ -24,7 +25,11 @@ def run(everything: bool, jobs: int | None) -> bool:
     if not todo:
         console.print(f"all kernels are compiled, in {_places()}")
         return True
-    outcomes = with_bar(todo, jobs)
+    try:
+        outcomes = with_bar(todo, jobs)
+    except KeyboardInterrupt:
+        console.print(f"interrupted; what was compiled so far is kept in {_jit.cache_folder()}")
+        sys.exit(130)
     for name, done in outcomes.items():
         if done.fault:
             console.print(f"[red]{name}[/]: {done.fault}")
