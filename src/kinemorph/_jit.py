@@ -31,7 +31,6 @@ from ._jit_numba import (
     Dispatcher,
     address_of,
     call_template,
-    compiling,
     is_stand_in,
     machine,
     no_cache,
@@ -45,7 +44,7 @@ from ._jit_numba import (
 )
 from ._jit_options import OPTIONS, OVERLOAD
 from ._jit_pack import installed_pack
-from ._jit_pipeline import KernelCompiler
+from ._jit_pipeline import KernelCompiler, compiling
 from ._jit_progress import CompileCount, progress
 from ._jit_rows import rows_at
 

@@ -7,14 +7,9 @@ compiled anew in every process, with the same numbers. The few things without su
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import inspect
-import itertools
 import pickle
 import re
-import secrets
-from collections.abc import Iterator
 from typing import Any
 
 import llvmlite.binding
@@ -66,6 +61,7 @@ _CACHE = {  # what the kernels, and the cache behind them, are built on
     "core.codegen.CPUCodeLibrary.finalize": "_linking_libraries _reload_init link_in _get_module_for_linking",
     "core.codegen.CPUCodeLibrary.serialize_using_object_code": "_get_compiled_object",
     "core.codegen.CPUCodegen._module_pass_manager": "",
+    "core.codegen.CPUCodegen._pass_builder": "create_pass_builder",
     "core.codegen.Codegen.create_library": "_library_class",
     "core.codegen.Codegen.unserialize_library": "_library_class _unserialize",
     "core.codegen.JITCodeLibrary.get_pointer_to_function": "_ensure_finalized",
@@ -82,10 +78,6 @@ _CACHE = {  # what the kernels, and the cache behind them, are built on
     "core.compiler_lock.global_compiler_lock.__enter__": "",
     "core.cpu.CPUContext.refresh": "self",
     "core.dispatcher.OmittedArg": "",
-    "core.event._registered": "",
-    "core.event.broadcast": "event _registered",
-    "core.ir.Inst._rec_list_vars": "Var Inst list_vars",
-    "core.ir.Stmt.list_vars": "_rec_list_vars",
     "core.funcdesc.FunctionDescriptor.__init__": "mangled_name uid",
     "core.funcdesc.default_mangler": "name argtypes uid",
     "core.itanium_mangler.mangle": "uid",
@@ -122,97 +114,6 @@ without_memory: dict[str, Any] = {} if _fault(_MEMORY) else {"_nrt": False}  # a
 def is_stand_in(value: Any) -> bool:
     """Whether an argument is Numba's own, for a default or a constant."""
     return isinstance(value, numba.core.dispatcher.OmittedArg | types.Literal)
-
-
-@contextlib.contextmanager
-def compiling(target_context: Any, key: str | None) -> Iterator[None]:
-    """One thread at a time, libraries of our own, and names of machine code that only a key decides.
-
-    Such a name is made of the function and a count. Numba counts from 1 in every process: two closures of
-    one function, one loaded from disk and one compiled here, could get the same name, and a caller of both would call
-    one of them twice. Here each compilation of a kernel, with all that is compiled on its behalf, counts from a number
-    that follows from its key: whichever process compiled the caller and the callee, the name is the same. Other users
-    of Numba, who wait for the lock, then find all as they left it.
-    """
-    count = itertools.count(int(key[:15], 16) if key else secrets.randbits(60))
-    collects = gc.isenabled()
-    with contextlib.ExitStack() as changes:
-        changes.enter_context(numba.core.compiler_lock.global_compiler_lock)
-        changes.enter_context(_changed(numba.core.bytecode.FunctionIdentity, "_unique_ids", count))
-        changes.enter_context(_changed(target_context.codegen(), "_library_class", KernelLibrary))
-        changes.enter_context(_changed(target_context, "mangler", _mangled))
-        changes.enter_context(_changed(types.Function, "get_call_type", _known_call_type))
-        changes.enter_context(_changed(numba.core.ir.Inst, "_rec_list_vars", _variables_in))
-        if not any(numba.core.event._registered.values()):  # nobody listens
-            changes.enter_context(_changed(numba.core.event, "broadcast", _unheard))
-        if collects:
-            gc.disable()  # Numba makes a million objects that stay: to look through them again and again is in vain
-            changes.callback(gc.enable)
-        yield
-
-
-@contextlib.contextmanager
-def _changed(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """Give an attribute another value for a while, or one of its own to what inherited it."""
-    had, before = name in vars(owner), getattr(owner, name)
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        if had:
-            setattr(owner, name, before)
-        else:
-            delattr(owner, name)
-
-
-def _mangled(name: str, types: Any, **others: Any) -> str:
-    """A name of machine code, without the types: Numba numbers those of rows as they come in this process."""
-    return str(numba.core.funcdesc.default_mangler(name, (), **others))
-
-
-def _known_call_type(function: Any, context: Any, arguments: Any, keywords: Any) -> Any:
-    """What a call of a built-in function is: found once, where Numba tries all that it might be in every call."""
-    known = vars(function).setdefault("_known_call_types", {})
-    if keywords or arguments not in known:
-        found = super(types.Function, function).get_call_type(context, arguments, keywords)
-        if keywords:
-            return found
-        known[arguments] = found
-    return known[arguments]
-
-
-def _variables_in(instruction: Any, value: Any) -> list[Any]:
-    """As Numba's, which asks every value a million times over whether it is one of five types."""
-    kind = type(value)
-    if kind not in _visits:
-        parts: dict[Any, Any] = {numba.core.ir.Var: _itself, numba.core.ir.Inst: _of_instruction}
-        parts |= {list: _of_items, tuple: _of_items, dict: _of_values}
-        _visits[kind] = next((visit for base, visit in parts.items() if issubclass(kind, base)), None)
-    visit = _visits[kind]
-    return visit(instruction, value) if visit else []
-
-
-_visits: dict[type, Any] = {}
-
-
-def _itself(instruction: Any, value: Any) -> list[Any]:
-    return [value]
-
-
-def _of_instruction(instruction: Any, value: Any) -> list[Any]:
-    return list(value.list_vars())
-
-
-def _of_items(instruction: Any, value: Any) -> list[Any]:
-    return [variable for item in value for variable in _variables_in(instruction, item)]
-
-
-def _of_values(instruction: Any, value: Any) -> list[Any]:
-    return _of_items(instruction, value.values())
-
-
-def _unheard(event: Any) -> None:
-    """Numba tells of every call of LLVM."""
 
 
 without_wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # options: nothing for Python to call
@@ -320,6 +221,11 @@ def is_part(content: bytes) -> bool:
     return content[:1] == _PART
 
 
+def _lacking(names: list[str]) -> bool:
+    """Whether some of what machine code asks for is nowhere in this process."""
+    return any(llvmlite.binding.address_of_symbol(name) is None for name in names)
+
+
 def rebuilt(reduced: Any, target_context: Any, parts: list[Any]) -> Any:
     """A compiled kernel again; `parts` are the libraries of the kernels that it takes in.
 
@@ -344,149 +250,6 @@ def rebuilt(reduced: Any, target_context: Any, parts: list[Any]) -> Any:
     )
     result.library.take_in(parts)
     return result
-
-
-_Library: Any = object if no_cache else found("core.codegen.JITCodeLibrary")
-
-
-class KernelLibrary(_Library):  # type: ignore[misc]
-    """The code of one function for some types: part of its callers' machine code, or a unit of its own.
-
-    Numba optimises each function together with all that it calls, makes machine code of that, and links the result
-    into every caller, to be optimised again: a function ten calls deep is compiled ten times. Here a part stays as it
-    was lowered until a unit is made, which takes in its parts, and theirs, each once. The units that it calls stay
-    outside (`_jit_calls`).
-    """
-
-    def __init__(self, codegen: Any, name: str) -> None:
-        super().__init__(codegen, name)
-        self.kernel: Any = None  # the kernel that this is the code of, and the types; None if it is not that of one
-        self.calls: dict[str, Any] = {}  # by their keys, the kernels that are called, and the types
-        self.python_calls_it = True
-        self._part: Any = None
-
-    def take_in(self, libraries: list[Any]) -> None:
-        self._linking_libraries.extend(libraries)
-
-    def add_linking_library(self, library: Any) -> None:
-        if not isinstance(library, KernelLibrary):
-            library._ensure_finalized()
-        self.take_in([library])
-
-    def _taken_in(self, whole: bool) -> list[Any]:
-        """The libraries behind this one; unless the whole is asked for, not those behind other kernels."""
-        found, pending = dict.fromkeys([self]), [self]
-        for library in pending:  # grows on the way
-            new = list(dict.fromkeys(other for other in library._linking_libraries if other not in found))
-            found.update(dict.fromkeys(new))
-            pending += [other for other in new if isinstance(other, KernelLibrary) and (whole or not other.kernel)]
-        return list(found)[1:]
-
-    def needs(self) -> tuple[list[Any], dict[str, Any]]:
-        """The kernels without which this is not whole: those that it takes in, if not done yet, and those called."""
-        behind = [other for other in self._taken_in(self._finalized) if isinstance(other, KernelLibrary)]
-        parts = [] if self._finalized else [other.kernel for other in behind if other.kernel]
-        calls = dict(self.calls)
-        for other in behind:
-            if self._finalized or not other.kernel:
-                calls.update(other.calls)
-        return parts, calls
-
-    def lacks_parts(self) -> bool:
-        """Whether it was lowered with parts that its kernels no longer have: names tell what they were made of."""
-        modules = [self._final_module, *(_part(other) for other in self._taken_in(whole=False))]
-        functions = [function for module in modules for function in module.functions]
-        defined = {function.name for function in functions if not function.is_declaration}
-        here = [function for function in modules[0].functions if function.is_declaration]
-        return any(function.name[:3] == "_ZN" and function.name not in defined for function in here)
-
-    def holds_addresses(self) -> bool:
-        names = [item.name for item in self._final_module.global_variables]
-        return any(name.startswith(_ADDRESSES) and not name.startswith(SLOT) for name in names)
-
-    def part(self) -> Any:
-        """This code alone, as it is taken into other code."""
-        if self._part is None:
-            self._part = _to_be_taken_in(self._final_module)
-        return self._part
-
-    def _optimize_functions(self, module: Any) -> None:
-        """Not before a unit is made."""
-        module.data_layout = self._codegen._data_layout
-
-    def finalize(self) -> None:
-        self._raise_if_finalized()
-        self.part()  # before other code joins it
-        for library in self._taken_in(whole=True):
-            self._reload_init.update(library._reload_init)
-            self._final_module.link_in(_part(library), preserve=True)
-        for function in self._final_module.functions:
-            if function.linkage == _TAKEN_IN:
-                function.linkage = "internal"  # gone when all its calls are inlined
-        for item in self._final_module.global_variables:
-            if item.name.startswith(SLOT):
-                item.linkage = "internal"
-        if lost := [one.name for one in self._final_module.functions if one.is_declaration and one.name[:3] == "_ZN"]:
-            raise AssertionError(f"{self.name}: the code of {lost[0]} is nowhere")  # LLVM would end the process
-        self._optimize_final_module()
-        self._final_module.verify()
-        self._finalize_final_module()
-
-    def _optimize_final_module(self) -> None:
-        """Once: Numba's first round is there to find references to count, and there are none."""
-        passes, builder = self._codegen._module_pass_manager()
-        passes.run(self._final_module, builder)
-
-    def serialize_using_object_code(self) -> Any:
-        if self._finalized:
-            items = [*self._final_module.functions, *self._final_module.global_variables]
-            defined = sorted(item.name for item in items if not item.is_declaration)
-            asked_for = sorted(item.name for item in items if item.is_declaration and not item.name.startswith("llvm."))
-            kind = "callable" if self.python_calls_it else "unit"
-            return self.name, kind, (self._get_compiled_object(), defined, asked_for)
-        others = [other for other in self._taken_in(whole=False) if not getattr(other, "kernel", None)]
-        return self.name, "part", [self._final_module.as_bitcode(), *(_part(other).as_bitcode() for other in others)]
-
-    @classmethod
-    def _unserialize(cls, codegen: Any, state: Any) -> Any:
-        name, kind, data = state
-        library = codegen.create_library(name)
-        if kind == "part":
-            library._final_module, *others = map(llvmlite.binding.parse_bitcode, data)
-            for module in others:
-                library.take_in([other := codegen.create_library(name)])
-                other._final_module = module
-        else:
-            machine_code, defined, _ = data
-            library.enable_object_caching()
-            library._set_compiled_object(machine_code)
-            library._finalize_final_module()
-            codegen._engine._defined_symbols.update(defined)
-        return library
-
-
-def _lacking(names: list[str]) -> bool:
-    """Whether some of what machine code asks for is nowhere in this process."""
-    return any(llvmlite.binding.address_of_symbol(name) is None for name in names)
-
-
-_ADDRESSES = "numba.dynamic.globals"  # how Numba calls what it does not keep on disk
-SLOT = (
-    f"{_ADDRESSES}.kinemorph."  # how the address of a unit is called where it is kept; others must not keep such code
-)
-_TAKEN_IN = llvmlite.binding.Linkage.weak_odr  # LLVM leaves out linkonce_odr if nobody has called it so far
-
-
-def _to_be_taken_in(module: Any) -> Any:
-    module = module.clone()
-    for function in module.functions:
-        if not function.is_declaration and function.linkage != llvmlite.binding.Linkage.internal:
-            function.linkage = _TAKEN_IN
-    return module
-
-
-def _part(library: Any) -> Any:
-    return library.part() if isinstance(library, KernelLibrary) else _to_be_taken_in(library._get_module_for_linking())
 
 
 # --- what code is made of: there is no way around these ---

@@ -7,13 +7,76 @@ before they are lowered (`IRLegalization`). The code that comes out is the same.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import gc
+import itertools
+import secrets
+from collections.abc import Iterator
 from types import CodeType
 from typing import Any
 
 from numba import types
 
+from ._jit_library import KernelLibrary
 from ._jit_numba import found, no_cache
+
+
+@contextlib.contextmanager
+def compiling(target_context: Any, key: str | None) -> Iterator[None]:
+    """One thread at a time, libraries of our own, and names of machine code that only a key decides.
+
+    Such a name is made of the function and a count. Numba counts from 1 in every process: two closures of
+    one function, one loaded from disk and one compiled here, could get the same name, and a caller of both would call
+    one of them twice. Here each compilation of a kernel, with all that is compiled on its behalf, counts from a number
+    that follows from its key: whichever process compiled the caller and the callee, the name is the same. Other users
+    of Numba, who wait for the lock, then find all as they left it.
+    """
+    count = itertools.count(int(key[:15], 16) if key else secrets.randbits(60))
+    collects = gc.isenabled()
+    with contextlib.ExitStack() as changes:
+        changes.enter_context(found("core.compiler_lock.global_compiler_lock"))
+        changes.enter_context(_changed(found("core.bytecode.FunctionIdentity"), "_unique_ids", count))
+        changes.enter_context(_changed(target_context.codegen(), "_library_class", KernelLibrary))
+        changes.enter_context(_changed(target_context, "mangler", _mangled))
+        changes.enter_context(_changed(types.Function, "get_call_type", _known_call_type))
+        if collects:
+            gc.disable()  # Numba makes a million objects that stay: to look through them again and again is in vain
+            changes.callback(gc.enable)
+        yield
+
+
+@contextlib.contextmanager
+def _changed(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """Give an attribute another value for a while, or one of its own to what inherited it."""
+    had, before = name in vars(owner), getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        if had:
+            setattr(owner, name, before)
+        else:
+            delattr(owner, name)
+
+
+def _mangled(name: str, types: Any, **others: Any) -> str:
+    """A name of machine code, without the types: Numba numbers those of rows as they come in this process."""
+    return str(found("core.funcdesc.default_mangler")(name, (), **others))
+
+
+def _known_call_type(function: Any, context: Any, arguments: Any, keywords: Any) -> Any:
+    """What a call of a built-in function is: found once, where Numba tries all that it might be in every call."""
+    known = vars(function).setdefault("_known_call_types", {})
+    if keywords or arguments not in known:
+        found = super(types.Function, function).get_call_type(context, arguments, keywords)
+        if keywords:
+            return found
+        known[arguments] = found
+    return known[arguments]
+
+
+# --- passes ---
 
 _Compiler: Any = object if no_cache else found("core.compiler.Compiler")
 _PassManager: Any = object if no_cache else found("core.compiler_machinery.PassManager")
