@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.measure import arguments
-from kinemorph import _jit, _jit_numba
+from kinemorph import _jit, _jit_library
 from kinemorph.scenes.exercises import EXERCISES
 from kinemorph.scenes.warming import Done, exercise
 
@@ -76,7 +76,7 @@ def name_of(kernel: Any) -> str:
 def size_of(library: Any) -> int:
     """Instructions of a library that is not a unit yet."""
     if not hasattr(library, "instruction_count"):
-        functions = library.part().functions if isinstance(library, _jit_numba.KernelLibrary) else ()
+        functions = library.part().functions if isinstance(library, _jit_library.KernelLibrary) else ()
         library.instruction_count = sum(len(list(block.instructions)) for f in functions for block in f.blocks)
     return int(library.instruction_count)
 
@@ -85,7 +85,7 @@ def size_of(library: Any) -> int:
 def watched() -> Iterator[Ledger]:
     """Note down all that is compiled in this block."""
     ledger = Ledger()
-    compile_kernel, finalize = _jit._Kept.compile, _jit_numba.KernelLibrary.finalize
+    compile_kernel, finalize = _jit._Kept.compile, _jit_library.KernelLibrary.finalize
 
     def noted_compile(self: Any, signature: Any) -> Any:
         before = _jit.compile_count().compiled
@@ -111,11 +111,11 @@ def watched() -> Iterator[Ledger]:
         size = len(self._get_compiled_object())
         ledger.units.append(Unit(self.name, taken[0], size, len(taken_in), instructions))
 
-    _jit._Kept.compile, _jit_numba.KernelLibrary.finalize = noted_compile, noted_finalize  # type: ignore[method-assign]
+    _jit._Kept.compile, _jit_library.KernelLibrary.finalize = noted_compile, noted_finalize  # type: ignore[method-assign]
     try:
         yield ledger
     finally:
-        _jit._Kept.compile, _jit_numba.KernelLibrary.finalize = compile_kernel, finalize  # type: ignore[method-assign]
+        _jit._Kept.compile, _jit_library.KernelLibrary.finalize = compile_kernel, finalize  # type: ignore[method-assign]
 
 
 def table(title: str, headings: str, rows: list[tuple[object, ...]]) -> Table:
@@ -162,7 +162,9 @@ def main() -> None:
     show(done, ledger, options.most)
     if options.json:
         content = {
-            "exercises": {name: d._asdict() for name, d in done.items()},
+            "exercises": {
+                name: {"kernels": d.compiled, "seconds": d.seconds, "fault": d.fault} for name, d in done.items()
+            },
             "units": [asdict(unit) for unit in ledger.units],
             "kernels": {name: asdict(kernel) for name, kernel in ledger.kernels.items()},
         }

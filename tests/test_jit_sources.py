@@ -1,7 +1,11 @@
 """The key of a module: which edits in its package it notices."""
 
+import ast
+from pathlib import Path
+
 import pytest
 
+import kinemorph
 from kinemorph import _jit_sources
 from kinemorph._jit_sources import module_key
 
@@ -62,3 +66,29 @@ def test_module_key_follows_imports(monkeypatch, tmp_path, importer, statement, 
             path.write_text(f"{text}\n{addition if file == edited else ''}")
         keys.append(module_key(importer, str(tmp_path / name / user)))
     assert (keys[0] != keys[1]) == noticed
+
+
+def test_imports_found_without_parsing_are_those_of_the_parser(monkeypatch):
+    files = sorted(Path(kinemorph.__file__).parent.rglob("*.py"))
+    quick = [sorted(map(ast.unparse, _jit_sources._import_statements(file))) for file in files]
+    monkeypatch.setattr(_jit_sources, "_parsed", ast.parse)
+    assert quick == [sorted(map(ast.unparse, _jit_sources._import_statements(file))) for file in files]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = 1; import a",
+        "if True: import a",
+        "import a, \\\n    b",
+        "from a import (b,  # and )\n    c)",
+        "from a import b\nclass A:\n    import c",
+        "if TYPE_CHECKING:\n    import a\nelse:\n    import b",
+        "'''\nimport this and that\n'''\nimport a",
+    ],
+)
+def test_unusual_imports_are_found(text):
+    def found(tree):
+        return {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)}
+
+    assert found(_jit_sources._parsed(f"{text}\n".encode())) == found(ast.parse(text))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ def outer(x: float) -> float:
     return 100 * middle.middle(x)
 """,
 }
+HOW_FAR = re.compile(r"kinemorph: compiled \d+ kernels in \d+ s\n")  # only a slow machine says so
 CALL_OUTER = "import zoo; result = zoo.outer(1.0)"
 
 
@@ -45,9 +47,10 @@ class Outcome:
 class Workshop:
     """A folder with packages to import, and the cache that the processes share."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, python: str = sys.executable, sources: Path | None = SOURCES) -> None:
         self.folder = folder
         self.cache = folder / "cache"
+        self.python, self.paths = python, [*map(str, [sources] if sources else []), str(folder)]
 
     def write(self, files: dict[str, str]) -> None:
         for name, text in files.items():
@@ -67,16 +70,16 @@ class Workshop:
         given = {
             "KINEMORPH_CACHE_DIR": str(self.cache),
             "PYTHONDONTWRITEBYTECODE": "1",  # a .pyc is trusted if the source's time, in seconds, is the same
-            "PYTHONPATH": f"{SOURCES}{os.pathsep}{self.folder}",
+            "PYTHONPATH": os.pathsep.join(self.paths),
         }
-        command = [sys.executable, "-c", f"{code}\n{report}"]
+        command = [self.python, "-c", f"{code}\n{report}"]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         return subprocess.Popen(command, env=inherited | given | variables, **pipes)
 
     def finish(self, process: subprocess.Popen[str]) -> Outcome:
         stdout, stderr = process.communicate(timeout=120)
         assert process.returncode == 0, stderr
-        return Outcome(*json.loads(stdout), stderr)
+        return Outcome(*json.loads(stdout), HOW_FAR.sub("", stderr))
 
     def run(self, code: str, **variables: str) -> Outcome:
         return self.finish(self.start(code, **variables))

@@ -5,6 +5,7 @@ whoever needs the dynamics does not wait for the viewer, nor whoever asks the co
 """
 
 import ast as _ast
+import gc as _gc
 from importlib import import_module as _import_module
 from pathlib import Path as _Path
 
@@ -29,8 +30,14 @@ _WHERE, __all__ = _listed()
 def __getattr__(name: str) -> object:
     if name not in _WHERE:
         raise AttributeError(f"kinemorph has no {name!r}")
-    place = _import_module(_WHERE[name])
-    value = _import_module(f"{place.__name__}.{name}") if hasattr(place, "__path__") else getattr(place, name)
+    collects = _gc.isenabled()
+    _gc.disable()  # a hundred thousand objects are made that stay: to look through them is in vain, and takes a sixth
+    try:
+        place = _import_module(_WHERE[name])
+        value = _import_module(f"{place.__name__}.{name}") if hasattr(place, "__path__") else getattr(place, name)
+    finally:
+        if collects:
+            _gc.enable()
     globals()[name] = value
     return value
 

@@ -22,16 +22,15 @@ from numba import types
 from numba.extending import intrinsic, lower_builtin, models, overload, register_model, type_callable
 
 from ._jit_arguments import refuse
-from ._jit_cache import KernelCache, cache_folder, cache_size, why_not_kept
+from ._jit_cache import KernelCache, cache_folder, cache_size, files_in_use, for_packs, why_not_kept
 from ._jit_calls import call_of_unit, result_type
 from ._jit_claims import claims
 from ._jit_generic import for_lanes, generic, in_kernels, is_lanes
-from ._jit_keys import surroundings
+from ._jit_keys import surroundings, versions
 from ._jit_numba import (
     Dispatcher,
     address_of,
     call_template,
-    compiling,
     is_stand_in,
     machine,
     no_cache,
@@ -39,10 +38,13 @@ from ._jit_numba import (
     part_of_callers,
     split_signature,
     untested,
+    usual_type,
     with_machine_code,
     without_wrappers,
 )
 from ._jit_options import OPTIONS, OVERLOAD
+from ._jit_pack import installed_pack
+from ._jit_pipeline import KernelCompiler, compiling
 from ._jit_progress import CompileCount, progress
 from ._jit_rows import rows_at
 
@@ -54,22 +56,27 @@ __all__ = [  # with what modules that extend Numba need, such as the SIMD lanes
     "claims",
     "compile_count",
     "entry",
+    "files_in_use",
     "for_lanes",
+    "for_packs",
     "generic",
     "intrinsic",
     "is_lanes",
     "kernel",
     "lower_builtin",
     "models",
+    "installed_pack",
     "no_cache",
     "overload",
     "progress",
     "register_model",
     "rows_at",
     "setting_key",
+    "target",
     "type_callable",
     "types",
     "untested",
+    "versions",
     "why_not_kept",
 ]
 
@@ -117,7 +124,12 @@ def compile_count() -> CompileCount:
 
 def setting_key() -> str:
     """A hash of all but the sources that machine code depends on: the processor, the versions, Numba's settings."""
-    return surroundings(machine(Dispatcher.targetdescr.target_context))
+    return surroundings(target())
+
+
+def target() -> tuple[str, str, str]:
+    """The triple, name and features of the processor that kernels are compiled for."""
+    return machine(Dispatcher.targetdescr.target_context)
 
 
 def _decorator(make: Any, function: Any, **options: bool) -> Any:
@@ -126,6 +138,7 @@ def _decorator(make: Any, function: Any, **options: bool) -> Any:
             return function
         if not inspect.isfunction(function):
             raise TypeError(f"only a plain function can become a kernel, not {function!r}")
+        function.__signature__ = inspect.signature(function)  # Numba asks for it three times
         return make(function, targetoptions={"nopython": True} | OPTIONS | options)
 
     return decorate if function is None else decorate(function)
@@ -135,7 +148,7 @@ class _Kept(Dispatcher):
     """A Numba function that is kept in our cache, and tells how far its compilation is."""
 
     def __init__(self, py_func: Any, source_file: str, targetoptions: dict[str, Any]) -> None:
-        super().__init__(py_func, targetoptions=targetoptions)
+        super().__init__(py_func, targetoptions=targetoptions, pipeline_class=KernelCompiler)
         self.source_file = source_file
         self._cache = KernelCache(self)
 
@@ -189,6 +202,16 @@ class _Called(_Kept):
     def add_overload(self, cres: Any) -> None:
         self.overloads[cres.signature.args] = cres
 
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        signature, arguments = self._compiler.fold_argument_types(args, kws)
+        template = call_template(self.py_func.__name__, self.known(tuple(map(usual_type, arguments))))
+        return template, signature, arguments, {}
+
+    def known(self, arguments: Any) -> Any:
+        """The signature of the version for some types, which those that are compiled next may call."""
+        self.compile(arguments)
+        return self.overloads[arguments].signature
+
 
 class _Part(_Called):
     """A kernel that becomes part of the machine code of those that call it."""
@@ -221,10 +244,8 @@ class _Unit(_Called):
         self.compile(arguments if returned is None else returned(*arguments))
         return address_of(self.overloads[arguments])
 
-    def get_call_template(self, args: Any, kws: Any) -> Any:
-        signature, arguments = self._compiler.fold_argument_types(args, kws)
-        template = call_template(self.py_func.__name__, self._call(tuple(arguments))[0])
-        return template, signature, arguments, {}
+    def known(self, arguments: Any) -> Any:
+        return self._call(arguments)[0]
 
     def get_overload(self, sig: Any) -> Any:
         return self._call(split_signature(sig)[0])[1]

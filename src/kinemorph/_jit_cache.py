@@ -13,6 +13,7 @@ import glob
 import hashlib
 import os
 import re
+import stat
 import sys
 import tempfile
 import time
@@ -20,12 +21,16 @@ from pathlib import Path
 from typing import Any
 
 from ._jit_calls import expect
-from ._jit_keys import reachable, reference, referred, version_key
-from ._jit_numba import complete, holds_addresses, machine, packed, rebuilt, split_signature, unpacked
+from ._jit_keys import hash_of, reachable, reference, referred, surroundings, version_key
+from ._jit_numba import holds_addresses, is_part, machine, packed, rebuilt, split_signature, unpacked
+from ._jit_pack import installed_pack
 from ._jit_progress import progress
 
 _DAY = 86400.0
 _FORGOTTEN_AFTER = 30 * _DAY
+_NAME = re.compile(r".*-(?P<key>[0-9a-f]{40})-[0-9a-f]{12}\.kernel")  # what it computes, and for which machine
+
+files_in_use: set[Path] = set()  # of the kernels that this process has compiled or loaded
 
 
 def cache_folder() -> Path:
@@ -59,11 +64,20 @@ def why_not_kept() -> str | None:
         folder = _kernels_folder()
         for path in (folder.parent, folder):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if suspicion := _suspicion(folder.stat()):
-            return f"{folder} {suspicion}"
-        return None if os.access(folder, os.W_OK) else f"{folder} is not writable"
+        return why_foreign() or (None if os.access(folder, os.W_OK) else f"{folder} is not writable")
     except (OSError, RuntimeError) as error:  # RuntimeError: there is no home folder
         return str(error)
+
+
+def why_foreign() -> str | None:
+    """Why what lies in the folder of the kernels may not be our own; None if it must be."""
+    folder = _kernels_folder()
+    if suspicion := _suspicion(folder.stat()):
+        return f"{folder} {suspicion}"
+    above = folder.parent.stat().st_mode
+    if hasattr(os, "geteuid") and above & 0o022 and not above & stat.S_ISVTX:  # others could put another in its place
+        return f"{folder.parent} can be written to by other users: chmod go-w, or name another by KINEMORPH_CACHE_DIR"
+    return None
 
 
 def _suspicion(status: os.stat_result) -> str | None:
@@ -84,7 +98,7 @@ class KernelCache:
         function = kernel.py_func
         self._kernel = kernel
         self._enabled = True
-        self._keys: dict[Any, str | None] = {}
+        self._versions: dict[Any, tuple[str, str] | None] = {}
         self._prefix = re.sub(r"[^\w.]", "", f"{function.__module__}.{function.__qualname__}")[:150] + "-"
 
     @property
@@ -106,19 +120,23 @@ class KernelCache:
                 if time.time() - path.stat().st_mtime >= older_than:
                     path.unlink()
 
+    def _version(self, signature: Any) -> tuple[str, str] | None:
+        """What the version for some types computes, on any machine, and this machine; None if it cannot be kept."""
+        if signature not in self._versions:
+            version = version_key(self._kernel, *split_signature(signature))
+            here = version and surroundings(machine(self._kernel.targetctx))
+            self._versions[signature] = (version, here) if version and here else None
+        return self._versions[signature]
+
     def key(self, signature: Any) -> str | None:
-        """What the version for some types is known by; None if it cannot be kept."""
-        if signature not in self._keys:
-            arguments, result = split_signature(signature)
-            self._keys[signature] = version_key(self._kernel, arguments, result, machine(self._kernel.targetctx))
-        return self._keys[signature]
+        """What the version for some types is known by, on this machine; None if it cannot be kept."""
+        version = self._version(signature)
+        return version and hash_of(version)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        complete(target_context)
-        path = self.path(sig)
-        result = self._read(path) if path else None
+        result = self._from_pack(sig) or self._from_folder(sig)
         if result is None:
-            progress.missed(self._kernel.py_func.__name__, reachable(self._kernel), why_not_kept, cache_folder)
+            progress.missed(self._kernel.py_func.__name__, reachable(self._kernel), why_not_kept, cache_folder, _remark)
         else:
             progress.finished(compiled=False)
         return result
@@ -131,29 +149,43 @@ class KernelCache:
             if holds_addresses(data) or any(name is None for name, *_ in needs):
                 progress.complain(f"{self._prefix[:-1]} holds addresses of this process")
             elif _write(path, needs, data):
+                files_in_use.add(path)
                 self._remove(older_than=_FORGOTTEN_AFTER)
         progress.finished(compiled=True)
 
     def path(self, signature: Any) -> Path | None:
         """Where the version for some types is, or will be; None if it cannot be kept."""
-        if self._enabled and (key := self.key(signature)):
+        if self._enabled and (version := self._version(signature)):
             with contextlib.suppress(RuntimeError):  # there is no home folder
-                return _kernels_folder() / f"{self._prefix}{key[:40]}.kernel"
+                return _kernels_folder() / f"{self._prefix}{version[0][:40]}-{version[1][:12]}.kernel"
         return None
 
-    def _read(self, path: Path) -> Any:
+    def _from_pack(self, signature: Any) -> Any:
+        pack = installed_pack() if self._enabled else None
+        version = self._version(signature) if pack else None
+        body = pack.read(version[0][:40]) if pack and version else None
+        return self._rebuilt(body) if body else None
+
+    def _from_folder(self, signature: Any) -> Any:
+        path = self.path(signature)
+        body = _content(path) if path else None
+        result = self._rebuilt(body) if body else None
+        if path and result:
+            files_in_use.add(path)
+        return result
+
+    def _rebuilt(self, body: bytes) -> Any:
         try:
-            if body := _content(path):
-                needs, state = unpacked(body)
-                parts = [self._find(name).called.library(types) for name, types, key in needs if key is None]
-                result = rebuilt(state, self._kernel.targetctx, parts)
-                if parts and result.library.lacks_parts():
-                    return None
-                for name, types, key in needs:
-                    if key is not None:
-                        self._expect(key, name, types)
-                        result.library.calls[key] = self._find(name), types
-                return result
+            needs, state = unpacked(body)
+            parts = [self._find(name).called.library(types) for name, types, key in needs if key is None]
+            result = rebuilt(state, self._kernel.targetctx, parts)
+            if result is None or (parts and result.library.lacks_parts()):
+                return None
+            for name, types, key in needs:
+                if key is not None:
+                    self._expect(key, name, types)
+                    result.library.calls[key] = self._find(name), types
+            return result
         except Exception:  # whatever is wrong with the file, compiling again puts it right
             return None
 
@@ -172,12 +204,30 @@ def checksum(name: str, body: bytes) -> bytes:
     return digest.digest()
 
 
+def for_packs(path: Path) -> tuple[str, bytes] | None:
+    """What a pack keeps of a file of ours, and under which name; None of parts, which are in the code of others."""
+    name, body = _NAME.fullmatch(path.name), _content(path)
+    if name is None or body is None:
+        raise ValueError(f"{path}: this is not a kernel that was compiled here")
+    return None if is_part(body) else (name["key"], body)
+
+
+def _remark() -> str | None:
+    """What a user who waits for the compiler should know about the pack."""
+    pack = installed_pack()
+    return f"the kernel pack is not used: {pack.fault}" if pack and pack.fault else None
+
+
 def _content(path: Path) -> bytes | None:
     """What was written to a file; None if that is not what it holds, or may not be."""
-    with open(path, "rb") as file:
-        status, content = os.fstat(file.fileno()), file.read()
+    try:
+        with open(path, "rb") as file:
+            status, content = os.fstat(file.fileno()), file.read()
+        suspicion = why_foreign() or _suspicion(status)
+    except OSError:
+        return None
     seal, body = content[:32], content[32:]
-    if _suspicion(path.parent.stat()) or _suspicion(status) or seal != checksum(path.name, body):
+    if suspicion or seal != checksum(path.name, body):
         return None
     if time.time() - status.st_mtime > _DAY:
         with contextlib.suppress(OSError):  # the folder may be shared and read-only

@@ -24,7 +24,7 @@ import llvmlite.ir as ir
 from numba import types
 
 from ._jit_generic import is_lanes
-from ._jit_numba import SLOT
+from ._jit_library import SLOT
 
 _RESOLVE = "kinemorph_resolve"
 _DIGITS = 15  # of a key in hexadecimal, in each of two numbers

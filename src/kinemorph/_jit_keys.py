@@ -29,20 +29,26 @@ _HARMLESS_SETTINGS = (
     *("THREADING_LAYER", "_"),
 )
 _VERSIONS = (sys.version, numba.__version__, llvmlite.__version__, np.__version__)
+_PYTHON = f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}"
 
 
-def version_key(kernel: Any, arguments: tuple[Any, ...], result: Any, machine: object) -> str | None:
-    """A hash of the version of `kernel` for some types on some machine; None if it cannot be known again."""
+def version_key(kernel: Any, arguments: tuple[Any, ...], result: Any) -> str | None:
+    """A hash of the version of `kernel` for some types, on any machine; None if it cannot be known again."""
     key = kernel_key(kernel)
     types_text = "".join(map(_type_text, arguments)) + repr(result)
     if key is None or " at 0x" in types_text:  # the type of a function or an object: an address means nothing elsewhere
         return None
-    return _hash(key, types_text, _extension_keys(kernel, arguments), machine, _settings(), _VERSIONS)
+    return hash_of(key, types_text, _extension_keys(kernel, arguments))
 
 
 def surroundings(machine: object) -> str:
     """A hash of all that the machine code of every kernel depends on, but sources."""
-    return _hash(machine, _settings(), _VERSIONS)
+    return hash_of(machine, settings(), _VERSIONS)
+
+
+def versions() -> dict[str, str]:
+    """The versions of all that machine code depends on, as far as others have the same."""
+    return {"Python": _PYTHON, "Numba": numba.__version__, "llvmlite": llvmlite.__version__, "NumPy": np.__version__}
 
 
 @functools.cache
@@ -54,7 +60,7 @@ def kernel_key(kernel: Any) -> str | None:
         return None
     # The code is what runs, whatever was edited since the import, and also covers other packages. The imports
     # cover what no name in the code leads to, such as overloads.
-    return _hash(graph, module_key(kernel.py_func.__module__, _file(kernel)))
+    return hash_of(graph, module_key(kernel.py_func.__module__, _file(kernel)))
 
 
 def reachable(kernel: Any) -> list[Any]:
@@ -83,14 +89,14 @@ def referred(kernel: Any, reference: Any) -> Any:
     return functools.reduce(getattr, name.split("."), importlib.import_module(module))
 
 
-def _hash(*parts: object) -> str:
+def hash_of(*parts: object) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
-def _settings() -> list[tuple[str, str]]:
+def settings() -> list[tuple[str, str]]:
     """Numba's settings, whether they come from the environment, a file or the program."""
-    settings = {name: repr(value) for name, value in vars(numba.config).items() if name.isupper()}
-    return sorted(item for item in settings.items() if not item[0].startswith(_HARMLESS_SETTINGS))
+    found = {name: repr(value) for name, value in vars(numba.config).items() if name.isupper()}
+    return sorted(item for item in found.items() if not item[0].startswith(_HARMLESS_SETTINGS))
 
 
 # --- types ---
@@ -152,7 +158,7 @@ def _identity(kernel: Any) -> str | None:
         return None
     texts = [(part.co_code, part.co_names, *map(_constant_text, part.co_consts)) for part in _codes(code)]
     where = (function.__module__, function.__qualname__, code.co_firstlineno)
-    return _hash(where, texts, constants, sorted(map(repr, kernel.targetoptions.items())))
+    return hash_of(where, texts, constants, sorted(map(repr, kernel.targetoptions.items())))
 
 
 def _is_known_by_name(function: Any) -> bool:
@@ -209,12 +215,23 @@ def _leaves(value: Any) -> Iterator[Any]:
 def _constant_text(value: Any) -> str | None:
     """A text that is the same for the same value in every process; None if there is none."""
     if isinstance(value, tuple):
-        return _hash(*map(_constant_text, value))
+        return hash_of(*map(_constant_text, value))
     if isinstance(value, np.ndarray):
-        return _hash(value.dtype, value.shape, value.tobytes())
+        return hash_of(value.dtype, value.shape, value.tobytes())
     if isinstance(value, enum.EnumMeta):
         return repr(list(value))
     if is_jitted(value):
         return "kernel"  # which one is seen elsewhere
+    if isinstance(value, np.dtype):
+        return _dtype_text(value)
     text = repr(value)
     return None if isinstance(value, ModuleType) or " at 0x" in text else text
+
+
+_dtype_texts: dict[int, tuple[Any, str]] = {}  # by identity, and kept alive: to write one out takes long
+
+
+def _dtype_text(dtype: Any) -> str:
+    if id(dtype) not in _dtype_texts:
+        _dtype_texts[id(dtype)] = dtype, repr(dtype)
+    return _dtype_texts[id(dtype)][1]

@@ -7,14 +7,9 @@ compiled anew in every process, with the same numbers. The few things without su
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import inspect
-import itertools
 import pickle
 import re
-import secrets
-from collections.abc import Iterator
 from typing import Any
 
 import llvmlite.binding
@@ -29,7 +24,7 @@ _TESTED = " to ".join(f"{major}.{minor}" for major, minor in TESTED)
 # --- looking before use ---
 
 
-def _find(path: str, *mentions: str) -> Any:
+def found(path: str, *mentions: str) -> Any:
     """What is called `path` in Numba; None if it is not there, or if its code does not mention all of `mentions`."""
     found: Any = numba
     for name in path.split("."):
@@ -41,7 +36,7 @@ def _find(path: str, *mentions: str) -> Any:
 
 def _fault(probes: dict[str, str]) -> str | None:
     """A sentence about the first of the probes, given as the name and what its code mentions, that fails."""
-    lost = next((path for path, mentions in probes.items() if _find(path, *mentions.split()) is None), None)
+    lost = next((path for path, mentions in probes.items() if found(path, *mentions.split()) is None), None)
     return lost and f"numba.{lost} in Numba {numba.__version__} is not as in the versions tested, {_TESTED}"
 
 
@@ -49,7 +44,7 @@ def _needed(path: str, mentions: str = "") -> Any:
     """What is called `path` in Numba, and has no substitute."""
     if fault := _fault({path: mentions}):
         raise ImportError(f"{fault}, which kinemorph cannot do without: install one of those")
-    return _find(path)
+    return found(path)
 
 
 _CACHE = {  # what the kernels, and the cache behind them, are built on
@@ -62,24 +57,32 @@ _CACHE = {  # what the kernels, and the cache behind them, are built on
     "core.codegen.CPUCodeLibrary._optimize_final_module": "_final_module",
     "core.codegen.CPUCodeLibrary._unserialize": "_set_compiled_object _finalize_final_module _load_defined_symbols",
     "core.codegen.CPUCodeLibrary._finalize_dynamic_globals": "numba.dynamic.globals",
+    "core.codegen.CPUCodeLibrary._optimize_functions": "data_layout _data_layout",
     "core.codegen.CPUCodeLibrary.finalize": "_linking_libraries _reload_init link_in _get_module_for_linking",
     "core.codegen.CPUCodeLibrary.serialize_using_object_code": "_get_compiled_object",
     "core.codegen.CPUCodegen._module_pass_manager": "",
+    "core.codegen.CPUCodegen._pass_builder": "create_pass_builder",
     "core.codegen.Codegen.create_library": "_library_class",
     "core.codegen.Codegen.unserialize_library": "_library_class _unserialize",
     "core.codegen.JITCodeLibrary.get_pointer_to_function": "_ensure_finalized",
     "core.compiler.CompileResult._rebuild": "target_context",
     "core.compiler.CompileResult._reduce": "self",
     "core.compiler.CompileResult.lifted": "",
+    "core.compiler.Compiler.define_pipelines": "DefaultPassBuilder",
+    "core.compiler.CompilerBase.__init__": "refresh func_ir type_annotation",
+    "core.compiler.DefaultPassBuilder.define_nopython_pipeline": "define_untyped_pipeline define_typed_pipeline",
     "core.compiler.Flags.no_compile": "",
     "core.compiler.compile_result": "entries",
+    "core.compiler_machinery.PassManager._runPass": "pss run_initialization run_pass run_finalizer",
+    "core.compiler_machinery.PassManager.run": "_runPass passes",
     "core.compiler_lock.global_compiler_lock.__enter__": "",
     "core.cpu.CPUContext.refresh": "self",
     "core.dispatcher.OmittedArg": "",
     "core.funcdesc.FunctionDescriptor.__init__": "mangled_name uid",
     "core.funcdesc.default_mangler": "name argtypes uid",
     "core.itanium_mangler.mangle": "uid",
-    "core.registry.CPUDispatcher.__init__": "py_func targetoptions",
+    "core.postproc.PostProcessor.run": "emit_dels",
+    "core.registry.CPUDispatcher.__init__": "py_func targetoptions pipeline_class",
     "core.registry.CPUDispatcher._compile_for_args": "args compile",
     "core.registry.CPUDispatcher.add_overload": "cres overloads",
     "core.registry.CPUDispatcher.compile": "sig _cache load_overload save_overload insert_user_function add_overload",
@@ -104,67 +107,13 @@ def untested() -> str | None:
 
 # --- dispatchers: the objects that functions become ---
 
-Dispatcher: Any = object if no_cache else _find("core.registry.CPUDispatcher")
+Dispatcher: Any = object if no_cache else found("core.registry.CPUDispatcher")
 without_memory: dict[str, Any] = {} if _fault(_MEMORY) else {"_nrt": False}  # an option: no references to count
 
 
 def is_stand_in(value: Any) -> bool:
     """Whether an argument is Numba's own, for a default or a constant."""
     return isinstance(value, numba.core.dispatcher.OmittedArg | types.Literal)
-
-
-@contextlib.contextmanager
-def compiling(target_context: Any, key: str | None) -> Iterator[None]:
-    """One thread at a time, libraries of our own, and names of machine code that only a key decides.
-
-    Such a name is made of the function and a count. Numba counts from 1 in every process: two closures of
-    one function, one loaded from disk and one compiled here, could get the same name, and a caller of both would call
-    one of them twice. Here each compilation of a kernel, with all that is compiled on its behalf, counts from a number
-    that follows from its key: whichever process compiled the caller and the callee, the name is the same. Other users
-    of Numba, who wait for the lock, then find all as they left it.
-    """
-    count = itertools.count(int(key[:15], 16) if key else secrets.randbits(60))
-    collects = gc.isenabled()
-    with contextlib.ExitStack() as changes:
-        changes.enter_context(numba.core.compiler_lock.global_compiler_lock)
-        changes.enter_context(_changed(numba.core.bytecode.FunctionIdentity, "_unique_ids", count))
-        changes.enter_context(_changed(target_context.codegen(), "_library_class", KernelLibrary))
-        changes.enter_context(_changed(target_context, "mangler", _mangled))
-        changes.enter_context(_changed(types.Function, "get_call_type", _known_call_type))
-        if collects:
-            gc.disable()  # Numba makes a million objects that stay: to look through them again and again is in vain
-            changes.callback(gc.enable)
-        yield
-
-
-@contextlib.contextmanager
-def _changed(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """Give an attribute another value for a while, or one of its own to what inherited it."""
-    had, before = name in vars(owner), getattr(owner, name)
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        if had:
-            setattr(owner, name, before)
-        else:
-            delattr(owner, name)
-
-
-def _mangled(name: str, types: Any, **others: Any) -> str:
-    """A name of machine code, without the types: Numba numbers those of rows as they come in this process."""
-    return str(numba.core.funcdesc.default_mangler(name, (), **others))
-
-
-def _known_call_type(function: Any, context: Any, arguments: Any, keywords: Any) -> Any:
-    """What a call of a built-in function is: found once, where Numba tries all that it might be in every call."""
-    known = vars(function).setdefault("_known_call_types", {})
-    if keywords or arguments not in known:
-        found = super(types.Function, function).get_call_type(context, arguments, keywords)
-        if keywords:
-            return found
-        known[arguments] = found
-    return known[arguments]
 
 
 without_wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # options: nothing for Python to call
@@ -203,6 +152,19 @@ def call_template(name: str, signature: Any) -> Any:
     return numba.core.typing.make_concrete_template(f"CallTemplate({name})", key=name, signatures=[signature])
 
 
+def usual_type(kind: Any) -> Any:
+    """The type for which a kernel is compiled if it is called with another one that means the same.
+
+    A constant, or an integer of 32 bits, is an int64 for kernels: Numba would compile one more version for each.
+    """
+    if isinstance(kind, types.IntegerLiteral | types.BooleanLiteral):
+        kind = kind.literal_type
+    return types.int64 if kind in _SMALLER else kind
+
+
+_SMALLER = (types.int8, types.int16, types.int32)
+
+
 # --- compiled kernels, as a cache sees them ---
 
 
@@ -221,24 +183,61 @@ def machine(target_context: Any) -> tuple[str, str, str]:
     return target_context.codegen().magic_tuple()
 
 
+def host_triple() -> str:
+    return str(llvmlite.binding.get_process_triple())
+
+
+def host_features() -> set[str]:
+    """What this processor can do."""
+    return {name for name, able in llvmlite.binding.get_host_cpu_features().items() if able}
+
+
+def chosen_target() -> tuple[str | None, str | None]:
+    """The name and features of the processor that the user asks Numba for, if any."""
+    return numba.config.CPU_NAME, numba.config.CPU_FEATURES
+
+
 def holds_addresses(result: Any) -> bool:
     """Whether a compiled kernel is of no use to other processes."""
     return bool(result.lifted or result.library.holds_addresses())
 
 
+_PART, _WHOLE = b"p", b"w"
+
+
 def packed(needs: Any, result: Any) -> bytes:
     """A compiled kernel, and how to find the kernels that it needs."""
-    return numba.core.serialize.dumps((needs, result._reduce()))
+    state = result._replace(type_annotation="")._reduce()
+    return (_PART if state[0][1] == "part" else _WHOLE) + bytes(numba.core.serialize.dumps((needs, state)))
 
 
 def unpacked(content: bytes) -> Any:
     """What was packed; the kernel itself comes back from `rebuilt`, when those that it takes in are there."""
-    return pickle.loads(content)
+    return pickle.loads(content[1:])
+
+
+def is_part(content: bytes) -> bool:
+    """Whether what was packed is to be taken in by others, and has no machine code of its own."""
+    return content[:1] == _PART
+
+
+def _lacking(names: list[str]) -> bool:
+    """Whether some of what machine code asks for is nowhere in this process."""
+    return any(llvmlite.binding.address_of_symbol(name) is None for name in names)
 
 
 def rebuilt(reduced: Any, target_context: Any, parts: list[Any]) -> Any:
-    """A compiled kernel again; `parts` are the libraries of the kernels that it takes in."""
+    """A compiled kernel again; `parts` are the libraries of the kernels that it takes in.
+
+    None if its machine code needs what is not there: LLVM would end the process.
+    """
     library_state, description, environment, signature, *_ = reduced
+    if library_state[1] != "part":
+        *_, asked_for = library_state[2]
+        if _lacking(asked_for):
+            complete(target_context)
+            if _lacking(asked_for):
+                return None
     if library_state[1] == "callable":
         return numba.core.compiler.CompileResult._rebuild(target_context, *reduced)
     result = numba.core.compiler.compile_result(
@@ -251,139 +250,6 @@ def rebuilt(reduced: Any, target_context: Any, parts: list[Any]) -> Any:
     )
     result.library.take_in(parts)
     return result
-
-
-_Library: Any = object if no_cache else _find("core.codegen.JITCodeLibrary")
-
-
-class KernelLibrary(_Library):  # type: ignore[misc]
-    """The code of one function for some types: part of its callers' machine code, or a unit of its own.
-
-    Numba optimises each function together with all that it calls, makes machine code of that, and links the result
-    into every caller, to be optimised again: a function ten calls deep is compiled ten times. Here a part stays as it
-    was lowered until a unit is made, which takes in its parts, and theirs, each once. The units that it calls stay
-    outside (`_jit_calls`).
-    """
-
-    def __init__(self, codegen: Any, name: str) -> None:
-        super().__init__(codegen, name)
-        self.kernel: Any = None  # the kernel that this is the code of, and the types; None if it is not that of one
-        self.calls: dict[str, Any] = {}  # by their keys, the kernels that are called, and the types
-        self.python_calls_it = True
-        self._part: Any = None
-
-    def take_in(self, libraries: list[Any]) -> None:
-        self._linking_libraries.extend(libraries)
-
-    def add_linking_library(self, library: Any) -> None:
-        if not isinstance(library, KernelLibrary):
-            library._ensure_finalized()
-        self.take_in([library])
-
-    def _taken_in(self, whole: bool) -> list[Any]:
-        """The libraries behind this one; unless the whole is asked for, not those behind other kernels."""
-        found, pending = dict.fromkeys([self]), [self]
-        for library in pending:  # grows on the way
-            new = list(dict.fromkeys(other for other in library._linking_libraries if other not in found))
-            found.update(dict.fromkeys(new))
-            pending += [other for other in new if isinstance(other, KernelLibrary) and (whole or not other.kernel)]
-        return list(found)[1:]
-
-    def needs(self) -> tuple[list[Any], dict[str, Any]]:
-        """The kernels without which this is not whole: those that it takes in, if not done yet, and those called."""
-        behind = [other for other in self._taken_in(self._finalized) if isinstance(other, KernelLibrary)]
-        parts = [] if self._finalized else [other.kernel for other in behind if other.kernel]
-        calls = dict(self.calls)
-        for other in behind:
-            if self._finalized or not other.kernel:
-                calls.update(other.calls)
-        return parts, calls
-
-    def lacks_parts(self) -> bool:
-        """Whether it was lowered with parts that its kernels no longer have: names tell what they were made of."""
-        modules = [self._final_module, *(_part(other) for other in self._taken_in(whole=False))]
-        functions = [function for module in modules for function in module.functions]
-        defined = {function.name for function in functions if not function.is_declaration}
-        here = [function for function in modules[0].functions if function.is_declaration]
-        return any(function.name[:3] == "_ZN" and function.name not in defined for function in here)
-
-    def holds_addresses(self) -> bool:
-        names = [item.name for item in self._final_module.global_variables]
-        return any(name.startswith(_ADDRESSES) and not name.startswith(SLOT) for name in names)
-
-    def part(self) -> Any:
-        """This code alone, as it is taken into other code."""
-        if self._part is None:
-            self._part = _to_be_taken_in(self._final_module)
-        return self._part
-
-    def finalize(self) -> None:
-        self._raise_if_finalized()
-        self.part()  # before other code joins it
-        for library in self._taken_in(whole=True):
-            self._reload_init.update(library._reload_init)
-            self._final_module.link_in(_part(library), preserve=True)
-        for function in self._final_module.functions:
-            if function.linkage == _TAKEN_IN:
-                function.linkage = "internal"  # gone when all its calls are inlined
-        for item in self._final_module.global_variables:
-            if item.name.startswith(SLOT):
-                item.linkage = "internal"
-        if lost := [one.name for one in self._final_module.functions if one.is_declaration and one.name[:3] == "_ZN"]:
-            raise AssertionError(f"{self.name}: the code of {lost[0]} is nowhere")  # LLVM would end the process
-        self._optimize_final_module()
-        self._final_module.verify()
-        self._finalize_final_module()
-
-    def _optimize_final_module(self) -> None:
-        """Once: Numba's first round is there to find references to count, and there are none."""
-        passes, builder = self._codegen._module_pass_manager()
-        passes.run(self._final_module, builder)
-
-    def serialize_using_object_code(self) -> Any:
-        if self._finalized:
-            items = [*self._final_module.functions, *self._final_module.global_variables]
-            defined = sorted(item.name for item in items if not item.is_declaration)
-            kind = "callable" if self.python_calls_it else "unit"
-            return self.name, kind, (self._get_compiled_object(), defined)
-        others = [other for other in self._taken_in(whole=False) if not getattr(other, "kernel", None)]
-        return self.name, "part", [self._final_module.as_bitcode(), *(_part(other).as_bitcode() for other in others)]
-
-    @classmethod
-    def _unserialize(cls, codegen: Any, state: Any) -> Any:
-        name, kind, data = state
-        library = codegen.create_library(name)
-        if kind == "part":
-            library._final_module, *others = map(llvmlite.binding.parse_bitcode, data)
-            for module in others:
-                library.take_in([other := codegen.create_library(name)])
-                other._final_module = module
-        else:
-            machine_code, defined = data
-            library.enable_object_caching()
-            library._set_compiled_object(machine_code)
-            library._finalize_final_module()
-            codegen._engine._defined_symbols.update(defined)
-        return library
-
-
-_ADDRESSES = "numba.dynamic.globals"  # how Numba calls what it does not keep on disk
-SLOT = (
-    f"{_ADDRESSES}.kinemorph."  # how the address of a unit is called where it is kept; others must not keep such code
-)
-_TAKEN_IN = llvmlite.binding.Linkage.weak_odr  # LLVM leaves out linkonce_odr if nobody has called it so far
-
-
-def _to_be_taken_in(module: Any) -> Any:
-    module = module.clone()
-    for function in module.functions:
-        if not function.is_declaration and function.linkage != llvmlite.binding.Linkage.internal:
-            function.linkage = _TAKEN_IN
-    return module
-
-
-def _part(library: Any) -> Any:
-    return library.part() if isinstance(library, KernelLibrary) else _to_be_taken_in(library._get_module_for_linking())
 
 
 # --- what code is made of: there is no way around these ---
@@ -413,7 +279,7 @@ def array_data(context: Any, builder: Any, array_type: Any, array: Any) -> Any:
 
 def fuses(context: Any) -> bool:
     """Whether the processor multiplies and adds in one instruction: x86 says so in its features, ARM always can."""
-    if _find("core.codegen.CPUCodegen.magic_tuple"):
+    if found("core.codegen.CPUCodegen.magic_tuple"):
         triple, _, features = machine(context)
     else:
         triple, features = llvmlite.binding.get_process_triple(), numba.config.CPU_FEATURES

@@ -27,6 +27,7 @@ class Progress:
         self.count = CompileCount(0, 0)
         self.listener: Callable[[], None] | None = None  # called when a kernel was compiled
         self._announced = self._complained = False
+        self.unkept: str | None = None  # why something that was compiled is not kept
         self._counted: set[object] = set()  # kernels that the user knows to be compiled
         self._depth = 0
         self._started = self._spent = 0.0
@@ -49,7 +50,12 @@ class Progress:
                     _tell("")  # to the end of the line that was rewritten so far
 
     def missed(
-        self, name: str, kernels: list[Any], why_not_kept: Callable[[], str | None], folder: Callable[[], object]
+        self,
+        name: str,
+        kernels: list[Any],
+        why_not_kept: Callable[[], str | None],
+        folder: Callable[[], object],
+        remark: Callable[[], str | None],
     ) -> None:
         """The cache does not have a kernel: it will be compiled now, with all kernels that it calls, at most."""
         if self._depth > 1 and self._announced:  # on behalf of one that was announced
@@ -62,7 +68,8 @@ class Progress:
             reason = why_not_kept()
             self._complained = reason is not None
             where = f"not kept: {reason}" if reason else f"kept in {folder()}; all at once: kinemorph warm"
-            _tell(f"kinemorph: compiling {name} and what it calls, {about} (first use; {where})")
+            also = f"; {text}" if (text := remark()) else ""
+            _tell(f"kinemorph: compiling {name} and what it calls, {about} (first use; {where}{also})")
         elif seconds >= _WORTH_SAYING:
             _tell(f"kinemorph: compiling {name} and what it calls, {about}")
 
@@ -80,6 +87,7 @@ class Progress:
 
     def complain(self, reason: object) -> None:
         """Say once that what was compiled is not kept on disk."""
+        self.unkept = self.unkept or str(reason)
         if not self._complained:
             self._complained = True
             self.warn(f"compiled kernels are not kept: {reason}")

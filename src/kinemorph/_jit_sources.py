@@ -4,6 +4,7 @@ a kernel's key that sees an edit in another file. It reads the sources with `ast
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import hashlib
 import os
@@ -27,6 +28,13 @@ def file_digest(file: str) -> str | None:
 @functools.cache
 def _content_digest(file: str, mtime: int, size: int) -> str:
     return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+
+
+def package_digest() -> str:
+    """A hash of all sources of kinemorph."""
+    root = _KINEMORPH_ROOT / _KINEMORPH
+    digests = [(path.relative_to(root).as_posix(), file_digest(str(path))) for path in sorted(root.rglob("*.py"))]
+    return hashlib.sha256(repr(digests).encode()).hexdigest()
 
 
 @functools.cache
@@ -84,13 +92,27 @@ def _imported_modules(module: str, path: Path, root: Path) -> set[str]:
 # Functions are most of the text, and an import in one of them does not run with the module. To leave them out
 # makes parsing several times faster, which a warm start feels.
 _FUNCTION = re.compile(rb"^(?:async )?def .*\n(?:[ \t].*\n|[ \t\r]*\n|\).*\n)*", re.MULTILINE)
+_FOR_CHECKERS = re.compile(rb"^if (?:typing\.)?TYPE_CHECKING:\n(?:[ \t].*\n|\n)+(?!el)", re.MULTILINE)
+# Most of what is left are dtypes and constants. Imports in the first column can be found without parsing those; where
+# there are others, all is parsed.
+_IMPORT = re.compile(rb"^(?:from [.\w]+ import (?:\([^)]*\)|[^\n(]+)|import [^\n]+)$", re.MULTILINE)
+_ANY_IMPORT = re.compile(rb"(?<![\w.])import(?!\w)")
+
+
+def _parsed(text: bytes) -> ast.AST:
+    text = _FUNCTION.sub(b"def f(): ...\n", text)
+    imports = _IMPORT.findall(plain := _FOR_CHECKERS.sub(b"", text))
+    if len(imports) == len(_ANY_IMPORT.findall(plain)):
+        with contextlib.suppress(SyntaxError):
+            return ast.parse(b"\n".join(imports))
+    return ast.parse(text)
 
 
 def _import_statements(path: Path) -> Iterator[ast.Import | ast.ImportFrom]:
     try:
         text = path.read_bytes()
         try:
-            pending: list[ast.AST] = [ast.parse(_FUNCTION.sub(b"def f(): ...\n", text))]
+            pending = [_parsed(text)]
         except SyntaxError:  # a function with a comment or a string in the first column
             pending = [ast.parse(text)]
     except (OSError, SyntaxError, ValueError):  # being edited: its content is in the key

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -91,3 +96,40 @@ def test_a_mark_that_a_dead_process_left_holds_nobody_up_for_ever(
     with claims.on(tmp_path / "kernels" / "a.kernel"):
         pass
     assert (tmp_path / "a.kernel").exists()  # not ours to remove
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no signals there")
+def test_interrupted_it_says_so_and_keeps_what_is_compiled(tmp_path: Path) -> None:
+    """The cache is a fresh one, so that there is something to interrupt."""
+    command = [sys.executable, "-m", "kinemorph.cli", "warm", "--jobs", "1"]
+    environment = {**os.environ, "KINEMORPH_CACHE_DIR": str(tmp_path), "KINEMORPH_PACK": "0"}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command, env=environment, start_new_session=True, **pipes)  # type: ignore[call-overload]
+    while not list(tmp_path.glob("kernels/*.kernel")) and process.poll() is None:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    stdout, stderr = process.communicate(timeout=120)  # until nobody has these pipes any more
+    assert process.returncode == 130, stderr
+    assert f"interrupted; what was compiled so far is kept in {tmp_path}" in stdout
+    assert "Traceback" not in stdout + stderr
+    assert list(tmp_path.glob("kernels/*.kernel"))
+    assert not list(tmp_path.glob("kernels/warm.*"))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no limits there")
+def test_on_a_full_disk_nothing_counts_as_compiled(tmp_path: Path) -> None:
+    workshop = Workshop(tmp_path)
+    workshop.write(ZOO)
+    program = """
+import resource, zoo
+from kinemorph.scenes import warming
+from kinemorph.scenes.exercises import EXERCISES, Exercise
+EXERCISES |= {name: Exercise(lambda: zoo.outer(1.0), 1, 1.0, True) for name in ("one", "two")}
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+result = [[*warming.exercise(name)[:3:2], name in warming.cold()] for name in ("one", "two")]
+"""
+    outcome = workshop.run(program)
+    sentence = "compiled kernels are not kept: [Errno 27] File too large"
+    assert outcome.result == [[3, sentence, True], [0, sentence, True]]
+    assert outcome.stderr.count("compiled kernels are not kept: [Errno 27] File too large") == 1
+    assert not list(workshop.cache.glob("kernels/*"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import time
 from importlib.metadata import PackageNotFoundError, version
@@ -12,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kinemorph import _jit
+from kinemorph._jit_sources import package_digest
 from kinemorph.motion.rollout import rollout
 from kinemorph.multibody.aba import aba
 from kinemorph.multibody.crba import crba
@@ -36,6 +38,7 @@ def run() -> bool:
         except PackageNotFoundError:
             table.add_row(package, "not installed" if package in OPTIONAL else "[red]missing[/]")
     table.add_row("processor", cpu())
+    table.add_row("kernel pack", _pack())
     table.add_row("kernel cache", _cache())
     table.add_row("compiled", _compiled())
     console.print(table)
@@ -43,7 +46,7 @@ def run() -> bool:
     errors = self_check()
     count = _jit.compile_count()
     seconds = time.perf_counter() - start
-    console.print(f"self-check in {seconds:.1f} s ({count.compiled} kernels compiled, {count.loaded} from the cache):")
+    console.print(f"self-check in {seconds:.1f} s ({count.compiled} kernels compiled, {count.loaded} loaded):")
     for name, error in errors.items():
         good = error < TOLERANCE
         console.print(f"  {'[green]ok[/]  ' if good else '[red]BAD[/] '} {name}: {error:.1e}")
@@ -55,6 +58,18 @@ def _numba() -> str:
     if _jit.no_cache:
         return f" [red]({_jit.no_cache}: kernels are compiled in every process)[/]"
     return " [yellow](not tested)[/]" if _jit.untested() else " (tested)"
+
+
+def _pack() -> str:
+    """Whether kernels come compiled with a package, and if not, why."""
+    pack = _jit.installed_pack()
+    if pack is None:
+        return "not used: KINEMORPH_PACK is 0" if os.environ.get("KINEMORPH_PACK") == "0" else "not installed"
+    fault, manifest = pack.check(), pack.manifest
+    if fault or manifest is None:
+        return f"{pack.folder}: [yellow]not used: {fault}[/]"
+    other = "" if manifest.sources == package_digest() else "; made of other sources: what differs is compiled here"
+    return f"{pack.folder}: {len(manifest.kernels)} kernels for {manifest.target[1]}{other}"
 
 
 def _cache() -> str:

@@ -11,6 +11,7 @@ import functools
 import hashlib
 import multiprocessing
 import os
+import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterable
@@ -20,12 +21,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kinemorph import _jit
-from kinemorph._jit_sources import file_digest
+from kinemorph._jit_sources import package_digest
 from kinemorph.scenes.exercises import EXERCISES, Exercise
 
 _LOOK = 0.2  # seconds between two looks at how far it is
 _MONTH = 30 * 86400.0
-_KINEMORPH = Path(__file__).parents[1]
 
 
 # --- what is done ---
@@ -34,8 +34,7 @@ _KINEMORPH = Path(__file__).parents[1]
 @functools.cache
 def _version() -> str:
     """A hash of all that the machine code of all kernels depends on."""
-    sources = [(str(path), file_digest(str(path))) for path in sorted(_KINEMORPH.rglob("*.py"))]
-    return hashlib.sha256(repr((sources, _jit.setting_key())).encode()).hexdigest()[:40]
+    return hashlib.sha256(f"{package_digest()}{_jit.setting_key()}".encode()).hexdigest()[:40]
 
 
 def _note(name: str) -> Path:
@@ -44,7 +43,12 @@ def _note(name: str) -> Path:
 
 def cold(everything: bool = True) -> dict[str, Exercise]:
     """The exercises with kernels that may not be in the cache; the usual ones, or all."""
-    chosen = {name: exercise for name, exercise in EXERCISES.items() if everything or exercise.usual}
+    pack = _jit.installed_pack()
+    chosen = {
+        name: exercise
+        for name, exercise in EXERCISES.items()
+        if (everything or exercise.usual) and not (pack and pack.covers(name))
+    }
     if _jit.no_cache or _jit.why_not_kept():
         return chosen
     return {name: exercise for name, exercise in chosen.items() if not _note(name).exists()}
@@ -64,6 +68,7 @@ def _write_note(name: str) -> None:
 
 def _begin(claims: Path, compiled: Any) -> None:
     """Before the first exercise of a process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that waits for this one decides
     os.environ["KINEMORPH_QUIET"] = "1"
     _jit.claims.folder = claims
     _version()  # of the sources as they are now, whatever is edited meanwhile
@@ -81,17 +86,23 @@ class Done(NamedTuple):
     compiled: int  # kernels
     seconds: float  # of the processor
     fault: str | None
+    files: frozenset[Path] = frozenset()  # of all kernels that its process has used so far
 
 
 def exercise(name: str) -> Done:
     """Run an exercise."""
     before, start, fault = _jit.compile_count().compiled, time.process_time(), None
     try:
-        EXERCISES[name].run()
-        _write_note(name)
+        if not _jit.progress.unkept:  # else it would be in vain
+            EXERCISES[name].run()
+        if _jit.progress.unkept:
+            fault = f"compiled kernels are not kept: {_jit.progress.unkept}"
+        else:
+            _write_note(name)
     except Exception as error:
         fault = f"{type(error).__name__}: {error}"
-    return Done(_jit.compile_count().compiled - before, time.process_time() - start, fault)
+    compiled, seconds = _jit.compile_count().compiled - before, time.process_time() - start
+    return Done(compiled, seconds, fault, frozenset(_jit.files_in_use))
 
 
 # --- all of them ---
@@ -112,12 +123,19 @@ def warm(names: Iterable[str], jobs: int, show: Callable[[int, int, float], None
         tempfile.TemporaryDirectory(prefix="kinemorph-claims-") as folder,
         ProcessPoolExecutor(jobs, context, _begin, (Path(folder), compiled)) as pool,
     ):
+        others = set(multiprocessing.active_children())
         running = {pool.submit(exercise, name): name for name in names}
-        while running:
-            for future in wait(running, _LOOK, FIRST_COMPLETED)[0]:
-                outcomes[running.pop(future)] = _outcome(future)
-            done = max(compiled.value, sum(EXERCISES[name].kernels for name in outcomes))
-            show(done, max(total, done), left(guess, time.monotonic() - start, done / max(total, done, 1)))
+        try:
+            while running:
+                for future in wait(running, _LOOK, FIRST_COMPLETED)[0]:
+                    outcomes[running.pop(future)] = _outcome(future)
+                done = max(compiled.value, sum(EXERCISES[name].kernels for name in outcomes))
+                show(done, max(total, done), left(guess, time.monotonic() - start, done / max(total, done, 1)))
+        except BaseException:  # Ctrl-C: nobody waits for the rest
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in set(multiprocessing.active_children()) - others:
+                process.terminate()
+            raise
     return outcomes
 
 

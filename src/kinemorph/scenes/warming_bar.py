@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
+from collections.abc import Iterable
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from kinemorph import _jit
-from kinemorph.scenes.warming import cold, warm
+from kinemorph.scenes.warming import Done, cold, warm
 
 _PAUSE = 10.0  # seconds between two lines in a log
 
@@ -17,18 +19,40 @@ _PAUSE = 10.0  # seconds between two lines in a log
 def run(everything: bool, jobs: int | None) -> bool:
     """Compile what is cold, with one bar. Whether all went well."""
     console = Console(highlight=False, soft_wrap=True)
-    jobs = (os.cpu_count() or 1) if jobs is None else jobs
-    if jobs < 1:
-        raise ValueError(f"warm: kernels cannot be compiled in {jobs} processes; give --jobs at least 1")
     if reason := _jit.no_cache or _jit.why_not_kept():
         raise ValueError(f"warm: compiled kernels are not kept: {reason}")
     todo, start = cold(everything), time.monotonic()
     if not todo:
-        console.print(f"all kernels are in {_jit.cache_folder()}")
+        console.print(f"all kernels are compiled, in {_places()}")
         return True
+    try:
+        outcomes = with_bar(todo, jobs)
+    except KeyboardInterrupt:
+        console.print(f"interrupted; what was compiled so far is kept in {_jit.cache_folder()}")
+        sys.exit(130)
+    for name, done in outcomes.items():
+        if done.fault:
+            console.print(f"[red]{name}[/]: {done.fault}")
+    compiled = sum(done.compiled for done in outcomes.values())
+    seconds = sum(done.seconds for done in outcomes.values())
+    taken = f"{time.monotonic() - start:.0f} s ({seconds:.0f} s of processors)"
+    console.print(f"{compiled} kernels compiled in {taken}, kept in {_jit.cache_folder()}")
+    return not any(done.fault for done in outcomes.values())
+
+
+def _places() -> str:
+    pack = _jit.installed_pack()
+    return f"{pack.folder} and {_jit.cache_folder()}" if pack and not pack.fault else str(_jit.cache_folder())
+
+
+def with_bar(names: Iterable[str], jobs: int | None) -> dict[str, Done]:
+    """Run exercises in so many processes, with one bar."""
+    jobs = (os.cpu_count() or 1) if jobs is None else jobs
+    if jobs < 1:
+        raise ValueError(f"warm: kernels cannot be compiled in {jobs} processes; give --jobs at least 1")
     columns = (TextColumn("compiling kernels"), BarColumn(), TextColumn("{task.completed} of about {task.total}"))
     with Progress(*columns, TextColumn("{task.fields[left]}"), console=Console(stderr=True), transient=True) as bar:
-        task, told = bar.add_task("", total=None, left=""), start
+        task, told = bar.add_task("", total=None, left=""), time.monotonic()
 
         def show(done: int, total: int, left: float) -> None:
             nonlocal told
@@ -38,12 +62,4 @@ def run(everything: bool, jobs: int | None) -> bool:
                 told = time.monotonic()
                 bar.console.print(f"kinemorph: compiled {done} of about {total} kernels, {text}")
 
-        outcomes = warm(todo, jobs, show)
-    for name, done in outcomes.items():
-        if done.fault:
-            console.print(f"[red]{name}[/]: {done.fault}")
-    compiled = sum(done.compiled for done in outcomes.values())
-    seconds = sum(done.seconds for done in outcomes.values())
-    taken = f"{time.monotonic() - start:.0f} s ({seconds:.0f} s of processors)"
-    console.print(f"{compiled} kernels compiled in {taken}, kept in {_jit.cache_folder()}")
-    return not any(done.fault for done in outcomes.values())
+        return warm(names, jobs, show)
