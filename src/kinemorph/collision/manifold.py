@@ -50,6 +50,7 @@ PARALLEL = 0.01  # sine: edges closer to parallel touch in two points
 SLACK = 1e-9  # of its size, by which a face is wider: corners that lie on its rim are not lost to rounding
 MANY = 8  # sides: of two faces with more, most are inside the other one or far from it, as circles around it tell
 LEVEL = 0.1  # share of the margin: corners that are higher than this above the deepest one hardly carry
+TINY = 1e-12  # m
 ROUNDED = 1.0 - 1e-9  # share of the square of a radius that is no rounding
 
 
@@ -304,7 +305,7 @@ def _merit(contacts: Any, start: int, chosen: int, k: int, margin: float) -> flo
     if chosen == start:
         return -contacts[k]["distance"]
     deepest = contacts[start]["distance"]
-    above = (contacts[k]["distance"] - deepest) / (LEVEL * (margin - deepest))
+    above = (contacts[k]["distance"] - deepest) / (LEVEL * (margin - deepest) + TINY)
     share = 1.0 / (1.0 + above * above)
     x = load3(contacts[k]["x1"])
     first = load3(contacts[start]["x1"])
