@@ -217,6 +217,20 @@ def test_stretches_of_flat_memory() -> None:
 
 
 @entry
+def transposed(a: Any, out: Any) -> None:
+    found = lanes.columns(lanes.load(a, 0), lanes.load(a, 1), lanes.load(a, 2), lanes.load(a, 3))
+    for k in range(4):
+        lanes.store(out, k, found[k])
+
+
+@pytest.mark.lane
+def test_columns_are_the_lanes_of_all_four() -> None:
+    a, out = np.arange(16.0).reshape(4, 4), np.zeros((4, 4))
+    transposed(a, out)
+    np.testing.assert_array_equal(out, a.T)
+
+
+@entry
 def boxed(a: Any) -> Any:
     return lanes.load(a, 0)
 

@@ -29,6 +29,7 @@ from kinemorph.collision.core_pair import CORE_PAIR, NEW, bound, evaluate
 from kinemorph.collision.depth import WORK
 from kinemorph.collision.ground_contacts import ground_contacts
 from kinemorph.collision.ground_search import CARRIED, survey
+from kinemorph.collision.ground_surface import HALF_SPACE
 from kinemorph.collision.hash_rows import INDEX, MEETING
 from kinemorph.collision.hull_trees import search
 from kinemorph.collision.manifold import POINT, ROOM, features_of, manifold
@@ -401,7 +402,8 @@ def _on_ground(c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, 
         end_known = _remembered(c, s, end_known)
         if end_known >= 0 and asked:
             at = _put_carried(c, k, memory, ground, body, s, margin, at, place, passes)
-            nearest = min(nearest, s["distance"], margin)
+            seen = math.inf if ground["kind"] == HALF_SPACE else margin  # terrain is searched no farther than that
+            nearest = min(nearest, s["distance"], seen)
         elif s["distance"] < nearest:
             nearest = s["distance"]
             reach = max(nearest, 0.0)

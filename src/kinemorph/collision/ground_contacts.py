@@ -53,7 +53,7 @@ def ground_contacts(ground: Any, body: Any, s: Any, margin: float, most: int, co
     if not s["distance"] <= margin or (s["best"] < 0 and ground["kind"] != HALF_SPACE):
         return 0
     if ground["kind"] == HALF_SPACE:
-        return spread(contacts, 0, _on_plane(ground, body, margin, contacts), most)
+        return spread(contacts, 0, _on_plane(ground, body, margin, contacts), most, margin)
     listed = rows_at(s["listed"], s["room"], LISTED)
     pairs = rows_at(s["pairs"], s["room"], CORE_PAIR)
     keys = rows_at(s["keys"], s["room"], KEY)
@@ -61,7 +61,7 @@ def ground_contacts(ground: Any, body: Any, s: Any, margin: float, most: int, co
     for k in range(s["n_listed"]):
         found = _on_triangle(ground, int(keys[listed[k]]["i"]), pairs[listed[k]], margin, spare)
         if count + found > ROOM:
-            count = _thin_out(contacts, count, most)
+            count = _thin_out(contacts, count, most, margin)
         for c in range(found):
             if count < ROOM and not _known(contacts, count, spare[c]["id"]):
                 swap(contacts[count], spare[c])
@@ -73,7 +73,7 @@ def ground_contacts(ground: Any, body: Any, s: Any, margin: float, most: int, co
         store3(contacts[0]["x1"], load3(s["x1"]))
         store3(contacts[0]["x2"], load3(s["x2"]))
         return 1
-    return _thin_out(contacts, count, most)
+    return _thin_out(contacts, count, most, margin)
 
 
 @kernel(inline=False)
@@ -127,7 +127,7 @@ def _known(contacts: Any, count: int, name: int) -> bool:
 
 
 @kernel(inline=False)
-def _thin_out(contacts: Any, count: int, most: int) -> int:
+def _thin_out(contacts: Any, count: int, most: int, margin: float) -> int:
     """Of each group of normals at most `most` contacts; the deepest group first."""
     done = 0
     while done < count:
@@ -142,7 +142,7 @@ def _thin_out(contacts: Any, count: int, most: int) -> int:
             if dot(n, load3(contacts[k]["normal"])) > SAME_WAY:
                 swap(contacts[end], contacts[k])
                 end += 1
-        kept = spread(contacts, done, end, most)
+        kept = spread(contacts, done, end, most, margin)
         for k in range(end, count):
             swap(contacts[done + kept + k - end], contacts[k])
         count -= end - done - kept

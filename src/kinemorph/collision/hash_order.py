@@ -19,14 +19,21 @@ def collect_overlapping(h: Any, passed: int) -> int:
     found = rows_at(h["found"], h["pair_room"], MEETING)
     spare = rows_at(h["sorted"], h["pair_room"], MEETING)
     m = 0
+    order = -1  # of the last one found: rows are used again, but most often in order
+    sorted_so_far = True
     for row in range(h["pair_count"]):
         pair = pairs[row]
         write(found[m], pair["a"], pair["b"], row)  # in any case: to add 0 or 1 is faster than to guess a branch
-        m += overlap(boxes[pair["a"]], boxes[pair["b"]]) & (pair["linger"] != IGNORED)
+        meets = overlap(boxes[pair["a"]], boxes[pair["b"]]) & (pair["linger"] != IGNORED)
+        m += meets
+        here = (int(pair["a"]) << 32) + pair["b"] if meets else order
+        sorted_so_far &= here >= order
+        order = here
         if pair["shared"] == 0 and passed:
             grow_old(h, row)
     h["n_fresh"] = -1  # the other order is lost
-    _sort(h, found, spare, m)
+    if not sorted_so_far:
+        _sort(h, found, spare, m)
     return m
 
 

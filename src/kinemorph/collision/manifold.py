@@ -49,6 +49,8 @@ ACROSS = 0.99  # cosine: a face whose normal is within 8° of that of the pair c
 PARALLEL = 0.01  # sine: edges closer to parallel touch in two points
 SLACK = 1e-9  # of its size, by which a face is wider: corners that lie on its rim are not lost to rounding
 MANY = 8  # sides: of two faces with more, most are inside the other one or far from it, as circles around it tell
+LEVEL = 0.1  # share of the margin: corners that are higher than this above the deepest one hardly carry
+TINY = 1e-12  # m
 ROUNDED = 1.0 - 1e-9  # share of the square of a radius that is no rounding
 
 
@@ -90,7 +92,7 @@ def manifold(pair: Any, margin: float, most: int, contacts: Any) -> int:
         store3(contacts[0]["x2"], axpy(load3(pair["x2"]), pair["radius2"], n))
         count = 1
     with_radii(pair, contacts, count)
-    return spread(contacts, 0, count, most)
+    return spread(contacts, 0, count, most, margin)
 
 
 @kernel(inline=False)
@@ -277,10 +279,11 @@ def _along_edges(A: Any, a: int, B: Any, b: int, R: Mat3, p: Vec3, n: Vec3, reac
 
 
 @kernel(inline=False)
-def spread(contacts: Any, start: int, end: int, most: int) -> int:
+def spread(contacts: Any, start: int, end: int, most: int, margin: float) -> int:
     """Bring `most` well-spread contacts of rows start .. end to the start, and say how many there are.
 
-    These are the deepest, the farthest from it, then what adds most area.
+    These are the deepest, the farthest from it, then what adds most area; but what is far above the deepest one counts
+    for little: the rim of a coin that leans is carried by the corners beside the lowest, not by those across from it.
     """
     if end - start <= most:
         return end - start
@@ -288,7 +291,7 @@ def spread(contacts: Any, start: int, end: int, most: int) -> int:
         best = chosen
         value = -np.inf
         for k in range(chosen, end):
-            v = _merit(contacts, start, chosen, k)
+            v = _merit(contacts, start, chosen, k, margin)
             if v > value:
                 value = v
                 best = k
@@ -297,22 +300,25 @@ def spread(contacts: Any, start: int, end: int, most: int) -> int:
 
 
 @kernel
-def _merit(contacts: Any, start: int, chosen: int, k: int) -> float:
+def _merit(contacts: Any, start: int, chosen: int, k: int, margin: float) -> float:
     """What contact k would add to those from `start` to before `chosen`."""
     if chosen == start:
         return -contacts[k]["distance"]
+    deepest = contacts[start]["distance"]
+    above = (contacts[k]["distance"] - deepest) / (LEVEL * (margin - deepest) + TINY)
+    share = 1.0 / (1.0 + above * above)
     x = load3(contacts[k]["x1"])
     first = load3(contacts[start]["x1"])
     if chosen == start + 1:
-        return dot(sub(x, first), sub(x, first))
+        return share * dot(sub(x, first), sub(x, first))
     if chosen == start + 2:
         n = load3(contacts[start]["normal"])
-        return abs(dot(n, cross(sub(load3(contacts[start + 1]["x1"]), first), sub(x, first))))
+        return share * abs(dot(n, cross(sub(load3(contacts[start + 1]["x1"]), first), sub(x, first))))
     least = np.inf  # beyond three: far from all that are chosen
     for c in range(start, chosen):
         r = sub(x, load3(contacts[c]["x1"]))
         least = min(least, dot(r, r))
-    return least
+    return share * least
 
 
 @kernel

@@ -130,28 +130,29 @@ def sort_contacts(s: Any, forest: Any, c: Any) -> bool:
     spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)
     bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
     shapes, pairs = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["pairs"], c["room"], PAIR)
-    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
-    now = half_of(c["step"], c["contact_room"])
     if c["n_contacts"] > s["touch_room"]:
         s["full"] |= FULL_TOUCHES
         return False
     order = rows_at(s["order"], s["touch_room"], I4)
     for k in range(c["n_pairs"]):
-        i = island_of(spans, bodies, shapes, pairs[k])
+        pair = pairs[k]
+        i = island_of(spans, bodies, shapes, pair) if pair["count"] > 0 else -1
         if i >= 0:
-            islands[i]["touch_count"] += pairs[k]["count"]
-            if pairs[k]["count"] > 0:
-                islands[i]["pairs"] = (islands[i]["pairs"] * MIX + pairs[k]["a"] * 65537 + pairs[k]["b"] + 1) & MASK
+            islands[i]["touch_count"] += pair["count"]
+            islands[i]["pairs"] = (islands[i]["pairs"] * MIX + pair["a"] * 65537 + pair["b"] + 1) & MASK
     first = 0
     for i in range(s["island_count"]):
         islands[i]["first_touch"] = first
         first += islands[i]["touch_count"]
         islands[i]["touch_count"] = 0
-    for k in range(c["n_contacts"]):
-        i = island_of(spans, bodies, shapes, pairs[contacts[now + k]["pair"]])
+    for k in range(c["n_pairs"]):
+        pair = pairs[k]
+        i = island_of(spans, bodies, shapes, pair) if pair["count"] > 0 else -1
         if i >= 0:
-            order[islands[i]["first_touch"] + islands[i]["touch_count"]] = k
-            islands[i]["touch_count"] += 1
+            at = islands[i]["first_touch"] + islands[i]["touch_count"]
+            for j in range(pair["count"]):
+                order[at + j] = pair["first"] + j
+            islands[i]["touch_count"] += pair["count"]
     s["touch_count"] = first
     return True
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from kinemorph._jit import kernel
 from kinemorph.multibody.lone import link_of, lone_of
-from kinemorph.spatial.lanes import lane, splat, three, turned
+from kinemorph.spatial.lanes import columns, splat, store_from, store_pair, three, turned
 from kinemorph.spatial.mat3 import Mat3, mul_vec
 from kinemorph.spatial.rows import load3, load6, load9
 from kinemorph.spatial.triangle import tri_vec
@@ -43,9 +43,10 @@ def put_alone(body: Alone, x: Vec3, forces: Vec3, sign: float, Y: Any, y: int, s
     with the next one in a circle, if they are unit vectors at right angles."""
     W, centre, light = body
     turns, pushes = mul_vec(W, cross(scale(sub(x, centre), sign), forces)), scale(forces, sign * light)
+    starts = columns(turns[0], turns[1], turns[2], pushes[0])
+    ends = columns(pushes[1], pushes[2], pushes[1], pushes[2])
     for i in range(3):
-        at = y + i * stride
-        Y[at], Y[at + 1], Y[at + 2] = lane(turns[0], i), lane(turns[1], i), lane(turns[2], i)
-        Y[at + 3], Y[at + 4], Y[at + 5] = lane(pushes[0], i), lane(pushes[1], i), lane(pushes[2], i)
+        store_from(Y, y + i * stride, starts[i])
+        store_pair(Y, y + i * stride + 4, ends[i])
     next_ones = turned(turns[0]), turned(turns[1]), turned(turns[2])
     return dot(turns, turns) + splat(light * light), dot(turns, next_ones)

@@ -278,6 +278,20 @@ def _turned(typingctx: Any, x: Any) -> Any:
 
 
 @intrinsic
+def _columns(typingctx: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        def mixed(x: Any, y: Any, *lanes: int) -> Any:
+            return builder.shuffle_vector(x, y, ir.Constant(_FOUR, lanes))
+
+        even = [mixed(x, y, 0, 4, 2, 6) for x, y in (args[:2], args[2:])]
+        odd = [mixed(x, y, 1, 5, 3, 7) for x, y in (args[:2], args[2:])]
+        found = [mixed(*half, *lanes) for lanes in ((0, 1, 4, 5), (2, 3, 6, 7)) for half in (even, odd)]
+        return context.make_tuple(builder, sig.return_type, found)
+
+    return types.UniTuple(f64x4, WIDTH)(f64x4, f64x4, f64x4, f64x4), emit
+
+
+@intrinsic
 def _bits(typingctx: Any, mask: Any) -> Any:
     def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return builder.zext(builder.bitcast(args[0], ir.IntType(WIDTH)), ir.IntType(64))
@@ -419,6 +433,16 @@ def turned(x: Scalar) -> Scalar:
     return x[[1, 2, 0, 3]]
 
 
+def columns(a: Scalar, b: Scalar, c: Scalar, d: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+    """Lanes 0 of all four, lanes 1, lanes 2 and lanes 3."""
+    return (
+        four([a[0], b[0], c[0], d[0]]),
+        four([a[1], b[1], c[1], d[1]]),
+        four([a[2], b[2], c[2], d[2]]),
+        four([a[3], b[3], c[3], d[3]]),
+    )
+
+
 def select(mask: Any, yes: Scalar, no: Scalar) -> Scalar:
     return four(np.where(mask, yes, no))
 
@@ -558,6 +582,11 @@ def _(x: Any, i: int, value: float) -> Any:
 @_in_kernels(three)
 def _(a: float, b: float, c: float) -> Any:
     return _replaced(_replaced(_replaced(_splat_number(0.0), 0, a), 1, b), 2, c)
+
+
+@_in_kernels(columns)
+def _(a: Any, b: Any, c: Any, d: Any) -> Any:
+    return _columns(a, b, c, d)
 
 
 @_in_kernels(turned)

@@ -49,7 +49,8 @@ def keep_impulses(s: Any, c: Any, good: bool) -> None:
     contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
     impulses = rows_at(s["impulses"], 3 * s["impulse_room"], F8)
     now = half_of(c["step"], c["contact_room"])
-    for k in range(c["n_contacts"]):
+    all_awake = good and s["touch_count"] == c["n_contacts"]
+    for k in range(0 if all_awake else c["n_contacts"]):
         before = contacts[now + k]["before"]
         p = (0.0, 0.0, 0.0)
         if good and before >= 0:
