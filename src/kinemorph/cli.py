@@ -1,33 +1,48 @@
-"""The command `kinemorph`."""
+"""The command `kinemorph`: see, convert, analyse and check, in one line each.
+
+Exit codes: 0 all is well, 1 a check has failed, 2 an argument or a file is wrong, 3 an extra is not installed, 130
+interrupted.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 
-def demo(name: str = "swing", /, out: Path = Path("out"), robot: str = "ur5", list: bool = False) -> None:
+def demo(
+    name: str = "swing", /, out: Path = Path("out"), robot: str = "arm", list: bool = False, json: bool = False
+) -> None:
     """Show what kinemorph does, and leave pictures.
 
     Args:
         name: Which demo; --list says which there are.
         out: Folder for the pictures.
-        robot: Which robot swings: anymal, g1, human, panda, talos, ur5, or a name such as tiago_description/tiago.
+        robot: Which robot swings: arm, a file of your own (URDF, SDF, MJCF), or one of the package example-robot-data:
+            anymal, g1, human, panda, talos, ur5, or a name such as tiago_description/tiago.
         list: Only say which demos there are, and what they show.
+        json: The list as JSON.
     """
     from rich.console import Console
 
+    from kinemorph._extras import need_view
     from kinemorph.scenes import gallery
 
     console = Console(highlight=False, soft_wrap=True)
+    if list and json:
+        _print_json({each: shown.sentence for each, shown in gallery.DEMOS.items()})
+        return
     if list:
         width = max(map(len, gallery.DEMOS))
         for each, shown in gallery.DEMOS.items():
             console.print(f"[bold]{each:{width}}[/]  {shown.sentence}")
         return
-    gallery.named(name).show(out, console.print, **({"robot": robot} if name == "swing" else {}))
+    chosen = gallery.named(name)
+    need_view("demos")
+    chosen.show(out, console.print, **({"robot": robot} if name == "swing" else {}))
 
 
 def bounce(
@@ -58,7 +73,9 @@ def bounce(
         sys.exit(1)
 
 
-def convert(source: Path, target: Path, /, ignore: tuple[str, ...] = (), floating: bool | None = None) -> None:
+def convert(
+    source: Path, target: Path, /, ignore: tuple[str, ...] = (), floating: bool | None = None, json: bool = False
+) -> None:
     """Read a model file, MJCF, URDF or SDF, and write it as another kind: .xml (MJCF), .urdf or .sdf.
 
     Args:
@@ -66,6 +83,7 @@ def convert(source: Path, target: Path, /, ignore: tuple[str, ...] = (), floatin
         target: The file to write. The end of its name decides how; meshes go into a folder beside it.
         ignore: What is left out of an MJCF file that has more than a model can have, such as tendon.
         floating: Whether the root of a URDF or SDF file moves freely.
+        json: Say what was written, and what was left out, as JSON.
     """
     import warnings
 
@@ -75,6 +93,11 @@ def convert(source: Path, target: Path, /, ignore: tuple[str, ...] = (), floatin
         warnings.simplefilter("always")
         model = kinds.load(source, floating, ignore)
         written = kinds.save(model, target)
+    if json:
+        counts = {"links": model.n, "nq": model.nq, "nv": model.nv, "loops": len(model.loops)}
+        notes = [str(warning.message) for warning in said]
+        _print_json({"written": str(written), "name": model.name, **counts, "mass": model.mass, "warnings": notes})
+        return
     for warning in said:
         print(f"kinemorph: {warning.message}", file=sys.stderr)
     print(f"{written}: {model}")
@@ -114,7 +137,9 @@ def mocap(
     from rich.console import Console
 
     from kinemorph import mocap as capture
+    from kinemorph._extras import need_view
 
+    need_view("plots and replays")
     console = Console(highlight=False, soft_wrap=True)
     source = file or capture.walk_file()
     start = time.perf_counter()
@@ -141,8 +166,10 @@ def thesis(out: Path = Path("out")) -> None:
     Args:
         out: Folder for the tables and plots.
     """
+    from kinemorph._extras import need_view
     from kinemorph.scenes import thesis as experiments
 
+    need_view("plots")
     experiments.thesis(out, print)
 
 
@@ -159,32 +186,53 @@ def warm(all: bool = False, jobs: int | None = None) -> None:
         sys.exit(1)
 
 
-def doctor() -> None:
-    """Say what is installed, what is not compiled yet, and check that it computes correctly."""
+def doctor(json: bool = False) -> None:
+    """Say what is installed, what is not compiled yet, and check that it computes correctly.
+
+    Args:
+        json: Say it as JSON.
+    """
     from kinemorph.scenes import checkup
 
-    if not checkup.run():
+    if not checkup.run(_print_json if json else None):
         sys.exit(1)
+
+
+def _print_json(value: object) -> None:
+    import json
+
+    print(json.dumps(value, indent=2))
+
+
+COMMANDS: dict[str, Callable[..., Any]] = {
+    "bounce": bounce,
+    "convert": convert,
+    "demo": demo,
+    "doctor": doctor,
+    "mocap": mocap,
+    "thesis": thesis,
+    "warm": warm,
+}
 
 
 def main() -> None:
     import tyro
 
+    from kinemorph import __version__
+    from kinemorph._extras import MissingExtraError
+
+    if sys.argv[1:] in (["--version"], ["-V"]):
+        print(f"kinemorph {__version__}")
+        return
     try:
-        tyro.extras.subcommand_cli_from_dict(
-            {
-                "bounce": bounce,
-                "convert": convert,
-                "demo": demo,
-                "doctor": doctor,
-                "mocap": mocap,
-                "thesis": thesis,
-                "warm": warm,
-            },
-            prog="kinemorph",
-            description=__doc__,
-        )
-    except (ValueError, KeyError, FileNotFoundError, ArithmeticError) as error:
+        tyro.extras.subcommand_cli_from_dict(COMMANDS, prog="kinemorph", description=__doc__)
+    except MissingExtraError as error:
+        print(f"kinemorph: {error}", file=sys.stderr)
+        sys.exit(3)
+    except KeyboardInterrupt:
+        print("kinemorph: interrupted", file=sys.stderr)
+        sys.exit(130)
+    except (ValueError, KeyError, OSError, ArithmeticError) as error:
         message = error.args[0] if isinstance(error, KeyError) and error.args else error
         print(f"kinemorph: {message}", file=sys.stderr)
         sys.exit(2)

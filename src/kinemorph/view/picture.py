@@ -12,12 +12,13 @@ import numpy.typing as npt
 
 from kinemorph.geometry.mesh import Mesh, mesh_of
 from kinemorph.geometry.shapes import Shape
+from kinemorph.motion.log import Log
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.kinematics import kinematics, pose_of
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import Pose
 from kinemorph.view.raster import Camera, Image, Solid, draw
-from kinemorph.view.recording import Recording, seen
+from kinemorph.view.recording import Recording, recording_of, seen
 
 PALE = np.array([0.93, 0.94, 0.96])
 PALETTE = ((0.33, 0.53, 0.76), (0.87, 0.50, 0.29), (0.45, 0.68, 0.45), (0.76, 0.40, 0.48), (0.56, 0.48, 0.73))
@@ -55,7 +56,7 @@ def recorded_solids(recording: Recording, t: float) -> list[Solid]:
 
 
 def picture(
-    model: Model | Recording,
+    model: Model | Recording | Log,
     q: npt.ArrayLike,
     file: Path | str | None = None,
     *,
@@ -65,9 +66,10 @@ def picture(
 ) -> Image:
     """Draw a model at configuration q, with pale `ghosts` at others, into an array and, if given, a PNG file.
 
-    Of a recording, q is a time, and what stands still is not what the camera looks at.
+    Of a recording, or the log of a simulation, q is a time, and what stands still is not what the camera looks at.
     """
-    if isinstance(model, Recording):
+    if isinstance(model, Recording | Log):
+        model = recording_of(model)
         solids = recorded_solids(model, float(np.asarray(q)))
         moving = solids[len(seen(model.base_shapes)) :] or solids
         if not solids:
