@@ -1,4 +1,4 @@
-"""Rigid bodies that change while they move: connect, cut, re-root, evolve. Import as `km`."""
+"""Rigid bodies that change while they move: connect, cut, re-root. Import as `km`."""
 
 from kinemorph import mocap
 from kinemorph._files import FileError, ModelWarning
