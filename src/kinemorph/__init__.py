@@ -7,6 +7,7 @@ whoever needs the dynamics does not wait for the viewer, nor whoever asks the co
 import ast as _ast
 from importlib import import_module as _import_module
 from pathlib import Path as _Path
+from sys import modules as _modules
 
 __version__ = "0.1.0"
 
@@ -31,6 +32,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"kinemorph has no {name!r}")
     place = _import_module(_WHERE[name])
     value = _import_module(f"{place.__name__}.{name}") if hasattr(place, "__path__") else getattr(place, name)
+    value = _modules.get(f"{__name__}.{name}", value)  # `view` is a folder, too, and can be called
     globals()[name] = value
     return value
 

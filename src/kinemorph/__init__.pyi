@@ -82,6 +82,7 @@ from kinemorph.view.glb import save_glb
 from kinemorph.view.picture import picture
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
+from kinemorph.view.viewer import Viewer, view, viewer
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.contact import Touch
 from kinemorph.world.drives import Controls, Coupling, JointForce, Motor, Push, Servo
@@ -169,6 +170,7 @@ __all__ = [
     "Timer",
     "Touch",
     "Trajectory",
+    "Viewer",
     "Watch",
     "World",
     "WorldError",
@@ -258,4 +260,6 @@ __all__ = [
     "submodel",
     "swept",
     "velocity_of",
+    "view",
+    "viewer",
 ]

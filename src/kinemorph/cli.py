@@ -6,6 +6,7 @@ interrupted.
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -173,6 +174,28 @@ def thesis(out: Path = Path("out")) -> None:
     experiments.thesis(out, print)
 
 
+def view(
+    what: str = "gripper", /, seconds: float = math.inf, port: int = 0, browser: bool = True, paused: bool = False,
+    floating: bool | None = None,
+) -> None:  # fmt: skip
+    """Show something in a browser while it runs: a scene, a model file, a world that was kept, or a recording.
+
+    Args:
+        what: A demo with a world (see demo --list), a URDF, SDF or MJCF file, a snapshot or journal of a world, or a
+            recording or film, which becomes a page beside it.
+        seconds: When to end by itself (s).
+        port: At which port of 127.0.0.1; any free one if not given.
+        browser: Whether to open a browser, if there is a screen.
+        paused: Whether to wait for the key P.
+        floating: Whether the root of a URDF or SDF file moves freely.
+    """
+    from kinemorph._extras import need_view
+    from kinemorph.scenes import viewing
+
+    need_view("viewers")
+    viewing.show(what, seconds, port, browser, paused, floating)
+
+
 def warm(all: bool = False, jobs: int | None = None) -> None:
     """Compile kernels now, all at once, instead of each when it is first called: what README, manual and demos call.
 
@@ -211,6 +234,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "doctor": doctor,
     "mocap": mocap,
     "thesis": thesis,
+    "view": view,
     "warm": warm,
 }
 

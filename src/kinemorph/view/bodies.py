@@ -9,14 +9,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._jit import rows_at
+from kinemorph._jit import entry, rows_at
 from kinemorph.geometry.ground import Ground, HalfSpace
 from kinemorph.geometry.mesh import Mesh, load_mesh
 from kinemorph.geometry.parts import Parts
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
-from kinemorph.multibody.layout import LINK_DATA
+from kinemorph.multibody.layout import LINK_DATA, TREE
+from kinemorph.spatial.mat3 import mul, mul_vec
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.forest_layout import BODIES
+from kinemorph.spatial.quaternion import from_matrix
+from kinemorph.spatial.rows import load3, load9
+from kinemorph.spatial.vec3 import add
+from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, TREE_SLOT
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.view.recording import SOIL, seen
 from kinemorph.world.world import World
@@ -67,23 +71,35 @@ def solid_shape(world: World, id: int, meshes: Meshes) -> Shape:
     return Shape.mesh(name, pose=at, colour=SOIL if isinstance(solid, Ground) else colour)
 
 
-def places(world: World) -> tuple[list[int], Array, Array]:
-    """Ids of all bodies, and where their own frames are."""
+def places(world: World) -> tuple[npt.NDArray[np.int64], Array]:
+    """Ids of all bodies, and where their own frames are: position and quaternion w x y z (n, 7)."""
     forest = world.forest
     forest.kinematics()
-    ids, R, p = [], [], []
-    for tree in forest.trees.tolist():
-        header = forest._tree(tree & INDEX)
-        rows = rows_at(int(header["rows"]), int(header["n"]) + 1, LINK_DATA)[1:]
-        members = forest.members(tree)
-        own = forest._tables[BODIES][members & INDEX]
-        turn = rows["R"].reshape(-1, 3, 3)
-        ids += members.tolist()
-        R.append(turn @ own["R"].reshape(-1, 3, 3))
-        p.append(rows["p"] + (turn @ own["p"][:, :, None])[:, :, 0])
-    if not ids:
-        return [], np.zeros((0, 3, 3)), np.zeros((0, 3))
-    return ids, np.concatenate(R), np.concatenate(p)
+    ids = forest.bodies
+    poses = np.empty((len(ids), 7))
+    _place(forest.address, np.ascontiguousarray(ids & INDEX), poses)
+    return ids, poses
+
+
+@entry(nogil=True)
+def _place(forest_address: int, indices: npt.NDArray[np.int64], poses: Array) -> None:
+    """Poses of the own frames of bodies in some rows of their table."""
+    forest = rows_at(forest_address, 1, FOREST)[0]
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    for k in range(indices.shape[0]):
+        slot = bodies[indices[k]]
+        tree = rows_at(trees[slot["tree"]]["address"], 1, TREE)[0]
+        d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[slot["link"] + 1]
+        R, p = load9(d["R"]), load3(d["p"])
+        if slot["moved"] != 0:
+            p = add(p, mul_vec(R, load3(slot["p"])))
+            R = mul(R, load9(slot["R"]))
+        turn = from_matrix(R)
+        for i in range(3):
+            poses[k, i] = p[i]
+        for i in range(4):
+            poses[k, 3 + i] = turn[i]
 
 
 def parents(world: World) -> dict[int, int | None]:

@@ -16,7 +16,7 @@ from kinemorph.geometry.mesh import Mesh
 from kinemorph.geometry.shapes import Shape
 from kinemorph.view.bodies import parents as parents_of
 from kinemorph.view.bodies import places, solid_shape, visible_shapes
-from kinemorph.view.recording import Body, Recording, poses_of
+from kinemorph.view.recording import Body, Recording
 from kinemorph.world.journal import ChunkFile, chunks_of
 from kinemorph.world.world import World
 
@@ -105,9 +105,9 @@ class Film:
 
     def look(self) -> None:
         """A frame: the poses of all bodies."""
-        ids, R, p = places(self.world)
-        rows = np.array([self._row(id) for id in ids], dtype=np.intp)
-        self._recording.add_poses(self.world.time, rows, poses_of(R, p))
+        ids, poses = places(self.world)
+        rows = np.array([self._row(id) for id in ids.tolist()], dtype=np.intp)
+        self._recording.add_poses(self.world.time, rows, poses)
         size = 56 * len(ids) * len(self._recording.t)
         if size > FULL or time.monotonic() - self._written > LONG:
             self._flush()
