@@ -1,6 +1,8 @@
 """The command as users run it, in processes of its own."""
 
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,12 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kinemorph.scenes.robots import ARM
+
 pytestmark = pytest.mark.filterwarnings("default")
 
 
 def kinemorph(*arguments: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "kinemorph.cli", *arguments],
+        [sys.executable, "-m", "kinemorph", *arguments],
         cwd=folder,
         env={**os.environ, "KINEMORPH_QUIET": "1", **environment},
         capture_output=True,
@@ -26,7 +30,7 @@ def kinemorph(*arguments: str, folder: Path, **environment: str) -> subprocess.C
 def test_demo_prints_figures_and_leaves_pictures(tmp_path: Path) -> None:
     done = kinemorph("demo", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    for words in ("Model 'ur5'", "times real time", "energy at the start", "one call from Python", "look at"):
+    for words in ("Model 'arm'", "times real time", "energy at the start", "one call from Python", "look at"):
         assert words in done.stdout
     assert "swing.html" in done.stdout
     assert (tmp_path / "out" / "swing.html").stat().st_size > 100_000
@@ -165,6 +169,65 @@ def test_errors_are_one_sentence(arguments: tuple[str, ...], words: str, tmp_pat
     assert "Traceback" not in done.stderr
 
 
+def without(module: str, folder: Path) -> dict[str, str]:
+    """An environment in which a package is not installed, as far as Python can tell."""
+    (folder / "hidden").mkdir()
+    (folder / "hidden" / "sitecustomize.py").write_text(
+        "import sys\n"
+        "class Hide:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name.partition('.')[0] == {module!r}:\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+        "sys.meta_path.insert(0, Hide())\n"
+    )
+    return {"PYTHONPATH": os.pathsep.join([str(folder / "hidden"), os.environ.get("PYTHONPATH", "")])}
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"), [("matplotlib", ("demo", "walk")), ("viser", ("demo",)), ("matplotlib", ("mocap",))]
+)
+def test_a_missing_extra_is_one_sentence_before_anything_is_computed(
+    module: str, arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    """It was a traceback, after a minute of computing."""
+    done = kinemorph(*arguments, folder=tmp_path, **without(module, tmp_path))
+    assert done.returncode == 3
+    assert done.stdout == ""
+    assert done.stderr.splitlines() == [done.stderr.strip()]
+    assert f"need {module}: pip install 'kinemorph[view]'" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_version_is_that_of_the_package(tmp_path: Path) -> None:
+    import kinemorph as km
+
+    done = kinemorph("--version", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, f"kinemorph {km.__version__}\n")
+
+
+def test_scripts_can_read_what_is_told(tmp_path: Path) -> None:
+    listed = json.loads(kinemorph("demo", "--list", "--json", folder=tmp_path).stdout)
+    assert listed["swing"].endswith(".")
+    health = json.loads(kinemorph("doctor", "--json", folder=tmp_path).stdout)
+    assert health["well"] is True
+    assert health["packages"]["numpy"] == np.__version__
+    (tmp_path / "arm.urdf").write_text(ARM.read_text())
+    written = json.loads(kinemorph("convert", "arm.urdf", "arm.xml", "--json", folder=tmp_path).stdout)
+    assert (written["written"], written["links"], written["nv"]) == ("arm.xml", 6, 6)
+
+
+def test_the_robot_of_a_demo_may_be_a_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.xml").write_text(
+        '<mujoco model="mine"><worldbody><body name="b"><joint name="j" axis="0 1 0"/>'
+        '<geom type="capsule" fromto="0 0 0 0.5 0 0" size="0.05"/></body></worldbody></mujoco>'
+    )
+    done = kinemorph("demo", "--robot", "mine.xml", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Model 'mine': 1 links" in done.stdout
+    gone = kinemorph("demo", "--robot", "yours.urdf", folder=tmp_path)
+    assert (gone.returncode, "yours.urdf" in gone.stderr) == (2, True)
+
+
 def test_convert_writes_another_kind_of_file(tmp_path: Path) -> None:
     (tmp_path / "arm.xml").write_text(
         '<mujoco model="arm"><option density="1.2"/><worldbody><body name="b"><joint name="j" armature="1"/>'
@@ -182,3 +245,18 @@ def test_convert_writes_another_kind_of_file(tmp_path: Path) -> None:
     assert kinemorph("convert", "arm.sdf", "back.xml", folder=tmp_path).returncode == 0
     wrong = kinemorph("convert", "arm.sdf", "arm.txt", folder=tmp_path)
     assert (wrong.returncode, "arm.txt: files that end in" in wrong.stderr) == (2, True)
+
+
+def test_the_manual_lists_every_command_and_option() -> None:
+    import inspect
+
+    from kinemorph.cli import COMMANDS
+
+    page = (Path(__file__).parents[1] / "docs" / "command.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", page, re.MULTILINE))
+    assert rows.keys() == COMMANDS.keys()
+    for name, command in COMMANDS.items():
+        assert f"| `kinemorph {name}" in page
+        taken = [p for p in inspect.signature(command).parameters.values() if p.kind is not p.POSITIONAL_ONLY]
+        told = set(re.findall(r"--(?!no-)([\w-]+)", rows[name]))
+        assert told == {p.name.replace("_", "-") for p in taken}, name

@@ -1,13 +1,21 @@
 """The wheel: pure Python, complete, and honest about its licence and the Python it needs."""
 
+import ast
+import json
+import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
+import venv
 from email import message_from_bytes
+from importlib.metadata import distribution
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 DATA = {".bvh", ".css", ".glb", ".html", ".js", ".json", ".obj", ".stl", ".toml", ".typed", ".urdf", ".xml"}
@@ -69,3 +77,98 @@ def test_metadata_states_licence_and_python(info):
 
 def test_wheel_installs_the_command(info):
     assert b"kinemorph = kinemorph.cli:main" in info["entry_points.txt"]
+
+
+def test_extras_hold_what_is_imported_and_nothing_else(project):
+    """An extra that nothing imports promises something that is not there; and whatever is imported can be had."""
+    needs = tomllib.loads((project / "pyproject.toml").read_text())["project"]
+    extras = {name: {_plain(line) for line in lines} for name, lines in needs["optional-dependencies"].items()}
+    offered = set().union(*(lines for name, lines in extras.items() if name not in ("peers", "dev")))
+    core = {_plain(line) for line in needs["dependencies"]}
+    used = {DISTRIBUTIONS.get(name, name) for name in _imported(project / "src" / "kinemorph")}
+    assert offered <= used
+    assert used <= offered | core | {"llvmlite"} | COME_WITH
+
+
+COME_WITH = {"mujoco-core", "websockets"}  # models of MuJoCo, whoever has them; viser's own
+DISTRIBUTIONS = {"PIL": "pillow", "mujoco": "mujoco-core"}
+
+
+def _plain(requirement):
+    return re.match(r"[\w-]+", requirement)[0]
+
+
+def _imported(folder):
+    """Packages that are imported anywhere, or asked for by `need`."""
+    found = set()
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                found.add(node.module)
+            elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "need":
+                found |= {each.value for each in node.args[:1] if isinstance(each, ast.Constant)}
+    return {name.partition(".")[0] for name in found} - {"kinemorph", "__future__", *sys.stdlib_module_names}
+
+
+# ------------------------------------------------------------------------------------------- an environment of its own
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    """A fresh virtual environment with the wheel and what its extra `view` needs, and nothing else.
+
+    The packages are those that are installed here, by links, so that no network is needed.
+    """
+    home = tmp_path_factory.mktemp("fresh")
+    venv.create(home / "venv", with_pip=False, symlinks=os.name != "nt")
+    (site,) = (home / "venv").glob("lib/python*/site-packages") or (home / "venv").glob("Lib/site-packages")
+    metadata = message_from_bytes(next(wheel.read(n) for n in wheel.namelist() if n.endswith("METADATA")))
+    for name in _closure(metadata.get_all("Requires-Dist"), "view"):
+        for file in distribution(name).files or ():
+            top = file.parts[0]
+            if top != ".." and top != "__pycache__" and not (site / top).exists():
+                (site / top).symlink_to(Path(str(distribution(name).locate_file(top))))
+    wheel.extractall(site)
+    return home
+
+
+def _closure(requirements, extra, found=None):
+    """The names of all packages that some requirements lead to here."""
+    found = set() if found is None else found
+    for requirement in map(Requirement, requirements or ()):
+        if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
+            name = requirement.name.lower()
+            if name not in found:
+                found.add(name)
+                for inner in requirement.extras or {""}:
+                    _closure(distribution(name).requires, inner, found)
+                if requirement.extras:
+                    _closure(distribution(name).requires, "", found)
+    return found
+
+
+def _run(home, *arguments):
+    """python -m kinemorph, or a program, in that environment, in a folder of its own."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "COV"))}
+    program = home / "venv" / ("Scripts" if os.name == "nt" else "bin") / "python"
+    return subprocess.run(
+        [program, *arguments], cwd=home, env=environment | {"KINEMORPH_QUIET": "1"}, capture_output=True, text=True,
+        timeout=1200, check=False,
+    )  # fmt: skip
+
+
+def test_the_wheel_alone_shows_something(installed):
+    """No repository, no other engines and their robots: the commands that the README names work."""
+    asked = _run(installed, "-c", "import kinemorph; print(kinemorph.__file__)")
+    assert str(installed) in asked.stdout, asked.stderr
+    assert _run(installed, "-c", "import pinocchio").returncode == 1
+    health = json.loads(_run(installed, "-m", "kinemorph", "doctor", "--json").stdout)
+    assert (health["well"], health["packages"]["example-robot-data"]) == (True, None)
+    done = _run(installed, "-m", "kinemorph", "demo")
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in (installed / "out").iterdir()} == {"swing.html", "swing.png", "swing_energy.png"}
+    refused = _run(installed, "-m", "kinemorph", "demo", "--robot", "ur5")
+    assert refused.returncode == 2
+    assert "there is no robot 'ur5' here, but 'arm'" in refused.stderr

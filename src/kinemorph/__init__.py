@@ -1,4 +1,4 @@
-"""Rigid bodies that change while they move: connect, cut, re-root, evolve. Import as `km`.
+"""Rigid bodies that change while they move: connect, cut, re-root. Import as `km`.
 
 `__init__.pyi` lists the public names and where each one lives. A name is imported when it is first asked for, so that
 whoever needs the dynamics does not wait for the viewer, nor whoever asks the command for help for Numba.
@@ -8,6 +8,7 @@ import ast as _ast
 import gc as _gc
 from importlib import import_module as _import_module
 from pathlib import Path as _Path
+from sys import modules as _modules
 
 __version__ = "0.1.0"
 
@@ -35,6 +36,7 @@ def __getattr__(name: str) -> object:
     try:
         place = _import_module(_WHERE[name])
         value = _import_module(f"{place.__name__}.{name}") if hasattr(place, "__path__") else getattr(place, name)
+        value = _modules.get(f"{__name__}.{name}", value)  # `view` is a folder, too, and can be called
     finally:
         if collects:
             _gc.enable()

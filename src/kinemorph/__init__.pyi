@@ -1,4 +1,4 @@
-"""Rigid bodies that change while they move: connect, cut, re-root, evolve. Import as `km`."""
+"""Rigid bodies that change while they move: connect, cut, re-root. Import as `km`."""
 
 from kinemorph import brain, creatures, mocap
 from kinemorph._files import FileError, ModelWarning
@@ -82,6 +82,7 @@ from kinemorph.view.glb import save_glb
 from kinemorph.view.picture import picture
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
+from kinemorph.view.viewer import Viewer, view, viewer
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.contact import Touch
 from kinemorph.world.drives import Controls, Coupling, JointForce, Motor, Push, Servo
@@ -171,6 +172,7 @@ __all__ = [
     "Timer",
     "Touch",
     "Trajectory",
+    "Viewer",
     "Watch",
     "World",
     "WorldError",
@@ -262,4 +264,6 @@ __all__ = [
     "submodel",
     "swept",
     "velocity_of",
+    "view",
+    "viewer",
 ]

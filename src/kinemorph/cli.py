@@ -1,33 +1,49 @@
-"""The command `kinemorph`."""
+"""The command `kinemorph`: see, convert, analyse and check, in one line each.
+
+Exit codes: 0 all is well, 1 a check has failed, 2 an argument or a file is wrong, 3 an extra is not installed, 130
+interrupted.
+"""
 
 from __future__ import annotations
 
+import math
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 
-def demo(name: str = "swing", /, out: Path = Path("out"), robot: str = "ur5", list: bool = False) -> None:
+def demo(
+    name: str = "swing", /, out: Path = Path("out"), robot: str = "arm", list: bool = False, json: bool = False
+) -> None:
     """Show what kinemorph does, and leave pictures.
 
     Args:
         name: Which demo; --list says which there are.
         out: Folder for the pictures.
-        robot: Which robot swings: anymal, g1, human, panda, talos, ur5, or a name such as tiago_description/tiago.
+        robot: Which robot swings: arm, a file of your own (URDF, SDF, MJCF), or one of the package example-robot-data:
+            anymal, g1, human, panda, talos, ur5, or a name such as tiago_description/tiago.
         list: Only say which demos there are, and what they show.
+        json: The list as JSON.
     """
     from rich.console import Console
 
+    from kinemorph._extras import need_view
     from kinemorph.scenes import gallery
 
     console = Console(highlight=False, soft_wrap=True)
+    if list and json:
+        _print_json({each: shown.sentence for each, shown in gallery.DEMOS.items()})
+        return
     if list:
         width = max(map(len, gallery.DEMOS))
         for each, shown in gallery.DEMOS.items():
             console.print(f"[bold]{each:{width}}[/]  {shown.sentence}")
         return
-    gallery.named(name).show(out, console.print, **({"robot": robot} if name == "swing" else {}))
+    chosen = gallery.named(name)
+    need_view("demos")
+    chosen.show(out, console.print, **({"robot": robot} if name == "swing" else {}))
 
 
 def bounce(
@@ -58,7 +74,9 @@ def bounce(
         sys.exit(1)
 
 
-def convert(source: Path, target: Path, /, ignore: tuple[str, ...] = (), floating: bool | None = None) -> None:
+def convert(
+    source: Path, target: Path, /, ignore: tuple[str, ...] = (), floating: bool | None = None, json: bool = False
+) -> None:
     """Read a model file, MJCF, URDF or SDF, and write it as another kind: .xml (MJCF), .urdf or .sdf.
 
     Args:
@@ -66,6 +84,7 @@ def convert(source: Path, target: Path, /, ignore: tuple[str, ...] = (), floatin
         target: The file to write. The end of its name decides how; meshes go into a folder beside it.
         ignore: What is left out of an MJCF file that has more than a model can have, such as tendon.
         floating: Whether the root of a URDF or SDF file moves freely.
+        json: Say what was written, and what was left out, as JSON.
     """
     import warnings
 
@@ -75,6 +94,11 @@ def convert(source: Path, target: Path, /, ignore: tuple[str, ...] = (), floatin
         warnings.simplefilter("always")
         model = kinds.load(source, floating, ignore)
         written = kinds.save(model, target)
+    if json:
+        counts = {"links": model.n, "nq": model.nq, "nv": model.nv, "loops": len(model.loops)}
+        notes = [str(warning.message) for warning in said]
+        _print_json({"written": str(written), "name": model.name, **counts, "mass": model.mass, "warnings": notes})
+        return
     for warning in said:
         print(f"kinemorph: {warning.message}", file=sys.stderr)
     print(f"{written}: {model}")
@@ -114,7 +138,9 @@ def mocap(
     from rich.console import Console
 
     from kinemorph import mocap as capture
+    from kinemorph._extras import need_view
 
+    need_view("plots and replays")
     console = Console(highlight=False, soft_wrap=True)
     source = file or capture.walk_file()
     start = time.perf_counter()
@@ -141,8 +167,10 @@ def thesis(out: Path = Path("out")) -> None:
     Args:
         out: Folder for the tables and plots.
     """
+    from kinemorph._extras import need_view
     from kinemorph.scenes import thesis as experiments
 
+    need_view("plots")
     experiments.thesis(out, print)
 
 
@@ -264,6 +292,28 @@ def creature_trial(count: int = 100_000, seed: int = 0, seconds: float = 0.0) ->
     print(f"{count} genotypes in {time.perf_counter() - start:.1f} s")
 
 
+def view(
+    what: str = "gripper", /, seconds: float = math.inf, port: int = 0, browser: bool = True, paused: bool = False,
+    floating: bool | None = None,
+) -> None:  # fmt: skip
+    """Show something in a browser while it runs: a scene, a model file, a world that was kept, or a recording.
+
+    Args:
+        what: A demo with a world (see demo --list), a URDF, SDF or MJCF file, a snapshot or journal of a world, or a
+            recording or film, which becomes a page beside it.
+        seconds: When to end by itself (s).
+        port: At which port of 127.0.0.1; any free one if not given.
+        browser: Whether to open a browser, if there is a screen.
+        paused: Whether to wait for the key P.
+        floating: Whether the root of a URDF or SDF file moves freely.
+    """
+    from kinemorph._extras import need_view
+    from kinemorph.scenes import viewing
+
+    need_view("viewers")
+    viewing.show(what, seconds, port, browser, paused, floating)
+
+
 def warm(all: bool = False, jobs: int | None = None) -> None:
     """Compile kernels now, all at once, instead of each when it is first called: what README, manual and demos call.
 
@@ -277,17 +327,49 @@ def warm(all: bool = False, jobs: int | None = None) -> None:
         sys.exit(1)
 
 
-def doctor() -> None:
-    """Say what is installed, what is not compiled yet, and check that it computes correctly."""
+def doctor(json: bool = False) -> None:
+    """Say what is installed, what is not compiled yet, and check that it computes correctly.
+
+    Args:
+        json: Say it as JSON.
+    """
     from kinemorph.scenes import checkup
 
-    if not checkup.run():
+    if not checkup.run(_print_json if json else None):
         sys.exit(1)
+
+
+def _print_json(value: object) -> None:
+    import json
+
+    print(json.dumps(value, indent=2))
+
+
+COMMANDS: dict[str, Callable[..., Any]] = {
+    "bounce": bounce,
+    "convert": convert,
+    "creature": creature,
+    "demo": demo,
+    "doctor": doctor,
+    "evolve": evolve,
+    "mocap": mocap,
+    "replay": replay,
+    "rescore": rescore,
+    "thesis": thesis,
+    "view": view,
+    "warm": warm,
+}
 
 
 def main() -> None:
     import tyro
 
+    from kinemorph import __version__
+    from kinemorph._extras import MissingExtraError
+
+    if sys.argv[1:] in (["--version"], ["-V"]):
+        print(f"kinemorph {__version__}")
+        return
     try:
         if sys.argv[1:2] == ["creature"]:
             tyro.extras.subcommand_cli_from_dict(
@@ -297,23 +379,13 @@ def main() -> None:
                 args=sys.argv[2:],
             )
             return
-        tyro.extras.subcommand_cli_from_dict(
-            {
-                "bounce": bounce,
-                "convert": convert,
-                "creature": creature,
-                "demo": demo,
-                "doctor": doctor,
-                "evolve": evolve,
-                "mocap": mocap,
-                "replay": replay,
-                "rescore": rescore,
-                "thesis": thesis,
-                "warm": warm,
-            },
-            prog="kinemorph",
-            description=__doc__,
-        )
+        tyro.extras.subcommand_cli_from_dict(COMMANDS, prog="kinemorph", description=__doc__)
+    except MissingExtraError as error:
+        print(f"kinemorph: {error}", file=sys.stderr)
+        sys.exit(3)
+    except KeyboardInterrupt:
+        print("kinemorph: interrupted", file=sys.stderr)
+        sys.exit(130)
     except (ValueError, KeyError, OSError, ImportError, RuntimeError, ArithmeticError) as error:
         message = error.args[0] if isinstance(error, KeyError) and error.args else error
         print(f"kinemorph: {message}", file=sys.stderr)

@@ -24,7 +24,11 @@ def test_a_film_has_frames_and_events():
     with km.film(world, rate=50) as taken:
         acted(world)
     film = taken.recording
-    assert [event.what for event in film.chapters] == ["start", "connect", "cut"]
+    assert [event.what for event in film.chapters] == [
+        "start",
+        "connect brick 0 and brick 0 2",
+        "cut brick 0 and brick 0 2",
+    ]
     names = [body.name for body in film.bodies]
     assert names == ["brick 0", "brick 1", "brick 2", "brick 3", "ball", "brick 0 2"]
     there = ~np.isnan(film.poses[:, 5, 0])

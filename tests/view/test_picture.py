@@ -80,3 +80,31 @@ def test_the_depth_of_a_large_triangle_is_that_of_its_points() -> None:
     low = ball((1.0, 0.0, 0.0), (0.0, 10.0, -0.6))  # below the floor
     image = draw([low, floor], Camera((0.0, -3.0, 3.0), (0.0, 10.0, 0.0)), 120, 120).astype(int)
     assert not (image[:, :, 0] > 2 * image[:, :, 2]).any()
+
+
+def test_names_are_written_where_they_belong() -> None:
+    b = km.Builder("pair")
+    for name, x in (("one", -1.0), ("two", 1.0)):
+        b.link(name, None, km.Joint.free(), (x, 0, 0), km.Inertia(1.0, (0, 0, 0), np.eye(3)), km.Shape.sphere(0.2))
+    model = b.build()
+    q = km.neutral(model)
+    plain = km.picture(model, q, direction=(0, -1, 0.1), size=(400, 300))
+    named = km.picture(model, q, direction=(0, -1, 0.1), size=(400, 300), names={"left": (-1.0, 0, 0.35)})
+    _, columns = np.nonzero((plain != named).any(axis=2))
+    assert len(columns) > 50
+    assert columns.max() < 200  # the left one is named, the right one is not
+    far = km.picture(model, q, direction=(0, -1, 0.1), size=(400, 300), names={"outside": (-50.0, 0, 0)})
+    rows, columns = np.nonzero((plain != far).any(axis=2))
+    assert columns.max() - columns.min() > 20  # pushed inside, and read in full
+    assert columns.min() > 0
+    assert rows.max() < 299
+
+
+def test_the_log_of_a_simulation_is_drawn_at_a_time() -> None:
+    b = km.Builder("pendulum")
+    rod, shape = km.Inertia.rod(1.0, (0, 0, 0), (0, 0, -1)), km.Shape.capsule(0.05, 0.9, km.Pose((0, 0, -0.5)))
+    b.link("arm", None, km.Joint.revolute("y"), (0, 0, 1.2), rod, shape)
+    model = b.build()
+    log = km.simulate(model, km.State(np.array([1.0]), np.zeros(1)), 0.5, dt=0.01)
+    first, last = (km.picture(log, t, size=(160, 120)) for t in (0.0, 0.5))
+    assert (first != last).any()

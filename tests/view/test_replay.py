@@ -11,8 +11,8 @@ import pytest
 from tests.browser import Visit, chromium, still, visit
 
 import kinemorph as km
-from kinemorph.view.recording import Body, Recording
-from kinemorph.view.replay import replay
+from kinemorph.view.recording import SOIL, Body, Recording
+from kinemorph.view.replay import _batches, _level_ground, _seen_points, replay
 
 LENGTH = 0.5
 Image = npt.NDArray[np.float64]
@@ -115,6 +115,70 @@ def test_the_legend_names_the_events_and_escapes_them(tmp_path: Path) -> None:
         ("1.00 s", "reroot &amp; roll"),
     ]
     assert "<title>chain &lt;of three&gt;</title>" in page
+
+
+def test_events_say_which_links_they_join_and_part(tmp_path: Path) -> None:
+    recording = still_chain_that_turns_round()
+    recording.chapter(2.0, "let go", parents={"top": None})
+    recording.add_poses(2.5, np.arange(3), recording.poses[-1])
+    page = replay(recording, tmp_path / "chain.html").read_text()
+    assert "<td>let go   − middle – top</td>" in page[page.rindex('<div id="legend">') :]
+
+
+def test_the_log_of_a_simulation_can_be_replayed(tmp_path: Path) -> None:
+    model = hanging_chain()
+    log = km.simulate(model, km.State(np.zeros(3), np.ones(3)), 0.2, log_dt=0.05)
+    assert replay(log, tmp_path / "log.html").stat().st_size > 100_000
+    with pytest.raises(TypeError, match=r"takes a kinemorph.Recording or a kinemorph.Log, not 3"):
+        replay(3, tmp_path / "none.html")  # type: ignore[arg-type]
+
+
+def one_ball(heights: list[float], *base: km.Shape) -> Recording:
+    recording = Recording("ball")
+    recording.add_body(Body("ball", (km.Shape.sphere(0.1, colour=(0.1, 0.9, 0.2, 1.0)),)))
+    for shape in base:
+        recording.add_base_shape(shape)
+    for t, z in enumerate(heights):
+        recording.add_poses(float(t), np.array([0]), np.array([[0.0, 0.0, z, 1.0, 0.0, 0.0, 0.0]]))
+    return recording
+
+
+@pytest.mark.parametrize(
+    ("recording", "height", "solid"),
+    [
+        (one_ball([1.0, 0.1]), 0.0, True),  # nothing goes below zero
+        (one_ball([1.0, 0.1, -9.0]), 0.9, False),  # it falls through: lines alone, below where it starts
+        (one_ball([1.5, -9.0], km.Shape.box((20, 20, 0.02), km.Pose((0, 0, 0.49)), colour=SOIL)), 0.5, True),
+        (one_ball([50.0, 50.1]), 49.9, True),  # far above the ground
+    ],
+)
+def test_the_ground_is_where_it_is(recording: Recording, height: float, solid: bool) -> None:
+    """It was at the lowest point that anything ever reached, so that all others hovered."""
+    batches = _batches(recording, recording.poses, tree=False)
+    _, floor, firm = _seen_points(batches, np.zeros((len(recording.t), 3)), _level_ground(recording))
+    assert (floor, firm) == (pytest.approx(height), solid)
+    assert [name for batch in batches for name in batch.names] == ["ball"]  # the grid stands for level ground
+
+
+def test_shapes_and_files_keep_their_colours() -> None:
+    """Trees tint what has no colour of its own, or all of it if they are asked to."""
+    colours = np.array([[0.2, 0.4, 0.6, 1.0], [0.2, 0.4, 0.6, 1.0], [np.nan] * 4, [0.8, 0.0, 0.2, 1.0]], np.float32)
+    corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], float)
+    mesh = km.Mesh(corners, np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]], np.int32), colours)
+    recording = Recording("robot")
+    recording.meshes[Path("part")] = mesh
+    shapes = km.Shape.mesh(Path("part")), km.Shape.sphere(0.1, colour=(0.1, 0.9, 0.2, 1.0)), km.Shape.sphere(0.2)
+    recording.add_body(Body("link", shapes))
+    recording.add_poses(0.0, np.array([0]), np.array([[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]]))
+    found = {
+        tuple(b.colours[0].tolist()): (b.tinted[0], len(b.piece.faces))
+        for b in _batches(recording, recording.poses, tree=False)
+    }
+    assert found.pop((51, 102, 153)) == (False, 2)  # faces of the file, by their colours
+    assert found.pop((204, 0, 51)) == (False, 1)
+    assert found.pop((26, 230, 51))[0] is False  # of the shape
+    assert [tinted for tinted, _ in found.values()] == [True]  # what has none
+    assert all(b.tinted[0] for b in _batches(recording, recording.poses, tree=True))
 
 
 def test_frames_are_thinned_and_shapes_shared(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from kinemorph._extras import need
 from kinemorph.geometry.faults import check_mesh
 from kinemorph.geometry.mesh import Mesh
 from kinemorph.geometry.polyhedron import Polyhedron
@@ -222,10 +223,7 @@ def decompose(mesh: Mesh, concavity: float = 0.05, most: int | None = None, seed
 
     `concavity` (0.01 to 1) is how much of the mesh's size the parts may stick out of it, `most` limits their number.
     """
-    try:
-        import coacd
-    except ImportError:
-        raise ImportError("to cut a mesh into convex parts takes CoACD: pip install kinemorph[decompose]") from None
+    coacd = need("coacd", "decompose", "convex parts of a mesh")
     if not 0.01 <= concavity <= 1.0:
         raise ValueError(f"decompose: concavity {concavity}; expected 0.01 to 1")
     if most is not None and (not isinstance(most, int) or most < 1):

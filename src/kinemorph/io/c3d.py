@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kinemorph._extras import need
 from kinemorph._files import FileError, read_bytes
 from kinemorph.io.c3d_check import check_c3d
 
@@ -80,8 +81,4 @@ def save_c3d(markers: Markers, path: str | os.PathLike[str]) -> None:
 
 def ezc3d() -> Any:
     """The library, or a sentence that says how to get it."""
-    try:
-        import ezc3d as library
-    except ImportError as error:
-        raise ImportError("C3D files need ezc3d: pip install 'kinemorph[io]'") from error
-    return library
+    return need("ezc3d", "io", "C3D files")

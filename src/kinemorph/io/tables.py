@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kinemorph._extras import need
 from kinemorph._files import FileError, quoted, read_bytes, write_whole
 from kinemorph.motion.rollout import Trajectory
 from kinemorph.multibody.model import Model
@@ -132,11 +133,7 @@ def _load_hdf5(path: Path) -> dict[str, Array]:
 
 def h5py() -> Any:
     """The library, or a sentence that says how to get it."""
-    try:
-        import h5py as library
-    except ImportError as error:
-        raise ImportError("HDF5 files need h5py: pip install 'kinemorph[io]'") from error
-    return library
+    return need("h5py", "io", "HDF5 files")
 
 
 def names_of(model: Model, what: str) -> list[str]:

@@ -12,7 +12,7 @@ from kinemorph.io.tables import save_table
 from kinemorph.mocap.analysis import Analysis
 from kinemorph.mocap.inertias import SIDES
 from kinemorph.view.overlays import Lines
-from kinemorph.view.plots import plot_over_time
+from kinemorph.view.plots import blank, plot_over_time
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay as write_page
 
@@ -72,13 +72,7 @@ def plot_stances(analysis: Analysis, path: PathLike, title: str = "") -> None:
 
     Lines are of the first method, bands reach over all methods.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("plots need matplotlib: pip install 'kinemorph[view]'") from error
-    figure = Figure(figsize=(11.0, 3.4), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = blank(11.0, 3.4)
     axes = figure.subplots(1, 4)
     colours = {"left": "tab:blue", "right": "tab:orange"}
     for axis, name in zip(axes, ("vertical force / weight", *(f"{joint} extension [N m/kg]" for joint in LEGS))):

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from kinemorph.spatial.pose import Pose
-from kinemorph.view.film import SOIL
-from kinemorph.view.recording import Body, Recording
+from kinemorph.view.recording import SOIL, Body, Recording
 
 SAME = 1e-9  # s
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import platform
 import time
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from kinemorph import _jit
 from kinemorph._jit_sources import package_digest
@@ -27,20 +29,21 @@ OPTIONAL = ("matplotlib", "viser", "pin", "mujoco-core", "coal", "example-robot-
 TOLERANCE = 1e-10
 
 
-def run() -> bool:
-    """Print versions, machine, cache and what is cold; compare dynamics with stored numbers. Whether all is well."""
-    console = Console(highlight=False)
+def run(tell: Callable[[object], None] | None = None) -> bool:
+    """Print versions, machine, cache and what is cold; compare dynamics with stored numbers. Whether all is well.
+
+    With `tell`, all of it goes there instead, as one value of plain parts.
+    """
+    found = {package: _version(package) for package in NEEDED + OPTIONAL}
+    machine = {"processor": cpu(), "kernel pack": _pack(), "kernel cache": _cache(), "compiled": _compiled()}
+    console = Console(highlight=False, quiet=tell is not None)
     table = Table(show_header=False, box=None)
     table.add_row("Python", platform.python_version())
-    for package in NEEDED + OPTIONAL:
-        try:
-            table.add_row(package, version(package) + (_numba() if package == "numba" else ""))
-        except PackageNotFoundError:
-            table.add_row(package, "not installed" if package in OPTIONAL else "[red]missing[/]")
-    table.add_row("processor", cpu())
-    table.add_row("kernel pack", _pack())
-    table.add_row("kernel cache", _cache())
-    table.add_row("compiled", _compiled())
+    for package, number in found.items():
+        absent = "not installed" if package in OPTIONAL else "[red]missing[/]"
+        table.add_row(package, number + (_numba() if package == "numba" else "") if number else absent)
+    for name, words in machine.items():
+        table.add_row(name, words)
     console.print(table)
     start = time.perf_counter()
     errors = self_check()
@@ -50,7 +53,18 @@ def run() -> bool:
     for name, error in errors.items():
         good = error < TOLERANCE
         console.print(f"  {'[green]ok[/]  ' if good else '[red]BAD[/] '} {name}: {error:.1e}")
-    return all(error < TOLERANCE for error in errors.values())
+    well = all(error < TOLERANCE for error in errors.values())
+    if tell is not None:
+        plain = {name: Text.from_markup(words).plain for name, words in machine.items()}
+        tell({"well": well, "python": platform.python_version(), "packages": found, **plain, "errors": errors})
+    return well
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def _numba() -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from kinemorph._extras import need
 from kinemorph.scenes.gallery import DEMOS, Demo
 from kinemorph.view.picture import save_png
 
@@ -22,6 +23,7 @@ DPI = 100
 
 def contact_sheet(folder: Path, file: Path) -> Path:
     """A panel of each demonstration's picture, under its name."""
+    need("matplotlib", "view", "sheets of pictures")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

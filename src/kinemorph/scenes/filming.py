@@ -11,10 +11,10 @@ import numpy as np
 
 from kinemorph.geometry.shapes import Shape
 from kinemorph.spatial.pose import Pose
-from kinemorph.view.film import SOIL, film
+from kinemorph.view.film import film
 from kinemorph.view.picture import PALETTE, save_png
 from kinemorph.view.raster import Camera, Solid, draw
-from kinemorph.view.recording import Recording
+from kinemorph.view.recording import SOIL, Recording
 from kinemorph.view.replay import replay
 from kinemorph.world.world import World
 

@@ -20,7 +20,7 @@ from kinemorph.multibody.model import Model
 from kinemorph.scenes import mechanisms, robots
 from kinemorph.scenes.mechanisms import Scene
 from kinemorph.spatial.pose import Pose
-from kinemorph.view.picture import picture
+from kinemorph.view.picture import picture, solids_of
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
 
@@ -143,6 +143,13 @@ def together(parts: list[Part]) -> Model:
     )  # fmt: skip
 
 
+def _above(part: Part, frame: int) -> Array:
+    """A point above a mechanism, where its name is."""
+    points = np.concatenate([part.place.apply(s.vertices) for s in solids_of(part.model, part.path.q[frame])])
+    low, high = points.min(axis=0), points.max(axis=0)
+    return np.array([*(0.5 * (low + high)[:2]), high[2] + 0.12])
+
+
 def draw(parts: list[Part], folder: Path) -> tuple[Path, Path]:
     """A picture as a PNG file, paler is earlier, and a replay as an HTML file."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -150,7 +157,8 @@ def draw(parts: list[Part], folder: Path) -> tuple[Path, Path]:
     model = together(parts)
     motion: Array = np.concatenate([part.path.q for part in parts], axis=1)
     early = [motion[i] for i in (0, 4, 8)]
-    picture(model, motion[12], shot, ghosts=early, direction=(0.25, -1.0, 0.35), size=(1500, 720))
+    names = {part.name: _above(part, 12) for part in parts}
+    picture(model, motion[12], shot, ghosts=early, direction=(0.25, -1.0, 0.35), size=(1500, 720), names=names)
     recording = Recording("classic mechanisms")
     for t, q in zip(parts[0].path.t, motion, strict=True):
         recording.add(model, q, float(t))

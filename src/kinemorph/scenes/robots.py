@@ -1,4 +1,4 @@
-"""Real robots: the files of the package example-robot-data, if it is installed."""
+"""Robots: the arm that comes with kinemorph, any model file, and those of example-robot-data, if it is installed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from kinemorph._files import ModelWarning
+from kinemorph.io.kinds import load
 from kinemorph.io.sdf import parse_sdf
-from kinemorph.io.urdf import load_urdf
 from kinemorph.multibody.model import Model
 
+ARM = Path(__file__).with_name("data") / "arm.urdf"
 FAMOUS = {  # the robots that benchmarks and demos name
     "anymal": "anymal_b_simple_description/anymal",
     "g1": "g1_description/g1_29dof_rev_1_0",
@@ -45,21 +46,28 @@ def robot_files() -> dict[str, Path]:
 
 
 def robot_file(name: str) -> Path:
-    """The URDF file of a robot, by a name of `FAMOUS` or of `robot_files`."""
+    """The model file of a robot: "arm", a path of a file, or a name of `FAMOUS` or of `robot_files`."""
+    if name == "arm":
+        return ARM
+    if Path(name).suffix.lower() in (".urdf", ".sdf", ".xml", ".mjcf"):
+        return Path(name)
     files = robot_files()
     if not files:
-        raise FileNotFoundError("the robots are not here: pip install example-robot-data")
+        raise FileNotFoundError(
+            f"there is no robot {name!r} here, but 'arm', and any file of yours (URDF, SDF, MJCF); "
+            "for others: pip install example-robot-data"
+        )
     try:
         return files[FAMOUS.get(name, name)]
     except KeyError:
-        raise KeyError(f"there is no robot {name!r}; there are {', '.join([*FAMOUS, *files])}") from None
+        raise KeyError(f"there is no robot {name!r}; there are {', '.join(['arm', *FAMOUS, *files])}") from None
 
 
 def robot(name: str, floating: bool = False) -> Model:
     """A robot as a model. What is odd about its file is not warned about here."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
-        return load_urdf(robot_file(name), floating)
+        return load(robot_file(name), floating)
 
 
 def cassie(floating: bool = True) -> Model:

@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from kinemorph._jit import compile_count
+from kinemorph.constraint.closure import close
 from kinemorph.constraint.energy import Energy, energy
 from kinemorph.motion.rollout import Trajectory, rollout
 from kinemorph.multibody.aba import aba
-from kinemorph.multibody.configuration import neutral
+from kinemorph.multibody.configuration import integrate, neutral
 from kinemorph.multibody.crba import crba
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.model import Model
@@ -41,12 +42,13 @@ class Swing:
         return float(np.abs(totals - totals[0]).max() / max(e.kinetic for e in self.energies))
 
 
-def swing(name: str = "ur5", seconds: float = 4.0, dt: float = 1e-3) -> Swing:
+def swing(name: str = "arm", seconds: float = 4.0, dt: float = 1e-3) -> Swing:
     """Let a robot go with its arms out."""
     model = robot(name).with_dofs(damping=0.0, **UNSTOPPED)
     data = Data(model)
-    q = neutral(model)
-    q += 0.6 * np.sin(np.arange(model.nq))  # any pose will do that is not at rest
+    q = integrate(model, neutral(model), 0.6 * np.sin(np.arange(model.nv)))  # any pose will do that is not at rest
+    if model.m:
+        q = close(model, data, q)
     v = np.zeros(model.nv)
     steps = round(seconds / dt)
     rollout(model, data, q, v, dt=dt, steps=1)  # compiles
@@ -105,7 +107,7 @@ def draw(result: Swing, folder: Path) -> tuple[Path, Path, Path]:
     return shot, plot, film
 
 
-def demo(out: Path, say: Callable[[str], None], robot: str = "ur5") -> None:
+def demo(out: Path, say: Callable[[str], None], robot: str = "arm") -> None:
     start = time.perf_counter()
     result = swing(robot)
     ready = time.perf_counter() - start

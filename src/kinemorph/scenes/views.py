@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.view.film import SOIL
 from kinemorph.view.picture import recorded_solids, save_png
 from kinemorph.view.raster import Camera, Image, Solid, draw
-from kinemorph.view.recording import Recording, seen
+from kinemorph.view.recording import SOIL, Recording, seen
 from kinemorph.view.replay import replay
 
 Array = np.ndarray[Any, np.dtype[np.float64]]

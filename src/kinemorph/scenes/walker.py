@@ -30,6 +30,7 @@ from kinemorph.spatial.pose import Pose
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
 from kinemorph.structure.report import Report
+from kinemorph.view.plots import blank
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
 
@@ -203,12 +204,8 @@ def angles(result: Walk, leg: str) -> tuple[Any, Any, Any]:
 
 def draw(result: Walk, folder: Path) -> tuple[Path, Path]:
     """SPW Figs. 10 and 11 as one PNG file, and a replay of the walk."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     folder.mkdir(parents=True, exist_ok=True)
-    figure = Figure(figsize=(11.0, 4.6), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = blank(11.0, 4.6)
     left, right = figure.subplots(1, 2)
     for s in result.steps:
         for stands, colour, label in ((True, "C0", "standing"), (False, "C1", "swinging")):

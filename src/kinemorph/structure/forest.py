@@ -27,8 +27,8 @@ from kinemorph.structure.forest_energy import elastic_forest, sum_forest
 from kinemorph.structure.forest_layout import BODIES, JOINTS, LOOPS, TREES
 from kinemorph.structure.forest_loops import open_loops
 from kinemorph.structure.forest_memory import INDEX
-from kinemorph.structure.forest_motion import MOTION, accelerate_forest, move_trees, see_body
-from kinemorph.structure.forest_places import place_bodies
+from kinemorph.structure.forest_motion import accelerate_forest, move_trees
+from kinemorph.structure.forest_places import MOTION, place_bodies, see_body
 from kinemorph.structure.forest_tables import FIRST_ROWS, ForestTables, Ids, longer
 from kinemorph.structure.support import falls_in
 

@@ -1,20 +1,58 @@
-"""Where the bodies of a forest are, all of a model at once."""
+"""Where the bodies of a forest are, and how they move: one of them, or all of a model at once."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from kinemorph._jit import entry, rows_at
+from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.multibody.layout import LINK_DATA, TREE
 from kinemorph.spatial.mat3 import mul, mul_vec
 from kinemorph.spatial.rows import load3, load9, store3, store9
-from kinemorph.spatial.vec3 import add
+from kinemorph.spatial.vec3 import add, cross
 from kinemorph.structure.forest_elements import set_moving
 from kinemorph.structure.forest_layout import BODY_SLOT, DONE, FOREST, FOREST_KIND, NO_FOREST, TREE_SLOT
 from kinemorph.structure.forest_memory import INDEX
 
+MOTION = np.dtype(
+    [
+        ("R", "f8", 9),  # axes of a body's own frame
+        ("p", "f8", 3),  # m, its origin
+        ("w", "f8", 3),  # rad/s
+        ("v", "f8", 3),  # m/s, of that origin; all in world axes
+    ]
+)
+
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
 Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+@kernel
+def put_frame(slot: Any, body: Any, to: Any) -> Any:
+    """Write where a body's own frame is. Returns the row of its link, which is up to date."""
+    tree = rows_at(slot["address"], 1, TREE)[0]
+    link = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[body["link"] + 1]
+    R = load9(link["R"])
+    store9(to["R"], mul(R, load9(body["R"])))
+    store3(to["p"], add(load3(link["p"]), mul_vec(R, load3(body["p"]))))
+    return link
+
+
+@entry
+def see_body(address: int, index: int, seen: Records) -> int:
+    """Where a body is and how it moves, into the first row of MOTION."""
+    forest = rows_at(address, 1, FOREST)[0]
+    if forest["kind"] != FOREST_KIND or forest["busy"] != 0:
+        return NO_FOREST
+    body = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[index]
+    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[body["tree"]]
+    set_moving(slot)
+    link = put_frame(slot, body, seen[0])
+    w = load3(link["w"])
+    store3(seen[0]["w"], w)
+    store3(seen[0]["v"], add(load3(link["v"]), cross(w, mul_vec(load9(link["R"]), load3(body["p"])))))
+    return DONE
 
 
 @entry
@@ -32,9 +70,5 @@ def place_bodies(address: int, ids: Ids, poses: Records) -> int:
         if body["tree"] != t:
             t = body["tree"]
             set_moving(trees[t])
-        tree = rows_at(trees[t]["address"], 1, TREE)[0]
-        d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[body["link"] + 1]
-        R = load9(d["R"])
-        store9(poses[i + 1]["R"], mul(R, load9(body["R"])))
-        store3(poses[i + 1]["p"], add(load3(d["p"]), mul_vec(R, load3(body["p"]))))
+        put_frame(trees[t], body, poses[i + 1])
     return DONE

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -13,16 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._files import FileError
-from kinemorph._jit import rows_at
-from kinemorph.geometry.ground import Ground, HalfSpace
 from kinemorph.geometry.mesh import Mesh
-from kinemorph.geometry.parts import Parts
-from kinemorph.geometry.shapes import Role, Shape, ShapeKind
-from kinemorph.multibody.layout import LINK_DATA
-from kinemorph.spatial.pose import Pose
-from kinemorph.structure.forest_layout import BODIES
-from kinemorph.structure.forest_memory import INDEX
-from kinemorph.view.recording import Body, Recording, poses_of
+from kinemorph.geometry.shapes import Shape
+from kinemorph.view.bodies import parents as parents_of
+from kinemorph.view.bodies import places, solid_shape, visible_shapes
+from kinemorph.view.recording import Body, Recording
 from kinemorph.world.journal import ChunkFile, chunks_of
 from kinemorph.world.world import World
 
@@ -32,8 +26,6 @@ MAGIC = b"kmfilms\n"
 VERSION = 1
 FULL = 1 << 22  # bytes of poses that make a chunk,
 LONG = 5.0  # s, and the time after which one is written in any case
-PLATE = 20.0, 0.02  # m, width and thickness of what stands for half of space
-SOIL = (0.72, 0.74, 0.76, 1.0)
 CHANGES = ("connect", "cut", "reroot", "grasp", "let go")  # what are chapters of a recording
 
 
@@ -61,6 +53,7 @@ class Film:
         self.every = max(1, round(1.0 / (rate * world.dt)))
         self._recording = Recording(name)
         self._seen: dict[int, tuple[int, str]] = {}  # by id: birth of the body, and its name in the recording
+        self._sides: dict[int, str] = {}  # of each joint the names of the bodies on its sides
         self._still: set[int] = set()  # shapes of the base that are in it
         self._file: ChunkFile | None = None
         self._told = (0, 0, 0, 0)  # bodies, base shapes, chapters and meshes that are in the file
@@ -97,7 +90,18 @@ class Film:
     def heard(self, name: str, args: Any, named: Any, worked: bool) -> None:
         """Something was done to the world."""
         if worked:
-            self._notice(name)
+            self._notice(" ".join([name, *self._about(name, args, named)]))
+
+    def _about(self, name: str, args: Any, named: Any) -> list[str]:
+        """Which bodies something was done to, by their names in the recording."""
+        given = dict(zip(("a", "b") if name == "connect" else ("joint",) if name == "cut" else ("body",), args)) | named
+        if name == "cut":
+            return [self._sides.get(self.world.joint_id(given["joint"]), "")]
+        ids = [given[which] for which in ("a", "b", "body") if given.get(which) is not None]
+        names = [self._seen[id][1] for id in ids if id in self._seen]
+        if name == "connect" and len(names) == 1:
+            names.append("the base")
+        return [" and ".join(names)] if name in CHANGES and names else []
 
     def saw(self, what: str) -> None:
         """The world has changed its structure by itself."""
@@ -105,9 +109,9 @@ class Film:
 
     def look(self) -> None:
         """A frame: the poses of all bodies."""
-        ids, R, p = _places(self.world)
-        rows = np.array([self._row(id) for id in ids], dtype=np.intp)
-        self._recording.add_poses(self.world.time, rows, poses_of(R, p))
+        ids, poses = places(self.world)
+        rows = np.array([self._row(id) for id in ids.tolist()], dtype=np.intp)
+        self._recording.add_poses(self.world.time, rows, poses)
         size = 56 * len(ids) * len(self._recording.t)
         if size > FULL or time.monotonic() - self._written > LONG:
             self._flush()
@@ -122,8 +126,7 @@ class Film:
             while name in taken:
                 count += 1
                 name = f"{plain} {count}"
-            shapes = tuple(self._shape(shape) for shape in self.world._mounted.get(id & INDEX, []))
-            self._recording.add_body(Body(name, shapes))
+            self._recording.add_body(Body(name, visible_shapes(self.world, id, self._recording.meshes)))
             self._seen[id] = birth, name
         return self._recording.row(self._seen[id][1])
 
@@ -133,34 +136,17 @@ class Film:
         for id in world._mounted.get(-1, []):
             if id not in self._still:
                 self._still.add(id)
-                recording.add_base_shape(self._shape(id))
-        parents: dict[str, str | None] = {}
-        for tree in world.forest.trees.tolist():
-            members = world.forest.members(tree).tolist()
-            names = [recording.bodies[self._row(id)].name for id in members]
-            links = world.forest._links(tree & INDEX)
-            parents |= {n: None if l["parent"] < 0 else names[l["parent"]] for n, l in zip(names, links, strict=True)}
+                recording.add_base_shape(solid_shape(world, id, recording.meshes))
+        carried = {id: recording.bodies[self._row(id)].name for id in world.forest.bodies.tolist()}
+        parents = {carried[id]: None if p is None else carried[p] for id, p in parents_of(world).items()}
+        self._sides = {
+            joint: " and ".join(carried[id] for id in world.forest.sides(joint))
+            for joint in world.forest.joints.tolist()
+        }
         joints = {pair for pair in parents.items() if pair[1] is not None}
         before = {pair for pair in recording.parents.items() if pair[1] is not None}
-        if what in (*CHANGES, "start") or joints != before:
+        if what.partition(" ")[0] in (*CHANGES, "start") or joints != before:
             recording.add_chapter(world.time, what, parents)
-
-    def _shape(self, id: int) -> Shape:
-        """What a shape looks like, in the frame of its body: hulls and ground as meshes."""
-        shapes = self.world.shapes
-        row, solid = shapes.row_of(id), shapes[id]
-        at = Pose.known(shapes.mounts["p"][row].copy(), shapes.mounts["R"][row].reshape(3, 3).copy())
-        if isinstance(solid, Shape) and solid.kind is not ShapeKind.MESH:
-            return replace(solid, pose=at)
-        if isinstance(solid, HalfSpace):
-            width, thick = PLATE
-            normal, offset = solid._header["normal"][0], float(solid._header["offset"][0])
-            plate = _turned_to(normal, normal * (offset - 0.5 * thick))
-            return Shape.box((width, width, thick), at @ plate, role=Role.BOTH, colour=SOIL)
-        colour = solid.colour if isinstance(solid, Shape) else None
-        name = Path(f"shape {id}")
-        self._recording.meshes[name] = _mesh(shapes.body(id))
-        return Shape.mesh(name, pose=at, colour=SOIL if isinstance(solid, Ground) else colour)
 
     # --------------------------------------------------------------------------------------------------------- files
 
@@ -250,46 +236,3 @@ def _shapes(values: Any) -> list[Shape]:
     if not isinstance(values, list) or not all(isinstance(shape, Shape) for shape in values):
         raise TypeError("a shape is none")
     return values
-
-
-# ------------------------------------------------------------------------------------------------------------- places
-
-
-def _places(world: World) -> tuple[list[int], Array, Array]:
-    """Ids of all bodies, and where their own frames are."""
-    forest = world.forest
-    forest.kinematics()
-    ids, R, p = [], [], []
-    for tree in forest.trees.tolist():
-        header = forest._tree(tree & INDEX)
-        rows = rows_at(int(header["rows"]), int(header["n"]) + 1, LINK_DATA)[1:]
-        members = forest.members(tree)
-        own = forest._tables[BODIES][members & INDEX]
-        turn = rows["R"].reshape(-1, 3, 3)
-        ids += members.tolist()
-        R.append(turn @ own["R"].reshape(-1, 3, 3))
-        p.append(rows["p"] + (turn @ own["p"][:, :, None])[:, :, 0])
-    if not ids:
-        return [], np.zeros((0, 3, 3)), np.zeros((0, 3))
-    return ids, np.concatenate(R), np.concatenate(p)
-
-
-def _turned_to(normal: Array, position: Array) -> Pose:
-    """A frame whose z is a normal."""
-    helper = np.array([1.0, 0.0, 0.0]) if abs(normal[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
-    x = np.cross(helper, normal)
-    x /= np.linalg.norm(x)
-    return Pose(position, np.column_stack([x, np.cross(normal, x), normal]))
-
-
-def _mesh(body: Parts | Ground) -> Mesh:
-    """The surface of what a shape is made of."""
-    if isinstance(body, Ground):
-        mesh: Mesh = body.mesh  # type: ignore[attr-defined]
-        return mesh
-    points, faces, count = [], [], 0
-    for part in body.parts:
-        points.append(part.points)
-        faces.append(part.triangles + count)
-        count += len(part.points)
-    return Mesh(np.concatenate(points), np.concatenate(faces).astype(np.int32))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +12,14 @@ import numpy.typing as npt
 
 from kinemorph.geometry.mesh import Mesh, mesh_of
 from kinemorph.geometry.shapes import Shape
+from kinemorph.motion.log import Log
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.kinematics import kinematics, pose_of
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import Pose
+from kinemorph.view.captions import captioned
 from kinemorph.view.raster import Camera, Image, Solid, draw
-from kinemorph.view.recording import Recording, seen
+from kinemorph.view.recording import Recording, recording_of, seen
 
 PALE = np.array([0.93, 0.94, 0.96])
 PALETTE = ((0.33, 0.53, 0.76), (0.87, 0.50, 0.29), (0.45, 0.68, 0.45), (0.76, 0.40, 0.48), (0.56, 0.48, 0.73))
@@ -55,35 +57,39 @@ def recorded_solids(recording: Recording, t: float) -> list[Solid]:
 
 
 def picture(
-    model: Model | Recording,
+    model: Model | Recording | Log,
     q: npt.ArrayLike,
     file: Path | str | None = None,
     *,
     ghosts: Sequence[npt.ArrayLike] = (),
     direction: Iterable[float] = (1.0, -1.3, 0.55),
     size: tuple[int, int] = (960, 720),
+    names: Mapping[str, Iterable[float]] | None = None,
 ) -> Image:
     """Draw a model at configuration q, with pale `ghosts` at others, into an array and, if given, a PNG file.
 
-    Of a recording, q is a time, and what stands still is not what the camera looks at.
+    `names` are written at points of the world: {"elbow": (0, 0, 0.5)}.
+    Of a recording, or the log of a simulation, q is a time, and what stands still is not what the camera looks at.
     """
-    if isinstance(model, Recording):
+    if isinstance(model, Recording | Log):
+        model = recording_of(model)
         solids = recorded_solids(model, float(np.asarray(q)))
         moving = solids[len(seen(model.base_shapes)) :] or solids
         if not solids:
             raise ValueError(f"recording {model.name!r} has no shapes to draw")
         points = np.concatenate([s.vertices for s in moving])
-        image = draw(solids, Camera.framing(points, direction, size[0] / size[1]), *size, ground=None)
-        if file is not None:
-            save_png(file, image)
-        return image
-    pale = [s for k, g in enumerate(ghosts) for s in solids_of(model, g, 0.35 + 0.45 * (1.0 - k / len(ghosts)))]
-    solids = solids_of(model, q)
-    if not solids:
-        raise ValueError(f"model {model.name!r} has no shapes to draw")
-    points = np.concatenate([s.vertices for s in pale + solids])
-    camera = Camera.framing(points, direction, size[0] / size[1])
-    image = draw(solids, camera, *size, ground=float(points[:, 2].min()), behind=pale)
+        camera = Camera.framing(points, direction, size[0] / size[1])
+        image = draw(solids, camera, *size, ground=None)
+    else:
+        pale = [s for k, g in enumerate(ghosts) for s in solids_of(model, g, 0.35 + 0.45 * (1.0 - k / len(ghosts)))]
+        solids = solids_of(model, q)
+        if not solids:
+            raise ValueError(f"model {model.name!r} has no shapes to draw")
+        points = np.concatenate([s.vertices for s in pale + solids])
+        camera = Camera.framing(points, direction, size[0] / size[1])
+        image = draw(solids, camera, *size, ground=float(points[:, 2].min()), behind=pale)
+    if names:
+        image = captioned(image, camera, names)
     if file is not None:
         save_png(file, image)
     return image

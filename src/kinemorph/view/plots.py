@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from kinemorph._extras import need
 from kinemorph.motion.log import Log
 
+LONGEST = 26  # letters of a name in a legend
 Curves = Mapping[str, npt.ArrayLike]
+
+
+def blank(width: float, height: float) -> Any:
+    """An empty figure of some inches that is drawn without a window."""
+    need("matplotlib", "view", "plots")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
 
 
 def plot_over_time(
@@ -20,29 +34,30 @@ def plot_over_time(
 
     `marks` are times with a vertical line, such as events.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("plots need matplotlib: pip install 'kinemorph[view]'") from error
-    figure = Figure(figsize=(9.0, 1.2 + 2.6 * len(panels)), layout="constrained")
-    FigureCanvasAgg(figure)
+    over_time(t, panels, title, marks).savefig(file, dpi=130)
+
+
+def over_time(t: npt.ArrayLike, panels: Mapping[str, Curves], title: str = "", marks: Sequence[float] = ()) -> Any:
+    """The figure of `plot_over_time`."""
+    figure = blank(9.0, 1.2 + 2.6 * len(panels))
     axes = np.atleast_1d(figure.subplots(len(panels), 1, sharex=True))
     for axis, (label, curves) in zip(axes, panels.items(), strict=True):
         for name, values in curves.items():
-            axis.plot(t, values, label=name, linewidth=1.4)
+            axis.plot(t, values, label=_short(name), linewidth=1.4)
         for mark in marks:
             axis.axvline(mark, color="0.6", linewidth=0.8, linestyle=":")
         axis.set_ylabel(label)
         axis.grid(color="0.92")
         axis.spines[["top", "right"]].set_visible(False)
-        if len(curves) <= 8:
-            axis.legend(
-                frameon=False, ncols=len(curves), loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1
-            )
+        if len(curves) <= 8:  # beside the panel: names are long, and panels are wide enough
+            axis.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
     axes[-1].set_xlabel("time [s]")
     figure.suptitle(title)
-    figure.savefig(file, dpi=130)
+    return figure
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
 
 
 def plot_log(file: Path | str, log: Log, title: str = "") -> None:

@@ -24,6 +24,7 @@ from kinemorph.spatial.pose import Pose
 Array = npt.NDArray[np.float64]
 Parents = Mapping[str, str | None]  # of each link its parent, None for the base
 
+SOIL = (0.72, 0.74, 0.76, 1.0)  # colour of ground
 MARKER = (0.95, 0.75, 0.10, 1.0)  # colour of joints that close loops
 SAME = 1e-6  # how far, in m and in entries of rotation matrices, two shapes of one link may be from a rigid motion
 
@@ -312,10 +313,25 @@ def rerooted(parents: Parents, root: str) -> dict[str, str | None]:
 
 def change(before: Parents, after: Parents) -> str:
     """What to call a change of structure, by the joints between links that it makes and breaks."""
-    old, new = ({frozenset(pair) for pair in p.items() if pair[1] is not None} for p in (before, after))
-    if old == new:
+    made, broken = joints_between(before, after)
+    if not made and not broken:
         return "reroot"
-    return "connect" if old < new else "cut" if new < old else "change"
+    return "connect" if not broken else "cut" if not made else "change"
+
+
+def joints_between(before: Parents, after: Parents) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """The pairs of links that a change joins, and those that it parts, sorted."""
+    old, new = ({(min(a, b), max(a, b)) for a, b in p.items() if b is not None} for p in (before, after))
+    return sorted(new - old), sorted(old - new)
+
+
+def recording_of(what: Recording | Log) -> Recording:
+    """A recording, whatever it is given as."""
+    if isinstance(what, Log):
+        return Recording.from_log(what)
+    if not isinstance(what, Recording):
+        raise TypeError(f"this takes a kinemorph.Recording or a kinemorph.Log, not {what!r}")
+    return what
 
 
 def depths(parents: Parents) -> dict[str, int]:

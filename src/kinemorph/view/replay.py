@@ -4,34 +4,40 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from kinemorph._files import write_whole
 from kinemorph.geometry.shapes import Shape, ShapeKind
+from kinemorph.motion.log import Log
+from kinemorph.view.looks import (
+    Piece,
+    add_batch,
+    add_grid,
+    as_bytes,
+    light,
+    own_colour,
+    pieces,
+    plain_colour,
+    shade,
+)
 from kinemorph.view.overlays import Overlay, Show
-from kinemorph.view.picture import PALETTE
 from kinemorph.view.raster import Camera
-from kinemorph.view.recording import Chapter, Recording, depths, seen
+from kinemorph.view.recording import SOIL, Chapter, Recording, depths, joints_between, recording_of, seen
+from kinemorph.view.serving import serving
 
 Array = npt.NDArray[np.float64]
-Colour = tuple[float, ...]
 
-ROOT = (0.95, 0.16, 0.02)
-NEAR, FAR = (0.05, 0.22, 0.55), (0.55, 0.85, 0.90)  # links next to a root, and those farthest from one
 LEGEND = ((0.86, 0.40, 0.12), (0.02, 0.33, 0.62), (0.63, 0.75, 0.78))  # how the three look in viser's light
-BASE = (0.55, 0.57, 0.61)
-GROUND = (0.86, 0.88, 0.91)
 PAUSE = 1.0  # s at the end, before the player starts again
 ANGLE = 30.0  # vertical field of view, degrees
 LISTED = 12  # chapters in the legend
-SMOOTH = (ShapeKind.SPHERE, ShapeKind.CAPSULE)  # the others have edges
 IDENTITY = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
 # The browser itself keeps the page from asking anyone for anything: all that it needs is in it.
@@ -39,7 +45,7 @@ POLICY = "default-src 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' data: blo
 
 
 def replay(
-    recording: Recording,
+    recording: Recording | Log,
     file: Path | str,
     *,
     rate: float = 30.0,
@@ -47,15 +53,20 @@ def replay(
     direction: Sequence[float] = (1.0, -1.3, 0.55),
     overlays: Sequence[Overlay] = (),
     speed: float = 1.0,
+    colours: Literal["own", "tree"] = "own",
 ) -> Path:
-    """Write a recording as an HTML file that plays by itself: no server, no other file, no request.
+    """Write a recording, or the log of a simulation, as an HTML file that plays by itself: no server, no request.
 
-    Each tree's root is orange, and links are the paler the farther from it they are; a body that is never joined to
-    another one has its own colour. At a chapter the colours change, and a label says what happened. At most `rate`
-    frames a second are kept. The camera looks along minus `direction`; with `follow`, a body's name, it goes along with
-    that body over the ground. `overlays` are drawn over the bodies; the page's scene tree shows and hides them. It
-    plays `speed` times as fast as it was; times in labels are those that were.
+    What has colours keeps them, unless `colours` is "tree"; else each tree's root is orange, and links are the paler
+    the farther from it they are; a body that is never joined to another one has a colour of its own. At a chapter the
+    colours change, and a label says what happened. At most `rate` frames a second are kept. The camera looks along
+    minus `direction`; with `follow`, a body's name, it goes along with that body over the ground. `overlays` are drawn
+    over the bodies; the page's scene tree shows and hides them. It plays `speed` times as fast as it was; times in
+    labels are those that were.
     """
+    if colours not in ("own", "tree"):
+        raise ValueError(f"colours {colours!r} must be 'own' or 'tree'")
+    recording = recording_of(recording)
     if not len(recording.t):
         raise ValueError(f"recording {recording.name!r} has no frames to replay")
     if not rate > 0.0:
@@ -68,10 +79,10 @@ def replay(
     kept = _kept(recording.t, rate / speed)
     t, poses = recording.t[kept], recording.poses[kept]
     shift = _shift(recording, poses, follow)
-    batches = _batches(recording, poses)
+    batches = _batches(recording, poses, colours == "tree")
     if not batches:
         raise ValueError(f"recording {recording.name!r} has no shapes to draw")
-    with _server() as server:
+    with serving("replays") as server:
         scene = _Scene(server, recording, batches, shift, direction)
         scene.overlays = [overlay.draw(server.scene, kept.tolist(), shift) for overlay in overlays]
         stream = None
@@ -120,29 +131,18 @@ class _Scene:
         self.deepest = max((d for e in recording.chapters for d in depths(e.parents).values()), default=0)
         pairs = [pair for e in recording.chapters for pair in e.parents.items() if pair[1] is not None]
         self.joined = {name for pair in pairs for name in pair}
-        points, floor = _seen_points(batches, shift)
+        self.earlier = {id(after): before for before, after in pairwise(recording.chapters)}
+        points, floor, solid = _seen_points(batches, shift, _level_ground(recording))
         low, high = points.min(axis=0), points.max(axis=0)
         size = float(np.linalg.norm(high - low))
         scene = server.scene
         self.world = scene.add_frame("/world", show_axes=False)
-        cell = float(10.0 ** np.floor(np.log10(max(size, 1e-6) / 2.0)))
-        scene.add_grid(
-            "/world/ground", infinite_grid=True, position=(0.0, 0.0, floor - 1e-3 * size), cell_size=cell,
-            section_size=5.0 * cell, fade_distance=12.0 * size, cell_color=(205, 209, 216),
-            section_color=(180, 186, 196), plane_color=_bytes(GROUND), plane_opacity=0.6, shadow_opacity=0.35,
-        )  # fmt: skip
-        scene.configure_environment_map(None)  # its white sky would wash the colours out
-        scene.add_light_hemisphere("/sky", sky_color=(255, 255, 255), ground_color=(150, 155, 165), intensity=2.0)
-        self.meshes = []
-        for i, batch in enumerate(batches):
-            mesh = recording.mesh_of(batch.shape)
-            handle = scene.add_batched_meshes_simple(
-                f"/world/shape_{i}", _rounded(mesh.vertices), mesh.faces, batch.poses[0, :, 3:], batch.poses[0, :, :3],
-                batched_scales=batch.there[0], batched_colors=batch.colours, lod="off",
-                flat_shading=batch.shape.kind not in SMOOTH,
-                side="double" if batch.shape.kind is ShapeKind.MESH else "front",  # files have holes
-            )  # fmt: skip
-            self.meshes.append(handle)
+        add_grid(scene, "/world/ground", floor, size, solid)
+        light(scene)
+        self.meshes = [
+            add_batch(scene, f"/world/shape_{i}", b.piece, b.shape, b.poses[0], b.colours, b.there[0])
+            for i, b in enumerate(batches)
+        ]
         top = (*(0.5 * (low + high)[:2]).tolist(), float(high[2] + 0.06 * size))
         self.label = scene.add_label(
             "/chapter",
@@ -174,11 +174,11 @@ class _Scene:
         for batch, mesh in zip(self.batches, self.meshes, strict=True):
             colours = batch.colours.copy()
             for row, name in enumerate(batch.names):
-                if name in depth and name in self.joined:
-                    colours[row] = _bytes(_shade(depth[name], self.deepest))
+                if batch.tinted[row] and name in depth and name in self.joined:
+                    colours[row] = as_bytes(shade(depth[name], self.deepest))
             mesh.batched_colors = colours
         roots = [r for r in chapter.roots if r in self.joined]
-        self.label.text = f"{chapter.t - self.start:.2f} s   {_told(chapter, roots)}"
+        self.label.text = f"{chapter.t - self.start:.2f} s   {_told(chapter, self.earlier.get(id(chapter)), roots)}"
 
 
 @dataclass(frozen=True)
@@ -186,8 +186,10 @@ class _Batch:
     """All uses of one mesh: a scene draws them, and a file holds them, as one."""
 
     shape: Shape
+    piece: Piece
     names: list[str | None]  # of the body of each use, None for the base
     colours: npt.NDArray[np.uint8]  # (n, 3), their own
+    tinted: list[bool]  # which of them take the colours of the tree
     poses: Array  # (frames, n, 7)
     there: Array  # (frames, n): 1, or 0 where the body is absent
     bounds: Array  # (2, 3) of the mesh
@@ -200,8 +202,11 @@ class _Batch:
         return np.where(self.there[:, :, None, None] > 0.0, points, np.nan)
 
 
-def _batches(recording: Recording, poses: Array) -> list[_Batch]:
-    uses: list[tuple[int, str | None, Shape]] = [(-1, None, s) for s in seen(recording.base_shapes)]
+def _batches(recording: Recording, poses: Array, tree: bool) -> list[_Batch]:
+    level = _level_ground(recording)
+    uses: list[tuple[int, str | None, Shape]] = [
+        (-1, None, s) for s in seen(recording.base_shapes) if _top(s) is None or _top(s) != level
+    ]
     uses += [(i, body.name, s) for i, body in enumerate(recording.bodies) for s in seen(body.shapes)]
     groups: dict[object, list[tuple[int, str | None, Shape]]] = {}
     for use in uses:
@@ -209,33 +214,55 @@ def _batches(recording: Recording, poses: Array) -> list[_Batch]:
     world = np.concatenate([poses, np.broadcast_to(IDENTITY, (len(poses), 1, 7))], axis=1)  # the base is row -1
     batches = []
     for group in groups.values():
-        of = [i for i, _, _ in group]
+        of, names, shapes = ([*column] for column in zip(*group, strict=True))
         there = ~np.isnan(world[:, of, 0])
         carrier = np.where(there[:, :, None], world[:, of], IDENTITY)
-        batches.append(
-            _Batch(
-                group[0][2],
-                [name for _, name, _ in group],
-                np.array([_bytes(_own(s, i)) for i, _, s in group], np.uint8),
-                _placed(carrier, [s for _, _, s in group]),
-                there.astype(np.float64),
-                recording.mesh_of(group[0][2]).bounds,
+        placed = _placed(carrier, shapes)
+        mesh = recording.mesh_of(shapes[0])
+        for piece in pieces(mesh):
+            own = [own_colour(s, piece) for s in shapes]
+            plain = np.array([as_bytes(c or plain_colour(i)) for c, i in zip(own, of, strict=True)], np.uint8)
+            tinted = [tree or c is None for c in own]
+            batches.append(
+                _Batch(shapes[0], piece, names, plain, tinted, placed, there.astype(np.float64), mesh.bounds)
             )
-        )
     return batches
 
 
-def _seen_points(batches: list[_Batch], shift: Array) -> tuple[Array, float]:
-    """Points for the camera to see, and how high the ground is.
+def _top(shape: Shape) -> float | None:
+    """The height of level ground that goes on without an end."""
+    if shape.colour == SOIL and shape.kind is ShapeKind.BOX and shape.pose.rotation[2, 2] > 1.0 - 1e-9:
+        return float(shape.pose.position[2] + 0.5 * shape.size[2])
+    return None
 
-    What stands in the world counts for the ground, but for the camera only if there is nothing else: a floor may be
-    far bigger than what happens on it.
+
+def _level_ground(recording: Recording) -> float | None:
+    """The height of the highest level ground."""
+    return max((top for s in recording.base_shapes if (top := _top(s)) is not None), default=None)
+
+
+def _seen_points(batches: list[_Batch], shift: Array, level: float | None) -> tuple[Array, float, bool]:
+    """Points for the camera to see, how high the ground is, and whether it is solid.
+
+    What stands in the world is seen by the camera only if there is nothing else: a floor may be far bigger than what
+    happens on it. Ground is where level ground is; else at zero, if all stays above that. What goes deeper has a grid
+    of lines alone, below where it starts.
     """
     corners = [b.corners() - shift[:, None, None] for b in batches]
     bodies = [c[:, [name is not None for name in b.names]] for b, c in zip(batches, corners, strict=True)]
-    everything, moving = (np.concatenate(c, axis=1).reshape(-1, 3) for c in (corners, bodies))
+    everything, moving = (np.concatenate(c, axis=1) for c in (corners, bodies))
+    start = float(np.nanmin(everything[0, :, :, 2], initial=np.inf))
+    everything, moving = everything.reshape(-1, 3), moving.reshape(-1, 3)
     moving = moving[~np.isnan(moving[:, 0])]
-    return moving if len(moving) else everything, float(np.nanmin(everything[:, 2]))
+    points = moving if len(moving) else everything
+    if level is not None:
+        return points, level, True
+    low, size = float(np.nanmin(everything[:, 2])), float(np.linalg.norm(np.ptp(points, axis=0)))
+    if -0.02 * size <= low < 2.0 * size:
+        return points, min(0.0, low), True
+    if low >= 2.0 * size:  # far above the ground
+        return points, low, True
+    return points, start if math.isfinite(start) else low, False
 
 
 def _placed(poses: Array, shapes: list[Shape]) -> Array:
@@ -255,12 +282,6 @@ def _turned(wxyz: Array, points: Array) -> Array:
     w, u = wxyz[..., :1], wxyz[..., 1:]
     s = 2.0 * np.cross(u, points)
     return points + w * s + np.cross(u, s)
-
-
-def _rounded(vertices: Array) -> Array:
-    """Vertices to 1/32768 of their extent, which nobody sees, and which packs a fifth better."""
-    grain = 2.0 ** (np.ceil(np.log2(np.abs(vertices).max())) - 15.0)
-    return np.round(vertices / grain) * grain
 
 
 def _kept(t: Array, rate: float) -> npt.NDArray[np.intp]:
@@ -286,60 +307,40 @@ def _shift(recording: Recording, poses: Array, follow: str | None) -> Array:
     return shift
 
 
-def _shade(depth: int, deepest: int) -> Colour:
-    if depth == 0:
-        return ROOT
-    part = (depth - 1) / max(deepest - 1, 1)
-    return tuple(a + part * (b - a) for a, b in zip(NEAR, FAR, strict=True))
-
-
-def _own(shape: Shape, body: int) -> Colour:
-    if shape.colour is not None:
-        return shape.colour[:3]
-    return BASE if body < 0 else PALETTE[body % len(PALETTE)]
-
-
-def _bytes(colour: Colour) -> tuple[int, ...]:
-    return tuple(round(255 * min(max(c, 0.0), 1.0)) for c in colour)
-
-
 def _changes(recording: Recording) -> bool:
     """Whether anything happens to the trees but that a film of them starts."""
     return any(chapter.what != "start" for chapter in recording.chapters)
 
 
-def _told(chapter: Chapter, roots: Sequence[str]) -> str:
+def _told(chapter: Chapter, before: Chapter | None, roots: Sequence[str]) -> str:
     some = ", ".join(roots[:3]) + (", …" if len(roots) > 3 else "")
-    return f"{chapter.what}   root: {some}" if some else chapter.what
+    what = _with_links(chapter, before)
+    return f"{what}   root: {some}" if some else what
 
 
-@contextmanager
-def _server() -> Iterator[Any]:
-    """A viser server that nobody can reach from outside and that says nothing; its scene is what gets serialised."""
-    try:
-        import rich
-        import viser
-    except ImportError as error:
-        raise ImportError("replays need viser: pip install 'kinemorph[view]'") from error
-    console = rich.get_console()
-    quiet, console.quiet = console.quiet, True  # its banner names an address that is gone a moment later
-    try:
-        server = viser.ViserServer(host="127.0.0.1", port=0, verbose=False)
-        try:
-            yield server
-        finally:
-            server.stop()
-    finally:
-        console.quiet = quiet
+def _with_links(chapter: Chapter, before: Chapter | None) -> str:
+    """What happened, and which links it joined or parted, unless it names them itself."""
+    if before is None:
+        return chapter.what
+    made, broken = joints_between(before.parents, chapter.parents)
+    pairs = [f"+ {a} – {b}" for a, b in made] + [f"− {a} – {b}" for a, b in broken]
+    told = [
+        p for p, (a, b) in zip(pairs, (*made, *broken), strict=True) if not (a in chapter.what and b in chapter.what)
+    ]
+    return "   ".join([chapter.what, *told[:3], *(["…"] if len(told) > 3 else [])])
 
 
 def _dressed(page: str, recording: Recording, joined: set[str | None], overlays: Sequence[Overlay]) -> str:
     """The page with a title, a legend, and the promise to stay offline."""
     title = html.escape(recording.name or "recording")
-    ends = [f"rgb{_bytes(c)}" for c in LEGEND]
+    ends = [f"rgb{as_bytes(c)}" for c in LEGEND]
     start = recording.t[0]
     listed = recording.chapters[:LISTED] if _changes(recording) else []
-    lines = [f"<tr><td>{e.t - start:.2f} s</td><td>{html.escape(e.what)}</td></tr>" for e in listed]
+    told = [_with_links(e, before) for before, e in zip([None, *listed], listed, strict=False)]
+    lines = [
+        f"<tr><td>{e.t - start:.2f} s</td><td>{html.escape(words)}</td></tr>"
+        for e, words in zip(listed, told, strict=True)
+    ]
     if len(recording.chapters) > LISTED:
         lines.append(f"<tr><td></td><td>and {len(recording.chapters) - LISTED} more</td></tr>")
     tree = (
@@ -347,7 +348,7 @@ def _dressed(page: str, recording: Recording, joined: set[str | None], overlays:
         f'<i style="background: linear-gradient(90deg, {ends[1]}, {ends[2]}); width: 4em; margin-left: 0.8em"></i> '
         "away from it"
     )
-    drawn = " ".join(f'<i style="background: rgb{_bytes(o.colour)}"></i> {html.escape(o.name)}' for o in overlays)
+    drawn = " ".join(f'<i style="background: rgb{as_bytes(o.colour)}"></i> {html.escape(o.name)}' for o in overlays)
     legend = f"""
 <style>
 #legend {{ position: fixed; left: 12px; bottom: 52px; z-index: 9; padding: 10px 14px; border-radius: 6px;

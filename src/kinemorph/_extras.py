@@ -1,0 +1,27 @@
+"""Packages that come with extras: imported when they are first needed, or one sentence that says how to get them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+class MissingExtraError(ImportError):
+    """A package that is not installed: what needs it, and the line that installs it."""
+
+
+def need(module: str, extra: str, what: str) -> Any:
+    """A module of a package that `kinemorph[extra]` brings; `what` needs it, in the plural."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        if error.name is None or not module.startswith(error.name.partition(".")[0]):
+            raise  # it is there, and broken
+        package = module.partition(".")[0]
+        raise MissingExtraError(f"{what} need {package}: pip install 'kinemorph[{extra}]'") from None
+
+
+def need_view(what: str) -> None:
+    """Whatever leaves pictures and replays asks for their packages before it computes, not after."""
+    for module in ("matplotlib", "viser"):
+        need(module, "view", what)

@@ -1,0 +1,28 @@
+"""Words in pictures, at places of the world. Pillow writes them: it comes with the extra `view`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from kinemorph._extras import need
+from kinemorph.view.raster import Camera, Image
+
+INK, HALO = (34, 51, 68), (255, 255, 255)
+
+
+def captioned(image: Image, camera: Camera, names: Mapping[str, Iterable[float]]) -> Image:
+    """A picture with names centred at points of the world, as far inside its edges as they need to be read."""
+    height, width = image.shape[:2]
+    size = max(11, round(height / 42))
+    drawing = need("PIL.ImageDraw", "view", "names in pictures")
+    paper = need("PIL.Image", "view", "names in pictures").fromarray(image)
+    font = need("PIL.ImageFont", "view", "names in pictures").load_default(size)
+    pen = drawing.Draw(paper)
+    for name, point in names.items():
+        x, y, _ = camera.project(np.array([[*point]], dtype=np.float64), width, height)[0].tolist()
+        half = 0.5 * pen.textlength(name, font=font) + 3.0
+        at = min(max(x, half), width - half), min(max(y, size), height - size)
+        pen.text(at, name, INK, font, anchor="mm", stroke_width=2, stroke_fill=HALO)
+    return np.asarray(paper)

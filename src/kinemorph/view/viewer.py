@@ -1,0 +1,349 @@
+"""The live viewer: a world in a browser while it runs, to be stopped, stepped, taken back, pulled at, joined and cut.
+
+The simulation owns the world. What a browser asks for is put in a queue, and done in `sync`, by the thread that calls
+it: no lock, and no half-made step. What the browser gets are copies.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import time
+import webbrowser
+from collections import deque
+from collections.abc import Callable
+from threading import Event
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph.structure.forest_layout import BODIES, JOINTS
+from kinemorph.structure.forest_memory import INDEX
+from kinemorph.view.bodies import solid_shape
+from kinemorph.view.history import History
+from kinemorph.view.looks import add_grid, light
+from kinemorph.view.marks import MARKS, Marks
+from kinemorph.view.panel import Panel
+from kinemorph.view.raster import Camera
+from kinemorph.view.recording import SOIL
+from kinemorph.view.serving import start_server, stop_server
+from kinemorph.view.stage import Stage
+from kinemorph.world.body import Body
+from kinemorph.world.drives import Push
+from kinemorph.world.world import World
+
+Array = npt.NDArray[np.float64]
+
+ANGLE = 35.0  # vertical field of view, degrees
+WAIT = 0.02  # s between two looks at the queue while nothing moves
+LAG = 0.1  # s that a viewer may be behind the clock before it gives up catching up
+PULL = 9.0  # 1/s, how stiff the spring to the mouse is
+STRONGEST = 40.0  # times the weight of what is pulled
+REFUSALS = (ValueError, KeyError, TypeError, ArithmeticError, RuntimeError)
+
+
+def viewer(
+    world: World, *, port: int = 0, open_browser: bool = True, rate: float = 30.0, speed: float = 1.0,
+    paused: bool = False, direction: tuple[float, float, float] = (1.0, -1.3, 0.55),
+) -> Viewer:  # fmt: skip
+    """A viewer of a world that your own loop moves.
+
+    >>> with viewer(world) as v:  # doctest: +SKIP
+    ...     while v.open:
+    ...         world.step(8)
+    ...         v.sync()
+
+    `sync` shows the world, does what the browser asks for, holds while it is paused, and keeps it from going faster
+    than `speed` times real time. The page is at `v.url`, on this machine alone, and at a free port if none is given.
+    """
+    return Viewer(world, port, open_browser, rate, speed, paused, direction)
+
+
+def view(
+    world: World, *, seconds: float = math.inf, port: int = 0, open_browser: bool = True, speed: float = 1.0,
+    paused: bool = False, say: Callable[[str], None] = print,
+) -> None:  # fmt: skip
+    """Show a world in a browser and let it run, until the page's button "close", Ctrl-C, or so many seconds.
+
+    P pauses, O makes one step, I goes one back, R starts again; [the manual](viewer.md) has all keys and buttons.
+    """
+    end = time.monotonic() + seconds
+    with viewer(world, port=port, open_browser=open_browser, speed=speed, paused=paused) as v:
+        say(f"look at {v.url} (P pauses, O steps, I steps back, R starts again, Ctrl-C ends)")
+        try:
+            while v.open and time.monotonic() < end:
+                v.advance()
+                v.sync(until=end)
+        except KeyboardInterrupt:
+            say("closed")
+
+
+class Viewer:
+    """A world in a browser: see `viewer`."""
+
+    def __init__(
+        self, world: World, port: int, open_browser: bool, rate: float, speed: float, paused: bool,
+        direction: tuple[float, float, float],
+    ) -> None:  # fmt: skip
+        for what, value in (("rate", rate), ("speed", speed)):
+            if not (math.isfinite(value) and value > 0.0):
+                raise ValueError(f"viewer: {what} {value} must be positive")
+        self.world, self.rate, self.speed, self.paused = world, rate, speed, paused
+        self.open = False
+        self.wanted: set[str] = set()  # names of marks
+        self.selected: list[int] = []  # ids of bodies: the first, and the second
+        self._port, self._browse, self._direction = port, open_browser, direction
+        self._asked: deque[Callable[[], None]] = deque()
+        self._rung = Event()
+        self._single = False  # one step, and then pause
+        self._drawn = -math.inf
+        self._clock = (0.0, 0.0)  # real time and the world's, from which they are compared
+        self._grip: tuple[int, Array, Array] | None = None  # body that is pulled, where on it, and to which point
+        self._push: Push | None = None
+        self._each = 0.0  # s that a step takes, about
+
+    def __enter__(self) -> Viewer:
+        self.server = start_server("viewers", self._port)
+        self.url = f"http://127.0.0.1:{self.server.get_port()}"
+        self.history = History(self.world)
+        self.stage = Stage(self.server.scene, self.world, self._listen)
+        self.open = True
+        self.stage.draw()
+        self._furnish()
+        self.panel = Panel(self)
+        self._draw()
+        self._reset_clock()
+        if self._browse and has_screen():
+            webbrowser.open(self.url)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.open = False
+        self._let_go()
+        self.history.close()
+        stop_server(self.server)
+
+    # ------------------------------------------------------------------------------------------------------------ time
+
+    def sync(self, until: float = math.inf) -> None:
+        """Show the world, do what was asked for, and hold while it is paused, or `until` a time of the clock."""
+        self._let_go()
+        self.history.keep()
+        self._single = False
+        self._answer()
+        ahead = (self.world.time - self._clock[1]) / self.speed - (time.monotonic() - self._clock[0])
+        if ahead < -LAG or ahead > 1.0:
+            self._reset_clock()
+        elif ahead > 0.0 and not self.paused:
+            self._wait(min(ahead, until - time.monotonic()))
+        self._show()
+        while self.paused and not self._single and self.open and time.monotonic() < until:
+            self._rung.wait(WAIT)
+            if self._answer():
+                self._draw()
+            self._reset_clock()
+        self._pull()
+
+    def advance(self) -> None:
+        """The steps of one frame: one, if single steps are made; no more than the processor does in a tenth second."""
+        if self.paused and not self._single:
+            return
+        count = 1 if self._single else max(1, round(self.speed / (self.rate * self.world.dt)))
+        if self._each:
+            count = max(1, min(count, int(LAG / self._each)))
+        start = time.perf_counter()
+        try:
+            if self.panel.plotting:
+                self.panel.measured(self.world.measure(count))
+            else:
+                self.world.step(count)
+        except ArithmeticError as error:
+            self.paused = True
+            self.panel.tell(str(error))
+        self._each = (time.perf_counter() - start) / count
+
+    def pause(self) -> None:
+        """Pause, or go on."""
+        self.paused = not self.paused
+        self._reset_clock()
+
+    def step(self) -> None:
+        """One step, and pause."""
+        self.paused = self._single = True
+
+    def back(self) -> None:
+        """One step back, and pause."""
+        self.paused = True
+        self.history.go_to(self.history.now - 1)
+
+    def go_to(self, step: int) -> None:
+        """To a step that was, and pause."""
+        self.paused = True
+        self.history.go_to(step)
+
+    def reset(self) -> None:
+        """Back to the start."""
+        self.history.reset()
+        self._reset_clock()
+
+    def _reset_clock(self) -> None:
+        self._clock = time.monotonic(), self.world.time
+
+    def _wait(self, seconds: float) -> None:
+        """Wait, and answer meanwhile."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0.0:
+            if self._rung.wait(left):
+                self._answer()
+
+    # ----------------------------------------------------------------------------------------------------------- asking
+
+    def ask(self, what: Callable[[], None]) -> None:
+        """Have something done by the thread that owns the world, at its next `sync`."""
+        self._asked.append(what)
+        self._rung.set()
+
+    def _answer(self) -> bool:
+        """Do what was asked for; whether there was anything. What the world refuses is told on the page."""
+        self._rung.clear()
+        done = False
+        while self._asked:
+            try:
+                self._asked.popleft()()
+            except REFUSALS as error:
+                self.panel.tell(str(error.args[0] if isinstance(error, KeyError) and error.args else error))
+            done = True
+        if done:
+            self.history.keep()
+        return done
+
+    def _furnish(self) -> None:
+        """Light, a grid where there is no ground, a camera that sees all, and the size of marks."""
+        scene, server, world = self.server.scene, self.server, self.world
+        points = self.stage.corners()
+        size = max(float(np.linalg.norm(np.ptp(points, axis=0))), 0.5)
+        light(scene)
+        shapes = [solid_shape(world, id, {}) for id in world._mounted.get(-1, [])]
+        if not any(shape.colour == SOIL for shape in shapes):
+            add_grid(scene, "/grid", min(0.0, float(points[:, 2].min())), size)
+        self.marks = Marks(scene, 0.04 * size / max(1.0, len(self.stage.ids)) ** (1.0 / 3.0))
+        camera = Camera.framing(points, self._direction, 1.1, ANGLE)  # the panel is on the right
+        server.initial_camera.position, server.initial_camera.look_at = camera.eye, camera.target
+        server.initial_camera.fov = math.radians(ANGLE)
+        server.initial_camera.near, server.initial_camera.far = 1e-3 * size, 1e3 * size
+
+    def mark(self, name: str, on: bool = True) -> None:
+        """Show one of `MARKS`, or hide it."""
+        if name not in MARKS:
+            raise ValueError(f"viewer: there is no mark {name!r}; there are {', '.join(MARKS)}")
+        if on:
+            self.wanted.add(name)
+        else:
+            self.wanted.discard(name)
+            self.marks.clear(name)
+
+    def _show(self) -> None:
+        """A frame, if one is due."""
+        if time.monotonic() - self._drawn >= 0.8 / self.rate:
+            self._draw()
+
+    def _draw(self) -> None:
+        self._drawn = time.monotonic()
+        self.selected = [id for id in self.selected if id in self.world._births]
+        self.stage.picked = self.selected
+        with self.server.atomic():
+            self.stage.draw(self.history.changes)
+            for name in MARKS:
+                if name in self.wanted:
+                    MARKS[name](self.world, self.marks)
+        self.panel.refresh()
+
+    # ------------------------------------------------------------------------------------------------------------ mouse
+
+    def _listen(self, mesh: Any, ids: npt.NDArray[np.int64]) -> None:
+        """Let a mesh hear the mouse. `ids` are of the bodies of its instances."""
+
+        async def clicked(event: Any) -> None:
+            id, second = int(ids[event.instance_index or 0]), event.modifier == "shift"
+            self.ask(lambda: self.select(id, second))
+
+        async def dragged(event: Any) -> None:
+            id = int(ids[event.instance_index or 0])
+            grabbed, target = np.array(event.start_position), np.array(event.end_position)
+            if event.phase == "end":
+                self.ask(self._drop)
+            else:
+                self.ask(lambda: self._grab(id, grabbed, target, event.phase == "start"))
+
+        mesh.on_click(clicked)
+        mesh.on_click(clicked, modifier="shift")
+        mesh.on_drag("left")(dragged)
+
+    def select(self, id: int, second: bool = False) -> None:
+        """Choose a body; or the second one, to be joined to the first."""
+        self.selected = [*self.selected[:1], id] if second and self.selected else [id]
+
+    def _grab(self, id: int, grabbed: Array, target: Array, first: bool) -> None:
+        pose = self.world.forest.pose(id)
+        if first or self._grip is None or self._grip[0] != id:
+            self.select(id)
+            self._grip = id, pose.inverse().apply(grabbed), target
+        self._grip = id, self._grip[1], target
+
+    def _drop(self) -> None:
+        self._grip = None
+
+    def _let_go(self) -> None:
+        if self._push is not None and self._push.alive:
+            self._push.withdraw()
+        self._push = None
+
+    def _pull(self) -> None:
+        """The force of the spring between a body and the mouse, until the next `sync`."""
+        if self._grip is None:
+            return
+        id, local, target = self._grip
+        if id not in self.world._births:
+            self._grip = None
+            return
+        body = self.world.body(id)
+        point = body.pose.apply(local)
+        velocity = body.velocity + np.cross(body.angular_velocity, point - body.position)
+        mass = sum(self.world.body(m).mass for m in self.world.forest.members(self.world.forest.tree_of(id)).tolist())
+        stiff = min(PULL, 0.4 * self.rate / self.speed)
+        force = mass * (stiff * stiff * (target - point) - 2.0 * stiff * velocity)
+        most = STRONGEST * mass * 9.81
+        force *= min(1.0, most / max(float(np.linalg.norm(force)), 1e-12))
+        self._push = self.world.push(id, force, at=point)
+
+    # ---------------------------------------------------------------------------------------------------- structure
+
+    def first(self) -> Body:
+        """The body that is chosen."""
+        if not self.selected:
+            raise ValueError("choose a body first: click on it")
+        return self.world.body(self.selected[0])
+
+    def joints_of(self, body: Body) -> list[int]:
+        """The joint that carries a body, unless it floats, and those of loops on it."""
+        forest = self.world.forest
+        table = forest._tables[JOINTS]
+        link = forest._tables[BODIES][body.id & INDEX]
+        found = []
+        for joint in forest.joints.tolist():
+            row = table[joint & INDEX]
+            if row["loop"] >= 0:
+                if body.id in forest.sides(joint):
+                    found.append(joint)
+            elif row["tree"] == link["tree"] and row["link"] == link["link"]:
+                found.insert(0, joint)
+        return found
+
+
+def has_screen() -> bool:
+    """Whether there is a screen to open a browser on."""
+    usual = sys.platform in ("darwin", "win32")
+    return usual or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
