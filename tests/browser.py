@@ -61,8 +61,8 @@ def still(page: Page, seconds: float = 30.0) -> npt.NDArray[np.float64]:
 
 
 @contextmanager
-def visit(file: Path, profile: Path, size: tuple[int, int] = (960, 640)) -> Iterator[Visit]:
-    """Open a file as a user does who double-clicks it; `profile` is an empty folder for the browser's own files."""
+def visit(file: Path | str, profile: Path, size: tuple[int, int] = (960, 640)) -> Iterator[Visit]:
+    """Open a file as a user does who double-clicks it, or an address; `profile` is an empty folder for the browser."""
     program = chromium()
     from playwright.sync_api import sync_playwright
 
@@ -79,7 +79,7 @@ def visit(file: Path, profile: Path, size: tuple[int, int] = (960, 640)) -> Iter
             browser.on("request", lambda request: visited.requests.append(request.url))
             visited.page.on("pageerror", lambda error: visited.errors.append(str(error)))
             visited.page.on("console", lambda m: visited.errors.append(m.text) if m.type == "error" else None)
-            visited.page.goto(file.resolve().as_uri())
+            visited.page.goto(file if isinstance(file, str) else file.resolve().as_uri())
             yield visited
         finally:
             browser.close()

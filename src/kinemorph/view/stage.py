@@ -31,6 +31,7 @@ PICKED, SECOND, ASLEEP = (1.0, 0.85, 0.1), (0.2, 0.9, 0.9), (0.62, 0.64, 0.67)
 class _Batch:
     """All uses of a piece of a mesh: which body each is on, where on it, and what it looks like."""
 
+    key: object  # of its mesh, and of the bodies that it is on
     handle: Any
     ids: npt.NDArray[np.int64]
     rows: npt.NDArray[np.intp]  # of these bodies among the poses
@@ -104,23 +105,31 @@ class Stage:
         for row, id in enumerate(self.ids.tolist()):
             for shape in look(self.world, id, self.meshes):
                 groups.setdefault(_key(shape), []).append((row, id, shape))
+        before: dict[object, list[_Batch]] = {}
         for batch in self._batches:
-            batch.handle.remove()
-        self._batches = [batch for group in groups.values() for batch in self._group(group)]
+            before.setdefault(batch.key, []).append(batch)
+        self._batches = []
+        for mesh, group in groups.items():
+            key = mesh, self.solid, tuple(self._born[id] for _, id, _ in group)
+            kept = before.pop(key, [])  # who has the same bodies as before
+            for batch in kept:
+                batch.rows = np.array([row for row, _, _ in group], np.intp)
+            self._batches += kept or self._group(key, group)
+        for gone in before.values():
+            for batch in gone:
+                batch.handle.remove()
         return True
 
-    def _group(self, group: list[tuple[int, int, Shape]]) -> list[_Batch]:
+    def _group(self, key: object, group: list[tuple[int, int, Shape]]) -> list[_Batch]:
         rows, ids, shapes = ([*column] for column in zip(*group, strict=True))
         mounts = np.array([free_position(s.pose) for s in shapes])
         made = []
         for piece in self._pieces_of(shapes[0]):
             self._count += 1
             own = [own_colour(shape, piece) for shape in shapes]
-            at = self.poses[rows]
-            handle = add_batch(
-                self.scene, f"/bodies/{self._count}", piece, shapes[0], at, np.zeros((len(rows), 3), np.uint8)
-            )
-            made.append(_Batch(handle, np.array(ids), np.array(rows, np.intp), mounts, own, _bounds(piece)))
+            colours = np.zeros((len(rows), 3), np.uint8)
+            handle = add_batch(self.scene, f"/bodies/{self._count}", piece, shapes[0], self.poses[rows], colours)
+            made.append(_Batch(key, handle, np.array(ids), np.array(rows, np.intp), mounts, own, _bounds(piece)))
             self.listen(handle, made[-1].ids)
         return made
 

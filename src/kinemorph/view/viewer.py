@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kinemorph.multibody.layout import JointKind
+from kinemorph.spatial.pose import Pose
 from kinemorph.structure.forest_layout import BODIES, JOINTS
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.view.bodies import solid_shape
@@ -41,7 +43,7 @@ ANGLE = 35.0  # vertical field of view, degrees
 WAIT = 0.02  # s between two looks at the queue while nothing moves
 LAG = 0.1  # s that a viewer may be behind the clock before it gives up catching up
 PULL = 9.0  # 1/s, how stiff the spring to the mouse is
-STRONGEST = 40.0  # times the weight of what is pulled
+STRONGEST = 40.0  # times the weight on earth of what is pulled
 REFUSALS = (ValueError, KeyError, TypeError, ArithmeticError, RuntimeError)
 
 
@@ -102,6 +104,7 @@ class Viewer:
         self._drawn = -math.inf
         self._clock = (0.0, 0.0)  # real time and the world's, from which they are compared
         self._grip: tuple[int, Array, Array] | None = None  # body that is pulled, where on it, and to which point
+        self._depth = 0.0  # m, of that before the camera
         self._push: Push | None = None
         self._each = 0.0  # s that a step takes, about
 
@@ -230,7 +233,7 @@ class Viewer:
         if not any(shape.colour == SOIL for shape in shapes):
             add_grid(scene, "/grid", min(0.0, float(points[:, 2].min())), size)
         self.marks = Marks(scene, 0.04 * size / max(1.0, len(self.stage.ids)) ** (1.0 / 3.0))
-        camera = Camera.framing(points, self._direction, 1.1, ANGLE)  # the panel is on the right
+        camera = Camera.framing(points, self._direction, 1.0, ANGLE)  # the panel is on the right
         server.initial_camera.position, server.initial_camera.look_at = camera.eye, camera.target
         server.initial_camera.fov = math.radians(ANGLE)
         server.initial_camera.near, server.initial_camera.far = 1e-3 * size, 1e3 * size
@@ -264,34 +267,52 @@ class Viewer:
     # ------------------------------------------------------------------------------------------------------------ mouse
 
     def _listen(self, mesh: Any, ids: npt.NDArray[np.int64]) -> None:
-        """Let a mesh hear the mouse. `ids` are of the bodies of its instances."""
+        """Let a mesh hear the mouse. `ids` are of the bodies of its instances.
+
+        viser does not always know which instance is meant (over the outline of what the mouse was above before), so
+        what is dragged is what a ray of the world meets.
+        """
 
         async def clicked(event: Any) -> None:
-            id, second = int(ids[event.instance_index or 0]), event.modifier == "shift"
-            self.ask(lambda: self.select(id, second))
+            known, second = event.instance_index, event.modifier == "shift"
+            ray = np.array(event.ray_origin), np.array(event.ray_direction)
+            self.ask(lambda: self._choose(None if known is None else int(ids[known]), ray, second))
 
         async def dragged(event: Any) -> None:
-            id = int(ids[event.instance_index or 0])
-            grabbed, target = np.array(event.start_position), np.array(event.end_position)
             if event.phase == "end":
                 self.ask(self._drop)
-            else:
-                self.ask(lambda: self._grab(id, grabbed, target, event.phase == "start"))
+                return
+            ray, forward = _ray(event.client.camera, event.end_screen_pos)
+            self.ask(lambda: self._grab(ray, forward, event.phase == "start"))
 
         mesh.on_click(clicked)
         mesh.on_click(clicked, modifier="shift")
         mesh.on_drag("left")(dragged)
 
+    def _choose(self, id: int | None, ray: tuple[Array, Array], second: bool) -> None:
+        if id is None:
+            sight = self.world.cast(*ray)
+            id = sight.body.id if sight is not None and sight.body is not None else None
+        if id is not None:
+            self.select(id, second)
+
     def select(self, id: int, second: bool = False) -> None:
         """Choose a body; or the second one, to be joined to the first."""
         self.selected = [*self.selected[:1], id] if second and self.selected else [id]
 
-    def _grab(self, id: int, grabbed: Array, target: Array, first: bool) -> None:
-        pose = self.world.forest.pose(id)
-        if first or self._grip is None or self._grip[0] != id:
-            self.select(id)
-            self._grip = id, pose.inverse().apply(grabbed), target
-        self._grip = id, self._grip[1], target
+    def _grab(self, ray: tuple[Array, Array], forward: Array, first: bool) -> None:
+        """Hold what a ray meets, or lead it: in the plane across the camera that it was taken in."""
+        eye, along = ray
+        if first:
+            sight = self.world.cast(eye, along)
+            if sight is None or sight.body is None:
+                return
+            self.select(sight.body.id)
+            point = np.array(sight.point)
+            self._depth = float((point - eye) @ forward)
+            self._grip = sight.body.id, sight.body.pose.inverse().apply(point), point
+        elif self._grip is not None:
+            self._grip = *self._grip[:2], eye + along * (self._depth / float(along @ forward))
 
     def _drop(self) -> None:
         self._grip = None
@@ -314,7 +335,8 @@ class Viewer:
         velocity = body.velocity + np.cross(body.angular_velocity, point - body.position)
         mass = sum(self.world.body(m).mass for m in self.world.forest.members(self.world.forest.tree_of(id)).tolist())
         stiff = min(PULL, 0.4 * self.rate / self.speed)
-        force = mass * (stiff * stiff * (target - point) - 2.0 * stiff * velocity)
+        gravity = np.array([self.world.forest.header[g] for g in ("gx", "gy", "gz")]).ravel()
+        force = mass * (stiff * stiff * (target - point) - 2.0 * stiff * velocity - gravity)  # it bears the weight, too
         most = STRONGEST * mass * 9.81
         force *= min(1.0, most / max(float(np.linalg.norm(force)), 1e-12))
         self._push = self.world.push(id, force, at=point)
@@ -332,15 +354,25 @@ class Viewer:
         forest = self.world.forest
         table = forest._tables[JOINTS]
         link = forest._tables[BODIES][body.id & INDEX]
-        found = []
+        floats = self.world.link_of(body.id)["kind"] == JointKind.FREE
+        found: list[int] = []
         for joint in forest.joints.tolist():
             row = table[joint & INDEX]
             if row["loop"] >= 0:
                 if body.id in forest.sides(joint):
                     found.append(joint)
-            elif row["tree"] == link["tree"] and row["link"] == link["link"]:
+            elif row["tree"] == link["tree"] and row["link"] == link["link"] and not floats:
                 found.insert(0, joint)
         return found
+
+
+def _ray(camera: Any, at: tuple[float, float]) -> tuple[tuple[Array, Array], Array]:
+    """From a camera's eye through a place on its picture, (0, 0) to (1, 1) from the upper left; and where it looks."""
+    turn = Pose.quaternion(camera.wxyz).rotation  # x to the right, y down, z forward
+    half = math.tan(0.5 * camera.fov)
+    x, y = half * camera.aspect * (2.0 * at[0] - 1.0), half * (2.0 * at[1] - 1.0)
+    along = turn @ np.array([x, y, 1.0])
+    return (np.array(camera.position), along / np.linalg.norm(along)), turn[:, 2]
 
 
 def has_screen() -> bool:

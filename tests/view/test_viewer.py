@@ -1,0 +1,310 @@
+"""The live viewer, in a real browser, and what it must not do."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.browser import still, visit
+
+import kinemorph as km
+from kinemorph.view.marks import MARKS
+
+MIDDLE = 480, 320  # of the page
+
+
+def one_box() -> km.World:
+    world = km.World()
+    world.add_ground()
+    world.add(km.Shape.box((0.5, 0.5, 0.5), colour=(0.8, 0.1, 0.1, 1.0)), at=(0, 0, 0.25), name="box")
+    return world
+
+
+def pump(v: km.Viewer, done: Any = None, seconds: float = 30.0) -> None:
+    """Let the viewer run, until something has come true."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and not (done is not None and done()):
+        v.advance()
+        v.sync(until=time.monotonic() + 0.05)
+    assert done is None or done()
+
+
+def test_what_is_done_in_the_browser_is_done_in_the_world(tmp_path: Path) -> None:
+    """One test, as it takes long to start a browser that computes what a graphics card would."""
+    world = one_box()
+    box = world["box"]
+    with (
+        km.viewer(world, open_browser=False, direction=(0.3, -1.0, 0.25)) as v,
+        visit(v.url, tmp_path / "profile") as opened,
+    ):
+        page = opened.page
+        page.locator("canvas").first.wait_for(timeout=60_000)
+        pump(v, lambda: len(v.server.get_clients()) == 1, 60.0)
+        page.add_style_tag(content=".mantine-Notifications-root { display: none !important }")
+        before = world.time
+        pump(v, lambda: world.time > before + 0.1)
+
+        # keys and buttons
+        page.mouse.click(300, 60)  # the page listens to keys now
+        page.keyboard.press("p")
+        pump(v, lambda: v.paused)
+        steps, here = v.history.now, world.hash()
+        page.get_by_role("button", name="step").click()
+        pump(v, lambda: v.history.now == steps + 1)
+        assert world.hash() != here
+        page.keyboard.press("i")
+        pump(v, lambda: v.history.now == steps)
+        assert world.hash() == here
+
+        # it shows the box
+        image = still(page)
+        red = (image[:, :600, 0] > 0.4) & (image[:, :600, 0] > image[:, :600, 1] + 0.2)
+        assert red.sum() > 3000
+        assert image[:, :600].std() > 0.02
+
+        # a click chooses
+        page.mouse.click(*MIDDLE)
+        pump(v, lambda: v.selected == [box.id])
+        pump(v, seconds=0.5)
+        page.get_by_text("125 kg").wait_for(timeout=20_000)
+
+        # what is joined and cut there is joined and cut here
+        page.keyboard.press("c")
+        pump(v, lambda: len(v.joints_of(box)) == 1)
+        assert v.panel.last.startswith("box is joined to the base")
+        page.get_by_role("button", name="cut").click()
+        pump(v, lambda: not v.joints_of(box))
+        assert v.panel.last == "box is cut off"
+        page.keyboard.press("x")
+        pump(v, lambda: "nothing to cut" in v.panel.last)
+        page.get_by_role("button", name="add").click()
+        pump(v, lambda: len(world.bodies) == 2)
+        page.keyboard.press("Delete")
+        pump(v, lambda: len(world.bodies) == 1)
+
+        # what is dragged moves
+        page.keyboard.press("p")
+        pump(v, lambda: not v.paused)
+        page.mouse.move(*MIDDLE)
+        pump(v, seconds=2.0)  # it sees what the mouse is above
+        page.mouse.down()
+        for k in range(1, 9):
+            page.mouse.move(MIDDLE[0], MIDDLE[1] - 20 * k)
+            pump(v, seconds=0.15)
+        pump(v, lambda: box.position[2] > 0.31)
+        page.mouse.up()
+        pump(v, lambda: v._grip is None)
+        pump(v, lambda: box.position[2] < 0.28)
+
+        # to the start
+        page.keyboard.press("p")
+        page.keyboard.press("r")
+        pump(v, lambda: v.history.now == 0)
+        requests, errors = list(opened.requests), list(opened.errors)
+    assert {re.sub(r"^blob:", "", url).rpartition("/")[0] for url in requests if not url.startswith("data:")} == {v.url}
+    assert not errors
+
+
+# --------------------------------------------------------------------------------------------------- without a browser
+
+
+def mechanism() -> km.World:
+    """Bodies that touch, hinges with limits, a loop."""
+    world = one_box()
+    b = km.Builder("arm")
+    rod, shape = km.Inertia.rod(1.0, (0, 0, 0), (0, 0, 0.4)), km.Shape.capsule(0.05, 0.3, km.Pose((0, 0, 0.2)))
+    b.link("lower", None, km.Joint.revolute("y", lower=-1.0, upper=1.0), (1, 0, 0), rod, shape)
+    b.link("upper", "lower", km.Joint.revolute("y"), (0, 0, 0.4), rod, shape)
+    b.link("slide", "upper", km.Joint.prismatic("z", lower=0.0, upper=0.3), (0, 0, 0.5), rod, shape)
+    world.add(b.build())
+    rod_ends = [world.add(km.Shape.sphere(0.1), at=(2 + 0.3 * i, 0, 1)) for i in range(3)]
+    for a, c in ((0, 1), (1, 2), (2, 0)):
+        world.connect(rod_ends[a], rod_ends[c], km.Joint.spherical(), at=(2 + 0.15 * (a + c), 0, 1))
+    world.run(0.1)
+    return world
+
+
+def test_all_marks_can_be_drawn_and_cleared() -> None:
+    world = mechanism()
+    with km.viewer(world, open_browser=False) as v:
+        for name in MARKS:
+            v.mark(name)
+        for colours in ("own", "trees", "islands"):
+            v.stage.look(colours, colours == "trees")  # type: ignore[arg-type]
+            v.advance()
+            v._draw()
+        drawn = {*v.marks._handles, *v.marks._words}
+        assert {
+            "contact points",
+            "contact normals",
+            "contact forces",
+            "joints",
+            "joints, axes",
+            "joint limits",
+        } <= drawn
+        assert {
+            "joint limits, now",
+            "centres of mass",
+            "inertia",
+            "bounds",
+            "names",
+            "loop residuals",
+            "roots",
+        } <= drawn
+        assert len(v.marks._words["names"]) == len(world.bodies)
+        sides = {tuple(np.round(s, 3)) for s in v.marks._handles["inertia"].batched_scales}
+        assert (0.5, 0.5, 0.5) in sides  # an even box is its own
+        for name in MARKS:
+            v.mark(name, on=False)
+        assert not v.marks._handles
+        assert not v.marks._words
+        with pytest.raises(ValueError, match="there is no mark 'auras'"):
+            v.mark("auras")
+
+
+def test_structure_changes_appear_as_they_happen() -> None:
+    world = mechanism()
+    with km.viewer(world, open_browser=False) as v:
+        meshes = len(v.stage._batches)
+        count = len(v.stage.ids)
+        ball = world.add(km.Shape.capsule(0.1, 0.7), at=(0, 0, 3), name="ball")
+        v._draw()
+        assert (len(v.stage._batches), len(v.stage.ids)) == (meshes + 1, count + 1)
+        tints = v.stage._tints()
+        assert ball.id not in tints
+        world.connect(world["box"], ball, km.Joint.fixed())
+        assert {ball.id, world["box"].id} <= v.stage._tints().keys()  # they are in one tree now
+        world.remove(ball)
+        v._draw()
+        assert (len(v.stage._batches), len(v.stage.ids)) == (meshes, count)
+
+
+def test_what_the_world_refuses_is_told() -> None:
+    world = one_box()
+    with km.viewer(world, open_browser=False, paused=True) as v:
+        for action in (v.panel._connect, v.panel._cut, v.panel._reroot, v.panel._remove):
+            v.ask(action)
+            v.sync(until=time.monotonic())
+            assert v.panel.last == "choose a body first: click on it"
+        v.select(world["box"].id)
+        v.ask(v.panel._cut)
+        v.sync(until=time.monotonic())
+        assert v.panel.last == "'box' floats, and no loop is closed on it: there is nothing to cut"
+    with pytest.raises(ValueError, match="speed -1 must be positive"):
+        km.viewer(world, speed=-1)
+    assert not world._onlookers
+
+
+def test_a_loop_of_ones_own_is_held_while_it_is_paused() -> None:
+    world = one_box()
+    with km.viewer(world, open_browser=False, speed=100.0) as v:
+        world.step(10)
+        v.ask(v.pause)
+        v.ask(lambda: v.ask(v.back))
+        v.sync(until=time.monotonic() + 0.2)
+        assert (v.paused, v.history.now) == (True, 9)
+        v.ask(v.step)
+        v.sync()  # comes back: one turn of the loop is allowed
+        world.step(1)
+        v.ask(v.pause)
+        v.sync()
+        assert v.history.now == 10
+    assert not v.open
+
+
+def test_plots_get_energies_counts_and_times() -> None:
+    world = mechanism()
+    with km.viewer(world, open_browser=False) as v:
+        v.panel._set_plotting(True, v.panel.gui.add_folder("here"))
+        for _ in range(3):
+            v.advance()
+            v.panel._fresh = 0.0
+            v.panel.refresh()
+        energy, counts, step = (plot.data for plot in v.panel._plots)
+        assert len(energy[0]) == 3
+        assert np.allclose(energy[3], energy[1] + energy[2])
+        assert energy[1][-1] == pytest.approx(world.forest.kinetic_energy())
+        assert counts[2][-1] == world.statistics.contacts > 0
+        assert sum(float(column[-1]) for column in step[1:]) > 0.0
+
+
+# --------------------------------------------------------------------------------------------------------------- safety
+
+
+async def _knock(port: int, **headers: str) -> str:
+    """What a server answers to somebody who wants a web socket."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    lines = {
+        "Host": f"127.0.0.1:{port}", "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==", "Sec-WebSocket-Protocol": "viser-v1", **headers,
+    }  # fmt: skip
+    writer.write(("GET / HTTP/1.1\r\n" + "".join(f"{k}: {v}\r\n" for k, v in lines.items() if v) + "\r\n").encode())
+    answer = (await reader.read(2000)).decode(errors="replace")
+    writer.close()
+    return answer
+
+
+def test_only_its_own_pages_may_talk_to_it() -> None:
+    from viser import _messages
+
+    with km.viewer(one_box(), open_browser=False) as v:
+        port = v.server.get_port()
+
+        def knock(**headers: str) -> str:
+            return asyncio.run(_knock(port, **headers))
+
+        for origin in (v.url, f"http://localhost:{port}"):
+            assert knock(Origin=origin).startswith("HTTP/1.1 101")
+        for origin in ("", "null", "http://evil.example", f"http://evil.example:{port}", f"https://127.0.0.1:{port}"):
+            assert knock(Origin=origin).startswith("HTTP/1.1 403"), origin
+        assert knock(Origin=v.url, Host=f"evil.example:{port}").startswith("HTTP/1.1 403")  # a name that points here
+        page = knock(Upgrade="", Connection="close")
+        assert page.startswith("HTTP/1.1 200")
+        assert "default-src 'self'" in page[: page.index("\r\n\r\n")]
+        assert knock(Upgrade="", Connection="close", Host="evil.example").startswith("HTTP/1.1 403")
+        handlers = v.server._websock_server._incoming_handlers
+        assert {_messages.ShareUrlRequest, _messages.ShareUrlDisconnect}.isdisjoint(handlers)
+
+
+def listening(pid: int) -> set[str]:
+    """Addresses at which a process listens, as the kernel writes them."""
+    held = set()
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            held.add(os.readlink(link))
+        except OSError:
+            continue
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and f"socket:[{fields[9]}]" in held:
+                found.add(fields[1].partition(":")[0])
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/net/tcp").exists(), reason="this looks into Linux's /proc")
+@pytest.mark.parametrize("arguments", [("view", "gripper", "--no-browser"), ("demo",)])
+def test_no_command_listens_anywhere_but_on_loopback(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kinemorph", *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    seen: set[str] = set()
+    try:
+        end = time.monotonic() + 300.0
+        while process.poll() is None and time.monotonic() < end and not ("view" in arguments and seen):
+            seen |= listening(process.pid)
+            time.sleep(0.005)
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+    assert seen == {"0100007F"}
