@@ -224,6 +224,18 @@ def rescore(run: Path, /, generation: int | None = None, rank: int = 0, draws: i
     command.rescore(run, generation, rank, draws)
 
 
+def report(runs: tuple[Path, ...], /, out: Path = Path("out/evolution.html")) -> None:
+    """Make one offline page of runs: all their curves, champions that move, descent, rejects, what scores rest on.
+
+    Args:
+        runs: Files that `kinemorph evolve` made.
+        out: The HTML file. Beside each run goes a CSV file with its descent.
+    """
+    from kinemorph.scenes import champions
+
+    champions.report_runs(list(runs), out)
+
+
 def replay(run: Path, /, generation: int | None = None, rank: int = 0, draw: int = 0, out: Path | None = None) -> None:
     """Let a champion live again, bit for bit, and leave a replay that plays in any browser.
 
@@ -354,6 +366,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "evolve": evolve,
     "mocap": mocap,
     "replay": replay,
+    "report": report,
     "rescore": rescore,
     "thesis": thesis,
     "view": view,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,8 +18,8 @@ from kinemorph.evolve.settings import Settings, checked
 from kinemorph.scenes.champions import filmed
 
 SHORT = {
-    "hit-ball-anywhere": {"seconds": 0.6, "moves": False},
-    "locomotion": {"seconds": 0.6, "patience": 1.0, "moves": False},
+    "hit-ball-anywhere": {"seconds": 0.3, "moves": False},
+    "locomotion": {"seconds": 0.3, "patience": 1.0, "moves": False},
 }
 
 
@@ -48,7 +49,7 @@ def hash_of(file: str) -> str:
 
 @pytest.mark.parametrize("task", SHORT)
 def test_processes_give_the_same_creatures(task, runs, tmp_path):
-    of = settings(task, evaluator="processes", workers=3)
+    of = settings(task, evaluator="processes", workers=2)
     with begin(tmp_path / "run.db", of) as store:
         evolve(store, of)
         assert store.golden_hash() == hash_of(runs[task])
@@ -112,3 +113,25 @@ def test_settings_of_tasks_are_checked():
     with pytest.raises(ValueError, match='there is no task "fly"; there are hit-ball, hit-ball-anywhere, jump-up'):
         problem_of(checked(Settings, {"task": "fly"}))
     assert Serial(problem_of(settings("locomotion"))).workers == 1
+
+
+def test_a_report_of_runs_opens_offline_and_shows_all_of_them(runs, tmp_path):
+    from tests.browser import visit
+
+    from kinemorph.scenes.champions import report_runs
+
+    page = report_runs([Path(file) for file in runs.values()], tmp_path / "report.html")
+    with visit(page, tmp_path / "profile") as seen:
+        assert [row.inner_text().split()[0] for row in seen.page.query_selector_all("#runs tr")[1:]] == list(runs)
+        seen.page.select_option("#run", "1")
+        assert "parts, it measures" in seen.page.inner_text("#facts")
+        assert "founder" in seen.page.inner_text("#line")
+        drawn = (
+            "() => [...document.getElementById('view').getContext('2d').getImageData(0, 0, 620, 400).data].some(x => x)"
+        )
+        seen.page.wait_for_function(drawn)
+    assert not seen.errors
+    assert all(request.startswith(("file:", "data:")) for request in seen.requests)
+    table = Path(runs["locomotion"]).with_suffix(".lineage.csv").read_text().splitlines()
+    assert table[0].startswith("id,ancestor_list,origin_time")
+    assert table[1].split(",")[1] == "[none]"

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from rich.console import Console
 
+from kinemorph.brain import Brain, Function
 from kinemorph.creatures.develop import develop
 from kinemorph.creatures.genotype import Genotype
 from kinemorph.creatures.tasks.task import Stage
-from kinemorph.evolve.experiment import settings_in
+from kinemorph.evolve.experiment import problem_of, settings_in
 from kinemorph.evolve.problem import Draw
+from kinemorph.evolve.report import lineage, report
 from kinemorph.evolve.rescore import species_of
 from kinemorph.evolve.run import held_out
 from kinemorph.evolve.species import Species
 from kinemorph.evolve.store import Store
+from kinemorph.geometry.shapes import Shape, ShapeKind
 from kinemorph.view.film import film
-from kinemorph.view.recording import Recording
+from kinemorph.view.recording import Recording, poses_of, seen
 from kinemorph.view.replay import replay
+from kinemorph.world.world import WorldError
 
 
 def filmed(species: Species, genotype: str, draw: Draw, rate: float = 30.0) -> tuple[Recording, float]:
@@ -30,6 +36,78 @@ def filmed(species: Species, genotype: str, draw: Draw, rate: float = 30.0) -> t
         stage.live()
         measure = float(task.mark(stage).measure)
     return taken.recording, measure
+
+
+def report_runs(runs: list[Path], out: Path) -> Path:
+    """One page for runs, with champions that move, and a table of descent beside each run."""
+    console = Console(highlight=False, soft_wrap=True)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    report(runs, out, film_of_best)
+    for run in runs:
+        with Store.open(run) as store:
+            lineage(store, run.with_suffix(".lineage.csv"))
+    console.print(f"look at [bold]{out}[/]")
+    return out
+
+
+def film_of_best(store: Store, generation: int) -> dict[str, Any] | None:
+    """The film of the best of a generation as plain numbers; nothing for what is no creature or does not live."""
+    problem = problem_of(settings_in(store))
+    if not isinstance(problem, Species):
+        return None
+    genotype = store.genotype(generation, 0)
+    try:
+        recording, measure = filmed(problem, genotype, held_out(settings_in(store).seed, 1)[0], rate=15.0)
+    except (ValueError, WorldError):
+        return None
+    creature = develop(Genotype.from_json(genotype), problem.settings)
+    poses = np.round(recording.poses, 4)
+    frames = [[None if np.isnan(pose).any() else pose.tolist() for pose in frame] for frame in poses]
+    bodies = [{"shapes": [_shape(shape) for shape in seen(body.shapes)]} for body in recording.bodies]
+    names = [body.name for body in recording.bodies]
+    half = creature.rows["half"]
+    return {
+        "rate": 15, "frames": frames, "bodies": bodies, "follow": next(i for i, n in enumerate(names) if "part0" in n),
+        "size": max(0.3, float(np.linalg.norm(half.sum(0)))), "ground": problem.task.gravity > 0.0,
+        "parts": len(creature.rows), "measure": measure, "brain": _graph(creature.brain),
+    }  # fmt: skip
+
+
+def _shape(shape: Shape) -> dict[str, Any]:
+    """A box, or a ball; what is round along an axis is drawn as the box around it."""
+    size = shape.size
+    if shape.kind is ShapeKind.BOX:
+        half = [0.5 * side for side in size]
+    elif shape.kind is ShapeKind.SPHERE:
+        half = [size[0]] * 3
+    else:
+        radius = size[0]
+        half = [radius, radius, 0.5 * size[1] + (radius if shape.kind is ShapeKind.CAPSULE else 0.0)]
+    red, green, blue = (round(255 * c) for c in (shape.colour or (0.6, 0.6, 0.65))[:3])
+    at = poses_of(shape.pose.rotation[None], shape.pose.position[None])[0]
+    return {
+        "half": half, "ball": shape.kind is ShapeKind.SPHERE, "at": at[:3].tolist(), "turn": at[3:].tolist(),
+        "colour": f"rgb({red},{green},{blue})",
+    }  # fmt: skip
+
+
+def _graph(brain: Brain) -> dict[str, Any]:
+    """Senses, neurons and effects, and who listens to whom with which weight."""
+    first = 2 + len(brain.neurons)
+    neurons = [{"id": 2 + i, "name": Function(one.function).name.lower()} for i, one in enumerate(brain.neurons)]
+    senses = [
+        {"id": first + i, "name": f"{one.link} {one.what.name.lower()} {one.axis}"}
+        for i, one in enumerate(brain.senses)
+    ]
+    effects = [{"id": f"e{i}", "name": f"{one.link} {one.what.name.lower()}"} for i, one in enumerate(brain.effects)]
+    wires = [
+        (source, 2 + i, round(weight, 3))
+        for i, one in enumerate(brain.neurons)
+        for source, weight in zip(one.sources, one.weights, strict=True)
+        if source > 1
+    ]
+    wires += [(one.source, f"e{i}", round(one.weight, 3)) for i, one in enumerate(brain.effects)]  # type: ignore[misc]
+    return {"senses": senses, "neurons": neurons, "effects": effects, "wires": wires}
 
 
 def replay_champion(run: Path, generation: int | None, rank: int, draw: int, out: Path | None) -> None:

@@ -1,0 +1,92 @@
+"""One offline page for runs: curves of all of them, champions that move, descent, rejects, what scores rest on."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from kinemorph._files import write_whole
+from kinemorph.evolve.experiment import settings_in
+from kinemorph.evolve.run import HELD_OUT
+from kinemorph.evolve.store import Store
+
+_SHOWN = 8  # champions of a run that move on the page, spread over its generations
+_PAGE = Path(__file__).with_name("report.html")
+
+Film = dict[str, Any]
+Filmer = Callable[[Store, int], Film | None]
+
+
+def report(runs: list[Path], file: Path, film: Filmer = lambda store, generation: None) -> Path:
+    """Write the page. `film` makes the film of the best of a generation; without it bodies do not move."""
+    data = [_run(path, film) for path in runs]
+    # Text of a run must not end the script that it is in.
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    write_whole(file, _PAGE.read_text("utf-8").replace("/*DATA*/[]", text).encode())
+    return file
+
+
+def lineage(store: Store, file: Path) -> Path:
+    """The descent of all individuals, as CSV in the ALife data standard's columns for phylogenies."""
+    with file.open("w", newline="") as out:
+        rows = csv.writer(out)
+        rows.writerow(["id", "ancestor_list", "origin_time", "operator", "genome_hash"])
+        for one in store.table("individual"):
+            ancestors = one["parents"] if one["parents"] != "[]" else "[none]"
+            rows.writerow([one["id"], ancestors, one["g"], one["op"], one["genome_hash"].hex()])
+    return file
+
+
+def _run(path: Path, film: Filmer) -> dict[str, Any]:
+    with Store.open(path) as store:
+        of, facts = settings_in(store), store.facts
+        generations = [{"g": row["g"], **json.loads(row["stats"])} for row in store.table("generation")]
+        last = store.last
+        people = {row["id"]: row for row in store.table("individual")}
+        best = {standing.generation: standing.individual for standing in store.standings(rank=0)}
+        films = {g: made for g in _spread(last) if (made := film(store, g)) is not None}
+        return {
+            "name": path.stem,
+            "task": of.task,
+            "search": of.search,
+            "seed": of.seed,
+            "golden": store.golden,
+            "hash": store.golden_hash(),
+            "ended": bool(facts.get("ended")),
+            "processor": facts["processor"],
+            "generations": generations,
+            "held_out": _held_out(store),
+            "line": _line(best[last], people),
+            "films": films,
+            "rescore": facts.get("rescore"),
+        }
+
+
+def _spread(last: int) -> list[int]:
+    """Generations from the first to the last, the same way apart."""
+    return sorted({round(k * last / (_SHOWN - 1)) for k in range(_SHOWN)})
+
+
+def _held_out(store: Store) -> list[tuple[int, float]]:
+    """By generation, what its best one measured on draws that the search never saw."""
+    sums: dict[int, list[float]] = {}
+    for row in store.table("evaluation"):
+        if row["draw"] >= HELD_OUT:
+            sums.setdefault(row["g"], []).append(row["measure"])
+    return [(g, sum(values) / len(values)) for g, values in sorted(sums.items())]
+
+
+def _line(one: int, people: dict[int, dict[str, Any]]) -> list[dict[str, Any]]:
+    """The champion's descent in the first line, back to its founder."""
+    line: list[dict[str, Any]] = []
+    while one in people:
+        row = people[one]
+        line.append({"id": one, "g": row["g"], "op": row["op"]})
+        parents = json.loads(row["parents"])
+        if not parents:
+            break
+        one = parents[0]
+    return line
