@@ -3,12 +3,12 @@
     python -m benchmarks.world [--quick] [--json FILE] [--plot FILE] [--only NAME,NAME]
 
 Both have the same bodies, shapes, masses and friction, start in the same state and make the same steps (2 and 5 ms),
-with sleep off but for the row of it. They take turns in blocks of 20 ms; each block's best time counts, as time of the
-processor, so that others on the machine disturb little. MuJoCo also is the judge of both: it says how deep bodies
-overlap and what energy they have, in each one's states. Drift is how far the body that moves most has come in the last
-part of the run, when all should be at rest; balls do not count, which roll on for ever on level ground. Energy gained
-is the largest rise of the energy from any earlier moment; nothing here should gain any, but the ant, whose muscles
-work. PyBullet, where it is installed, is asked for scenes of free bodies.
+with sleep off but for the row of it. They take turns, a whole scene each; of each stretch of 20 ms the best time
+counts, as time of the processor, so that others on the machine disturb little. MuJoCo also is the judge of both, in the
+first round: it says how deep bodies overlap and what energy they have, in each one's states. Drift is how far the body
+that moves most has come in the last part of the run, when all should be at rest; balls do not count, which roll on for
+ever on level ground. Energy gained is the largest rise of the energy from any earlier moment; nothing here should gain
+any, but the ant, whose muscles work. PyBullet, where it is installed, is asked for scenes of free bodies.
 """
 
 from __future__ import annotations
@@ -216,15 +216,15 @@ def muscles(yard: Yardstick, seconds: float) -> list[Any]:
 def tell(
     yard: Yardstick, dt: float, movers: list[Callable[[], Mover]], rounds: int, rest: float
 ) -> list[Story]:  # fmt: skip
-    """Let all of them move side by side, again and again; the judge looks at the first round, and at the rest after."""
+    """Let each of them move in turn, again and again; the judge looks at the first round, and at the rest after."""
     blocks, each = round(yard.seconds / BLOCK), round(BLOCK / dt)
     pulls = muscles(yard, yard.seconds)
     judge = Judge(yard, dt)
     stories = [Story(np.full(blocks, np.inf)) for _ in movers]
     for turn in range(rounds):
-        live = [make() for make in movers]
-        for i in range(blocks):
-            for mover, story in zip(live, stories, strict=True):
+        for make, story in zip(movers, stories, strict=True):
+            mover = make()
+            for i in range(blocks):
                 if pulls:
                     mover.pull(pulls[i])
                 start = time.thread_time()
@@ -235,14 +235,12 @@ def tell(
                     story.depths.append(depth)
                     story.energies.append(energy)
                     story.contacts = max(story.contacts, mover.contacts())
-        if turn == 0 and not pulls:
-            for mover, story in zip(live, stories, strict=True):
-                for _ in range(round(rest / BLOCK)):
-                    mover.step(each)
-                    depth, energy, places = judge.look(*mover.state())
-                    story.depths.append(depth)
-                    story.energies.append(energy)
-                    story.places.append(places)
+            for _ in range(round(rest / BLOCK) if turn == 0 and not pulls else 0):
+                mover.step(each)
+                depth, energy, places = judge.look(*mover.state())
+                story.depths.append(depth)
+                story.energies.append(energy)
+                story.places.append(places)
     return stories
 
 
@@ -388,7 +386,7 @@ def main() -> None:
     options = parser.parse_args()
     start = time.perf_counter()
     names = options.only.split(",") if options.only else [*SCENES, "asleep", "count"]
-    rounds, rest = (2, 2.0) if options.quick else (4, REST)
+    rounds, rest = (3, 2.0) if options.quick else (4, REST)
     rows = [row for name in names if name in SCENES for dt in STEPS for row in of_scene(name, dt, rounds, rest)]
     if "asleep" in names:
         rows += of_sleep(0.5 if options.quick else 2.0)
