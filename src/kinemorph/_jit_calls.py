@@ -63,7 +63,15 @@ def _interrupts_held() -> Iterator[None]:
     finally:
         signal.signal(signal.SIGINT, before)
         if heard:
-            threading.Timer(_LATER, _thread.interrupt_main).start()
+            threading.Timer(_LATER, _interrupt).start()
+
+
+def _interrupt() -> None:
+    """A signal to the main thread, which wakes it, too; where there are none, it is told for when it wakes."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
 
 
 _callback = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(_resolve)
