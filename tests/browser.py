@@ -53,7 +53,7 @@ def still(page: Page, seconds: float = 30.0) -> npt.NDArray[np.float64]:
     before = b""
     end = time.monotonic() + seconds
     while True:
-        now = page.screenshot()
+        now = page.screenshot(timeout=120_000)
         if now == before or time.monotonic() > end:
             return np.asarray(imread(io.BytesIO(now)), dtype=np.float64)[:, :, :3]
         before = now
