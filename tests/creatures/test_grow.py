@@ -298,3 +298,29 @@ def test_numbers_of_the_root_are_junk_and_change_nothing() -> None:
         rows = grow(Genotype(nodes=(root, plain), connections=(Connection(0, 1, Z),)))
         assert rows["dof"].tolist() == [0, 1]
     assert Source().kind is From.ONE
+
+
+@pytest.mark.parametrize(
+    ("genotype", "words"),
+    [
+        (Genotype(nodes=(Node(size=(math.nan, 0.1, 0.1)),)), r"nodes\[0\].size\[0\]"),
+        (Genotype(nodes=(Node(axes=((math.inf, 0.0, 0.0), Z, X)),)), r"nodes\[0\].axes\[0\]\[0\]"),
+        (Genotype(nodes=(Node(),), connections=(Connection(0, 70),)), r"connections\[0\].child"),
+        (Genotype(nodes=(Node(),), connections=(Connection(0, 1),)), r"there is no node 1, only 1 nodes"),
+        (Genotype(nodes=(Node(),), connections=(Connection(0, 0, (0.0, 0.0, 0.0)),)), r"connections\[0\].direction"),
+        (Genotype(nodes=(Node(dof=7),)), r"nodes\[0\].dof"),
+        (Genotype(nodes=(Node(form="egg"),)), r"nodes\[0\].form"),  # type: ignore[arg-type]
+        (Genotype(nodes=()), "nodes"),
+    ],
+)
+def test_what_is_made_wrong_by_hand_does_not_grow(genotype: Genotype, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        develop(genotype)
+
+
+@pytest.mark.parametrize(
+    "bad", [{"size": (0.2, 0.1)}, {"density": math.nan}, {"functions": ("dream",)}, {"forms": ()}, {"most_nodes": 65}]
+)
+def test_settings_that_make_no_sense_are_refused(bad: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="creature settings: "):
+        Settings(**bad)  # type: ignore[arg-type]
