@@ -42,6 +42,7 @@ def made_of(genotype: Genotype, s: Settings) -> list[int]:
     return grow(genotype, s)["node"].tolist()
 
 
+@pytest.mark.lane
 def test_growth_is_breadth_first_and_limits_count_uses_or_cycles() -> None:
     # a trunk that repeats itself, with a leg at each of its parts
     genotype = graph([3, 2], [(0, 0), (0, 1)])
@@ -56,6 +57,7 @@ def test_growth_is_breadth_first_and_limits_count_uses_or_cycles() -> None:
     assert len(made_of(fork, CYCLES)) == 1 + 2 + 4
 
 
+@pytest.mark.lane
 def test_terminal_connections_come_only_where_the_limit_is_used_up() -> None:
     chain = Genotype(
         nodes=tuple(Node(size=(0.05, 0.05, 0.05), replication=n) for n in (4, 9)),
@@ -72,6 +74,7 @@ def test_caps_end_growth() -> None:
     assert len(grow(graph([64], [(0, 0)]), Settings(most_parts=64, most_depth=5))) == 6
 
 
+@pytest.mark.lane
 def test_reflection_and_scale_accumulate() -> None:
     genotype = graph([4], [(0, 0)], scale=0.8, reflected=True)
     parts = grow(genotype, Settings(most_parts=8, part_scale=(0.01, 10.0)))
@@ -116,6 +119,7 @@ def test_a_child_sits_on_the_ray_along_the_normal_and_just_touches(seed: int, on
     assert abs(gap) < (2e-3 if Form.CYLINDER in (one, two) else 1e-9)
 
 
+@pytest.mark.lane
 def test_sizes_become_shapes_of_the_same_mass() -> None:
     for form in Form:
         creature = develop(Genotype(nodes=(Node(form=form, size=(0.05, 0.08, 0.2)),)))
@@ -171,7 +175,8 @@ def twins(creature: Phenotype) -> list[tuple[int, int]]:
     return [(a, b) for a, b in ways.values()]
 
 
-@settings(max_examples=60)
+@pytest.mark.lane
+@settings(max_examples=60, deadline=None)
 @given(seeds)
 def test_mirrored_parts_are_mirror_images(seed: int) -> None:
     creature = symmetric(seed)
