@@ -22,7 +22,7 @@ from kinemorph.multibody.equipment import Actuator
 from kinemorph.multibody.layout import BODY, DOF, LINK
 from kinemorph.multibody.loops import NO_LOOPS
 from kinemorph.multibody.model import Model
-from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.pose import Pose, Vector
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
 GRAVITY.flags.writeable = False
@@ -100,11 +100,16 @@ class Phenotype:
         return tuple(names), tuple(shapes)
 
     @property
+    def bounds(self) -> tuple[Vector, Vector]:
+        """The corners of the box around it, m, in the frame of its root, joints at zero; round parts count as boxes."""
+        rows = self.rows
+        reach = (np.abs(rows["R"].reshape(-1, 3, 3)) @ rows["half"][:, :, None])[:, :, 0]
+        return (rows["p"] - reach).min(0), (rows["p"] + reach).max(0)
+
+    @property
     def lift(self) -> float:
         """How high the root must be, m, for the lowest point to be a millimetre above the ground, joints at zero."""
-        rows = self.rows
-        reach = np.abs(rows["R"].reshape(-1, 3, 3)[:, 2] * rows["half"]).sum(axis=1)
-        return float(ABOVE - (rows["p"][:, 2] - reach).min())
+        return float(ABOVE - self.bounds[0][2])
 
     @cached_property
     def brain(self) -> Brain:
