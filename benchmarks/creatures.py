@@ -53,20 +53,13 @@ def creatures(count: int) -> list[Phenotype]:
     return found
 
 
-def lift(one: Phenotype) -> float:
-    """How high the root must be for the lowest point to be above the ground."""
-    rows = one.rows
-    reach = np.abs(rows["R"].reshape(-1, 3, 3)) @ rows["half"][:, :, None]
-    return float(1e-3 - (rows["p"] - reach[:, :, 0])[:, 2].min())
-
-
 class Ours:
     """A creature in a world of ours."""
 
     def __init__(self, one: Phenotype) -> None:
         self.world = km.World(dt=DT, sleep=False, sweeps=True, substeps=2)
         self.world.add_ground(material=SOIL)
-        figure = self.world.add(one.model, at=(0.0, 0.0, lift(one)))
+        figure = self.world.add(one.model, at=(0.0, 0.0, one.lift))
         self.mind = self.world.think(figure, one.brain, FAR)
         self.world.watch_minds()
 
@@ -97,7 +90,7 @@ class Theirs:
         self.model = mujoco.MjModel.from_xml_string(text)
         self.model.opt.timestep = DT
         self.data = mujoco.MjData(self.model)
-        self.data.qpos[2] = lift(one)
+        self.data.qpos[2] = one.lift
         self.brain = one.brain
 
     def prepare(self) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from kinemorph.brain import Acted, Brain
 from kinemorph.creatures.birth import REASONS, Reason, reason_against
 from kinemorph.creatures.genotype import Form, Genotype
-from kinemorph.creatures.grow import Records, grown, growth_row, node_rows
+from kinemorph.creatures.grow import grown, growth_row
 from kinemorph.creatures.joints import fill_model
 from kinemorph.creatures.settings import DEFAULT, Root, Settings
 from kinemorph.creatures.solids import FORMS
@@ -22,7 +22,7 @@ from kinemorph.multibody.equipment import Actuator
 from kinemorph.multibody.layout import BODY, DOF, LINK
 from kinemorph.multibody.loops import NO_LOOPS
 from kinemorph.multibody.model import Model
-from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.pose import Pose, Vector
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
 GRAVITY.flags.writeable = False
@@ -58,8 +58,7 @@ class Phenotype:
 
     def __init__(self, genotype: Genotype, settings: Settings) -> None:
         self.genotype, self.settings = genotype, settings
-        self._nodes = node_rows(genotype)
-        self.rows: Records = grown(genotype, self._nodes, settings)  # PART rows, see `layout.py`
+        self._nodes, self.rows = grown(genotype, settings)  # the second are PART rows, see `layout.py`
         self._reason = reason_against(self.rows, growth_row(settings))
         neurons = [len(node.neurons) for node in genotype.nodes]
         if not self._reason and sum(neurons[k] for k in self.rows["node"].tolist()) > settings.most_wires:
@@ -101,11 +100,16 @@ class Phenotype:
         return tuple(names), tuple(shapes)
 
     @property
+    def bounds(self) -> tuple[Vector, Vector]:
+        """The corners of the box around it, m, in the frame of its root, joints at zero; round parts count as boxes."""
+        rows = self.rows
+        reach = (np.abs(rows["R"].reshape(-1, 3, 3)) @ rows["half"][:, :, None])[:, :, 0]
+        return (rows["p"] - reach).min(0), (rows["p"] + reach).max(0)
+
+    @property
     def lift(self) -> float:
         """How high the root must be, m, for the lowest point to be a millimetre above the ground, joints at zero."""
-        rows = self.rows
-        reach = np.abs(rows["R"].reshape(-1, 3, 3)[:, 2] * rows["half"]).sum(axis=1)
-        return float(ABOVE - (rows["p"][:, 2] - reach).min())
+        return float(ABOVE - self.bounds[0][2])
 
     @cached_property
     def brain(self) -> Brain:

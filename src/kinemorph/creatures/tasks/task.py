@@ -90,8 +90,7 @@ class Stage:
         weight = task.gravity * (1.0 + 0.02 * shake[2])
         self.world = World((0.0, 0.0, -weight), task.dt, sleep=False, sweeps=True, substeps=task.substeps)
         rows = phenotype.rows
-        reach = np.abs(rows["R"].reshape(-1, 3, 3)) @ rows["half"][:, :, None]
-        low, high = (rows["p"] - reach[:, :, 0]).min(0), (rows["p"] + reach[:, :, 0]).max(0)
+        low, high = phenotype.bounds
         self.length = float((high - low).max())  # m, of the creature as it grew
         free = task.root is Root.FREE
         middle = (rows["mass"] @ rows["p"]) / rows["mass"].sum()
