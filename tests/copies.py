@@ -402,6 +402,13 @@ def _coupling() -> km.Coupling:
     return made.couple(arm.joint("hinge1"), arm.joint("hinge0"), 2.0)
 
 
+def _mind() -> km.Mind:
+    made, arm = driven()
+    brain = km.brain
+    wave = brain.Neuron(brain.Function.WAVE, (1, 0, 1))
+    return made.think(arm, brain.Brain([wave], (), [brain.Effect(brain.Acted.TORQUE, "l1", 0, 2, 1.0, 3.0)]))
+
+
 def _push() -> km.Push:
     made, arm = driven()
     return made.push(arm["l1"], force=(1.0, 0.0, 0.0))
@@ -418,6 +425,7 @@ SAMPLES |= {
     "Coupling": _coupling,
     "JointForce": _joint_force,
     "Journal": lambda: km.World().record("never-entered.journal"),
+    "Mind": _mind,
     "Motor": _motor,
     "Push": _push,
     "Servo": _servo,
@@ -439,7 +447,7 @@ ANSWERS |= {
     "Figure": lambda f: (repr(f), f.position("ball"), [b.name for b in f]),
     "Controls": lambda c: (repr(c), len(c)),
     "Journal": lambda j: (str(j.path), j.every, j.world.time),
-    **dict.fromkeys(("Coupling", "JointForce", "Motor", "Push", "Servo"), _of_handle),
+    **dict.fromkeys(("Coupling", "JointForce", "Mind", "Motor", "Push", "Servo"), _of_handle),
     "Moment": lambda m: (m.name, m.time, m.body.name, m.other, m.value, m.why),
     "Sight": lambda s: (s.distance, s.point, s.normal, s.body and s.body.name, s.shape),
     "Timer": lambda t: (t.name, t.period, t.due),

@@ -139,3 +139,16 @@ def test_compile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert (found.versions, found.copies) == (1, 2)
     assert found.copied > 0
     assert ledger.kernels.keys() == {compile.name_of(each) for each in (part, unit, ask)}
+
+
+def test_creatures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    creatures = benchmark("creatures")
+    monkeypatch.setattr(creatures, "STEPS", 80)
+    one = creatures.creatures(1)[0]
+    found = creatures.measure(one, tmp_path, 1)
+    assert all(found[name] > 0.0 for name in ("build", "develop", "run", "compile", "python", "rollout"))
+    assert not found["lost"]
+    theirs = creatures.Theirs(creatures.exported(one, tmp_path), one)
+    assert theirs.model.body_mass.sum() == pytest.approx(one.rows["mass"].sum(), rel=1e-9)
+    theirs.prepare()
+    assert all(np.isfinite(read()) for read in theirs.reads)

@@ -1,6 +1,6 @@
 """Rigid bodies that change while they move: connect, cut, re-root, evolve. Import as `km`."""
 
-from kinemorph import creatures, mocap
+from kinemorph import brain, creatures, mocap
 from kinemorph._files import FileError, ModelWarning
 from kinemorph.collision.broad_phase import BroadPhase, swept
 from kinemorph.collision.collisions import Collisions
@@ -87,6 +87,7 @@ from kinemorph.world.contact import Touch
 from kinemorph.world.drives import Controls, Coupling, JointForce, Motor, Push, Servo
 from kinemorph.world.events import Moment, Watch
 from kinemorph.world.journal import DivergenceError, Journal
+from kinemorph.world.minds import Mind
 from kinemorph.world.rays import Sight
 from kinemorph.world.statistics import Statistics
 from kinemorph.world.timers import Timer
@@ -141,6 +142,7 @@ __all__ = [
     "Material",
     "Mesh",
     "Mimic",
+    "Mind",
     "Model",
     "ModelWarning",
     "Moment",
@@ -176,6 +178,7 @@ __all__ = [
     "acceleration_of",
     "add",
     "batch",
+    "brain",
     "cast",
     "close",
     "closest_point",

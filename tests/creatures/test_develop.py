@@ -71,6 +71,7 @@ def test_rows_are_those_that_the_builder_makes(seed: int, root: Root) -> None:
     np.testing.assert_array_equal(model.bodies["link"], expected.bodies["link"])
 
 
+@pytest.mark.lane
 def test_links_of_parts_have_names() -> None:
     node = Node(dof=3, replication=9)
     creature = develop(Genotype(nodes=(Node(), node), connections=(Connection(0, 1, Z), Connection(0, 1, DOWN))))
@@ -115,6 +116,7 @@ def neuron(*inputs: Source, function: str = "add") -> NeuronGene:
     return NeuronGene(function, sources, (1.0, 2.0, 3.0))
 
 
+@pytest.mark.lane
 def test_neurons_are_wired_by_relative_address() -> None:
     """The fourth neuron of the second child, neurons of the parent and of the central brain, and senses."""
     trunk = Node(

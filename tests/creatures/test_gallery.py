@@ -1,12 +1,12 @@
 """Handmade creatures, what is shown of creatures, and a trial of many."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from kinemorph import cli
 from kinemorph.creatures import HANDMADE, ROOMY, Counting, Genotype, Root, Settings, develop, handmade
 from kinemorph.creatures.gallery import FOLDER
 from kinemorph.scenes import creatures
@@ -69,21 +69,22 @@ def test_trials_of_random_and_bred_genotypes_find_nothing_wrong() -> None:
     assert lives["lived"] > 5
 
 
-def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "kinemorph.cli", "creature", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
+def test_the_command_makes_and_shows_a_creature(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*arguments: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["kinemorph", "creature", *arguments])
+        cli.main()
+        return capsys.readouterr().out
 
-
-def test_the_command_makes_and_shows_a_creature(tmp_path: Path) -> None:
-    made = run("random", "--seed", "1", "--out", "one.json", folder=tmp_path)
-    assert made.returncode == 0, made.stderr
+    monkeypatch.chdir(tmp_path)
+    assert "one.json" in run("random", "--seed", "1", "--out", "one.json")
     genotype = Genotype.from_json((tmp_path / "one.json").read_text())
     assert develop(genotype).rejected == ""
-    shown = run("show", "one.json", "--out", "here", "--seconds", "0.2", folder=tmp_path)
-    assert shown.returncode == 0, shown.stderr
-    assert genotype.key in shown.stdout
+    assert genotype.key in run("show", "one.json", "--out", "here", "--seconds", "0.2")
     for name in ("one.png", "one.html", "one_brain.png"):
         assert (tmp_path / "here" / name).stat().st_size > 2000
-    bad = run("show", "none.json", folder=tmp_path)
-    assert bad.returncode == 2
-    assert bad.stderr == "kinemorph: none.json: there is no such file\n"
+    with pytest.raises(SystemExit) as left:
+        run("show", "none.json")
+    assert left.value.code == 2
+    assert capsys.readouterr().err == "kinemorph: none.json: there is no such file\n"

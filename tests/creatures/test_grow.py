@@ -42,6 +42,7 @@ def made_of(genotype: Genotype, s: Settings) -> list[int]:
     return grow(genotype, s)["node"].tolist()
 
 
+@pytest.mark.lane
 def test_growth_is_breadth_first_and_limits_count_uses_or_cycles() -> None:
     # a trunk that repeats itself, with a leg at each of its parts
     genotype = graph([3, 2], [(0, 0), (0, 1)])
@@ -56,6 +57,7 @@ def test_growth_is_breadth_first_and_limits_count_uses_or_cycles() -> None:
     assert len(made_of(fork, CYCLES)) == 1 + 2 + 4
 
 
+@pytest.mark.lane
 def test_terminal_connections_come_only_where_the_limit_is_used_up() -> None:
     chain = Genotype(
         nodes=tuple(Node(size=(0.05, 0.05, 0.05), replication=n) for n in (4, 9)),
@@ -72,6 +74,7 @@ def test_caps_end_growth() -> None:
     assert len(grow(graph([64], [(0, 0)]), Settings(most_parts=64, most_depth=5))) == 6
 
 
+@pytest.mark.lane
 def test_reflection_and_scale_accumulate() -> None:
     genotype = graph([4], [(0, 0)], scale=0.8, reflected=True)
     parts = grow(genotype, Settings(most_parts=8, part_scale=(0.01, 10.0)))
@@ -116,6 +119,7 @@ def test_a_child_sits_on_the_ray_along_the_normal_and_just_touches(seed: int, on
     assert abs(gap) < (2e-3 if Form.CYLINDER in (one, two) else 1e-9)
 
 
+@pytest.mark.lane
 def test_sizes_become_shapes_of_the_same_mass() -> None:
     for form in Form:
         creature = develop(Genotype(nodes=(Node(form=form, size=(0.05, 0.08, 0.2)),)))
@@ -171,7 +175,8 @@ def twins(creature: Phenotype) -> list[tuple[int, int]]:
     return [(a, b) for a, b in ways.values()]
 
 
-@settings(max_examples=60)
+@pytest.mark.lane
+@settings(max_examples=60, deadline=None)
 @given(seeds)
 def test_mirrored_parts_are_mirror_images(seed: int) -> None:
     creature = symmetric(seed)
@@ -293,3 +298,29 @@ def test_numbers_of_the_root_are_junk_and_change_nothing() -> None:
         rows = grow(Genotype(nodes=(root, plain), connections=(Connection(0, 1, Z),)))
         assert rows["dof"].tolist() == [0, 1]
     assert Source().kind is From.ONE
+
+
+@pytest.mark.parametrize(
+    ("genotype", "words"),
+    [
+        (Genotype(nodes=(Node(size=(math.nan, 0.1, 0.1)),)), r"nodes\[0\].size\[0\]"),
+        (Genotype(nodes=(Node(axes=((math.inf, 0.0, 0.0), Z, X)),)), r"nodes\[0\].axes\[0\]\[0\]"),
+        (Genotype(nodes=(Node(),), connections=(Connection(0, 70),)), r"connections\[0\].child"),
+        (Genotype(nodes=(Node(),), connections=(Connection(0, 1),)), r"there is no node 1, only 1 nodes"),
+        (Genotype(nodes=(Node(),), connections=(Connection(0, 0, (0.0, 0.0, 0.0)),)), r"connections\[0\].direction"),
+        (Genotype(nodes=(Node(dof=7),)), r"nodes\[0\].dof"),
+        (Genotype(nodes=(Node(form="egg"),)), r"nodes\[0\].form"),  # type: ignore[arg-type]
+        (Genotype(nodes=()), "nodes"),
+    ],
+)
+def test_what_is_made_wrong_by_hand_does_not_grow(genotype: Genotype, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        develop(genotype)
+
+
+@pytest.mark.parametrize(
+    "bad", [{"size": (0.2, 0.1)}, {"density": math.nan}, {"functions": ("dream",)}, {"forms": ()}, {"most_nodes": 65}]
+)
+def test_settings_that_make_no_sense_are_refused(bad: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="creature settings: "):
+        Settings(**bad)  # type: ignore[arg-type]

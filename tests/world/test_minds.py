@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -347,3 +349,14 @@ def test_a_run_stops_when_all_is_still_or_the_budget_is_spent() -> None:
     again.watch_minds(budget=10**9)
     again.run(1.0)
     assert again.time == pytest.approx(before + spent + 1.0)
+
+
+def test_worlds_without_minds_compile_nothing_of_them() -> None:
+    code = (
+        "import kinemorph as km; from kinemorph.world import mulling, lives, drag\n"
+        "world = km.World(); world.add_ground(); world.add(km.Shape.sphere(0.1), at=(0, 0, 0.2)); world.run(0.3)\n"
+        "units = mulling.begin_minds, mulling.mull, lives.watch_lives, drag.drag_bodies\n"
+        "print(sum(len(unit.called.overloads) for unit in units))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.split() == ["0"]

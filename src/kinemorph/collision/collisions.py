@@ -6,6 +6,7 @@ import copy
 import math
 import threading
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any, NoReturn
 
 import numpy as np
@@ -67,7 +68,8 @@ ADDRESSES = (
     "carried",
     "found",
 )  # fmt: skip; the fields of COLLISIONS that are
-FILTERED = ["form", "generation", "group", "mask", "fixed"]  # of a row of shapes: what its box in the hash goes by
+_FIELDS = ("generation", "group", "mask", "fixed")  # of a row of shapes: what its box in the hash goes by
+FILTERED = itemgetter(*((SHAPE.names or ()).index(name) for name in _FIELDS))
 NUMBERS = ("updates", "walked", "fallbacks", "rough", "opened", "kept")
 
 
@@ -118,7 +120,7 @@ class Collisions:
     def _hold(self, tables: Tables, broad: BroadPhase | None, shapes: ShapeTable) -> None:
         """Take tables over, and make what lasts no longer than a call."""
         self.shapes, self._broad, self._tables, self.header = shapes, broad, tables, tables.header
-        self._rows = shapes.rows, shapes.mounts  # those that the header has the addresses of
+        self._rows: tuple[Any, Any] = (None, None)  # those that the header has the addresses of
         self._seen = 0  # the revision of the table of shapes that it has seen
         self._boxed: dict[int, tuple[int, ...]] = {}  # rows with a box in the hash, as what they were put in
         self._busy = threading.Lock()
@@ -253,8 +255,8 @@ class Collisions:
         changed = np.flatnonzero(shapes.changed[:n] > self._seen)
         _place_some(self._tables.address, changed, np.zeros(1, POSE) if links is None else links, links is not None)
         if self._broad is not None:
-            for row, (form, *now) in zip(changed.tolist(), shapes.rows[FILTERED][changed].tolist(), strict=True):
-                self._put_box(row, tuple(now) if form else None)
+            for row, fields in zip(changed.tolist(), shapes.rows[changed].tolist(), strict=True):
+                self._put_box(row, FILTERED(fields) if fields[0] else None)
             moving = np.flatnonzero((shapes.rows["form"][:n] != 0) & (shapes.rows["link"][:n] >= 0))
             self.broad_phase.set_order(moving.astype(np.int32))
         self.header["n_met"] = 0
@@ -263,8 +265,9 @@ class Collisions:
     def _follow_rows(self, n: int | None = None) -> None:
         """Know where the rows of shapes are, and have as many rows of places and boxes."""
         n = self.shapes.count if n is None else n
-        self._rows = self.shapes.rows, self.shapes.mounts
-        self.header["shapes"], self.header["mounts"] = (rows.ctypes.data for rows in self._rows)
+        if self._rows[0] is not self.shapes.rows or self._rows[1] is not self.shapes.mounts:
+            self._rows = self.shapes.rows, self.shapes.mounts
+            self.header["shapes"], self.header["mounts"] = (rows.ctypes.data for rows in self._rows)
         self.header["n"] = n
         if "places" not in self._tables or len(self._tables["places"]) < n:
             room = max(16, 2 * n)

@@ -253,9 +253,13 @@ def _described(solid: Any) -> tuple[Parts | Ground, Description]:
 def _simple(kind: ShapeKind, size: tuple[float, ...]) -> tuple[Parts, Description]:
     """The same for a simple shape: what it is made of never changes, and shapes of the same size share it."""
     core, radius = core_of(Shape(kind, size, HERE))
-    body = Parts.single(core, radius)
-    low, high = core.bounds.tolist()
-    reach = math.sqrt(max(x * x + y * y + z * z for x, y, z in core.points.tolist())) + radius
+    if kind is ShapeKind.BOX:
+        high = [0.5 * length for length in size]
+        low, reach = [-x for x in high], math.hypot(*high)
+    else:
+        low, high = core.bounds.tolist()
+        reach = math.sqrt(max(x * x + y * y + z * z for x, y, z in core.points.tolist())) + radius
+    body = Parts.single(core, radius, low, high)
     node = body.address - NODE.itemsize
     return body, Description(Form.CONVEX, core.address, node, 1, 0, radius, low, high, reach)
 

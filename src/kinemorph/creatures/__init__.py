@@ -1,7 +1,9 @@
 """Creatures: bodies and brains that grow from a graph of nodes and connections. As `km.creatures`."""
 
+from kinemorph.creatures import tasks
 from kinemorph.creatures.birth import Reason
 from kinemorph.creatures.develop import Part, Phenotype, develop
+from kinemorph.creatures.evaluate import Audit, Score, audit, evaluate
 from kinemorph.creatures.founders import REACHERS, WALKERS, Routes, founder
 from kinemorph.creatures.gallery import HANDMADE, ROOMY, handmade
 from kinemorph.creatures.genotype import (
@@ -25,6 +27,11 @@ from kinemorph.creatures.mutate import Rates, mutate
 from kinemorph.creatures.settings import Counting, Root, Settings
 
 __all__ = [
+    "Audit",
+    "Score",
+    "audit",
+    "evaluate",
+    "tasks",
     "Connection",
     "Counting",
     "EffectorGene",

@@ -11,7 +11,7 @@ import numpy as np
 from kinemorph.brain import Acted, Brain
 from kinemorph.creatures.birth import REASONS, Reason, reason_against
 from kinemorph.creatures.genotype import Form, Genotype
-from kinemorph.creatures.grow import Records, grown, growth_row, node_rows
+from kinemorph.creatures.grow import grown, growth_row
 from kinemorph.creatures.joints import fill_model
 from kinemorph.creatures.settings import DEFAULT, Root, Settings
 from kinemorph.creatures.solids import FORMS
@@ -58,8 +58,7 @@ class Phenotype:
 
     def __init__(self, genotype: Genotype, settings: Settings) -> None:
         self.genotype, self.settings = genotype, settings
-        self._nodes = node_rows(genotype)
-        self.rows: Records = grown(genotype, self._nodes, settings)  # PART rows, see `layout.py`
+        self._nodes, self.rows = grown(genotype, settings)  # the second are PART rows, see `layout.py`
         self._reason = reason_against(self.rows, growth_row(settings))
         neurons = [len(node.neurons) for node in genotype.nodes]
         if not self._reason and sum(neurons[k] for k in self.rows["node"].tolist()) > settings.most_wires:

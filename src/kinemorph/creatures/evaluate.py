@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kinemorph.creatures.develop import Phenotype, develop
@@ -13,6 +13,8 @@ from kinemorph.world.minds import WINDOW_LENGTH
 from kinemorph.world.world import WorldError
 
 REJECTED = -2.0  # what no honest life is worth
+VIBRATION = 0.3  # share of a score that may be lost at half the step
+TRIFLE = 0.05  # scores of no more are not worth a doubt
 
 
 @dataclass(frozen=True)
@@ -73,3 +75,33 @@ def _score(stage: Stage, marks: Marks | None, reason: str) -> Score:
         return Score(REJECTED, 0.0, marks.measure if marks else 0.0, reason, steps, details)
     value = marks.value * (price(life) if marks.value > 0.0 else 1.0)
     return Score(float(value), float(marks.thesis), float(marks.measure), "", steps, details)
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What becomes of a score when something is taken away: who scores as well then did not earn it."""
+
+    score: Score
+    half_step: Score  # with steps of half the length
+    blank: Score  # with senses that read nothing
+    limp: Score  # with motors off
+
+    @property
+    def reason(self) -> str:
+        """Why the score does not count after all."""
+        if self.score.reason:
+            return self.score.reason
+        kept = self.half_step.value if not self.half_step.reason else 0.0
+        if self.score.value > TRIFLE and kept < (1.0 - VIBRATION) * self.score.value:
+            return "vibration"
+        return ""
+
+
+def audit(genotype: Genotype, task: Task, seed: int, *, number: int = 0, level: float = 1.0) -> Audit:
+    """A score, and the same with half the step, with blank senses, and with motors off."""
+    same: dict[str, Any] = {"number": number, "level": level}
+    fine = replace(task, dt=0.5 * task.dt)
+    return Audit(
+        evaluate(genotype, task, seed, **same), evaluate(genotype, fine, seed, **same),
+        evaluate(genotype, task, seed, blank=True, **same), evaluate(genotype, task, seed, motors=False, **same),
+    )  # fmt: skip

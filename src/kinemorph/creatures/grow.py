@@ -7,6 +7,7 @@ turned; and it just touches the parent. A mirrored part is made like its image, 
 
 from __future__ import annotations
 
+import contextlib
 from functools import lru_cache
 from typing import Any
 
@@ -19,7 +20,7 @@ from kinemorph.creatures.settings import DEFAULT, Counting, Root, Settings
 from kinemorph.creatures.solids import FORMS, frame_on, half_extents, moments_of, surface, volume_of
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec
 from kinemorph.spatial.rows import load3, load9, store3, store9
-from kinemorph.spatial.vec3 import Vec3, add, axpy
+from kinemorph.spatial.vec3 import Vec3, add, axpy, dot
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
 Integers = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -29,27 +30,28 @@ FORM_NUMBER = {form: k for k, form in enumerate(FORMS)}
 
 def grow(genotype: Genotype, settings: Settings = DEFAULT) -> Records:
     """The parts of a creature as PART rows (`layout.py`), each after the one that carries it."""
-    return grown(genotype, node_rows(genotype), settings)
+    return grown(genotype, settings)[1]
 
 
-def node_rows(genotype: Genotype) -> Records:
-    """The nodes as kernels read them."""
-    return np.array(
-        [(FORM_NUMBER[n.form], n.dof, n.replication, n.size, n.axes, n.limits) for n in genotype.nodes], NODE
-    )
-
-
-def grown(genotype: Genotype, nodes: Records, settings: Settings) -> Records:
-    """The parts that grow from nodes and the connections of a genotype."""
-    connections = np.array(
-        [
-            (c.parent, c.child, c.reflected, c.terminal, c.direction, c.turn, c.scale)
-            for c in genotype.connections
-        ], CONNECTION,
-    )  # fmt: skip
+def grown(genotype: Genotype, settings: Settings) -> tuple[Records, Records]:
+    """The nodes of a genotype as kernels read them, and the parts that grow from them; it must be valid."""
     parts = np.zeros(settings.most_parts, PART)
-    count = grow_parts(nodes, connections, parts, np.zeros(len(nodes), np.int64), growth_row(settings))
-    return parts[:count]
+    count = 0
+    with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError, OverflowError):
+        nodes, connections = _rows(genotype)
+        count = grow_parts(nodes, connections, parts, np.zeros(len(nodes), np.int64), growth_row(settings))
+    if not count:
+        genotype.checked()  # says what is wrong
+        raise ValueError(f"genotype {genotype!r} cannot grow")
+    return nodes, parts[:count]
+
+
+def _rows(genotype: Genotype) -> tuple[Records, Records]:
+    nodes = [(FORM_NUMBER[n.form], n.dof, n.replication, n.size, n.axes, n.limits) for n in genotype.nodes]
+    connections = [
+        (c.parent, c.child, c.reflected, c.terminal, c.direction, c.turn, c.scale) for c in genotype.connections
+    ]
+    return np.array(nodes, NODE), np.array(connections, CONNECTION)
 
 
 @lru_cache(maxsize=64)
@@ -78,8 +80,10 @@ def mirrored9(A: Mat3) -> Mat3:
 
 @entry
 def grow_parts(nodes: Records, connections: Records, parts: Records, uses: Integers, growth: Records) -> int:
-    """Fill PART rows, as many as there is room for, and count them."""
+    """Fill PART rows, as many as there is room for, and count them; 0 if the graph is not sound."""
     g = growth[0]
+    if not are_sound(nodes, connections) or parts.shape[0] == 0:
+        return 0
     parts[0]["connection"] = parts[0]["parent"] = parts[0]["first_child"] = parts[0]["next_child"] = -1
     parts[0]["repeats"], parts[0]["scale"] = 1, 1.0
     store9(parts[0]["joint_R"], UPRIGHT)
@@ -112,6 +116,30 @@ def grow_parts(nodes: Records, connections: Records, parts: Records, uses: Integ
             count += 1
         i += 1
     return count
+
+
+@kernel(inline=False)
+def are_sound(nodes: Any, connections: Any) -> bool:
+    """Whether kernels can go by these numbers: those of files are, but a genotype may be made by hand."""
+    total = 0.0  # NaN and infinity stay what they are in sums
+    for i in range(nodes.shape[0]):
+        n = nodes[i]
+        if not (0 <= n["form"] < 4 and 1 <= n["dof"] <= 3 and n["replication"] >= 1):
+            return False
+        for k in range(3):
+            if not n["size"][k] > 0.0:
+                return False
+            total += n["size"][k] + n["limits"][k][0] + n["limits"][k][1]
+            total += n["axes"][k][0] + n["axes"][k][1] + n["axes"][k][2]
+    for i in range(connections.shape[0]):
+        c = connections[i]
+        if not (0 <= c["parent"] < nodes.shape[0] and 0 <= c["child"] < nodes.shape[0] and c["scale"] > 0.0):
+            return False
+        d = load3(c["direction"])
+        if not dot(d, d) > 0.5:
+            return False
+        total += c["turn"] + c["scale"] + dot(d, d)
+    return nodes.shape[0] > 0 and total - total == 0.0
 
 
 @kernel

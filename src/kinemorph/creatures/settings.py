@@ -90,6 +90,9 @@ class Settings:
         for name, most in (("most_nodes", MOST_NODES), ("most_neurons", MOST_NEURONS), ("most_replication", 64)):
             if not 1 <= getattr(self, name) <= most:
                 raise ValueError(f"creature settings: {name} {getattr(self, name)} must be from 1 to {most}")
+        for name in ("most_connections", "most_parts", "most_wires", "least_parts"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"creature settings: {name} {getattr(self, name)} must be at least 1")
         unknown = [name for name in self.functions if name not in FUNCTIONS]
         if unknown:
             raise ValueError(f"creature settings: there is no function {unknown[0]!r}")

@@ -15,8 +15,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from kinemorph.brain import Acted
-from kinemorph.creatures import evaluate as lives
 from kinemorph.creatures.develop import Phenotype, develop
+from kinemorph.creatures.evaluate import evaluate
 from kinemorph.creatures.founders import REACHERS, WALKERS, founder
 from kinemorph.creatures.genotype import From, Genotype
 from kinemorph.creatures.gentle import Weighted, offspring, upstream
@@ -107,7 +107,7 @@ class Species(msgspec.Struct, frozen=True):
     def judged(self, genotype: str, draw: Draw, task: Task | None = None, **how: bool) -> Outcome:
         """A life; for a rescore in other ways too: another step, sensors blanked, motors off."""
         grown = _grown(genotype, self.settings)
-        score = lives.evaluate(grown, task or self.task, draw.seed, number=draw.number, level=draw.level, **how)
+        score = evaluate(grown, task or self.task, draw.seed, number=draw.number, level=draw.level, **how)
         marks = float(score.value), float(score.thesis), float(score.measure)
         return Outcome(*marks, score.reason, score.steps, score.details)
 
@@ -118,7 +118,7 @@ class Species(msgspec.Struct, frozen=True):
         for _ in range(100):
             genotype = self.founder(rng)
             if self.viable(genotype):
-                score = lives.evaluate(_grown(genotype, self.settings), short, 0)
+                score = evaluate(_grown(genotype, self.settings), short, 0)
                 if not score.faulty:
                     return
 

@@ -48,6 +48,7 @@ PARTS = np.dtype(
 )
 
 UNIT_BOX = Polyhedron.box((1.0, 1.0, 1.0))
+NO_MIDDLES = np.zeros((0, 3))  # of a body that is not split
 PAD = 1e-6  # sizes: how thick the box around flat parts is made
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -82,7 +83,7 @@ class Parts:
             raise ValueError(f"Parts: radii {self.radii.tolist()} must be finite and not negative")
         self.inner = inner
         if len(self.parts) == 1:
-            self._single(self.parts[0], float(self.radii[0]))
+            self._single(self.parts[0], float(self.radii[0]), *self.parts[0].bounds.tolist())
             return
         self._middles = np.array([part.bounds.mean(axis=0) for part in self.parts])
         cores: list[Polyhedron] = []
@@ -100,18 +101,21 @@ class Parts:
         self.address = int(self._header.ctypes.data)
 
     @staticmethod
-    def single(part: Polyhedron, radius: float = 0.0) -> Parts:
-        """A body of one part, which is the root, around it a radius that is known to be fine: most bodies are this."""
+    def single(part: Polyhedron, radius: float, low: list[float], high: list[float]) -> Parts:
+        """A body of one part, which is the root, with all that follows from it known: most bodies are like this.
+
+        From `low` to `high` is the box around the part, without the radius around it.
+        """
         body = object.__new__(Parts)
         body.parts = body.cores = (part,)
         body.radii, body.inner = np.array([radius]), "hull"
-        body._single(part, radius)
+        body._single(part, radius, low, high)
         return body
 
-    def _single(self, part: Polyhedron, radius: float) -> None:
-        core, (low, high) = part._core[0], part.bounds.tolist()
+    def _single(self, part: Polyhedron, radius: float, low: list[float], high: list[float]) -> None:
+        core = part._core[0]
         self.cores = self.parts
-        self._middles = np.zeros((1, 3))  # which nobody asks for: there is nothing to split
+        self._middles = NO_MIDDLES
         memory = bytearray(NODE.itemsize + PARTS.itemsize)
         self.nodes = np.frombuffer(memory, NODE, 1)
         self._header = np.frombuffer(memory, PARTS, 1, NODE.itemsize)

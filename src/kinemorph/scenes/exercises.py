@@ -254,6 +254,17 @@ def scenes_of_worlds() -> None:
     coin_toss.coins().world.run(0.6)
 
 
+@_exercise(24, 6.0)
+def creatures() -> None:
+    """A creature grows, stands on the ground, and thinks."""
+    grown = km.creatures.develop(km.creatures.handmade("quadruped"), km.creatures.ROOMY)
+    world = km.World()
+    world.add_ground()
+    figure = world.add(grown.model, at=(0, 0, grown.lift))
+    world.think(figure, grown.brain, target=(3, 0, 0))
+    world.run(0.2)
+
+
 @_exercise(62, 6.8)
 def recorded_motion() -> None:
     """The analysis of a recorded walk."""

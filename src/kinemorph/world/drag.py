@@ -1,7 +1,8 @@
-"""A fluid that all bodies are in: it resists the faces of their boxes, each by the speed of its middle (Sims 1994).
+"""A fluid that all bodies are in: it resists the faces of their boxes (Sims 1994), quarter by quarter.
 
-The force on a face that moves along its own normal with a speed v > 0 is ½ ρ C A v² against it. A step takes no more of
-a speed than there is: as much as if the force lasted with the speed that it leaves behind, v / (1 + dt ½ ρ C A v / m).
+The force on a quarter whose middle moves along the normal with a speed v > 0 is ½ ρ C A v² against it. A step takes no
+more of a speed than there is: as much as if the force lasted with the speed that it leaves behind, v / (1 + dt ½ ρ C A
+v / m).
 """
 
 from __future__ import annotations
@@ -22,6 +23,11 @@ from kinemorph.structure.forest_layout import BODY_SLOT, TREE_SLOT
 
 
 @kernel
+def side_of(size: Vec3, axis: int) -> float:
+    return size[0] if axis == 0 else size[1] if axis == 1 else size[2]
+
+
+@kernel
 def drag_on(mount: Any, R: Any, arm: Vec3, v: Vec3, w: Vec3, mass: float, k: float, dt: float) -> tuple[Vec3, Vec3]:
     """Moment and force on a shape's box, about the link's origin, which moves with v; R and arm are where it is."""
     low, high, pad = load3(mount["low"]), load3(mount["high"]), mount["pad"]
@@ -30,16 +36,18 @@ def drag_on(mount: Any, R: Any, arm: Vec3, v: Vec3, w: Vec3, mass: float, k: flo
     moment = force = (0.0, 0.0, 0.0)
     for axis in range(3):
         n = (R[axis], R[3 + axis], R[6 + axis])
-        long = size[0] if axis == 0 else size[1] if axis == 1 else size[2]
         area = size[1] * size[2] if axis == 0 else size[0] * size[2] if axis == 1 else size[0] * size[1]
-        for side in range(2):
-            out = scale(n, 1.0 if side == 0 else -1.0)
-            r = add(add(arm, mul_vec(R, middle)), scale(out, 0.5 * long))
+        b, c = (1, 2) if axis == 0 else (2, 0) if axis == 1 else (0, 1)
+        across = scale((R[b], R[3 + b], R[6 + b]), 0.25 * side_of(size, b))
+        along = scale((R[c], R[3 + c], R[6 + c]), 0.25 * side_of(size, c))
+        for part in range(8):  # both faces, in quarters
+            out = scale(n, 1.0 if part < 4 else -1.0)
+            r = add(add(arm, mul_vec(R, middle)), scale(out, 0.5 * side_of(size, axis)))
+            r = add(r, add(scale(across, 1.0 if part & 1 else -1.0), scale(along, 1.0 if part & 2 else -1.0)))
             speed = dot(out, add(v, cross(w, r)))
-            if speed <= 0.0:
-                continue
-            f = scale(out, -k * area * speed * speed / (1.0 + dt * k * area * speed / mass))
-            force, moment = add(force, f), add(moment, cross(r, f))
+            if speed > 0.0:
+                f = scale(out, -0.25 * k * area * speed * speed / (1.0 + dt * k * area * speed / mass))
+                force, moment = add(force, f), add(moment, cross(r, f))
     return moment, force
 
 

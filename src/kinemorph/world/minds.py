@@ -40,8 +40,7 @@ USED: dict[str, str | None] = {"fresh": None, **dict.fromkeys(OF_GRASPS)}
 WINDOW_LENGTH = 2.0  # s
 FAST, SPINNING = 8.0, 30.0  # m/s and rad/s: the caps
 NEAR = 0.9  # share of a cap from which on it is ridden
-FREE = np.zeros((), MIND)
-FREE["body"] = -1
+FIXED, LOOSE = Joint.fixed(), Joint.free()
 
 
 class Minds:
@@ -64,9 +63,9 @@ class Minds:
         for name, (room, dtype) in OF_GRASPS.items():
             if name not in self._tables:
                 self._tables.make(name, room, dtype)
-        for name, joint in (("fixed", Joint.fixed()), ("free", Joint.free())):
-            self._tables[name][:] = joint_row(joint)
-        self._tables["free_dofs"][:] = Joint.free().rows[1]
+        if self.count:
+            self._tables["fixed"][:], self._tables["free"][:] = joint_row(FIXED), joint_row(LOOSE)
+            self._tables["free_dofs"][:] = LOOSE.rows[1]
 
     @property
     def address(self) -> int:

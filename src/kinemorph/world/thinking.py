@@ -11,8 +11,10 @@ import numpy as np
 from kinemorph.brain.brain import Brain
 from kinemorph.brain.layout import FIRST, LONGEST, ONE, Acted, Sensed
 from kinemorph.contact.layout import Driven
+from kinemorph.multibody.layout import JointKind
 from kinemorph.structure.forest import Change
 from kinemorph.structure.forest_layout import LOOPS, TREES
+from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.acting import Acting
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.drives import finite
@@ -62,20 +64,23 @@ class Thinking(Acting):
         joints = dict(zip((body.name for body in bodies), figure._joints.values(), strict=False))
         fields = target_fields(self._world, target)
         neurons, senses, effects = brain.rows()
-        for row, sense in zip(senses, brain.senses, strict=True):
-            what = f"think: sense {sense.what.name} of {sense.link!r}"
-            row["id"] = self._place(what, figure, joints, sense.link, sense.axis if sense.what in OF_JOINTS else None)
-        for effect in brain.effects:
-            dof = None if effect.what is Acted.GRASP else effect.dof
-            self._place(f"think: effect {effect.what.name} of {effect.link!r}", figure, joints, effect.link, dof)
-        for row, effect in zip(effects, brain.effects, strict=True):
+        places = _Places(self, figure, joints)
+        senses["id"] = [
+            places.of("sense", sense.what.name, sense.link, sense.axis if sense.what in OF_JOINTS else None)
+            for sense in brain.senses
+        ]
+        ids = [
+            places.of("effect", effect.what.name, effect.link, None if effect.what is Acted.GRASP else effect.dof, True)
+            for effect in brain.effects
+        ]
+        for row, effect, id in zip(effects, brain.effects, ids, strict=True):
             if effect.what is Acted.GRASP:
-                row["body"] = figure[effect.link].id
+                row["body"] = id
             else:
-                row["drive"] = self._engage(joints[effect.link], effect)
+                row["drive"] = self._engage(id, effect)
                 row["generation"] = self.solver["drives"]["generation"][row["drive"]]
         one = np.zeros((), MIND)
-        one["body"], one["weight"] = bodies[0].id, G * max(sum(body.mass for body in bodies), 1e-9)
+        one["body"], one["weight"] = bodies[0].id, G * max(self._mass_of(bodies), 1e-9)
         one["start"], one["period"] = self._world.time, 1.0 / brain.rate
         one["neuron_count"], one["sense_count"], one["effect_count"] = len(neurons), len(senses), len(effects)
         one["ring_count"] = int((neurons["ring"] >= 0).sum())
@@ -91,30 +96,26 @@ class Thinking(Acting):
         self._wake(*(body.id for body in bodies))
         return Mind(self._world, row)
 
-    def _place(self, what: str, figure: Figure, joints: dict[str, int], link: str, dof: int | None) -> int:
-        """The id of a link's body, or of the joint that carries it if a degree of freedom is asked for."""
-        try:
-            body = figure[link]
-        except KeyError as error:
-            raise KeyError(f"{what}: {error.args[0]}") from None
-        if dof is None:
-            return self._id(body)
-        id, dofs, _ = self._joint(what, joints[link])
-        if not 0 <= dof < len(dofs):
-            raise ValueError(f"{what}: its joint has {len(dofs)} degrees of freedom, and none {dof}")
-        return id
+    def _mass_of(self, bodies: list[Body]) -> float:
+        """kg, of bodies together."""
+        indices, total = {body.id & INDEX for body in bodies}, 0.0
+        for tree in {self.forest.tree_of(body.id) for body in bodies}:
+            links = self.forest._links(tree & INDEX)
+            pairs = zip(links["body"].tolist(), links["mass"].tolist(), strict=True)
+            total += sum(mass for body, mass in pairs if body in indices)
+        return total
 
     def _engage(self, joint: int, effect: Any) -> int:
         """The row of the drive by which an effect acts."""
         ends = {"least": -effect.most, "most": effect.most}
         if effect.what is Acted.TORQUE:
-            return self._drive("think", joint, effect.dof, Driven.FORCE, {"force": 0.0})
+            return self._write(joint, effect.dof, Driven.FORCE, {"force": 0.0})
         if effect.what is Acted.SPEED:
-            return self._drive("think", joint, effect.dof, Driven.ROW, {"damping": math.inf, **ends})
+            return self._write(joint, effect.dof, Driven.ROW, {"damping": math.inf, **ends})
         stiffness = effect.most / GIVE
         middle = 0.5 * (effect.low + effect.high)
         numbers = {"stiffness": stiffness, "damping": DAMPING * stiffness, "position": middle, **ends}
-        return self._drive("think", joint, effect.dof, Driven.ROW, numbers)
+        return self._write(joint, effect.dof, Driven.ROW, numbers)
 
     def _lend_minds(self) -> None:
         h = self._header[0]
@@ -180,7 +181,8 @@ class Thinking(Acting):
     def immerse(self, density: float = 1000.0, drag: float = 1.0) -> None:
         """Let all bodies be in a fluid of a density (kg/m³), which resists each face that moves against it.
 
-        The force on a face of a shape's box is ½ density drag area v², v the speed of its middle along its normal.
+        The force on a quarter of a face of a shape's box is ½ density drag area v², v the speed of its middle along
+        the normal.
         """
         self._header[0]["fluid"] = finite("immerse: density", density, 0.0, 1e6)
         self._header[0]["drag"] = finite("immerse: drag", drag, 0.0, 1e3)
@@ -209,6 +211,35 @@ class Thinking(Acting):
             if changed & bit:
                 for onlooker in self._onlookers:
                     onlooker.saw(what)
+
+
+class _Places:
+    """Where senses and effects of a figure are: ids of bodies, or of the joints that carry them."""
+
+    def __init__(self, world: Thinking, figure: Figure, joints: dict[str, int]) -> None:
+        self.world, self.figure, self.joints = world, figure, joints
+        self._known: dict[str, tuple[int, Any, Any]] = {}
+
+    def of(self, kind: str, what: str, link: str, dof: int | None, drives: bool = False) -> int:
+        """The id of a link's body, or of the joint that carries it if a degree of freedom is asked for."""
+        try:
+            body = self.figure[link]
+        except KeyError as error:
+            raise KeyError(f"think: {kind} {what} of {link!r}: {error.args[0]}") from None
+        if dof is None:
+            return self.world._id(body)
+        if link not in self._known:
+            self._known[link] = self.world._joint(f"think: {kind} {what} of {link!r}", self.joints[link])
+        id, dofs, l = self._known[link]
+        if not 0 <= dof < len(dofs):
+            raise ValueError(
+                f"think: {kind} {what} of {link!r}: its joint has {len(dofs)} degrees of freedom, and none {dof}"
+            )
+        if drives and dofs[dof]["effort"] == 0.0:
+            raise ValueError(f"think: {kind} {what} of {link!r}: its joint has an effort limit of 0; raise the limit")
+        if drives and what == Acted.TARGET.name and l["kind"] == JointKind.SPHERICAL:
+            raise ValueError(f"think: {kind} {what} of {link!r}: its joint is a ball, whose position is not one number")
+        return id
 
 
 def fresh_life() -> Any:

@@ -12,6 +12,7 @@ from kinemorph.creatures.tasks.task import Marks, Stage, Task, closeness
 from kinemorph.motion.events import Event
 from kinemorph.world.body import Body
 
+RADIUS, NEAR = 0.1, 0.02  # m, of the ball; and the least way to it
 AFTER = 0.2  # s, that a hit takes, until the ball flies
 
 
@@ -31,11 +32,13 @@ class HitBall(Task):
         return self.near + stage.level * (self.far - self.near), 0.0, 0.0
 
     def begin(self, stage: Stage) -> None:
-        ball = stage.add_ball(self.place(stage))
+        ball = stage.add_ball(self.place(stage), RADIUS)
         stage.mind.target = ball
         stage.stop_when(Event.contact(ball, times=1))
 
     def mark(self, stage: Stage) -> Marks:
+        if stage.gap < RADIUS + NEAR:
+            return Marks(0.0, 0.0, 0.0)  # it was there already
         if not stage.early or stage.spent:
             return Marks(closeness(stage.late_gap(), stage.gap), 0.0, 0.0)
         spent, end = stage.time, stage.world.time - stage.time + self.seconds

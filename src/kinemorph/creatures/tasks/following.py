@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from kinemorph.creatures.tasks.task import Marks, Stage, Task, closeness
 from kinemorph.multibody.builder import Builder
 from kinemorph.multibody.inertia import Inertia
@@ -27,7 +29,16 @@ class Follow(Task):
         figure = stage.world.add(arm.build(), at=(ahead, y + side * self.radius, 0.1))
         stage.world.motor(figure.joint("turn"), side * stage.level * self.speed / self.radius)
         stage.mind.target = figure["mark"]
+        stage.notes |= {"middle": np.array((ahead - x, side * self.radius)), "side": side}
 
     def mark(self, stage: Stage) -> Marks:
         gap = stage.late_gap()
-        return Marks(closeness(gap, stage.gap), 1.0 / (1.0 + gap / stage.size), gap)
+        return Marks(closeness(gap, self.rest_gap(stage)), 1.0 / (1.0 + gap / stage.size), gap)
+
+    def rest_gap(self, stage: Stage) -> float:
+        """How far the target is in the second half, in the mean, from who stays where it was."""
+        t = np.linspace(0.5, 1.0, 50) * self.seconds
+        angle = stage.notes["side"] * stage.level * self.speed / self.radius * np.append(0.0, t)
+        arm = stage.notes["side"] * self.radius * np.array((np.sin(angle), -np.cos(angle)))
+        far = np.linalg.norm(stage.notes["middle"][:, None] + arm, axis=0)
+        return float((far[1:] - far[0]).mean() + stage.gap)

@@ -26,6 +26,7 @@ Array = npt.NDArray[np.float64]
 G = 9.81  # m/s²
 FALL = 1e-3  # m, above the ground at the start
 STILL = 0.25  # s without motion that end settling
+TILT, NUDGE = 0.05, 0.5  # rad and s: how far and how long weight pulls aslant before that
 WATCH = 0.5  # s with motors off, in which a settled creature must stay where it is
 SHORTEST = 0.4  # m: smaller creatures are measured as if they were so long
 
@@ -102,6 +103,7 @@ class Stage:
         self.height = 0.0  # m, of its lowest point then
         self.gap = 0.0  # m, to the target then
         self.half: dict[str, Any] = {}  # what was watched in the first half
+        self.notes: dict[str, Any] = {}  # of the task's own
         self.time = 0.0  # s, that it lived after it woke
 
     @property
@@ -159,6 +161,8 @@ class Stage:
         if self.task.patience <= 0.0:
             return ""
         self.mind.asleep = True
+        self.world.watch_minds(self.task.work)
+        self._nudge()
         self.world.watch_minds(self.task.work, STILL)
         self.world.run(self.task.patience)
         if self.mind.life["still"] < STILL:
@@ -169,6 +173,14 @@ class Stage:
         drift = float(np.linalg.norm(self.centre - before))
         self.mind.asleep = False
         return "drifts with motors off" if drift > 0.05 * self.size else ""
+
+    def _nudge(self) -> None:
+        """Let weight pull aslant for a while: what only stands while nobody breathes topples now, and not later."""
+        header, angle = self.world.forest.header, float(self.rng.uniform(0.0, 2.0 * np.pi))
+        aside = -TILT * float(header["gz"])
+        header["gx"], header["gy"] = aside * np.cos(angle), aside * np.sin(angle)
+        self.world.run(NUDGE)
+        header["gx"] = header["gy"] = 0.0
 
     def live(self) -> None:
         """All of its life, or as much as the task and the budget allow."""

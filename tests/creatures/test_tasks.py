@@ -1,0 +1,191 @@
+"""Tasks: what each is worth, that a life is the same wherever it is lived, and what the fluid of one does."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from dataclasses import astuple, replace
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+import kinemorph as km
+from kinemorph.creatures.develop import develop
+from kinemorph.creatures.evaluate import REJECTED, Score, evaluate
+from kinemorph.creatures.founders import founder
+from kinemorph.creatures.gallery import handmade
+from kinemorph.creatures.genotype import Connection, EffectorGene, From, Genotype, NeuronGene, Node, Source
+from kinemorph.creatures.tasks import (
+    TASKS,
+    Brachiate,
+    Carry,
+    Follow,
+    HitBall,
+    HitBallAnywhere,
+    JumpUp,
+    Locomotion,
+    Stage,
+    Swim,
+)
+
+ONE = Source()
+
+
+def staged(task: Any, genotype: Genotype | None = None, **draw: Any) -> Stage:
+    genotype = genotype or handmade("quadruped")
+    return Stage(task, develop(genotype, task.grown()), 0, **draw)
+
+
+@pytest.mark.parametrize("task", [kind() for kind in TASKS], ids=lambda task: task.name)
+def test_a_still_creature_is_worth_nothing(task: Any) -> None:
+    """With motors off nobody gets anywhere, in any task."""
+    score = evaluate(handmade("quadruped"), replace(task, seconds=2.0, moves=False), 3, motors=False)
+    if isinstance(task, Brachiate):
+        assert score.measure < 0.5  # it hangs, or falls
+        return
+    assert score.reason == ""
+    assert abs(score.value) < 0.15
+    assert score.thesis < 0.3 or isinstance(task, Follow)
+
+
+def test_the_same_life_anywhere() -> None:
+    """In another order, with something else in between, in another process, from JSON."""
+    jobs = [
+        (founder(seed), kind(seconds=1.0)) for seed in (2, 11) for kind in (Locomotion, HitBallAnywhere, Carry, Swim)
+    ]
+    first = [evaluate(genotype, task, 7, number=3) for genotype, task in jobs]
+    again = [evaluate(genotype, task, 7, number=3) for genotype, task in reversed(jobs)][::-1]
+    assert [astuple(score) for score in again] == [astuple(score) for score in first]
+    assert any(not score.reason for score in first)
+    code = (
+        "import sys; from kinemorph.creatures import *; from kinemorph.creatures.tasks import *\n"
+        "for line in sys.stdin:\n"
+        "    name, text = line.split(' ', 1)\n"
+        "    print(repr(evaluate(Genotype.from_json(text), globals()[name](seconds=1.0), 7, number=3)))"
+    )
+    lines = [f"{type(task).__name__} {genotype.to_json()}" for genotype, task in jobs]
+    out = subprocess.run(
+        [sys.executable, "-c", code], input="\n".join(lines), capture_output=True, text=True, check=True
+    )
+    assert out.stdout.splitlines() == [repr(score) for score in first]
+
+
+def test_draws_differ_and_levels_matter() -> None:
+    task = HitBallAnywhere()
+    stages = [staged(task, number=k) for k in range(8)]
+    for stage in stages:
+        stage.world.watch_minds()
+    places = np.array([task.place(stage) for stage in stages])
+    r = np.linalg.norm(places, axis=1)
+    assert ((r >= task.near) & (r <= task.far)).all()
+    octants = {(int(math.atan2(y, x) // (math.pi / 4)), z > 0) for x, y, z in places}
+    assert len(octants) == 8  # four ranges of azimuth, above and below
+    assert task.place(staged(task, number=3, level=0.0))[1:] == (0.0, 0.0)
+    near, far = (HitBall().place(staged(HitBall(), level=level)) for level in (0.0, 1.0))
+    assert (near, far) == ((0.5, 0.0, 0.0), (1.0, 0.0, 0.0))
+    gravities = {float(staged(Locomotion(), number=k).world.forest.header["gz"]) for k in range(4)}
+    assert len(gravities) == 4
+    assert staged(Locomotion(vary=0.0)).world.forest.header["gz"] == -9.81
+
+
+def arm() -> Genotype:
+    """A base with an arm below it that swings up at once."""
+    swing = NeuronGene("constant", (ONE, ONE, ONE), (1.0, 0.0, 0.0))
+    limb = Node(
+        size=(0.04, 0.04, 0.3), axes=((1, 0, 0), (0, 1, 0), (0, 0, 1)), limits=((-1.5, 1.5),) * 3, neurons=(swing,),
+        effectors=(EffectorGene(Source(From.LOCAL, 0), 1.0),) * 3,
+    )  # fmt: skip
+    return Genotype(nodes=(Node(), limb), connections=(Connection(0, 1, direction=(0.0, 0.0, -1.0)),)).checked()
+
+
+def test_a_ball_in_the_way_is_hit_and_the_life_ends() -> None:
+    found = []
+    for turn in np.linspace(0.0, 2.0 * math.pi, 16, endpoint=False):
+        g = arm()
+        connection = msgspec.structs.replace(g.connections[0], turn=float(turn))
+        g = msgspec.structs.replace(g, connections=(connection,))
+        near = HitBall(near=0.5, far=0.5, moves=False)
+        found.append(evaluate(g, replace(near, seconds=2.0), 0))
+    hits = [score for score in found if score.measure == 1.0]
+    assert hits
+    assert all(1.2 <= score.value <= 1.5 and score.steps < 400 for score in hits if not score.reason)
+    assert any(score.thesis > 0.0 for score in hits)  # some go up
+    assert all(score.thesis >= 0.0 for score in found)
+    below = evaluate(g, HitBall(near=0.15, far=0.15, moves=False), 0)
+    assert (below.value, below.measure) == (0.0, 0.0)  # who is there already has hit nothing
+
+
+def test_the_marks_of_a_known_motion() -> None:
+    """A creature that is carried along x at a known speed."""
+    for task in (Locomotion(seconds=2.0, vary=0.0), Swim(seconds=2.0, vary=0.0, density=0.0)):
+        stage = staged(task)
+        assert stage.settle() == ""
+        stage.mind.asleep = True
+        stage.live()
+        start, stage.start = stage.start, stage.centre - (1.0, 0.2, 0.0)
+        marks = task.mark(stage)
+        assert marks.measure == pytest.approx(0.5 / stage.size)
+        assert marks.value == pytest.approx((1.0 - 0.3 * 0.2) / 2.0 / stage.size)
+        assert marks.thesis == pytest.approx(1.0 / (0.2 + stage.size))
+        stage.start = start
+
+
+def test_a_jump_is_measured_by_the_lowest_point() -> None:
+    task = JumpUp(seconds=1.5, vary=0.0, moves=False)
+    stage = staged(task)
+    assert stage.settle() == ""
+    begin = task.begin
+
+    def thrown(stage: Stage) -> None:
+        begin(stage)
+        tree = stage.world.forest.tree_of(stage.figure["part0"].id)
+        v = stage.world.forest.state(tree).v
+        v[3:6] = stage.figure["part0"].pose.rotation.T @ (0.0, 0.0, 3.0)
+        stage.world.forest.set_state(tree, v=v)
+
+    object.__setattr__(task, "begin", thrown)
+    stage.mind.asleep = True
+    stage.live()
+    assert task.mark(stage).measure == pytest.approx(9.0 / (2 * 9.81), rel=0.08)  # v² / 2g; its limbs hang
+
+
+def test_a_drag_takes_speed_as_it_should() -> None:
+    world = km.World(gravity=(0, 0, 0), dt=2e-3)
+    world.immerse(1000.0, drag=1.0)
+    box = world.add(km.Shape.box((0.2, 0.1, 0.1)), twist=(0, 0, 0, 1.0, 0, 0), density=500.0)
+    k, m = 0.5 * 1000.0 * 0.1 * 0.1, 500.0 * 0.2 * 0.1 * 0.1
+    world.run(1.0)
+    assert box.velocity[0] == pytest.approx(1.0 / (1.0 + k / m), rel=2e-3)  # of m v' = -k v²
+    assert np.abs(box.velocity[1:]).max() < 1e-12
+    spun = world.add(km.Shape.box((1.0, 0.1, 0.1)), at=(0, 5, 0), twist=(0, 0, 3.0, 0, 0, 0), density=500.0)
+    energy = [world.forest.kinetic_energy()]
+    for _ in range(100):
+        world.step(5)
+        energy.append(world.forest.kinetic_energy())
+    assert (np.diff(energy) < 0.0).all()
+    assert 0.0 < spun.angular_velocity[2] < 2.9
+    other = km.World.load(world.save())
+    for each in (world, other):
+        each.run(0.1)
+    assert world.hash() == other.hash()
+    light = km.World(gravity=(0, 0, 0), dt=5e-3)
+    light.immerse(1e6)
+    feather = light.add(km.Shape.box((1.0, 1.0, 0.01)), twist=(0, 0, 0, 0, 0, 50.0), density=1.0)
+    light.run(1.0)
+    assert 0.0 <= feather.velocity[2] < 50.0  # no step takes more than there is
+    for bad in (-1.0, math.nan):
+        with pytest.raises(ValueError, match="density"):
+            light.immerse(bad)
+
+
+def test_rejected_lives_rank_below_all_honest_ones() -> None:
+    rng = np.random.default_rng(0)
+    scores = [evaluate(founder(rng), Locomotion(seconds=1.0, moves=False), 0) for _ in range(12)]
+    honest = [score.value for score in scores if not score.reason]
+    rejected = [score.value for score in scores if score.reason]
+    assert honest and rejected  # noqa: PT018
+    assert min(honest) >= -1.0 > max(rejected) == REJECTED
+    assert all(isinstance(score, Score) and score.thesis >= 0.0 for score in scores)
