@@ -128,7 +128,8 @@ class Cluster:
                 if again:
                     number = again.popleft()
                 else:
-                    number = min(self.batch, limit - asked, window - (asked - told))
+                    fair = math.ceil((limit - asked) / (2 * self.workers))  # as kinemorph.evolve.on_ray has it
+                    number = min(self.batch, fair, limit - asked, window - (asked - told))
                     asked += number
                 master = max(master, now) + self.costs.task
                 length = sum(self.takes() for _ in range(number))
@@ -156,7 +157,7 @@ def simulate(costs: Costs) -> list[dict[str, Any]]:
     rows = []
     for workers in (10, 30, 100, 300, 1000, 3000, 10_000):
         number = max(4000, 20 * workers)
-        batch = max(1, math.ceil(0.05 / costs.seconds.mean()))
+        batch = max(1, min(32, math.ceil(0.5 / costs.seconds.mean())))
         cluster = Cluster(costs, workers, batch, mean_life=4 * 3600.0)
         generation = max(300, 4 * workers)
         with_barrier = cluster.run(number, number, generation)

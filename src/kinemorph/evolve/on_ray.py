@@ -20,7 +20,7 @@ from kinemorph.evolve.problem import Problem
 from kinemorph.evolve.worker import Limits, given_up, work_within
 
 _AHEAD = 2  # tasks under way for each slot: one that runs, and one that waits beside it
-_WORTH = 0.05  # seconds that a task should take, so that what Ray adds to it does not matter
+_WORTH = 0.5  # seconds that a task may take while there are many jobs: what Ray costs the master is then shared
 _MOST = 32  # jobs in one task
 
 
@@ -43,7 +43,7 @@ class Ray:
         self._waiting: deque[tuple[Job, int]] = deque()
         self._alone: deque[tuple[Job, int]] = deque()  # those whose task was lost: now each is a task of its own
         self._under_way: dict[Any, list[tuple[Job, int]]] = {}
-        self._pace = _WORTH  # seconds of a job, as it was lately
+        self._pace = 0.05  # seconds of a job, as it was lately
         self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
 
     def submit(self, jobs: Iterable[Job]) -> None:
