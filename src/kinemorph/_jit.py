@@ -138,8 +138,7 @@ def _decorator(make: Any, function: Any, **options: bool) -> Any:
             return function
         if not inspect.isfunction(function):
             raise TypeError(f"only a plain function can become a kernel, not {function!r}")
-        kept: Any = function
-        kept.__signature__ = inspect.signature(function)  # Numba asks for it three times
+        vars(function)["__signature__"] = inspect.signature(function)  # Numba asks for it three times
         return make(function, targetoptions={"nopython": True} | OPTIONS | options)
 
     return decorate if function is None else decorate(function)

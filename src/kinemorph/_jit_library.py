@@ -6,7 +6,7 @@ from typing import Any
 
 import llvmlite.binding
 
-from ._jit_numba import found, no_cache
+from ._jit_numba import ADDRESSES, found, no_cache
 
 _Library: Any = object if no_cache else found("core.codegen.JITCodeLibrary")
 
@@ -64,7 +64,7 @@ class KernelLibrary(_Library):  # type: ignore[misc]
 
     def holds_addresses(self) -> bool:
         names = [item.name for item in self._final_module.global_variables]
-        return any(name.startswith(_ADDRESSES) and not name.startswith(SLOT) for name in names)
+        return any(name.startswith(ADDRESSES) and not name.startswith(SLOT) for name in names)
 
     def part(self) -> Any:
         """This code alone, as it is taken into other code."""
@@ -133,10 +133,7 @@ class KernelLibrary(_Library):  # type: ignore[misc]
         return library
 
 
-_ADDRESSES = "numba.dynamic.globals"  # how Numba calls what it does not keep on disk
-SLOT = (
-    f"{_ADDRESSES}.kinemorph."  # how the address of a unit is called where it is kept; others must not keep such code
-)
+SLOT = f"{ADDRESSES}.kinemorph."  # how the address of a unit is called where it is kept; others must not keep such code
 _TAKEN_IN = llvmlite.binding.Linkage.weak_odr  # LLVM leaves out linkonce_odr if nobody has called it so far
 
 

@@ -197,6 +197,9 @@ def chosen_target() -> tuple[str | None, str | None]:
     return numba.config.CPU_NAME, numba.config.CPU_FEATURES
 
 
+ADDRESSES = "numba.dynamic.globals"  # how Numba calls what it does not keep on disk
+
+
 def holds_addresses(result: Any) -> bool:
     """Whether a compiled kernel is of no use to other processes."""
     return bool(result.lifted or result.library.holds_addresses())
