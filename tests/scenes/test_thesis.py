@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from kinemorph.scenes import thesis
+from kinemorph.scenes.thesis_car import crash
 from kinemorph.scenes.thesis_cube import rest
 from kinemorph.scenes.thesis_wall import stand, wall
 
@@ -35,3 +36,13 @@ def test_tables_have_a_line_for_each_experiment():
     assert "(27.1)" in lines[2]
     assert len(lines) == 4
     assert len(thesis.cube_lines([rest(0.1, thesis.ALL, seconds=0.5)])) == 3
+
+
+@pytest.mark.parametrize("model", ["impulse", "timestep"])
+def test_the_clock_of_a_crash_runs_on_and_knows_when_the_wall_is_hit(model, tmp_path):
+    found = crash(model, 3.0)
+    assert 2.0 < found.hit < 3.0
+    np.testing.assert_allclose(found.t, np.linspace(0.0, 3.0, 31))
+    assert (np.diff(found.took) > 0.0).all()
+    assert len(thesis.crash_lines([found])) == 3
+    assert thesis.draw_crashes([found], tmp_path).exists()

@@ -20,6 +20,7 @@ from kinemorph.scenes.beside import beside
 from kinemorph.scenes.filming import film_run
 from kinemorph.scenes.views import View, draw_views
 from kinemorph.world.body import Body
+from kinemorph.world.impulse_model import HANDLINGS
 from kinemorph.world.world import World
 
 BRICK = (0.2, 0.4, 0.2)  # m: thickness, length, height
@@ -103,6 +104,15 @@ def compare(out: Path, say: Callable[[str], None], kinds: Mapping[str, Mapping[s
     views = [View(t, (1.0, -0.35, 0.45), low, high) for t in (0.0, SECONDS)]
     pictures, film = draw_views(both, out, name, views, size=(560, 200), speed=10.0)
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")
+
+
+def demo_of_handlings(out: Path, say: Callable[[str], None], epsilon: float = 2e-3, **settings: Any) -> None:
+    """Both ways to treat contact by impulses, side by side."""
+    kinds = {
+        handling: {**settings, "contact": "impulse", "epsilon": epsilon, "handling": handling}
+        for handling in HANDLINGS[::-1]
+    }
+    compare(out, say, kinds, "wall_handlings")
 
 
 def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:

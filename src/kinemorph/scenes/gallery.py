@@ -28,6 +28,13 @@ class Demo(NamedTuple):
     )  # which part of that to show on a sheet of all; in how many columns and rows
     shows: str = "demo"
     in_world: bool = True
+    epsilon: float = 0.0  # m, an envelope of its size, with which it goes by the impulse model, too; 0: not tried
+    stride: float = 0.0  # s, of a step there
+
+    @property
+    def by_impulses(self) -> dict[str, Any]:
+        """The settings of its world with which all contact is made of impulses."""
+        return {"contact": "impulse", "epsilon": self.epsilon, "dt": self.stride}
 
     def make(self, *arguments: Any, **settings: Any) -> Any:
         """The scene, in a world with such settings."""
@@ -108,43 +115,47 @@ DEMOS = {
     ),
     "friction": Demo(
         "Seven cubes on a slope; the last has just enough friction to stay.",
-        "friction_cubes", "cubes", "friction_cubes", (2, 2, 2),
+        "friction_cubes", "cubes", "friction_cubes", (2, 2, 2), epsilon=1e-3, stride=2e-3,
     ),
     "bouncing": Demo(
         "Balls with restitution from 0 to 1, true spheres and polyhedra.",
-        "bouncing_balls", "balls", "bouncing_balls", (0, 1, 2),
+        "bouncing_balls", "balls", "bouncing_balls", (0, 1, 2), epsilon=1e-3, stride=2e-3,
     ),
     "coins": Demo(
         "Eighteen coins are tossed.",
-        "coin_toss", "coins", "coin_toss", (1, 2, 2),
+        "coin_toss", "coins", "coin_toss", (1, 2, 2), epsilon=2e-4, stride=5e-3,
     ),
     "car": Demo(
         "A car on sprung wheels drives over two obstacles and through a looping.",
-        "car_track", "track", "car_track", (2, 2, 2),
+        "car_track", "track", "car_track", (2, 2, 2), epsilon=0.01, stride=0.01,
     ),
     "wall": Demo(
         "A wall of 34 bricks stands for three minutes.",
-        "brick_wall", "wall", "brick_wall", (0, 2, 1),
+        "brick_wall", "wall", "brick_wall", (0, 2, 1), epsilon=2e-3, stride=2e-3,
+    ),
+    "wall_handlings": Demo(
+        "The wall by impulses: at closest points on the left, at all contact points on the right.",
+        "brick_wall", "wall", "wall_handlings", (1, 1, 2), "demo_of_handlings",
     ),
     "wall_and_car": Demo(
         "The car drives down a slope into the wall.",
-        "wall_and_car", "crash", "wall_and_car", (4, 3, 2),
+        "wall_and_car", "crash", "wall_and_car", (4, 3, 2), epsilon=2e-3, stride=2e-3,
     ),
     "demolition": Demo(
         "A demolition ball on a chain hits the wall.",
-        "demolition", "demolition", "demolition", (4, 3, 2),
+        "demolition", "demolition", "demolition", (4, 3, 2), epsilon=1e-3, stride=1e-3,
     ),
     "double_demolition": Demo(
         "The demolition ball hits two walls behind each other.",
-        "demolition", "double", "double_demolition", (4, 3, 2), "demo_of_two",
+        "demolition", "double", "double_demolition", (4, 3, 2), "demo_of_two", epsilon=1e-3, stride=1e-3,
     ),
     "dominos": Demo(
         "150 dominos fall through a tunnel, over stairs, up a tower and off a diving board.",
-        "domino_track", "dominos", "domino_track", (2, 2, 3),
+        "domino_track", "dominos", "domino_track", (2, 2, 3), epsilon=1e-3, stride=5e-3,
     ),
     "marble": Demo(
         "A marble runs over ridges, through sprung trapdoors and over driven gearwheels.",
-        "marble_run", "run", "marble_run", (1, 3, 1),
+        "marble_run", "run", "marble_run", (1, 3, 1), epsilon=1e-3, stride=5e-3,
     ),
 }  # fmt: skip
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kinemorph.scenes.thesis_car import PRINTED, Crash, crash
 from kinemorph.scenes.thesis_cube import Rest, rest
 from kinemorph.scenes.thesis_wall import Standing, stand
 from kinemorph.view.plots import plot_over_time
@@ -92,6 +93,27 @@ def wall_lines(found: list[Standing]) -> list[str]:
     return lines
 
 
+def crash_lines(found: list[Crash]) -> list[str]:
+    """A table of crashes, in Markdown."""
+    lines = ["| contact model | s for a second, wall stands | wall falls | all of it | thesis |"]
+    lines.append("| --- | ---: | ---: | ---: | ---: |")
+    for r in found:
+        hit = int(np.searchsorted(r.t, r.hit))
+        before, after = r.took[hit] / r.t[hit], (r.took[-1] - r.took[hit]) / (r.t[-1] - r.t[hit])
+        numbers = f"{before:.3f} | {after:.3f} | {r.took[-1] / r.t[-1]:.3f} | {PRINTED if r.model == 'impulse' else ''}"
+        lines.append(f"| {r.model} | {numbers} |")
+    return lines
+
+
+def draw_crashes(found: list[Crash], out: Path) -> Path:
+    """Fig. 3.13: time by the clock against time in the world."""
+    file = out / "thesis_crash.png"
+    curves = {f"contact by {r.model}": r.took for r in found}
+    marks = [r.hit for r in found if np.isfinite(r.hit)]
+    plot_over_time(file, found[0].t, {"computing [s]": curves}, "a car drives into a wall (dotted: it hits)", marks)
+    return file
+
+
 def draw(found: list[Rest], out: Path) -> list[Path]:
     """Figs. 3.11 and 3.12: a panel for each handling and its settings, a curve for each envelope."""
     files = []
@@ -117,9 +139,11 @@ def thesis(out: Path, say: Say) -> None:
         "",
         *wall_lines(walls),
     ]
+    crashes = [crash("impulse"), crash("timestep")]
+    text += ["", "A car drives into a wall (Fontijne fig. 3.13):", "", *crash_lines(crashes)]
     file = out / "thesis.md"
     file.write_text("\n".join(text) + "\n", encoding="utf-8")
     for line in text:
         say(line)
-    pictures = draw(cubes, out)
+    pictures = [*draw(cubes, out), draw_crashes(crashes, out)]
     say(f"\nlook at {', '.join(map(str, [file, *pictures]))}; figs. 2.11, 2.12 and table 2.1: kinemorph bounce")

@@ -8,13 +8,12 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._jit import rows_at
 from kinemorph.multibody.checks import NO_FORCES, Array, as_arrays, complain
 from kinemorph.multibody.configuration import neutral
 from kinemorph.multibody.elements import element_rows
 from kinemorph.multibody.energy_momentum import SUMS
 from kinemorph.multibody.joint import Joint
-from kinemorph.multibody.layout import DOF, LINK_DATA
+from kinemorph.multibody.layout import DOF
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.state import State
 from kinemorph.spatial.pose import Pose, vector
@@ -28,7 +27,7 @@ from kinemorph.structure.forest_energy import elastic_forest, sum_forest
 from kinemorph.structure.forest_layout import BODIES, JOINTS, LOOPS, TREES
 from kinemorph.structure.forest_loops import open_loops
 from kinemorph.structure.forest_memory import INDEX
-from kinemorph.structure.forest_motion import accelerate_forest, move_trees
+from kinemorph.structure.forest_motion import MOTION, accelerate_forest, move_trees, see_body
 from kinemorph.structure.forest_tables import FIRST_ROWS, ForestTables, Ids, longer
 from kinemorph.structure.support import falls_in
 
@@ -237,22 +236,19 @@ class Forest(ForestTables):
 
     def pose(self, body: int) -> Pose:
         """Where a body's own frame is in the world."""
-        row, d = self._moving(body)
-        return Pose.known(d["p"].copy(), d["R"].reshape(3, 3).copy()) @ Pose.known(
-            row["p"].copy(), row["R"].reshape(3, 3).copy()
-        )
+        seen = self._seen(body)
+        return Pose.known(seen["p"][0], seen["R"][0].reshape(3, 3))
 
     def twist(self, body: int) -> Array:
         """Angular velocity of a body, and velocity of the origin of its own frame (6), world axes."""
-        row, d = self._moving(body)
-        return np.concatenate([d["w"], d["v"] + np.cross(d["w"], d["R"].reshape(3, 3) @ row["p"])])
+        seen = self._seen(body)
+        return np.concatenate([seen["w"][0], seen["v"][0]])
 
-    def _moving(self, body: int) -> tuple[Any, Any]:
-        """The row of a body, and that of its link, up to date."""
-        row = self._tables[BODIES][self._find(BODIES, body, "body")]
-        self._check(move_trees(self.address, int(row["tree"]), int(row["tree"]) + 1))
-        tree = self._tree(int(row["tree"]))
-        return row, rows_at(int(tree["rows"]), int(tree["n"]) + 1, LINK_DATA)[row["link"] + 1]
+    def _seen(self, body: int) -> Any:
+        """Where a body is and how it moves now: one row of MOTION."""
+        seen = np.empty(1, MOTION)
+        self._check(see_body(self.address, self._find(BODIES, body, "body"), seen))
+        return seen
 
     # ------------------------------------------------------------------------------------------------------- dynamics
 

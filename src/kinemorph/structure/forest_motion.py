@@ -10,12 +10,16 @@ from kinemorph._jit import entry, kernel, rows_at
 from kinemorph._jit_prefetch import LINE, prefetch
 from kinemorph.constraint.dynamics import bear_loops
 from kinemorph.multibody.checks import Matrix, finite
-from kinemorph.multibody.layout import TREE
+from kinemorph.multibody.layout import LINK_DATA, TREE
 from kinemorph.multibody.lone import accelerate_tree, accelerate_tree_again
 from kinemorph.multibody.system import F8, SYSTEM
+from kinemorph.spatial.mat3 import mul, mul_vec
+from kinemorph.spatial.rows import load3, load9, store3, store9
+from kinemorph.spatial.vec3 import add, cross
 from kinemorph.structure.forest_elements import measure_pushes, push_bodies, set_moving
 from kinemorph.structure.forest_islands import assemble, collect
 from kinemorph.structure.forest_layout import (
+    BODY_SLOT,
     DONE,
     FOREST,
     FOREST_KIND,
@@ -35,6 +39,15 @@ from kinemorph.structure.forest_memory import before_links, before_state, claim,
 
 AHEAD = 4  # trees that are on their way from memory while one is worked on
 HOT_LINK = 8 * (9 + 5 * 3)  # bytes of a link's row that the dynamics of a lone body uses: R to a
+
+MOTION = np.dtype(
+    [
+        ("p", "f8", 3),  # m, origin of a body's own frame
+        ("R", "f8", 9),  # its axes
+        ("w", "f8", 3),  # rad/s
+        ("v", "f8", 3),  # m/s, of that origin; all in world axes
+    ]
+)
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
 
@@ -132,4 +145,24 @@ def move_trees(address: int, first: int, last: int) -> int:
     for t in range(first, last):
         if trees[t]["next"] == IN_USE:
             set_moving(trees[t])
+    return DONE
+
+
+@entry
+def see_body(address: int, index: int, found: Records) -> int:
+    """Where a body is and how it moves, into the first row of MOTION."""
+    forest = rows_at(address, 1, FOREST)[0]
+    if forest["kind"] != FOREST_KIND or forest["busy"] != 0:
+        return NO_FOREST
+    body = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[index]
+    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[body["tree"]]
+    set_moving(slot)
+    tree = rows_at(slot["address"], 1, TREE)[0]
+    link = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[body["link"] + 1]
+    R, w = load9(link["R"]), load3(link["w"])
+    r = mul_vec(R, load3(body["p"]))
+    store3(found[0]["p"], add(load3(link["p"]), r))
+    store9(found[0]["R"], mul(R, load9(body["R"])))
+    store3(found[0]["w"], w)
+    store3(found[0]["v"], add(load3(link["v"]), cross(w, r)))
     return DONE

@@ -119,10 +119,11 @@ class ForestTables:
         return self._lives(JOINTS, id)
 
     def _lives(self, which: int, number: int) -> bool:
-        index, table = number & INDEX, self._tables[which]
+        index = number & INDEX
         if not 0 <= index < self._pools[which]["count"] or number < 0:
             return False
-        return bool(table[index]["next"] == layout.IN_USE and table[index]["generation"] == number >> 32)
+        row = self._tables[which][index]
+        return bool(row["next"] == layout.IN_USE and row["generation"] == number >> 32)
 
     def _refuse_stale(self, number: int, what: str) -> NoReturn:
         raise KeyError(f"forest: there is no {what} {number} (any more)")

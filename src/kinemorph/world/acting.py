@@ -59,6 +59,7 @@ class Acting:
     if TYPE_CHECKING:
 
         def _wake(self, *bodies: int) -> None: ...
+        def _wake_tree(self, tree: int) -> None: ...
         def _id(self, body: Body | int) -> int: ...
         def _neighbours(self, bodies: list[int]) -> list[int]: ...
 
@@ -141,7 +142,17 @@ class Acting:
 
     def _wake_owner(self, table: str, row: int) -> None:
         what = int(self.solver[table][row][OWNERS[table]])
-        self._wake(*(self.forest.sides(what) if table == "drives" else [what]))
+        if table == "drives":
+            self._wake_joint(what)
+        else:
+            self._wake(what)
+
+    def _wake_joint(self, joint: int) -> None:
+        tree = int(self.forest._tables[JOINTS][self.forest._find(JOINTS, joint, "joint")]["tree"])
+        if tree >= 0:
+            self._wake_tree(tree)
+        else:  # it closes a loop
+            self._wake(*self.forest.sides(joint))
 
     @property
     def drives(self) -> list[Drive]:
@@ -191,7 +202,7 @@ class Acting:
             raise ValueError(f"{what}: joint {id} has {len(dofs)} degrees of freedom, and none {dof}")
         if dofs[dof]["effort"] == 0.0 and kind != Driven.COUPLED:
             raise ValueError(f"{what}: joint {id} has an effort limit of 0, so nothing may drive it; raise the limit")
-        self._wake(*self.forest.sides(id))
+        self._wake_joint(id)
         return self._write(id, dof, kind, numbers)
 
     def _write(self, joint: int, dof: int, kind: int, numbers: dict[str, float]) -> int:

@@ -54,8 +54,10 @@ class Number:
         return float(handle._row()[self.name])
 
     def __set__(self, handle: Any, value: float) -> None:
-        handle._row()
-        handle._set(**{self.name: finite(f"{handle!r}: {self.name}", value, self.least, self.most)})
+        number = float(value)
+        if not (math.isfinite(number) and self.least <= number <= self.most):
+            finite(f"{handle!r}: {self.name}", value, self.least, self.most)  # which says why
+        handle._set(**{self.name: number})
 
 
 class Handle:

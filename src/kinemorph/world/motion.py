@@ -49,7 +49,8 @@ def accelerate(w: Any, s: Any, forest: Any, who: int, none: Any) -> int:
             continue
         tree = rows_at(slot["address"], 1, TREE)[0]
         q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), tree["nv"], F8)
-        spans[t]["speed"] = 0.0
+        if w["boxed"] == 0:  # else shapes have their places in the step, and were seen how fast they are there
+            spans[t]["speed"] = 0.0
         if tree["lone"] != 0:
             spans[t]["asleep"] = AWAKE
             see_body(tree, q, v)

@@ -274,13 +274,18 @@ class World(Changing, Asking, Keeping):
         self._wake(self._id(body), why=BY_CALL)
 
     def _wake(self, *bodies: int, why: int = BY_EDIT) -> None:
-        self._follow_tables()
-        spans = self.solver["spans"]
         for body in bodies:
-            span = spans[self.forest.tree_of(body) & INDEX]
-            if span["asleep"]:
-                span["woken_by"] = why
-            span["asleep"], span["still"] = 0, 0.0
+            self._wake_tree(self.forest.tree_of(body) & INDEX, why)
+
+    def _wake_tree(self, tree: int, why: int = BY_EDIT) -> None:
+        """Wake a tree, by its index."""
+        if tree >= len(self.solver["spans"]):  # it has just come in
+            self._follow_tables()
+        span = self.solver["spans"][tree]
+        if span["asleep"]:
+            span["woken_by"] = why
+            span["asleep"] = 0
+        span["still"] = 0.0
 
     def why_awake(self, body: Body | int) -> str:
         """What woke a body when it last slept."""
