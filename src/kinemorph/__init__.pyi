@@ -79,6 +79,7 @@ from kinemorph.structure.report import Report
 from kinemorph.structure.reroot import reroot
 from kinemorph.view.film import film
 from kinemorph.view.glb import save_glb
+from kinemorph.view.moving import animate
 from kinemorph.view.picture import picture
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
@@ -179,6 +180,7 @@ __all__ = [
     "aba",
     "acceleration_of",
     "add",
+    "animate",
     "batch",
     "brain",
     "cast",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -25,3 +26,14 @@ def need_view(what: str) -> None:
     """Whatever leaves pictures and replays asks for their packages before it computes, not after."""
     for module in ("matplotlib", "viser"):
         need(module, "view", what)
+
+
+def in_notebooks(kind: str) -> Callable[[Any], str]:
+    """The method by which a notebook shows an object: `view.notebook` has it, and is imported when one asks."""
+
+    def _repr_html_(self: Any) -> str:
+        """HTML for a notebook."""
+        words: str = getattr(import_module("kinemorph.view.notebook"), f"{kind}_html")(self)
+        return words
+
+    return _repr_html_

@@ -110,7 +110,7 @@ def test_what_is_done_in_the_browser_is_done_in_the_world(tmp_path: Path) -> Non
         pump(v, lambda: v.history.now == 0)
         requests, errors = list(opened.requests), list(opened.errors)
     assert {re.sub(r"^blob:", "", url).rpartition("/")[0] for url in requests if not url.startswith("data:")} == {v.url}
-    assert not errors
+    assert [error for error in errors if "passive event listener" not in error] == []  # viser's own, of its wheel
 
 
 # --------------------------------------------------------------------------------------------------- without a browser

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from kinemorph._extras import in_notebooks
 from kinemorph.multibody.checks import Array
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.state import State
@@ -188,6 +189,8 @@ class Log:
             if h.changed:
                 losses.append(losses[-1] + h.lost)
         return losses[: len(self.stretches)]
+
+    _repr_html_ = in_notebooks("log")
 
     def __repr__(self) -> str:
         span = f"{self.stretches[0].t[0]:g} to {self.stretches[-1].t[-1]:g} s" if self.stretches else "empty"

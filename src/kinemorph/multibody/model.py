@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kinemorph._extras import in_notebooks
 from kinemorph.geometry.shapes import Shape
 from kinemorph.multibody.catalog import Catalog, Held, Mimic
 from kinemorph.multibody.elements import ForceElement, element_rows
@@ -486,6 +487,8 @@ class Model:
             self.name, self.links, self.dofs, self.rest, self.gravity, self.bodies, self.loop_rows, self.catalog,
             self.dependence, self.revision,
         )  # fmt: skip
+
+    _repr_html_ = in_notebooks("model")
 
     def __repr__(self) -> str:
         kinds = np.bincount(self.links["kind"], minlength=len(JointKind))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from kinemorph._extras import in_notebooks
 from kinemorph.constraint.loops import loop_errors
 from kinemorph.multibody.checks import Array
 from kinemorph.multibody.data import Data
@@ -105,6 +106,8 @@ class Report:
         if not len(self.model.loop_rows):
             return 0.0
         return float(np.abs(loop_errors(self.model, Data(self.model), self.state.q)).max(initial=0.0))
+
+    _repr_html_ = in_notebooks("report")
 
     def __repr__(self) -> str:
         return (

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from kinemorph._extras import in_notebooks
 from kinemorph.geometry.mesh import Mesh, load_mesh, mesh_of
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.motion.log import Log
@@ -267,6 +268,8 @@ class Recording:
         for shape in shapes:
             if shape.kind is ShapeKind.MESH and shape.path not in self.meshes:
                 raise ValueError(f"recording {self.name!r}: it has no mesh {str(shape.path)!r}")
+
+    _repr_html_ = in_notebooks("recording")
 
     def __repr__(self) -> str:
         counts = f"{len(self.bodies)} bodies, {len(self._times)} frames, {len(self.chapters)} chapters"

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from kinemorph._extras import in_notebooks
 from kinemorph.collision.collisions import Collisions
 from kinemorph.collision.shape_table import ShapeTable
 from kinemorph.contact.layout import BY_CALL, BY_EDIT
@@ -435,6 +436,8 @@ class World(Changing, Asking, Keeping):
         if state[3].dtype != WORLD:
             raise ValueError("a world that another version of kinemorph has pickled cannot be read")
         self._hold(*state)
+
+    _repr_html_ = in_notebooks("world")
 
     def __repr__(self) -> str:
         return f"World at {self.time:.6g} s: {len(self.forest.bodies)} bodies, {len(self.shapes)} shapes"

@@ -1,0 +1,84 @@
+"""What the live viewer costs: 200 bodies that move, 30 frames a second, with somebody who listens.
+
+python -m benchmarks.viewer
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from typing import Any
+
+import numpy as np
+
+import kinemorph as km
+
+BODIES, RATE, SECONDS = 200, 30.0, 6.0
+
+
+def crowd() -> km.World:
+    """Bodies of four shapes that fly and tumble, so that the world itself costs little."""
+    world = km.World(gravity=(0, 0, 0), sleep=False)
+    shapes = [
+        km.Shape.box((0.2, 0.1, 0.3)),
+        km.Shape.sphere(0.1),
+        km.Shape.capsule(0.05, 0.3),
+        km.Shape.box((0.1,) * 3),
+    ]
+    rng = np.random.default_rng(0)
+    for i in range(BODIES):
+        at = (i % 10, i // 10 % 10, i // 100)
+        world.add(shapes[i % 4], at=at, twist=[*rng.normal(size=3), *(0.01 * rng.normal(size=3))])
+    return world
+
+
+async def listen(url: str, done: threading.Event, heard: list[int]) -> None:
+    """A client that reads all that it is sent."""
+    from viser import __version__
+    from websockets.asyncio.client import connect
+
+    async with connect(
+        url.replace("http", "ws"), origin=url, subprotocols=[f"viser-v{__version__}"], max_size=None, compression=None
+    ) as socket:
+        while not done.is_set():
+            try:
+                heard.append(len(await asyncio.wait_for(socket.recv(), 0.2)))
+            except TimeoutError:
+                continue
+
+
+def measure(v: Any, draw: bool) -> tuple[float, float]:
+    """Processor seconds of this process in a second, and frames a second."""
+    frames = 0
+    start, busy = time.monotonic(), time.process_time()
+    while time.monotonic() - start < SECONDS:
+        tick = time.monotonic()
+        v.world.step(16)
+        if draw:
+            v._draw()
+        frames += 1
+        time.sleep(max(0.0, 1.0 / RATE - (time.monotonic() - tick)))
+    took = time.monotonic() - start
+    return (time.process_time() - busy) / took, frames / took
+
+
+def main() -> None:
+    world = crowd()
+    done, heard = threading.Event(), [0]
+    with km.viewer(world, open_browser=False) as v:
+        listener = threading.Thread(target=lambda: asyncio.run(listen(v.url, done, heard)))
+        listener.start()
+        time.sleep(1.0)
+        without, _ = measure(v, draw=False)
+        before = sum(heard)
+        cost, rate = measure(v, draw=True)
+        sent = (sum(heard) - before) / SECONDS
+        done.set()
+        listener.join()
+    print(f"{BODIES} bodies at {rate:.1f} frames a second: {cost:.2f} of a core, {1e-3 * sent:.0f} kB/s")
+    print(f"{without:.2f} of a core without drawing")
+
+
+if __name__ == "__main__":
+    main()

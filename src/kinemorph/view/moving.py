@@ -1,0 +1,88 @@
+"""Moving pictures of a recording, drawn without a graphics card: GIF and WebP by Pillow, MP4 by ffmpeg where it is."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from kinemorph._extras import need
+from kinemorph.motion.log import Log
+from kinemorph.view.picture import recorded_solids
+from kinemorph.view.raster import Camera, Image, draw
+from kinemorph.view.recording import SOIL, Recording, recording_of, seen
+
+KINDS = (".gif", ".webp", ".mp4")
+
+
+def animate(
+    recording: Recording | Log,
+    file: Path | str,
+    *,
+    rate: float = 20.0,
+    speed: float = 1.0,
+    direction: Sequence[float] = (1.0, -1.3, 0.55),
+    size: tuple[int, int] = (480, 360),
+) -> Path:
+    """Write a recording, or the log of a simulation, as a moving picture: .gif, .webp or .mp4, as the name ends.
+
+    It has `rate` frames a second, and is `speed` times as fast as it was. MP4 needs the program ffmpeg.
+    """
+    path = Path(file)
+    if path.suffix.lower() not in KINDS:
+        raise ValueError(f"{path}: moving pictures end in {', '.join(KINDS)}")
+    for what, value in (("rate", rate), ("speed", speed)):
+        if not 0.0 < value < np.inf:
+            raise ValueError(f"animate: {what} {value} must be positive")
+    film = recording_of(recording)
+    if not len(film.t):
+        raise ValueError(f"recording {film.name!r} has no frames to draw")
+    program = shutil.which("ffmpeg")
+    if path.suffix.lower() == ".mp4":
+        if program is None:
+            raise FileNotFoundError(f"{path}: MP4 needs the program ffmpeg, which is not here; .gif and .webp do not")
+        _film(path, program, images(film, rate / speed, direction, size), rate, size)
+        return path
+    picture = need("PIL.Image", "view", "moving pictures")
+    frames = [picture.fromarray(image) for image in images(film, rate / speed, direction, size)]
+    pause = max(10, round(1000.0 / rate))
+    frames[0].save(path, save_all=True, append_images=frames[1:], duration=pause, loop=0)
+    return path
+
+
+def images(recording: Recording, rate: float, direction: Sequence[float], size: tuple[int, int]) -> Iterator[Image]:
+    """Pictures at even times, so many a second, all seen by one camera that sees all that moves."""
+    t = recording.t
+    times = np.arange(t[0], t[-1] + 0.5 / rate, 1.0 / rate)
+    still = len(seen(recording.base_shapes))
+    level = any(shape.colour == SOIL and shape.pose.rotation[2, 2] > 1.0 - 1e-9 for shape in recording.base_shapes)
+    moments = [times[k] for k in np.linspace(0, len(times) - 1, min(len(times), 24)).astype(int)]
+    points = [
+        s.vertices for at in moments for s in (recorded_solids(recording, at)[still:] or recorded_solids(recording, at))
+    ]
+    if not points:
+        raise ValueError(f"recording {recording.name!r} has no shapes to draw")
+    camera = Camera.framing(np.concatenate(points), direction, size[0] / size[1])
+    for at in times:
+        solids = recorded_solids(recording, float(at))
+        yield draw(solids[still:] if level else solids, camera, *size, ground=0.0 if level else None)
+
+
+def _film(path: Path, program: str, frames: Iterator[Image], rate: float, size: tuple[int, int]) -> None:
+    """Hand frames to ffmpeg, one after the other."""
+    command = [
+        program, "-loglevel", "error", "-y", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{size[0]}x{size[1]}", "-r",
+        f"{rate:g}", "-i", "-", "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-pix_fmt", "yuv420p", str(path.resolve()),
+    ]  # fmt: skip
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        for frame in frames:
+            process.stdin.write(np.ascontiguousarray(frame).tobytes())
+        process.stdin.close()
+        said = process.stderr.read().decode(errors="replace")
+    if process.returncode:
+        raise OSError(f"{path}: ffmpeg could not write it: {said.strip()[:300]}")
