@@ -71,8 +71,9 @@ def test_objects_show_themselves_in_notebooks() -> None:
     world.add(km.Shape.sphere(0.1), at=(0, 0, 1))
     before = world.hash()
     report = km.cut(model, km.State(np.array([1.0]), np.zeros(1)), "arm")
-    shown = {kind: thing._repr_html_() for kind, thing in
-             {"Model": model, "Log": log, "Recording": km.Recording.from_log(log), "World": world, "Report": report}.items()}  # fmt: skip
+    recording = km.Recording.from_log(log)
+    things = {"Model": model, "Log": log, "Recording": recording, "World": world, "Report": report}
+    shown = {kind: thing._repr_html_() for kind, thing in things.items()}
     for kind, page in shown.items():
         assert f"<b>{kind}" in page
         assert "http" not in page

@@ -36,7 +36,7 @@ HUB, TEETH, TOOTH, DEEP = 0.1, 6, 0.045, 0.09  # m, number, m, m: of a wheel, an
 OVER, DOWN = 0.23, 0.19  # m, from one wheel to the next
 TURNS, TORQUE = 0.5, 4.0  # rad/s, N m, of the motors
 STOREY = 0.46  # m, from a ridge's end to the middle of the first wheel below, and from the last one to the next ridge
-SECONDS = 40.0
+SECONDS = 50.0
 G = 9.81  # m/s²
 DT = 2e-3  # s
 WOOD = Material(friction=0.5, restitution=0.1)
