@@ -61,10 +61,11 @@ demo: warm  ## see it move
 	$(BIN)/kinemorph demo dominos
 	$(BIN)/kinemorph mocap
 
-test: lint warm  ## everything CI checks: lint, types, import contracts, tests with coverage, lanes
+test: lint warm  ## everything CI checks: lint, types, import contracts, tests with coverage, lanes, the manual
 	@echo "== tests"
 	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal --cov --cov-report=
 	@$(MAKE) --no-print-directory lanes
+	@$(MAKE) --no-print-directory docs
 	@echo "== coverage (kernels count where the JIT is off)"
 	@$(BIN)/coverage report
 	@echo "== all good: lint, types, contracts, tests and lanes passed"

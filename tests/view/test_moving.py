@@ -15,7 +15,7 @@ import kinemorph as km
 
 def swing() -> tuple[km.Model, km.Log]:
     b = km.Builder("pendulum <1>")
-    rod, shape = km.Inertia.rod(1.0, (0, 0, 0), (0, 0, -1)), km.Shape.capsule(0.05, 0.9, km.Pose((0, 0, -0.5)))
+    rod, shape = km.Inertia.cylinder(1.0, 0.05, 0.9, (0, 0, -0.5)), km.Shape.capsule(0.05, 0.9, km.Pose((0, 0, -0.5)))
     b.link("arm", None, km.Joint.revolute("y"), (0, 0, 1.2), rod, shape)
     model = b.build()
     return model, km.simulate(model, km.State(np.array([1.0]), np.zeros(1)), 0.5, dt=0.01)
@@ -71,9 +71,8 @@ def test_objects_show_themselves_in_notebooks() -> None:
     world.add(km.Shape.sphere(0.1), at=(0, 0, 1))
     before = world.hash()
     report = km.cut(model, km.State(np.array([1.0]), np.zeros(1)), "arm")
-    recording = km.Recording.from_log(log)
-    things = {"Model": model, "Log": log, "Recording": recording, "World": world, "Report": report}
-    shown = {kind: thing._repr_html_() for kind, thing in things.items()}
+    things = {"Model": model, "Log": log, "Recording": km.Recording.from_log(log), "World": world, "Report": report}
+    shown = {kind: thing._repr_html_() for kind, thing in things.items()}  # type: ignore[attr-defined]
     for kind, page in shown.items():
         assert f"<b>{kind}" in page
         assert "http" not in page

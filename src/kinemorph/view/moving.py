@@ -60,9 +60,8 @@ def images(recording: Recording, rate: float, direction: Sequence[float], size: 
     still = len(seen(recording.base_shapes))
     level = any(shape.colour == SOIL and shape.pose.rotation[2, 2] > 1.0 - 1e-9 for shape in recording.base_shapes)
     moments = [times[k] for k in np.linspace(0, len(times) - 1, min(len(times), 24)).astype(int)]
-    points = [
-        s.vertices for at in moments for s in (recorded_solids(recording, at)[still:] or recorded_solids(recording, at))
-    ]
+    drawn = [recorded_solids(recording, float(at)) for at in moments]
+    points = [s.vertices for solids in drawn for s in solids[still:] or solids]
     if not points:
         raise ValueError(f"recording {recording.name!r} has no shapes to draw")
     camera = Camera.framing(np.concatenate(points), direction, size[0] / size[1])
