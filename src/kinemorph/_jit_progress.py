@@ -55,7 +55,7 @@ class Progress:
         kernels: list[Any],
         why_not_kept: Callable[[], str | None],
         folder: Callable[[], object],
-        remark: Callable[[], str | None],
+        remark: Callable[[], str | None] = lambda: None,
     ) -> None:
         """The cache does not have a kernel: it will be compiled now, with all kernels that it calls, at most."""
         if self._depth > 1 and self._announced:  # on behalf of one that was announced
