@@ -83,7 +83,7 @@ from kinemorph.view.moving import animate
 from kinemorph.view.picture import picture
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
-from kinemorph.view.viewer import Viewer, view, viewer
+from kinemorph.view.viewer import view, viewer
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.contact import Touch
 from kinemorph.world.drives import Controls, Coupling, JointForce, Motor, Push, Servo
@@ -173,7 +173,6 @@ __all__ = [
     "Timer",
     "Touch",
     "Trajectory",
-    "Viewer",
     "Watch",
     "World",
     "WorldError",

@@ -17,6 +17,7 @@ from tests.browser import still, visit
 
 import kinemorph as km
 from kinemorph.view.marks import MARKS
+from kinemorph.view.viewer import Viewer
 
 MIDDLE = 480, 320  # of the page
 
@@ -28,7 +29,7 @@ def one_box() -> km.World:
     return world
 
 
-def pump(v: km.Viewer, done: Any = None, seconds: float = 30.0) -> None:
+def pump(v: Viewer, done: Any = None, seconds: float = 30.0) -> None:
     """Let the viewer run, until something has come true."""
     end = time.monotonic() + seconds
     while time.monotonic() < end and not (done is not None and done()):
