@@ -13,8 +13,8 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
+from kinemorph._extras import need
 from kinemorph.evolve.code import code_of
-from kinemorph.evolve.extras import needed
 from kinemorph.evolve.job import Job, Result
 from kinemorph.evolve.problem import Problem
 from kinemorph.evolve.worker import Limits, given_up, work_within
@@ -31,7 +31,7 @@ class Ray:
         self, problem: Problem, address: str | None = None, workers: int | None = None, limits: Limits = Limits()
     ) -> None:
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-        ray = self._ray = needed("ray", "ray")
+        ray = self._ray = need("ray", "ray", "evaluators on Ray")
         self._mine = not ray.is_initialized()
         problem.warm()
         if self._mine:

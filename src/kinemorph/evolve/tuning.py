@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from kinemorph.evolve.extras import needed
+from kinemorph._extras import need
 from kinemorph.evolve.job import Individual
 from kinemorph.evolve.problem import Draw
 from kinemorph.evolve.streams import Purpose, seed_of
@@ -30,7 +30,7 @@ def tune(
     start = search.problem.numbers(one.genotype)
     if not start:
         return one
-    cma = needed("cmaes", "evolve").CMA(
+    cma = need("cmaes", "evolve", "searches that tune").CMA(
         mean=np.array(start), sigma=settings.sigma, seed=seed_of(search.seed, Purpose.TUNING) % 2**32
     )
     best, spent = one, 0
