@@ -1,6 +1,7 @@
 """What every test shares."""
 
 import os
+import signal
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,6 +13,9 @@ settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True
 # New examples each time, many more of them: pytest --hypothesis-profile=search
 settings.register_profile("search", deadline=None, max_examples=2000, print_blob=True)
 settings.load_profile("ci")
+
+# Who starts the tests in the background of a shell has Ctrl-C ignored, and so would all processes that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_report_header() -> str:

@@ -26,7 +26,7 @@ from kinemorph import _jit
 from kinemorph._jit_pack import DISTRIBUTION, FOLDER, FORMAT, MANIFEST, Manifest, settings_of_packs
 from kinemorph._jit_sources import package_digest
 from kinemorph.scenes.exercises import EXERCISES
-from kinemorph.scenes.warming_bar import with_bar
+from kinemorph.scenes.warming_bar import processes, with_bar
 
 _X86 = (
     "x86-64-v3",
@@ -57,7 +57,7 @@ def make(out: Path = Path("dist"), native: bool = False, only: tuple[str, ...] =
     if not native:
         target = (target[0], *_portable(platform.machine()))
         os.environ["NUMBA_CPU_NAME"], os.environ["NUMBA_CPU_FEATURES"] = target[1:]
-    outcomes = with_bar(names, jobs)
+    outcomes = with_bar(names, processes(jobs))
     if faults := [f"{name}: {done.fault}" for name, done in outcomes.items() if done.fault]:
         raise ValueError(f"pack: {faults[0]}")
     return wheel_of({file for done in outcomes.values() for file in done.files}, names, target, out)

@@ -147,7 +147,7 @@ def test_bad_input():
 
 def test_decompose_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "coacd", None)
-    with pytest.raises(ImportError, match=r"pip install kinemorph\[decompose\]"):
+    with pytest.raises(ImportError, match=r"pip install 'kinemorph\[decompose\]'"):
         decompose(mesh_of(Shape.box((1.0, 1.0, 1.0))))
 
 

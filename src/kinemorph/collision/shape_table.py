@@ -255,7 +255,7 @@ def _simple(kind: ShapeKind, size: tuple[float, ...]) -> tuple[Parts, Descriptio
     core, radius = core_of(Shape(kind, size, HERE))
     if kind is ShapeKind.BOX:
         high = [0.5 * length for length in size]
-        low, reach = [-x for x in high], math.hypot(*high)
+        low, reach = [-x for x in high], math.sqrt(sum(x * x for x in high))  # to the bit as `_description` has it
     else:
         low, high = core.bounds.tolist()
         reach = math.sqrt(max(x * x + y * y + z * z for x, y, z in core.points.tolist())) + radius

@@ -328,7 +328,7 @@ def _stretched_box(x: float, y: float, z: float) -> Polyhedron:
     faces["offset"] = [half[k] for k in across]
     row, start = core[0], vertices.ctypes.data
     row["vertices"], row["edges"], row["faces"] = start, start + BOX_EDGES_AT, start + at_faces
-    row["radius_bound"] = math.hypot(*half)
+    row["radius_bound"] = math.sqrt(sum(length * length for length in half))  # to the bit as it is elsewhere
     for array in (vertices, edges, faces, core):
         array.flags.writeable = False
     box = object.__new__(Polyhedron)

@@ -19,6 +19,7 @@ _PAUSE = 10.0  # seconds between two lines in a log
 def run(everything: bool, jobs: int | None) -> bool:
     """Compile what is cold, with one bar. Whether all went well."""
     console = Console(highlight=False, soft_wrap=True)
+    count = processes(jobs)
     if reason := _jit.no_cache or _jit.why_not_kept():
         raise ValueError(f"warm: compiled kernels are not kept: {reason}")
     todo, start = cold(everything), time.monotonic()
@@ -26,7 +27,7 @@ def run(everything: bool, jobs: int | None) -> bool:
         console.print(f"all kernels are compiled, in {_places()}")
         return True
     try:
-        outcomes = with_bar(todo, jobs)
+        outcomes = with_bar(todo, count)
     except KeyboardInterrupt:
         console.print(f"interrupted; what was compiled so far is kept in {_jit.cache_folder()}")
         sys.exit(130)
@@ -45,11 +46,16 @@ def _places() -> str:
     return f"{pack.folder} and {_jit.cache_folder()}" if pack and not pack.fault else str(_jit.cache_folder())
 
 
-def with_bar(names: Iterable[str], jobs: int | None) -> dict[str, Done]:
+def processes(jobs: int | None) -> int:
+    """In how many processes to compile: one for each core, if nothing is said."""
+    count = (os.cpu_count() or 1) if jobs is None else jobs
+    if count < 1:
+        raise ValueError(f"warm: kernels cannot be compiled in {count} processes; give --jobs at least 1")
+    return count
+
+
+def with_bar(names: Iterable[str], jobs: int) -> dict[str, Done]:
     """Run exercises in so many processes, with one bar."""
-    jobs = (os.cpu_count() or 1) if jobs is None else jobs
-    if jobs < 1:
-        raise ValueError(f"warm: kernels cannot be compiled in {jobs} processes; give --jobs at least 1")
     columns = (TextColumn("compiling kernels"), BarColumn(), TextColumn("{task.completed} of about {task.total}"))
     with Progress(*columns, TextColumn("{task.fields[left]}"), console=Console(stderr=True), transient=True) as bar:
         task, told = bar.add_task("", total=None, left=""), time.monotonic()
