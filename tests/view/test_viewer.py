@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import subprocess
@@ -276,16 +277,15 @@ def test_only_its_own_pages_may_talk_to_it() -> None:
 
 
 def listening(pid: int) -> set[str]:
-    """Addresses at which a process listens, as the kernel writes them."""
+    """Addresses at which a process listens, as the kernel writes them; none once it has ended."""
     held = set()
-    for link in Path(f"/proc/{pid}/fd").iterdir():
-        try:
-            held.add(os.readlink(link))
-        except OSError:
-            continue
+    with contextlib.suppress(OSError):
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                held.add(os.readlink(link))
     found = set()
     for table in ("tcp", "tcp6"):
-        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+        for line in Path(f"/proc/self/net/{table}").read_text().splitlines()[1:]:
             fields = line.split()
             if fields[3] == "0A" and f"socket:[{fields[9]}]" in held:
                 found.add(fields[1].partition(":")[0])
