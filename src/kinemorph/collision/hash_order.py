@@ -26,7 +26,7 @@ def collect_overlapping(h: Any, passed: int) -> int:
         write(found[m], pair["a"], pair["b"], row)  # in any case: to add 0 or 1 is faster than to guess a branch
         meets = overlap(boxes[pair["a"]], boxes[pair["b"]]) & (pair["linger"] != IGNORED)
         m += meets
-        here = (int(pair["a"]) << 32) + pair["b"] if meets else order
+        here = (int(pair["a"]) << 32) + int(pair["b"]) if meets else order
         sorted_so_far &= here >= order
         order = here
         if pair["shared"] == 0 and passed:
