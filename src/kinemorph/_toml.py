@@ -21,6 +21,10 @@ from kinemorph._files import FileError, quoted, read_bytes
 LARGEST = 1 << 20  # bytes of a file
 _SHOWN = 12  # names of settings that an error lists at most, if one of them is near
 
+_LONG_KEY = re.compile(
+    r"""(?<![\w-])(?:(?:"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|[\w-]++)[ \t]*+\.[ \t]*+){64}"""
+)  # tomllib takes longer and longer for each part of a key
+
 Where = Callable[[str], str]  # what to say of a place such as `budget.generations` or `body[3].size[0]`
 
 
@@ -31,7 +35,11 @@ class Toml:
         self.file = Path(file)
         try:
             self.text = read_bytes(self.file, LARGEST).decode()
+            if _LONG_KEY.search(self.text):
+                raise FileError(f"{self.file}: a key of more than 64 parts cannot be read")
             self.table = tomllib.loads(self.text)
+        except FileError:
+            raise
         except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise FileError(f"{self.file}: this is not TOML: {str(error)[:200]}") from None
         except (RecursionError, ValueError) as error:  # brackets without end; a number of thousands of digits
@@ -43,8 +51,9 @@ class Toml:
         if self._lines is None:
             self._lines = lines_of(self.text)
         while place:
-            if place in self._lines:
-                return f"{self.file}:{self._lines[place]}"
+            for one in (place, f"{place}[0]"):
+                if one in self._lines:
+                    return f"{self.file}:{self._lines[one]}"
             place = re.sub(r"(\[\d+\]|\.?[^.\[\]]+)$", "", place) if re.search(r"[.\[]", place) else ""
         return str(self.file)
 

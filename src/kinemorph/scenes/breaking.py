@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kinemorph.motion.events import Event
+from kinemorph.scenes.scene_parts import joint_of
 from kinemorph.world.events import Moment
 from kinemorph.world.world import World
 
@@ -19,7 +20,7 @@ class Breaking:
 
     def watch(self, world: World, name: str) -> None:
         """Have a joint give way if it bears too much."""
-        world.when(Event.load(world.joint_id(name), self.strengths[name], times=1, name=name), self.give_way)
+        world.when(Event.load(joint_of(world, name), self.strengths[name], times=1, name=name), self.give_way)
 
     def give_way(self, world: World, moment: Moment) -> None:
         """A joint bears more than it holds. What bears most breaks first, which may be a relief for the others."""
@@ -33,5 +34,5 @@ class Breaking:
         if moment.name != self.first[1]:
             self.watch(world, moment.name)
             return
-        world.cut(world.joint_id(moment.name))
+        world.cut(joint_of(world, moment.name))
         self.broken.append((moment.time, moment.name, moment.value))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from inspect import getattr_static
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,7 +102,7 @@ class Changes:
             raise self.parts.toml.error(f"{place}.name", nearest(table.name, list(self.acting), "thing that acts"))
         kind = type(self.acting[table.name])
         for name, value in _given(table):
-            if not isinstance(getattr(kind, name, None), Number | property):
+            if not isinstance(getattr_static(kind, name, None), Number | property):
                 raise self.parts.toml.error(f"{place}.{name}", f"a {kind.__name__.lower()} has none that can be set")
             if isinstance(value, tuple) is not (kind.__name__ == "Push") or (
                 isinstance(value, tuple) and len(value) != 3
@@ -159,6 +160,8 @@ class Changes:
             if table.stop is not None:
                 self.acting[table.stop].on(world).withdraw()
                 note("stop")
+            if table.ends:
+                note("end")
         self.arm(world)
 
     def _connect_now(self, world: World, place: str, table: JointTable) -> Change:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from kinemorph._files import ModelWarning
+from kinemorph._files import ModelWarning, quoted
 from kinemorph._toml import Toml, inside, nearest
 from kinemorph.geometry.ground import HalfSpace
 from kinemorph.geometry.mass import WATER, MassProperties, inertia_of
@@ -244,9 +244,22 @@ def body_of(world: World, name: str) -> Body:
 
 
 def joint_of(world: World, name: str) -> int:
-    """The id of a joint by its name, or by figure/name."""
+    """The id of a joint by its name, or by figure/name. Those on which bodies float do not count."""
     figure, slash, joint = name.partition("/")
-    return world.figure(figure).joint(joint) if slash else world.joint_id(name)
+    if slash:
+        return world.figure(figure).joint(joint)
+    found = [id for id, other in world._joints.items() if other == name and _holds(world, id)]
+    if len(found) != 1:
+        raise KeyError(f"there is no joint {quoted(name)}" + (f" alone, but {len(found)} of them" if found else ""))
+    return found[0]
+
+
+def _holds(world: World, joint: int) -> bool:
+    """Whether a joint is there, and not one on which a body floats."""
+    forest = world.forest
+    if not forest.has_joint(joint):
+        return False
+    return forest.closes_loop(joint) or bool(forest._carried(joint)[1]["kind"] != JointKind.FREE)
 
 
 def body_names(world: World) -> Counter[str]:
@@ -258,6 +271,6 @@ def body_names(world: World) -> Counter[str]:
 
 def joint_names(world: World) -> Counter[str]:
     """All names by which joints can be asked for, likewise."""
-    names = Counter(name for id, name in world._joints.items() if world.forest.has_joint(id))
+    names = Counter(name for id, name in world._joints.items() if _holds(world, id))
     names.update(f"{figure.name}/{joint}" for figure in world.figures for joint in figure.joints)
     return names
