@@ -18,6 +18,7 @@ import kinemorph as km
 from kinemorph._toml import lines_of
 from kinemorph.scenes.gallery import DEMOS
 from kinemorph.scenes.robots import ARM
+from kinemorph.scenes.running import run, tell
 from kinemorph.scenes.scene import shipped
 from kinemorph.scenes.scene_events import KINDS
 from kinemorph.scenes.viewing import scene_of
@@ -478,7 +479,16 @@ def test_the_command_runs_a_scene(tmp_path: Path) -> None:
     assert read_png(tmp_path / told["files"]["pictures"]).std() > 5.0
     assert (tmp_path / told["files"]["replay"]).stat().st_size > 100_000
     assert len(km.Recording.load(tmp_path / told["files"]["recording"]).t) == 33
-    told = kinemorph("run", "crane", "--seconds", "1.1", folder=tmp_path).stdout
-    assert "the hook takes the crate: connect" in told
-    wrong = kinemorph("run", "crain", folder=tmp_path)
+    wrong = kinemorph("run", "cranes", folder=tmp_path)
     assert (wrong.returncode, 'did you mean "crane"?' in wrong.stderr) == (2, True)
+
+
+def test_figures_for_people_say_what_changed(tmp_path: Path) -> None:
+    told: list[str] = []
+    tell(run("crane", tmp_path / "out", 1.1), told.append)
+    assert any("the hook takes the crate: connect" in line for line in told)
+    with pytest.raises(ValueError, match="seconds nan must be positive"):
+        run("crane", tmp_path / "out", float("nan"))
+    (tmp_path / "empty.toml").write_text("seconds = 1.0\n")
+    with pytest.raises(km.FileError, match=r"there is nothing in it that moves; give it a \[\[body\]\]"):
+        run(str(tmp_path / "empty.toml"), tmp_path / "out")
