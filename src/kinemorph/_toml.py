@@ -96,6 +96,13 @@ def checked(kind: Any, table: dict[str, Any], where: Where = lambda place: "sett
             place = f"{place}.{unknown[1]}".strip(".")
             what = _unknown(unknown[1], _fields(kind, place))
         elif (value := value_at(table, place)) is not None:
+            values = [
+                str(v) for type in _types(kind, place) if isinstance(type, inspect.LiteralType) for v in type.values
+            ]
+            if what.startswith("invalid enum value"):
+                what = f"it must be one of {', '.join(values)}"
+            elif "matching regex" in what:
+                what = "there are characters in it that a name cannot have"
             what = f"{what}; it is {value}"
         at = f": {shown(place)}" if place else ""
         raise FileError(f"{where(place)}{at}: {what}") from None
@@ -139,8 +146,14 @@ def value_at(table: Any, place: str) -> str | None:
 
 def _fields(kind: Any, place: str) -> list[str]:
     """The settings that there are where an unknown one was given."""
+    around = re.sub(r"\.?[^.\[\]]+$", "", place)
+    return [one.name for type in _types(kind, around) if isinstance(type, inspect.StructType) for one in type.fields]
+
+
+def _types(kind: Any, place: str) -> list[Any]:
+    """The types that a value at a place may have."""
     found = [inspect.type_info(kind)]
-    for name, index in re.findall(r"([^.\[\]]+)|\[(\d+|\.\.\.)\]", place)[:-1]:
+    for name, index in re.findall(r"([^.\[\]]+)|\[(\d+|\.\.\.)\]", place):
         inner: list[Any] = []
         for one in _single(found):
             if name and isinstance(one, inspect.StructType):
@@ -150,7 +163,7 @@ def _fields(kind: Any, place: str) -> list[str]:
             elif index and isinstance(one, inspect.TupleType):
                 inner += one.item_types
         found = inner
-    return [field.name for one in _single(found) if isinstance(one, inspect.StructType) for field in one.fields]
+    return _single(found)
 
 
 def _single(types: list[Any]) -> list[Any]:

@@ -23,6 +23,7 @@ from kinemorph.world.world import World
 
 SHIPPED = Path(__file__).with_name("data")
 RATE = 0.01  # s, from one place of a path to the next
+MOST_POSES = 2e7  # of a recording: a gigabyte
 
 
 def shipped() -> dict[str, Path]:
@@ -108,8 +109,13 @@ class Scene:
 
     def run(self, seconds: float | None = None) -> Recording:
         """Run its world, for as long as the file says if nothing is given, and record it."""
-        with film(self.world, rate=self.table.record.rate, name=self.name) as taken:
-            self.world.run(self.seconds if seconds is None else seconds)
+        seconds, rate = self.seconds if seconds is None else seconds, self.table.record.rate
+        poses = seconds * min(rate, 1.0 / self.world.dt) * len(self.world.bodies)
+        if poses > MOST_POSES:
+            text = f"{seconds:g} s of {len(self.world.bodies)} bodies are {poses:.2g} poses, more than {MOST_POSES:.2g}"
+            raise FileError(f"{self.file}: {text}; record them with a lower rate")
+        with film(self.world, rate=rate, name=self.name) as taken:
+            self.world.run(seconds)
         return taken.recording
 
     def __repr__(self) -> str:
