@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 import kinemorph as km
 import kinemorph.gym as kg
 from kinemorph.gym import hand_over, stand_up, walk
-from kinemorph.gym.task import aim
+from kinemorph.gym.task import Aim
 
 IDS = {name: f"kinemorph/{kind.__name__}-v0" for name, kind in kg.TASKS.items()}
 
@@ -131,12 +131,12 @@ class Bursts(kg.Task):
         world = km.World()
         b = km.Builder("wheel")
         b.link("wheel", None, km.Joint.revolute("y", name="wheel"), inertia=km.Inertia.sphere(1.0, 0.1))
-        self.servos = [world.servo(world.add(b.build()).joint("wheel"), stiffness=1.0, damping=1.0)]
+        self.aim = Aim([world.servo(world.add(b.build()).joint("wheel"), stiffness=1.0, damping=1.0)])
         world.add(km.Shape.sphere(0.1), name="ball")
         return world
 
     def act(self, world, action):
-        aim(world, self.servos, action)
+        self.aim(world, action)
         if action[0] > 0.5:
             tree = world.forest.tree_of(world["wheel"].id)
             world.forest.set_state(tree, tau=[1e300])
@@ -165,6 +165,10 @@ def test_what_is_wrong_is_a_sentence():
         kg.WorldEnv("wolk")
     with pytest.raises(ValueError, match=r"'torso\.color' must be the name of a body or joint, a dot, and one of x, y"):
         kg.Reading(["torso.color"])
+    world = km.World()
+    world.add(km.Shape.sphere(0.1), name="ball")
+    with pytest.raises(ValueError, match="joint 'ball' has not one number for 'q'"):
+        kg.Reading(["ball.q"]).read(world)
     env = kg.WorldEnv("walk")
     with pytest.raises(RuntimeError, match="begins with reset"):
         env.step(np.zeros(8))

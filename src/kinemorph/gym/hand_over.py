@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from kinemorph.geometry.shapes import Shape
-from kinemorph.gym.task import Array, Task, aim, scatter
+from kinemorph.gym.task import Aim, Array, Task, scatter
 from kinemorph.multibody.builder import Builder
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
@@ -50,12 +50,13 @@ class HandOver(Task):
     def world(self) -> World:
         world = World(dt=2.5e-3, sleep=False)
         world.add_ground()
-        self._servos, self._rest = [], np.array([*START["left"], *START["right"]])
+        servos, self._rest = [], np.array([*START["left"], *START["right"]])
         for side in SIDES:
             figure = world.add(arm(side), q=START[side])
             for which, at in zip(("shoulder", "elbow"), START[side], strict=True):
                 joint = figure.joint(f"{side} {which}")
-                self._servos.append(world.servo(joint, at, stiffness=STIFF, damping=DAMP, most=MOST))
+                servos.append(world.servo(joint, at, stiffness=STIFF, damping=DAMP, most=MOST))
+        self._aim = Aim(servos)
         shape = Shape.sphere(BALL, colour=(0.8, 0.25, 0.2, 1.0))
         density = WEIGHT / (4.0 / 3.0 * math.pi * BALL**3)
         world.add(shape, at=self.hand(world, "left"), density=density, name="ball")
@@ -86,7 +87,7 @@ class HandOver(Task):
             world.connect(world[f"{side} forearm"], world["ball"], Joint.revolute("y", name=f"{side} grip"), palm)
 
     def act(self, world: World, action: Array) -> None:
-        aim(world, self._servos, self._rest + SWING * action[:4])
+        self._aim(world, self._rest + SWING * action[:4])
         for side, told in zip(SIDES, action[4:], strict=True):
             holds = self.holds(world, side)
             if told > 0.0 and not holds:

@@ -6,7 +6,7 @@ import numpy as np
 
 from kinemorph.geometry.material import Material
 from kinemorph.geometry.shapes import Shape
-from kinemorph.gym.task import Array, Task, aim, scatter
+from kinemorph.gym.task import Aim, Array, Task, scatter
 from kinemorph.multibody.builder import Builder
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
@@ -52,10 +52,11 @@ class StandUp(Task):
         world = World(dt=2.5e-3, sleep=False, material=RUBBER)
         world.add_ground()
         figure = world.add(crouched(), q=np.r_[0.0, 0.0, 0.5 * FOOT[2], 1.0, 0.0, 0.0, 0.0, CROUCH])
-        self._servos = [
+        servos = [
             world.servo(figure.joint(name), at, stiffness=STIFF, damping=DAMP, most=MOST)
             for name, at in zip(JOINTS, CROUCH, strict=True)
         ]
+        self._aim = Aim(servos)
         return world
 
     def begin(self, world: World, rng: np.random.Generator) -> None:
@@ -70,7 +71,7 @@ class StandUp(Task):
         return float(head[2] - FOOT[2]) / TALL
 
     def act(self, world: World, action: Array) -> None:
-        aim(world, self._servos, SWING * action)
+        self._aim(world, SWING * action)
 
     def reward(self, world: World, action: Array) -> float:
         """The height of the head, less a little for the speed of the torso; 10 when it has stood."""

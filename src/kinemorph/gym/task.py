@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -49,10 +51,19 @@ class Task(ABC):
         return False
 
 
-def aim(world: World, servos: list[Servo], targets: Array) -> None:
-    """Positions for servos, by the rows that they had when the world was made."""
-    for servo, target in zip(servos, targets, strict=True):
-        servo.on(world).position = float(target)
+class Aim:
+    """Gives servos positions, in whichever copy of their world."""
+
+    def __init__(self, servos: Sequence[Servo]) -> None:
+        self._servos = list(servos)
+        self._here: WeakKeyDictionary[World, list[Servo]] = WeakKeyDictionary()
+
+    def __call__(self, world: World, targets: Array) -> None:
+        here = self._here.get(world)
+        if here is None:
+            here = self._here[world] = [servo.on(world) for servo in self._servos]
+        for servo, target in zip(here, targets.tolist(), strict=True):
+            servo.position = target
 
 
 def scatter(world: World, body: str, rng: np.random.Generator, size: float, first: int = 0) -> None:

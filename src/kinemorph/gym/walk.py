@@ -9,7 +9,7 @@ import numpy as np
 
 from kinemorph.geometry.material import Material
 from kinemorph.geometry.shapes import Shape
-from kinemorph.gym.task import Array, Task, aim, scatter
+from kinemorph.gym.task import Aim, Array, Task, scatter
 from kinemorph.multibody.builder import Builder
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
@@ -62,10 +62,11 @@ class Walk(Task):
         height = LEG * (np.cos(HIP) + np.cos(HIP + KNEE)) + 0.04 + THICK
         q = np.r_[0.0, 0.0, height, 1.0, 0.0, 0.0, 0.0, self._rest]
         figure = world.add(model, q=q)
-        self._servos = [
+        servos = [
             world.servo(figure.joint(name), at, stiffness=STIFF, damping=DAMP, most=MOST)
             for name, at in zip(self.joints, self._rest.tolist(), strict=True)
         ]
+        self._aim = Aim(servos)
         return world
 
     def begin(self, world: World, rng: np.random.Generator) -> None:
@@ -74,7 +75,7 @@ class Walk(Task):
 
     def act(self, world: World, action: Array) -> None:
         world.memory["x"] = float(world["torso"].position[0])
-        aim(world, self._servos, self._rest + SWING * action)
+        self._aim(world, self._rest + SWING * action)
 
     def reward(self, world: World, action: Array) -> float:
         """m/s that it went ahead, less a little for its effort."""
