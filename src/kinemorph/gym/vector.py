@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -17,12 +18,14 @@ from kinemorph.motion import batch
 from kinemorph.motion.many import BatchError
 
 Array = np.ndarray[Any, Any]
+QUICK = 0.02  # s: what takes less is not worth a second thread
 
 
 class WorldVectorEnv(VectorEnv[Observation, Any, Array]):
     """Each goes as a `WorldEnv` goes alone, bit for bit: number k of seed s is that of seed s + k.
 
-    An episode that is over begins anew with the next step, whose action does not count for it.
+    An episode that is over begins anew with the next step, whose action does not count for it. `workers` is the number
+    of threads; if it is not given, all cores, unless one does it in a moment.
     """
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
@@ -44,6 +47,7 @@ class WorldVectorEnv(VectorEnv[Observation, Any, Array]):
         self._episodes = [Episode(self.task, start) for _ in range(num_envs)]
         self._rngs: list[np.random.Generator] = []
         self._over = np.zeros(num_envs, np.bool_)
+        self._quick = True  # whether all worlds together go on in a moment
 
     @property
     def worlds(self) -> list[Any]:
@@ -73,10 +77,12 @@ class WorldVectorEnv(VectorEnv[Observation, Any, Array]):
         going = np.flatnonzero(~self._over).tolist()
         worlds = [self._episodes[k].act(actions[k]) for k in going]
         errors: dict[int, Exception] = {}
+        began = time.perf_counter()
         try:
-            batch.run(worlds, self.task.period, workers=self.workers)
+            batch.run(worlds, self.task.period, workers=self.workers or (1 if self._quick else None))
         except BatchError as error:
             errors = {going[i]: one for i, one in error.errors.items()}
+        self._quick = time.perf_counter() - began < (QUICK if self._quick else 0.5 * QUICK)
         rewards = np.zeros(self.num_envs)
         terminated, truncated = np.zeros(self.num_envs, np.bool_), np.zeros(self.num_envs, np.bool_)
         seen, infos = [], []
