@@ -140,12 +140,10 @@ DEMOS = {
     "bouncing": Demo(
         "Balls with restitution from 0 to 1, true spheres and polyhedra.",
         "bouncing_balls", "balls", "bouncing_balls", (0, 1, 2), epsilon=1e-3, stride=2e-3,
-        python="its polyhedra are computed",
     ),
     "coins": Demo(
         "Eighteen coins are tossed.",
         "coin_toss", "coins", "coin_toss", (1, 2, 2), epsilon=2e-4, stride=5e-3,
-        python="its throw is drawn at random, from a seed",
     ),
     "car": Demo(
         "A car on sprung wheels drives over two obstacles and through a looping.",

@@ -81,7 +81,7 @@ class Parts:
         axis = AXES[turn.axis] if isinstance(turn.axis, str) else turn.axis
         with self.toml.at(f"{place}.turn"):
             if turn.quaternion is not None:
-                return Pose.quaternion(turn.quaternion, at)
+                return Pose(at, Pose.quaternion(turn.quaternion).rotation)  # made a rotation twice: digits may be few
             if turn.rpy is not None:
                 return Pose.rpy(*turn.rpy, position=at)
             angle = math.radians(turn.degrees) if turn.degrees is not None else turn.radians
