@@ -278,9 +278,7 @@ def test_every_kind_of_condition_is_tried() -> None:
 def test_a_change_that_cannot_be_made_says_where_it_is_told(tmp_path: Path) -> None:
     grip = '[[change]]\nwhen = "impact ball 1e6"\nconnect = { between = ["world", "ball"], name = "grip" }\n'
     made = scene(tmp_path, f'{HEAD}{grip}[[change]]\nname = "too early"\nat = 0.1\ncut = "grip"\n')
-    with pytest.raises(
-        km.WorldError, match=r"'too early' at 0.1 s: .*mine\.toml:9: change\[1\]: there is no joint \"grip"
-    ):
+    with pytest.raises(km.WorldError, match=r"at 0.1 s: .*mine\.toml:9: change\[1\]: there is no joint \"grip"):
         made.world.run(1.0)
     assert made.world.time == pytest.approx(0.1)
 
