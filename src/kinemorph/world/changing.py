@@ -203,6 +203,8 @@ class Changing(Thinking):
         both = [body for body in (first, second) if body >= 0]
         self._wake(*both, *self._neighbours(both))
         change = self.forest.connect(first, second, joint, place, how)
+        if joint.name:
+            self._joints[change.joint] = joint.name
         if change.closes:
             self._part(change.joint)
         self._follow_structure([self.forest.tree_of(body) for body in both])
@@ -210,12 +212,13 @@ class Changing(Thinking):
         return change
 
     @an_input
-    def cut(self, joint: Change | int) -> Change:
-        """Cut a joint, of a tree or of a loop: the one that `connect` made, or one of a figure by its id."""
+    def cut(self, joint: Change | int | str) -> Change:
+        """Cut a joint, of a tree or of a loop: the one that `connect` made, or one by its id or its name."""
         id = self.joint_id(joint)
         sides = self.forest.sides(id)
         self._wake(*sides, *self._neighbours(sides))
         change = self.forest.cut(id)
+        self._joints.pop(id, None)
         for one, other in self._parted.pop(id, []):
             self.collisions.heed(one, other)
         self._follow_structure([self.forest.tree_of(body) for body in sides])
