@@ -3,6 +3,7 @@
 import re
 from html import escape
 from importlib.metadata import version as version_of
+from pathlib import Path
 
 from docutils import nodes
 from docutils.utils.math import MathError
@@ -11,15 +12,25 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
+from kinemorph.scenes.gallery import DEMOS
+
 project = "kinemorph"
 author = "the kinemorph authors"
 copyright = "the kinemorph authors, Apache-2.0"
 release = version = version_of("kinemorph")
 
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
+exclude_patterns = ["results"]
 myst_enable_extensions = ["amsmath", "deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 3
 nitpicky = True
+
+autosummary_generate = True
+autosummary_ignore_module_all = False
+autodoc_member_order = "groupwise"
+autodoc_typehints_format = "short"
+python_use_unqualified_type_names = True
+nitpick_ignore_regex = [("py:.*", ".*")]  # types in signatures are words: many are NumPy's, whose pages are elsewhere
 
 html_theme = "furo"
 html_title = f"kinemorph {release}"
@@ -54,5 +65,40 @@ def visit_math_block(self: HTML5Translator, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
+# Docstrings are plain text with `code` in it. For Sphinx, which reads reStructuredText, code gets its second tick, and
+# what has a meaning there, and none here, is escaped.
+
+CODE = re.compile(r"(`+[^`]*`+)")
+
+
+def plain(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    """Make a docstring what Sphinx reads."""
+    parts = enumerate(CODE.split("\n".join(lines)))
+    told = (f"``{part.strip('`')}``" if k % 2 else re.sub(r"([*|\\_])", r"\\\1", part) for k, part in parts)
+    lines[:] = "".join(told).split("\n")
+
+
+# A demonstration in the gallery plays in its page, if its replay is there: make docs makes some, make gallery all.
+
+REPLAYS = Path(__file__).parents[1] / "build" / "gallery"
+html_extra_path = [str(REPLAYS)] if REPLAYS.exists() else []
+FRAME = (
+    '<details class="replay"><summary>Play it here</summary><iframe loading="lazy" src="{0}" title="{1}" '
+    'style="width:100%;height:26em;border:0"></iframe></details><p><a href="{0}">The replay alone</a></p>'
+)
+
+
+def play(app: Sphinx, doctree: nodes.document) -> None:
+    """Put replays below the demonstrations of the gallery."""
+    if app.env.current_document.docname != "gallery":
+        return
+    for section in doctree.findall(nodes.section):
+        demo = DEMOS.get(section.next_node(nodes.title).astext())
+        if demo and (REPLAYS / f"{demo.replay}.html").exists():
+            section.append(nodes.raw("", FRAME.format(f"{demo.replay}.html", demo.sentence), format="html"))
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("autodoc-process-docstring", plain)
+    app.connect("doctree-read", play)
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math_block, None))

@@ -32,6 +32,11 @@ class Demo(NamedTuple):
     stride: float = 0.0  # s, of a step there
 
     @property
+    def replay(self) -> str:
+        """The replay that it leaves, without its end."""
+        return self.picture.removesuffix("_strip")
+
+    @property
     def by_impulses(self) -> dict[str, Any]:
         """The settings of its world with which all contact is made of impulses."""
         return {"contact": "impulse", "epsilon": self.epsilon, "dt": self.stride}
