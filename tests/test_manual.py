@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import tomllib
 import warnings
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,6 +17,7 @@ from tools import bill, tables
 
 import kinemorph as km
 from kinemorph import cli
+from kinemorph.scenes.contact_sheet import CAPTION, COLUMNS, HEIGHT, WIDTH
 from kinemorph.scenes.gallery import DEMOS
 from kinemorph.scenes.index_page import index_page
 
@@ -118,6 +120,23 @@ def test_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _example(name: str) -> object:
     return importlib.import_module(f"examples.{name}")
+
+
+def test_every_extra_is_told_of() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    told = re.findall(r"^\| `(\w+)` \|", (DOCS / "install.md").read_text("utf-8"), re.MULTILINE)
+    assert set(told) == extras.keys() - {"peers", "dev"}
+
+
+def test_the_sheet_of_demonstrations_has_all_of_them() -> None:
+    from matplotlib.image import imread
+
+    sheet = imread(DOCS / "_static" / "demonstrations.png")[:, :, :3]
+    rows = -(-len(DEMOS) // COLUMNS)
+    assert sheet.shape == (rows * (HEIGHT + CAPTION), COLUMNS * WIDTH, 3), "make pictures"
+    for k, name in enumerate(DEMOS):
+        y, x = (HEIGHT + CAPTION) * (k // COLUMNS), WIDTH * (k % COLUMNS)
+        assert sheet[y + CAPTION : y + CAPTION + HEIGHT, x : x + WIDTH].std() > 0.02, name
 
 
 class Links(HTMLParser):
