@@ -102,7 +102,7 @@ performance: $(READY)  ## every benchmark again, into docs/results/benchmarks, a
 tables: $(READY)  ## the tables of README and manual that are made of other things
 	@$(BIN)/python tools/tables.py
 
-REPLAYS ?= gripper train
+REPLAYS ?= gripper
 
 docs: $(READY)  ## the manual, in build/docs/index.html
 	@mkdir -p build/gallery

@@ -4,14 +4,17 @@ import re
 from html import escape
 from importlib.metadata import version as version_of
 from pathlib import Path
+from types import ModuleType
 
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
 
+import kinemorph as km
 from kinemorph.scenes.gallery import DEMOS
 
 project = "kinemorph"
@@ -25,11 +28,12 @@ myst_enable_extensions = ["amsmath", "deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 3
 nitpicky = True
 
-autosummary_generate = True
-autosummary_ignore_module_all = False
+autosummary_generate = False  # one page has them all
 autodoc_member_order = "groupwise"
 autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
+toc_object_entries = False
+suppress_warnings = ["ref.python"]  # a body of a world and one of recorded motion are both a Body
 nitpick_ignore_regex = [("py:.*", ".*")]  # types in signatures are words: many are NumPy's, whose pages are elsewhere
 
 html_theme = "furo"
@@ -78,6 +82,39 @@ def plain(app: Sphinx, what: str, name: str, thing: object, options: object, lin
     lines[:] = "".join(told).split("\n")
 
 
+class Names(SphinxDirective):
+    """Public names, line by line: a table of them, and then all that their docstrings say."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        lines = [".. autosummary::", "   :nosignatures:", "", *(f"   {place(name)}" for name in self.content)]
+        for name in self.content:
+            lines += ["", *told(name)]
+        return self.parse_text_to_nodes("\n".join(["```{eval-rst}", *lines, "```"]))
+
+
+def place(name: str) -> str:
+    """Where Sphinx finds a name: `view` is a folder as well as a function, and a module has a place of its own."""
+    thing = getattr(km, name)
+    if name == "view":
+        return "kinemorph.view.viewer.view"
+    return thing.__name__ if isinstance(thing, ModuleType) else f"kinemorph.{name}"
+
+
+def told(name: str) -> list[str]:
+    """The directive that tells of a name."""
+    thing, at = getattr(km, name), place(name)
+    if isinstance(thing, ModuleType) and name != "view":
+        known = [each for each in getattr(thing, "__all__", ()) if each in km.__all__]
+        return [f".. automodule:: {at}", "   :members:", f"   :exclude-members: {', '.join(known)}"]
+    if not isinstance(thing, type):
+        return [f".. autofunction:: {at}"]
+    foreign = [base.__name__ for base in thing.__mro__ if not base.__module__.startswith("kinemorph")]
+    kind = "autoexception" if issubclass(thing, BaseException) else "autoclass"
+    return [f".. {kind}:: {at}", "   :members:", f"   :inherited-members: {', '.join(foreign)}"]
+
+
 # A demonstration in the gallery plays in its page, if its replay is there: make docs makes some, make gallery all.
 
 REPLAYS = Path(__file__).parents[1] / "build" / "gallery"
@@ -99,6 +136,7 @@ def play(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def setup(app: Sphinx) -> None:
+    app.add_directive("names", Names)
     app.connect("autodoc-process-docstring", plain)
     app.connect("doctree-read", play)
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math_block, None))
