@@ -31,6 +31,7 @@ nitpicky = True
 autosummary_generate = False  # one page has them all
 autodoc_member_order = "groupwise"
 autodoc_typehints_format = "short"
+autodoc_type_aliases = {name: name for name in ("Array", "ArrayLike", "Image", "Indices", "Numbers", "npt.ArrayLike")}
 python_use_unqualified_type_names = True
 toc_object_entries = False
 suppress_warnings = ["ref.python"]  # a body of a world and one of recorded motion are both a Body

@@ -44,11 +44,16 @@ def measured(name: str) -> list[dict[str, Any]]:
     return json.loads(file.read_text("utf-8")) if file.exists() else []
 
 
-def number(x: float | None, digits: int = 3) -> str:
+def number(x: float | None) -> str:
     """A number as people read it; nothing, if there is none."""
     if x is None:
         return ""
-    return f"{x:.{digits}g}" if 1e-4 <= abs(x) < 1e5 or x == 0.0 else f"{x:.1e}"
+    return f"{x:.3g}" if 1e-4 <= abs(x) < 1e5 or x == 0.0 else f"{x:.1e}"
+
+
+def brief(x: float) -> str:
+    """A time to two digits."""
+    return f"{x:.0f}" if x >= 10.0 else f"{x:#.2g}"
 
 
 def ratio(x: float | None) -> str:
@@ -97,8 +102,8 @@ def speed() -> str:
             for row in measured(name)
             if row["metric"] == metric and row["peer_name"] == peer
         }
-        rows.append([what, *(number(found[r]["ours"], 2) if r in found else "" for r in robots)])
-        cells = (f"{number(found[r]['peer'], 2)} ({found[r]['ratio']:.1f}x)" if r in found else "" for r in robots)
+        rows.append([what, *(brief(found[r]["ours"]) if r in found else "" for r in robots)])
+        cells = (f"{brief(found[r]['peer'])} ({found[r]['ratio']:.1f}x)" if r in found else "" for r in robots)
         rows.append([called, *cells])
     heads = ["", *(f"{robot} ({re.sub(r'[^0-9]', '', case.partition('(nv')[2])})" for robot, case in robots.items())]
     return table(heads, rows) if robots else MISSING
