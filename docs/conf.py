@@ -5,6 +5,7 @@ from html import escape
 from importlib.metadata import version as version_of
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from docutils import nodes
 from docutils.utils.math import MathError
@@ -31,7 +32,6 @@ nitpicky = True
 autosummary_generate = False  # one page has them all
 autodoc_member_order = "groupwise"
 autodoc_typehints_format = "short"
-autodoc_type_aliases = {name: name for name in ("Array", "ArrayLike", "Image", "Indices", "Numbers", "npt.ArrayLike")}
 python_use_unqualified_type_names = True
 toc_object_entries = False
 suppress_warnings = ["ref.python"]  # a body of a world and one of recorded motion are both a Body
@@ -81,6 +81,17 @@ def plain(app: Sphinx, what: str, name: str, thing: object, options: object, lin
     parts = enumerate(CODE.split("\n".join(lines)))
     told = (f"``{part.strip('`')}``" if k % 2 else re.sub(r"([*|\\_])", r"\\\1", part) for k, part in parts)
     lines[:] = "".join(told).split("\n")
+
+
+ARRAY = re.compile(r"~?(?:numpy\.)?ndarray\[(?:[^\[\]]|\[[^\[\]]*\])*\]")
+LIKE = re.compile(r"[~.\w]*_Buffer \| [~.\w]*_SupportsArray.*?_NestedSequence\[complex \| bytes \| str\]")
+
+
+def shorter(
+    app: Sphinx, what: str, name: str, thing: object, options: object, given: str, back: str
+) -> tuple[Any, Any]:
+    """A signature in which arrays are arrays, and not what NumPy makes of them."""
+    return tuple(text and LIKE.sub("ArrayLike", ARRAY.sub("Array", text)) for text in (given, back))
 
 
 class Names(SphinxDirective):
@@ -139,5 +150,6 @@ def play(app: Sphinx, doctree: nodes.document) -> None:
 def setup(app: Sphinx) -> None:
     app.add_directive("names", Names)
     app.connect("autodoc-process-docstring", plain)
+    app.connect("autodoc-process-signature", shorter)
     app.connect("doctree-read", play)
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math_block, None))

@@ -21,9 +21,9 @@ from kinemorph.scenes.contact_sheet import panel
 from kinemorph.scenes.gallery import DEMOS, Demo
 
 SIZE = 420, 260  # pixels of a picture, at most
-SENTENCES = {  # of what is made by other commands than `kinemorph demo`
-    "bounce": "Sixty objects bounce; boxes, tiles and closest features can be shown.",
-    "walk_replay": "A recorded walk: joint moments, ground forces and centres of pressure.",
+OTHERS = {  # what is made by other commands than `kinemorph demo`: its name, and its sentence
+    "bounce": ("bounce", "Sixty objects bounce; boxes, tiles and closest features can be shown."),
+    "walk_replay": ("mocap", "A recorded walk: joint moments, ground forces and centres of pressure."),
 }
 NEXT = {
     "kinemorph view gripper": "the arm live: pause with P, step back with I, drag, connect with C, cut with X",
@@ -44,13 +44,14 @@ code{{background:#f1f3f6;padding:.1em .3em}}
 .card{{border:1px solid #dde2e8;border-radius:8px;overflow:hidden;background:#fff}}
 .card div{{padding:.5em .9em .8em}}.card b{{font-size:1.05em}}.card p{{margin:.2em 0 .4em}}
 .card img{{width:100%;height:200px;object-fit:contain;background:#fff;border-bottom:1px solid #eef;display:block}}
+.none{{display:grid;place-items:center;height:200px;background:#eef1f5;border-bottom:1px solid #eef}}
 td{{padding:.15em 1.2em .15em 0}}small{{color:#667}}
 </style></head><body>
 <h1>What was made</h1>
 <p>Each replay is one file that plays in any browser, offline: space pauses, the bar seeks, the mouse turns.</p>
 <div class="cards">{cards}</div>
 <h2>What to try next</h2><table>{commands}</table>
-<h2>Other files</h2><p>{others}</p>
+{rest}
 </body></html>
 """
 
@@ -58,38 +59,43 @@ td{{padding:.15em 1.2em .15em 0}}small{{color:#667}}
 def index_page(folder: Path) -> Path:
     """Write index.html: a card for each replay in a folder, links to all other files, and what to try next."""
     need("PIL.Image", "view", "pages of pictures")
-    files = sorted(path for path in folder.iterdir() if path.is_file() and path.name != "index.html")
-    if not any(path.suffix == ".html" for path in files):
-        raise FileNotFoundError(
-            f"{folder}: there is no replay to make a page of; kinemorph demo --out {folder} makes one"
-        )
     known = {demo.replay: (name, demo) for name, demo in DEMOS.items()}
     order = {replay: k for k, replay in enumerate(known)}
+    files = sorted(path for path in folder.iterdir() if path.is_file() and path.name != "index.html")
     replays = sorted((p for p in files if p.suffix == ".html"), key=lambda p: (order.get(p.stem, len(order)), p.stem))
+    if not replays:
+        raise FileNotFoundError(f"{folder}: there is no replay to make a page of; kinemorph demo makes one")
+    owners = {path: _owner(path, replays) for path in files if path.suffix != ".html"}
     cards = []
     for path in replays:
         name, demo = known.get(path.stem, (path.stem, None))
-        sentence = demo.sentence if demo else SENTENCES.get(path.stem, "")
-        more = [
-            p for p in files if p.suffix in (".png", ".csv") and p.stem.startswith(path.stem.removesuffix("_replay"))
-        ]
+        name, sentence = (name, demo.sentence) if demo else OTHERS.get(path.stem, (name, ""))
+        more = (other for other, owner in owners.items() if owner == path)
         cards.append(_card(path, name, sentence, _thumbnail(folder, path, demo), more))
-    made = {path for path in files if path.suffix == ".html"}
     commands = "".join(f"<tr><td><code>{escape(c)}</code></td><td>{escape(why)}</td></tr>" for c, why in NEXT.items())
+    others = _links(path for path, owner in owners.items() if owner is None)
     page = folder / "index.html"
-    content = PAGE.format(
-        policy=POLICY, cards="".join(cards), commands=commands, others=_links(p for p in files if p not in made)
-    )
-    page.write_text(content, "utf-8")
+    rest = f"<h2>Other files</h2><p>{others}</p>" if others else ""
+    page.write_text(PAGE.format(policy=POLICY, cards="".join(cards), commands=commands, rest=rest), "utf-8")
     return page
+
+
+def _owner(path: Path, replays: Iterable[Path]) -> Path | None:
+    """The replay that a picture or table came with: the one whose name begins as its own does, for the longest part."""
+    fit = [replay for replay in replays if f"{path.stem}_".startswith(f"{_plain(replay)}_")]
+    return max(fit, key=lambda replay: len(_plain(replay)), default=None)
+
+
+def _plain(replay: Path) -> str:
+    return replay.stem.removesuffix("_replay")
 
 
 def _card(path: Path, name: str, sentence: str, image: str, more: Iterable[Path]) -> str:
     link = quote(path.name)
-    picture = f'<a href="{link}"><img alt="{escape(name)}" src="{image}"></a>' if image else ""
+    shown = f'<img alt="{escape(name)}" src="{image}">' if image else '<i class="none">play</i>'
     return (
-        f'<div class="card">{picture}<div><b><a href="{link}">{escape(name)}</a></b><p>{escape(sentence)}</p>'
-        f"<small>{_links(more)}</small></div></div>\n"
+        f'<div class="card"><a href="{link}">{shown}</a><div><b><a href="{link}">{escape(name)}</a></b>'
+        f"<p>{escape(sentence)}</p><small>{_links(more)}</small></div></div>\n"
     )
 
 
@@ -103,7 +109,7 @@ def _thumbnail(folder: Path, replay: Path, demo: Demo | None) -> str:
     if demo is not None and (folder / f"{demo.picture}.png").exists():
         small = image.fromarray((255.0 * np.asarray(panel(folder, demo))).astype(np.uint8))
     else:
-        near = [folder / f"{stem}.png" for stem in (replay.stem, replay.stem.removesuffix("_replay"))]
+        near = [folder / f"{stem}.png" for stem in (replay.stem, _plain(replay))]
         found = next((path for path in near if path.exists()), None)
         if found is None:
             return ""
