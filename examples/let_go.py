@@ -6,6 +6,8 @@ python examples/let_go.py [FOLDER]
 import sys
 from pathlib import Path
 
+import numpy as np
+
 import kinemorph as km
 
 
@@ -24,7 +26,7 @@ def let_go(model: km.Model, state: km.State) -> km.Report:
 
 def main(folder: Path) -> km.Log:
     event = km.Event.position("shoulder", 0.0, let_go, direction=-1, times=1, name="let go")
-    log = km.simulate(pendulum(), km.State(q=[2.0, 0.5], v=[0.0, 0.0]), duration=1.2, events=[event])
+    log = km.simulate(pendulum(), km.State(q=np.array([2.0, 0.5]), v=np.zeros(2)), duration=1.2, events=[event])
     for happening in log.happenings:
         print(f"{happening.t:.4f} s: {happening.name}, {happening.lost:.1e} J lost")
     print(f"look at {km.replay(log, folder / 'let_go.html')}")
