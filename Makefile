@@ -47,9 +47,11 @@ lock: $(VENV)/.locked  ## resolve pyproject.toml into requirements.lock (newest:
 BENCHMARKS := tuples dynamics batch collision ground broad_phase bounce structure forest files mocap world simbench \
   start compile
 
-DEMOS := swing chain_bridge mechanisms walk high_bar swing_breaks human car dominos
+DEMOS := chain_bridge mechanisms walk high_bar swing_breaks human car dominos
 
-demo: told warm  ## see it move: figures, pictures, replays, and out/index.html of all of them
+demo: told $(READY)  ## see it move: figures, pictures, replays, and out/index.html of all of them
+	@echo; echo "== kinemorph demo"; $(BIN)/kinemorph demo
+	-@$(BIN)/kinemorph warm
 	@set -e; for name in $(DEMOS); do echo; echo "== kinemorph demo $$name"; $(BIN)/kinemorph demo $$name; done
 	@echo; echo "== kinemorph bounce"
 	@$(BIN)/kinemorph bounce --updates 1_000_000
@@ -61,7 +63,7 @@ demo: told warm  ## see it move: figures, pictures, replays, and out/index.html 
 .PHONY: told
 told:
 	@echo "== this takes about two minutes, and up to ten where kernels must be compiled first;" \
-	  "it ends with out/index.html"
+	  "the first picture comes within one or two, and it ends with out/index.html"
 
 test: lint warm  ## everything CI checks: lint, types, import contracts, tests with coverage, lanes, the manual
 	@echo "== tests"
@@ -94,7 +96,7 @@ lanes: $(READY)  ## the tests marked `lane`, with the JIT off and with bounds ch
 bench: $(READY)  ## every benchmark, each beside its peer
 	@set -e; for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python -m benchmarks.$$name; done
 
-performance: $(READY)  ## every benchmark again, into docs/results/benchmarks, and the tables of README and manual (hours)
+performance: $(READY)  ## every benchmark again, into docs/results/benchmarks, and the tables of README and manual (on a quiet machine)
 	@set -e; for name in $(filter-out tuples compile,$(BENCHMARKS)) creatures; do echo "== $$name"; \
 	  $(BIN)/python -m benchmarks.$$name --json docs/results/benchmarks/$$name.json; done
 	@$(BIN)/python tools/tables.py --here
