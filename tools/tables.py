@@ -109,17 +109,45 @@ def speed() -> str:
     return table(heads, rows) if robots else MISSING
 
 
+ENGINES = re.compile("Pinocchio|MuJoCo|coal|constraintDynamics")
+EDITS = {"re-root call": "poses through a re-root", "connect": "both sides of a new joint", "cut": ""}
+
+
+def worst(rows: Iterable[tuple[str, str, float, str]]) -> str:
+    """The largest of the errors of each thing and case."""
+    found: dict[tuple[str, str], tuple[float, str]] = {}
+    for what, case, error, peer in rows:
+        found[what, case] = max(found.get((what, case), (-1.0, "")), (error, peer))
+    peers = any(peer for _, peer in found.values())
+    heads = ["", "case", "largest difference", *["beside"] * peers]
+    lines = ([what, case, f"{error:.0e}", *[peer] * peers] for (what, case), (error, peer) in found.items())
+    return table(heads, lines) if found else MISSING
+
+
 def agreement() -> str:
-    """By benchmark and case, the worst difference from the peer that was met."""
-    worst: dict[tuple[str, str], tuple[float, str]] = {}
-    for name in ("dynamics", "batch", "structure", "collision", "ground", "files"):
-        for row in measured(name):
-            if row["accuracy"] is not None and "rollout" not in row["metric"]:
-                key = name, row["case"]
-                worst[key] = max(worst.get(key, (-1.0, "")), (row["accuracy"], row["peer_name"]))
-    return table(["benchmark", "case", "largest difference", "beside"], (
-        [name, case, f"{error:.0e}", peer] for (name, case), (error, peer) in worst.items()
-    )) if worst else MISSING  # fmt: skip
+    """How far results are from other engines', at most."""
+    return worst(
+        (name, row["case"], row["accuracy"], row["peer_name"].partition(";")[0])
+        for name in ("dynamics", "batch", "structure", "collision", "ground", "files")
+        for row in measured(name)
+        if row["accuracy"] is not None and ENGINES.search(row["peer_name"])
+        if "rollout" not in row["metric"] and row["metric"] not in EDITS
+    )
+
+
+def consistency() -> str:
+    """How far results are from what they must be by themselves, at most."""
+    trees = (
+        ("inverse dynamics of forward dynamics", row["case"], row["accuracy"], "")
+        for row in measured("dynamics")
+        if "links" in row["case"]
+    )
+    edits = (
+        (EDITS[row["metric"]], row["case"], row["accuracy"], "")
+        for row in measured("structure")
+        if row["metric"] in EDITS and row["metric"] != "cut"
+    )
+    return worst((*trees, *edits))
 
 
 def machine() -> str:
@@ -222,6 +250,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "agreement": agreement,
     "benchmark": benchmark,
     "commands": commands,
+    "consistency": consistency,
     "gallery": gallery,
     "machine": machine,
     "speed": speed,
