@@ -125,6 +125,14 @@ def test_every_extra_is_told_of() -> None:
     assert set(told) == extras.keys() - {"peers", "dev"}
 
 
+def test_the_version_is_said_in_one_place() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    assert "version" in project["project"]["dynamic"]
+    assert project["tool"]["hatch"]["version"]["path"] == "src/kinemorph/__init__.py"
+    assert project["project"]["optional-dependencies"]["fast"] == [f"kinemorph-kernels=={km.__version__}.*"]
+    assert "\nversion:" not in (ROOT / "CITATION.cff").read_text("utf-8")
+
+
 def test_the_sheet_of_demonstrations_has_all_of_them() -> None:
     from matplotlib.image import imread
 
