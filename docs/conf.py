@@ -24,7 +24,6 @@ copyright = "the kinemorph authors, Apache-2.0"
 release = version = version_of("kinemorph")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
-exclude_patterns = ["results"]
 myst_enable_extensions = ["amsmath", "deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 3
 nitpicky = True

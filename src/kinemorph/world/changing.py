@@ -197,6 +197,7 @@ class Changing(Thinking):
 
         Without `at` it is where b is. Between bodies of one tree the joint closes a loop; else it carries the one that
         floats, unless `how` is "loop". Velocities jump so that it holds; the contacts of the next step see that jump.
+        If the joint has a name, `world.joint_id` knows it by that until it is cut.
         """
         first, second = -1 if a is None else self._id(a), self._id(b)
         place = self.forest.pose(second) if at is None else at if isinstance(at, Pose) else Pose(at)
@@ -218,7 +219,8 @@ class Changing(Thinking):
         sides = self.forest.sides(id)
         self._wake(*sides, *self._neighbours(sides))
         change = self.forest.cut(id)
-        self._joints.pop(id, None)
+        if not self.forest.has_joint(id):
+            self._joints.pop(id, None)
         for one, other in self._parted.pop(id, []):
             self.collisions.heed(one, other)
         self._follow_structure([self.forest.tree_of(body) for body in sides])
