@@ -214,12 +214,11 @@ def option(p: inspect.Parameter) -> str:
         return f"--{name}"
     if kind == "bool | None":
         return f"--{name} True|False"
-    choices = re.search(r"Literal\[(.*?)\]", kind)
+    if choices := re.match(r"Literal\[(.*?)\]", kind):
+        return f"--{name} {choices[1].replace(chr(34), '').replace(', ', '|')}"
     words = {"Path": "FILE", "int": "N", "float": "X", "str": "NAME", "tuple": "NAME ..."}
-    shown = words[next(w for w in words if kind.startswith(w))] if not choices or kind.startswith("float") else ""
-    if p.default == Path("out"):
-        shown = "FOLDER"
-    return f"--{name} {shown or choices[1].replace(chr(34), '').replace(', ', '|')}"  # type: ignore[index]
+    shown = next((words[word] for word in words if kind.startswith(word)), "VALUE")
+    return f"--{name} {'FOLDER' if p.default == Path('out') else shown}"
 
 
 def default(p: inspect.Parameter) -> str:
