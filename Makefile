@@ -116,8 +116,9 @@ docs: $(READY)  ## the manual, in build/docs/index.html
 gallery: REPLAYS = $(shell $(BIN)/python -c 'from kinemorph.scenes.gallery import DEMOS; print(*DEMOS)')
 gallery: docs  ## the manual, with the replays of all demonstrations in its gallery
 
-pictures: $(READY)  ## draw the moving picture of the README, the sheet of demonstrations and that of creatures again
+pictures: $(READY)  ## draw again: the README's moving picture, the viewer (by chromium), demonstrations, creatures
 	$(BIN)/python tools/moving_picture.py docs/_static/kinemorph.webp
+	$(BIN)/python -m tools.viewer_picture docs/_static/viewer.png
 	$(BIN)/python -m kinemorph.scenes.creatures docs/_static
 	$(BIN)/python -m kinemorph.scenes.contact_sheet build/gallery
 	cp build/gallery/demonstrations.png docs/_static
