@@ -151,4 +151,5 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", plain)
     app.connect("autodoc-process-signature", shorter)
     app.connect("doctree-read", play)
+    app.connect("env-get-outdated", lambda *_: ["gallery"])  # replays come and go
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math_block, None))
