@@ -38,7 +38,7 @@ $(VENV)/.locked: requirements.lock
 
 lock: $(VENV)/.locked  ## resolve pyproject.toml into requirements.lock (newest: make lock UPGRADE=--upgrade)
 	$(BIN)/uv pip compile pyproject.toml --output-file requirements.lock \
-	  --extra view --extra decompose --extra evolve --extra ray --extra io --extra peers --extra dev \
+	  --extra view --extra decompose --extra evolve --extra ray --extra io --extra gym --extra peers --extra dev \
 	  --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
 	  --no-annotate --no-emit-index-url --custom-compile-command "make lock" --quiet $(UPGRADE)
 

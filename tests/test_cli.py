@@ -108,7 +108,9 @@ def test_all_demos_are_listed_with_a_sentence(tmp_path: Path) -> None:
     done = kinemorph("demo", "--list", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     told = dict(line.split("  ", 1) for line in done.stdout.splitlines())
-    assert {name: sentence.strip() for name, sentence in told.items()} == {n: d.sentence for n, d in DEMOS.items()}
+    assert {name: sentence.strip() for name, sentence in told.items()} == {
+        n: f"{d.sentence} {d.written}" for n, d in DEMOS.items()
+    }
     assert not list(tmp_path.iterdir())
 
 

@@ -23,6 +23,7 @@ from kinemorph.multibody.builder import Builder
 from kinemorph.multibody.checks import checked
 from kinemorph.multibody.configuration import neutral
 from kinemorph.multibody.data import Data
+from kinemorph.multibody.elements import ForceElement
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.layout import JointKind
@@ -211,6 +212,21 @@ class Changing(Thinking):
         self._follow_structure([self.forest.tree_of(body) for body in both])
         self._wake(*both)
         return change
+
+    @an_input
+    def tie(self, element: ForceElement, a: Body | int | None, b: Body | int | None) -> None:
+        """A spring, damper or bushing between two bodies (None: the world) until one of them is gone.
+
+        Its places are in the bodies' own frames; what it calls its links does not count here.
+        """
+        if not isinstance(element, ForceElement):
+            raise TypeError(f"world: tie takes a kinemorph.ForceElement, not {element!r}")
+        ids = [-1 if body is None else self._id(body) for body in (a, b)]
+        if ids[0] == ids[1]:
+            raise ValueError("world: tie takes two bodies, or a body and the world")
+        self._wake(*(id for id in ids if id >= 0))
+        self.forest.tie(element, *ids)
+        self._follow_tables()
 
     @an_input
     def cut(self, joint: Change | int | str) -> Change:
