@@ -397,6 +397,11 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "view": view,
     "warm": warm,
 }
+CREATURES: dict[str, Callable[..., Any]] = {  # what follows `kinemorph creature`
+    "random": creature_random,
+    "show": creature_show,
+    "trial": creature_trial,
+}
 
 
 def main() -> None:
@@ -411,10 +416,7 @@ def main() -> None:
     try:
         if sys.argv[1:2] == ["creature"]:
             tyro.extras.subcommand_cli_from_dict(
-                {"random": creature_random, "show": creature_show, "trial": creature_trial},
-                prog="kinemorph creature",
-                description=creature.__doc__,
-                args=sys.argv[2:],
+                CREATURES, prog="kinemorph creature", description=creature.__doc__, args=sys.argv[2:]
             )
             return
         tyro.extras.subcommand_cli_from_dict(COMMANDS, prog="kinemorph", description=__doc__)

@@ -38,6 +38,11 @@ class Demo(NamedTuple):
         return f"In Python: {self.python}." if self.python else "Its scene is a file: see kinemorph run."
 
     @property
+    def replay(self) -> str:
+        """The replay that it leaves, without its end."""
+        return self.picture.removesuffix("_strip")
+
+    @property
     def by_impulses(self) -> dict[str, Any]:
         """The settings of its world with which all contact is made of impulses."""
         return {"contact": "impulse", "epsilon": self.epsilon, "dt": self.stride}

@@ -229,8 +229,8 @@ class Changing(Thinking):
         self._follow_tables()
 
     @an_input
-    def cut(self, joint: Change | int) -> Change:
-        """Cut a joint, of a tree or of a loop: the one that `connect` made, or one of a figure by its id."""
+    def cut(self, joint: Change | int | str) -> Change:
+        """Cut a joint, of a tree or of a loop: the one that `connect` made, or one by its id or its name."""
         id = self.joint_id(joint)
         sides = self.forest.sides(id)
         self._wake(*sides, *self._neighbours(sides))
