@@ -13,10 +13,13 @@ import os
 import statistics
 import subprocess
 import sys
+import sysconfig
 import tempfile
+import venv
 import zipfile
 from pathlib import Path
 
+import kinemorph
 from benchmarks.measure import Row, arguments, report
 
 _MODEL = """
@@ -63,14 +66,20 @@ _IMPORT = "import kinemorph as km; km.aba, km.simulate, km.World\n"  # names are
 
 
 class Start:
-    """Fresh processes, with a folder for their bytecode and one for a kernel pack."""
+    """Fresh processes, of a Python with a folder for bytecode, and of one with a kernel pack besides."""
 
-    def __init__(self, folder: str) -> None:
-        self.pack = os.path.join(folder, "pack")
+    def __init__(self, folder: str, *exercises: str) -> None:
         self.bytecode = os.path.join(folder, "bytecode")
-        subprocess.run([sys.executable, "-m", "kinemorph.pack", "--native", "--out", folder], check=True)
+        only = ["--only", *exercises] if exercises else []
+        subprocess.run([sys.executable, "-m", "kinemorph.pack", "--native", "--out", folder, *only], check=True)
+        venv.create(Path(folder, "packed"), symlinks=os.name != "nt")
+        places = {"base": str(Path(folder, "packed")), "platbase": str(Path(folder, "packed"))}
+        self.packed = Path(sysconfig.get_path("scripts", "venv", places), Path(sys.executable).name)
+        site = Path(sysconfig.get_path("purelib", "venv", places))  # packs are read from there only
         with zipfile.ZipFile(next(Path(folder).glob("*.whl"))) as wheel:
-            wheel.extractall(self.pack)
+            wheel.extractall(site)
+        inherited = [sysconfig.get_path("purelib"), str(Path(kinemorph.__file__).parents[1])]
+        site.joinpath("inherited.pth").write_text("\n".join(inherited), "utf-8")
         for program in [_IMPORT + _CREATURE, *(program for _, program in PEERS.values())]:
             self.seconds(program, os.path.expanduser("~"))  # for their bytecode
 
@@ -79,10 +88,9 @@ class Start:
         timed = f"import time; start = time.perf_counter()\n{program}\nprint(time.perf_counter() - start)"
         foreign = ("KINEMORPH_", "NUMBA_", "XDG_", "PYTHONDONTWRITEBYTECODE")
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(foreign)}
-        paths = [self.pack] * packed + [path for path in (os.environ.get("PYTHONPATH"),) if path]
         environment = inherited | {"HOME": home, "LOCALAPPDATA": home, "KINEMORPH_QUIET": "1"}
-        environment |= {"PYTHONPYCACHEPREFIX": self.bytecode, "PYTHONPATH": os.pathsep.join(paths)}
-        command = [sys.executable, "-c", timed]
+        environment |= {"PYTHONPYCACHEPREFIX": self.bytecode}
+        command = [str(self.packed) if packed else sys.executable, "-c", timed]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         return float(done.stdout.split()[-1])
 
