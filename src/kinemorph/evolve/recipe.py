@@ -30,6 +30,7 @@ class RecipeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ladder: tuple[int, ...] = (2, 4, 8)  # draws after which a candidate may drop out, and at the end
     quantile: float = 0.5  # of the parents, that a candidate must reach to go on
     redraw: int = 6  # generations after which all draws are new
+    kept: float = 0.5  # the share of the population that is judged by them; the rest goes
     worst: float = 0.5  # weight of the mean of the worse half, against motions that are blind
     vote: int = 32  # draws that decide between the elites of the whole run
     tuning: TuningSettings | None = None
@@ -64,13 +65,15 @@ class Recipe(Planned):
                 break
             if self.generation % settings.redraw == 0:
                 bank = self.bank(settings.ladder[-1], self.generation)
+                population = population[: max(2, int(settings.kept * settings.population))]
                 for one in population:
                     one.outcomes.clear()
                 yield from self._race(population, population, bank)
+                population = self.ranked(population)
             parents = self.parents(population)
             rng = self.choices()
             children = [self.child(parents, rng) for _ in range(settings.population)]
-            yield from self._race(children, population, bank)
+            yield from self._race(children, parents, bank)
             population = self.survivors(population + children)
         if settings.tuning is not None:
             self.elites.append((yield from tune(self, population[0], bank, settings.tuning)))

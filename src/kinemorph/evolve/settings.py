@@ -55,15 +55,15 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return {name: msgspec.to_builtins(getattr(self, name)) for name in names}
 
 
-def load_settings(file: Path | str, changes: dict[str, Any] | None = None) -> Settings:
-    """Read settings from a TOML file; `changes` come from the command and win."""
+def load_settings(file: Path | str, changes: dict[str, Any] | None = None, kind: Any = Settings) -> Any:
+    """Read settings, of a run or of another kind, from a TOML file; `changes` come from the command and win."""
     file = Path(file)
     try:
         text = read_bytes(file, _LARGEST).decode()
         table = tomllib.loads(text)
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise FileError(f"{file}: this is not TOML: {error}") from None
-    return checked(Settings, merged(table, changes or {}), lambda place: f"{file}{_line(text, place)}")
+    return checked(kind, merged(table, changes or {}), lambda place: f"{file}{_line(text, place)}")
 
 
 def merged(table: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ class JumpUp(Task):
 
     def mark(self, stage: Stage) -> Marks:
         high, rise, away = leap(stage)
-        return Marks(high + EFFORT * rise - 0.1 * min(away, 1.0), high / (away + 1.0), high * stage.size)
+        return Marks(high + EFFORT * rise - 0.1 * min(away, 1.0), high / (away + 1.0), high)
 
 
 @dataclass(frozen=True)
@@ -38,4 +38,4 @@ class JumpAway(Task):
     def mark(self, stage: Stage) -> Marks:
         high, rise, away = leap(stage)
         value = high * away + 0.5 * EFFORT * (rise + min(away, 1.0))
-        return Marks(value, high * away * stage.size**2, high * stage.size)
+        return Marks(value, high * away * stage.size**2, high)

@@ -54,6 +54,7 @@ class Task:
     grasps: bool = False  # whether parts without children may hold what they touch
     settings: Settings = DEFAULT  # of growth
     moves: bool = True  # whether its joints must move
+    looks: int = 1  # how often in each half of a life the way to the target is written down
 
     @property
     def name(self) -> str:
@@ -102,6 +103,7 @@ class Stage:
         self.height = 0.0  # m, of its lowest point then
         self.gap = 0.0  # m, to the target then
         self.half: dict[str, Any] = {}  # what was watched in the first half
+        self.gaps: list[float] = []  # m, to the target, as often as the task looks
         self.notes: dict[str, Any] = {}  # of the task's own
         self.time = 0.0  # s, that it lived after it woke
 
@@ -189,12 +191,17 @@ class Stage:
         world.watch_minds(task.work)
         life = self.life
         self.start, self.height, self.gap = np.array(life["centre"]), life["lowest"], life["gap"]
-        half = round(0.5 * task.seconds / task.dt)
-        woken = round(world.time / task.dt)
-        world.step(half)
-        self.half = self.life
-        if round(world.time / task.dt) == woken + half:
-            world.step(round(task.seconds / task.dt) - half)
+        woken, half, whole = (round(t / task.dt) for t in (world.time, 0.5 * task.seconds, task.seconds))
+        done = 0
+        for end in (*_looks(0, half, task.looks), *_looks(half, whole, task.looks)):
+            world.step(end - done)
+            life = self.life
+            self.gaps.append(life["gap"])
+            if end <= half:
+                self.half = life
+            done = end
+            if round(world.time / task.dt) < woken + end:
+                break
         self.time = (round(world.time / task.dt) - woken) * task.dt
 
     @property
@@ -207,6 +214,11 @@ class Stage:
         """Whether the budget of work has ended the life."""
         toil = self.world.toil
         return toil["work"] > toil["budget"]
+
+
+def _looks(start: int, end: int, count: int) -> list[int]:
+    """So many numbers of steps after a first one, evenly, up to the last."""
+    return [start + round((end - start) * k / count) for k in range(1, count + 1)]
 
 
 def closeness(mean: float, start: float) -> float:
