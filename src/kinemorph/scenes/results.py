@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -36,18 +37,21 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     searches: tuple[str, ...]
     episodes: int
     seeds: tuple[int, ...]
+    of_search: dict[str, Any] = {}
+    of_task: dict[str, Any] = {}
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rows: tuple[Row, ...]
     draws: int = 64  # that a champion is judged on
 
-    def __iter__(self) -> Iterator[tuple[str, str, int, int]]:
-        """Task, search, episodes and seed of all runs, in the order of rows; seed by seed."""
+    def runs(self, how: dict[str, Any]) -> Iterator[tuple[str, Settings]]:
+        """Names and settings of all runs, in the order of rows; seed by seed."""
         for row in self.rows:
-            for seed in row.seeds:
-                for task in row.tasks:
-                    yield from ((task, search, row.episodes, seed) for search in row.searches)
+            for seed, task, search in product(row.seeds, row.tasks, row.searches):
+                budget = Budget(ENOUGH, row.episodes)
+                settings = Settings(task, search, seed, budget, row.of_search, row.of_task, **how)
+                yield f"{task}-{search}-{row.episodes}-{seed}", settings
 
 
 def results(file: Path, runs: Path, out: Path, how: dict[str, Any]) -> None:
@@ -56,15 +60,13 @@ def results(file: Path, runs: Path, out: Path, how: dict[str, Any]) -> None:
     table: Table = load_settings(file, kind=Table)
     (out / "champions").mkdir(parents=True, exist_ok=True)
     runs.mkdir(parents=True, exist_ok=True)
-    for task, search, episodes, seed in table:
-        name = f"{task}-{search}-{episodes}-{seed}"
+    for name, settings in table.runs(how):
         known = numbers(out)
         if name in known:
             continue
         console.print(f"[bold]{name}[/] ...")
-        settings = Settings(task, search, seed, Budget(ENOUGH, episodes), **how)
         with _run(runs / f"{name}.db", settings) as store:
-            known[name] = _judged(store, table.draws) | {"episodes": episodes}
+            known[name] = _judged(store, table.draws)
             (out / "champions" / f"{name}.json").write_text(store.genotype(store.last, 0))
         write_whole(out / NUMBERS, json.dumps(known, indent=1, sort_keys=True).encode())
         write_page(known, out)
@@ -99,7 +101,7 @@ def _judged(store: Store, draws: int) -> dict[str, Any]:
     spent = {g: one["episodes"] for g, one in enumerate(generations)}
     lives = sum(1 for _ in store.table("evaluation"))
     return {
-        "task": settings.task, "search": settings.search, "seed": settings.seed,
+        "task": settings.task, "search": settings.search, "seed": settings.seed, "episodes": settings.budget.episodes,
         "conditions": msgspec.to_builtins(found.conditions),
         "curve": [(spent[g], measure) for g, measure in measured(store)],
         "rejected": {reason: count / lives for reason, count in generations[-1]["rejected"].items()},
