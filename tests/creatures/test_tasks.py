@@ -150,7 +150,7 @@ def test_a_jump_is_measured_by_the_lowest_point() -> None:
     stage.mind.asleep = True
     stage.live()
     rise = 9.0 / (2 * 9.81)  # v² / 2g
-    assert task.mark(stage).measure * stage.size == pytest.approx(rise, rel=0.08)  # its limbs hang
+    assert task.mark(stage).measure * stage.tall == pytest.approx(rise, rel=0.08)  # its limbs hang
 
 
 def test_a_drag_takes_speed_as_it_should() -> None:

@@ -24,7 +24,7 @@ from kinemorph.creatures.initial import random_genotype
 from kinemorph.creatures.mate import crossover, crossover_within, graft
 from kinemorph.creatures.mutate import mutate
 from kinemorph.creatures.settings import Settings
-from kinemorph.creatures.tasks import TASKS, HitBall, Task
+from kinemorph.creatures.tasks import TASKS, HitBall, Locomotion, Task
 from kinemorph.evolve.problem import Descriptor, Draw, Outcome
 from kinemorph.evolve.settings import checked
 
@@ -57,6 +57,8 @@ class Species(msgspec.Struct, frozen=True):
             return {}
         if isinstance(self.task, HitBall):
             return {"ladder": [2, 4, 8], "redraw": 6, "worst": 0.5, "founder_draws": 2}
+        if isinstance(self.task, Locomotion):
+            return {"ladder": [1, 2, 4], "redraw": 6, "worst": 0.3, "founder_draws": 1}
         return {"ladder": [1, 3], "redraw": 8, "worst": 0.0, "founder_draws": 1}
 
     # ----------------------------------------------------------------------------------------------- variation

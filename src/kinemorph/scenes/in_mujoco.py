@@ -47,7 +47,10 @@ def in_mujoco(species: Species, genotype: str, draw: Draw) -> Outcome:
     twin = Twin(creature, stage)
     twin.settle()
     start = twin.centre
-    twin.live(task.seconds)
+    for k in range(2 * task.looks):  # in a life it is knocked about as often
+        if k:
+            twin.knock(*stage.knocks())
+        twin.live(0.5 * task.seconds / task.looks)
     speed = float((twin.centre - start)[0]) / task.seconds / stage.size
     return Outcome(speed, measure=speed, reason="MuJoCo warns" if twin.lost else "")
 
@@ -64,11 +67,16 @@ class Twin:
                 model.with_equipment(floors=(floor,), actuators=model.actuators), Path(folder) / "creature.xml"
             )
             self.model = self.mujoco.MjModel.from_xml_string(file.read_text("utf-8"))
-        self.dt, self.brain = stage.task.dt, creature.brain
-        self.model.opt.timestep = self.dt
-        self.model.opt.gravity[2] = float(stage.world.forest.header["gz"])
+        self.dt, self.brain = 0.1 * stage.task.dt, creature.brain
+        option, forest = self.model.opt, stage.world.forest
+        option.timestep, option.gravity[2] = self.dt, float(forest.header["gz"])
+        option.integrator = self.mujoco.mjtIntegrator.mjINT_IMPLICITFAST  # drives are stiff
+        option.cone = self.mujoco.mjtCone.mjCONE_ELLIPTIC
+        self.model.geom_solref[:, 0] = self.model.jnt_solref[:, 0] = 4.0 * self.dt  # hard, as contacts are here
+        self.model.geom_solimp[:, :3] = 0.98, 0.995, 2e-4
+        self.model.geom_friction[:, 0] = stage.soil.friction**0.5  # as worlds mix it with the creature's 1
         self.data = self.mujoco.MjData(self.model)
-        self.data.qpos[2] = creature.lift
+        self.data.qpos[:] = forest.state(forest.tree_of(stage.figure["part0"].id)).q
         self.weight = 9.81 * float(self.model.body_mass.sum())
         self.reads = [self._reader(sense) for sense in self.brain.senses]
         self.effects = [
@@ -98,6 +106,11 @@ class Twin:
         for _ in range(round(seconds * self.brain.rate)):
             self._think()
             self._steps(1.0 / self.brain.rate)
+
+    def knock(self, push: Any, turn: Any) -> None:
+        """Add to the velocity and the turning of all of it."""
+        self.data.qvel[:3] += push
+        self.data.qvel[3:6] += self.data.xmat[1].reshape(3, 3).T @ turn
 
     def _steps(self, seconds: float) -> None:
         for _ in range(round(seconds / self.dt)):

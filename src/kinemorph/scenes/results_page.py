@@ -15,7 +15,7 @@ from kinemorph._files import write_whole
 ORDER = ("default", "steady", "map-elites", "sims", "thesis", "random")
 UNITS = {
     "hit-ball": "hit or not", "hit-ball-anywhere": "share of places that are hit",
-    "jump-up": "clearance of the lowest point, in body lengths", "jump-away": "clearance, in body lengths",
+    "jump-up": "clearance of the lowest point, in body heights", "jump-away": "the same",
     "locomotion": "body lengths a second", "follow": "share of the time at the target",
 }  # fmt: skip
 COLOURS = ("#c8553d", "#588b8b", "#7d5ba6", "#8a9a5b", "#4a6fa5", "#888888")

@@ -28,7 +28,7 @@ FALL = 1e-3  # m, above the ground at the start
 STILL = 0.25  # s without motion that end settling
 TILT, NUDGE = 0.05, 0.5  # rad and s: how far and how long weight pulls aslant before that
 WATCH = 0.5  # s with motors off, in which a settled creature must stay where it is
-SHORTEST = 0.4  # m: smaller creatures are measured as if they were so long
+SHORTEST, LOWEST = 0.4, 0.2  # m: smaller creatures are measured as if they were so long, and so high
 
 
 class Marks(NamedTuple):
@@ -49,7 +49,11 @@ class Task:
     patience: float = 4.0  # s, that it has to settle; 0: it does not
     work: int = 4_000_000  # budget of a life, in rows of the solver times substeps
     gravity: float = G  # m/s²
-    vary: float = 1.0  # by how much of their ranges gravity, friction and restitution differ between draws
+    vary: float = 1.0  # by how much of their ranges gravity, friction, restitution and bearing differ between draws
+    slip: float = 0.1  # the range of friction, to each side
+    bounce: float = 0.05  # restitution of the ground, from nothing to twice as much
+    turn: float = 0.0  # rad, to each side: by how much it may look aside at first
+    kick: float = 0.0  # m/s, and four times as many rad/s about the vertical: knocks at each look
     root: Root = Root.FREE
     grasps: bool = False  # whether parts without children may hold what they touch
     settings: Settings = DEFAULT  # of growth
@@ -87,17 +91,19 @@ class Stage:
         self.task, self.phenotype, self.number, self.level = task, phenotype, number, level
         self.rng = np.random.default_rng([seed, number])
         shake = task.vary * self.rng.uniform(-1.0, 1.0, 3)
-        self.soil = Material(friction=0.8 * (1.0 + 0.1 * shake[0]), restitution=0.05 * (1.0 + shake[1]))
+        self.soil = Material(friction=0.8 * (1.0 + task.slip * shake[0]), restitution=task.bounce * (1.0 + shake[1]))
         weight = task.gravity * (1.0 + 0.02 * shake[2])
         self.world = World((0.0, 0.0, -weight), task.dt, sleep=False, sweeps=True, substeps=task.substeps)
         rows = phenotype.rows
         low, high = phenotype.bounds
         self.length = float((high - low).max())  # m, of the creature as it grew
         free = task.root is Root.FREE
-        middle = (rows["mass"] @ rows["p"]) / rows["mass"].sum()
+        turn = task.vary * task.turn * self.rng.uniform(-1.0, 1.0) if task.turn else 0.0
+        faces = Pose.rpy(0.0, 0.0, turn).rotation
+        middle = faces @ (rows["mass"] @ rows["p"]) / rows["mass"].sum()
         at = (-middle[0], -middle[1], FALL - low[2] if task.gravity > 0.0 else 0.0) if free else (0.0, 0.0, 0.0)
         task.prepare(self)
-        self.figure: Figure = self.world.add(phenotype.model, at=Pose(at))
+        self.figure: Figure = self.world.add(phenotype.model, at=Pose(at, faces))
         self.mind: Mind = self.world.think(self.figure, phenotype.brain)
         self.start: Array = np.zeros(3)  # m, centre of mass when it woke
         self.height = 0.0  # m, of its lowest point then
@@ -115,6 +121,12 @@ class Stage:
     def size(self) -> float:
         """m, by which ways are measured: its length, if that is not tiny."""
         return max(self.length, SHORTEST)
+
+    @property
+    def tall(self) -> float:
+        """m, by which jumps are measured: its height as it grew, if that is not tiny."""
+        low, high = self.phenotype.bounds
+        return max(float(high[2] - low[2]), LOWEST)
 
     @property
     def life(self) -> dict[str, Any]:
@@ -202,7 +214,26 @@ class Stage:
             done = end
             if round(world.time / task.dt) < woken + end:
                 break
+            if task.kick and end < whole:
+                self._knock()
         self.time = (round(world.time / task.dt) - woken) * task.dt
+
+    def knocks(self) -> tuple[Array, Array]:
+        """The next knock: what it adds to the velocity and to the turning of all of it (m/s, rad/s)."""
+        angle, turn = self.rng.uniform(-1.0, 1.0, 2)
+        push = np.array((np.cos(np.pi * angle), np.sin(np.pi * angle), 0.0))
+        return self.task.vary * self.task.kick * push, self.task.vary * 4.0 * self.task.kick * np.array(
+            (0.0, 0.0, turn)
+        )
+
+    def _knock(self) -> None:
+        """Knock against its root, which takes all of it along."""
+        forest = self.world.forest
+        tree, (push, turn) = forest.tree_of(self.figure["part0"].id), self.knocks()
+        v, R = forest.state(tree).v, self.figure["part0"].pose.rotation
+        v[:3] += R.T @ turn
+        v[3:6] += R.T @ push
+        forest.set_state(tree, v=v)
 
     @property
     def early(self) -> bool:
