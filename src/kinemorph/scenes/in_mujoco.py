@@ -138,10 +138,14 @@ class Twin:
             return lambda: sign * float(d.xmat[b].reshape(3, 3)[2, axis])
         if sense.what is Sensed.PLACE:
             return lambda: sign * float(TARGET[axis])
-        way = lambda: TARGET - d.xpos[b]  # noqa: E731
         if sense.what is Sensed.DISTANCE:
-            return lambda: sign * float(np.linalg.norm(way()))
-        return lambda: sign * float(d.xmat[b].reshape(3, 3)[:, axis] @ way() / np.linalg.norm(way()))
+            return lambda: sign * float(np.linalg.norm(TARGET - d.xpos[b]))
+
+        def direction() -> float:
+            way = TARGET - d.xpos[b]
+            return sign * float(d.xmat[b].reshape(3, 3)[:, axis] @ way / np.linalg.norm(way))
+
+        return direction
 
     def _touch(self, body: int) -> float:
         total, force = 0.0, np.zeros(6)

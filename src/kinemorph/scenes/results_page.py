@@ -28,6 +28,11 @@ with senses that read nothing, *limp* with motors off; *rejected* is the share o
 frequent reason.
 """
 
+NAMES = (
+    "search", "evaluations", "seeds", "median", "half the step", "MuJoCo", "blanked", "limp", "rejected",
+    "heritability", "lives a second",
+)  # fmt: skip
+
 Record = dict[str, Any]
 
 
@@ -43,9 +48,7 @@ def write_page(known: dict[str, Record], out: Path) -> None:
 
 
 def _table(records: list[Record]) -> str:
-    names = ("search", "evaluations", "seeds", "median", "half the step", "MuJoCo", "blanked", "limp", "rejected")
-    names += ("heritability", "lives a second")
-    lines = [names, ("---",) * len(names)]
+    lines: list[tuple[str, ...]] = [NAMES, ("---",) * len(NAMES)]
     for (search, episodes), group in _groups(records):
         one = sorted(group, key=lambda record: record["seed"])
         lines.append((
