@@ -243,6 +243,15 @@ def test_bounds_checks_are_honoured_and_have_kernels_of_their_own(workshop):
     assert (checked.result, checked.compiled) == ("IndexError", 1)
 
 
+def test_constants_count_from_the_end_and_bounds_checks_refuse_other_negative_indices(workshop):
+    text = "from kinemorph._jit import kernel\n@kernel\ndef last(a):\n    return a[-1]\n"
+    text += "@kernel\ndef pick(a, k):\n    return a[k]\n"
+    workshop.write({"picker.py": text})
+    attempt = "import numpy as np; from picker import last, pick\nresult = [last(np.arange(3.0))]\n"
+    attempt += "try:\n    pick(np.arange(3.0), -1)\nexcept IndexError:\n    result.append('IndexError')"
+    assert workshop.run(attempt, NUMBA_BOUNDSCHECK="1").result == [2.0, "IndexError"]
+
+
 def test_without_jit_kernels_are_plain_functions(zoo):
     code = "import zoo, types; assert type(zoo.outer) is types.FunctionType; result = zoo.outer(1.0)"
     plain = zoo.run(code, NUMBA_DISABLE_JIT="1")

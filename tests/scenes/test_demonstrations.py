@@ -121,7 +121,7 @@ def test_coins_fly_meet_and_lie_down() -> None:
 def test_the_springs_bear_the_car_where_they_were_made_for() -> None:
     world = km.World(sleep=False, material=car.RUBBER)
     world.add_ground()
-    driver = car.drive(world, (0.0, 0.0, 0.0), lambda: 0.0)
+    driver = car.drive(world, (0.0, 0.0, 0.0), lambda pose: 0.0)
     world.run(2.0)
     assert max(abs(driver.spring(name)) for name in car.CORNERS) < 2e-4
     touches = [touch for body in driver.figure for touch in world.contacts(body)]
@@ -133,7 +133,7 @@ def test_no_driven_wheel_slips() -> None:
     """Full throttle from rest: rims keep to the speed of the car, and the motors' torque gives its acceleration."""
     world = km.World(dt=1e-3, sleep=False, material=car.RUBBER)
     world.add_ground()
-    driver = car.drive(world, (0.0, 0.0, 0.0), lambda: 100.0)
+    driver = car.drive(world, (0.0, 0.0, 0.0), lambda pose: 100.0)
     slips = []
 
     def look(world: km.World) -> None:
@@ -153,7 +153,11 @@ def ride() -> dict[str, Any]:
     scene.world.every(
         0.01,
         lambda world: path.append(
-            (*scene.driver.chassis.position, scene.driver.chassis.pose.rotation[2, 2], scene.aside)
+            (
+                *scene.driver.chassis.position,
+                scene.driver.chassis.pose.rotation[2, 2],
+                scene.aside(scene.driver.chassis.pose),
+            )
         ),
     )
     scene.world.run(car_track.SECONDS)

@@ -77,7 +77,13 @@ def test_the_car_drives_through_the_looping() -> None:
     path: list[tuple[float, float, float]] = []
 
     def look(world: Any) -> None:
-        path.append((scene.driver.chassis.position[2], scene.driver.chassis.pose.rotation[2, 2], scene.aside))
+        path.append(
+            (
+                scene.driver.chassis.position[2],
+                scene.driver.chassis.pose.rotation[2, 2],
+                scene.aside(scene.driver.chassis.pose),
+            )
+        )
 
     scene.world.every(0.02, look)
     scene.world.run(car_track.SECONDS)

@@ -39,6 +39,7 @@ CORE_PAIR = np.dtype(
         ("steps", "i4"),  # of V-Clip in the last call
         ("fallbacks", "i4"),  # how often the walk was too long or ended too early, in all calls
         ("rough", "i4"),  # how often a depth was an upper bound only, in all calls
+        ("missed", "i4"),  # overlaps since the last that was seen to be shallow, modulo AGAIN
         ("distance", "f8"),  # m, of the shapes; negative: how deep they overlap
         ("normal", "f8", 3),  # unit, from shape 1 to shape 2
         ("x1", "f8", 3),  # m, closest point on the surface of shape 1
@@ -58,6 +59,7 @@ class Relation(IntEnum):
 
 NEW, APART, DEEP = int(Relation.NEW), int(Relation.APART), int(Relation.DEEP)
 GAP = 1e5  # an answer is exact to so many tolerances: 1e-9 of the sizes
+AGAIN = 16  # of so many overlaps that are not shallow, one is looked at again
 NEAR = 1e8  # within so many tolerances a walk may end too early, and its answer is checked: 1e-6 of the sizes
 
 
@@ -145,11 +147,15 @@ def _face_each_other(pair: Any, A: Any, B: Any, R: Mat3, p: Vec3) -> None:
 @kernel(inline=False)
 def _overlap(pair: Any, A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, tol: float, work: Any) -> bool:
     """Fill in the answer if the cores overlap or touch; else leave a direction that separates them as normal."""
-    if pair["relation"] == DEEP:
-        found, x, y, n, depth = shallow(A, B, R, p, guess)
-        if found:
-            _answer(pair, x, y, n, -depth)
-            return True
+    if pair["relation"] != DEEP:
+        pair["missed"] = 0
+    else:
+        if pair["missed"] == 0:
+            found, x, y, n, depth = shallow(A, B, R, p, guess)
+            if found:
+                _answer(pair, x, y, n, -depth)
+                return True
+        pair["missed"] = (pair["missed"] + 1) % AGAIN
     a = int(pair["index2"]) if pair["kind2"] == V else 0
     b = int(pair["index1"]) if pair["kind1"] == V else 0
     status, x, y, n, depth = penetration(A, B, R, p, guess, a, b, GAP * tol, work)

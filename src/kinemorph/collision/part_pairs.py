@@ -102,7 +102,7 @@ def next_row(s: Any, i: int, j: int) -> int:
     key["i"] = i
     key["j"] = j
     row["relation"] = NEW
-    row["steps"] = 0
+    row["steps"] = row["missed"] = 0
     n = s["n_known"]
     known = rows_at(s["known"], n, KNOWN)
     c = s["cursor"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kinemorph.geometry.material import Material
-from kinemorph.geometry.shapes import Shape
+from kinemorph.geometry.shapes import Role, Shape
 from kinemorph.multibody.builder import Builder
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
@@ -48,7 +48,7 @@ def car(colour: tuple[float, float, float] = (0.78, 0.20, 0.17)) -> Model:
     slack = -0.25 * BODY * G / STIFFNESS
     upright = Pose.turn((1, 0, 0), 0.5 * np.pi)
     tyre = Shape.cylinder(RADIUS, WIDTH, upright, colour=(0.16, 0.16, 0.18, 1.0), material=RUBBER)
-    hub = Shape.box((1.3 * RADIUS, WIDTH + 0.012, 0.05), colour=(0.80, 0.80, 0.78, 1.0), material=RUBBER)
+    hub = Shape.box((1.3 * RADIUS, WIDTH + 0.012, 0.05), role=Role.VISUAL, colour=(0.80, 0.80, 0.78, 1.0))
     for name, (x, y) in CORNERS.items():
         spring = Joint.prismatic(
             "z", stiffness=STIFFNESS, damping=DAMPING, rest=slack, lower=-TRAVEL, upper=TRAVEL, name=f"{name} spring"
@@ -66,18 +66,18 @@ def car(colour: tuple[float, float, float] = (0.78, 0.20, 0.17)) -> Model:
     return b.build()
 
 
-def straight_on() -> float:
+def straight_on(pose: Pose) -> float:
     """What a driver wants who looks nowhere."""
     return 0.0
 
 
 @dataclass
 class Driver:
-    """Somebody who wants the car to go at `speed()` m/s and to turn by `bend()` rad, and lets no wheel slip."""
+    """Somebody who wants the car to go at `speed(pose)` m/s and to turn by `bend(pose)` rad, and lets no wheel slip."""
 
     figure: Figure
-    speed: Callable[[], float]
-    bend: Callable[[], float]
+    speed: Callable[[Pose], float]
+    bend: Callable[[Pose], float]
     motors: list[Motor] = field(default_factory=list)
     steering: list[Servo] = field(default_factory=list)
 
@@ -99,21 +99,27 @@ class Driver:
 
         Front wheels turn by as much as the car should.
         """
-        now = self.pace
-        wanted = min(max(self.speed(), now - SLIP), now + SLIP)
+        pose = self.chassis.pose
+        now = float(pose.rotation[:, 0] @ self.chassis.velocity)
+        wanted = min(max(self.speed(pose), now - SLIP), now + SLIP)
         for motor in self.motors:
             motor.speed = wanted / RADIUS
-        bend = min(max(self.bend(), -LOCK), LOCK)
+        bend = min(max(self.bend(pose), -LOCK), LOCK)
         for servo in self.steering:
             servo.position = bend
 
 
 def drive(
-    world: World, at: Pose | Iterable[float], speed: Callable[[], float], bend: Callable[[], float] = straight_on
+    world: World,
+    at: Pose | Iterable[float],
+    speed: Callable[[Pose], float],
+    bend: Callable[[Pose], float] = straight_on,
 ) -> Driver:
-    """A car in a world, with a driver in it."""
+    """A car in a world, with a driver in it. Its springs, which do not go far, keep wheels and chassis apart."""
     place = at if isinstance(at, Pose) else Pose(at)
     figure = world.add(car(), at=place @ Pose((0.0, 0.0, GAP)))
+    for name in CORNERS:
+        world.ignore(figure["chassis"], figure[f"{name} wheel"])
     motors = [world.motor(figure.joint(f"{name} axle"), 0.0, TORQUE) for name in CORNERS]
     fronts = [figure.joint(f"{name} knuckle") for name, (x, _) in CORNERS.items() if x > 0]
     steering = [world.servo(joint, stiffness=GRIP, damping=0.02 * GRIP) for joint in fronts]

@@ -46,20 +46,19 @@ class Track:
     fast: float  # m/s, into the looping
     driver: Driver = field(init=False)
 
-    def speed(self) -> float:
+    def speed(self, pose: Pose) -> float:
         """m/s: how fast to go where the car is."""
-        x = self.driver.chassis.position[0]
+        x = pose.position[0]
         return SLOW if x < TABLE + 1.5 else self.fast if x < STOP else 0.0
 
-    def bend(self) -> float:
+    def bend(self, pose: Pose) -> float:
         """rad, to the left: back to the middle of the way, which has one angle with the cylinder's axis everywhere."""
-        off = math.sin(ASKEW) - float(self.driver.chassis.pose.rotation[:, 0] @ AXIS)
-        return off - min(max(KEEN * self.aside, -0.15), 0.15)
+        off = math.sin(ASKEW) - float(pose.rotation[:, 0] @ AXIS)
+        return off - min(max(KEEN * self.aside(pose), -0.15), 0.15)
 
-    @property
-    def aside(self) -> float:
+    def aside(self, pose: Pose) -> float:
         """m, how far to the left of its way it is."""
-        x, y, z = self.driver.chassis.position
+        x, y, z = pose.position.tolist()
         if abs(x - LOOPING) > RADIUS + 0.2 or z < 0.1:
             return float(y - (SHIFT * math.cos(ASKEW) if y > 0.5 * SHIFT else 0.0))
         from_entry = np.array([x - LOOPING, y, 0.0])

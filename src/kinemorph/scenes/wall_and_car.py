@@ -37,7 +37,7 @@ class Crash:
     starts: list[Any] = field(default_factory=list)
     hit: tuple[float, float] = (math.inf, 0.0)  # s, m/s: when, and how fast the car was
 
-    def speed(self) -> float:
+    def speed(self, pose: Pose) -> float:
         """m/s: the driver waits, goes, and brakes when it is too late."""
         return SPEED if WAIT < self.world.time < self.hit[0] else 0.0
 

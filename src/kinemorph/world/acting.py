@@ -34,6 +34,7 @@ from kinemorph.world.drives import (
     row_of,
 )
 from kinemorph.world.journal import an_input
+from kinemorph.world.telling import PLACES, tell_drive
 
 if TYPE_CHECKING:
     from kinemorph.collision.collisions import Collisions
@@ -56,6 +57,7 @@ class Acting:
     shapes: ShapeTable
     solver: Solver
     _mounted: dict[int, list[int]]
+    _address: int
 
     if TYPE_CHECKING:
 
@@ -125,24 +127,31 @@ class Acting:
     @an_input
     def set_numbers(self, table: str, row: int, numbers: dict[str, Any]) -> None:
         """Change the numbers of a drive or a push, as its handle does."""
-        if table not in OWNERS or not 0 <= row < len(self.solver[table]) or not set(numbers) <= NUMBERS:
+        if table not in OWNERS or not 0 <= row < len(self.solver[table]) or not numbers.keys() <= NUMBERS:
             raise ValueError(f"world: there is no row {row} of {table} with {', '.join(numbers)}")
+        if table == "drives" and all(self._told(row, name, value) for name, value in numbers.items()):
+            return
         one = self.solver[table][row]
+        self._wake_owner(table, one)  # which refuses what is gone
         for name, value in numbers.items():
             one[name] = value
-        self._wake_owner(table, row)
+
+    def _told(self, row: int, name: str, value: Any) -> bool:
+        """Whether a drive was told a number the short way."""
+        return name in PLACES and tell_drive(self._address, row, PLACES[name], float(value))
 
     @an_input
     def withdraw(self, table: str, row: int) -> None:
         """End a drive or a push, as its handle does."""
         if table not in OWNERS or not 0 <= row < len(self.solver[table]):
             raise ValueError(f"world: there is no row {row} of {table}")
-        self._wake_owner(table, row)
-        self.solver[table][row][OWNERS[table]] = -1
-        self.solver[table][row]["generation"] += 1
+        one = self.solver[table][row]
+        self._wake_owner(table, one)
+        one[OWNERS[table]] = -1
+        one["generation"] += 1
 
-    def _wake_owner(self, table: str, row: int) -> None:
-        what = int(self.solver[table][row][OWNERS[table]])
+    def _wake_owner(self, table: str, one: Any) -> None:
+        what = int(one[OWNERS[table]])
         if table == "drives":
             self._wake_joint(what)
         else:

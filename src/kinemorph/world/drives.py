@@ -96,8 +96,14 @@ class Handle:
 
     def _set(self, **numbers: Any) -> None:
         """Change numbers of its row, and wake what it acts on."""
-        self._row()
-        self.world.set_numbers(self.table, self.row, numbers)
+        world = self.world
+        if world.solver[self.table]["generation"][self.row] != self._generation:
+            self._row()  # which says that it is gone
+        try:
+            world.set_numbers(self.table, self.row, numbers)
+        except KeyError:
+            self._row()
+            raise
 
     def __repr__(self) -> str:
         row = self.world.solver[self.table][self.row]
