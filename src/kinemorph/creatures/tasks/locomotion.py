@@ -26,9 +26,9 @@ class Locomotion(Task):
     """
 
     slip: float = 0.4
-    bounce: float = 0.2
+    bounce: float = 0.1
     turn: float = 0.7
-    kick: float = 0.25
+    kick: float = 0.12
     looks: int = 4
 
     def begin(self, stage: Stage) -> None:
