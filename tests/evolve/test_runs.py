@@ -135,3 +135,20 @@ def test_searches_beat_chance():
 def test_a_budget_of_episodes_is_kept():
     of = settings(budget={"generations": 1000, "episodes": 700})
     assert of.budget == Budget(1000, 700)
+
+
+def test_draws_get_harder_and_the_vote_is_at_full_level():
+    of = settings(of_search=SMALL["default"] | {"ramp": 0.5}, budget={"generations": 12})
+    problem = problem_of(of)
+    search, serial, levels = search_of(of, problem), Serial(problem), []
+    while jobs := search.ask():
+        levels.append({draw.level for job in jobs for draw in job.draws})
+        serial.submit(jobs)
+        while some := serial.collect():
+            for result in some:
+                search.tell(result)
+    assert all(len(some) == 1 for some in levels)  # whoever is compared had the same draws
+    rising = [some.pop() for some in levels]
+    assert rising[0] == 0.0
+    assert rising == sorted(rising)
+    assert 0.0 < rising[len(rising) // 4] < 1.0 == rising[-1]

@@ -58,7 +58,7 @@ class Species(msgspec.Struct, frozen=True):
         if isinstance(self.task, HitBall):
             return {"ladder": [2, 4, 8], "redraw": 6, "worst": 0.5, "founder_draws": 2}
         if isinstance(self.task, Locomotion):
-            return {"ladder": [1, 2, 4], "redraw": 6, "worst": 0.3, "founder_draws": 1}
+            return {"ladder": [1, 2, 4], "redraw": 6, "worst": 0.3, "founder_draws": 1, "ramp": 0.6}
         return {"ladder": [1, 3], "redraw": 8, "worst": 0.0, "founder_draws": 1}
 
     # ----------------------------------------------------------------------------------------------- variation

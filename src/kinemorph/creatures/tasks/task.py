@@ -24,6 +24,7 @@ from kinemorph.world.world import World
 
 Array = npt.NDArray[np.float64]
 G = 9.81  # m/s²
+SLIP, BOUNCE = 0.1, 0.05  # by how much friction differs, and the mean restitution, where a task says nothing else
 FALL = 1e-3  # m, above the ground at the start
 STILL = 0.25  # s without motion that end settling
 TILT, NUDGE = 0.05, 0.5  # rad and s: how far and how long weight pulls aslant before that
@@ -50,8 +51,8 @@ class Task:
     work: int = 4_000_000  # budget of a life, in rows of the solver times substeps
     gravity: float = G  # m/s²
     vary: float = 1.0  # by how much of their ranges gravity, friction, restitution and bearing differ between draws
-    slip: float = 0.1  # the range of friction, to each side
-    bounce: float = 0.05  # restitution of the ground, from nothing to twice as much
+    slip: float = SLIP  # the range of friction, to each side
+    bounce: float = BOUNCE  # restitution of the ground, from nothing to twice as much
     turn: float = 0.0  # rad, to each side: by how much it may look aside at first
     kick: float = 0.0  # m/s, and four times as many rad/s about the vertical: knocks at each look
     root: Root = Root.FREE
@@ -91,14 +92,15 @@ class Stage:
         self.task, self.phenotype, self.number, self.level = task, phenotype, number, level
         self.rng = np.random.default_rng([seed, number])
         shake = task.vary * self.rng.uniform(-1.0, 1.0, 3)
-        self.soil = Material(friction=0.8 * (1.0 + task.slip * shake[0]), restitution=task.bounce * (1.0 + shake[1]))
+        slip, bounce = (usual + level * (most - usual) for usual, most in ((SLIP, task.slip), (BOUNCE, task.bounce)))
+        self.soil = Material(friction=0.8 * (1.0 + slip * shake[0]), restitution=bounce * (1.0 + shake[1]))
         weight = task.gravity * (1.0 + 0.02 * shake[2])
         self.world = World((0.0, 0.0, -weight), task.dt, sleep=False, sweeps=True, substeps=task.substeps)
         rows = phenotype.rows
         low, high = phenotype.bounds
         self.length = float((high - low).max())  # m, of the creature as it grew
         free = task.root is Root.FREE
-        turn = task.vary * task.turn * self.rng.uniform(-1.0, 1.0) if task.turn else 0.0
+        turn = task.vary * level * task.turn * self.rng.uniform(-1.0, 1.0) if task.turn else 0.0
         faces = Pose.rpy(0.0, 0.0, turn).rotation
         middle = faces @ (rows["mass"] @ rows["p"]) / rows["mass"].sum()
         at = (-middle[0], -middle[1], FALL - low[2] if task.gravity > 0.0 else 0.0) if free else (0.0, 0.0, 0.0)
@@ -222,9 +224,8 @@ class Stage:
         """The next knock: what it adds to the velocity and to the turning of all of it (m/s, rad/s)."""
         angle, turn = self.rng.uniform(-1.0, 1.0, 2)
         push = np.array((np.cos(np.pi * angle), np.sin(np.pi * angle), 0.0))
-        return self.task.vary * self.task.kick * push, self.task.vary * 4.0 * self.task.kick * np.array(
-            (0.0, 0.0, turn)
-        )
+        kick = self.task.vary * self.level * self.task.kick
+        return kick * push, 4.0 * kick * np.array((0.0, 0.0, turn))
 
     def _knock(self) -> None:
         """Knock against its root, which takes all of it along."""
