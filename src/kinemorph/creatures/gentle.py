@@ -32,10 +32,11 @@ class Operator(StrEnum):
 
 
 def offspring(
-    genotype: Genotype, rng: Rng, settings: Settings = DEFAULT, shares: tuple[float, float, float] = SHARES
-) -> tuple[Genotype, Operator]:
+    genotype: Genotype, rng: Rng, settings: Settings = DEFAULT, shares: tuple[float, float, float] = SHARES,
+    finest: float = FINEST,
+) -> tuple[Genotype, Operator]:  # fmt: skip
     """A child by one of the three operators, drawn by their shares, and which one it was."""
-    settings = replaced(settings, stride=FINEST ** float(rng.random()))
+    settings = replaced(settings, stride=finest ** float(rng.random()))
     u = float(rng.random()) * math.fsum(shares)
     if u < shares[0]:
         return change_control(genotype, rng, settings), Operator.CONTROL

@@ -19,7 +19,7 @@ from kinemorph.creatures.develop import Phenotype, develop
 from kinemorph.creatures.evaluate import evaluate
 from kinemorph.creatures.founders import REACHERS, WALKERS, founder
 from kinemorph.creatures.genotype import From, Genotype
-from kinemorph.creatures.gentle import Weighted, offspring, upstream
+from kinemorph.creatures.gentle import FINEST, Weighted, offspring, upstream
 from kinemorph.creatures.initial import random_genotype
 from kinemorph.creatures.mate import crossover, crossover_within, graft
 from kinemorph.creatures.mutate import mutate
@@ -73,7 +73,8 @@ class Species(msgspec.Struct, frozen=True):
         parent = Genotype.from_json(genotype)
         if self.variant == "thesis":
             return mutate(parent, rng, self.settings).to_json(), "mutation"
-        child, operator = offspring(parent, rng, self.settings)
+        finest = 1.0 if isinstance(self.task, HitBall) else FINEST  # reachers have too few generations for fine steps
+        child, operator = offspring(parent, rng, self.settings, finest=finest)
         return child.to_json(), operator.value
 
     def crossover(self, one: str, other: str, rng: np.random.Generator) -> str:
