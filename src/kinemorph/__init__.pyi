@@ -1,6 +1,6 @@
 """Rigid bodies that change while they move: connect, cut, re-root. Import as `km`."""
 
-from kinemorph import brain, creatures, mocap
+from kinemorph import brain, creatures, evolve, mocap
 from kinemorph._files import FileError, ModelWarning
 from kinemorph.collision.broad_phase import BroadPhase, swept
 from kinemorph.collision.collisions import Collisions
@@ -202,6 +202,7 @@ __all__ = [
     "distance",
     "drive",
     "energy",
+    "evolve",
     "film",
     "follow",
     "forward_dynamics",

@@ -211,7 +211,7 @@ def evolve(
 
 
 def rescore(run: Path, /, generation: int | None = None, rank: int = 0, draws: int = 64) -> None:
-    """Judge a champion again: on draws that no search saw, at half the step, blind, limp, part by part.
+    """Judge a champion again: on draws that no search saw, at half the step, blind, limp, part by part, in MuJoCo.
 
     Args:
         run: The file that `kinemorph evolve` made.
@@ -220,8 +220,33 @@ def rescore(run: Path, /, generation: int | None = None, rank: int = 0, draws: i
         draws: How many.
     """
     from kinemorph.evolve import command
+    from kinemorph.scenes.in_mujoco import walks
 
-    command.rescore(run, generation, rank, draws)
+    command.rescore(run, generation, rank, draws, walks())
+
+
+def results(
+    table: Path,
+    /,
+    runs: Path = Path("out/results"),
+    out: Path = Path("docs/results"),
+    workers: int | None = None,
+    evaluator: Literal["serial", "processes", "ray"] = "processes",
+) -> None:
+    """Run all experiments that a table asks for, and write their page, again after each. Broken off, it goes on.
+
+    Args:
+        table: A TOML file: which tasks, by which searches, with which seeds and budgets.
+        runs: Folder of the runs.
+        out: Folder of the page, its curves, numbers and champions.
+        workers: How many compute at a time; by default one for each core.
+        evaluator: Who computes: this process, others on this machine, or a Ray cluster.
+    """
+    from kinemorph._extras import need_view
+    from kinemorph.scenes import results as tables
+
+    need_view("plots")
+    tables.results(table, runs, out, {"workers": workers, "evaluator": evaluator})
 
 
 def report(runs: tuple[Path, ...], /, out: Path = Path("out/evolution.html")) -> None:
@@ -392,6 +417,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "replay": replay,
     "report": report,
     "rescore": rescore,
+    "results": results,
     "run": run,
     "thesis": thesis,
     "view": view,

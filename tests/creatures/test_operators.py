@@ -20,6 +20,7 @@ from kinemorph.creatures import (
     Operator,
     Rates,
     Settings,
+    Source,
     change_body,
     change_control,
     crossover,
@@ -224,6 +225,27 @@ def test_most_effectors_of_reachers_see_the_target() -> None:
         e.input.kind for seed in range(200) for n in founder(seed, routes=REACHERS).nodes for e in n.effectors
     )
     assert 0.5 < inputs[From.DIRECTION] / sum(inputs.values()) < 0.75
+
+
+def test_reachers_turn_their_parts_towards_the_target() -> None:
+    """A turn about an axis a moves the end of a part, which stands along z, along a x z."""
+    told: Counter[bool] = Counter()
+    for seed in range(200):
+        for node in founder(seed, routes=REACHERS).nodes:
+            for effector, axis in zip(node.effectors, node.axes, strict=True):
+                moves = np.cross(axis, (0.0, 0.0, 1.0))
+                if effector.input.kind is From.DIRECTION and np.linalg.norm(moves) > 0.5:
+                    told[bool(effector.weight * moves[effector.input.index % 3] > 0.5 * np.abs(moves).max())] += 1
+    assert told[True] / told.total() > 0.5  # of random ones a fifth
+
+
+@given(seeds)
+def test_the_limbs_of_a_founder_have_one_pace(seed: int) -> None:
+    genotype = founder(seed)
+    clocks = [n for node in genotype.nodes for n in node.neurons if n.function == "wave" and n.weights[0] == 1.0]
+    assert len(clocks) >= len(genotype.nodes)
+    assert all(clock.inputs[0] == Source(From.GLOBAL, 0) for clock in clocks)
+    assert 0.6 <= genotype.neurons[0].weights[0] <= 2.5
 
 
 @given(seeds)

@@ -149,7 +149,39 @@ def test_a_jump_is_measured_by_the_lowest_point() -> None:
     object.__setattr__(task, "begin", thrown)
     stage.mind.asleep = True
     stage.live()
-    assert task.mark(stage).measure == pytest.approx(9.0 / (2 * 9.81), rel=0.08)  # v² / 2g; its limbs hang
+    rise = 9.0 / (2 * 9.81)  # v² / 2g
+    assert task.mark(stage).measure * stage.tall == pytest.approx(rise, rel=0.08)  # its limbs hang
+
+
+def test_walkers_look_aside_and_are_knocked_about_as_their_draw_says() -> None:
+    bearings = []
+    for seed in range(6):
+        rotation = Stage(Locomotion(), develop(handmade("worm")), seed).figure["part0"].pose.rotation
+        bearings.append(math.atan2(rotation[1, 0], rotation[0, 0]))
+    assert max(map(abs, bearings)) < 0.7
+    assert min(bearings) < -0.1 < 0.1 < max(bearings)
+    stage = staged(Locomotion(kick=0.3))
+    tree = stage.world.forest.tree_of(stage.figure["part0"].id)
+    v, turned = stage.world.forest.state(tree).v, stage.figure["part0"].pose.rotation
+    stage._knock()
+    change = stage.world.forest.state(tree).v - v
+    assert np.linalg.norm(change[3:6]) == pytest.approx(0.3)
+    assert abs((turned @ change[3:6])[2]) < 1e-12
+    assert 0.0 < np.linalg.norm(change[:3]) <= 1.2
+    assert (change[6:] == 0.0).all()
+
+
+def test_the_time_at_a_target_is_what_is_seen_of_it() -> None:
+    task = Follow(seconds=1.0, moves=False)
+    stage = staged(task)
+    assert stage.settle() == ""
+    stage.live()
+    assert len(stage.gaps) == 90
+    assert task.mark(stage).measure == 0.0  # the target is a metre away
+    far = task.mark(stage).value
+    stage.gaps = [0.1] * 30 + [0.5] * 60
+    assert task.mark(stage).measure == pytest.approx(1.0 / 3.0)
+    assert task.mark(stage).value == pytest.approx(far + 1.0 / 3.0)
 
 
 def test_a_drag_takes_speed_as_it_should() -> None:

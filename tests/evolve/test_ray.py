@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.evolve.test_creatures import settings as of_creatures
 from tests.evolve.test_evaluators import all_results, jobs, sprung
 from tests.evolve.test_runs import golden, settings
 from tests.evolve.toy import Reach
 
 from kinemorph.evolve.evaluator import Serial
-from kinemorph.evolve.experiment import begin, evolve
+from kinemorph.evolve.experiment import begin, evolve, problem_of
 from kinemorph.evolve.worker import Limits
 
 if not os.environ.get("CI"):
@@ -54,6 +55,11 @@ def evaluator(cluster: Any) -> Iterator[Any]:
 
 def test_ray_agrees_with_this_process(evaluator, tmp_path):
     assert golden(tmp_path / "ray.db", settings(), evaluator(Reach())) == golden(tmp_path / "here.db", settings())
+
+
+def test_creatures_are_the_same_on_ray(evaluator, tmp_path):
+    of = of_creatures("hit-ball-anywhere")
+    assert golden(tmp_path / "ray.db", of, evaluator(problem_of(of))) == golden(tmp_path / "here.db", of)
 
 
 @pytest.mark.parametrize("trap", ["killed", "stuck", "memory"])

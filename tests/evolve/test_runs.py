@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +16,6 @@ from kinemorph.evolve.problem import Problem
 from kinemorph.evolve.run import held_out
 from kinemorph.evolve.search import Budget
 from kinemorph.evolve.settings import SEARCHES, Settings, checked
-from kinemorph.evolve.store import Store
 
 SMALL = {
     "default": {"population": 12, "founders": 24, "ladder": [1, 2, 4], "redraw": 2, "vote": 8},
@@ -120,39 +115,6 @@ def test_a_run_that_was_broken_off_again_and_again_ends_as_it_would_have(search,
         assert store.golden_hash() == whole
 
 
-def test_a_master_that_is_killed_at_random_moments_is_resumed_to_the_same_end(tmp_path):
-    of = settings(of_task={"trap": "slow"}, evaluator="processes", workers=2)
-    whole = golden(tmp_path / "whole.db", of)
-    begin(tmp_path / "killed.db", of).close()
-    code = (
-        "import sys; from kinemorph.evolve.experiment import evolve, resume\n"
-        "if __name__ == '__main__':\n"
-        "    store, of = resume(sys.argv[1])\n"
-        "    with store: evolve(store, of, watch=lambda progress: print(progress.episodes, flush=True))\n"
-    )
-    (tmp_path / "master.py").write_text(code)
-    rng = np.random.default_rng(3)
-    killed = 0
-    for _ in range(100):
-        command = [sys.executable, str(tmp_path / "master.py"), str(tmp_path / "killed.db")]
-        paths = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
-        environment = os.environ | {"PYTHONPATH": paths}
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as master:
-            assert master.stdout is not None
-            for _ in range(int(rng.integers(0, 120))):
-                master.stdout.readline()
-            if killed < 4:
-                killed += master.poll() is None
-                master.send_signal(signal.SIGKILL)
-            master.stdout.read()
-        if master.returncode == 0:
-            break
-    with Store.open(tmp_path / "killed.db") as store:
-        assert killed == 4
-        assert store.facts["ended"]
-        assert store.golden_hash() == whole
-
-
 def test_searches_beat_chance():
     scores = {}
     for search in ("default", "sims", "thesis", "steady", "map-elites", "random"):
@@ -173,3 +135,20 @@ def test_searches_beat_chance():
 def test_a_budget_of_episodes_is_kept():
     of = settings(budget={"generations": 1000, "episodes": 700})
     assert of.budget == Budget(1000, 700)
+
+
+def test_draws_get_harder_and_the_vote_is_at_full_level():
+    of = settings(of_search=SMALL["default"] | {"ramp": 0.5}, budget={"generations": 12})
+    problem = problem_of(of)
+    search, serial, levels = search_of(of, problem), Serial(problem), []
+    while jobs := search.ask():
+        levels.append({draw.level for job in jobs for draw in job.draws})
+        serial.submit(jobs)
+        while some := serial.collect():
+            for result in some:
+                search.tell(result)
+    assert all(len(some) == 1 for some in levels)  # whoever is compared had the same draws
+    rising = [some.pop() for some in levels]
+    assert rising[0] == 0.0
+    assert rising == sorted(rising)
+    assert 0.0 < rising[len(rising) // 4] < 1.0 == rising[-1]

@@ -30,6 +30,7 @@ from kinemorph.creatures.settings import DEFAULT, Settings
 ALONG, ACROSS = (0.10, 0.25), (0.04, 0.15)  # half extents of parts of founders, m
 TWINS = 0.4  # share of connections that have a mirror twin
 PULSE = (0.6, 2.5)  # Hz
+PACE = Source(From.GLOBAL, 0)  # the first neuron of the central brain: when it mutates, all limbs stay in step
 
 
 @dataclass(frozen=True)
@@ -39,18 +40,19 @@ class Routes:
     oscillator: float
     direction: float
     product: float  # the rest is random
+    towards: float = 0.0  # share of directions that turn their part towards the target, not anywhere
 
 
 WALKERS = Routes(0.4, 0.3, 0.2)
-REACHERS = Routes(0.1, 0.6, 0.2)
+REACHERS = Routes(0.1, 0.6, 0.2, towards=0.5)
 
 
 def founder(seed: int | np.random.Generator, settings: Settings = DEFAULT, routes: Routes = WALKERS) -> Genotype:
     """A genotype to start a search from. It may still be rejected at birth: then draw another one."""
     rng, s = np.random.default_rng(seed), settings
     count = int(rng.integers(min(2, s.most_nodes), min(4, s.most_nodes) + 1))
-    pulse = float(rng.uniform(*PULSE))
-    nodes = [_node(rng, s, routes, pulse) for _ in range(count)]
+    pace = NeuronGene("constant", (ONE, ONE, ONE), (float(rng.uniform(*PULSE)), 0.0, 0.0))
+    nodes = [_node(rng, s, routes) for _ in range(count)]
     if rng.random() < 0.8:
         nodes[0] = replace(nodes[0], replication=1)
     connections: list[Connection] = []
@@ -66,19 +68,19 @@ def founder(seed: int | np.random.Generator, settings: Settings = DEFAULT, route
     return Genotype(
         nodes=tuple(nodes),
         connections=tuple(connections[: s.most_connections]),
-        neurons=random_neurons(rng, s, GLOBAL_NEURONS),
+        neurons=(pace, *random_neurons(rng, s, GLOBAL_NEURONS))[: s.most_neurons],
     )
 
 
-def _node(rng: Rng, s: Settings, routes: Routes, pulse: float) -> Node:
-    """A node with an oscillator, and effectors that are wired."""
+def _node(rng: Rng, s: Settings, routes: Routes) -> Node:
+    """A node with an oscillator at the pace of all, and effectors that are wired."""
     ends = np.log([ACROSS, ACROSS, ALONG]).T
     low, high = s.size
     size: Any = tuple(np.exp(rng.uniform(*ends)).clip(low, high).tolist())
     neurons = list(random_neurons(rng, s, LOCAL_NEURONS))[: max(0, s.most_neurons - 1)]
     clock = Source(From.LOCAL, len(neurons))
     phase = float(rng.uniform(-math.pi, math.pi))
-    neurons.append(NeuronGene("wave", (ONE, ONE, ONE), (pulse, phase, 1.0)))
+    neurons.append(NeuronGene("wave", (PACE, ONE, ONE), (1.0, phase, 1.0)))
     effectors = []
     for _ in range(3):
         u = float(rng.random())
@@ -95,4 +97,22 @@ def _node(rng: Rng, s: Settings, routes: Routes, pulse: float) -> Node:
             effector = drawn(EffectorGene, rng, s)
         effectors.append(effector)
     a, b, c = effectors
-    return drawn(Node, rng, s, size=size, neurons=tuple(neurons), effectors=(a, b, c))
+    node = drawn(Node, rng, s, size=size, neurons=tuple(neurons), effectors=(a, b, c))
+    return _aimed(node, rng, routes.towards) if routes.towards else node
+
+
+def _aimed(node: Node, rng: Rng, share: float) -> Node:
+    """Some of the directions that drive an effector directly become those that turn the part towards the target.
+
+    A part stands along z of its joint. A turn about an axis a moves its end along a x z, so that component of the
+    direction to the target is what the joint has to follow.
+    """
+    effectors = list(node.effectors)
+    for k, (effector, axis) in enumerate(zip(node.effectors, node.axes, strict=True)):
+        if effector.input.kind is not From.DIRECTION or rng.random() >= share:
+            continue
+        across = (axis[1], -axis[0])
+        i = 0 if abs(across[0]) > abs(across[1]) else 1
+        effectors[k] = EffectorGene(Source(From.DIRECTION, i), math.copysign(effector.weight, across[i]))
+    a, b, c = effectors
+    return replace(node, effectors=(a, b, c))

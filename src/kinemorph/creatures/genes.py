@@ -109,7 +109,7 @@ class Sizes:
 
     def change(self, value: tuple[float, ...], rng: Rng, s: Settings) -> tuple[float, ...]:
         which = range(3) if rng.random() < 0.25 else (int(rng.integers(3)),)
-        return tuple(factor(x, rng, 0.25, s.size) if k in which else x for k, x in enumerate(value))
+        return tuple(factor(x, rng, 0.25 * s.stride, s.size) if k in which else x for k, x in enumerate(value))
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Factor:
         return clip(float(rng.uniform(*self.drawn)), low, high)
 
     def change(self, value: float, rng: Rng, s: Settings) -> float:
-        return factor(value, rng, 0.15, getattr(s, self.range))
+        return factor(value, rng, 0.15 * s.stride, getattr(s, self.range))
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class Turn:
         return wrap(0.5 * math.pi * int(rng.integers(4)) + float(rng.normal(0.0, 0.1)))
 
     def change(self, value: float, rng: Rng, s: Settings) -> float:
-        return wrap(value + float(rng.normal(0.0, 0.4)))
+        return wrap(value + float(rng.normal(0.0, 0.4 * s.stride)))
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class Towards:
         return moved_direction((axis[0], axis[1], axis[2]), rng, 0.15)
 
     def change(self, value: Direction, rng: Rng, s: Settings) -> Direction:
-        return moved_direction(value, rng, 0.3)
+        return moved_direction(value, rng, 0.3 * s.stride)
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class Axes:
             return (*value[k + 1 :], *value[: k + 1]) if k < 2 else (value[1], value[0], value[2])
         for _ in range(TRIES):
             k = int(rng.integers(3))
-            moved = moved_direction(value[k], rng, 0.25) if rng.random() < 0.75 else random_direction(rng)
+            moved = moved_direction(value[k], rng, 0.25 * s.stride) if rng.random() < 0.75 else random_direction(rng)
             a, b, c = (moved if i == k else axis for i, axis in enumerate(value))
             if independent((a, b, c)):
                 return a, b, c
@@ -208,8 +208,8 @@ def _reach(pair: tuple[float, float], upper: bool, rng: Rng, s: Settings) -> tup
     """A limit moves, on its side of zero."""
     least, most = s.reach
     if upper:
-        return pair[0], max(moved(pair[1], rng, 0.3, least, most), pair[0] + least)
-    return min(moved(pair[0], rng, 0.3, -most, -least), pair[1] - least), pair[1]
+        return pair[0], max(moved(pair[1], rng, 0.3 * s.stride, least, most), pair[0] + least)
+    return min(moved(pair[0], rng, 0.3 * s.stride, -most, -least), pair[1] - least), pair[1]
 
 
 @dataclass(frozen=True)
@@ -316,7 +316,7 @@ def factor(x: float, rng: Rng, spread: float, ends: tuple[float, float]) -> floa
 def nudged(weight: float, rng: Rng, s: Settings, spread: float = 0.4) -> float:
     """A weight nearby; once in twenty times with the other sign. Large weights move farther."""
     start = -weight if rng.random() < 0.05 else weight
-    near = moved(start, rng, spread * max(1.0, 0.5 * abs(weight)), -s.weight, s.weight)
+    near = moved(start, rng, s.stride * spread * max(1.0, 0.5 * abs(weight)), -s.weight, s.weight)
     return near if near != weight else moved(weight, rng, spread, -s.weight, s.weight)
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace as replaced
 from enum import StrEnum
 from typing import TypeVar
 
@@ -20,6 +21,7 @@ from kinemorph.creatures.settings import DEFAULT, Settings
 G = TypeVar("G", bound=Gene)
 SHARES = (0.60, 0.25, 0.15)  # of control, body, structure
 FAR = frozenset({From.DIRECTION, From.DISTANCE, From.UP})  # senses of what is around
+FINEST = 0.125  # of the usual steps; each child has a stride of its own between the two, small ones as often as large
 WHOLE = 0.15  # share of changes of the body that scale all of it
 
 
@@ -30,9 +32,11 @@ class Operator(StrEnum):
 
 
 def offspring(
-    genotype: Genotype, rng: Rng, settings: Settings = DEFAULT, shares: tuple[float, float, float] = SHARES
-) -> tuple[Genotype, Operator]:
+    genotype: Genotype, rng: Rng, settings: Settings = DEFAULT, shares: tuple[float, float, float] = SHARES,
+    finest: float = FINEST,
+) -> tuple[Genotype, Operator]:  # fmt: skip
     """A child by one of the three operators, drawn by their shares, and which one it was."""
+    settings = replaced(settings, stride=finest ** float(rng.random()))
     u = float(rng.random()) * math.fsum(shares)
     if u < shares[0]:
         return change_control(genotype, rng, settings), Operator.CONTROL
@@ -102,7 +106,7 @@ def _nudged(genotype: Genotype, which: Weighted, rng: Rng, s: Settings) -> Genot
 def change_body(genotype: Genotype, rng: Rng, settings: Settings = DEFAULT) -> Genotype:
     """One to a few numbers of the body move that are used; now and then all of it grows or shrinks."""
     if rng.random() < WHOLE:
-        by = math.exp(float(rng.normal(0.0, 0.2)))
+        by = math.exp(float(rng.normal(0.0, 0.2 * settings.stride)))
         return replace(genotype, nodes=tuple(_scaled(node, by, settings) for node in genotype.nodes))
     used = reached(genotype)
     links = [k for k, c in enumerate(genotype.connections) if c.parent in used]

@@ -36,6 +36,7 @@ class Settings:
     reach: tuple[float, float] = (0.05, 1.57)  # of a joint to each side, rad
     scale: tuple[float, float] = (0.5, 1.4)
     weight: float = 10.0  # largest, of neurons and effectors
+    stride: float = 1.0  # how far mutations of numbers go, by how far they usually do
     most_nodes: int = 6
     most_connections: int = 12
     most_neurons: int = 8  # of a node, and of the central brain
@@ -74,6 +75,7 @@ class Settings:
                 raise ValueError(f"creature settings: {name} {(low, high)} must be positive, finite and in order")
         for name in (
             "weight",
+            "stride",
             "density",
             "strength",
             "whole_strength",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from rich.table import Table
 
 from kinemorph._toml import checked, merged
 from kinemorph.evolve import experiment
+from kinemorph.evolve.rescore import Elsewhere
+from kinemorph.evolve.rescore import rescore as judge_again
 from kinemorph.evolve.settings import Settings, load_settings
 from kinemorph.evolve.show import shown
 from kinemorph.evolve.store import Store
@@ -34,13 +37,11 @@ def evolve(task: str | None, given: dict[str, Any], out: Path | None, resume: Pa
             console.print("not golden: the clock, memory or a death decided some evaluations; see the report")
 
 
-def rescore(file: Path, generation: int | None, rank: int, draws: int) -> None:
+def rescore(file: Path, generation: int | None, rank: int, draws: int, walks: Mapping[str, Elsewhere]) -> None:
     """Judge a champion again, show it, and keep it with the run for its report."""
-    from kinemorph.evolve.rescore import rescore as judge_again
-
     console = Console(highlight=False, soft_wrap=True)
     with Store.open(file, write=True) as store:
-        result = judge_again(store, generation, rank, draws)
+        result = judge_again(store, generation, rank, draws, walks)
         store.note("rescore", msgspec.to_builtins(result))
     console.print(
         f"[bold]{file}[/], generation {result.generation}, rank {result.rank}, {draws} draws that no search saw"

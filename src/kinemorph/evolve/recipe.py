@@ -30,6 +30,8 @@ class RecipeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ladder: tuple[int, ...] = (2, 4, 8)  # draws after which a candidate may drop out, and at the end
     quantile: float = 0.5  # of the parents, that a candidate must reach to go on
     redraw: int = 6  # generations after which all draws are new
+    kept: float = 0.5  # the share of the population that is judged by them; the rest goes
+    ramp: float = 0.0  # the part of the budget in which draws get harder, from level 0 to 1
     worst: float = 0.5  # weight of the mean of the worse half, against motions that are blind
     vote: int = 32  # draws that decide between the elites of the whole run
     tuning: TuningSettings | None = None
@@ -55,7 +57,7 @@ class Recipe(Planned):
 
     def plan(self) -> Iterator[list[Trial]]:
         settings = self.settings
-        bank = self.bank(settings.ladder[-1], 0)
+        bank = self.bank(settings.ladder[-1], 0, self._level())
         population = yield from self._founded(bank)
         while True:
             self.elites = [one for one in self.elites if one is not population[0]] + population[:1]
@@ -63,18 +65,24 @@ class Recipe(Planned):
             if self._left() <= 0:
                 break
             if self.generation % settings.redraw == 0:
-                bank = self.bank(settings.ladder[-1], self.generation)
+                bank = self.bank(settings.ladder[-1], self.generation, self._level())
+                population = population[: max(2, int(settings.kept * settings.population))]
                 for one in population:
                     one.outcomes.clear()
                 yield from self._race(population, population, bank)
+                population = self.ranked(population)
             parents = self.parents(population)
             rng = self.choices()
             children = [self.child(parents, rng) for _ in range(settings.population)]
-            yield from self._race(children, population, bank)
+            yield from self._race(children, parents, bank)
             population = self.survivors(population + children)
         if settings.tuning is not None:
             self.elites.append((yield from tune(self, population[0], bank, settings.tuning)))
         self.close((yield from self._vote(population)))
+
+    def _level(self) -> float:
+        """How hard draws are now."""
+        return min(1.0, self.spent / self.settings.ramp) if self.settings.ramp else 1.0
 
     def _left(self) -> float:
         """Evaluations that may still be made before the vote; or generations, if these are what is counted."""

@@ -58,7 +58,7 @@ def _run(path: Path, film: Filmer) -> dict[str, Any]:
             "ended": bool(facts.get("ended")),
             "processor": facts["processor"],
             "generations": generations,
-            "held_out": _held_out(store),
+            "held_out": measured(store),
             "line": _line(best[last], people),
             "films": films,
             "rescore": facts.get("rescore"),
@@ -70,7 +70,7 @@ def _spread(last: int) -> list[int]:
     return sorted({round(k * last / (_SHOWN - 1)) for k in range(_SHOWN)})
 
 
-def _held_out(store: Store) -> list[tuple[int, float]]:
+def measured(store: Store) -> list[tuple[int, float]]:
     """By generation, what its best one measured on draws that the search never saw."""
     sums: dict[int, list[float]] = {}
     for row in store.table("evaluation"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Mapping
 
 import msgspec
 import numpy as np
@@ -11,6 +12,7 @@ from kinemorph.brain import Brain
 from kinemorph.creatures.develop import Phenotype, develop
 from kinemorph.creatures.evaluate import evaluate
 from kinemorph.creatures.genotype import Genotype
+from kinemorph.creatures.tasks import Locomotion
 from kinemorph.evolve.experiment import problem_of, settings_in
 from kinemorph.evolve.problem import Draw, Outcome
 from kinemorph.evolve.run import held_out
@@ -44,8 +46,16 @@ def species_of(store: Store) -> Species:
     return problem
 
 
-def rescore(store: Store, generation: int | None = None, rank: int = 0, draws: int = 64) -> Rescored:
-    """Judge one of a run again. The seed of the draws is that of the run, so two rescores are the same."""
+Elsewhere = Callable[[Species, str, Draw], Outcome]  # a life somewhere else, such as in another engine
+
+
+def rescore(
+    store: Store, generation: int | None = None, rank: int = 0, draws: int = 64, walks: Mapping[str, Elsewhere] = {}
+) -> Rescored:
+    """Judge one of a run again. The seed of the draws is that of the run, so two rescores are the same.
+
+    Walkers live in the other ways to walk, too.
+    """
     species, last = species_of(store), store.last
     generation = last if generation is None else generation
     genotype = store.genotype(generation, rank)
@@ -57,6 +67,8 @@ def rescore(store: Store, generation: int | None = None, rank: int = 0, draws: i
         "sensors blanked": judged([species.judged(genotype, draw, blank=True) for draw in fresh]),
         "motors off": judged([species.judged(genotype, draw, motors=False) for draw in fresh]),
     }
+    if isinstance(species.task, Locomotion):
+        conditions |= {name: judged([life(species, genotype, draw) for draw in fresh]) for name, life in walks.items()}
     return Rescored(generation, rank, conditions, _lesions(species, genotype, fresh[:8]))
 
 

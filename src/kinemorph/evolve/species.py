@@ -20,12 +20,12 @@ from kinemorph.creatures.develop import Phenotype, develop
 from kinemorph.creatures.evaluate import evaluate
 from kinemorph.creatures.founders import REACHERS, WALKERS, founder
 from kinemorph.creatures.genotype import From, Genotype
-from kinemorph.creatures.gentle import Weighted, offspring, upstream
+from kinemorph.creatures.gentle import FINEST, Weighted, offspring, upstream
 from kinemorph.creatures.initial import random_genotype
 from kinemorph.creatures.mate import crossover, crossover_within, graft
 from kinemorph.creatures.mutate import mutate
 from kinemorph.creatures.settings import Settings
-from kinemorph.creatures.tasks import TASKS, HitBall, Task
+from kinemorph.creatures.tasks import TASKS, HitBall, Locomotion, Task
 from kinemorph.evolve.problem import Descriptor, Draw, Outcome
 
 Variant = Literal["gentle", "thesis"]
@@ -57,6 +57,8 @@ class Species(msgspec.Struct, frozen=True):
             return {}
         if isinstance(self.task, HitBall):
             return {"ladder": [2, 4, 8], "redraw": 6, "worst": 0.5, "founder_draws": 2}
+        if isinstance(self.task, Locomotion):
+            return {"ladder": [1, 2, 4], "redraw": 6, "worst": 0.3, "founder_draws": 1, "ramp": 0.6}
         return {"ladder": [1, 3], "redraw": 8, "worst": 0.0, "founder_draws": 1}
 
     # ----------------------------------------------------------------------------------------------- variation
@@ -71,7 +73,8 @@ class Species(msgspec.Struct, frozen=True):
         parent = Genotype.from_json(genotype)
         if self.variant == "thesis":
             return mutate(parent, rng, self.settings).to_json(), "mutation"
-        child, operator = offspring(parent, rng, self.settings)
+        finest = 1.0 if isinstance(self.task, HitBall) else FINEST  # reachers have too few generations for fine steps
+        child, operator = offspring(parent, rng, self.settings, finest=finest)
         return child.to_json(), operator.value
 
     def crossover(self, one: str, other: str, rng: np.random.Generator) -> str:

@@ -24,6 +24,7 @@ class HitBall(Task):
     gravity: float = 0.0
     patience: float = 0.0
     root: Root = Root.FIXED
+    moves: bool = False  # who does not move comes no nearer; who looks at the ball already need not turn
     near: float = 0.5  # m, from the root
     far: float = 1.0
 

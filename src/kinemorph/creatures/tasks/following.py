@@ -11,13 +11,19 @@ from kinemorph.multibody.builder import Builder
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
 
+AT = 0.3  # m: so near is at the target
+
 
 @dataclass(frozen=True)
 class Follow(Task):
-    """Stay close to a target that goes round on a circle, ahead of it at first, left or right by the draw's number."""
+    """Stay close to a target that goes round on a circle, ahead of it at first, left or right by the draw's number.
+
+    What is reported is the share of its life that some part of it is there.
+    """
 
     radius: float = 1.5  # m, of the circle
     speed: float = 0.2  # m/s, of the target
+    looks: int = 45  # how often in each half of a life it is seen whether it is there
 
     def begin(self, stage: Stage) -> None:
         side = 1.0 if stage.number % 2 == 0 else -1.0
@@ -33,7 +39,8 @@ class Follow(Task):
 
     def mark(self, stage: Stage) -> Marks:
         gap = stage.late_gap()
-        return Marks(closeness(gap, self.rest_gap(stage)), 1.0 / (1.0 + gap / stage.size), gap)
+        there = sum(seen < AT for seen in stage.gaps) / (2 * self.looks)
+        return Marks(closeness(gap, self.rest_gap(stage)) + there, 1.0 / (1.0 + gap / stage.size), there)
 
     def rest_gap(self, stage: Stage) -> float:
         """How far the target is in the second half, in the mean, from who stays where it was."""

@@ -12,10 +12,10 @@ EFFORT = 0.2  # what raising the centre of mass counts, while something touches 
 
 
 def leap(stage: Stage) -> tuple[float, float, float]:
-    """How high its lowest point got, how high its centre rose, and how far that went, in body lengths."""
+    """How high its lowest point got, in body heights; how high its centre rose, and how far, in body lengths."""
     high = max(0.0, stage.life["highest"] - max(stage.height, 0.0))
     rise = max(0.0, stage.life["top"] - stage.start[2])
-    return high / stage.size, rise / stage.size, float(np.hypot(*stage.way[:2])) / stage.size
+    return high / stage.tall, rise / stage.size, float(np.hypot(*stage.way[:2])) / stage.size
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class JumpUp(Task):
 
     def mark(self, stage: Stage) -> Marks:
         high, rise, away = leap(stage)
-        return Marks(high + EFFORT * rise - 0.1 * min(away, 1.0), high / (away + 1.0), high * stage.size)
+        return Marks(high + EFFORT * rise - 0.1 * min(away, 1.0), high / (away + 1.0), high)
 
 
 @dataclass(frozen=True)
@@ -38,4 +38,4 @@ class JumpAway(Task):
     def mark(self, stage: Stage) -> Marks:
         high, rise, away = leap(stage)
         value = high * away + 0.5 * EFFORT * (rise + min(away, 1.0))
-        return Marks(value, high * away * stage.size**2, high * stage.size)
+        return Marks(value, high * away * stage.tall * stage.size, high)

@@ -19,7 +19,17 @@ def advance(stage: Stage, aside: float) -> float:
 
 @dataclass(frozen=True)
 class Locomotion(Task):
-    """Go along x. Who jumps higher than its own length is out (Fontijne 4.5)."""
+    """Go along x. Who jumps higher than its own length is out (Fontijne 4.5).
+
+    It looks aside at first, the ground is more or less slippery and bouncy, and it is knocked about: gaits that only
+    happen to go straight stumble elsewhere.
+    """
+
+    slip: float = 0.4
+    bounce: float = 0.1
+    turn: float = 0.7
+    kick: float = 0.12
+    looks: int = 4
 
     def begin(self, stage: Stage) -> None:
         stage.mind.target = (FAR, 0.0, 0.0)

@@ -24,11 +24,12 @@ from kinemorph.world.world import World
 
 Array = npt.NDArray[np.float64]
 G = 9.81  # m/s²
+SLIP, BOUNCE = 0.1, 0.05  # by how much friction differs, and the mean restitution, where a task says nothing else
 FALL = 1e-3  # m, above the ground at the start
 STILL = 0.25  # s without motion that end settling
 TILT, NUDGE = 0.05, 0.5  # rad and s: how far and how long weight pulls aslant before that
 WATCH = 0.5  # s with motors off, in which a settled creature must stay where it is
-SHORTEST = 0.4  # m: smaller creatures are measured as if they were so long
+SHORTEST, LOWEST = 0.4, 0.2  # m: smaller creatures are measured as if they were so long, and so high
 
 
 class Marks(NamedTuple):
@@ -49,11 +50,16 @@ class Task:
     patience: float = 4.0  # s, that it has to settle; 0: it does not
     work: int = 4_000_000  # budget of a life, in rows of the solver times substeps
     gravity: float = G  # m/s²
-    vary: float = 1.0  # by how much of their ranges gravity, friction and restitution differ between draws
+    vary: float = 1.0  # by how much of their ranges gravity, friction, restitution and bearing differ between draws
+    slip: float = SLIP  # the range of friction, to each side
+    bounce: float = BOUNCE  # restitution of the ground, from nothing to twice as much
+    turn: float = 0.0  # rad, to each side: by how much it may look aside at first
+    kick: float = 0.0  # m/s, and four times as many rad/s about the vertical: knocks at each look
     root: Root = Root.FREE
     grasps: bool = False  # whether parts without children may hold what they touch
     settings: Settings = DEFAULT  # of growth
     moves: bool = True  # whether its joints must move
+    looks: int = 1  # how often in each half of a life the way to the target is written down
 
     @property
     def name(self) -> str:
@@ -86,22 +92,26 @@ class Stage:
         self.task, self.phenotype, self.number, self.level = task, phenotype, number, level
         self.rng = np.random.default_rng([seed, number])
         shake = task.vary * self.rng.uniform(-1.0, 1.0, 3)
-        self.soil = Material(friction=0.8 * (1.0 + 0.1 * shake[0]), restitution=0.05 * (1.0 + shake[1]))
+        slip, bounce = (usual + level * (most - usual) for usual, most in ((SLIP, task.slip), (BOUNCE, task.bounce)))
+        self.soil = Material(friction=0.8 * (1.0 + slip * shake[0]), restitution=bounce * (1.0 + shake[1]))
         weight = task.gravity * (1.0 + 0.02 * shake[2])
         self.world = World((0.0, 0.0, -weight), task.dt, sleep=False, sweeps=True, substeps=task.substeps)
         rows = phenotype.rows
         low, high = phenotype.bounds
         self.length = float((high - low).max())  # m, of the creature as it grew
         free = task.root is Root.FREE
-        middle = (rows["mass"] @ rows["p"]) / rows["mass"].sum()
+        turn = task.vary * level * task.turn * self.rng.uniform(-1.0, 1.0) if task.turn else 0.0
+        faces = Pose.rpy(0.0, 0.0, turn).rotation
+        middle = faces @ (rows["mass"] @ rows["p"]) / rows["mass"].sum()
         at = (-middle[0], -middle[1], FALL - low[2] if task.gravity > 0.0 else 0.0) if free else (0.0, 0.0, 0.0)
         task.prepare(self)
-        self.figure: Figure = self.world.add(phenotype.model, at=Pose(at))
+        self.figure: Figure = self.world.add(phenotype.model, at=Pose(at, faces))
         self.mind: Mind = self.world.think(self.figure, phenotype.brain)
         self.start: Array = np.zeros(3)  # m, centre of mass when it woke
         self.height = 0.0  # m, of its lowest point then
         self.gap = 0.0  # m, to the target then
         self.half: dict[str, Any] = {}  # what was watched in the first half
+        self.gaps: list[float] = []  # m, to the target, as often as the task looks
         self.notes: dict[str, Any] = {}  # of the task's own
         self.time = 0.0  # s, that it lived after it woke
 
@@ -113,6 +123,12 @@ class Stage:
     def size(self) -> float:
         """m, by which ways are measured: its length, if that is not tiny."""
         return max(self.length, SHORTEST)
+
+    @property
+    def tall(self) -> float:
+        """m, by which jumps are measured: its height as it grew, if that is not tiny."""
+        low, high = self.phenotype.bounds
+        return max(float(high[2] - low[2]), LOWEST)
 
     @property
     def life(self) -> dict[str, Any]:
@@ -189,13 +205,36 @@ class Stage:
         world.watch_minds(task.work)
         life = self.life
         self.start, self.height, self.gap = np.array(life["centre"]), life["lowest"], life["gap"]
-        half = round(0.5 * task.seconds / task.dt)
-        woken = round(world.time / task.dt)
-        world.step(half)
-        self.half = self.life
-        if round(world.time / task.dt) == woken + half:
-            world.step(round(task.seconds / task.dt) - half)
+        woken, half, whole = (round(t / task.dt) for t in (world.time, 0.5 * task.seconds, task.seconds))
+        done = 0
+        for end in (*_looks(0, half, task.looks), *_looks(half, whole, task.looks)):
+            world.step(end - done)
+            life = self.life
+            self.gaps.append(life["gap"])
+            if end <= half:
+                self.half = life
+            done = end
+            if round(world.time / task.dt) < woken + end:
+                break
+            if task.kick and end < whole:
+                self._knock()
         self.time = (round(world.time / task.dt) - woken) * task.dt
+
+    def knocks(self) -> tuple[Array, Array]:
+        """The next knock: what it adds to the velocity and to the turning of all of it (m/s, rad/s)."""
+        angle, turn = self.rng.uniform(-1.0, 1.0, 2)
+        push = np.array((np.cos(np.pi * angle), np.sin(np.pi * angle), 0.0))
+        kick = self.task.vary * self.level * self.task.kick
+        return kick * push, 4.0 * kick * np.array((0.0, 0.0, turn))
+
+    def _knock(self) -> None:
+        """Knock against its root, which takes all of it along."""
+        forest = self.world.forest
+        tree, (push, turn) = forest.tree_of(self.figure["part0"].id), self.knocks()
+        v, R = forest.state(tree).v, self.figure["part0"].pose.rotation
+        v[:3] += R.T @ turn
+        v[3:6] += R.T @ push
+        forest.set_state(tree, v=v)
 
     @property
     def early(self) -> bool:
@@ -207,6 +246,11 @@ class Stage:
         """Whether the budget of work has ended the life."""
         toil = self.world.toil
         return toil["work"] > toil["budget"]
+
+
+def _looks(start: int, end: int, count: int) -> list[int]:
+    """So many numbers of steps after a first one, evenly, up to the last."""
+    return [start + round((end - start) * k / count) for k in range(1, count + 1)]
 
 
 def closeness(mean: float, start: float) -> float:

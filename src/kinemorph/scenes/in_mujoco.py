@@ -1,0 +1,157 @@
+"""A creature's life in MuJoCo: the same body, drives, brain and senses, and another engine that says where it gets.
+
+What walks here and not there lives on something that one engine of the two does not have. Lives are chaotic, so it is
+means over many that can be compared.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kinemorph._extras import need
+from kinemorph.brain import Acted, Sensed
+from kinemorph.creatures.develop import Phenotype, develop
+from kinemorph.creatures.genotype import Genotype
+from kinemorph.creatures.tasks.locomotion import FAR, Locomotion
+from kinemorph.creatures.tasks.task import Stage
+from kinemorph.evolve.problem import Draw, Outcome
+from kinemorph.evolve.rescore import Elsewhere
+from kinemorph.evolve.species import Species
+from kinemorph.geometry.ground import HalfSpace
+from kinemorph.io.save_mjcf import save_mjcf
+from kinemorph.multibody.equipment import Floor
+from kinemorph.spatial.pose import Pose
+
+TARGET = np.array([FAR, 0.0, 0.0])
+SETTLING = 1.5  # s with motors off
+
+
+def walks() -> dict[str, Elsewhere]:
+    """Ways to walk elsewhere: in MuJoCo, if it is installed."""
+    return {"in MuJoCo": in_mujoco} if find_spec("mujoco") else {}
+
+
+def in_mujoco(species: Species, genotype: str, draw: Draw) -> Outcome:
+    """What a walker measures there, on the draw's friction and with its weight."""
+    task = species.task
+    if not isinstance(task, Locomotion):
+        raise ValueError(f"lives in MuJoCo are those of walkers; {task.name} is another task")
+    creature = develop(Genotype.from_json(genotype), species.settings)
+    stage = Stage(task, creature, draw.seed, draw.number, draw.level)
+    twin = Twin(creature, stage)
+    twin.settle()
+    start = twin.centre
+    for k in range(2 * task.looks):  # in a life it is knocked about as often
+        if k:
+            twin.knock(*stage.knocks())
+        twin.live(0.5 * task.seconds / task.looks)
+    speed = float((twin.centre - start)[0]) / task.seconds / stage.size
+    return Outcome(speed, measure=speed, reason="MuJoCo warns" if twin.lost else "")
+
+
+class Twin:
+    """A creature in MuJoCo, as it stands on a stage of ours."""
+
+    def __init__(self, creature: Phenotype, stage: Stage) -> None:
+        self.mujoco = need("mujoco", "peers", "lives in MuJoCo")
+        floor = Floor(HalfSpace(), Pose(), stage.soil)
+        model = creature.driven_model
+        with tempfile.TemporaryDirectory() as folder:
+            file = save_mjcf(
+                model.with_equipment(floors=(floor,), actuators=model.actuators), Path(folder) / "creature.xml"
+            )
+            self.model = self.mujoco.MjModel.from_xml_string(file.read_text("utf-8"))
+        self.dt, self.brain = 0.1 * stage.task.dt, creature.brain
+        option, forest = self.model.opt, stage.world.forest
+        option.timestep, option.gravity[2] = self.dt, float(forest.header["gz"])
+        option.integrator = self.mujoco.mjtIntegrator.mjINT_IMPLICITFAST  # drives are stiff
+        option.cone = self.mujoco.mjtCone.mjCONE_ELLIPTIC
+        self.model.geom_solref[:, 0] = self.model.jnt_solref[:, 0] = 4.0 * self.dt  # hard, as contacts are here
+        self.model.geom_solimp[:, :3] = 0.98, 0.995, 2e-4
+        self.model.geom_friction[:, 0] = stage.soil.friction**0.5  # as worlds mix it with the creature's 1
+        self.data = self.mujoco.MjData(self.model)
+        self.data.qpos[:] = forest.state(forest.tree_of(stage.figure["part0"].id)).q
+        self.weight = 9.81 * float(self.model.body_mass.sum())
+        self.reads = [self._reader(sense) for sense in self.brain.senses]
+        self.effects = [
+            (e.source, e.weight, *((-e.most, e.most) if e.what is Acted.TORQUE else (e.low, e.high)))
+            for e in self.brain.effects
+        ]
+        self.sensed: list[list[float]] = []  # of all passes so far
+
+    @property
+    def centre(self) -> Any:
+        """m, the centre of mass."""
+        return self.data.subtree_com[0].copy()
+
+    @property
+    def lost(self) -> bool:
+        """Whether MuJoCo could not go on as it should."""
+        return bool(self.data.warning.number.sum() > 0)
+
+    def settle(self) -> None:
+        """Fall to the ground with motors off."""
+        disabled = self.mujoco.mjtDisableBit.mjDSBL_ACTUATION
+        self.model.opt.disableflags |= int(disabled)
+        self._steps(SETTLING)
+        self.model.opt.disableflags &= ~int(disabled)
+
+    def live(self, seconds: float) -> None:
+        for _ in range(round(seconds * self.brain.rate)):
+            self._think()
+            self._steps(1.0 / self.brain.rate)
+
+    def knock(self, push: Any, turn: Any) -> None:
+        """Add to the velocity and the turning of all of it."""
+        self.data.qvel[:3] += push
+        self.data.qvel[3:6] += self.data.xmat[1].reshape(3, 3).T @ turn
+
+    def _steps(self, seconds: float) -> None:
+        for _ in range(round(seconds / self.dt)):
+            self.mujoco.mj_step(self.model, self.data)
+
+    def _think(self) -> None:
+        """A pass: `respond` is a function of all that was sensed so far."""
+        self.sensed.append([float(read()) for read in self.reads])
+        values = self.brain.respond(np.reshape(self.sensed, (len(self.sensed), len(self.reads))))[-1]
+        signals = [0.0, 1.0, *values.tolist(), *self.sensed[-1]]
+        for k, (source, weight, low, high) in enumerate(self.effects):
+            x = min(max(weight * signals[source], -1.0), 1.0)
+            self.data.ctrl[k] = low + 0.5 * (x + 1.0) * (high - low)
+
+    def _reader(self, sense: Any) -> Callable[[], float]:
+        d, m, kinds, sign = self.data, self.model, self.mujoco.mjtObj, -1.0 if sense.mirrored else 1.0
+        if sense.what in (Sensed.ANGLE, Sensed.SPEED):
+            j = self.mujoco.mj_name2id(m, kinds.mjOBJ_JOINT, sense.link)
+            q, v = m.jnt_qposadr[j], m.jnt_dofadr[j]
+            return (lambda: sign * d.qpos[q]) if sense.what is Sensed.ANGLE else (lambda: sign * d.qvel[v])
+        b, axis = self.mujoco.mj_name2id(m, kinds.mjOBJ_BODY, sense.link), sense.axis
+        if sense.what is Sensed.TOUCH:
+            return lambda: self._touch(b)
+        if sense.what is Sensed.UP:
+            return lambda: sign * float(d.xmat[b].reshape(3, 3)[2, axis])
+        if sense.what is Sensed.PLACE:
+            return lambda: sign * float(TARGET[axis])
+        if sense.what is Sensed.DISTANCE:
+            return lambda: sign * float(np.linalg.norm(TARGET - d.xpos[b]))
+
+        def direction() -> float:
+            way = TARGET - d.xpos[b]
+            return sign * float(d.xmat[b].reshape(3, 3)[:, axis] @ way / np.linalg.norm(way))
+
+        return direction
+
+    def _touch(self, body: int) -> float:
+        total, force = 0.0, np.zeros(6)
+        for i in range(self.data.ncon):
+            g1, g2 = self.data.contact[i].geom
+            if body in (self.model.geom_bodyid[g1], self.model.geom_bodyid[g2]):
+                self.mujoco.mj_contactForce(self.model, self.data, i, force)
+                total += force[0]
+        return total / self.weight

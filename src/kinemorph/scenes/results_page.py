@@ -1,0 +1,119 @@
+"""The page of a table of experiments: every seed, medians, curves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kinemorph._files import write_whole
+
+ORDER = ("default", "steady", "map-elites", "sims", "thesis", "random")
+UNITS = {
+    "hit-ball": "hit or not", "hit-ball-anywhere": "share of places that are hit",
+    "jump-up": "clearance of the lowest point, in body heights", "jump-away": "the same",
+    "locomotion": "body lengths a second", "follow": "share of the time at the target",
+}  # fmt: skip
+COLOURS = ("#c8553d", "#588b8b", "#7d5ba6", "#8a9a5b", "#4a6fa5", "#888888")
+HEAD = """# Results of evolution
+
+Made by `kinemorph results docs/results/table.toml`, which says what was run. Every seed is shown. A champion is what
+the search itself names at its end; it is judged on 64 draws that no search and no tuning has seen. What is rejected
+counts as nothing. *Half the step* and *MuJoCo* are shares of the measure that are kept there; *blanked* is the measure
+with senses that read nothing, *limp* with motors off; *rejected* is the share of all lives of the search, with the most
+frequent reason.
+"""
+
+NAMES = (
+    "search", "evaluations", "seeds", "median", "half the step", "MuJoCo", "blanked", "limp", "rejected",
+    "heritability", "lives a second",
+)  # fmt: skip
+
+Record = dict[str, Any]
+
+
+def write_page(known: dict[str, Record], out: Path) -> None:
+    """`index.md` and a picture for each task, of all that is known."""
+    text = [HEAD]
+    for task, some in groupby(sorted(known.values(), key=lambda one: str(one["task"])), lambda one: one["task"]):
+        records = list(some)
+        picture = _draw(task, records, out)
+        text += [f"## {task}\n", f"Measure: {UNITS.get(task, 'as the task says')}.\n", _table(records)]
+        text += [f"![Measure on draws that the search never saw, by evaluations: {task}]({picture})\n"]
+    write_whole(out / "index.md", "\n".join(text).encode())
+
+
+def _table(records: list[Record]) -> str:
+    lines: list[tuple[str, ...]] = [NAMES, ("---",) * len(NAMES)]
+    for (search, episodes), group in _groups(records):
+        one = sorted(group, key=lambda record: record["seed"])
+        lines.append((
+            f"`{search}`", f"{episodes}", ", ".join(f"{_measure(each):.2f}" for each in one),
+            f"**{np.median([_measure(each) for each in one]):.2f}**", _kept(one, "half the step"),
+            _kept(one, "in MuJoCo"), _median(one, "sensors blanked"), _median(one, "motors off"), _rejected(one),
+            _middle(each["heritability"] for each in one), _middle((each["took"] or {}).get("rate") for each in one),
+        ))  # fmt: skip
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def _groups(records: list[Record]) -> list[tuple[tuple[str, int], list[Record]]]:
+    def key(one: Record) -> tuple[int, int, str]:
+        search = str(one["search"])
+        return int(one["episodes"]), ORDER.index(search) if search in ORDER else len(ORDER), search
+
+    return [((search, n), list(group)) for (n, _, search), group in groupby(sorted(records, key=key), key)]
+
+
+def _measure(one: Record, condition: str = "held out") -> float:
+    return float(one["conditions"][condition]["measure"])
+
+
+def _median(records: list[Record], condition: str) -> str:
+    return _middle(_measure(one, condition) for one in records if condition in one["conditions"])
+
+
+def _kept(records: list[Record], condition: str) -> str:
+    """The share of the measure that is kept under a condition; of those that measure anything."""
+    found = [
+        _measure(one, condition) / _measure(one)
+        for one in records
+        if condition in one["conditions"] and _measure(one) > 1e-3
+    ]
+    return f"{100.0 * float(np.median(found)):.0f} %" if found else ""
+
+
+def _middle(values: Iterable[float | None]) -> str:
+    found = [value for value in values if value is not None]
+    return f"{float(np.median(found)):.3g}" if found else ""
+
+
+def _rejected(records: list[Record]) -> str:
+    shares: Counter[str] = Counter()
+    for one in records:
+        shares.update({reason: share / len(records) for reason, share in one["rejected"].items()})
+    most = shares.most_common(1)
+    return f"{100.0 * sum(shares.values()):.0f} % ({most[0][0]})" if most else "0 %"
+
+
+def _draw(task: str, records: list[Record], out: Path) -> str:
+    """Curves of all seeds, and their medians."""
+    from matplotlib.figure import Figure
+
+    figure = Figure((7.0, 3.6), layout="constrained")
+    axes = figure.subplots()
+    for search in sorted({one["search"] for one in records}, key=lambda name: (*ORDER, name).index(name)):
+        some = [one for one in records if one["search"] == search]
+        colour = COLOURS[(*ORDER, search).index(search) % len(COLOURS)]
+        for k, one in enumerate(some):
+            curve = np.array(one["curve"], float).reshape(-1, 2)
+            axes.plot(*curve.T, color=colour, alpha=0.35, lw=0.8)
+            axes.plot(one["episodes"], _measure(one), "o", color=colour, ms=4, label=search if k == 0 else None)
+    axes.set(xlabel="evaluations", ylabel=UNITS.get(task, "measure"), title=task)
+    axes.set_xscale("symlog", linthresh=5000)
+    axes.legend(loc="upper left")
+    figure.savefig(out / f"{task}.png", dpi=110)
+    return f"{task}.png"

@@ -1,0 +1,60 @@
+"""A table of experiments: run, judged, on a page; and lives of walkers in MuJoCo."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from kinemorph.creatures.gallery import handmade
+from kinemorph.evolve.problem import Draw
+from kinemorph.evolve.species import creatures
+from kinemorph.scenes.in_mujoco import in_mujoco
+from kinemorph.scenes.results import results
+
+if not os.environ.get("CI"):
+    pytest.importorskip("mujoco")
+
+TABLE = """
+draws = 4
+[[rows]]
+tasks = ["locomotion"]
+searches = ["default", "thesis"]
+episodes = 24
+seeds = [1, 2]
+of_task = {seconds = 0.4, patience = 1.0, moves = false}
+"""
+
+
+def test_a_table_is_run_once_and_told_on_a_page(tmp_path: Path) -> None:
+    table, runs, out = tmp_path / "table.toml", tmp_path / "runs", tmp_path / "page"
+    table.write_text(TABLE.replace('["default", "thesis"]', '["default"]'))
+    results(table, runs, out, {"evaluator": "serial"})
+    first = json.loads((out / "results.json").read_text())
+    assert set(first) == {"locomotion-default-24-1", "locomotion-default-24-2"}
+    for file in runs.glob("*.db"):
+        file.unlink()  # what is known is not run again
+    table.write_text(TABLE)
+    results(table, runs, out, {"evaluator": "serial"})
+    known = json.loads((out / "results.json").read_text())
+    assert len(known) == 4
+    assert {name: known[name] for name in first} == first
+    one = known["locomotion-default-24-1"]
+    assert one["conditions"].keys() >= {"held out", "half the step", "sensors blanked", "motors off", "in MuJoCo"}
+    assert one["golden"]
+    page = (out / "index.md").read_text()
+    assert page.count("| `default` | 24 |") == page.count("| `thesis` | 24 |") == 1
+    assert (out / "locomotion.png").stat().st_size > 5000
+    assert len(list((out / "champions").iterdir())) == 4
+
+
+def test_a_worm_walks_in_mujoco_too() -> None:
+    species, worm = creatures({"seconds": 4.0}, "locomotion", "default"), handmade("worm").to_json()
+    here, there = species.evaluate(worm, Draw(0, 1)), in_mujoco(species, worm, Draw(0, 1))
+    assert here.measure > 0.1
+    assert there.reason == ""
+    assert 0.5 < there.measure / here.measure < 1.5
+    with pytest.raises(ValueError, match="lives in MuJoCo are those of walkers"):
+        in_mujoco(creatures({}, "jump-up", "default"), worm, Draw(0, 1))
