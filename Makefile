@@ -8,10 +8,10 @@ READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo test lint warm lanes bench docs lock clean
+.PHONY: help env demo test lint warm lanes bench performance tables docs gallery pictures bill lock clean
 
 help:  ## say what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # ---------------------------------------------------------------------------------------------- environment
 
@@ -38,7 +38,7 @@ $(VENV)/.locked: requirements.lock
 
 lock: $(VENV)/.locked  ## resolve pyproject.toml into requirements.lock (newest: make lock UPGRADE=--upgrade)
 	$(BIN)/uv pip compile pyproject.toml --output-file requirements.lock \
-	  --extra view --extra decompose --extra evolve --extra ray --extra io --extra peers --extra dev \
+	  --extra view --extra decompose --extra evolve --extra ray --extra io --extra gym --extra peers --extra dev \
 	  --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
 	  --no-annotate --no-emit-index-url --custom-compile-command "make lock" --quiet $(UPGRADE)
 
@@ -47,19 +47,23 @@ lock: $(VENV)/.locked  ## resolve pyproject.toml into requirements.lock (newest:
 BENCHMARKS := tuples dynamics batch collision ground broad_phase bounce structure forest files mocap world simbench \
   start compile
 
-demo: warm  ## see it move
-	$(BIN)/kinemorph demo
-	$(BIN)/kinemorph demo chain_bridge
-	$(BIN)/kinemorph demo mechanisms
-	$(BIN)/kinemorph bounce --updates 1_000_000
-	$(BIN)/kinemorph bounce --objects 60 --replay out/bounce.html
-	$(BIN)/kinemorph demo walk
-	$(BIN)/kinemorph demo high_bar
-	$(BIN)/kinemorph demo swing_breaks
-	$(BIN)/kinemorph demo human
-	$(BIN)/kinemorph demo car
-	$(BIN)/kinemorph demo dominos
-	$(BIN)/kinemorph mocap
+DEMOS := chain_bridge mechanisms walk high_bar swing_breaks human car dominos
+
+demo: told $(READY)  ## see it move: figures, pictures, replays, and out/index.html of all of them
+	@echo; echo "== kinemorph demo"; $(BIN)/kinemorph demo
+	-@$(BIN)/kinemorph warm
+	@set -e; for name in $(DEMOS); do echo; echo "== kinemorph demo $$name"; $(BIN)/kinemorph demo $$name; done
+	@echo; echo "== kinemorph bounce"
+	@$(BIN)/kinemorph bounce --updates 1_000_000
+	@$(BIN)/kinemorph bounce --objects 60 --replay out/bounce.html
+	@echo; echo "== kinemorph mocap"
+	@$(BIN)/kinemorph mocap
+	@$(BIN)/python -m kinemorph.scenes.index_page out
+
+.PHONY: told
+told:
+	@echo "== this takes about two minutes, and up to ten where kernels must be compiled first;" \
+	  "the first picture comes within one or two, and it ends with out/index.html"
 
 test: lint warm  ## everything CI checks: lint, types, import contracts, tests with coverage, lanes, the manual
 	@echo "== tests"
@@ -92,9 +96,36 @@ lanes: $(READY)  ## the tests marked `lane`, with the JIT off and with bounds ch
 bench: $(READY)  ## every benchmark, each beside its peer
 	@set -e; for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python -m benchmarks.$$name; done
 
+performance: $(READY)  ## every benchmark again, into docs/results/benchmarks, and the tables of README and manual (on a quiet machine)
+	@set -e; for name in $(filter-out tuples compile,$(BENCHMARKS)) creatures; do echo "== $$name"; \
+	  $(BIN)/python -m benchmarks.$$name --json docs/results/benchmarks/$$name.json; done
+	@$(BIN)/python tools/tables.py --here
+
+tables: $(READY)  ## the tables of README and manual that are made of other things
+	@$(BIN)/python tools/tables.py
+
+REPLAYS ?= gripper
+
 docs: $(READY)  ## the manual, in build/docs/index.html
+	@mkdir -p build/gallery
+	@set -e; for name in $(REPLAYS); do test -e build/gallery/.$$name || { \
+	  $(BIN)/kinemorph demo $$name --out build/gallery >build/gallery/.log; touch build/gallery/.$$name; }; done
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs build/docs
 	@echo "== open build/docs/index.html"
+
+gallery: REPLAYS = $(shell $(BIN)/python -c 'from kinemorph.scenes.gallery import DEMOS; print(*DEMOS)')
+gallery: docs  ## the manual, with the replays of all demonstrations in its gallery
+
+pictures: $(READY)  ## draw again: the README's moving picture, the viewer (by chromium), demonstrations, creatures
+	$(BIN)/python tools/moving_picture.py docs/_static/kinemorph.webp
+	$(BIN)/python -m tools.viewer_picture docs/_static/viewer.png
+	$(BIN)/python -m kinemorph.scenes.creatures docs/_static
+	$(BIN)/python -m kinemorph.scenes.contact_sheet build/gallery
+	cp build/gallery/demonstrations.png docs/_static
+
+bill: $(VENV)/.locked  ## build/bill.cdx.json, the software bill of materials of requirements.lock (CycloneDX)
+	@mkdir -p build
+	@$(BIN)/python tools/bill.py requirements.lock build/bill.cdx.json
 
 clean:  ## remove what was built; .venv stays
 	rm -rf build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

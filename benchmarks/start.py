@@ -1,5 +1,11 @@
-"""How long a stranger waits: import, first forward dynamics, first simulation, first step of a world. In fresh
-processes, with an empty home (cold) and with what the first one left there (warm), beside Pinocchio and MuJoCo."""
+"""How long a stranger waits: import, first forward dynamics, first simulation, first step of a world, first creature.
+
+    python -m benchmarks.start [--quick] [--json FILE]
+
+In fresh processes: with an empty home (cold), with an empty home and a kernel pack (made here of the cache, for this
+processor), and with what the first one left in its home (warm); beside Pinocchio and MuJoCo. Modules are compiled to
+bytecode beforehand, as pip does it.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +13,13 @@ import os
 import statistics
 import subprocess
 import sys
+import sysconfig
 import tempfile
+import venv
+import zipfile
+from pathlib import Path
 
+import kinemorph
 from benchmarks.measure import Row, arguments, report
 
 _MODEL = """
@@ -23,11 +34,17 @@ world.add_ground()
 world.add(km.Shape.box((0.2, 0.2, 0.2)), at=(0, 0, 0.1))
 world.run(world.dt)
 """
+_CREATURE = """
+from kinemorph.creatures import evaluate, handmade
+from kinemorph.creatures.tasks import Locomotion
+evaluate(handmade("worm"), Locomotion(seconds=2.0), seed=0)
+"""
 OURS = {  # each as a program, after the import
     "import": "",
     "first aba": _MODEL + "km.aba(model, km.Data(model), [0.5], [0.0], [0.0])",
     "first simulate": _MODEL + "km.simulate(model, km.State(np.array([0.5]), np.zeros(1)), 0.1)",
     "first step of a world": _WORLD,
+    "first creature": _CREATURE,
 }
 _MJCF = (
     '<mujoco><worldbody><geom type="plane" size="9 9 1"/><body pos="0 0 .1"><freejoint/>'
@@ -48,38 +65,62 @@ PEERS = {  # of some: the name, and the whole program
 _IMPORT = "import kinemorph as km; km.aba, km.simulate, km.World\n"  # names are imported when they are asked for
 
 
-def seconds(program: str, home: str) -> float:
-    """From the start of Python to the end of a program, less what an empty program takes."""
-    timed = f"import time; start = time.perf_counter()\n{program}\nprint(time.perf_counter() - start)"
-    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("KINEMORPH_", "NUMBA_", "XDG_"))}
-    environment = inherited | {"HOME": home, "LOCALAPPDATA": home, "KINEMORPH_QUIET": "1"}
-    command = [sys.executable, "-c", timed]
-    return float(
-        subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()[-1]
-    )
+class Start:
+    """Fresh processes, of a Python with a folder for bytecode, and of one with a kernel pack besides."""
 
+    def __init__(self, folder: str, *exercises: str) -> None:
+        self.bytecode = os.path.join(folder, "bytecode")
+        only = ["--only", *exercises] if exercises else []
+        subprocess.run([sys.executable, "-m", "kinemorph.pack", "--native", "--out", folder, *only], check=True)
+        venv.create(Path(folder, "packed"), symlinks=os.name != "nt")
+        places = {"base": str(Path(folder, "packed")), "platbase": str(Path(folder, "packed"))}
+        self.packed = Path(sysconfig.get_path("scripts", "venv", places), Path(sys.executable).name)
+        site = Path(sysconfig.get_path("purelib", "venv", places))  # packs are read from there only
+        with zipfile.ZipFile(next(Path(folder).glob("*.whl"))) as wheel:
+            wheel.extractall(site)
+        inherited = [sysconfig.get_path("purelib"), str(Path(kinemorph.__file__).parents[1])]
+        site.joinpath("inherited.pth").write_text("\n".join(inherited), "utf-8")
+        for program in [_IMPORT + _CREATURE, *(program for _, program in PEERS.values())]:
+            self.seconds(program, os.path.expanduser("~"))  # for their bytecode
 
-def of_case(name: str, cold_times: int, warm_times: int) -> list[Row]:
-    """Medians of so many starts: cold, each in a home of its own, and warm; of the peer, warm."""
-    peer_name, peer_program = PEERS.get(name, ("", ""))
-    ours = _IMPORT + OURS[name]
-    cold = []
-    for _ in range(max(1, cold_times)):
-        with tempfile.TemporaryDirectory() as home:
-            cold.append(seconds(ours, home))
-            warm = [seconds(ours, home) for _ in range(warm_times)]
-            peers = [seconds(peer_program, home) for _ in range(warm_times)] if peer_program else []
-    peer = statistics.median(peers) if peers else None
-    return [
-        Row("start", name, f"{kind}, s", statistics.median(times), peer, peer_name, None)
-        for kind, times in (("cold", cold), ("warm", warm))
-    ]
+    def seconds(self, program: str, home: str, packed: bool = False) -> float:
+        """From the start of Python to the end of a program, less what an empty program takes."""
+        timed = f"import time; start = time.perf_counter()\n{program}\nprint(time.perf_counter() - start)"
+        foreign = ("KINEMORPH_", "NUMBA_", "XDG_", "PYTHONDONTWRITEBYTECODE")
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith(foreign)}
+        environment = inherited | {"HOME": home, "LOCALAPPDATA": home, "KINEMORPH_QUIET": "1"}
+        environment |= {"PYTHONPYCACHEPREFIX": self.bytecode}
+        command = [str(self.packed) if packed else sys.executable, "-c", timed]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        return float(done.stdout.split()[-1])
+
+    def of_case(self, name: str, cold_times: int, warm_times: int) -> list[Row]:
+        """Medians of so many starts: cold, each in a home of its own, with a pack, and warm; of the peer, warm."""
+        peer_name, peer_program = PEERS.get(name, ("", ""))
+        ours = _IMPORT + OURS[name]
+        cold = []
+        for _ in range(max(1, cold_times)):
+            with tempfile.TemporaryDirectory() as home:
+                cold.append(self.seconds(ours, home))
+                warm = [self.seconds(ours, home) for _ in range(warm_times)]
+                peers = [self.seconds(peer_program, home) for _ in range(warm_times)] if peer_program else []
+        packed = []
+        for _ in range(warm_times):
+            with tempfile.TemporaryDirectory() as home:
+                packed.append(self.seconds(ours, home, packed=True))
+        peer = statistics.median(peers) if peers else None
+        return [
+            Row("start", name, f"{kind}, s", statistics.median(times), peer, peer_name, None)
+            for kind, times in (("cold", cold), ("cold, with a pack", packed), ("warm", warm))
+        ]
 
 
 def main() -> None:
     options = arguments(__doc__ or "").parse_args()
     cold_times, warm_times = (1, 3) if options.quick else (3, 7)
-    rows = [row for name in OURS for row in of_case(name, cold_times, warm_times)]
+    with tempfile.TemporaryDirectory() as folder:
+        start = Start(folder)
+        rows = [row for name in OURS for row in start.of_case(name, cold_times, warm_times)]
     packages = ("kinemorph", "numba", "llvmlite", "pin", "mujoco-core")
     report("the first start: imports included, seconds", rows, options.json, packages)
 

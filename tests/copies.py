@@ -115,6 +115,7 @@ SAMPLES: dict[str, Callable[[], Any]] = {
     "Coordinates": lambda: planned().coordinates,
     "Actuation": planned,
     "Recording": recording,
+    "Scene": lambda: km.load_scene("crane"),
     "SimulationError": simulation_error,
     "LoopError": loop_error,
     "FileError": file_error,
@@ -171,6 +172,7 @@ ANSWERS: dict[str, Callable[[Any], Any]] = {
     "Builder": lambda b: (b.build().names, b.build().nv),
     "Simulation": _of_simulation,
     "Log": lambda l: (l.t, l.q, l.total, [h.name for h in l.happenings]),
+    "Scene": lambda s: (s.name, s.world.hash(), [b.name for b in s.world.bodies]),
     "Recording": lambda r: (r.name, r.t, [b.name for b in r.bodies]),
 }  # fmt: skip
 

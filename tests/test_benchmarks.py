@@ -109,9 +109,14 @@ def test_simbench() -> None:
     assert good(simbench.of_task("rolling", 0.01))
 
 
-def test_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    start = benchmark("start")
-    assert good(start.of_case("import", 1, 1))
+@pytest.mark.skipif(config.DISABLE_JIT, reason="nothing is compiled")
+def test_start(tmp_path: Path) -> None:
+    start = benchmark("start").Start(str(tmp_path), "dynamics")
+    assert good(start.of_case("first aba", 0, 1))
+    used = (
+        benchmark("start").OURS["first aba"] + "\nfrom kinemorph import _jit; assert not _jit.compile_count().compiled"
+    )
+    start.seconds("import kinemorph as km\n" + used, str(tmp_path / "home"), packed=True)
 
 
 @pytest.mark.skipif(config.DISABLE_JIT, reason="nothing is compiled")

@@ -172,3 +172,24 @@ def test_the_wheel_alone_shows_something(installed):
     refused = _run(installed, "-m", "kinemorph", "demo", "--robot", "ur5")
     assert refused.returncode == 2
     assert "there is no robot 'ur5' here, but 'arm'" in refused.stderr
+
+
+def test_the_wheel_alone_shows_a_world(installed):
+    """The second command of the README: a scene, live, in a browser."""
+    shown = _run(installed, "-m", "kinemorph", "view", "gripper", "--seconds", "0.5", "--no-browser")
+    assert shown.returncode == 0, shown.stderr
+    assert "http://127.0.0.1:" in shown.stdout
+
+
+def test_the_tutorial_runs_as_it_is_printed(installed):
+    """All its blocks, in one session, with nothing but the wheel and its extra `view`."""
+    page = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (installed / "tutorial.py").write_text("\n".join(blocks), "utf-8")
+    done = _run(installed, "-W", "error", "tutorial.py")
+    assert done.returncode == 0, done.stderr
+    for line in re.findall(r"^print\(.*\)  # (Model .*)$", page, re.MULTILINE):
+        assert line in done.stdout
+    assert {"start.png", "pendulum.html", "pendulum.gif", "arm.xml", "world.html"} <= {
+        p.name for p in installed.iterdir()
+    }

@@ -8,7 +8,19 @@ import pytest
 
 import kinemorph
 
-OPTIONAL = {"coal", "ezc3d", "h5py", "matplotlib", "mujoco", "pinocchio", "ray", "ribs", "trimesh", "viser"}
+OPTIONAL = {
+    "coal",
+    "ezc3d",
+    "gymnasium",
+    "h5py",
+    "matplotlib",
+    "mujoco",
+    "pinocchio",
+    "ray",
+    "ribs",
+    "trimesh",
+    "viser",
+}
 
 
 def test_public_names_are_sorted_and_unique():

@@ -70,6 +70,7 @@ from kinemorph.multibody.ltl import ltl, ltl_solve
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.rnea import rnea
 from kinemorph.multibody.state import State
+from kinemorph.scenes.scene import Scene, load_scene
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.add import add, remove, submodel
 from kinemorph.structure.connect import connect
@@ -160,6 +161,7 @@ __all__ = [
     "Recording",
     "Report",
     "Role",
+    "Scene",
     "Servo",
     "Shape",
     "ShapeKind",
@@ -218,6 +220,7 @@ __all__ = [
     "load_c3d",
     "load_mesh",
     "load_mjcf",
+    "load_scene",
     "load_sdf",
     "load_table",
     "load_trajectory",

@@ -34,12 +34,12 @@ def demo(
 
     console = Console(highlight=False, soft_wrap=True)
     if list and json:
-        _print_json({each: shown.sentence for each, shown in gallery.DEMOS.items()})
+        _print_json({each: f"{shown.sentence} {shown.written}" for each, shown in gallery.DEMOS.items()})
         return
     if list:
         width = max(map(len, gallery.DEMOS))
         for each, shown in gallery.DEMOS.items():
-            console.print(f"[bold]{each:{width}}[/]  {shown.sentence}")
+            console.print(f"[bold]{each:{width}}[/]  {shown.sentence} [dim]{shown.written}[/]")
         return
     chosen = gallery.named(name)
     need_view("demos")
@@ -336,8 +336,8 @@ def view(
     """Show something in a browser while it runs: a scene, a model file, a world that was kept, or a recording.
 
     Args:
-        what: A demo with a world (see demo --list), a URDF, SDF or MJCF file, a snapshot or journal of a world, or a
-            recording or film, which becomes a page beside it.
+        what: A demo with a world (see demo --list), a scene file (TOML) or the name of one, a URDF, SDF or MJCF file, a
+            snapshot or journal of a world, or a recording or film, which becomes a page beside it.
         seconds: When to end by itself (s).
         port: At which port of 127.0.0.1; any free one if not given.
         browser: Whether to open a browser, if there is a screen.
@@ -349,6 +349,30 @@ def view(
 
     need_view("viewers")
     viewing.show(what, seconds, port, browser, paused, floating)
+
+
+def run(
+    scene: str, /, out: Path = Path("out"), seconds: float | None = None, json: bool = False
+) -> None:  # fmt: skip
+    """Run a scene file: figures, a recording, pictures and a replay.
+
+    Args:
+        scene: A TOML file, or the name of a scene that comes with kinemorph.
+        out: Folder for what is left.
+        seconds: How long (s); as the file says if not given.
+        json: The figures as JSON.
+    """
+    from rich.console import Console
+
+    from kinemorph._extras import need_view
+    from kinemorph.scenes import running
+
+    need_view("pictures and replays")
+    told = running.run(scene, out, seconds)
+    if json:
+        _print_json(told)
+    else:
+        running.tell(told, Console(highlight=False, soft_wrap=True).print)
 
 
 def warm(all: bool = False, jobs: int | None = None) -> None:
@@ -394,9 +418,15 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "report": report,
     "rescore": rescore,
     "results": results,
+    "run": run,
     "thesis": thesis,
     "view": view,
     "warm": warm,
+}
+CREATURES: dict[str, Callable[..., Any]] = {  # what follows `kinemorph creature`
+    "random": creature_random,
+    "show": creature_show,
+    "trial": creature_trial,
 }
 
 
@@ -412,10 +442,7 @@ def main() -> None:
     try:
         if sys.argv[1:2] == ["creature"]:
             tyro.extras.subcommand_cli_from_dict(
-                {"random": creature_random, "show": creature_show, "trial": creature_trial},
-                prog="kinemorph creature",
-                description=creature.__doc__,
-                args=sys.argv[2:],
+                CREATURES, prog="kinemorph creature", description=creature.__doc__, args=sys.argv[2:]
             )
             return
         tyro.extras.subcommand_cli_from_dict(COMMANDS, prog="kinemorph", description=__doc__)

@@ -49,6 +49,7 @@ def test_what_is_done_in_the_browser_is_done_in_the_world(tmp_path: Path) -> Non
     ):
         page = opened.page
         page.locator("canvas").first.wait_for(timeout=60_000)
+        assert page.title() == "kinemorph"
         pump(v, lambda: len(v.server.get_clients()) == 1, 60.0)
         page.add_style_tag(content=".mantine-Notifications-root { display: none !important }")
         before = world.time

@@ -177,3 +177,42 @@ def test_a_branch_with_elements_goes_the_same_way_bit_for_bit():
     world.run(0.5)
     other.run(0.5)
     assert np.array_equal(all_of(world), all_of(other))
+
+
+def test_bodies_that_are_there_are_tied_as_those_of_a_model():
+    element = km.ForceElement.spring("a", "b", 50.0, 0.9, at_a=(0, 0.1, 0), damping=0.5)
+    whole = km.World(sleep=False)
+    whole.add(two(element))
+    tied = km.World(sleep=False)
+    figure = tied.add(two())
+    tied.tie(element, figure["a"], figure["b"])
+    for world in (whole, tied):
+        world.run(0.1)
+    np.testing.assert_array_equal(all_of(tied), all_of(whole))
+    again = km.World.load(tied.save())
+    again.run(0.1)
+    tied.run(0.1)
+    assert again.hash() == tied.hash()
+    tied.tie(km.ForceElement.tension(None, None, 3.0), None, figure["a"])
+    before = tied["a"].velocity
+    tied.remove(tied["b"])
+    tied.run(0.1)
+    assert np.linalg.norm(tied["a"].velocity - before - (0, 0, -0.981)) > 0.2
+    with pytest.raises(ValueError, match="two bodies, or a body and the world"):
+        tied.tie(element, None, None)
+    with pytest.raises(TypeError, match=r"takes a kinemorph\.ForceElement"):
+        tied.tie("spring", None, figure["a"])
+    with pytest.raises(KeyError, match="no body 'b'"):
+        tied.tie(element, figure["a"], figure["b"])
+
+
+def test_a_joint_that_connects_is_known_by_its_name_until_it_is_cut():
+    world = km.World()
+    figure = world.add(two())
+    change = world.connect(figure["a"], figure["b"], km.Joint.revolute("y", name="clasp"))
+    assert world.joint_id("clasp") == change.joint
+    assert km.World.load(world.save()).joint_id("clasp") == change.joint
+    world.cut(world.joint_id("clasp"))
+    with pytest.raises(KeyError, match="there is no joint 'clasp'"):
+        world.joint_id("clasp")
+    assert world.connect(None, figure["b"], km.Joint.fixed(name="clasp")).joint == world.joint_id("clasp")

@@ -50,6 +50,20 @@ def test_momentum_stays_when_wagons_couple():
     assert np.ptp([w.velocity[0] for w in wagons]) < 1e-12
 
 
+def test_a_joint_that_was_made_is_known_by_its_name_until_it_is_cut():
+    world = km.World(gravity=(0, 0, 0))
+    a, b = (world.add(km.Shape.sphere(0.1), at=(x, 0, 0), name=name) for x, name in ((0.0, "a"), (1.0, "b")))
+    with km.film(world) as taken:
+        world.connect(a, b, km.Joint.fixed(name="grip"))
+        again = km.World.load(world.save())
+        world.cut("grip")
+        again.cut("grip")
+    assert [chapter.what for chapter in taken.recording.chapters] == ["start", "connect a and b", "cut a and b"]
+    assert again.hash() == world.hash()
+    with pytest.raises(KeyError, match="there is no joint 'grip'"):
+        world.cut("grip")
+
+
 def test_neighbours_in_a_tree_do_not_touch_and_do_after_a_cut():
     world = km.World(gravity=(0, 0, 0))
     a = world.add(km.Shape.sphere(0.1))

@@ -14,18 +14,25 @@ from typing import Any
 import numpy as np
 
 LINE = 64  # bytes of a cache line: where tables begin
+BYTE = np.dtype(np.uint8)
+CHUNK = 1 << 16  # bytes that small tables of an owner share: they are many, and memory is slow to ask for
 
 
 class Tables:
     """The owner of a header row and of the tables that it points to, each under the name of its field."""
 
-    __slots__ = ("_arrays", "address", "header", "used")
+    __slots__ = ("_arrays", "_at", "_memory", "_start", "address", "header", "used")
 
     def __init__(self, dtype: Any, used: Mapping[str, str | None] | None = None) -> None:
         self.header: Any = np.zeros(1, dtype)
         self.address = int(self.header.ctypes.data)
         self.used = dict(used or {})  # of a table the field that says how many of its rows last; None if none do
+        self._begin()
+
+    def _begin(self) -> None:
         self._arrays: dict[str, Any] = {}
+        self._memory: Any = None
+        self._start, self._at = 0, CHUNK
 
     def __getitem__(self, name: str) -> Any:
         return self._arrays[name]
@@ -35,13 +42,25 @@ class Tables:
 
     def make(self, name: str, room: int, dtype: Any, keep: bool = False) -> Any:
         """A table of `room` rows in place of the old one, whose rows it begins with if they are to be kept."""
-        table, address = aligned_at(room, dtype)
+        table, address = self._zeros(room, dtype)
         old = self._arrays.get(name)
         if keep and old is not None:
             table[: len(old)] = old
         self.header[name] = address
         self._arrays[name] = table  # the old one goes once nobody has its address
         return table
+
+    def _zeros(self, room: int, dtype: Any) -> tuple[Any, int]:
+        """So many rows of zeros that begin with a cache line, and their address."""
+        size = room * dtype.itemsize
+        if size > CHUNK // 4:
+            return aligned_at(room, dtype)
+        if self._at + size > CHUNK:
+            self._memory, self._start = aligned_at(CHUNK, BYTE)
+            self._at = 0
+        at = self._at
+        self._at += size + -size % LINE
+        return np.ndarray(room, dtype, self._memory, at), self._start + at
 
     def __getstate__(self) -> tuple[Any, dict[str, str | None], dict[str, tuple[int, Any]]]:
         """The header without addresses, and of each table how many rows it has, and those that last."""
@@ -64,7 +83,7 @@ class Tables:
         self.header = header.copy()
         self.address = int(self.header.ctypes.data)
         self.used = dict(used)
-        self._arrays = {}
+        self._begin()
         for name, (room, rows) in tables.items():
             self.make(name, room, rows.dtype)[: len(rows)] = rows
 

@@ -63,6 +63,26 @@ def degree(l: Any, dof: int) -> int:
     return dof
 
 
+@kernel
+def found_degree(forest: Any, id: int, dof: int) -> tuple[int, int, int]:
+    """Of a degree of freedom of a joint, as that was made: the tree, the link, and where it is among those of the link.
+
+    The tree is -1 if the joint is gone or closes a loop, or if the degree of freedom is not there.
+    """
+    at = joint_slot(forest, id)
+    if at < 0:
+        return -1, 0, 0
+    joint = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[at]
+    t, k = int(joint["tree"]), int(joint["link"])
+    if t < 0:
+        return -1, 0, 0
+    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
+    tree = rows_at(slot["address"], 1, TREE)[0]
+    l = rows_at(tree["links"], tree["n"], LINK)[k]
+    j = degree(l, dof)
+    return (t, k, j) if 0 <= j < l["nv"] else (-1, 0, 0)
+
+
 @kernel(inline=False)
 def find_drives(s: Any, forest: Any) -> None:
     """List the drives of each tree, in the order of their rows; those of joints that are gone are dropped."""

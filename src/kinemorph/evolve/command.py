@@ -10,10 +10,11 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from kinemorph._toml import checked, merged
 from kinemorph.evolve import experiment
 from kinemorph.evolve.rescore import Elsewhere
 from kinemorph.evolve.rescore import rescore as judge_again
-from kinemorph.evolve.settings import Settings, checked, load_settings, merged
+from kinemorph.evolve.settings import Settings, load_settings
 from kinemorph.evolve.show import shown
 from kinemorph.evolve.store import Store
 

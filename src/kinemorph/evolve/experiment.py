@@ -13,12 +13,13 @@ from typing import Any
 import msgspec
 
 from kinemorph._files import quoted
+from kinemorph._toml import checked
 from kinemorph.evolve.code import code_of
 from kinemorph.evolve.evaluator import Evaluator, Serial
 from kinemorph.evolve.problem import Problem
 from kinemorph.evolve.run import Progress, Run
 from kinemorph.evolve.search import Search
-from kinemorph.evolve.settings import SEARCHES, Settings, checked, named
+from kinemorph.evolve.settings import SEARCHES, Settings, named
 from kinemorph.evolve.store import Store, StoreError
 
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from kinemorph._files import FileError, quoted, read_bytes
+from kinemorph._files import quoted
+from kinemorph._toml import Toml, checked, merged
 from kinemorph.evolve.run import Monitor
 from kinemorph.evolve.search import Budget
 from kinemorph.evolve.worker import Limits
-
-_LARGEST = 1 << 20  # bytes of a settings file
 
 SEARCHES = {
     "default": "kinemorph.evolve.recipe:Recipe",
@@ -55,62 +52,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return {name: msgspec.to_builtins(getattr(self, name)) for name in names}
 
 
-def load_settings(file: Path | str, changes: dict[str, Any] | None = None, kind: Any = Settings) -> Any:
-    """Read settings, of a run or of another kind, from a TOML file; `changes` come from the command and win."""
-    file = Path(file)
-    try:
-        text = read_bytes(file, _LARGEST).decode()
-        table = tomllib.loads(text)
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise FileError(f"{file}: this is not TOML: {error}") from None
-    return checked(kind, merged(table, changes or {}), lambda place: f"{file}{_line(text, place)}")
-
-
-def merged(table: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """The changes put into the table, group by group."""
-    result = dict(table)
-    for name, value in changes.items():
-        inner = isinstance(value, dict) and isinstance(result.get(name), dict)
-        result[name] = merged(result[name], value) if inner else value
-    return result
-
-
-def checked(kind: Any, table: dict[str, Any], where: Any = lambda place: "settings") -> Any:
-    """A table as settings of some kind, or a sentence that says where it is wrong, and how."""
-    try:
-        return msgspec.convert(table, kind, str_keys=True)
-    except msgspec.ValidationError as error:
-        what, _, place = str(error).partition(" - at `$")
-        place = place.strip("`.")
-        if unknown := re.search(r"unknown field `(\w+)`", what):
-            place = f"{place}.{unknown[1]}".strip(".")
-            known = ", ".join(_fields(kind, place))
-            what = f"there is no such setting; there are {known}" if known else "there is no such setting"
-        at = f": {place}" if place else ""
-        raise FileError(f"{where(place)}{at}: {what[:1].lower()}{what[1:]}") from None
-
-
-def _fields(kind: Any, place: str) -> list[str]:
-    """The settings that there are where an unknown one was given."""
-    for name in place.split(".")[:-1]:
-        kind = next((field.type for field in msgspec.structs.fields(kind) if field.name == name), None)
-        if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
-            return []
-    return [field.name for field in msgspec.structs.fields(kind)]
-
-
-def _line(text: str, place: str) -> str:
-    """`:7` if the setting is in line 7."""
-    *groups, name = place.split(".")
-    group = ""
-    for number, line in enumerate(text.splitlines(), 1):
-        if header := re.match(r"\s*\[\s*([\w.-]+)\s*\]", line):
-            group = header[1]
-            if group == place:
-                return f":{number}"
-        elif group == ".".join(groups) and re.match(rf"\s*[\"']?{re.escape(name)}[\"']?\s*[=.]", line):
-            return f":{number}"
-    return ""
+def load_settings(file: Path | str, changes: dict[str, Any] | None = None) -> Settings:
+    """Read settings from a TOML file; `changes` come from the command and win."""
+    toml = Toml(file)
+    return checked(Settings, merged(toml.table, changes or {}), toml.where)
 
 
 def named(place: str, known: dict[str, str], noun: str) -> Any:

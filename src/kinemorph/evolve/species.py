@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from kinemorph._toml import checked
 from kinemorph.brain import Acted
 from kinemorph.creatures.develop import Phenotype, develop
 from kinemorph.creatures.evaluate import evaluate
@@ -26,7 +27,6 @@ from kinemorph.creatures.mutate import mutate
 from kinemorph.creatures.settings import Settings
 from kinemorph.creatures.tasks import TASKS, HitBall, Locomotion, Task
 from kinemorph.evolve.problem import Descriptor, Draw, Outcome
-from kinemorph.evolve.settings import checked
 
 Variant = Literal["gentle", "thesis"]
 KINDS: dict[str, type[Task]] = {kind().name.replace(" ", "-"): kind for kind in TASKS}

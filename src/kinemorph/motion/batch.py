@@ -23,6 +23,7 @@ from kinemorph.motion.many import BatchError, cores, run
 from kinemorph.motion.rollout import Trajectory, checked_steps
 from kinemorph.multibody.aba import articulated_body
 from kinemorph.multibody.checks import Array, checked_model, real, refuse_no_rotation
+from kinemorph.multibody.configuration import difference, integrate
 from kinemorph.multibody.crba import composite
 from kinemorph.multibody.layout import DOF_DATA, LINK_DATA, TREE, TREE_KIND, dof_data, link_data
 from kinemorph.multibody.model import Model, fill_tree
@@ -30,7 +31,7 @@ from kinemorph.multibody.rnea import newton_euler
 from kinemorph.spatial import lane_math  # noqa: F401  (teaches the kernels lanes)
 from kinemorph.spatial.lanes import WIDTH
 
-__all__ = ["BatchError", "aba", "crba", "rnea", "rollout", "run", "step"]
+__all__ = ["BatchError", "aba", "crba", "linearize", "rnea", "rollout", "run", "step"]
 
 ALONE = 10_000  # passes over links: a batch of fewer, a third of a millisecond, is not worth a second thread
 
@@ -307,6 +308,46 @@ def rollout(
     _share(model, batch, workers, run, arrays, steps * (4 if kind else 1))
     warn_ignored(model, Q_log, V_log, forces)
     return Trajectory(np.arange(kept) * (dt * every), Q_log, V_log)
+
+
+def linearize(
+    model: Model,
+    Q: npt.ArrayLike,
+    V: npt.ArrayLike,
+    TAU: npt.ArrayLike | None = None,
+    *,
+    dt: float = 1e-3,
+    steps: int = 1,
+    method: str = "rk4",
+    offset: float = 1e-6,
+    workers: int | None = None,
+) -> tuple[Array, Array]:
+    """How the state after some steps follows a small change of the state before, and of joint forces, at many states.
+
+    With x = (δq, δv), where δq leads from one configuration to another as `km.difference` has it, x' = A x + B δtau:
+    A is (batch, 2 nv, 2 nv), B is (batch, 2 nv, nv). They are central differences, each state moved by `offset` (rad,
+    m, ...) either way, all of them in lanes.
+    """
+    if not 0.0 < offset < 1.0:
+        raise ValueError(f"linearize: offset {offset} must be above 0, and below 1")
+    arrays = _arrays(model, Q=Q, V=V, TAU=np.zeros_like(np.asarray(V, dtype=np.float64)) if TAU is None else TAU)
+    q, v, tau = (arrays[name] for name in ("Q", "V", "TAU"))
+    batch, nv = v.shape
+    moved = offset * np.concatenate([np.eye(nv), -np.eye(nv)])  # each degree of freedom, one way and the other
+    around = {name: np.repeat(x[:, None], 6 * nv, axis=1) for name, x in (("q", q), ("v", v), ("tau", tau))}
+    around["q"][:, : 2 * nv] = [[integrate(model, x, d) for d in moved] for x in q] if batch and nv else 0.0
+    around["v"][:, 2 * nv : 4 * nv] += moved
+    around["tau"][:, 4 * nv :] += moved
+    flat = (around["q"].reshape(-1, model.nq), around["v"].reshape(-1, nv), around["tau"].reshape(-1, nv))
+    q_end, v_end = step(model, *flat, dt=dt, steps=steps, method=method, workers=workers)
+    ends = q_end.reshape(batch, 3, 2, nv, model.nq)
+    rates = v_end.reshape(batch, 3, 2, nv, nv)
+    J = np.empty((batch, 2 * nv, 3 * nv))
+    for b, kind, i in np.ndindex(batch, 3, nv):
+        J[b, :nv, kind * nv + i] = difference(model, ends[b, kind, 1, i], ends[b, kind, 0, i])
+        J[b, nv:, kind * nv + i] = rates[b, kind, 0, i] - rates[b, kind, 1, i]
+    J /= 2.0 * offset
+    return np.ascontiguousarray(J[:, :, : 2 * nv]), np.ascontiguousarray(J[:, :, 2 * nv :])
 
 
 def _share(

@@ -15,44 +15,27 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.geometry.kept_mesh import keep_mesh
 from kinemorph.geometry.mass import inertia_of
-from kinemorph.geometry.material import Material
-from kinemorph.geometry.shapes import Shape
-from kinemorph.scenes.bounce import shapes
 from kinemorph.scenes.filming import film_run
+from kinemorph.scenes.scene import load_scene, read_scene
+from kinemorph.scenes.scene_parts import Parts
 from kinemorph.scenes.views import View, draw_views
-from kinemorph.spatial.pose import Pose
 from kinemorph.world.body import Body
 from kinemorph.world.world import World
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-STEPS = 6  # of restitution, from 0 to 1
-RADIUS, DROP, DRIFT = 0.1, 1.5, 1.5  # m, m from the ground to the lowest point, m/s sideways
-LANE = 0.4  # m from ball to ball
-FAR = 12.0  # m from the spheres to the polyhedra
+_TOML, _TABLE = read_scene("bouncing")
+_SPHERE, _OTHER = _TABLE.body[:2]
+STEPS = len(_TABLE.body) // 2 - 1  # of restitution, from 0 to 1
+RADIUS = _SPHERE.sphere or 0.0  # m
+DROP, FAR = _SPHERE.at[2] - RADIUS, _OTHER.at[0]  # m: from the ground to the lowest point, and to the polyhedra
 G = 9.81  # m/s²
-DT = 1e-3  # s
-COLOURS = ((0.29, 0.29, 0.34), (0.33, 0.40, 0.62), (0.27, 0.55, 0.72), (0.30, 0.66, 0.53), (0.68, 0.68, 0.33),
-           (0.88, 0.58, 0.27), (0.80, 0.30, 0.28))  # fmt: skip
-
-
-@lru_cache
-def faceted() -> Path:
-    """The file of a polyhedron of 42 vertices, all on a sphere of radius 1: the thesis's ball."""
-    core = shapes()["sphere"].parts[0]
-    return keep_mesh(2.0 * core.points, core.triangles)
-
-
-def rough(**more: Any) -> Shape:
-    """That polyhedron as a shape."""
-    return Shape.mesh(faceted(), (RADIUS, RADIUS, RADIUS), **more)
 
 
 @lru_cache
 def faceted_inertia() -> float:
-    """m², its inertia by kg, about any axis: it is as regular as an icosahedron."""
-    mass = inertia_of(rough())
+    """m², of a polyhedron by kg, about any axis: it is as regular as an icosahedron."""
+    mass = inertia_of(Parts(_TOML, _TABLE.material).shape("body[1]", _OTHER))
     return float(np.trace(mass.matrix) / (3.0 * mass.mass))
 
 
@@ -95,23 +78,11 @@ def _energy(ball: Body, inertia: float) -> float:
 
 def balls(**settings: Any) -> Balls:
     """Two rows of seven balls above the ground: spheres and, turned at random, polyhedra."""
-    smooth = Material(friction=0.0, restitution=0.0)
-    world = World(**{"dt": DT, "sleep": False, "material": smooth, **settings})
-    world.add_ground(material=smooth)
-    scene = Balls(world, tuple(i / STEPS for i in range(STEPS + 1)))
-    rng = np.random.default_rng(7)
-    for i, e in enumerate(scene.restitutions):
-        y = (i - 0.5 * STEPS) * LANE
-        stuff, colour = Material(friction=0.0, restitution=e), (*COLOURS[i], 1.0)
-        twist = (0.0, 0.0, 0.0, DRIFT, 0.0, 0.0)
-        ball = Shape.sphere(RADIUS, colour=colour)
-        at = (0.0, y, DROP + RADIUS)
-        scene.spheres.append(world.add(ball, at=at, twist=twist, material=stuff, name=f"sphere {e:.2f}"))
-        turn = Pose.quaternion(rng.normal(size=4)).rotation
-        place = Pose((FAR, y, DROP + RADIUS), turn)
-        body = world.add(rough(colour=colour), at=place, twist=twist, material=stuff, name=f"polyhedron {e:.2f}")
-        scene.polyhedra.append(body)
-    return scene
+    world = load_scene("bouncing", {"world": settings}).world
+    spheres, polyhedra = (
+        [body for body in world.bodies if body.name.startswith(kind)] for kind in ("sphere", "polyhedron")
+    )
+    return Balls(world, tuple(i / STEPS for i in range(STEPS + 1)), spheres, polyhedra)
 
 
 def draw(folder: Path, **settings: Any) -> tuple[Path, Path]:

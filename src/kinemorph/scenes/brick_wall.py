@@ -13,39 +13,31 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
-from kinemorph.geometry.material import Material
-from kinemorph.geometry.shapes import Shape
 from kinemorph.scenes.beside import beside
 from kinemorph.scenes.filming import film_run
+from kinemorph.scenes.scene import load_scene, read_scene
+from kinemorph.scenes.scene_parts import Parts
 from kinemorph.scenes.views import View, draw_views
 from kinemorph.world.body import Body
 from kinemorph.world.impulse_model import HANDLINGS
 from kinemorph.world.world import World
 
-BRICK = (0.2, 0.4, 0.2)  # m: thickness, length, height
-ROWS, LONG = 4, 9  # courses, and bricks in the first, third, ...; the others have one less
-JOINT = 0.004  # m between the bricks of a course
-GAP = 1e-4  # m below each brick, as it is laid
-DENSITY = 250.0  # kg/m³: 4 kg each
+_TOML, _TABLE = read_scene("wall")
+BRICK = _TABLE.body[0].box or (0.0, 0.0, 0.0)  # m: thickness, length, height
 SETTLE, SECONDS = 1.0, 180.0  # s
-DT = 2e-3  # s
 APART = 4.2  # m between walls that are compared
-CLAY = Material(friction=0.7, restitution=0.0)
-COLOURS = ((0.82, 0.42, 0.30, 1.0), (0.88, 0.56, 0.40, 1.0), (0.74, 0.35, 0.27, 1.0))
+CLAY = Parts(_TOML, _TABLE.material).materials["clay"]
 
 
 def lay(world: World, x: float = 0.0) -> list[Body]:
-    """A wall across the x axis, whose bricks bond."""
-    bricks: list[Body] = []
-    _, length, height = BRICK
-    for row in range(ROWS):
-        count = LONG - row % 2
-        for i in range(count):
-            at = (x, (i - 0.5 * (count - 1)) * (length + JOINT), (row + 0.5) * height + (row + 1) * GAP)
-            shape = Shape.box(BRICK, colour=COLOURS[(i + 2 * row) % 3])
-            bricks.append(world.add(shape, at=at, density=DENSITY, material=CLAY, name=f"brick {len(world.bodies)}"))
-    return bricks
+    """A wall across the x axis, whose bricks bond: those of the scene file."""
+    parts, taken = Parts(_TOML, _TABLE.material), {body.name: body for body in world.bodies}
+    before = len(taken)
+    for k, course in enumerate(_TABLE.body):
+        parts.bodies(world, f"body[{k}]", replace(course, at=(x, *course.at[1:])), taken)
+    return list(taken.values())[before:]
 
 
 @dataclass
@@ -70,10 +62,8 @@ class Wall:
 
 def wall(**settings: Any) -> Wall:
     """The wall; after it has settled, its unrest is measured. No brick may sleep, if nothing else is said."""
-    world = World(**{"dt": DT, "sleep": False, "material": CLAY, **settings})
-    world.add_ground()
-    scene = Wall(world)
-    scene.bricks = lay(world)
+    world = load_scene("wall", {"world": settings}).world
+    scene = Wall(world, world.bodies)
     world.every(0.1, scene.look, name="unrest", start=SETTLE)
     return scene
 

@@ -1,7 +1,7 @@
 """Eighteen coins that are tossed: contacts that change quickly, and hardly a stack (Fontijne 3.11.2).
 
-They leave the hand in two layers of nine with velocities and spins drawn at random, fly, meet each other and the table,
-roll and wobble, and come to rest with heads or tails up.
+They leave the hand in two layers of nine with velocities and spins that were drawn at random, fly, meet each other and
+the table, roll and wobble, and come to rest with heads or tails up.
 """
 
 from __future__ import annotations
@@ -11,23 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from kinemorph.geometry.material import Material
-from kinemorph.geometry.shapes import Shape
 from kinemorph.scenes.filming import film_run
+from kinemorph.scenes.scene import load_scene, read_scene
 from kinemorph.scenes.views import View, draw_views
-from kinemorph.spatial.pose import Pose
 from kinemorph.world.body import Body
 from kinemorph.world.world import World
 
-COUNT = 18
-RADIUS, THICK, DENSITY = 0.012, 0.002, 8000.0  # m, kg/m³
-HAND, UP, SPIN = 0.12, (0.6, 1.2), 25.0  # m, m/s, rad/s: where they start, how fast they rise, and how they may turn
-G = 9.81  # m/s²
-DT = 1e-3  # s
-METAL = Material(friction=0.35, restitution=0.45, rolling=2e-4, torsional=1e-3, directions=6)
-COLOURS = ((0.86, 0.68, 0.27, 1.0), (0.76, 0.78, 0.80, 1.0), (0.74, 0.44, 0.27, 1.0))  # gold, silver, copper
+_TABLE = read_scene("coins")[1]
+COUNT = len(_TABLE.body)
+RADIUS, THICK = _TABLE.body[0].cylinder or (0.0, 0.0)  # m
 
 
 @dataclass
@@ -46,18 +38,10 @@ class Coins:
         return [float(coin.pose.rotation[2, 2]) for coin in self.coins]
 
 
-def coins(seed: int = 3, **settings: Any) -> Coins:
+def coins(**settings: Any) -> Coins:
     """Coins that have just left the hand."""
-    world = World(**{"dt": DT, "material": METAL, **settings})
-    world.add_ground()
-    scene, rng = Coins(world), np.random.default_rng(seed)
-    for i in range(COUNT):
-        at = (0.034 * (i % 3 - 1), 0.034 * (i // 3 % 3 - 1), HAND + 0.04 * (i // 9))
-        place = Pose(at, Pose.quaternion(rng.normal(size=4)).rotation)
-        twist = np.r_[rng.uniform(-SPIN, SPIN, 3), rng.uniform(-0.25, 0.25, 2), rng.uniform(*UP)]
-        coin = Shape.cylinder(RADIUS, THICK, colour=COLOURS[i % 3])
-        scene.coins.append(world.add(coin, at=place, twist=twist, density=DENSITY, name=f"coin {i}"))
-    return scene
+    world = load_scene("coins", {"world": settings}).world
+    return Coins(world, world.bodies)
 
 
 def draw(folder: Path, **settings: Any) -> tuple[Path, Path]:

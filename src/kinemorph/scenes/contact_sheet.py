@@ -33,7 +33,7 @@ def contact_sheet(folder: Path, file: Path) -> Path:
     canvas: Any = FigureCanvasAgg(figure)
     for k, (name, demo) in enumerate(DEMOS.items()):
         x, y = WIDTH * (k % COLUMNS), (HEIGHT + CAPTION) * (k // COLUMNS)
-        image = _fitted(_panel(folder, demo), WIDTH - 4, HEIGHT - 2)
+        image = _fitted(panel(folder, demo), WIDTH - 4, HEIGHT - 2)
         h, w = image.shape[:2]
         left, top = x + (WIDTH - w) // 2, y + CAPTION + (HEIGHT - h) // 2
         figure.figimage(image, left, height - top - h)
@@ -46,7 +46,8 @@ def contact_sheet(folder: Path, file: Path) -> Path:
     return file
 
 
-def _panel(folder: Path, demo: Demo) -> Any:
+def panel(folder: Path, demo: Demo) -> Any:
+    """The part of a demonstration's picture that stands for it."""
     from matplotlib.image import imread
 
     image = imread(folder / f"{demo.picture}.png")[:, :, :3]

@@ -22,6 +22,7 @@ from kinemorph.creatures.mutate import mutate
 from kinemorph.creatures.settings import Settings
 from kinemorph.multibody.configuration import neutral
 from kinemorph.view.brain_graph import plot_brain
+from kinemorph.view.captions import titled
 from kinemorph.view.picture import picture, save_png
 from kinemorph.view.replay import replay
 from kinemorph.world.world import World, WorldError
@@ -67,10 +68,14 @@ def stage(creature: Phenotype) -> World:
 # ------------------------------------------------------------------------------------------------------------ sheets
 
 
-def sheet(creatures: Sequence[Phenotype], file: Path, columns: int, tile: tuple[int, int] = TILE) -> Path:
-    """One picture of many creatures, row by row."""
+def sheet(
+    creatures: Sequence[Phenotype], file: Path, columns: int, tile: tuple[int, int] = TILE, names: Sequence[str] = ()
+) -> Path:
+    """One picture of many creatures, row by row, with their names if they have any."""
     width, height = tile
     images = [picture(c.model, neutral(c.model), size=tile) for c in creatures]
+    if names:
+        images = [titled(image, name) for image, name in zip(images, names, strict=True)]
     rows = -(-len(images) // columns)
     whole = np.full((rows * height, columns * width, 3), 255, np.uint8)
     for k, image in enumerate(images):
@@ -98,7 +103,7 @@ def sheets(folder: Path) -> list[Path]:
     made = [develop(handmade(name), ROOMY) for name in HANDMADE]
     return [
         sheet(random_creatures(100), folder / "creatures_random.png", 10, (96, 80)),
-        sheet(made, folder / "creatures_handmade.png", len(made), (192, 160)),
+        sheet(made, folder / "creatures_handmade.png", len(made), (192, 160), tuple(HANDMADE)),
     ]
 
 

@@ -30,6 +30,17 @@ class Demo(NamedTuple):
     in_world: bool = True
     epsilon: float = 0.0  # m, an envelope of its size, with which it goes by the impulse model, too; 0: not tried
     stride: float = 0.0  # s, of a step there
+    python: str = ""  # why it is no scene file; empty: it is one, of its name
+
+    @property
+    def written(self) -> str:
+        """Whether it is a scene file, or why not, in a sentence."""
+        return f"In Python: {self.python}." if self.python else "Its scene is a file: see kinemorph run."
+
+    @property
+    def replay(self) -> str:
+        """The replay that it leaves, without its end."""
+        return self.picture.removesuffix("_strip")
 
     @property
     def by_impulses(self) -> dict[str, Any]:
@@ -52,38 +63,47 @@ DEMOS = {
     "swing": Demo(
         "A robot with its motors off swings from its base.",
         "swing", "swing", "swing", in_world=False,
+        python="it follows one mechanism, without a world",
     ),
     "mechanisms": Demo(
         "Closed chains, from four bars to a robot's legs.",
         "parade", "parade", "mechanisms", in_world=False,
+        python="it follows one mechanism, without a world",
     ),
     "walk": Demo(
         "A walker changes its root at every step.",
         "walker", "walk", "walker", in_world=False,
+        python="it follows one mechanism, without a world",
     ),
     "high_bar": Demo(
         "A gymnast lets go of a bar, hand by hand.",
         "high_bar", "swing", "high_bar_strip", (4, 8, 1), in_world=False,
+        python="it follows one mechanism, without a world",
     ),
     "swing_breaks": Demo(
         "A swing breaks under who sits on it.",
         "swing_breaks", "ride", "swing_breaks_strip", (3, 6, 1), in_world=False,
+        python="it follows one mechanism, without a world",
     ),
     "human": Demo(
         "Ten random changes of a figure's structure.",
         "human", "journey", "human_strip", (2, 6, 1), in_world=False,
+        python="its changes are drawn at random, of one mechanism without a world",
     ),
     "walk_on_ground": Demo(
         "The walker, on feet that rub on the ground.",
         "walker_on_ground", "walker", "walker_on_ground", (1, 8, 1),
+        python="its feet pass through the slope for a part of each step, as a function decides",
     ),
     "dismount": Demo(
         "The gymnast flies off the bar and lands on a mat.",
         "dismount", "dismount", "dismount", (4, 8, 1),
+        python="its gymnast and how it swings are computed",
     ),
     "gripper": Demo(
         "An arm takes a brick, carries it and drops it.",
         "gripper", "gripper", "gripper", (3, 8, 1),
+        python="its controller solves for the angles of the arm",
     ),
     "train": Demo(
         "Wagons couple when they touch, and uncouple in motion.",
@@ -100,22 +120,27 @@ DEMOS = {
     "features": Demo(
         "V-Clip follows the closest features of two objects, as wires and as solids.",
         "collision_features", "pursuit", "collision_features", (3, 4, 1), in_world=False,
+        python="it shows collision detection alone, without a world",
     ),
     "tiles": Demo(
         "Pairs come and go with the boxes and tiles of the hierarchical hash.",
         "collision_tiles", "world", "collision_tiles", (2, 4, 1), in_world=False,
+        python="it shows collision detection alone, without a world",
     ),
     "hashing": Demo(
         "Eight objects without and with hashing, side by side.",
         "collision_hashing", "Twins", "collision_hashing_8", (0, 1, 2), in_world=False,
+        python="it shows collision detection alone, without a world",
     ),
     "hashing_of_many": Demo(
         "Twenty-five objects without and with hashing, side by side.",
         "collision_hashing", "Twins", "collision_hashing_25", (0, 1, 2), "demo_of_many", in_world=False,
+        python="it shows collision detection alone, without a world",
     ),
     "friction": Demo(
         "Seven cubes on a slope; the last has just enough friction to stay.",
         "friction_cubes", "cubes", "friction_cubes", (2, 2, 2), epsilon=1e-3, stride=2e-3,
+        python="its lanes follow from the slope, which is an argument",
     ),
     "bouncing": Demo(
         "Balls with restitution from 0 to 1, true spheres and polyhedra.",
@@ -128,6 +153,7 @@ DEMOS = {
     "car": Demo(
         "A car on sprung wheels drives over two obstacles and through a looping.",
         "car_track", "track", "car_track", (2, 2, 2), epsilon=0.01, stride=0.01,
+        python="its driver is a controller, and its track is computed",
     ),
     "wall": Demo(
         "A wall of 34 bricks stands for three minutes.",
@@ -136,26 +162,32 @@ DEMOS = {
     "wall_handlings": Demo(
         "The wall by impulses: at closest points on the left, at all contact points on the right.",
         "brick_wall", "wall", "wall_handlings", (1, 1, 2), "demo_of_handlings",
+        python="it compares worlds of two settings; the wall is that of `wall`",
     ),
     "wall_and_car": Demo(
         "The car drives down a slope into the wall.",
         "wall_and_car", "crash", "wall_and_car", (4, 3, 2), epsilon=2e-3, stride=2e-3,
+        python="its driver is a controller; the wall is that of `wall`",
     ),
     "demolition": Demo(
         "A demolition ball on a chain hits the wall.",
         "demolition", "demolition", "demolition", (4, 3, 2), epsilon=1e-3, stride=1e-3,
+        python="its chain is computed; the wall is that of `wall`",
     ),
     "double_demolition": Demo(
         "The demolition ball hits two walls behind each other.",
         "demolition", "double", "double_demolition", (4, 3, 2), "demo_of_two", epsilon=1e-3, stride=1e-3,
+        python="its chain is computed; the walls are those of `wall`",
     ),
     "dominos": Demo(
         "150 dominos fall through a tunnel, over stairs, up a tower and off a diving board.",
         "domino_track", "dominos", "domino_track", (2, 2, 3), epsilon=1e-3, stride=5e-3,
+        python="its row is laid by somebody who walks along",
     ),
     "marble": Demo(
         "A marble runs over ridges, through sprung trapdoors and over driven gearwheels.",
         "marble_run", "run", "marble_run", (1, 3, 1), epsilon=1e-3, stride=5e-3,
+        python="its floors are computed, from how many wheels each has",
     ),
 }  # fmt: skip
 

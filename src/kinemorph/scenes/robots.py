@@ -45,11 +45,16 @@ def robot_files() -> dict[str, Path]:
     return {f"{path.relative_to(root).parts[0]}/{path.stem}": path for path in sorted(root.rglob("*.urdf"))}
 
 
+def is_file_name(name: str) -> bool:
+    """Whether a robot is named as a model file, by its path."""
+    return Path(name).suffix.lower() in (".urdf", ".sdf", ".xml", ".mjcf")
+
+
 def robot_file(name: str) -> Path:
     """The model file of a robot: "arm", a path of a file, or a name of `FAMOUS` or of `robot_files`."""
     if name == "arm":
         return ARM
-    if Path(name).suffix.lower() in (".urdf", ".sdf", ".xml", ".mjcf"):
+    if is_file_name(name):
         return Path(name)
     files = robot_files()
     if not files:

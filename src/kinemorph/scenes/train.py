@@ -8,106 +8,46 @@ while all of them move. Nothing acts along the track but the push, so momentum i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from kinemorph.geometry.material import Material
-from kinemorph.geometry.shapes import Shape
-from kinemorph.motion.events import Event
-from kinemorph.multibody.builder import Builder
-from kinemorph.multibody.inertia import Inertia
-from kinemorph.multibody.joint import Joint
-from kinemorph.multibody.model import Model
 from kinemorph.scenes.filming import draw_film, film_run
-from kinemorph.spatial.pose import Pose
+from kinemorph.scenes.scene import Scene, load_scene, read_scene
 from kinemorph.structure.forest import Change
-from kinemorph.world.body import Body
-from kinemorph.world.drives import Push
-from kinemorph.world.events import Moment
-from kinemorph.world.world import World
 
-LENGTH, WIDTH, HEIGHT, CLEAR = 2.0, 1.0, 0.8, 0.3  # m, of a wagon's box, and how far that is above the track
-MASSES = (4000.0, 1500.0, 2500.0, 1000.0)  # kg, of the engine and three wagons
-PLACES = (0.0, 4.0, 7.0, 10.0)  # m, where they stand
-FORCE, PUSHED = 8000.0, 1.0  # N, s
-UNCOUPLE = 6.0  # s
-STEEL = Material(friction=0.0, restitution=0.3)
-RAIL = Material(friction=0.0, restitution=0.0, priority=1)
+_TABLE = read_scene("train")[1]
+_TIMES = {change.name: change.at or 0.0 for change in _TABLE.change}
+MASSES = tuple(body.mass or 0.0 for body in _TABLE.body)  # kg, of the engine and three wagons
+FORCE, PUSHED, UNCOUPLE = _TABLE.push[0].force[0], _TIMES["coasts"], _TIMES["uncouples"]  # N, s, s
+RESTITUTION = _TABLE.material[0].restitution  # of the buffers
 
 
-def wagon(name: str, mass: float, colour: tuple[float, float, float, float]) -> Model:
-    """A box on four skids, with buffers in line with the centre of mass, so that it neither nods nor yaws."""
-    b = Builder(name)
-    body = Shape.box((LENGTH, WIDTH, HEIGHT), Pose((0.0, 0.0, CLEAR + 0.5 * HEIGHT)), colour=colour)
-    skids = [
-        Shape.box((0.3, 0.1, CLEAR), Pose((x, y, 0.5 * CLEAR)), material=STEEL)
-        for x in (-0.35 * LENGTH, 0.35 * LENGTH)
-        for y in (-0.4 * WIDTH, 0.4 * WIDTH)
-    ]
-    buffers = [
-        Shape.sphere(0.1, Pose((x, 0.0, CLEAR + 0.5 * HEIGHT)), material=STEEL)
-        for x in (-0.5 * LENGTH - 0.1, 0.5 * LENGTH + 0.1)
-    ]
-    inertia = Inertia.box(mass, (LENGTH, WIDTH, HEIGHT)).moved(Pose((0.0, 0.0, CLEAR + 0.5 * HEIGHT)))
-    b.link(name, None, Joint.free(), inertia=inertia, shapes=[body, *skids, *buffers])
-    return b.build()
-
-
-@dataclass
 class Train:
     """Wagons in a world, and what coupled them."""
 
-    world: World
-    wagons: list[Body] = field(default_factory=list)
-    couplings: dict[str, Change] = field(default_factory=dict)  # by the name of the second wagon
-    jumps: list[float] = field(default_factory=list)  # N s: momentum along the track that an edit has changed
-    push: Push | None = None
+    def __init__(self, scene: Scene) -> None:
+        self.scene, self.world = scene, scene.world
+        self.wagons = [self.world[body.name] for body in _TABLE.body]
+
+    @property
+    def couplings(self) -> dict[str, Change]:
+        """What each coupling did, by the name of the second wagon."""
+        made = [h for h in self.scene.happened if h.what == "connect"]
+        return {h.name.partition(" meets ")[2]: h.change for h in made if h.change is not None}
+
+    @property
+    def jumps(self) -> list[float]:
+        """N s: momentum that an edit has changed."""
+        return [h.change.momentum_error for h in self.scene.happened if h.change is not None]
 
     def momentum(self) -> float:
         """N s, of all wagons along the track."""
         return float(self.world.forest.momentum()[3])
 
-    def couple(self, world: World, moment: Moment) -> None:
-        """Buffers touch: the wagons are one from now on."""
-        assert moment.body is not None
-        assert moment.other is not None
-        a, b = moment.body, moment.other
-        before = self.momentum()
-        at = (0.5 * (a.position[0] + b.position[0]), 0.0, CLEAR + 0.5 * HEIGHT)
-        self.couplings[b.name] = world.connect(a, b, Joint.fixed(name=f"coupling of {b.name}"), at)
-        self.jumps.append(self.momentum() - before)
-
-    def uncouple(self, world: World, moment: Moment) -> None:
-        """The last two wagons go their own way, and the engine is pushed back."""
-        before = self.momentum()
-        world.cut(self.couplings["wagon 2"])
-        self.jumps.append(self.momentum() - before)
-        assert self.push is not None
-        self.push.force = (-FORCE, 0.0, 0.0)
-
-    def coast(self, world: World, moment: Moment) -> None:
-        """The engine pushes no more."""
-        assert self.push is not None
-        self.push.force = (0.0, 0.0, 0.0)
-
 
 def train(**settings: Any) -> Train:
     """An engine that is about to be pushed, and three wagons that stand on its track."""
-    world = World(**{"dt": 2e-3, "sleep": False, "material": STEEL, **settings})
-    world.add_ground(material=RAIL)
-    scene = Train(world)
-    colours = ((0.75, 0.2, 0.15, 1.0), (0.3, 0.5, 0.7, 1.0), (0.35, 0.6, 0.4, 1.0), (0.8, 0.65, 0.3, 1.0))
-    names = ("engine", "wagon 1", "wagon 2", "wagon 3")
-    for name, mass, x, colour in zip(names, MASSES, PLACES, colours, strict=True):
-        scene.wagons.append(world.add(wagon(name, mass, colour), at=(x, 0.0, 0.0))[name])
-    for one, other in pairwise(names):
-        world.when(Event.contact(one, other, times=1, name=f"{one} meets {other}"), scene.couple)
-    scene.push = world.push(scene.wagons[0], (FORCE, 0.0, 0.0))
-    world.when(Event.at(PUSHED, name="coasts"), scene.coast)
-    world.when(Event.at(UNCOUPLE, name="uncouples"), scene.uncouple)
-    return scene
+    return Train(load_scene("train", {"world": settings}))
 
 
 def draw(folder: Path, **settings: Any) -> tuple[Path, Path]:

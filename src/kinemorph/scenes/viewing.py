@@ -10,6 +10,7 @@ from typing import Any
 from kinemorph._files import FileError, ModelWarning
 from kinemorph.io import kinds
 from kinemorph.scenes.gallery import DEMOS
+from kinemorph.scenes.scene import load_scene, shipped
 from kinemorph.view.film import MAGIC as FILM
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
@@ -44,6 +45,9 @@ def scene_of(what: str, floating: bool | None = None) -> tuple[World, Any]:
         scene = DEMOS[what].make()
         return scene.world, scene
     path = Path(what)
+    if what in shipped() or path.suffix.lower() == ".toml":
+        scene = load_scene(what)
+        return scene.world, scene
     if not path.is_file():
         raise FileNotFoundError(f"there is no demo and no file {what!r}; demos are {', '.join(DEMOS)}")
     head = _head(path)
@@ -52,7 +56,7 @@ def scene_of(what: str, floating: bool | None = None) -> tuple[World, Any]:
     if head.startswith(JOURNAL):
         return World.rerun(path), None
     if path.suffix.lower() not in MODELS:
-        raise FileError(f"{path}: this is no model (URDF, SDF, MJCF), no kept world, and no recording")
+        raise FileError(f"{path}: this is no scene (TOML), no model (URDF, SDF, MJCF), no kept world, and no recording")
     return world_of(path, floating), None
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from kinemorph.multibody.checks import NO_FORCES, Array, as_arrays, complain
 from kinemorph.multibody.configuration import neutral
-from kinemorph.multibody.elements import element_rows
+from kinemorph.multibody.elements import ForceElement, element_rows
 from kinemorph.multibody.energy_momentum import SUMS
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.layout import DOF
@@ -106,6 +106,17 @@ class Forest(ForestTables):
             if all(link >= 0 or body < 0 for link, body in zip(links, (a, b), strict=True)):
                 held.append((e, -1, at_a, -1, at_b))
                 ends.append([self._id(BODIES, names[link]) if link >= 0 else -1 for link in links])
+        self._hold_elements(held, ends)
+
+    def tie(self, element: ForceElement, a: int, b: int) -> None:
+        """A force element between bodies a and b by their ids, -1 for the base; its places are in their own frames."""
+        for body in (a, b):
+            if body >= 0:
+                self.tree_of(body)  # says if it is gone
+        with self.claimed():
+            self._hold_elements([(element, -1, element.at_a, -1, element.at_b)], [[a, b]])
+
+    def _hold_elements(self, held: list[Any], ends: list[list[int]]) -> None:
         count = int(self.header["element_count"])
         self._elements = np.concatenate([self._elements[:count], element_rows(held)])
         self._ends = np.concatenate([self._ends[:count], np.array(ends, dtype=np.int64).reshape(-1, 2)])

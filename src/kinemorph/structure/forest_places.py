@@ -8,9 +8,9 @@ import numpy as np
 
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.multibody.layout import LINK_DATA, TREE
-from kinemorph.spatial.mat3 import mul, mul_vec
+from kinemorph.spatial.mat3 import Mat3, mul, mul_vec
 from kinemorph.spatial.rows import load3, load9, store3, store9
-from kinemorph.spatial.vec3 import add, cross
+from kinemorph.spatial.vec3 import Vec3, add, cross
 from kinemorph.structure.forest_elements import set_moving
 from kinemorph.structure.forest_layout import BODY_SLOT, DONE, FOREST, FOREST_KIND, NO_FOREST, TREE_SLOT
 from kinemorph.structure.forest_memory import INDEX
@@ -29,13 +29,23 @@ Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 @kernel
+def own_frame(body: Any, link: Any) -> tuple[Mat3, Vec3]:
+    """Where a body's own frame is, of which the link is placed."""
+    R, p = load9(link["R"]), load3(link["p"])
+    if body["moved"] != 0:
+        p = add(p, mul_vec(R, load3(body["p"])))
+        R = mul(R, load9(body["R"]))
+    return R, p
+
+
+@kernel
 def put_frame(slot: Any, body: Any, to: Any) -> Any:
     """Write where a body's own frame is. Returns the row of its link, which is up to date."""
     tree = rows_at(slot["address"], 1, TREE)[0]
     link = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[body["link"] + 1]
-    R = load9(link["R"])
-    store9(to["R"], mul(R, load9(body["R"])))
-    store3(to["p"], add(load3(link["p"]), mul_vec(R, load3(body["p"]))))
+    R, p = own_frame(body, link)
+    store9(to["R"], R)
+    store3(to["p"], p)
     return link
 
 

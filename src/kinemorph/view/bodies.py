@@ -15,13 +15,11 @@ from kinemorph.geometry.mesh import Mesh, load_mesh
 from kinemorph.geometry.parts import Parts
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.multibody.layout import LINK_DATA, TREE
-from kinemorph.spatial.mat3 import mul, mul_vec
 from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.quaternion import from_matrix
-from kinemorph.spatial.rows import load3, load9
-from kinemorph.spatial.vec3 import add
 from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, TREE_SLOT
 from kinemorph.structure.forest_memory import INDEX
+from kinemorph.structure.forest_places import own_frame
 from kinemorph.view.recording import SOIL, seen
 from kinemorph.world.world import World
 
@@ -91,10 +89,7 @@ def _place(forest_address: int, indices: npt.NDArray[np.int64], poses: Array) ->
         slot = bodies[indices[k]]
         tree = rows_at(trees[slot["tree"]]["address"], 1, TREE)[0]
         d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[slot["link"] + 1]
-        R, p = load9(d["R"]), load3(d["p"])
-        if slot["moved"] != 0:
-            p = add(p, mul_vec(R, load3(slot["p"])))
-            R = mul(R, load9(slot["R"]))
+        R, p = own_frame(slot, d)
         turn = from_matrix(R)
         for i in range(3):
             poses[k, i] = p[i]

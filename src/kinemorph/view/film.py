@@ -53,7 +53,7 @@ class Film:
         self.every = max(1, round(1.0 / (rate * world.dt)))
         self._recording = Recording(name)
         self._seen: dict[int, tuple[int, str]] = {}  # by id: birth of the body, and its name in the recording
-        self._sides: dict[int, str] = {}  # of each joint the names of the bodies on its sides
+        self._sides: dict[int | str, str] = {}  # of each joint, by id and name, the names of the bodies on its sides
         self._still: set[int] = set()  # shapes of the base that are in it
         self._file: ChunkFile | None = None
         self._told = (0, 0, 0, 0)  # bodies, base shapes, chapters and meshes that are in the file
@@ -96,7 +96,7 @@ class Film:
         """Which bodies something was done to, by their names in the recording."""
         given = dict(zip(("a", "b") if name == "connect" else ("joint",) if name == "cut" else ("body",), args)) | named
         if name == "cut":
-            return [self._sides.get(self.world.joint_id(given["joint"]), "")]
+            return [self._sides.get(given["joint"], "")]
         ids = [given[which] for which in ("a", "b", "body") if given.get(which) is not None]
         names = [self._seen[id][1] for id in ids if id in self._seen]
         if name == "connect" and len(names) == 1:
@@ -143,6 +143,7 @@ class Film:
             joint: " and ".join(carried[id] for id in world.forest.sides(joint))
             for joint in world.forest.joints.tolist()
         }
+        self._sides |= {name: self._sides[id] for id, name in world._joints.items() if id in self._sides}
         joints = {pair for pair in parents.items() if pair[1] is not None}
         before = {pair for pair in recording.parents.items() if pair[1] is not None}
         if what.partition(" ")[0] in (*CHANGES, "start") or joints != before:

@@ -20,6 +20,7 @@ _ONE_AT_A_TIME = threading.Lock()  # starting takes viser's call of `serve` apar
 
 # Of pages that a server gives out; those of files (`replay.POLICY`) may not even ask a server.
 POLICY = "default-src 'self' 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' data: blob:"
+TITLE = b"<title>Viser</title>"
 
 
 def start_server(what: str, port: int = 0) -> Any:
@@ -80,9 +81,15 @@ def _guarded(serve: Any) -> Any:
             socket = request.headers.get("Upgrade", "").lower() == "websocket"
             if asked not in names or (socket and origin not in [f"http://{name}" for name in names]):
                 return connection.respond(HTTPStatus.FORBIDDEN, "This viewer is for its own pages only.\n")
+            if "Accept-Encoding" in request.headers:  # nothing is gained by packing what stays on this machine
+                del request.headers["Accept-Encoding"]
             response = process_request(connection, request)
             if response is not None:
                 response.headers["Content-Security-Policy"] = POLICY
+                if TITLE in response.body:
+                    response.body = response.body.replace(TITLE, b"<title>kinemorph</title>")
+                    del response.headers["Content-Length"]
+                    response.headers["Content-Length"] = str(len(response.body))
             return response
 
         return serve(handler, host, port, process_request=process, **options)

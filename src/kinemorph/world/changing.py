@@ -23,6 +23,7 @@ from kinemorph.multibody.builder import Builder
 from kinemorph.multibody.checks import checked
 from kinemorph.multibody.configuration import neutral
 from kinemorph.multibody.data import Data
+from kinemorph.multibody.elements import ForceElement
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.layout import JointKind
@@ -197,12 +198,15 @@ class Changing(Thinking):
 
         Without `at` it is where b is. Between bodies of one tree the joint closes a loop; else it carries the one that
         floats, unless `how` is "loop". Velocities jump so that it holds; the contacts of the next step see that jump.
+        If the joint has a name, `world.joint_id` knows it by that until it is cut.
         """
         first, second = -1 if a is None else self._id(a), self._id(b)
         place = self.forest.pose(second) if at is None else at if isinstance(at, Pose) else Pose(at)
         both = [body for body in (first, second) if body >= 0]
         self._wake(*both, *self._neighbours(both))
         change = self.forest.connect(first, second, joint, place, how)
+        if joint.name:
+            self._joints[change.joint] = joint.name
         if change.closes:
             self._part(change.joint)
         self._follow_structure([self.forest.tree_of(body) for body in both])
@@ -210,12 +214,29 @@ class Changing(Thinking):
         return change
 
     @an_input
-    def cut(self, joint: Change | int) -> Change:
-        """Cut a joint, of a tree or of a loop: the one that `connect` made, or one of a figure by its id."""
+    def tie(self, element: ForceElement, a: Body | int | None, b: Body | int | None) -> None:
+        """A spring, damper or bushing between two bodies (None: the world) until one of them is gone.
+
+        Its places are in the bodies' own frames; what it calls its links does not count here.
+        """
+        if not isinstance(element, ForceElement):
+            raise TypeError(f"world: tie takes a kinemorph.ForceElement, not {element!r}")
+        ids = [-1 if body is None else self._id(body) for body in (a, b)]
+        if ids[0] == ids[1]:
+            raise ValueError("world: tie takes two bodies, or a body and the world")
+        self._wake(*(id for id in ids if id >= 0))
+        self.forest.tie(element, *ids)
+        self._follow_tables()
+
+    @an_input
+    def cut(self, joint: Change | int | str) -> Change:
+        """Cut a joint, of a tree or of a loop: the one that `connect` made, or one by its id or its name."""
         id = self.joint_id(joint)
         sides = self.forest.sides(id)
         self._wake(*sides, *self._neighbours(sides))
         change = self.forest.cut(id)
+        if not self.forest.has_joint(id):
+            self._joints.pop(id, None)
         for one, other in self._parted.pop(id, []):
             self.collisions.heed(one, other)
         self._follow_structure([self.forest.tree_of(body) for body in sides])

@@ -14,7 +14,7 @@ from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.brain.layout import EFFECT
 from kinemorph.collision.shape_places import box_around
 from kinemorph.collision.shape_rows import COLLISIONS, MOUNT, PAIR, SHAPE
-from kinemorph.contact.drives import degree, joint_slot
+from kinemorph.contact.drives import found_degree
 from kinemorph.contact.layout import DRIVE, SOLVER, SPAN
 from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
 from kinemorph.multibody.system import F8
@@ -23,7 +23,7 @@ from kinemorph.spatial.rows import load3, load6, load9, store3
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 from kinemorph.structure.forest_elements import set_moving
-from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, IN_USE, JOINT_SLOT, TREE_SLOT, TREES, Q, V
+from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, IN_USE, TREE_SLOT, TREES, Q, V
 from kinemorph.structure.forest_memory import pool_of
 from kinemorph.world.layout import WORLD, WORLD_KIND, Status
 from kinemorph.world.mind_places import body_slot, target_of
@@ -96,17 +96,13 @@ def watch_joint(s: Any, forest: Any, m: Any, e: Any, window: Any) -> float:
     if e["drive"] < 0 or drives[e["drive"]]["generation"] != e["generation"]:
         return 0.0
     d = drives[e["drive"]]
-    at = joint_slot(forest, d["joint"])
-    if at < 0:
+    t, k, j = found_degree(forest, d["joint"], d["dof"])
+    if t < 0:
         return 0.0
-    joint = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[at]
-    if joint["tree"] < 0:
-        return 0.0
-    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[joint["tree"]]
+    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
     tree = rows_at(slot["address"], 1, TREE)[0]
-    l = rows_at(tree["links"], tree["n"], LINK)[joint["link"]]
-    j = degree(l, d["dof"])
-    if j < 0 or l["nq"] != l["nv"]:
+    l = rows_at(tree["links"], tree["n"], LINK)[k]
+    if l["nq"] != l["nv"]:
         return 0.0
     sign = -1.0 if l["turned"] != 0 else 1.0
     q = sign * rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)[l["iq"] + j]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Self
@@ -97,11 +98,10 @@ class Minds:
         minds[row] = mind
         minds[row]["generation"] = generation
         for name, room, first, _ in STRETCHES:
-            lengths = [len(one[name]) for one in rows]
-            joined = np.concatenate([one[name] for one in rows]) if rows else np.zeros(0, ROWS[name])
+            joined = np.concatenate([one[name] for one in rows]) if len(rows) > 1 else rows[0][name]
             self._tables.make(name, len(joined), ROWS[name])[:] = joined
             h[room] = len(joined)
-            minds[first] = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+            minds[first] = [0, *itertools.accumulate(len(one[name]) for one in rows[:-1])]
         self._tables.make("minds", len(minds), MIND)[:] = minds
         h["mind_room"] = h["mind_count"] = len(minds)
         self._make_scratch()

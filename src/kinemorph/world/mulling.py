@@ -12,7 +12,7 @@ from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.brain.functions import held, think
 from kinemorph.brain.layout import EFFECT, FIRST, LONGEST, NEURON, ONE, SENSE, Acted, Sensed
 from kinemorph.collision.shape_rows import COLLISIONS
-from kinemorph.contact.drives import degree, joint_slot
+from kinemorph.contact.drives import found_degree
 from kinemorph.contact.layout import DRIVE, SOLVER, SPAN
 from kinemorph.multibody.joints import SPHERICAL
 from kinemorph.multibody.layout import LINK, TREE
@@ -21,7 +21,7 @@ from kinemorph.spatial.mat3 import tmul_vec
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, dot, scale, sub
 from kinemorph.structure.forest_elements import set_moving
-from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, JOINT_SLOT, TREE_SLOT, Q, V
+from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, TREE_SLOT, Q, V
 from kinemorph.world.grasping import grasp_all
 from kinemorph.world.layout import WORLD, WORLD_KIND, Status
 from kinemorph.world.lives import watch_lives
@@ -38,18 +38,12 @@ ZERO: Vec3 = (0.0, 0.0, 0.0)
 @kernel(inline=False)
 def read_joint(forest: Any, sense: Any) -> float:
     """Position or speed of one degree of freedom of a joint as that was made; 0 if it is gone or closes a loop."""
-    at = joint_slot(forest, sense["id"])
-    if at < 0:
+    t, k, j = found_degree(forest, sense["id"], sense["axis"])
+    if t < 0:
         return 0.0
-    joint = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[at]
-    if joint["tree"] < 0:
-        return 0.0
-    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[joint["tree"]]
+    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
     tree = rows_at(slot["address"], 1, TREE)[0]
-    l = rows_at(tree["links"], tree["n"], LINK)[joint["link"]]
-    j = degree(l, sense["axis"])
-    if j < 0 or j >= l["nv"]:
-        return 0.0
+    l = rows_at(tree["links"], tree["n"], LINK)[k]
     sign = -1.0 if l["turned"] != 0 else 1.0
     if sense["what"] == SPEED:
         return sign * rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)[l["iv"] + j]

@@ -15,6 +15,7 @@ from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import add, cross, dot, scale
 from kinemorph.structure.forest_layout import BODY_SLOT, TREE_SLOT
+from kinemorph.structure.forest_places import own_frame
 from kinemorph.world.layout import ContactModel
 
 BY_STEPS = int(ContactModel.STEPS)
@@ -41,10 +42,7 @@ def place_bodies(w: Any, s: Any, forest: Any, c: Any) -> None:
             continue
         tree = rows_at(trees[slot["tree"]]["address"], 1, TREE)[0]
         d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[slot["link"] + 1]
-        R, p = load9(d["R"]), load3(d["p"])
-        if slot["moved"] != 0:
-            p = add(p, mul_vec(R, load3(slot["p"])))
-            R = mul(R, load9(slot["R"]))
+        R, p = own_frame(slot, d)
         omega = load3(d["w"])
         arm = add(mul_vec(R, load3(mounts[i]["p"])), add(p, scale(load3(d["p"]), -1.0)))
         v = add(load3(d["v"]), cross(omega, arm))
@@ -73,10 +71,7 @@ def stay_in_boxes(s: Any, forest: Any, c: Any) -> bool:
             continue
         tree = rows_at(trees[slot["tree"]]["address"], 1, TREE)[0]
         d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[slot["link"] + 1]
-        R, p = load9(d["R"]), load3(d["p"])
-        if slot["moved"] != 0:
-            p = add(p, mul_vec(R, load3(slot["p"])))
-            R = mul(R, load9(slot["R"]))
+        R, p = own_frame(slot, d)
         p = add(mul_vec(R, load3(mounts[i]["p"])), p)
         R = mul(R, load9(mounts[i]["R"]))
         store9(places[i]["R"], R)

@@ -1,0 +1,59 @@
+"""An episode of a task: a branch of its world, from its start to its end, one action after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.gym.reading import Reading
+from kinemorph.gym.task import Task
+from kinemorph.world.world import World
+
+MOST = 100.0  # what is seen has bounds: larger numbers are cut to these
+
+Observation = dict[str, np.ndarray[Any, Any]]
+Outcome = tuple[Observation, float, bool, bool, dict[str, Any]]
+
+
+class Episode:
+    """The same for an environment alone and for one of many."""
+
+    def __init__(self, task: Task, start: World) -> None:
+        self.task, self.reading, self._start = task, Reading(task.names), start
+        self.world: World | None = None
+        self.steps = 0
+
+    def begin(self, rng: np.random.Generator) -> tuple[Observation, dict[str, Any]]:
+        """Anew."""
+        self.world, self.steps = self._start.branch(), 0
+        self.task.begin(self.world, rng)
+        return self.observe(), {"time": 0.0}
+
+    def act(self, action: Any) -> World:
+        """Do it, and return the world that is to go on for a `period`."""
+        if self.world is None:
+            raise RuntimeError("an episode begins with reset")
+        self._action = np.clip(np.asarray(action, dtype=np.float64), -1.0, 1.0)
+        if self._action.shape != (len(self.task.actions),) or not np.isfinite(self._action).all():
+            raise ValueError(f"an action is {len(self.task.actions)} finite numbers, not {action!r}")
+        self.task.act(self.world, self._action)
+        return self.world
+
+    def outcome(self, error: Exception | None = None) -> Outcome:
+        """What has come of it: observation, reward, whether it is over, or too long, and more."""
+        assert self.world is not None
+        self.steps += 1
+        info: dict[str, Any] = {"time": self.world.time}
+        if error is not None:  # a world that cannot go on ends the episode
+            return self.observe(), 0.0, True, False, info | {"error": str(error), "success": False}
+        reward = self.task.reward(self.world, self._action)
+        over = self.task.over(self.world)
+        success = self.task.succeeded(self.world)
+        return self.observe(), float(reward), over, self.steps >= self.task.longest, info | {"success": success}
+
+    def observe(self) -> Observation:
+        """What there is to see now."""
+        assert self.world is not None
+        values, present = self.reading.read(self.world)
+        return {"values": np.clip(values, -MOST, MOST).astype(np.float32), "present": present}

@@ -1,0 +1,89 @@
+"""Numbers of a world by names: `torso.z`, `elbow.q`. What is not there now is not there in the mask either."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinemorph.structure.forest_layout import IN_USE, JOINTS, Q, V
+from kinemorph.structure.forest_memory import INDEX
+from kinemorph.world.world import World
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+OF_BODIES: dict[str, Callable[[Any, Any], float]] = {
+    **{axis: lambda pose, _, k=k: pose.position[k] for k, axis in enumerate("xyz")},  # type: ignore[misc]
+    **{f"v{axis}": lambda _, twist, k=k: twist[3 + k] for k, axis in enumerate("xyz")},  # type: ignore[misc]
+    **{f"w{axis}": lambda _, twist, k=k: twist[k] for k, axis in enumerate("xyz")},  # type: ignore[misc]
+    "ahead": lambda pose, _: pose.rotation[2, 0],  # how far its x axis points up
+    "aside": lambda pose, _: pose.rotation[2, 1],
+    "up": lambda pose, _: pose.rotation[2, 2],
+}
+OF_JOINTS = ("q", "v")
+
+
+class _Name(NamedTuple):
+    thing: str
+    number: str
+    of_joint: bool
+
+
+class Reading:
+    """Reads numbers of bodies (x y z, vx vy vz, wx wy wz, ahead, aside, up) and of joints (q, v) by name."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+        parsed = [self._parse(name) for name in self.names]
+        self._bodies = [(k, name.thing, OF_BODIES[name.number]) for k, name in enumerate(parsed) if not name.of_joint]
+        of_joints = [(k, name) for k, name in enumerate(parsed) if name.of_joint]
+        self._joints = [name.thing for _, name in of_joints]
+        self._places = np.array([k for k, _ in of_joints], np.intp)
+        self._rates = np.array([name.number == "v" for _, name in of_joints], np.bool_)
+
+    @staticmethod
+    def _parse(name: str) -> _Name:
+        thing, _, number = name.rpartition(".")
+        if not thing or (number not in OF_BODIES and number not in OF_JOINTS):
+            known = ", ".join([*OF_BODIES, *OF_JOINTS])
+            raise ValueError(f"reading: {name!r} must be the name of a body or joint, a dot, and one of {known}")
+        return _Name(thing, number, number in OF_JOINTS)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def read(self, world: World) -> tuple[Array, np.ndarray[Any, np.dtype[np.int8]]]:
+        """The numbers, and of each 1 if what it is of is there, else 0: then the number is 0, too."""
+        values, present = np.zeros(len(self.names)), np.zeros(len(self.names), np.int8)
+        ids = {name: id for id, name in world._names.items()}
+        seen: dict[str, tuple[Any, Any]] = {}
+        for k, thing, number in self._bodies:
+            if thing in ids:
+                if thing not in seen:
+                    seen[thing] = world.forest.pose(ids[thing]), world.forest.twist(ids[thing])
+                values[k], present[k] = number(*seen[thing]), 1
+        if self._joints:
+            self._read_joints(world, values, present)
+        return values, present
+
+    def _read_joints(self, world: World, values: Array, present: np.ndarray[Any, np.dtype[np.int8]]) -> None:
+        """All joints of a tree at once. What closes a loop has no coordinates of its own."""
+        forest = world.forest
+        known = {name: id for id, name in world._joints.items()}
+        ids = np.array([known.get(name, -1) for name in self._joints], np.int64)
+        slots = forest._tables[JOINTS][np.where(ids >= 0, ids & INDEX, 0)]
+        alive = (ids >= 0) & (slots["next"] == IN_USE) & (slots["generation"] == ids >> 32) & (slots["tree"] >= 0)
+        for tree in np.unique(slots["tree"][alive]).tolist():
+            here = np.flatnonzero(alive & (slots["tree"] == tree))
+            links = forest._links(tree)[slots["link"][here]]
+            for rate, first, size, which in ((False, "iq", "nq", Q), (True, "iv", "nv", V)):
+                some = self._rates[here] == rate
+                if (links[size][some] != 1).any():
+                    name = self._joints[int(here[some][links[size][some] != 1][0])]
+                    raise ValueError(
+                        f"reading: joint {name!r} has not one number for {size[1:]!r}, but several or none"
+                    )
+                at = self._places[here[some]]
+                values[at] = forest._vector(tree, which)[links[first][some]]
+                present[at] = 1

@@ -1,0 +1,187 @@
+"""The manual says what is so: tables are current, calls exist, every name and option is in it, examples run."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import tomllib
+import warnings
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+import tyro
+from tools import bill, tables
+
+import kinemorph as km
+from kinemorph import cli
+from kinemorph.scenes.contact_sheet import CAPTION, COLUMNS, HEIGHT, WIDTH
+from kinemorph.scenes.gallery import DEMOS
+from kinemorph.scenes.index_page import index_page
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = {page.stem for page in DOCS.glob("*.md")}
+
+
+def test_tables_are_as_they_would_be_made() -> None:
+    assert tables.stale() == [], "make tables"
+
+
+def test_a_table_that_is_wrong_is_noticed() -> None:
+    page = (DOCS / "command.md").read_text("utf-8")
+    assert tables.made(page.replace("--step-size", "--stepsize")) == page
+
+
+def test_every_page_is_linked_from_the_readme_and_listed_in_the_index() -> None:
+    readme = set(re.findall(r"\(docs/(\w+)\.md\)", (ROOT / "README.md").read_text("utf-8")))
+    index = set(re.findall(r"^(\w+)$", (DOCS / "index.md").read_text("utf-8"), re.MULTILINE))
+    assert readme == PAGES - {"index"}
+    assert index == PAGES - {"index"}
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    page = (DOCS / "api.md").read_text("utf-8")
+    blocks = re.findall(r"^```{names}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert sorted(name for block in blocks for name in block.split()) == list(km.__all__)
+
+
+def sections() -> dict[str, set[str]]:
+    """What the page on the command says that each one takes: options by their names, and places in capitals."""
+    page = (DOCS / "command.md").read_text("utf-8").partition("## Every option")[2]
+    found = re.split(r"^### (.+)$", page, flags=re.MULTILINE)[1:]
+    return {
+        name: {word for row in re.findall(r"^\| `(.+?)` \|", text, re.MULTILINE) for word in _taken(row)}
+        for name, text in zip(found[::2], found[1::2], strict=True)
+    }
+
+
+def _taken(row: str) -> list[str]:
+    return re.findall(r"--[\w-]+", row) or [re.sub(r"\W", "", row.partition(" ")[0])]
+
+
+def test_the_manual_lists_every_command_and_option() -> None:
+    every = {name: function for name, function in cli.COMMANDS.items() if name != "creature"}
+    every |= {f"creature {name}": function for name, function in cli.CREATURES.items()}
+    page = sections()
+    assert page.keys() == every.keys()
+    for name, function in every.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of get_parser, which has no successor yet
+            parser = tyro.extras.get_parser(function)
+        assert f"`kinemorph {name.partition(' ')[0]}" in (DOCS / "command.md").read_text("utf-8")
+        taken = {word for action in parser._actions for word in action.option_strings or [action.dest.upper()]}
+        assert page[name] <= taken
+        assert {*map(_switch, page[name])} == {*map(_switch, taken)} - {"-h", "--help"}
+
+
+def _switch(word: str) -> str:
+    """A switch, whichever way it is turned."""
+    return re.sub("^--no-", "--", word)
+
+
+OBJECTS = {
+    "b": km.Builder, "body": km.Body, "km": km, "model": km.Model, "recording": km.Recording, "robot": km.Figure,
+    "world": km.World,
+}  # fmt: skip
+
+
+def test_calls_that_stand_beside_those_of_other_engines_exist() -> None:
+    page = (DOCS / "coming_from.md").read_text("utf-8")
+    cells = [row.rsplit(" | ", 1)[1] for row in re.findall(r"^\| (.+) \|$", page, re.MULTILINE) if " | " in row]
+    calls = [call for cell in cells for call in re.findall(r"`((?:\w+)\.[\w.]+)", cell)]
+    assert len(calls) > 100
+    for call in calls:
+        first, *rest = call.split(".")
+        thing: object = OBJECTS[first]
+        for name in rest:
+            fields = {*getattr(thing, "__annotations__", {}), *getattr(thing, "__slots__", ())}
+            assert hasattr(thing, name) or name in fields, call
+            thing = getattr(thing, name, None)
+
+
+def test_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for file in sorted((ROOT / "examples").glob("*.py")):
+        assert f"python examples/{file.name}" in file.read_text("utf-8")
+    log = _example("let_go").main(tmp_path)
+    assert [stretch.model.nv for stretch in log.stretches] == [2, 7]
+    assert _example("catch").main(tmp_path).top == pytest.approx(1.79, abs=0.02)
+    assert _example("four_bar").main(tmp_path).loop_error.max() < 1e-10
+    heights = _example("what_if").main()
+    assert heights[0] > 0.5 > 0.1 > heights[-1]
+    assert {path.suffix for path in tmp_path.iterdir()} == {".html"}
+
+
+def _example(name: str) -> object:
+    return importlib.import_module(f"examples.{name}")
+
+
+def test_every_extra_is_told_of() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    told = re.findall(r"^\| `(\w+)` \|", (DOCS / "install.md").read_text("utf-8"), re.MULTILINE)
+    assert set(told) == extras.keys() - {"peers", "dev"}
+
+
+def test_the_version_is_said_in_one_place() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    assert "version" in project["project"]["dynamic"]
+    assert project["tool"]["hatch"]["version"]["path"] == "src/kinemorph/__init__.py"
+    assert project["project"]["optional-dependencies"]["fast"] == [f"kinemorph-kernels=={km.__version__}.*"]
+    assert "\nversion:" not in (ROOT / "CITATION.cff").read_text("utf-8")
+
+
+def test_the_sheet_of_demonstrations_has_all_of_them() -> None:
+    from matplotlib.image import imread
+
+    sheet = imread(DOCS / "_static" / "demonstrations.png")[:, :, :3]
+    rows = -(-len(DEMOS) // COLUMNS)
+    assert sheet.shape == (rows * (HEIGHT + CAPTION), COLUMNS * WIDTH, 3), "make pictures"
+    for k, name in enumerate(DEMOS):
+        y, x = (HEIGHT + CAPTION) * (k // COLUMNS), WIDTH * (k % COLUMNS)
+        assert sheet[y + CAPTION : y + CAPTION + HEIGHT, x : x + WIDTH].std() > 0.02, name
+
+
+class Links(HTMLParser):
+    """What a page leads to, and what it loads."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.leads: list[str] = []
+        self.loads: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        for name, value in attributes:
+            if name in ("href", "src"):
+                (self.leads if tag == "a" else self.loads).append(value or "")
+
+
+def test_the_page_of_all_that_was_made_is_complete_and_sealed(tmp_path: Path) -> None:
+    said: list[object] = []
+    DEMOS["swing"].show(tmp_path, said.append)
+    page = index_page(tmp_path).read_text("utf-8")
+    links = Links(page)
+    assert {unquote(link) for link in links.leads} == {"swing.html", "swing.png", "swing_energy.png"}
+    assert len(links.loads) == 1
+    assert links.loads[0].startswith("data:image/jpeg;base64,")
+    assert "default-src 'none'" in page
+    assert "http" not in page.replace("http-equiv", "")
+    assert DEMOS["swing"].sentence in page
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match="there is no replay to make a page of"):
+        index_page(tmp_path / "empty")
+
+
+def test_the_bill_of_materials_has_every_package_of_the_lock() -> None:
+    lock = (ROOT / "requirements.lock").read_text("utf-8")
+    made = bill.bill(lock)
+    assert len(made["components"]) == len(re.findall(r"^\S+==", lock, re.MULTILINE))
+    numpy = next(part for part in made["components"] if part["name"] == "numpy")
+    assert numpy["purl"] == f"pkg:pypi/numpy@{numpy['version']}"
+    assert all(re.fullmatch(r"[0-9a-f]{64}", one["content"]) for one in numpy["hashes"])
+    assert json.loads(json.dumps(made)) == made
+    with pytest.raises(ValueError, match=r"left-pad 1\.0 has no hash"):
+        bill.bill("left-pad==1.0\n")

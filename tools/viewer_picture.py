@@ -1,0 +1,46 @@
+"""The picture of the live viewer: the gripper, in Debian's chromium, with joints shown.
+
+python -m tools.viewer_picture docs/_static/viewer.png
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from PIL import Image
+from tests.browser import visit
+
+import kinemorph as km
+from kinemorph.scenes.gallery import DEMOS
+
+SECONDS = 3.0  # s, when the arm carries the brick
+SIZE = 1240, 620  # pixels
+
+
+def main(file: Path) -> None:
+    world = DEMOS["gripper"].make().world
+    world.run(SECONDS)
+    with (
+        tempfile.TemporaryDirectory() as profile,
+        km.viewer(world, open_browser=False, direction=(1.2, -0.5, 0.45)) as v,
+        visit(v.url, Path(profile), SIZE) as opened,
+    ):
+        v.mark("joints")
+        v.paused = True
+        page = opened.page
+        page.add_style_tag(content=".mantine-Notifications-root { display: none !important }")
+        end = time.monotonic() + 20.0
+        while time.monotonic() < end:
+            v.sync(until=time.monotonic() + 0.05)
+            page.wait_for_timeout(50)
+        picture = Image.open(io.BytesIO(page.screenshot(timeout=120_000))).convert("RGB")
+    picture.quantize(96, dither=Image.Dither.NONE).save(file, optimize=True)
+    print(f"{file}: {file.stat().st_size / 1e3:.0f} kB")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
