@@ -52,10 +52,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return {name: msgspec.to_builtins(getattr(self, name)) for name in names}
 
 
-def load_settings(file: Path | str, changes: dict[str, Any] | None = None, kind: Any = Settings) -> Any:
-    """Read settings, of a run or of another kind, from a TOML file; `changes` come from the command and win."""
+def load_settings(file: Path | str, changes: dict[str, Any] | None = None) -> Settings:
+    """Read settings from a TOML file; `changes` come from the command and win."""
     toml = Toml(file)
-    return checked(kind, merged(toml.table, changes or {}), toml.where)
+    return checked(Settings, merged(toml.table, changes or {}), toml.where)
 
 
 def named(place: str, known: dict[str, str], noun: str) -> Any:

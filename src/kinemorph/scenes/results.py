@@ -17,11 +17,12 @@ import numpy as np
 from rich.console import Console
 
 from kinemorph._files import write_whole
+from kinemorph._toml import Toml, checked
 from kinemorph.evolve import experiment
 from kinemorph.evolve.report import measured
 from kinemorph.evolve.rescore import rescore
 from kinemorph.evolve.search import Budget
-from kinemorph.evolve.settings import Settings, load_settings
+from kinemorph.evolve.settings import Settings
 from kinemorph.evolve.store import Store
 from kinemorph.scenes.in_mujoco import walks
 from kinemorph.scenes.results_page import write_page
@@ -57,7 +58,8 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def results(file: Path, runs: Path, out: Path, how: dict[str, Any]) -> None:
     """Make all runs of a table that are not made yet, and the page."""
     console = Console(highlight=False, soft_wrap=True)
-    table: Table = load_settings(file, kind=Table)
+    toml = Toml(file)
+    table: Table = checked(Table, toml.table, toml.where)
     (out / "champions").mkdir(parents=True, exist_ok=True)
     runs.mkdir(parents=True, exist_ok=True)
     for name, settings in table.runs(how):
