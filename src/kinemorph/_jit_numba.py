@@ -7,6 +7,7 @@ compiled anew in every process, with the same numbers. The few things without su
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import pickle
 import re
@@ -103,6 +104,12 @@ def untested() -> str | None:
     if TESTED[0] <= tuple(map(int, re.findall(r"\d+", numba.__version__)[:2])) <= TESTED[1]:
         return None
     return f"Numba {numba.__version__} is not one that kinemorph was tested with ({_TESTED})"
+
+
+def with_indices() -> Any:
+    """The module with `fix_integer_index`, through which all indices go; None if they go in another way."""
+    module = importlib.import_module("numba.np.arrayobj")  # Numba, too, imports it when it compiles
+    return module if found("np.arrayobj.fix_integer_index", "context", "builder", "idxty", "idx", "size") else None
 
 
 # --- dispatchers: the objects that functions become ---

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-import importlib
 import itertools
 import secrets
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ import llvmlite.ir
 from numba import types
 
 from ._jit_library import KernelLibrary
-from ._jit_numba import found, no_cache
+from ._jit_numba import found, no_cache, with_indices
 
 
 @contextlib.contextmanager
@@ -42,8 +41,7 @@ def compiling(target_context: Any, key: str | None) -> Iterator[None]:
         changes.enter_context(_changed(target_context.codegen(), "_library_class", KernelLibrary))
         changes.enter_context(_changed(target_context, "mangler", _mangled))
         changes.enter_context(_changed(types.Function, "get_call_type", _known_call_type))
-        arrays: Any = importlib.import_module("numba.np.arrayobj")  # Numba, too, imports it when it compiles
-        if found("np.arrayobj.fix_integer_index", "context", "builder", "idxty", "idx", "size"):
+        if (arrays := with_indices()) is not None:
             index = functools.partial(_index, arrays.fix_integer_index)
             changes.enter_context(_changed(arrays, "fix_integer_index", index))
         if collects:
