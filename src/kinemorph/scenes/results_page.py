@@ -18,6 +18,7 @@ UNITS = {
     "jump-up": "clearance of the lowest point, in body heights", "jump-away": "the same",
     "locomotion": "body lengths a second", "follow": "share of the time at the target",
 }  # fmt: skip
+TICKS = (0, 1000, 2000, 3000, 4000, 5000, 10_000, 20_000, 50_000, 100_000)  # evaluations
 COLOURS = ("#c8553d", "#588b8b", "#7d5ba6", "#8a9a5b", "#4a6fa5", "#888888")
 HEAD = """# Results of evolution
 
@@ -100,7 +101,7 @@ def _rejected(records: list[Record]) -> str:
 
 
 def _draw(task: str, records: list[Record], out: Path) -> str:
-    """Curves of all seeds, and their medians."""
+    """Curves of all seeds, and a dot for the champion of each."""
     from matplotlib.figure import Figure
 
     figure = Figure((7.0, 3.6), layout="constrained")
@@ -114,6 +115,8 @@ def _draw(task: str, records: list[Record], out: Path) -> str:
             axes.plot(one["episodes"], _measure(one), "o", color=colour, ms=4, label=search if k == 0 else None)
     axes.set(xlabel="evaluations", ylabel=UNITS.get(task, "measure"), title=task)
     axes.set_xscale("symlog", linthresh=5000)
+    axes.set_xticks([n for n in TICKS if n <= max(one["episodes"] for one in records)], minor=False)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.legend(loc="upper left")
     figure.savefig(out / f"{task}.png", dpi=110)
     return f"{task}.png"

@@ -219,7 +219,8 @@ class Panel:
             return
         self._fresh = now
         world, history = v.world, v.history
-        bodies = f"{len(v.stage.ids)} bodies, {len(world.forest.trees)} trees"
+        trees = len(world.forest.trees)
+        bodies = f"{len(v.stage.ids)} bodies in {trees} tree{'s' * (trees != 1)}"
         self.state.content = f"**{world.time:.3f} s**, {'paused' if v.paused else 'running'}, {bodies}"
         self.past.min, self.past.max = history.first, max(history.last, history.first + 1)
         self.past.value = history.now
