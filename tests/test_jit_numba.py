@@ -127,6 +127,31 @@ for options in numba.core.cpu.CPUTargetOptions.__mro__:
     assert (outcome.result, outcome.compiled) == (2000.0, 3)
 
 
+def test_short_cuts_are_left_out_where_numba_works_in_another_way(workshop):
+    workshop.write(ZOO)
+    wrap = """
+import numba
+from numba.core import callconv, lowering, typeinfer
+def wrapped(owner, name):
+    within = getattr(owner, name)
+    setattr(owner, name, lambda *arguments, **keywords: within(*arguments, **keywords))
+wrapped(lowering.Lower, "getvar")
+wrapped(callconv.CPUCallConv, "call_function")
+wrapped(typeinfer.ConstraintNetwork, "propagate")
+"""
+    ask = """
+from kinemorph import _jit_numba, _jit_pipeline
+names = [name for _, name, _ in _jit_pipeline._substitutes()]
+result = [result, _jit_numba.lowers_plainly, *(name in names for name in ("call_function", "propagate", "find"))]
+"""
+    ours, others = (workshop.run(before + CALL_OUTER + ask) for before in ("", wrap))
+    assert (ours.result, ours.compiled) == ([2000.0, True, True, True, True], 3)
+    assert (others.result, others.loaded) == ([2000.0, False, False, False, True], 1)
+    workshop.edit("zoo/leaf.py", "x + 1", "x + 2")
+    changed = workshop.run(wrap + CALL_OUTER)
+    assert (changed.result, changed.compiled) == (3000.0, 3)
+
+
 def test_without_what_has_no_substitute_the_import_says_what_to_install(workshop):
     process = workshop.start("import numba; del numba.core.cgutils.create_struct_proxy; import kinemorph")
     _, stderr = process.communicate(timeout=120)

@@ -28,6 +28,13 @@ def ask(x: float):
     if x > 10.0:
         return seldom(x)[0]
     return often(x) + untold(x)
+
+@entry
+def late(turns: int):
+    x = 1.0
+    for _ in range(turns):
+        x = 1.0 + 1.0 / (1.0 + x)
+    return often(0.0 * x)
 """,
     "mine.py": """
 import numba, units
@@ -81,14 +88,30 @@ def interrupted(before):
 units.ask.compile((__import__("numba").float64,))
 for key, before in list(_jit_calls._addresses.items()):
     _jit_calls._addresses[key] = interrupted(before)
-heard = 0
 try:
     assert units.ask(1.0) == 15.0
     time.sleep(60.0)
 except KeyboardInterrupt:
+    time.sleep(1.0)  # two units were brought, and each was interrupted: it is heard once
     result = units.ask(1.0)
 """
     assert units.run(program).result == 15.0
+
+
+def test_an_interrupt_that_waits_for_a_kernel_does_not_keep_it_from_calling_a_unit(units):
+    """It is raised by whatever Python runs first, in the midst of the kernel."""
+    program = """
+import signal, time, units
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+units.late.compile((__import__("numba").int64,))
+signal.setitimer(signal.ITIMER_REAL, 0.01)
+try:
+    assert units.late(100_000_000) == 1.0
+    time.sleep(60.0)
+except KeyboardInterrupt:
+    result = units.late(1)
+"""
+    assert units.run(program).result == 1.0
 
 
 ROWS = {

@@ -40,7 +40,11 @@ def read_bytes(path: str | os.PathLike[str], limit: int) -> bytes:
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file so that it is there whole or, whatever happens, as it was before."""
     path = Path(path)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        error.filename = str(path)  # nobody knows the other one
+        raise
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)

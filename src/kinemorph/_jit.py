@@ -1,7 +1,8 @@
 """The decorators `kernel` and `entry`: a function becomes machine code at first use, and that is kept on disk.
 
 No module of the package imports Numba but this one, those beside it and two that extend Numba, `spatial.lanes` and
-`spatial.fused`. Beside it: what Numba does not promise (`_jit_numba`), the files on disk (`_jit_cache`) and their names
+`spatial.fused`. Beside it: what Numba does not promise (`_jit_numba`), the way through Numba (`_jit_pipeline`) with its
+short cuts (`_jit_lowering`, `_jit_shortcuts`, `_jit_typing`), the files on disk (`_jit_cache`) and their names
 (`_jit_keys`), calls between units of machine code (`_jit_calls`), rows by their address (`_jit_rows`), versions for
 lanes (`_jit_generic`), who compiles what if there are several processes (`_jit_claims`), and, above it, a hint to the
 processor (`_jit_prefetch`).
@@ -40,6 +41,7 @@ from ._jit_numba import (
     untested,
     usual_type,
     with_machine_code,
+    without_c_wrapper,
     without_wrappers,
 )
 from ._jit_options import OPTIONS, OVERLOAD
@@ -72,6 +74,7 @@ __all__ = [  # with what modules that extend Numba need, such as the SIMD lanes
     "register_model",
     "rows_at",
     "setting_key",
+    "switched_off",
     "target",
     "type_callable",
     "types",
@@ -81,6 +84,7 @@ __all__ = [  # with what modules that extend Numba need, such as the SIMD lanes
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+switched_off = bool(numba.config.DISABLE_JIT)  # kernels are plain Python, of which one thread runs at a time
 
 
 @typing.overload
@@ -177,7 +181,7 @@ class _Kernel(_Kept):
 
     def __init__(self, py_func: Any, targetoptions: dict[str, Any]) -> None:
         file = os.path.abspath(py_func.__code__.co_filename)  # now: a script may change folders later
-        super().__init__(py_func, file, targetoptions)
+        super().__init__(py_func, file, targetoptions | without_c_wrapper)
 
     @functools.cached_property
     def called(self) -> Any:

@@ -9,6 +9,7 @@ so it must be what was written under that name, in a folder that nobody else wri
 from __future__ import annotations
 
 import contextlib
+import functools
 import glob
 import hashlib
 import os
@@ -112,13 +113,9 @@ class KernelCache:
         self._enabled = False
 
     def flush(self) -> None:
-        self._remove(older_than=0.0)
-
-    def _remove(self, older_than: float) -> None:
         for path in _kernels_folder().glob(glob.escape(self._prefix) + "*"):
             with contextlib.suppress(OSError):
-                if time.time() - path.stat().st_mtime >= older_than:
-                    path.unlink()
+                path.unlink()
 
     def _version(self, signature: Any) -> tuple[str, str] | None:
         """What the version for some types computes, on any machine, and this machine; None if it cannot be kept."""
@@ -150,7 +147,7 @@ class KernelCache:
                 progress.complain(f"{self._prefix[:-1]} holds addresses of this process")
             elif _write(path, needs, data):
                 files_in_use.add(path)
-                self._remove(older_than=_FORGOTTEN_AFTER)
+                _forget_old_files(path.parent)
         progress.finished(compiled=True)
 
     def path(self, signature: Any) -> Path | None:
@@ -195,6 +192,14 @@ class KernelCache:
     def _expect(self, key: str, name: Any, types: Any) -> None:
         """A kernel that was compiled before calls another one, which need not be there before it does."""
         expect(key, lambda: self._find(name).called.address(types))
+
+
+@functools.cache  # once for a process: there may be thousands
+def _forget_old_files(folder: Path) -> None:
+    for path in folder.glob("*-*"):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime >= _FORGOTTEN_AFTER:
+                path.unlink()
 
 
 def checksum(name: str, body: bytes) -> bytes:

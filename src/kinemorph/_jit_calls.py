@@ -27,11 +27,13 @@ from ._jit_generic import is_lanes
 from ._jit_library import SLOT
 
 _RESOLVE = "kinemorph_resolve"
+_ASKING = "kinemorph.ask"
 _DIGITS = 15  # of a key in hexadecimal, in each of two numbers
 _NUMBER = ir.IntType(64)
 _LATER = 0.05  # seconds in which a callback has certainly returned
 
 _addresses: dict[str, Callable[[], int]] = {}  # by the beginning of a key: brings the machine code
+_waiting: threading.Timer | None = None  # an interrupt that will be told to the main thread
 
 
 def expect(key: str, address: Callable[[], int]) -> None:
@@ -39,11 +41,14 @@ def expect(key: str, address: Callable[[], int]) -> None:
     _addresses[key[: 2 * _DIGITS]] = address
 
 
-def _resolve(high: int, low: int) -> int:
-    """Comes from a kernel that is running: there is nobody to raise an exception to."""
-    with _interrupts_held():
+def _resolve(high: int, low: int, again: int, place: int) -> None:
+    """Put the address of a unit into a place. Comes from a kernel that is running: nobody hears of an exception.
+
+    An interrupt that had waited for the kernel may come before anything here does. Then the kernel asks `again`.
+    """
+    with _interrupts_held(again != 0):
         try:
-            return _addresses[f"{high:0{_DIGITS}x}{low:0{_DIGITS}x}"]()
+            ctypes.c_int64.from_address(place).value = _addresses[f"{high:0{_DIGITS}x}{low:0{_DIGITS}x}"]()
         except BaseException:
             traceback.print_exc()
             print("kinemorph: a kernel that another one calls could not be compiled", file=sys.stderr, flush=True)
@@ -51,19 +56,26 @@ def _resolve(high: int, low: int) -> int:
 
 
 @contextlib.contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Let the user's Ctrl-C wait until the kernel has gone on, and returned to where it can be heard."""
+def _interrupts_held(came: bool) -> Iterator[None]:
+    """Let the user's Ctrl-C, or one that `came`, wait until the kernel has gone on, and returned to where it can be
+    heard. However many came while a kernel brought its units, it is one."""
+    global _waiting
     if threading.current_thread() is not threading.main_thread():  # only the main thread hears of it
         yield
         return
-    heard: list[int] = []
+    heard = [int(signal.SIGINT)] if came else []
     before = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
     try:
         yield
     finally:
+        if _waiting is not None and _waiting.is_alive():
+            _waiting.cancel()
+            _waiting.join()  # it has told the main thread by now, or never will
+            heard.append(int(signal.SIGINT))
         signal.signal(signal.SIGINT, before)
         if heard:
-            threading.Timer(_LATER, _interrupt).start()
+            _waiting = threading.Timer(_LATER, _interrupt)
+            _waiting.start()
 
 
 def _interrupt() -> None:
@@ -74,7 +86,7 @@ def _interrupt() -> None:
         _thread.interrupt_main()
 
 
-_callback = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(_resolve)
+_callback = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 4)(_resolve)
 llvmlite.binding.add_symbol(_RESOLVE, ctypes.cast(_callback, ctypes.c_void_p).value)
 
 
@@ -130,6 +142,31 @@ def call_of_unit(unit: Any, signature: Any, key: str) -> tuple[Any, Any]:
     return signature, token
 
 
+def _asking(module: Any) -> Any:
+    """A function that asks Python for the address of a unit until it gets it."""
+    if _ASKING in module.globals:
+        return module.globals[_ASKING]
+    resolve = ir.Function(module, ir.FunctionType(ir.VoidType(), [_NUMBER] * 4), _RESOLVE)
+    asking = ir.Function(module, ir.FunctionType(_NUMBER, [_NUMBER] * 2), _ASKING)
+    asking.linkage = "internal"
+    asking.attributes.add("noinline")
+    first, ask, know = (asking.append_basic_block() for _ in range(3))
+    builder = ir.IRBuilder(first)
+    place = builder.alloca(_NUMBER)
+    builder.store(_NUMBER(0), place)
+    there = builder.ptrtoint(place, _NUMBER)
+    builder.branch(ask)
+    builder.position_at_end(ask)
+    again = builder.phi(_NUMBER)
+    again.add_incoming(_NUMBER(0), first)
+    again.add_incoming(_NUMBER(1), ask)
+    builder.call(resolve, [*asking.args, again, there])
+    found = builder.load(place)
+    builder.cbranch(builder.icmp_unsigned("==", found, _NUMBER(0)), ask, know)
+    ir.IRBuilder(know).ret(found)
+    return asking
+
+
 def _stub(context: Any, module: Any, signature: Any, name: str) -> Any:
     """A function that fills its slot if need be, and passes all on to the address there."""
     function_type = context.call_conv.get_function_type(signature.return_type, signature.args)
@@ -137,8 +174,6 @@ def _stub(context: Any, module: Any, signature: Any, name: str) -> Any:
         return module.globals[f"kinemorph.call.{name}"]
     slot = ir.GlobalVariable(module, _NUMBER, SLOT + name)
     slot.linkage, slot.initializer = "linkonce_odr", _NUMBER(0)
-    resolve_type = ir.FunctionType(_NUMBER, [_NUMBER, _NUMBER])
-    resolve = module.globals.get(_RESOLVE) or ir.Function(module, resolve_type, _RESOLVE)
     stub = ir.Function(module, function_type, f"kinemorph.call.{name}")
     stub.linkage = "linkonce_odr"
     stub.attributes.add("alwaysinline")
@@ -146,7 +181,7 @@ def _stub(context: Any, module: Any, signature: Any, name: str) -> Any:
     address = builder.load(slot)
     first, halves = builder.block, (name[:_DIGITS], name[_DIGITS:])
     with builder.if_then(builder.icmp_unsigned("==", address, _NUMBER(0)), likely=False):
-        found = builder.call(resolve, [_NUMBER(int(half, 16)) for half in halves])
+        found = builder.call(_asking(module), [_NUMBER(int(half, 16)) for half in halves])
         builder.store(found, slot)
         second = builder.block
     known_address = builder.phi(_NUMBER)

@@ -77,6 +77,8 @@ class KernelLibrary(_Library):  # type: ignore[misc]
         module.data_layout = self._codegen._data_layout
         passes, builder = llvmlite.binding.create_new_function_pass_manager(), self._codegen._pass_builder()
         passes.add_sroa_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
         passes.add_dead_code_elimination_pass()
         for function in module.functions:
             if not function.is_declaration:

@@ -95,8 +95,28 @@ _CACHE = {  # what the kernels, and the cache behind them, are built on
     "core.typing.make_concrete_template": "key signatures",
 }
 _MEMORY = {"core.cpu.CPUTargetOptions._nrt": ""}
+_LOWERING = {  # what has a faster way, and Numba's own beside it
+    "core.analysis.compute_cfg_from_blocks": "blocks",
+    "core.compiler_machinery.register_pass": "mutates_CFG analysis_only",
+    "core.errors.NumbaError.add_context": "",
+    "core.ir.Del": "",
+    "core.lowering.BaseLower.lower_block": "block loc lower_inst",
+    "core.lowering.BaseLower.setup_function": "fndesc builder",
+    "core.lowering.Lower._cast_var": "var ty",
+    "core.lowering.Lower._find_singly_assigned_variable": "_singly_assigned_vars _blk_local_varmap",
+    "core.lowering.Lower.fold_call_args": "signature pos_args vararg kw_args",
+    "core.lowering.Lower.getvar": "varmap _singly_assigned_vars _blk_local_varmap",
+    "core.lowering.Lower.loadvar": "name getvar",
+    "core.lowering.Lower.lower_call": "resty expr calltypes get_dummy_value",
+    "core.lowering.Lower.lower_inst": "inst lower_assign storevar",
+    "core.lowering.Lower.storevar": "value name argidx getvar",
+    "core.transforms.canonicalize_cfg": "blocks",
+    "core.typed_passes.BaseNativeLowering.lowering_class": "",
+    "core.typed_passes.BaseNativeLowering.run_pass": "lowering_class lower",
+}
 
 no_cache = _fault(_CACHE)  # why compiled kernels cannot be kept, if so
+lowers_plainly = not _fault(_LOWERING)
 
 
 def untested() -> str | None:
@@ -123,7 +143,8 @@ def is_stand_in(value: Any) -> bool:
     return isinstance(value, numba.core.dispatcher.OmittedArg | types.Literal)
 
 
-without_wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # options: nothing for Python to call
+without_c_wrapper = {"no_cfunc_wrapper": True}  # an option: nothing for C to call
+without_wrappers = {"no_cpython_wrapper": True, **without_c_wrapper}  # nor for Python
 
 
 def only_lowered(dispatcher: Any) -> None:

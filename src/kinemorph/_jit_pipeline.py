@@ -1,8 +1,9 @@
 """How a kernel goes through Numba: the passes that do something for kernels, each followed by no more than it needs.
 
 Numba looks over a function again after every pass, tells listeners about it, and makes the list of passes anew for each
-function. Kernels have no closures, `with` blocks, generators or parallel loops; what they need is looked over once,
-before they are lowered (`IRLegalization`). The code that comes out is the same.
+function. Kernels have no closures, `with` blocks, generators or parallel loops. What is left is done in less time, by
+substitutes for some of Numba's functions (`_jit_lowering`, `_jit_shortcuts`, `_jit_typing`): the code that comes out
+computes the same.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from typing import Any
 import llvmlite.ir
 from numba import types
 
+from . import _jit_lowering, _jit_shortcuts, _jit_typing
 from ._jit_library import KernelLibrary
-from ._jit_numba import found, no_cache, with_indices
+from ._jit_lowering import KernelLowering
+from ._jit_numba import found, lowers_plainly, no_cache, with_indices
 
 
 @contextlib.contextmanager
@@ -34,20 +37,76 @@ def compiling(target_context: Any, key: str | None) -> Iterator[None]:
     of Numba, who wait for the lock, then find all as they left it.
     """
     count = itertools.count(int(key[:15], 16) if key else secrets.randbits(60))
-    collects = gc.isenabled()
     with contextlib.ExitStack() as changes:
         changes.enter_context(found("core.compiler_lock.global_compiler_lock"))
         changes.enter_context(_changed(found("core.bytecode.FunctionIdentity"), "_unique_ids", count))
-        changes.enter_context(_changed(target_context.codegen(), "_library_class", KernelLibrary))
-        changes.enter_context(_changed(target_context, "mangler", _mangled))
-        changes.enter_context(_changed(types.Function, "get_call_type", _known_call_type))
-        if (arrays := with_indices()) is not None:
-            index = functools.partial(_index, arrays.fix_integer_index)
-            changes.enter_context(_changed(arrays, "fix_integer_index", index))
-        if collects:
-            gc.disable()  # Numba makes a million objects that stay: to look through them again and again is in vain
-            changes.callback(gc.enable)
+        if vars(target_context.codegen()).get("_library_class") is not KernelLibrary:  # else a caller is being compiled
+            changes.enter_context(_changed(target_context.codegen(), "_library_class", KernelLibrary))
+            changes.enter_context(_changed(target_context, "mangler", _mangled))
+            for owner, name, value in _substitutes():
+                changes.enter_context(_changed(owner, name, value))
+            if gc.isenabled():
+                gc.disable()  # Numba makes a million objects that stay: to look through them again and again is in vain
+                changes.callback(_enable_collection)
         yield
+
+
+def _enable_collection() -> None:
+    if gc.get_freeze_count() == 0:
+        gc.freeze()  # all that was made belongs to what is old, and is not looked through at once
+        gc.unfreeze()
+    gc.enable()
+
+
+# What works in another way while kernels are compiled: by Numba's name, what is called instead, and what the code of
+# that name mentions. Those of a group make sense together only. A function gets Numba's own before the arguments.
+_GROUPS: list[dict[str, tuple[Any, str]]] = [
+    {
+        "np.arrayobj.basic_indexing": (_jit_lowering.element, "builder aryty ary index_types indices boundscheck"),
+        "np.arrayobj.make_array": (_jit_lowering.make_array, "array_type as_array create_struct_proxy"),
+    },
+    {"np.arrayobj.fix_integer_index": (_jit_lowering.fix_integer_index, "context builder idxty idx size")},
+    {
+        "core.callconv.CPUCallConv.call_function": (_jit_lowering.call_function, "resty argtys attrs _get_arg_packer"),
+        "core.callconv.CPUCallConv.return_status_propagate": (_jit_lowering.return_status_propagate, "status code"),
+    },
+    {"core.base.BaseContext.declare_function": (_jit_shortcuts.declare_function, "module fndesc mangled_name")},
+    {"core.base.BaseContext.get_arg_packer": (_jit_shortcuts.get_arg_packer, "fe_args ArgPacker data_model_manager")},
+    {"core.base.OverloadSelector.find": (_jit_shortcuts.find, "_cache _find")},
+    {"core.base._has_loc": (_jit_shortcuts.has_loc, "fn pysignature loc parameters")},
+    {
+        "core.event.end_event": (_jit_shortcuts.told, "kind data exc_details broadcast"),
+        "core.event.start_event": (_jit_shortcuts.told, "kind data broadcast"),
+    },
+    {"core.interpreter.Interpreter.post_process": (_jit_shortcuts.post_process, "peepholes func_ir")},
+    {"core.ir.Expr.list_vars": (_jit_shortcuts.list_vars, "_rec_list_vars _kws")},
+    {"core.ir.Stmt.list_vars": (_jit_shortcuts.list_vars, "_rec_list_vars __dict__")},
+    {"core.lowering._lit_or_omitted": (_jit_shortcuts.literal_or_omitted, "value literal Omitted")},
+    {"core.postproc.PostProcessor.run": (_jit_shortcuts.postprocess, "emit_dels extend_lifetimes canonicalize_cfg")},
+    {"core.typeinfer.ConstraintNetwork.propagate": (_jit_typing.propagate, "constraints warnings catch_warnings loc")},
+    {"core.typeinfer.TypeInferer.get_state_token": (_jit_typing.state_token, "typevars")},
+]
+
+
+@functools.cache
+def _substitutes() -> list[tuple[Any, str, Any]]:
+    """As far as this Numba has what they stand for: the owner, the name, and the substitute."""
+    with_indices()
+    size = llvmlite.ir.Type.get_abi_size
+    chosen = [
+        (types.Dispatcher, "get_call_type", _jit_typing.known_call_type(types.Dispatcher.get_call_type)),
+        (types.Function, "get_call_type", _jit_typing.known_call_type(types.Function.get_call_type)),
+        (llvmlite.ir.Type, "get_abi_size", lambda kind, *others: _jit_shortcuts.abi_size(size, kind, *others)),
+    ]
+    for group in _GROUPS:
+        numbas = {path: found(path, *mentions.split()) for path, (_, mentions) in group.items()}
+        for path, (substitute, _) in group.items() if None not in numbas.values() else ():
+            owner, _, name = path.rpartition(".")
+            of_a_class = isinstance(found(owner), type)
+            chosen.append(
+                (found(owner), name, substitute if of_a_class else functools.partial(substitute, numbas[path]))
+            )
+    return chosen
 
 
 @contextlib.contextmanager
@@ -69,28 +128,6 @@ def _mangled(name: str, types: Any, **others: Any) -> str:
     return str(found("core.funcdesc.default_mangler")(name, (), **others))
 
 
-def _known_call_type(function: Any, context: Any, arguments: Any, keywords: Any) -> Any:
-    """What a call of a built-in function is: found once, where Numba tries all that it might be in every call."""
-    known = vars(function).setdefault("_known_call_types", {})
-    if keywords or arguments not in known:
-        found = super(types.Function, function).get_call_type(context, arguments, keywords)
-        if keywords:
-            return found
-        known[arguments] = found
-    return known[arguments]
-
-
-def _index(numbas: Any, context: Any, builder: Any, idxty: Any, idx: Any, size: Any) -> Any:
-    """An index, which counts from the end only if it is a constant, `a[-1]`.
-
-    Numba asks of every index whether it is negative: a tenth of the time of a step. With bounds checks on, a negative
-    one is refused.
-    """
-    if isinstance(idx, llvmlite.ir.Constant) or not idxty.signed:
-        return numbas(context, builder, idxty, idx, size)
-    return context.cast(builder, idx, idxty, types.intp)
-
-
 # --- passes ---
 
 _Compiler: Any = object if no_cache else found("core.compiler.Compiler")
@@ -107,6 +144,7 @@ _FOR_OTHERS = {  # passes that leave kernels as they are, or write what nobody r
     "WithLifting",
 }
 _FOR_CLOSURES = {"InlineClosureLikes", "MakeFunctionToJitFunction"}
+_FOR_MEMORY = {"IRLegalization"}  # says when variables are forgotten, which counts for references alone
 
 
 class KernelCompiler(_Compiler):  # type: ignore[misc]
@@ -124,7 +162,10 @@ class _Known:
 
     def __init__(self, state: Any) -> None:
         self.func_ir, self.flags = None, state.flags
-        self._key = (state.flags.no_rewrites, state.flags.enable_ssa)
+        code = state.func_id.code
+        special = state.flags.nrt or state.flags.debuginfo or state.func_id.is_generator or code.co_exceptiontable
+        self.is_plain = lowers_plainly and not special
+        self._key = (state.flags.no_rewrites, state.flags.enable_ssa, self.is_plain)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Known) and self._key == other._key
@@ -137,8 +178,13 @@ class _Known:
 def _passes(closures: bool, state: _Known) -> Any:
     whole = found("core.compiler.DefaultPassBuilder.define_nopython_pipeline")(state)
     left_out = _FOR_OTHERS if closures else _FOR_OTHERS | _FOR_CLOSURES
+    if state.is_plain:
+        left_out = left_out | _FOR_MEMORY
     passes = _Passes("kernels")
+    passes.is_plain = state.is_plain
     kept = [one for one in whole.passes if one[0].__name__ not in left_out]
+    if state.is_plain:
+        kept = [(KernelLowering, one[1]) if one[0].__name__ == "NativeLowering" else one for one in kept]
     passes.passes = [one for k, one in enumerate(kept) if k == 0 or one[0] is not kept[k - 1][0]]
     passes.finalize()
     return passes
@@ -151,11 +197,15 @@ class _Passes(_PassManager):  # type: ignore[misc]
         name = type(one).__name__
         if name == "NopythonRewrites" and not _rewritten_later(state):
             return
+        if name == "InlineOverloads" and not _inlines(state):
+            return
         before = _ends(state) if name == "DeadBranchPrune" else None
         one.analysis = self._analysis
         one.run_initialization(state)
         one.run_pass(state)
         one.run_finalizer(state)
+        if name == "TranslateByteCode" and self.is_plain:
+            state.func_ir.of_a_kernel = None
         if before is not None and before != _ends(state):
             found("core.postproc.PostProcessor")(state.func_ir).run()
 
@@ -167,7 +217,45 @@ def _ends(state: Any) -> list[int]:
 
 def _rewritten_later(state: Any) -> bool:
     """Whether Numba has something to rewrite where types are known: fields by a name that is one, sums of arrays."""
-    if any(isinstance(kind, types.StringLiteral) for kind in state.typemap.values()):
+    for inst, signature in state.calltypes.items():
+        if signature is None:
+            continue
+        if len(signature.args) > 1 and isinstance(signature.args[1], types.StringLiteral):
+            return True
+        if isinstance(signature.return_type, types.Array) and _computes(inst, state.typemap):
+            return True
+    return False
+
+
+def _computes(inst: Any, typemap: Any) -> bool:
+    """Whether an instruction that has an array for a result may do what NumPy does, element by element."""
+    operation = getattr(inst, "op", None)
+    if operation != "call":
+        return operation not in ("getitem", "static_getitem")
+    kind = typemap.get(inst.func.name)
+    return not isinstance(kind, types.Dispatcher) and "numpy" in repr(kind)
+
+
+def _inlines(state: Any) -> bool:
+    """Whether Numba would put the code of something that it knows in the place of a call."""
+    functions = [kind for kind in state.typemap.values() if isinstance(kind, types.Function | types.BoundFunction)]
+    if any(map(_is_inlined, functions)):
         return True
-    made = (signature.return_type for signature in state.calltypes.values() if signature is not None)
-    return any(isinstance(kind, types.Array) for kind in made)
+    for block in state.func_ir.blocks.values():
+        for expression in block.find_exprs():
+            if expression.op in ("binop", "inplace_binop", "unary"):
+                if _is_inlined(state.typingctx.resolve_value_type(expression.fn)):
+                    return True
+            elif expression.op == "getattr" and not isinstance(state.typemap[expression.value.name], _PLAIN_OWNERS):
+                return True
+    return False
+
+
+_PLAIN_OWNERS = (types.Record, types.Module)  # whose attributes are fields, constants and functions
+
+
+@functools.cache
+def _is_inlined(kind: Any) -> bool:
+    templates = getattr(kind, "templates", None) or [kind.template]
+    inlines = [getattr(template, "_inline", None) for template in templates]
+    return any(inline is not None and not inline.is_never_inline for inline in inlines)
