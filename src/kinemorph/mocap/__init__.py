@@ -5,11 +5,14 @@ from kinemorph.mocap.analysis import Analysis, analyse
 from kinemorph.mocap.anthropometry import Segment, Table, table_of
 from kinemorph.mocap.body import Body, Foot, body_of
 from kinemorph.mocap.contact import Contacts, Thresholds, find_contacts, read_contacts
+from kinemorph.mocap.hips import calibrate_hips
+from kinemorph.mocap.norms import Norm, norms, pace_of
 from kinemorph.mocap.results import plot, plot_stances, recording_of, replay, save
 from kinemorph.mocap.skeleton import Skeleton, match
 from kinemorph.mocap.smooth import Motion, Residuals, residuals, smooth
 from kinemorph.mocap.support import Loads
 from kinemorph.mocap.walk import Gait, synthetic_walk, walk_file
+from kinemorph.mocap.walking import Walking, walking_of
 
 __all__ = [
     "Analysis",
@@ -19,16 +22,21 @@ __all__ = [
     "Gait",
     "Loads",
     "Motion",
+    "Norm",
     "Residuals",
     "Segment",
     "Skeleton",
     "Table",
     "Thresholds",
+    "Walking",
     "analyse",
     "body_of",
     "bvh_of",
+    "calibrate_hips",
     "find_contacts",
     "match",
+    "norms",
+    "pace_of",
     "plot",
     "plot_stances",
     "read_contacts",
@@ -40,4 +48,5 @@ __all__ = [
     "synthetic_walk",
     "table_of",
     "walk_file",
+    "walking_of",
 ]

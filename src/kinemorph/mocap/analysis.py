@@ -7,15 +7,17 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from kinemorph.io.bvh import Bvh, load_bvh
 from kinemorph.mocap.body import Body, body_of
-from kinemorph.mocap.contact import Contacts, Phase, Thresholds, find_contacts, read_contacts, runs
+from kinemorph.mocap.contact import Contacts, Phase, Thresholds, find_contacts, read_contacts
+from kinemorph.mocap.hips import calibrate_hips
 from kinemorph.mocap.inertias import SIDES
+from kinemorph.mocap.legs import Shift
 from kinemorph.mocap.places import Places, on_link, places_of
 from kinemorph.mocap.sharing import METHODS, least_torque_share, measured_share, smooth_share
 from kinemorph.mocap.smooth import Cutoff, Motion, Residuals, reliable, residuals, smooth
@@ -27,6 +29,7 @@ from kinemorph.spatial.quaternion_arrays import rotate, to_matrix
 
 Array = npt.NDArray[np.float64]
 
+HIPS = ("recorded", "calibrated")
 PRESSED = 0.05  # share of the weight below which a foot has no centre of pressure worth the name
 # Moments are those on the lower bone, in its frame: x forward, y to the left, z up along it. These signs make the one
 # about y extend the leg: hip extension, knee extension, plantar flexion of the ankle are positive.
@@ -92,13 +95,7 @@ class Analysis:
 
     def stances(self) -> list[tuple[str, Phase]]:
         """Every whole contact of a foot that is far enough from the ends of the recording: its side and its frames."""
-        found = []
-        for side, flags in self.contacts.feet.items():
-            for phase in runs(np.where(flags, side, "")):
-                whole = phase.start > 0 and phase.end < len(flags) and self.reliable[phase.start : phase.end].all()
-                if phase.kind == side and whole:
-                    found.append((side, phase))
-        return found
+        return self.contacts.stances(self.reliable)
 
     def band(self, joint: str) -> tuple[Array, Array]:
         """The least and the greatest moment that any method gives, (frames, 3) each; equal but for double support."""
@@ -178,7 +175,29 @@ class Analysis:
             both = np.concatenate([self.extension(side, bone)[good] for side in SIDES])
             if len(both):
                 lines.append(f"{joint}: extension moment {both.min():+.2f} to {both.max():+.2f} N m/kg")
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._beside_normal_gait()])
+
+    def _beside_normal_gait(self) -> list[str]:
+        """If this is a walk: where its hips are, and what is not as in healthy people."""
+        from kinemorph.mocap.walking import walking_of, walks  # late: it stands on this file
+
+        moved = [
+            f"the {side} one by {1e3 * forward:+.1f} mm forward and {1e3 * up:+.1f} mm up"
+            for side, (forward, up) in self.body.hips.items()
+            if forward or up
+        ]
+        lines = [f"hips are moved in the pelvis: {', '.join(moved)}"] if moved else []
+        if not walks(self):
+            return lines
+        walking = walking_of(self)
+        lines.append(walking.judgement())
+        knee, norm = walking.values["knee at strike"], walking.norm("knee at strike")
+        if knee > norm.high and not moved:
+            lines.append(
+                f"knees at strike are bent by {knee:.0f} degrees, normal are {norm.mean:.0f} ± {norm.deviation:.0f}: "
+                "hips may be misplaced in the skeleton, and moments at the knees too high; try hips='calibrated'"
+            )
+        return lines
 
 
 def _moved(model: Model, motion: Motion, k: int, h: float) -> tuple[Array, Array]:
@@ -206,6 +225,7 @@ def analyse(
     forces: Mapping[str, Array] | None = None,
     friction: float = 0.8,
     motion: Motion | None = None,
+    hips: str | Shift | Mapping[str, Shift] = "recorded",
 ) -> Analysis:
     """Joint moments, powers, ground reaction and centre of pressure of a recorded motion, without force plates.
 
@@ -215,7 +235,8 @@ def analyse(
     as a CSV file with lines "left,0.52,1.13" (see `read_contacts`) or as `Contacts`. `methods` share the load where
     both feet stand: "smooth", "least-torque", "measured" (with `forces`, by side [moment, force] at the world's
     origin); the first is what the result shows, all of them make its bands. `friction` is the coefficient of the cones.
-    `motion` is one that is smooth already.
+    `motion` is one that is smooth already. `hips` are those of the recording, "calibrated" by how far knees of healthy
+    walkers are bent (see `calibrate_hips`), or moved by lengths (see `body_of`).
     """
     for method in methods:
         if method not in METHODS:
@@ -224,11 +245,46 @@ def analyse(
         raise ValueError("name the methods that share the load; 'measured' and forces belong together")
     if not (math.isfinite(friction) and friction >= 0.0):
         raise ValueError(f"friction {friction} must be a number that is not negative")
+    if isinstance(hips, str) and hips not in HIPS:
+        raise ValueError(f"hips {hips!r} must be 'recorded' or 'calibrated', or two lengths, forward and up")
+    if hips != "recorded" and (isinstance(source, Body) or motion is not None):
+        raise ValueError(
+            f"hips {hips!r}: a Body, or a motion that is smooth, has its hips; move them by body_of(hips=)"
+        )
     if isinstance(source, Body):
         body = source
     else:
         bvh = source if isinstance(source, Bvh) else load_bvh(source)
-        body = body_of(bvh, mass, height, sex, table, unit=unit, up=up, skeleton=skeleton)
+        shape: Any = {"height": height, "sex": sex, "table": table, "unit": unit, "up": up, "skeleton": skeleton}
+        body = body_of(bvh, mass, **shape, hips=(0.0, 0.0) if isinstance(hips, str) else hips)
+        if hips == "calibrated":
+            seen = _seen(body, cutoff, contacts, thresholds, None)
+            body = body_of(bvh, mass, **shape, hips=calibrate_hips(seen))
+    seen = _seen(body, cutoff, contacts, thresholds, motion)
+    ankles = {side: seen.places.p[:, i] for i, side in enumerate(SIDES)}
+    support = support_of(body.model, seen.motion, seen.contacts, ankles)
+    loads, missed = _loads(support, body, seen.places, methods, forces, friction, seen.reliable)
+    return Analysis(
+        body, seen.motion, seen.contacts, loads, seen.reliable, seen.cutoff, seen.residuals, support, missed
+    )
+
+
+class _Seen(NamedTuple):
+    """A recording without forces: its motion, where feet were, and when they stood."""
+
+    body: Body
+    motion: Motion
+    contacts: Contacts
+    reliable: npt.NDArray[np.bool_]
+    cutoff: Cutoff
+    residuals: Residuals | None
+    places: Places  # of both feet
+
+
+def _seen(
+    body: Body, cutoff: Cutoff | str, contacts: str | os.PathLike[str] | Contacts | None,
+    thresholds: Thresholds | None, motion: Motion | None,
+) -> _Seen:  # fmt: skip
     model = body.model
     found = residuals(model, body.q, body.dt) if motion is None and len(body.q) > 30 else None
     if isinstance(cutoff, str):
@@ -241,11 +297,7 @@ def analyse(
     touching = contacts if isinstance(contacts, Contacts) else _contacts(body, places, thresholds)
     if contacts is not None and not isinstance(contacts, Contacts):
         touching = read_contacts(contacts, touching, body.t)
-    ankles = {side: places.p[:, i] for i, side in enumerate(SIDES)}
-    support = support_of(model, motion, touching, ankles)
-    good = reliable(len(motion.q), body.dt, cutoff)
-    loads, missed = _loads(support, body, places, methods, forces, friction, good)
-    return Analysis(body, motion, touching, loads, good, cutoff, found, support, missed)
+    return _Seen(body, motion, touching, reliable(len(motion.q), body.dt, cutoff), cutoff, found, places)
 
 
 def _contacts(body: Body, places: Places, thresholds: Thresholds | None) -> Contacts:

@@ -6,7 +6,7 @@ import math
 import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from kinemorph.io.bvh import Bvh
 from kinemorph.mocap.anthropometry import table_of
 from kinemorph.mocap.figure import FOOT, assemble, upright
 from kinemorph.mocap.inertias import AHEAD, ANKLE, SIDES, Bone, unit
+from kinemorph.mocap.legs import Shift, quaternion, shifts_of, with_hips_moved
 from kinemorph.mocap.skeleton import Moves, Skeleton, match
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.quaternion_arrays import conjugate, multiply, normalized, rotate, to_matrix
@@ -72,10 +73,23 @@ class Body:
     unit: float  # m, of the recording
     fit: float  # m: how far joints of the model are from those of the recording, on average (rms)
     notes: tuple[str, ...]  # what was inferred
+    # m, by side: how far forward and up in the pelvis they are from the recorded ones
+    hips: Mapping[str, Shift] = field(default_factory=lambda: shifts_of((0.0, 0.0)))
 
     @property
     def t(self) -> Array:
         return self.dt * np.arange(len(self.q), dtype=np.float64)
+
+    def lengths(self, side: str) -> tuple[float, float]:
+        """Of thigh and shank (m)."""
+        model = self.model
+        thigh, shank = (np.linalg.norm(model.links["p"][model.link(f"{side} {end}")]) for end in ("shank", "foot"))
+        return float(thigh), float(shank)
+
+    @property
+    def leg(self) -> float:
+        """From the hip to the sole (m), both sides' mean."""
+        return float(np.mean([sum(self.lengths(side)) - self.feet[side].heel[2] for side in SIDES]))
 
 
 def body_of(
@@ -88,17 +102,21 @@ def body_of(
     unit: float | None = None,
     up: str | None = None,
     skeleton: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    hips: Shift | Mapping[str, Shift] = (0.0, 0.0),
 ) -> Body:
     """The body that a recording shows.
 
     `mass` in kg; `height` in m, to which the skeleton is scaled; if it is not given the file's unit is inferred: the
     one that makes a grown-up of it. `unit` (m) says what it is. `up` is the axis that points up, "y" or "z". `skeleton`
-    says how joints are called: see `skeleton.match`.
+    says how joints are called: see `skeleton.match`. `hips` (m) moves the hip joints forward and up in the pelvis, both
+    alike or each by its own ({"left": (-0.01, 0.0), "right": ...}), with ankles, feet and pelvis as they were recorded
+    and bones as long: only thighs and shanks turn.
     """
     if not 0.0 < mass <= HEAVIEST:
         raise ValueError(f"mass {mass} must be positive, and no more than {HEAVIEST:g} kg")
     if not len(bvh.frames):
         raise ValueError(f"BVH {bvh.name!r} has no frames")
+    shifts = shifts_of(hips)
     notes = []
     found = without_stumps(bvh, match(bvh, skeleton))
     notes.append(f"skeleton: {found.name}, {len(found.bones)} of {len(bvh.joints)} joints move bones")
@@ -118,13 +136,19 @@ def body_of(
             f"smoothed away; {SLOW:g} or more are better", ModelWarning, stacklevel=3,
         )  # fmt: skip
     scaled = {k: Bone(b.parent, scale * b.at, scale * b.end, None) for k, b in bones.items()}
+    root = scale * places[:, found.bones["pelvis"].where]
+    scaled, world, short = with_hips_moved(scaled, world, shifts)
+    if short:
+        notes.append(
+            f"hips are moved; where a leg is nearly straight, its foot is drawn up, by {1e3 * short:.1f} mm at most"
+        )
     builder = assemble(scaled, table_of(table, sex), mass, tall)
     builder.name = bvh.name or "body"
     model = builder.build()
     return Body(
-        model, coordinates(model, world, scale * places[:, found.bones["pelvis"].where]), bvh.dt,
+        model, coordinates(model, world, root), bvh.dt,
         {side: foot_of(bvh, found, axes, side, scale, tall) for side in SIDES}, mass, tall, scale, scale * misses,
-        tuple(notes),
+        tuple(notes), shifts,
     )  # fmt: skip
 
 
@@ -227,12 +251,6 @@ def along(at: Mapping[str, Array], bone: str, end: str, forward: Array, axes: Ma
 
 def matrix(x: Array, y: Array, z: Array) -> Array:
     return np.stack([x, y, z], axis=1)
-
-
-def quaternion(R: Array) -> Array:
-    from scipy.spatial.transform import Rotation  # late: it takes longer to import than the rest of kinemorph
-
-    return np.asarray(Rotation.from_matrix(R).as_quat(scalar_first=True))
 
 
 def ahead_of(bvh: Bvh, skeleton: Skeleton, side: str, where: Array) -> Array | None:

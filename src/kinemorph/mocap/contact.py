@@ -63,6 +63,16 @@ class Contacts:
     def phases(self) -> tuple[Phase, ...]:
         return runs(self.kinds)
 
+    def stances(self, reliable: Flags) -> list[tuple[str, Phase]]:
+        """Every whole contact of a foot with reliable frames only: its side and its frames."""
+        found = []
+        for side, flags in self.feet.items():
+            for phase in runs(np.where(flags, side, "")):
+                whole = phase.start > 0 and phase.end < len(flags) and reliable[phase.start : phase.end].all()
+                if phase.kind == side and whole:
+                    found.append((side, phase))
+        return found
+
     def floor(self, x: Array) -> Array:
         """The height of the floor below points (..., 3)."""
         return np.asarray(self.level + x[..., :2] @ self.slope)

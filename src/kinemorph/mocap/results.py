@@ -49,6 +49,7 @@ def save(analysis: Analysis, path: PathLike) -> None:
     about = {
         "name": analysis.model.name, "mass [kg]": analysis.body.mass, "height [m]": analysis.body.height,
         "cutoff [Hz]": "none" if analysis.cutoff is None else str(analysis.cutoff), "method": analysis.method,
+        "hips moved forward and up [m]": str(dict(analysis.body.hips)),
     }  # fmt: skip
     save_table(path, columns(analysis), about)
 

@@ -19,6 +19,7 @@ from kinemorph.io.bvh import Bvh
 from kinemorph.io.bvh_motion import bvh_of
 from kinemorph.mocap.figure import FOOT, HEIGHT, human, sole, upright
 from kinemorph.mocap.inertias import SIDES
+from kinemorph.mocap.legs import bend
 from kinemorph.multibody.configuration import difference, neutral
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.model import Model
@@ -208,8 +209,7 @@ def leg(hip: Array, ankle: Array) -> tuple[Array, Array]:
     far = np.linalg.norm(way, axis=1)
     if far.max() > 0.999 * (a + b):
         raise ValueError(f"a leg of {a + b:.3f} m cannot reach {far.max():.3f} m: walk slower or crouch more")
-    knee = math.pi - np.arccos((a**2 + b**2 - far**2) / (2.0 * a * b))
-    lead = np.arccos((a**2 + far**2 - b**2) / (2.0 * a * far))
+    knee, lead = np.arccos(bend(a, b, far))
     roll = np.arctan2(way[:, 1], -way[:, 2])
     pitch = np.arctan2(-way[:, 0], np.hypot(way[:, 1], way[:, 2]))
     return multiply(about(0, roll), about(1, pitch - lead)), knee
