@@ -404,8 +404,8 @@ def large(found: Collisions) -> None:
     """Tables that need not grow any more."""
     found._make_contacts(8192)
     found._make_known(8192)
-    found._kept[0].make(2048)
-    found.header["search"] = found._kept[0].address
+    while found._scratch._search.header["room"][0] < 2048:
+        found._scratch.grow()
     tables = found.broad_phase.hash
     tables._make_pairs(8192)
     tables._make_entries(1 << 16)

@@ -309,3 +309,20 @@ def test_a_quaternion_of_zero_is_refused_by_name():
         km.reroot(model, km.State(np.zeros(7), np.zeros(6)), "a")
     with pytest.raises(TypeError, match="complex"):
         km.reroot(model, km.State(km.neutral(model) + 0j, np.zeros(6)), "a")
+
+
+def test_a_knock_adds_to_the_motion_of_what_floats_and_of_all_that_hangs_on_it() -> None:
+    forest = km.Forest((0.0, 0.0, 0.0))
+    model = two_chains()
+    floating = [int(body) for body in forest.add(stone(), q=[1.0, 2.0, 3.0, 0.6, 0.0, 0.8, 0.0]).bodies]
+    before = forest.twist(floating[0])
+    forest.knock(floating[0], push=(1.0, -2.0, 0.5), turn=(0.1, 0.2, -0.3))
+    np.testing.assert_allclose(forest.twist(floating[0]) - before, [0.1, 0.2, -0.3, 1.0, -2.0, 0.5], atol=1e-15)
+    held = next(int(b) for b in forest.add(model).bodies if forest.velocity(forest.joint_of(int(b))).size < 6)
+    with pytest.raises(ValueError, match="does not float"):
+        forest.knock(held, (1.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+    with pytest.raises(ValueError, match="must be finite"):
+        forest.knock(floating[0], (np.nan, 0.0, 0.0), (0.0, 0.0, 0.0))
+    forest.remove(floating[0])
+    with pytest.raises(KeyError, match="there is no body"):
+        forest.knock(floating[0], (1.0, 0.0, 0.0), (0.0, 0.0, 0.0))

@@ -119,7 +119,7 @@ def test_what_an_element_ties_sleeps_and_wakes_together():
 
 
 def test_what_hung_on_a_body_that_is_gone_falls():
-    world = km.World()
+    world = km.World(sleep=0.05)
     figure = world.add(
         two(km.ForceElement.spring("a", "b", 500.0, 0.5, damping=20.0)), at=km.Pose.turn((0, 1, 0), 1.57)
     )

@@ -114,3 +114,21 @@ def test_a_run_that_fails_is_written_up_to_there(tmp_path):
         fail()
     assert not world._onlookers
     assert km.World.rerun(tmp_path / "a.journal") is not None
+
+
+def test_what_is_done_to_the_surfaces_of_bodies_is_written_down(tmp_path):
+    world = km.World()
+    world.add_ground()
+    low = world.add(km.Shape.box((0.2, 0.2, 0.2)), at=(0, 0, 0.1), twist=(0, 0, 0, 1, 0, 0))
+    high = world.add(km.Shape.box((0.2, 0.2, 0.2)), at=(0, 0, 0.3))
+    with world.record(tmp_path / "a.journal", every=10):
+        world.run(0.1)
+        world.set_material(low, km.Material(friction=0.01))
+        world.run(0.1)
+        world.ignore(low, high)
+        world.run(0.02)
+        world.heed(low, high)
+        world.run(0.1)
+        world.regroup(low, group=2, mask=2)
+        world.run(0.1)
+    assert km.World.rerun(tmp_path / "a.journal").hash() == world.hash()

@@ -1,7 +1,9 @@
 """A world whose structure changes while it runs: connect, cut, re-root, add, remove, branch; and what it refuses."""
 
 import copy
+import gc
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -271,3 +273,84 @@ def test_shapes_stand_as_ground() -> None:
     world.run(0.5)
     np.testing.assert_array_equal(again.bodies[0].position, cube.position)
     assert world.shapes[id].size == slab.size
+
+
+def test_a_world_goes_with_its_last_handle() -> None:
+    """Nothing in it leads back to it, so that its memory is free at once: lives make very many worlds."""
+    world = km.World()
+    world.add_ground()
+    body = world.add(km.Shape.sphere(0.1), at=(0, 0, 1))
+    world.every(0.1, lambda world: None)
+    world.run(0.2)
+    gone, timers = weakref.ref(world), world._timers
+    gc.disable()
+    try:
+        del world, body
+        assert gone() is None
+    finally:
+        gc.enable()
+    with pytest.raises(ReferenceError, match="is gone"):
+        timers.call()
+
+
+SLOW_ONES = {
+    "a pendulum that swings by a degree": (
+        (0.0, 0.0, -9.81),
+        lambda w, b: w.connect(None, b, km.Joint.revolute("y"), at=(0, 0, 2)),
+        {"at": (np.sin(0.02), 0.0, 2.0 - np.cos(0.02))},
+    ),
+    "a ball that drifts": ((0.0, 0.0, 0.0), None, {"twist": (0, 0, 0, 0.02, 0, 0)}),
+    "a fall on a small moon": ((0.0, 0.0, -0.0057), None, {"at": (0, 0, 5)}),
+}
+
+
+@pytest.mark.parametrize("name", SLOW_ONES)
+def test_what_moves_slowly_does_not_sleep(name):
+    gravity, tie, where = SLOW_ONES[name]
+    found = []
+    for sleep in (True, False):
+        world = km.World(gravity, sleep=sleep)
+        ball = world.add(km.Shape.sphere(0.05), **where)
+        if tie:
+            tie(world, ball)
+        world.run(5.0)
+        assert not ball.asleep
+        found.append(ball.position)
+    assert np.array_equal(*found)
+
+
+def test_how_slow_is_asleep_can_be_said():
+    world = km.World(gravity=(0, 0, 0), sleep=0.05)
+    ball = world.add(km.Shape.sphere(0.1), twist=(0, 0, 0, 0.04, 0, 0))
+    world.run(1.0)
+    assert ball.asleep
+    for wrong in (-1.0, "no", np.nan):
+        with pytest.raises(ValueError, match="world: sleep"):
+            km.World(sleep=wrong)
+
+
+def test_a_handle_of_a_body_that_is_gone_is_not_the_one_that_has_its_number():
+    world = km.World()
+    kept = world.save()
+    first = world.add(km.Shape.sphere(0.1))
+    world.restore(kept)
+    second = world.add(km.Shape.sphere(0.1))
+    assert first.id == second.id
+    assert first != second
+    assert first not in world.bodies
+
+
+@pytest.mark.parametrize("wrong", [{"substeps": 2.5}, {"dt": 1e-12}, {"dt": "a"}])
+def test_worlds_refuse_steps_that_cannot_be(wrong):
+    with pytest.raises(ValueError, match=f"world: {next(iter(wrong))}"):
+        km.World(**wrong)
+
+
+def test_what_is_no_material_is_refused_before_anything_is_there():
+    world = km.World()
+    with pytest.raises(TypeError, match=r"a material is a kinemorph\.Material, not 0\.5"):
+        world.add(km.Shape.sphere(0.1), material=0.5)
+    with pytest.raises(TypeError, match=r"a material is a kinemorph\.Material, not 0\.5"):
+        world.add_ground(km.Shape.box((1, 1, 1)), material=0.5)
+    assert not world.bodies
+    assert world.shapes.count == 0

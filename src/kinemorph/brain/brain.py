@@ -60,75 +60,99 @@ class Brain:
     """Neurons that all update at once, `rate` times a second, what they sense, and what they do.
 
     A source is a number: 0 is nothing, and reads 0.0; 1 is one, and reads 1.0; from 2 on come the neurons in their
-    order, and then the senses.
+    order, and then the senses. `links` are the names of the links that senses and effects may be of.
     """
 
-    __slots__ = ("effects", "neurons", "rate", "senses")
-    neurons: tuple[Neuron, ...]
-    senses: tuple[Sense, ...]
-    effects: tuple[Effect, ...]
+    __slots__ = ("_made", "_rows", "links", "rate")
+    links: tuple[str, ...]
     rate: float  # Hz
+    _rows: tuple[Any, Any, Any]  # NEURON, SENSE and EFFECT
+    _made: dict[str, Any]  # the same as objects, those that somebody has asked for
 
     def __init__(
         self, neurons: Iterable[Neuron] = (), senses: Iterable[Sense] = (), effects: Iterable[Effect] = (),
         rate: float = 25.0,
     ) -> None:  # fmt: skip
-        for name, value in (("neurons", neurons), ("senses", senses), ("effects", effects)):
-            object.__setattr__(self, name, tuple(value))
-        object.__setattr__(self, "rate", float(rate))
-        self._check()
+        made: dict[str, Any] = {"neurons": tuple(neurons), "senses": tuple(senses), "effects": tuple(effects)}
+        _check(**made, rate=float(rate))
+        links = dict.fromkeys(one.link for one in (*made["senses"], *made["effects"]))
+        number = {name: i for i, name in enumerate(links)}
+        neuron_rows = [(n.function, -1, n.sources, 0, n.weights, 0.0) for n in made["neurons"]]
+        sense_rows = [(s.what, s.axis, number[s.link], -1.0 if s.mirrored else 1.0) for s in made["senses"]]
+        effect_rows = [
+            (e.what, e.source, e.dof, 0, e.weight, e.most, e.low, e.high, number[e.link], -1, 0, 0)
+            for e in made["effects"]
+        ]
+        rows = np.array(neuron_rows, NEURON), np.array(sense_rows, SENSE), np.array(effect_rows, EFFECT)
+        delays = rows[0]["function"] == Function.DELAY
+        rows[0]["ring"][delays] = np.arange(int(delays.sum()))
+        self._set(rows, tuple(links), float(rate), made)
+
+    @staticmethod
+    def known(neurons: Any, senses: Any, effects: Any, links: tuple[str, ...], rate: float) -> Brain:
+        """From rows that are known to be right: their links are numbers of names. It keeps the arrays."""
+        brain = object.__new__(Brain)
+        brain._set((neurons, senses, effects), links, rate, {})
+        return brain
+
+    def _set(self, rows: tuple[Any, Any, Any], links: tuple[str, ...], rate: float, made: dict[str, Any]) -> None:
+        for name, value in (("_rows", rows), ("links", links), ("rate", rate), ("_made", made)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def neurons(self) -> tuple[Neuron, ...]:
+        """All neurons, in the order of their sources."""
+        if "neurons" not in self._made:
+            rows = self._rows[0]
+            wires = zip(rows["function"].tolist(), rows["sources"].tolist(), rows["weights"].tolist(), strict=True)
+            self._made["neurons"] = tuple(Neuron(Function(f), tuple(s), tuple(w)) for f, s, w in wires)
+        found: tuple[Neuron, ...] = self._made["neurons"]
+        return found
+
+    @property
+    def senses(self) -> tuple[Sense, ...]:
+        """All senses, likewise."""
+        if "senses" not in self._made:
+            rows = self._rows[1].tolist()
+            self._made["senses"] = tuple(Sense(Sensed(w), self.links[id], a, gain < 0.0) for w, a, id, gain in rows)
+        found: tuple[Sense, ...] = self._made["senses"]
+        return found
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        """All effects."""
+        if "effects" not in self._made:
+            self._made["effects"] = tuple(
+                Effect(Acted(what), self.links[link], dof, source, weight, most, low, high)
+                for what, source, dof, _, weight, most, low, high, link, *_ in self._rows[2].tolist()
+            )
+        found: tuple[Effect, ...] = self._made["effects"]
+        return found
+
+    @property
+    def idle(self) -> bool:
+        """Whether it does nothing: there are no effects."""
+        return not len(self._rows[2])
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a brain does not change: {name} cannot be set; make another one")
 
     __delattr__ = __setattr__  # type: ignore[assignment]
 
-    def _check(self) -> None:
-        parts = ("neurons", Neuron, self.neurons), ("senses", Sense, self.senses), ("effects", Effect, self.effects)
-        for what, kind, each in parts:
-            if len(each) > MOST:
-                raise ValueError(f"brain: {len(each)} {what} are more than {MOST}")
-            for i, one in enumerate(each):
-                if not isinstance(one, kind):
-                    raise TypeError(f"brain: {what} {i} is {one!r}, and no {kind.__name__}")
-        _number("brain: rate", self.rate, FASTEST)
-        if not self.rate > 0.0:
-            raise ValueError(f"brain: rate {self.rate} must be positive")
-        count = FIRST + len(self.neurons) + len(self.senses)
-        for i, neuron in enumerate(self.neurons):
-            _check_neuron(f"brain: neuron {i}", neuron, count)
-        for i, sense in enumerate(self.senses):
-            _check_sense(f"brain: sense {i}", sense)
-        for i, effect in enumerate(self.effects):
-            _check_effect(f"brain: effect {i}", effect, count)
-
     def rows(self) -> tuple[Any, Any, Any]:
         """Fresh NEURON, SENSE and EFFECT rows, which know no world yet."""
-        neurons, senses = np.zeros(len(self.neurons), NEURON), np.zeros(len(self.senses), SENSE)
-        effects = np.zeros(len(self.effects), EFFECT)
-        neurons["ring"], rings = -1, 0
-        for row, n in zip(neurons, self.neurons, strict=True):
-            row["function"], row["sources"], row["weights"] = n.function, n.sources, n.weights
-            if n.function == Function.DELAY:
-                row["ring"], rings = rings, rings + 1
-        for row, s in zip(senses, self.senses, strict=True):
-            row["what"], row["axis"], row["id"], row["gain"] = s.what, s.axis, -1, -1.0 if s.mirrored else 1.0
-        effects["drive"] = effects["body"] = effects["held"] = -1
-        for row, e in zip(effects, self.effects, strict=True):
-            row["what"], row["source"], row["weight"] = e.what, e.source, e.weight
-            row["most"], row["low"], row["high"] = e.most, e.low, e.high
-        return neurons, senses, effects
+        neurons, senses, effects = self._rows
+        return neurons.copy(), senses.copy(), effects.copy()
 
     def respond(self, sensed: npt.ArrayLike) -> Array:
         """The values of all neurons after each pass, from a fresh start, to what the senses read before it."""
         read = np.ascontiguousarray(sensed, np.float64)
-        if read.ndim != 2 or read.shape[1] != len(self.senses) or not np.isfinite(read).all():
-            raise ValueError(
-                f"brain: respond takes a finite number for each pass and each of {len(self.senses)} senses"
-            )
+        count = len(self._rows[1])
+        if read.ndim != 2 or read.shape[1] != count or not np.isfinite(read).all():
+            raise ValueError(f"brain: respond takes a finite number for each pass and each of {count} senses")
         neurons = self.rows()[0]
         rings = np.zeros(LONGEST * int((neurons["ring"] >= 0).sum()))
-        values, signals = np.zeros((len(read), len(neurons))), np.zeros(FIRST + len(neurons) + len(self.senses))
+        values, signals = np.zeros((len(read), len(neurons))), np.zeros(FIRST + len(neurons) + read.shape[1])
         signals[ONE] = 1.0
         run_passes(neurons, rings, signals, read, values, 1.0 / self.rate)
         return values
@@ -156,6 +180,25 @@ class Brain:
             f"Brain of {len(self.neurons)} neurons, {len(self.senses)} senses and {len(self.effects)} effects "
             f"at {self.rate:g} Hz"
         )
+
+
+def _check(neurons: tuple[Neuron, ...], senses: tuple[Sense, ...], effects: tuple[Effect, ...], rate: float) -> None:
+    for what, kind, each in (("neurons", Neuron, neurons), ("senses", Sense, senses), ("effects", Effect, effects)):
+        if len(each) > MOST:
+            raise ValueError(f"brain: {len(each)} {what} are more than {MOST}")
+        for i, one in enumerate(each):
+            if not isinstance(one, kind):
+                raise TypeError(f"brain: {what} {i} is {one!r}, and no {kind.__name__}")
+    _number("brain: rate", rate, FASTEST)
+    if not rate > 0.0:
+        raise ValueError(f"brain: rate {rate} must be positive")
+    count = FIRST + len(neurons) + len(senses)
+    for i, neuron in enumerate(neurons):
+        _check_neuron(f"brain: neuron {i}", neuron, count)
+    for i, sense in enumerate(senses):
+        _check_sense(f"brain: sense {i}", sense)
+    for i, effect in enumerate(effects):
+        _check_effect(f"brain: effect {i}", effect, count)
 
 
 def _number(what: str, value: float, most: float) -> None:

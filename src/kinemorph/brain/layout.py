@@ -83,7 +83,7 @@ SENSE = np.dtype(
     [
         ("what", "i4"),  # Sensed
         ("axis", "i4"),  # which component, or degree of freedom
-        ("id", "i8"),  # of the joint (ANGLE, SPEED) or of the body; written when the brain comes into a world
+        ("id", "i8"),  # of the joint (ANGLE, SPEED) or of the body; outside of a world, the number of a link
         ("gain", "f8"),  # what is read is multiplied by this
     ],
     align=True,
@@ -93,13 +93,13 @@ EFFECT = np.dtype(
     [
         ("what", "i4"),  # Acted
         ("source", "i4"),  # place in the signals
-        ("drive", "i4"),  # its row among the DRIVEs; -1 if it has none, as a grasp
+        ("drive", "i4"),  # its row among the DRIVEs; -1 if it has none, as a grasp. Outside, a degree of freedom
         ("generation", "i4"),  # of that row
         ("weight", "f8"),
         ("most", "f8"),  # N m or N
         ("low", "f8"),  # rad or m, rad/s or m/s
         ("high", "f8"),
-        ("body", "i8"),  # of a grasp: id of the body that holds,
+        ("body", "i8"),  # of a grasp: id of the body that holds (-1: no grasp; outside, the number of a link),
         ("held", "i8"),  # and of the joint by which it does, -1 if it holds nothing
         ("wants", "i4"),  # of a grasp: whether it wants to hold,
         ("looped", "i4"),  # and whether the joint by which it does closed a loop

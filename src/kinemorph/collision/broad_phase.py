@@ -13,7 +13,8 @@ import numpy.typing as npt
 from kinemorph.collision.hash_check import count_again
 from kinemorph.collision.hash_rows import ABSENT, IGNORED
 from kinemorph.collision.hash_tables import HashTables
-from kinemorph.collision.hash_update import FULL, forget, meetings, set_linger, update_boxes, update_one
+from kinemorph.collision.hash_update import FULL, forget, meetings, put_boxes, set_linger, update_boxes
+from kinemorph.geometry.ground import BOUNDS
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Ids = np.ndarray[Any, np.dtype[np.int32]]
@@ -85,20 +86,24 @@ class BroadPhase:
         box = _box(low, high, "the new box")
         bits(group=group, mask=mask)
         i = heapq.heappop(self._free) if self._free else int(self.hash.header["n"][0])
-        self.put_in(i, *box, group, mask, fixed)
+        self.make_room(i + 1)
+        self.hash.header["n"] = max(i + 1, self.hash.header["n"][0])
+        self.hash["filters"][i] = group, mask, fixed
+        self._put(np.array([i]), _bounds(box))
         return i
 
-    def put_in(self, id: int, low: Array, high: Array, group: int, mask: int, fixed: bool) -> None:
-        """Add a box under an id of the caller's choice, who chooses all of them, and frees them with `take_out`."""
-        if id >= len(self.boxes):
-            self.hash.make_boxes(max(2 * len(self.boxes), id + 1))
-        self.hash.header["n"] = max(id + 1, self.hash.header["n"][0])
-        self.hash["filters"][id] = group, mask, fixed
+    def make_room(self, count: int) -> None:
+        """Have room for boxes with ids below this; some are to be put in, maybe by a kernel of whoever chooses ids."""
+        if count > len(self.boxes):
+            self.hash.make_boxes(max(2 * len(self.boxes), count))
         self._shape = None
-        self._put(id, (low, high))
+
+    def follow_order(self, count: int) -> None:
+        """A kernel has said which boxes, so many of them, the next update is for."""
+        self._shape = (count, 3)
 
     def take_out(self, id: int) -> None:
-        """Undo `put_in`."""
+        """Take a box out, with its pairs, whoever chose its id."""
         forget(self._address, id)
         for other in self._ignored.pop(id, ()):
             self._ignored[other].discard(id)
@@ -107,7 +112,7 @@ class BroadPhase:
 
     def move(self, id: int, low: npt.ArrayLike, high: npt.ArrayLike) -> None:
         """Put one box elsewhere; a fixed one too. For many at once there is `update`."""
-        self._put(self._known(id), _box(low, high, f"box {id}"))
+        self._put(np.array([self._known(id)]), _bounds(_box(low, high, f"box {id}")))
 
     def remove(self, id: int) -> None:
         """Take a box out, with its pairs. One that is added later may get its id."""
@@ -119,10 +124,10 @@ class BroadPhase:
         """Change what a box is and what it meets. Pairs that are ignored stay so."""
         i = self._known(id)
         bits(group=group, mask=mask)
-        box = self.box(i)
+        box = self._rows_of([i])
         forget(self._address, i)
         self.hash["filters"][i]["group"], self.hash["filters"][i]["mask"] = group, mask
-        self._put(i, box)
+        self._put(np.array([i]), box)
         for other in sorted(self._ignored.get(i, ())):
             self._set_linger(i, other, IGNORED)
 
@@ -184,8 +189,9 @@ class BroadPhase:
         if not 8 <= tile_budget <= fixed_budget <= 4096:  # a box on the corner of a tile covers 8, however small it is
             raise ValueError(f"expected 8 <= tile_budget <= fixed_budget <= 4096, got {tile_budget} and {fixed_budget}")
         self.hash.header["budget"], self.hash.header["fixed_budget"] = tile_budget, fixed_budget
-        for i in self.ids.tolist():
-            self._put(i, self.box(i))
+        if self.hash.header["n"][0]:
+            ids = self.ids.astype(np.int64)
+            self._put(ids, self._rows_of(ids))
 
     # --- pairs ---
 
@@ -271,10 +277,20 @@ class BroadPhase:
 
     # --- arguments ---
 
-    def _put(self, i: int, box: tuple[Array, Array]) -> None:
+    def _put(self, ids: Any, boxes: Any) -> None:
         self._dirty = True
-        if update_one(self._address, i, *box) == FULL:
-            self.grow()
+        done = 0
+        while done < len(ids):
+            done += put_boxes(self._address, ids[done:], boxes[done:])
+            if self.hash.header["full"][0]:
+                self.grow()
+
+    def _rows_of(self, ids: Any) -> Any:
+        """Where boxes are, as `_put` takes it."""
+        rows = np.empty(len(ids), BOUNDS)
+        for name in ("low", "high"):
+            rows[name] = self.boxes[name][ids]
+        return rows
 
     def set_order(self, ids: Ids) -> None:
         """Say which boxes the next update is for."""
@@ -312,6 +328,13 @@ def bits(**names: int) -> None:
     for name, bits in names.items():
         if not 0 <= bits <= EVERYTHING:
             raise ValueError(f"{name} is {bits}, expected 32 bits: 0 to 0xFFFFFFFF")
+
+
+def _bounds(box: tuple[Array, Array]) -> Any:
+    """One box as a row."""
+    rows = np.empty(1, BOUNDS)
+    rows["low"], rows["high"] = box
+    return rows
 
 
 def _box(low: npt.ArrayLike, high: npt.ArrayLike, whose: str) -> tuple[Array, Array]:

@@ -212,7 +212,7 @@ def check_collisions(state: Any) -> None:
 def _boxed_shapes(broad: BroadPhase, shapes: ShapeTable, boxed: Any) -> None:
     """Exactly the shapes that there are have boxes, with their own filters."""
     there = np.flatnonzero(broad.boxes["level"][: int(broad.hash.header["n"][0])] != ABSENT)
-    used = np.array([row for row in range(shapes.count) if shapes._bodies[row] is not None], dtype=np.int64)
+    used = np.flatnonzero(shapes.rows["form"][: shapes.count])
     demand(np.array_equal(there, used), "there are shapes without boxes, or boxes without shapes")
     rows, filters = shapes.rows[used], broad.hash["filters"][used]
     for name in ("group", "mask", "fixed"):
@@ -243,7 +243,8 @@ def _remembered(h: Any, memory: Rows, known: Rows, shapes: ShapeTable) -> None:
     for first, count, most in (("first", "count", h["n_contacts"]), ("first_known", "n_known", h["n_known"])):
         demand((now[first] >= 0).all() and (now[count] >= 0).all(), "what is known of a pair leads out of its table")
         within(now[first].astype(np.int64) + now[count], 0, most + 1, "what is known of pairs")
-    cores = [None if body is None or isinstance(body, Ground) else body.cores for body in shapes._bodies]
+    bodies = shapes.bodies
+    cores = [None if body is None or isinstance(body, Ground) else body.cores for body in bodies]
     sizes = np.array([_size(c[0]) if c is not None else TRIANGLE for c in cores]).reshape(-1, 3)
     ground = shapes.rows["form"][memory["a"]] == Form.GROUND
     firm = ground & (shapes.rows["n_nodes"][memory["b"]] == 1)
@@ -255,7 +256,7 @@ def _remembered(h: Any, memory: Rows, known: Rows, shapes: ShapeTable) -> None:
     _features(memory["start"][walking], sizes[memory["a"][walking]], sizes[memory["b"][walking]])
     for m in now[now["n_known"] > 0]:
         part = known[int(m["first_known"]) : int(m["first_known"]) + int(m["n_known"])]
-        _known_parts(part, shapes._bodies[m["a"]], shapes._bodies[m["b"]])
+        _known_parts(part, bodies[m["a"]], bodies[m["b"]])
 
 
 def _known_parts(rows: Rows, one: Any, other: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import math
 import threading
 from collections.abc import Sequence
@@ -15,12 +16,10 @@ import numpy.typing as npt
 from kinemorph._jit import entry, rows_at
 from kinemorph.collision.broad_phase import BroadPhase
 from kinemorph.collision.collide import look_at_all, pair_up, pair_up_all
-from kinemorph.collision.core_pair import CORE_PAIR
-from kinemorph.collision.depth import WORK
-from kinemorph.collision.ground_search import CARRIED
 from kinemorph.collision.hash_rows import INDEX, MEETING
-from kinemorph.collision.manifold import POINT, ROOM
-from kinemorph.collision.part_pairs import KNOWN, PartPairs
+from kinemorph.collision.manifold import ROOM
+from kinemorph.collision.part_pairs import KNOWN
+from kinemorph.collision.scratch import Scratch
 from kinemorph.collision.shape_places import place_shape
 from kinemorph.collision.shape_rows import (
     ANCHOR,
@@ -43,8 +42,9 @@ from kinemorph.collision.shape_rows import (
     Status,
 )
 from kinemorph.collision.shape_table import ShapeTable
-from kinemorph.collision.tables import Tables
+from kinemorph.collision.shape_writing import NO_END, list_moving, put_shapes
 from kinemorph.geometry.ground import BOUNDS
+from kinemorph.multibody.tables import Pattern, Tables
 from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.rows import load3, load9, store3
 
@@ -61,6 +61,8 @@ ADDRESSES = (
     "made",
     "contacts",
     "anchors",
+    "fresh",
+    "fresh_anchors",
     "known",
     "search",
     "work",
@@ -69,7 +71,8 @@ ADDRESSES = (
     "found",
 )  # fmt: skip; the fields of COLLISIONS that are
 _FIELDS = ("generation", "group", "mask", "fixed")  # of a row of shapes: what its box in the hash goes by
-FILTERED = itemgetter(*((SHAPE.names or ()).index(name) for name in _FIELDS))
+LINKED, *_PLACES = ((SHAPE.names or ()).index(name) for name in ("link", *_FIELDS))
+FILTERED = itemgetter(*_PLACES)
 NUMBERS = ("updates", "walked", "fallbacks", "rough", "opened", "kept")
 
 
@@ -83,7 +86,7 @@ class Collisions:
     `from_scratch` builds the hash anew at each update, for measurements.
     """
 
-    __slots__ = ("_boxed", "_broad", "_busy", "_kept", "_links", "_rows", "_seen", "_tables", "header", "shapes")
+    __slots__ = ("_boxed", "_broad", "_busy", "_links", "_rows", "_scratch", "_seen", "_tables", "header", "shapes")
 
     def __init__(
         self,
@@ -106,16 +109,15 @@ class Collisions:
             raise ValueError(f"Collisions: most is {most}; expected 1 to {ROOM}")
         if not threshold >= 0.0:
             raise ValueError(f"Collisions: threshold {threshold} must not be negative")
-        tables = Tables(COLLISIONS)
-        h = tables.header[0]
+        broad = None if candidates == Candidates.ALL else BroadPhase()
+        pattern = _pattern(max(64, most), keep_within > 0.0, 64 if broad is not None else 0)
+        self._hold(pattern.tables(), broad, ShapeTable() if shapes is None else shapes)
+        h = self.header[0]
         h["kind"], h["question"], h["candidates"] = COLLISIONS_KIND, Question(question), Candidates(candidates)
         h["margin"], h["keep_within"], h["threshold"], h["most"] = margin, keep_within, threshold, most
         h["from_scratch"] = from_scratch
-        broad = None if candidates == Candidates.ALL else BroadPhase()
-        self._hold(tables, broad, ShapeTable() if shapes is None else shapes)
-        self._make_contacts(max(64, most))
-        self._make_known(64)
-        self._make_pairs(self._rows_wanted())
+        if broad is None:
+            self._make_pairs(self._rows_wanted())
 
     def _hold(self, tables: Tables, broad: BroadPhase | None, shapes: ShapeTable) -> None:
         """Take tables over, and make what lasts no longer than a call."""
@@ -125,17 +127,9 @@ class Collisions:
         self._boxed: dict[int, tuple[int, ...]] = {}  # rows with a box in the hash, as what they were put in
         self._busy = threading.Lock()
         self._links = 0
-        search = PartPairs(64)
-        scratch = {
-            "work": np.zeros(1, WORK),
-            "row": np.zeros(1, CORE_PAIR),
-            "carried": np.zeros(1, CARRIED),
-            "found": np.zeros(2 * ROOM, POINT),
-        }
-        self._kept: tuple[PartPairs, dict[str, Any]] = search, scratch
-        for name, array in scratch.items():
-            self.header[name] = array.ctypes.data
-        self.header["search"], self.header["hash"] = search.address, broad.hash.address if broad is not None else 0
+        self._scratch = Scratch()
+        self._scratch.lend(self.header)
+        self.header["hash"] = broad.hash.address if broad is not None else 0
 
     # --- a step ---
 
@@ -255,10 +249,9 @@ class Collisions:
         changed = np.flatnonzero(shapes.changed[:n] > self._seen)
         _place_some(self._tables.address, changed, np.zeros(1, POSE) if links is None else links, links is not None)
         if self._broad is not None:
-            for row, fields in zip(changed.tolist(), shapes.rows[changed].tolist(), strict=True):
-                self._put_box(row, FILTERED(fields) if fields[0] else None)
-            moving = np.flatnonzero((shapes.rows["form"][:n] != 0) & (shapes.rows["link"][:n] >= 0))
-            self.broad_phase.set_order(moving.astype(np.int32))
+            if wanted := [row for row in changed.tolist() if self._wants_box(row)]:
+                self._put_boxes(wanted)
+            self._broad.follow_order(list_moving(self._tables.address))
         self.header["n_met"] = 0
         self._seen = shapes.revision
 
@@ -274,20 +267,30 @@ class Collisions:
             self._tables.make("places", room, PLACE, keep=True)
             self._tables.make("boxes", room, BOUNDS, keep=True)
 
-    def _put_box(self, row: int, now: tuple[int, ...] | None) -> None:
-        """Follow a row of shapes, of which `now` is what its box goes by, or None if it is free."""
-        before = self._boxed.get(row)
+    def _wants_box(self, row: int) -> bool:
+        """Follow a row of shapes. Returns whether its box is to be put into the hash."""
+        said, before = self.shapes.rows[row].item(), self._boxed.get(row)
+        now = FILTERED(said) if said[0] else None
         if before is not None and before != now:
             self.broad_phase.take_out(row)
             del self._boxed[row]
-        if now is not None and (before != now or self.shapes.rows["link"][row] < 0):
-            box = self._tables["boxes"][row]
-            low, high = box["low"], box["high"]
-            if not all(map(math.isfinite, (*low.tolist(), *high.tolist()))):
-                raise ValueError(f"shape {self.shapes.id_at(row)}: its pose is not finite, or its box has no end")
-            _, group, mask, fixed = now
-            self.broad_phase.put_in(row, low, high, group, mask, bool(fixed))
-            self._boxed[row] = now
+        if now is None or (before == now and said[LINKED] >= 0):
+            return False
+        self._boxed[row] = now
+        return True
+
+    def _put_boxes(self, rows: list[int]) -> None:
+        broad, ids, done = self.broad_phase, np.array(rows, np.int64), 0
+        broad.make_room(rows[-1] + 1)
+        while done < len(rows):
+            done = put_shapes(self._tables.address, ids, done)
+            if done < 0:
+                for row in rows:
+                    del self._boxed[row]
+                bad = self.shapes.id_at(rows[NO_END - done])
+                raise ValueError(f"shape {bad}: its pose is not finite, or its box has no end")
+            if broad.hash.header["full"][0]:
+                broad.grow()
 
     # --- tables ---
 
@@ -301,9 +304,7 @@ class Collisions:
         if full & FULL_KNOWN:
             self._make_known(2 * int(self.header["known_room"][0]))
         if full & FULL_SEARCH:
-            search = self._kept[0]
-            search.make(2 * int(search.header["room"][0]))
-            self.header["search"] = search.address
+            self._scratch.grow()
         if self._rows_wanted() > int(self.header["room"][0]):
             self._make_pairs(self._rows_wanted())
         self.header["full"] = 0
@@ -404,6 +405,23 @@ class Collisions:
 
     def __repr__(self) -> str:
         return f"Collisions of {len(self.shapes)} shapes: {len(self.pairs)} pairs, {len(self.contacts)} contacts"
+
+
+@functools.lru_cache(8)
+def _pattern(contacts: int, keeps: bool, pairs: int) -> Pattern:
+    """Tables for a step of so many contacts, which may be kept or not, and for so many pairs."""
+    tables = Tables(COLLISIONS)
+    h = tables.header[0]
+    h["contact_room"], h["known_room"], h["room"] = contacts, 64, pairs
+    for name, dtype in (("places", PLACE), ("boxes", BOUNDS)):
+        tables.make(name, 16, dtype)
+    tables.make("contacts", 2 * contacts, CONTACT)
+    tables.make("anchors", 2 * contacts if keeps else 2, ANCHOR)
+    tables.make("known", 2 * 64, KNOWN)
+    tables.make("pairs", pairs, PAIR)
+    tables.make("memory", pairs, MEMORY)
+    tables.make("made", pairs if keeps else min(pairs, 1), MADE)
+    return Pattern(tables)
 
 
 def _rows_of(links: Any) -> Any:

@@ -42,16 +42,14 @@ def put_contacts(
     if at + count > c["contact_room"]:
         c["full"] |= FULL_CONTACTS
         return -1
-    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
-    anchors = rows_at(c["anchors"], 2 * c["contact_room"], ANCHOR)
-    now = half_of(c["step"], c["contact_room"])
+    fresh, anchors = rows_at(c["fresh"], at + count, CONTACT), rows_at(c["fresh_anchors"], at + count, ANCHOR)
     for j in range(count):
-        row = contacts[now + at + j]
+        row = fresh[at + j]
         put_world(row, points[j]["id"], part1, part2, k, points[j], place)
-        row["before"] = _before(c, contacts, memory, row)
+        row["before"] = _before(c, memory, row)
         row["passes"] = passes
         if c["keep_within"] > 0.0:  # `settle` brings x2 into the frame of the second shape
-            anchor = anchors[now + at + j]
+            anchor = anchors[at + j]
             store3(anchor["normal"], load3(points[j]["normal"]))
             store3(anchor["x1"], load3(points[j]["x1"]))
             store3(anchor["x2"], load3(points[j]["x2"]))
@@ -77,9 +75,10 @@ def put_world(row: Any, id: int, part1: int, part2: int, k: int, point: Any, pla
 
 
 @kernel
-def _before(c: Any, contacts: Any, memory: Any, row: Any) -> int:
+def _before(c: Any, memory: Any, row: Any) -> int:
     """The row of the contact with the same features and parts in the step before, or -1."""
     if was_looked_at(c, memory):
+        contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
         old = half_of(c["step"] - 1, c["contact_room"])
         for j in range(memory["first"], memory["first"] + memory["count"]):
             other = contacts[old + j]
@@ -95,11 +94,10 @@ def settle(c: Any, pair: Any, memory: Any, end: int, distance: float, margin: fl
     `distance` is no more than that of the two shapes.
     """
     first = c["n_contacts"]
-    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
-    now = half_of(c["step"], c["contact_room"])
+    fresh = rows_at(c["fresh"], end, CONTACT)
     least = math.inf
     for j in range(first, end):
-        least = min(least, contacts[now + j]["distance"])
+        least = min(least, fresh[j]["distance"])
     if c["keep_within"] > 0.0:
         row = rows_at(c["row"], 1, CORE_PAIR)[0]
         R, p = load9(row["R"]), load3(row["p"])
@@ -108,11 +106,11 @@ def settle(c: Any, pair: Any, memory: Any, end: int, distance: float, margin: fl
         store3(made["p"], p)
         memory["margin"] = margin
         memory["distance"] = distance
-        anchors = rows_at(c["anchors"], 2 * c["contact_room"], ANCHOR)
+        anchors = rows_at(c["fresh_anchors"], end, ANCHOR)
         shapes = rows_at(c["shapes"], c["n"], SHAPE)
         round1, round2 = shapes[pair["a"]]["radius"], shapes[pair["b"]]["radius"]
         for j in range(first, end):
-            anchor = anchors[now + j]
+            anchor = anchors[j]
             n = load3(anchor["normal"])
             store3(anchor["x1"], axpy(load3(anchor["x1"]), -round1, n))
             store3(anchor["x2"], tmul_vec(R, sub(axpy(load3(anchor["x2"]), round2, n), p)))
@@ -171,13 +169,13 @@ def keep_contacts(c: Any, k: int, pair: Any, memory: Any, one: Any, other: Any) 
         return FULL
     contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
     anchors = rows_at(c["anchors"], 2 * c["contact_room"], ANCHOR)
-    now = half_of(c["step"], c["contact_room"])
+    fresh, new = rows_at(c["fresh"], at + count, CONTACT), rows_at(c["fresh_anchors"], at + count, ANCHOR)
     then = half_of(c["step"] - 1, c["contact_room"])
     shapes = rows_at(c["shapes"], c["n"], SHAPE)
     round1, round2 = shapes[pair["a"]]["radius"], shapes[pair["b"]]["radius"]
     least = math.inf
     for j in range(count):
-        row = contacts[now + at + j]
+        row = fresh[at + j]
         old = contacts[then + first + j]
         row["id"] = old["id"]
         row["part1"] = old["part1"]
@@ -186,7 +184,7 @@ def keep_contacts(c: Any, k: int, pair: Any, memory: Any, one: Any, other: Any) 
         row["before"] = first + j
         row["passes"] = SLOW
         row["flies"] = 0
-        _hold(anchors[then + first + j], anchors[now + at + j], row, one, other, round1, round2)
+        _hold(anchors[then + first + j], new[at + j], row, one, other, round1, round2)
         least = min(least, row["distance"])
     _keep_known(c, memory["first_known"], known)
     c["kept"] += 1

@@ -15,7 +15,7 @@ import math
 from typing import Any
 
 from kinemorph._jit import kernel, rows_at
-from kinemorph._jit_prefetch import LINE, prefetch
+from kinemorph._jit_prefetch import LINE, prefetch, prefetch_to_write
 from kinemorph.collision.contact_table import (
     half_of,
     has_hardly_moved,
@@ -36,6 +36,7 @@ from kinemorph.collision.manifold import POINT, ROOM, features_of, manifold
 from kinemorph.collision.on_the_way import bring_back, go_ahead, way_of
 from kinemorph.collision.part_pairs import KEY, KNOWN, KNOWN_SIZE, LISTED, SEARCH, keep_start, remember, start_from
 from kinemorph.collision.shape_rows import (
+    ANCHOR,
     CONTACT,
     DONE,
     FULL,
@@ -62,29 +63,53 @@ from kinemorph.spatial.vec3 import Vec3, dot, sub
 CONVEX, IS_GROUND = int(Form.CONVEX), int(Form.GROUND)
 CONTACTS = int(Question.CONTACTS)
 POINT_SIZE = POINT.itemsize
-MEMORY_SIZE = MEMORY.itemsize
+MEMORY_SIZE, PAIR_SIZE, CONTACT_SIZE, ANCHOR_SIZE = (x.itemsize for x in (MEMORY, PAIR, CONTACT, ANCHOR))
 AHEAD = 4  # pairs whose memory is on its way: their rows are anywhere
+PAIRS_AHEAD = 8  # rows of pairs that another thread may have looked at last
 
 
 @kernel(inline=False)
 def find_contacts(c: Any) -> int:
     """Find the contacts, or the closest points, of all pairs; after FULL and larger tables, of those that are left."""
     if c["goes_on"] == 0:
-        c["step"] += 1
-        c["next"] = 0
-        c["n_pairs"] = 0
-        c["n_contacts"] = 0
-        c["n_known"] = 0
+        begin_looking(c)
+    c["goes_on"] = 0
+    open_rows(c)
+    return look_at(c, c["next"], c["n_met"])
+
+
+@kernel
+def begin_looking(c: Any) -> None:
+    """Nothing has been found in this step so far."""
+    c["step"] += 1
+    c["next"] = 0
+    c["n_pairs"] = 0
+    c["n_contacts"] = 0
+    c["n_known"] = 0
+
+
+@kernel
+def open_rows(c: Any) -> None:
+    """Where the contacts of this step come."""
+    now = half_of(c["step"], c["contact_room"])
+    c["fresh"] = c["contacts"] + now * CONTACT_SIZE
+    c["fresh_anchors"] = c["anchors"] + now * ANCHOR_SIZE
+
+
+@kernel(inline=False)
+def look_at(c: Any, start: int, stop: int) -> int:
+    """Find the contacts, or the closest points, of the pairs that met from `start` to before `stop`."""
     met = rows_at(c["met"], c["n_met"], MEETING)
     lives = rows_at(c["lives"], c["room"], INDEX)
     pairs = rows_at(c["pairs"], c["room"], PAIR)
     shapes = rows_at(c["shapes"], c["n"], SHAPE)
     memories = rows_at(c["memory"], c["room"], MEMORY)
-    for m in range(c["next"], c["n_met"]):
+    for m in range(start, stop):
         i, j, r = met[m]["ij"][0], met[m]["ij"][1], met[m]["row"]
         ahead = c["memory"] + met[min(m + AHEAD, c["n_met"] - 1)]["row"] * MEMORY_SIZE
         prefetch(ahead)
         prefetch(ahead + LINE)
+        prefetch_to_write(c["pairs"] + min(c["n_pairs"] + PAIRS_AHEAD, c["room"] - 1) * PAIR_SIZE)
         if _are_joined(shapes[i], shapes[j]):
             continue
         k = c["n_pairs"]
@@ -111,7 +136,6 @@ def find_contacts(c: Any) -> int:
             c["goes_on"] = 1
             return FULL
         c["n_pairs"] = k + 1
-    c["goes_on"] = 0
     return DONE
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from kinemorph.collision.hash_rows import (
     TILE,
 )
 from kinemorph.collision.hash_update import FULL, fill
-from kinemorph.collision.tables import Tables
+from kinemorph.multibody.tables import Pattern, Tables
 
 KEPT = (
     "n",
@@ -45,14 +46,20 @@ class HashTables:
     __slots__ = ("_tables", "address", "header")
 
     def __init__(self, levels: int, finest: float, linger: int) -> None:
-        self._hold(Tables(HASH))
+        self._hold(_pattern().tables())
         h = self.header[0]
-        h["top"], h["finest"], h["linger"], h["pair_free"] = levels - 1, finest, linger, -1
+        h["top"], h["finest"], h["linger"] = levels - 1, finest, linger
+
+    def _begin(self) -> Tables:
+        """All tables, as they are at first."""
+        self._hold(Tables(HASH))
+        self.header["pair_free"] = -1
         self.make_boxes(32)
         self._make_entries(256)
         self._make_tiles(256)
         self._make_pairs(64)
         fill(self.address)
+        return self._tables
 
     def _hold(self, tables: Tables) -> None:
         self._tables, self.header, self.address = tables, tables.header, tables.address
@@ -146,3 +153,8 @@ class HashTables:
             self._make_pairs(2 * int(self.header["pair_room"][0]))
         if full & FULL_TILES and 4 * self.tile_count > len(self["tiles"]):  # else most are empty by now
             self._make_tiles(2 * len(self["tiles"]))
+
+
+@functools.cache
+def _pattern() -> Pattern:
+    return Pattern(HashTables.__new__(HashTables)._begin())

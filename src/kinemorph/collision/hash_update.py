@@ -13,6 +13,7 @@ from kinemorph.collision.hash_tiles import MARGIN, attach, detach, rehash
 from kinemorph.spatial.rows import load3, store3
 from kinemorph.spatial.vec3 import Vec3
 
+Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
 FULL = -1  # a table is too small; other statuses are BAD_BOX or a number of pairs
 BAD_BOX = -2
 
@@ -60,11 +61,14 @@ def are_boxes(lows: Any, highs: Any) -> bool:
 
 
 @entry
-def update_one(address: int, i: int, low: Any, high: Any) -> int:
-    """Put one box elsewhere; it may be new."""
+def put_boxes(address: int, ids: Ids, boxes: Any) -> int:
+    """Put boxes, BOUNDS rows in the order of ids, elsewhere; they may be new. Returns how many, until it is full."""
     h = rows_at(address, 1, HASH)[0]
-    rehash(h, i, load3(low), load3(high))
-    return FULL if h["full"] else 0
+    for k in range(ids.shape[0]):
+        rehash(h, ids[k], load3(boxes[k]["low"]), load3(boxes[k]["high"]))
+        if h["full"]:
+            return k + 1
+    return ids.shape[0]
 
 
 @entry

@@ -15,8 +15,8 @@ import numpy as np
 
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.collision.core_pair import CORE_PAIR, DEEP, NEW
-from kinemorph.collision.tables import Tables
 from kinemorph.geometry.polyhedron import CORE, EDGE, FACE, VERTEX, Polyhedron
+from kinemorph.multibody.tables import Pattern, Tables
 from kinemorph.spatial.rows import load3, store3
 
 KNOWN = np.dtype(
@@ -78,6 +78,7 @@ SEARCH = np.dtype(
 FLAT_CORE = np.dtype([("core", CORE), ("vertices", VERTEX, (3,)), ("edges", EDGE, (3,)), ("faces", FACE, (2,))])
 TRIANGLE_SIZE = FLAT_CORE.itemsize
 ROWS_OF_CORES = ("vertices", "edges", "faces")
+NOTHING = np.zeros(0, KNOWN)
 TEMPLATE = Polyhedron.polygon([(0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)])
 
 
@@ -198,14 +199,13 @@ class PartPairs:
 
     def make(self, room: int) -> None:
         """Another size; what was known is forgotten."""
-        self._tables = tables = Tables(SEARCH)
+        self._tables = tables = _pattern(room).tables()
         self.header = tables.header
-        tables.make("pairs", room, CORE_PAIR)
-        tables.make("keys", room, KEY)
-        tables.make("listed", room, LISTED)
-        _make_triangles(tables.make("triangles", room, FLAT_CORE))
-        self.header["room"], self.header["distance"] = room, np.inf
-        self._known = np.zeros(0, KNOWN)
+        if room:  # flat cores have their rows in themselves; kernels move the corners
+            cores, start = tables["triangles"]["core"], int(self.header["triangles"][0])
+            for name in ROWS_OF_CORES:
+                cores[name] += start
+        self._known = NOTHING
 
     def __reduce__(self) -> Any:  # it has addresses, and nothing in it outlives a call
         return PartPairs, (int(self.header["room"][0]),)
@@ -237,24 +237,21 @@ class PartPairs:
         self.header["cursor"] = 0
 
 
-def _make_triangles(cores: Any) -> None:
-    """Flat cores, each with its rows in itself: kernels move the corners."""
-    pattern, start = _triangles(len(cores)), cores.ctypes.data
-    cores.view(np.uint8)[:] = pattern.view(np.uint8)  # by its bytes: NumPy takes its time over fields
-    for name in ROWS_OF_CORES:
-        cores["core"][name] += start
-
-
 @functools.lru_cache(4)
-def _triangles(room: int) -> Any:
-    """The same for a table that begins at address 0."""
-    offsets: Any = FLAT_CORE.fields
-    cores = np.zeros(room, FLAT_CORE)
+def _pattern(room: int) -> Pattern:
+    """The tables of a search; flat cores know where in their table their rows are."""
+    tables = Tables(SEARCH)
+    tables.header["room"], tables.header["distance"] = room, np.inf
+    tables.make("pairs", room, CORE_PAIR)
+    tables.make("keys", room, KEY)
+    tables.make("listed", room, LISTED)
+    cores = tables.make("triangles", room, FLAT_CORE)
     cores["core"] = rows_at(TEMPLATE.address, 1, CORE)[0]  # the index lists of the template serve them all
+    offsets: Any = FLAT_CORE.fields
     for name in ROWS_OF_CORES:
         cores[name] = getattr(TEMPLATE, name)
         cores["core"][name] = TRIANGLE_SIZE * np.arange(room) + offsets[name][1]
-    return cores
+    return Pattern(tables)
 
 
 @entry

@@ -177,6 +177,8 @@ COLLISIONS = np.dtype(
         # ones the other.
         ("contacts", "i8"),  # address of twice as many CONTACT rows
         ("anchors", "i8"),  # address of as many ANCHOR rows; used if contacts are kept
+        ("fresh", "i8"),  # addresses of the first CONTACT of this step, in one of the halves, and
+        ("fresh_anchors", "i8"),  # of its ANCHOR; `find_contacts`
         ("n_contacts", "i8"),  # of this step
         ("known_room", "i8"),  # rows of KNOWN in a step
         ("known", "i8"),  # address of twice as many KNOWN rows, likewise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import heapq
 import math
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
@@ -12,12 +13,13 @@ import numpy as np
 
 from kinemorph.collision.broad_phase import EVERYTHING, bits
 from kinemorph.collision.part_pairs import STACK
-from kinemorph.collision.shape_rows import MOUNT, NOBODY, SHAPE, Form
-from kinemorph.collision.tables import aligned
+from kinemorph.collision.shape_rows import MOUNT, SHAPE, Form
+from kinemorph.collision.shape_writing import write_shapes
 from kinemorph.geometry.ground import Ground
-from kinemorph.geometry.parts import NODE, Parts
-from kinemorph.geometry.polyhedron import CACHED, Polyhedron, core_of
+from kinemorph.geometry.parts import NODE, Parts, box_roots
+from kinemorph.geometry.polyhedron import CACHED, Polyhedron, box_of, box_rows, core_of
 from kinemorph.geometry.shapes import Shape, ShapeKind
+from kinemorph.multibody.tables import aligned
 from kinemorph.spatial.pose import Pose
 
 Solid: TypeAlias = Shape | Polyhedron | tuple[Polyhedron, float] | Parts | Ground
@@ -27,6 +29,7 @@ BASE = -1  # the link of what does not move
 FAR = 1e18  # m: half of space has a box that reaches so far
 FOLLOWS = ("form", "core", "nodes", "n_nodes", "ground", "radius")  # fields of SHAPE that bodies say
 ROW_BITS = 32  # of an id; the generation of its row is above them
+ROWS = (1 << ROW_BITS) - 1
 
 
 HERE = Pose()
@@ -54,7 +57,7 @@ class ShapeTable:
     first; `row_of` and `id_at` lead from ids to rows and back, and an id of a shape that is gone is refused.
     """
 
-    __slots__ = ("_bodies", "_free", "_solids", "changed", "mounts", "revision", "rows")
+    __slots__ = ("_free", "_owners", "_solids", "changed", "mounts", "revision", "rows")
 
     def __init__(self) -> None:
         self.rows: Array = aligned(16, SHAPE)  # one a shape; `form` is 0 in rows that are free
@@ -62,7 +65,7 @@ class ShapeTable:
         self.mounts: Array = aligned(16, MOUNT)  # as many
         self.changed: Array = np.zeros(16, np.int64)  # of each row, the revision in which it last did
         self._solids: list[Solid | None] = []  # as they were given
-        self._bodies: list[Parts | Ground | None] = []  # what rows have the addresses of
+        self._owners: list[Parts | Ground | Box | None] = []  # of what rows have the addresses of
         self._free: list[int] = []  # rows that were given back, a heap
 
     # --- coming and going ---
@@ -75,26 +78,42 @@ class ShapeTable:
         Two shapes meet if each one's group (of 32 bits) is in the other's mask, unless they are on one link or both do
         not move: what is on the base, and ground, wherever it is.
         """
-        bits(group=group, mask=mask)
-        _check_link(link)
-        body, said = _described(solid)
-        at = _pose_on_link(solid, pose)
-        row = heapq.heappop(self._free) if self._free else len(self._bodies)
-        if row == len(self._bodies):
-            self._bodies.append(None)
+        return self.add_all([(solid, link, pose, group, mask)])[0]
+
+    def add_all(self, mounts: Sequence[tuple[Solid, int, Pose | None, int, int]]) -> list[int]:
+        """The same for many: solid, link, pose, group and mask of each. If one is refused, none is added."""
+        if not mounts:
+            return []
+        places = []
+        for solid, link, pose, group, mask in mounts:
+            bits(group=group, mask=mask)
+            _check_link(link)
+            places.append(_pose_on_link(solid, pose))
+        described = _described([solid for solid, *_ in mounts])
+        ids, whole, numbers = [], [], []
+        for (solid, link, _, group, mask), at, (owner, said) in zip(mounts, places, described, strict=True):
+            row = self._claim()
+            self._solids[row], self._owners[row] = solid, owner
+            fixed = link == BASE or said.form == Form.GROUND
+            made = said.core, said.nodes, said.n_nodes, said.ground
+            whole.append((row, said.form, link, group, mask, fixed, *made))
+            place = *at.rotation.ravel().tolist(), *at.position.tolist()
+            numbers.append((*place, *said.low, *said.high, said.radius, said.reach))
+            ids.append(int(self.rows["generation"][row]) << ROW_BITS | row)
+        written = np.array(whole, np.int64), np.array(numbers, np.float64)
+        write_shapes(self.rows, self.mounts, self.changed, self.revision, *written)
+        self.revision += len(ids)
+        return ids
+
+    def _claim(self) -> int:
+        """A row that is free."""
+        row = heapq.heappop(self._free) if self._free else len(self._owners)
+        if row == len(self._owners):
+            self._owners.append(None)
             self._solids.append(None)
         if row == len(self.rows):
             self._make_room(2 * row)
-        generation = int(self.rows["generation"][row])
-        self._solids[row], self._bodies[row] = solid, body
-        fixed = link == BASE or said.form == Form.GROUND
-        self.rows[row] = (
-            said.form, generation, link, group, mask, fixed, said.core, said.nodes, said.n_nodes, NOBODY, said.ground,
-            said.radius,
-        )  # fmt: skip
-        self.mounts[row] = at.rotation.reshape(9), at.position, said.low, said.high, said.radius, said.reach
-        self._note(row)
-        return generation << ROW_BITS | row
+        return row
 
     def remove(self, id: int) -> None:
         """Take a shape out. Its id is refused from now on; its row may go to another shape."""
@@ -102,7 +121,7 @@ class ShapeTable:
         generation = int(self.rows["generation"][row])
         self.rows[row] = np.zeros((), SHAPE)
         self.rows["generation"][row] = generation + 1
-        self._solids[row] = self._bodies[row] = None
+        self._solids[row] = self._owners[row] = None
         heapq.heappush(self._free, row)
         self._note(row)
 
@@ -143,34 +162,34 @@ class ShapeTable:
     def row_of(self, id: Any) -> int:
         """The row of a shape; ValueError if there is none with this id, or not any more."""
         if isinstance(id, int | np.integer) and not isinstance(id, bool) and id >= 0:
-            row, generation = int(id) & (1 << ROW_BITS) - 1, int(id) >> ROW_BITS
-            if row < len(self._bodies) and self._bodies[row] is not None:
+            row, generation = int(id) & ROWS, int(id) >> ROW_BITS
+            if row < len(self._owners) and self._owners[row] is not None:
                 if generation == self.rows["generation"][row]:
                     return row
                 if generation < self.rows["generation"][row]:
                     raise ValueError(f"shape {id} was removed; {self.id_at(row)} has its row now")
-            elif row < len(self._bodies) and generation < self.rows["generation"][row]:
+            elif row < len(self._owners) and generation < self.rows["generation"][row]:
                 raise ValueError(f"shape {id} was removed")
         raise ValueError(f"there is no shape {id!r}")
 
     def id_at(self, row: int) -> int:
         """The id of the shape in a row."""
-        if not 0 <= row < len(self._bodies) or self._bodies[row] is None:
+        if not 0 <= row < len(self._owners) or self._owners[row] is None:
             raise ValueError(f"row {row} has no shape")
         return int(self.rows["generation"][row]) << ROW_BITS | int(row)
 
     @property
     def ids(self) -> list[int]:
         """All ids, in the order of their rows."""
-        return [self.id_at(row) for row, body in enumerate(self._bodies) if body is not None]
+        return [self.id_at(row) for row, owner in enumerate(self._owners) if owner is not None]
 
     @property
     def count(self) -> int:
         """Rows in use are below this."""
-        return len(self._bodies)
+        return len(self._owners)
 
     def __len__(self) -> int:
-        return len(self._bodies) - len(self._free)
+        return len(self._owners) - len(self._free)
 
     def __contains__(self, id: Any) -> bool:
         try:
@@ -187,9 +206,14 @@ class ShapeTable:
 
     def body(self, id: int) -> Parts | Ground:
         """What a shape is made of: convex parts, or ground."""
-        body = self._bodies[self.row_of(id)]
+        body = _body(self._owners[self.row_of(id)])
         assert body is not None
         return body
+
+    @property
+    def bodies(self) -> list[Parts | Ground | None]:
+        """What the shape of each row is made of; None in rows that are free."""
+        return [_body(owner) for owner in self._owners]
 
     def link(self, id: int) -> int:
         """The link that carries a shape; -1 is the base."""
@@ -207,7 +231,7 @@ class ShapeTable:
         for name in FOLLOWS:
             rows[name] = 0
         mounts, changed, free = self.mounts[:n].copy(), self.changed[:n].copy(), sorted(self._free)
-        return rows, mounts, changed, self.revision, list(self._solids), list(self._bodies), free
+        return rows, mounts, changed, self.revision, list(self._solids), self.bodies, free
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         rows, mounts, changed, self.revision, solids, bodies, free = state
@@ -217,8 +241,8 @@ class ShapeTable:
         if len(rows) > len(self.rows):
             self._make_room(len(rows))
         self.rows[: len(rows)], self.mounts[: len(rows)], self.changed[: len(rows)] = rows, mounts, changed
-        self._solids, self._bodies, self._free = list(solids), list(bodies), list(free)
-        for row, body in enumerate(self._bodies):  # copies of cores are elsewhere
+        self._solids, self._owners, self._free = list(solids), list(bodies), list(free)
+        for row, body in enumerate(bodies):  # copies of cores are elsewhere
             if body is not None:
                 said, shape, mount = _description(body), self.rows[row], self.mounts[row]
                 for name in FOLLOWS:
@@ -227,6 +251,27 @@ class ShapeTable:
 
     def __deepcopy__(self, memo: Any) -> ShapeTable:
         return copy.copy(self)
+
+
+class Box:
+    """What keeps the rows of a box alive; it is a body of one part when somebody asks for it."""
+
+    __slots__ = ("_body", "_nodes", "_row")
+
+    def __init__(self, row: Array, nodes: Array) -> None:
+        self._row, self._nodes = row, nodes  # BOX_ROWS, an array of one; and the roots, among which its own is
+        self._body: Parts | None = None
+
+    @property
+    def body(self) -> Parts:
+        if self._body is None:
+            core = box_of(self._row)
+            self._body = Parts.single(core, 0.0, *core.bounds.tolist())
+        return self._body
+
+
+def _body(owner: Parts | Ground | Box | None) -> Parts | Ground | None:
+    return owner.body if isinstance(owner, Box) else owner
 
 
 def body_of(solid: Any) -> Parts | Ground:
@@ -241,24 +286,50 @@ def body_of(solid: Any) -> Parts | Ground:
     return Parts([core], radius)
 
 
-def _described(solid: Any) -> tuple[Parts | Ground, Description]:
-    """What a solid is made of, and what rows say of it."""
-    if isinstance(solid, Shape) and solid.kind is not ShapeKind.MESH:
-        return _simple(solid.kind, solid.size)
-    body = body_of(solid)
-    return body, _description(body)
+def _described(solids: list[Any]) -> list[tuple[Parts | Ground | Box, Description]]:
+    """What solids are made of, and what rows say of them. Boxes that are not known yet are made together."""
+    sizes = [s.size for s in solids if isinstance(s, Shape) and s.kind is ShapeKind.BOX]
+    new = [size for size in dict.fromkeys(sizes) if size not in _BOXES]
+    boxes = {size: _BOXES[size] for size in sizes if size in _BOXES}
+    if new:
+        made = dict(zip(new, _new_boxes(new), strict=True))
+        boxes |= made
+        _BOXES.update(made)
+        for size in list(_BOXES)[: max(0, len(_BOXES) - CACHED)]:
+            _BOXES.pop(size, None)
+    found: list[tuple[Parts | Ground | Box, Description]] = []
+    for solid in solids:
+        if isinstance(solid, Shape) and solid.kind is not ShapeKind.MESH:
+            found.append(boxes[solid.size] if solid.kind is ShapeKind.BOX else _simple(solid.kind, solid.size))
+        else:
+            body = body_of(solid)
+            found.append((body, _description(body)))
+    return found
+
+
+_BOXES: dict[tuple[float, ...], tuple[Box, Description]] = {}  # the last ones, by size: many are alike
+
+
+def _new_boxes(sizes: list[tuple[float, ...]]) -> Iterator[tuple[Box, Description]]:
+    numbers = np.array(sizes, np.float64)
+    if not ((numbers > 0.0) & (numbers < np.inf)).all():
+        for size in sizes:
+            Polyhedron.box(size)  # which says what is wrong
+    rows = box_rows(numbers)
+    nodes = box_roots(rows)
+    start = int(nodes.ctypes.data)
+    columns = (nodes[name].tolist() for name in ("core", "low", "high", "radius_bound"))
+    for k, (core, low, high, reach) in enumerate(zip(*columns, strict=True)):
+        said = Description(Form.CONVEX, core, start + k * NODE.itemsize, 1, 0, 0.0, low, high, reach)
+        yield Box(rows[k : k + 1], nodes), said
 
 
 @lru_cache(maxsize=CACHED)
 def _simple(kind: ShapeKind, size: tuple[float, ...]) -> tuple[Parts, Description]:
     """The same for a simple shape: what it is made of never changes, and shapes of the same size share it."""
     core, radius = core_of(Shape(kind, size, HERE))
-    if kind is ShapeKind.BOX:
-        high = [0.5 * length for length in size]
-        low, reach = [-x for x in high], math.sqrt(sum(x * x for x in high))  # to the bit as `_description` has it
-    else:
-        low, high = core.bounds.tolist()
-        reach = math.sqrt(max(x * x + y * y + z * z for x, y, z in core.points.tolist())) + radius
+    low, high = core.bounds.tolist()
+    reach = math.sqrt(max(x * x + y * y + z * z for x, y, z in core.points.tolist())) + radius
     body = Parts.single(core, radius, low, high)
     node = body.address - NODE.itemsize
     return body, Description(Form.CONVEX, core.address, node, 1, 0, radius, low, high, reach)

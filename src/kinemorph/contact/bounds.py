@@ -122,11 +122,9 @@ def fill_bounds(s: Any, forest: Any, memory: int) -> bool:
         islands[i]["first_bound"] = s["bound_count"]
         t = islands[i]["first_tree"]
         while t >= 0:
-            tree = rows_at(trees[t]["address"], 1, TREE)[0]
-            spans[t]["touched"] = 0
             if s["drive_count"] > 0 and not fill_tree_drives(s, forest, trees[t], t):
                 return False
-            if tree["lone"] == 0 and not fill_tree_bounds(s, trees[t], t):
+            if s["figures"] != 0 and spans[t]["jointed"] != 0 and not fill_tree_bounds(s, trees[t], t):
                 return False
             t = spans[t]["next"]
         if islands[i]["held"] > 0 and not fill_loop_bounds(s, forest, i, memory):

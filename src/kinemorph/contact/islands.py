@@ -9,7 +9,7 @@ import numpy as np
 from kinemorph._jit import kernel, rows_at
 from kinemorph.collision.contact_table import half_of
 from kinemorph.collision.shape_rows import CONTACT, PAIR, SHAPE
-from kinemorph.contact.layout import FULL_TOUCHES, FULL_Z, ISLAND, SPAN
+from kinemorph.contact.layout import FULL_TOUCHES, FULL_Z, ISLAND, REST_ON, SPAN
 from kinemorph.multibody.layout import TREE
 from kinemorph.structure.forest_layout import BODY_SLOT, IN_USE, LOOP_SLOT, LOOPS, TREE_SLOT, TREES
 from kinemorph.structure.forest_memory import pool_of
@@ -84,16 +84,22 @@ def wake_islands(s: Any, forest: Any) -> int:
 
 
 @kernel(inline=False)
-def number_islands(s: Any, forest: Any) -> bool:
-    """List the islands that are awake, and give each a stretch of z, tree by tree. False if that is too short."""
+def number_islands(s: Any, forest: Any, forget: bool) -> bool:
+    """List the islands that are awake, and give each a stretch of z, tree by tree. False if that is too short.
+
+    Sleepers, and with `forget` all trees, have not been touched any more.
+    """
     spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     number = 0
     for t in range(pool_of(forest, TREES)["count"]):
         span = spans[t]
-        span["offset"], span["touched"], span["next"], span["hold"] = -1, 0, -1, -1
+        span["offset"], span["next"], span["hold"] = -1, -1, -1
         root = root_of(spans, t)
-        if trees[t]["next"] != IN_USE or span["asleep"] != 0:
+        sleeps = s["sleepers"] != 0 and span["asleep"] != 0
+        if forget or sleeps:
+            span["touched"] = 0
+        if trees[t]["next"] != IN_USE or sleeps:
             span["island"] = -1
             continue
         if root == t:
@@ -114,7 +120,8 @@ def number_islands(s: Any, forest: Any) -> bool:
         t = islands[i]["first_tree"]
         while t >= 0:
             spans[t]["offset"] = nz
-            nz += rows_at(trees[t]["address"], 1, TREE)[0]["nv"]
+            jointed = s["figures"] != 0 and spans[t]["jointed"] != 0
+            nz += rows_at(trees[t]["address"], 1, TREE)[0]["nv"] if jointed else 6
             t = spans[t]["next"]
         islands[i]["nz"] = nz - islands[i]["offset"]
     s["nz"] = nz
@@ -134,25 +141,26 @@ def sort_contacts(s: Any, forest: Any, c: Any) -> bool:
         s["full"] |= FULL_TOUCHES
         return False
     order = rows_at(s["order"], s["touch_room"], I4)
+    found, count = rows_at(s["rests"], s["touch_room"], REST_ON), 0  # pairs that touch, and their islands: not yet used
     for k in range(c["n_pairs"]):
         pair = pairs[k]
         i = island_of(spans, bodies, shapes, pair) if pair["count"] > 0 else -1
         if i >= 0:
             islands[i]["touch_count"] += pair["count"]
             islands[i]["pairs"] = (islands[i]["pairs"] * MIX + pair["a"] * 65537 + pair["b"] + 1) & MASK
+            found[count]["below"], found[count]["above"] = k, i
+            count += 1
     first = 0
     for i in range(s["island_count"]):
         islands[i]["first_touch"] = first
         first += islands[i]["touch_count"]
         islands[i]["touch_count"] = 0
-    for k in range(c["n_pairs"]):
-        pair = pairs[k]
-        i = island_of(spans, bodies, shapes, pair) if pair["count"] > 0 else -1
-        if i >= 0:
-            at = islands[i]["first_touch"] + islands[i]["touch_count"]
-            for j in range(pair["count"]):
-                order[at + j] = pair["first"] + j
-            islands[i]["touch_count"] += pair["count"]
+    for k in range(count):
+        pair, island = pairs[found[k]["below"]], islands[found[k]["above"]]
+        at = island["first_touch"] + island["touch_count"]
+        for j in range(pair["count"]):
+            order[at + j] = pair["first"] + j
+        island["touch_count"] += pair["count"]
     s["touch_count"] = first
     return True
 

@@ -21,21 +21,23 @@ SPAN = np.dtype(
         ("root", "i4"),  # a tree that it is tied to, with a lower index or itself: a forest of links to islands
         ("next", "i4"),  # the next tree of its island, -1 after the last
         ("island", "i4"),  # index of its island in this step, -1 if that sleeps
-        ("touched", "i4"),  # whether an impulse has acted on the tree in this step
-        ("asleep", "i8"),  # whether it does not move until something wakes it
-        ("still", "f8"),  # s, for how long it has hardly moved
-        ("speed", "f8"),  # m/s, of its fastest point at the start of the step
+        ("hold", "i4"),  # index of the HOLD of the loops that tie it in this step, -1 if none do
+        ("drive", "i4"),  # the first of its DRIVEs, -1 for none; good in steps of worlds with drives
         ("direct", "i4"),  # whether its island was solved directly, when that was last decided
         ("level", "i4"),  # how many trees are below it, down to the ground, on the longest way; -1 if it is not carried
         ("below", "i4"),  # on how many trees or grounds it rests
-        ("woken_by", "i4"),  # the tree that woke it last; or BY_EDIT, BY_CALL; -1 if nothing has
-        ("hold", "i4"),  # index of the HOLD of the loops that tie it in this step, -1 if none do
-        ("drive", "i4"),  # the first of its DRIVEs, -1 for none; good in steps of worlds with drives
-        ("middle", "i4"),  # whether its forces are those of the middle of the step
-        ("unused", "i4"),
         ("pairs", "i8"),  # of the first tree of an island: what touched when that was last decided
         ("mass", "f8"),  # kg
         ("load", "f8"),  # kg, what it carries: its share of all that is above it
+        # the first cache line is written by the thread that ties islands, the other one by that which has the tree
+        ("asleep", "i8"),  # whether it does not move until something wakes it
+        ("still", "f8"),  # s, for how long it has hardly moved
+        ("speed", "f8"),  # m/s, of its fastest point at the start of the step
+        ("touched", "i4"),  # whether an impulse has acted on the tree in this step
+        ("middle", "i4"),  # whether its forces are those of the middle of the step
+        ("jointed", "i4"),  # whether it has joints, in this step: it is no lone body
+        ("woken_by", "i4"),  # the tree that woke it last; or BY_EDIT, BY_CALL; -1 if nothing has
+        ("unused", "i8", 3),
     ]
 )
 
@@ -43,24 +45,25 @@ ISLAND = np.dtype(
     [
         ("first_tree", "i4"),  # its trees, a list through `next` of their SPANs, in the order of their indices
         ("last_tree", "i4"),
-        ("offset", "i8"),  # first entry in z
-        ("nz", "i8"),  # entries there
-        ("first_touch", "i8"),
-        ("touch_count", "i8"),
-        ("first_bound", "i8"),
-        ("bound_count", "i8"),
-        ("first_twist", "i8"),
-        ("twist_count", "i8"),
+        ("offset", "i4"),  # first entry in z
+        ("nz", "i4"),  # entries there
+        ("first_touch", "i4"),
+        ("touch_count", "i4"),
+        ("first_bound", "i4"),
+        ("bound_count", "i4"),
+        ("first_twist", "i4"),
+        ("twist_count", "i4"),
+        ("direct", "i4"),  # 1 if it is solved directly
+        ("held", "i4"),  # how many HOLDs it has
         ("pairs", "i8"),  # a number that differs if other shapes touch
-        ("direct", "i8"),  # 1 if it is solved directly
-        ("held", "i8"),  # how many HOLDs it has
-        ("mass", "f8"),  # kg, of its trees; direct islands only
-        ("grips", "i8"),  # address of its GRIPs: those of touches, then those of bounds; direct islands only
+        ("unused", "i8"),  # up to here it is one cache line; what follows is of direct islands only
+        ("mass", "f8"),  # kg, of its trees
+        ("grips", "i8"),  # address of its GRIPs: those of touches, then those of bounds
         ("grip_count", "i8"),
-        ("envelope", "i8"),  # first of its numbers in the envelope; direct islands only
-        ("newton_steps", "i8"),  # how many matrices it took; direct islands only
-    ],
-    align=True,
+        ("envelope", "i8"),  # first of its numbers in the envelope
+        ("newton_steps", "i8"),  # how many matrices it took
+        ("more", "i8", 3),
+    ]
 )
 
 REST_ON = np.dtype(
@@ -389,6 +392,8 @@ SOLVER = np.dtype(
         ("twist_count", "i8"),
         ("moments", "i8"),  # address of 3 numbers for each CONTACT of two steps: N m s, world, on shape b
         ("moments_kept", "i8"),  # whether those of the step before are there
+        ("sleepers", "i8"),  # whether any tree slept when the step began,
+        ("figures", "i8"),  # and whether any that did not has joints
     ]
 )
 BY_EDIT, BY_CALL = -2, -3  # what else wakes: a change of the structure near by, and whoever asks for it

@@ -220,8 +220,21 @@ def fill_jointed(s: Any, forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, 
 
 
 @kernel
-def fill_pair(s: Any, forest: Any, c: Any, first: int, stop: int) -> bool:
-    """The touches from `first` to before `stop`, which are of one pair. False if there is no room."""
+def stretches(forest: Any, spans: Any, a: int, b: int) -> tuple[int, int, int, int, int, int, bool]:
+    """Trees and stretches of z of two bodies that touch, as a TOUCH has them, and whether both are alone."""
+    tree1, o1, l1, jointed1 = stretch(forest, spans, a)
+    tree2, o2, l2, jointed2 = stretch(forest, spans, b)
+    if l1 > 0 and tree1 == tree2:
+        o1, l1, l2 = 0, 0, max(l1, l2)
+    return tree1, o1, l1, tree2, o2, l2, not (jointed1 or jointed2)
+
+
+@kernel
+def fill_pair(s: Any, forest: Any, c: Any, first: int, stop: int, used: int) -> int:
+    """The touches from `first` to before `stop`, which are of one pair, with numbers y from `used` on.
+
+    Returns where the next ones come, -1 if there is no room.
+    """
     touches, order = rows_at(s["touches"], s["touch_room"], TOUCH), rows_at(s["order"], s["touch_room"], I4)
     room = c["contact_room"]
     now = half_of(c["step"], room)
@@ -230,18 +243,14 @@ def fill_pair(s: Any, forest: Any, c: Any, first: int, stop: int) -> bool:
     shapes, spans = rows_at(c["shapes"], c["n"], SHAPE), rows_at(s["spans"], s["span_room"], SPAN)
     pair = rows_at(c["pairs"], c["room"], PAIR)[contacts[now + order[first]]["pair"]]
     a, b = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]
-    tree1, o1, l1, jointed1 = stretch(forest, spans, a)
-    tree2, o2, l2, jointed2 = stretch(forest, spans, b)
-    if l1 > 0 and tree1 == tree2:
-        o1, l1, l2 = 0, 0, max(l1, l2)
+    tree1, o1, l1, tree2, o2, l2, alone = stretches(forest, spans, a, b)
     length = l1 + l2
-    used = s["Y_used"]
     if used + 3 * length * (stop - first) > s["Y_room"]:
         s["full"] |= FULL_Y
-        return False
+        return -1
     friction, restitution, slip = mix(s, c, pair)
-    s["bouncing"] = 1 if restitution > 0.0 else s["bouncing"]
-    alone = not (jointed1 or jointed2)
+    if restitution > 0.0:
+        s["bouncing"] = 1
     one = seen_alone(tree_at(forest, a)) if alone and l1 > 0 else NOWHERE
     other = seen_alone(tree_at(forest, b)) if alone and l2 > 0 else NOWHERE
     n = (0.0, 0.0, 0.0)
@@ -260,15 +269,15 @@ def fill_pair(s: Any, forest: Any, c: Any, first: int, stop: int) -> bool:
         t["contact"], t["y"], t["o1"], t["l1"], t["o2"], t["l2"] = order[i], used, o1, l1, o2, l2
         t["tree1"], t["tree2"] = tree1, tree2
         t["fast"] = PASSES if k["passes"] > 0.0 else (1 if k["passes"] != SLOW and alone else 0)
-        s["passing"] |= t["fast"] == PASSES
+        if t["fast"] == PASSES:
+            s["passing"] = 1
         x1, x2 = points_of(k)
         if alone:
             fill_alone(t, x1, x2, forces, one, other, Y)
         else:
             fill_jointed(s, forest, t, x1, x2, forces, a, b)
         used += 3 * length
-    s["Y_used"] = used
-    return True
+    return used
 
 
 @kernel
@@ -285,18 +294,47 @@ def fill_alone(t: Any, x1: Vec3, x2: Vec3, forces: Vec3, one: Alone, other: Alon
     invert_two(t, lane(same, 1), lane(next_one, 1), lane(same, 2))
 
 
+@kernel
+def end_of_pair(order: Any, contacts: Any, first: int, stop: int) -> int:
+    """Where the touches of the pair end that touch `first` is of."""
+    k = first + 1
+    while k < stop and contacts[order[k]]["pair"] == contacts[order[first]]["pair"]:
+        k += 1
+    return k
+
+
 @kernel(inline=False)
+def fill_some(s: Any, forest: Any, c: Any, first: int, stop: int, used: int) -> int:
+    """Rows for the touches from `first` to before `stop`, with numbers y from `used` on: where these end, or -1."""
+    order, contacts = rows_at(s["order"], s["touch_room"], I4), rows_at(c["fresh"], c["n_contacts"], CONTACT)
+    while first < stop and used >= 0:
+        end = end_of_pair(order, contacts, first, stop)
+        used = fill_pair(s, forest, c, first, end, used)
+        first = end
+    return used
+
+
+@kernel
 def fill_touches(s: Any, forest: Any, c: Any) -> bool:
     """Rows for the contacts of islands that are awake, in their order. False if a table is full."""
-    order = rows_at(s["order"], s["touch_room"], I4)
-    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)[half_of(c["step"], c["contact_room"]) :]
     s["bouncing"] = s["passing"] = 0
-    first, count = 0, s["touch_count"]
-    while first < count:
-        stop = first + 1
-        while stop < count and contacts[order[stop]]["pair"] == contacts[order[first]]["pair"]:
-            stop += 1
-        if not fill_pair(s, forest, c, first, stop):
-            return False
-        first = stop
-    return True
+    used = fill_some(s, forest, c, 0, s["touch_count"], s["Y_used"])
+    if used >= 0:
+        s["Y_used"] = used
+    return used >= 0
+
+
+@kernel(inline=False)
+def numbers_of(s: Any, forest: Any, c: Any, first: int, stop: int) -> int:
+    """How many numbers y the touches from `first` to before `stop` have."""
+    order, contacts = rows_at(s["order"], s["touch_room"], I4), rows_at(c["fresh"], c["n_contacts"], CONTACT)
+    shapes, spans = rows_at(c["shapes"], c["n"], SHAPE), rows_at(s["spans"], s["span_room"], SPAN)
+    pairs = rows_at(c["pairs"], c["room"], PAIR)
+    need = 0
+    while first < stop:
+        end = end_of_pair(order, contacts, first, stop)
+        pair = pairs[contacts[order[first]]["pair"]]
+        _, _, l1, _, _, l2, _ = stretches(forest, spans, shapes[pair["a"]]["link"], shapes[pair["b"]]["link"])
+        need += 3 * (l1 + l2) * (end - first)
+        first = end
+    return need

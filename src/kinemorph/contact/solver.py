@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 import numpy as np
 
-from kinemorph.collision.tables import Tables
 from kinemorph.contact.layout import (
     AGREEMENT,
     BOUND,
@@ -28,6 +28,7 @@ from kinemorph.contact.layout import (
     TOUCH,
     TWIST,
 )
+from kinemorph.multibody.tables import Pattern, Tables
 
 VECTORS = "z", "za", "moved", "g", "z0", "x"
 OF_ROWS = "order", "rests", "grips", "envelope", "Y"
@@ -49,6 +50,11 @@ class Solver:
     __slots__ = ("_tables", "header")
 
     def __init__(self) -> None:
+        self._tables = _pattern().tables()
+        self.header = self._tables.header
+
+    def _begin(self) -> Tables:
+        """All tables, as they are at first."""
         self._tables = Tables(SOLVER, USED)
         self.header = h = self._tables.header
         h["kind"] = SOLVER_KIND
@@ -68,6 +74,7 @@ class Solver:
         self._tables.make("impulses", 6 * 64, F8)
         self._tables.make("moments", 6 * 64, F8)
         h["impulse_room"] = 2 * 64
+        return self._tables
 
     @property
     def address(self) -> int:
@@ -147,19 +154,26 @@ class Solver:
     def follow(self, trees: int, shapes: int, contacts: int, loops: int) -> None:
         """Have a span for each tree, a material for each shape, room for the impulses of so many contacts, and for the
         wrenches of so many loops."""
-        if loops > self.header["wrench_room"][0]:
+        h = self.header[0]
+        if loops > h["wrench_room"]:
             self._make_wrenches(2 * loops)
-        if trees > self.header["span_room"][0]:
+        if trees > h["span_room"]:
             self._make_spans(2 * trees)
-        if shapes > self.header["material_room"][0]:
+        if shapes > h["material_room"]:
             self._make("materials", "material_room", 2 * shapes, MATERIAL, keep=True)
-        half = int(self.header["impulse_room"][0]) // 2
+        half = int(h["impulse_room"]) // 2
         if contacts > half:
             for name in ("impulses", "moments"):
                 old = self._tables[name].reshape(2, half, 3)
                 new = self._tables.make(name, 6 * contacts, F8).reshape(2, contacts, 3)
                 new[:, :half] = old
             self.header["impulse_room"] = 2 * contacts
+
+    def make_room(self, name: str, room_name: str, need: int) -> None:
+        """Have room for so many rows in a table whose rows are kept."""
+        room = int(self.header[room_name][0])
+        if need > room:
+            self._make(name, room_name, max(need, 2 * room), self._tables[name].dtype, keep=True)
 
     def claim(self, name: str, owner: str) -> int:
         """A row of `drives`, `pushes` or `agreements` that is free: the first one whose `owner` is -1."""
@@ -169,8 +183,7 @@ class Solver:
         free = np.flatnonzero(self._tables[name][owner][:count] < 0)
         if len(free):
             return int(free[0])
-        if count == h[f"{what}_room"]:
-            self._make(name, f"{what}_room", 2 * count, self._tables[name].dtype, keep=True)
+        self.make_room(name, f"{what}_room", count + 1)
         self._tables[name][owner][count] = -1
         h[f"{what}_count"] = count + 1
         return count
@@ -182,3 +195,8 @@ class Solver:
 
     def __setstate__(self, tables: Tables) -> None:
         self._tables, self.header = tables, tables.header
+
+
+@functools.cache
+def _pattern() -> Pattern:
+    return Pattern(Solver.__new__(Solver)._begin())

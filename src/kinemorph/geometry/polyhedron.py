@@ -196,7 +196,7 @@ class Polyhedron:
     def box(size: Iterable[float]) -> Polyhedron:
         """Full edge lengths along x, y and z, its middle at the origin."""
         x, y, z = _positive("box", **dict(zip("xyz", vector(size, 3, "Polyhedron.box: size").tolist(), strict=True)))
-        return _stretched_box(x, y, z)
+        return box_of(box_rows(np.array([[x, y, z]])))
 
     @staticmethod
     def prism(radius: float, length: float, sides: int = SEGMENTS) -> Polyhedron:
@@ -300,41 +300,49 @@ def _core(kind: ShapeKind, size: tuple[float, ...]) -> tuple[Polyhedron, float]:
 
 
 BOX_CORNERS = np.array([[i, j, k] for k in (-0.5, 0.5) for j in (-0.5, 0.5) for i in (-0.5, 0.5)])
-BOX_EDGES_AT = 8 * VERTEX.itemsize
 BOX_LOOPS = [(0, 2, 3, 1), (4, 5, 7, 6), (0, 1, 5, 4), (2, 6, 7, 3), (0, 4, 6, 2), (1, 3, 7, 5)]
+BOX_ROWS = np.dtype([("vertices", VERTEX, 8), ("edges", EDGE, 12), ("faces", FACE, 6), ("core", CORE)])
+BOX_PARTS = "vertices", "edges", "faces", "core"
+BOX_PLACES = {name: int(BOX_ROWS.fields[name][1]) for name in BOX_PARTS}  # type: ignore[index]
 
 
 @lru_cache(maxsize=1)
-def _unit_box() -> tuple[Polyhedron, bytes, list[int], list[int]]:
+def _unit_box() -> tuple[Polyhedron, Array, Array, Array]:
     """A box of size 1, the bytes of its rows, and the axes of its edges and of the normals of its faces."""
     box = assembled(BOX_CORNERS, BOX_LOOPS)
     along, across = np.abs(box.edges["direction"]).argmax(axis=1), np.abs(box.faces["normal"]).argmax(axis=1)
     rows = (box.vertices, box.edges, box.faces, box._core)
-    return box, b"".join(array.tobytes() for array in rows), along.tolist(), across.tolist()
+    return box, np.frombuffer(b"".join(array.tobytes() for array in rows), np.uint8), along, across
 
 
-def _stretched_box(x: float, y: float, z: float) -> Polyhedron:
-    """A box, whose directions are those of any other one: nothing but lengths is computed, and all is in one piece."""
-    unit, content, along, across = _unit_box()
-    memory = bytearray(content)
-    at_faces = BOX_EDGES_AT + unit.edges.nbytes
-    at_core = at_faces + unit.faces.nbytes
-    vertices = np.frombuffer(memory, VERTEX, 8)
-    edges, faces = np.frombuffer(memory, EDGE, 12, BOX_EDGES_AT), np.frombuffer(memory, FACE, 6, at_faces)
-    core = np.frombuffer(memory, CORE, 1, at_core)
-    size, half = (x, y, z), (0.5 * x, 0.5 * y, 0.5 * z)
-    np.multiply(BOX_CORNERS, size, vertices["x"])
-    edges["length"] = [size[k] for k in along]
-    faces["offset"] = [half[k] for k in across]
-    row, start = core[0], vertices.ctypes.data
-    row["vertices"], row["edges"], row["faces"] = start, start + BOX_EDGES_AT, start + at_faces
-    row["radius_bound"] = math.sqrt(sum(length * length for length in half))  # to the bit as it is elsewhere
-    for array in (vertices, edges, faces, core):
-        array.flags.writeable = False
+def box_rows(sizes: Array) -> Array:
+    """Boxes of these sizes (n, 3) as BOX_ROWS, each in one piece; kernels may read them while the array lives.
+
+    Their directions are those of any other box: nothing but lengths is computed.
+    """
+    _, content, along, across = _unit_box()
+    rows = np.empty(len(sizes), BOX_ROWS)
+    rows.view(np.uint8).reshape(len(sizes), -1)[:] = content
+    half, core = 0.5 * sizes, rows["core"]
+    np.multiply(BOX_CORNERS, sizes[:, None], rows["vertices"]["x"])
+    rows["edges"]["length"], rows["faces"]["offset"] = sizes[:, along], half[:, across]
+    start = rows.ctypes.data + BOX_ROWS.itemsize * np.arange(len(sizes))
+    for name in ("vertices", "edges", "faces"):
+        core[name] = start + BOX_PLACES[name]
+    x, y, z = half.T
+    core["radius_bound"] = np.sqrt(x * x + y * y + z * z)  # to the bit as it is elsewhere
+    rows.flags.writeable = False
+    return rows
+
+
+def box_of(row: Array) -> Polyhedron:
+    """A box of its row, an array of one."""
+    unit, *_ = _unit_box()
+    parts = {name: row[name][0] for name in BOX_PARTS[:-1]}
     box = object.__new__(Polyhedron)
     box.__dict__.update(
-        vertices=vertices, edges=edges, faces=faces, edge_at=unit.edge_at, face_edges=unit.face_edges, _core=core,
-        address=start + at_core,
+        parts, edge_at=unit.edge_at, face_edges=unit.face_edges, _core=row["core"],
+        address=row.ctypes.data + BOX_PLACES["core"],
     )  # fmt: skip
     return box
 

@@ -247,33 +247,18 @@ def crba(model: Model, Q: npt.ArrayLike, *, out: Array | None = None, workers: i
 
 
 def step(
-    model: Model,
-    Q: npt.ArrayLike,
-    V: npt.ArrayLike,
-    TAU: npt.ArrayLike | None = None,
-    *,
-    dt: float = 1e-3,
-    steps: int = 1,
-    method: str = "rk4",
-    workers: int | None = None,
-) -> tuple[Array, Array]:
+    model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, TAU: npt.ArrayLike | None = None, *, dt: float = 1e-3,
+    steps: int = 1, method: str = "rk4", workers: int | None = None,
+) -> tuple[Array, Array]:  # fmt: skip
     """The states after `steps` steps of `dt` seconds, each with its own constant joint forces, as `kinemorph.step`."""
     end = rollout(model, Q, V, TAU, dt=dt, steps=steps, method=method, every=max(1, steps), workers=workers)
     return np.ascontiguousarray(end.q[:, -1]), np.ascontiguousarray(end.v[:, -1])
 
 
 def rollout(
-    model: Model,
-    Q: npt.ArrayLike,
-    V: npt.ArrayLike,
-    TAU: npt.ArrayLike | None = None,
-    *,
-    dt: float = 1e-3,
-    steps: int = 1000,
-    method: str = "rk4",
-    every: int = 1,
-    workers: int | None = None,
-) -> Trajectory:
+    model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, TAU: npt.ArrayLike | None = None, *, dt: float = 1e-3,
+    steps: int = 1000, method: str = "rk4", every: int = 1, workers: int | None = None,
+) -> Trajectory:  # fmt: skip
     """Trajectories from many states: q (batch, kept, nq), v (batch, kept, nv), the start first.
 
     TAU is zero, or (batch, nv), or (batch, steps, nv) with joint forces for every step.
@@ -311,17 +296,9 @@ def rollout(
 
 
 def linearize(
-    model: Model,
-    Q: npt.ArrayLike,
-    V: npt.ArrayLike,
-    TAU: npt.ArrayLike | None = None,
-    *,
-    dt: float = 1e-3,
-    steps: int = 1,
-    method: str = "rk4",
-    offset: float = 1e-6,
-    workers: int | None = None,
-) -> tuple[Array, Array]:
+    model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, TAU: npt.ArrayLike | None = None, *, dt: float = 1e-3,
+    steps: int = 1, method: str = "rk4", offset: float = 1e-6, workers: int | None = None,
+) -> tuple[Array, Array]:  # fmt: skip
     """How the state after some steps follows a small change of the state before, and of joint forces, at many states.
 
     With x = (δq, δv), where δq leads from one configuration to another as `km.difference` has it, x' = A x + B δtau:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -51,7 +52,8 @@ def run(worlds: Sequence[Any], seconds: float, *, workers: int | None = None) ->
         raise ValueError("batch: a world is in it twice; give each a branch() of its own")
     done = [0.0] * len(worlds)
     count = max(1, min(workers or cores(), len(worlds)))
-    with Bar(0.0, seconds * len(worlds)) as bar, ThreadPoolExecutor(count, thread_name_prefix="kinemorph") as pool:
+    threads = ThreadPoolExecutor(count, thread_name_prefix="kinemorph", initializer=_be_one_of_many)
+    with Bar(0.0, seconds * len(worlds)) as bar, threads as pool:
         stop: list[bool] = []
         futures = [pool.submit(_go, world, seconds, done, i, stop) for i, world in enumerate(worlds)]
         try:
@@ -79,6 +81,18 @@ def _go(world: Runs, seconds: float, done: list[float], i: int, stop: list[bool]
         done[i] += count * world.dt
         if time.perf_counter() - began < 0.5 * SLICE:
             size *= 2
+
+
+_here = threading.local()
+
+
+def _be_one_of_many() -> None:
+    _here.one_of_many = True
+
+
+def is_one_of_many() -> bool:
+    """Whether this thread is one of a batch, which has all cores as it is."""
+    return getattr(_here, "one_of_many", False)
 
 
 def cores() -> int:

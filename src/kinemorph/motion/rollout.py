@@ -47,17 +47,9 @@ class Trajectory:
 
 
 def step(
-    model: Model,
-    data: Data,
-    q: npt.ArrayLike,
-    v: npt.ArrayLike,
-    tau: npt.ArrayLike | None = None,
-    dt: float = 1e-3,
-    steps: int = 1,
-    method: str = "rk4",
-    external: npt.ArrayLike = NO_FORCES,
-    gap: float = 1e-9,
-) -> tuple[Array, Array]:
+    model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike | None = None, dt: float = 1e-3,
+    steps: int = 1, method: str = "rk4", external: npt.ArrayLike = NO_FORCES, gap: float = 1e-9,
+) -> tuple[Array, Array]:  # fmt: skip
     """The state after `steps` steps of `dt` seconds, with constant joint forces; springs and dampers act as well.
 
     `method` is "rk4" (fourth order) or "euler" (semi-implicit, first order, a quarter of the cost). Loops are closed
@@ -68,18 +60,9 @@ def step(
 
 
 def rollout(
-    model: Model,
-    data: Data,
-    q: npt.ArrayLike,
-    v: npt.ArrayLike,
-    tau: npt.ArrayLike | None = None,
-    dt: float = 1e-3,
-    steps: int = 1000,
-    method: str = "rk4",
-    every: int = 1,
-    external: npt.ArrayLike = NO_FORCES,
-    gap: float = 1e-9,
-) -> Trajectory:
+    model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike | None = None, dt: float = 1e-3,
+    steps: int = 1000, method: str = "rk4", every: int = 1, external: npt.ArrayLike = NO_FORCES, gap: float = 1e-9,
+) -> Trajectory:  # fmt: skip
     """Like `step`, and keeps the start and every `every`-th state."""
     belongs(model, data)
     kind, steps, every = checked_steps(method, dt, steps, every)

@@ -39,6 +39,8 @@ from kinemorph.spatial.quaternion import (
 from kinemorph.spatial.rows import get, load3_at, load4_at, put, store3_at, store4_at
 from kinemorph.spatial.vec3 import Scalar, add, scale, sub
 
+TURNING = int(JointKind.SPHERICAL), int(JointKind.FREE)  # joints with a quaternion
+
 
 @kernel(inline=False)
 def advance(tree: Any, q: Any, v: Any, h: Scalar, out: Any) -> None:
@@ -141,10 +143,10 @@ def neutral(model: Model) -> Array:
     """The configuration with every joint at zero."""
     checked_model(model)
     q = np.zeros(model.nq)
-    kinds = model.links["kind"]
-    for i in np.flatnonzero((kinds == JointKind.SPHERICAL) | (kinds == JointKind.FREE)).tolist():
-        l = model.links[i]
-        q[l["iq"] + l["nq"] - 4] = 1.0
+    for i, kind in enumerate(model.links["kind"].tolist()):
+        if kind in TURNING:
+            l = model.links[i]
+            q[l["iq"] + l["nq"] - 4] = 1.0
     return q
 
 

@@ -36,11 +36,12 @@ class Pose:
     position: Vector
 
     def __init__(self, position: Iterable[float] = (0.0, 0.0, 0.0), rotation: npt.ArrayLike | None = None) -> None:
-        R = np.eye(3) if rotation is None else np.array(rotation, dtype=np.float64)
-        if R.shape != (3, 3) or not np.isfinite(R).all():
-            raise ValueError(f"Pose: rotation must be a finite 3x3 matrix, got {R.tolist()}")
+        R = np.eye(3)
         if rotation is not None:
-            if np.abs(R @ R.T - np.eye(3)).max() > ORTHOGONAL or np.linalg.det(R) < 0.0:
+            R = np.array(rotation, dtype=np.float64)
+            if R.shape != (3, 3) or not np.isfinite(R).all():
+                raise ValueError(f"Pose: rotation must be a finite 3x3 matrix, got {R.tolist()}")
+            if np.abs(R @ R.T - np.eye(3)).max() > ORTHOGONAL or _mirrors(R):
                 raise ValueError(f"Pose: {R.tolist()} is not a rotation matrix")
             R = R @ (1.5 * np.eye(3) - 0.5 * R.T @ R)  # one Newton step towards the nearest rotation
         object.__setattr__(self, "rotation", R)
@@ -151,6 +152,12 @@ class Pose:
 
     def __repr__(self) -> str:
         return f"Pose(position={self.position.tolist()}, rotation={self.rotation.tolist()})"
+
+
+def _mirrors(R: Matrix) -> bool:
+    """Whether a matrix turns right hands into left ones: the sign of its determinant."""
+    a, b, c, d, e, f, g, h, i = R.ravel().tolist()
+    return a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g) < 0.0
 
 
 def _cross_matrix(a: Vector) -> Matrix:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import operator
+from collections.abc import Iterable
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -24,6 +26,7 @@ from kinemorph.structure.edit.refusals import Names, refuse, warn
 from kinemorph.structure.edit.request import Place, Request
 from kinemorph.structure.forest_copy import EXTENT, cleared, empty_rows, measure, pack, unpack
 from kinemorph.structure.forest_energy import elastic_forest, sum_forest
+from kinemorph.structure.forest_knocks import knock_body
 from kinemorph.structure.forest_layout import BODIES, JOINTS, LOOPS, TREES
 from kinemorph.structure.forest_loops import open_loops
 from kinemorph.structure.forest_memory import INDEX
@@ -33,6 +36,7 @@ from kinemorph.structure.forest_tables import FIRST_ROWS, ForestTables, Ids, lon
 from kinemorph.structure.support import falls_in
 
 _NO_DRIVES = np.zeros(0, DOF)
+WHICH = {"q": layout.Q, "v": layout.V, "tau": layout.TAU}  # of the vectors of a tree's state, by name
 _PASSING = {"address", "state", "size", "mark", "follows", "place", "offset"}  # fields of tables that do not last
 
 
@@ -76,27 +80,23 @@ class Forest(ForestTables):
         """All trees, loops and force elements of a model, in a state; neutral and at rest if that is not given."""
         if not isinstance(model, Model):
             raise TypeError(f"forest: add takes a kinemorph.Model, not {model!r}")
-        nq, nv = model.nq, model.nv
+        nq = model.nq
         numbers = np.zeros((6, nq))
-        q64, v64, tau64 = as_arrays(
-            model, q=neutral(model) if q is None else q, v=np.zeros(nv) if v is None else v,
-            tau=np.zeros(nv) if tau is None else tau,
-        )  # fmt: skip
-        numbers[layout.Q], numbers[layout.V, :nv], numbers[layout.TAU, :nv] = q64, v64, tau64
+        given = {"q": neutral(model) if q is None else q, "v": v, "tau": tau}
+        given = {name: x for name, x in given.items() if x is not None}
+        for name, x in zip(given, as_arrays(model, **given), strict=True):
+            numbers[WHICH[name], : len(x)] = given[name] = x
         numbers[layout.REST] = model.rest
         with self.claimed():
             here = self._plant(model, numbers, -1, -1, True)[0]
             if here is None:
-                complain(model, 2, q=q64, v=v64, tau=tau64)
-            names = here.tolist()
+                complain(model, 2, **given)
             if model.catalog.elements:
-                self._tie_elements(model, names)
-        bodies = [self._id(BODIES, i) for i in names[: model.n]]
-        joints = [self._id(JOINTS, i) for i in names[model.n :]]
-        tops = np.flatnonzero(model.links["parent"] < 0).tolist()
-        trees = [self._id(TREES, int(self._tables[BODIES][names[i]]["tree"])) for i in tops]
-        found = (bodies, joints[: model.n], joints[model.n :], trees)
-        return Planted(*(np.array(ids, dtype=np.int64) for ids in found))
+                self._tie_elements(model, here.tolist())
+        n, tops = model.n, np.flatnonzero(model.links["parent"] < 0)
+        joints = self._ids_at(JOINTS, here[n:])
+        trees = self._ids_at(TREES, self._tables[BODIES]["tree"][here[tops]])
+        return Planted(self._ids_at(BODIES, here[:n]), joints[:n], joints[n:], trees)
 
     def _tie_elements(self, model: Model, names: list[int]) -> None:
         """Force elements of a model between its bodies, which are here now; places are in their own frames."""
@@ -235,6 +235,16 @@ class Forest(ForestTables):
                 if values is not None:
                     to = self._vector(t, which)
                     to[:] = vector(np.asarray(values), len(to), f"tree {tree}: {name}")
+
+    def knock(self, body: int, push: Iterable[float], turn: Iterable[float]) -> None:
+        """Add to the velocity and the angular velocity (world axes) of a body that floats: its tree goes along."""
+        (a, b, c), (x, y, z) = map(float, push), map(float, turn)
+        if not all(map(math.isfinite, (a, b, c, x, y, z))):
+            raise ValueError(f"body {body}: knock: {(a, b, c)} and {(x, y, z)} must be finite")
+        status = knock_body(self.address, self._find(BODIES, body, "body"), (a, b, c), (x, y, z))
+        if status == layout.NOT_CARRIED:
+            raise ValueError(f"forest: body {body} does not float; only what a free joint carries can be knocked")
+        self._check(status)
 
     def position(self, joint: int) -> Array:
         """Where a joint of a tree is: its part of q."""

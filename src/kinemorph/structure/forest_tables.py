@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import threading
 from collections.abc import Iterable
@@ -16,6 +17,7 @@ from kinemorph.multibody.elements import ELEMENT
 from kinemorph.multibody.layout import DOF, LINK, TREE
 from kinemorph.multibody.loops import DEPENDENT, LOOP
 from kinemorph.multibody.system import F8
+from kinemorph.multibody.tables import BYTE, WORD, Pattern, Tables
 from kinemorph.spatial.pose import vector
 from kinemorph.structure import forest_layout as layout
 from kinemorph.structure.edit.plant import PLANT
@@ -26,7 +28,27 @@ FIRST_CHUNK, FIRST_SCRATCH, FIRST_ROWS = 1 << 16, 1 << 14, 16
 _SLOTS = (layout.TREE_SLOT, layout.BODY_SLOT, layout.JOINT_SLOT, layout.LOOP_SLOT)
 _TABLES = ("trees", "bodies", "joints", "loops"), ("tree_room", "body_room", "joint_room", "loop_room")
 
+NO_ELEMENTS, NO_ENDS = np.zeros(0, ELEMENT), np.zeros((0, 2), np.int64)
+
 Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+@functools.cache
+def _pattern() -> Pattern:
+    """The tables of a forest without trees, with a first chunk of memory for them."""
+    tables = Tables(FOREST)
+    header = tables.header[0]
+    header["kind"], header["scratch_size"] = FOREST_KIND, FIRST_SCRATCH
+    pools = tables.make("pools", 4, POOL)
+    pools["free"], pools["capacity"] = -1, FIRST_ROWS
+    for name, room, slots in zip(*_TABLES, _SLOTS, strict=True):
+        tables.make(name, FIRST_ROWS, slots)
+        header[room] = FIRST_ROWS
+    for name, count, dtype in (("lists", SIZES, WORD), ("ties", FIRST_ROWS, LOOP), ("drives", 6 * FIRST_ROWS, DOF)):
+        tables.make(name, count, dtype)
+    for name, size in (("scratch", FIRST_SCRATCH), ("start", FIRST_CHUNK)):
+        tables.make(name, size, BYTE)
+    return Pattern(tables)
 
 
 def longer(table: np.ndarray[Any, Any], need: int) -> np.ndarray[Any, Any]:
@@ -40,25 +62,21 @@ class ForestTables:
     """Trees, bodies, joints and loops by their ids, and the force elements between bodies."""
 
     def __init__(self, gravity: Iterable[float] = (0.0, 0.0, -9.81), dependence: float = DEPENDENT) -> None:
-        self._header = np.zeros(1, FOREST)
+        tables = _pattern().tables()
+        self._header, self._pools, self._lists = tables.header, tables["pools"], tables["lists"]
         self._lock = threading.Lock()
-        self._pools = np.zeros(4, POOL)
-        self._lists = np.zeros(SIZES, np.int64)
-        self._chunks: list[np.ndarray[Any, Any]] = []
+        self._chunks: list[np.ndarray[Any, Any]] = [tables["start"]]
         self._edits, self._outcomes, self._plants = np.zeros(1, EDIT), np.zeros(1, OUTCOME), np.zeros(1, PLANT)
-        self._tables = [np.zeros(FIRST_ROWS, slots) for slots in _SLOTS]
-        self._ties, self._drives = np.zeros(FIRST_ROWS, LOOP), np.zeros(6 * FIRST_ROWS, DOF)
-        self._elements, self._ends = np.zeros(0, ELEMENT), np.zeros((0, 2), np.int64)
-        self._scratch = np.zeros(FIRST_SCRATCH, np.uint8)
-        self._pools["free"] = -1
+        self._tables = [tables[name] for name in _TABLES[0]]
+        self._ties, self._drives, self._scratch = tables["ties"], tables["drives"], tables["scratch"]
+        self._elements, self._ends = NO_ELEMENTS, NO_ENDS
         header = self._header[0]
-        header["kind"] = FOREST_KIND
+        header["at"], header["end"] = header["start"], header["start"] + FIRST_CHUNK
         header["gx"], header["gy"], header["gz"] = vector(gravity, 3, "forest: gravity")
         if not 0.0 < dependence < 1.0:
             raise ValueError(f"forest: dependence {dependence} is not between 0 and 1")
         header["dependence"] = dependence
-        self._connect()
-        self.address = int(self._header.ctypes.data)
+        self.address = tables.address
 
     def _connect(self) -> None:
         """Write the addresses of all tables."""
@@ -135,9 +153,11 @@ class ForestTables:
 
     def _ids(self, which: int) -> Ids:
         count = int(self._pools[which]["count"])
-        rows = self._tables[which][:count]
-        used = np.flatnonzero(rows["next"] == layout.IN_USE)
-        return rows["generation"][used].astype(np.int64) << 32 | used
+        return self._ids_at(which, np.flatnonzero(self._tables[which]["next"][:count] == layout.IN_USE))
+
+    def _ids_at(self, which: int, indices: Any) -> Ids:
+        found: Ids = self._tables[which]["generation"][indices].astype(np.int64) << 32 | indices
+        return found
 
     @property
     def trees(self) -> Ids:
@@ -187,8 +207,7 @@ class ForestTables:
 
     def members(self, tree: int) -> Ids:
         """The bodies of a tree, parents before children."""
-        indices = self._links(self._find(TREES, tree, "tree"))["body"].tolist()
-        return np.array([self._id(BODIES, i) for i in indices], dtype=np.int64)
+        return self._ids_at(BODIES, self._links(self._find(TREES, tree, "tree"))["body"])
 
     def _tree(self, t: int) -> Any:
         return rows_at(int(self._tables[TREES][t]["address"]), 1, TREE)[0]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kinemorph._jit import rows_at
+from kinemorph.contact.laying import lay_materials
 from kinemorph.contact.layout import DRIVE, Driven
 from kinemorph.geometry.material import Material
 from kinemorph.multibody.equipment import Actuator
@@ -230,11 +232,11 @@ class Acting:
         """The actuators and mimics of a model that has come in."""
         where = dict(zip(model.joint_names, joints, strict=True))
         acting, handles = [], []
-        for a in model.actuators:
+        for a in model.actuators if model.catalog.equipment.actuators else ():
             if drives_well(a):
                 acting.append(a)
                 handles.append([self._fit_one(where[a.joint], k, a, gear) for k, gear in enumerate(a.gear)])
-        for m in model.mimics:
+        for m in model.mimics if model.catalog.mimics else ():
             self.couple(where[m.joint], where[m.source], m.multiplier, m.offset)
         return Controls(self._world, acting, handles)
 
@@ -278,18 +280,24 @@ class Acting:
 
     # -------------------------------------------------------------------------------------------------------- surfaces
 
-    @an_input
     def set_material(self, what: Body | int, material: Material) -> None:
         """Another material for all shapes of a body, or for one shape by its id, such as `add_ground` returns."""
+        a_material("set_material", material)
+        self._cover(*self._shapes_of(what), material)
+
+    @an_input
+    def _cover(self, shapes: tuple[int, ...], bodies: tuple[int, ...], material: Material) -> None:
+        self._wake(*bodies)
+        self._lay([self.shapes.row_of(shape) for shape in shapes], [material] * len(shapes))
+
+    def _shapes_of(self, what: Body | int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The ids of all shapes of a body, or of one that is given by its id, and of all bodies that it concerns."""
         if isinstance(what, Body):
-            found = self._mounted.get(self._id(what) & INDEX, [])
-            self._wake(what.id, *self._neighbours([what.id]))
-        else:
-            found = [what]
-            link = int(self.shapes.rows["link"][self.shapes.row_of(what)])
-            self._wake(*self._touching(self.shapes.row_of(what)), *([self._body_id(link)] if link >= 0 else []))
-        for shape in found:
-            self._lay(shape, material)
+            shapes = self._mounted.get(self._id(what) & INDEX, [])
+            return tuple(shapes), (what.id, *self._neighbours([what.id]))
+        row = self.shapes.row_of(what)
+        link = int(self.shapes.rows["link"][row])
+        return (int(what),), (*self._touching(row), *([self._body_id(link)] if link >= 0 else []))
 
     def _body_id(self, index: int) -> int:
         return self.forest._id(BODIES, index)
@@ -302,17 +310,12 @@ class Acting:
                 found |= {int(links[pair[side]]) for side in "ab"}
         return [self._body_id(i) for i in sorted(found) if i >= 0]
 
-    def _lay(self, shape: int, material: Material) -> None:
-        """Write the material of a shape."""
-        at, materials, h = self.shapes.row_of(shape), self.solver["materials"], self.solver.header[0]
-        numbers = _numbers(material)
-        materials[at] = (
-            *(numbers[name] for name in MATERIAL_NUMBERS), material.surface, material.priority, materials["pairs"][at]
-        )  # fmt: skip
-        if numbers["rolling"] > 0.0 or numbers["torsion"] > 0.0:
-            h["rough"] = 1
-        if h["conveys"] or any(material.surface):
-            h["conveys"] = bool(materials["surface"][: self.shapes.count].any())
+    def _lay(self, rows: list[int], materials: list[Material]) -> None:
+        """Write the materials of rows of shapes."""
+        numbers = np.array([_laid(material) for material in materials], np.float64).reshape(-1, 9)
+        if lay_materials(self.solver.address, np.array(rows, np.int64), numbers):
+            surfaces = self.solver["materials"]["surface"][: self.shapes.count]
+            self.solver.header["conveys"] = bool(surfaces.any())
 
     @an_input
     def agree(self, a: int, b: int, material: Material) -> None:
@@ -331,12 +334,11 @@ class Acting:
 
     def _disagree(self, row: int) -> None:
         """Forget what was agreed on for a row of the shapes, which another one has now."""
-        materials = self.solver["materials"]
-        if count := int(self.solver.header["agreement_count"][0]):
-            table = self.solver["agreements"][:count]
-            for i in np.flatnonzero((table["a"] == row) | (table["b"] == row)).tolist():
-                materials["pairs"][[int(table[i]["a"]), int(table[i]["b"])]] -= 1
-                table[i]["a"] = table[i]["b"] = -1
+        materials, count = self.solver["materials"], int(self.solver.header["agreement_count"][0])
+        table = self.solver["agreements"][:count]
+        for i in np.flatnonzero((table["a"] == row) | (table["b"] == row)).tolist():
+            materials["pairs"][[int(table[i]["a"]), int(table[i]["b"])]] -= 1
+            table[i]["a"] = table[i]["b"] = -1
         materials["pairs"][row] = 0
 
     def _agree_by_name(self, model: Model, named: dict[str, int]) -> list[str]:
@@ -351,52 +353,51 @@ class Acting:
             idle.append(f"{pair.a} and {pair.b}")
         return idle
 
-    @an_input
     def ignore(self, a: Body | int, b: Body | int) -> None:
         """Let two bodies, or shapes by their ids, pass through each other until `heed`."""
-        for one, other in self._pairs_of(a, b):
-            self.collisions.ignore(one, other)
+        self._let_pass(*self._shapes_of(a), *self._shapes_of(b), True)
 
-    @an_input
     def heed(self, a: Body | int, b: Body | int) -> None:
         """Let two bodies or shapes meet again."""
-        for one, other in self._pairs_of(a, b):
-            self.collisions.heed(one, other)
+        self._let_pass(*self._shapes_of(a), *self._shapes_of(b), False)
 
     @an_input
+    def _let_pass(
+        self, a: tuple[int, ...], of_a: tuple[int, ...], b: tuple[int, ...], of_b: tuple[int, ...], passing: bool
+    ) -> None:  # fmt: skip
+        self._wake(*of_a, *of_b)
+        for one, other in product(a, b):
+            (self.collisions.ignore if passing else self.collisions.heed)(one, other)
+
     def regroup(self, what: Body | int, *, group: int | None = None, mask: int | None = None) -> None:
         """Another group or mask for all shapes of a body, or for one shape by its id: what they are, what they meet.
 
         What touched them wakes: they may not meet any more.
         """
-        if isinstance(what, Body):
-            found = self._mounted.get(self._id(what) & INDEX, [])
-            self._wake(what.id, *self._neighbours([what.id]))
-        else:
-            found = [what]
-            self._wake(*self._touching(self.shapes.row_of(what)))
-        for shape in found:
+        self._regroup(*self._shapes_of(what), group, mask)
+
+    @an_input
+    def _regroup(
+        self, shapes: tuple[int, ...], bodies: tuple[int, ...], group: int | None, mask: int | None
+    ) -> None:  # fmt: skip
+        self._wake(*bodies)
+        for shape in shapes:
             row = self.shapes.rows[self.shapes.row_of(shape)]
             now = int(row["group"]), int(row["mask"])
             self.shapes.regroup(
                 shape, group=now[0] if group is None else group, mask=now[1] if mask is None else mask
             )  # fmt: skip
 
-    def _pairs_of(self, a: Body | int, b: Body | int) -> list[tuple[int, int]]:
-        sides = []
-        for side in (a, b):
-            if isinstance(side, Body):
-                self._wake(self._id(side), *self._neighbours([side.id]))
-                sides.append(self._mounted.get(side.id & INDEX, []))
-            else:
-                self._wake(*self._touching(self.shapes.row_of(side)))
-                sides.append([side])
-        return list(product(sides[0], sides[1]))
-
 
 def _ends(what: str, most: float) -> dict[str, float]:
     size = largest(f"{what}: most", most)
     return {"least": -size, "most": size}
+
+
+def a_material(where: str, material: Material) -> None:
+    """Refuse what is no material."""
+    if not isinstance(material, Material):
+        raise TypeError(f"{where}: a material is a kinemorph.Material, not {material!r:.60}")
 
 
 def _numbers(material: Material) -> dict[str, float]:
@@ -408,6 +409,13 @@ def _numbers(material: Material) -> dict[str, float]:
         "rolling": material.rolling if material.directions > 4 else 0.0,
         "torsion": material.torsional if material.directions > 3 else 0.0,
     }
+
+
+@lru_cache(maxsize=64)
+def _laid(material: Material) -> tuple[float, ...]:
+    """What `lay_materials` writes of a material."""
+    numbers = _numbers(material)
+    return *(numbers[name] for name in MATERIAL_NUMBERS), material.priority, *material.surface
 
 
 def drives_well(a: Actuator) -> bool:

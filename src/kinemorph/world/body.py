@@ -62,7 +62,7 @@ class Body:
         return self.world.is_asleep(self)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Body) and other.world is self.world and other.id == self.id
+        return isinstance(other, Body) and (other.world, other.id, other.birth) == (self.world, self.id, self.birth)
 
     def __hash__(self) -> int:
         return hash(self.id)

@@ -6,61 +6,37 @@ from typing import Any
 
 from kinemorph._jit import kernel, rows_at
 from kinemorph._jit_clock import ticks
-from kinemorph.collision.contact_table import half_of
-from kinemorph.collision.shape_rows import CONTACT
 from kinemorph.contact.bounds import fill_bounds
 from kinemorph.contact.burden import choose
 from kinemorph.contact.drives import choose_driven, find_drives, give_forces, keep_pushed_awake, push_bodies
 from kinemorph.contact.envelope import plan_envelopes
 from kinemorph.contact.hold import find_holds, hold_forces, hold_rows, note_forces, tell_forces
 from kinemorph.contact.islands import leave_contacts, number_islands, sort_contacts, tie_trees, wake_islands
-from kinemorph.contact.layout import SPAN, TOUCH
+from kinemorph.contact.layout import FULL_Y, SPAN, TOUCH
+from kinemorph.contact.leavings import keep_old
 from kinemorph.contact.passing import let_pass
 from kinemorph.contact.pulls import claim_pulls, fill_pulls, pull_all, tie_elements
 from kinemorph.contact.rows import fill_touches
-from kinemorph.contact.solve import solve
 from kinemorph.contact.twists import fill_twists, keep_moments, stay_swept
-from kinemorph.multibody.system import F8
-from kinemorph.spatial.rows import load3, load3_at, store3_at
-from kinemorph.spatial.vec3 import axpy, scale
 from kinemorph.structure.forest_layout import LOOPS
 from kinemorph.structure.forest_memory import pool_of
+from kinemorph.world.crew_rows import Shared
 from kinemorph.world.drag import drag_bodies
 from kinemorph.world.layout import Phase, Stage, Status
 from kinemorph.world.load import note_loads
 from kinemorph.world.loops import advance_holds, bear_holds, plan_energies, spread_touches
-from kinemorph.world.motion import WOKEN, accelerate, advance_trees, moves, set_in_motion
+from kinemorph.world.motion import WOKEN, accelerate, count_trees, status_of
 from kinemorph.world.pace import lap
+from kinemorph.world.sharing import call_out, do_some, finish, is_shared, place_needs, share, share_out
 from kinemorph.world.undo import exchange
 
 ROWS, SOLUTION, MOTION = int(Stage.ROWS), int(Stage.SOLUTION), int(Stage.MOTION)
 MOVE, FILL = int(Phase.MOVE), int(Phase.FILL)
+MEASURE, FILL_TOUCHES = int(Shared.MEASURE), int(Shared.FILL)
+SET_IN_MOTION, SOLVE = int(Shared.SET_IN_MOTION), int(Shared.SOLVE)
+CHECK, KEEP_OLD, KEEP, ADVANCE = (int(x) for x in (Shared.CHECK, Shared.KEEP_OLD, Shared.KEEP, Shared.ADVANCE))
 DONE, FULL_SOLVER, FULL_FOREST = int(Status.DONE), int(Status.FULL_SOLVER), int(Status.FULL_FOREST)
 NOT_FINITE = int(Status.NOT_FINITE)
-
-
-@kernel(inline=False)
-def keep_impulses(s: Any, c: Any, good: bool) -> None:
-    """The impulses of contacts as world vectors: the next step starts from them, whatever the structure is by then.
-
-    What sleeps keeps those that it had. Those of a step that came to nothing are none.
-    """
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)
-    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
-    impulses = rows_at(s["impulses"], 3 * s["impulse_room"], F8)
-    now = half_of(c["step"], c["contact_room"])
-    all_awake = good and s["touch_count"] == c["n_contacts"]
-    for k in range(0 if all_awake else c["n_contacts"]):
-        before = contacts[now + k]["before"]
-        p = (0.0, 0.0, 0.0)
-        if good and before >= 0:
-            p = load3_at(impulses, 3 * (c["contact_room"] - now + before))
-        store3_at(impulses, 3 * (now + k), p)
-    for i in range(s["touch_count"] if good else 0):
-        t = touches[i]
-        p = scale(load3(t["normal"]), t["pn"])
-        p = axpy(axpy(p, t["p1"], load3(t["t1"])), t["p2"], load3(t["t2"]))
-        store3_at(impulses, 3 * (now + t["contact"]), p)
 
 
 @kernel(inline=False)
@@ -90,12 +66,39 @@ def tie_all(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
     tie_trees(s, forest, c)
     if forest["element_count"] > 0:
         tie_elements(s, forest)
-    if wake_islands(s, forest) > 0:
+    if s["sleepers"] != 0 and wake_islands(s, forest) > 0:
         status = accelerate(w, s, forest, WOKEN, none)
         if status != DONE:
             return status
     s["Y_used"] = 0
-    return DONE if number_islands(s, forest) else FULL_SOLVER
+    return DONE if number_islands(s, forest, w["model"] != 0) else FULL_SOLVER
+
+
+@kernel
+def fill_all(w: Any, s: Any, forest: Any, c: Any, none: Any) -> bool:
+    """Rows for the contacts of islands that are awake. False if a table is full."""
+    if not is_shared(w, s["island_count"]):
+        return fill_touches(s, forest, c)
+    s["bouncing"] = s["passing"] = 0
+    share_out(w, MEASURE, s["island_count"], none)
+    used = place_needs(w, s["Y_used"])
+    if used > s["Y_room"]:
+        s["full"] |= FULL_Y
+        return False
+    s["Y_used"] = used
+    share_out(w, FILL_TOUCHES, s["island_count"], none)
+    return True
+
+
+@kernel
+def keep_all(w: Any, s: Any, c: Any, good: bool, none: Any) -> None:
+    """The impulses of contacts, for the next step. What sleeps keeps those that it had."""
+    if not good:
+        keep_old(s, c, False, 0, c["n_contacts"])
+        return
+    if s["touch_count"] < c["n_contacts"]:
+        share(w, KEEP_OLD, c["n_contacts"], none)
+    share(w, KEEP, s["touch_count"], none)
 
 
 @kernel(inline=False)
@@ -112,11 +115,17 @@ def carry_out(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
         return FULL_FOREST
     if s["drive_count"] > 0:
         find_drives(s, forest)
-    if not (sort_contacts(s, forest, c) and fill_bounds(s, forest, memory)):
+    early, trees = is_shared(w, count_trees(forest)), count_trees(forest)
+    if early:
+        call_out(w, SET_IN_MOTION, trees)
+    filled = sort_contacts(s, forest, c) and fill_bounds(s, forest, memory)
+    if early:
+        finish(w, none)
+    if not filled:
         return FULL_SOLVER
     if w["model"] != 0:
         leave_contacts(s, c, w["within"], True)
-    if not fill_touches(s, forest, c):
+    if not fill_all(w, s, forest, c, none):
         return FULL_SOLVER
     s["twist_count"] = 0
     if s["rough"] != 0 and not fill_twists(s, forest, c):
@@ -131,7 +140,8 @@ def carry_out(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
     if not plan_envelopes(s, forest):
         return FULL_SOLVER
     w["phase"] = MOVE
-    set_in_motion(s, forest)
+    if not early:
+        do_some(w, 0, SET_IN_MOTION, 0, 0, trees, none)
     if tied:
         bear_holds(s, forest, none)
         note_forces(s)
@@ -151,7 +161,7 @@ def carry_out(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
         pull_all(s)
         plan_energies(s)
     since = lap(w, ROWS, since)
-    solve(s, 0, s["island_count"])
+    share(w, SOLVE, s["island_count"], none)
     since = lap(w, SOLUTION, since)
     if tied:
         spread_touches(s, forest)
@@ -160,12 +170,13 @@ def carry_out(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
         note_loads(w, s, forest, c, w["model"] == 0, w["dt"])
     if w["model"] != 0:
         exchange(s, forest, False)
-    good = moves(w, s, forest) and (not tied or advance_holds(w, s, forest))
-    keep_impulses(s, c, good)
+    good = status_of(w, share(w, CHECK, count_trees(forest), none)) == DONE
+    good = good and (not tied or advance_holds(w, s, forest))
+    keep_all(w, s, c, good, none)
     if s["rough"] != 0:
         keep_moments(s, c, good)
     if not good:
         return NOT_FINITE
-    advance_trees(w, s, forest, none)
+    share(w, ADVANCE, count_trees(forest), none)
     lap(w, MOTION, since)
     return DONE

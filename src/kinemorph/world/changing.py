@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable
 from itertools import product
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from kinemorph._files import ModelWarning
 from kinemorph.collision.shape_rows import NOBODY, POSE
-from kinemorph.collision.shape_table import Solid
+from kinemorph.collision.shape_table import ROWS, Solid
 from kinemorph.constraint.closure import LoopError, project
 from kinemorph.constraint.loops import loop_errors
 from kinemorph.geometry.ground import Ground, HalfSpace
@@ -34,7 +35,7 @@ from kinemorph.structure.add import stood
 from kinemorph.structure.forest import Change
 from kinemorph.structure.forest_layout import BODIES, IN_USE
 from kinemorph.structure.forest_memory import INDEX
-from kinemorph.world.acting import drives_well
+from kinemorph.world.acting import a_material, drives_well
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.figures import Record, is_left, record_of
 from kinemorph.world.journal import an_input
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from kinemorph.world.events import Watches
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
+PLANE = HalfSpace()
 AJAR = 1e-3  # rad or m: a loop of a new model that is open by no more is closed
 
 
@@ -71,9 +73,11 @@ class Changing(Thinking):
     @an_input
     def add_ground(self, ground: Ground | Shape | None = None, material: Material | None = None) -> int:
         """Ground that never moves: the plane z = 0 if nothing is given, or a shape that stands. Returns its id."""
+        if material is not None:
+            a_material("add_ground", material)
         if isinstance(ground, Shape):
             return self._add_shape(ground, -1, ground.material or material, ground.group, ground.mask)
-        return self._add_shape(HalfSpace() if ground is None else ground, -1, material, 1, EVERYTHING)
+        return self._add_shape(PLANE if ground is None else ground, -1, material, 1, EVERYTHING)
 
     @an_input
     def add(
@@ -96,6 +100,8 @@ class Changing(Thinking):
         open by less than a millimetre is closed; one that is open farther is refused, see `kinemorph.close`.
         """
         pose = at if isinstance(at, Pose) else Pose(at)
+        if material is not None:
+            a_material("add", material)
         if isinstance(what, Shape):
             model = free_body(what, density, name or "body")
             w = vector(twist, 6, "world: twist")
@@ -117,32 +123,35 @@ class Changing(Thinking):
             q, v = closed_state(model, q, v)
         named: dict[str, int] = {}
         planted = self.forest.add(model, q, v)
-        bodies = planted.bodies.tolist()
-        mounts: list[Mount] = []
-        for body, called, shapes in zip(bodies, model.names, model.shapes, strict=True):
-            self._names[body] = called
-            self._born += 1
-            self._births[body] = self._born
-            mounts += [Mount(s, body & INDEX, s.material, s.group, s.mask) for s in shapes if s.role is not Role.VISUAL]
-        mounts += [
-            Mount(s, -1, s.material, s.group, s.mask) for s in model.base_shapes if s.role is not Role.VISUAL
-        ]  # fmt: skip
+        bodies, births = planted.bodies.tolist(), range(self._born + 1, self._born + 1 + model.n)
+        self._names.update(zip(bodies, model.names, strict=True))
+        self._births.update(zip(bodies, births, strict=True))
+        self._born += model.n
+        mounts = [
+            Mount(s, body & INDEX, s.material, s.group, s.mask)
+            for body, shapes in zip(bodies, model.shapes, strict=True)
+            for s in shapes
+            if s.role is not Role.VISUAL
+        ]
+        mounts += [Mount(s, -1, s.material, s.group, s.mask) for s in model.base_shapes if s.role is not Role.VISUAL]
         mounts += [Mount(f.ground, -1, f.material, f.group, f.mask, f.pose, f.name) for f in model.floors]
         for mount, id in zip(mounts, self._add_shapes(mounts, material), strict=True):
             named.setdefault(mount.name or getattr(mount.solid, "name", ""), id)
         self._place_shapes(planted.bodies)
-        for a, b in model.exclusions:
+        for a, b in model.exclusions if model.catalog.equipment.exclusions else ():
             for one, other in product(*(self._mounted.get(bodies[i] & INDEX if i >= 0 else -1, []) for i in (a, b))):
                 self.collisions.ignore(one, other)
         joints, loops = planted.joints.tolist(), planted.loops.tolist()
-        self._joints |= dict(zip([*joints, *loops], [*model.joint_names, *model.loop_names], strict=True))
+        names = *model.joint_names, *model.loop_names
+        self._joints.update(zip((*joints, *loops), names, strict=True))
         for loop in loops:
             self._part(loop)
         self._follow_structure(planted.trees.tolist())
         tell(model, "materials of pairs", self._agree_by_name(model, named))
-        members = [self._world.body(id) for id in bodies]
-        named_joints = dict(zip((*model.joint_names, *model.loop_names), (*joints, *loops), strict=True))
-        figure = Figure(self._world, name, model, members, named_joints, self._fit(model, joints))
+        world = self._world
+        members = [Body(world, *one) for one in zip(bodies, model.names, births, strict=True)]
+        named_joints = dict(zip(names, (*joints, *loops), strict=True))
+        figure = Figure(world, name, model, members, named_joints, self._fit(model, joints))
         if name and members:
             self._figures[members[0].birth] = record_of(name, members, named_joints, figure.control)
             self._models[members[0].birth] = model
@@ -159,12 +168,15 @@ class Changing(Thinking):
 
     def _add_shapes(self, mounts: list[Mount], material: Material | None) -> list[int]:
         """Fix shapes to bodies; those without a material get this one, or the world's."""
-        ids = [self.shapes.add(m.solid, m.body, m.pose, group=m.group, mask=m.mask) for m in mounts]
+        ids = self.shapes.add_all([(m.solid, m.body, m.pose, m.group, m.mask) for m in mounts])
         self._follow_tables()
+        rows = [id & ROWS for id in ids]
         for m, id in zip(mounts, ids, strict=True):
             self._mounted.setdefault(m.body, []).append(id)
-            self._disagree(self.shapes.row_of(id))
-            self._lay(id, m.material or material or self.material)
+        if self.solver.header["agreement_count"][0]:
+            for row in rows:
+                self._disagree(row)
+        self._lay(rows, [m.material or material or self.material for m in mounts])
         self._header[0]["fresh"] = 1
         return ids
 
@@ -263,7 +275,7 @@ class Changing(Thinking):
 
     def _follow_structure(self, trees: list[int]) -> None:
         """Which body carries which: neighbours in a tree do not meet, nor those with but massless links in between."""
-        carriers = self.shapes.rows["carrier"]
+        carried: dict[int, int] = {}  # by the row of a shape, what carries its link
         for tree in set(trees):
             links = self.forest._links(tree & INDEX)
             parents, masses, bodies = (links[name].tolist() for name in ("parent", "mass", "body"))
@@ -275,7 +287,9 @@ class Changing(Thinking):
                 while k >= 0 and masses[k] == 0.0 and bodies[k] not in self._mounted:  # it is a part of a joint
                     k = parents[k]
                 for shape in shapes:
-                    carriers[self.shapes.row_of(shape)] = bodies[k] if k >= 0 else NOBODY
+                    carried[shape & ROWS] = bodies[k] if k >= 0 else NOBODY
+        if carried:
+            self.shapes.rows["carrier"][list(carried)] = list(carried.values())
         self._follow_tables()
         self._watches.follow()
 
@@ -325,9 +339,10 @@ def warn_idle(model: Model) -> None:
     """Tell, once for a model and by name, what it has that does not act in worlds yet."""
     for i in np.flatnonzero(model.links["kind"] == JointKind.FREE).tolist():
         dofs = model.dofs[model.links["iv"][i] :][:6]
-        if np.isfinite(dofs["lower"]).any() or np.isfinite(dofs["upper"]).any():
+        if any(map(math.isfinite, (*dofs["lower"].tolist(), *dofs["upper"].tolist()))):
             tell(model, "limits of free joints", [model.joint_names[i]])
-    tell(model, "actuators that push on what they move", [a.name for a in model.actuators if not drives_well(a)])
+    if model.catalog.equipment.actuators:
+        tell(model, "actuators that push on what they move", [a.name for a in model.actuators if not drives_well(a)])
 
 
 def tell(model: Model, what: str, names: list[str]) -> None:
@@ -341,4 +356,4 @@ def tell(model: Model, what: str, names: list[str]) -> None:
 def free_position(pose: Pose) -> Array:
     """q of a free joint: position and quaternion."""
     R: Any = tuple(pose.rotation.ravel().tolist())
-    return np.r_[pose.position, from_matrix(R)]
+    return np.array((*pose.position.tolist(), *from_matrix(R)))

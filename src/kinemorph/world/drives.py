@@ -26,7 +26,10 @@ STIFFEST = 1e15  # larger gains than this are a mistake
 
 def finite(what: str, value: float, least: float = -math.inf, most: float = math.inf) -> float:
     """A number that is finite and in a range, or one sentence."""
-    number = float(value)
+    try:
+        number = math.nan if isinstance(value, str | bytes) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
     if not (math.isfinite(number) and least <= number <= most):
         span = "finite" if least == -math.inf else f"from {least:g} to {most:g}"
         raise ValueError(f"{what} is {value}, and must be {span}")

@@ -13,6 +13,7 @@ from kinemorph.motion.events import DEAD, EVENT, Event, EventKind, check_events
 from kinemorph.multibody.layout import JointKind
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest_memory import INDEX
+from kinemorph.world.of_world import OfWorld
 from kinemorph.world.watch import ANYTHING, GROUND, measure_now
 
 if TYPE_CHECKING:
@@ -72,11 +73,10 @@ class Watch:
         return f"Watch for {self.event.name!r}, which has happened {self.count} times"
 
 
-class Watches:
+class Watches(OfWorld):
     """All events that a world waits for, and their rows."""
 
-    __slots__ = ("_rows", "_watches", "_world")
-    _world: World
+    __slots__ = ("_rows", "_watches")
 
     def __init__(self) -> None:
         self._watches: list[Watch] = []
@@ -84,7 +84,7 @@ class Watches:
 
     def join(self, world: World) -> None:
         """Be those of a world."""
-        self._world = world
+        super().join(world)
         for watch, row in zip(self._watches, self._rows, strict=True):
             watch._all = self
             self._describe(watch, row)

@@ -181,7 +181,7 @@ def meet(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
                 return DONE
         if w["boxed"] == 0:
             w["dt"] = w["reach"] * w["whole"]
-            place_bodies(w, s, forest, c)
+            place_bodies(w, s, forest, c, 0, c["n"])
             w["dt"] = w["whole"]
         w["phase"] = COLLIDE
         since = lap(w, FORCES, since)
@@ -311,5 +311,5 @@ def make_impulse_step(w: Any, none: Any) -> int:
     if s["drive_count"] + s["push_count"] > 0:
         settle_drives(s)
     if w["patience"] < np.inf:
-        let_sleep(w, s, forest)
+        let_sleep(w, s, forest, 0, s["island_count"])
     return go_on(w, s, forest, c)

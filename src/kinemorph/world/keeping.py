@@ -20,6 +20,7 @@ class Keeping:
     _moving: bool
     _watches: Watches
     _timers: Timers
+    threads: int
 
     def __getstate__(self) -> tuple[Any, ...]:
         raise NotImplementedError
@@ -29,7 +30,9 @@ class Keeping:
 
     def branch(self) -> Self:
         """A world of its own that goes on from here: both take the same way, bit for bit, until one is changed."""
-        return copy.deepcopy(self)
+        made = copy.deepcopy(self)
+        made.threads = self.threads
+        return made
 
     def __copy__(self) -> Self:
         return copy.deepcopy(self)

@@ -18,7 +18,6 @@ from kinemorph.collision.collision_check import check_broad_phase, check_collisi
 from kinemorph.collision.collisions import Collisions
 from kinemorph.collision.hash_tables import HashTables
 from kinemorph.collision.shape_table import ShapeTable
-from kinemorph.collision.tables import Tables
 from kinemorph.contact import layout as contact_layout
 from kinemorph.contact.solver import Solver
 from kinemorph.geometry import ground as ground_layout
@@ -33,6 +32,7 @@ from kinemorph.motion import events as event_layout
 from kinemorph.multibody import elements, layout, loops
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.layout import JointKind
+from kinemorph.multibody.tables import Tables
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure import forest_copy, forest_layout
 from kinemorph.structure.forest import Forest

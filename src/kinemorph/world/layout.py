@@ -30,6 +30,7 @@ WORLD = np.dtype(
         ("drag", "f8"),  # coefficient of its drag on faces
         ("clock", "i8"),  # whether the time of each stage is taken
         ("ticks", "i8", 6),  # of the processor, that each Stage has taken so far
+        ("crew", "i8"),  # address of the CREW that helps in steps, 0 if nobody does
         ("model", "i8"),  # ContactModel; what follows is of the impulse model alone
         ("impacts", IMPACTS),  # its collisions
         ("within", "f8"),  # m: points of a pair touch that are so much farther apart than its closest ones; inf: all
@@ -49,6 +50,9 @@ WORLD = np.dtype(
     ]
 )
 WORLD_KIND = kind_of("world", WORLD)
+
+
+GOOD, NO_ROOM = 1 << 62, -2  # what those say who do part of a step; else the index of a tree whose motion is not finite
 
 
 class ContactModel(IntEnum):

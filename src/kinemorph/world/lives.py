@@ -31,6 +31,7 @@ from kinemorph.world.mind_rows import MIND, MINDS, WINDOW
 
 DONE, WRONG_ROW = int(Status.DONE), int(Status.WRONG_ROW)
 BY_FAR = 1e30  # m: no gap
+STILL = 0.05  # m/s: a creature that moves no faster rests
 
 
 @kernel
@@ -199,7 +200,7 @@ def watch_one(w: Any, s: Any, forest: Any, c: Any, m: Any, mind: Any, t: int) ->
     life["gaps"] += life["gap"]
     life["spin"] = max(life["spin"], spin)
     life["riding"] += life["speed"] > m["fast"] or spin > m["spinning"]
-    life["still"] = life["still"] + w["dt"] if life["speed"] < w["slow"] else 0.0
+    life["still"] = life["still"] + w["dt"] if life["speed"] < STILL else 0.0
 
 
 @kernel(inline=False)

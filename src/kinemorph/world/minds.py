@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable
@@ -10,16 +11,16 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from kinemorph.brain.layout import EFFECT, FIRST, LONGEST, NEURON, SENSE, Acted, Function, Sensed
-from kinemorph.collision.tables import Tables
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.layout import DOF
 from kinemorph.multibody.loops import LOOP, joint_row
+from kinemorph.multibody.tables import Pattern, Tables
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest_check import demand, finite, rows_of, within
 from kinemorph.structure.forest_layout import EDIT, OUTCOME
 from kinemorph.world.body import Body
 from kinemorph.world.lives import see_lives
-from kinemorph.world.mind_rows import MIND, MINDS, MINDS_KIND, NO_TARGET, WINDOW
+from kinemorph.world.mind_rows import LIFE, MIND, MINDS, MINDS_KIND, NO_TARGET, WINDOW
 
 if TYPE_CHECKING:
     from kinemorph.world.world import World
@@ -35,6 +36,7 @@ STRETCHES: tuple[tuple[str, str, str, Callable[[Any], int]], ...] = (
     ("signals", "signal_room", "signals", lambda one: FIRST + int(one["neuron_count"] + one["sense_count"])),
     ("rings", "ring_room", "rings", lambda one: LONGEST * int(one["ring_count"])),
 )  # fmt: skip
+STRETCH = {name: (first, count) for name, _, first, count in STRETCHES}
 ROWS = {"neurons": NEURON, "senses": SENSE, "effects": EFFECT, "windows": WINDOW, "signals": F8, "rings": F8}
 OF_GRASPS = {"edits": (1, EDIT), "outcomes": (1, OUTCOME), "fixed": (1, LOOP), "free": (1, LOOP), "free_dofs": (6, DOF)}
 USED: dict[str, str | None] = {"fresh": None, **dict.fromkeys(OF_GRASPS)}
@@ -50,6 +52,11 @@ class Minds:
     __slots__ = ("_tables", "header")
 
     def __init__(self) -> None:
+        self._tables = _pattern().tables()
+        self.header = self._tables.header
+
+    def _begin(self) -> Tables:
+        """All tables, as they are at first."""
         self._tables = Tables(MINDS, USED)
         self.header = h = self._tables.header
         h["kind"] = MINDS_KIND
@@ -57,16 +64,16 @@ class Minds:
         self._tables.make("minds", 0, MIND)
         for name, dtype in ROWS.items():
             self._tables.make(name, 0, dtype)
+        for name, (room, dtype) in OF_GRASPS.items():
+            self._tables.make(name, room, dtype)
         self._make_scratch()
+        return self._tables
 
     def _make_scratch(self) -> None:
+        """What rows do not keep: room for fresh signals, and what grasps need."""
         self._tables.make("fresh", int(self.header["signal_room"][0]), F8)
-        for name, (room, dtype) in OF_GRASPS.items():
-            if name not in self._tables:
-                self._tables.make(name, room, dtype)
-        if self.count:
-            self._tables["fixed"][:], self._tables["free"][:] = joint_row(FIXED), joint_row(LOOSE)
-            self._tables["free_dofs"][:] = LOOSE.rows[1]
+        self._tables["fixed"][:], self._tables["free"][:] = joint_row(FIXED), joint_row(LOOSE)
+        self._tables["free_dofs"][:] = LOOSE.rows[1]
 
     @property
     def address(self) -> int:
@@ -83,28 +90,34 @@ class Minds:
     def part(self, name: str, row: int) -> Any:
         """The rows of one mind in a table."""
         one = self["minds"][row]
-        _, _, first, count = next(each for each in STRETCHES if each[0] == name)
+        first, count = STRETCH[name]
         start = int(one[first])
         return self[name][start : start + count(one)]
 
     def add(self, mind: Any, parts: dict[str, Any]) -> int:
-        """A new mind, with its parts of all tables; those of minds that have ended make room."""
-        old, h = self["minds"][: self.count], self.header[0]
-        free = np.flatnonzero(old["body"] < 0)
-        row = int(free[0]) if len(free) else self.count
-        rows = [parts if i == row else self._parts(i) for i in range(max(self.count, row + 1))]
-        minds = np.concatenate([old, mind[None]]) if row == self.count else old.copy()
-        generation = int(minds[row]["generation"])
-        minds[row] = mind
-        minds[row]["generation"] = generation
+        """A new mind, a row of its own, with its parts of all tables; those of minds that have ended make room.
+
+        The arrays become those of the tables if it is the only one.
+        """
+        count, h = self.count, self.header[0]
+        ended = [i for i, body in enumerate(self["minds"]["body"].tolist()) if body < 0]
+        row = ended[0] if ended else count
+        rows, minds = [parts], mind
+        if count > 0:
+            rows = [parts if i == row else self._parts(i) for i in range(max(count, row + 1))]
+            minds = np.zeros(len(rows), MIND)
+            minds[:count] = self["minds"]
+            mind["generation"] = minds[row]["generation"]
+            minds[row] = mind[0]
         for name, room, first, _ in STRETCHES:
-            joined = np.concatenate([one[name] for one in rows]) if len(rows) > 1 else rows[0][name]
-            self._tables.make(name, len(joined), ROWS[name])[:] = joined
+            joined = np.concatenate([one[name] for one in rows]) if len(rows) > 1 else parts[name]
+            self._tables.take(name, joined)
             h[room] = len(joined)
-            minds[first] = [0, *itertools.accumulate(len(one[name]) for one in rows[:-1])]
-        self._tables.make("minds", len(minds), MIND)[:] = minds
+            if len(rows) > 1:
+                minds[first] = [0, *itertools.accumulate(len(one[name]) for one in rows[:-1])]
+        self._tables.take("minds", minds)
         h["mind_room"] = h["mind_count"] = len(minds)
-        self._make_scratch()
+        self._tables.make("fresh", int(h["signal_room"]), F8)
         return row
 
     def _parts(self, row: int) -> dict[str, Any]:
@@ -164,9 +177,10 @@ class Mind:
     def alive(self) -> bool:
         """Whether it goes on thinking."""
         minds = self.world._minds["minds"]
-        if self.row >= len(minds) or minds[self.row]["generation"] != self._generation:
+        if self.row >= len(minds):
             return False
-        return minds[self.row]["body"] >= 0 and self.world.forest.has_body(int(minds[self.row]["body"]))
+        one = minds[self.row]
+        return bool(one["generation"] == self._generation and self.world.forest.has_body(int(one["body"])))
 
     def _one(self) -> Any:
         if not self.alive:
@@ -246,12 +260,21 @@ class Mind:
     @property
     def life(self) -> dict[str, Any]:
         """What was watched of its body so far, by name; see `world.watch_minds`. Places are those of now."""
-        self._one()
-        see_lives(self.world._address)
-        life, windows = self._one()["life"], self.world._minds.part("windows", self.row)
-        driven = self.world._minds.part("effects", self.row)["drive"] >= 0
-        found = {name: life[name].tolist() for name in life.dtype.names}
-        return found | {"swing": windows["widest"][driven].tolist()}
+        minds = self.world._minds
+        found = dict(zip(LIFE.names or (), self.seen().item(), strict=True))
+        found["centre"] = found["centre"].tolist()
+        driven = minds.part("effects", self.row)["drive"] >= 0
+        found["swing"] = minds.part("windows", self.row)["widest"][driven].tolist()
+        return found
+
+    def seen(self) -> Any:
+        """The same as a LIFE row, which goes on: for who looks often."""
+        world = self.world
+        one = world._minds["minds"][self.row]
+        if one["generation"] != self._generation or one["body"] < 0:
+            self._one()  # which says that it has ended
+        see_lives(world._address)
+        return one["life"]
 
     def __repr__(self) -> str:
         return f"Mind in {self.body!r}" if self.alive else "Mind that has ended"
@@ -264,6 +287,11 @@ def target_fields(world: World, target: Any) -> dict[str, Any]:
     if isinstance(target, Body | int | np.integer):
         return {"target": world._id(target if isinstance(target, Body) else int(target))}
     return {"target": -1, "point": vector(target, 3, "mind: target")}
+
+
+@functools.cache
+def _pattern() -> Pattern:
+    return Pattern(Minds.__new__(Minds)._begin())
 
 
 def check_minds(tables: Any) -> None:

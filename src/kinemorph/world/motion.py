@@ -23,7 +23,7 @@ from kinemorph.structure.forest_layout import IN_USE, JUMP, REST, TAU, TREE_SLOT
 from kinemorph.structure.forest_memory import pool_of
 from kinemorph.world.flight import fly_on, see_body, whiten_flight
 from kinemorph.world.gyration import MIDDLE, START, take_in_the_middle, turns_fast
-from kinemorph.world.layout import Status
+from kinemorph.world.layout import GOOD, NO_ROOM, Status
 from kinemorph.world.restraint import QUICK, energy_due, restrain_tree, take_implicitly, turns_far, weigh
 from kinemorph.world.smooth import go_smoothly
 
@@ -38,23 +38,54 @@ def state_at(slot: Any, tree: Any, which: int) -> int:
     return slot["state"] + 8 * tree["nq"] * which
 
 
-@kernel(inline=False)
+@kernel
+def count_trees(forest: Any) -> int:
+    """How many rows there are for trees."""
+    return pool_of(forest, TREES)["count"]
+
+
+@kernel
+def status_of(w: Any, told: int) -> int:
+    """The Status that follows from what those have told who did all parts."""
+    if told == GOOD:
+        return DONE
+    if told == NO_ROOM:
+        return FULL_SOLVER
+    w["tree"] = told
+    return NOT_FINITE
+
+
+@kernel
 def accelerate(w: Any, s: Any, forest: Any, who: int, none: Any) -> int:
     """Accelerations without contacts of the trees whose `asleep` is `who`. Returns a Status."""
+    if who == AWAKE:
+        s["sleepers"] = s["figures"] = 0
+    return status_of(w, accelerate_some(w, s, forest, who, none, 0, 0, count_trees(forest)))
+
+
+@kernel(inline=False)
+def accelerate_some(w: Any, s: Any, forest: Any, who: int, none: Any, part: int, first: int, stop: int) -> int:
+    """The same for the trees from `first` to before `stop`, by the thread that has number `part`."""
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     spans = rows_at(s["spans"], s["span_room"], SPAN)
-    for t in range(pool_of(forest, TREES)["count"]):
+    for t in range(first, stop):
         slot = trees[t]
         if slot["next"] != IN_USE or spans[t]["asleep"] != who:
+            if spans[t]["asleep"] != AWAKE:
+                s["sleepers"] = 1
+                if spans[t]["jointed"] != 0:  # what wakes it later in the step does not come here
+                    s["figures"] = 1
             continue
         tree = rows_at(slot["address"], 1, TREE)[0]
         q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), tree["nv"], F8)
         if w["boxed"] == 0:  # else shapes have their places in the step, and were seen how fast they are there
             spans[t]["speed"] = 0.0
+        spans[t]["jointed"] = 1 if tree["lone"] == 0 else 0
         if tree["lone"] != 0:
             spans[t]["asleep"] = AWAKE
             see_body(tree, q, v)
             continue
+        s["figures"] = 1
         a = rows_at(state_at(slot, tree, A), tree["nv"], F8)
         total = rows_at(state_at(slot, tree, JUMP), tree["nv"], F8)  # of use after edits only
         rest, tau = (
@@ -67,31 +98,31 @@ def accelerate(w: Any, s: Any, forest: Any, who: int, none: Any) -> int:
         spans[t]["middle"] = START
         alone = slot["sides"] == 0  # what loops do follows from accelerations at the start of the step
         if alone and turns_fast(tree, w["dt"], spans[t]["touched"] != 0) and finite(a):
-            if tree["nq"] > s["z_room"]:
-                s["nz"] = tree["nq"]
+            if (part + 1) * tree["nq"] > s["z_room"]:
+                s["nz"] = (part + 1) * tree["nq"]
                 s["full"] |= FULL_Z
-                return FULL_SOLVER
-            spans[t]["middle"] = take_in_the_middle(s, tree, q, v, total, none, a, w["dt"])
+                return NO_ROOM
+            spans[t]["middle"] = take_in_the_middle(s, part, tree, q, v, total, none, a, w["dt"])
         if not finite(a):
-            w["tree"] = t
-            return NOT_FINITE
+            return t
         spans[t]["asleep"] = AWAKE
-    return DONE
+    return GOOD
 
 
 @kernel(inline=False)
-def set_in_motion(s: Any, forest: Any) -> None:
-    """Whitened velocities and accelerations of all trees that are awake."""
+def set_in_motion(s: Any, forest: Any, first: int, stop: int) -> None:
+    """Whitened velocities and accelerations of the trees from `first` to before `stop` that are awake."""
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     spans = rows_at(s["spans"], s["span_room"], SPAN)
     z, za = rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
-    for t in range(pool_of(forest, TREES)["count"]):
+    for t in range(first, stop):
         o = spans[t]["offset"]
         if o < 0:
             continue
         slot = trees[t]
         tree = rows_at(slot["address"], 1, TREE)[0]
         nv = tree["nv"]
+        spans[t]["touched"] = 0
         v = rows_at(state_at(slot, tree, V), nv, F8)
         if tree["lone"] != 0:
             whiten_flight(tree, v, rows_at(state_at(slot, tree, TAU), nv, F8), z, za, o)
@@ -174,20 +205,19 @@ def slower(z: Any, o: int, nv: int, most: float) -> bool:
 
 
 @kernel(inline=False)
-def moves(w: Any, s: Any, forest: Any) -> bool:
-    """Whether all trees that are awake move within reason; else the world says which does not."""
+def moves(w: Any, s: Any, forest: Any, first: int, stop: int) -> int:
+    """GOOD if all trees from `first` to before `stop` that are awake move within reason; else which does not."""
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     spans = rows_at(s["spans"], s["span_room"], SPAN)
     z, moved, dt = rows_at(s["z"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8), w["dt"]
-    for t in range(pool_of(forest, TREES)["count"]):
+    for t in range(first, stop):
         o = spans[t]["offset"]
         if o >= 0:
             nv = rows_at(trees[t]["address"], 1, TREE)[0]["nv"]
             most = LIGHT * LIGHT * mass_moving(rows_at(trees[t]["address"], 1, TREE)[0])  # J: twice a kinetic energy
             if not slower(z, o, nv, most) or (spans[t]["touched"] != 0 and not slower(moved, o, nv, most * dt * dt)):
-                w["tree"] = t
-                return False
-    return True
+                return t
+    return GOOD
 
 
 @kernel
@@ -213,11 +243,11 @@ def flies_alone(s: Any, forest: Any, slot: Any, span: Any) -> bool:
 
 
 @kernel(inline=False)
-def advance_trees(w: Any, s: Any, forest: Any, none: Any) -> None:
-    """Velocities and positions after the step, of all trees that no loops tie."""
+def advance_trees(w: Any, s: Any, forest: Any, none: Any, first: int, stop: int) -> None:
+    """Velocities and positions after the step, of the trees from `first` to before `stop` that no loops tie."""
     spans = rows_at(s["spans"], s["span_room"], SPAN)
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    for t in range(pool_of(forest, TREES)["count"]):
+    for t in range(first, stop):
         if spans[t]["offset"] >= 0 and spans[t]["hold"] < 0:
             tree, smooth = rows_at(trees[t]["address"], 1, TREE)[0], False
             if w["model"] != 0 and flies_alone(s, forest, trees[t], spans[t]):

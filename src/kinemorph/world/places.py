@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph._jit import kernel, rows_at
+from kinemorph._jit_atomic import raise_float
+from kinemorph._jit_prefetch import prefetch_to_write
 from kinemorph.collision.shape_places import box_around, place_shape
 from kinemorph.collision.shape_rows import MOUNT, PLACE, SHAPE
 from kinemorph.contact.layout import SPAN
@@ -16,14 +18,21 @@ from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import add, cross, dot, scale
 from kinemorph.structure.forest_layout import BODY_SLOT, TREE_SLOT
 from kinemorph.structure.forest_places import own_frame
+from kinemorph.world.crew_rows import CREW
 from kinemorph.world.layout import ContactModel
 
+AHEAD, BOX_SIZE = 8, BOUNDS.itemsize  # shapes whose boxes are on their way: whoever finds pairs has looked at them
 BY_STEPS = int(ContactModel.STEPS)
+_FIELDS: Any = SPAN.fields
+SPAN_SIZE, SPEED = SPAN.itemsize, int(_FIELDS["speed"][1])
 
 
 @kernel(inline=False)
-def place_bodies(w: Any, s: Any, forest: Any, c: Any) -> None:
-    """Where the shapes of all bodies that are awake are, and how far they may come in a step."""
+def place_bodies(w: Any, s: Any, forest: Any, c: Any, first: int, stop: int) -> None:
+    """Where the shapes from `first` to before `stop` of bodies that are awake are, and how far they may come in a step.
+
+    Shapes of one tree may be in the hands of several threads.
+    """
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
     spans = rows_at(s["spans"], s["span_room"], SPAN)
@@ -33,7 +42,10 @@ def place_bodies(w: Any, s: Any, forest: Any, c: Any) -> None:
     dt = w["dt"]
     fall = dt * sqrt(forest["gx"] ** 2 + forest["gy"] ** 2 + forest["gz"] ** 2)
     way = dt if w["model"] == BY_STEPS else 0.0  # collisions happen where shapes are
-    for i in range(c["n"]):
+    alone = w["crew"] == 0
+    singles = not alone and rows_at(w["crew"], 1, CREW)[0]["singles"] != 0
+    for i in range(first, stop):
+        prefetch_to_write(c["boxes"] + min(i + AHEAD, c["n"] - 1) * BOX_SIZE)
         if shapes[i]["form"] == 0 or shapes[i]["link"] < 0:
             continue
         slot = bodies[shapes[i]["link"]]
@@ -47,7 +59,11 @@ def place_bodies(w: Any, s: Any, forest: Any, c: Any) -> None:
         arm = add(mul_vec(R, load3(mounts[i]["p"])), add(p, scale(load3(d["p"]), -1.0)))
         v = add(load3(d["v"]), cross(omega, arm))
         speed = sqrt(dot(v, v)) + sqrt(dot(omega, omega)) * mounts[i]["reach"]
-        span["speed"] = max(span["speed"], speed)
+        if speed > span["speed"]:
+            if alone or (singles and span["jointed"] == 0):
+                span["speed"] = speed
+            else:
+                raise_float(s["spans"] + slot["tree"] * SPAN_SIZE + SPEED, speed)
         places[i]["sweep"] = dt * (speed + fall)
         store3(places[i]["travel"], scale(v, way))
         place_shape(c, i, R, p)

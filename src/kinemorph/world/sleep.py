@@ -26,11 +26,11 @@ def fastest(slot: Any) -> float:
 
 
 @kernel(inline=False)
-def let_sleep(w: Any, s: Any, forest: Any) -> None:
-    """Islands in which nothing has moved for a while sleep."""
+def let_sleep(w: Any, s: Any, forest: Any, first: int, stop: int) -> None:
+    """Of the islands from `first` to before `stop`, those in which nothing has moved for a while sleep."""
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)
-    for i in range(s["island_count"]):
+    for i in range(first, stop):
         least = np.inf
         t = islands[i]["first_tree"]
         while t >= 0:

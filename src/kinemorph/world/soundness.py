@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from kinemorph.collision.collisions import Collisions
-from kinemorph.collision.tables import Tables
 from kinemorph.contact.layout import BY_CALL, SOLVER, SOLVER_KIND, Driven
 from kinemorph.contact.solver import USED, Solver
 from kinemorph.geometry.material import Material
 from kinemorph.motion.events import EVENT, EventKind
+from kinemorph.multibody.tables import Tables
 from kinemorph.structure.forest import Forest
 from kinemorph.structure.forest_check import Rows, demand, finite, rows_of, within
 from kinemorph.structure.forest_layout import BODIES, IN_USE, JOINTS, LOOPS, TREES
@@ -104,7 +104,7 @@ def check_world(state: Any) -> None:
     demand(all(isinstance(p, k) for p, k in zip(parts, kinds, strict=True)), "a world has other parts")
     h, s, c = rows_of(header, WORLD, "the header of a world", 1)[0], solver.header[0], collisions.header[0]
     demand(h["kind"] == WORLD_KIND and h["phase"] == Phase.MOVE, "a world is in the middle of a step")
-    addresses = ("forest", "collisions", "solver", "events", "event_count", "minds", "mind_count", "clock")
+    addresses = ("forest", "collisions", "solver", "events", "event_count", "minds", "mind_count", "crew", "clock")
     demand(all(h[name] == 0 for name in addresses), "a world has addresses")
     demand(h["gone"] == 0.0 and h["part"] == 0.0, "a world is in the middle of a step")
     demand(0.0 < h["dt"] <= 0.1 and math.isfinite(h["time"]) and 0 <= h["steps"] < 1 << 62, "a world has no such time")

@@ -17,25 +17,52 @@ from kinemorph._jit import entry, kernel, rows_at
 from kinemorph._jit_clock import ticks
 from kinemorph.collision.collide import find_pairs
 from kinemorph.collision.dispatch import find_contacts
+from kinemorph.collision.scouts import SCOUT, await_scouts, hand_over_all, hand_over_rest, send_scouts
 from kinemorph.collision.shape_rows import BAD_BOX, COLLISIONS, FULL
 from kinemorph.contact.drives import settle_drives
 from kinemorph.contact.layout import SOLVER
 from kinemorph.structure.forest_layout import FOREST
 from kinemorph.world.carry import carry_out
+from kinemorph.world.crew_rows import CREW, Shared
 from kinemorph.world.impulse_step import make_impulse_step
 from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Phase, Stage, Status
 from kinemorph.world.mind_rows import MINDS
-from kinemorph.world.motion import AWAKE, accelerate
+from kinemorph.world.motion import count_trees, status_of
 from kinemorph.world.mulling import begin_minds, mull
 from kinemorph.world.pace import all_asleep, go_on, lap, pass_time
-from kinemorph.world.places import place_bodies
-from kinemorph.world.sleep import let_sleep
+from kinemorph.world.sharing import border, is_shared, share, share_out
 
 FORCES, PAIRS, CONTACTS, MOTION = (int(x) for x in (Stage.FORCES, Stage.PAIRS, Stage.CONTACTS, Stage.MOTION))
+ACCELERATE, PLACE, LOOK, SLEEP = (int(x) for x in (Shared.ACCELERATE, Shared.PLACE, Shared.LOOK, Shared.SLEEP))
+HAND_OVER = int(Shared.HAND_OVER)
 MOVE, COLLIDE, FILL = int(Phase.MOVE), int(Phase.COLLIDE), int(Phase.FILL)
 DONE, FULL_COLLISIONS = int(Status.DONE), int(Status.FULL_COLLISIONS)
 WRONG_ROW, NO_BOX = int(Status.WRONG_ROW), int(Status.BAD_BOX)
 HAPPENED, STOPPED, BY_STEPS = int(Status.EVENT), int(Status.STOPPED), int(ContactModel.STEPS)
+
+
+@kernel(inline=False)
+def look_at_all(w: Any, c: Any, none: Any) -> bool:
+    """Find the contacts of all pairs. False if a table is full."""
+    begun = c["goes_on"] != 0 and c["next"] > 0
+    if begun or not is_shared(w, c["n_met"]) or rows_at(w["crew"], 1, CREW)[0]["plain"] == 0:
+        return find_contacts(c) != FULL
+    crew = rows_at(w["crew"], 1, CREW)[0]
+    scouts, count = crew["scouts"], crew["threads"]
+    if not send_scouts(c, scouts, count):
+        return False
+    for i in range(count):
+        rows = rows_at(scouts, count, SCOUT)
+        rows[i]["first"], rows[i]["stop"] = border(crew, c["n_met"], i), border(crew, c["n_met"], i + 1)
+    share_out(w, LOOK, count, none)
+    if await_scouts(c, scouts, count):
+        if count == 2:
+            share_out(w, HAND_OVER, count, none)
+        else:
+            hand_over_all(c, scouts, count)
+    for i in range(count):
+        hand_over_rest(c, rows_at(scouts, count, SCOUT)[i])
+    return True
 
 
 @kernel(inline=False)
@@ -48,10 +75,11 @@ def make_step(w: Any, none: Any) -> int:
         return go_on(w, s, forest, c)
     since = ticks() if w["clock"] != 0 else 0
     if w["phase"] == MOVE:
-        status = accelerate(w, s, forest, AWAKE, none)
+        s["sleepers"] = s["figures"] = 0
+        status = status_of(w, share(w, ACCELERATE, count_trees(forest), none))
         if status != DONE:
             return status
-        place_bodies(w, s, forest, c)
+        share(w, PLACE, c["n"], none)
         if w["mind_count"] > 0:
             mull(w, s, forest, c)
         w["phase"] = COLLIDE
@@ -65,7 +93,7 @@ def make_step(w: Any, none: Any) -> int:
             if status == FULL:
                 return FULL_COLLISIONS
             since = lap(w, PAIRS, since)
-        if find_contacts(c) == FULL:
+        if not look_at_all(w, c, none):
             return FULL_COLLISIONS
         w["phase"] = FILL
         lap(w, CONTACTS, since)
@@ -76,7 +104,7 @@ def make_step(w: Any, none: Any) -> int:
     if s["drive_count"] + s["push_count"] > 0:
         settle_drives(s)
     if w["patience"] < np.inf:
-        let_sleep(w, s, forest)
+        share(w, SLEEP, s["island_count"], none)
     status = go_on(w, s, forest, c)
     lap(w, MOTION, since)
     return status

@@ -4,33 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from kinemorph.brain.brain import Brain
-from kinemorph.brain.layout import FIRST, LONGEST, ONE, Acted, Sensed
-from kinemorph.contact.layout import Driven
-from kinemorph.multibody.layout import JointKind
+from kinemorph.brain.brain import Brain, Effect, Sense
+from kinemorph.brain.layout import FIRST, LONGEST, ONE
 from kinemorph.structure.forest import Change
-from kinemorph.structure.forest_layout import LOOPS, TREES
+from kinemorph.structure.forest_layout import BODIES, LOOPS, TREES
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.acting import Acting
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.drives import finite
+from kinemorph.world.engaging import FITS, engage
 from kinemorph.world.journal import an_input
 from kinemorph.world.lives import see_lives
 from kinemorph.world.mind_rows import HELD, LIFE, MIND, RELEASED, WINDOW
 from kinemorph.world.minds import WINDOW_LENGTH, Mind, Minds, target_fields
 from kinemorph.world.mulling import tell_mind
+from kinemorph.world.watching import watch_from_now
 
 if TYPE_CHECKING:
     from kinemorph.world.events import Watches
 
-GIVE = 0.25  # rad or m: so far from its target a servo has all of its force
-DAMPING = 0.08  # s, of its stiffness
 G = 9.81  # m/s²
-OF_JOINTS = Sensed.ANGLE, Sensed.SPEED
 FIELDS = {"target", "point", "blank", "asleep"}
 
 
@@ -60,62 +57,72 @@ class Thinking(Acting):
             raise TypeError(f"think: it takes a figure of this world, such as world.add(model) gives, not {figure!r}")
         if not isinstance(brain, Brain):
             raise TypeError(f"think: it takes a kinemorph.Brain, not {brain!r}")
-        bodies = list(figure)
-        joints = dict(zip((body.name for body in bodies), figure._joints.values(), strict=False))
         fields = target_fields(self._world, target)
         neurons, senses, effects = brain.rows()
-        places = _Places(self, figure, joints)
-        senses["id"] = [
-            places.of("sense", sense.what.name, sense.link, sense.axis if sense.what in OF_JOINTS else None)
-            for sense in brain.senses
-        ]
-        ids = [
-            places.of("effect", effect.what.name, effect.link, None if effect.what is Acted.GRASP else effect.dof, True)
-            for effect in brain.effects
-        ]
-        for row, effect, id in zip(effects, brain.effects, ids, strict=True):
-            if effect.what is Acted.GRASP:
-                row["body"] = id
-            else:
-                row["drive"] = self._engage(id, effect)
-                row["generation"] = self.solver["drives"]["generation"][row["drive"]]
-        one = np.zeros((), MIND)
-        one["body"], one["weight"] = bodies[0].id, G * max(self._mass_of(bodies), 1e-9)
+        self._engage(figure, brain, senses, effects)
+        bodies = [body.id for body in figure]
+        mind = np.zeros(1, MIND)
+        one = mind[0]
+        one["body"], one["weight"] = bodies[0], G * max(self._mass_of(bodies), 1e-9)
         one["start"], one["period"] = self._world.time, 1.0 / brain.rate
         one["neuron_count"], one["sense_count"], one["effect_count"] = len(neurons), len(senses), len(effects)
-        one["ring_count"] = int((neurons["ring"] >= 0).sum())
-        one["life"] = fresh_life()
+        rings = 1 + max(neurons["ring"].tolist(), default=-1)
+        one["ring_count"] = rings
+        one["life"] = FRESH
         for name, value in fields.items():
             one[name] = value
         signals = np.zeros(FIRST + len(neurons) + len(senses))
         signals[ONE] = 1.0
-        rings, windows = np.zeros(LONGEST * int(one["ring_count"])), np.zeros(len(effects), WINDOW)
-        parts = {"neurons": neurons, "senses": senses, "effects": effects, "windows": windows}
-        row = self._minds.add(one, parts | {"signals": signals, "rings": rings})
+        parts = {
+            "neurons": neurons, "senses": senses, "effects": effects, "windows": np.zeros(len(effects), WINDOW),
+            "signals": signals, "rings": np.zeros(LONGEST * rings),
+        }  # fmt: skip
+        row = self._minds.add(mind, parts)
         self._lend_minds()
-        self._wake(*(body.id for body in bodies))
+        for tree in self._trees_of(bodies):
+            self._wake_tree(tree)
         return Mind(self._world, row)
 
-    def _mass_of(self, bodies: list[Body]) -> float:
+    def _trees_of(self, bodies: list[int]) -> list[int]:
+        """Indices of the trees that bodies, which are there, are in."""
+        found: list[int] = self.forest._tables[BODIES]["tree"][[body & INDEX for body in bodies]].tolist()
+        return list(dict.fromkeys(found))
+
+    def _mass_of(self, bodies: list[int]) -> float:
         """kg, of bodies together."""
-        indices, total = {body.id & INDEX for body in bodies}, 0.0
-        for tree in {self.forest.tree_of(body.id) for body in bodies}:
-            links = self.forest._links(tree & INDEX)
-            pairs = zip(links["body"].tolist(), links["mass"].tolist(), strict=True)
-            total += sum(mass for body, mass in pairs if body in indices)
+        indices, total = {body & INDEX for body in bodies}, 0.0
+        for tree in self._trees_of(bodies):
+            links = self.forest._links(tree)
+            members, masses = links["body"].tolist(), links["mass"].tolist()
+            total += sum(mass for body, mass in zip(members, masses, strict=True) if body in indices)
         return total
 
-    def _engage(self, joint: int, effect: Any) -> int:
-        """The row of the drive by which an effect acts."""
-        ends = {"least": -effect.most, "most": effect.most}
-        if effect.what is Acted.TORQUE:
-            return self._write(joint, effect.dof, Driven.FORCE, {"force": 0.0})
-        if effect.what is Acted.SPEED:
-            return self._write(joint, effect.dof, Driven.ROW, {"damping": math.inf, **ends})
-        stiffness = effect.most / GIVE
-        middle = 0.5 * (effect.low + effect.high)
-        numbers = {"stiffness": stiffness, "damping": DAMPING * stiffness, "position": middle, **ends}
-        return self._write(joint, effect.dof, Driven.ROW, numbers)
+    def _engage(self, figure: Figure, brain: Brain, senses: Any, effects: Any) -> None:
+        """Say where senses and effects are, and give effects their drives; or say what is wrong with one of them."""
+        carried = dict(zip((body.name for body in figure), figure._joints.values(), strict=False))
+        bodies: list[int] = []
+        try:
+            for name in brain.links:
+                bodies.append(self._id(figure[name]))
+        except KeyError as error:
+            name = brain.links[len(bodies)]
+            raise KeyError(f"think: {_whose(brain, name)}: {error.args[0]}") from None
+        joints = [carried[name] for name in brain.links]
+        self.solver.make_room("drives", "drive_room", int(self.solver.header["drive_count"][0]) + len(effects))
+        wrong = engage(self._address, np.array(bodies, np.int64), np.array(joints, np.int64), senses, effects)
+        if wrong != FITS:
+            self._refuse((*brain.senses, *brain.effects)[wrong], carried)
+
+    def _refuse(self, one: Sense | Effect, carried: dict[str, int]) -> NoReturn:
+        """Say what is wrong with the joint of a sense or an effect."""
+        drives, dof = isinstance(one, Effect), one.dof if isinstance(one, Effect) else one.axis
+        what = f"think: {_called(one)}"
+        _, dofs, _ = self._joint(what, carried[one.link])  # which refuses those that cannot move
+        if not 0 <= dof < len(dofs):
+            raise ValueError(f"{what}: its joint has {len(dofs)} degrees of freedom, and none {dof}")
+        if drives and dofs[dof]["effort"] == 0.0:
+            raise ValueError(f"{what}: its joint has an effort limit of 0; raise the limit")
+        raise ValueError(f"{what}: its joint is a ball, whose position is not one number")
 
     def _lend_minds(self) -> None:
         h = self._header[0]
@@ -159,15 +166,10 @@ class Thinking(Acting):
         A run stops when steps have taken more work than `budget`, in rows of the solver times substeps, or when all
         minds have hardly moved for `until_still` seconds.
         """
-        h = self._minds.header[0]
         if not until_still > 0.0 or not 0 <= budget <= 1 << 62:
             raise ValueError(f"watch_minds: {budget} and {until_still} are not a budget and a time")
-        h["watched"], h["budget"], h["until_still"], h["work"] = 1, budget, until_still, 0
-        h["window"] = round(WINDOW_LENGTH / self._world.dt)
-        for name in ("known", "start", "energy", "done", "effort", "surplus"):
-            h[name] = 0
-        self._minds["minds"]["life"] = fresh_life()
-        self._minds["windows"][:] = np.zeros((), WINDOW)
+        window = round(WINDOW_LENGTH / self._world.dt)
+        watch_from_now(self._address, int(budget), float(until_still), window)
         self._follow_shapes()
         see_lives(self._address)
 
@@ -213,33 +215,14 @@ class Thinking(Acting):
                     onlooker.saw(what)
 
 
-class _Places:
-    """Where senses and effects of a figure are: ids of bodies, or of the joints that carry them."""
+def _called(one: Sense | Effect) -> str:
+    return f"{'sense' if isinstance(one, Sense) else 'effect'} {one.what.name} of {one.link!r}"
 
-    def __init__(self, world: Thinking, figure: Figure, joints: dict[str, int]) -> None:
-        self.world, self.figure, self.joints = world, figure, joints
-        self._known: dict[str, tuple[int, Any, Any]] = {}
 
-    def of(self, kind: str, what: str, link: str, dof: int | None, drives: bool = False) -> int:
-        """The id of a link's body, or of the joint that carries it if a degree of freedom is asked for."""
-        try:
-            body = self.figure[link]
-        except KeyError as error:
-            raise KeyError(f"think: {kind} {what} of {link!r}: {error.args[0]}") from None
-        if dof is None:
-            return self.world._id(body)
-        if link not in self._known:
-            self._known[link] = self.world._joint(f"think: {kind} {what} of {link!r}", self.joints[link])
-        id, dofs, l = self._known[link]
-        if not 0 <= dof < len(dofs):
-            raise ValueError(
-                f"think: {kind} {what} of {link!r}: its joint has {len(dofs)} degrees of freedom, and none {dof}"
-            )
-        if drives and dofs[dof]["effort"] == 0.0:
-            raise ValueError(f"think: {kind} {what} of {link!r}: its joint has an effort limit of 0; raise the limit")
-        if drives and what == Acted.TARGET.name and l["kind"] == JointKind.SPHERICAL:
-            raise ValueError(f"think: {kind} {what} of {link!r}: its joint is a ball, whose position is not one number")
-        return id
+def _whose(brain: Brain, link: str) -> str:
+    """The first sense or effect of a link."""
+    both: tuple[Sense | Effect, ...] = (*brain.senses, *brain.effects)
+    return next(_called(one) for one in both if one.link == link)
 
 
 def fresh_life() -> Any:
@@ -248,3 +231,6 @@ def fresh_life() -> Any:
     life["highest"] = life["top"] = -math.inf
     life["least_gap"] = math.inf
     return life
+
+
+FRESH = fresh_life()

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from kinemorph.world.of_world import OfWorld
+
 if TYPE_CHECKING:
     from kinemorph.world.world import World
 
@@ -36,18 +38,13 @@ class Timer:
         return f"Timer {self.name!r}, every {self.period:g} s, next at {self.due:g} s"
 
 
-class Timers:
+class Timers(OfWorld):
     """All functions that a world calls, in the order in which they came."""
 
-    __slots__ = ("_timers", "_world")
-    _world: World
+    __slots__ = ("_timers",)
 
     def __init__(self) -> None:
         self._timers: list[Timer] = []
-
-    def join(self, world: World) -> None:
-        """Be those of a world."""
-        self._world = world
 
     def __getstate__(self) -> list[Timer]:
         return self._timers

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,13 @@ from kinemorph.motion.progress import Bar
 from kinemorph.structure.forest import Change, Forest
 from kinemorph.structure.forest_layout import BODIES, IN_USE, LOOPS, TREES
 from kinemorph.structure.forest_memory import INDEX
+from kinemorph.world.acting import a_material
 from kinemorph.world.asking import Asking
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.changing import Changing
+from kinemorph.world.crew import MOST_THREADS, Crew
 from kinemorph.world.dice import dice_of, thrown
+from kinemorph.world.drives import finite
 from kinemorph.world.events import Action, Watch, Watches
 from kinemorph.world.figures import Record, figure_of
 from kinemorph.world.impulse_model import impulses, settle_model
@@ -40,10 +44,12 @@ NO_FORCES = np.zeros((0, 6))
 MARGIN = 5e-4  # m, beyond what bodies may move in a step
 KEEP_WITHIN = 3e-4  # m: a pair that has moved by less keeps its contact points;
 KEPT = 0.1  # and by less than this share of a collision envelope
-SLOW, PATIENCE = 0.05, 0.5  # m/s, s
+SLOW, PATIENCE = 1e-3, 0.5  # m/s, s: pendulums at their turning points, and what begins to slide, are faster
+TREMBLE = 0.05  # m/s, for what rests on impulses, which never end
 LONGEST_SUBSTEP = 1.25e-3  # s
+SHORTEST = 1e-9  # s, a step
 PLAIN = Material(friction=0.8)
-FEW = 100  # steps that nobody waits for
+FEW, MANY = 100, 20_000  # steps that nobody waits for; and so many, of all bodies together
 GLANCE = 0.2  # s of computing, about, between two looks at the clock and at the keyboard
 
 
@@ -61,9 +67,11 @@ class WorldError(ArithmeticError):
 class World(Changing, Asking, Keeping):
     """Bodies that move and touch, on ground and each other, and may be joined and cut apart at any time.
 
-    `dt` (s) is the length of a step; contacts are solved in substeps of at most 1.25 ms. What does not move for half a
-    second falls asleep, unless `sleep` is False. `material` is for shapes that have none of their own. With `sweeps`
-    no island is ever solved directly: that is rougher where drives pull at each other, and many times faster.
+    `dt` (s) is the length of a step; contacts are solved in substeps of at most 1.25 ms. What moves no faster than a
+    millimetre a second for half a second falls asleep, unless `sleep` is False; a number is another speed (m/s).
+    `material` is for shapes that have none of their own: friction 0.8, and no bounce. With `sweeps` no island is ever
+    solved directly: that is rougher where drives pull at each other, and many times faster. Where many bodies are
+    awake, so many `threads` make steps together, and come to the same bits.
 
     With `contact` "impulse" all contact is made of impulses, as in Fontijne's simulator: steps go in parts up to the
     next collision, which happens in an envelope of `epsilon` (m) around shapes; what rests keeps half of it open. See
@@ -75,7 +83,7 @@ class World(Changing, Asking, Keeping):
         gravity: Iterable[float] = (0.0, 0.0, -9.81),
         dt: float = 2e-3,
         *,
-        sleep: bool = True,
+        sleep: bool | float = True,
         material: Material = PLAIN,
         substeps: int | None = None,
         sweeps: bool = False,
@@ -83,11 +91,15 @@ class World(Changing, Asking, Keeping):
         epsilon: float | None = None,
         handling: str | None = None,
         boost: float | None = None,
+        threads: int = 1,
     ) -> None:
-        if not 0.0 < dt <= 0.1:
-            raise ValueError(f"world: dt {dt} must be positive, and at most 0.1 s")
-        if substeps is not None and not 1 <= substeps <= 100:
-            raise ValueError(f"world: substeps {substeps} must be from 1 to 100")
+        if not SHORTEST <= finite("world: dt", dt) <= 0.1:
+            raise ValueError(f"world: dt {dt} must be from {SHORTEST:g} to 0.1 s")
+        if substeps is not None and not (isinstance(substeps, int) and 1 <= substeps <= 100):
+            raise ValueError(f"world: substeps {substeps!r} must be a whole number from 1 to 100")
+        if not isinstance(sleep, bool) and not finite("world: sleep", sleep) > 0.0:
+            raise ValueError(f"world: sleep {sleep!r} must be True, False, or a speed in m/s")
+        a_material("world", material)
         model = impulses(gravity, contact, epsilon, handling, boost)
         width = float(model["epsilon"])
         collisions = Collisions(
@@ -95,17 +107,20 @@ class World(Changing, Asking, Keeping):
         )
         header = np.zeros(1, WORLD)
         h = header[0]
-        h["kind"], h["dt"], h["slow"], h["patience"] = WORLD_KIND, dt, SLOW, PATIENCE if sleep else math.inf
+        slow = (TREMBLE if contact == "impulse" else SLOW) if isinstance(sleep, bool) else float(sleep)
+        h["kind"], h["dt"], h["slow"], h["patience"] = WORLD_KIND, dt, slow, PATIENCE if sleep else math.inf
         self._hold(
             Forest(gravity), collisions, Solver(), header, material, {}, {}, {}, {}, {}, Watches(), Timers(), {}, None,
             {}, Minds(),
         )  # fmt: skip
+        s = self.solver.header[0]
         if sweeps:
-            self.solver.header["direct_work"] = 0
+            s["direct_work"] = 0
         n = substeps or math.ceil(dt / LONGEST_SUBSTEP - 1e-9)
-        self.solver.header["substeps"], self.solver.header["h"] = n, dt / n
+        s["substeps"], s["h"] = n, dt / n
         if contact == "impulse":
             settle_model(header, self.solver, model)
+        self.threads = threads
 
     def _hold(
         self, forest: Forest, collisions: Collisions, solver: Solver, header: Any, material: Material,
@@ -126,6 +141,7 @@ class World(Changing, Asking, Keeping):
         self._header = header
         self._address = int(header.ctypes.data)
         self._onlookers = getattr(self, "_onlookers", [])
+        self._crew: Crew | None = getattr(self, "_crew", None)
         self._within = False  # an input, so that what it calls is none of its own
         self._known = -1  # revision of the table of shapes that all tables have followed
         h = header[0]
@@ -136,7 +152,13 @@ class World(Changing, Asking, Keeping):
         watches.join(self)
         timers.join(self)
         self.memory = memory  # numbers of controllers, by name, which are kept with the world
-        self.random = thrown(dice)  # a stream of random numbers, likewise
+        self._dice = dice  # of the stream of random numbers, likewise
+        self.__dict__.pop("random", None)
+
+    @cached_property
+    def random(self) -> np.random.Generator:
+        """A stream of random numbers that is kept with the world."""
+        return thrown(self._dice)
 
     # ------------------------------------------------------------------------------------------------------------ time
 
@@ -166,7 +188,7 @@ class World(Changing, Asking, Keeping):
         try:
             if not (self._watches or self._timers or self._onlookers):  # most calls should cost little
                 self._follow_shapes()
-                status, count = run_steps(self._address, count, FEW, NO_FORCES)
+                status, count = self._run_steps(count, self._few)
                 if status == Status.STOPPED or (status == Status.DONE and count == 0):
                     return
             with Bar(self.time, self.time + count * self.dt) as bar:
@@ -174,8 +196,13 @@ class World(Changing, Asking, Keeping):
         finally:
             self._moving = False
 
+    @property
+    def _few(self) -> int:
+        """Steps that nobody waits for, of all that is here."""
+        return max(FEW, MANY // (1 + int(self.forest._pools[BODIES]["used"])))
+
     def _go_on(self, left: int, bar: Bar) -> None:
-        glance = 16  # steps, as many as take a moment
+        glance = 16 if self._few == FEW else self._few  # steps, as many as take a moment
         self._watches.refuse_orphans()
         self._timers.refuse_orphans()
         self._minds.header["heeded"] = bool(self._onlookers or self._watches)
@@ -186,7 +213,7 @@ class World(Changing, Asking, Keeping):
             due = 1 if self._watches.calls else self._timers.steps_until_due(min(left, glance))
             due = min([due, *(onlooker.due(now) - now for onlooker in self._onlookers)])
             start = time.perf_counter()
-            status, undone = run_steps(self._address, due, due, NO_FORCES)
+            status, undone = self._run_steps(due, due)
             if due == glance and time.perf_counter() - start < 0.5 * GLANCE:
                 glance *= 2
             left -= due - undone
@@ -209,6 +236,25 @@ class World(Changing, Asking, Keeping):
             elif (status == Status.EVENT or self._watches.calls) and self._watches.happen():
                 return
             bar.show(self.time)
+
+    def _run_steps(self, count: int, most: int) -> tuple[int, int]:
+        if self._crew is not None and self._crew.is_worth_it(self):
+            return self._crew.run(self, count, most, NO_FORCES)
+        status, left = run_steps(self._address, count, most, NO_FORCES)
+        return status, left
+
+    @property
+    def threads(self) -> int:
+        """How many threads make steps, where many trees are awake. The world goes the same way by any number of them,
+        and no copy but a `branch` has more than one."""
+        return 1 if self._crew is None else self._crew.threads
+
+    @threads.setter
+    def threads(self, count: int) -> None:
+        if not isinstance(count, int | np.integer) or not 1 <= count <= MOST_THREADS:
+            raise ValueError(f"world: threads {count!r} must be a whole number from 1 to {MOST_THREADS}")
+        most = int(self.collisions.header["most"][0])
+        self._crew = None if count == 1 else Crew(int(count), most)
 
     def _follow_shapes(self) -> None:
         if self._known != self.shapes.revision:
@@ -277,7 +323,7 @@ class World(Changing, Asking, Keeping):
         return "ground" if link < 0 else self._names[self.forest._id(BODIES, link)]
 
     def _follow_tables(self) -> None:
-        trees, loops = (int(self.forest._pools[which]["count"]) for which in (TREES, LOOPS))
+        trees, _, _, loops = self.forest._pools["count"].tolist()
         self.solver.follow(trees, self.shapes.count, int(self.collisions.header["contact_room"][0]), loops)
 
     # ----------------------------------------------------------------------------------------------------------- sleep
@@ -422,6 +468,7 @@ class World(Changing, Asking, Keeping):
             "event_count",
             "minds",
             "mind_count",
+            "crew",
             "clock",
             "ticks",
         ):

@@ -1,0 +1,66 @@
+"""What looking at one pair of shapes needs, and nobody remembers: one for each thread that looks.
+
+It is written all the time, so no cache line of it may be one of another thread's as well.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.collision.core_pair import CORE_PAIR
+from kinemorph.collision.depth import WORK
+from kinemorph.collision.ground_search import CARRIED
+from kinemorph.collision.manifold import POINT, ROOM
+from kinemorph.collision.part_pairs import SEARCH, PartPairs
+from kinemorph.collision.shape_rows import COLLISIONS
+from kinemorph.multibody.tables import LINE, aligned_at
+
+KINDS: dict[str, tuple[int, Any]] = {
+    "own": (1, COLLISIONS),  # for a thread that has no other
+    "search": (1, SEARCH),
+    "work": (1, WORK),
+    "row": (1, CORE_PAIR),
+    "carried": (1, CARRIED),
+    "found": (2 * ROOM, POINT),
+}
+BYTE = np.dtype(np.uint8)
+
+
+def _places() -> tuple[dict[str, int], int]:
+    """Where in its memory each kind begins, and where it ends."""
+    places, end = {}, 2 * LINE
+    for name, (count, dtype) in KINDS.items():
+        places[name] = end
+        end += count * dtype.itemsize + -count * dtype.itemsize % LINE
+    return places, end + 2 * LINE
+
+
+PLACES, SIZE = _places()
+
+
+class Scratch:
+    """The owner of rows that a COLLISIONS row, or another row with fields of the same names, has the addresses of."""
+
+    __slots__ = ("_memory", "_search", "addresses")
+
+    def __init__(self) -> None:
+        self._memory, start = aligned_at(SIZE, BYTE)
+        self.addresses = {name: start + place for name, place in PLACES.items()}
+        self._take(PartPairs(0))  # few worlds need one
+
+    def _take(self, search: PartPairs) -> None:
+        self._search = search
+        at = self.addresses["search"] - self._memory.ctypes.data
+        self._memory[at : at + SEARCH.itemsize] = search.header.view(np.uint8)
+
+    def lend(self, header: Any) -> None:
+        """Write all addresses that a row has fields for."""
+        for name, address in self.addresses.items():
+            if name in header.dtype.names:
+                header[name] = address
+
+    def grow(self) -> None:
+        """Twice the room for a search; it stays where it is."""
+        self._take(PartPairs(max(64, 2 * int(self._search.header["room"][0]))))
