@@ -1,6 +1,7 @@
 """Development: rows as the Builder makes them, wiring by relative address, and the same creature in MuJoCo."""
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from tests.mujoco_twin import assert_equal
 
 import kinemorph as km
-from kinemorph.brain import Acted, Function, Sense, Sensed
+from kinemorph.brain import Acted, Brain, Function, Sense, Sensed
 from kinemorph.creatures import (
     Connection,
     EffectorGene,
@@ -232,3 +233,30 @@ def test_urdf_has_the_same_creature(tmp_path: Path) -> None:
     one, two = km.crba(bare, km.Data(bare), q), km.crba(with_same, km.Data(with_same), other)
     order = [k for name in bare.joint_names for k in range(*with_same.v_slice(name).indices(with_same.nv))]
     np.testing.assert_allclose(one, two[np.ix_(order, order)], rtol=1e-9, atol=1e-12)
+
+
+@settings(max_examples=15, deadline=None)
+@given(seeds)
+def test_a_wired_brain_is_what_its_neurons_senses_and_effects_say(seed: int) -> None:
+    """The rows that a kernel has filled are those that a brain makes of the objects that they stand for."""
+    wired = develop(random_genotype(seed, ALL), replace(ALL, grasps=True)).brain
+    brain = Brain(wired.neurons, wired.senses, wired.effects, wired.rate)
+    assert brain == wired
+    assert hash(brain) == hash(wired)
+    assert pickle.loads(pickle.dumps(wired)) == wired
+    assert wired.idle is (not wired.effects)
+    for own, other in zip(wired.rows(), brain.rows(), strict=True):
+        for name in set(own.dtype.names or ()) - {"id", "body"}:  # these are numbers of links
+            np.testing.assert_array_equal(own[name], other[name])
+    assert [wired.links[i] for i in wired.rows()[1]["id"]] == [brain.links[i] for i in brain.rows()[1]["id"]]
+    assert [wired.links[i] for i in wired.rows()[2]["body"]] == [brain.links[i] for i in brain.rows()[2]["body"]]
+
+
+def test_a_brain_with_numbers_that_are_none_is_refused_with_its_place() -> None:
+    gene = NeuronGene("add", (Source(),) * 3, (float("nan"), 0.0, 0.0))
+    creature = develop(Genotype(nodes=(Node(neurons=(gene,)), Node()), connections=(Connection(0, 1, Z),)))
+    with pytest.raises(ValueError, match=r"nodes\[0\].neurons\[0\].weights"):
+        _ = creature.brain
+    unknown = Genotype(nodes=(Node(neurons=(NeuronGene("think"),)),))
+    with pytest.raises(ValueError, match="there is no 'think'"):
+        _ = develop(unknown).brain

@@ -1,4 +1,4 @@
-"""Handmade creatures, what is shown of creatures, and a trial of many."""
+"""Handmade creatures, and what is shown of creatures."""
 
 import sys
 from pathlib import Path
@@ -57,16 +57,6 @@ def test_sheets_show_every_creature(tmp_path: Path) -> None:
     made = [develop(handmade(name), ROOMY) for name in ("worm", "spider")]
     file = creatures.sheet([*made, *creatures.random_creatures(1)], tmp_path / "sheet.png", 2, (40, 30))
     assert file.read_bytes()[16:24] == bytes([0, 0, 0, 80, 0, 0, 0, 60])
-
-
-def test_trials_of_random_and_bred_genotypes_find_nothing_wrong() -> None:
-    told = creatures.trial(400, seed=1)
-    assert told.total() == 400
-    assert set(told) <= {"may live", "one part", "overlap at birth", "too long", "tiny part", "too many neurons"}
-    assert told["may live"] > 100
-    lives = creatures.trial(40, seed=2, seconds=0.2)
-    assert set(lives) <= {"lived", "one part", "overlap at birth", "too long", "tiny part"}
-    assert lives["lived"] > 5
 
 
 def test_the_command_makes_and_shows_a_creature(

@@ -239,6 +239,29 @@ def test_reachers_turn_their_parts_towards_the_target() -> None:
     assert told[True] / told.total() > 0.5  # of random ones a fifth
 
 
+def test_hands_hold_on_by_clocks_or_angles_and_their_grasps_evolve() -> None:
+    hands = Settings(grasps=True)
+    kinds: Counter[From] = Counter()
+    for node in (node for seed in range(100) for node in founder(seed, hands).nodes):
+        grip = node.effectors[-1]
+        assert grip.weight > 0.0
+        kinds[node.neurons[grip.input.index].inputs[0].kind if grip.input.kind is From.LOCAL else grip.input.kind] += 1
+    assert all(0.3 < kinds[kind] / kinds.total() < 0.5 for kind in (From.LOCAL, From.ANGLE))
+    assert 0.1 < kinds[From.ONE] / kinds.total() < 0.3
+    genotype = founder(3, hands)
+    node = replace(genotype.nodes[0], dof=1)
+    genotype = replace(genotype, nodes=(node, *genotype.nodes[1:]))
+    assert (0, "effectors", 2) in upstream(genotype, grasps=True)[0]
+    assert (0, "effectors", 2) not in upstream(genotype)[0]
+    changed = {grasps: 0 for grasps in (False, True)}
+    for grasps in changed:
+        for seed in range(100):
+            child = change_control(genotype, rng_of(seed), Settings(grasps=grasps))
+            changed[grasps] += child.nodes[0].effectors[2] != node.effectors[2]
+    assert changed[False] == 0
+    assert changed[True] > 5
+
+
 @given(seeds)
 def test_the_limbs_of_a_founder_have_one_pace(seed: int) -> None:
     genotype = founder(seed)

@@ -153,6 +153,21 @@ def test_a_jump_is_measured_by_the_lowest_point() -> None:
     assert task.mark(stage).measure * stage.tall == pytest.approx(rise, rel=0.08)  # its limbs hang
 
 
+def test_walkers_meet_harder_and_softer_ground() -> None:
+    creature = develop(handmade("worm"))
+    stages = [Stage(Locomotion(), creature, seed) for seed in range(24)]
+    substeps = [stage.substeps for stage in stages]
+    assert min(substeps) == 2
+    assert 6 <= max(substeps) <= 8
+    assert all(int(stage.world.solver.header["substeps"][0]) == stage.substeps for stage in stages)
+    assert [stage.work for stage in stages] == [Locomotion().work // 2 * n for n in substeps]
+    bounces = [stage.soil.restitution for stage in stages]
+    assert 6 <= bounces.count(0.0) <= 18
+    assert 0.1 < max(bounces) <= 0.2
+    for calm in (Stage(Locomotion(vary=0.0), creature, 0), Stage(Locomotion(), creature, 0, level=0.0)):
+        assert calm.substeps == 2
+
+
 def test_walkers_look_aside_and_are_knocked_about_as_their_draw_says() -> None:
     bearings = []
     for seed in range(6):
@@ -182,6 +197,22 @@ def test_the_time_at_a_target_is_what_is_seen_of_it() -> None:
     stage.gaps = [0.1] * 30 + [0.5] * 60
     assert task.mark(stage).measure == pytest.approx(1.0 / 3.0)
     assert task.mark(stage).value == pytest.approx(far + 1.0 / 3.0)
+
+
+def test_who_holds_a_bar_ahead_is_worth_more() -> None:
+    """Though it has not moved yet: its hands have."""
+    task, animal = Brachiate(seconds=0.02, moves=False), handmade("quadruped")
+    grip = EffectorGene(ONE, 1.0)  # it never lets go
+    nodes = [msgspec.structs.replace(node, effectors=(*node.effectors[:2], grip)) for node in animal.nodes]
+    stage = staged(task, msgspec.structs.replace(animal, nodes=tuple(nodes)))
+    stage.live()
+    alone = task.mark(stage)
+    assert task.reach(stage) == (0.0, 0.0)
+    stage.notes["first"] -= 0.4  # as if its first hand had been a bar behind
+    assert task.reach(stage) == pytest.approx((0.4, 0.4), abs=0.02)
+    ahead = task.mark(stage)
+    assert ahead.value == pytest.approx(alone.value + 1.0, abs=0.1)
+    assert ahead.measure == alone.measure
 
 
 def test_a_drag_takes_speed_as_it_should() -> None:

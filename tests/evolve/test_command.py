@@ -47,7 +47,7 @@ def test_stopped_by_the_keyboard_it_goes_on_to_the_same_end(tmp_path):
         run.stdout.readline()  # how far it is
         run.send_signal(signal.SIGINT)
         assert f"go on with: kinemorph evolve --resume {tmp_path / 'run.db'}" in run.stdout.read()
-    assert run.returncode == 0
+    assert run.returncode == 130
     resumed = said("evolve", "--resume", str(tmp_path / "run.db"))
     assert resumed.stdout.split()[-1] == whole.stdout.split()[-1]
 

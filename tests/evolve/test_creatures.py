@@ -15,7 +15,7 @@ from kinemorph.evolve.problem import Draw
 from kinemorph.evolve.rescore import rescore
 from kinemorph.evolve.run import held_out
 from kinemorph.evolve.settings import Settings, checked
-from kinemorph.scenes.champions import filmed
+from kinemorph.scenes.champions import filmed, replay_champions
 
 SHORT = {
     "hit-ball-anywhere": {"seconds": 0.3, "moves": False},
@@ -135,3 +135,14 @@ def test_a_report_of_runs_opens_offline_and_shows_all_of_them(runs, tmp_path):
     table = Path(runs["locomotion"]).with_suffix(".lineage.csv").read_text().splitlines()
     assert table[0].startswith("id,ancestor_list,origin_time")
     assert table[1].split(",")[1] == "[none]"
+
+
+def test_champions_of_generations_are_replayed_together(runs, tmp_path, capsys):
+    run, file = Path(runs["hit-ball-anywhere"]), tmp_path / "both.html"
+    replay_champions([run], (0, 3), 0, 0, True, file)
+    said = capsys.readouterr().out
+    assert "generation 0, rank 0" in said
+    assert "generation 3, rank 0" in said
+    assert file.stat().st_size > 100_000
+    with pytest.raises(ValueError, match="name at least one run"):
+        replay_champions([], (), 0, 0, False, file)

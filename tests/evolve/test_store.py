@@ -53,7 +53,7 @@ def test_genomes_of_the_best_are_there_and_of_others_a_sentence(tmp_path):
         assert json.loads(store.genotype(last, 11))
         with pytest.raises(StoreError, match="rank 11 of generation 1 was not kept"):
             store.genotype(1, 11)
-        with pytest.raises(StoreError, match=f"no rank 0 in generation 99; the last one is {last}"):
+        with pytest.raises(StoreError, match=f"no rank 0 in generation 99; the last generation is {last}"):
             store.genotype(99, 0)
 
 

@@ -15,7 +15,7 @@ from kinemorph.creatures.grow import grown, growth_row
 from kinemorph.creatures.joints import fill_model
 from kinemorph.creatures.settings import DEFAULT, Root, Settings
 from kinemorph.creatures.solids import FORMS
-from kinemorph.creatures.wiring import Wiring, link_name
+from kinemorph.creatures.wiring import link_name, wired
 from kinemorph.geometry.shapes import Colour, Shape, ShapeKind
 from kinemorph.multibody.catalog import Catalog
 from kinemorph.multibody.equipment import Actuator
@@ -99,7 +99,7 @@ class Phenotype:
             shapes[link] = (_shape(FORMS[form], half, at, COLOURS[node % len(COLOURS)]),)
         return tuple(names), tuple(shapes)
 
-    @property
+    @cached_property
     def bounds(self) -> tuple[Vector, Vector]:
         """The corners of the box around it, m, in the frame of its root, joints at zero; round parts count as boxes."""
         rows = self.rows
@@ -114,9 +114,8 @@ class Phenotype:
     @cached_property
     def brain(self) -> Brain:
         """Neurons of all parts and of the central brain, wired."""
-        _ = self.model  # which shares out the strength
-        columns = [self.rows[name].tolist() for name in ("node", "parent", "dof", "mirrored", "strength")]
-        return Wiring(self.genotype, *columns).brain(self.settings)
+        names = self.model.names  # which shares out the strength
+        return wired(self.genotype, self.settings, self._nodes, self.rows, names)
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:

@@ -45,7 +45,7 @@ def evaluate(
     phenotype = genotype if isinstance(genotype, Phenotype) else develop(genotype, task.grown())
     if phenotype.rejected:
         return Score(REJECTED, reason=phenotype.rejected)
-    if not phenotype.brain.effects:
+    if phenotype.brain.idle:
         return Score(REJECTED, reason="rigid")
     stage = Stage(task, phenotype, seed, number, level)
     try:

@@ -30,6 +30,7 @@ from kinemorph.creatures.settings import DEFAULT, Settings
 ALONG, ACROSS = (0.10, 0.25), (0.04, 0.15)  # half extents of parts of founders, m
 TWINS = 0.4  # share of connections that have a mirror twin
 PULSE = (0.6, 2.5)  # Hz
+GRIPS = (0.4, 0.4)  # shares of grasps that keep to the oscillator, or to the angle of their joint
 PACE = Source(From.GLOBAL, 0)  # the first neuron of the central brain: when it mutates, all limbs stay in step
 
 
@@ -96,9 +97,24 @@ def _node(rng: Rng, s: Settings, routes: Routes) -> Node:
         else:
             effector = drawn(EffectorGene, rng, s)
         effectors.append(effector)
+    if s.grasps:
+        effectors[-1] = _grip(rng, s, clock, neurons)
     a, b, c = effectors
     node = drawn(Node, rng, s, size=size, neurons=tuple(neurons), effectors=(a, b, c))
     return _aimed(node, rng, routes.towards) if routes.towards else node
+
+
+def _grip(rng: Rng, s: Settings, clock: Source, neurons: list[NeuronGene]) -> EffectorGene:
+    """What a hand holds on by: always, or by a neuron that holds on until the clock or its joint's angle is far down.
+
+    A hand that holds on does not turn, so what it senses of the way and of up is the same until it lets go.
+    """
+    u, sign = float(rng.random()), 1.0 if rng.random() < 0.5 else -1.0
+    if u >= sum(GRIPS) or len(neurons) >= s.most_neurons:
+        return EffectorGene(ONE, 1.0)
+    source = clock if u < GRIPS[0] else Source(From.ANGLE, 0)
+    neurons.append(NeuronGene("add", (source, ONE, ONE), (sign, float(rng.uniform(0.1, 0.7)), 0.0)))
+    return EffectorGene(Source(From.LOCAL, len(neurons) - 1), 1.0)
 
 
 def _aimed(node: Node, rng: Rng, share: float) -> Node:

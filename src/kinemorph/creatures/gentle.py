@@ -51,10 +51,10 @@ def offspring(
 Weighted = tuple[int, str, int]  # a node (-1: the central brain), "effectors" or "neurons", and which of them
 
 
-def upstream(genotype: Genotype) -> tuple[list[Weighted], list[Weighted]]:
+def upstream(genotype: Genotype, grasps: bool = False) -> tuple[list[Weighted], list[Weighted]]:
     """Effectors that are used, and neurons from which a way leads to one of them."""
     nodes = reached(genotype)
-    effectors = [(i, "effectors", k) for i in nodes for k in range(genotype.nodes[i].dof)]
+    effectors = [(i, "effectors", k) for i in nodes for k in _acting(genotype.nodes[i], grasps)]
     waiting = [(i, genotype.nodes[i].effectors[k].input) for i, _, k in effectors]
     found: dict[Weighted, None] = {}
     while waiting:
@@ -68,6 +68,12 @@ def upstream(genotype: Genotype) -> tuple[list[Weighted], list[Weighted]]:
     return effectors, list(found)
 
 
+def _acting(node: Node, grasps: bool) -> list[int]:
+    """Effectors of a node that do something: those of its joint, and the last one, if parts may grasp by it."""
+    last = len(node.effectors) - 1
+    return [*range(node.dof), *([last] if grasps and node.dof <= last else [])]
+
+
 def _holders(kind: From, at: int, nodes: list[int]) -> list[int]:
     """Nodes (-1: the central brain) that may hold the neuron that a source in a node means."""
     if kind is From.GLOBAL or (kind is From.LOCAL and at < 0):
@@ -79,7 +85,7 @@ def _holders(kind: From, at: int, nodes: list[int]) -> list[int]:
 
 def change_control(genotype: Genotype, rng: Rng, settings: Settings = DEFAULT) -> Genotype:
     """One to a few weights move that have a say in what an effector does."""
-    effectors, neurons = upstream(genotype)
+    effectors, neurons = upstream(genotype, settings.grasps)
     for _ in range(1 + int(rng.poisson(1.5))):
         which = pick(rng, effectors if not neurons or rng.random() < 0.5 else neurons)
         genotype = _nudged(genotype, which, rng, settings)
@@ -166,7 +172,7 @@ def change_structure(genotype: Genotype, rng: Rng, settings: Settings = DEFAULT)
 def _neuron_before_effector(genotype: Genotype, i: int, rng: Rng, s: Settings) -> Genotype:
     """A new neuron takes what an effector took, and drives it."""
     node = genotype.nodes[i]
-    k = int(rng.integers(node.dof))
+    k = int(pick(rng, _acting(node, s.grasps)))
     old = node.effectors[k]
     neuron = drawn(NeuronGene, rng, s)
     if rng.random() < 0.75:
@@ -181,7 +187,7 @@ def _neuron_before_effector(genotype: Genotype, i: int, rng: Rng, s: Settings) -
 def _rewired_effector(genotype: Genotype, i: int, sensed: bool, rng: Rng, s: Settings) -> Genotype:
     """An effector gets another source: any, or a sense of the target or of where up is."""
     node = genotype.nodes[i]
-    k = int(rng.integers(node.dof))
+    k = int(pick(rng, _acting(node, s.grasps)))
     new = replace(node.effectors[k], input=drawn(Source, rng, s))
     if sensed:
         kinds = [kind for kind in s.sources if kind in FAR] or list(s.sources)

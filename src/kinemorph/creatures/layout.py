@@ -31,6 +31,29 @@ CONNECTION = np.dtype(
     align=True,
 )
 
+NEURON_GENE = np.dtype(
+    [
+        ("function", "i4"),  # Function
+        ("kind", "i4", 3),  # of its inputs: place in the list of `From`,
+        ("index", "i4", 3),
+        ("child", "i4", 3),
+        ("weights", "f8", 3),
+    ],
+    align=True,
+)
+
+WIRES = np.dtype(
+    [
+        ("first", "i4"),  # the genes of a node's neurons, and
+        ("count", "i4"),  # how many there are
+        ("kind", "i4", 3),  # of its effectors, as above
+        ("index", "i4", 3),
+        ("child", "i4", 3),
+        ("weights", "f8", 3),
+    ],
+    align=True,
+)
+
 PART = np.dtype(
     [
         ("node", "i4"),

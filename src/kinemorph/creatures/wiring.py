@@ -6,27 +6,27 @@ neurons those of the root. Only senses that something listens to are there. A so
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from typing import Any
 
-from kinemorph.brain import Acted, Brain, Effect, Neuron, Sense, Sensed
-from kinemorph.creatures.genotype import FUNCTIONS, From, Genotype, NeuronGene, Source
+import numpy as np
+
+from kinemorph._jit import entry, kernel
+from kinemorph.brain import Acted, Brain, Function, Sensed
+from kinemorph.brain.layout import EFFECT, FIRST, NEURON, NOTHING, ONE, SENSE
+from kinemorph.creatures.genotype import FUNCTIONS, From, Genotype, NeuronGene, Node, Source
+from kinemorph.creatures.layout import NEURON_GENE, WIRES
 from kinemorph.creatures.settings import Settings
 
-NOTHING, ONE, FIRST = 0, 1, 2  # sources of a brain: 0 reads 0, 1 reads 1, then neurons, then senses
+Records = np.ndarray[tuple[int], np.dtype[np.void]]
+Integers = np.ndarray[tuple[int], np.dtype[np.int64]]
 CENTRAL = -1  # instead of the number of a part
-SENSED = {
-    From.ANGLE: Sensed.ANGLE,
-    From.SPEED: Sensed.SPEED,
-    From.TOUCH: Sensed.TOUCH,
-    From.UP: Sensed.UP,
-    From.DIRECTION: Sensed.DIRECTION,
-    From.DISTANCE: Sensed.DISTANCE,
-    From.PLACE: Sensed.PLACE,
-}
-IN_FRAME = (Sensed.UP, Sensed.DIRECTION)  # whose y has the other sign in a mirrored part
-JOINT = (Sensed.ANGLE, Sensed.SPEED)
-THREE = (Sensed.UP, Sensed.DIRECTION, Sensed.PLACE)
+KINDS = {kind: k for k, kind in enumerate(From)}
+FROM_ONE, LOCAL, PARENT, CHILD, GLOBAL, FIRST_SENSE = range(6)  # of these; the senses are in the order of `Sensed`
+SPEED, UP, DIRECTION, PLACE = (int(x) for x in (Sensed.SPEED, Sensed.UP, Sensed.DIRECTION, Sensed.PLACE))
+DELAY, BY_SPEED, GRASP = int(Function.DELAY), int(Acted.SPEED), int(Acted.GRASP)
 FASTEST = 10.0  # rad/s, that a drive of speed is told at most
+HEAVIEST = 1e6
 
 
 def link_name(part: int, dof: int, of: int) -> str:
@@ -34,87 +34,167 @@ def link_name(part: int, dof: int, of: int) -> str:
     return f"part{part}" if dof >= of - 1 else f"part{part}:{dof}"
 
 
-class Wiring:
-    """Brain of grown parts: `node`, `parent`, `dof`, `mirrored` and `strength` of each."""
+def wired(genotype: Genotype, settings: Settings, nodes: Records, parts: Records, links: tuple[str, ...]) -> Brain:
+    """The brain of grown parts, whose links have these names."""
+    with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError, OverflowError):
+        wires, genes = _rows(genotype)
+        counts = wires["count"]
+        neurons = np.zeros(int(counts[parts["node"]].sum() + counts[-1]), NEURON)
+        effects = np.zeros(int(parts["dof"].sum()) + (len(parts) if settings.grasps else 0), EFFECT)
+        senses = np.zeros(3 * len(neurons) + len(effects), SENSE)
+        first, found = np.zeros(len(parts) + 2, np.int64), np.zeros(2, np.int64)
+        if wire(
+            nodes, parts, wires, genes, int(settings.acted), settings.grasps, first, neurons, senses, effects, found
+        ):
+            heard, done = found.tolist()
+            return Brain.known(neurons, senses[:heard].copy(), effects[:done], links, float(settings.rate))
+    genotype.checked()  # says what is wrong
+    raise ValueError(f"genotype {genotype!r} has no brain")
 
-    def __init__(
-        self, genotype: Genotype, node: Sequence[int], parent: Sequence[int], dof: Sequence[int],
-        mirrored: Sequence[int], strength: Sequence[float],
-    ) -> None:  # fmt: skip
-        self.genotype, self.node, self.parent, self.dof = genotype, node, parent, dof
-        self.mirrored, self.strength = mirrored, strength
-        self.children: list[list[int]] = [[] for _ in node]
-        self.first: list[int] = []  # of each part, the source that its first neuron is
-        at = FIRST
-        for i, k in enumerate(node):
-            if parent[i] >= 0:
-                self.children[parent[i]].append(i)
-            self.first.append(at)
-            at += len(genotype.nodes[k].neurons)
-        self.first.append(at)  # of the central brain, which is at -1
-        self.end = at + len(genotype.neurons)
-        self.senses: dict[Sense, int] = {}
 
-    def brain(self, settings: Settings) -> Brain:
-        neurons = [
-            Neuron(FUNCTIONS[gene.function], self._sources(gene, part), gene.weights)
-            for part in (*range(len(self.node)), CENTRAL)
-            for gene in self._neurons(part)
-        ]
-        effects = [effect for part in range(1, len(self.node)) for effect in self._effects(part, settings)]
-        return Brain(tuple(neurons), tuple(self.senses), tuple(effects), settings.rate)
+def _rows(genotype: Genotype) -> tuple[Records, Records]:
+    """The wires of each node and of the central brain, and all genes of neurons."""
+    wires: list[tuple[Any, ...]] = []
+    genes: list[tuple[Any, ...]] = []
+    for node in genotype.nodes:
+        inputs, weights = zip(*[(e.input, e.weight) for e in node.effectors], strict=True)
+        wires.append((len(genes), len(node.neurons), *_addresses(inputs), weights))
+        genes += [_gene(neuron) for neuron in node.neurons]
+    wires.append((len(genes), len(genotype.neurons), *NO_EFFECTORS))
+    genes += [_gene(neuron) for neuron in genotype.neurons]
+    return np.array(wires, WIRES), np.array(genes, NEURON_GENE)
 
-    def _neurons(self, part: int) -> tuple[NeuronGene, ...]:
-        return self.genotype.neurons if part == CENTRAL else self.genotype.nodes[self.node[part]].neurons
 
-    def _sources(self, gene: NeuronGene, part: int) -> tuple[int, int, int]:
-        a, b, c = gene.inputs
-        return self.source(a, part), self.source(b, part), self.source(c, part)
+def _gene(neuron: NeuronGene) -> tuple[Any, ...]:
+    return FUNCTIONS[neuron.function], *_addresses(neuron.inputs), neuron.weights
 
-    def _effects(self, part: int, s: Settings) -> list[Effect]:
-        node, dof = self.genotype.nodes[self.node[part]], self.dof[part]
-        made = []
-        for k in range(dof):
-            effector = node.effectors[k]
-            low, high = (-FASTEST, FASTEST) if s.acted is Acted.SPEED else node.limits[k]
-            source = self.source(effector.input, part)
-            name = link_name(part, k, dof)
-            made.append(Effect(s.acted, name, 0, source, effector.weight, self.strength[part], low, high))
-        if s.grasps and not self.children[part]:
-            effector = node.effectors[-1]
-            made.append(Effect(Acted.GRASP, f"part{part}", 0, self.source(effector.input, part), effector.weight))
-        return made
 
-    def source(self, source: Source, part: int) -> int:
-        """What a source means in a part."""
-        kind, index = source.kind, source.index
-        if kind is From.ONE:
-            return ONE
-        if kind in SENSED:
-            return self._sense(SENSED[kind], index, max(part, 0))
-        if kind is From.GLOBAL:
-            holder = CENTRAL
-        elif kind is From.LOCAL:
-            holder = part
-        elif kind is From.PARENT:
-            if part == 0:
-                return NOTHING
-            holder = 0 if part == CENTRAL else self.parent[part]
-        else:
-            children = self.children[max(part, 0)]
-            if source.child >= len(children):
-                return NOTHING
-            holder = children[source.child]
-        return self.first[holder] + index if index < len(self._neurons(holder)) else NOTHING
+def _addresses(inputs: Any) -> tuple[Any, Any, Any]:
+    a, b, c = inputs
+    return (KINDS[a.kind], KINDS[b.kind], KINDS[c.kind]), (a.index, b.index, c.index), (a.child, b.child, c.child)
 
-    def _sense(self, what: Sensed, index: int, part: int) -> int:
-        dof = self.dof[part]
-        if what in JOINT:
-            if index >= dof:  # the root has no joint
-                return NOTHING
-            sense = Sense(what, link_name(part, index, dof))
-        else:
-            axis = index % 3 if what in THREE else 0
-            turned = bool(self.mirrored[part]) and what in IN_FRAME and axis == 1
-            sense = Sense(what, f"part{part}", axis, turned)
-        return self.end + self.senses.setdefault(sense, len(self.senses))
+
+NO_EFFECTORS = *_addresses((Source(),) * 3), (0.0,) * len(Node().effectors)
+
+
+@entry
+def wire(
+    nodes: Records, parts: Records, wires: Records, genes: Records, acted: int, grasps: bool, first: Integers,
+    neurons: Records, senses: Records, effects: Records, found: Integers,
+) -> bool:  # fmt: skip
+    """Fill NEURON, SENSE and EFFECT rows, and count the last two in `found`. False if a number is none.
+
+    `first` is for the source that the first neuron of each part is, of the central brain, and the first sense.
+    """
+    n = parts.shape[0]
+    first[0] = FIRST
+    for i in range(n):
+        first[i + 1] = first[i] + wires[parts[i]["node"]]["count"]
+    first[n + 1] = first[n] + wires[wires.shape[0] - 1]["count"]
+    k, rings = 0, 0
+    for i in range(n + 1):
+        part = i if i < n else CENTRAL
+        w = wires[node_of(parts, wires, part)]
+        for j in range(w["first"], w["first"] + w["count"]):
+            gene, row = genes[j], neurons[k]
+            row["function"], row["ring"] = gene["function"], -1
+            if gene["function"] == DELAY:
+                row["ring"], rings = rings, rings + 1
+            for m in range(3):
+                if not is_address(gene, m) or not abs(gene["weights"][m]) <= HEAVIEST:
+                    return False
+                row["sources"][m] = source_of(parts, wires, first, senses, found, gene, m, part)
+                row["weights"][m] = gene["weights"][m]
+            k += 1
+    for part in range(1, n):
+        if not put_effects(nodes, parts, wires, acted, grasps, first, senses, effects, found, part):
+            return False
+    return True
+
+
+@kernel
+def node_of(parts: Any, wires: Any, part: int) -> int:
+    """The node of a part; after all nodes comes the central brain."""
+    return parts[part]["node"] if part >= 0 else wires.shape[0] - 1
+
+
+@kernel
+def is_address(gene: Any, m: int) -> bool:
+    """Whether kernels can go by an address: those of files are, but a genotype may be made by hand."""
+    return gene["index"][m] >= 0 and gene["child"][m] >= 0
+
+
+@kernel(inline=False)
+def put_effects(
+    nodes: Any, parts: Any, wires: Any, acted: int, grasps: bool, first: Any, senses: Any, effects: Any, found: Any,
+    part: int,
+) -> bool:  # fmt: skip
+    """What drives each degree of freedom of a part, and what makes it grasp, if it has no children."""
+    p = parts[part]
+    w, node = wires[p["node"]], nodes[p["node"]]
+    hand = grasps and p["first_child"] < 0
+    for k in range(p["dof"] + (1 if hand else 0)):
+        grasp = k == p["dof"]
+        m = 2 if grasp else k
+        if not is_address(w, m) or not abs(w["weights"][m]) <= HEAVIEST:
+            return False
+        row = effects[found[1]]
+        found[1] += 1
+        row["what"], row["held"], row["low"], row["high"] = GRASP if grasp else acted, -1, -1.0, 1.0
+        row["source"], row["weight"] = source_of(parts, wires, first, senses, found, w, m, part), w["weights"][m]
+        row["body"] = p["link"] if grasp else p["link"] - p["dof"] + 1 + k
+        if not grasp:
+            row["most"] = p["strength"]
+            row["low"] = -FASTEST if acted == BY_SPEED else node["limits"][k][0]
+            row["high"] = FASTEST if acted == BY_SPEED else node["limits"][k][1]
+    return True
+
+
+@kernel(inline=False)
+def source_of(parts: Any, wires: Any, first: Any, senses: Any, found: Any, gene: Any, m: int, part: int) -> int:
+    """What input m of a gene means in a part."""
+    kind, index, child = gene["kind"][m], gene["index"][m], gene["child"][m]
+    n, here = parts.shape[0], max(part, 0)
+    if kind == FROM_ONE:
+        return ONE
+    if kind >= FIRST_SENSE:
+        k = sense_of(parts[here], senses, found, kind - FIRST_SENSE, index)
+        return first[n + 1] + k if k >= 0 else NOTHING
+    holder = part
+    if kind == GLOBAL:
+        holder = CENTRAL
+    elif kind == PARENT:
+        if part == 0:
+            return NOTHING
+        holder = 0 if part == CENTRAL else parts[part]["parent"]
+    elif kind == CHILD:
+        holder = parts[here]["first_child"]
+        for _ in range(child):
+            holder = parts[holder]["next_child"] if holder >= 0 else -1
+        if holder < 0:
+            return NOTHING
+    if index >= wires[node_of(parts, wires, holder)]["count"]:
+        return NOTHING
+    return first[holder if holder >= 0 else n] + index
+
+
+@kernel
+def sense_of(part: Any, senses: Any, found: Any, what: int, index: int) -> int:
+    """The place of a sense of a part among the senses, where it may be new; -1 if it has none such."""
+    axis, link, gain = 0, part["link"], 1.0
+    if what <= SPEED:
+        if index >= part["dof"]:  # the root has no joint
+            return -1
+        link += 1 + index - part["dof"]
+    elif what == UP or what == DIRECTION or what == PLACE:
+        axis = index % 3
+        if part["mirrored"] != 0 and what != PLACE and axis == 1:  # y has the other sign in a mirrored part
+            gain = -1.0
+    for k in range(found[0]):
+        s = senses[k]
+        if s["what"] == what and s["axis"] == axis and s["id"] == link and s["gain"] == gain:
+            return k
+    s = senses[found[0]]
+    s["what"], s["axis"], s["id"], s["gain"] = what, axis, link, gain
+    found[0] += 1
+    return found[0] - 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ def evolve(task: str | None, given: dict[str, Any], out: Path | None, resume: Pa
                 progress = experiment.evolve(store, settings, watch)
         except KeyboardInterrupt:
             console.print(f"stopped; go on with: kinemorph evolve --resume {store.file}")
-            return
+            sys.exit(130)
         console.print(f"done: {progress.episodes} evaluations in {progress.seconds:.0f} s, hash {store.golden_hash()}")
         if not store.golden:
             console.print("not golden: the clock, memory or a death decided some evaluations; see the report")

@@ -6,14 +6,16 @@ import os
 import platform
 import sys
 from collections.abc import Callable
+from dataclasses import is_dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from kinemorph._files import quoted
 from kinemorph._toml import checked
+from kinemorph.creatures.tasks import Task
 from kinemorph.evolve.code import code_of
 from kinemorph.evolve.evaluator import Evaluator, Serial
 from kinemorph.evolve.problem import Problem
@@ -25,9 +27,9 @@ from kinemorph.evolve.store import Store, StoreError
 
 def problem_of(settings: Settings) -> Problem:
     """The problem that the settings name: a task of creatures, or one of the user's own."""
-    if ":" not in settings.task:
-        from kinemorph.evolve import species
+    from kinemorph.evolve import species
 
+    if ":" not in settings.task:
         if settings.task in species.KINDS:
             return species.creatures(settings.of_task, settings.task, settings.search)
         raise ValueError(
@@ -35,16 +37,29 @@ def problem_of(settings: Settings) -> Problem:
             " own as module:name"
         )
     found = named(settings.task, {}, "task")
-    where = lambda place: f"of_task of {settings.task}"  # noqa: E731
-    return checked(found, settings.of_task, where) if isinstance(found, type) else found
+    if not isinstance(found, type):
+        return cast(Problem, found)
+    if issubclass(found, Task):
+        return species.creatures(settings.of_task, settings.task, settings.search, found)
+    where = f"of_task of {settings.task}"
+    if issubclass(found, msgspec.Struct) or is_dataclass(found):
+        return cast(Problem, checked(found, settings.of_task, lambda place: where))
+    try:
+        return cast(Problem, found(**settings.of_task))
+    except TypeError as error:
+        raise ValueError(f"{where}: {error}") from None
 
 
 def search_of(settings: Settings, problem: Problem) -> Search:
     """The search that the settings name, at its beginning."""
-    kind = named(settings.search, SEARCHES, "search")
+    kind: Callable[..., Search] = named(settings.search, SEARCHES, "search")
     where = lambda place: f"of_search of {settings.search}"  # noqa: E731
-    table = problem.advice(settings.search) | settings.of_search
-    return kind(problem, settings.seed, settings.budget, checked(kind.Settings, table, where))
+    table, known = problem.advice(settings.search) | settings.of_search, getattr(kind, "Settings", None)
+    if known is not None:
+        return kind(problem, settings.seed, settings.budget, checked(known, table, where))
+    if table:
+        raise ValueError(f"of_search of {settings.search}: {next(iter(table))}: it has no settings")
+    return kind(problem, settings.seed, settings.budget)
 
 
 def evaluator_of(settings: Settings, problem: Problem) -> Evaluator:

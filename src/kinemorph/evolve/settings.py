@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
@@ -66,6 +68,8 @@ def named(place: str, known: dict[str, str], noun: str) -> Any:
         raise ValueError(
             f"there is no {noun} {quoted(place)}; there are {', '.join(sorted(known))}, or name yours as module:name"
         )
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # as `python -m` has it: a module of the user's own lies there
     try:
         return getattr(import_module(module), name)
     except ModuleNotFoundError as error:

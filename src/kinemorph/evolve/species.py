@@ -58,8 +58,12 @@ class Species(msgspec.Struct, frozen=True):
         if isinstance(self.task, HitBall):
             return {"ladder": [2, 4, 8], "redraw": 6, "worst": 0.5, "founder_draws": 2}
         if isinstance(self.task, Locomotion):
-            return {"ladder": [1, 2, 4], "redraw": 6, "worst": 0.3, "founder_draws": 1, "ramp": 0.6}
-        return {"ladder": [1, 3], "redraw": 8, "worst": 0.0, "founder_draws": 1}
+            races = {"ladder": [1, 2, 4], "redraw": 6, "worst": 0.3, "founder_draws": 1}
+            return races | {"ramp": 0.4, "family_until": 0.8}
+        usual: dict[str, Any] = {"ladder": [1, 3], "redraw": 8, "worst": 0.0, "founder_draws": 1}
+        if self.task.grasps:
+            return usual | {"founders": 1000}  # few of them hold on, and fewer let go in time
+        return usual
 
     # ----------------------------------------------------------------------------------------------- variation
 
@@ -92,11 +96,11 @@ class Species(msgspec.Struct, frozen=True):
     def numbers(self, genotype: str) -> list[float]:
         """The weights that have a say in what an effector does."""
         parent = Genotype.from_json(genotype)
-        return [number for place in _places(parent) for number in _weights(parent, place)]
+        return [number for place in _places(parent, self.task.grasps) for number in _weights(parent, place)]
 
     def with_numbers(self, genotype: str, numbers: list[float]) -> str:
         child, left, most = Genotype.from_json(genotype), list(numbers), self.settings.weight
-        for place in _places(child):
+        for place in _places(child, self.task.grasps):
             count = len(_weights(child, place))
             child = _weighted(child, place, [min(max(number, -most), most) for number in left[:count]])
             del left[:count]
@@ -131,9 +135,12 @@ class _Ways(msgspec.Struct):
     within: float = 0.5
 
 
-def creatures(table: dict[str, Any], name: str, search: str) -> Species:
-    """The creatures for a task by its name. The thesis's searches vary as the thesis does, unless told otherwise."""
-    kind, where = KINDS[name], lambda place: f"of_task of {name}"
+def creatures(table: dict[str, Any], name: str, search: str, own: type[Task] | None = None) -> Species:
+    """The creatures for a task by its name, or for one of the user's own.
+
+    The thesis's searches vary as the thesis does, unless told otherwise.
+    """
+    kind, where = own or KINDS[name], lambda place: f"of_task of {name}"
     ways = {key: table[key] for key in ("variant", "within") if key in table}
     usual = "thesis" if search in ("thesis", "sims") else "gentle"
     way = checked(_Ways, {"variant": usual} | ways, where)
@@ -156,8 +163,8 @@ def _grown(genotype: str, settings: Settings) -> Phenotype:
     return develop(Genotype.from_json(genotype), settings)
 
 
-def _places(genotype: Genotype) -> list[Weighted]:
-    effectors, neurons = upstream(genotype)
+def _places(genotype: Genotype, grasps: bool) -> list[Weighted]:
+    effectors, neurons = upstream(genotype, grasps)
     return [*effectors, *neurons]
 
 

@@ -238,7 +238,7 @@ class Store:
         row = next(rows, None)
         if row is None:
             raise StoreError(
-                f"{self.file}: there is no rank {rank} in generation {generation}; the last one is {self.last}"
+                f"{self.file}: there is no rank {rank} in generation {generation}; the last generation is {self.last}"
             )
         if row[0] is None:
             raise StoreError(

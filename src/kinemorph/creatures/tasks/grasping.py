@@ -13,6 +13,8 @@ from kinemorph.motion.events import Event
 from kinemorph.multibody.joint import Joint
 from kinemorph.spatial.pose import Pose
 
+AHEAD = 0.5  # of its own way, what the ways of its foremost and of its hindmost hand count
+
 
 @dataclass(frozen=True)
 class Carry(Task):
@@ -57,9 +59,20 @@ class Brachiate(Task):
             world.add_ground(Shape.capsule(0.02, 2.0, pose=place), material=stage.soil)
         world.set_hold(stage.mind.row, hand, world.connect(None, hand, Joint.fixed()))
         stage.mind.target = (at[0] + 100.0, at[1], at[2])
+        stage.notes["first"] = float(at[0])
         stage.stop_when(Event.height(stage.figure["part0"].id, float(at[2]) - self.depth, direction=-1))
 
     def mark(self, stage: Stage) -> Marks:
         x, holds = stage.way[0], bool(stage.mind.holds)
         along = x if holds else min(x, 0.0) + 0.25 * min(max(x, 0.0), self.apart)
-        return Marks(max(-1.0, along / self.seconds / stage.size), max(0.0, x) if holds else 0.0, along)
+        value = (along + AHEAD * sum(self.reach(stage))) / self.apart  # not by its length: who is short reaches no bar
+        return Marks(max(-1.0, value), max(0.0, x) if holds else 0.0, along)
+
+    def reach(self, stage: Stage) -> tuple[float, float]:
+        """m, how far ahead of its first hand the foremost and the hindmost part are that hold on.
+
+        Who has a second bar can let go of the first; who has let go of it is on its way.
+        """
+        forest, first = stage.world.forest, stage.notes["first"]
+        held = [stage.world.body(id).position[0] - first for joint in stage.mind.holds for id in forest.sides(joint)]
+        return max(0.0, float(max(held, default=0.0))), max(0.0, float(min(held, default=0.0)))

@@ -27,6 +27,7 @@ class Locomotion(Task):
 
     slip: float = 0.4
     bounce: float = 0.1
+    fine: float = 4.0
     turn: float = 0.7
     kick: float = 0.12
     looks: int = 4

@@ -7,6 +7,7 @@ All else is here: the world, settling with motors off, small differences between
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from kinemorph.world.minds import Mind
 from kinemorph.world.world import World
 
 Array = npt.NDArray[np.float64]
+Vector = tuple[float, float, float]
 G = 9.81  # m/s²
 SLIP, BOUNCE = 0.1, 0.05  # by how much friction differs, and the mean restitution, where a task says nothing else
 FALL = 1e-3  # m, above the ground at the start
@@ -52,7 +54,8 @@ class Task:
     gravity: float = G  # m/s²
     vary: float = 1.0  # by how much of their ranges gravity, friction, restitution and bearing differ between draws
     slip: float = SLIP  # the range of friction, to each side
-    bounce: float = BOUNCE  # restitution of the ground, from nothing to twice as much
+    bounce: float = BOUNCE  # restitution of the ground, up to twice as much; of every other draw none
+    fine: float = 1.0  # up to so many times as many substeps: contacts are the harder the more there are
     turn: float = 0.0  # rad, to each side: by how much it may look aside at first
     kick: float = 0.0  # m/s, and four times as many rad/s about the vertical: knocks at each look
     root: Root = Root.FREE
@@ -68,7 +71,7 @@ class Task:
 
     def grown(self) -> Settings:
         """The settings by which creatures grow for this task."""
-        return replace(self.settings, root=self.root, grasps=self.grasps)
+        return _grown(self.settings, self.root, self.grasps)
 
     # --------------------------------------------------------------------------------- what a task of one's own says
 
@@ -85,6 +88,11 @@ class Task:
         raise NotImplementedError
 
 
+@lru_cache(maxsize=64)
+def _grown(settings: Settings, root: Root, grasps: bool) -> Settings:
+    return replace(settings, root=root, grasps=grasps)
+
+
 class Stage:
     """One creature in a world, for one task and one draw. What is random in it comes from `rng`."""
 
@@ -93,9 +101,11 @@ class Stage:
         self.rng = np.random.default_rng([seed, number])
         shake = task.vary * self.rng.uniform(-1.0, 1.0, 3)
         slip, bounce = (usual + level * (most - usual) for usual, most in ((SLIP, task.slip), (BOUNCE, task.bounce)))
-        self.soil = Material(friction=0.8 * (1.0 + slip * shake[0]), restitution=bounce * (1.0 + shake[1]))
+        self.soil = Material(friction=0.8 * (1.0 + slip * shake[0]), restitution=2.0 * bounce * max(0.0, shake[1]))
         weight = task.gravity * (1.0 + 0.02 * shake[2])
-        self.world = World((0.0, 0.0, -weight), task.dt, sleep=False, sweeps=True, substeps=task.substeps)
+        finer = task.fine ** (task.vary * level * self.rng.random()) if task.fine > 1.0 else 1.0
+        self.substeps = round(finer * task.substeps)
+        self.world = World((0.0, 0.0, -weight), task.dt, sleep=False, sweeps=True, substeps=self.substeps)
         rows = phenotype.rows
         low, high = phenotype.bounds
         self.length = float((high - low).max())  # m, of the creature as it grew
@@ -104,20 +114,25 @@ class Stage:
         faces = Pose.rpy(0.0, 0.0, turn).rotation
         middle = faces @ (rows["mass"] @ rows["p"]) / rows["mass"].sum()
         at = (-middle[0], -middle[1], FALL - low[2] if task.gravity > 0.0 else 0.0) if free else (0.0, 0.0, 0.0)
+        self.notes: dict[str, Any] = {}  # of the task's own
         task.prepare(self)
         self.figure: Figure = self.world.add(phenotype.model, at=Pose(at, faces))
         self.mind: Mind = self.world.think(self.figure, phenotype.brain)
         self.start: Array = np.zeros(3)  # m, centre of mass when it woke
         self.height = 0.0  # m, of its lowest point then
         self.gap = 0.0  # m, to the target then
-        self.half: dict[str, Any] = {}  # what was watched in the first half
+        self.half: Any = None  # what was watched in the first half, as a LIFE row
         self.gaps: list[float] = []  # m, to the target, as often as the task looks
-        self.notes: dict[str, Any] = {}  # of the task's own
         self.time = 0.0  # s, that it lived after it woke
 
     @property
     def parts(self) -> int:
         return len(self.phenotype.rows)
+
+    @property
+    def work(self) -> int:
+        """The budget of its life: that of the task, for as many substeps as there are."""
+        return self.task.work * self.substeps // self.task.substeps
 
     @property
     def size(self) -> float:
@@ -138,7 +153,7 @@ class Stage:
     @property
     def centre(self) -> Array:
         """m, the centre of mass."""
-        return np.array(self.life["centre"])
+        return np.array(self.mind.seen()["centre"])
 
     @property
     def way(self) -> Array:
@@ -176,14 +191,14 @@ class Stage:
         if self.task.patience <= 0.0:
             return ""
         self.mind.asleep = True
-        self.world.watch_minds(self.task.work)
+        self.world.watch_minds(self.work)
         self._nudge()
-        self.world.watch_minds(self.task.work, STILL)
+        self.world.watch_minds(self.work, STILL)
         self.world.run(self.task.patience)
-        if self.mind.life["still"] < STILL:
+        if self.mind.seen()["still"] < STILL:
             return "never still"
         before = self.centre
-        self.world.watch_minds(self.task.work)
+        self.world.watch_minds(self.work)
         self.world.run(WATCH)
         drift = float(np.linalg.norm(self.centre - before))
         self.mind.asleep = False
@@ -202,17 +217,17 @@ class Stage:
         task, world = self.task, self.world
         world.watch_minds()  # for whoever asks where it is
         task.begin(self)
-        world.watch_minds(task.work)
-        life = self.life
-        self.start, self.height, self.gap = np.array(life["centre"]), life["lowest"], life["gap"]
+        world.watch_minds(self.work)
+        life = self.mind.seen()
+        self.start, self.height, self.gap = np.array(life["centre"]), float(life["lowest"]), float(life["gap"])
         woken, half, whole = (round(t / task.dt) for t in (world.time, 0.5 * task.seconds, task.seconds))
         done = 0
         for end in (*_looks(0, half, task.looks), *_looks(half, whole, task.looks)):
             world.step(end - done)
-            life = self.life
-            self.gaps.append(life["gap"])
+            life = self.mind.seen()
+            self.gaps.append(float(life["gap"]))
             if end <= half:
-                self.half = life
+                self.half = life.copy()
             done = end
             if round(world.time / task.dt) < woken + end:
                 break
@@ -220,21 +235,16 @@ class Stage:
                 self._knock()
         self.time = (round(world.time / task.dt) - woken) * task.dt
 
-    def knocks(self) -> tuple[Array, Array]:
+    def knocks(self) -> tuple[Vector, Vector]:
         """The next knock: what it adds to the velocity and to the turning of all of it (m/s, rad/s)."""
-        angle, turn = self.rng.uniform(-1.0, 1.0, 2)
-        push = np.array((np.cos(np.pi * angle), np.sin(np.pi * angle), 0.0))
+        angle, turn = self.rng.uniform(-1.0, 1.0, 2).tolist()
+        x, y = float(np.cos(np.pi * angle)), float(np.sin(np.pi * angle))
         kick = self.task.vary * self.level * self.task.kick
-        return kick * push, 4.0 * kick * np.array((0.0, 0.0, turn))
+        return (kick * x, kick * y, 0.0), (0.0, 0.0, 4.0 * kick * turn)
 
     def _knock(self) -> None:
         """Knock against its root, which takes all of it along."""
-        forest = self.world.forest
-        tree, (push, turn) = forest.tree_of(self.figure["part0"].id), self.knocks()
-        v, R = forest.state(tree).v, self.figure["part0"].pose.rotation
-        v[:3] += R.T @ turn
-        v[3:6] += R.T @ push
-        forest.set_state(tree, v=v)
+        self.world.forest.knock(self.figure["part0"].id, *self.knocks())
 
     @property
     def early(self) -> bool:
