@@ -1,4 +1,4 @@
-"""The command `kinemorph`: see, convert, analyse and check, in one line each.
+"""The command `kinemorph`: see, convert, analyse and check, in one line each. --version says which one it is.
 
 Exit codes: 0 all is well, 1 a check has failed, 2 an argument or a file is wrong, 3 an extra is not installed, 130
 interrupted.
@@ -33,6 +33,8 @@ def demo(
     from kinemorph.scenes import gallery
 
     console = Console(highlight=False, soft_wrap=True)
+    if json and not list:
+        raise ValueError("demo: --json is for --list: a demo leaves pictures")
     if list and json:
         _print_json({each: f"{shown.sentence} {shown.written}" for each, shown in gallery.DEMOS.items()})
         return
@@ -117,6 +119,7 @@ def mocap(
     cutoff: float | Literal["residuals"] = 6.0,
     contacts: Path | None = None,
     friction: float = 0.8,
+    hips: str = "recorded",
     out: Path = Path("out"),
 ) -> None:
     """Find joint moments, ground forces and centres of pressure of a recorded motion, and leave tables and pictures.
@@ -133,6 +136,8 @@ def mocap(
         cutoff: Of the filter (Hz); 0 for none, residuals for the best one of the residual analysis.
         contacts: A CSV file with lines "left,0.52,1.13": when which foot stands (s).
         friction: Coefficient of friction of the floor.
+        hips: recorded, calibrated by how far knees of healthy walkers are bent, or moved forward and up by lengths (m)
+            such as --hips=-0.02,0.01; four of them are those of the left hip and of the right one.
         out: Folder for the results.
     """
     from rich.console import Console
@@ -146,7 +151,7 @@ def mocap(
     start = time.perf_counter()
     analysis = capture.analyse(
         source, mass, height, sex, table, unit=unit, up=up, skeleton=skeleton, cutoff=cutoff or None,
-        contacts=contacts, friction=friction,
+        contacts=contacts, friction=friction, hips=_hips(hips),
     )  # fmt: skip
     console.print(f"[bold]{source}[/]: {len(analysis.t)} frames in {time.perf_counter() - start:.2f} s", markup=True)
     console.print(analysis.summary(), markup=False)
@@ -159,6 +164,19 @@ def mocap(
     capture.plot_stances(analysis, stances)
     capture.replay(analysis, film)
     console.print(f"\nlook at [bold]{results}[/], [bold]{curves}[/], [bold]{stances}[/] and [bold]{film}[/]")
+
+
+def _hips(told: str) -> str | tuple[float, float] | dict[str, tuple[float, float]]:
+    """What is said of hips: a word, or two or four lengths."""
+    try:
+        numbers = [float(word) for word in told.split(",")]
+    except ValueError:
+        return told
+    if len(numbers) == 4:
+        return {"left": (numbers[0], numbers[1]), "right": (numbers[2], numbers[3])}
+    if len(numbers) != 2:
+        raise ValueError(f"--hips {told}: give two lengths, forward and up, or four, of the left hip and the right one")
+    return numbers[0], numbers[1]
 
 
 def thesis(out: Path = Path("out")) -> None:
@@ -261,19 +279,28 @@ def report(runs: tuple[Path, ...], /, out: Path = Path("out/evolution.html")) ->
     champions.report_runs(list(runs), out)
 
 
-def replay(run: Path, /, generation: int | None = None, rank: int = 0, draw: int = 0, out: Path | None = None) -> None:
-    """Let a champion live again, bit for bit, and leave a replay that plays in any browser.
+def replay(
+    runs: tuple[Path, ...],
+    /,
+    generation: tuple[int, ...] = (),
+    rank: int = 0,
+    draw: int = 0,
+    behind: bool = False,
+    out: Path | None = None,
+) -> None:
+    """Let champions live again, bit for bit, and leave a replay that plays in any browser.
 
     Args:
-        run: The file that `kinemorph evolve` made.
-        generation: Out of which it came; the last one if not given.
-        rank: Its place there; 0 is the best.
+        runs: Files that `kinemorph evolve` made; those of several are shown side by side.
+        generation: Out of which they came; the last one if not given. Those of several are shown side by side.
+        rank: Their place there; 0 is the best.
         draw: Which of the draws that no search saw.
-        out: The HTML file; by default beside the run.
+        behind: Show them front to back, the first one in front.
+        out: The HTML file; by default beside the first run.
     """
     from kinemorph.scenes import champions
 
-    champions.replay_champion(run, generation, rank, draw, out)
+    champions.replay_champions(runs, generation, rank, draw, behind, out)
 
 
 def creature() -> None:
@@ -313,20 +340,19 @@ def creature_random(seed: int = 0, out: Path | None = None, founder: bool = Fals
         print(f"{creatures.save_genotype(grown.genotype, out)}: {grown}")
 
 
-def creature_trial(count: int = 100_000, seed: int = 0, seconds: float = 0.0) -> None:
-    """Grow random, mutated and crossed genotypes, let them live, and count what became of them.
+def creature_trial(count: int = 100_000, seed: int = 0, first: int = 0, seconds: float = 1.0) -> None:
+    """Grow random, mutated, crossed and grafted genotypes, let them live for a task, and count what became of them.
 
     Args:
         count: How many genotypes.
         seed: Of everything that is random.
+        first: Number of the first one: a seed and a number make the same creature again.
         seconds: How long those live that may (s).
     """
-    from kinemorph.scenes import creatures
+    from kinemorph.scenes import creature_trial
 
-    start = time.perf_counter()
-    for told, times in creatures.trial(count, seed, seconds).most_common():
-        print(f"{times:8d}  {told}")
-    print(f"{count} genotypes in {time.perf_counter() - start:.1f} s")
+    if creature_trial.trial(count, seed, first, seconds)["FAILED"]:
+        raise SystemExit(1)
 
 
 def view(
@@ -454,6 +480,8 @@ def main() -> None:
         sys.exit(130)
     except (ValueError, KeyError, OSError, ImportError, RuntimeError, ArithmeticError) as error:
         message = error.args[0] if isinstance(error, KeyError) and error.args else error
+        if isinstance(error, OSError) and error.filename is not None and error.strerror:
+            message = f"{error.filename}: {error.strerror.lower()}"
         print(f"kinemorph: {message}", file=sys.stderr)
         sys.exit(2)
 

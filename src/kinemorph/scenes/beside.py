@@ -1,4 +1,4 @@
-"""Recordings of several worlds in one, beside each other: the same scene under other settings."""
+"""Recordings of several worlds in one, beside each other: the same scene under other settings, or several lives."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from kinemorph.spatial.pose import Pose
 from kinemorph.view.recording import SOIL, Body, Recording
@@ -46,3 +47,27 @@ def beside(recordings: Mapping[str, Recording], apart: tuple[float, float, float
         there = ~np.isnan(frame[:, 0])
         whole.add_poses(float(t), np.concatenate(rows)[there], frame[there])
     return whole
+
+
+def excerpt(recording: Recording, times: npt.NDArray[np.float64]) -> Recording:
+    """The frames that hold at some times (s), which are told from the first one on, and the chapters between them."""
+    part = Recording(recording.name)
+    part.meshes |= recording.meshes
+    for shape in recording.base_shapes:
+        part.add_base_shape(shape)
+    for body in recording.bodies:
+        part.add_body(body)
+    poses = recording.poses
+    frames = np.searchsorted(recording.t, times + SAME, side="right") - 1
+    if len(frames) and frames.min() < 0:
+        raise ValueError(f"excerpt: {recording.name!r} begins at {recording.t[0]} s, after {times.min()} s")
+    chapters, last = list(recording.chapters), 0.0
+    for t, i in zip((times - times[:1]).tolist(), frames.tolist(), strict=True):
+        while chapters and chapters[0].frame <= i:
+            chapter = chapters.pop(0)
+            part.add_chapter(max(last, chapter.t - float(times[0])), chapter.what, chapter.parents)
+            last = part.chapters[-1].t
+        there = np.flatnonzero(~np.isnan(poses[i, :, 0]))
+        part.add_poses(t, there, poses[i, there])
+        last = t
+    return part

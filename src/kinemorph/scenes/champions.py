@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,14 @@ from kinemorph.evolve.run import held_out
 from kinemorph.evolve.species import Species
 from kinemorph.evolve.store import Store
 from kinemorph.geometry.shapes import Shape, ShapeKind
+from kinemorph.scenes.beside import beside, excerpt
 from kinemorph.view.film import film
 from kinemorph.view.recording import Recording, poses_of, seen
 from kinemorph.view.replay import replay
 from kinemorph.world.world import WorldError
+
+ROOM = 1.0  # m, beyond the ways of their parts, between those who are shown together
+FROM = (0.2, -1.0, 0.35)  # where one looks from, then
 
 
 def filmed(species: Species, genotype: str, draw: Draw, rate: float = 30.0) -> tuple[Recording, float]:
@@ -36,6 +41,34 @@ def filmed(species: Species, genotype: str, draw: Draw, rate: float = 30.0) -> t
         stage.live()
         measure = float(task.mark(stage).measure)
     return taken.recording, measure
+
+
+def awake(species: Species, genotype: str, draw: Draw, rate: float = 30.0) -> tuple[Recording, float]:
+    """All of a life from when it wakes, at times that are the same for all of a task, and what it measures.
+
+    Who is done early goes on.
+    """
+    task = species.task
+    stage = Stage(task, develop(Genotype.from_json(genotype), species.settings), draw.seed, draw.number, draw.level)
+    if reason := stage.settle():
+        raise ValueError(f"this one does not live: {reason}")
+    world, woken = stage.world, stage.world.time
+    with film(world, rate=1.0 / task.dt, name=task.name) as taken:
+        stage.live()
+        measure = float(task.mark(stage).measure)
+        world.run(max(0.0, woken + task.seconds - world.time))
+    return excerpt(taken.recording, woken + np.arange(round(task.seconds * rate) + 1) / rate), measure
+
+
+def side_by_side(lives: Mapping[str, Recording], name: str, behind: bool = False) -> Recording:
+    """Lives in one recording, to the right of each other or, if `behind`, farther and farther back."""
+    axis = 1 if behind else 0
+    ways = [
+        life.poses[:, [i for i, body in enumerate(life.bodies) if "part" in body.name], axis] for life in lives.values()
+    ]
+    apart = np.zeros(3)
+    apart[axis] = ROOM + max((float(np.nanmax(x) - np.nanmin(x)) for x in ways), default=0.0)
+    return beside(lives, (float(apart[0]), float(apart[1]), 0.0), name)
 
 
 def report_runs(runs: list[Path], out: Path) -> Path:
@@ -110,19 +143,32 @@ def _graph(brain: Brain) -> dict[str, Any]:
     return {"senses": senses, "neurons": neurons, "effects": effects, "wires": wires}
 
 
-def replay_champion(run: Path, generation: int | None, rank: int, draw: int, out: Path | None) -> None:
-    """Write the replay of one of a run, and say what it measures."""
+def replay_champions(
+    runs: Sequence[Path], generations: Sequence[int], rank: int, draw: int, behind: bool, out: Path | None
+) -> None:
+    """Write the replay of one of a run, or of several together, and say what they measure."""
     console = Console(highlight=False, soft_wrap=True)
-    with Store.open(run) as store:
-        species = species_of(store)
-        generation = store.last if generation is None else generation
-        genotype = store.genotype(generation, rank)
-        on = held_out(settings_in(store).seed, draw + 1)[draw]
-    recording, measure = filmed(species, genotype, on)
-    outcome = species.evaluate(genotype, on)
-    if not outcome.reason and outcome.measure != measure:
-        raise RuntimeError(f"filmed it measures {measure}, evaluated {outcome.measure}: they should be the same life")
-    file = out or run.with_name(f"{run.stem}-{generation}-{rank}.html")
-    replay(recording, file, follow="part0")
-    console.print(f"generation {generation}, rank {rank}, draw {draw}: {measure:.3f} {outcome.reason}")
+    wanted = [(run, generation) for run in runs for generation in (generations or (None,))]
+    if not wanted:
+        raise ValueError("replay: name at least one run")
+    lives: dict[str, Recording] = {}
+    for run, generation in wanted:
+        with Store.open(run) as store:
+            species = species_of(store)
+            generation = store.last if generation is None else generation
+            genotype = store.genotype(generation, rank)
+            on = held_out(settings_in(store).seed, draw + 1)[draw]
+        recording, measure = (filmed if len(wanted) == 1 else awake)(species, genotype, on)
+        outcome = species.evaluate(genotype, on)
+        if not outcome.reason and outcome.measure != measure:
+            raise RuntimeError(f"filmed it measures {measure}, evaluated {outcome.measure}: they should be one life")
+        name = f"{run.stem}-{generation}-{rank}"
+        lives[name] = recording
+        said = f"generation {generation}, rank {rank}, draw {draw}: {measure:.3f} {outcome.reason}"
+        console.print(said if len(runs) == 1 else f"{run.stem}, {said}")
+    file = out or wanted[0][0].with_name(f"{next(iter(lives))}{'-and-others' if len(lives) > 1 else ''}.html")
+    if len(lives) == 1:
+        replay(recording, file, follow="part0")
+    else:
+        replay(side_by_side(lives, species.name, behind), file, direction=FROM)
     console.print(f"look at [bold]{file}[/]")

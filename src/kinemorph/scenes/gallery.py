@@ -190,6 +190,23 @@ DEMOS = {
         python="its floors are computed, from how many wheels each has",
     ),
 }  # fmt: skip
+EVOLVED = {
+    "hitting_ball": ("Creatures that hit a ball, from the first to the last generation.", (1, 4, 1)),
+    "jumping_1": ("Three evolutions of jumping straight up, side by side.", (3, 4, 1)),
+    "jumping_2": ("Creatures of spheres that jump up: generations, the earliest in front.", (1, 3, 1)),
+    "jumping_3": ("A creature that jumps away.", (0, 1, 1)),
+    "locomotion_1": ("A creature that has learned to walk.", (0, 1, 1)),
+    "locomotion_2": ("Another one that walks.", (0, 1, 1)),
+    "locomotion_3": ("A third one that walks.", (0, 1, 1)),
+    "brachiation": ("A creature that has learned to go along bars: it grasps, swings and lets go.", (0, 1, 1)),
+}  # creatures of evolutions: what they do, and how their pictures are laid out
+DEMOS |= {
+    name: Demo(
+        sentence, "evolved", "together", name, shown, name, in_world=False,
+        python="it lives by a brain, in the world of its task",
+    )
+    for name, (sentence, shown) in EVOLVED.items()
+}  # fmt: skip
 
 
 def named(name: str) -> Demo:

@@ -7,7 +7,7 @@ means over many that can be compared.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph._extras import need
-from kinemorph.brain import Acted, Sensed
+from kinemorph.brain import Acted, Brain, Sense, Sensed
 from kinemorph.creatures.develop import Phenotype, develop
 from kinemorph.creatures.genotype import Genotype
 from kinemorph.creatures.tasks.locomotion import FAR, Locomotion
@@ -29,7 +29,7 @@ from kinemorph.multibody.equipment import Floor
 from kinemorph.spatial.pose import Pose
 
 TARGET = np.array([FAR, 0.0, 0.0])
-SETTLING = 1.5  # s with motors off
+SETTLING = 0.5  # s with motors off, from where it lies here
 
 
 def walks() -> dict[str, Elsewhere]:
@@ -44,6 +44,8 @@ def in_mujoco(species: Species, genotype: str, draw: Draw) -> Outcome:
         raise ValueError(f"lives in MuJoCo are those of walkers; {task.name} is another task")
     creature = develop(Genotype.from_json(genotype), species.settings)
     stage = Stage(task, creature, draw.seed, draw.number, draw.level)
+    if reason := stage.settle():
+        return Outcome(0.0, reason=reason)
     twin = Twin(creature, stage)
     twin.settle()
     start = twin.centre
@@ -77,12 +79,8 @@ class Twin:
         self.model.geom_friction[:, 0] = stage.soil.friction**0.5  # as worlds mix it with the creature's 1
         self.data = self.mujoco.MjData(self.model)
         self.data.qpos[:] = forest.state(forest.tree_of(stage.figure["part0"].id)).q
-        self.weight = 9.81 * float(self.model.body_mass.sum())
-        self.reads = [self._reader(sense) for sense in self.brain.senses]
-        self.effects = [
-            (e.source, e.weight, *((-e.most, e.most) if e.what is Acted.TORQUE else (e.low, e.high)))
-            for e in self.brain.effects
-        ]
+        self.senses = Senses(self.mujoco, self.model, self.data, self.brain.senses, TARGET)
+        self.effects = shares_of(self.brain)
         self.sensed: list[list[float]] = []  # of all passes so far
 
     @property
@@ -118,31 +116,46 @@ class Twin:
 
     def _think(self) -> None:
         """A pass: `respond` is a function of all that was sensed so far."""
-        self.sensed.append([float(read()) for read in self.reads])
-        values = self.brain.respond(np.reshape(self.sensed, (len(self.sensed), len(self.reads))))[-1]
+        self.sensed.append(self.senses.read())
+        values = self.brain.respond(np.reshape(self.sensed, (len(self.sensed), len(self.senses))))[-1]
         signals = [0.0, 1.0, *values.tolist(), *self.sensed[-1]]
-        for k, (source, weight, low, high) in enumerate(self.effects):
-            x = min(max(weight * signals[source], -1.0), 1.0)
-            self.data.ctrl[k] = low + 0.5 * (x + 1.0) * (high - low)
+        for k, share in enumerate(self.effects):
+            self.data.ctrl[k] = told(share, signals)
 
-    def _reader(self, sense: Any) -> Callable[[], float]:
+
+class Senses:
+    """What the senses of a brain read of a creature there, with a target at a point (m)."""
+
+    def __init__(self, mujoco: Any, model: Any, data: Any, senses: Iterable[Sense], target: Any) -> None:
+        self.mujoco, self.model, self.data, self.target = mujoco, model, data, np.asarray(target, float)
+        self.weight = 9.81 * float(model.body_mass.sum())
+        self._readers = [self._reader(sense) for sense in senses]
+
+    def __len__(self) -> int:
+        return len(self._readers)
+
+    def read(self) -> list[float]:
+        """All of them, now."""
+        return [float(read()) for read in self._readers]
+
+    def _reader(self, sense: Sense) -> Callable[[], float]:
         d, m, kinds, sign = self.data, self.model, self.mujoco.mjtObj, -1.0 if sense.mirrored else 1.0
         if sense.what in (Sensed.ANGLE, Sensed.SPEED):
             j = self.mujoco.mj_name2id(m, kinds.mjOBJ_JOINT, sense.link)
             q, v = m.jnt_qposadr[j], m.jnt_dofadr[j]
             return (lambda: sign * d.qpos[q]) if sense.what is Sensed.ANGLE else (lambda: sign * d.qvel[v])
-        b, axis = self.mujoco.mj_name2id(m, kinds.mjOBJ_BODY, sense.link), sense.axis
+        b, axis, target = self.mujoco.mj_name2id(m, kinds.mjOBJ_BODY, sense.link), sense.axis, self.target
         if sense.what is Sensed.TOUCH:
             return lambda: self._touch(b)
         if sense.what is Sensed.UP:
-            return lambda: sign * float(d.xmat[b].reshape(3, 3)[2, axis])
+            return lambda: sign * d.xmat[b].reshape(3, 3)[2, axis]
         if sense.what is Sensed.PLACE:
-            return lambda: sign * float(TARGET[axis])
+            return lambda: sign * target[axis]
         if sense.what is Sensed.DISTANCE:
-            return lambda: sign * float(np.linalg.norm(TARGET - d.xpos[b]))
+            return lambda: sign * float(np.linalg.norm(target - d.xpos[b]))
 
         def direction() -> float:
-            way = TARGET - d.xpos[b]
+            way = target - d.xpos[b]
             return sign * float(d.xmat[b].reshape(3, 3)[:, axis] @ way / np.linalg.norm(way))
 
         return direction
@@ -154,4 +167,17 @@ class Twin:
             if body in (self.model.geom_bodyid[g1], self.model.geom_bodyid[g2]):
                 self.mujoco.mj_contactForce(self.model, self.data, i, force)
                 total += force[0]
-        return total / self.weight
+        return float(total / self.weight)
+
+
+def shares_of(brain: Brain) -> list[tuple[int, float, float, float]]:
+    """Of each effect: its source and weight, and what its drive is told at -1 and at 1."""
+    ends = ((-e.most, e.most) if e.what is Acted.TORQUE else (e.low, e.high) for e in brain.effects)
+    return [(e.source, e.weight, low, high) for e, (low, high) in zip(brain.effects, ends, strict=True)]
+
+
+def told(share: tuple[int, float, float, float], signals: Sequence[float]) -> float:
+    """What a drive is told."""
+    source, weight, low, high = share
+    x = min(max(weight * signals[source], -1.0), 1.0)
+    return low + 0.5 * (x + 1.0) * (high - low)

@@ -26,10 +26,10 @@ def run(what: str, out: Path, seconds: float | None = None) -> dict[str, Any]:
     scene = load_scene(what)
     if not scene.world.bodies:
         raise FileError(f"{scene.file}: there is nothing in it that moves; give it a [[body]] or a [[figure]]")
+    out.mkdir(parents=True, exist_ok=True)  # if it cannot be, before all is computed
     before, began = energies(scene.world), time.perf_counter()
     recording = scene.run(seconds)
     took = time.perf_counter() - began
-    out.mkdir(parents=True, exist_ok=True)
     name = scene.file.stem
     kept = out / f"{name}.npz"
     recording.save(kept)
@@ -73,7 +73,7 @@ def figures(scene: Scene, before: dict[str, float]) -> dict[str, Any]:
 
 def tell(told: dict[str, Any], say: Callable[[str], None]) -> None:
     """The figures for people."""
-    say(f"[bold]{told['scene']}[/]: {told['about']}")
+    say(f"[bold]{told['scene']}[/]{told['about'] and ': '}{told['about']}")
     speed = told["seconds"] / told["computed"] if told["computed"] > 0.0 else math.inf
     say(f"{told['seconds']:g} s in {told['steps']} steps, {speed:.1f} times as fast as life")
     for when in ("start", "end"):

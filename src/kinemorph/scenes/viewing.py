@@ -25,6 +25,8 @@ ZIP = b"PK\x03\x04"  # what a recording (.npz) begins with
 
 def show(what: str, seconds: float, port: int, browser: bool, paused: bool, floating: bool | None) -> None:
     """Show it until it is closed; a recording becomes a page beside it."""
+    if not seconds > 0.0:
+        raise ValueError(f"seconds {seconds} must be positive")
     path = Path(what)
     if path.is_file() and _head(path).startswith((ZIP, FILM)):
         page = replay(Recording.load(path), path.with_suffix(".html"))

@@ -27,6 +27,7 @@ VERSION = 1
 FULL = 1 << 22  # bytes of poses that make a chunk,
 LONG = 5.0  # s, and the time after which one is written in any case
 CHANGES = ("connect", "cut", "reroot", "grasp", "let go")  # what are chapters of a recording
+BUILT = frozenset({"add_ground", "add", "remove", "connect", "tie", "cut", "reroot", "restore"})  # who carries whom
 
 
 def film(
@@ -89,7 +90,7 @@ class Film:
 
     def heard(self, name: str, args: Any, named: Any, worked: bool) -> None:
         """Something was done to the world."""
-        if worked:
+        if worked and name in BUILT:
             self._notice(" ".join([name, *self._about(name, args, named)]))
 
     def _about(self, name: str, args: Any, named: Any) -> list[str]:
@@ -146,7 +147,7 @@ class Film:
         self._sides |= {name: self._sides[id] for id, name in world._joints.items() if id in self._sides}
         joints = {pair for pair in parents.items() if pair[1] is not None}
         before = {pair for pair in recording.parents.items() if pair[1] is not None}
-        if what.partition(" ")[0] in (*CHANGES, "start") or joints != before:
+        if what.startswith((*CHANGES, "start")) or joints != before:
             recording.add_chapter(world.time, what, parents)
 
     # --------------------------------------------------------------------------------------------------------- files

@@ -1,0 +1,123 @@
+"""Creatures that have evolved, seen together: champions of generations or of runs, after Fontijne's animations (A.3).
+
+python -m kinemorph.scenes.evolved NAME RUN[@GENERATION]... [--behind] [--draw N] [--moments T...] takes them out of
+runs, to be shipped with the package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from kinemorph._files import FileError, read_bytes, write_whole
+from kinemorph.creatures.genotype import MOST_BYTES, Genotype
+from kinemorph.evolve.experiment import settings_in
+from kinemorph.evolve.run import held_out
+from kinemorph.evolve.settings import Settings
+from kinemorph.evolve.species import Species, creatures
+from kinemorph.evolve.store import Store
+from kinemorph.scenes.champions import FROM, awake, side_by_side
+from kinemorph.scenes.views import Point, View, draw_views
+from kinemorph.view.recording import Recording
+
+FOLDER = Path(__file__).with_name("data") / "evolved"
+WIDE, SMALL = (900, 320), (420, 280)  # pixels of a picture of a life, and of each one of several lives
+AROUND = 0.3  # m, that pictures show around the middles of parts
+
+
+class Cast(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who is shown, at which task, on which draw that no search saw."""
+
+    task: str
+    seed: int
+    champions: dict[str, Genotype]
+    of_task: dict[str, Any] = {}
+    draw: int = 0
+    behind: bool = False  # front to back, instead of side by side
+    moments: tuple[float, ...] = (0.0,)  # s, that pictures show: of a life alone in one, as under a stroboscope
+
+    @property
+    def species(self) -> Species:
+        return creatures(self.of_task, self.task, "default")
+
+
+def cast(name: str) -> Cast:
+    """Those of an animation that are shipped with the package."""
+    file = FOLDER / f"{name}.json"
+    try:
+        return msgspec.json.decode(read_bytes(file, 16 * MOST_BYTES), type=Cast)
+    except msgspec.DecodeError as error:
+        raise FileError(f"{file}: {error}") from None
+
+
+def together(name: str) -> tuple[Recording, dict[str, float]]:
+    """Their lives in one recording, and what each of them measures."""
+    who = cast(name)
+    on = held_out(who.seed, who.draw + 1)[who.draw]
+    lives = {called: awake(who.species, one.to_json(), on) for called, one in who.champions.items()}
+    films = {called: life for called, (life, _) in lives.items()}
+    recording = side_by_side(films, who.task, who.behind) if len(films) > 1 else next(iter(films.values()))
+    return recording, {called: measure for called, (_, measure) in lives.items()}
+
+
+def demo(out: Path, say: Callable[[Any], None], name: str) -> None:
+    """Let them live: pictures, and a replay."""
+    recording, measures = together(name)
+    for called, measure in measures.items():
+        say(f"{called}: {measure:.3g}")
+    moments = cast(name).moments
+    low, high = _around(recording, moments)
+    alone = len(measures) == 1
+    views = [View(times, FROM, low, high) for times in ([moments] if alone else moments)]
+    pictures, film = draw_views(
+        recording, out, name, views, size=WIDE if alone else SMALL, columns=len(views),
+        follow="part0" if alone else None,
+    )  # fmt: skip
+    say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")
+
+
+def _around(recording: Recording, moments: tuple[float, ...]) -> tuple[Point, Point]:
+    """The corners of a box around all parts at some times."""
+    parts = [i for i, body in enumerate(recording.bodies) if "part" in body.name]
+    frames = [int(np.searchsorted(recording.t, t)) for t in moments]
+    x, y, z = recording.poses[np.ix_(frames, parts)][:, :, :3].reshape(-1, 3).T
+    low, high = ((float(f(x)), float(f(y)), float(f(z))) for f in (np.nanmin, np.nanmax))
+    return tuple(c - AROUND for c in low), tuple(c + AROUND for c in high)  # type: ignore[return-value]
+
+
+hitting_ball, jumping_1, jumping_2, jumping_3 = (
+    partial(demo, name=name) for name in ("hitting_ball", "jumping_1", "jumping_2", "jumping_3")
+)
+locomotion_1, locomotion_2, locomotion_3 = (partial(demo, name=f"locomotion_{k}") for k in (1, 2, 3))
+brachiation = partial(demo, name="brachiation")
+
+
+def keep(
+    name: str, runs: tuple[str, ...], /, behind: bool = False, draw: int = 0, moments: tuple[float, ...] = (0.0,)
+) -> None:
+    """Take champions out of runs, each said as RUN or RUN@GENERATION, all of the task of the first."""
+    champions: dict[str, Genotype] = {}
+    settings: list[Settings] = []
+    for place in runs:
+        run, _, generation = place.partition("@")
+        with Store.open(Path(run)) as store:
+            settings.append(settings_in(store))
+            at = int(generation) if generation else store.last
+            called = f"generation {at}" if generation else f"seed {settings[-1].seed}"
+            champions[called] = Genotype.from_json(store.genotype(at, 0))
+    if len({msgspec.json.encode((one.task, one.of_task)) for one in settings}) != 1:
+        raise ValueError(f"evolved: runs must be of one task, and there must be one at least: {', '.join(runs)}")
+    FOLDER.mkdir(exist_ok=True)
+    made = Cast(settings[0].task, settings[0].seed, champions, settings[0].of_task, draw, behind, moments)
+    write_whole(FOLDER / f"{name}.json", msgspec.json.encode(made))
+
+
+if __name__ == "__main__":
+    import tyro
+
+    tyro.cli(keep)
