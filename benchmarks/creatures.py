@@ -27,12 +27,13 @@ from tests.brain.oracle import Slow
 
 import kinemorph as km
 from benchmarks.measure import Row, arguments, report
-from kinemorph.brain import Brain, Sensed
+from kinemorph.brain import Brain
 from kinemorph.creatures.develop import Phenotype, develop
 from kinemorph.creatures.evaluate import evaluate
 from kinemorph.creatures.initial import random_genotype
 from kinemorph.creatures.tasks import Locomotion
 from kinemorph.geometry.ground import HalfSpace
+from kinemorph.scenes.in_mujoco import Senses, shares_of, told
 
 SECONDS, DT, RATE = 9.0, 5e-3, 25.0
 STEPS, EVERY = round(SECONDS / DT), round(1.0 / RATE / DT)
@@ -95,54 +96,18 @@ class Theirs:
 
     def prepare(self) -> None:
         """Look up where everything is that the brain reads and writes."""
-        m = self.model
-        name = lambda kind, what: mujoco.mj_name2id(m, kind, what)  # noqa: E731
-        joint, body = mujoco.mjtObj.mjOBJ_JOINT, mujoco.mjtObj.mjOBJ_BODY
-        self.reads: list[Callable[[], float]] = [self._reader(sense, name, joint, body) for sense in self.brain.senses]
-        self.effects = [(e.source, e.weight, e.low, e.high) for e in self.brain.effects]
-        self.weight = 9.81 * float(m.body_mass.sum())
-
-    def _reader(self, sense: Any, name: Any, joint: Any, body: Any) -> Callable[[], float]:
-        d, m, sign = self.data, self.model, -1.0 if sense.mirrored else 1.0
-        if sense.what in (Sensed.ANGLE, Sensed.SPEED):
-            j = name(joint, sense.link)
-            q, v = m.jnt_qposadr[j], m.jnt_dofadr[j]
-            return (lambda: sign * d.qpos[q]) if sense.what is Sensed.ANGLE else (lambda: sign * d.qvel[v])
-        b, axis = name(body, sense.link), sense.axis
-        if sense.what is Sensed.TOUCH:
-            return lambda: self._touch(b)
-        if sense.what is Sensed.UP:
-            return lambda: sign * float(d.xmat[b].reshape(3, 3)[2, axis])
-        if sense.what is Sensed.PLACE:
-            return lambda: sign * float(FAR[axis])
-        if sense.what is Sensed.DISTANCE:
-            return lambda: sign * float(np.linalg.norm(FAR - d.xpos[b]))
-
-        def direction() -> float:
-            way = FAR - d.xpos[b]
-            return float(sign * (d.xmat[b].reshape(3, 3)[:, axis] @ way) / np.linalg.norm(way))
-
-        return direction
-
-    def _touch(self, body: int) -> float:
-        total, force = 0.0, np.zeros(6)
-        for i in range(self.data.ncon):
-            g1, g2 = self.data.contact[i].geom
-            if body in (self.model.geom_bodyid[g1], self.model.geom_bodyid[g2]):
-                mujoco.mj_contactForce(self.model, self.data, i, force)
-                total += force[0]
-        return total / self.weight
+        self.senses = Senses(mujoco, self.model, self.data, self.brain.senses, FAR)
+        self.effects = shares_of(self.brain)
 
     def run(self) -> None:
         """With the brain in Python."""
         brain = Slow(self.brain)
         for _ in range(STEPS // EVERY):
-            sensed = [float(read()) for read in self.reads]
+            sensed = self.senses.read()
             brain.step(sensed)
             signals = brain.signals(sensed)
-            for k, (source, weight, low, high) in enumerate(self.effects):
-                x = min(max(weight * signals[source], -1.0), 1.0)
-                self.data.ctrl[k] = low + 0.5 * (x + 1.0) * (high - low)
+            for k, share in enumerate(self.effects):
+                self.data.ctrl[k] = told(share, signals)
             for _ in range(EVERY):
                 mujoco.mj_step(self.model, self.data)
 
@@ -268,20 +233,30 @@ def _ms(times: dict[str, float], ours: str, theirs: str, count: int) -> tuple[fl
 
 
 def draw(found: list[dict[str, float]], path: Path) -> None:
-    """How the cost of a life grows with the number of parts."""
+    """How the cost of building a creature, and of a second of its life, grows with the number of parts."""
     from matplotlib.figure import Figure
 
-    figure = Figure((6.0, 3.6), layout="constrained")
-    axes = figure.subplots()
-    for name, label in (
-        ("run", "kinemorph, brain and watch included"),
-        ("rollout", "MuJoCo, control precomputed"),
-        ("python", "MuJoCo, brain in Python"),
-    ):
-        parts = np.array([one["parts"] for one in found])
-        axes.plot(parts + 0.1 * (name == "rollout"), [1e3 * one[name] for one in found], ".", label=label)
-    axes.set(xlabel="parts", ylabel="ms for 9 s of life", yscale="log")
-    axes.legend()
+    figure = Figure((9.0, 3.6), layout="constrained")
+    build, life = figure.subplots(1, 2)
+    parts = np.array([one["parts"] for one in found])
+    many = [k for k in range(2, 11) if (parts == k).any()]
+    lines = (
+        (build, "develop", 1.0, "kinemorph, a model and a brain", "C0", ":"),
+        (build, "build", 1.0, "kinemorph, up to a step", "C0", "-"),
+        (build, "compile", 1.0, "MuJoCo, compiled", "C1", "-"),
+        (life, "run", SECONDS, "kinemorph, brain and watch included", "C0", "-"),
+        (life, "rollout", SECONDS, "MuJoCo, control precomputed", "C1", "-"),
+        (life, "python", SECONDS, "MuJoCo, brain in Python", "C1", ":"),
+    )
+    for axes, name, seconds, label, colour, dashes in lines:
+        ms = np.array([1e3 * one[name] / seconds for one in found])
+        axes.plot(parts, ms, ".", color=colour, alpha=0.25)
+        axes.plot(many, [np.median(ms[parts == k]) for k in many], dashes, color=colour, label=label)
+    build.set(xlabel="parts", ylabel="ms to build", yscale="log")
+    life.set(xlabel="parts", ylabel="ms for a second of life", yscale="log")
+    for axes in (build, life):
+        axes.legend(fontsize="small")
+        axes.grid(alpha=0.3, which="both")
     figure.savefig(path)
 
 

@@ -69,12 +69,14 @@ def _xml(model: km.Model, dt: float, friction: float | None = None) -> str:
         children[int(parent)].append(i)
     gravity = " ".join(map(repr, model.gravity.tolist()))
     solid = friction is not None
+    room = '<size memory="4G"/>' if model.n > 1000 else ""  # what MuJoCo would ask for grows with the square
     floor = f'<default><geom friction="{friction} 0.005 0.0001"/></default>' if solid else ""
     ground = '<geom type="plane" size="0 0 1"/>' if solid else ""
     hinges = [n for n, l in zip(model.joint_names, model.links, strict=True) if l["kind"] == km.JointKind.REVOLUTE]
     motors = "".join(f"<motor joint={quoteattr(name)}/>" for name in hinges) if solid else ""
     return (
-        f'<mujoco><compiler angle="radian"/><option timestep="{dt}" gravity="{gravity}" integrator="Euler"/>{floor}'
+        f'<mujoco><compiler angle="radian"/><option timestep="{dt}" gravity="{gravity}" integrator="Euler"/>'
+        f"{room}{floor}"
         f"<worldbody>{ground}{''.join(_body(model, children, i, solid) for i in children[-1])}</worldbody>"
         f"<actuator>{motors}</actuator></mujoco>"
     )

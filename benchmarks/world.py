@@ -7,15 +7,18 @@ with sleep off but for the row of it. They take turns, a whole scene each; of ea
 counts, as time of the processor, so that others on the machine disturb little. MuJoCo also is the judge of both, in the
 first round: it says how deep bodies overlap and what energy they have, in each one's states. Drift is how far the body
 that moves most has come in the last part of the run, when all should be at rest; balls do not count, which roll on for
-ever on level ground. Energy gained is the largest rise of the energy from any earlier moment; nothing here should gain
+ever on level ground. Several threads are told by the clock on the wall, best on a machine that has nothing else to do.
+Energy gained is the largest rise of the energy from any earlier moment; nothing here should gain
 any, but the ant, whose muscles work. PyBullet, where it is installed, is asked for scenes of free bodies.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -49,7 +52,10 @@ ASLEEP = 50.0
 TINY = 1e-9
 COUNTS = 10, 30, 100, 300, 1000, 3000, 5000
 WARM = 5  # steps, after which both know what touches
-MUJOCO = "MuJoCo"
+MUJOCO, ONE_THREAD = "MuJoCo", "one thread"
+TURN = 0.03  # s, of one of several threads: the others come and go with each
+CROWDS = 300, 1000, 4000  # bodies, for several threads
+SHARED = 1.6  # times as fast, of islands that are apart, where there are enough of them
 
 
 class Mover(Protocol):
@@ -343,6 +349,37 @@ def of_count(count: int, apart: bool, seconds: float) -> Row:
     return Row("world", case, "a step", best[0], best[1], MUJOCO, None)
 
 
+def piles(count: int) -> Yardstick:
+    """Boxes in piles of three."""
+    yard = yardsticks._Yard(f"{count} boxes")
+    side = int(np.ceil(np.sqrt(count / 3)))
+    for i in range(count):
+        at = (0.6 * (i // 3 % side), 0.6 * (i // 3 // side), 0.05 + 0.1 * (i % 3))
+        yard.body(km.Shape.box((0.2, 0.15, 0.1)), (at, (1.0, 0.0, 0.0, 0.0)))
+    return yard.done(2.0)
+
+
+def of_threads(case: str, yard: Yardstick, seconds: float) -> Row:
+    """µs a step by the clock on the wall, of two threads beside one, once the bodies lie; they take turns."""
+    worlds = [Ours(yard, STEPS[0]).world for _ in range(2)]
+    worlds[1].threads = 2
+    best = [np.inf, np.inf]
+    for world in worlds:
+        world.step(round(0.6 / STEPS[0]))
+    took = min(worlds[0].measure(5).step_time for _ in range(5))
+    each = max(5, round(TURN / took))
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        for i, world in enumerate(worlds):
+            start = time.perf_counter()
+            world.step(each)
+            best[i] = min(best[i], 1e6 * (time.perf_counter() - start) / each)
+    worlds[1].step(25)  # as many as the other one made to find out
+    if worlds[0].hash() != worlds[1].hash():
+        raise RuntimeError(f"{case}: two threads come to other bits than one")
+    return Row("world", case, "a step, two threads, wall time", best[1], best[0], ONE_THREAD, None)
+
+
 def plot(file: Path, rows: list[Row]) -> None:
     from matplotlib.figure import Figure
 
@@ -367,6 +404,11 @@ def missed(rows: list[Row]) -> list[str]:
     for row in rows:
         name, _, step = row.case.partition(", ")
         if row.peer_name != MUJOCO or row.ratio is None:
+            if row.peer_name == ONE_THREAD and row.ratio is not None:
+                apart, count = "heap" not in row.case, int(row.case.split()[0])
+                if apart and count >= CROWDS[1] and row.ratio < SHARED:
+                    found.append(f"{row.case}: {row.ratio:.2f} of one thread, asked {SHARED}")
+                continue
             if row.case == "wall, asleep" and row.ratio is not None and row.ratio < ASLEEP:
                 found.append(f"{row.case}: {row.ratio:.1f} of {row.peer_name}, asked {ASLEEP:g}")
             continue
@@ -379,23 +421,41 @@ def missed(rows: list[Row]) -> list[str]:
     return found
 
 
+def say(what: str, start: float) -> None:
+    """What comes now: all of it takes half an hour."""
+    print(f"{time.perf_counter() - start:5.0f} s  {what}", file=sys.stderr, flush=True)
+
+
 def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="a picture of cost against the number of bodies")
-    parser.add_argument("--only", metavar="NAME,NAME", help=f"scenes: {', '.join(SCENES)}, asleep, count")
+    parser.add_argument("--only", metavar="NAME,NAME", help=f"scenes: {', '.join(SCENES)}, asleep, count, threads")
     options = parser.parse_args()
     start = time.perf_counter()
-    names = options.only.split(",") if options.only else [*SCENES, "asleep", "count"]
+    names = options.only.split(",") if options.only else [*SCENES, "asleep", "count", "threads"]
     rounds, rest = (3, 2.0) if options.quick else (4, REST)
-    rows = [row for name in names if name in SCENES for dt in STEPS for row in of_scene(name, dt, rounds, rest)]
+    rows: list[Row] = []
+    for name, dt in product((name for name in names if name in SCENES), STEPS):
+        say(f"{name}, {1e3 * dt:g} ms", start)
+        rows += of_scene(name, dt, rounds, rest)
     if "asleep" in names:
+        say("asleep", start)
         rows += of_sleep(0.5 if options.quick else 2.0)
     if "count" in names:
-        counts = COUNTS[:4] if options.quick else COUNTS
-        costs = [of_count(count, apart, 0.5) for apart in (False, True) for count in counts]
+        costs = []
+        for apart, count in product((False, True), COUNTS[:4] if options.quick else COUNTS):
+            say(f"{count} bodies", start)
+            costs.append(of_count(count, apart, 0.5))
         rows += costs
         if options.plot:
             plot(options.plot, costs)
+    if "threads" in names:
+        seconds = 2.0 if options.quick else 10.0
+        crowds = [(f"{count} bodies, apart", heap(count, apart=True)) for count in CROWDS]
+        crowds += [("3000 boxes, in piles of three", piles(3000)), ("1000 bodies, in a heap", heap(1000, apart=False))]
+        for case, yard in crowds:
+            say(f"threads: {case}", start)
+            rows.append(of_threads(case, yard, seconds))
     packages = ("kinemorph", "numba", "mujoco-core", "numpy", "pybullet")
     report("Worlds: µs, if nothing else is said; a ratio above 1 is better than the peer", rows, options.json, packages)
     below = missed(rows)

@@ -173,6 +173,84 @@ def note_machine() -> None:
     (RESULTS / "machine.json").write_text(json.dumps(told, indent=1) + "\n", "utf-8")
 
 
+# ---------------------------------------------------------------------------------------------------------------- gait
+
+GAIT = {  # quantities by columns, and digits behind the point
+    "knee bent at strike, in loading, least later": (0, "knee at strike", "knee in loading", "knee least later"),
+    "vertical force / weight": (2, "force first", "force valley", "force second"),
+    "hip: extension, flexion": (1, "hip extension", "hip flexion"),
+    "knee: extension": (1, "knee extension"),
+    "ankle: plantar flexion": (1, "ankle plantar flexion"),
+}
+
+
+def gait_norms() -> str:
+    """What is normal, pace by pace: mean and standard deviation."""
+    from kinemorph.mocap.norms import PACES, norms, sources
+
+    every = {(source, pace): norms(pace, source) for source in sources() for pace in PACES}
+    heads = ["", *(f"{source}, {pace}" for source, pace in every)]
+    return table(heads, (
+        [name, *(f"{n[name].mean:g} ± {n[name].deviation:g}" if name in n else "" for n in every.values())]
+        for name in norms("natural")
+    ))  # fmt: skip
+
+
+COUNTED = {  # what is counted together
+    "knee at strike and least later (what is fitted)": ("knee at strike", "knee least later"),
+    "knee in loading": ("knee in loading",),
+    "vertical force, three peaks": ("force first", "force valley", "force second"),
+    "hip, extension and flexion": ("hip extension", "hip flexion"),
+    "knee, first extension": ("knee extension",),
+    "ankle, plantar flexion": ("ankle plantar flexion",),
+}
+
+
+def walkers() -> list[dict[str, Any]]:
+    file = RESULTS / "gait.json"
+    return json.loads(file.read_text("utf-8"))["subjects"] if file.exists() else []
+
+
+def normal(told: dict[str, Any], hips: str, name: str) -> bool:
+    """Whether a peak of a walker is within two deviations."""
+    from kinemorph.mocap.norms import norms
+
+    norm = norms(told["pace"])[name]
+    return bool(norm.low <= told[hips][name] <= norm.high)
+
+
+def gait() -> str:
+    """Walks of CMU's library, with hips as recorded and, below, calibrated; what is beyond two deviations is bold."""
+    rows = []
+    for told in walkers():
+        for hips in ("recorded", "calibrated"):
+            cells = []
+            for digits, *names in GAIT.values():
+                shown = [(f"{told[hips][name]:.{digits}f}", normal(told, hips, str(name))) for name in names]
+                cells.append(", ".join(x if usual else f"**{x}**" for x, usual in shown))
+            shifts = "; ".join(f"{round(1e3 * x):+d}, {round(1e3 * z):+d}" for x, z in told["hips"].values())
+            seen = "" if told["seen"] else "*"
+            who = f"{told['subject']}{seen} ({told['stances']}), {told['speed']:.1f} m/s, {told['pace']}"
+            rows.append([who, "recorded", *cells] if hips == "recorded" else ["", shifts, *cells])
+    return table(["subject (stances)", "hips: forward, up [mm]", *GAIT], rows) if rows else MISSING
+
+
+def gait_counts() -> str:
+    """How many of these peaks are beyond two deviations."""
+    every = walkers()
+    starred = [told for told in every if not told["seen"]]
+    moments = [name for what, names in COUNTED.items() if "tension" in what or "plantar" in what for name in names]
+    groups = [(what, [*names], every) for what, names in COUNTED.items()]
+    groups += [("all moments", moments, every), ("all moments of subjects with a star", moments, starred)]
+    rows = []
+    for what, names, them in groups:
+        beyond = [
+            sum(not normal(told, hips, name) for told in them for name in names) for hips in ("recorded", "calibrated")
+        ]
+        rows.append([what, str(len(names) * len(them)), *map(str, beyond)])
+    return table(["beyond two deviations", "of", "recorded", "calibrated"], rows) if every else MISSING
+
+
 # ------------------------------------------------------------------------------------------------------------- command
 
 
@@ -251,6 +329,9 @@ TABLES: dict[str, Callable[..., str]] = {
     "commands": commands,
     "consistency": consistency,
     "gallery": gallery,
+    "gait": gait,
+    "gait_counts": gait_counts,
+    "gait_norms": gait_norms,
     "machine": machine,
     "speed": speed,
 }
