@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,8 @@ from kinemorph.evolve.evaluator import Serial
 from kinemorph.evolve.experiment import begin, evolve, problem_of, resume, search_of
 from kinemorph.evolve.job import Job, Result
 from kinemorph.evolve.problem import Problem
+from kinemorph.evolve.recipe import CANDIDATES, VOTED
 from kinemorph.evolve.run import held_out
-from kinemorph.evolve.search import Budget
 from kinemorph.evolve.settings import SEARCHES, Settings, checked
 
 SMALL = {
@@ -115,38 +116,54 @@ def test_a_run_that_was_broken_off_again_and_again_ends_as_it_would_have(search,
         assert store.golden_hash() == whole
 
 
-def test_searches_beat_chance():
-    scores = {}
-    for search in ("default", "sims", "thesis", "steady", "map-elites", "random"):
-        of = settings(search, budget={"generations": 40, "episodes": 1500})
-        problem = problem_of(of)
-        found = search_of(of, problem)
-        serial = Serial(problem)
-        while jobs := found.ask():
-            serial.submit(jobs)
-            while some := serial.collect():
-                for result in some:
-                    found.tell(result)
-        champion = found.population[0].genotype
-        scores[search] = np.mean([problem.evaluate(champion, draw).score for draw in held_out(99, 64)])
-    assert min(scores[name] for name in ("default", "steady")) > scores["random"]
-
-
-def test_a_budget_of_episodes_is_kept():
-    of = settings(budget={"generations": 1000, "episodes": 700})
-    assert of.budget == Budget(1000, 700)
-
-
-def test_draws_get_harder_and_the_vote_is_at_full_level():
-    of = settings(of_search=SMALL["default"] | {"ramp": 0.5}, budget={"generations": 12})
+def searched(of, watch=lambda jobs: None):
+    """A search at its end, and all that it asked."""
     problem = problem_of(of)
-    search, serial, levels = search_of(of, problem), Serial(problem), []
+    search, serial, asked = search_of(of, problem), Serial(problem), []
     while jobs := search.ask():
-        levels.append({draw.level for job in jobs for draw in job.draws})
+        watch(jobs)
+        asked += jobs
         serial.submit(jobs)
         while some := serial.collect():
             for result in some:
                 search.tell(result)
+    return search, asked
+
+
+def test_searches_beat_chance():
+    scores = {}
+    for search in ("default", "sims", "thesis", "steady", "map-elites", "random"):
+        of = settings(search, budget={"generations": 40, "episodes": 1500})
+        found, _ = searched(of)
+        champion = found.population[0].genotype
+        scores[search] = np.mean([found.problem.evaluate(champion, draw).score for draw in held_out(99, 64)])
+    assert min(scores[name] for name in ("default", "steady")) > scores["random"]
+
+
+def test_a_budget_of_episodes_is_kept():
+    found, asked = searched(settings(budget={"generations": 1000, "episodes": 700}))
+    episodes = sum(len(job.draws) for job in asked)
+    generation = 2 * 12 * 4  # the last one is not broken off: children, and parents judged anew, on four draws
+    assert 700 - generation < episodes <= 700 + generation
+    assert found.generation < 1000
+
+
+def test_who_was_the_best_long_before_stands_in_the_last_vote():
+    found, asked = searched(settings(budget={"generations": 24}))
+    voted = [job for job in asked if all(draw.number >= VOTED for draw in job.draws)]
+    first_round = voted[: len({job.individual for job in voted})]
+    assert [len(job.draws) for job in first_round] == [2] * len(first_round)  # a quarter of eight draws each
+    assert len(first_round) == CANDIDATES
+    later = found.elites[len(found.elites) // 2 :]
+    assert {one.number for one in later} <= {job.individual for job in first_round}  # they are few enough here
+    assert max(Counter(job.individual for job in voted).values()) == 3  # the best four have all draws
+    assert sum(len(job.draws) for job in voted) == CANDIDATES * 8 // 2
+
+
+def test_draws_get_harder_and_the_vote_is_at_full_level():
+    of = settings(of_search=SMALL["default"] | {"ramp": 0.5}, budget={"generations": 12})
+    levels: list[set[float]] = []
+    searched(of, lambda jobs: levels.append({draw.level for job in jobs for draw in job.draws}))
     assert all(len(some) == 1 for some in levels)  # whoever is compared had the same draws
     rising = [some.pop() for some in levels]
     assert rising[0] == 0.0

@@ -16,6 +16,7 @@ from kinemorph.evolve.streams import Purpose, seed_of, stream
 from kinemorph.evolve.tuning import TuningSettings, tune
 
 VOTED = 512  # draws from this number on are those of the last vote
+CANDIDATES = 16  # who stands in it
 
 
 class RecipeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -89,7 +90,7 @@ class Recipe(Planned):
         if self.budget.episodes is None or self.generation >= self.budget.generations:
             return float(self.budget.generations - self.generation)
         tuning = self.settings.tuning.episodes if self.settings.tuning else 0
-        return float(self.budget.episodes - self.episodes - 6 * self.settings.vote - tuning)
+        return float(self.budget.episodes - self.episodes - CANDIDATES * self.settings.vote // 2 - tuning)
 
     def _founded(self, bank: tuple[Draw, ...]) -> Generator[list[Trial], None, list[Individual]]:
         settings = self.settings
@@ -190,14 +191,23 @@ class Recipe(Planned):
     # ---------------------------------------------------------------------------------------------- voting
 
     def _vote(self, population: list[Individual]) -> Generator[list[Trial], None, list[Individual]]:
-        """Eight candidates on a quarter of fresh draws, the best four on all of them."""
+        """Fresh draws; each time twice as many of them, for the better half of the candidates."""
         seeds = [seed_of(self.seed, Purpose.VOTE, draw=number) for number in range(self.settings.vote)]
         draws = tuple(Draw(VOTED + number, seed) for number, seed in enumerate(seeds))
-        candidates = list(dict.fromkeys(population[:4] + self.elites[::-1]))[:8]
+        candidates = self._candidates(population)
         for one in candidates:
             one.outcomes.clear()
-        yield [(one, draws[: max(1, len(draws) // 4)]) for one in candidates]
-        finalists = self.ranked(candidates)[:4]
-        yield [(one, draws) for one in finalists]
+        for share in (4, 2, 1):
+            several = max(1, CANDIDATES * share // 4)
+            yield [(one, draws[: max(1, len(draws) // share)]) for one in self.ranked(candidates)[:several]]
         others = [one for one in population if one not in candidates]
         return self.ranked(candidates) + others
+
+    def _candidates(self, population: list[Individual]) -> list[Individual]:
+        """The best of now, and of those who were the best before, evenly over the later half of the run: who is best by
+        the last draws may only suit them."""
+        few = population[: CANDIDATES // 4]
+        before = [one for one in self.elites[-max(CANDIDATES, len(self.elites) // 2) :] if one not in few]
+        several = min(len(before), CANDIDATES - len(few))
+        spread = [before[-1 - i * len(before) // several] for i in range(several)]
+        return list(dict.fromkeys(few + spread + population))[:CANDIDATES]
