@@ -457,21 +457,19 @@ CREATURES: dict[str, Callable[..., Any]] = {  # what follows `kinemorph creature
 
 
 def main() -> None:
-    import tyro
-
     from kinemorph import __version__
+    from kinemorph._command_line import understood
     from kinemorph._extras import MissingExtraError
 
-    if sys.argv[1:] in (["--version"], ["-V"]):
+    words = sys.argv[1:]
+    if words in (["--version"], ["-V"]):
         print(f"kinemorph {__version__}")
         return
     try:
-        if sys.argv[1:2] == ["creature"]:
-            tyro.extras.subcommand_cli_from_dict(
-                CREATURES, prog="kinemorph creature", description=creature.__doc__, args=sys.argv[2:]
-            )
-            return
-        tyro.extras.subcommand_cli_from_dict(COMMANDS, prog="kinemorph", description=__doc__)
+        if words[:1] == ["creature"]:
+            understood(CREATURES, words[1:], "kinemorph creature", creature.__doc__)()
+        else:
+            understood(COMMANDS, words, "kinemorph", __doc__)()
     except MissingExtraError as error:
         print(f"kinemorph: {error}", file=sys.stderr)
         sys.exit(3)
