@@ -97,6 +97,11 @@ def picture(
 
 def save_png(file: Path | str, image: Image) -> None:
     """Write an (height, width, 3) array of bytes as PNG."""
+    Path(file).write_bytes(png_of(image))
+
+
+def png_of(image: Image) -> bytes:
+    """The bytes of a PNG file."""
     height, width, _ = image.shape
     plain = np.asarray(image, np.uint8).reshape(height, -1)
     beside, above = plain.copy(), plain.copy()  # what differs from the pixel to the left, and from that above
@@ -110,7 +115,7 @@ def save_png(file: Path | str, image: Image) -> None:
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)  # 8 bits, colour
-    Path(file).write_bytes(
+    return (
         b"\x89PNG\r\n\x1a\n"
         + chunk(b"IHDR", header)
         + chunk(b"IDAT", zlib.compress(rows.tobytes(), 9))
