@@ -18,7 +18,8 @@ COLOURS = "#4878a8", "#d97f3e", "#5a9e5a", "#b05a6e", "#8064a8"
 
 def card(title: str, rows: dict[str, Any], image: Image | None = None, below: str = "") -> str:
     """A title, a table and a picture beside it, with what is below that."""
-    lines = "".join(f"<tr><td>{html.escape(k)}</td><td>{html.escape(str(v))}</td></tr>" for k, v in rows.items())
+    cells = ((html.escape(name), html.escape(str(value))) for name, value in rows.items())
+    lines = "".join(f'<tr><td style="white-space:nowrap">{name}</td><td>{value}</td></tr>' for name, value in cells)
     shown = ""
     if image is not None:
         from kinemorph.view.picture import png_of
@@ -42,26 +43,24 @@ def model_html(model: Any) -> str:
 
 def recording_html(recording: Any) -> str:
     """A recording: its end, and what happened."""
-    from kinemorph.view.picture import picture
-
     rows = {"bodies": len(recording.bodies), "frames": len(recording.t)}
     rows |= {f"{chapter.t:.3g} s": chapter.what for chapter in recording.chapters[:12]}
-    seen = len(recording.t) and (recording.base_shapes or any(body.shapes for body in recording.bodies))
-    image = picture(recording, float(recording.t[-1]), size=SIZE) if seen else None
-    return card(f"Recording {recording.name!r}", rows, image)
+    return card(f"Recording {recording.name!r}", rows, _end_of(recording))
 
 
 def log_html(log: Any) -> str:
     """A simulation: the start, a change, the end; energies over time; and what happened."""
-    from kinemorph.view.strip import strip
+    from kinemorph.view.picture import picture
 
     if not log.stretches:
         return card("Log", {"time": "nothing was simulated"})
-    rows: dict[str, Any] = {"time": f"{log.t[0]:.3g} to {log.t[-1]:.3g} s", "energy drift": f"{log.drift:.2e} J"}
+    rows: dict[str, Any] = {"time": f"{log.t[0]:.3g} to {log.t[-1]:.3g} s", "energy changes by": f"{log.drift:.2e} J"}
     rows |= {f"{h.t:.3g} s": h.name for h in log.happenings[:12]}
     changes = [h.t for h in log.happenings if h.changed]
-    times = [float(log.t[0]), *changes[:1], float(log.t[-1])]
-    image = strip(log, times, size=(SIZE[0] // len(times), 200)) if _can_be_seen(log.model) else None
+    times, image = [float(log.t[0]), *changes[:1], float(log.t[-1])], None
+    if _can_be_seen(log.model):
+        size = SIZE[0] // len(times), 200
+        image = np.concatenate([picture(log, t, size=size) for t in times], axis=1)  # parts may fall far apart
     energies = {"kinetic": log.kinetic, "potential": log.potential, "elastic": log.elastic, "lost at events": log.lost}
     seen = {name: values for name, values in energies.items() if np.any(values)}
     return card("Log", rows, image, curves(log.t, seen | {"total": log.total}, "J", changes))
@@ -77,8 +76,8 @@ def report_html(report: Any) -> str:
         "new joint": report.joint or "none",
         "energy lost": f"{report.energy_lost:.4g} J",
         "impulse": f"{float(np.linalg.norm(report.impulse[3:])):.4g} N s",
-        "residuals": f"pose {report.pose_error:.0e}, twist {report.twist_error:.0e}, "
-        f"momentum {report.momentum_error:.0e}, loops {report.loop_error:.0e}",
+        "residuals": f"pose {report.pose_error:.1g}, twist {report.twist_error:.1g}, "
+        f"momentum {report.momentum_error:.1g}, loops {report.loop_error:.1g}",
     }
     image = None
     if _can_be_seen(new):
@@ -111,16 +110,22 @@ def _can_be_seen(model: Any) -> bool:
 def world_html(world: Any) -> str:
     """A world as it is now."""
     from kinemorph.view.film import Film
-    from kinemorph.view.picture import picture
 
     with Film(world, None, 60.0, "world") as taken:
         pass
     found = world.statistics
     rows = {"time": f"{world.time:.3f} s", "bodies": found.bodies, "trees": found.trees, "asleep": found.asleep}
     rows["contacts"] = found.contacts
-    recording = taken.recording
-    seen = recording.base_shapes or any(body.shapes for body in recording.bodies)
-    return card("World", rows, picture(recording, world.time, size=SIZE) if seen else None)
+    return card("World", rows, _end_of(taken.recording))
+
+
+def _end_of(recording: Any) -> Image | None:
+    """How a recording ends, if there is anything to be seen."""
+    from kinemorph.view.picture import picture, recorded_solids
+
+    if not len(recording.t) or not any(recorded_solids(recording, float(recording.t[-1]))):
+        return None
+    return picture(recording, float(recording.t[-1]), size=SIZE)
 
 
 def curves(t: Any, values: dict[str, Any], unit: str, marks: Sequence[float] = ()) -> str:
