@@ -211,7 +211,8 @@ def evolve(
     Args:
         task: Its name, module:name of a problem of your own, or a TOML file with settings.
         search: default, steady, thesis, sims, random, map-elites, or module:name of your own.
-        population: How many there are in a generation.
+        population: How many there are in a generation. Before the first one, default, steady and map-elites try 300
+            founders, or as many as a fifth of --episodes pays for; founders in a TOML file says how many.
         generations: After how many it ends; or
         episodes: after how many evaluations, whichever comes first.
         seed: Of everything that is random.
@@ -229,7 +230,7 @@ def evolve(
 
 
 def rescore(run: Path, /, generation: int | None = None, rank: int = 0, draws: int = 64) -> None:
-    """Judge a champion again: on draws that no search saw, at half the step, blind, limp, part by part, in MuJoCo.
+    """Judge a champion again: on draws that no search saw, at half the step, blind, limp by parts; walkers in MuJoCo.
 
     Args:
         run: The file that `kinemorph evolve` made.
@@ -238,9 +239,9 @@ def rescore(run: Path, /, generation: int | None = None, rank: int = 0, draws: i
         draws: How many.
     """
     from kinemorph.evolve import command
-    from kinemorph.scenes.in_mujoco import walks
+    from kinemorph.scenes import in_mujoco
 
-    command.rescore(run, generation, rank, draws, walks())
+    command.rescore(run, generation, rank, draws, in_mujoco.walks(), in_mujoco.absent())
 
 
 def results(
@@ -457,21 +458,19 @@ CREATURES: dict[str, Callable[..., Any]] = {  # what follows `kinemorph creature
 
 
 def main() -> None:
-    import tyro
-
     from kinemorph import __version__
+    from kinemorph._command_line import understood
     from kinemorph._extras import MissingExtraError
 
-    if sys.argv[1:] in (["--version"], ["-V"]):
+    words = sys.argv[1:]
+    if words in (["--version"], ["-V"]):
         print(f"kinemorph {__version__}")
         return
     try:
-        if sys.argv[1:2] == ["creature"]:
-            tyro.extras.subcommand_cli_from_dict(
-                CREATURES, prog="kinemorph creature", description=creature.__doc__, args=sys.argv[2:]
-            )
-            return
-        tyro.extras.subcommand_cli_from_dict(COMMANDS, prog="kinemorph", description=__doc__)
+        if words[:1] == ["creature"]:
+            understood(CREATURES, words[1:], "kinemorph creature", creature.__doc__)()
+        else:
+            understood(COMMANDS, words, "kinemorph", __doc__)()
     except MissingExtraError as error:
         print(f"kinemorph: {error}", file=sys.stderr)
         sys.exit(3)

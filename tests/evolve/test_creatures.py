@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -103,6 +104,19 @@ def test_a_champion_is_judged_again_and_filmed(runs):
         recording, measure = filmed(problem, champion, draw)
         assert measure == problem.evaluate(champion, draw).measure
         assert len(recording.t) > 2
+
+
+def test_without_mujoco_it_is_said_that_walkers_are_not_judged_there(runs, capsys, monkeypatch):
+    from kinemorph.cli import rescore as command
+
+    command(Path(runs["locomotion"]), draws=2)
+    assert "in MuJoCo " in capsys.readouterr().out
+    monkeypatch.setitem(sys.modules, "mujoco", None)  # as if it were not installed
+    command(Path(runs["locomotion"]), draws=2)
+    told = capsys.readouterr().out
+    assert told.splitlines()[-1] == "not judged in MuJoCo, which is not installed: pip install mujoco-core"
+    command(Path(runs["hit-ball-anywhere"]), draws=2)  # which never are
+    assert "MuJoCo" not in capsys.readouterr().out
 
 
 def test_settings_of_tasks_are_checked():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -77,7 +78,37 @@ def test_objects_show_themselves_in_notebooks() -> None:
         assert f"<b>{kind}" in page
         assert "http" not in page
         assert "<1>" not in page
-    for kind in ("Model", "Recording", "World"):
-        assert "data:image/png;base64,iVBOR" in shown[kind]
+        assert "data:image/png;base64,iVBOR" in page
+    assert shown["Log"].count("<polyline") == 3  # kinetic, potential, total
+    assert "1, 1, 1 before; 1, 7, 6 now" in shown["Report"]
     assert world.hash() == before
     assert not world._onlookers
+
+
+def test_a_change_of_structure_is_shown_with_its_joint_and_a_log_with_its_moments(monkeypatch) -> None:
+    b = km.Builder("two rods")
+    for name, x in (("left", 0.0), ("right", 1.0)):
+        rod = km.Inertia.rod(1.0, (0, 0, 0), (0.5, 0, 0))
+        b.link(name, None, km.Joint.revolute("y"), (x, 0, 0), rod, km.Shape.box((0.5, 0.1, 0.1), km.Pose((0.25, 0, 0))))
+    model = b.build()
+    state = km.State(np.array([0.0, np.pi]), np.zeros(2))
+    loop = km.connect(model, state, "left", "right", km.Joint.revolute("y", name="closed"), at=(0.5, 0, 0))
+    assert "<td>closed</td>" in loop._repr_html_()
+    with_name = loop._repr_html_()
+    monkeypatch.setitem(sys.modules, "PIL", None)  # a picture without names then
+    monkeypatch.delitem(sys.modules, "PIL.ImageDraw", raising=False)
+    without = loop._repr_html_()
+    assert "data:image/png;base64,iVBOR" in without
+    assert without != with_name
+    log = km.simulate(model, state, 0.1)
+    assert log._repr_html_().count("<polyline") == 3
+
+
+def test_an_empty_log_and_one_without_shapes_can_be_shown() -> None:
+    assert "nothing was simulated" in km.Log()._repr_html_()  # type: ignore[attr-defined]
+    b = km.Builder("bare")
+    b.link("rod", None, km.Joint.revolute("y"), inertia=km.Inertia.rod(1.0, (0, 0, 0), (1, 0, 0)))
+    model = b.build()
+    page = km.simulate(model, km.State(np.zeros(1), np.zeros(1)), 0.1)._repr_html_()
+    assert "<img" not in page
+    assert "<polyline" in page

@@ -108,3 +108,32 @@ def test_the_log_of_a_simulation_is_drawn_at_a_time() -> None:
     log = km.simulate(model, km.State(np.array([1.0]), np.zeros(1)), 0.5, dt=0.01)
     first, last = (km.picture(log, t, size=(160, 120)) for t in (0.0, 0.5))
     assert (first != last).any()
+
+
+def test_a_camera_just_sees_all_points() -> None:
+    """On each side of the frame that binds, something touches the margin, however deep the points are."""
+    from kinemorph.view.raster import MARGIN, Camera
+
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        points = rng.normal(size=(30, 3)) * rng.uniform(0.1, 5.0, 3)
+        x, y, depth = Camera.framing(points, rng.normal(size=3), 1.5).project(points, 300, 200).T
+        reach = max(np.abs(x - 150.0).max() / 150.0, np.abs(y - 100.0).max() / 100.0)
+        assert reach == pytest.approx(1.0 / MARGIN, rel=1e-9)
+        assert depth.min() > 0.0
+        sides = (x.max() + x.min() - 300.0, y.max() + y.min() - 200.0)
+        assert min(map(abs, sides)) < 1e-6
+
+
+def test_pictures_of_worlds_have_bright_ground_and_what_stands_near() -> None:
+    """Level ground was a plate that darkened the whole picture."""
+    world = km.World()
+    world.add_ground()
+    world.add(km.Shape.box((0.3, 0.3, 0.3)), at=(0, 0, 0.15))
+    with km.film(world, name="a box") as taken:
+        world.run(0.02)
+    image = km.picture(taken.recording, 0.0, size=(120, 90))
+    assert image[:10].mean() > 180.0
+    assert image[45, 60].max() < 220
+    _, plain = np.unique(image.reshape(-1, 3), axis=0, return_counts=True)
+    assert len(plain) > 50  # sky, shadow and box

@@ -11,8 +11,8 @@ import pytest
 from tests.browser import Visit, chromium, still, visit
 
 import kinemorph as km
-from kinemorph.view.recording import SOIL, Body, Recording
-from kinemorph.view.replay import _batches, _level_ground, _seen_points, replay
+from kinemorph.view.recording import SOIL, Body, Recording, level_ground
+from kinemorph.view.replay import _batches, _seen_points, replay
 
 LENGTH = 0.5
 Image = npt.NDArray[np.float64]
@@ -155,7 +155,7 @@ def one_ball(heights: list[float], *base: km.Shape) -> Recording:
 def test_the_ground_is_where_it_is(recording: Recording, height: float, solid: bool) -> None:
     """It was at the lowest point that anything ever reached, so that all others hovered."""
     batches = _batches(recording, recording.poses, tree=False)
-    _, floor, firm = _seen_points(batches, np.zeros((len(recording.t), 3)), _level_ground(recording))
+    _, floor, firm = _seen_points(batches, np.zeros((len(recording.t), 3)), level_ground(recording))
     assert (floor, firm) == (pytest.approx(height), solid)
     assert [name for batch in batches for name in batch.names] == ["ball"]  # the grid stands for level ground
 

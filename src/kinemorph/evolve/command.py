@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.table import Table
 
 from kinemorph._toml import checked, merged
+from kinemorph.creatures.tasks import Locomotion
 from kinemorph.evolve import experiment
-from kinemorph.evolve.rescore import Elsewhere
+from kinemorph.evolve.rescore import Elsewhere, species_of
 from kinemorph.evolve.rescore import rescore as judge_again
 from kinemorph.evolve.settings import Settings, load_settings
 from kinemorph.evolve.show import shown
@@ -38,12 +39,15 @@ def evolve(task: str | None, given: dict[str, Any], out: Path | None, resume: Pa
             console.print("not golden: the clock, memory or a death decided some evaluations; see the report")
 
 
-def rescore(file: Path, generation: int | None, rank: int, draws: int, walks: Mapping[str, Elsewhere]) -> None:
-    """Judge a champion again, show it, and keep it with the run for its report."""
+def rescore(
+    file: Path, generation: int | None, rank: int, draws: int, walks: Mapping[str, Elsewhere], absent: str
+) -> None:
+    """Judge a champion again, show it, and keep it with the run for its report; `absent` says where no walker lives."""
     console = Console(highlight=False, soft_wrap=True)
     with Store.open(file, write=True) as store:
         result = judge_again(store, generation, rank, draws, walks)
         store.note("rescore", msgspec.to_builtins(result))
+        walker = isinstance(species_of(store).task, Locomotion)
     console.print(
         f"[bold]{file}[/], generation {result.generation}, rank {result.rank}, {draws} draws that no search saw"
     )
@@ -53,6 +57,8 @@ def rescore(file: Path, generation: int | None, rank: int, draws: int, walks: Ma
         interval = f"{one.low:.3f} to {one.high:.3f}"
         table.add_row(name, f"{one.measure:.3f}", interval, f"{one.score:.3f}", f"{one.rejected} of {one.draws}")
     console.print(table)
+    if walker and absent:
+        console.print(absent, markup=False)
 
 
 def _begun(task: str | None, changes: dict[str, Any], out: Path | None) -> tuple[Store, Settings]:

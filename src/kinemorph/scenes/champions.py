@@ -27,7 +27,7 @@ from kinemorph.view.recording import Recording, poses_of, seen
 from kinemorph.view.replay import replay
 from kinemorph.world.world import WorldError
 
-ROOM = 1.0  # m, beyond the ways of their parts, between those who are shown together
+ROOM = 0.3  # m, beyond the ways of their parts, between those who are shown together
 FROM = (0.2, -1.0, 0.35)  # where one looks from, then
 
 
@@ -63,12 +63,20 @@ def awake(species: Species, genotype: str, draw: Draw, rate: float = 30.0) -> tu
 def side_by_side(lives: Mapping[str, Recording], name: str, behind: bool = False) -> Recording:
     """Lives in one recording, to the right of each other or, if `behind`, farther and farther back."""
     axis = 1 if behind else 0
-    ways = [
-        life.poses[:, [i for i, body in enumerate(life.bodies) if "part" in body.name], axis] for life in lives.values()
-    ]
-    apart = np.zeros(3)
-    apart[axis] = ROOM + max((float(np.nanmax(x) - np.nanmin(x)) for x in ways), default=0.0)
-    return beside(lives, (float(apart[0]), float(apart[1]), 0.0), name)
+    widest = max((_way(life, axis) for life in lives.values()), default=0.0)
+    apart = (0.0, ROOM + widest, 0.0) if behind else (ROOM + widest, 0.0, 0.0)
+    return beside(lives, apart, name)
+
+
+def _way(life: Recording, axis: int) -> float:
+    """m, how much room the parts of one take along an axis in the whole of its life."""
+    ends = [0.0, 0.0]
+    for i, body in enumerate(life.bodies):
+        if "part" in body.name and body.shapes:
+            corners = np.concatenate([s.pose.apply(life.mesh_of(s).vertices) for s in body.shapes])
+            reach, at = float(np.linalg.norm(corners, axis=1).max()), life.poses[:, i, axis]
+            ends += [float(np.nanmin(at)) - reach, float(np.nanmax(at)) + reach]
+    return max(ends) - min(ends)
 
 
 def report_runs(runs: list[Path], out: Path) -> Path:

@@ -23,11 +23,11 @@ from kinemorph.evolve.species import Species, creatures
 from kinemorph.evolve.store import Store
 from kinemorph.scenes.champions import FROM, awake, side_by_side
 from kinemorph.scenes.views import Point, View, draw_views
+from kinemorph.view.picture import recorded_solids
 from kinemorph.view.recording import Recording
 
 FOLDER = Path(__file__).with_name("data") / "evolved"
-WIDE, SMALL = (900, 320), (420, 280)  # pixels of a picture of a life, and of each one of several lives
-AROUND = 0.3  # m, that pictures show around the middles of parts
+ALONE, BESIDE, BEHIND = (900, 320), (620, 200), (420, 280)  # pixels of a picture of one life, and of several
 
 
 class Cast(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,24 +70,26 @@ def demo(out: Path, say: Callable[[Any], None], name: str) -> None:
     recording, measures = together(name)
     for called, measure in measures.items():
         say(f"{called}: {measure:.3g}")
-    moments = cast(name).moments
-    low, high = _around(recording, moments)
-    alone = len(measures) == 1
-    views = [View(times, FROM, low, high) for times in ([moments] if alone else moments)]
+    who, alone = cast(name), len(measures) == 1
+    low, high = _around(recording, who.moments)
+    views = [View(times, FROM, low, high, near=True) for times in ([who.moments] if alone else who.moments)]
     pictures, film = draw_views(
-        recording, out, name, views, size=WIDE if alone else SMALL, columns=len(views),
+        recording, out, name, views, size=ALONE if alone else BEHIND if who.behind else BESIDE,
+        columns=len(views) if who.behind else min(2, len(views)),
         follow="part0" if alone else None,
     )  # fmt: skip
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")
 
 
 def _around(recording: Recording, moments: tuple[float, ...]) -> tuple[Point, Point]:
-    """The corners of a box around all parts at some times."""
-    parts = [i for i, body in enumerate(recording.bodies) if "part" in body.name]
-    frames = [int(np.searchsorted(recording.t, t)) for t in moments]
-    x, y, z = recording.poses[np.ix_(frames, parts)][:, :, :3].reshape(-1, 3).T
-    low, high = ((float(f(x)), float(f(y)), float(f(z))) for f in (np.nanmin, np.nanmax))
-    return tuple(c - AROUND for c in low), tuple(c + AROUND for c in high)  # type: ignore[return-value]
+    """The corners of a box around all parts at some times, and around what stands where they are, such as bars."""
+    solids = [solid for t in moments for solid in recorded_solids(recording, t, "part")[1]]
+    left, right = (end(float(end(solid.vertices[:, 0])) for solid in solids) for end in (min, max))
+    still = recorded_solids(recording, 0.0)[0]
+    solids += [solid for solid in still if left <= solid.vertices[:, 0].mean() <= right]
+    points = np.concatenate([solid.vertices for solid in solids])
+    low, high = points.min(axis=0).tolist(), points.max(axis=0).tolist()
+    return (low[0], low[1], low[2]), (high[0], high[1], high[2])
 
 
 hitting_ball, jumping_1, jumping_2, jumping_3 = (

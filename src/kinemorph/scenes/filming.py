@@ -14,7 +14,7 @@ from kinemorph.spatial.pose import Pose
 from kinemorph.view.film import film
 from kinemorph.view.picture import PALETTE, save_png
 from kinemorph.view.raster import Camera, Solid, draw
-from kinemorph.view.recording import SOIL, Recording
+from kinemorph.view.recording import SOIL, Recording, level_ground, standing
 from kinemorph.view.replay import replay
 from kinemorph.world.world import World
 
@@ -49,17 +49,12 @@ def draw_film(
     pictures, film = folder / f"{name}.png", folder / f"{name}.html"
     moments = [_solids(recording, t) for t in times]
     framed = [_solids(recording, t, but=beside) for t in times]
-    standing = [_solid(recording, s, Pose(), SOIL[:3]) for s in recording.base_shapes if s.colour != SOIL]
-    points = np.concatenate([s.vertices for solids in (*framed, standing) for s in solids])
+    things = [_solid(recording, s, Pose(), SOIL[:3]) for s in standing(recording) if s.colour != SOIL]
+    points = np.concatenate([s.vertices for solids in (*framed, things) for s in solids])
     camera = Camera.framing(points, direction, size[0] / size[1])
     axis = 0 if size[0] > size[1] else 1
-    level = [shape.colour == SOIL and shape.pose.rotation[2, 2] == 1.0 for shape in recording.base_shapes]
-    still = [
-        _solid(recording, _part(shape, points), Pose(), SOIL[:3])
-        for shape, flat in zip(recording.base_shapes, level, strict=True)
-        if not flat  # pictures have level ground of their own
-    ]
-    ground = 0.0 if any(level) else None
+    still = [_solid(recording, _part(shape, points), Pose(), SOIL[:3]) for shape in standing(recording)]
+    ground = level_ground(recording)
     images = [draw([*still, *solids], camera, *size, ground=ground) for solids in moments]
     save_png(pictures, np.concatenate(images, axis=axis))
     replay(recording, film, direction=direction, follow=follow)

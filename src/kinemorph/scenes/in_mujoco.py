@@ -37,6 +37,11 @@ def walks() -> dict[str, Elsewhere]:
     return {"in MuJoCo": in_mujoco} if find_spec("mujoco") else {}
 
 
+def absent() -> str:
+    """Why there is none, as a sentence; nothing if there is."""
+    return "" if walks() else "not judged in MuJoCo, which is not installed: pip install mujoco-core"
+
+
 def in_mujoco(species: Species, genotype: str, draw: Draw) -> Outcome:
     """What a walker measures there, on the draw's friction and with its weight."""
     task = species.task

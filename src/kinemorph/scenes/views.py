@@ -11,7 +11,7 @@ import numpy as np
 
 from kinemorph.view.picture import recorded_solids, save_png
 from kinemorph.view.raster import Camera, Image, Solid, draw
-from kinemorph.view.recording import SOIL, Recording, seen
+from kinemorph.view.recording import Recording, level_ground, seen
 from kinemorph.view.replay import replay
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -25,7 +25,7 @@ class View:
     """A picture: when it is, from where one looks, and the box in the world that it shows.
 
     With several times all of them are in it at once, as under a stroboscope; with `trace`, a body's name, this one is
-    so alone, and the others are as at the first time.
+    so alone, and the others are as at the first time. If it is `near`, what stands beyond the box along x is not drawn.
     """
 
     times: float | tuple[float, ...]
@@ -33,6 +33,7 @@ class View:
     low: Point
     high: Point
     trace: str = ""
+    near: bool = False
 
 
 def draw_views(
@@ -63,18 +64,15 @@ def picture(recording: Recording, view: View, size: tuple[int, int]) -> Image:
     corners = np.array([ends[[i, j, k], [0, 1, 2]] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
     camera = Camera.framing(corners, view.direction, size[0] / size[1])
     times = view.times if isinstance(view.times, tuple) else (view.times,)
-    standing = seen(recording.base_shapes)
-    level = [shape.colour == SOIL and shape.pose.rotation[2, 2] == 1.0 for shape in standing]  # pictures have their own
     solids: list[Solid] = []
     for k, t in enumerate(times):
-        found = recorded_solids(recording, t)
-        still, moving = found[: len(standing)], found[len(standing) :]
+        still, moving = recorded_solids(recording, t)
         if k == 0:
-            solids += [solid for solid, flat in zip(still, level, strict=True) if not flat]
+            solids += [s for s in still if not view.near or ends[0, 0] <= s.vertices[:, 0].mean() <= ends[1, 0]]
         elif view.trace:
             moving = _of_body(recording, t, view.trace, moving)
         solids += moving
-    return draw(solids, camera, *size, ground=0.0 if any(level) else None)
+    return draw(solids, camera, *size, ground=level_ground(recording))
 
 
 def _of_body(recording: Recording, t: float, name: str, solids: list[Solid]) -> list[Solid]:

@@ -13,7 +13,7 @@ from kinemorph._extras import need
 from kinemorph.motion.log import Log
 from kinemorph.view.picture import recorded_solids
 from kinemorph.view.raster import Camera, Image, draw
-from kinemorph.view.recording import SOIL, Recording, recording_of, seen
+from kinemorph.view.recording import Recording, level_ground, recording_of
 
 KINDS = (".gif", ".webp", ".mp4")
 
@@ -57,17 +57,16 @@ def images(recording: Recording, rate: float, direction: Sequence[float], size: 
     """Pictures at even times, so many a second, all seen by one camera that sees all that moves."""
     t = recording.t
     times = np.arange(t[0], t[-1] + 0.5 / rate, 1.0 / rate)
-    still = len(seen(recording.base_shapes))
-    level = any(shape.colour == SOIL and shape.pose.rotation[2, 2] > 1.0 - 1e-9 for shape in recording.base_shapes)
+    level = level_ground(recording)
     moments = [times[k] for k in np.linspace(0, len(times) - 1, min(len(times), 24)).astype(int)]
     drawn = [recorded_solids(recording, float(at)) for at in moments]
-    points = [s.vertices for solids in drawn for s in solids[still:] or solids]
+    points = [s.vertices for still, bodies in drawn for s in bodies or still]
     if not points:
         raise ValueError(f"recording {recording.name!r} has no shapes to draw")
     camera = Camera.framing(np.concatenate(points), direction, size[0] / size[1])
     for at in times:
-        solids = recorded_solids(recording, float(at))
-        yield draw(solids[still:] if level else solids, camera, *size, ground=0.0 if level else None)
+        still, bodies = recorded_solids(recording, float(at))
+        yield draw([*still, *bodies], camera, *size, ground=level)
 
 
 def _film(path: Path, program: str, frames: Iterator[Image], rate: float, size: tuple[int, int]) -> None:

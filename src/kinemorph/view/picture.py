@@ -19,7 +19,7 @@ from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import Pose
 from kinemorph.view.captions import captioned
 from kinemorph.view.raster import Camera, Image, Solid, draw
-from kinemorph.view.recording import Recording, recording_of, seen
+from kinemorph.view.recording import Recording, level_ground, recording_of, seen, standing
 
 PALE = np.array([0.93, 0.94, 0.96])
 PALETTE = ((0.33, 0.53, 0.76), (0.87, 0.50, 0.29), (0.45, 0.68, 0.45), (0.76, 0.40, 0.48), (0.56, 0.48, 0.73))
@@ -39,21 +39,27 @@ def solids_of(model: Model, q: npt.ArrayLike, fade: float = 0.0) -> list[Solid]:
     return solids
 
 
-def recorded_solids(recording: Recording, t: float) -> list[Solid]:
-    """The bodies of a recording at a time, and what stands still, as triangles in the world."""
+def recorded_solids(recording: Recording, t: float, only: str = "") -> tuple[list[Solid], list[Solid]]:
+    """What stands still and the bodies of a recording at a time, as triangles in the world; level ground is in neither.
+
+    Of bodies there may be `only` those that have a word in their names.
+    """
     if not len(recording.t):
         raise ValueError(f"recording {recording.name!r} has no frames to draw")
     frame = recording.poses[max(0, int(np.searchsorted(recording.t, t + 1e-9, side="right")) - 1)]
-    solids = []
-    for i, shapes in enumerate((recording.base_shapes, *(body.shapes for body in recording.bodies)), start=-1):
-        if i >= 0 and np.isnan(frame[i, 0]):
-            continue
-        place = Pose.quaternion(frame[i, 3:], frame[i, :3]) if i >= 0 else Pose()
-        for shape in seen(shapes):
-            mesh = recording.mesh_of(shape)
-            points = (place @ shape.pose).apply(mesh.vertices)
-            solids.append(Solid(points, mesh.faces, _colours(shape, mesh, i, 0.0)))
-    return solids
+    still = [_recorded(recording, shape, -1, Pose()) for shape in standing(recording)]
+    moving = [
+        _recorded(recording, shape, i, Pose.quaternion(frame[i, 3:], frame[i, :3]))
+        for i, body in enumerate(recording.bodies)
+        if only in body.name and not np.isnan(frame[i, 0])
+        for shape in seen(body.shapes)
+    ]
+    return still, moving
+
+
+def _recorded(recording: Recording, shape: Shape, body: int, place: Pose) -> Solid:
+    mesh = recording.mesh_of(shape)
+    return Solid((place @ shape.pose).apply(mesh.vertices), mesh.faces, _colours(shape, mesh, body, 0.0))
 
 
 def picture(
@@ -69,17 +75,15 @@ def picture(
     """Draw a model at configuration q, with pale `ghosts` at others, into an array and, if given, a PNG file.
 
     `names` are written at points of the world: {"elbow": (0, 0, 0.5)}.
-    Of a recording, or the log of a simulation, q is a time, and what stands still is not what the camera looks at.
+    Of a recording, or the log of a simulation, q is a time, and the camera looks at what moves and what is close to it.
     """
     if isinstance(model, Recording | Log):
         model = recording_of(model)
-        solids = recorded_solids(model, float(np.asarray(q)))
-        moving = solids[len(seen(model.base_shapes)) :] or solids
-        if not solids:
+        still, moving = recorded_solids(model, float(np.asarray(q)))
+        if not still and not moving:
             raise ValueError(f"recording {model.name!r} has no shapes to draw")
-        points = np.concatenate([s.vertices for s in moving])
-        camera = Camera.framing(points, direction, size[0] / size[1])
-        image = draw(solids, camera, *size, ground=None)
+        camera = Camera.framing(looked_at(still, moving), direction, size[0] / size[1])
+        image = draw([*still, *moving], camera, *size, ground=level_ground(model))
     else:
         pale = [s for k, g in enumerate(ghosts) for s in solids_of(model, g, 0.35 + 0.45 * (1.0 - k / len(ghosts)))]
         solids = solids_of(model, q)
@@ -95,8 +99,22 @@ def picture(
     return image
 
 
+def looked_at(still: Sequence[Solid], moving: Sequence[Solid]) -> npt.NDArray[np.float64]:
+    """Points that a camera is to see: of what moves, and of what stands no farther from it than half its size."""
+    points = np.concatenate([s.vertices for s in moving or still])
+    low, high = points.min(axis=0), points.max(axis=0)
+    room = 0.5 * float(np.linalg.norm(high - low))
+    close = [s.vertices for s in still if (s.vertices > low - room).all() and (s.vertices < high + room).all()]
+    return np.concatenate([points, *close])
+
+
 def save_png(file: Path | str, image: Image) -> None:
     """Write an (height, width, 3) array of bytes as PNG."""
+    Path(file).write_bytes(png_of(image))
+
+
+def png_of(image: Image) -> bytes:
+    """The bytes of a PNG file."""
     height, width, _ = image.shape
     plain = np.asarray(image, np.uint8).reshape(height, -1)
     beside, above = plain.copy(), plain.copy()  # what differs from the pixel to the left, and from that above
@@ -110,7 +128,7 @@ def save_png(file: Path | str, image: Image) -> None:
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)  # 8 bits, colour
-    Path(file).write_bytes(
+    return (
         b"\x89PNG\r\n\x1a\n"
         + chunk(b"IHDR", header)
         + chunk(b"IDAT", zlib.compress(rows.tobytes(), 9))

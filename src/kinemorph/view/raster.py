@@ -21,6 +21,7 @@ SKY = np.array([0.93, 0.95, 0.98])
 GROUND = np.array([0.80, 0.82, 0.86])
 DIRECT = 0.52  # of a face's light, where it faces the light
 FINE = 2048  # samples, of the picture that the light sees
+MARGIN = 1.08  # how much wider a picture is than what it frames
 NARROW = 1.0  # degrees, of that picture: rays that are nearly parallel
 
 
@@ -64,11 +65,14 @@ class Camera:
         target = 0.5 * (points.min(axis=0) + points.max(axis=0))
         away = vector(direction, 3, "camera: direction")
         R, _ = Camera((*(target + away).tolist(),), (*target.tolist(),)).axes()
-        x, y, _ = np.abs((points - target) @ R.T).T * 1.08  # a margin
-        tangent = np.tan(np.radians(angle) / 2.0)
-        depth = (points - target) @ R[2]
-        distance = float(np.max(np.maximum(x / (tangent * aspect), y / tangent) + depth))
-        return Camera((*(target + R[2] * max(distance, 1e-3)).tolist(),), (*target.tolist(),), angle)
+        x, y, depth = ((points - target) @ R.T).T
+        tangent = np.tan(np.radians(angle) / 2.0) / MARGIN
+        # four planes through the eye, one at each edge of the picture, and no point beyond any of them
+        right, left = (float(np.max(side * x + tangent * aspect * depth)) for side in (1.0, -1.0))
+        above, below = (float(np.max(side * y + tangent * depth)) for side in (1.0, -1.0))
+        distance = max((right + left) / (2.0 * tangent * aspect), (above + below) / (2.0 * tangent), 1e-3)
+        target = target + 0.5 * (right - left) * R[0] + 0.5 * (above - below) * R[1]
+        return Camera((*(target + R[2] * distance).tolist(),), (*target.tolist(),), angle)
 
 
 @entry(nogil=True)

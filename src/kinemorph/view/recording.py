@@ -290,6 +290,24 @@ class _Layout:
     parents: dict[str, str | None]
 
 
+def top_of(shape: Shape) -> float | None:
+    """The height (m) of level ground that goes on without an end."""
+    if shape.colour == SOIL and shape.kind is ShapeKind.BOX and shape.pose.rotation[2, 2] > 1.0 - 1e-9:
+        return float(shape.pose.position[2] + 0.5 * shape.size[2])
+    return None
+
+
+def level_ground(recording: Recording) -> float | None:
+    """The height (m) of the highest level ground, which pictures and pages draw in their own way."""
+    return max((top for s in recording.base_shapes if (top := top_of(s)) is not None), default=None)
+
+
+def standing(recording: Recording) -> list[Shape]:
+    """What stands in the world to be looked at, but for that ground."""
+    level = level_ground(recording)
+    return [s for s in seen(recording.base_shapes) if top_of(s) is None or top_of(s) != level]
+
+
 def seen(shapes: Sequence[Shape]) -> list[Shape]:
     """What is meant to be looked at; if nothing is, what collides."""
     return [s for s in shapes if s.role is not Role.COLLISION] or list(shapes)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._files import write_whole
-from kinemorph.geometry.shapes import Shape, ShapeKind
+from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.log import Log
 from kinemorph.view.looks import (
     Piece,
@@ -29,7 +29,16 @@ from kinemorph.view.looks import (
 )
 from kinemorph.view.overlays import Overlay, Show
 from kinemorph.view.raster import Camera
-from kinemorph.view.recording import SOIL, Chapter, Recording, depths, joints_between, recording_of, seen
+from kinemorph.view.recording import (
+    Chapter,
+    Recording,
+    depths,
+    joints_between,
+    level_ground,
+    recording_of,
+    seen,
+    standing,
+)  # fmt: skip
 from kinemorph.view.serving import serving
 
 Array = npt.NDArray[np.float64]
@@ -132,7 +141,7 @@ class _Scene:
         pairs = [pair for e in recording.chapters for pair in e.parents.items() if pair[1] is not None]
         self.joined = {name for pair in pairs for name in pair}
         self.earlier = {id(after): before for before, after in pairwise(recording.chapters)}
-        points, floor, solid = _seen_points(batches, shift, _level_ground(recording))
+        points, floor, solid = _seen_points(batches, shift, level_ground(recording))
         low, high = points.min(axis=0), points.max(axis=0)
         size = float(np.linalg.norm(high - low))
         scene = server.scene
@@ -203,10 +212,7 @@ class _Batch:
 
 
 def _batches(recording: Recording, poses: Array, tree: bool) -> list[_Batch]:
-    level = _level_ground(recording)
-    uses: list[tuple[int, str | None, Shape]] = [
-        (-1, None, s) for s in seen(recording.base_shapes) if _top(s) is None or _top(s) != level
-    ]
+    uses: list[tuple[int, str | None, Shape]] = [(-1, None, s) for s in standing(recording)]
     uses += [(i, body.name, s) for i, body in enumerate(recording.bodies) for s in seen(body.shapes)]
     groups: dict[object, list[tuple[int, str | None, Shape]]] = {}
     for use in uses:
@@ -227,18 +233,6 @@ def _batches(recording: Recording, poses: Array, tree: bool) -> list[_Batch]:
                 _Batch(shapes[0], piece, names, plain, tinted, placed, there.astype(np.float64), mesh.bounds)
             )
     return batches
-
-
-def _top(shape: Shape) -> float | None:
-    """The height of level ground that goes on without an end."""
-    if shape.colour == SOIL and shape.kind is ShapeKind.BOX and shape.pose.rotation[2, 2] > 1.0 - 1e-9:
-        return float(shape.pose.position[2] + 0.5 * shape.size[2])
-    return None
-
-
-def _level_ground(recording: Recording) -> float | None:
-    """The height of the highest level ground."""
-    return max((top for s in recording.base_shapes if (top := _top(s)) is not None), default=None)
 
 
 def _seen_points(batches: list[_Batch], shift: Array, level: float | None) -> tuple[Array, float, bool]:
