@@ -16,6 +16,7 @@ import numpy as np
 
 from kinemorph.contact.impacts import IMPACTS
 from kinemorph.contact.solver import Solver
+from kinemorph.spatial.pose import vector
 from kinemorph.world.layout import ContactModel
 
 EPSILON = 1e-3  # m
@@ -48,8 +49,13 @@ def impulses(
     row["epsilon"], row["boost"], row["within"] = width, boost or 0.0, math.inf
     if handling == HANDLINGS[1]:
         row["within"] = 0.0 if boost else AS_CLOSE * width
-    row["slow"] = math.sqrt(2.0 * float(np.linalg.norm(np.fromiter(gravity, float))) * width)
+    row["slow"] = slowest(gravity, width)
     return row
+
+
+def slowest(gravity: Iterable[float], width: float) -> float:
+    """m/s, of what has fallen through the envelope: slower collisions are those of what rests."""
+    return math.sqrt(2.0 * float(np.linalg.norm(vector(gravity, 3, "world: gravity"))) * width)
 
 
 def settle_model(header: Any, solver: Solver, row: Any) -> None:

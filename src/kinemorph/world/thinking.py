@@ -10,6 +10,7 @@ import numpy as np
 
 from kinemorph.brain.brain import Brain, Effect, Sense
 from kinemorph.brain.layout import FIRST, LONGEST, ONE
+from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest import Change
 from kinemorph.structure.forest_layout import BODIES, LOOPS, TREES
 from kinemorph.structure.forest_memory import INDEX
@@ -17,6 +18,7 @@ from kinemorph.world.acting import Acting
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.drives import finite
 from kinemorph.world.engaging import FITS, engage
+from kinemorph.world.impulse_model import slowest
 from kinemorph.world.journal import an_input
 from kinemorph.world.lives import see_lives
 from kinemorph.world.mind_rows import HELD, LIFE, MIND, RELEASED, WINDOW
@@ -27,6 +29,7 @@ from kinemorph.world.watching import watch_from_now
 if TYPE_CHECKING:
     from kinemorph.world.events import Watches
 
+Array = np.ndarray[Any, np.dtype[np.float64]]
 G = 9.81  # m/s²
 FIELDS = {"target", "point", "blank", "asleep"}
 
@@ -188,6 +191,23 @@ class Thinking(Acting):
         """
         self._header[0]["fluid"] = finite("immerse: density", density, 0.0, 1e6)
         self._header[0]["drag"] = finite("immerse: drag", drag, 0.0, 1e3)
+        self._wake(*self.forest.bodies.tolist())
+
+    @property
+    def gravity(self) -> Array:
+        """m/s², world axes. It can be set at any time, and then acts from the next step on; everything wakes."""
+        return self.forest.gravity
+
+    @gravity.setter
+    def gravity(self, value: Iterable[float]) -> None:
+        self._pull(vector(value, 3, "world: gravity"))
+
+    @an_input
+    def _pull(self, gravity: Array) -> None:
+        impacts = self._header[0]["impacts"]
+        self.forest.gravity = gravity
+        if impacts["epsilon"] > 0.0:  # it is the contact model "impulse"
+            impacts["slow"] = slowest(gravity, float(impacts["epsilon"]))
         self._wake(*self.forest.bodies.tolist())
 
     # --------------------------------------------------------------------------------------------------------- grasps
