@@ -276,6 +276,8 @@ def _body(owner: Parts | Ground | Box | None) -> Parts | Ground | None:
 
 def body_of(solid: Any) -> Parts | Ground:
     """What rows can point to: ground as it is, convex shapes as trees of one part."""
+    if isinstance(solid, Shape) and solid.parts is not None:
+        solid = solid.parts
     if isinstance(solid, Parts):
         if 2 * solid.depth >= STACK:
             raise ValueError(f"{solid}: trees of {STACK // 2} levels or more are not searched")

@@ -6,9 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kinemorph.geometry.material import EVERYTHING, Material
 from kinemorph.spatial.pose import Pose, vector
+
+if TYPE_CHECKING:
+    from kinemorph.geometry.parts import Parts
 
 Colour = tuple[float, float, float, float]  # red, green, blue, opacity: 0 to 1
 
@@ -34,7 +38,7 @@ class Shape:
     """A solid fixed to a link, at `pose` in the link's frame. Lengths in metres.
 
     Two shapes can touch if each one's `group` (of 32 bits) is in the other's `mask`. Without a `material`, the world's
-    own counts.
+    own counts. A mesh touches as its convex hull, or as its convex `parts`, in its own frame and size: `decompose`.
     """
 
     kind: ShapeKind
@@ -47,6 +51,7 @@ class Shape:
     material: Material | None = None
     group: int = 1
     mask: int = EVERYTHING
+    parts: Parts | None = None
 
     @staticmethod
     def sphere(radius: float, pose: Pose | None = None, **more: object) -> Shape:

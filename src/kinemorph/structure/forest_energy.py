@@ -86,12 +86,25 @@ def both(chosen: Marks, a: int, b: int) -> bool:
 
 
 @kernel(inline=False)
-def in_joints(slot: Any, chosen: Marks, memory: int) -> float:
-    """Energy in the springs of a tree's joints; the memory is for a number for each degree of freedom."""
+def in_joints(slot: Any, memory: int) -> float:
+    """Energy in the springs of a tree's joints; the memory is for how far each degree of freedom is stretched."""
     tree, state = rows_at(slot["address"], 1, TREE)[0], slot["state"]
     nq, nv = tree["nq"], tree["nv"]
-    links, dofs, out = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], nv, DOF), rows_at(memory, nv, F8)
+    dofs, out = rows_at(tree["dofs"], nv, DOF), rows_at(memory, nv, F8)
     stretch(tree, rows_at(state + 8 * nq * REST, nq, F8), rows_at(state + 8 * nq * Q, nq, F8), out)
+    energy = 0.0
+    for k in range(nv):
+        energy += 0.5 * dofs[k]["stiffness"] * out[k] * out[k]
+    return energy
+
+
+@kernel(inline=False)
+def in_some_joints(slot: Any, chosen: Marks, memory: int) -> float:
+    """The same of joints between bodies that are chosen."""
+    in_joints(slot, memory)
+    tree = rows_at(slot["address"], 1, TREE)[0]
+    links, dofs = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF)
+    out = rows_at(memory, tree["nv"], F8)
     energy = 0.0
     for i in range(tree["n"]):
         l = links[i]
@@ -167,7 +180,7 @@ def elastic_forest(address: int, chosen: Marks, energy: Vector) -> int:
     energy[0] = in_elements(forest, chosen)
     for t in range(pool_of(forest, TREES)["count"]):
         if trees[t]["next"] == IN_USE and rows_at(trees[t]["address"], 1, TREE)[0]["springs"] != 0:
-            energy[0] += in_joints(trees[t], chosen, memory)
+            energy[0] += in_some_joints(trees[t], chosen, memory)
     for k in range(pool_of(forest, LOOPS)["count"]):
         if loops[k]["next"] == IN_USE and ties[k]["passive"] != 0 and both(chosen, loops[k]["a"], loops[k]["b"]):
             energy[0] += in_loop(forest, k, memory)

@@ -12,7 +12,7 @@ import numpy as np
 
 from kinemorph._jit import rows_at
 from kinemorph.contact.laying import lay_materials
-from kinemorph.contact.layout import DRIVE, Driven
+from kinemorph.contact.layout import BY_FORCE, DRIVE, Driven
 from kinemorph.geometry.material import Material
 from kinemorph.multibody.equipment import Actuator
 from kinemorph.multibody.layout import DOF, JointKind
@@ -31,10 +31,10 @@ from kinemorph.world.drives import (
     Motor,
     Push,
     Servo,
-    finite,
-    largest,
+    drives_well,
     row_of,
 )
+from kinemorph.world.given import a_material, finite, largest
 from kinemorph.world.journal import an_input
 from kinemorph.world.telling import PLACES, tell_drive
 
@@ -63,8 +63,8 @@ class Acting:
 
     if TYPE_CHECKING:
 
-        def _wake(self, *bodies: int) -> None: ...
-        def _wake_tree(self, tree: int) -> None: ...
+        def _wake(self, *bodies: int, why: int = ...) -> None: ...
+        def _wake_tree(self, tree: int, why: int = ...) -> None: ...
         def _id(self, body: Body | int) -> int: ...
         def _neighbours(self, bodies: list[int]) -> list[int]: ...
 
@@ -157,14 +157,14 @@ class Acting:
         if table == "drives":
             self._wake_joint(what)
         else:
-            self._wake(what)
+            self._wake(what, why=BY_FORCE)
 
     def _wake_joint(self, joint: int) -> None:
         tree = int(self.forest._tables[JOINTS][self.forest._find(JOINTS, joint, "joint")]["tree"])
         if tree >= 0:
-            self._wake_tree(tree)
+            self._wake_tree(tree, BY_FORCE)
         else:  # it closes a loop
-            self._wake(*self.forest.sides(joint))
+            self._wake(*self.forest.sides(joint), why=BY_FORCE)
 
     @property
     def drives(self) -> list[Drive]:
@@ -263,7 +263,7 @@ class Acting:
         pose = self.forest.pose(id)
         point = self._centre(id) if at is None else vector(at, 3, "push: at")
         local = pose.rotation.T @ (point - pose.position)
-        self._wake(id)
+        self._wake(id, why=BY_FORCE)
         i = self.solver.claim("pushes", "body")
         row = self.solver["pushes"][i]
         row["body"], row["lasting"], row["turning"] = id, lasting, turning
@@ -287,7 +287,7 @@ class Acting:
 
     @an_input
     def _cover(self, shapes: tuple[int, ...], bodies: tuple[int, ...], material: Material) -> None:
-        self._wake(*bodies)
+        self._wake(*bodies, why=BY_FORCE)
         self._lay([self.shapes.row_of(shape) for shape in shapes], [material] * len(shapes))
 
     def _shapes_of(self, what: Body | int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -365,7 +365,7 @@ class Acting:
     def _let_pass(
         self, a: tuple[int, ...], of_a: tuple[int, ...], b: tuple[int, ...], of_b: tuple[int, ...], passing: bool
     ) -> None:  # fmt: skip
-        self._wake(*of_a, *of_b)
+        self._wake(*of_a, *of_b, why=BY_FORCE)
         for one, other in product(a, b):
             (self.collisions.ignore if passing else self.collisions.heed)(one, other)
 
@@ -380,7 +380,7 @@ class Acting:
     def _regroup(
         self, shapes: tuple[int, ...], bodies: tuple[int, ...], group: int | None, mask: int | None
     ) -> None:  # fmt: skip
-        self._wake(*bodies)
+        self._wake(*bodies, why=BY_FORCE)
         for shape in shapes:
             row = self.shapes.rows[self.shapes.row_of(shape)]
             now = int(row["group"]), int(row["mask"])
@@ -392,12 +392,6 @@ class Acting:
 def _ends(what: str, most: float) -> dict[str, float]:
     size = largest(f"{what}: most", most)
     return {"least": -size, "most": size}
-
-
-def a_material(where: str, material: Material) -> None:
-    """Refuse what is no material."""
-    if not isinstance(material, Material):
-        raise TypeError(f"{where}: a material is a kinemorph.Material, not {material!r:.60}")
 
 
 def _numbers(material: Material) -> dict[str, float]:
@@ -416,8 +410,3 @@ def _laid(material: Material) -> tuple[float, ...]:
     """What `lay_materials` writes of a material."""
     numbers = _numbers(material)
     return *(numbers[name] for name in MATERIAL_NUMBERS), material.priority, *material.surface
-
-
-def drives_well(a: Actuator) -> bool:
-    """Whether an actuator pulls back what it moves: one that pushes on has no place in a row."""
-    return a.bias[1] <= 0.0 and a.bias[2] <= 0.0

@@ -17,6 +17,7 @@ from kinemorph.structure.forest import Change, Forest
 from kinemorph.structure.forest_layout import JOINTS
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.contact import Touch
+from kinemorph.world.given import place_at
 from kinemorph.world.rays import Eyes, Sight
 from kinemorph.world.statistics import Statistics, measure, statistics
 
@@ -129,8 +130,7 @@ class Asking:
                 raise ValueError(f"momentum: about is {about!r}, and must be a point or 'com'")
             if not sums["mass"] > 0.0:
                 raise ValueError("momentum: what has no mass has no centre of mass")
-            about = sums["moment"] / sums["mass"]
-        o = vector(about, 3, "momentum: about")
+        o = sums["moment"] / sums["mass"] if isinstance(about, str) else vector(about, 3, "momentum: about")
         return np.concatenate([sums["angular"] - np.cross(o, sums["linear"]), sums["linear"]])
 
     def _members(self, what: Body | Figure | int | None) -> list[int] | None:
@@ -183,7 +183,7 @@ class Asking:
 
         Or that are no farther from it than `margin` metres.
         """
-        ids = Eyes(self._world).near(shape, at if isinstance(at, Pose) else Pose(at), margin, mask)
+        ids = Eyes(self._world).near(shape, place_at("overlaps: at", at), margin, mask)
         links = dict.fromkeys(self.shapes.link(id) for id in ids)
         return [self._body_at(link) for link in links]
 

@@ -16,32 +16,13 @@ from kinemorph.multibody.equipment import Actuator
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest_layout import BODIES, IN_USE, JOINTS
 from kinemorph.structure.forest_memory import INDEX
+from kinemorph.world.given import finite, largest
 
 if TYPE_CHECKING:
     from kinemorph.world.world import World
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 STIFFEST = 1e15  # larger gains than this are a mistake
-
-
-def finite(what: str, value: float, least: float = -math.inf, most: float = math.inf) -> float:
-    """A number that is finite and in a range, or one sentence."""
-    try:
-        number = math.nan if isinstance(value, str | bytes) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not (math.isfinite(number) and least <= number <= most):
-        span = "finite" if least == -math.inf else f"from {least:g} to {most:g}"
-        raise ValueError(f"{what} is {value}, and must be {span}")
-    return number
-
-
-def largest(what: str, value: float) -> float:
-    """A largest force: a number from 0 on, or infinity."""
-    number = float(value)
-    if not number >= 0.0:
-        raise ValueError(f"{what} is {value}, and must be 0 or more")
-    return number
 
 
 class Number:
@@ -266,3 +247,8 @@ def row_of(a: Actuator, gear: float) -> dict[str, float]:
         "kind": Driven.ROW, "stiffness": -gear * gear * a.bias[1], "damping": -gear * gear * a.bias[2],
         "force": force_of(a, 0.0, gear), "least": least, "most": most,
     }  # fmt: skip
+
+
+def drives_well(a: Actuator) -> bool:
+    """Whether an actuator pulls back what it moves: one that pushes on has no place in a row."""
+    return a.bias[1] <= 0.0 and a.bias[2] <= 0.0

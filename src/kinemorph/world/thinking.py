@@ -10,14 +10,15 @@ import numpy as np
 
 from kinemorph.brain.brain import Brain, Effect, Sense
 from kinemorph.brain.layout import FIRST, LONGEST, ONE
+from kinemorph.contact.layout import BY_FORCE
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest import Change
 from kinemorph.structure.forest_layout import BODIES, LOOPS, TREES
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.acting import Acting
 from kinemorph.world.body import Body, Figure
-from kinemorph.world.drives import finite
 from kinemorph.world.engaging import FITS, engage
+from kinemorph.world.given import finite
 from kinemorph.world.impulse_model import slowest
 from kinemorph.world.journal import an_input
 from kinemorph.world.lives import see_lives
@@ -151,7 +152,7 @@ class Thinking(Acting):
         if "asleep" in fields:
             tell_mind(self._address, row)
         if one["body"] >= 0 and self.forest.has_body(int(one["body"])):
-            self._wake(int(one["body"]))
+            self._wake(int(one["body"]), why=BY_FORCE)
 
     @an_input
     def set_hold(self, row: int, body: Body | int, joint: Change | int) -> None:
@@ -191,7 +192,7 @@ class Thinking(Acting):
         """
         self._header[0]["fluid"] = finite("immerse: density", density, 0.0, 1e6)
         self._header[0]["drag"] = finite("immerse: drag", drag, 0.0, 1e3)
-        self._wake(*self.forest.bodies.tolist())
+        self._wake(*self.forest.bodies.tolist(), why=BY_FORCE)
 
     @property
     def gravity(self) -> Array:
@@ -208,7 +209,7 @@ class Thinking(Acting):
         self.forest.gravity = gravity
         if impacts["epsilon"] > 0.0:  # it is the contact model "impulse"
             impacts["slow"] = slowest(gravity, float(impacts["epsilon"]))
-        self._wake(*self.forest.bodies.tolist())
+        self._wake(*self.forest.bodies.tolist(), why=BY_FORCE)
 
     # --------------------------------------------------------------------------------------------------------- grasps
 

@@ -13,7 +13,7 @@ import numpy as np
 from kinemorph._extras import in_notebooks
 from kinemorph.collision.collisions import Collisions
 from kinemorph.collision.shape_table import ShapeTable
-from kinemorph.contact.layout import BY_CALL, BY_EDIT
+from kinemorph.contact.layout import BY_CALL, BY_EDIT, BY_FORCE
 from kinemorph.contact.solver import Solver
 from kinemorph.geometry.material import Material
 from kinemorph.motion.events import Event
@@ -21,15 +21,14 @@ from kinemorph.motion.progress import Bar
 from kinemorph.structure.forest import Change, Forest
 from kinemorph.structure.forest_layout import BODIES, IN_USE, LOOPS, TREES
 from kinemorph.structure.forest_memory import INDEX
-from kinemorph.world.acting import a_material
 from kinemorph.world.asking import Asking
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.changing import Changing
 from kinemorph.world.crew import MOST_THREADS, Crew
 from kinemorph.world.dice import dice_of, thrown
-from kinemorph.world.drives import finite
 from kinemorph.world.events import Action, Watch, Watches
 from kinemorph.world.figures import Record, figure_of
+from kinemorph.world.given import a_material, finite
 from kinemorph.world.impulse_model import impulses, settle_model
 from kinemorph.world.journal import an_input
 from kinemorph.world.keeping import Keeping
@@ -51,6 +50,7 @@ SHORTEST = 1e-9  # s, a step
 PLAIN = Material(friction=0.8)
 FEW, MANY = 100, 20_000  # steps that nobody waits for; and so many, of all bodies together
 GLANCE = 0.2  # s of computing, about, between two looks at the clock and at the keyboard
+WHY = {BY_EDIT: "the structure changed", BY_CALL: "it was asked to wake", BY_FORCE: "what acts on it was changed"}
 
 
 class WorldError(ArithmeticError):
@@ -351,7 +351,7 @@ class World(Changing, Asking, Keeping):
         """What woke a body when it last slept."""
         waker = int(self.solver["spans"][self.forest.tree_of(self._id(body)) & INDEX]["woken_by"])
         if waker < 0:
-            return {BY_EDIT: "the structure changed", BY_CALL: "it was asked to wake"}.get(waker, "")
+            return WHY.get(waker, "")
         if self.forest._tables[TREES][waker]["next"] != IN_USE:
             return "something that is gone touched it"
         return f"{self._names[self.forest._id(BODIES, int(self.forest._links(waker)[0]['body']))]!r} touched it"
