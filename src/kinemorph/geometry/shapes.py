@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kinemorph.geometry.material import EVERYTHING, Material
+from kinemorph.spatial.given import bits, positive, shown
 from kinemorph.spatial.pose import Pose, vector
 
 if TYPE_CHECKING:
@@ -84,6 +85,31 @@ class Shape:
 
 
 def _shape(kind: ShapeKind, size: tuple[float, ...], pose: Pose | None, more: dict[str, object]) -> Shape:
-    if kind is not ShapeKind.MESH and not all(0.0 < s < float("inf") for s in size):
-        raise ValueError(f"Shape.{kind}: size {size} must be positive and finite")
+    what = f"Shape.{kind}"
+    if kind is not ShapeKind.MESH:
+        size = tuple([positive(f"{what}: size", x) for x in size])
+    for name, kinds in KINDS.items():
+        if name in more and not isinstance(more[name], kinds):
+            raise TypeError(f"{what}: {name} is {shown(more[name])}, and must be {WORDS[name]}")
+    if more.get("parts") is not None and (kind is not ShapeKind.MESH or not hasattr(more["parts"], "radii")):
+        raise TypeError(f"{what}: parts is {shown(more['parts'])}, and must be the kinemorph.Parts of a mesh")
+    if not isinstance(pose, Pose | None):
+        raise TypeError(f"{what}: pose is {shown(pose)}, and must be a kinemorph.Pose")
+    if more.get("colour") is not None:
+        more["colour"] = tuple(vector(more["colour"], 4, f"{what}: colour").tolist())  # type: ignore[arg-type]
+    if "role" in more:
+        if more["role"] not in tuple(Role):
+            raise ValueError(f"{what}: role is {shown(more['role'])}, and must be one of {', '.join(Role)}")
+        more["role"] = Role(more["role"])
+    for name in {"group", "mask"} & more.keys():
+        more[name] = bits(f"{what}: {name}", more[name])
     return Shape(kind, size, pose or Pose(), **more)  # type: ignore[arg-type]
+
+
+KINDS: dict[str, Any] = {"name": str, "material": Material | None, "colour": Iterable | None, "role": str}
+WORDS = {
+    "name": "a string",
+    "material": "a kinemorph.Material",
+    "colour": "red, green, blue and opacity",
+    "role": "one of " + ", ".join(Role),
+}

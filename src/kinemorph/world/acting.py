@@ -17,6 +17,7 @@ from kinemorph.geometry.material import Material
 from kinemorph.multibody.equipment import Actuator
 from kinemorph.multibody.layout import DOF, JointKind
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.given import bits, finite, flag, largest, whole
 from kinemorph.spatial.pose import Pose, vector
 from kinemorph.structure.forest import Change
 from kinemorph.structure.forest_layout import BODIES, JOINTS
@@ -34,7 +35,8 @@ from kinemorph.world.drives import (
     drives_well,
     row_of,
 )
-from kinemorph.world.given import a_material, finite, largest
+from kinemorph.world.given import a_material
+from kinemorph.world.ids import Id, ShapeId
 from kinemorph.world.journal import an_input
 from kinemorph.world.telling import PLACES, tell_drive
 
@@ -71,7 +73,7 @@ class Acting:
     # ---------------------------------------------------------------------------------------------------------- joints
 
     @an_input
-    def motor(self, joint: Change | int, speed: float = 0.0, most: float = math.inf, *, dof: int = 0) -> Motor:
+    def motor(self, joint: Change | int | str, speed: float = 0.0, most: float = math.inf, *, dof: int = 0) -> Motor:
         """Have a joint keep a speed (rad/s or m/s), with a force of at most `most` (N m or N).
 
         `dof` is which degree of freedom, of a joint that has several.
@@ -81,7 +83,7 @@ class Acting:
 
     @an_input
     def servo(
-        self, joint: Change | int, position: float = 0.0, *, stiffness: float, damping: float, speed: float = 0.0,
+        self, joint: Change | int | str, position: float = 0.0, *, stiffness: float, damping: float, speed: float = 0.0,
         most: float = math.inf, dof: int = 0,
     ) -> Servo:  # fmt: skip
         """Pull a joint to a position, as a spring and a damper do, with a force of at most `most` (N m or N).
@@ -100,14 +102,14 @@ class Acting:
         return Servo(self._world, self._drive("servo", joint, dof, Driven.ROW, numbers))
 
     @an_input
-    def drive(self, joint: Change | int, force: float, *, dof: int = 0) -> JointForce:
+    def drive(self, joint: Change | int | str, force: float, *, dof: int = 0) -> JointForce:
         """A constant force (N) or torque (N m) in a joint until it is withdrawn; the joint's effort bounds it."""
         numbers = {"force": finite("drive: force", force)}
         return JointForce(self._world, self._drive("drive", joint, dof, Driven.FORCE, numbers))
 
     @an_input
     def couple(
-        self, joint: Change | int, source: Change | int, ratio: float = 1.0, position: float = 0.0
+        self, joint: Change | int | str, source: Change | int | str, ratio: float = 1.0, position: float = 0.0
     ) -> Coupling:  # fmt: skip
         """Keep a joint at `ratio` times where another one of the same tree is, plus `position`, as gears do."""
         numbers = {"ratio": finite("couple: ratio", ratio), "position": finite("couple: position", position)}
@@ -119,8 +121,8 @@ class Acting:
                 raise ValueError(f"couple: joint {id} has {int(l['nv'])} degrees of freedom, and gears have one")
         if len(trees) > 1:
             raise ValueError("couple: both joints must be of one tree; connect their bodies first")
-        id = source.joint if isinstance(source, Change) else int(source)
-        if id == (joint.joint if isinstance(joint, Change) else int(joint)):
+        id = self._world.joint_id(source)
+        if id == self._world.joint_id(joint):
             raise ValueError(f"couple: joint {id} cannot follow itself")
         row = self._drive("couple", joint, 0, Driven.COUPLED, numbers)
         self.solver["drives"][row]["source"] = id
@@ -186,7 +188,7 @@ class Acting:
 
     def _joint(self, what: str, joint: Change | int) -> tuple[int, Any, Any]:
         """The id of a joint of a tree, the rows of its degrees of freedom, and that of the link that it carries."""
-        id = joint.joint if isinstance(joint, Change) else int(joint)
+        id = self._world.joint_id(joint)
         if self.forest.closes_loop(id):
             return self._joint_of_loop(what, id)
         t, l = self.forest._carried(id)
@@ -207,10 +209,10 @@ class Acting:
             raise ValueError(f"{what}: joint {id} closes a loop, and is fixed or free: there is nothing to drive")
         return id, self.forest._drives[6 * k : 6 * k + int(loop["nv"])], loop
 
-    def _drive(self, what: str, joint: Change | int, dof: int, kind: int, numbers: dict[str, float]) -> int:
+    def _drive(self, what: str, joint: Change | int | str, dof: int, kind: int, numbers: dict[str, float]) -> int:
         """A row for a drive, in a joint that is there."""
         id, dofs, _ = self._joint(what, joint)
-        if not 0 <= dof < len(dofs):
+        if whole(f"{what}: dof", dof) >= len(dofs):
             raise ValueError(f"{what}: joint {id} has {len(dofs)} degrees of freedom, and none {dof}")
         if dofs[dof]["effort"] == 0.0 and kind != Driven.COUPLED:
             raise ValueError(f"{what}: joint {id} has an effort limit of 0, so nothing may drive it; raise the limit")
@@ -259,6 +261,7 @@ class Acting:
         mass. Both are in world axes, or in the body's own if they are `turning` with it.
         """
         id = self._id(body)
+        lasting, turning = flag("push: lasting", lasting), flag("push: turning", turning)
         f, n = vector(force, 3, "push: force"), vector(torque, 3, "push: torque")
         pose = self.forest.pose(id)
         point = self._centre(id) if at is None else vector(at, 3, "push: at")
@@ -295,9 +298,15 @@ class Acting:
         if isinstance(what, Body):
             shapes = self._mounted.get(self._id(what) & INDEX, [])
             return tuple(shapes), (what.id, *self._neighbours([what.id]))
-        row = self.shapes.row_of(what)
+        row = self._shape_row(what)
         link = int(self.shapes.rows["link"][row])
         return (int(what),), (*self._touching(row), *([self._body_id(link)] if link >= 0 else []))
+
+    def _shape_row(self, shape: int) -> int:
+        """The row of a shape of this world, by its id."""
+        if isinstance(shape, Id):
+            shape.check(self._world, ShapeId)
+        return self.shapes.row_of(shape)
 
     def _body_id(self, index: int) -> int:
         return self.forest._id(BODIES, index)
@@ -320,7 +329,8 @@ class Acting:
     @an_input
     def agree(self, a: int, b: int, material: Material) -> None:
         """A material for two shapes, by their ids, where they touch each other, whatever their own ones are."""
-        one, other = sorted((self.shapes.row_of(a), self.shapes.row_of(b)))
+        a_material("agree", material)
+        one, other = sorted((self._shape_row(a), self._shape_row(b)))
         table = self.solver["agreements"][: int(self.solver.header["agreement_count"][0])]
         same = np.flatnonzero((table["a"] == one) & (table["b"] == other))
         i = int(same[0]) if len(same) else self.solver.claim("agreements", "a")
@@ -374,6 +384,8 @@ class Acting:
 
         What touched them wakes: they may not meet any more.
         """
+        group = None if group is None else bits("regroup: group", group)
+        mask = None if mask is None else bits("regroup: mask", mask)
         self._regroup(*self._shapes_of(what), group, mask)
 
     @an_input

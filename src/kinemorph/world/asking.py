@@ -18,6 +18,7 @@ from kinemorph.structure.forest_layout import JOINTS
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.contact import Touch
 from kinemorph.world.given import place_at
+from kinemorph.world.ids import ShapeId
 from kinemorph.world.rays import Eyes, Sight
 from kinemorph.world.statistics import Statistics, measure, statistics
 
@@ -61,7 +62,7 @@ class Asking:
             if not (forms[pair["a"]] and forms[pair["b"]]):
                 continue  # one of them was removed since
             a, b = (self._body_at(int(self.shapes.rows["link"][pair[side]])) for side in "ab")
-            shapes = self.shapes.id_at(int(pair["a"])), self.shapes.id_at(int(pair["b"]))
+            shapes = tuple(ShapeId.of(self._world, self.shapes.id_at(int(pair[side]))) for side in "ab")
             point = 0.5 * (k["x1"] + k["x2"])
             sign = 1.0
             if wanted is not None and (b is None or b.id != wanted):
@@ -102,10 +103,10 @@ class Asking:
             found[int(t["contact"])] = r["sum"] * t["normal"] + r["sum1"] * t["t1"] + r["sum2"] * t["t2"]
         return found
 
-    def loop_force(self, joint: Change | int) -> Array:
+    def loop_force(self, joint: Change | int | str) -> Array:
         """What the joint of a loop bore in the last step, on the body that was joined: moment and force (6) at the
         joint, world axes, the mean of the step."""
-        id = joint.joint if isinstance(joint, Change) else joint
+        id = self._world.joint_id(joint)
         loop = int(self.forest._tables[JOINTS][self.forest._find(JOINTS, id, "joint")]["loop"])
         if loop < 0:
             raise ValueError(f"world: joint {id} closes no loop; what a joint of a tree bears is not known here")

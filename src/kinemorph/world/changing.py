@@ -21,6 +21,7 @@ from kinemorph.multibody.configuration import neutral
 from kinemorph.multibody.elements import ForceElement
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.given import shown, text
 from kinemorph.spatial.pose import Pose, vector
 from kinemorph.structure.add import stood
 from kinemorph.structure.forest import Change
@@ -30,6 +31,7 @@ from kinemorph.world.body import Body, Figure
 from kinemorph.world.coming import closed_state, floats, free_body, free_position, tell, warn_idle
 from kinemorph.world.figures import Record, is_left, record_of
 from kinemorph.world.given import a_material, place_at, refuse
+from kinemorph.world.ids import JointId, ShapeId
 from kinemorph.world.journal import an_input
 from kinemorph.world.thinking import Thinking
 
@@ -67,8 +69,10 @@ class Changing(Thinking):
         if material is not None:
             a_material("add_ground", material)
         if isinstance(ground, Shape):
-            return self._add_shape(ground, -1, ground.material or material, ground.group, ground.mask)
-        return self._add_shape(PLANE if ground is None else ground, -1, material, 1, EVERYTHING)
+            id = self._add_shape(ground, -1, ground.material or material, ground.group, ground.mask)
+        else:
+            id = self._add_shape(PLANE if ground is None else ground, -1, material, 1, EVERYTHING)
+        return ShapeId.of(self._world, id)
 
     @an_input
     def add(
@@ -94,8 +98,7 @@ class Changing(Thinking):
         open by less than a millimetre is closed; one that is open farther is refused, see `kinemorph.close`.
         """
         pose = place_at("add: at", at)
-        if not isinstance(name, str):
-            raise TypeError(f"add: a name is a string, not {name!r:.60}")
+        text("add: name", name)
         if material is not None:
             a_material("add", material)
         if isinstance(what, Shape | Parts | Polyhedron):
@@ -106,7 +109,7 @@ class Changing(Thinking):
             solid = None if isinstance(what, Shape) else what
             return next(iter(self._plant(model, free_position(pose), rates, material, "", solid)))
         if not isinstance(what, Model):
-            raise TypeError(f"add: it takes a kinemorph.Shape, Parts or a kinemorph.Model, not {what!r:.60}")
+            raise TypeError(f"add: it takes a kinemorph.Shape, Parts or a kinemorph.Model, not {shown(what)}")
         refuse("add", "a shape; a model has masses, and moves by `v`", twist=twist, density=density, mass=mass)
         start = neutral(what) if q is None else checked(what, q=q)[0]
         if floats(what):
@@ -203,7 +206,7 @@ class Changing(Thinking):
             self._parted = {joint: pairs for joint, pairs in self._parted.items() if joint in there}
         self._figures = {key: one for key, one in self._figures.items() if is_left(one, self._births)}
         self._watches.follow()
-        return change
+        return self._of_here(change)
 
     # ------------------------------------------------------------------------------------------------------- structure
 
@@ -229,7 +232,7 @@ class Changing(Thinking):
             self._part(change.joint)
         self._follow_structure([self.forest.tree_of(body) for body in both])
         self._wake(*both)
-        return change
+        return self._of_here(change)
 
     @an_input
     def tie(self, element: ForceElement, a: Body | int | None, b: Body | int | None) -> None:
@@ -238,7 +241,7 @@ class Changing(Thinking):
         Its places are in the bodies' own frames; what it calls its links does not count here.
         """
         if not isinstance(element, ForceElement):
-            raise TypeError(f"world: tie takes a kinemorph.ForceElement, not {element!r}")
+            raise TypeError(f"world: tie takes a kinemorph.ForceElement, not {shown(element)}")
         ids = [-1 if body is None else self._id(body) for body in (a, b)]
         if ids[0] == ids[1]:
             raise ValueError("world: tie takes two bodies, or a body and the world")
@@ -259,14 +262,19 @@ class Changing(Thinking):
             self.collisions.heed(one, other)
         self._follow_structure([self.forest.tree_of(body) for body in sides])
         self._wake(*sides)
-        return change
+        return self._of_here(change)
 
     @an_input
-    def reroot(self, body: Body | int, joint: Joint | None = None, at: Pose | None = None) -> Change:
+    def reroot(self, body: Body | int, joint: Joint | None = None, at: Pose | Iterable[float] | None = None) -> Change:
         """Make a body the top of its tree, carried by a new joint on the base, free if none is given. Nothing moves."""
-        change = self.forest.reroot(self._id(body), joint, at)
+        place = None if at is None else place_at("reroot: at", at)
+        change = self.forest.reroot(self._id(body), joint, place)
         self._follow_structure([self.forest.tree_of(self._id(body))])
-        return change
+        return self._of_here(change)
+
+    def _of_here(self, change: Change) -> Change:
+        """What an edit did, whose joint is known to be of this world."""
+        return change._replace(joint=JointId.of(self._world, change.joint)) if change.joint >= 0 else change
 
     def _part(self, loop: int) -> None:
         """Bodies that the joint of a loop ties do not meet, as those in a tree do not, until it is cut."""

@@ -22,10 +22,10 @@ from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.given import positive
 from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.quaternion import from_matrix
 from kinemorph.world.drives import drives_well
-from kinemorph.world.given import positive
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 HOLLOW = 0.05  # sizes: how far a mesh may be below its hull without a word

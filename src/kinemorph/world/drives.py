@@ -13,10 +13,11 @@ import numpy as np
 
 from kinemorph.contact.layout import Driven
 from kinemorph.multibody.equipment import Actuator
+from kinemorph.spatial.given import finite, largest, real, shown
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest_layout import BODIES, IN_USE, JOINTS
 from kinemorph.structure.forest_memory import INDEX
-from kinemorph.world.given import finite, largest
+from kinemorph.world.ids import JointId
 
 if TYPE_CHECKING:
     from kinemorph.world.world import World
@@ -38,7 +39,7 @@ class Number:
         return float(handle._row()[self.name])
 
     def __set__(self, handle: Any, value: float) -> None:
-        number = float(value)
+        number = value if type(value) is float else real(value)
         if not (math.isfinite(number) and self.least <= number <= self.most):
             finite(f"{handle!r}: {self.name}", value, self.least, self.most)  # which says why
         handle._set(**{self.name: number})
@@ -67,6 +68,8 @@ class Handle:
 
     def on(self, world: World) -> Self:
         """The same one in a copy of its world."""
+        if type(world) is not type(self.world) or self.row >= len(world.solver[self.table]):
+            raise ValueError(f"{self!r}: {shown(world)} is no copy of its world")
         other = type(self)(world, self.row)
         other._generation = self._generation
         return other
@@ -111,7 +114,7 @@ class Drive(Handle):
     @property
     def joint(self) -> int:
         """The id of its joint."""
-        return int(self._row()["joint"])
+        return JointId.of(self.world, int(self._row()["joint"]))
 
     @property
     def applied(self) -> float:
@@ -197,9 +200,9 @@ class Controls:
         self._handles = dict(zip(self._actuators, handles, strict=True))
 
     def _known(self, name: str) -> Actuator:
-        if name not in self._actuators:
+        if not isinstance(name, str) or name not in self._actuators:
             raise KeyError(
-                f"there is no actuator {name!r}, but {', '.join(map(repr, self._actuators)) or 'none at all'}"
+                f"there is no actuator {shown(name)}, but {', '.join(map(repr, self._actuators)) or 'none at all'}"
             )
         return self._actuators[name]
 
