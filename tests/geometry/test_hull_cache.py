@@ -107,7 +107,7 @@ def test_many_writers_and_readers(folder: Path, mesh: Path) -> None:
     assert entry is not None
 
     def work(k: int) -> bool:
-        keep(entry, core.points, core.loops)
+        keep(entry, core.points, core.loops, 0.0)
         known = recall(entry)
         return known is not None and np.array_equal(known[0], core.points)
 
@@ -124,6 +124,6 @@ def test_the_oldest_entries_go_first(folder: Path, mesh: Path, monkeypatch: pyte
     entries = [entry_of(str(mesh), k) for k in range(6)]
     for k, entry in enumerate(entries):
         assert entry is not None
-        keep(entry, core.points, core.loops)
+        keep(entry, core.points, core.loops, 0.0)
         os.utime(entry, (1e9 + k, 1e9 + k))
     assert {path.name for path in folder.iterdir()} == {entry.name for entry in entries[-3:] if entry}

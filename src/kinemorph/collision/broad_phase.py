@@ -15,6 +15,7 @@ from kinemorph.collision.hash_rows import ABSENT, IGNORED
 from kinemorph.collision.hash_tables import HashTables
 from kinemorph.collision.hash_update import FULL, forget, meetings, put_boxes, set_linger, update_boxes
 from kinemorph.geometry.ground import BOUNDS
+from kinemorph.spatial.given import bits
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Ids = np.ndarray[Any, np.dtype[np.int32]]
@@ -84,7 +85,8 @@ class BroadPhase:
         Two boxes meet if each one's group (of 32 bits) is in the other's mask, unless both are fixed.
         """
         box = _box(low, high, "the new box")
-        bits(group=group, mask=mask)
+        bits("group", group)
+        bits("mask", mask)
         i = heapq.heappop(self._free) if self._free else int(self.hash.header["n"][0])
         self.make_room(i + 1)
         self.hash.header["n"] = max(i + 1, self.hash.header["n"][0])
@@ -123,7 +125,8 @@ class BroadPhase:
     def regroup(self, id: int, *, group: int, mask: int) -> None:
         """Change what a box is and what it meets. Pairs that are ignored stay so."""
         i = self._known(id)
-        bits(group=group, mask=mask)
+        bits("group", group)
+        bits("mask", mask)
         box = self._rows_of([i])
         forget(self._address, i)
         self.hash["filters"][i]["group"], self.hash["filters"][i]["mask"] = group, mask
@@ -321,13 +324,6 @@ def swept(lows: npt.ArrayLike, highs: npt.ArrayLike, moves: npt.ArrayLike) -> tu
     """The boxes that hold boxes on their way along `moves` (m): what to `update` with to miss nothing in between."""
     low, high, move = (np.asarray(x, np.float64) for x in (lows, highs, moves))
     return low + np.minimum(move, 0.0), high + np.maximum(move, 0.0)
-
-
-def bits(**names: int) -> None:
-    """Refuse what are no 32 bits."""
-    for name, bits in names.items():
-        if not 0 <= bits <= EVERYTHING:
-            raise ValueError(f"{name} is {bits}, expected 32 bits: 0 to 0xFFFFFFFF")
 
 
 def _bounds(box: tuple[Array, Array]) -> Any:

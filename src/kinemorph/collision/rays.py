@@ -68,6 +68,8 @@ def _placed(shape: Solid, pose: Pose | None) -> Pose:
 
 
 def _parts(shape: Solid) -> list[tuple[Polyhedron, float]]:
+    if isinstance(shape, Shape) and shape.parts is not None:
+        shape = shape.parts
     if isinstance(shape, Parts):
         return list(zip(shape.parts, shape.radii.tolist(), strict=True))
     return [core_and_radius(shape)]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from kinemorph.collision.broad_phase import EVERYTHING, bits
+from kinemorph.collision.broad_phase import EVERYTHING
 from kinemorph.collision.part_pairs import STACK
 from kinemorph.collision.shape_rows import MOUNT, SHAPE, Form
 from kinemorph.collision.shape_writing import write_shapes
@@ -20,6 +20,7 @@ from kinemorph.geometry.parts import NODE, Parts, box_roots
 from kinemorph.geometry.polyhedron import CACHED, Polyhedron, box_of, box_rows, core_of
 from kinemorph.geometry.shapes import Shape, ShapeKind
 from kinemorph.multibody.tables import aligned
+from kinemorph.spatial.given import bits, shown
 from kinemorph.spatial.pose import Pose
 
 Solid: TypeAlias = Shape | Polyhedron | tuple[Polyhedron, float] | Parts | Ground
@@ -86,7 +87,8 @@ class ShapeTable:
             return []
         places = []
         for solid, link, pose, group, mask in mounts:
-            bits(group=group, mask=mask)
+            bits("group", group)
+            bits("mask", mask)
             _check_link(link)
             places.append(_pose_on_link(solid, pose))
         described = _described([solid for solid, *_ in mounts])
@@ -136,7 +138,8 @@ class ShapeTable:
     def regroup(self, id: int, *, group: int, mask: int) -> None:
         """Change what a shape is and what it meets."""
         row = self.row_of(id)
-        bits(group=group, mask=mask)
+        bits("group", group)
+        bits("mask", mask)
         self.rows["group"][row], self.rows["mask"][row] = group, mask
         self._note(row)
 
@@ -170,7 +173,7 @@ class ShapeTable:
                     raise ValueError(f"shape {id} was removed; {self.id_at(row)} has its row now")
             elif row < len(self._owners) and generation < self.rows["generation"][row]:
                 raise ValueError(f"shape {id} was removed")
-        raise ValueError(f"there is no shape {id!r}")
+        raise ValueError(f"there is no shape {shown(id)}")
 
     def id_at(self, row: int) -> int:
         """The id of the shape in a row."""
@@ -276,6 +279,8 @@ def _body(owner: Parts | Ground | Box | None) -> Parts | Ground | None:
 
 def body_of(solid: Any) -> Parts | Ground:
     """What rows can point to: ground as it is, convex shapes as trees of one part."""
+    if isinstance(solid, Shape) and solid.parts is not None:
+        solid = solid.parts
     if isinstance(solid, Parts):
         if 2 * solid.depth >= STACK:
             raise ValueError(f"{solid}: trees of {STACK // 2} levels or more are not searched")
@@ -347,7 +352,7 @@ def core_and_radius(solid: Any) -> tuple[Polyhedron, float]:
             raise ValueError(f"the radius around {solid[0]!r} is {radius}; expected it finite and not negative")
         return solid[0], radius
     raise TypeError(
-        f"expected a Shape, a Polyhedron, a pair of a Polyhedron and a radius, Parts, or ground; got {solid!r}"
+        f"expected a Shape, a Polyhedron, a pair of a Polyhedron and a radius, Parts, or ground; got {shown(solid)}"
     )
 
 

@@ -36,7 +36,7 @@ SPAN = np.dtype(
         ("touched", "i4"),  # whether an impulse has acted on the tree in this step
         ("middle", "i4"),  # whether its forces are those of the middle of the step
         ("jointed", "i4"),  # whether it has joints, in this step: it is no lone body
-        ("woken_by", "i4"),  # the tree that woke it last; or BY_EDIT, BY_CALL; -1 if nothing has
+        ("woken_by", "i4"),  # the tree that woke it last; or BY_EDIT, BY_CALL, BY_FORCE; -1 if nothing has
         ("unused", "i8", 3),
     ]
 )
@@ -396,7 +396,8 @@ SOLVER = np.dtype(
         ("figures", "i8"),  # and whether any that did not has joints
     ]
 )
-BY_EDIT, BY_CALL = -2, -3  # what else wakes: a change of the structure near by, and whoever asks for it
+# What else wakes: a change of the structure near by, whoever asks for it, and other forces, drives or surfaces.
+BY_EDIT, BY_CALL, BY_FORCE = -2, -3, -4
 SOLVER_KIND = kind_of(
     "solver", SOLVER, SPAN, ISLAND, REST_ON, MATERIAL, AGREEMENT, TOUCH, BOUND, TWIST, DRIVE, PUSH, GRIP, HOLD, PULL
 )

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 CONVEX = 1e-6  # how far, in sizes of the polyhedron, a vertex may be from where a convex body has it
 BELOW = 1e-8  # how far, in the same, a vertex may be above the plane of a face far away: thin faces tilt
+MOST_LOOKS, MOST_NUMBERS = 20_000, 10**6  # triangles that `hollow` looks at, and numbers that it has at a time
 MOST_PAIRS = 2 * 10**8  # of vertices and faces: more take seconds to check
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -46,6 +47,19 @@ def check_closed(points: Array, loops: Sequence[Array]) -> None:
     short = np.linalg.norm(points[head] - points[tail], axis=1) == 0.0
     if short.any():
         raise ValueError(f"vertices {tail[np.argmax(short)]} and {head[np.argmax(short)]} are in the same place")
+
+
+def hollow(core: Polyhedron, points: Array, triangles: Array) -> float:
+    """How far the middle of a triangle of a surface is below that of the hull around it: m, 0 if it is convex.
+
+    Not corners: those of an angle or a groove are on the hull. Of many triangles, evenly spread ones are looked at.
+    """
+    middles = points[triangles[:: 1 + len(triangles) // MOST_LOOKS]].mean(axis=1)
+    normals, offsets = core.faces["normal"], core.faces["offset"]
+    deepest = 0.0
+    for some in np.array_split(middles, 1 + len(middles) * len(offsets) // MOST_NUMBERS):
+        deepest = max(deepest, float((offsets - some @ normals.T).min(axis=1).max(initial=0.0)))
+    return deepest
 
 
 def check_convex(core: Polyhedron, tolerance: float = CONVEX) -> None:

@@ -2,9 +2,10 @@
 
 An entry is named by a hash of all that it depends on: the bytes of the mesh file, the scale, the options, the sources
 that read meshes and make hulls, and the version of Qhull. It lies beside the kernels (`KINEMORPH_CACHE_DIR`), in the
-folder `hulls`, and is a SHA-256 followed by an .npz file with three arrays: `points` (n, 3), `counts` of the corners of
-the faces, and their `corners`. Files are written whole and then renamed, so that processes can share the folder; what
-is damaged is made again, and where nothing can be written everything works all the same.
+folder `hulls`, and is a SHA-256 followed by an .npz file with four arrays: `points` (n, 3), `counts` of the corners of
+the faces, their `corners`, and how far below the hull the mesh is, `hollow`. Files are written whole and then renamed,
+so that processes can share the folder; what is damaged is made again, and where nothing can be written everything works
+all the same.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ def entry_of(mesh: str, *options: object) -> Path | None:
     return None
 
 
-def recall(entry: Path | None) -> tuple[Array, list[Array]] | None:
-    """The points and faces of an entry; None if it is not there, or damaged."""
+def recall(entry: Path | None) -> tuple[Array, list[Array], float] | None:
+    """The points and faces of an entry, and how hollow the mesh is; None if it is not there, or damaged."""
     if entry is None:
         return None
     try:
@@ -54,21 +55,23 @@ def recall(entry: Path | None) -> tuple[Array, list[Array]] | None:
             return None
         with np.load(io.BytesIO(content[32:]), allow_pickle=False) as arrays:
             points, counts, corners = arrays["points"], arrays["counts"], arrays["corners"]
+            hollow = float(arrays["hollow"])
         if time.time() - entry.stat().st_mtime > DAY:
             with contextlib.suppress(OSError):  # the folder may be shared and read-only
                 os.utime(entry)  # what is in use is not forgotten
-        return points, np.split(corners, np.cumsum(counts)[:-1])
+        return points, np.split(corners, np.cumsum(counts)[:-1]), hollow
     except Exception:  # whatever is wrong with it, the hull is made again
         return None
 
 
-def keep(entry: Path | None, points: Array, loops: Loops) -> None:
+def keep(entry: Path | None, points: Array, loops: Loops, hollow: float) -> None:
     """Write an entry, if that is possible."""
     if entry is None:
         return
     body = io.BytesIO()
     corners = np.concatenate(loops).astype(np.int32)
-    np.savez(body, points=points, counts=np.array([len(loop) for loop in loops], np.int32), corners=corners)
+    counts = np.array([len(loop) for loop in loops], np.int32)
+    np.savez(body, points=points, counts=counts, corners=corners, hollow=hollow)
     with contextlib.suppress(OSError):
         entry.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=entry.parent, prefix=entry.stem, suffix=".tmp")

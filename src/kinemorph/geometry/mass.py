@@ -19,6 +19,7 @@ import numpy as np
 
 from kinemorph.geometry.faults import FATAL, mesh_faults, turned_out
 from kinemorph.geometry.mesh import Mesh, mesh_of
+from kinemorph.geometry.parts import Parts
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.geometry.shapes import Shape, ShapeKind
 from kinemorph.spatial.pose import Matrix, Pose, Vector
@@ -93,9 +94,21 @@ def mass_properties(body: Mesh | Polyhedron, density: float = WATER, *, turn: bo
     return _integrals(mesh.vertices, mesh.faces, density)
 
 
-def inertia_of(shape: Shape, density: float = WATER, *, turn: bool = False) -> MassProperties:
-    """Mass properties of a shape where it is on its link; density in kg/m³. Round shapes are round, not tessellated."""
+def inertia_of(shape: Shape | Parts | Polyhedron, density: float = WATER, *, turn: bool = False) -> MassProperties:
+    """Mass properties of a shape where it is on its link; density in kg/m³. Round shapes are round, not tessellated.
+
+    Convex parts have those of the mesh that they were cut from, or else all of their own together.
+    """
     _check_density(density)
+    if isinstance(shape, Polyhedron):
+        return mass_properties(shape, density)
+    if isinstance(shape, Parts):
+        if shape.solid is not None:
+            return mass_properties(shape.solid, density, turn=turn)
+        if shape.radii.any():
+            raise ValueError(f"{shape} has parts with a radius around them, whose mass is not known; give it a solid")
+        first, *others = (mass_properties(part, density) for part in shape.parts)
+        return sum(others, first)
     if shape.kind is not ShapeKind.MESH:
         return _simple(shape.kind, shape.size, density).moved(shape.pose)
     try:
@@ -103,7 +116,7 @@ def inertia_of(shape: Shape, density: float = WATER, *, turn: bool = False) -> M
     except ValueError as error:
         if str(shape.path) in str(error):
             raise
-        raise ValueError(f"{shape.path}: {error}; its hull, core_of(shape)[0], has mass properties") from None
+        raise ValueError(f"{shape.path}: {error}; its hull has: inertia_of(core_of(shape)[0])") from None
 
 
 def _check_density(density: float) -> None:

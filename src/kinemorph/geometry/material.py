@@ -5,6 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from kinemorph.spatial.given import BITS, finite, whole
+from kinemorph.spatial.pose import vector
+
+RANGES = {
+    **dict.fromkeys(("friction", "torsional", "rolling", "margin"), (0.0, math.inf)),
+    "restitution": (0.0, 1.0),
+    "tangential": (-1.0, 1.0),
+}  # of numbers of a material
 EVERYTHING = 0xFFFFFFFF  # the mask of a shape that meets all groups
 
 
@@ -23,16 +31,12 @@ class Material:
     surface: tuple[float, float, float] = (0.0, 0.0, 0.0)  # m/s, of the surface along itself, shape's axes: a conveyor
 
     def __post_init__(self) -> None:
-        lengths = (self.friction, self.torsional, self.rolling, self.margin)
-        if not all(0.0 <= x < math.inf for x in lengths):
-            raise ValueError(
-                f"Material: friction, torsional, rolling and margin {lengths} must be finite, not negative"
-            )
-        if not 0.0 <= self.restitution <= 1.0:
-            raise ValueError(f"Material: restitution {self.restitution} must be from 0 to 1")
-        if not -1.0 <= self.tangential <= 1.0:
-            raise ValueError(f"Material: tangential restitution {self.tangential} must be from -1 to 1")
-        if len(self.surface) != 3 or not all(map(math.isfinite, self.surface)):
-            raise ValueError(f"Material: surface {self.surface} must be three finite numbers")
-        if self.directions not in (1, 3, 4, 6):
-            raise ValueError(f"Material: directions {self.directions} must be 1, 3, 4 or 6")
+        for name, (least, most) in RANGES.items():
+            object.__setattr__(self, name, finite(f"Material: {name}", getattr(self, name), least, most))
+        object.__setattr__(self, "priority", whole("Material: priority", self.priority, -BITS, BITS))
+        x, y, z = vector(self.surface, 3, "Material: surface").tolist()
+        object.__setattr__(self, "surface", (x, y, z))
+        directions = whole("Material: directions", self.directions, 1, 6)
+        if directions not in (1, 3, 4, 6):
+            raise ValueError(f"Material: directions {directions} must be 1, 3, 4 or 6")
+        object.__setattr__(self, "directions", directions)

@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from kinemorph._extras import need
 from kinemorph.geometry.faults import check_mesh
-from kinemorph.geometry.mesh import Mesh
+from kinemorph.geometry.mesh import Mesh, mesh_of
 from kinemorph.geometry.polyhedron import BOX_PLACES, Polyhedron
+from kinemorph.geometry.shapes import Shape, ShapeKind
 
 NODE = np.dtype(
     [
@@ -60,15 +61,19 @@ class Parts:
     """A body made of convex parts, as a tree in rows: the root first, each node followed by all that is below it.
 
     `parts` are polyhedra in the body's frame (see `Polyhedron.moved`), `radii` the radius around each. `inner` says
-    what the inner nodes are, hulls or boxes. Nothing changes it; kernels read the rows through `address`.
+    what the inner nodes are, hulls or boxes. `solid` is the mesh that it was cut from, if that is known: its mass is
+    that of the body. Nothing changes it; kernels read the rows through `address`.
     """
 
-    __slots__ = ("_header", "_middles", "address", "cores", "inner", "nodes", "parts", "radii")
+    __slots__ = ("_header", "_middles", "address", "cores", "inner", "nodes", "parts", "radii", "solid")
 
     def __init__(
-        self, parts: Iterable[Polyhedron], radii: float | Sequence[float] = 0.0, inner: Literal["hull", "box"] = "hull"
-    ) -> None:
-        self.parts = tuple(parts)
+        self, parts: Iterable[Polyhedron], radii: float | Sequence[float] = 0.0, inner: Literal["hull", "box"] = "hull",
+        solid: Mesh | None = None,
+    ) -> None:  # fmt: skip
+        self.parts, self.solid = tuple(parts), solid
+        if not isinstance(solid, Mesh | None):
+            raise TypeError(f"Parts: the solid is a Mesh, not {solid!r:.60}")
         if not self.parts:
             raise ValueError("Parts: a body needs one convex part or more")
         for k, part in enumerate(self.parts):
@@ -109,7 +114,7 @@ class Parts:
         """
         body = object.__new__(Parts)
         body.parts = body.cores = (part,)
-        body.radii, body.inner = np.array([radius]), "hull"
+        body.radii, body.inner, body.solid = np.array([radius]), "hull", None
         body._single(part, radius, low, high)
         return body
 
@@ -130,7 +135,14 @@ class Parts:
         self.address = start + NODE.itemsize
 
     def __reduce__(self) -> Any:  # a copy has its rows elsewhere, and needs an address of its own
-        return Parts, (self.parts, self.radii, self.inner)
+        return Parts, (self.parts, self.radii, self.inner, self.solid)
+
+    @property
+    def surface(self) -> Mesh:
+        """The surfaces of all parts, without the radii around them."""
+        starts = np.cumsum([0, *(len(part.points) for part in self.parts[:-1])])
+        faces = [part.triangles + start for part, start in zip(self.parts, starts, strict=True)]
+        return Mesh(np.concatenate([part.points for part in self.parts]), np.concatenate(faces).astype(np.int32))
 
     @property
     def depth(self) -> int:
@@ -230,11 +242,22 @@ def closest_parts(a: Parts, b: Parts, distance: Distance, threshold: float = mat
     return best
 
 
-def decompose(mesh: Mesh, concavity: float = 0.05, most: int | None = None, seed: int = 0) -> Parts:
-    """A mesh cut into convex parts by CoACD (`pip install kinemorph[decompose]`).
+@overload
+def decompose(body: Mesh, concavity: float = 0.05, most: int | None = None, seed: int = 0) -> Parts: ...
+@overload
+def decompose(body: Shape, concavity: float = 0.05, most: int | None = None, seed: int = 0) -> Shape: ...
+def decompose(
+    body: Mesh | Shape, concavity: float = 0.05, most: int | None = None, seed: int = 0
+) -> Parts | Shape:  # fmt: skip
+    """A mesh cut into convex parts by CoACD (`pip install kinemorph[decompose]`); of a mesh shape, the shape with them.
 
     `concavity` (0.01 to 1) is how much of the mesh's size the parts may stick out of it, `most` limits their number.
     """
+    if isinstance(body, Shape):
+        if body.kind is not ShapeKind.MESH:
+            raise ValueError(f"decompose: a {body.kind} is convex; expected a mesh")
+        return replace(body, parts=decompose(mesh_of(body), concavity, most, seed))
+    mesh = body
     coacd = need("coacd", "decompose", "convex parts of a mesh")
     if not 0.01 <= concavity <= 1.0:
         raise ValueError(f"decompose: concavity {concavity}; expected 0.01 to 1")
@@ -249,4 +272,4 @@ def decompose(mesh: Mesh, concavity: float = 0.05, most: int | None = None, seed
     pieces = coacd.run_coacd(
         coacd.Mesh(mesh.vertices, mesh.faces), threshold=concavity, max_convex_hull=most or -1, seed=seed
     )
-    return Parts([Polyhedron.hull(points) for points, _ in pieces])
+    return Parts([Polyhedron.hull(points) for points, _ in pieces], solid=mesh)

@@ -26,7 +26,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.geometry.convexity import BELOW, CONVEX, check_below, check_closed, check_convex, dots, next_in_face
+from kinemorph.geometry.convexity import (
+    BELOW,
+    CONVEX,
+    check_below,
+    check_closed,
+    check_convex,
+    dots,
+    hollow,
+    next_in_face,
+)
 from kinemorph.geometry.hull import hull_faces
 from kinemorph.geometry.hull_cache import entry_of, keep, recall
 from kinemorph.geometry.mesh import load_mesh
@@ -264,6 +273,19 @@ def core_of(shape: Shape, most: int | None = None) -> tuple[Polyhedron, float]:
     """
     if shape.kind is not ShapeKind.MESH:
         return _core(shape.kind, shape.size)
+    return _hull_of(shape, most)[0], 0.0
+
+
+def hollow_of(shape: Shape) -> float:
+    """How far a mesh is below its hull, at most, in the size of that: 0 if it is convex, as all other shapes are."""
+    if shape.kind is not ShapeKind.MESH:
+        return 0.0
+    core, depth = _hull_of(shape, None)
+    return depth / float(np.ptp(core.bounds, axis=0).max())
+
+
+def _hull_of(shape: Shape, most: int | None) -> tuple[Polyhedron, float]:
+    """The hull of a mesh, and how far that is below it, m."""
     if shape.path is None:
         raise ValueError(f"shape {shape.name!r}: a mesh needs a path")
     path = os.path.abspath(shape.path)
@@ -272,18 +294,23 @@ def core_of(shape: Shape, most: int | None = None) -> tuple[Polyhedron, float]:
         stamp = status.st_mtime_ns, status.st_size
     except OSError:
         stamp = 0, 0  # load_mesh says what is wrong
-    return _hull_of_mesh(path, stamp, shape.size, most), 0.0
+    return _hull_of_mesh(path, stamp, shape.size, most)
 
 
 @lru_cache(maxsize=CACHED)
-def _hull_of_mesh(path: str, stamp: tuple[int, int], scale: tuple[float, ...], most: int | None) -> Polyhedron:
+def _hull_of_mesh(
+    path: str, stamp: tuple[int, int], scale: tuple[float, ...], most: int | None
+) -> tuple[Polyhedron, float]:
     entry = entry_of(path, scale, MESH_FLAT, most)
     if known := recall(entry):
-        return assembled(*known)
+        points, loops, depth = known
+        return assembled(points, loops), depth
     try:
-        core = Polyhedron.hull(load_mesh(path, scale).vertices, MESH_FLAT, most)
-        keep(entry, core.points, core.loops)
-        return core
+        mesh = load_mesh(path, scale)
+        core = Polyhedron.hull(mesh.vertices, MESH_FLAT, most)
+        depth = hollow(core, mesh.vertices, mesh.faces)
+        keep(entry, core.points, core.loops, depth)
+        return core, depth
     except ValueError as error:
         raise error if path in str(error) else ValueError(f"{path}: {error}") from None
 

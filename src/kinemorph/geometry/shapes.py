@@ -6,9 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from kinemorph.geometry.material import EVERYTHING, Material
+from kinemorph.spatial.given import bits, positive, shown
 from kinemorph.spatial.pose import Pose, vector
+
+if TYPE_CHECKING:
+    from kinemorph.geometry.parts import Parts
 
 Colour = tuple[float, float, float, float]  # red, green, blue, opacity: 0 to 1
 
@@ -34,7 +39,7 @@ class Shape:
     """A solid fixed to a link, at `pose` in the link's frame. Lengths in metres.
 
     Two shapes can touch if each one's `group` (of 32 bits) is in the other's `mask`. Without a `material`, the world's
-    own counts.
+    own counts. A mesh touches as its convex hull, or as its convex `parts`, in its own frame and size: `decompose`.
     """
 
     kind: ShapeKind
@@ -47,6 +52,7 @@ class Shape:
     material: Material | None = None
     group: int = 1
     mask: int = EVERYTHING
+    parts: Parts | None = None
 
     @staticmethod
     def sphere(radius: float, pose: Pose | None = None, **more: object) -> Shape:
@@ -79,6 +85,31 @@ class Shape:
 
 
 def _shape(kind: ShapeKind, size: tuple[float, ...], pose: Pose | None, more: dict[str, object]) -> Shape:
-    if kind is not ShapeKind.MESH and not all(0.0 < s < float("inf") for s in size):
-        raise ValueError(f"Shape.{kind}: size {size} must be positive and finite")
+    what = f"Shape.{kind}"
+    if kind is not ShapeKind.MESH:
+        size = tuple([positive(f"{what}: size", x) for x in size])
+    for name, kinds in KINDS.items():
+        if name in more and not isinstance(more[name], kinds):
+            raise TypeError(f"{what}: {name} is {shown(more[name])}, and must be {WORDS[name]}")
+    if more.get("parts") is not None and (kind is not ShapeKind.MESH or not hasattr(more["parts"], "radii")):
+        raise TypeError(f"{what}: parts is {shown(more['parts'])}, and must be the kinemorph.Parts of a mesh")
+    if not isinstance(pose, Pose | None):
+        raise TypeError(f"{what}: pose is {shown(pose)}, and must be a kinemorph.Pose")
+    if more.get("colour") is not None:
+        more["colour"] = tuple(vector(more["colour"], 4, f"{what}: colour").tolist())  # type: ignore[arg-type]
+    if "role" in more:
+        if more["role"] not in tuple(Role):
+            raise ValueError(f"{what}: role is {shown(more['role'])}, and must be one of {', '.join(Role)}")
+        more["role"] = Role(more["role"])
+    for name in {"group", "mask"} & more.keys():
+        more[name] = bits(f"{what}: {name}", more[name])
     return Shape(kind, size, pose or Pose(), **more)  # type: ignore[arg-type]
+
+
+KINDS: dict[str, Any] = {"name": str, "material": Material | None, "colour": Iterable | None, "role": str}
+WORDS = {
+    "name": "a string",
+    "material": "a kinemorph.Material",
+    "colour": "red, green, blue and opacity",
+    "role": "one of " + ", ".join(Role),
+}

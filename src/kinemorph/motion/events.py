@@ -8,6 +8,7 @@ of a point on it, whatever carries it.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
@@ -23,6 +24,7 @@ from kinemorph.multibody.loops import LOOP
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.state import State
 from kinemorph.multibody.system import ROW, SYSTEM
+from kinemorph.spatial.given import largest, real, shown, text, whole
 from kinemorph.spatial.mat3 import mul_vec, tmul_vec
 from kinemorph.spatial.pose import vector
 from kinemorph.spatial.rows import load3, load9
@@ -109,7 +111,7 @@ class Event:
     @staticmethod
     def at(time: float, action: Action | None = None, name: str = "", **more: Any) -> Event:
         """At a given time, once."""
-        return _event(name or f"t = {time:g} s", EventKind.TIME, action, more, level=time, direction=1)
+        return _event(name or f"t = {_said(time)} s", EventKind.TIME, action, more, level=time, direction=1)
 
     @staticmethod
     def height(
@@ -214,7 +216,7 @@ class Event:
         """
         settings = {"direction": 1, **more}
         name = settings.pop("name", f"{joint} bears {_said(level)} {'N m' if moment else 'N'}")
-        if level < 0.0:
+        if real(level) < 0.0:
             raise ValueError(f"event {name!r}: what a joint bears is a length, and never below 0")
         return _event(name, EventKind.LOAD, action, settings, places=(joint,), entry=int(moment), level=level)
 
@@ -226,7 +228,7 @@ def _called(place: Any) -> str:
 def _said(level: float) -> str:
     if callable(level):
         raise TypeError("an event's level, such as 0.0, comes before its action")
-    return f"{level:g}"
+    return shown(level) if math.isnan(real(level)) else f"{level:g}"
 
 
 def _event(name: str, kind: EventKind, action: Action | None, more: dict[str, Any], **settings: Any) -> Event:
@@ -297,20 +299,22 @@ def check_events(events: Iterable[Event], *, world: bool = False) -> tuple[Event
     listed = tuple(events)
     for e in listed:
         if not isinstance(e, Event):
-            raise TypeError(f"events must be kinemorph.Event objects, not {e!r}")
+            raise TypeError(f"events must be kinemorph.Event objects, not {shown(e)}")
+        text("event: name", e.name)
         if e.kind in IN_WORLDS and not world:
             raise ValueError(f"event {e.name!r} is of worlds, and a simulation has none: World.when waits for it")
-        if e.direction not in (-1, 0, 1):
-            raise ValueError(f"event {e.name!r}: direction {e.direction} must be 1, -1 or 0")
+        if type(e.direction) is not int or e.direction not in (-1, 0, 1):
+            raise ValueError(f"event {e.name!r}: direction {shown(e.direction)} must be 1, -1 or 0")
         for what, function in (("action", e.action), ("only", e.only), ("function", e.function)):
             if function is not None and not callable(function):
-                raise TypeError(f"event {e.name!r}: its {what} must be a function, not {function!r}")
-        if not np.isfinite(e.level):
-            raise ValueError(f"event {e.name!r}: {e.level} is not a level that can be reached")
+                raise TypeError(f"event {e.name!r}: its {what} must be a function, not {shown(function)}")
+        if not math.isfinite(real(e.level)):
+            raise ValueError(f"event {e.name!r}: {shown(e.level)} is not a level that can be reached")
         if (e.function is None) is (e.kind is EventKind.CALL):
             raise ValueError(f"event {e.name!r} needs a function, or one of Event.at, height, distance, position, ...")
-        if not (e.times >= 0 and e.ends >= 0):
-            raise ValueError(f"event {e.name!r}: times {e.times} and ends {e.ends} must not be negative")
+        largest(f"event {e.name!r}: times", e.times)
+        whole(f"event {e.name!r}: ends", int(e.ends) if isinstance(e.ends, bool) else e.ends)
+        whole(f"event {e.name!r}: entry", e.entry)
         for each in (*e.points, e.along):
             vector(each, 3, f"event {e.name!r}")
         if not any(e.along):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, Protocol
 
 from kinemorph.motion.progress import Bar
+from kinemorph.spatial.given import finite, shown, whole
 
 SLICE = 0.5  # s of computing, about, after which a world tells how far it is
 LOOK = 0.1  # s, how often somebody looks
@@ -44,10 +45,10 @@ def run(worlds: Sequence[Any], seconds: float, *, workers: int | None = None) ->
     `workers` is the number of threads, all cores if not given. A world that cannot go on stays where it was, and the
     others go on; when all are done, `BatchError` names it.
     """
-    if not 0.0 <= seconds < float("inf"):
-        raise ValueError(f"batch: run takes seconds, not {seconds}")
-    if workers is not None and workers < 1:
-        raise ValueError(f"workers {workers} must be at least 1")
+    finite("batch: seconds", seconds, 0.0)
+    if workers is not None:
+        whole("batch: workers", workers, 1)
+    worlds = _listed(worlds)
     if len({id(world) for world in worlds}) < len(worlds):
         raise ValueError("batch: a world is in it twice; give each a branch() of its own")
     done = [0.0] * len(worlds)
@@ -69,6 +70,20 @@ def run(worlds: Sequence[Any], seconds: float, *, workers: int | None = None) ->
         more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
         text = f"batch: world {first} of {len(worlds)}, {worlds[first]!r}, could not go on{more}: {bad[first]}"
         raise BatchError(text, bad)
+
+
+def _listed(worlds: Any) -> list[Any]:
+    """All worlds of a batch, whatever they come in."""
+    try:
+        listed = [] if isinstance(worlds, str | bytes | Mapping) else list(worlds)
+    except TypeError:
+        listed = []
+    if not (listed or isinstance(worlds, list | tuple)):
+        raise TypeError(f"batch: worlds are a list of kinemorph.World, not {shown(worlds)}")
+    for i, world in enumerate(listed):
+        if not callable(getattr(world, "step", None)) or not hasattr(world, "dt"):
+            raise TypeError(f"batch: world {i} is {shown(world)}, and must be a kinemorph.World")
+    return listed
 
 
 def _go(world: Runs, seconds: float, done: list[float], i: int, stop: list[bool]) -> None:

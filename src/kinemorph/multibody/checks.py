@@ -82,7 +82,10 @@ def as_arrays(model: Model, **values: Any) -> Any:
     """What users pass, by name, as arrays that entries take: float64, contiguous, writable, of the right shape."""
     arrays = []
     for name, value in values.items():
-        array = np.asarray(value)
+        try:
+            array = np.asarray(value)
+        except ValueError:  # lists of several lengths
+            raise TypeError(f"model {model.name!r}: {name} must be real numbers, got {str(value)[:60]}") from None
         _check_shape(model, name, array)
         arrays.append(array if array.dtype == np.float64 and array.flags.carray else real(model, name, array))
     return arrays

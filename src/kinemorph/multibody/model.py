@@ -15,7 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._extras import in_notebooks
-from kinemorph.geometry.shapes import Shape
+from kinemorph.geometry.parts import decompose
+from kinemorph.geometry.polyhedron import hollow_of
+from kinemorph.geometry.shapes import Role, Shape
 from kinemorph.multibody.catalog import Catalog, Held, Mimic
 from kinemorph.multibody.elements import ForceElement, element_rows
 from kinemorph.multibody.equipment import Actuator, Equipment, Floor, Keyframe, PairMaterial
@@ -376,6 +378,16 @@ class Model:
     def with_gravity(self, gravity: Iterable[float]) -> Model:
         """The same model under another gravity (m/s²)."""
         return self._like(gravity=vector(gravity, 3, f"model {self.name!r}: gravity"))
+
+    def with_parts(self, concavity: float = 0.05, most: int | None = None) -> Model:
+        """The same model, whose meshes that collide are cut into convex parts if they are hollow: see `decompose`."""
+
+        def cut(shape: Shape) -> Shape:
+            is_cut = shape.path is None or shape.parts is not None or shape.role is Role.VISUAL
+            return shape if is_cut or hollow_of(shape) <= concavity else decompose(shape, concavity, most)
+
+        shapes = tuple(tuple(map(cut, each)) for each in self.catalog.shapes)
+        return self._like(catalog=replace(self.catalog, shapes=shapes))
 
     def with_dofs(self, **fields: npt.ArrayLike) -> Model:
         """The same model with other numbers in fields of `dofs`, such as damping=0.0 or upper=(nv numbers)."""

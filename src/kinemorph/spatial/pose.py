@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from kinemorph.spatial.given import shown
+
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
 
@@ -19,8 +21,8 @@ def vector(values: Iterable[float], size: int, what: str) -> Vector:
     """`values` as a float64 vector of a given size without NaN and infinity; `what` names it in the error."""
     try:
         array = np.array(list(values) if not isinstance(values, np.ndarray) else values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{what}: expected {size} numbers, got {values!r}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{what}: expected {size} numbers, got {shown(values)}") from None
     if array.shape != (size,):
         raise ValueError(f"{what}: expected {size} numbers, got shape {array.shape}")
     if not all(map(math.isfinite, array.tolist())):  # of a few numbers, this is faster than NumPy

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from kinemorph.multibody.checks import NO_FORCES, Array, as_arrays, complain
 from kinemorph.multibody.configuration import neutral
 from kinemorph.multibody.elements import ForceElement, element_rows
-from kinemorph.multibody.energy_momentum import SUMS
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.layout import DOF
 from kinemorph.multibody.model import Model
@@ -25,14 +24,14 @@ from kinemorph.structure.edit.plant import plant_model
 from kinemorph.structure.edit.refusals import Names, refuse, warn
 from kinemorph.structure.edit.request import Place, Request
 from kinemorph.structure.forest_copy import EXTENT, cleared, empty_rows, measure, pack, unpack
-from kinemorph.structure.forest_energy import elastic_forest, sum_forest
 from kinemorph.structure.forest_knocks import knock_body
 from kinemorph.structure.forest_layout import BODIES, JOINTS, LOOPS, TREES
 from kinemorph.structure.forest_loops import open_loops
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.structure.forest_motion import accelerate_forest, move_trees
 from kinemorph.structure.forest_places import MOTION, place_bodies, see_body
-from kinemorph.structure.forest_tables import FIRST_ROWS, ForestTables, Ids, longer
+from kinemorph.structure.forest_sums import ForestSums
+from kinemorph.structure.forest_tables import FIRST_ROWS, Ids, longer
 from kinemorph.structure.support import falls_in
 
 _NO_DRIVES = np.zeros(0, DOF)
@@ -62,7 +61,7 @@ class Change(NamedTuple):
     loop_error: float  # m and rad: how far the worst loop that took part is open
 
 
-class Forest(ForestTables):
+class Forest(ForestSums):
     """Trees of bodies, and loops between them, that are added, connected, cut, re-rooted and removed while they move.
 
     Bodies, joints (those that close loops as well) and trees have ids, plain integers that stay with them through every
@@ -305,34 +304,6 @@ class Forest(ForestTables):
                 self._grow()
         self._check(status)
         return float(worst[0]), float(worst[1])
-
-    def momentum(self) -> Array:
-        """Angular and linear momentum of all bodies (6), world axes, about the world's origin."""
-        sums = self._sums()
-        return np.concatenate([sums["angular"], sums["linear"]])
-
-    def kinetic_energy(self) -> float:
-        """Kinetic energy of all bodies, J; armatures count."""
-        return float(self._sums()["kinetic"])
-
-    def potential_energy(self) -> float:
-        """Energy of all bodies in gravity, zero at the world's origin, and of all springs, J: those of joints, of loops
-        and of force elements."""
-        gravity, elastic = [float(self.header[g]) for g in ("gx", "gy", "gz")], np.zeros(1)
-        with self.claimed() as address:
-            while (status := elastic_forest(address, elastic)) == layout.FULL:
-                self._grow()
-        self._check(status)
-        return float(elastic[0] - self._sums()["moment"] @ gravity)
-
-    def _sums(self) -> Any:
-        sums = np.zeros(2, SUMS)
-        self._check(sum_forest(self.address, sums))
-        return sums[0]
-
-    def _check(self, status: int) -> None:
-        if status:
-            raise RuntimeError("this forest is in use by another thread")
 
     # --------------------------------------------------------------------------------------------------------- copies
 

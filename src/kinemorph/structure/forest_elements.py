@@ -121,14 +121,13 @@ def push_body(forest: Any, body: int, d: Any, x: Vec3, n: Vec3, f: Vec3) -> None
 
 
 @kernel(inline=False)
-def push_bodies(forest: Any, memory: int) -> float:
+def push_bodies(forest: Any, memory: int) -> None:
     """The forces of all elements, into the `pushes` of their trees, after `measure_pushes`.
 
-    Returns the energy in their springs. Whoever uses the pushes sets them to 0 again: the memory is scratch.
+    Whoever uses the pushes sets them to 0 again: the memory is scratch.
     """
     begin_pushes(forest, memory)
     elements = rows_at(forest["elements"], forest["element_count"], ELEMENT)
-    energy = 0.0
     for i in range(forest["element_count"]):
         e = elements[i]
         a, b = end_of(forest, i, 0), end_of(forest, i, 1)
@@ -136,8 +135,6 @@ def push_bodies(forest: Any, memory: int) -> float:
         db = rows_at(end_row(forest, b, a), 1, LINK_DATA)[0]
         Ra, pa = on_link(forest, a, load9(e["Ra"]), load3(e["pa"]))
         Rb, pb = on_link(forest, b, load9(e["Rb"]), load3(e["pb"]))
-        x, n, f, stored = element_wrench(e, da, Ra, pa, db, Rb, pb)
+        x, n, f, _ = element_wrench(e, da, Ra, pa, db, Rb, pb)
         push_body(forest, b, db, x, n, f)
         push_body(forest, a, da, x, neg(n), neg(f))
-        energy += stored
-    return energy

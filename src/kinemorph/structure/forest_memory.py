@@ -15,7 +15,7 @@ from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE, TRE
 from kinemorph.multibody.lone import LONE, tell_lone
 from kinemorph.multibody.system import I8
 from kinemorph.spatial.mat3 import IDENTITY
-from kinemorph.spatial.rows import store9
+from kinemorph.spatial.rows import store3, store9
 from kinemorph.structure.forest_layout import (
     BODIES,
     BODY_SLOT,
@@ -234,6 +234,20 @@ def prepare_tree(forest: Any, block: int) -> None:
     base = rows_at(tree["rows"], 1, LINK_DATA)[0]
     store9(base["R"], IDENTITY)
     base["a"][0], base["a"][1], base["a"][2] = -forest["gx"], -forest["gy"], -forest["gz"]
+
+
+@entry
+def pull(address: int, gx: float, gy: float, gz: float) -> None:
+    """Another gravity for all trees: their bases accelerate upwards."""
+    forest = rows_at(address, 1, FOREST)[0]
+    forest["gx"], forest["gy"], forest["gz"] = gx, gy, gz
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    for t in range(pool_of(forest, TREES)["count"]):
+        if trees[t]["next"] == IN_USE:
+            tree = rows_at(trees[t]["address"], 1, TREE)[0]
+            store3(rows_at(tree["rows"], 1, LINK_DATA)[0]["a"], (-gx, -gy, -gz))
+            if tree["lone"] != 0:
+                store3(rows_at(tree["lone"], 1, LONE)[0]["g"], (gx, gy, gz))
 
 
 @kernel(inline=False)

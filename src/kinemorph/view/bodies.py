@@ -120,12 +120,7 @@ def _mesh(body: Parts | Ground) -> Mesh:
     if isinstance(body, Ground):
         mesh: Mesh = body.mesh  # type: ignore[attr-defined]
         return mesh
-    points, faces, count = [], [], 0
-    for part in body.parts:
-        points.append(part.points)
-        faces.append(part.triangles + count)
-        count += len(part.points)
-    return Mesh(np.concatenate(points), np.concatenate(faces).astype(np.int32))
+    return body.surface
 
 
 def name_of(world: World, id: Any) -> str:

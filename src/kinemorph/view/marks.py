@@ -17,7 +17,7 @@ from kinemorph.structure.forest_memory import INDEX
 from kinemorph.view.bodies import places
 from kinemorph.view.looks import as_bytes
 from kinemorph.view.overlays import cube_frame
-from kinemorph.world.changing import free_position
+from kinemorph.world.coming import free_position
 from kinemorph.world.world import World
 
 Array = npt.NDArray[np.float64]

@@ -18,7 +18,7 @@ from kinemorph.view.bodies import Meshes, parents, places, solid_shape, solid_sh
 from kinemorph.view.looks import Piece, add_batch, as_bytes, own_colour, pieces, plain_colour, shade
 from kinemorph.view.picture import PALETTE
 from kinemorph.view.recording import SOIL, depths
-from kinemorph.world.changing import free_position
+from kinemorph.world.coming import free_position
 from kinemorph.world.world import World
 
 Array = npt.NDArray[np.float64]

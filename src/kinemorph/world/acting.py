@@ -12,11 +12,12 @@ import numpy as np
 
 from kinemorph._jit import rows_at
 from kinemorph.contact.laying import lay_materials
-from kinemorph.contact.layout import DRIVE, Driven
+from kinemorph.contact.layout import BY_FORCE, DRIVE, Driven
 from kinemorph.geometry.material import Material
 from kinemorph.multibody.equipment import Actuator
 from kinemorph.multibody.layout import DOF, JointKind
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.given import bits, finite, flag, largest, whole
 from kinemorph.spatial.pose import Pose, vector
 from kinemorph.structure.forest import Change
 from kinemorph.structure.forest_layout import BODIES, JOINTS
@@ -31,10 +32,11 @@ from kinemorph.world.drives import (
     Motor,
     Push,
     Servo,
-    finite,
-    largest,
+    drives_well,
     row_of,
 )
+from kinemorph.world.given import a_material
+from kinemorph.world.ids import Id, ShapeId
 from kinemorph.world.journal import an_input
 from kinemorph.world.telling import PLACES, tell_drive
 
@@ -63,15 +65,15 @@ class Acting:
 
     if TYPE_CHECKING:
 
-        def _wake(self, *bodies: int) -> None: ...
-        def _wake_tree(self, tree: int) -> None: ...
+        def _wake(self, *bodies: int, why: int = ...) -> None: ...
+        def _wake_tree(self, tree: int, why: int = ...) -> None: ...
         def _id(self, body: Body | int) -> int: ...
         def _neighbours(self, bodies: list[int]) -> list[int]: ...
 
     # ---------------------------------------------------------------------------------------------------------- joints
 
     @an_input
-    def motor(self, joint: Change | int, speed: float = 0.0, most: float = math.inf, *, dof: int = 0) -> Motor:
+    def motor(self, joint: Change | int | str, speed: float = 0.0, most: float = math.inf, *, dof: int = 0) -> Motor:
         """Have a joint keep a speed (rad/s or m/s), with a force of at most `most` (N m or N).
 
         `dof` is which degree of freedom, of a joint that has several.
@@ -81,7 +83,7 @@ class Acting:
 
     @an_input
     def servo(
-        self, joint: Change | int, position: float = 0.0, *, stiffness: float, damping: float, speed: float = 0.0,
+        self, joint: Change | int | str, position: float = 0.0, *, stiffness: float, damping: float, speed: float = 0.0,
         most: float = math.inf, dof: int = 0,
     ) -> Servo:  # fmt: skip
         """Pull a joint to a position, as a spring and a damper do, with a force of at most `most` (N m or N).
@@ -100,14 +102,14 @@ class Acting:
         return Servo(self._world, self._drive("servo", joint, dof, Driven.ROW, numbers))
 
     @an_input
-    def drive(self, joint: Change | int, force: float, *, dof: int = 0) -> JointForce:
+    def drive(self, joint: Change | int | str, force: float, *, dof: int = 0) -> JointForce:
         """A constant force (N) or torque (N m) in a joint until it is withdrawn; the joint's effort bounds it."""
         numbers = {"force": finite("drive: force", force)}
         return JointForce(self._world, self._drive("drive", joint, dof, Driven.FORCE, numbers))
 
     @an_input
     def couple(
-        self, joint: Change | int, source: Change | int, ratio: float = 1.0, position: float = 0.0
+        self, joint: Change | int | str, source: Change | int | str, ratio: float = 1.0, position: float = 0.0
     ) -> Coupling:  # fmt: skip
         """Keep a joint at `ratio` times where another one of the same tree is, plus `position`, as gears do."""
         numbers = {"ratio": finite("couple: ratio", ratio), "position": finite("couple: position", position)}
@@ -119,8 +121,8 @@ class Acting:
                 raise ValueError(f"couple: joint {id} has {int(l['nv'])} degrees of freedom, and gears have one")
         if len(trees) > 1:
             raise ValueError("couple: both joints must be of one tree; connect their bodies first")
-        id = source.joint if isinstance(source, Change) else int(source)
-        if id == (joint.joint if isinstance(joint, Change) else int(joint)):
+        id = self._world.joint_id(source)
+        if id == self._world.joint_id(joint):
             raise ValueError(f"couple: joint {id} cannot follow itself")
         row = self._drive("couple", joint, 0, Driven.COUPLED, numbers)
         self.solver["drives"][row]["source"] = id
@@ -157,14 +159,14 @@ class Acting:
         if table == "drives":
             self._wake_joint(what)
         else:
-            self._wake(what)
+            self._wake(what, why=BY_FORCE)
 
     def _wake_joint(self, joint: int) -> None:
         tree = int(self.forest._tables[JOINTS][self.forest._find(JOINTS, joint, "joint")]["tree"])
         if tree >= 0:
-            self._wake_tree(tree)
+            self._wake_tree(tree, BY_FORCE)
         else:  # it closes a loop
-            self._wake(*self.forest.sides(joint))
+            self._wake(*self.forest.sides(joint), why=BY_FORCE)
 
     @property
     def drives(self) -> list[Drive]:
@@ -186,7 +188,7 @@ class Acting:
 
     def _joint(self, what: str, joint: Change | int) -> tuple[int, Any, Any]:
         """The id of a joint of a tree, the rows of its degrees of freedom, and that of the link that it carries."""
-        id = joint.joint if isinstance(joint, Change) else int(joint)
+        id = self._world.joint_id(joint)
         if self.forest.closes_loop(id):
             return self._joint_of_loop(what, id)
         t, l = self.forest._carried(id)
@@ -207,10 +209,10 @@ class Acting:
             raise ValueError(f"{what}: joint {id} closes a loop, and is fixed or free: there is nothing to drive")
         return id, self.forest._drives[6 * k : 6 * k + int(loop["nv"])], loop
 
-    def _drive(self, what: str, joint: Change | int, dof: int, kind: int, numbers: dict[str, float]) -> int:
+    def _drive(self, what: str, joint: Change | int | str, dof: int, kind: int, numbers: dict[str, float]) -> int:
         """A row for a drive, in a joint that is there."""
         id, dofs, _ = self._joint(what, joint)
-        if not 0 <= dof < len(dofs):
+        if whole(f"{what}: dof", dof) >= len(dofs):
             raise ValueError(f"{what}: joint {id} has {len(dofs)} degrees of freedom, and none {dof}")
         if dofs[dof]["effort"] == 0.0 and kind != Driven.COUPLED:
             raise ValueError(f"{what}: joint {id} has an effort limit of 0, so nothing may drive it; raise the limit")
@@ -259,11 +261,12 @@ class Acting:
         mass. Both are in world axes, or in the body's own if they are `turning` with it.
         """
         id = self._id(body)
+        lasting, turning = flag("push: lasting", lasting), flag("push: turning", turning)
         f, n = vector(force, 3, "push: force"), vector(torque, 3, "push: torque")
         pose = self.forest.pose(id)
         point = self._centre(id) if at is None else vector(at, 3, "push: at")
         local = pose.rotation.T @ (point - pose.position)
-        self._wake(id)
+        self._wake(id, why=BY_FORCE)
         i = self.solver.claim("pushes", "body")
         row = self.solver["pushes"][i]
         row["body"], row["lasting"], row["turning"] = id, lasting, turning
@@ -287,7 +290,7 @@ class Acting:
 
     @an_input
     def _cover(self, shapes: tuple[int, ...], bodies: tuple[int, ...], material: Material) -> None:
-        self._wake(*bodies)
+        self._wake(*bodies, why=BY_FORCE)
         self._lay([self.shapes.row_of(shape) for shape in shapes], [material] * len(shapes))
 
     def _shapes_of(self, what: Body | int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -295,9 +298,15 @@ class Acting:
         if isinstance(what, Body):
             shapes = self._mounted.get(self._id(what) & INDEX, [])
             return tuple(shapes), (what.id, *self._neighbours([what.id]))
-        row = self.shapes.row_of(what)
+        row = self._shape_row(what)
         link = int(self.shapes.rows["link"][row])
         return (int(what),), (*self._touching(row), *([self._body_id(link)] if link >= 0 else []))
+
+    def _shape_row(self, shape: int) -> int:
+        """The row of a shape of this world, by its id."""
+        if isinstance(shape, Id):
+            shape.check(self._world, ShapeId)
+        return self.shapes.row_of(shape)
 
     def _body_id(self, index: int) -> int:
         return self.forest._id(BODIES, index)
@@ -320,7 +329,8 @@ class Acting:
     @an_input
     def agree(self, a: int, b: int, material: Material) -> None:
         """A material for two shapes, by their ids, where they touch each other, whatever their own ones are."""
-        one, other = sorted((self.shapes.row_of(a), self.shapes.row_of(b)))
+        a_material("agree", material)
+        one, other = sorted((self._shape_row(a), self._shape_row(b)))
         table = self.solver["agreements"][: int(self.solver.header["agreement_count"][0])]
         same = np.flatnonzero((table["a"] == one) & (table["b"] == other))
         i = int(same[0]) if len(same) else self.solver.claim("agreements", "a")
@@ -365,7 +375,7 @@ class Acting:
     def _let_pass(
         self, a: tuple[int, ...], of_a: tuple[int, ...], b: tuple[int, ...], of_b: tuple[int, ...], passing: bool
     ) -> None:  # fmt: skip
-        self._wake(*of_a, *of_b)
+        self._wake(*of_a, *of_b, why=BY_FORCE)
         for one, other in product(a, b):
             (self.collisions.ignore if passing else self.collisions.heed)(one, other)
 
@@ -374,13 +384,15 @@ class Acting:
 
         What touched them wakes: they may not meet any more.
         """
+        group = None if group is None else bits("regroup: group", group)
+        mask = None if mask is None else bits("regroup: mask", mask)
         self._regroup(*self._shapes_of(what), group, mask)
 
     @an_input
     def _regroup(
         self, shapes: tuple[int, ...], bodies: tuple[int, ...], group: int | None, mask: int | None
     ) -> None:  # fmt: skip
-        self._wake(*bodies)
+        self._wake(*bodies, why=BY_FORCE)
         for shape in shapes:
             row = self.shapes.rows[self.shapes.row_of(shape)]
             now = int(row["group"]), int(row["mask"])
@@ -392,12 +404,6 @@ class Acting:
 def _ends(what: str, most: float) -> dict[str, float]:
     size = largest(f"{what}: most", most)
     return {"least": -size, "most": size}
-
-
-def a_material(where: str, material: Material) -> None:
-    """Refuse what is no material."""
-    if not isinstance(material, Material):
-        raise TypeError(f"{where}: a material is a kinemorph.Material, not {material!r:.60}")
 
 
 def _numbers(material: Material) -> dict[str, float]:
@@ -416,8 +422,3 @@ def _laid(material: Material) -> tuple[float, ...]:
     """What `lay_materials` writes of a material."""
     numbers = _numbers(material)
     return *(numbers[name] for name in MATERIAL_NUMBERS), material.priority, *material.surface
-
-
-def drives_well(a: Actuator) -> bool:
-    """Whether an actuator pulls back what it moves: one that pushes on has no place in a row."""
-    return a.bias[1] <= 0.0 and a.bias[2] <= 0.0

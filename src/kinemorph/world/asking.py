@@ -10,12 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.collision.shape_table import ShapeTable, Solid
+from kinemorph.constraint.energy import Energy
 from kinemorph.geometry.material import EVERYTHING
-from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.pose import Pose, vector
 from kinemorph.structure.forest import Change, Forest
 from kinemorph.structure.forest_layout import JOINTS
-from kinemorph.world.body import Body
+from kinemorph.world.body import Body, Figure
 from kinemorph.world.contact import Touch
+from kinemorph.world.given import place_at
+from kinemorph.world.ids import ShapeId
 from kinemorph.world.rays import Eyes, Sight
 from kinemorph.world.statistics import Statistics, measure, statistics
 
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 NONE = np.zeros(3)
+ORIGIN = (0.0, 0.0, 0.0)
 
 
 class Asking:
@@ -35,6 +39,7 @@ class Asking:
     collisions: Collisions
     shapes: ShapeTable
     solver: Solver
+    _births: dict[int, int]
 
     if TYPE_CHECKING:
 
@@ -57,7 +62,7 @@ class Asking:
             if not (forms[pair["a"]] and forms[pair["b"]]):
                 continue  # one of them was removed since
             a, b = (self._body_at(int(self.shapes.rows["link"][pair[side]])) for side in "ab")
-            shapes = self.shapes.id_at(int(pair["a"])), self.shapes.id_at(int(pair["b"]))
+            shapes = tuple(ShapeId.of(self._world, self.shapes.id_at(int(pair[side]))) for side in "ab")
             point = 0.5 * (k["x1"] + k["x2"])
             sign = 1.0
             if wanted is not None and (b is None or b.id != wanted):
@@ -98,15 +103,46 @@ class Asking:
             found[int(t["contact"])] = r["sum"] * t["normal"] + r["sum1"] * t["t1"] + r["sum2"] * t["t2"]
         return found
 
-    def loop_force(self, joint: Change | int) -> Array:
+    def loop_force(self, joint: Change | int | str) -> Array:
         """What the joint of a loop bore in the last step, on the body that was joined: moment and force (6) at the
         joint, world axes, the mean of the step."""
-        id = joint.joint if isinstance(joint, Change) else joint
+        id = self._world.joint_id(joint)
         loop = int(self.forest._tables[JOINTS][self.forest._find(JOINTS, id, "joint")]["loop"])
         if loop < 0:
             raise ValueError(f"world: joint {id} closes no loop; what a joint of a tree bears is not known here")
         wrench: Array = self.solver["wrenches"][6 * loop : 6 * loop + 6].copy()
         return wrench
+
+    def energy(self, what: Body | Figure | int | None = None) -> Energy:
+        """Kinetic, potential and elastic energy (J) of all bodies, or of a body or a figure; and their `total`.
+
+        Gravity's is zero at the world's origin. A spring counts if all that it is between is meant, or is the world.
+        """
+        return self.forest.energy(self._members(what))
+
+    def momentum(self, what: Body | Figure | int | None = None, about: Iterable[float] | str = ORIGIN) -> Array:
+        """Angular and linear momentum (6: N m s, N s) of all bodies, or of a body or a figure, world axes.
+
+        The angular part is about a point of the world, or about the centre of mass: "com".
+        """
+        sums = self.forest.sums(self._members(what))
+        if isinstance(about, str):
+            if about != "com":
+                raise ValueError(f"momentum: about is {about!r}, and must be a point or 'com'")
+            if not sums["mass"] > 0.0:
+                raise ValueError("momentum: what has no mass has no centre of mass")
+        o = sums["moment"] / sums["mass"] if isinstance(about, str) else vector(about, 3, "momentum: about")
+        return np.concatenate([sums["angular"] - np.cross(o, sums["linear"]), sums["linear"]])
+
+    def _members(self, what: Body | Figure | int | None) -> list[int] | None:
+        """The ids of a body, or of all bodies of a figure that are there."""
+        if what is None:
+            return None
+        if not isinstance(what, Figure):
+            return [self._id(what)]
+        if what.world is not self:
+            raise ValueError(f"{what!r} is of another world; world.figure(name) is its own")
+        return [body.id for body in what if self._births.get(body.id) == body.birth]
 
     # ------------------------------------------------------------------------------------------------------------ rays
 
@@ -148,7 +184,7 @@ class Asking:
 
         Or that are no farther from it than `margin` metres.
         """
-        ids = Eyes(self._world).near(shape, at if isinstance(at, Pose) else Pose(at), margin, mask)
+        ids = Eyes(self._world).near(shape, place_at("overlaps: at", at), margin, mask)
         links = dict.fromkeys(self.shapes.link(id) for id in ids)
         return [self._body_at(link) for link in links]
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.given import shown
 from kinemorph.spatial.pose import Pose
+from kinemorph.world.ids import JointId
 
 if TYPE_CHECKING:
     from kinemorph.world.drives import Controls
@@ -102,8 +104,8 @@ class Figure:
 
     def __getitem__(self, name: str) -> Body:
         """The body that was a link of this name."""
-        if name not in self._bodies:
-            raise KeyError(f"{self!r} has no body {name!r}, but {', '.join(self._bodies)}")
+        if not isinstance(name, str) or name not in self._bodies:
+            raise KeyError(f"{self!r} has no body {shown(name)}, but {', '.join(self._bodies)}")
         return self._bodies[name]
 
     def __iter__(self) -> Iterator[Body]:
@@ -114,9 +116,9 @@ class Figure:
 
     def joint(self, name: str) -> int:
         """The id of the joint of this name, of the tree or of a loop, for `world.cut`, `motor`, `servo` and others."""
-        if name not in self._joints:
-            raise KeyError(f"{self!r} has no joint {name!r}, but {', '.join(self._joints)}")
-        return self._joints[name]
+        if not isinstance(name, str) or name not in self._joints:
+            raise KeyError(f"{self!r} has no joint {shown(name)}, but {', '.join(self._joints)}")
+        return JointId.of(self.world, self._joints[name])
 
     def position(self, joint: str) -> Array:
         """Where a joint is: its part of q."""

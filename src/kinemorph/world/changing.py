@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import warnings
 from collections.abc import Iterable
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,33 +9,29 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._files import ModelWarning
 from kinemorph.collision.shape_rows import NOBODY, POSE
 from kinemorph.collision.shape_table import ROWS, Solid
-from kinemorph.constraint.closure import LoopError, project
-from kinemorph.constraint.loops import loop_errors
 from kinemorph.geometry.ground import Ground, HalfSpace
-from kinemorph.geometry.mass import WATER, inertia_of
 from kinemorph.geometry.material import EVERYTHING, Material
+from kinemorph.geometry.parts import Parts
+from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.geometry.shapes import Role, Shape
-from kinemorph.multibody.builder import Builder
 from kinemorph.multibody.checks import checked
 from kinemorph.multibody.configuration import neutral
-from kinemorph.multibody.data import Data
 from kinemorph.multibody.elements import ForceElement
-from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
-from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.given import shown, text
 from kinemorph.spatial.pose import Pose, vector
-from kinemorph.spatial.quaternion import from_matrix
 from kinemorph.structure.add import stood
 from kinemorph.structure.forest import Change
 from kinemorph.structure.forest_layout import BODIES, IN_USE
 from kinemorph.structure.forest_memory import INDEX
-from kinemorph.world.acting import a_material, drives_well
 from kinemorph.world.body import Body, Figure
+from kinemorph.world.coming import closed_state, floats, free_body, free_position, tell, warn_idle
 from kinemorph.world.figures import Record, is_left, record_of
+from kinemorph.world.given import a_material, place_at, refuse
+from kinemorph.world.ids import JointId, ShapeId
 from kinemorph.world.journal import an_input
 from kinemorph.world.thinking import Thinking
 
@@ -46,7 +40,6 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 PLANE = HalfSpace()
-AJAR = 1e-3  # rad or m: a loop of a new model that is open by no more is closed
 
 
 class Changing(Thinking):
@@ -76,48 +69,62 @@ class Changing(Thinking):
         if material is not None:
             a_material("add_ground", material)
         if isinstance(ground, Shape):
-            return self._add_shape(ground, -1, ground.material or material, ground.group, ground.mask)
-        return self._add_shape(PLANE if ground is None else ground, -1, material, 1, EVERYTHING)
+            id = self._add_shape(ground, -1, ground.material or material, ground.group, ground.mask)
+        else:
+            id = self._add_shape(PLANE if ground is None else ground, -1, material, 1, EVERYTHING)
+        return ShapeId.of(self._world, id)
 
     @an_input
     def add(
         self,
-        what: Model | Shape,
+        what: Model | Shape | Parts | Polyhedron,
         at: Pose | Iterable[float] = (0.0, 0.0, 0.0),
         *,
-        twist: Iterable[float] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
-        density: float = WATER,
+        twist: Iterable[float] | None = None,
+        density: float | None = None,
+        mass: float | None = None,
         material: Material | None = None,
         q: npt.ArrayLike | None = None,
         v: npt.ArrayLike | None = None,
         name: str = "",
     ) -> Any:
-        """A free body of one shape, of a density (kg/m³), or all of a model. Returns a `Body`, or a `Figure`.
+        """A free body of one shape, or all of a model. Returns a `Body`, or a `Figure`.
 
+        A shape has a density (kg/m³) or a mass (kg), and is as dense as water if neither is given; it may also be
+        convex `Parts`, or a `Polyhedron`.
         A figure has the name of its model if it gets no other: `world.figure(name)` is its handle at any time.
         `at` is where its own frame stands, or the base of a model, in the world; with `twist` (angular, linear, world
         axes) a body moves. A model may come in a state q, v instead; if it floats, `at` is before q. A loop that is
         open by less than a millimetre is closed; one that is open farther is refused, see `kinemorph.close`.
         """
-        pose = at if isinstance(at, Pose) else Pose(at)
+        pose = place_at("add: at", at)
+        text("add: name", name)
         if material is not None:
             a_material("add", material)
-        if isinstance(what, Shape):
-            model = free_body(what, density, name or "body")
-            w = vector(twist, 6, "world: twist")
+        if isinstance(what, Shape | Parts | Polyhedron):
+            refuse("add", "a model; a shape is where `at` says, and moves by `twist`", q=q, v=v)
+            model = free_body(what, density, mass, name or "body")
+            w = vector((0.0,) * 6 if twist is None else twist, 6, "add: twist")
             rates = np.r_[pose.rotation.T @ w[:3], pose.rotation.T @ w[3:]]
-            return next(iter(self._plant(model, free_position(pose), rates, material, "")))
+            solid = None if isinstance(what, Shape) else what
+            return next(iter(self._plant(model, free_position(pose), rates, material, "", solid)))
         if not isinstance(what, Model):
-            raise TypeError(f"world: add takes a kinemorph.Shape or a kinemorph.Model, not {what!r}")
+            raise TypeError(f"add: it takes a kinemorph.Shape, Parts or a kinemorph.Model, not {shown(what)}")
+        refuse("add", "a shape; a model has masses, and moves by `v`", twist=twist, density=density, mass=mass)
         start = neutral(what) if q is None else checked(what, q=q)[0]
-        if _floats(what):
+        if floats(what):
             start[:7] = free_position(pose if q is None else pose @ Pose.quaternion(start[3:7], start[:3]))
         else:
             what = stood(what, pose)
         return self._plant(what, start, v, material, name or what.name or "figure")
 
-    def _plant(self, model: Model, q: Any, v: Any, material: Material | None, name: str) -> Figure:
-        """All of a model, as a figure of a name; without a name it is none, and nobody asks for it again."""
+    def _plant(
+        self, model: Model, q: Any, v: Any, material: Material | None, name: str, solid: Solid | None = None
+    ) -> Figure:  # fmt: skip
+        """All of a model, as a figure of a name; without a name it is none, and nobody asks for it again.
+
+        A `solid` that no model has is fixed to its first link.
+        """
         warn_idle(model)
         if model.m:
             q, v = closed_state(model, q, v)
@@ -133,6 +140,8 @@ class Changing(Thinking):
             for s in shapes
             if s.role is not Role.VISUAL
         ]
+        if solid is not None:
+            mounts.append(Mount(solid, bodies[0] & INDEX, None, 1, EVERYTHING))
         mounts += [Mount(s, -1, s.material, s.group, s.mask) for s in model.base_shapes if s.role is not Role.VISUAL]
         mounts += [Mount(f.ground, -1, f.material, f.group, f.mask, f.pose, f.name) for f in model.floors]
         for mount, id in zip(mounts, self._add_shapes(mounts, material), strict=True):
@@ -197,7 +206,7 @@ class Changing(Thinking):
             self._parted = {joint: pairs for joint, pairs in self._parted.items() if joint in there}
         self._figures = {key: one for key, one in self._figures.items() if is_left(one, self._births)}
         self._watches.follow()
-        return change
+        return self._of_here(change)
 
     # ------------------------------------------------------------------------------------------------------- structure
 
@@ -213,7 +222,7 @@ class Changing(Thinking):
         If the joint has a name, `world.joint_id` knows it by that until it is cut.
         """
         first, second = -1 if a is None else self._id(a), self._id(b)
-        place = self.forest.pose(second) if at is None else at if isinstance(at, Pose) else Pose(at)
+        place = self.forest.pose(second) if at is None else place_at("connect: at", at)
         both = [body for body in (first, second) if body >= 0]
         self._wake(*both, *self._neighbours(both))
         change = self.forest.connect(first, second, joint, place, how)
@@ -223,7 +232,7 @@ class Changing(Thinking):
             self._part(change.joint)
         self._follow_structure([self.forest.tree_of(body) for body in both])
         self._wake(*both)
-        return change
+        return self._of_here(change)
 
     @an_input
     def tie(self, element: ForceElement, a: Body | int | None, b: Body | int | None) -> None:
@@ -232,7 +241,7 @@ class Changing(Thinking):
         Its places are in the bodies' own frames; what it calls its links does not count here.
         """
         if not isinstance(element, ForceElement):
-            raise TypeError(f"world: tie takes a kinemorph.ForceElement, not {element!r}")
+            raise TypeError(f"world: tie takes a kinemorph.ForceElement, not {shown(element)}")
         ids = [-1 if body is None else self._id(body) for body in (a, b)]
         if ids[0] == ids[1]:
             raise ValueError("world: tie takes two bodies, or a body and the world")
@@ -253,14 +262,19 @@ class Changing(Thinking):
             self.collisions.heed(one, other)
         self._follow_structure([self.forest.tree_of(body) for body in sides])
         self._wake(*sides)
-        return change
+        return self._of_here(change)
 
     @an_input
-    def reroot(self, body: Body | int, joint: Joint | None = None, at: Pose | None = None) -> Change:
+    def reroot(self, body: Body | int, joint: Joint | None = None, at: Pose | Iterable[float] | None = None) -> Change:
         """Make a body the top of its tree, carried by a new joint on the base, free if none is given. Nothing moves."""
-        change = self.forest.reroot(self._id(body), joint, at)
+        place = None if at is None else place_at("reroot: at", at)
+        change = self.forest.reroot(self._id(body), joint, place)
         self._follow_structure([self.forest.tree_of(self._id(body))])
-        return change
+        return self._of_here(change)
+
+    def _of_here(self, change: Change) -> Change:
+        """What an edit did, whose joint is known to be of this world."""
+        return change._replace(joint=JointId.of(self._world, change.joint)) if change.joint >= 0 else change
 
     def _part(self, loop: int) -> None:
         """Bodies that the joint of a loop ties do not meet, as those in a tree do not, until it is cut."""
@@ -304,56 +318,3 @@ class Mount(NamedTuple):
     mask: int
     pose: Pose | None = None
     name: str = ""
-
-
-def _floats(model: Model) -> bool:
-    """Whether a model is one tree that hangs on nothing, so that its base stands where its free joint says."""
-    tops = model.links["kind"][model.links["parent"] < 0].tolist()
-    if tops != [JointKind.FREE]:
-        return False
-    tied = any(a < 0 or b < 0 for _, a, _, b, _ in model.catalog.elements)
-    return not (tied or (len(model.loop_rows) and any((model.loop_rows[side] < 0).any() for side in "ab")))
-
-
-def free_body(shape: Shape, density: float, name: str) -> Model:
-    """A model of one free link with a shape, whose mass it has."""
-    mass = inertia_of(shape, density)
-    builder = Builder(name)
-    builder.link(name, None, Joint.free(), inertia=Inertia(mass.mass, mass.com, mass.matrix), shapes=[shape])
-    return builder.build()
-
-
-def closed_state(model: Model, q: Any, v: Any) -> tuple[Array, Array]:
-    """The nearest state in which the loops of a model are closed, if they nearly are."""
-    data = Data(model)
-    error = np.abs(loop_errors(model, data, q))
-    worst = [float(error[l["first"] : l["first"] + l["m"]].max(initial=0.0)) for l in model.loop_rows]
-    if not max(worst) <= AJAR:
-        k = int(np.argmax(worst))
-        text = f"world: model {model.name!r}: loop {model.loop_names[k]!r} is open by {worst[k]:.3g} (rad or m)"
-        raise LoopError(f"{text}; give a q in which it is closed, see kinemorph.close", model.loop_names[k], worst[k])
-    return project(model, data, q, v)
-
-
-def warn_idle(model: Model) -> None:
-    """Tell, once for a model and by name, what it has that does not act in worlds yet."""
-    for i in np.flatnonzero(model.links["kind"] == JointKind.FREE).tolist():
-        dofs = model.dofs[model.links["iv"][i] :][:6]
-        if any(map(math.isfinite, (*dofs["lower"].tolist(), *dofs["upper"].tolist()))):
-            tell(model, "limits of free joints", [model.joint_names[i]])
-    if model.catalog.equipment.actuators:
-        tell(model, "actuators that push on what they move", [a.name for a in model.actuators if not drives_well(a)])
-
-
-def tell(model: Model, what: str, names: list[str]) -> None:
-    if names and f"{what} in worlds" not in model.told:
-        model.told.add(f"{what} in worlds")
-        shown = ", ".join(map(repr, dict.fromkeys(names[:3]))) + (", ..." if names[3:] else "")
-        text = f"world: model {model.name!r} has {what} ({shown}), which do not act in worlds yet"
-        warnings.warn(text, ModelWarning, stacklevel=4)
-
-
-def free_position(pose: Pose) -> Array:
-    """q of a free joint: position and quaternion."""
-    R: Any = tuple(pose.rotation.ravel().tolist())
-    return np.array((*pose.position.tolist(), *from_matrix(R)))

@@ -13,35 +13,17 @@ import numpy as np
 
 from kinemorph.contact.layout import Driven
 from kinemorph.multibody.equipment import Actuator
+from kinemorph.spatial.given import finite, largest, real, shown
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest_layout import BODIES, IN_USE, JOINTS
 from kinemorph.structure.forest_memory import INDEX
+from kinemorph.world.ids import JointId
 
 if TYPE_CHECKING:
     from kinemorph.world.world import World
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 STIFFEST = 1e15  # larger gains than this are a mistake
-
-
-def finite(what: str, value: float, least: float = -math.inf, most: float = math.inf) -> float:
-    """A number that is finite and in a range, or one sentence."""
-    try:
-        number = math.nan if isinstance(value, str | bytes) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not (math.isfinite(number) and least <= number <= most):
-        span = "finite" if least == -math.inf else f"from {least:g} to {most:g}"
-        raise ValueError(f"{what} is {value}, and must be {span}")
-    return number
-
-
-def largest(what: str, value: float) -> float:
-    """A largest force: a number from 0 on, or infinity."""
-    number = float(value)
-    if not number >= 0.0:
-        raise ValueError(f"{what} is {value}, and must be 0 or more")
-    return number
 
 
 class Number:
@@ -57,7 +39,7 @@ class Number:
         return float(handle._row()[self.name])
 
     def __set__(self, handle: Any, value: float) -> None:
-        number = float(value)
+        number = value if type(value) is float else real(value)
         if not (math.isfinite(number) and self.least <= number <= self.most):
             finite(f"{handle!r}: {self.name}", value, self.least, self.most)  # which says why
         handle._set(**{self.name: number})
@@ -86,6 +68,8 @@ class Handle:
 
     def on(self, world: World) -> Self:
         """The same one in a copy of its world."""
+        if type(world) is not type(self.world) or self.row >= len(world.solver[self.table]):
+            raise ValueError(f"{self!r}: {shown(world)} is no copy of its world")
         other = type(self)(world, self.row)
         other._generation = self._generation
         return other
@@ -130,7 +114,7 @@ class Drive(Handle):
     @property
     def joint(self) -> int:
         """The id of its joint."""
-        return int(self._row()["joint"])
+        return JointId.of(self.world, int(self._row()["joint"]))
 
     @property
     def applied(self) -> float:
@@ -216,9 +200,9 @@ class Controls:
         self._handles = dict(zip(self._actuators, handles, strict=True))
 
     def _known(self, name: str) -> Actuator:
-        if name not in self._actuators:
+        if not isinstance(name, str) or name not in self._actuators:
             raise KeyError(
-                f"there is no actuator {name!r}, but {', '.join(map(repr, self._actuators)) or 'none at all'}"
+                f"there is no actuator {shown(name)}, but {', '.join(map(repr, self._actuators)) or 'none at all'}"
             )
         return self._actuators[name]
 
@@ -266,3 +250,8 @@ def row_of(a: Actuator, gear: float) -> dict[str, float]:
         "kind": Driven.ROW, "stiffness": -gear * gear * a.bias[1], "damping": -gear * gear * a.bias[2],
         "force": force_of(a, 0.0, gear), "least": least, "most": most,
     }  # fmt: skip
+
+
+def drives_well(a: Actuator) -> bool:
+    """Whether an actuator pulls back what it moves: one that pushes on has no place in a row."""
+    return a.bias[1] <= 0.0 and a.bias[2] <= 0.0

@@ -11,6 +11,7 @@ import numpy as np
 from kinemorph.motion.event_time import crossed, signs
 from kinemorph.motion.events import DEAD, EVENT, Event, EventKind, check_events
 from kinemorph.multibody.layout import JointKind
+from kinemorph.spatial.given import shown
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.of_world import OfWorld
@@ -108,7 +109,7 @@ class Watches(OfWorld):
         if event.kind in (EventKind.FORCE, EventKind.MOMENT):
             raise ValueError(f"event {event.name!r}: forces of loops are not measured in worlds yet")
         if action is not None and not callable(action):
-            raise TypeError(f"event {event.name!r}: its action must be a function, not {action!r}")
+            raise TypeError(f"event {event.name!r}: its action must be a function, not {shown(action)}")
         for watch in self._watches:
             if watch._lacks and watch.event.name == event.name:  # it comes from a snapshot, and goes on
                 if watch.event.kind != event.kind:
@@ -126,7 +127,17 @@ class Watches(OfWorld):
         self._watches.append(watch)
         self._rows = np.concatenate([self._rows, row])
         self._lend()
-        new = self._rows[-1]
+        try:
+            self._begin(watch)
+        except BaseException:  # of a function of the user's
+            self._watches, self._rows = self._watches[:-1], self._rows[:-1].copy()
+            self._lend()
+            raise
+        return watch
+
+    def _begin(self, watch: Watch) -> None:
+        """On which side the function of the last one is now."""
+        event, new = watch.event, self._rows[-1]
         if event.kind is EventKind.LOAD:  # what it has borne before now is not known
             new["side"] = -1
         elif event.kind in TOUCHING:  # what has touched before now has not begun to
@@ -140,15 +151,16 @@ class Watches(OfWorld):
             new["side"] = signs(self._rows)[-1]
             if event.kind is EventKind.TIME and event.level >= self._world.time:
                 new["side"] = -1
-        return watch
 
     def _id(self, event: Event, place: Any) -> int | None:
         """The id of a body, or of a joint, that is given by its name, itself or its id."""
         if event.kind in OF_JOINTS:
             return self._world.joint_id(place)
-        if place is None or place == GROUND or (place == "ground" and "ground" not in self._world):
+        if place is None or (isinstance(place, int) and place == GROUND):
             return None
-        return self._world[place].id if isinstance(place, str) else self._world._id(place)
+        if isinstance(place, str):
+            return None if place == "ground" and place not in self._world else self._world[place].id
+        return self._world._id(place)
 
     def _describe(self, watch: Watch, row: Any) -> None:
         e = watch.event

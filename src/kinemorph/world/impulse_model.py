@@ -16,6 +16,8 @@ import numpy as np
 
 from kinemorph.contact.impacts import IMPACTS
 from kinemorph.contact.solver import Solver
+from kinemorph.spatial.given import finite, shown, text
+from kinemorph.spatial.pose import vector
 from kinemorph.world.layout import ContactModel
 
 EPSILON = 1e-3  # m
@@ -30,26 +32,32 @@ def impulses(
 ) -> Any:
     """A row of settings; that of the other model has none, and an envelope of 0."""
     row = np.zeros((), SETTINGS)
+    text("world: contact", contact)
     if contact == "timestep":
         given = {"epsilon": epsilon, "handling": handling, "boost": boost}
         for name, value in given.items():
             if value is not None:
-                raise ValueError(f"world: {name} {value!r} is of the contact model 'impulse'; give contact='impulse'")
+                raise ValueError(
+                    f"world: {name} {shown(value)} is of the contact model 'impulse'; give contact='impulse'"
+                )
         return row
     if contact != "impulse":
         raise ValueError(f"world: there is no contact model {contact!r}; there are 'timestep' and 'impulse'")
-    width = EPSILON if epsilon is None else epsilon
-    if not 1e-6 <= width <= 1.0:
-        raise ValueError(f"world: epsilon {width} must be from 1e-6 to 1 m")
-    if handling is not None and handling not in HANDLINGS:
+    width = EPSILON if epsilon is None else finite("world: epsilon", epsilon, 1e-6, 1.0)
+    if handling is not None and text("world: handling", handling) not in HANDLINGS:
         raise ValueError(f"world: handling {handling!r} must be one of {', '.join(map(repr, HANDLINGS))}")
-    if boost is not None and not 1.0 <= boost <= 10.0:
-        raise ValueError(f"world: boost {boost} must be from 1 to 10")
+    if boost is not None:
+        finite("world: boost", boost, 1.0, 10.0)
     row["epsilon"], row["boost"], row["within"] = width, boost or 0.0, math.inf
     if handling == HANDLINGS[1]:
         row["within"] = 0.0 if boost else AS_CLOSE * width
-    row["slow"] = math.sqrt(2.0 * float(np.linalg.norm(np.fromiter(gravity, float))) * width)
+    row["slow"] = slowest(gravity, width)
     return row
+
+
+def slowest(gravity: Iterable[float], width: float) -> float:
+    """m/s, of what has fallen through the envelope: slower collisions are those of what rests."""
+    return math.sqrt(2.0 * float(np.linalg.norm(vector(gravity, 3, "world: gravity"))) * width)
 
 
 def settle_model(header: Any, solver: Solver, row: Any) -> None:

@@ -23,8 +23,10 @@ import numpy as np
 
 from kinemorph._files import FileError, read_bytes
 from kinemorph.geometry.shapes import Shape
+from kinemorph.spatial.given import shown, whole
 from kinemorph.world.codec import LARGEST
 from kinemorph.world.digest import bodies_of, digest_of
+from kinemorph.world.ids import Id
 from kinemorph.world.snapshot import HEAD, opened, packed, sealed, unpacked
 
 if TYPE_CHECKING:
@@ -83,9 +85,11 @@ def an_input(method: Method) -> Method:
 def plain(value: Any) -> Any:
     """Arguments as they are written: handles as ids, changes as their joints, arrays as they are now."""
     if isinstance(value, tuple) and hasattr(value, "joint"):
-        return value.joint
+        return int(value.joint)
     if hasattr(value, "birth"):
         return value.id
+    if isinstance(value, Id):
+        return int(value)
     if isinstance(value, dict):
         return {name: plain(one) for name, one in value.items()}
     if isinstance(value, tuple | list):
@@ -111,6 +115,13 @@ def moving_digest(world: World) -> str:
 # ---------------------------------------------------------------------------------------------------------- writing
 
 
+def a_path(what: str, path: Any) -> Path:
+    """The path of a file."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"{what}: the path of a file is a string or a Path, not {shown(path)}")
+    return Path(path)
+
+
 class ChunkFile:
     """A file of sealed chunks, written one by one."""
 
@@ -131,7 +142,7 @@ class ChunkFile:
 
 def chunks_of(path: str | os.PathLike[str], magic: bytes, version: int, what: str) -> Iterator[Any]:
     """The chunks of a file, up to the last one that is whole; a file that does not begin with one is a FileError."""
-    content = memoryview(read_bytes(path, LARGEST))
+    content = memoryview(read_bytes(a_path(what, path), LARGEST))
     at = 0
     while at < len(content):
         size = HEAD + int.from_bytes(content[at + 16 : at + 24], "little")
@@ -152,9 +163,7 @@ class Journal:
     """Writes down what is done to a world, from when it is entered until it is left: see `World.record`."""
 
     def __init__(self, world: Any, path: str | os.PathLike[str], every: int) -> None:
-        if every < 1:
-            raise ValueError(f"journal: every {every} must be 1 step or more")
-        self.world, self.every, self.path = world, every, Path(path)
+        self.world, self.every, self.path = world, whole("journal: every", every, 1), a_path("journal", path)
         self._notes: list[tuple[int, str, Any]] = []
         self._size, self._written = 0, time.monotonic()
         self._file: ChunkFile | None = None

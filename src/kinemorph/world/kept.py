@@ -22,6 +22,7 @@ from kinemorph.contact import layout as contact_layout
 from kinemorph.contact.solver import Solver
 from kinemorph.geometry import ground as ground_layout
 from kinemorph.geometry.convexity import check_closed, check_convex
+from kinemorph.geometry.faults import check_mesh
 from kinemorph.geometry.ground import HalfSpace, HeightField, Terrain
 from kinemorph.geometry.material import Material
 from kinemorph.geometry.mesh import Mesh
@@ -97,9 +98,11 @@ def _make_polyhedron(state: Any) -> Polyhedron:
 
 
 def _make_parts(state: Any) -> Parts:
-    parts, radii, inner = state
+    parts, radii, inner, solid = state
     _numbers(radii, np.float64)
-    return Parts(parts, radii, inner)
+    if solid is not None:
+        check_mesh(solid, "parts")
+    return Parts(parts, radii, inner, solid)
 
 
 def _take_half_space(ground: HalfSpace) -> Any:
@@ -157,11 +160,11 @@ def _make_pose(state: Any) -> Pose:
 def _take_shape(shape: Shape) -> Any:
     path = None if shape.path is None else str(shape.path)
     named = str(shape.kind), shape.size, shape.pose, str(shape.role), shape.colour, path, shape.name
-    return *named, shape.material, shape.group, shape.mask
+    return *named, shape.material, shape.group, shape.mask, shape.parts
 
 
 def _make_shape(state: Any) -> Shape:
-    kind, size, pose, role, colour, path, name, material, group, mask = state
+    kind, size, pose, role, colour, path, name, material, group, mask, parts = state
     demand(
         isinstance(size, tuple) and all(isinstance(x, float) and np.isfinite(x) and x for x in size), "a size is none"
     )
@@ -170,11 +173,12 @@ def _make_shape(state: Any) -> Shape:
     )
     demand(all(isinstance(bits, int) and 0 <= bits <= 0xFFFFFFFF for bits in (group, mask)), "groups are 32 bits")
     demand(isinstance(path, str | None) and isinstance(colour, tuple | None), "a shape is none")
+    demand(isinstance(parts, Parts | None), "a shape is made of no parts")
     demand(colour is None or (len(colour) == 4 and all(isinstance(c, float) for c in colour)), "a colour is none")
     kinds = {"sphere": 1, "box": 3, "cylinder": 2, "capsule": 2, "mesh": 3}
     demand(kinds.get(kind) == len(size), f"a shape of kind {kind} has not {len(size)} sizes")
     where = None if path is None else Path(path)
-    return Shape(ShapeKind(kind), size, pose, Role(role), colour, where, name, material, group, mask)
+    return Shape(ShapeKind(kind), size, pose, Role(role), colour, where, name, material, group, mask, parts)
 
 
 def _take_material(material: Material) -> Any:
@@ -223,7 +227,7 @@ KEPT: dict[str, Kept] = {
     "broad phase": with_state(BroadPhase, check_broad_phase),
     "collisions": with_state(Collisions, check_collisions),
     "polyhedron": Kept(Polyhedron, _take_polyhedron, _make_polyhedron),
-    "parts": Kept(Parts, lambda body: (list(body.parts), body.radii, body.inner), _make_parts),
+    "parts": Kept(Parts, lambda body: (list(body.parts), body.radii, body.inner, body.solid), _make_parts),
     "half-space": Kept(HalfSpace, _take_half_space, _make_half_space),
     "height field": Kept(HeightField, _take_field, _make_field),
     "terrain": Kept(Terrain, lambda ground: (ground.mesh,), _make_terrain),

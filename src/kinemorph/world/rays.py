@@ -22,6 +22,7 @@ from kinemorph.geometry.ground import GROUND
 from kinemorph.geometry.parts import NODE
 from kinemorph.geometry.polyhedron import CORE
 from kinemorph.multibody.layout import LINK_DATA, TREE
+from kinemorph.spatial.given import bits, finite, largest, shown
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec
 from kinemorph.spatial.pose import Pose, vector
 from kinemorph.spatial.rows import load3, load9, store3, store3_at, store9
@@ -29,6 +30,7 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, sub
 from kinemorph.structure.forest_elements import set_moving
 from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, IN_USE, TREE_SLOT, TREES
 from kinemorph.structure.forest_memory import INDEX, pool_of
+from kinemorph.world.ids import ShapeId
 from kinemorph.world.layout import WORLD
 
 if TYPE_CHECKING:
@@ -144,6 +146,14 @@ def cast_rays(
                 store3_at(normals[k], 0, mul_vec(R, n))
 
 
+def many(what: str, vectors: npt.ArrayLike) -> Array:
+    """Vectors, or one, as rows."""
+    try:
+        return np.array(vectors, dtype=np.float64, ndmin=2)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{what} must be n x 3 numbers, not {shown(vectors)}") from None
+
+
 class Eyes:
     """Where all shapes of a world are now."""
 
@@ -160,7 +170,8 @@ class Eyes:
         self, origins: npt.ArrayLike, directions: npt.ArrayLike, longest: float, mask: int, but: int | None
     ) -> tuple[Array, Array, Any]:  # fmt: skip
         """Distances (inf: nothing there), normals and rows of shapes, for rays (n, 3)."""
-        o, d = (np.array(x, dtype=np.float64, ndmin=2) for x in (origins, directions))
+        o, d = (many(f"cast: {name}", x) for name, x in (("origins", origins), ("directions", directions)))
+        mask = bits("cast: mask", mask)
         if o.ndim != 2 or o.shape[1:] != (3,) or d.shape != o.shape:
             raise ValueError(f"cast: origins and directions must be n x 3, not {o.shape} and {d.shape}")
         size = np.abs(d).max(axis=1, initial=0.0)
@@ -168,14 +179,13 @@ class Eyes:
         if bad.any():
             k = int(np.flatnonzero(bad)[0])
             raise ValueError(f"cast: ray {k}, from {o[k].tolist()} along {d[k].tolist()}, is none")
-        if not longest >= 0.0:
-            raise ValueError(f"cast: longest {longest} must not be negative")
+        longest = largest("cast: longest", longest)
         d /= size[:, np.newaxis]
         d /= np.linalg.norm(d, axis=1)[:, np.newaxis]
         t, normals, met = np.empty(len(o)), np.zeros_like(o), np.empty(len(o), np.int64)
         body = NOTHING if but is None else but & INDEX
         cast_rays(
-            self._world._address, self._poses, o, d, float(longest), mask, body, t, normals, met, np.zeros(STACK)
+            self._world._address, self._poses, o, d, longest, mask, body, t, normals, met, np.zeros(STACK)
         )  # fmt: skip
         return t, normals, met
 
@@ -192,12 +202,12 @@ class Eyes:
         point = o + t[0] * way / np.linalg.norm(way)
         row = int(met[0])
         body = world._body_at(int(world.shapes.rows["link"][row]))
-        return Sight(float(t[0]), triple(point), triple(normals[0]), body, world.shapes.id_at(row))
+        return Sight(float(t[0]), triple(point), triple(normals[0]), body, ShapeId.of(world, world.shapes.id_at(row)))
 
     def near(self, solid: Solid, pose: Pose | None, margin: float, mask: int) -> list[int]:
         """Ids of the shapes that are no farther than `margin` from another one, which is not in the world."""
-        if not 0.0 <= margin < math.inf:
-            raise ValueError(f"overlaps: margin {margin} must be finite and not negative")
+        finite("overlaps: margin", margin, 0.0)
+        mask = bits("overlaps: mask", mask)
         here, shapes = pose or Pose(), self._world.shapes
         alone = ShapeTable()
         alone.add(solid, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kinemorph._jit import entry, rows_at
 from kinemorph.contact.drives import joint_slot
-from kinemorph.contact.layout import BY_EDIT, DRIVE, SOLVER, SPAN
+from kinemorph.contact.layout import BY_FORCE, DRIVE, SOLVER, SPAN
 from kinemorph.multibody.system import F8
 from kinemorph.structure.forest_layout import FOREST, JOINT_SLOT
 from kinemorph.world.layout import WORLD, WORLD_KIND
@@ -32,7 +32,7 @@ def tell_drive(address: int, row: int, place: int, value: float) -> bool:
     rows_at(s["drives"], s["drive_room"] * WIDTH, F8)[row * WIDTH + place] = value
     span = rows_at(s["spans"], s["span_room"], SPAN)[tree]
     if span["asleep"] != 0:
-        span["woken_by"] = BY_EDIT
+        span["woken_by"] = BY_FORCE
         span["asleep"] = 0
     span["still"] = 0.0
     return True

@@ -10,13 +10,16 @@ import numpy as np
 
 from kinemorph.brain.brain import Brain, Effect, Sense
 from kinemorph.brain.layout import FIRST, LONGEST, ONE
+from kinemorph.contact.layout import BY_FORCE
+from kinemorph.spatial.given import finite
+from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest import Change
 from kinemorph.structure.forest_layout import BODIES, LOOPS, TREES
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.acting import Acting
 from kinemorph.world.body import Body, Figure
-from kinemorph.world.drives import finite
 from kinemorph.world.engaging import FITS, engage
+from kinemorph.world.impulse_model import slowest
 from kinemorph.world.journal import an_input
 from kinemorph.world.lives import see_lives
 from kinemorph.world.mind_rows import HELD, LIFE, MIND, RELEASED, WINDOW
@@ -27,6 +30,7 @@ from kinemorph.world.watching import watch_from_now
 if TYPE_CHECKING:
     from kinemorph.world.events import Watches
 
+Array = np.ndarray[Any, np.dtype[np.float64]]
 G = 9.81  # m/s²
 FIELDS = {"target", "point", "blank", "asleep"}
 
@@ -148,15 +152,15 @@ class Thinking(Acting):
         if "asleep" in fields:
             tell_mind(self._address, row)
         if one["body"] >= 0 and self.forest.has_body(int(one["body"])):
-            self._wake(int(one["body"]))
+            self._wake(int(one["body"]), why=BY_FORCE)
 
     @an_input
     def set_hold(self, row: int, body: Body | int, joint: Change | int) -> None:
         """Let a mind's grasp by a body begin with a joint that holds it already."""
-        id, held = self._id(body), joint.joint if isinstance(joint, Change) else int(joint)
+        id, held = self._id(body), self._world.joint_id(joint)
         found = [e for e in self._minds.part("effects", row) if e["body"] == id] if row < self._minds.count else []
-        if not found or not self.forest.has_joint(held):
-            raise ValueError(f"world: mind {row} has no grasp by that body, or there is no joint {held}")
+        if not found:
+            raise ValueError(f"world: mind {row} has no grasp by that body")
         found[0]["held"], found[0]["looped"] = held, self.forest.closes_loop(held)
 
     @an_input
@@ -186,9 +190,26 @@ class Thinking(Acting):
         The force on a quarter of a face of a shape's box is ½ density drag area v², v the speed of its middle along
         the normal.
         """
-        self._header[0]["fluid"] = finite("immerse: density", density, 0.0, 1e6)
-        self._header[0]["drag"] = finite("immerse: drag", drag, 0.0, 1e3)
-        self._wake(*self.forest.bodies.tolist())
+        fluid, shape = finite("immerse: density", density, 0.0, 1e6), finite("immerse: drag", drag, 0.0, 1e3)
+        self._header[0]["fluid"], self._header[0]["drag"] = fluid, shape
+        self._wake(*self.forest.bodies.tolist(), why=BY_FORCE)
+
+    @property
+    def gravity(self) -> Array:
+        """m/s², world axes. It can be set at any time, and then acts from the next step on; everything wakes."""
+        return self.forest.gravity
+
+    @gravity.setter
+    def gravity(self, value: Iterable[float]) -> None:
+        self._pull(vector(value, 3, "world: gravity"))
+
+    @an_input
+    def _pull(self, gravity: Array) -> None:
+        impacts = self._header[0]["impacts"]
+        self.forest.gravity = gravity
+        if impacts["epsilon"] > 0.0:  # it is the contact model "impulse"
+            impacts["slow"] = slowest(gravity, float(impacts["epsilon"]))
+        self._wake(*self.forest.bodies.tolist(), why=BY_FORCE)
 
     # --------------------------------------------------------------------------------------------------------- grasps
 

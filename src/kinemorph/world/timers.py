@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from kinemorph.spatial.given import finite, real, shown, text
 from kinemorph.world.of_world import OfWorld
 
 if TYPE_CHECKING:
@@ -61,17 +62,17 @@ class Timers(OfWorld):
     def add(self, action: Task, period: float, name: str, start: float | None) -> Timer:
         """Call a function every `period` seconds, the first time at `start`, or before the next step."""
         if not callable(action):
-            raise TypeError(f"world: every takes a function of the world, not {action!r}")
-        if isinstance(period, str) or not self._world.dt * (1.0 - EARLY) <= period < math.inf:
-            raise ValueError(f"world: a period of {period!r} s must be a step ({self._world.dt} s) or longer")
-        name = name or getattr(action, "__name__", "controller")
+            raise TypeError(f"world: every takes a function of the world, not {shown(action)}")
+        if not self._world.dt * (1.0 - EARLY) <= real(period) < math.inf:
+            raise ValueError(f"world: a period of {shown(period)} s must be a step ({self._world.dt} s) or longer")
+        name = text("every: name", name) or getattr(action, "__name__", "controller")
         for timer in self._timers:
             if timer.action is None and timer.name == name:  # it comes from a snapshot, and goes on
                 if timer.period != period:
                     raise ValueError(f"world: controller {name!r} was called every {timer.period} s, not {period}")
                 timer.action = action
                 return timer
-        first = self._world.time if start is None else start
+        first = self._world.time if start is None else finite("every: start", start)
         if not first >= self._world.time - EARLY * self._world.dt:
             raise ValueError(f"world: a timer cannot start at {start} s, it is {self._world.time:g} s already")
         timer = Timer(action, float(period), name, float(first))

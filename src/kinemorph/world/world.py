@@ -13,23 +13,25 @@ import numpy as np
 from kinemorph._extras import in_notebooks
 from kinemorph.collision.collisions import Collisions
 from kinemorph.collision.shape_table import ShapeTable
-from kinemorph.contact.layout import BY_CALL, BY_EDIT
+from kinemorph.contact.layout import BY_CALL, BY_EDIT, BY_FORCE
 from kinemorph.contact.solver import Solver
 from kinemorph.geometry.material import Material
 from kinemorph.motion.events import Event
 from kinemorph.motion.progress import Bar
+from kinemorph.spatial.given import finite, flag, shown, whole
+from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest import Change, Forest
 from kinemorph.structure.forest_layout import BODIES, IN_USE, LOOPS, TREES
 from kinemorph.structure.forest_memory import INDEX
-from kinemorph.world.acting import a_material
 from kinemorph.world.asking import Asking
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.changing import Changing
 from kinemorph.world.crew import MOST_THREADS, Crew
 from kinemorph.world.dice import dice_of, thrown
-from kinemorph.world.drives import finite
 from kinemorph.world.events import Action, Watch, Watches
 from kinemorph.world.figures import Record, figure_of
+from kinemorph.world.given import a_material
+from kinemorph.world.ids import Id, JointId
 from kinemorph.world.impulse_model import impulses, settle_model
 from kinemorph.world.journal import an_input
 from kinemorph.world.keeping import Keeping
@@ -51,6 +53,7 @@ SHORTEST = 1e-9  # s, a step
 PLAIN = Material(friction=0.8)
 FEW, MANY = 100, 20_000  # steps that nobody waits for; and so many, of all bodies together
 GLANCE = 0.2  # s of computing, about, between two looks at the clock and at the keyboard
+WHY = {BY_EDIT: "the structure changed", BY_CALL: "it was asked to wake", BY_FORCE: "what acts on it was changed"}
 
 
 class WorldError(ArithmeticError):
@@ -95,10 +98,11 @@ class World(Changing, Asking, Keeping):
     ) -> None:
         if not SHORTEST <= finite("world: dt", dt) <= 0.1:
             raise ValueError(f"world: dt {dt} must be from {SHORTEST:g} to 0.1 s")
-        if substeps is not None and not (isinstance(substeps, int) and 1 <= substeps <= 100):
-            raise ValueError(f"world: substeps {substeps!r} must be a whole number from 1 to 100")
+        if substeps is not None:
+            whole("world: substeps", substeps, 1, 100)
+        gravity, sweeps = vector(gravity, 3, "world: gravity"), flag("world: sweeps", sweeps)
         if not isinstance(sleep, bool) and not finite("world: sleep", sleep) > 0.0:
-            raise ValueError(f"world: sleep {sleep!r} must be True, False, or a speed in m/s")
+            raise ValueError(f"world: sleep {shown(sleep)} must be True, False, or a speed in m/s")
         a_material("world", material)
         model = impulses(gravity, contact, epsilon, handling, boost)
         width = float(model["epsilon"])
@@ -174,14 +178,13 @@ class World(Changing, Asking, Keeping):
 
     def run(self, seconds: float) -> None:
         """Go on for so long, in whole steps, or until an event that ends. Long runs show how far they are."""
-        if not 0.0 <= seconds < math.inf:
-            raise ValueError(f"world: run takes seconds, not {seconds}")
+        finite("world: run takes seconds, which", seconds, 0.0)
         self.step(round(seconds / self.dt))
 
     def step(self, count: int = 1) -> None:
         """Make so many steps. One that cannot be made raises `WorldError`, and the world stays where it was."""
-        if not isinstance(count, int | np.integer) or count < 0:
-            raise ValueError(f"world: step takes a number of steps, not {count!r}")
+        if type(count) is not int or count < 0:
+            count = whole("world: step takes a number of steps, which", count)
         if self._moving:
             raise RuntimeError("world: a step cannot be made by what is called in between steps")
         self._moving = True
@@ -251,8 +254,7 @@ class World(Changing, Asking, Keeping):
 
     @threads.setter
     def threads(self, count: int) -> None:
-        if not isinstance(count, int | np.integer) or not 1 <= count <= MOST_THREADS:
-            raise ValueError(f"world: threads {count!r} must be a whole number from 1 to {MOST_THREADS}")
+        whole("world: threads", count, 1, MOST_THREADS)
         most = int(self.collisions.header["most"][0])
         self._crew = None if count == 1 else Crew(int(count), most)
 
@@ -351,7 +353,7 @@ class World(Changing, Asking, Keeping):
         """What woke a body when it last slept."""
         waker = int(self.solver["spans"][self.forest.tree_of(self._id(body)) & INDEX]["woken_by"])
         if waker < 0:
-            return {BY_EDIT: "the structure changed", BY_CALL: "it was asked to wake"}.get(waker, "")
+            return WHY.get(waker, "")
         if self.forest._tables[TREES][waker]["next"] != IN_USE:
             return "something that is gone touched it"
         return f"{self._names[self.forest._id(BODIES, int(self.forest._links(waker)[0]['body']))]!r} touched it"
@@ -392,12 +394,19 @@ class World(Changing, Asking, Keeping):
     def _id(self, body: Body | int) -> int:
         if isinstance(body, Body):
             if body.world is not self:
-                raise ValueError(f"{body!r} is of another world")
+                raise ValueError(f"{body!r} is of another world; here it is world[name], or world.body(id)")
             if self._births.get(body.id) != body.birth:
                 raise KeyError(f"world: there is no body {body.name!r} (any more)")
             return body.id
-        if not isinstance(body, int | np.integer):
-            raise TypeError(f"world: a body is a kinemorph.Body or its id, not {body!r}; by its name it is world[name]")
+        if isinstance(body, Id):
+            body.check(self, None)
+        if not isinstance(body, int | np.integer) or isinstance(body, bool):
+            raise TypeError(
+                f"world: a body is a kinemorph.Body or its id, not {shown(body)}; by its name it is world[name], and "
+                "that of a figure figure[name]"
+            )
+        if int(body) not in self._names:
+            raise KeyError(f"world: there is no body {body} (any more)")
         return int(body)
 
     @property
@@ -407,7 +416,8 @@ class World(Changing, Asking, Keeping):
 
     def body(self, id: int) -> Body:
         """The body of an id."""
-        return Body(self, id, self._names[id])
+        number = self._id(id)
+        return Body(self, number, self._names[number])
 
     @property
     def figures(self) -> list[Figure]:
@@ -420,18 +430,18 @@ class World(Changing, Asking, Keeping):
         return figure_of(self, self._figures[key], self._models.get(key))
 
     def __contains__(self, name: str) -> bool:
-        return name in self._names.values()
+        return isinstance(name, str) and name in self._names.values()
 
     def __getitem__(self, name: str) -> Body:
         """The body of a name; the figure of a model has those of its own."""
         return self.body(self._only(self._names, name, "body"))
 
     def _only(self, names: dict[int, str], name: str, what: str) -> int:
-        found = [id for id, other in names.items() if other == name]
+        found = [id for id, other in names.items() if isinstance(name, str) and other == name]
         if len(found) != 1:
             instead = "see world.figures" if what == "figure" else f"ask the figure, or give the {what} itself"
             many = f" alone, but {len(found)} of them: {instead}" if found else ""
-            raise KeyError(f"world: there is no {what} {name!r}{many}")
+            raise KeyError(f"world: there is no {what} {shown(name)}{many}")
         return found[0]
 
     def joint_id(self, joint: Change | int | str) -> int:
@@ -440,7 +450,14 @@ class World(Changing, Asking, Keeping):
             return self._only(
                 {id: name for id, name in self._joints.items() if self.forest.has_joint(id)}, joint, "joint"
             )
-        return joint.joint if isinstance(joint, Change) else joint
+        id = joint.joint if isinstance(joint, Change) else joint
+        if isinstance(id, Id):
+            id.check(self, JointId)
+        if not isinstance(id, int | np.integer) or isinstance(id, bool):
+            raise TypeError(f"world: a joint is what `connect` returned, its id or its name, not {shown(id)}")
+        if not self.forest.has_joint(int(id)):
+            raise KeyError(f"world: there is no joint {id} (any more)")
+        return int(id)
 
     def link_of(self, body: int) -> Any:
         """The LINK row of a body."""

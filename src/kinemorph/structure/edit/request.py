@@ -7,6 +7,7 @@ from typing import Any
 
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.loops import joint_row
+from kinemorph.spatial.given import shown
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.forest_layout import (
     AT_POINT,
@@ -32,7 +33,7 @@ class Request:
 
     def __init__(self, rows: Any, what: int, joint: Joint) -> None:
         if not isinstance(joint, Joint):
-            raise TypeError(f"joint must be a kinemorph.Joint, not {joint!r}")
+            raise TypeError(f"joint must be a kinemorph.Joint, not {shown(joint)}")
         self.joint, self.rows = joint, rows
         row = self.row = rows[0]
         _, self._dofs, _ = joint.rows
@@ -42,8 +43,8 @@ class Request:
 
     @staticmethod
     def connect(rows: Any, joint: Joint, at: Place, how: str, on: Place | None, held: int = ON_BODY) -> Request:
-        if how not in WAYS:
-            raise ValueError(f"how {how!r} is not one of {', '.join(map(repr, WAYS))}")
+        if not isinstance(how, str) or how not in WAYS:
+            raise ValueError(f"how {shown(how)} is not one of {', '.join(map(repr, WAYS))}")
         request = Request(rows, CONNECT, joint)
         request.row["how"] = WAYS.index(how) + AUTO
         request.row["unfit"] = joint.passive != "" and unfit(joint)

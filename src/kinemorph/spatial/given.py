@@ -1,0 +1,87 @@
+"""Arguments as users give them: what is wrong with one is a sentence that names it and its value."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+BITS = 0xFFFFFFFF
+
+
+def shown(value: Any) -> str:
+    """A value as it is named in a sentence: one line, and not a long one."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def real(value: Any) -> float:
+    """A number, or NaN if it is none: no text, no truth and nothing that only stands for a number."""
+    if isinstance(value, float):
+        return value
+    if getattr(value, "shape", None) == ():  # NumPy's
+        value = value[()]
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
+
+
+def finite(what: str, value: Any, least: float = -math.inf, most: float = math.inf) -> float:
+    """A number that is finite and in a range."""
+    number = real(value)
+    if not (math.isfinite(number) and least <= number <= most):
+        span = f"from {least:g} to {most:g}"
+        if most == math.inf:
+            span = "finite" if least == -math.inf else f"finite, {least:g} or more"
+        raise ValueError(f"{what} is {shown(value)}, and must be {span}")
+    return number
+
+
+def positive(what: str, value: Any) -> float:
+    """A finite number above 0."""
+    number = real(value)
+    if not 0.0 < number < math.inf:
+        raise ValueError(f"{what} is {shown(value)}, and must be positive and finite")
+    return number
+
+
+def largest(what: str, value: Any) -> float:
+    """A largest value: a number from 0 on, or infinity."""
+    number = real(value)
+    if not number >= 0.0:
+        raise ValueError(f"{what} is {shown(value)}, and must be 0 or more")
+    return number
+
+
+def whole(what: str, value: Any, least: int = 0, most: int = (1 << 63) - 1) -> int:
+    """A whole number in a range."""
+    good = isinstance(value, Integral) and not isinstance(value, bool)
+    if not good or not least <= int(value) <= most:
+        span = f"{least} or more" if most == (1 << 63) - 1 else f"from {least} to {most}"
+        raise ValueError(f"{what} is {shown(value)}, and must be a whole number, {span}")
+    return int(value)
+
+
+def bits(what: str, value: Any) -> int:
+    """A set of groups: 32 bits."""
+    good = isinstance(value, Integral) and not isinstance(value, bool)
+    if not good or not 0 <= int(value) <= BITS:
+        raise ValueError(f"{what} is {shown(value)}, expected 32 bits: 0 to 0xFFFFFFFF")
+    return int(value)
+
+
+def flag(what: str, value: Any) -> bool:
+    """True or False."""
+    if not (isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")):
+        raise TypeError(f"{what} is {shown(value)}, and must be True or False")
+    return bool(value)
+
+
+def text(what: str, value: Any) -> str:
+    """A string."""
+    if not isinstance(value, str):
+        raise TypeError(f"{what} is {shown(value)}, and must be a string")
+    return value

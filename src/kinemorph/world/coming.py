@@ -1,0 +1,111 @@
+"""What comes into a world: the models of single shapes, the states that models come in, and what is said of both."""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+
+from kinemorph._files import ModelWarning
+from kinemorph.constraint.closure import LoopError, project
+from kinemorph.constraint.loops import loop_errors
+from kinemorph.geometry.mass import WATER, inertia_of
+from kinemorph.geometry.parts import Parts
+from kinemorph.geometry.polyhedron import Polyhedron, hollow_of
+from kinemorph.geometry.shapes import Role, Shape
+from kinemorph.multibody.builder import Builder
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.inertia import Inertia
+from kinemorph.multibody.joint import Joint
+from kinemorph.multibody.layout import JointKind
+from kinemorph.multibody.model import Model
+from kinemorph.spatial.given import positive
+from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.quaternion import from_matrix
+from kinemorph.world.drives import drives_well
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+HOLLOW = 0.05  # sizes: how far a mesh may be below its hull without a word
+AJAR = 1e-3  # rad or m: a loop of a new model that is open by no more is closed
+
+
+def floats(model: Model) -> bool:
+    """Whether a model is one tree that hangs on nothing, so that its base stands where its free joint says."""
+    tops = model.links["kind"][model.links["parent"] < 0].tolist()
+    if tops != [JointKind.FREE]:
+        return False
+    tied = any(a < 0 or b < 0 for _, a, _, b, _ in model.catalog.elements)
+    return not (tied or (len(model.loop_rows) and any((model.loop_rows[side] < 0).any() for side in "ab")))
+
+
+def free_body(shape: Shape | Parts | Polyhedron, density: float | None, mass: float | None, name: str) -> Model:
+    """A model of one free link with the mass of a shape; and with the shape, if models may have such."""
+    if density is not None and mass is not None:
+        raise ValueError(f"add: give a density or a mass, not both: {density} kg/m³ and {mass} kg")
+    solid = inertia_of(shape, WATER if density is None else positive("add: density", density))
+    if mass is not None:
+        solid = solid.with_mass(positive("add: mass", mass))
+    builder, shapes = Builder(name), [shape] if isinstance(shape, Shape) else []
+    builder.link(name, None, Joint.free(), inertia=Inertia(solid.mass, solid.com, solid.matrix), shapes=shapes)
+    return builder.build()
+
+
+def closed_state(model: Model, q: Any, v: Any) -> tuple[Array, Array]:
+    """The nearest state in which the loops of a model are closed, if they nearly are."""
+    data = Data(model)
+    error = np.abs(loop_errors(model, data, q))
+    worst = [float(error[l["first"] : l["first"] + l["m"]].max(initial=0.0)) for l in model.loop_rows]
+    if not max(worst) <= AJAR:
+        k = int(np.argmax(worst))
+        text = f"world: model {model.name!r}: loop {model.loop_names[k]!r} is open by {worst[k]:.3g} (rad or m)"
+        raise LoopError(f"{text}; give a q in which it is closed, see kinemorph.close", model.loop_names[k], worst[k])
+    return project(model, data, q, v)
+
+
+def warn_idle(model: Model) -> None:
+    """Tell, once for a model and by name, what it has that acts otherwise in worlds than it looks, or not yet."""
+    warn_hollow(model)
+    for i in np.flatnonzero(model.links["kind"] == JointKind.FREE).tolist():
+        dofs = model.dofs[model.links["iv"][i] :][:6]
+        if any(map(math.isfinite, (*dofs["lower"].tolist(), *dofs["upper"].tolist()))):
+            tell(model, "limits of free joints", [model.joint_names[i]])
+    if model.catalog.equipment.actuators:
+        tell(model, "actuators that push on what they move", [a.name for a in model.actuators if not drives_well(a)])
+
+
+def warn_hollow(model: Model) -> None:
+    """Tell of moving meshes that are not as they look: what touches is their hull."""
+    names = [
+        f"{shape.path.name} of {link}"
+        for link, shapes in zip(model.names, model.shapes, strict=True)
+        for shape in shapes
+        if shape.path is not None and shape.parts is None and shape.role is not Role.VISUAL
+        if hollow_of(shape) > HOLLOW
+    ]
+    cut = "`model.with_parts()`, or `kinemorph.decompose(shape)`, cuts them into convex parts"
+    tell(model, "concave meshes", names, f"touch as their convex hulls: {cut}")
+
+
+def tell(model: Model, what: str, names: list[str], but: str = "do not act in worlds yet") -> None:
+    if names and f"{what} in worlds" not in model.told:
+        model.told.add(f"{what} in worlds")
+        shown = ", ".join(map(repr, dict.fromkeys(names[:3]))) + (", ..." if names[3:] else "")
+        text = f"world: model {model.name!r} has {what} ({shown}), which {but}"
+        warnings.warn(text, ModelWarning, stacklevel=outside())
+
+
+def outside() -> int:
+    """How many callers up the first one is that is not of this package: who a warning is for."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("kinemorph."):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def free_position(pose: Pose) -> Array:
+    """q of a free joint: position and quaternion."""
+    R: Any = tuple(pose.rotation.ravel().tolist())
+    return np.array((*pose.position.tolist(), *from_matrix(R)))

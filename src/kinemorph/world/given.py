@@ -1,0 +1,28 @@
+"""Arguments of worlds as users give them: what is wrong with one is a sentence that names it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kinemorph.geometry.material import Material
+from kinemorph.spatial.given import shown
+from kinemorph.spatial.pose import Pose, vector
+
+
+def place_at(what: str, at: Pose | Iterable[float]) -> Pose:
+    """A pose, or the position of one."""
+    return at if isinstance(at, Pose) else Pose(vector(at, 3, what))
+
+
+def refuse(what: str, whose: str, **given: Any) -> None:
+    """Refuse arguments that mean nothing here."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(f"{what}: {name} is for {whose}")
+
+
+def a_material(where: str, material: Material) -> None:
+    """Refuse what is no material."""
+    if not isinstance(material, Material):
+        raise TypeError(f"{where}: a material is a kinemorph.Material, not {shown(material)}")
