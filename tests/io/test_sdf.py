@@ -252,9 +252,21 @@ def test_a_link_without_inertia_has_that_of_sdf() -> None:
         assert parse_sdf(sdf()).n == 0
 
 
+def test_parts_of_an_inertia_that_are_missing_are_those_of_sdf() -> None:
+    with pytest.warns(ModelWarning, match='<inertial> in <link name="a">: <mass> is missing; SDF means 1 kg'):
+        assert parse_sdf(sdf(link("a", INERTIAL.replace("<mass>2</mass>", "")))).mass == 1.0
+    with pytest.warns(ModelWarning, match="<inertia> is missing; SDF means 1 kg m²"):
+        model = parse_sdf(sdf(link("a", "<inertial><pose>1 0 0 0 0 0</pose><mass>3</mass></inertial>")))
+    M = km.crba(model, km.Data(model), km.neutral(model))
+    assert np.allclose(np.diag(M), [1.0, 4.0, 4.0, 3.0, 3.0, 3.0])  # about the link's origin, a metre away
+    with pytest.warns(ModelWarning, match="<fluid_added_mass> in .*: it is left out"):
+        parse_sdf(sdf(link("a", INERTIAL.replace("<mass>", "<fluid_added_mass/><mass>"))))
+
+
 BAD = [
     ("<robot/>", "<robot>: this is not an SDF file: its outermost element must be <sdf>"),
     ('<sdf version="1.3"><model name="m"/></sdf>', '<sdf>: version="1.3": versions from 1.4 on are read'),
+    (sdf(link("a", INERTIAL.replace("<inertial", '<inertial auto="true"'))), 'auto="true": inertias are not made'),
     ("<sdf><model name='m'/></sdf>", "<sdf>: the attribute 'version' is missing"),
     ('<sdf version="1.6"/>', "it holds 0 models; expected one"),
     ('<sdf version="1.6"><model name="a"/><model name="b"/></sdf>', "it holds 2 models; expected one"),

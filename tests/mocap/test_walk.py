@@ -55,11 +55,25 @@ def test_jumps_of_a_real_recording():
     assert analysis.balance < 1e-5 * analysis.weight
 
 
-def test_short_and_still_recordings_are_analysed():
+@pytest.mark.parametrize("frames", [7, 8, 12])
+def test_short_recordings_are_analysed(frames):
     bvh = km.load_bvh(km.mocap.walk_file())
-    short = km.mocap.analyse(km.Bvh(bvh.joints, bvh.frames[:12], bvh.dt, "short"))
+    short = km.mocap.analyse(km.Bvh(bvh.joints, bvh.frames[:frames], bvh.dt, "short"))
     assert np.isfinite(short.loads["smooth"].tau).all()
     assert "mean vertical force" in short.summary()
+
+
+def test_recordings_that_are_too_slow_say_which_cutoff_would_do():
+    bvh = km.load_bvh(km.mocap.walk_file())
+    with pytest.warns(km.ModelWarning), pytest.raises(ValueError, match=r"cutoff 6 Hz is too high for 5 frames a second"):
+        km.mocap.analyse(km.Bvh(bvh.joints, bvh.frames[:50], 0.2, "slow"))
+    with pytest.warns(km.ModelWarning):
+        slow = km.mocap.analyse(km.Bvh(bvh.joints, bvh.frames[:50], 0.2, "slow"), cutoff=1.0)
+    assert slow.residuals is None
+
+
+def test_still_recordings_are_analysed():
+    bvh = km.load_bvh(km.mocap.walk_file())
     upright = bvh.frames[:1].copy()
     upright[:, 3:] = 0.0  # nothing is turned
     still = km.mocap.analyse(km.Bvh(bvh.joints, np.tile(upright, (100, 1)), bvh.dt, "still"))

@@ -102,6 +102,8 @@ class Document:
             seen.add(str(path))
             if depth > MOST_FILES:
                 raise child.error(f"more than {MOST_FILES} files include each other")
+            if not path.is_file():
+                raise child.error(f"file={quoted(child.attribute('file'))}: {path}: there is no such file")
             inner = read_xml(path, DEEP)
             if any(element.tag == "include" for element in inner.children):
                 inner.children = list(self._expanded(inner, seen, depth + 1))

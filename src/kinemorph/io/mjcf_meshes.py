@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._files import quoted
+from kinemorph._files import FileError, quoted
 from kinemorph._xml import Element
 from kinemorph.geometry.faults import FATAL, mesh_faults
 from kinemorph.geometry.hull import hull_triangles
@@ -89,7 +89,10 @@ class MeshAsset:
     @cached_property
     def mesh(self) -> Mesh:
         """The mesh as geoms have it: scaled, and seen from its reference frame."""
-        mesh = load_mesh(self.path)
+        try:
+            mesh = load_mesh(self.path)
+        except FileError as error:
+            raise self.element.error(str(error)) from None
         single = mesh.vertices.astype(np.float32).astype(np.float64)  # MuJoCo reads numbers of text in this precision
         return Mesh(self.reference.inverse().apply(single), mesh.faces).scaled(self.scale)
 

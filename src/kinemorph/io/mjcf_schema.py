@@ -52,7 +52,7 @@ _TABLE = {
     "default": "class",
     "body": f"{_PLACE} childclass fuse gravcomp mocap name simple sleep user",
     "frame": f"{_PLACE} childclass massscale name scale scaling",
-    "replicate": "count euler offset sep",
+    "replicate": "count euler offset prefix sep",
     "inertial": f"{_PLACE} diaginertia fullinertia mass",
     "joint": f"{_JOINT} class name",
     "freejoint": "align group name",

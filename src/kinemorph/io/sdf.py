@@ -150,17 +150,27 @@ def _inertia(link: Element, frames: Frames, warned: FileWarnings) -> Inertia:
     if inertial is None:
         warned.add("inertial", link, "<inertial> is missing; SDF means 1 kg and 1 kg m² by that")
         return UNIT
-    weight, moments = inertial.need("mass"), inertial.need("inertia")
-    mass = weight.values(1)[0]
-    if mass < 0.0:
+    if inertial.attributes.get("auto", "false").strip().lower() in ("true", "1"):
+        raise inertial.error('auto="true": inertias are not made of collisions; write <mass> and <inertia>')
+    if (water := inertial.one("fluid_added_mass")) is not None:
+        warned.add("inertial", water, "it is left out: bodies move in nothing")
+    weight, moments = inertial.one("mass"), inertial.one("inertia")
+    for tag, part, means in (("mass", weight, "1 kg"), ("inertia", moments, "1 kg m²")):
+        if part is None:
+            warned.add("inertial", inertial, f"<{tag}> is missing; SDF means {means} by that")
+    mass = weight.values(1)[0] if weight is not None else 1.0
+    if weight is not None and mass < 0.0:
         raise weight.error(f"{quoted(weight.content())}: a mass cannot be negative")
+    place = frames.on(link.attribute("name"), inertial)
+    if moments is None:
+        return inertia_of(mass, [1.0, 0.0, 0.0, 1.0, 0.0, 1.0], place, inertial, warned)
     values = []
     for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"):
         part = moments.need(name) if name in ("ixx", "iyy", "izz") else moments.one(name)
         values.append(part.values(1)[0] if part is not None else 0.0)
         if part is not None and name in ("ixx", "iyy", "izz") and values[-1] < -ROUNDING:
             raise part.error(f"{quoted(part.content())}: a moment of inertia cannot be negative")
-    return inertia_of(mass, values, frames.on(link.attribute("name"), inertial), moments, warned)
+    return inertia_of(mass, values, place, moments, warned)
 
 
 def _joint(element: Element, name: str, links: dict[str, FileLink], frames: Frames) -> FileJoint:
@@ -170,7 +180,8 @@ def _joint(element: Element, name: str, links: dict[str, FileLink], frames: Fram
     ends = [element.need(tag).content() for tag in ("parent", "child")]
     for tag, end in zip(("parent", "child"), ends, strict=True):
         if end not in links and end != WORLD:
-            raise element.need(tag).error(f"{quoted(end)}: there is no link of this name")
+            hint = "; frames as ends of joints are not read" if end in frames.elements or end in frames.poses else ""
+            raise element.need(tag).error(f"{quoted(end)}: there is no link of this name{hint}")
     parent, child = ends
     if parent == child:
         raise element.error(f"both of its ends are {quoted(parent)}")

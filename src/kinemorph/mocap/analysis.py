@@ -20,7 +20,7 @@ from kinemorph.mocap.inertias import SIDES
 from kinemorph.mocap.legs import Shift
 from kinemorph.mocap.places import Places, on_link, places_of
 from kinemorph.mocap.sharing import METHODS, least_torque_share, measured_share, smooth_share
-from kinemorph.mocap.smooth import Cutoff, Motion, Residuals, reliable, residuals, smooth
+from kinemorph.mocap.smooth import Cutoff, Motion, Residuals, highest, reliable, residuals, smooth
 from kinemorph.mocap.support import Loads, Support, centre_of_pressure, support_of
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.energy_momentum import momentum
@@ -30,6 +30,7 @@ from kinemorph.spatial.quaternion_arrays import rotate, to_matrix
 Array = npt.NDArray[np.float64]
 
 HIPS = ("recorded", "calibrated")
+SLOWEST = 4.0  # Hz: recordings that hold no more than this have too few cutoffs to analyse residuals of
 PRESSED = 0.05  # share of the weight below which a foot has no centre of pressure worth the name
 # Moments are those on the lower bone, in its frame: x forward, y to the left, z up along it. These signs make the one
 # about y extend the leg: hip extension, knee extension, plantar flexion of the ankle are positive.
@@ -286,7 +287,8 @@ def _seen(
     thresholds: Thresholds | None, motion: Motion | None,
 ) -> _Seen:  # fmt: skip
     model = body.model
-    found = residuals(model, body.q, body.dt) if motion is None and len(body.q) > 30 else None
+    enough = len(body.q) > 30 and highest(body.dt) > SLOWEST
+    found = residuals(model, body.q, body.dt) if motion is None and enough else None
     if isinstance(cutoff, str):
         if cutoff != "residuals" or found is None:
             raise ValueError(f"cutoff {cutoff!r}: give a frequency, or 'residuals' for more than 30 recorded frames")

@@ -182,6 +182,8 @@ def upward(skeleton: Skeleton, places: Array) -> str:
     axis = int(np.argmax(np.abs(rise)))
     if axis == 0 or rise[axis] < 0.0:
         direction = rise.round(3).tolist()
+        if not rise.any():
+            raise ValueError("head and feet are in one place: bones of this skeleton have no length")
         raise ValueError(f"the body stands along {direction}; give the axis that points up: up='y' or up='z'")
     return "xyz"[axis]
 

@@ -113,7 +113,8 @@ def fit_floor(series: list[Array], speeds: list[Array], th: Thresholds) -> tuple
     slope = np.zeros(2)
     points = [x[r] for x, r in zip(series, rests, strict=True)]
     for _ in range(3):
-        centred = [x - x.mean(axis=0) for x in points if len(x)]
+        points = [x for x in points if len(x)]
+        centred = [x - x.mean(axis=0) for x in points]
         ground = np.concatenate([x[:, :2] for x in centred])
         heights = np.concatenate([x[:, 2] for x in centred])
         values, axes = np.linalg.eigh(ground.T @ ground / len(ground))

@@ -55,19 +55,23 @@ class Residuals:
         return "\n".join(lines)
 
 
+def highest(dt: float) -> float:
+    """The cutoff (Hz) that a recording of this rate cannot reach."""
+    return PASSES * 0.5 / dt
+
+
 def low_pass(x: Array, dt: float, cutoff: float) -> Array:
     """A zero-lag Butterworth filter of fourth order along the first axis."""
     from scipy.signal import butter, sosfiltfilt
 
     if not cutoff > 0.0:
         raise ValueError(f"cutoff {cutoff:g} Hz must be positive")
-    limit = 0.5 / dt
-    corner = cutoff / PASSES
-    if corner >= limit:
+    limit = highest(dt)
+    if cutoff >= limit:
         raise ValueError(
-            f"cutoff {cutoff:g} Hz is too high for {1.0 / dt:.4g} frames a second; the limit is {PASSES * limit:.3g} Hz"
+            f"cutoff {cutoff:g} Hz is too high for {1.0 / dt:.4g} frames a second; the limit is {limit:.3g} Hz"
         )
-    sections = butter(2, corner, fs=1.0 / dt, output="sos")
+    sections = butter(2, cutoff / PASSES, fs=1.0 / dt, output="sos")
     pad = min(len(x) - 1, round(2.0 / (cutoff * dt)))
     return np.asarray(sosfiltfilt(sections, x, axis=0, padlen=pad))
 
@@ -151,7 +155,7 @@ def residuals(model: Model, q: Array, dt: float) -> Residuals:
     path = normalized(low_pass(turns.reshape(len(q), -1), dt, SLOW).reshape(turns.shape))
     angles = log(multiply(conjugate(path), turns)).reshape(len(q), -1)
     both = np.concatenate([q[:, :3], angles], axis=1)
-    cutoffs = CUTOFFS[0.95 * PASSES * 0.5 / dt > CUTOFFS]
+    cutoffs = CUTOFFS[0.95 * highest(dt) > CUTOFFS]
     taken = np.array([((both - low_pass(both, dt, f)) ** 2).mean(axis=0) for f in cutoffs])
     positions = np.sqrt(taken[:, :3].sum(axis=1))
     rotations = np.sqrt(3.0 * taken[:, 3:].mean(axis=1))
