@@ -5,9 +5,9 @@ How far two solids are apart along a unit vector n is what n says of their piece
     f(n) = min over pieces of A (n · c - r |n⊥|)  -  max over pieces of B (n · c + r |n⊥|),
 
 n⊥ what of n is across the axis of a disc. The largest f is the distance, or less the depth if the solids overlap: the
-shortest way apart. It is where n is the normal of a flat, where it is on two circles, where it is best on a circle or best
-on the whole sphere, for the pieces that are farthest there. All of these are tried with the pieces that face each other
-now, and each is judged by the true f: whatever comes out is a true way apart, and no shorter one is near.
+shortest way apart. It is where n is the normal of a flat, where it is on two circles, where it is best on a circle, or
+best on the whole sphere, for the pieces that are farthest there. All of these are tried with the pieces that face each
+other now, and each is judged by the true f: whatever comes out is a true way apart, and no shorter one is near.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _lean(disc: Disc, n: Vec3) -> float:
 
 @kernel(inline=False)
 def on_sphere(w: Vec3, one: Disc, other: Disc, near: Vec3) -> Vec3:
-    """The best of all normals for two pieces, w from one to the other: where it is along what is between their points."""
+    """The best of all normals for two pieces, w from one to the other: the direction between their points."""
     if one[0] == 0.0 and other[0] == 0.0:
         return _scaled(w, near)
     n = near

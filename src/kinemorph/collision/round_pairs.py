@@ -1,9 +1,9 @@
 """From two prisms to the round solids that they stand for: distance, normal and closest points of a pair.
 
-What V-Clip or the depth says of the prisms is near the truth: their sides are within 0.5 % of the radius. The prisms are
-inside of the solids, so that solids which are as far apart as the prisms along the normal of these need nothing else. Else
-the true normal is found near that one, and the points where the solids are farthest along it: a corner or a point of a
-rim, or the middle of what an edge, a side or a face have in common.
+What V-Clip or the depth says of the prisms is near the truth: their sides are within 0.5 % of the radius. The prisms
+are inside of the solids, so that solids which are as far apart as the prisms along the normal of these need nothing
+else. Else the true normal is found near that one, and the points where the solids are farthest along it: a corner or a
+point of a rim, or the middle of what an edge, a side or a face have in common.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from kinemorph.collision.round_normals import Way, along, best_around
 from kinemorph.collision.round_solids import middle, point_of
 from kinemorph.geometry.polyhedron import EDGE, VERTEX
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
-from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg, scale, sub
 
 SAME = 1e3  # tolerances: what is farthest to within so much takes part, 1e-11 of the sizes

@@ -18,7 +18,7 @@ from kinemorph.collision.features import HERE, INDEX, farthest, position
 from kinemorph.geometry.polyhedron import EDGE, FACE, VERTEX
 from kinemorph.spatial.mat3 import Mat3
 from kinemorph.spatial.rows import load3
-from kinemorph.spatial.vec3 import Vec3, dot
+from kinemorph.spatial.vec3 import Vec3, axpy, dot
 
 ACROSS = 0.99  # cosine: a face whose normal is within 8° of a direction carries along it
 BESIDE = 0.14  # sine: the same for the round side
@@ -92,7 +92,36 @@ def flat_at(core: Any, v: int, k: int) -> Vec3:
     ]
     if edge["left"] < 0:
         return load3(edge["direction"])
-    return load3(rows_at(core["faces"], core["n_faces"], FACE)[edge["left"] if edge["tail"] == v else edge["right"]]["normal"])
+    f = edge["left"] if edge["tail"] == v else edge["right"]
+    return load3(rows_at(core["faces"], core["n_faces"], FACE)[f]["normal"])
+
+
+@kernel(inline=False)
+def closest_on_round(core: Any, x: Vec3) -> tuple[Vec3, Vec3, float]:
+    """What of the surface of a round solid is closest to a point, the normal there, and the distance, negative inside.
+
+    In the half-plane of the axis and the point, r is away from the axis and z along it.
+    """
+    low, high, half = core["low"], core["high"], core["half"]
+    r, z = math.sqrt(x[0] * x[0] + x[1] * x[1]), x[2]
+    s = core["slope"]
+    c = math.sqrt(1.0 - s * s)
+    side = (r - low) * c + (z + half) * s  # above the side, above the ends
+    up = (z + half) * c - (r - low) * s  # along the side, from the bottom
+    length = 2.0 * half / c
+    end = abs(z) - half
+    if side <= 0.0 and end <= 0.0:
+        nr, nz, distance = (c, s, side) if side >= end else (0.0, math.copysign(1.0, z), end)
+    elif side > 0.0 and 0.0 < up < length:
+        nr, nz, distance = c, s, side
+    elif (up <= 0.0 and r <= low) or (up > 0.0 and r <= high) or side <= 0.0:
+        nr, nz, distance = 0.0, math.copysign(1.0, z), end
+    else:
+        rim, end = (low, z + half) if up <= 0.0 else (high, z - half)
+        distance = math.sqrt((r - rim) ** 2 + end * end)
+        nr, nz = (r - rim) / distance, end / distance
+    n = (nr * x[0] / r, nr * x[1] / r, nz) if r > 0.0 else (nr, 0.0, nz)
+    return axpy(x, -distance, n), n, distance
 
 
 # --- where a round solid is a prism after all ---
