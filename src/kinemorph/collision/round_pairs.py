@@ -37,14 +37,37 @@ def true_closest(A: Any, B: Any, R: Mat3, p: Vec3, x: Vec3, n: Vec3, distance: f
     if distance - best[0] <= SAME * tol:
         return x, y, n, distance
     start = best
-    for _ in range(ROUNDS):
-        best = best_around(A, B, R, p, start, best)
-        x, y, beside, start = _points(A, B, R, p, x, best, SAME * tol)
-        if beside <= SAME * tol:
+    for look in range(-1, 4):
+        if look == 0 or look == 1:
+            if B["sides"] == 0:
+                continue
+            start = along(A, B, R, p, _off_rim(look, best[1]), best[2], best[3])
+        elif look > 1:
+            if A["sides"] == 0:
+                continue
+            m = _off_rim(look - 2, neg(tmul_vec(R, best[1])))
+            start = along(A, B, R, p, neg(mul_vec(R, m)), best[2], best[3])
+        for _ in range(ROUNDS):
+            best = best_around(A, B, R, p, start, best)
+            x, y, beside, start = _points(A, B, R, p, x, best, SAME * tol)
+            if beside <= SAME * tol:
+                break
+        if best[0] >= 0.0:
             break
     distance, n = best[0], best[1]
     r = scale(axpy(sub(x, y), -distance, n), 0.5)  # next to nothing: each point takes its half of it
     return sub(x, r), add(y, r), n, distance
+
+
+@kernel
+def _off_rim(top: int, n: Vec3) -> Vec3:
+    """The normal in the middle between those of a disc and of the side beside it, where n is.
+
+    Two solids that overlap have several ways apart that are shorter than those around, and a rim that is cut by an
+    edge may have a shorter one than the prism saw.
+    """
+    aside = math.sqrt(n[0] * n[0] + n[1] * n[1])
+    return unit((n[0] / aside, n[1] / aside, 1.0 if top else -1.0)) if aside > 0.0 else n
 
 
 @kernel(inline=False)
