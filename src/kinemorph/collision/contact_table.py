@@ -10,10 +10,26 @@ from typing import Any
 from kinemorph._jit import kernel, rows_at
 from kinemorph.collision.core_pair import CORE_PAIR
 from kinemorph.collision.part_pairs import KNOWN, start_from
-from kinemorph.collision.shape_rows import ANCHOR, CONTACT, DONE, FULL, FULL_CONTACTS, FULL_KNOWN, MADE, SHAPE, SLOW
+from kinemorph.collision.shape_rows import (
+    ANCHOR,
+    CONTACT,
+    DONE,
+    FULL,
+    FULL_CONTACTS,
+    FULL_KNOWN,
+    MADE,
+    SHAPE,
+    SLOW,
+    Form,
+)
+from kinemorph.geometry.polyhedron import CORE
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, scale, sub
+
+CONVEX = int(Form.CONVEX)
+STANDS = 1.0 - 1e-10  # cosine: a disc whose normal is nearer to that of a contact lies flat
+ROLLING = 1e-3  # of what others may move by, what rolls may
 
 
 @kernel
@@ -109,15 +125,25 @@ def settle(c: Any, pair: Any, memory: Any, end: int, distance: float, margin: fl
         anchors = rows_at(c["fresh_anchors"], end, ANCHOR)
         shapes = rows_at(c["shapes"], c["n"], SHAPE)
         round1, round2 = shapes[pair["a"]]["radius"], shapes[pair["b"]]["radius"]
+        on_disc1, on_disc2 = _is_round(shapes[pair["a"]]), _is_round(shapes[pair["b"]])
+        rolls = False
         for j in range(first, end):
             anchor = anchors[j]
             n = load3(anchor["normal"])
+            rolls |= (on_disc1 and abs(n[2]) < STANDS) or (on_disc2 and abs(tmul_vec(R, n)[2]) < STANDS)
             store3(anchor["x1"], axpy(load3(anchor["x1"]), -round1, n))
             store3(anchor["x2"], tmul_vec(R, sub(axpy(load3(anchor["x2"]), round2, n), p)))
             if round1 > 0.0:
                 store3(anchor["normal"], tmul_vec(R, n))
+        memory["rolls"] = 1 if rolls else 0
     _commit(c, pair, memory, end, least, end_known)
     return DONE
+
+
+@kernel
+def _is_round(shape: Any) -> bool:
+    """Whether a shape is a cylinder or a cone, which may stand on a disc or roll."""
+    return shape["form"] == CONVEX and rows_at(shape["core"], 1, CORE)[0]["sides"] > 0
 
 
 @kernel
@@ -154,7 +180,9 @@ def has_hardly_moved(c: Any, memory: Any, made: Any, R: Mat3, p: Vec3, reach: fl
     moved = math.sqrt(dot(r, r)) + math.sqrt(0.5 * turned) * reach
     if memory["count"] == 0:
         return memory["distance"] - moved > margin
-    return moved <= c["keep_within"] and margin <= memory["margin"]
+    # What rolls would take its contacts along, and they would drive it on.
+    within = ROLLING * c["keep_within"] if memory["rolls"] else c["keep_within"]
+    return moved <= within and margin <= memory["margin"]
 
 
 @kernel(inline=False)

@@ -16,6 +16,7 @@ from kinemorph.collision.all_features import all_features
 from kinemorph.collision.closest_points import closest_points
 from kinemorph.collision.depth import FLAT, PARTED, ROUGH, penetration
 from kinemorph.collision.features import V, farthest, position, tolerance
+from kinemorph.collision.round_pairs import true_closest
 from kinemorph.collision.shallow import shallow
 from kinemorph.collision.vclip import CLOSEST, LOST, walk
 from kinemorph.geometry.polyhedron import CORE
@@ -60,12 +61,26 @@ class Relation(IntEnum):
 NEW, APART, DEEP = int(Relation.NEW), int(Relation.APART), int(Relation.DEEP)
 GAP = 1e5  # an answer is exact to so many tolerances: 1e-9 of the sizes
 AGAIN = 16  # of so many overlaps that are not shallow, one is looked at again
+SAGITTA = 0.005  # of its radius, by which a disc is more than the 32 sides in it, at most
 NEAR = 1e8  # within so many tolerances a walk may end too early, and its answer is checked: 1e-6 of the sizes
 
 
 @kernel(inline=False)
 def evaluate(pair: Any, work: Any) -> None:
     """Fill in the answer of one pair. In what follows A is core 2, and B, in whose frame everything is, core 1."""
+    _evaluate_cores(pair, work)
+    A = rows_at(pair["core2"], 1, CORE)[0]
+    B = rows_at(pair["core1"], 1, CORE)[0]
+    if A["sides"] + B["sides"] > 0 and pair["relation"] != NEW:
+        n, p = load3(pair["normal"]), load3(pair["p"])
+        x = axpy(load3(pair["x2"]), pair["radius2"], n)
+        apart = pair["distance"] + pair["radius1"] + pair["radius2"]
+        _answer(pair, *true_closest(A, B, load9(pair["R"]), p, x, n, apart, tolerance(A, B, p)))
+
+
+@kernel(inline=False)
+def _evaluate_cores(pair: Any, work: Any) -> None:
+    """The same for polyhedra; of round solids, for the prisms in them."""
     A = rows_at(pair["core2"], 1, CORE)[0]
     B = rows_at(pair["core1"], 1, CORE)[0]
     R = load9(pair["R"])
@@ -103,6 +118,7 @@ def evaluate(pair: Any, work: Any) -> None:
 @kernel(inline=False)
 def bound(pair: Any) -> None:
     """Fill in the answer of a pair whose cores are apart; else a distance of the cores of 0, which is never too much.
+    Of round solids it is a little too small.
 
     This is for hulls around what matters: it takes no depth.
     """
@@ -121,7 +137,8 @@ def bound(pair: Any) -> None:
     pair["kind1"], pair["index1"], pair["kind2"], pair["index2"], pair["steps"] = kb, b, ka, a, steps
     pair["relation"] = APART
     x, y, n, distance = closest_points(A, B, R, p, ka, a, kb, b)
-    _answer(pair, x, y, n, distance if found == CLOSEST and distance > NEAR * tol else 0.0)
+    round_more = SAGITTA * (A["low"] + A["high"] + B["low"] + B["high"])
+    _answer(pair, x, y, n, max(distance - round_more, 0.0) if found == CLOSEST and distance > NEAR * tol else 0.0)
 
 
 @kernel

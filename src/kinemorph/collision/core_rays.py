@@ -30,6 +30,7 @@ from kinemorph.collision.features import (
     point_outside_face,
     position,
 )
+from kinemorph.collision.round_solids import closest_on_round
 from kinemorph.geometry.polyhedron import CORE, EDGE, FACE, VERTEX, Polyhedron
 from kinemorph.spatial.pose import Vector, vector
 from kinemorph.spatial.rows import load3, load3_at, store3_at
@@ -43,6 +44,9 @@ Place = tuple[int, int, Vec3, Vec3, float]  # kind and row of a feature, its clo
 @kernel(inline=False)
 def locate(core: Any, x: Vec3, kind: int, i: int) -> Place:
     """The feature of a core that is closest to x, from a first guess; inside a solid the distance is negative."""
+    if core["sides"] > 0:
+        y, n, distance = closest_on_round(core, x)
+        return V, 0, y, n, distance
     c = load3(core["centre"])
     far = abs(x[0] - c[0]) + abs(x[1] - c[1]) + abs(x[2] - c[2]) + abs(c[0]) + abs(c[1]) + abs(c[2])
     tol = TOLERANCE * (far + core["radius_bound"])

@@ -189,6 +189,7 @@ def _stamp(memory: Any, pair: Any, first: Any, second: Any, life: int) -> None:
     memory["count"] = 0
     memory["n_known"] = 0
     memory["struck"] = 0.0
+    memory["rolls"] = 0
     memory["start"]["relation"] = NEW
     memory["start"]["index2"] = 0
 

@@ -29,6 +29,7 @@ from kinemorph.collision.manifold import (
     PARALLEL,
     ROOM,
     between,
+    closest_id,
     contact_features,
     contact_id,
     spread,
@@ -36,6 +37,7 @@ from kinemorph.collision.manifold import (
     with_radii,
 )
 from kinemorph.collision.part_pairs import KEY, LISTED
+from kinemorph.collision.round_solids import carries
 from kinemorph.geometry.polyhedron import CORE, EDGE, FACE, VERTEX
 from kinemorph.spatial.mat3 import mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load9, store3
@@ -86,7 +88,7 @@ def _on_triangle(ground: Any, t: int, row: Any, margin: float, contacts: Any) ->
         x1 = load3(row["x1"])
         if row["distance"] > margin or point_outside_face(core, 0, x1, 1e-9 * core["radius_bound"]) != HERE:
             return 0  # it is the neighbour that carries
-        contacts[0]["id"] = contact_id(row["kind1"], row["index1"], row["kind2"], row["index2"])
+        contacts[0]["id"] = closest_id(row)
         store3(contacts[0]["x1"], x1)
         store3(contacts[0]["x2"], axpy(load3(row["x2"]), row["radius2"], n))
         count = 1
@@ -155,7 +157,10 @@ def _on_plane(ground: Any, body: Any, margin: float, contacts: Any) -> int:
     """A half-space: the corners of the face that lies on it, or the deepest vertex and the edges that lie on it."""
     core = rows_at(body["core"], 1, CORE)[0]
     m = neg(tmul_vec(load9(body["R"]), load3(ground["normal"])))
-    f, cosine = facing(core, body["vertex"], m)
+    round_core = core["sides"] > 0
+    f, side, cosine = carries(core, m) if round_core else (HERE, HERE, -1.0)
+    if not round_core:
+        f, cosine = facing(core, body["vertex"], m)
     edges = rows_at(core["edges"], core["n_edges"], EDGE)
     if cosine > ACROSS:
         row = rows_at(core["faces"], core["n_faces"], FACE)[f]
@@ -171,7 +176,8 @@ def _on_plane(ground: Any, body: Any, margin: float, contacts: Any) -> int:
     edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
     for k in range(vertex["first"], vertex["first"] + vertex["count"]):
         edge = edges[edge_at[k]]
-        if abs(dot(load3(edge["direction"]), m)) < PARALLEL:
+        may_carry = edge_at[k] == side or not round_core
+        if may_carry and abs(dot(load3(edge["direction"]), m)) < PARALLEL:
             v = edge["head"] if edge["tail"] == body["vertex"] else edge["tail"]
             count = _put_vertex(ground, body, core, v, margin, contacts, count)
     return count

@@ -48,10 +48,11 @@ from kinemorph.collision.part_pairs import (
     next_row,
     put_on_list,
 )
+from kinemorph.collision.round_solids import farthest_piece, support, turn_to, turned
 from kinemorph.geometry.ground import BOUNDS
 from kinemorph.geometry.polyhedron import CORE
 from kinemorph.spatial.mat3 import mul_vec, tmul_vec
-from kinemorph.spatial.rows import load3, load9, store3
+from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg
 
 CARRIED = np.dtype(
@@ -81,6 +82,7 @@ def survey(ground: Any, body: Any, margin: float, reach: float, s: Any, work: An
     """
     begin(s)
     if ground["kind"] == HALF_SPACE:
+        _turn_down(ground, body)
         _over_plane(ground, body, s)
         return
     _measure(body)
@@ -99,16 +101,16 @@ def survey(ground: Any, body: Any, margin: float, reach: float, s: Any, work: An
 
 @kernel(inline=False)
 def _measure(body: Any) -> None:
-    """The box around a body, from the farthest vertices along the axes."""
+    """The box around a body, from what is farthest along the axes."""
     core = rows_at(body["core"], 1, CORE)[0]
     R = load9(body["R"])
     v = 0
     for k in range(3):
         n = (R[3 * k], R[3 * k + 1], R[3 * k + 2])
-        v = farthest(core, v, n)
-        body["high"][k] = dot(n, position(core, v)) + body["p"][k] + body["radius"]
-        v = farthest(core, v, neg(n))
-        body["low"][k] = dot(n, position(core, v)) + body["p"][k] - body["radius"]
+        reach, v = farthest_piece(core, v, n)
+        body["high"][k] = reach + body["p"][k] + body["radius"]
+        reach, v = farthest_piece(core, v, neg(n))
+        body["low"][k] = body["p"][k] - reach - body["radius"]
 
 
 @kernel
@@ -308,20 +310,20 @@ def _depth(ground: Any, t: int, row: Any, n: Vec3) -> float:
     """How far the core must go along n to be clear of triangle t."""
     core = rows_at(row["core2"], 1, CORE)[0]
     R = load9(row["R"])
-    x = add(mul_vec(R, position(core, farthest(core, 0, neg(tmul_vec(R, n))))), load3(row["p"]))
+    reach, _ = farthest_piece(core, 0, neg(tmul_vec(R, n)))
     top = -np.inf
     for c in range(3):
         top = max(top, dot(n, place(ground, corner(ground, t, c))))
-    return top - dot(n, x)
+    return top + reach - dot(n, load3(row["p"]))
 
 
 @kernel(inline=False)
 def _along(ground: Any, t: int, row: Any, n: Vec3) -> None:
-    """Let n be the normal of a row, and the lowest vertex of the body along it what touches."""
+    """Let n be the normal of a row, and the lowest point of the body along it what touches."""
     core = rows_at(row["core2"], 1, CORE)[0]
     R = load9(row["R"])
-    v = farthest(core, 0, neg(tmul_vec(R, n)))
-    x = add(mul_vec(R, position(core, v)), load3(row["p"]))
+    v, x = support(core, 0, neg(tmul_vec(R, n)))
+    x = add(mul_vec(R, x), load3(row["p"]))
     depth = _depth(ground, t, row, n)
     row["distance"] = -depth - row["radius2"]
     row["kind1"], row["index1"] = F, 0
@@ -329,6 +331,15 @@ def _along(ground: Any, t: int, row: Any, n: Vec3) -> None:
     store3(row["normal"], n)
     store3(row["x1"], axpy(x, depth, n))
     store3(row["x2"], axpy(x, -row["radius2"], n))
+
+
+@kernel
+def _turn_down(ground: Any, body: Any) -> None:
+    """Turn a round body about its axis until it touches a half-space with an edge."""
+    core = rows_at(body["core"], 1, CORE)[0]
+    R = load9(body["R"])
+    c, s = turn_to(core, neg(tmul_vec(R, load3(ground["normal"]))))
+    store9(body["R"], turned(R, c, s))
 
 
 @kernel(inline=False)

@@ -28,6 +28,7 @@ from kinemorph.collision.features import (
     point_outside_face,
     position,
 )
+from kinemorph.collision.round_solids import ACROSS, carries, farthest_piece, turn_to, turned, turned_vec
 from kinemorph.geometry.polyhedron import CORE, EDGE, FACE
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load9, store3
@@ -45,7 +46,6 @@ POINT = np.dtype(
 )
 NO_FEATURES = -1  # an id where there is nothing to name
 ROOM = 128  # rows that `manifold` needs: no two faces of reasonable size give more points
-ACROSS = 0.99  # cosine: a face whose normal is within 8° of that of the pair carries
 PARALLEL = 0.01  # sine: edges closer to parallel touch in two points
 SLACK = 1e-9  # of its size, by which a face is wider: corners that lie on its rim are not lost to rounding
 MANY = 8  # sides: of two faces with more, most are inside the other one or far from it, as circles around it tell
@@ -71,9 +71,28 @@ def contact_features(id: int) -> tuple[int, int, int, int]:
 @kernel
 def features_of(pair: Any) -> int:
     """The closest features of a pair as an id, or NO_FEATURES where the cores overlap."""
-    if pair["relation"] == DEEP:
-        return NO_FEATURES
-    return contact_id(pair["kind1"], pair["index1"], pair["kind2"], pair["index2"])
+    return NO_FEATURES if pair["relation"] == DEEP else closest_id(pair)
+
+
+@kernel(inline=False)
+def closest_id(pair: Any) -> int:
+    """The same wherever it is. Features of round cores are those after a turn to the normal: they stay as it rolls."""
+    n = load3(pair["normal"])
+    A = rows_at(pair["core2"], 1, CORE)[0]
+    B = rows_at(pair["core1"], 1, CORE)[0]
+    k1, i1 = _named(B, pair["kind1"], pair["index1"], n)
+    k2, i2 = _named(A, pair["kind2"], pair["index2"], neg(tmul_vec(load9(pair["R"]), n)))
+    return contact_id(k1, i1, k2, i2)
+
+
+@kernel
+def _named(core: Any, kind: int, i: int, n: Vec3) -> tuple[int, int]:
+    if core["sides"] == 0:
+        return int(kind), int(i)
+    f, e, _ = carries(core, n)
+    if f != HERE:
+        return F, f
+    return (E, e) if e != HERE else (V, farthest_piece(core, 0, n)[1])
 
 
 @kernel(inline=False)
@@ -87,7 +106,7 @@ def manifold(pair: Any, margin: float, most: int, contacts: Any) -> int:
     count = between(pair, margin, contacts)
     if count == 0:
         n = load3(pair["normal"])
-        contacts[0]["id"] = contact_id(pair["kind1"], pair["index1"], pair["kind2"], pair["index2"])
+        contacts[0]["id"] = closest_id(pair)
         store3(contacts[0]["x1"], axpy(load3(pair["x1"]), -pair["radius1"], n))
         store3(contacts[0]["x2"], axpy(load3(pair["x2"]), pair["radius2"], n))
         count = 1
@@ -97,30 +116,61 @@ def manifold(pair: Any, margin: float, most: int, contacts: Any) -> int:
 
 @kernel(inline=False)
 def between(pair: Any, margin: float, contacts: Any) -> int:
-    """Contacts of the cores where faces or parallel edges lie upon each other: their number, 0 if there are none."""
+    """Contacts of the cores where faces or parallel edges lie upon each other: their number, 0 if there are none.
+
+    Round cores are turned about their axes until an edge is where they touch.
+    """
     A = rows_at(pair["core2"], 1, CORE)[0]
     B = rows_at(pair["core1"], 1, CORE)[0]
     R = load9(pair["R"])
     p = load3(pair["p"])
-    q = neg(tmul_vec(R, p))
     n = load3(pair["normal"])
-    m = neg(tmul_vec(R, n))  # from shape 2 to shape 1, in the frame of core 2
-    f1, c1 = facing(B, pair["index1"] if pair["kind1"] == V else 0, n)
-    f2, c2 = facing(A, pair["index2"] if pair["kind2"] == V else 0, m)
-    count = 0
     reach = margin + pair["radius1"] + pair["radius2"]  # of the cores
-    if c1 > ACROSS:
-        count = _over(A, f2, B, f1, R, p, n, True, reach, contacts, 0)
-    if c2 > ACROSS:
-        start = count
-        count = _over(B, f1, A, f2, transpose(R), q, m, c1 <= ACROSS, reach, contacts, start)
-        _turn_round(contacts, start, count, R, p)
-    if c1 <= ACROSS and c2 <= ACROSS:
-        a = _touching_edge(A, pair["kind2"], pair["index2"])
-        b = _touching_edge(B, pair["kind1"], pair["index1"])
-        if a != HERE and b != HERE:
-            count = _along_edges(A, a, B, b, R, p, n, reach, contacts)
+    start = pair["kind1"], pair["index1"], pair["kind2"], pair["index2"]
+    if A["sides"] + B["sides"] == 0:
+        return _between_cores(A, B, R, p, n, start, reach, contacts)
+    c, s = turn_to(A, neg(tmul_vec(R, n)))
+    R = turned(R, c, s)
+    c, s = turn_to(B, n)
+    R = transpose(turned(transpose(R), c, s))
+    count = _between_cores(A, B, R, turned_vec(p, c, -s), turned_vec(n, c, -s), start, reach, contacts)
+    for k in range(count):
+        store3(contacts[k]["x1"], turned_vec(load3(contacts[k]["x1"]), c, s))
+        store3(contacts[k]["x2"], turned_vec(load3(contacts[k]["x2"]), c, s))
     return count
+
+
+@kernel(inline=False)
+def _between_cores(
+    A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, start: tuple[int, int, int, int], reach: float, contacts: Any
+) -> int:
+    kb, b, ka, a = start
+    q = neg(tmul_vec(R, p))
+    m = neg(tmul_vec(R, n))  # from shape 2 to shape 1, in the frame of core 2
+    f1, b, c1 = _front(B, kb, b, n)
+    f2, a, c2 = _front(A, ka, a, m)
+    count = 0
+    if c1 > ACROSS:
+        count = _over(A, f2, a, B, f1, R, p, n, True, reach, contacts, 0)
+    if c2 > ACROSS:
+        first = count
+        count = _over(B, f1, b, A, f2, transpose(R), q, m, c1 <= ACROSS, reach, contacts, first)
+        _turn_round(contacts, first, count, R, p)
+    if c1 <= ACROSS and c2 <= ACROSS and a != HERE and b != HERE:
+        count = _along_edges(A, a, B, b, R, p, n, reach, contacts)
+    return count
+
+
+@kernel(inline=False)
+def _front(core: Any, kind: int, i: int, n: Vec3) -> tuple[int, int, float]:
+    """The face that faces n most, its cosine, and the edge that may carry if no face does: the closest feature, or all
+    there is. HERE where there is none."""
+    if core["sides"] > 0:
+        return carries(core, n)
+    f, cosine = facing(core, i if kind == V else 0, n)
+    if kind == E:
+        return f, i, cosine
+    return f, 0 if core["n_edges"] == 1 else HERE, cosine
 
 
 @kernel
@@ -134,14 +184,6 @@ def with_radii(pair: Any, contacts: Any, count: int) -> None:
         store3(contacts[k]["x1"], axpy(x1, pair["radius1"], n))
         store3(contacts[k]["x2"], axpy(x2, -pair["radius2"], n))
         store3(contacts[k]["normal"], n)
-
-
-@kernel
-def _touching_edge(core: Any, kind: int, i: int) -> int:
-    """The edge that may carry: the closest feature, or all there is; else HERE."""
-    if kind == E:
-        return i
-    return 0 if core["n_edges"] == 1 else HERE
 
 
 @kernel(inline=False)
@@ -180,15 +222,16 @@ def reach_of(r: Vec3, d: Vec3, length: float, n: Vec3) -> tuple[float, float]:
 
 @kernel(inline=False)
 def _over(
-    A: Any, fa: int, B: Any, fb: int, R: Mat3, p: Vec3, n: Vec3, cross: bool, reach: float, contacts: Any, count: int
+    A: Any, fa: int, ea: int, B: Any, fb: int, R: Mat3, p: Vec3, n: Vec3, cross: bool, reach: float, contacts: Any,
+    count: int,
 ) -> int:
-    """Contacts of the rim of face fa of A, or of its only edge, above face fb of B; with B as shape 1, in its frame.
+    """Contacts of the rim of face fa of A, or else of its edge ea, above face fb of B; with B as shape 1, in its frame.
 
     Crossings of edges are found from both sides: only one call should keep them, with `cross` true.
     """
     edges = rows_at(A["edges"], A["n_edges"], EDGE)
     face_edges = rows_at(A["face_edges"], A["n_edge_at"], INDEX)
-    first, sides = 0, A["n_edges"]
+    first, sides = 0, 1 if ea != HERE else 0
     if fa != HERE:
         face = rows_at(A["faces"], A["n_faces"], FACE)[fa]
         first, sides = int(face["first"]), int(face["count"])
@@ -196,7 +239,7 @@ def _over(
     many = sides > MANY and rows_at(B["faces"], B["n_faces"], FACE)[fb]["count"] > MANY
     centre, inner, outer = circles(B, fb) if many else ((0.0, 0.0, 0.0), 0.0, 0.0)
     for k in range(first, first + sides):
-        side = int(face_edges[k]) if fa != HERE else 0
+        side = int(face_edges[k]) if fa != HERE else 2 * ea
         e = side >> 1
         t = add(mul_vec(R, position(A, edges[e]["tail"])), p)
         d = mul_vec(R, load3(edges[e]["direction"]))

@@ -19,7 +19,7 @@ from kinemorph.collision.core_rays import FAR
 from kinemorph.collision.features import Feature
 from kinemorph.collision.manifold import NO_FEATURES, POINT, ROOM, contact_features, contact_id, track_of
 from kinemorph.collision.shape_rows import POSE, Candidates, Question
-from kinemorph.collision.shape_table import ShapeTable, Solid
+from kinemorph.collision.shape_table import ShapeTable, Solid, core_and_radius
 from kinemorph.geometry.ground import Ground
 from kinemorph.geometry.parts import Parts
 from kinemorph.geometry.polyhedron import Polyhedron
@@ -125,7 +125,8 @@ class Pair:
 
         It moves to where its two features are closest. It stays a contact while these points are no farther apart than
         `slack` (m) and lie in the Voronoi regions of each other's feature, to within `slack`; so features may also
-        sink so far into each other. On the ground, which decides as a whole what carries, it is looked up by its id.
+        sink so far into each other. On the ground, which decides as a whole what carries, and on what is round it is
+        looked up by its id.
         """
         if not 0.0 <= slack < math.inf:
             raise ValueError(f"track: slack {slack} must be finite and not negative")
@@ -133,7 +134,7 @@ class Pair:
             raise TypeError(f"track: it follows a kinemorph.Contact or Distance, not {contact!r}")
         if contact.feature_a is None or contact.feature_b is None:
             raise ValueError("track: there are no features to follow: the cores overlap, or it is a distance of ground")
-        if any(isinstance(shape, Ground) for shape in self._shapes):
+        if any(isinstance(shape, Ground) or _is_round(shape) for shape in self._shapes):
             name = Contact(*contact).id
             return next((c for c in self.contacts(pose_a, pose_b, slack, ROOM) if c.id == name), None)
         (R, p), (R2, p2) = (_at(pose, shape, name) for pose, shape, name in self._posed(pose_a, pose_b))
@@ -185,6 +186,10 @@ class Pair:
         if not 0 <= part < len(body.parts):
             raise ValueError(f"track: {body} has no part {part}: a contact of another pair?")
         return body.parts[part], float(body.radii[part])
+
+
+def _is_round(shape: Solid) -> bool:
+    return isinstance(shape, Shape) and core_and_radius(shape)[0].discs is not None
 
 
 def _checked(pose: Pose | None, name: str) -> Pose:

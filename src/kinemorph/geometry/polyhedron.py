@@ -18,7 +18,7 @@ import math
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any
@@ -89,6 +89,13 @@ CORE = np.dtype(
         ("face_edges", "i8"),  # address of int32: edges of the faces, 2 edge + (1 where the face sees it head to tail)
         ("centre", "f8", 3),  # m, mean of the vertices: a point inside
         ("radius_bound", "f8"),  # m, of the ball about the centre that holds it
+        # A round solid, of which it is the prism or pyramid that touches from inside; else all of this is 0.
+        ("sides", "i8"),  # of the prism; vertices 0 and `sides` are at angle 0 on the rims of the two discs
+        ("generator", "i8"),  # the edge between these two
+        ("half", "f8"),  # m, of the length along z
+        ("low", "f8"),  # m, radius of the disc at -half
+        ("high", "f8"),  # m, radius of the disc at +half; 0 is the tip of a cone
+        ("slope", "f8"),  # z of the unit normal of the round side
     ]
 )
 
@@ -110,6 +117,7 @@ class Polyhedron:
     faces: Array  # FACE rows
     edge_at: Array  # int32, edges around the vertices
     face_edges: Array  # int32, edges of the faces: 2 edge + (1 where the face sees it head to tail)
+    discs: tuple[float, float] | None = None  # m, radii at the bottom and the top of the round solid that it stands for
     address: int = field(init=False)  # address of a CORE: valid while this object lives
     _core: Array = field(init=False, repr=False)
 
@@ -123,12 +131,21 @@ class Polyhedron:
             core[name] = array.ctypes.data
         core["centre"] = self.points.mean(axis=0)
         core["radius_bound"] = np.linalg.norm(self.points - core["centre"], axis=1).max()
+        if self.discs:
+            self._make_round(core, *self.discs)
         core.flags.writeable = False
         object.__setattr__(self, "_core", core)
         object.__setattr__(self, "address", int(core.ctypes.data))
 
     def __reduce__(self) -> Any:  # a copy has its rows elsewhere, and needs an address of its own
-        return Polyhedron, tuple(array.copy() for array in self._rows)
+        return Polyhedron, (*(array.copy() for array in self._rows), self.discs)
+
+    def _make_round(self, core: Array, low: float, high: float) -> None:
+        top = float(self.points[:, 2].max())
+        sides = len(self.vertices) - 1 if high == 0.0 else len(self.vertices) // 2
+        ends = (self.edges["tail"] == 0) & (self.edges["head"] == sides)
+        core["sides"], core["generator"], core["half"] = sides, int(np.flatnonzero(ends)[0]), top
+        core["low"], core["high"], core["slope"] = low, high, (low - high) / math.hypot(2.0 * top, low - high)
 
     @property
     def _rows(self) -> Rows:
@@ -322,7 +339,7 @@ def _core(kind: ShapeKind, size: tuple[float, ...]) -> tuple[Polyhedron, float]:
     if kind is ShapeKind.CAPSULE:
         return Polyhedron.segment(size[1]), size[0]
     if kind is ShapeKind.CYLINDER:
-        return Polyhedron.prism(size[0], size[1]), 0.0
+        return replace(Polyhedron.prism(size[0], size[1]), discs=(size[0], size[0])), 0.0
     return Polyhedron.box(size), 0.0
 
 
@@ -368,7 +385,7 @@ def box_of(row: Array) -> Polyhedron:
     parts = {name: row[name][0] for name in BOX_PARTS[:-1]}
     box = object.__new__(Polyhedron)
     box.__dict__.update(
-        parts, edge_at=unit.edge_at, face_edges=unit.face_edges, _core=row["core"],
+        parts, edge_at=unit.edge_at, face_edges=unit.face_edges, discs=None, _core=row["core"],
         address=row.ctypes.data + BOX_PLACES["core"],
     )  # fmt: skip
     return box
