@@ -63,6 +63,7 @@ class Changing(Thinking):
     _models: dict[int, Model]
     _watches: Watches
     _header: Any
+    _newcomers: list[int]
 
     if TYPE_CHECKING:
 
@@ -183,6 +184,7 @@ class Changing(Thinking):
                 self._disagree(row)
         self._lay(rows, [m.material or material or self.material for m in mounts])
         self._header[0]["fresh"] = 1
+        self._newcomers += rows
         return ids
 
     @an_input
