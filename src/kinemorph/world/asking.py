@@ -154,8 +154,11 @@ class Asking:
 
     @property
     def ignored(self) -> list[tuple[Body | None, Body | None]]:
-        """The pairs of bodies (None: the ground) of which some shapes pass through each other: those that `ignore` names,
-        exclusions of models, what loops tie, and parts of a figure that were in each other when it came in."""
+        """The pairs of bodies (None: the ground) of which some shapes pass through each other.
+
+        Those that `ignore` names, exclusions of models, what loops tie, and parts of a figure that were in each other
+        when it came in.
+        """
         links = self.shapes.rows["link"]
         pairs = [(int(links[a]), int(links[b])) for a, b in self.collisions.broad_phase.all_ignored]
         return [(self._body_at(a), self._body_at(b)) for a, b in dict.fromkeys(pairs)]

@@ -20,6 +20,7 @@ from kinemorph.collision.shape_table import ROWS
 from kinemorph.collision.two_shapes import Pair
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import Pose
+from kinemorph.structure.forest_layout import BODIES
 
 if TYPE_CHECKING:
     from kinemorph.world.changing import Changing
@@ -32,15 +33,18 @@ SHOWN = 4  # pairs that a warning names
 
 
 def candidates(world: Changing, rows: Any) -> list[tuple[int, int]]:
-    """Rows of shapes whose boxes overlap, and that would meet, of some rows of shapes on bodies."""
+    """Rows of shapes of one tree whose boxes overlap, and that would meet, of some rows of shapes on bodies."""
     shapes, boxes = world.shapes.rows[rows], world.collisions.boxes[rows]
     low, high, link, carrier = boxes["low"], boxes["high"], shapes["link"], shapes["carrier"]
+    tree = world.forest._tables[BODIES]["tree"][link]
     group, mask = shapes["group"], shapes["mask"]
     found = []
     for i in range(len(rows) - 1):
         rest = slice(i + 1, None)
         near = ((low[rest] <= high[i]) & (high[rest] >= low[i])).all(axis=1)
-        near &= (link[rest] != link[i]) & (carrier[rest] != link[i]) & (link[rest] != carrier[i])
+        near &= (
+            (tree[rest] == tree[i]) & (link[rest] != link[i]) & (carrier[rest] != link[i]) & (link[rest] != carrier[i])
+        )
         near &= ((group[rest] & mask[i]) != 0) & ((group[i] & mask[rest]) != 0)
         found += [(int(rows[i]), int(rows[i + 1 + k])) for k in np.flatnonzero(near).tolist()]
     return found
@@ -93,8 +97,8 @@ def tell_overlaps(world: World, newcomers: list[int]) -> None:
         deepest[names] = max(-distance, deepest.get(names, 0.0))
     if deepest:
         warnings.warn(
-            f"world: at {world.time - world.dt:.6g} s there are bodies deep in each other ({listed(deepest)}), which are "
-            "pushed apart; start them apart, or let them pass with world.ignore",
+            f"world: at {world.time - world.dt:.6g} s there are bodies deep in each other ({listed(deepest)}), which "
+            "are pushed apart; start them apart, or let them pass with world.ignore",
             ModelWarning,
             stacklevel=5,
         )
