@@ -244,6 +244,11 @@ class BroadPhase:
         """Whether a pair is never reported."""
         return int(b) in self._ignored.get(int(a), ())
 
+    @property
+    def all_ignored(self) -> list[tuple[int, int]]:
+        """All pairs that are never reported, sorted."""
+        return sorted((i, j) for i, others in self._ignored.items() for j in others if i < j)
+
     def _set_linger(self, a: int, b: int, linger: int) -> None:
         i, j = self._known(a), self._known(b)
         if i == j:

@@ -33,7 +33,7 @@ SPAN = np.dtype(
         ("asleep", "i8"),  # whether it does not move until something wakes it
         ("still", "f8"),  # s, for how long it has hardly moved
         ("speed", "f8"),  # m/s, of its fastest point at the start of the step
-        ("touched", "i4"),  # whether an impulse has acted on the tree in this step
+        ("touched", "i4"),  # whether an impulse has acted on the tree in this step: 1 inside of it, FROM_OUTSIDE
         ("middle", "i4"),  # whether its forces are those of the middle of the step
         ("jointed", "i4"),  # whether it has joints, in this step: it is no lone body
         ("woken_by", "i4"),  # the tree that woke it last; or BY_EDIT, BY_CALL, BY_FORCE; -1 if nothing has
@@ -106,7 +106,7 @@ TOUCH = np.dtype(
         ("l1", "i4"),  # length, 0 if that is immovable, or if both sides are on the same tree
         ("o2", "i4"),  # and on the side of shape b, where both are added up if both are on the same tree
         ("l2", "i4"),
-        ("tree1", "i4"),  # indices of both trees, -1 for what does not move
+        ("tree1", "i4"),  # indices of both trees, -1 for what does not move; the first is SAME_TREE if that is both
         ("tree2", "i4"),
         ("acted", "i2"),  # whether it pressed at any time in this step, if only to push overlap apart
         ("fast", "i2"),  # 1 if its bodies are alone and move by much of their size in a step, PASSES if past each other
@@ -140,6 +140,8 @@ TOUCH = np.dtype(
     align=True,
 )
 
+FROM_OUTSIDE = 2  # what has touched a tree was something else
+SAME_TREE = -2
 PASSES = 2  # a fast touch of shapes that will not meet
 
 
@@ -356,7 +358,7 @@ SOLVER = np.dtype(
         ("rests", "i8"),  # address of the REST_ONs of this step, as many rows as touches
         ("grips", "i8"),  # address of the GRIPs of direct islands, as many rows as touches and bounds
         ("x", "i8"),  # address of a vector in the order of the envelope
-        ("stages", "i8"),  # address of 26 numbers for each entry of z: steps of Runge-Kutta of one tree; impulse model
+        ("stages", "i8"),  # address of 26 numbers for each entry of z: steps of Runge-Kutta of trees
         ("undo", "i8"),  # address of 3 numbers for each entry of z: q and v of trees before they moved; impulse model
         ("row_of", "i8"),  # addresses of one i4 for each entry of z: its row in the envelope of its island,
         ("low", "i8"),  # the first column of a row there,

@@ -10,7 +10,7 @@ from kinemorph.collision.on_the_way import points_of
 from kinemorph.collision.shape_rows import CONTACT, PAIR, PLACE, SHAPE, SLOW
 from kinemorph.constraint.basis import product
 from kinemorph.contact.islands import I4
-from kinemorph.contact.layout import AGREEMENT, FULL_Y, MATERIAL, PASSES, SPAN, TOUCH
+from kinemorph.contact.layout import AGREEMENT, FULL_Y, MATERIAL, PASSES, SAME_TREE, SPAN, TOUCH
 from kinemorph.contact.lone_rows import NOWHERE, Alone, beside, put_alone, seen_alone
 from kinemorph.contact.mixing import blend
 from kinemorph.multibody.joints import FREE
@@ -124,15 +124,16 @@ def weigh(t: Any, Y: Any) -> None:
 
 @kernel(inline=False)
 def mass_held(forest: Any, a: int, b: int) -> float:
-    """kg, of the heavier of the trees of two bodies that the base holds, if nothing else moves; else 0."""
+    """kg, of the heavier of the trees of two bodies that the base holds, or of the one that both are of; else 0."""
     bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    joined = a >= 0 and b >= 0 and bodies[a]["tree"] == bodies[b]["tree"]
     most = 0.0
     for body in (a, b):
         if body >= 0:
             tree = rows_at(trees[bodies[body]["tree"]]["address"], 1, TREE)[0]
             links = rows_at(tree["links"], tree["n"], LINK)
-            if links[0]["kind"] == FREE:
+            if links[0]["kind"] == FREE and not joined:
                 return 0.0
             mass = 0.0
             for i in range(tree["n"]):
@@ -143,7 +144,8 @@ def mass_held(forest: Any, a: int, b: int) -> float:
 
 @kernel
 def go_easy(s: Any, t: Any, held: float) -> None:
-    """Do not push a tree that the base holds along a normal that goes through what holds it, or nearly so.
+    """Do not push a tree that the base holds, or that holds both sides, along a normal that goes through what holds it,
+    or nearly so.
 
     There it weighs more than it has mass, and to move along the normal it must go many times as fast otherwise. Overlap
     counts for no more than can be pushed apart in a step when all that moves is no faster than `push`.
@@ -216,7 +218,7 @@ def fill_jointed(s: Any, forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, 
     weigh(t, Y)
     go_easy(s, t, mass_held(forest, a, b))
     if joined:
-        t["tree1"] = -1
+        t["tree1"] = SAME_TREE
 
 
 @kernel

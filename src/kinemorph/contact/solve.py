@@ -8,7 +8,7 @@ from kinemorph._jit import kernel, rows_at
 from kinemorph.constraint.basis import product
 from kinemorph.contact.bounces import bounce, meet, only_takes, pass_on, start_impacts
 from kinemorph.contact.direct import solve_directly
-from kinemorph.contact.layout import BOUND, ISLAND, SPAN, TOUCH, Bounded
+from kinemorph.contact.layout import BOUND, FROM_OUTSIDE, ISLAND, SAME_TREE, SPAN, TOUCH, Bounded
 from kinemorph.contact.strikes import in_registers, kick, put, row_of, strike_three, struck, take
 from kinemorph.contact.sweep import bound, press, relax, softness
 from kinemorph.contact.twists import resist, scale_twists, sum_twists, warm_twists
@@ -140,12 +140,14 @@ def mark_touched(s: Any, island: Any) -> None:
         t = touches[i]
         if t["acted"] != 0 or t["sum"] > 0.0:
             if t["tree1"] >= 0:
-                spans[t["tree1"]]["touched"] = 1
+                spans[t["tree1"]]["touched"] = FROM_OUTSIDE
             if t["tree2"] >= 0:
-                spans[t["tree2"]]["touched"] = 1
+                span = spans[t["tree2"]]
+                span["touched"] = FROM_OUTSIDE if t["tree1"] != SAME_TREE else max(1, span["touched"])
     for i in range(island["bound_count"]):
         if bounds[i]["acted"] != 0 or bounds[i]["sum"] != 0.0:
-            spans[bounds[i]["tree"]]["touched"] = 1
+            span = spans[bounds[i]["tree"]]
+            span["touched"] = max(1, span["touched"])
 
 
 @kernel(inline=False)
@@ -180,9 +182,9 @@ def solve_island(s: Any, island: Any, soft: tuple[float, float, float]) -> None:
         guard(s, island)
         for k in range(start, stop):
             z[k] = z0[k] + g[k]
-        if island["bound_count"] > 0:
-            bound(s, island, True, n == 0, soft)
         press(s, island, n == 0, soft)
+        if island["bound_count"] > 0:  # after it: nothing is pushed apart beyond the limit of a joint
+            bound(s, island, True, n == 0, soft)
         for k in range(start, stop):
             moved[k] += h * z[k]
         if island["bound_count"] > 0:

@@ -180,7 +180,7 @@ def bound(s: Any, island: Any, biased: bool, first: bool, soft: tuple[float, flo
     Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
     moved = rows_at(s["moved"], s["nz"], F8)
     beta, mass, less = soft
-    h = s["h"]
+    h, push = s["h"], s["push"]  # m/s, and rad/s here
     for i in range(island["bound_count"]):
         b = bounds[i]
         v = product(Y, b["y"], z, b["o"], b["l"])
@@ -200,7 +200,7 @@ def bound(s: Any, island: Any, biased: bool, first: bool, soft: tuple[float, flo
             if b["s"] > 0.0:
                 p = b["p"] - (v + gap / h) * b["inverse"]
             elif biased:
-                p = b["p"] - mass * (v + beta * gap) * b["inverse"] - less * b["p"]
+                p = b["p"] - mass * (v + max(beta * gap, -push)) * b["inverse"] - less * b["p"]
             else:
                 p = b["p"] - v * b["inverse"]
             p = max(0.0, p)

@@ -18,7 +18,7 @@ from kinemorph.creatures.solids import FORMS
 from kinemorph.creatures.wiring import link_name, wired
 from kinemorph.geometry.shapes import Colour, Shape, ShapeKind
 from kinemorph.multibody.catalog import Catalog
-from kinemorph.multibody.equipment import Actuator
+from kinemorph.multibody.equipment import Actuator, Equipment
 from kinemorph.multibody.layout import BODY, DOF, LINK
 from kinemorph.multibody.loops import NO_LOOPS
 from kinemorph.multibody.model import Model
@@ -27,6 +27,7 @@ from kinemorph.spatial.pose import Pose, Vector
 GRAVITY = np.array([0.0, 0.0, -9.81])
 GRAVITY.flags.writeable = False
 UPRIGHT = np.eye(3)
+APART = Equipment(apart=True)  # parts may grow into each other a little, but not pass through each other
 UPRIGHT.flags.writeable = False
 ABOVE = 1e-3  # m
 COLOURS: tuple[Colour, ...] = (
@@ -82,7 +83,7 @@ class Phenotype:
         bodies = np.zeros(len(links), BODY)
         bodies["link"], bodies["R"] = np.arange(len(links)), UPRIGHT.ravel()
         names, shapes = self._names_and_shapes(len(links))
-        catalog = Catalog(names, names, shapes, {}, (), (), {})
+        catalog = Catalog(names, names, shapes, {}, (), (), {}, equipment=APART)
         return Model.known("creature", links, dofs, rest, GRAVITY.copy(), bodies, NO_LOOPS, catalog)
 
     def _names_and_shapes(self, count: int) -> tuple[tuple[str, ...], tuple[tuple[Shape, ...], ...]]:

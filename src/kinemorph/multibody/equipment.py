@@ -100,13 +100,18 @@ class Keyframe:
 
 @dataclass(frozen=True, eq=False)
 class Equipment:
-    """All of it. Exclusions are pairs of bodies by id, -1 for the base."""
+    """All of it. Exclusions are pairs of bodies by id, -1 for the base.
+
+    Parts of a model that are in each other where it comes into a world pass through each other there, as it was drawn
+    so; those of one that says `apart` are pushed apart.
+    """
 
     floors: tuple[Floor, ...] = ()
     exclusions: tuple[tuple[int, int], ...] = ()
     pair_materials: tuple[PairMaterial, ...] = ()
     actuators: tuple[Actuator, ...] = ()
     keyframes: Mapping[str, Keyframe] = field(default_factory=dict)
+    apart: bool = False
 
     def check(self, model: str, joints: Mapping[str, int], nq: int, nv: int) -> None:
         """Raise if something does not fit a model, of which the degrees of freedom of each joint are given."""
@@ -141,6 +146,7 @@ class Equipment:
             (*self.pair_materials, *other.pair_materials),
             (*self.actuators, *drives),
             self.keyframes,  # they are of one model, not of two; Model.keyframes leaves them out
+            self.apart and other.apart,
         )
 
 

@@ -188,6 +188,17 @@ class Asking:
         links = dict.fromkeys(self.shapes.link(id) for id in ids)
         return [self._body_at(link) for link in links]
 
+    @property
+    def ignored(self) -> list[tuple[Body | None, Body | None]]:
+        """The pairs of bodies (None: the ground) of which some shapes pass through each other.
+
+        Those that `ignore` names, exclusions of models, what loops tie, and parts of a figure that were in each other
+        when it came in.
+        """
+        links = self.shapes.rows["link"]
+        pairs = [(int(links[a]), int(links[b])) for a, b in self.collisions.broad_phase.all_ignored]
+        return [(self._body_at(a), self._body_at(b)) for a, b in dict.fromkeys(pairs)]
+
     # ------------------------------------------------------------------------------------------------------ statistics
 
     @property

@@ -33,6 +33,7 @@ from kinemorph.world.figures import Record, is_left, record_of
 from kinemorph.world.given import a_material, place_at, refuse
 from kinemorph.world.ids import JointId, ShapeId
 from kinemorph.world.journal import an_input
+from kinemorph.world.nesting import let_nested_pass
 from kinemorph.world.thinking import Thinking
 
 if TYPE_CHECKING:
@@ -55,11 +56,13 @@ class Changing(Thinking):
     _models: dict[int, Model]
     _watches: Watches
     _header: Any
+    _newcomers: list[int]
 
     if TYPE_CHECKING:
 
         def _follow_tables(self) -> None: ...
         def joint_id(self, joint: Change | int | str) -> int: ...
+        def _shape_owner(self, row: int) -> str: ...
 
     # ------------------------------------------------------------------------------------------------ coming and going
 
@@ -144,7 +147,8 @@ class Changing(Thinking):
             mounts.append(Mount(solid, bodies[0] & INDEX, None, 1, EVERYTHING))
         mounts += [Mount(s, -1, s.material, s.group, s.mask) for s in model.base_shapes if s.role is not Role.VISUAL]
         mounts += [Mount(f.ground, -1, f.material, f.group, f.mask, f.pose, f.name) for f in model.floors]
-        for mount, id in zip(mounts, self._add_shapes(mounts, material), strict=True):
+        shapes = self._add_shapes(mounts, material)
+        for mount, id in zip(mounts, shapes, strict=True):
             named.setdefault(mount.name or getattr(mount.solid, "name", ""), id)
         self._place_shapes(planted.bodies)
         for a, b in model.exclusions if model.catalog.equipment.exclusions else ():
@@ -156,6 +160,8 @@ class Changing(Thinking):
         for loop in loops:
             self._part(loop)
         self._follow_structure(planted.trees.tolist())
+        if model.n > 2 and not model.catalog.equipment.apart:
+            let_nested_pass(self, model, shapes)
         tell(model, "materials of pairs", self._agree_by_name(model, named))
         world = self._world
         members = [Body(world, *one) for one in zip(bodies, model.names, births, strict=True)]
@@ -187,6 +193,7 @@ class Changing(Thinking):
                 self._disagree(row)
         self._lay(rows, [m.material or material or self.material for m in mounts])
         self._header[0]["fresh"] = 1
+        self._newcomers += rows
         return ids
 
     @an_input

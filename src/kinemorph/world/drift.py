@@ -17,12 +17,12 @@ from kinemorph.multibody.lone import definite, floats
 from kinemorph.multibody.loops import LOOP
 from kinemorph.multibody.system import F8, SYSTEM
 from kinemorph.spatial.inertia import shift_rigid
-from kinemorph.spatial.mat3 import Sym3, add6, mul_vec, rotate_sym, tmul_vec
-from kinemorph.spatial.rows import load3, load3_at, load6, load9, store3, store3_at
-from kinemorph.spatial.triangle import cholesky, inverse, tri_tvec, tri_vec
+from kinemorph.spatial.mat3 import Sym3, add6, mul_vec, rotate_sym
+from kinemorph.spatial.rows import load3, load6, load9, store3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, scale, sub
 from kinemorph.structure.forest_layout import BODY_SLOT, TAU, TREE_SLOT, Q, V
 from kinemorph.structure.forest_memory import INDEX
+from kinemorph.world.balance import push_whole, spin_of
 from kinemorph.world.motion import state_at
 
 
@@ -143,21 +143,10 @@ def end_flight(forest: Any, hold: Any, dt: float) -> None:
     I = inertia_of(trees, hold, c1)
     if not (m > 0.0 and definite(I)):
         return
-    K = inverse(cholesky(I))
-    w, v = tri_tvec(K, tri_vec(K, spin)), sub(axpy(v0, dt, g), scale(load3(after["linear"]), 1.0 / m))
+    w, v = spin_of(I, spin), sub(axpy(v0, dt, g), scale(load3(after["linear"]), 1.0 / m))
     t = hold["first_tree"]
     while t >= 0:
-        shove(trees[t], sub(c, c1), w, v, c1)
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        q = rows_at(state_at(trees[t], tree, Q), tree["nq"], F8)
+        push_whole(tree, q, rows_at(state_at(trees[t], tree, V), tree["nv"], F8), sub(c, c1), w, v, c1)
         t = trees[t]["follows"]
-
-
-@kernel
-def shove(slot: Any, shift: Vec3, w: Vec3, v: Vec3, c: Vec3) -> None:
-    """Move a floating tree as one body: by a shift, and with a twist about c, world axes."""
-    tree = rows_at(slot["address"], 1, TREE)[0]
-    q, rates = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), tree["nv"], F8)
-    l, d = rows_at(tree["links"], 1, LINK)[0], rows_at(tree["rows"], 2, LINK_DATA)[1]
-    R = load9(d["R"])
-    store3(q, add(load3(q), tmul_vec(load9(l["R"]), shift)))
-    store3(rates, add(load3(rates), tmul_vec(R, w)))
-    store3_at(rates, 3, add(load3_at(rates, 3), tmul_vec(R, add(v, cross(w, sub(load3(d["p"]), c))))))

@@ -30,9 +30,8 @@ START, MIDDLE, NONE = 0, 1, 2  # where forces that velocities make are taken
 
 
 @kernel
-def turns_fast(tree: Any, dt: float, touched: bool) -> bool:
-    """Whether a link turns by a sizeable angle in a step; `touched`: an impulse has acted in the step before."""
-    most = FAST if touched else SMOOTH
+def turns_fast(tree: Any, dt: float, most: float) -> bool:
+    """Whether a link turns by more than that in a step, rad, as its row says."""
     rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
     for i in range(1, tree["n"] + 1):
         w = load3(rows[i]["w"])

@@ -8,27 +8,38 @@ from kinemorph._jit import kernel, rows_at
 from kinemorph.constraint.passive import joint_forces
 from kinemorph.constraint.whiten import unwhiten_velocity, whiten_velocity
 from kinemorph.contact.burden import mass_of
-from kinemorph.contact.layout import FULL_Z, SPAN
+from kinemorph.contact.layout import FROM_OUTSIDE, FULL_Z, SPAN
 from kinemorph.multibody.aba import articulated_body
 from kinemorph.multibody.checks import finite
 from kinemorph.multibody.configuration import advance
 from kinemorph.multibody.joints import FREE
-from kinemorph.multibody.layout import DOF, LINK, TREE
-from kinemorph.multibody.lone import lone_of
+from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
+from kinemorph.multibody.lone import floats, lone_of
 from kinemorph.multibody.system import F8
+from kinemorph.spatial.mat3 import mul_vec
 from kinemorph.spatial.quaternion import conjugate, multiply, rotate
-from kinemorph.spatial.rows import load3_at, load4_at, store3_at
-from kinemorph.spatial.vec3 import Vec3, add, cross
+from kinemorph.spatial.rows import load3, load3_at, load4_at, load9, store3_at
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 from kinemorph.structure.forest_layout import IN_USE, JUMP, REST, TAU, TREE_SLOT, TREES, A, Q, V
 from kinemorph.structure.forest_memory import pool_of
+from kinemorph.world.balance import from_outside, push_whole, spin_of, whole
 from kinemorph.world.flight import fly_on, see_body, whiten_flight
-from kinemorph.world.gyration import MIDDLE, START, take_in_the_middle, turns_fast
+from kinemorph.world.gyration import FAST, MIDDLE, SMOOTH, START, take_in_the_middle, turns_fast
 from kinemorph.world.layout import GOOD, NO_ROOM, Status
-from kinemorph.world.restraint import QUICK, energy_due, restrain_tree, take_implicitly, turns_far, weigh
+from kinemorph.world.restraint import (
+    QUICK,
+    energy_due,
+    restrain_floating,
+    restrain_held,
+    take_implicitly,
+    turns_far,
+    weight_done,
+)
 from kinemorph.world.smooth import go_smoothly
 
 DONE, NOT_FINITE, FULL_SOLVER = int(Status.DONE), int(Status.NOT_FINITE), int(Status.FULL_SOLVER)
 LIGHT = 3e8  # m/s: what would get faster has exploded
+NOTHING = 0.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), 0.0
 AWAKE, ASLEEP, WOKEN = 0, 1, 2  # what `asleep` says of a tree; the last is to be set in motion
 
 
@@ -97,7 +108,7 @@ def accelerate_some(w: Any, s: Any, forest: Any, who: int, none: Any, part: int,
         articulated_body(tree, q, v, total, none, a)
         spans[t]["middle"] = START
         alone = slot["sides"] == 0  # what loops do follows from accelerations at the start of the step
-        if alone and turns_fast(tree, w["dt"], spans[t]["touched"] != 0) and finite(a):
+        if alone and turns_fast(tree, w["dt"], FAST if spans[t]["touched"] != 0 else SMOOTH) and finite(a):
             if (part + 1) * tree["nq"] > s["z_room"]:
                 s["nz"] = (part + 1) * tree["nq"]
                 s["full"] |= FULL_Z
@@ -156,37 +167,92 @@ def take_steps(tree: Any, span: Any, z: Any, moved: Any, step: Any, new: Any, dt
 
 
 @kernel(inline=False)
-def advance_tree(s: Any, slot: Any, tree: Any, span: Any, gravity: Vec3, dt: float) -> None:
-    """Velocities and positions of a tree after a step."""
+def advance_tree(s: Any, slot: Any, tree: Any, span: Any, gravity: Vec3, dt: float, pushed: bool) -> None:
+    """Velocities and positions of a tree after a step; `pushed`: more than touches may act on it from outside."""
     o, nq, nv = span["offset"], tree["nq"], tree["nv"]
     q, v = rows_at(state_at(slot, tree, Q), nq, F8), rows_at(state_at(slot, tree, V), nv, F8)
     z, moved = rows_at(s["z"], s["nz"], F8)[o : o + nv], rows_at(s["moved"], s["nz"], F8)[o : o + nv]
     step, new = rows_at(s["g"], s["nz"], F8)[o : o + nv], rows_at(s["z0"], s["nz"], F8)[o : o + nv]
-    restrained = take_steps(tree, span, z, moved, step, new, dt, v) and span["hold"] < 0
-    due = 0.0
-    moment = momentum = (0.0, 0.0, 0.0)
-    if restrained:
+    dofs = rows_at(tree["dofs"], nv, DOF)
+    struck, alone = span["touched"] == FROM_OUTSIDE, span["hold"] < 0
+    restrained = take_steps(tree, span, z, moved, step, new, dt, v) and alone
+    floating = alone and floats(rows_at(tree["links"], tree["n"], LINK), dofs)
+    due, smooth = 0.0, span["touched"] == 0 and span["middle"] == MIDDLE
+    turn = push = way = (0.0, 0.0, 0.0)
+    mass, c, spin, momentum, _, _ = whole(tree, q, v, False) if floating or restrained else NOTHING
+    if restrained or (floating and (struck or pushed)):
+        if floating and struck:
+            _, way = from_outside(tree, moved, c)
         rest, tau = rows_at(state_at(slot, tree, REST), nq, F8), rows_at(state_at(slot, tree, TAU), nv, F8)
-        own = rows_at(state_at(slot, tree, JUMP), nv, F8)
-        y, x = rows_at(s["x"], s["nz"], F8)[o : o + nv], moved
-        due = energy_due(tree, z, dt, q, v, rest, tau, own, new, y, x)
-        moment, momentum = weigh(tree)
+        own, y = rows_at(state_at(slot, tree, JUMP), nv, F8), rows_at(s["x"], s["nz"], F8)[o : o + nv]
+        given = rows_at(s["za"], s["nz"], F8)[o : o + nv]  # all these are of use in a solve only
+        whiten_velocity(tree, v, y)
+        whiten_velocity(tree, own, given)
+        for k in range(nv):
+            given[k] = z[k] - y[k] - dt * given[k]
+        if floating and (struck or pushed):
+            turn, push = from_outside(tree, given, c)
+        if restrained:
+            due = energy_due(tree, z, dt, q, v, rest, tau, new, y, given, moved)
+    if floating:
+        turn, push = add_applied(tree, rows_at(state_at(slot, tree, TAU), nv, F8), turn, push, c, dt)
     for k in range(nv):
         v[k] = new[k]
+    go_on(tree, q, v, step)
+    if floating:
+        push = axpy(push, dt * mass, gravity)
+        way = scale(way, 1.0 / mass) if struck else scale(axpy(momentum, 0.5, push), dt / mass)
+        settle_whole(tree, q, v, c, way, add(spin, turn), momentum, push, gravity, dt, due, restrained, smooth)
+    elif restrained:
+        _, there, _, now, _, kinetic = whole(tree, q, v, True)
+        due += weight_done(gravity, mass, sub(there, c), momentum, now, dt, smooth)
+        restrain_held(tree, v, due, kinetic, smooth)
+    for k in range(nv):
+        dofs[k]["implicit"] = 0.0
+
+
+@kernel
+def go_on(tree: Any, q: Any, v: Any, step: Any) -> None:
+    """New positions; the velocity of a free joint is seen from the frame that has turned."""
     l = rows_at(tree["links"], tree["n"], LINK)[0]
     free = l["kind"] == FREE
     before = load4_at(q, l["iq"] + 3) if free else (1.0, 0.0, 0.0, 0.0)
     advance(tree, q, step, 1.0, q)
-    if free:  # into the frame that has turned
+    if free:
         k = l["iv"] + 3
         turn = multiply(conjugate(load4_at(q, l["iq"] + 3)), before)
         store3_at(v, k, rotate(turn, load3_at(v, k)))
+
+
+@kernel
+def add_applied(tree: Any, tau: Any, turn: Vec3, push: Vec3, c: Vec3, dt: float) -> tuple[Vec3, Vec3]:
+    """Impulses from outside, with those of what is applied to a tree as a whole."""
+    n, f = load3(tau), load3_at(tau, 3)
+    if dot(n, n) + dot(f, f) == 0.0:
+        return turn, push
+    d = rows_at(tree["rows"], 2, LINK_DATA)[1]
+    R = load9(d["R"])
+    n, f = mul_vec(R, n), mul_vec(R, f)
+    return axpy(turn, dt, add(n, cross(sub(load3(d["p"]), c), f))), axpy(push, dt, f)
+
+
+@kernel(inline=False)
+def settle_whole(
+    tree: Any, q: Any, v: Any, c: Vec3, way: Vec3, spin: Vec3, momentum: Vec3, push: Vec3, g: Vec3, dt: float,
+    due: float, restrained: bool, smooth: bool,
+) -> None:  # fmt: skip
+    """Give a floating tree after a step the momentum that it should have, and its centre of mass the place.
+
+    They were `momentum` and c; the centre goes by `way`, is pushed by `push`, and the tree is to `spin` about it.
+    """
+    mass, there, turns, now, I, kinetic = whole(tree, q, v, True)
+    w, is_w, then = spin_of(I, spin), spin_of(I, turns), add(momentum, push)
+    inside = kinetic - 0.5 * dot(now, now) / mass - 0.5 * dot(turns, is_w)
+    u = scale(then, 1.0 / mass)
+    push_whole(tree, q, v, sub(add(c, way), there), sub(w, is_w), sub(u, scale(now, 1.0 / mass)), there)
     if restrained:
-        smooth = span["touched"] == 0 and span["middle"] == MIDDLE
-        restrain_tree(tree, q, v, due, moment, momentum, gravity, dt, smooth)
-    dofs = rows_at(tree["dofs"], nv, DOF)
-    for k in range(nv):
-        dofs[k]["implicit"] = 0.0
+        due += weight_done(g, mass, way, momentum, then, dt, smooth)
+        restrain_floating(tree, v, due, max(0.0, inside), w, spin, u, mass, there, smooth)
 
 
 @kernel
@@ -221,8 +287,8 @@ def moves(w: Any, s: Any, forest: Any, first: int, stop: int) -> int:
 
 
 @kernel
-def advance_one(s: Any, forest: Any, t: int, dt: float) -> None:
-    """Velocities and positions of one tree after the step."""
+def advance_one(s: Any, forest: Any, t: int, dt: float, fluid: bool) -> None:
+    """Velocities and positions of one tree after the step, in a fluid or not."""
     slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
     span = rows_at(s["spans"], s["span_room"], SPAN)[t]
     tree = rows_at(slot["address"], 1, TREE)[0]
@@ -231,7 +297,8 @@ def advance_one(s: Any, forest: Any, t: int, dt: float) -> None:
         z, moved = rows_at(s["z"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8)
         fly_on(tree, z, moved, span["offset"], span["touched"] != 0, dt, q, v)
     else:
-        advance_tree(s, slot, tree, span, (forest["gx"], forest["gy"], forest["gz"]), dt)
+        pushed = s["push_count"] + forest["element_count"] > 0 or fluid
+        advance_tree(s, slot, tree, span, (forest["gx"], forest["gy"], forest["gz"]), dt, pushed)
 
 
 @kernel
@@ -243,14 +310,52 @@ def flies_alone(s: Any, forest: Any, slot: Any, span: Any) -> bool:
 
 
 @kernel(inline=False)
+def see_start(s: Any, slot: Any, tree: Any, o: int, none: Any, dt: float) -> None:
+    """Have the rows of a tree as they were at the start of the step."""
+    nq, nv = tree["nq"], tree["nv"]
+    q, v = rows_at(state_at(slot, tree, Q), nq, F8), rows_at(state_at(slot, tree, V), nv, F8)
+    rest, tau = rows_at(state_at(slot, tree, REST), nq, F8), rows_at(state_at(slot, tree, TAU), nv, F8)
+    total, a = rows_at(s["x"], s["nz"], F8)[o : o + nv], rows_at(s["g"], s["nz"], F8)[o : o + nv]
+    joint_forces(tree, rest, q, v, tau, total)
+    take_implicitly(tree, v, tau, total, dt)
+    articulated_body(tree, q, v, total, none, a)
+
+
+@kernel(inline=False)
+def fly_smoothly(w: Any, s: Any, forest: Any, slot: Any, span: Any, none: Any) -> bool:
+    """The state of a tree that flies alone after the step, if it is to be found with care, and can be.
+
+    In worlds of steps that is for what floats and spins: it keeps its momentum, and could not pay for errors of energy.
+    """
+    tree, dt = rows_at(slot["address"], 1, TREE)[0], w["dt"]
+    q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), tree["nv"], F8)
+    floating = floats(rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF))
+    if floating:
+        tau = rows_at(state_at(slot, tree, TAU), tree["nv"], F8)
+        for k in range(6):
+            floating = floating and tau[k] == 0.0
+    swift = floating and w["fluid"] == 0.0 and span["middle"] == MIDDLE and turns_fast(tree, dt, QUICK)
+    if w["model"] == 0 and not swift:
+        return False
+    mass, c, spin, momentum, _, _ = whole(tree, q, v, False) if floating else NOTHING
+    if not go_smoothly(s, slot, tree, span["offset"], none, dt):
+        see_start(s, slot, tree, span["offset"], none, dt)
+        return False
+    if floating:
+        g = (forest["gx"], forest["gy"], forest["gz"])
+        push = scale(g, dt * mass)
+        way = scale(axpy(momentum, 0.5, push), dt / mass)
+        settle_whole(tree, q, v, c, way, spin, momentum, push, g, dt, 0.0, False, True)
+    return True
+
+
+@kernel(inline=False)
 def advance_trees(w: Any, s: Any, forest: Any, none: Any, first: int, stop: int) -> None:
     """Velocities and positions after the step, of the trees from `first` to before `stop` that no loops tie."""
     spans = rows_at(s["spans"], s["span_room"], SPAN)
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     for t in range(first, stop):
         if spans[t]["offset"] >= 0 and spans[t]["hold"] < 0:
-            tree, smooth = rows_at(trees[t]["address"], 1, TREE)[0], False
-            if w["model"] != 0 and flies_alone(s, forest, trees[t], spans[t]):
-                smooth = go_smoothly(s, trees[t], tree, none, w["dt"])
-            if not smooth:
-                advance_one(s, forest, t, w["dt"])
+            alone = flies_alone(s, forest, trees[t], spans[t])
+            if not (alone and fly_smoothly(w, s, forest, trees[t], spans[t], none)):
+                advance_one(s, forest, t, w["dt"], w["fluid"] > 0.0)

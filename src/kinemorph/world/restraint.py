@@ -6,7 +6,7 @@ together would do work, a share of about θ² of the energy in a step that turns
 
     ½ v₁ᵀ M₁ v₁ - ½ v₀ᵀ M₀ v₀  -  that of the rows, p ½ (z₀ + z₁), and of weight and joint forces, f ½ (v₀ + v₁) dt
 
-and what there is too much of it is taken from how the tree turns about its centre of mass, which goes on as it does.
+and what there is too much of it is taken from how the links of a tree move against each other; it goes on as a whole.
 Each tree has its own account, so what one gives to another by a contact, or a motor to both, is no matter.
 """
 
@@ -16,17 +16,15 @@ from typing import Any
 
 from kinemorph._jit import kernel, rows_at
 from kinemorph.constraint.passive import joint_forces
-from kinemorph.constraint.whiten import whiten_velocity
-from kinemorph.multibody.energy_momentum import totals
-from kinemorph.multibody.layout import DOF, LINK, LINK_DATA
-from kinemorph.multibody.lone import floats
-from kinemorph.spatial.mat3 import mul_vec, tmul_vec
-from kinemorph.spatial.rows import load3, load3_at, load9, store3_at
+from kinemorph.multibody.layout import DOF, LINK_DATA
+from kinemorph.spatial.mat3 import tmul_vec
+from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at
 from kinemorph.spatial.scalar import sqrt
-from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, sub
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 
 QUICK = 0.02  # rad in a step: what turns no further gains a share of 4e-4 of its energy at most
 MOST = 1.1  # times as fast as the step has made it: what would have to be given back beyond is rounding
+LITTLE = 1e-3  # share of the energy of a spin: links that move less against each other do not pay for its errors
 
 
 @kernel
@@ -56,33 +54,19 @@ def take_implicitly(tree: Any, v: Any, tau: Any, total: Any, dt: float) -> None:
             total[k] += (d["effort"] if tau[k] > 0.0 else -d["effort"]) - tau[k]
 
 
-@kernel
-def weigh(tree: Any) -> tuple[Vec3, Vec3]:
-    """First moment and momentum of a tree, where its rows say that its links are, and how they move."""
-    links, rows = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
-    moment = momentum = (0.0, 0.0, 0.0)
-    for i in range(tree["n"]):
-        l, d = links[i], rows[i + 1]
-        h = mul_vec(load9(d["R"]), load3(l["h"]))
-        moment = add(moment, axpy(h, l["mass"], load3(d["p"])))
-        momentum = add(momentum, axpy(cross(load3(d["w"]), h), l["mass"], load3(d["v"])))
-    return moment, momentum
-
-
 @kernel(inline=False)
 def energy_due(
-    tree: Any, z: Any, dt: float, q: Any, v: Any, rest: Any, tau: Any, own: Any, new: Any, y: Any, x: Any
+    tree: Any, z: Any, dt: float, q: Any, v: Any, rest: Any, tau: Any, new: Any, y: Any, given: Any, x: Any
 ) -> float:
     """What a tree is to have at the end of the step, J, but for the work of weight.
 
-    `new` are its velocities after the step, `own` its accelerations without rows; y and x are scratch.
+    `new` are its velocities after the step, y those before it, whitened, and `given` what rows have added to them; x is
+    scratch.
     """
     nv = tree["nv"]
-    whiten_velocity(tree, v, y)
-    whiten_velocity(tree, own, x)
     due = 0.0
     for k in range(nv):
-        due += 0.5 * y[k] * y[k] + (z[k] - y[k] - dt * x[k]) * 0.5 * (z[k] + y[k])
+        due += 0.5 * y[k] * y[k] + given[k] * 0.5 * (z[k] + y[k])
     joint_forces(tree, rest, q, v, tau, x)
     take_implicitly(tree, v, tau, x, dt)
     for k in range(nv):
@@ -90,35 +74,52 @@ def energy_due(
     return due
 
 
-@kernel(inline=False)
-def restrain_tree(
-    tree: Any, q: Any, v: Any, due: float, moment: Vec3, momentum: Vec3, g: Vec3, dt: float, smooth: bool
-) -> None:
-    """Take from the velocities after a step what is more than is due, with the work of weight on the way.
+@kernel
+def weight_done(g: Vec3, mass: float, shift: Vec3, momentum: Vec3, now: Vec3, dt: float, smooth: bool) -> float:
+    """J, the work of weight on a centre of mass that has moved. What pushes overlap apart may have moved it as well:
+    that may cost energy, but does not add any."""
+    work = mass * dot(g, shift)
+    return work if smooth else min(work, 0.5 * dt * dot(g, add(momentum, now)))
 
-    If nothing but smooth forces has acted, what is missing is given back; else what pushes overlap apart may have moved
-    the tree as well: that may cost energy, but does not add any.
+
+@kernel(inline=False)
+def restrain_held(tree: Any, v: Any, due: float, kinetic: float, smooth: bool) -> None:
+    """Take from the velocities after a step, of a tree that the base holds, what is more than is due.
+
+    If nothing but smooth forces has acted, what is missing is given back.
     """
-    links, dofs = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF)
-    mass, there, _, now, kinetic = totals(tree, q, v)
-    for k in range(tree["nv"]):
-        kinetic += 0.5 * dofs[k]["implicit"] * v[k] * v[k]
-    weight = dot(g, sub(there, moment))
-    if not smooth:
-        weight = min(weight, 0.5 * dt * dot(g, add(momentum, now)))
-    due = max(0.0, due + weight)
     if kinetic <= due and not (smooth and kinetic > 0.0):
         return
-    goes_on = mass > 0.0 and floats(links, dofs)
-    together = 0.5 * dot(now, now) / mass if goes_on else 0.0
-    share = sqrt(due / kinetic)
-    if goes_on and together < due:
-        share = sqrt((due - together) / (kinetic - together))
-    else:
-        goes_on = False
-    share = min(share, MOST)
+    share = min(sqrt(max(0.0, due) / kinetic), MOST)
     for k in range(tree["nv"]):
         v[k] *= share
-    if goes_on:  # with the velocity of the centre of mass
-        R = load9(rows_at(tree["rows"], 2, LINK_DATA)[1]["R"])
-        store3_at(v, 3, axpy(load3_at(v, 3), (1.0 - share) / mass, tmul_vec(R, now)))
+
+
+@kernel(inline=False)
+def restrain_floating(
+    tree: Any, v: Any, due: float, inside: float, w: Vec3, spin: Vec3, u: Vec3, mass: float, c: Vec3, smooth: bool
+) -> None:
+    """The same of a tree that floats, with an angular momentum `spin` that makes it turn by w, and a velocity u of its
+    centre of mass c: how its links move against each other, the energy `inside`, is what changes, and no momentum.
+
+    Where that is not enough, its spin is slowed down as well, for nothing gains energy.
+    """
+    together, turning = 0.5 * mass * dot(u, u), 0.5 * dot(spin, w)
+    left = due - together - turning
+    if not smooth and inside <= left:
+        return
+    share = slower = 1.0
+    if left <= 0.0:
+        share = 0.0
+        if turning > 0.0:
+            slower = sqrt(min(1.0, max(0.0, due - together) / turning))
+    elif inside > LITTLE * turning or not smooth:
+        share = min(sqrt(left / inside), MOST)
+    d = rows_at(tree["rows"], 2, LINK_DATA)[1]
+    R, lever = load9(d["R"]), sub(load3(d["p"]), c)
+    for k in range(tree["nv"]):
+        v[k] *= share
+    more = slower - share  # of the spin of all links as one body
+    store3(v, axpy(load3(v), more, tmul_vec(R, w)))
+    rest = axpy(scale(cross(w, lever), more), 1.0 - share, u)
+    store3_at(v, 3, add(load3_at(v, 3), tmul_vec(R, rest)))

@@ -38,6 +38,7 @@ from kinemorph.world.keeping import Keeping
 from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Phase, Status
 from kinemorph.world.lives import see_lives
 from kinemorph.world.minds import Minds
+from kinemorph.world.nesting import tell_overlaps
 from kinemorph.world.step import run_steps
 from kinemorph.world.timers import Task, Timer, Timers
 
@@ -146,6 +147,7 @@ class World(Changing, Asking, Keeping):
         self._address = int(header.ctypes.data)
         self._onlookers = getattr(self, "_onlookers", [])
         self._crew: Crew | None = getattr(self, "_crew", None)
+        self._newcomers: list[int] = []  # rows of shapes that no step has been made with
         self._within = False  # an input, so that what it calls is none of its own
         self._known = -1  # revision of the table of shapes that all tables have followed
         h = header[0]
@@ -241,6 +243,13 @@ class World(Changing, Asking, Keeping):
             bar.show(self.time)
 
     def _run_steps(self, count: int, most: int) -> tuple[int, int]:
+        if self._newcomers and count > 0:  # what they overlap is known after a step of theirs
+            status, count = run_steps(self._address, count, 1, NO_FORCES)
+            if status in (Status.DONE, Status.EVENT, Status.STOPPED):
+                newcomers, self._newcomers = self._newcomers, []
+                tell_overlaps(self, newcomers)
+            if status != Status.DONE or count == 0:
+                return status, count
         if self._crew is not None and self._crew.is_worth_it(self):
             return self._crew.run(self, count, most, NO_FORCES)
         status, left = run_steps(self._address, count, most, NO_FORCES)
