@@ -27,7 +27,7 @@ _SAY = "\nfrom kinemorph import _jit; print(*(path.name for path in _jit.files_i
 
 def units_of(program: str) -> list[str]:
     """The units that a program calls, in the order of their first calls; the second time it takes in no parts."""
-    environment = os.environ | {"KINEMORPH_PACK": "0", "KINEMORPH_QUIET": "1"}
+    environment = os.environ | {"KINEMORPH_PACK": "0", "KINEMORPH_QUIET": "1", "KINEMORPH_JOBS": "1"}
     for _ in range(2):
         command = [sys.executable, "-c", program + _SAY]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)

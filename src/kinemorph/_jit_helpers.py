@@ -83,6 +83,7 @@ class Helpers:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             text=True,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),  # of Windows
             env=os.environ | {"KINEMORPH_QUIET": "1", "KINEMORPH_JOBS": "1"},
         )
 
