@@ -10,6 +10,7 @@ know, or knows wrongly, is compiled when it is called.
 from __future__ import annotations
 
 import functools
+import heapq
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,14 +49,13 @@ def _share(kernel: Any, root: Any) -> float:
 
 def expected(root: Any) -> dict[Any, float]:
     """The kernels that a call of `root` needs, and how likely it does."""
-    found, pending = {root: 1.0}, [root]
-    while pending:
-        caller = pending.pop()
+    found, reached = {root: 1.0}, [(-1.0, 0, root)]
+    while reached:
+        likely, _, caller = heapq.heappop(reached)  # the likeliest first: what it calls cannot become likelier
         for callee in used_kernels(caller):
-            likely = min(found[caller], _share(callee, root))
-            if likely > found.get(callee, 0.0):
-                found[callee] = likely
-                pending.append(callee)
+            if callee not in found and (share := min(-likely, _share(callee, root))) > 0.0:
+                found[callee] = share
+                heapq.heappush(reached, (-share, len(found), callee))
     return found
 
 
