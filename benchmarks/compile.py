@@ -157,7 +157,7 @@ def main() -> None:
     options = parser.parse_args()
     names = options.only or [name for name, one in EXERCISES.items() if one.usual]
     with tempfile.TemporaryDirectory() as folder, watched() as ledger:
-        os.environ["KINEMORPH_CACHE_DIR"] = folder
+        os.environ |= {"KINEMORPH_CACHE_DIR": folder, "KINEMORPH_JOBS": "1"}  # nobody helps
         done = {name: exercise(name) for name in names}
     show(done, ledger, options.most)
     if options.json:

@@ -17,7 +17,7 @@ def test_long_compilation_says_how_far_it_is(monkeypatch, capsys, terminal):
     monkeypatch.setattr(_jit_progress, "time", SimpleNamespace(monotonic=lambda: 1000.0 + next(clock)))
     progress = Progress()
     with progress.compiling():
-        progress.missed("outer", ["outer", "inner"], lambda: None, lambda: "the folder")
+        progress.missed("outer", lambda: {"outer": 1.0, "inner": 1.0}, lambda: None, lambda: "the folder")
         for _ in range(4):
             progress.finished(compiled=True)
     lines = [f"kinemorph: compiled {n} kernels in {s} s" for n, s in [(2, 3), (3, 4), (4, 14)]]
@@ -39,11 +39,23 @@ def test_each_long_wait_is_announced_once(monkeypatch, capsys):
         with progress.compiling():
             for _ in range(3):  # it, and what is compiled on its behalf
                 with progress.compiling() if _ else contextlib.nullcontext():
-                    progress.missed(name, list(kernels), lambda: None, lambda: "F")
+                    progress.missed(
+                        name, lambda kernels=kernels: dict.fromkeys(kernels, 1.0), lambda: None, lambda: "F"
+                    )
     assert capsys.readouterr().err.splitlines() == [
         "kinemorph: compiling aba and what it calls, about 10 s (first use; kept in F; all at once: kinemorph warm)",
         "kinemorph: compiling step and what it calls, about 15 s",  # 50 of them are there
     ]
+
+
+def test_what_is_seldom_needed_and_what_helpers_do_take_less_time(monkeypatch, capsys):
+    monkeypatch.delenv("KINEMORPH_QUIET", raising=False)
+    asked, progress = [], Progress()
+    kernels = {k: 1.0 if k < 100 else 0.25 for k in range(300)}
+    with progress.compiling():
+        progress.missed("step", lambda: kernels, lambda: None, lambda: "F", help=lambda work: asked.append(work) or 2)
+    assert asked == [pytest.approx(15.0)]
+    assert capsys.readouterr().err.startswith("kinemorph: compiling step and what it calls, about 9 s on 2 cores (")
 
 
 def test_whoever_listens_hears_of_each_kernel_that_is_compiled():

@@ -1,5 +1,7 @@
 """Kernels that are part of their callers, and kernels that are units of machine code of their own."""
 
+import signal
+
 import pytest
 from tests.workshop import Workshop
 
@@ -59,7 +61,8 @@ def test_units_are_compiled_when_they_are_first_called(units):
     assert (first.result, first.compiled) == (15.0, 4)  # ask, often, untold, part
     second = units.run(rare)
     assert (second.result, second.compiled) == (140.0, 1)
-    assert (units.run(usual).compiled, units.run(rare).compiled) == (0, 0)
+    both = units.run("import units; result = units.ask(1.0) + units.ask(20.0)")
+    assert (both.result, both.compiled) == (155.0, 0)
 
 
 def test_a_unit_that_is_gone_from_the_cache_is_compiled_again(units):
@@ -95,7 +98,27 @@ except KeyboardInterrupt:
     time.sleep(1.0)  # two units were brought, and each was interrupted: it is heard once
     result = units.ask(1.0)
 """
-    assert units.run(program).result == 15.0
+    outcome = units.run(program)
+    assert outcome.result == 15.0
+    assert outcome.stderr.count("interrupted: this call ends when what it needs is compiled") == 1
+
+
+def test_the_third_interrupt_ends_a_program_that_compiles_at_once(units):
+    program = """
+import os, signal, time, units
+from kinemorph import _jit_calls
+def impatient():
+    for _ in range(3):
+        os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60.0)
+units.ask.compile((__import__("numba").float64,))
+for key in list(_jit_calls._addresses):
+    _jit_calls._addresses[key] = impatient
+result = units.ask(1.0)
+"""
+    process = units.start(program)
+    assert process.communicate(timeout=120)[0] == ""
+    assert process.returncode == -signal.SIGINT
 
 
 def test_an_interrupt_that_waits_for_a_kernel_does_not_keep_it_from_calling_a_unit(units):

@@ -16,6 +16,7 @@ import os
 import secrets
 import typing
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
@@ -175,6 +176,10 @@ class _Kept(Dispatcher):
         """A result of the compiler, or of the cache, ready to be called."""
         return result
 
+    def calls_in(self, path: Path) -> list[tuple[Any, Any]]:
+        """The units that a version calls which is kept there, and the types."""
+        return self._cache.calls(path)
+
 
 class _Kernel(_Kept):
     """A kernel, as Python calls it."""
@@ -244,9 +249,16 @@ class _Unit(_Called):
 
     def address(self, arguments: Any) -> int:
         """Where its machine code is."""
-        returned = result_type(self.py_func, arguments)
-        self.compile(arguments if returned is None else returned(*arguments))
+        self.compile(self._asked_for(arguments))
         return address_of(self.overloads[arguments])
+
+    def kept_at(self, arguments: Any) -> Path | None:
+        """Where its machine code is kept, or will be."""
+        return self._cache.path(self._asked_for(arguments))
+
+    def _asked_for(self, arguments: Any) -> Any:
+        returned = result_type(self.py_func, arguments)
+        return arguments if returned is None else returned(*arguments)
 
     def known(self, arguments: Any) -> Any:
         return self._call(arguments)[0]

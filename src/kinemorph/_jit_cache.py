@@ -22,16 +22,18 @@ from pathlib import Path
 from typing import Any
 
 from ._jit_calls import expect
-from ._jit_keys import hash_of, reachable, reference, referred, surroundings, version_key
+from ._jit_helpers import helpers
+from ._jit_keys import hash_of, is_known_by_name, reference, referred, surroundings, version_key
 from ._jit_numba import holds_addresses, is_part, machine, packed, rebuilt, split_signature, unpacked
 from ._jit_pack import installed_pack
 from ._jit_progress import progress
+from ._jit_usual import expected
 
 _DAY = 86400.0
 _FORGOTTEN_AFTER = 30 * _DAY
 _NAME = re.compile(r".*-(?P<key>[0-9a-f]{40})-[0-9a-f]{12}\.kernel")  # what it computes, and for which machine
 
-files_in_use: set[Path] = set()  # of the kernels that this process has compiled or loaded
+files_in_use: dict[Path, None] = {}  # of the kernels that this process has compiled or loaded, in this order
 
 
 def cache_folder() -> Path:
@@ -133,10 +135,33 @@ class KernelCache:
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         result = self._from_pack(sig) or self._from_folder(sig)
         if result is None:
-            progress.missed(self._kernel.py_func.__name__, reachable(self._kernel), why_not_kept, cache_folder, _remark)
+            progress.missed(
+                self._kernel.py_func.__name__,
+                lambda: expected(self._kernel),
+                why_not_kept,
+                cache_folder,
+                _remark,
+                lambda seconds: self._ask_for_help(sig, seconds),
+            )
         else:
             progress.finished(compiled=False)
         return result
+
+    def _ask_for_help(self, signature: Any, seconds: float) -> int:
+        """In how many processes a kernel is compiled, with all that it calls."""
+        function, version = self._kernel.py_func, self._version(signature)
+        if version is None or not is_known_by_name(getattr(self._kernel, "kernel", self._kernel)) or why_not_kept():
+            return 1
+        return helpers.ask(function.__module__, function.__qualname__, self.path(signature), version[1], seconds)
+
+    def calls(self, path: Path) -> list[tuple[Any, Any]]:
+        """The units that a version calls which is kept in a file or in the pack, and the types."""
+        name, pack = _NAME.fullmatch(path.name), installed_pack()
+        try:
+            needs, _ = unpacked(_content(path) or (pack and name and pack.read(name["key"])) or b"")
+            return [(self._find(name), types) for name, types, key in needs if key is not None]
+        except Exception:  # it is damaged, or was not there at all
+            return []
 
     def save_overload(self, sig: Any, data: Any) -> None:
         if path := self.path(sig):
@@ -146,7 +171,7 @@ class KernelCache:
             if holds_addresses(data) or any(name is None for name, *_ in needs):
                 progress.complain(f"{self._prefix[:-1]} holds addresses of this process")
             elif _write(path, needs, data):
-                files_in_use.add(path)
+                files_in_use[path] = None
                 _forget_old_files(path.parent)
         progress.finished(compiled=True)
 
@@ -168,7 +193,7 @@ class KernelCache:
         body = _content(path) if path else None
         result = self._rebuilt(body) if body else None
         if path and result:
-            files_in_use.add(path)
+            files_in_use[path] = None
         return result
 
     def _rebuilt(self, body: bytes) -> Any:

@@ -25,6 +25,7 @@ from numba import types
 
 from ._jit_generic import is_lanes
 from ._jit_library import SLOT
+from ._jit_progress import progress
 
 _RESOLVE = "kinemorph_resolve"
 _ASKING = "kinemorph.ask"
@@ -34,6 +35,7 @@ _LATER = 0.05  # seconds in which a callback has certainly returned
 
 _addresses: dict[str, Callable[[], int]] = {}  # by the beginning of a key: brings the machine code
 _waiting: threading.Timer | None = None  # an interrupt that will be told to the main thread
+_impatience = 0  # interrupts that came since one was told
 
 
 def expect(key: str, address: Callable[[], int]) -> None:
@@ -58,13 +60,13 @@ def _resolve(high: int, low: int, again: int, place: int) -> None:
 @contextlib.contextmanager
 def _interrupts_held(came: bool) -> Iterator[None]:
     """Let the user's Ctrl-C, or one that `came`, wait until the kernel has gone on, and returned to where it can be
-    heard. However many came while a kernel brought its units, it is one."""
+    heard. However many came while a kernel brought its units, it is one; the third ends the program at once."""
     global _waiting
     if threading.current_thread() is not threading.main_thread():  # only the main thread hears of it
         yield
         return
     heard = [int(signal.SIGINT)] if came else []
-    before = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+    before = signal.signal(signal.SIGINT, lambda number, frame: _held(heard))
     try:
         yield
     finally:
@@ -78,8 +80,21 @@ def _interrupts_held(came: bool) -> Iterator[None]:
             _waiting.start()
 
 
+def _held(heard: list[int]) -> None:
+    global _impatience
+    heard.append(int(signal.SIGINT))
+    _impatience += 1
+    if _impatience == 1:
+        progress.warn("interrupted: this call ends when what it needs is compiled; Ctrl-C twice more ends it at once")
+    elif _impatience >= 3:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGINT)
+
+
 def _interrupt() -> None:
     """A signal to the main thread, which wakes it, too; where there are none, it is told for when it wakes."""
+    global _impatience
+    _impatience = 0
     if hasattr(signal, "pthread_kill"):
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
     else:

@@ -1,14 +1,14 @@
-"""Which of several processes compiles a kernel, while the others wait for it: for `kinemorph warm`."""
+"""Which of several processes compiles a kernel, while the others wait for it."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 _PATIENCE = 60.0  # seconds after which a kernel is compiled here too: the other process may be gone
-_PAUSE = 0.02
+_PAUSE = 0.01
 
 
 class Claims:
@@ -19,6 +19,10 @@ class Claims:
 
     def __init__(self) -> None:
         self.folder: Path | None = None
+        self.name = ""  # of this process, which is in its marks
+        self.is_gone: Callable[[str], bool] = lambda name: False  # whether a process of that name has ended
+        self.patience = _PATIENCE
+        self.gave_up: Callable[[], None] = lambda: None  # called when one was waited for in vain
 
     @contextlib.contextmanager
     def on(self, kept: Path | None) -> Iterator[None]:
@@ -28,20 +32,39 @@ class Claims:
             yield
         finally:
             if mark:
-                mark.unlink(missing_ok=True)
+                with contextlib.suppress(OSError):
+                    mark.unlink()
+
+    def taken(self, kept: Path) -> bool:
+        """Whether somebody makes this kernel now."""
+        return self.folder is not None and (self.folder / kept.name).exists()
 
     def _claimed(self, kept: Path) -> Path | None:
         assert self.folder
         mark, begun = self.folder / kept.name, time.monotonic()
-        while not kept.exists() and time.monotonic() - begun < _PATIENCE:
+        while not kept.exists():
             try:
-                mark.touch(exist_ok=False)
+                with open(mark, "x") as file:
+                    file.write(self.name)
                 return mark
             except FileExistsError:
+                if time.monotonic() - begun > self.patience:
+                    self.gave_up()
+                    break
+                if self._is_left(mark):
+                    break
                 time.sleep(_PAUSE)
             except OSError:  # a full disk: then everyone for themselves
+                with contextlib.suppress(OSError):
+                    mark.unlink()
                 break
         return None
+
+    def _is_left(self, mark: Path) -> bool:
+        """Whether a mark is that of a process that has ended."""
+        with contextlib.suppress(OSError):
+            return bool(name := mark.read_text()) and self.is_gone(name)
+        return False
 
 
 claims = Claims()  # of this process

@@ -63,6 +63,11 @@ def kernel_key(kernel: Any) -> str | None:
     return hash_of(graph, module_key(kernel.py_func.__module__, _file(kernel)))
 
 
+def used_kernels(kernel: Any) -> list[Any]:
+    """The kernels that the code of one names."""
+    return _uses(kernel.py_func).kernels
+
+
 def reachable(kernel: Any) -> list[Any]:
     """`kernel` and all kernels that it calls, directly or not, in the same order in every process."""
     found = [kernel]
@@ -76,7 +81,7 @@ def reachable(kernel: Any) -> list[Any]:
 
 def reference(kernel: Any, callee: Any) -> Any:
     """By what `kernel` finds one that it calls, in any process; None if there is nothing."""
-    if _is_known_by_name(callee):
+    if is_known_by_name(callee):
         return callee.__module__, callee.__qualname__
     return next((k for k, reached in enumerate(reachable(kernel)) if reached is callee), None)
 
@@ -154,14 +159,14 @@ def _identity(kernel: Any) -> str | None:
     constants = _uses(function).constants
     if constants is None or not os.path.exists(_file(kernel)):  # no file: typed into a notebook, for instance
         return None
-    if not hasattr(kernel, "source_file") and not _is_known_by_name(kernel):
+    if not hasattr(kernel, "source_file") and not is_known_by_name(kernel):
         return None
     texts = [(part.co_code, part.co_names, *map(_constant_text, part.co_consts)) for part in _codes(code)]
     where = (function.__module__, function.__qualname__, code.co_firstlineno)
     return hash_of(where, texts, constants, sorted(map(repr, kernel.targetoptions.items())))
 
 
-def _is_known_by_name(function: Any) -> bool:
+def is_known_by_name(function: Any) -> bool:
     """Whether a function that others gave to Numba is the only one of its name.
 
     Numba tells closures of one function apart by a count, which says nothing in another process.

@@ -6,12 +6,13 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 _PAUSE = 10.0  # seconds between two lines in a log
 _LONG = 2.0  # seconds after which a user wants to know how far it is
 _EACH = 0.1  # seconds that a kernel takes, on average
+_SHARE = 0.7  # of what a process does for itself, that one does which helps it
 _WORTH_SAYING = 10  # seconds for which another line is due
 
 
@@ -52,17 +53,25 @@ class Progress:
     def missed(
         self,
         name: str,
-        kernels: list[Any],
+        kernels: Callable[[], Mapping[Any, float]],
         why_not_kept: Callable[[], str | None],
         folder: Callable[[], object],
         remark: Callable[[], str | None] = lambda: None,
+        help: Callable[[float], int] = lambda seconds: 1,
     ) -> None:
-        """The cache does not have a kernel: it will be compiled now, with all kernels that it calls, at most."""
+        """The cache does not have a kernel: it will be compiled now, with the kernels that it calls.
+
+        `kernels` are these, with how likely they are needed, and `help` finds processes for so many seconds of work.
+        """
         if self._depth > 1 and self._announced:  # on behalf of one that was announced
             return
-        seconds = round(_EACH * len(set(kernels) - self._counted))
-        self._counted.update(kernels)
+        needed = kernels()
+        work = _EACH * sum(likely for kernel, likely in needed.items() if kernel not in self._counted)
+        self._counted.update(needed)
+        processes = help(work)
+        seconds = round(work / (1.0 + _SHARE * (processes - 1)))
         about = f"about {seconds} s" if seconds > 2 else "a moment"
+        about += f" on {processes} cores" if processes > 1 else ""
         if not self._announced:
             self._announced = True
             reason = why_not_kept()

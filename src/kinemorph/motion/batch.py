@@ -16,10 +16,11 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from kinemorph._cores import cores
 from kinemorph._jit import entry, for_lanes, kernel, rows_at
 from kinemorph.motion.ignored import warn_ignored
 from kinemorph.motion.integrators import EULER, REST, WORK_ROWS, euler_step, rk4_step
-from kinemorph.motion.many import BatchError, cores, run
+from kinemorph.motion.many import BatchError, run
 from kinemorph.motion.rollout import Trajectory, checked_steps
 from kinemorph.multibody.aba import articulated_body
 from kinemorph.multibody.checks import Array, checked_model, real, refuse_no_rotation

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, Protocol
 
+from kinemorph._cores import cores
 from kinemorph.motion.progress import Bar
 from kinemorph.spatial.given import finite, shown, whole
 
@@ -108,11 +108,3 @@ def _be_one_of_many() -> None:
 def is_one_of_many() -> bool:
     """Whether this thread is one of a batch, which has all cores as it is."""
     return getattr(_here, "one_of_many", False)
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on this system
-        return os.cpu_count() or 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Iterable
@@ -10,7 +9,7 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from kinemorph import _jit
+from kinemorph import _cores, _jit
 from kinemorph.scenes.warming import Done, cold, warm
 
 _PAUSE = 10.0  # seconds between two lines in a log
@@ -48,7 +47,7 @@ def _places() -> str:
 
 def processes(jobs: int | None) -> int:
     """In how many processes to compile: one for each core, if nothing is said."""
-    count = (os.cpu_count() or 1) if jobs is None else jobs
+    count = _cores.jobs() if jobs is None else jobs
     if count < 1:
         raise ValueError(f"warm: kernels cannot be compiled in {count} processes; give --jobs at least 1")
     return count

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from kinemorph._cores import cores
 from kinemorph._jit import switched_off
 from kinemorph.collision.collisions import Collisions
 from kinemorph.collision.scouts import Scouts, may_scout
-from kinemorph.motion.many import cores, is_one_of_many
+from kinemorph.motion.many import is_one_of_many
 from kinemorph.multibody.tables import aligned_at
 from kinemorph.structure.forest_layout import TREES
 from kinemorph.world.crew_rows import CREW, PART

@@ -1,0 +1,92 @@
+"""What a helper does (`_jit_helpers`): compile the units that a call will ask for, as far as nobody else has."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import shutil
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from kinemorph import _jit
+from kinemorph._jit_claims import claims
+from kinemorph._jit_keys import referred
+from kinemorph._jit_usual import urgency
+
+_IDLE = 10.0  # seconds after which a helper without work ends
+_PAUSE = 0.01
+
+
+class Helper:
+    """The units that are known to be called, and lack machine code."""
+
+    def __init__(self) -> None:
+        self.roots: dict[Path, tuple[Any, Any]] = {}  # by their files, which the caller makes: what calls, and for whom
+        self.missing: dict[Path, tuple[Any, Any, Any]] = {}  # by their files: the unit, its types, and for whom
+        self._known: set[Path] = set()
+
+    def look(self) -> bool:
+        """See what the callers that are there by now call. Whether something has come."""
+        there = [path for path in self.roots if path.exists()]
+        for path in there:
+            self._called_by(*self.roots.pop(path), path)
+        made = [path for path in self.missing if path.exists()]
+        for path in made:
+            unit, _, root = self.missing.pop(path)
+            self._called_by(unit.kernel, root, path)
+        return bool(there or made)
+
+    def _called_by(self, caller: Any, root: Any, path: Path) -> None:
+        for kernel, types in caller.calls_in(path):
+            unit = kernel.called
+            file = unit.kept_at(types)
+            if file is not None and file not in self._known and urgency(kernel, root)[0] > 0.0:
+                self._known.add(file)
+                self.missing[file] = unit, types, root
+
+    def step(self) -> bool:
+        """Compile one unit; False if there is none that nobody else compiles."""
+        free = [path for path in self.missing if not claims.taken(path)]
+        if not free:
+            return False
+        path = max(free, key=lambda path: urgency(self.missing[path][0].kernel, self.missing[path][2]))
+        unit, types, root = self.missing.pop(path)
+        unit.address(types)
+        self._called_by(unit.kernel, root, path)
+        return True
+
+
+def _listen(lines: queue.Queue[str], folder: Path) -> None:
+    """Until the process that we help ends, however it does."""
+    for line in sys.stdin:
+        lines.put(line)
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(0)
+
+
+def main() -> None:
+    """What a helper runs: its arguments are the folder of claims, its name, and what its machine code must be for."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that we help decides
+    folder, name, setting = Path(sys.argv[1]), *sys.argv[2:4]
+    if _jit.no_cache or _jit.setting_key() != setting:
+        return  # other settings than a new process has: it would not find what we compile
+    claims.folder, claims.name = folder, name
+    lines: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=_listen, args=(lines, folder), daemon=True).start()
+    helper, busy = Helper(), time.monotonic()
+    while time.monotonic() - busy < _IDLE and not _jit.progress.unkept:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                module, qualified, path = json.loads(lines.get_nowait())
+                kernel = referred(None, (module, qualified))
+                helper.roots[Path(path)] = kernel, kernel
+        if helper.look() or helper.step():
+            busy = time.monotonic()
+        else:
+            time.sleep(_PAUSE)

@@ -1,0 +1,47 @@
+"""Which kernels a first call is expected to need."""
+
+import importlib
+
+import pytest
+
+from kinemorph import _jit, _jit_usual
+from kinemorph._jit_keys import reachable
+from kinemorph._jit_usual import expected, urgency
+
+pytestmark = pytest.mark.skipif(_jit.switched_off, reason="kernels are plain functions")
+
+
+def test_the_list_knows_the_kernels_of_today():
+    """It is a guess, and may lag behind; if it knows nothing, first calls take twice as long."""
+    lost = []
+    for name in _jit_usual._uses():
+        module, _, function = name.rpartition(".")
+        if not hasattr(importlib.import_module(f"kinemorph.{module}"), function):
+            lost.append(name)
+    assert len(_jit_usual._uses()) > 300
+    assert len(lost) < 60, f"python -m benchmarks.usual writes it anew; lost: {lost}"
+
+
+def test_a_step_is_expected_to_need_a_part_of_what_it_reaches():
+    from kinemorph.world.step import run_steps
+
+    likely = expected(run_steps)
+    assert likely[run_steps] == 1.0
+    assert set(likely) < set(reachable(run_steps))
+    assert 0.2 * len(reachable(run_steps)) < sum(likely.values()) < 0.8 * len(reachable(run_steps))
+
+
+def test_what_is_likely_called_is_the_most_urgent():
+    from kinemorph.world.step import run_steps
+
+    likely = expected(run_steps)
+    units = [kernel for kernel in likely if not kernel.targetoptions.get("forceinline")]
+    first = max(units, key=lambda kernel: urgency(kernel, run_steps))
+    assert likely[first] == 1.0
+
+
+def test_without_a_list_all_that_is_reached_is_expected(monkeypatch):
+    from kinemorph.world.step import run_steps
+
+    monkeypatch.setattr(_jit_usual, "_uses", dict)
+    assert set(expected(run_steps)) == set(reachable(run_steps))
