@@ -24,20 +24,22 @@ NEVER = 1e300  # m/s: the solver itself lets nothing bounce
 AS_CLOSE = 0.05  # share of the envelope by which a point may be farther away than the closest one, and is as close
 SETTINGS = np.dtype([*IMPACTS.descr, ("within", "f8")])
 
+NONE = np.zeros((), SETTINGS)
+
 
 def impulses(
     gravity: Iterable[float], contact: str, epsilon: float | None, handling: str | None, boost: float | None
 ) -> Any:
     """A row of settings; that of the other model has none, and an envelope of 0."""
-    row = np.zeros((), SETTINGS)
     if contact == "timestep":
         given = {"epsilon": epsilon, "handling": handling, "boost": boost}
         for name, value in given.items():
             if value is not None:
                 raise ValueError(f"world: {name} {value!r} is of the contact model 'impulse'; give contact='impulse'")
-        return row
+        return NONE
     if contact != "impulse":
         raise ValueError(f"world: there is no contact model {contact!r}; there are 'timestep' and 'impulse'")
+    row = np.zeros((), SETTINGS)
     width = EPSILON if epsilon is None else epsilon
     if not 1e-6 <= width <= 1.0:
         raise ValueError(f"world: epsilon {width} must be from 1e-6 to 1 m")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable
@@ -14,7 +13,7 @@ from kinemorph.brain.layout import EFFECT, FIRST, LONGEST, NEURON, SENSE, Acted,
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.layout import DOF
 from kinemorph.multibody.loops import LOOP, joint_row
-from kinemorph.multibody.tables import Pattern, Tables
+from kinemorph.multibody.tables import Tables
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest_check import demand, finite, rows_of, within
 from kinemorph.structure.forest_layout import EDIT, OUTCOME
@@ -51,14 +50,17 @@ class Minds:
 
     __slots__ = ("_tables", "header")
 
-    def __init__(self) -> None:
-        self._tables = _pattern().tables()
-        self.header = self._tables.header
+    def __init__(self, tables: Tables) -> None:
+        """`tables` are as `first_tables` are."""
+        self._tables, self.header = tables, tables.header
 
-    def _begin(self) -> Tables:
+    @classmethod
+    def first_tables(cls) -> Tables:
         """All tables, as they are at first."""
-        self._tables = Tables(MINDS, USED)
-        self.header = h = self._tables.header
+        return cls(Tables(MINDS, USED))._fill()
+
+    def _fill(self) -> Tables:
+        h = self.header
         h["kind"] = MINDS_KIND
         h["fast"], h["spinning"], h["until_still"], h["budget"] = NEAR * FAST, NEAR * SPINNING, math.inf, 1 << 62
         self._tables.make("minds", 0, MIND)
@@ -287,11 +289,6 @@ def target_fields(world: World, target: Any) -> dict[str, Any]:
     if isinstance(target, Body | int | np.integer):
         return {"target": world._id(target if isinstance(target, Body) else int(target))}
     return {"target": -1, "point": vector(target, 3, "mind: target")}
-
-
-@functools.cache
-def _pattern() -> Pattern:
-    return Pattern(Minds.__new__(Minds)._begin())
 
 
 def check_minds(tables: Any) -> None:
