@@ -74,6 +74,7 @@ ADDRESSES = (
 _FIELDS = ("generation", "group", "mask", "fixed")  # of a row of shapes: what its box in the hash goes by
 LINKED, *_PLACES = ((SHAPE.names or ()).index(name) for name in ("link", *_FIELDS))
 FILTERED = itemgetter(*_PLACES)
+NO_LINKS = np.zeros(1, POSE)
 NUMBERS = ("updates", "walked", "fallbacks", "rough", "opened", "kept")
 
 
@@ -254,10 +255,12 @@ class Collisions:
         """Follow the table of shapes: put boxes into the hash, take them out, move those of the base."""
         self._follow_rows()
         shapes, n = self.shapes, self.shapes.count
-        changed = np.flatnonzero(shapes.changed[:n] > self._seen)
-        _place_some(self._tables.address, changed, np.zeros(1, POSE) if links is None else links, links is not None)
+        seen = self._seen
+        changed = [row for row, when in enumerate(shapes.changed[:n].tolist()) if when > seen]
+        places = NO_LINKS if links is None else links
+        _place_some(self._tables.address, np.array(changed, np.int64), places, links is not None)
         if self._broad is not None:
-            if wanted := [row for row in changed.tolist() if self._wants_box(row)]:
+            if wanted := [row for row in changed if self._wants_box(row)]:
                 self._put_boxes(wanted)
             self._broad.follow_order(list_moving(self._tables.address))
         self.header["n_met"] = 0
@@ -268,7 +271,7 @@ class Collisions:
         n = self.shapes.count if n is None else n
         if self._rows[0] is not self.shapes.rows or self._rows[1] is not self.shapes.mounts:
             self._rows = self.shapes.rows, self.shapes.mounts
-            self.header["shapes"], self.header["mounts"] = (rows.ctypes.data for rows in self._rows)
+            self.header["shapes"], self.header["mounts"] = self.shapes.addresses
         self.header["n"] = n
         if "places" not in self._tables or len(self._tables["places"]) < n:
             room = max(16, 2 * n)

@@ -64,9 +64,9 @@ class Tables:
         self._arrays[name] = table  # the old one goes once nobody has its address
         return table
 
-    def take(self, name: str, rows: Any) -> None:
-        """An array in place of a table."""
-        self.header[name] = rows.ctypes.data
+    def take(self, name: str, rows: Any, address: int = 0) -> None:
+        """An array in place of a table, and its address, if that is known."""
+        self.header[name] = address or rows.ctypes.data
         self._arrays[name] = rows
 
     def _zeros(self, room: int, dtype: Any) -> tuple[Any, int]:
@@ -160,7 +160,8 @@ def lay_down(
 ) -> tuple[int, int]:
     """Copy a pattern to the first cache line of some memory, and let its addresses be those there.
 
-    All up to `clean` words is zero after it; of the rest nobody reads what he has not written. Returns where that line is, and how many bytes are before it.
+    All else up to `clean` words is zero; of the rest nobody reads what has not been written. Returns where that line
+    is, and how many bytes are before it.
     """
     start: Any = np.int64(memory.ctypes.data)
     skip = -start % LINE
@@ -186,14 +187,20 @@ def _whole_lines(size: int) -> int:
     return size + -size % LINE
 
 
-def aligned(room: int, dtype: Any) -> Any:
-    """So many rows of zeros that begin with a cache line."""
-    return aligned_at(room, dtype)[0]
-
-
 def aligned_at(room: int, dtype: Any) -> tuple[Any, int]:
     """The same, and their address. (NumPy would take ten times as long to look at the fields of a view.)"""
     memory = np.zeros(room * dtype.itemsize + LINE - 1, np.uint8)
     start: int = memory.__array_interface__["data"][0]
     skip = -start % LINE
     return np.ndarray(room, dtype, memory, skip), start + skip
+
+
+def in_one_piece(*tables: tuple[int, Any]) -> tuple[list[Any], list[int]]:
+    """The same for several tables, in one piece of memory."""
+    places, size = [], 0
+    for room, dtype in tables:
+        places.append(size)
+        size += _whole_lines(room * dtype.itemsize)
+    memory, start = aligned_at(size, BYTE)
+    rows = [np.ndarray(room, dtype, memory, at) for (room, dtype), at in zip(tables, places, strict=True)]
+    return rows, [start + at for at in places]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 PLANE = HalfSpace()
+FREE = int(JointKind.FREE)
 AJAR = 1e-3  # rad or m: a loop of a new model that is open by no more is closed
 
 
@@ -127,13 +128,13 @@ class Changing(Thinking):
         self._names.update(zip(bodies, model.names, strict=True))
         self._births.update(zip(bodies, births, strict=True))
         self._born += model.n
+        on = [(body & INDEX, shapes) for body, shapes in zip(bodies, model.shapes, strict=True) if shapes]
         mounts = [
-            Mount(s, body & INDEX, s.material, s.group, s.mask)
-            for body, shapes in zip(bodies, model.shapes, strict=True)
+            Mount(s, body, s.material, s.group, s.mask)
+            for body, shapes in (*on, (-1, model.base_shapes))
             for s in shapes
             if s.role is not Role.VISUAL
         ]
-        mounts += [Mount(s, -1, s.material, s.group, s.mask) for s in model.base_shapes if s.role is not Role.VISUAL]
         mounts += [Mount(f.ground, -1, f.material, f.group, f.mask, f.pose, f.name) for f in model.floors]
         for mount, id in zip(mounts, self._add_shapes(mounts, material), strict=True):
             named.setdefault(mount.name or getattr(mount.solid, "name", ""), id)
@@ -142,12 +143,15 @@ class Changing(Thinking):
             for one, other in product(*(self._mounted.get(bodies[i] & INDEX if i >= 0 else -1, []) for i in (a, b))):
                 self.collisions.ignore(one, other)
         joints, loops = planted.joints.tolist(), planted.loops.tolist()
-        names = *model.joint_names, *model.loop_names
+        names = (*model.joint_names, *model.loop_names) if loops else model.joint_names
         self._joints.update(zip((*joints, *loops), names, strict=True))
         for loop in loops:
             self._part(loop)
-        self._follow_structure(planted.trees.tolist())
-        tell(model, "materials of pairs", self._agree_by_name(model, named))
+        self._carry(bodies, model.parents, model.links["mass"].tolist())
+        self._follow_tables()
+        self._watches.follow()
+        if model.pair_materials:
+            tell(model, "materials of pairs", self._agree_by_name(model, named))
         world = self._world
         members = [Body(world, *one) for one in zip(bodies, model.names, births, strict=True)]
         named_joints = dict(zip(names, (*joints, *loops), strict=True))
@@ -275,23 +279,23 @@ class Changing(Thinking):
 
     def _follow_structure(self, trees: list[int]) -> None:
         """Which body carries which: neighbours in a tree do not meet, nor those with but massless links in between."""
-        carried: dict[int, int] = {}  # by the row of a shape, what carries its link
         for tree in set(trees):
             links = self.forest._links(tree & INDEX)
-            parents, masses, bodies = (links[name].tolist() for name in ("parent", "mass", "body"))
-            for i, body in enumerate(bodies):
-                shapes = self._mounted.get(body)
-                if not shapes:
-                    continue
-                k = parents[i]
-                while k >= 0 and masses[k] == 0.0 and bodies[k] not in self._mounted:  # it is a part of a joint
-                    k = parents[k]
-                for shape in shapes:
-                    carried[shape & ROWS] = bodies[k] if k >= 0 else NOBODY
-        if carried:
-            self.shapes.rows["carrier"][list(carried)] = list(carried.values())
+            self._carry(*(links[name].tolist() for name in ("body", "parent", "mass")))
         self._follow_tables()
         self._watches.follow()
+
+    def _carry(self, bodies: list[int], parents: Sequence[int], masses: list[float]) -> None:
+        """Say of the shapes of links which body carries them. Bodies may be ids, or indices."""
+        carriers, mounted = self.shapes.rows["carrier"], self._mounted
+        for body, k in zip(bodies, parents, strict=True):
+            shapes = mounted.get(body & INDEX)
+            if not shapes:
+                continue
+            while k >= 0 and masses[k] == 0.0 and bodies[k] & INDEX not in mounted:  # it is a part of a joint
+                k = parents[k]
+            for shape in shapes:
+                carriers[shape & ROWS] = bodies[k] & INDEX if k >= 0 else NOBODY
 
 
 class Mount(NamedTuple):
@@ -308,8 +312,7 @@ class Mount(NamedTuple):
 
 def _floats(model: Model) -> bool:
     """Whether a model is one tree that hangs on nothing, so that its base stands where its free joint says."""
-    tops = model.links["kind"][model.links["parent"] < 0].tolist()
-    if tops != [JointKind.FREE]:
+    if model.kinds[:1] != (FREE,) or model.parents.count(-1) > 1:
         return False
     tied = any(a < 0 or b < 0 for _, a, _, b, _ in model.catalog.elements)
     return not (tied or (len(model.loop_rows) and any((model.loop_rows[side] < 0).any() for side in "ab")))
@@ -337,7 +340,7 @@ def closed_state(model: Model, q: Any, v: Any) -> tuple[Array, Array]:
 
 def warn_idle(model: Model) -> None:
     """Tell, once for a model and by name, what it has that does not act in worlds yet."""
-    for i in np.flatnonzero(model.links["kind"] == JointKind.FREE).tolist():
+    for i in [i for i, kind in enumerate(model.kinds) if kind == FREE]:
         dofs = model.dofs[model.links["iv"][i] :][:6]
         if any(map(math.isfinite, (*dofs["lower"].tolist(), *dofs["upper"].tolist()))):
             tell(model, "limits of free joints", [model.joint_names[i]])

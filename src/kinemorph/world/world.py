@@ -157,6 +157,7 @@ class World(Changing, Asking, Keeping):
         self._onlookers = getattr(self, "_onlookers", [])
         self._crew: Crew | None = getattr(self, "_crew", None)
         self._within = False  # an input, so that what it calls is none of its own
+        self._followed: tuple[int, ...] = ()  # how much there was when tables last followed
         self._known = -1  # revision of the table of shapes that all tables have followed
         h = header[0]
         h["forest"], h["collisions"], h["solver"] = forest.address, collisions.lend(), solver.address
@@ -338,7 +339,10 @@ class World(Changing, Asking, Keeping):
 
     def _follow_tables(self) -> None:
         trees, _, _, loops = self.forest._pools["count"].tolist()
-        self.solver.follow(trees, self.shapes.count, int(self.collisions.header["contact_room"][0]), loops)
+        now = trees, self.shapes.count, int(self.collisions.header["contact_room"][0]), loops
+        if now != self._followed:
+            self.solver.follow(*now)
+            self._followed = now
 
     # ----------------------------------------------------------------------------------------------------------- sleep
 
