@@ -260,7 +260,14 @@ class Collisions:
         places = NO_LINKS if links is None else links
         _place_some(self._tables.address, np.array(changed, np.int64), places, links is not None)
         if self._broad is not None:
-            if wanted := [row for row in changed if self._wants_box(row)]:
+            rows, boxed = shapes.rows, self._boxed
+            said = {row: rows[row].item() for row in changed}
+            if boxed.keys().isdisjoint(changed) and all(one[0] for one in said.values()):  # as most are
+                boxed.update({row: FILTERED(one) for row, one in said.items()})
+                wanted = changed
+            else:
+                wanted = [row for row in changed if self._wants_box(row, said[row])]
+            if wanted:
                 self._put_boxes(wanted)
             self._broad.follow_order(list_moving(self._tables.address))
         self.header["n_met"] = 0
@@ -278,9 +285,9 @@ class Collisions:
             self._tables.make("places", room, PLACE, keep=True)
             self._tables.make("boxes", room, BOUNDS, keep=True)
 
-    def _wants_box(self, row: int) -> bool:
-        """Follow a row of shapes. Returns whether its box is to be put into the hash."""
-        said, before = self.shapes.rows[row].item(), self._boxed.get(row)
+    def _wants_box(self, row: int, said: tuple[Any, ...]) -> bool:
+        """Follow what a row of shapes says. Returns whether its box is to be put into the hash."""
+        before = self._boxed.get(row)
         now = FILTERED(said) if said[0] else None
         if before is not None and before != now:
             self.broad_phase.take_out(row)

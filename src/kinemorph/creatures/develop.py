@@ -105,7 +105,10 @@ class Phenotype:
         """The corners of the box around it, m, in the frame of its root, joints at zero; round parts count as boxes."""
         rows = self.rows
         reach = (np.abs(rows["R"].reshape(-1, 3, 3)) @ rows["half"][:, :, None])[:, :, 0]
-        return (rows["p"] - reach).min(0), (rows["p"] + reach).max(0)
+        sides = list(zip(*rows["p"].tolist(), strict=True)), list(zip(*reach.tolist(), strict=True))  # by axes
+        low = [min([p - r for p, r in zip(*side, strict=True)]) for side in zip(*sides, strict=True)]
+        high = [max([p + r for p, r in zip(*side, strict=True)]) for side in zip(*sides, strict=True)]
+        return np.array(low), np.array(high)
 
     @property
     def lift(self) -> float:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kinemorph.world.events import Watches
 
 G = 9.81  # m/s²
+TOIL = ("start", "energy", "done", "effort", "conveyed", "surplus", "work", "budget")
 FIELDS = {"target", "point", "blank", "asleep"}
 
 
@@ -149,9 +150,12 @@ class Thinking(Acting):
 
     @property
     def toil(self) -> dict[str, float]:
-        """Of all minds since `watch_minds`: energy of the world now and at the start, work of effects (all J), ..."""
+        """Of all minds since `watch_minds`: energy of the world now and at the start, work of effects (all J), ...
+
+        `conveyed` is the work of surfaces that move along themselves, and `surplus` the most that came from nowhere.
+        """
         h = self._minds.header[0]
-        return {name: float(h[name]) for name in ("start", "energy", "done", "effort", "surplus", "work", "budget")}
+        return {name: float(h[name]) for name in TOIL}
 
     @an_input
     def immerse(self, density: float = 1000.0, drag: float = 1.0) -> None:

@@ -31,7 +31,7 @@ def watch_from_now(address: int, budget: int, until_still: float, window: int) -
     m = rows_at(w["minds"], 1, MINDS)[0]
     m["watched"], m["budget"], m["until_still"], m["window"] = 1, budget, until_still, window
     m["work"] = m["known"] = 0
-    m["start"] = m["energy"] = m["done"] = m["effort"] = m["surplus"] = 0.0
+    m["start"] = m["energy"] = m["done"] = m["effort"] = m["conveyed"] = m["surplus"] = 0.0
     minds = rows_at(m["minds"], m["mind_room"], MIND)
     for i in range(m["mind_room"]):
         clear_words(address_of(minds) + i * MIND_SIZE + LIFE_AT, LIFE_SIZE)

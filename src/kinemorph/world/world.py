@@ -195,7 +195,7 @@ class World(Changing, Asking, Keeping):
 
     def step(self, count: int = 1) -> None:
         """Make so many steps. One that cannot be made raises `WorldError`, and the world stays where it was."""
-        if not isinstance(count, int | np.integer) or count < 0:
+        if (type(count) is not int and not isinstance(count, int | np.integer)) or count < 0:
             raise ValueError(f"world: step takes a number of steps, not {count!r}")
         if self._moving:
             raise RuntimeError("world: a step cannot be made by what is called in between steps")
