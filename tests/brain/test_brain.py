@@ -114,7 +114,7 @@ def test_brain_is_what_it_was_made_of_and_copies_are_equal() -> None:
     assert pickle.loads(pickle.dumps(brain)) == brain
     assert copy.deepcopy(brain) is brain
     assert hash(copy.copy(brain)) == hash(brain)
-    neurons, senses, effects = brain.rows()
+    neurons, senses, effects = brain.rows
     assert neurons["sources"].tolist() == [[1, 0, 3]]
     assert senses["gain"] == -1.0
     assert effects["most"] == 3.0

@@ -68,7 +68,9 @@ def test_distances_are_those_of_coal(solid, rng):
     for row in pairs.rows:
         if row["distance"] > 0.01:
             at = coal.Transform3s(row["R"].reshape(3, 3), row["p"])
-            assert coal.distance(one, coal.Transform3s(), other, at, ask, answer) == pytest.approx(row["distance"], abs=1e-5)
+            assert coal.distance(one, coal.Transform3s(), other, at, ask, answer) == pytest.approx(
+                row["distance"], abs=1e-5
+            )
 
 
 @pytest.mark.parametrize("solid", ROUND)

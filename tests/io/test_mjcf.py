@@ -210,7 +210,7 @@ def test_mesh_is_opened_only_if_it_is_weighed(tmp_path):
     <geom type="mesh" mesh="missing"/></body></worldbody></mujoco>"""
     model = km.parse_mjcf(text.format('<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'), folder=tmp_path)
     assert model.mass == 1.0
-    with pytest.raises(km.FileError, match=r'^MJCF text:1: <mesh>: .*missing\.stl: there is no such file'):
+    with pytest.raises(km.FileError, match=r"^MJCF text:1: <mesh>: .*missing\.stl: there is no such file"):
         km.parse_mjcf(text.format(""), folder=tmp_path)
 
 

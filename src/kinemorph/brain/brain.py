@@ -139,10 +139,15 @@ class Brain:
 
     __delattr__ = __setattr__  # type: ignore[assignment]
 
+    @property
     def rows(self) -> tuple[Any, Any, Any]:
-        """Fresh NEURON, SENSE and EFFECT rows, which know no world yet."""
-        neurons, senses, effects = self._rows
-        return neurons.copy(), senses.copy(), effects.copy()
+        """NEURON, SENSE and EFFECT rows that know no world: to be copied."""
+        return self._rows
+
+    @property
+    def ring_count(self) -> int:
+        """How many neurons delay."""
+        return 1 + max(self._rows[0]["ring"].tolist(), default=-1)
 
     def respond(self, sensed: npt.ArrayLike) -> Array:
         """The values of all neurons after each pass, from a fresh start, to what the senses read before it."""
@@ -150,8 +155,8 @@ class Brain:
         count = len(self._rows[1])
         if read.ndim != 2 or read.shape[1] != count or not np.isfinite(read).all():
             raise ValueError(f"brain: respond takes a finite number for each pass and each of {count} senses")
-        neurons = self.rows()[0]
-        rings = np.zeros(LONGEST * int((neurons["ring"] >= 0).sum()))
+        neurons = self._rows[0].copy()
+        rings = np.zeros(LONGEST * self.ring_count)
         values, signals = np.zeros((len(read), len(neurons))), np.zeros(FIRST + len(neurons) + read.shape[1])
         signals[ONE] = 1.0
         run_passes(neurons, rings, signals, read, values, 1.0 / self.rate)

@@ -15,6 +15,7 @@ from kinemorph.collision.hash_rows import ABSENT, IGNORED
 from kinemorph.collision.hash_tables import HashTables
 from kinemorph.collision.hash_update import FULL, forget, meetings, put_boxes, set_linger, update_boxes
 from kinemorph.geometry.ground import BOUNDS
+from kinemorph.multibody.tables import Tables
 from kinemorph.spatial.given import bits
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -40,6 +41,7 @@ class BroadPhase:
         linger: int = 4,
         finest: float = 2.0**-20,
         coarsest: float = 2.0**20,
+        tables: Tables | None = None,
     ) -> None:
         if not 0 <= linger <= 1_000_000:
             raise ValueError(f"linger is {linger}, expected 0 to 1000000 updates")
@@ -48,7 +50,7 @@ class BroadPhase:
         low, high = floor(log2(finest)), floor(log2(coarsest))
         if high - low > 60:
             raise ValueError(f"tiles from {finest} to {coarsest} m have {high - low + 1} levels, more than 61")
-        self._hold(HashTables(high - low + 1, 2.0**-low, linger), [], {})
+        self._hold(HashTables(high - low + 1, 2.0**-low, linger, tables), [], {})
         self.set_budgets(tile_budget, fixed_budget)
 
     def _hold(self, tables: HashTables, free: list[int], ignored: dict[int, set[int]]) -> None:

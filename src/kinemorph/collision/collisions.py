@@ -17,9 +17,10 @@ from kinemorph._jit import entry, rows_at
 from kinemorph.collision.broad_phase import BroadPhase
 from kinemorph.collision.collide import look_at_all, pair_up, pair_up_all
 from kinemorph.collision.hash_rows import INDEX, MEETING
+from kinemorph.collision.hash_tables import HashTables
 from kinemorph.collision.manifold import ROOM
-from kinemorph.collision.part_pairs import KNOWN
-from kinemorph.collision.scratch import Scratch
+from kinemorph.collision.part_pairs import KNOWN, PartPairs
+from kinemorph.collision.scratch import KINDS, make_scratch, no_search
 from kinemorph.collision.shape_places import place_shape
 from kinemorph.collision.shape_rows import (
     ANCHOR,
@@ -73,6 +74,7 @@ ADDRESSES = (
 _FIELDS = ("generation", "group", "mask", "fixed")  # of a row of shapes: what its box in the hash goes by
 LINKED, *_PLACES = ((SHAPE.names or ()).index(name) for name in ("link", *_FIELDS))
 FILTERED = itemgetter(*_PLACES)
+NO_LINKS = np.zeros(1, POSE)
 NUMBERS = ("updates", "walked", "fallbacks", "rough", "opened", "kept")
 
 
@@ -83,10 +85,11 @@ class Collisions:
     that has moved by less than `keep_within` (m) since its contacts were made keeps them, with new distances, so that
     contacts up to `keep_within` beyond the margin are reported as well. With Question.DISTANCE every pair has its
     closest points instead, and the hulls of concave bodies are opened for a distance below `threshold`.
-    `from_scratch` builds the hash anew at each update, for measurements.
+    `from_scratch` builds the hash anew at each update, for measurements. With `tables`, which are as `first_tables`
+    are, these are its own.
     """
 
-    __slots__ = ("_boxed", "_broad", "_busy", "_links", "_rows", "_scratch", "_seen", "_tables", "header", "shapes")
+    __slots__ = ("_boxed", "_broad", "_busy", "_links", "_rows", "_search", "_seen", "_tables", "header", "shapes")
 
     def __init__(
         self,
@@ -99,6 +102,7 @@ class Collisions:
         candidates: Candidates = Candidates.OVERLAPPING,
         threshold: float = math.inf,
         from_scratch: bool = False,
+        tables: tuple[Tables, Tables] | None = None,
     ) -> None:
         if not isinstance(shapes, ShapeTable | None):
             raise TypeError(f"Collisions: shapes must be a kinemorph.ShapeTable, not {shapes!r}")
@@ -109,11 +113,17 @@ class Collisions:
             raise ValueError(f"Collisions: most is {most}; expected 1 to {ROOM}")
         if not threshold >= 0.0:
             raise ValueError(f"Collisions: threshold {threshold} must not be negative")
-        broad = None if candidates == Candidates.ALL else BroadPhase()
-        pattern = _pattern(max(64, most), keep_within > 0.0, 64 if broad is not None else 0)
-        self._hold(pattern.tables(), broad, ShapeTable() if shapes is None else shapes)
+        question = question if type(question) is Question else Question(question)  # others are refused
+        candidates = candidates if type(candidates) is Candidates else Candidates(candidates)
+        if tables is None:
+            hashed = candidates != Candidates.ALL
+            broad = BroadPhase() if hashed else None
+            own = _pattern(max(64, most), keep_within > 0.0, 64 if hashed else 0).tables()[0]
+        else:
+            own, broad = tables[0], BroadPhase(tables=tables[1])
+        self._hold(own, broad, ShapeTable() if shapes is None else shapes)
         h = self.header[0]
-        h["kind"], h["question"], h["candidates"] = COLLISIONS_KIND, Question(question), Candidates(candidates)
+        h["kind"], h["question"], h["candidates"] = COLLISIONS_KIND, int(question), int(candidates)
         h["margin"], h["keep_within"], h["threshold"], h["most"] = margin, keep_within, threshold, most
         h["from_scratch"] = from_scratch
         if broad is None:
@@ -127,8 +137,7 @@ class Collisions:
         self._boxed: dict[int, tuple[int, ...]] = {}  # rows with a box in the hash, as what they were put in
         self._busy = threading.Lock()
         self._links = 0
-        self._scratch = Scratch()
-        self._scratch.lend(self.header)
+        self._search = no_search()  # the room for one
         self.header["hash"] = broad.hash.address if broad is not None else 0
 
     # --- a step ---
@@ -246,10 +255,19 @@ class Collisions:
         """Follow the table of shapes: put boxes into the hash, take them out, move those of the base."""
         self._follow_rows()
         shapes, n = self.shapes, self.shapes.count
-        changed = np.flatnonzero(shapes.changed[:n] > self._seen)
-        _place_some(self._tables.address, changed, np.zeros(1, POSE) if links is None else links, links is not None)
+        seen = self._seen
+        changed = [row for row, when in enumerate(shapes.changed[:n].tolist()) if when > seen]
+        places = NO_LINKS if links is None else links
+        _place_some(self._tables.address, np.array(changed, np.int64), places, links is not None)
         if self._broad is not None:
-            if wanted := [row for row in changed.tolist() if self._wants_box(row)]:
+            rows, boxed = shapes.rows, self._boxed
+            said = {row: rows[row].item() for row in changed}
+            if boxed.keys().isdisjoint(changed) and all(one[0] for one in said.values()):  # as most are
+                boxed.update({row: FILTERED(one) for row, one in said.items()})
+                wanted = changed
+            else:
+                wanted = [row for row in changed if self._wants_box(row, said[row])]
+            if wanted:
                 self._put_boxes(wanted)
             self._broad.follow_order(list_moving(self._tables.address))
         self.header["n_met"] = 0
@@ -260,16 +278,16 @@ class Collisions:
         n = self.shapes.count if n is None else n
         if self._rows[0] is not self.shapes.rows or self._rows[1] is not self.shapes.mounts:
             self._rows = self.shapes.rows, self.shapes.mounts
-            self.header["shapes"], self.header["mounts"] = (rows.ctypes.data for rows in self._rows)
+            self.header["shapes"], self.header["mounts"] = self.shapes.addresses
         self.header["n"] = n
         if "places" not in self._tables or len(self._tables["places"]) < n:
             room = max(16, 2 * n)
             self._tables.make("places", room, PLACE, keep=True)
             self._tables.make("boxes", room, BOUNDS, keep=True)
 
-    def _wants_box(self, row: int) -> bool:
-        """Follow a row of shapes. Returns whether its box is to be put into the hash."""
-        said, before = self.shapes.rows[row].item(), self._boxed.get(row)
+    def _wants_box(self, row: int, said: tuple[Any, ...]) -> bool:
+        """Follow what a row of shapes says. Returns whether its box is to be put into the hash."""
+        before = self._boxed.get(row)
         now = FILTERED(said) if said[0] else None
         if before is not None and before != now:
             self.broad_phase.take_out(row)
@@ -304,7 +322,8 @@ class Collisions:
         if full & FULL_KNOWN:
             self._make_known(2 * int(self.header["known_room"][0]))
         if full & FULL_SEARCH:
-            self._scratch.grow()
+            self._search = PartPairs(max(64, 2 * int(self._search.header["room"][0])))
+            self._tables["search"][:] = self._search.header
         if self._rows_wanted() > int(self.header["room"][0]):
             self._make_pairs(self._rows_wanted())
         self.header["full"] = 0
@@ -375,6 +394,7 @@ class Collisions:
             raise ValueError("collisions that another version of kinemorph has pickled cannot be read")
         tables = Tables(COLLISIONS)
         tables.header[:] = header
+        make_scratch(tables)
         self._hold(tables, broad, shapes)
         self._seen, self._boxed = seen, dict(boxed)
         self._make_contacts(int(header["contact_room"][0]))
@@ -409,8 +429,17 @@ class Collisions:
 
 @functools.lru_cache(8)
 def _pattern(contacts: int, keeps: bool, pairs: int) -> Pattern:
-    """Tables for a step of so many contacts, which may be kept or not, and for so many pairs."""
-    tables = Tables(COLLISIONS)
+    return Pattern(_tables_for(contacts, keeps, pairs))
+
+
+def first_tables() -> tuple[Tables, Tables]:
+    """The tables of collisions that keep contacts, and those of their hash, as they are at first."""
+    return _tables_for(64, True, 64), HashTables.first_tables()
+
+
+def _tables_for(contacts: int, keeps: bool, pairs: int) -> Tables:
+    """For a step of so many contacts, which may be kept or not, and for so many pairs."""
+    tables = Tables(COLLISIONS, dict.fromkeys(KINDS))
     h = tables.header[0]
     h["contact_room"], h["known_room"], h["room"] = contacts, 64, pairs
     for name, dtype in (("places", PLACE), ("boxes", BOUNDS)):
@@ -421,7 +450,8 @@ def _pattern(contacts: int, keeps: bool, pairs: int) -> Pattern:
     tables.make("pairs", pairs, PAIR)
     tables.make("memory", pairs, MEMORY)
     tables.make("made", pairs if keeps else min(pairs, 1), MADE)
-    return Pattern(tables)
+    make_scratch(tables)
+    return tables
 
 
 def _rows_of(links: Any) -> Any:

@@ -45,14 +45,18 @@ class HashTables:
 
     __slots__ = ("_tables", "address", "header")
 
-    def __init__(self, levels: int, finest: float, linger: int) -> None:
-        self._hold(_pattern().tables())
+    def __init__(self, levels: int, finest: float, linger: int, tables: Tables | None = None) -> None:
+        """With `tables`, which are as `first_tables` are, these are its own."""
+        self._hold(_pattern().tables()[0] if tables is None else tables)
         h = self.header[0]
         h["top"], h["finest"], h["linger"] = levels - 1, finest, linger
 
-    def _begin(self) -> Tables:
+    @classmethod
+    def first_tables(cls) -> Tables:
         """All tables, as they are at first."""
-        self._hold(Tables(HASH))
+        return cls(1, 1.0, 0, Tables(HASH))._fill()
+
+    def _fill(self) -> Tables:
         self.header["pair_free"] = -1
         self.make_boxes(32)
         self._make_entries(256)
@@ -157,4 +161,4 @@ class HashTables:
 
 @functools.cache
 def _pattern() -> Pattern:
-    return Pattern(HashTables.__new__(HashTables)._begin())
+    return Pattern(HashTables.first_tables())

@@ -199,7 +199,7 @@ class PartPairs:
 
     def make(self, room: int) -> None:
         """Another size; what was known is forgotten."""
-        self._tables = tables = _pattern(room).tables()
+        self._tables = tables = _pattern(room).tables()[0]
         self.header = tables.header
         if room:  # flat cores have their rows in themselves; kernels move the corners
             cores, start = tables["triangles"]["core"], int(self.header["triangles"][0])

@@ -5,6 +5,7 @@ It is written all the time, so no cache line of it may be one of another thread'
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from kinemorph.collision.ground_search import CARRIED
 from kinemorph.collision.manifold import POINT, ROOM
 from kinemorph.collision.part_pairs import SEARCH, PartPairs
 from kinemorph.collision.shape_rows import COLLISIONS
-from kinemorph.multibody.tables import LINE, aligned_at
+from kinemorph.multibody.tables import LINE, Tables, aligned_at
 
 KINDS: dict[str, tuple[int, Any]] = {
     "own": (1, COLLISIONS),  # for a thread that has no other
@@ -40,27 +41,33 @@ def _places() -> tuple[dict[str, int], int]:
 PLACES, SIZE = _places()
 
 
+@functools.cache
+def no_search() -> PartPairs:
+    """Room for none: few need more."""
+    return PartPairs(0)
+
+
+def make_scratch(tables: Tables) -> None:
+    """The same as tables of a COLLISIONS row, for the thread that has it."""
+    for name, (count, dtype) in KINDS.items():
+        if name != "own":
+            tables.make(name, count, dtype)
+    tables["search"][:] = no_search().header
+
+
 class Scratch:
     """The owner of rows that a COLLISIONS row, or another row with fields of the same names, has the addresses of."""
 
-    __slots__ = ("_memory", "_search", "addresses")
+    __slots__ = ("_memory", "addresses")
 
     def __init__(self) -> None:
         self._memory, start = aligned_at(SIZE, BYTE)
         self.addresses = {name: start + place for name, place in PLACES.items()}
-        self._take(PartPairs(0))  # few worlds need one
-
-    def _take(self, search: PartPairs) -> None:
-        self._search = search
-        at = self.addresses["search"] - self._memory.ctypes.data
-        self._memory[at : at + SEARCH.itemsize] = search.header.view(np.uint8)
+        at = PLACES["search"]
+        self._memory[at : at + SEARCH.itemsize] = no_search().header.view(np.uint8)
 
     def lend(self, header: Any) -> None:
         """Write all addresses that a row has fields for."""
         for name, address in self.addresses.items():
             if name in header.dtype.names:
                 header[name] = address
-
-    def grow(self) -> None:
-        """Twice the room for a search; it stays where it is."""
-        self._take(PartPairs(max(64, 2 * int(self._search.header["room"][0]))))

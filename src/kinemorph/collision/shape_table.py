@@ -19,7 +19,7 @@ from kinemorph.geometry.ground import Ground
 from kinemorph.geometry.parts import NODE, Parts, box_roots
 from kinemorph.geometry.polyhedron import CACHED, Polyhedron, box_of, box_rows, core_of
 from kinemorph.geometry.shapes import Shape, ShapeKind
-from kinemorph.multibody.tables import aligned
+from kinemorph.multibody.tables import aligned_at
 from kinemorph.spatial.given import bits, shown
 from kinemorph.spatial.pose import Pose
 
@@ -58,16 +58,22 @@ class ShapeTable:
     first; `row_of` and `id_at` lead from ids to rows and back, and an id of a shape that is gone is refused.
     """
 
-    __slots__ = ("_free", "_owners", "_solids", "changed", "mounts", "revision", "rows")
+    __slots__ = ("_free", "_owners", "_solids", "addresses", "changed", "mounts", "revision", "rows")
 
     def __init__(self) -> None:
-        self.rows: Array = aligned(16, SHAPE)  # one a shape; `form` is 0 in rows that are free
+        self._begin(16)
         self.revision = 0  # how often the table has changed
-        self.mounts: Array = aligned(16, MOUNT)  # as many
-        self.changed: Array = np.zeros(16, np.int64)  # of each row, the revision in which it last did
         self._solids: list[Solid | None] = []  # as they were given
         self._owners: list[Parts | Ground | Box | None] = []  # of what rows have the addresses of
         self._free: list[int] = []  # rows that were given back, a heap
+
+    def _begin(self, room: int) -> None:
+        self.rows: Array  # one a shape; `form` is 0 in rows that are free
+        self.mounts: Array  # as many
+        self.rows, rows = aligned_at(room, SHAPE)
+        self.mounts, mounts = aligned_at(room, MOUNT)
+        self.addresses = rows, mounts
+        self.changed: Array = np.zeros(room, np.int64)  # of each row, the revision in which it last did
 
     # --- coming and going ---
 
@@ -92,18 +98,18 @@ class ShapeTable:
             _check_link(link)
             places.append(_pose_on_link(solid, pose))
         described = _described([solid for solid, *_ in mounts])
-        ids, whole, numbers = [], [], []
-        for (solid, link, _, group, mask), at, (owner, said) in zip(mounts, places, described, strict=True):
-            row = self._claim()
+        rows = [self._claim() for _ in mounts]
+        whole: list[int] = []
+        numbers: list[float] = []
+        for row, (solid, link, _, group, mask), at, (owner, said) in zip(rows, mounts, places, described, strict=True):
             self._solids[row], self._owners[row] = solid, owner
-            fixed = link == BASE or said.form == Form.GROUND
-            made = said.core, said.nodes, said.n_nodes, said.ground
-            whole.append((row, said.form, link, group, mask, fixed, *made))
-            place = *at.rotation.ravel().tolist(), *at.position.tolist()
-            numbers.append((*place, *said.low, *said.high, said.radius, said.reach))
-            ids.append(int(self.rows["generation"][row]) << ROW_BITS | row)
-        written = np.array(whole, np.int64), np.array(numbers, np.float64)
+            form, *made, radius, low, high, reach = said
+            whole += row, form, link, group, mask, link == BASE or form == Form.GROUND, *made
+            numbers += *at.rotation.ravel().tolist(), *at.position.tolist(), *low, *high, radius, reach
+        written = np.array(whole, np.int64).reshape(-1, 10), np.array(numbers, np.float64).reshape(-1, 20)
         write_shapes(self.rows, self.mounts, self.changed, self.revision, *written)
+        generations = self.rows["generation"]
+        ids = [int(generations[row]) << ROW_BITS | row for row in rows]
         self.revision += len(ids)
         return ids
 
@@ -155,10 +161,10 @@ class ShapeTable:
         self.changed[row] = self.revision
 
     def _make_room(self, room: int) -> None:
-        rows, mounts, changed = aligned(room, SHAPE), aligned(room, MOUNT), np.zeros(room, np.int64)
-        for new, old in ((rows, self.rows), (mounts, self.mounts), (changed, self.changed)):
+        before = self.rows, self.mounts, self.changed
+        self._begin(room)
+        for new, old in zip((self.rows, self.mounts, self.changed), before, strict=True):
             new[: len(old)] = old
-        self.rows, self.mounts, self.changed = rows, mounts, changed
 
     # --- ids ---
 
@@ -240,9 +246,7 @@ class ShapeTable:
         rows, mounts, changed, self.revision, solids, bodies, free = state
         if rows.dtype != SHAPE or mounts.dtype != MOUNT:
             raise ValueError("shapes that another version of kinemorph has pickled cannot be read")
-        self.rows, self.mounts, self.changed = aligned(16, SHAPE), aligned(16, MOUNT), np.zeros(16, np.int64)
-        if len(rows) > len(self.rows):
-            self._make_room(len(rows))
+        self._begin(max(16, len(rows)))
         self.rows[: len(rows)], self.mounts[: len(rows)], self.changed[: len(rows)] = rows, mounts, changed
         self._solids, self._owners, self._free = list(solids), list(bodies), list(free)
         for row, body in enumerate(bodies):  # copies of cores are elsewhere
@@ -359,7 +363,7 @@ def core_and_radius(solid: Any) -> tuple[Polyhedron, float]:
 def _description(body: Parts | Ground) -> Description:
     """What rows say of a body."""
     if isinstance(body, Ground):
-        low, high = np.clip(body.bounds, -FAR, FAR).tolist()
+        low, high = ([min(max(x, -FAR), FAR) for x in corner] for corner in body.bounds.tolist())
         return Description(Form.GROUND, 0, 0, 0, body.address, 0.0, low, high, math.inf)
     root = body.nodes[0]
     address, reach = int(body.nodes.ctypes.data), 0.0

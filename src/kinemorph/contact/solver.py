@@ -49,14 +49,18 @@ class Solver:
 
     __slots__ = ("_tables", "header")
 
-    def __init__(self) -> None:
-        self._tables = _pattern().tables()
+    def __init__(self, tables: Tables | None = None) -> None:
+        """With `tables`, which are as `first_tables` are, these are its own."""
+        self._tables = _pattern().tables()[0] if tables is None else tables
         self.header = self._tables.header
 
-    def _begin(self) -> Tables:
+    @classmethod
+    def first_tables(cls) -> Tables:
         """All tables, as they are at first."""
-        self._tables = Tables(SOLVER, USED)
-        self.header = h = self._tables.header
+        return cls(Tables(SOLVER, USED))._fill()
+
+    def _fill(self) -> Tables:
+        h = self.header
         h["kind"] = SOLVER_KIND
         h["stiffness"], h["damping"], h["push"], h["bounce"] = STIFFNESS, DAMPING, PARTING, BOUNCE
         h["direct_work"], h["rounds"], h["settled"], h["still"] = DIRECT_WORK, ROUNDS, SETTLED, STILL
@@ -199,4 +203,4 @@ class Solver:
 
 @functools.cache
 def _pattern() -> Pattern:
-    return Pattern(Solver.__new__(Solver)._begin())
+    return Pattern(Solver.first_tables())

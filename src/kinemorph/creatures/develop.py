@@ -19,9 +19,10 @@ from kinemorph.creatures.wiring import link_name, wired
 from kinemorph.geometry.shapes import Colour, Shape, ShapeKind
 from kinemorph.multibody.catalog import Catalog
 from kinemorph.multibody.equipment import Actuator, Equipment
-from kinemorph.multibody.layout import BODY, DOF, LINK
+from kinemorph.multibody.layout import BODY, DOF, LINK, TREE
 from kinemorph.multibody.loops import NO_LOOPS
 from kinemorph.multibody.model import Model
+from kinemorph.multibody.tables import in_one_piece
 from kinemorph.spatial.pose import Pose, Vector
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
@@ -29,6 +30,8 @@ GRAVITY.flags.writeable = False
 UPRIGHT = np.eye(3)
 APART = Equipment(apart=True)  # parts may grow into each other a little, but not pass through each other
 UPRIGHT.flags.writeable = False
+NUMBER = np.dtype(np.float64)
+BOX, SPHERE, CAPSULE = (FORMS.index(form) for form in (Form.BOX, Form.SPHERE, Form.CAPSULE))
 ABOVE = 1e-3  # m
 COLOURS: tuple[Colour, ...] = (
     (0.87, 0.50, 0.29, 1.0), (0.33, 0.53, 0.76, 1.0), (0.45, 0.68, 0.45, 1.0), (0.76, 0.40, 0.48, 1.0),
@@ -74,30 +77,28 @@ class Phenotype:
     def model(self) -> Model:
         """One tree; its links are "part0", "part1", ..., with "part1:0" for a joint's degrees before the last one."""
         parts, fixed = self.rows, self.settings.root is Root.FIXED
-        count = int(parts["dof"].sum())
-        links, dofs = np.zeros(1 + count, LINK), np.zeros(count + (0 if fixed else 6), DOF)
-        fill_model(self._nodes, parts, growth_row(self.settings), links, dofs)
-        rest = np.zeros(count + (0 if fixed else 7))
-        if not fixed:
-            rest[3] = 1.0
-        bodies = np.zeros(len(links), BODY)
-        bodies["link"], bodies["R"] = np.arange(len(links)), UPRIGHT.ravel()
+        count = sum(parts["dof"].tolist())
+        (header, links, bodies, dofs, rest), (address, *_) = in_one_piece(
+            (1, TREE), (1 + count, LINK), (1 + count, BODY), (count + (0 if fixed else 6), DOF),
+            (count + (0 if fixed else 7), NUMBER),
+        )  # fmt: skip
+        fill_model(self._nodes, parts, growth_row(self.settings), header, links, dofs, bodies, rest)
         names, shapes = self._names_and_shapes(len(links))
         catalog = Catalog(names, names, shapes, {}, (), (), {}, equipment=APART)
-        return Model.known("creature", links, dofs, rest, GRAVITY.copy(), bodies, NO_LOOPS, catalog)
+        model = Model.known("creature", links, dofs, rest, GRAVITY.copy(), bodies, NO_LOOPS, catalog, header=header)
+        model.address, model.names, model.joint_names, model.shapes = address, names, names, shapes  # known already
+        return model
 
     def _names_and_shapes(self, count: int) -> tuple[tuple[str, ...], tuple[tuple[Shape, ...], ...]]:
         names = [""] * count
         shapes: list[tuple[Shape, ...]] = [()] * count
         rows = self.rows
-        middles = np.zeros((len(rows), 3))
-        middles[:, 2] = rows["rise"]
-        columns = zip(*(rows[name].tolist() for name in ("link", "dof", "form", "half", "node")), strict=True)
-        for i, (link, dof, form, half, node) in enumerate(columns):
+        columns = zip(*(rows[name].tolist() for name in ("link", "dof", "form", "half", "node", "rise")), strict=True)
+        for i, (link, dof, form, half, node, rise) in enumerate(columns):
             for k in range(max(dof, 1)):
                 names[link - max(dof, 1) + 1 + k] = link_name(i, k, dof)
-            at = Pose.known(middles[i], UPRIGHT)
-            shapes[link] = (_shape(FORMS[form], half, at, COLOURS[node % len(COLOURS)]),)
+            at = Pose.known(np.array((0.0, 0.0, rise)), UPRIGHT)
+            shapes[link] = (_shape(form, half, at, COLOURS[node % len(COLOURS)]),)
         return tuple(names), tuple(shapes)
 
     @cached_property
@@ -105,7 +106,10 @@ class Phenotype:
         """The corners of the box around it, m, in the frame of its root, joints at zero; round parts count as boxes."""
         rows = self.rows
         reach = (np.abs(rows["R"].reshape(-1, 3, 3)) @ rows["half"][:, :, None])[:, :, 0]
-        return (rows["p"] - reach).min(0), (rows["p"] + reach).max(0)
+        sides = list(zip(*rows["p"].tolist(), strict=True)), list(zip(*reach.tolist(), strict=True))  # by axes
+        low = [min([p - r for p, r in zip(*side, strict=True)]) for side in zip(*sides, strict=True)]
+        high = [max([p + r for p, r in zip(*side, strict=True)]) for side in zip(*sides, strict=True)]
+        return np.array(low), np.array(high)
 
     @property
     def lift(self) -> float:
@@ -152,16 +156,16 @@ def develop(genotype: Genotype, settings: Settings = DEFAULT) -> Phenotype:
     return Phenotype(genotype, settings)
 
 
-def _shape(form: Form, half: list[float], at: Pose, colour: Colour) -> Shape:
-    """The shape of a solid of a form, which stands at `at` in its link."""
+def _shape(form: int, half: list[float], at: Pose, colour: Colour) -> Shape:
+    """The shape of a solid of a form, by its number, which stands at `at` in its link."""
     x, y, z = half
-    if form is Form.BOX:
-        return Shape(ShapeKind.BOX, (2.0 * x, 2.0 * y, 2.0 * z), at, colour=colour)
-    if form is Form.SPHERE:
-        return Shape(ShapeKind.SPHERE, (x,), at, colour=colour)
-    if form is Form.CAPSULE:
-        return Shape(ShapeKind.CAPSULE, (x, 2.0 * (z - x)), at, colour=colour)
-    return Shape(ShapeKind.CYLINDER, (x, 2.0 * z), at, colour=colour)
+    if form == BOX:
+        return Shape.known(ShapeKind.BOX, (2.0 * x, 2.0 * y, 2.0 * z), at, colour)
+    if form == SPHERE:
+        return Shape.known(ShapeKind.SPHERE, (x,), at, colour)
+    if form == CAPSULE:
+        return Shape.known(ShapeKind.CAPSULE, (x, 2.0 * (z - x)), at, colour)
+    return Shape.known(ShapeKind.CYLINDER, (x, 2.0 * z), at, colour)
 
 
 def _part(i: int, row: Any) -> Part:

@@ -52,22 +52,26 @@ def evaluate(
         reason = stage.settle()
         if reason:
             return _score(stage, None, reason)
-        stage.mind.blank, stage.mind.asleep = blank, not motors
+        if blank:
+            stage.mind.blank = True
+        if not motors:
+            stage.mind.asleep = True
         stage.live()
-        return _score(stage, task.mark(stage), "budget" if stage.spent else _exploit(stage))
+        marks, life = task.mark(stage), stage.life
+        return _score(stage, marks, "budget" if stage.spent else _exploit(stage, life), life)
     except WorldError as error:
         return Score(REJECTED, reason=f"faulty: {error}", steps=round(stage.world.time / task.dt))
 
 
-def _exploit(stage: Stage) -> str:
-    life = stage.life
+def _exploit(stage: Stage, life: dict[str, Any]) -> str:
     judged = stage.task.moves and life["steps"] * stage.task.dt >= WINDOW_LENGTH
     weight = 9.81 * float(stage.phenotype.rows["mass"].sum())
     return exploit(life, stage.world.toil, weight, stage.size, judged)
 
 
-def _score(stage: Stage, marks: Marks | None, reason: str) -> Score:
-    life, toil, steps = stage.life, stage.world.toil, round(stage.world.time / stage.task.dt)
+def _score(stage: Stage, marks: Marks | None, reason: str, life: dict[str, Any] | None = None) -> Score:
+    life = stage.life if life is None else life
+    toil, steps = stage.world.toil, round(stage.world.time / stage.task.dt)
     details: dict[str, Any] = {name: float(life[name]) for name in ("fastest", "spin", "depth", "riding", "top")}
     details |= {"length": stage.length, "parts": float(stage.parts), "effort": toil["effort"], "work": toil["work"]}
     details |= {"swing": max(life["swing"], default=0.0), "surplus": toil["surplus"]}

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from kinemorph.creatures.genes import Rng
+from kinemorph.creatures.genes import Rng, clip
 from kinemorph.creatures.genotype import (
     ONE,
     Connection,
@@ -28,6 +28,7 @@ from kinemorph.creatures.initial import GLOBAL_NEURONS, LOCAL_NEURONS, drawn, ra
 from kinemorph.creatures.settings import DEFAULT, Settings
 
 ALONG, ACROSS = (0.10, 0.25), (0.04, 0.15)  # half extents of parts of founders, m
+ENDS = np.log([ACROSS, ACROSS, ALONG]).T
 TWINS = 0.4  # share of connections that have a mirror twin
 PULSE = (0.6, 2.5)  # Hz
 GRIPS = (0.4, 0.4)  # shares of grasps that keep to the oscillator, or to the angle of their joint
@@ -75,9 +76,8 @@ def founder(seed: int | np.random.Generator, settings: Settings = DEFAULT, route
 
 def _node(rng: Rng, s: Settings, routes: Routes) -> Node:
     """A node with an oscillator at the pace of all, and effectors that are wired."""
-    ends = np.log([ACROSS, ACROSS, ALONG]).T
     low, high = s.size
-    size: Any = tuple(np.exp(rng.uniform(*ends)).clip(low, high).tolist())
+    size: Any = tuple([clip(x, low, high) for x in np.exp(rng.uniform(*ENDS)).tolist()])
     neurons = list(random_neurons(rng, s, LOCAL_NEURONS))[: max(0, s.most_neurons - 1)]
     clock = Source(From.LOCAL, len(neurons))
     phase = float(rng.uniform(-math.pi, math.pi))

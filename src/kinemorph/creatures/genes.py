@@ -221,7 +221,8 @@ class Weights:
     kind: str = "weight"
 
     def draw(self, rng: Rng, s: Settings) -> Any:
-        numbers = rng.normal(0.0, self.spread, max(1, self.count)).clip(-s.weight, s.weight).tolist()
+        most = s.weight
+        numbers = [clip(x, -most, most) for x in rng.normal(0.0, self.spread, max(1, self.count)).tolist()]
         return tuple(numbers) if self.count else numbers[0]
 
     def change(self, value: Any, rng: Rng, s: Settings) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,28 +13,37 @@ from kinemorph.creatures.genotype import Connection, Gene, Genotype, NeuronGene,
 from kinemorph.creatures.settings import DEFAULT, Settings
 
 G = TypeVar("G", bound=Gene)
+Draw = Callable[[Rng, Settings], Any]
 LOCAL_NEURONS, GLOBAL_NEURONS = 3, 2  # of a random creature, at most
 UNREACHED = 0.2  # share of nodes that nothing leads to on purpose
 
 
 def drawn(kind: type[G], rng: Rng, s: Settings, **given: Any) -> G:
     """A random object of a kind; `given` members are as they are given."""
-    members = dict(given)
-    for name, gene in GENES[kind].items():
-        if name not in members:
-            members[name] = _member(gene, rng, s)
-    return kind(**members)
+    return kind(**given, **{name: draw(rng, s) for name, draw in _draws(kind) if name not in given})
 
 
-def _member(gene: Any, rng: Rng, s: Settings) -> Any:
+@cache
+def _draws(kind: type[Gene]) -> list[tuple[str, Draw]]:
+    """How the members of an object are drawn, in their order."""
+    return [(name, _draw(gene)) for name, gene in GENES[kind].items()]
+
+
+def _draw(gene: Any) -> Draw:
     if isinstance(gene, Object):
-        return drawn(gene.of, rng, s)
+        return lambda rng, s: drawn(gene.of, rng, s)
     if isinstance(gene, Several):
-        return tuple(drawn(gene.of, rng, s) for _ in range(gene.count))
+        return lambda rng, s: tuple([drawn(gene.of, rng, s) for _ in range(gene.count)])
     if isinstance(gene, Array):
-        return random_neurons(rng, s, LOCAL_NEURONS)
-    assert not isinstance(gene, NodeNumber)
-    return gene.draw(rng, s)
+        return lambda rng, s: random_neurons(rng, s, LOCAL_NEURONS)
+    if isinstance(gene, NodeNumber):
+        return _not_drawn
+    draw: Draw = gene.draw
+    return draw
+
+
+def _not_drawn(rng: Rng, s: Settings) -> Any:
+    raise ValueError("the number of a node is drawn with the graph")
 
 
 def random_neurons(rng: Rng, s: Settings, most: int) -> tuple[NeuronGene, ...]:

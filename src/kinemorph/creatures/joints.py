@@ -13,11 +13,13 @@ import numpy as np
 
 from kinemorph._jit import entry, kernel
 from kinemorph.creatures.grow import UPRIGHT
-from kinemorph.multibody.layout import JointKind
+from kinemorph.multibody.layout import MODEL_KIND, JointKind
 from kinemorph.spatial.mat3 import Mat3, mul, skew
 from kinemorph.spatial.rows import load3, load9, store3, store6, store9
 from kinemorph.spatial.vec3 import Vec3
+from kinemorph.structure.forest_memory import address_of
 
+Numbers = np.ndarray[tuple[int], np.dtype[np.float64]]
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
 REVOLUTE, FREE, FIXED = int(JointKind.REVOLUTE), int(JointKind.FREE), int(JointKind.FIXED)
 GRAVITY = 9.81  # m/s²
@@ -51,11 +53,18 @@ def share_strength(parts: Any, g: Any) -> None:
 
 
 @entry
-def fill_model(nodes: Records, parts: Records, growth: Records, links: Records, dofs: Records) -> None:
-    """Write LINK and DOF rows, parts in the order of a walk along the limbs, and where each part's link is."""
+def fill_model(
+    nodes: Records, parts: Records, growth: Records, header: Records, links: Records, dofs: Records, bodies: Records,
+    rest: Numbers,
+) -> None:  # fmt: skip
+    """Write LINK and DOF rows, parts in the order of a walk along the limbs, and where each part's link is.
+
+    The others become what `multibody.Model` makes of them: a header, a body for each link, and joints at zero.
+    """
     g = growth[0]
     share_strength(parts, g)
     fixed = g["fixed"] != 0
+    begin_model(header[0], links, dofs, bodies, rest)
     begin_link(
         links[0], 0, -1, FIXED if fixed else FREE, 0, 0, load9(parts[0]["joint_R"]), load3(parts[0]["joint_p"]), Z
     )
@@ -88,6 +97,18 @@ def fill_model(nodes: Records, parts: Records, growth: Records, links: Records, 
             above, l, q, v = l, l + 1, q + 1, v + 1
         part["link"] = above
         give_mass(links[above], part)
+
+
+@kernel(inline=False)
+def begin_model(header: Any, links: Any, dofs: Any, bodies: Any, rest: Any) -> None:
+    """What kernels get of a model, bodies that are their links, and the quaternion of a root that floats."""
+    header["kind"], header["n"], header["nq"], header["nv"] = MODEL_KIND, len(links), len(rest), len(dofs)
+    header["links"], header["dofs"] = address_of(links), address_of(dofs)
+    for i in range(links.shape[0]):
+        bodies[i]["link"] = i
+        store9(bodies[i]["R"], UPRIGHT)
+    if rest.shape[0] > dofs.shape[0]:
+        rest[3] = 1.0
 
 
 @kernel

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
+from functools import cached_property
+from typing import Any
 
 from kinemorph.brain import Acted
 from kinemorph.creatures.genotype import FUNCTIONS, MOST_NEURONS, MOST_NODES, Form, From
@@ -98,6 +100,17 @@ class Settings:
         unknown = [name for name in self.functions if name not in FUNCTIONS]
         if unknown:
             raise ValueError(f"creature settings: there is no function {unknown[0]!r}")
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Asked for with every creature that grows."""
+        return hash(tuple(getattr(self, field.name) for field in fields(self)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_hash"}  # elsewhere it is another
 
 
 DEFAULT = Settings()

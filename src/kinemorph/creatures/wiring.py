@@ -7,6 +7,7 @@ neurons those of the root. Only senses that something listens to are there. A so
 from __future__ import annotations
 
 import contextlib
+import struct
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,17 @@ import numpy as np
 from kinemorph._jit import entry, kernel
 from kinemorph.brain import Acted, Brain, Function, Sensed
 from kinemorph.brain.layout import EFFECT, FIRST, NEURON, NOTHING, ONE, SENSE
-from kinemorph.creatures.genotype import FUNCTIONS, From, Genotype, NeuronGene, Node, Source
+from kinemorph.creatures.genotype import FUNCTIONS, From, Genotype, NeuronGene, Source
+from kinemorph.creatures.grow import rows_of
 from kinemorph.creatures.layout import NEURON_GENE, WIRES
 from kinemorph.creatures.settings import Settings
+from kinemorph.multibody.tables import in_one_piece
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
 Integers = np.ndarray[tuple[int], np.dtype[np.int64]]
 CENTRAL = -1  # instead of the number of a part
+PACKED_WIRES, PACKED_GENE = struct.Struct("11i4x3d").pack, struct.Struct("10i3d").pack
+INTEGER = np.dtype(np.int64)
 KINDS = {kind: k for k, kind in enumerate(From)}
 FROM_ONE, LOCAL, PARENT, CHILD, GLOBAL, FIRST_SENSE = range(6)  # of these; the senses are in the order of `Sensed`
 SPEED, UP, DIRECTION, PLACE = (int(x) for x in (Sensed.SPEED, Sensed.UP, Sensed.DIRECTION, Sensed.PLACE))
@@ -36,45 +41,47 @@ def link_name(part: int, dof: int, of: int) -> str:
 
 def wired(genotype: Genotype, settings: Settings, nodes: Records, parts: Records, links: tuple[str, ...]) -> Brain:
     """The brain of grown parts, whose links have these names."""
-    with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError, OverflowError):
+    with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError, OverflowError, struct.error):
         wires, genes = _rows(genotype)
-        counts = wires["count"]
-        neurons = np.zeros(int(counts[parts["node"]].sum() + counts[-1]), NEURON)
-        effects = np.zeros(int(parts["dof"].sum()) + (len(parts) if settings.grasps else 0), EFFECT)
-        senses = np.zeros(3 * len(neurons) + len(effects), SENSE)
-        first, found = np.zeros(len(parts) + 2, np.int64), np.zeros(2, np.int64)
+        counts = [len(node.neurons) for node in genotype.nodes]
+        n = sum([counts[node] for node in parts["node"].tolist()]) + len(genotype.neurons)
+        most = sum(parts["dof"].tolist()) + (len(parts) if settings.grasps else 0)
+        (neurons, senses, effects, first, found), _ = in_one_piece(
+            (n, NEURON), (3 * n + most, SENSE), (most, EFFECT), (len(parts) + 2, INTEGER), (2, INTEGER)
+        )
         if wire(
             nodes, parts, wires, genes, int(settings.acted), settings.grasps, first, neurons, senses, effects, found
         ):
             heard, done = found.tolist()
-            return Brain.known(neurons, senses[:heard].copy(), effects[:done], links, float(settings.rate))
+            return Brain.known(neurons, senses[:heard], effects[:done], links, float(settings.rate))
     genotype.checked()  # says what is wrong
     raise ValueError(f"genotype {genotype!r} has no brain")
 
 
 def _rows(genotype: Genotype) -> tuple[Records, Records]:
     """The wires of each node and of the central brain, and all genes of neurons."""
-    wires: list[tuple[Any, ...]] = []
-    genes: list[tuple[Any, ...]] = []
+    wires: list[bytes] = []
+    genes: list[bytes] = []
     for node in genotype.nodes:
-        inputs, weights = zip(*[(e.input, e.weight) for e in node.effectors], strict=True)
-        wires.append((len(genes), len(node.neurons), *_addresses(inputs), weights))
+        x, y, z = node.effectors
+        addresses = _addresses((x.input, y.input, z.input))
+        wires.append(PACKED_WIRES(len(genes), len(node.neurons), *addresses, x.weight, y.weight, z.weight))
         genes += [_gene(neuron) for neuron in node.neurons]
-    wires.append((len(genes), len(genotype.neurons), *NO_EFFECTORS))
+    wires.append(PACKED_WIRES(len(genes), len(genotype.neurons), *NO_EFFECTORS))
     genes += [_gene(neuron) for neuron in genotype.neurons]
-    return np.array(wires, WIRES), np.array(genes, NEURON_GENE)
+    return rows_of(wires, WIRES), rows_of(genes, NEURON_GENE)
 
 
-def _gene(neuron: NeuronGene) -> tuple[Any, ...]:
-    return FUNCTIONS[neuron.function], *_addresses(neuron.inputs), neuron.weights
+def _gene(neuron: NeuronGene) -> bytes:
+    return PACKED_GENE(FUNCTIONS[neuron.function], *_addresses(neuron.inputs), *neuron.weights)
 
 
-def _addresses(inputs: Any) -> tuple[Any, Any, Any]:
+def _addresses(inputs: Any) -> tuple[int, ...]:
     a, b, c = inputs
-    return (KINDS[a.kind], KINDS[b.kind], KINDS[c.kind]), (a.index, b.index, c.index), (a.child, b.child, c.child)
+    return KINDS[a.kind], KINDS[b.kind], KINDS[c.kind], a.index, b.index, c.index, a.child, b.child, c.child
 
 
-NO_EFFECTORS = *_addresses((Source(),) * 3), (0.0,) * len(Node().effectors)
+NO_EFFECTORS = *_addresses((Source(),) * 3), 0.0, 0.0, 0.0
 
 
 @entry

@@ -100,11 +100,12 @@ class Ground:
     def bounds(self) -> Array:
         """The lowest and the highest corner of the box around it, (2, 3): infinite where it has no end."""
         h = self._header[0]
-        if self.kind is GroundKind.SOUP:
+        kind = self.kind
+        if kind is GroundKind.HALF_SPACE:
+            return np.array(ALL_OVER)
+        if kind is GroundKind.SOUP:
             points = self._rows["points"]["x"]
             return np.array([points.min(axis=0), points.max(axis=0)])
-        if self.kind is GroundKind.HALF_SPACE:
-            return np.array([[-np.inf] * 3, [np.inf] * 3])
         x, y = h["x0"] + h["dx"] * (h["nx"] - 1), h["y0"] + h["dy"] * (h["ny"] - 1)
         return np.array([[h["x0"], h["y0"], -np.inf], [x, y, self._rows["heights"].max()]])
 
@@ -113,6 +114,9 @@ def _copied(which: type[Ground], kind: int, rows: dict[str, Array], header: dict
     ground = which.__new__(which)
     Ground.__init__(ground, GroundKind(kind), {name: array.copy() for name, array in rows.items()}, **header)
     return ground
+
+
+ALL_OVER = (-math.inf,) * 3, (math.inf,) * 3
 
 
 class HalfSpace(Ground):

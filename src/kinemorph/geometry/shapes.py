@@ -55,6 +55,13 @@ class Shape:
     parts: Parts | None = None
 
     @staticmethod
+    def known(kind: ShapeKind, size: tuple[float, ...], pose: Pose, colour: Colour) -> Shape:
+        """A plain shape of what is known to be fine."""
+        shape = object.__new__(Shape)
+        shape.__dict__.update(_PLAIN, kind=kind, size=size, pose=pose, colour=colour)
+        return shape
+
+    @staticmethod
     def sphere(radius: float, pose: Pose | None = None, **more: object) -> Shape:
         return _shape(ShapeKind.SPHERE, (radius,), pose, more)
 
@@ -82,6 +89,9 @@ class Shape:
         shape = object.__new__(Shape)
         shape.__dict__.update(self.__dict__, pose=pose @ self.pose)
         return shape
+
+
+_PLAIN = dict(vars(Shape(ShapeKind.SPHERE, (1.0,))))
 
 
 def _shape(kind: ShapeKind, size: tuple[float, ...], pose: Pose | None, more: dict[str, object]) -> Shape:

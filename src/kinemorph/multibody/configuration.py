@@ -143,7 +143,7 @@ def neutral(model: Model) -> Array:
     """The configuration with every joint at zero."""
     checked_model(model)
     q = np.zeros(model.nq)
-    for i, kind in enumerate(model.links["kind"].tolist()):
+    for i, kind in enumerate(model.kinds):
         if kind in TURNING:
             l = model.links[i]
             q[l["iq"] + l["nq"] - 4] = 1.0

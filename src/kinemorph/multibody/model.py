@@ -25,6 +25,7 @@ from kinemorph.multibody.joint import check_numbers
 from kinemorph.multibody.layout import BLOCK, BODY, DOF, LINK, MODEL_KIND, TREE, JointKind, copied
 from kinemorph.multibody.loop_layout import SIZES, measure_model
 from kinemorph.multibody.loops import DEPENDENT, LOOP, NO_LOOPS, Loop, loop_row
+from kinemorph.multibody.tables import aligned_at
 from kinemorph.spatial.pose import Pose, Vector, vector
 
 ORIGIN = Pose()
@@ -127,7 +128,7 @@ class Model:
     @cached_property
     def header(self) -> np.ndarray[Any, Any]:
         """What kernels get of a model: its sizes and the addresses of its rows."""
-        header = np.zeros(1, TREE)
+        header, self.address = aligned_at(1, TREE)
         fill_tree(header[0], self, MODEL_KIND)
         return header
 
@@ -155,6 +156,16 @@ class Model:
         """Of the joint of each loop."""
         names = self.catalog.joints
         return tuple([names[i] for i in self.loop_rows["joint"].tolist()])
+
+    @cached_property
+    def kinds(self) -> tuple[int, ...]:
+        """Of the joint that carries each link: a `JointKind`."""
+        return tuple(self.links["kind"].tolist())
+
+    @cached_property
+    def parents(self) -> tuple[int, ...]:
+        """The link that carries each link, -1 if it hangs on the base."""
+        return tuple(self.links["parent"].tolist())
 
     @cached_property
     def _link_index(self) -> dict[str, int]:
@@ -223,7 +234,7 @@ class Model:
         """The shapes of each link, in its frame."""
         own, bodies = self.catalog.shapes, self.bodies
         ids = self.links["body"].tolist()
-        if not bodies["moved"].any():
+        if not any(bodies["moved"].tolist()):
             return tuple([own[i] for i in ids])
         return tuple([tuple([s.moved(self._home(i)) for s in own[i]]) if bodies[i]["moved"] else own[i] for i in ids])
 

@@ -15,11 +15,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+
+from kinemorph._jit import entry, rows_at
 
 LINE = 64  # bytes of a cache line: where tables begin
 BYTE, WORD = np.dtype(np.uint8), np.dtype(np.int64)
 CHUNK = 1 << 16  # bytes that small tables of an owner share: they are many, and memory is slow to ask for
 Place = tuple[int, Any, int]  # of a table: how many rows of what, and the byte where they begin
+PASSING = 2  # the rank of tables of which no rows last
 NOWHERE: Mapping[str, Place] = {}
 
 
@@ -60,9 +64,9 @@ class Tables:
         self._arrays[name] = table  # the old one goes once nobody has its address
         return table
 
-    def take(self, name: str, rows: Any) -> None:
-        """An array in place of a table."""
-        self.header[name] = rows.ctypes.data
+    def take(self, name: str, rows: Any, address: int = 0) -> None:
+        """An array in place of a table, and its address, if that is known."""
+        self.header[name] = address or rows.ctypes.data
         self._arrays[name] = rows
 
     def _zeros(self, room: int, dtype: Any) -> tuple[Any, int]:
@@ -104,43 +108,83 @@ class Tables:
 
 
 class Pattern:
-    """How some tables are at first, in one piece with their header: what is like them is a copy of its bytes."""
+    """How tables of some owners are at first, with their headers, in one piece: what is like them is a copy of it."""
 
-    __slots__ = ("_bytes", "_dtype", "_fields", "_places", "_size", "_used")
+    __slots__ = ("_clean", "_fields", "_owners", "_size", "_words")
 
-    def __init__(self, tables: Tables) -> None:
-        header, self._used = tables.header.copy(), tables.used
-        self._dtype, self._places, at = header.dtype, {}, _whole_lines(header.nbytes)
-        rows = {name: table.view(BYTE).ravel() for name, table in tables}
-        for name in sorted(rows, key=lambda name: not rows[name].any()):  # the bytes after the last filled one are 0
-            self._places[name] = len(tables[name]), tables[name].dtype, at
-            header[name] = at
-            at += _whole_lines(rows[name].nbytes)
+    def __init__(self, *owners: Tables) -> None:
+        headers = [tables.header.copy() for tables in owners]
+        starts, at = [], 0
+        for header in headers:
+            starts.append(at)
+            at += _whole_lines(header.nbytes)
+        rows = {(k, name): table.view(BYTE).ravel() for k, tables in enumerate(owners) for name, table in tables}
+        places: list[dict[str, Place]] = [{} for _ in owners]
+        fields = []
+        clean = 0
+        for k, name in sorted(rows, key=lambda key: _rank(owners[key[0]], key[1], rows[key])):
+            table = owners[k][name]
+            places[k][name] = len(table), table.dtype, at
+            headers[k][name] = at
+            fields.append((starts[k] + headers[k].dtype.fields[name][1]) // WORD.itemsize)
+            at += _whole_lines(rows[k, name].nbytes)
+            clean = at if _rank(owners[k], name, rows[k, name]) < PASSING else clean
         piece = np.zeros(at, BYTE)
-        piece[: header.nbytes] = header.view(BYTE)
-        for name, (_, _, start) in self._places.items():
-            piece[start : start + len(rows[name])] = rows[name]
-        self._size, self._bytes = at, piece[: int(np.flatnonzero(piece)[-1]) + 1].copy()
-        self._fields = np.array([self._dtype.fields[name][1] // WORD.itemsize for name in self._places])
+        for start, header in zip(starts, headers, strict=True):
+            piece[start : start + header.nbytes] = header.view(BYTE)
+        for (k, name), table in rows.items():
+            start = places[k][name][2]
+            piece[start : start + len(table)] = table
+        words = piece.view(WORD)
+        self._size, self._words = at, words[: int(np.flatnonzero(words)[-1]) + 1].copy()
+        self._clean = max(clean // WORD.itemsize, len(self._words))
+        self._fields = np.array(fields, WORD)
+        self._owners = [(t.header.dtype, t.used, *one) for t, *one in zip(owners, starts, places, strict=True)]
 
-    def tables(self) -> Tables:
+    def tables(self) -> list[Tables]:
         """Tables like these, with addresses of their own."""
-        piece, start = aligned_at(self._size, BYTE)
-        piece[: len(self._bytes)] = self._bytes
-        np.ndarray(self._dtype.itemsize // WORD.itemsize, WORD, piece)[self._fields] += start
-        made = Tables.__new__(Tables)
-        made.header, made.address, made.used = np.ndarray(1, self._dtype, piece), start, self._used
-        made._begin(piece, self._places)
+        memory = np.empty(self._size + LINE, BYTE)
+        first, skip = lay_down(memory, self._words, self._clean, self._fields)
+        piece, made = memory[skip:], []
+        for dtype, used, start, places in self._owners:
+            tables = Tables.__new__(Tables)
+            tables.header, tables.address, tables.used = np.ndarray(1, dtype, piece, start), first + start, used
+            tables._begin(piece, places)
+            made.append(tables)
         return made
+
+
+@entry
+def lay_down(
+    memory: npt.NDArray[np.uint8], pattern: npt.NDArray[np.int64], clean: int, fields: npt.NDArray[np.int64]
+) -> tuple[int, int]:
+    """Copy a pattern to the first cache line of some memory, and let its addresses be those there.
+
+    All else up to `clean` words is zero; of the rest nobody reads what has not been written. Returns where that line
+    is, and how many bytes are before it.
+    """
+    start: Any = np.int64(memory.ctypes.data)
+    skip = -start % LINE
+    first: int = start + skip
+    words = rows_at(first, clean, WORD)
+    for k in range(pattern.shape[0]):
+        words[k] = pattern[k]
+    for k in range(pattern.shape[0], clean):
+        words[k] = 0
+    for k in range(fields.shape[0]):
+        words[fields[k]] += first
+    return first, skip
+
+
+def _rank(tables: Tables, name: str, rows: Any) -> int:
+    """Where in a piece a table goes: what is filled comes first, then zeros, and last what only lasts for a call."""
+    if rows.any():
+        return 0
+    return PASSING if name in tables.used and tables.used[name] is None else 1
 
 
 def _whole_lines(size: int) -> int:
     return size + -size % LINE
-
-
-def aligned(room: int, dtype: Any) -> Any:
-    """So many rows of zeros that begin with a cache line."""
-    return aligned_at(room, dtype)[0]
 
 
 def aligned_at(room: int, dtype: Any) -> tuple[Any, int]:
@@ -149,3 +193,14 @@ def aligned_at(room: int, dtype: Any) -> tuple[Any, int]:
     start: int = memory.__array_interface__["data"][0]
     skip = -start % LINE
     return np.ndarray(room, dtype, memory, skip), start + skip
+
+
+def in_one_piece(*tables: tuple[int, Any]) -> tuple[list[Any], list[int]]:
+    """The same for several tables, in one piece of memory."""
+    places, size = [], 0
+    for room, dtype in tables:
+        places.append(size)
+        size += _whole_lines(room * dtype.itemsize)
+    memory, start = aligned_at(size, BYTE)
+    rows = [np.ndarray(room, dtype, memory, at) for (room, dtype), at in zip(tables, places, strict=True)]
+    return rows, [start + at for at in places]

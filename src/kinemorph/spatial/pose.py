@@ -30,6 +30,9 @@ def vector(values: Iterable[float], size: int, what: str) -> Vector:
     return array
 
 
+_UPRIGHT = np.eye(3)
+
+
 @dataclass(frozen=True, eq=False)
 class Pose:
     """A frame seen from another one: `a_X_b` has b's axes as columns of `rotation` and b's origin as `position`."""
@@ -38,7 +41,7 @@ class Pose:
     position: Vector
 
     def __init__(self, position: Iterable[float] = (0.0, 0.0, 0.0), rotation: npt.ArrayLike | None = None) -> None:
-        R = np.eye(3)
+        R = _UPRIGHT.copy()
         if rotation is not None:
             R = np.array(rotation, dtype=np.float64)
             if R.shape != (3, 3) or not np.isfinite(R).all():

@@ -20,7 +20,7 @@ from kinemorph.multibody.state import State
 from kinemorph.spatial.pose import Pose, vector
 from kinemorph.structure import forest_layout as layout
 from kinemorph.structure.edit.perform import perform_edit
-from kinemorph.structure.edit.plant import plant_model
+from kinemorph.structure.edit.plant import name_planted, plant_model
 from kinemorph.structure.edit.refusals import Names, refuse, warn
 from kinemorph.structure.edit.request import Place, Request
 from kinemorph.structure.forest_copy import EXTENT, cleared, empty_rows, measure, pack, unpack
@@ -92,10 +92,10 @@ class Forest(ForestSums):
                 complain(model, 2, **given)
             if model.catalog.elements:
                 self._tie_elements(model, here.tolist())
-        n, tops = model.n, np.flatnonzero(model.links["parent"] < 0)
-        joints = self._ids_at(JOINTS, here[n:])
-        trees = self._ids_at(TREES, self._tables[BODIES]["tree"][here[tops]])
-        return Planted(self._ids_at(BODIES, here[:n]), joints[:n], joints[n:], trees)
+        n, end = model.n, len(here)
+        ids = np.empty(end + n, np.int64)
+        count = name_planted(self.address, here, n, ids)
+        return Planted(ids[:n], ids[n : 2 * n], ids[2 * n : end], ids[end : end + count])
 
     def _tie_elements(self, model: Model, names: list[int]) -> None:
         """Force elements of a model between its bodies, which are here now; places are in their own frames."""

@@ -33,10 +33,9 @@ NO_ELEMENTS, NO_ENDS = np.zeros(0, ELEMENT), np.zeros((0, 2), np.int64)
 Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
-@functools.cache
-def _pattern() -> Pattern:
+def first_tables() -> Tables:
     """The tables of a forest without trees, with a first chunk of memory for them."""
-    tables = Tables(FOREST)
+    tables = Tables(FOREST, {"scratch": None, "start": None})
     header = tables.header[0]
     header["kind"], header["scratch_size"] = FOREST_KIND, FIRST_SCRATCH
     pools = tables.make("pools", 4, POOL)
@@ -48,7 +47,12 @@ def _pattern() -> Pattern:
         tables.make(name, count, dtype)
     for name, size in (("scratch", FIRST_SCRATCH), ("start", FIRST_CHUNK)):
         tables.make(name, size, BYTE)
-    return Pattern(tables)
+    return tables
+
+
+@functools.cache
+def _pattern() -> Pattern:
+    return Pattern(first_tables())
 
 
 def longer(table: np.ndarray[Any, Any], need: int) -> np.ndarray[Any, Any]:
@@ -61,22 +65,40 @@ def longer(table: np.ndarray[Any, Any], need: int) -> np.ndarray[Any, Any]:
 class ForestTables:
     """Trees, bodies, joints and loops by their ids, and the force elements between bodies."""
 
-    def __init__(self, gravity: Iterable[float] = (0.0, 0.0, -9.81), dependence: float = DEPENDENT) -> None:
-        tables = _pattern().tables()
+    def __init__(
+        self, gravity: Iterable[float] = (0.0, 0.0, -9.81), dependence: float = DEPENDENT, tables: Tables | None = None
+    ) -> None:
+        """With `tables`, which are as `first_tables` are, these are its own."""
+        tables = _pattern().tables()[0] if tables is None else tables
         self._header, self._pools, self._lists = tables.header, tables["pools"], tables["lists"]
         self._lock = threading.Lock()
         self._chunks: list[np.ndarray[Any, Any]] = [tables["start"]]
-        self._edits, self._outcomes, self._plants = np.zeros(1, EDIT), np.zeros(1, OUTCOME), np.zeros(1, PLANT)
         self._tables = [tables[name] for name in _TABLES[0]]
         self._ties, self._drives, self._scratch = tables["ties"], tables["drives"], tables["scratch"]
         self._elements, self._ends = NO_ELEMENTS, NO_ENDS
         header = self._header[0]
-        header["at"], header["end"] = header["start"], header["start"] + FIRST_CHUNK
-        header["gx"], header["gy"], header["gz"] = vector(gravity, 3, "forest: gravity")
+        start = int(header["start"])
+        header["at"], header["end"] = start, start + FIRST_CHUNK
+        header["gx"], header["gy"], header["gz"] = vector(gravity, 3, "forest: gravity").tolist()
         if not 0.0 < dependence < 1.0:
             raise ValueError(f"forest: dependence {dependence} is not between 0 and 1")
         header["dependence"] = dependence
         self.address = tables.address
+
+    @functools.cached_property
+    def _edits(self) -> Any:
+        """What an edit is told."""
+        return np.zeros(1, EDIT)
+
+    @functools.cached_property
+    def _outcomes(self) -> Any:
+        """And what it tells."""
+        return np.zeros(1, OUTCOME)
+
+    @functools.cached_property
+    def _plants(self) -> Any:
+        """What is told of a model that comes in."""
+        return np.zeros(1, PLANT)
 
     def _connect(self) -> None:
         """Write the addresses of all tables."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -137,15 +137,15 @@ class Changing(Thinking):
         self._names.update(zip(bodies, model.names, strict=True))
         self._births.update(zip(bodies, births, strict=True))
         self._born += model.n
+        on = [(body & INDEX, shapes) for body, shapes in zip(bodies, model.shapes, strict=True) if shapes]
         mounts = [
-            Mount(s, body & INDEX, s.material, s.group, s.mask)
-            for body, shapes in zip(bodies, model.shapes, strict=True)
+            Mount(s, body, s.material, s.group, s.mask)
+            for body, shapes in (*on, (-1, model.base_shapes))
             for s in shapes
             if s.role is not Role.VISUAL
         ]
         if solid is not None:
             mounts.append(Mount(solid, bodies[0] & INDEX, None, 1, EVERYTHING))
-        mounts += [Mount(s, -1, s.material, s.group, s.mask) for s in model.base_shapes if s.role is not Role.VISUAL]
         mounts += [Mount(f.ground, -1, f.material, f.group, f.mask, f.pose, f.name) for f in model.floors]
         shapes = self._add_shapes(mounts, material)
         for mount, id in zip(mounts, shapes, strict=True):
@@ -155,14 +155,17 @@ class Changing(Thinking):
             for one, other in product(*(self._mounted.get(bodies[i] & INDEX if i >= 0 else -1, []) for i in (a, b))):
                 self.collisions.ignore(one, other)
         joints, loops = planted.joints.tolist(), planted.loops.tolist()
-        names = *model.joint_names, *model.loop_names
+        names = (*model.joint_names, *model.loop_names) if loops else model.joint_names
         self._joints.update(zip((*joints, *loops), names, strict=True))
         for loop in loops:
             self._part(loop)
-        self._follow_structure(planted.trees.tolist())
+        self._carry(bodies, model.parents, model.links["mass"].tolist())
+        self._follow_tables()
+        self._watches.follow()
         if model.n > 2 and not model.catalog.equipment.apart:
             let_nested_pass(self, model, shapes)
-        tell(model, "materials of pairs", self._agree_by_name(model, named))
+        if model.pair_materials:
+            tell(model, "materials of pairs", self._agree_by_name(model, named))
         world = self._world
         members = [Body(world, *one) for one in zip(bodies, model.names, births, strict=True)]
         named_joints = dict(zip(names, (*joints, *loops), strict=True))
@@ -296,23 +299,23 @@ class Changing(Thinking):
 
     def _follow_structure(self, trees: list[int]) -> None:
         """Which body carries which: neighbours in a tree do not meet, nor those with but massless links in between."""
-        carried: dict[int, int] = {}  # by the row of a shape, what carries its link
         for tree in set(trees):
             links = self.forest._links(tree & INDEX)
-            parents, masses, bodies = (links[name].tolist() for name in ("parent", "mass", "body"))
-            for i, body in enumerate(bodies):
-                shapes = self._mounted.get(body)
-                if not shapes:
-                    continue
-                k = parents[i]
-                while k >= 0 and masses[k] == 0.0 and bodies[k] not in self._mounted:  # it is a part of a joint
-                    k = parents[k]
-                for shape in shapes:
-                    carried[shape & ROWS] = bodies[k] if k >= 0 else NOBODY
-        if carried:
-            self.shapes.rows["carrier"][list(carried)] = list(carried.values())
+            self._carry(*(links[name].tolist() for name in ("body", "parent", "mass")))
         self._follow_tables()
         self._watches.follow()
+
+    def _carry(self, bodies: list[int], parents: Sequence[int], masses: list[float]) -> None:
+        """Say of the shapes of links which body carries them. Bodies may be ids, or indices."""
+        carriers, mounted = self.shapes.rows["carrier"], self._mounted
+        for body, k in zip(bodies, parents, strict=True):
+            shapes = mounted.get(body & INDEX)
+            if not shapes:
+                continue
+            while k >= 0 and masses[k] == 0.0 and bodies[k] & INDEX not in mounted:  # it is a part of a joint
+                k = parents[k]
+            for shape in shapes:
+                carriers[shape & ROWS] = bodies[k] & INDEX if k >= 0 else NOBODY
 
 
 class Mount(NamedTuple):

@@ -29,13 +29,13 @@ from kinemorph.world.drives import drives_well
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 HOLLOW = 0.05  # sizes: how far a mesh may be below its hull without a word
+FREE = int(JointKind.FREE)
 AJAR = 1e-3  # rad or m: a loop of a new model that is open by no more is closed
 
 
 def floats(model: Model) -> bool:
     """Whether a model is one tree that hangs on nothing, so that its base stands where its free joint says."""
-    tops = model.links["kind"][model.links["parent"] < 0].tolist()
-    if tops != [JointKind.FREE]:
+    if model.kinds[:1] != (FREE,) or model.parents.count(-1) > 1:
         return False
     tied = any(a < 0 or b < 0 for _, a, _, b, _ in model.catalog.elements)
     return not (tied or (len(model.loop_rows) and any((model.loop_rows[side] < 0).any() for side in "ab")))
@@ -68,7 +68,7 @@ def closed_state(model: Model, q: Any, v: Any) -> tuple[Array, Array]:
 def warn_idle(model: Model) -> None:
     """Tell, once for a model and by name, what it has that acts otherwise in worlds than it looks, or not yet."""
     warn_hollow(model)
-    for i in np.flatnonzero(model.links["kind"] == JointKind.FREE).tolist():
+    for i in [i for i, kind in enumerate(model.kinds) if kind == FREE]:
         dofs = model.dofs[model.links["iv"][i] :][:6]
         if any(map(math.isfinite, (*dofs["lower"].tolist(), *dofs["upper"].tolist()))):
             tell(model, "limits of free joints", [model.joint_names[i]])

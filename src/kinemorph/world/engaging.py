@@ -8,16 +8,22 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.brain.layout import Acted, Sensed
+from kinemorph.brain.layout import EFFECT, NEURON, ONE, SENSE, Acted, Sensed
 from kinemorph.contact.drives import found_degree
-from kinemorph.contact.layout import DRIVE, SOLVER, Driven
+from kinemorph.contact.layout import BY_EDIT, DRIVE, SOLVER, SPAN, Driven
 from kinemorph.multibody.joints import FREE, SPHERICAL
 from kinemorph.multibody.layout import DOF, LINK, TREE
-from kinemorph.structure.forest_layout import FOREST, TREE_SLOT
+from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, TREE_SLOT
+from kinemorph.structure.forest_memory import INDEX, address_of, copy_words
 from kinemorph.world.layout import WORLD, WORLD_KIND
+from kinemorph.world.mind_places import body_slot
+from kinemorph.world.watching import begin_life
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
 Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
+Numbers = np.ndarray[tuple[int], np.dtype[np.float64]]
+NEURON_SIZE, SENSE_SIZE, EFFECT_SIZE = NEURON.itemsize, SENSE.itemsize, EFFECT.itemsize
+G = 9.81  # m/s²
 GIVE = 0.25  # rad or m: so far from its target a servo has all of its force
 DAMPING = 0.08  # s, of its stiffness
 SENSED_SPEED = int(Sensed.SPEED)
@@ -69,16 +75,23 @@ def put_drive(d: Any, joint: int, effect: Any) -> None:
 
 
 @entry
-def engage(address: int, bodies: Ids, joints: Ids, senses: Records, effects: Records) -> int:
-    """Give senses and effects, of links by number, the ids of their bodies and joints, and drives.
+def engage(
+    address: int, bodies: Ids, joints: Ids, members: Ids, brain_neurons: Records, brain_senses: Records,
+    brain_effects: Records, minds: Records, neurons: Records, senses: Records, effects: Records, signals: Numbers,
+) -> int:  # fmt: skip
+    """Copy the rows of a brain to those of a new mind in a figure of these members, which wakes.
 
-    There is room for all drives. Returns FITS, or the number of the first sense or effect, counted on from the senses,
+    Its senses and effects, of links by number, get the ids of their bodies and joints, and drives. There is room for
+    all drives. Returns FITS, or the number of the first sense or effect, counted on from the senses,
     that its joint does not have: then nothing has changed.
     """
     w = rows_at(address, 1, WORLD)[0]
     if w["kind"] != WORLD_KIND:
         return 0
     forest, s = rows_at(w["forest"], 1, FOREST)[0], rows_at(w["solver"], 1, SOLVER)[0]
+    copy_words(address_of(brain_neurons), address_of(neurons), neurons.shape[0] * NEURON_SIZE)
+    copy_words(address_of(brain_senses), address_of(senses), senses.shape[0] * SENSE_SIZE)
+    copy_words(address_of(brain_effects), address_of(effects), effects.shape[0] * EFFECT_SIZE)
     for i in range(senses.shape[0]):
         one = senses[i]
         if one["what"] <= SENSED_SPEED and not has_degree(forest, joints[one["id"]], one["axis"], -1):
@@ -100,4 +113,44 @@ def engage(address: int, bodies: Ids, joints: Ids, senses: Records, effects: Rec
         d = rows_at(s["drives"], s["drive_room"], DRIVE)[row]
         put_drive(d, joints[e["body"]], e)
         e["drive"], e["generation"], e["body"] = row, d["generation"], -1
+    begin_mind(minds[0], members, G * max(mass_of(s, forest, members), 1e-9), neurons, senses, effects)
+    signals[ONE] = 1.0
     return FITS
+
+
+@kernel(inline=False)
+def begin_mind(mind: Any, members: Any, weight: float, neurons: Any, senses: Any, effects: Any) -> None:
+    """What a mind knows before its first pass, but for its times and its target."""
+    mind["body"], mind["weight"] = members[0], weight
+    mind["neuron_count"], mind["sense_count"] = neurons.shape[0], senses.shape[0]
+    mind["effect_count"] = effects.shape[0]
+    for i in range(neurons.shape[0]):
+        mind["ring_count"] = max(mind["ring_count"], neurons[i]["ring"] + 1)
+    begin_life(mind["life"])
+
+
+@kernel(inline=False)
+def mass_of(s: Any, forest: Any, members: Any) -> float:
+    """kg, of bodies together; their trees wake."""
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    trees, spans = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT), rows_at(s["spans"], s["span_room"], SPAN)
+    total = 0.0
+    for i in range(members.shape[0]):
+        at = body_slot(forest, members[i])
+        t = bodies[at]["tree"] if at >= 0 else -1
+        known = t < 0
+        for k in range(i):
+            before = body_slot(forest, members[k])
+            known |= before >= 0 and bodies[before]["tree"] == t
+        if known:
+            continue
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        links, mass = rows_at(tree["links"], tree["n"], LINK), 0.0
+        for l in range(tree["n"]):
+            for k in range(members.shape[0]):
+                mass += links[l]["mass"] if links[l]["body"] == members[k] & INDEX else 0.0
+        total += mass
+        if spans[t]["asleep"] != 0:
+            spans[t]["asleep"], spans[t]["woken_by"] = 0, BY_EDIT
+        spans[t]["still"] = 0.0
+    return total

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 OF_JOINTS = EventKind.POSITION, EventKind.VELOCITY, EventKind.LIMIT, EventKind.LOAD
 OF_POINTS = EventKind.ALONG, EventKind.DISTANCE
 TOUCHING = EventKind.CONTACT, EventKind.IMPULSE
+NO_EVENTS = np.zeros(0, EVENT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +82,7 @@ class Watches(OfWorld):
 
     def __init__(self) -> None:
         self._watches: list[Watch] = []
-        self._rows = np.zeros(0, EVENT)
+        self._rows = NO_EVENTS
 
     def join(self, world: World) -> None:
         """Be those of a world."""
@@ -89,7 +90,8 @@ class Watches(OfWorld):
         for watch, row in zip(self._watches, self._rows, strict=True):
             watch._all = self
             self._describe(watch, row)
-        self._lend()
+        if self._watches or world._header["event_count"][0]:  # most worlds wait for nothing
+            self._lend()
 
     def __getstate__(self) -> tuple[Any, ...]:
         return self._watches, self._rows

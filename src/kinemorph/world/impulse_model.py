@@ -26,12 +26,13 @@ NEVER = 1e300  # m/s: the solver itself lets nothing bounce
 AS_CLOSE = 0.05  # share of the envelope by which a point may be farther away than the closest one, and is as close
 SETTINGS = np.dtype([*IMPACTS.descr, ("within", "f8")])
 
+NONE = np.zeros((), SETTINGS)
+
 
 def impulses(
     gravity: Iterable[float], contact: str, epsilon: float | None, handling: str | None, boost: float | None
 ) -> Any:
     """A row of settings; that of the other model has none, and an envelope of 0."""
-    row = np.zeros((), SETTINGS)
     text("world: contact", contact)
     if contact == "timestep":
         given = {"epsilon": epsilon, "handling": handling, "boost": boost}
@@ -40,9 +41,10 @@ def impulses(
                 raise ValueError(
                     f"world: {name} {shown(value)} is of the contact model 'impulse'; give contact='impulse'"
                 )
-        return row
+        return NONE
     if contact != "impulse":
         raise ValueError(f"world: there is no contact model {contact!r}; there are 'timestep' and 'impulse'")
+    row = np.zeros((), SETTINGS)
     width = EPSILON if epsilon is None else finite("world: epsilon", epsilon, 1e-6, 1.0)
     if handling is not None and text("world: handling", handling) not in HANDLINGS:
         raise ValueError(f"world: handling {handling!r} must be one of {', '.join(map(repr, HANDLINGS))}")

@@ -15,7 +15,7 @@ from kinemorph.brain.layout import EFFECT
 from kinemorph.collision.shape_places import box_around
 from kinemorph.collision.shape_rows import COLLISIONS, MOUNT, PAIR, SHAPE
 from kinemorph.contact.drives import found_degree
-from kinemorph.contact.layout import DRIVE, SOLVER, SPAN
+from kinemorph.contact.layout import DRIVE, SOLVER, SPAN, TOUCH
 from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec, sym_vec, tmul_vec
@@ -31,6 +31,7 @@ from kinemorph.world.mind_rows import MIND, MINDS, WINDOW
 
 DONE, WRONG_ROW = int(Status.DONE), int(Status.WRONG_ROW)
 BY_FAR = 1e30  # m: no gap
+WATCHED = 2  # of `known` in a MINDS row
 STILL = 0.05  # m/s: a creature that moves no faster rests
 
 
@@ -204,6 +205,20 @@ def watch_one(w: Any, s: Any, forest: Any, c: Any, m: Any, mind: Any, t: int) ->
 
 
 @kernel(inline=False)
+def work_of_surfaces(s: Any) -> float:
+    """J, that surfaces which move along themselves have done in the last step, whatever became of it.
+
+    The impulse p on shape b does p (v_b - v_a) on both bodies, and rubs p (v_b - v_a + w) away, if w is how fast the
+    surfaces move against each other: what is left is the work of these, -p w.
+    """
+    touches, work = rows_at(s["touches"], s["touch_room"], TOUCH), 0.0
+    for i in range(s["touch_count"]):
+        t = touches[i]
+        work -= t["sum1"] * t["w1"] + t["sum2"] * t["w2"]
+    return work
+
+
+@kernel(inline=False)
 def watch_lives(w: Any, s: Any, forest: Any, c: Any, m: Any) -> None:
     """What has become of all minds until now: in the middle of a step, once all trees are set in motion."""
     m["work"] += 1 + s["substeps"] * (s["touch_count"] + s["bound_count"])
@@ -218,7 +233,10 @@ def watch_lives(w: Any, s: Any, forest: Any, c: Any, m: Any) -> None:
         if at >= 0:
             watch_one(w, s, forest, c, m, minds[i], bodies[at]["tree"])
             still = min(still, minds[i]["life"]["still"])
-    m["surplus"] = max(m["surplus"], m["energy"] - m["start"] - m["done"])
+    if m["known"] == WATCHED and s["conveys"] != 0:
+        m["conveyed"] += work_of_surfaces(s)
+    m["known"] = WATCHED
+    m["surplus"] = max(m["surplus"], m["energy"] - m["start"] - m["done"] - m["conveyed"])
     m["stops"] = m["work"] > m["budget"] or m["until_still"] <= still < np.inf
 
 

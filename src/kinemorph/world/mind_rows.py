@@ -103,12 +103,13 @@ MINDS = np.dtype(
         ("until_still", "f8"),  # s: where all minds are still for so long, the run stops; inf: never
         ("budget", "i8"),  # of work, at which the run stops
         ("work", "i8"),  # done so far: rows of the solver times substeps, and parts of steps
-        ("known", "i8"),  # whether the energy at the start is known
+        ("known", "i8"),  # whether the energy at the start is known; 2 if a step has been watched since, too
         ("start", "f8"),  # J, energy of all at the start
         ("energy", "f8"),  # J, now
         ("done", "f8"),  # J, work of all effects since, and
         ("effort", "f8"),  # the sum of its size in all steps
-        ("surplus", "f8"),  # J, the most by which the energy was above that at the start and the work
+        ("conveyed", "f8"),  # J, work of surfaces that move along themselves, since
+        ("surplus", "f8"),  # J, the most by which the energy was above that at the start and all this work
     ]
 )
 HELD, RELEASED, LOOPED = 1, 2, 4

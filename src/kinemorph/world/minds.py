@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable
@@ -14,7 +13,7 @@ from kinemorph.brain.layout import EFFECT, FIRST, LONGEST, NEURON, SENSE, Acted,
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.layout import DOF
 from kinemorph.multibody.loops import LOOP, joint_row
-from kinemorph.multibody.tables import Pattern, Tables
+from kinemorph.multibody.tables import Tables, in_one_piece
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest_check import demand, finite, rows_of, within
 from kinemorph.structure.forest_layout import EDIT, OUTCOME
@@ -51,14 +50,17 @@ class Minds:
 
     __slots__ = ("_tables", "header")
 
-    def __init__(self) -> None:
-        self._tables = _pattern().tables()
-        self.header = self._tables.header
+    def __init__(self, tables: Tables) -> None:
+        """`tables` are as `first_tables` are."""
+        self._tables, self.header = tables, tables.header
 
-    def _begin(self) -> Tables:
+    @classmethod
+    def first_tables(cls) -> Tables:
         """All tables, as they are at first."""
-        self._tables = Tables(MINDS, USED)
-        self.header = h = self._tables.header
+        return cls(Tables(MINDS, USED))._fill()
+
+    def _fill(self) -> Tables:
+        h = self.header
         h["kind"] = MINDS_KIND
         h["fast"], h["spinning"], h["until_still"], h["budget"] = NEAR * FAST, NEAR * SPINNING, math.inf, 1 << 62
         self._tables.make("minds", 0, MIND)
@@ -94,27 +96,34 @@ class Minds:
         start = int(one[first])
         return self[name][start : start + count(one)]
 
-    def add(self, mind: Any, parts: dict[str, Any]) -> int:
-        """A new mind, a row of its own, with its parts of all tables; those of minds that have ended make room.
+    def add(self, rows: list[Any], addresses: list[int]) -> int:
+        """A new mind with its parts of all tables, as `rows_of_mind` has made them; who has ended makes room for it.
 
         The arrays become those of the tables if it is the only one.
         """
+        mind, fresh, *of_tables = rows
+        parts = {name: one for (name, *_), one in zip(STRETCHES, of_tables, strict=True)}
         count, h = self.count, self.header[0]
         ended = [i for i, body in enumerate(self["minds"]["body"].tolist()) if body < 0]
         row = ended[0] if ended else count
-        rows, minds = [parts], mind
-        if count > 0:
-            rows = [parts if i == row else self._parts(i) for i in range(max(count, row + 1))]
-            minds = np.zeros(len(rows), MIND)
-            minds[:count] = self["minds"]
-            mind["generation"] = minds[row]["generation"]
-            minds[row] = mind[0]
+        if count == 0:
+            for (name, room, *_), one, address in zip(STRETCHES, of_tables, addresses[2:], strict=True):
+                self._tables.take(name, one, address)
+                h[room] = len(one)
+            self._tables.take("minds", mind, addresses[0])
+            self._tables.take("fresh", fresh, addresses[1])
+            h["mind_room"] = h["mind_count"] = 1
+            return row
+        all_parts = [parts if i == row else self._parts(i) for i in range(max(count, row + 1))]
+        minds = np.zeros(len(all_parts), MIND)
+        minds[:count] = self["minds"]
+        mind["generation"] = minds[row]["generation"]
+        minds[row] = mind[0]
         for name, room, first, _ in STRETCHES:
-            joined = np.concatenate([one[name] for one in rows]) if len(rows) > 1 else parts[name]
+            joined = np.concatenate([one[name] for one in all_parts])
             self._tables.take(name, joined)
             h[room] = len(joined)
-            if len(rows) > 1:
-                minds[first] = [0, *itertools.accumulate(len(one[name]) for one in rows[:-1])]
+            minds[first] = [0, *itertools.accumulate(len(one[name]) for one in all_parts[:-1])]
         self._tables.take("minds", minds)
         h["mind_room"] = h["mind_count"] = len(minds)
         self._tables.make("fresh", int(h["signal_room"]), F8)
@@ -149,6 +158,14 @@ class Minds:
             for name, *_ in STRETCHES:
                 rows = self.part(name, i)
                 yield from ([rows] if rows.dtype.names is None else [rows[field] for field in rows.dtype.names])
+
+
+def rows_of_mind(neurons: int, senses: int, effects: int, rings: int) -> tuple[list[Any], list[int]]:
+    """A MIND row, scratch for its signals, and its parts of all tables, in their order; and where all this is."""
+    signals = FIRST + neurons + senses
+    counts = dict(neurons=neurons, senses=senses, effects=effects, windows=effects, signals=signals)
+    counts["rings"] = LONGEST * rings
+    return in_one_piece((1, MIND), (signals, F8), *((counts[name], dtype) for name, dtype in ROWS.items()))
 
 
 PLACES = {"generation", "unused", "neurons", "senses", "effects", "signals", "rings"}
@@ -287,11 +304,6 @@ def target_fields(world: World, target: Any) -> dict[str, Any]:
     if isinstance(target, Body | int | np.integer):
         return {"target": world._id(target if isinstance(target, Body) else int(target))}
     return {"target": -1, "point": vector(target, 3, "mind: target")}
-
-
-@functools.cache
-def _pattern() -> Pattern:
-    return Pattern(Minds.__new__(Minds)._begin())
 
 
 def check_minds(tables: Any) -> None:

@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from kinemorph.brain.brain import Brain, Effect, Sense
-from kinemorph.brain.layout import FIRST, LONGEST, ONE
 from kinemorph.contact.layout import BY_FORCE
 from kinemorph.spatial.given import finite
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest import Change
-from kinemorph.structure.forest_layout import BODIES, LOOPS, TREES
-from kinemorph.structure.forest_memory import INDEX
+from kinemorph.structure.forest_layout import LOOPS, TREES
 from kinemorph.world.acting import Acting
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.engaging import FITS, engage
 from kinemorph.world.impulse_model import slowest
 from kinemorph.world.journal import an_input
 from kinemorph.world.lives import see_lives
-from kinemorph.world.mind_rows import HELD, LIFE, MIND, RELEASED, WINDOW
-from kinemorph.world.minds import WINDOW_LENGTH, Mind, Minds, target_fields
+from kinemorph.world.mind_rows import HELD, RELEASED
+from kinemorph.world.minds import WINDOW_LENGTH, Mind, Minds, rows_of_mind, target_fields
 from kinemorph.world.mulling import tell_mind
 from kinemorph.world.watching import watch_from_now
 
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 G = 9.81  # m/s²
+TOIL = ("start", "energy", "done", "effort", "conveyed", "surplus", "work", "budget")
 FIELDS = {"target", "point", "blank", "asleep"}
 
 
@@ -62,46 +61,17 @@ class Thinking(Acting):
         if not isinstance(brain, Brain):
             raise TypeError(f"think: it takes a kinemorph.Brain, not {brain!r}")
         fields = target_fields(self._world, target)
-        neurons, senses, effects = brain.rows()
-        self._engage(figure, brain, senses, effects)
-        bodies = [body.id for body in figure]
-        mind = np.zeros(1, MIND)
-        one = mind[0]
-        one["body"], one["weight"] = bodies[0], G * max(self._mass_of(bodies), 1e-9)
+        rows, addresses = rows_of_mind(*map(len, brain.rows), brain.ring_count)
+        self._engage(figure, brain, rows)
+        one = rows[0][0]
         one["start"], one["period"] = self._world.time, 1.0 / brain.rate
-        one["neuron_count"], one["sense_count"], one["effect_count"] = len(neurons), len(senses), len(effects)
-        rings = 1 + max(neurons["ring"].tolist(), default=-1)
-        one["ring_count"] = rings
-        one["life"] = FRESH
         for name, value in fields.items():
             one[name] = value
-        signals = np.zeros(FIRST + len(neurons) + len(senses))
-        signals[ONE] = 1.0
-        parts = {
-            "neurons": neurons, "senses": senses, "effects": effects, "windows": np.zeros(len(effects), WINDOW),
-            "signals": signals, "rings": np.zeros(LONGEST * rings),
-        }  # fmt: skip
-        row = self._minds.add(mind, parts)
+        row = self._minds.add(rows, addresses)
         self._lend_minds()
-        for tree in self._trees_of(bodies):
-            self._wake_tree(tree)
         return Mind(self._world, row)
 
-    def _trees_of(self, bodies: list[int]) -> list[int]:
-        """Indices of the trees that bodies, which are there, are in."""
-        found: list[int] = self.forest._tables[BODIES]["tree"][[body & INDEX for body in bodies]].tolist()
-        return list(dict.fromkeys(found))
-
-    def _mass_of(self, bodies: list[int]) -> float:
-        """kg, of bodies together."""
-        indices, total = {body & INDEX for body in bodies}, 0.0
-        for tree in self._trees_of(bodies):
-            links = self.forest._links(tree)
-            members, masses = links["body"].tolist(), links["mass"].tolist()
-            total += sum(mass for body, mass in zip(members, masses, strict=True) if body in indices)
-        return total
-
-    def _engage(self, figure: Figure, brain: Brain, senses: Any, effects: Any) -> None:
+    def _engage(self, figure: Figure, brain: Brain, rows: list[Any]) -> None:
         """Say where senses and effects are, and give effects their drives; or say what is wrong with one of them."""
         carried = dict(zip((body.name for body in figure), figure._joints.values(), strict=False))
         bodies: list[int] = []
@@ -112,8 +82,13 @@ class Thinking(Acting):
             name = brain.links[len(bodies)]
             raise KeyError(f"think: {_whose(brain, name)}: {error.args[0]}") from None
         joints = [carried[name] for name in brain.links]
-        self.solver.make_room("drives", "drive_room", int(self.solver.header["drive_count"][0]) + len(effects))
-        wrong = engage(self._address, np.array(bodies, np.int64), np.array(joints, np.int64), senses, effects)
+        self.solver.make_room("drives", "drive_room", int(self.solver.header["drive_count"][0]) + len(brain.rows[2]))
+        mind, _, neurons, senses, effects, _, signals, _ = rows
+        members = np.array([body.id for body in figure], np.int64)
+        wrong = engage(
+            self._address, np.array(bodies, np.int64), np.array(joints, np.int64), members, *brain.rows, mind, neurons,
+            senses, effects, signals,
+        )  # fmt: skip
         if wrong != FITS:
             self._refuse((*brain.senses, *brain.effects)[wrong], carried)
 
@@ -179,9 +154,12 @@ class Thinking(Acting):
 
     @property
     def toil(self) -> dict[str, float]:
-        """Of all minds since `watch_minds`: energy of the world now and at the start, work of effects (all J), ..."""
+        """Of all minds since `watch_minds`: energy of the world now and at the start, work of effects (all J), ...
+
+        `conveyed` is the work of surfaces that move along themselves, and `surplus` the most that came from nowhere.
+        """
         h = self._minds.header[0]
-        return {name: float(h[name]) for name in ("start", "energy", "done", "effort", "surplus", "work", "budget")}
+        return {name: float(h[name]) for name in TOIL}
 
     @an_input
     def immerse(self, density: float = 1000.0, drag: float = 1.0) -> None:
@@ -244,14 +222,3 @@ def _whose(brain: Brain, link: str) -> str:
     """The first sense or effect of a link."""
     both: tuple[Sense | Effect, ...] = (*brain.senses, *brain.effects)
     return next(_called(one) for one in both if one.link == link)
-
-
-def fresh_life() -> Any:
-    """What is known of a life that begins."""
-    life = np.zeros((), LIFE)
-    life["highest"] = life["top"] = -math.inf
-    life["least_gap"] = math.inf
-    return life
-
-
-FRESH = fresh_life()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from math import inf
+from typing import Any
 
-from kinemorph._jit import entry, rows_at
+from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.structure.forest_memory import address_of, clear_words
 from kinemorph.world.layout import WORLD, WORLD_KIND, Status
 from kinemorph.world.mind_rows import LIFE, MIND, MINDS, WINDOW
@@ -12,6 +13,13 @@ from kinemorph.world.mind_rows import LIFE, MIND, MINDS, WINDOW
 DONE, WRONG_ROW = int(Status.DONE), int(Status.WRONG_ROW)
 MIND_SIZE, LIFE_SIZE, WINDOW_SIZE = MIND.itemsize, LIFE.itemsize, WINDOW.itemsize
 LIFE_AT: int = MIND.fields["life"][1]  # type: ignore[index]
+
+
+@kernel
+def begin_life(life: Any) -> None:
+    """What is known of a life that begins, where all else is zero."""
+    life["highest"] = life["top"] = -inf
+    life["least_gap"] = inf
 
 
 @entry
@@ -23,12 +31,10 @@ def watch_from_now(address: int, budget: int, until_still: float, window: int) -
     m = rows_at(w["minds"], 1, MINDS)[0]
     m["watched"], m["budget"], m["until_still"], m["window"] = 1, budget, until_still, window
     m["work"] = m["known"] = 0
-    m["start"] = m["energy"] = m["done"] = m["effort"] = m["surplus"] = 0.0
+    m["start"] = m["energy"] = m["done"] = m["effort"] = m["conveyed"] = m["surplus"] = 0.0
     minds = rows_at(m["minds"], m["mind_room"], MIND)
     for i in range(m["mind_room"]):
         clear_words(address_of(minds) + i * MIND_SIZE + LIFE_AT, LIFE_SIZE)
-        life = minds[i]["life"]
-        life["highest"] = life["top"] = -inf
-        life["least_gap"] = inf
+        begin_life(minds[i]["life"])
     clear_words(m["windows"], m["effect_room"] * WINDOW_SIZE)
     return DONE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections.abc import Iterable, Iterator
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph._extras import in_notebooks
+from kinemorph.collision import collisions
 from kinemorph.collision.collisions import Collisions
 from kinemorph.collision.shape_table import ShapeTable
 from kinemorph.contact.layout import BY_CALL, BY_EDIT, BY_FORCE
@@ -18,8 +20,10 @@ from kinemorph.contact.solver import Solver
 from kinemorph.geometry.material import Material
 from kinemorph.motion.events import Event
 from kinemorph.motion.progress import Bar
+from kinemorph.multibody.tables import Pattern, Tables
 from kinemorph.spatial.given import finite, flag, shown, whole
 from kinemorph.spatial.pose import vector
+from kinemorph.structure import forest_tables
 from kinemorph.structure.forest import Change, Forest
 from kinemorph.structure.forest_layout import BODIES, IN_USE, LOOPS, TREES
 from kinemorph.structure.forest_memory import INDEX
@@ -55,6 +59,13 @@ PLAIN = Material(friction=0.8)
 FEW, MANY = 100, 20_000  # steps that nobody waits for; and so many, of all bodies together
 GLANCE = 0.2  # s of computing, about, between two looks at the clock and at the keyboard
 WHY = {BY_EDIT: "the structure changed", BY_CALL: "it was asked to wake", BY_FORCE: "what acts on it was changed"}
+
+
+@functools.cache
+def _pattern() -> Pattern:
+    """All tables of a world in which there is nothing yet."""
+    first = forest_tables.first_tables(), Solver.first_tables(), Minds.first_tables(), *collisions.first_tables()
+    return Pattern(Tables(WORLD), *first)
 
 
 class WorldError(ArithmeticError):
@@ -107,16 +118,18 @@ class World(Changing, Asking, Keeping):
         a_material("world", material)
         model = impulses(gravity, contact, epsilon, handling, boost)
         width = float(model["epsilon"])
+        own, of_forest, of_solver, of_minds, *of_collisions = _pattern().tables()
         collisions = Collisions(
-            ShapeTable(), margin=MARGIN + width, keep_within=min(KEEP_WITHIN, KEPT * (width or 1.0))
-        )
-        header = np.zeros(1, WORLD)
+            ShapeTable(), margin=MARGIN + width, keep_within=min(KEEP_WITHIN, KEPT * (width or 1.0)),
+            tables=(of_collisions[0], of_collisions[1]),
+        )  # fmt: skip
+        header = own.header
         h = header[0]
         slow = (TREMBLE if contact == "impulse" else SLOW) if isinstance(sleep, bool) else float(sleep)
         h["kind"], h["dt"], h["slow"], h["patience"] = WORLD_KIND, dt, slow, PATIENCE if sleep else math.inf
         self._hold(
-            Forest(gravity), collisions, Solver(), header, material, {}, {}, {}, {}, {}, Watches(), Timers(), {}, None,
-            {}, Minds(),
+            Forest(gravity, tables=of_forest), collisions, Solver(of_solver), header, material, {}, {}, {}, {}, {},
+            Watches(), Timers(), {}, None, {}, Minds(of_minds), own.address,
         )  # fmt: skip
         s = self.solver.header[0]
         if sweeps:
@@ -132,6 +145,7 @@ class World(Changing, Asking, Keeping):
         names: dict[int, str], joints: dict[int, str], mounted: dict[int, list[int]],
         parted: dict[int, list[tuple[int, int]]], births: dict[int, int], watches: Watches, timers: Timers,
         memory: dict[str, Any], dice: tuple[int, ...] | None, figures: dict[int, tuple[Any, ...]], minds: Minds,
+        address: int = 0,
     ) -> None:  # fmt: skip
         """Take all parts over, and write the addresses that they have here."""
         self.forest, self.collisions, self.shapes, self.solver = forest, collisions, collisions.shapes, solver
@@ -144,11 +158,12 @@ class World(Changing, Asking, Keeping):
         self._figures = {key: Record(*one) for key, one in figures.items()}  # by the birth of the first body of each
         self._models = getattr(self, "_models", {})  # of figures that came in here, likewise
         self._header = header
-        self._address = int(header.ctypes.data)
+        self._address = address or int(header.ctypes.data)
         self._onlookers = getattr(self, "_onlookers", [])
         self._crew: Crew | None = getattr(self, "_crew", None)
         self._newcomers: list[int] = []  # rows of shapes that no step has been made with
         self._within = False  # an input, so that what it calls is none of its own
+        self._followed: tuple[int, ...] = ()  # how much there was when tables last followed
         self._known = -1  # revision of the table of shapes that all tables have followed
         h = header[0]
         h["forest"], h["collisions"], h["solver"] = forest.address, collisions.lend(), solver.address
@@ -335,7 +350,10 @@ class World(Changing, Asking, Keeping):
 
     def _follow_tables(self) -> None:
         trees, _, _, loops = self.forest._pools["count"].tolist()
-        self.solver.follow(trees, self.shapes.count, int(self.collisions.header["contact_room"][0]), loops)
+        now = trees, self.shapes.count, int(self.collisions.header["contact_room"][0]), loops
+        if now != self._followed:
+            self.solver.follow(*now)
+            self._followed = now
 
     # ----------------------------------------------------------------------------------------------------------- sleep
 

@@ -12,9 +12,9 @@ ASIDE = 0.3  # of what counts for the way, what counts against what goes aside
 FAR = 100.0  # m: where the target is, that shows the way
 
 
-def advance(stage: Stage, aside: float) -> float:
+def advance(stage: Stage, x: float, aside: float) -> float:
     """Body lengths a second along x, less some of what it went aside."""
-    return max(-1.0, (stage.way[0] - ASIDE * aside) / stage.task.seconds / stage.size)
+    return max(-1.0, (x - ASIDE * aside) / stage.task.seconds / stage.size)
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,11 @@ class Locomotion(Task):
         stage.mind.target = (FAR, 0.0, 0.0)
 
     def mark(self, stage: Stage) -> Marks:
-        x, aside = stage.way[0], abs(stage.way[1])
-        jumps = stage.life["top"] - stage.start[2] > stage.size
+        x, y, _ = stage.way
+        aside = abs(y)
+        jumps = stage.mind.seen()["top"] - stage.start[2] > stage.size
         thesis = 0.0 if jumps else max(0.0, x) / (aside + stage.size)
-        return Marks(-1.0 if jumps else advance(stage, aside), thesis, x / self.seconds / stage.size)
+        return Marks(-1.0 if jumps else advance(stage, x, aside), thesis, x / self.seconds / stage.size)
 
 
 @dataclass(frozen=True)
@@ -57,5 +58,6 @@ class Swim(Task):
         stage.mind.target = (FAR, 0.0, 0.0)
 
     def mark(self, stage: Stage) -> Marks:
-        x, aside = stage.way[0], float(np.hypot(*stage.way[1:]))
-        return Marks(advance(stage, aside), max(0.0, x) / (aside + stage.size), x / self.seconds / stage.size)
+        way = stage.way
+        x, aside = way[0], float(np.hypot(*way[1:]))
+        return Marks(advance(stage, x, aside), max(0.0, x) / (aside + stage.size), x / self.seconds / stage.size)

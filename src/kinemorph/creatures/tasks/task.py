@@ -99,7 +99,7 @@ class Stage:
     def __init__(self, task: Task, phenotype: Phenotype, seed: int, number: int = 0, level: float = 1.0) -> None:
         self.task, self.phenotype, self.number, self.level = task, phenotype, number, level
         self.rng = np.random.default_rng([seed, number])
-        shake = task.vary * self.rng.uniform(-1.0, 1.0, 3)
+        shake = [task.vary * self.chance() for _ in range(3)]
         slip, bounce = (usual + level * (most - usual) for usual, most in ((SLIP, task.slip), (BOUNCE, task.bounce)))
         self.soil = Material(friction=0.8 * (1.0 + slip * shake[0]), restitution=2.0 * bounce * max(0.0, shake[1]))
         weight = task.gravity * (1.0 + 0.02 * shake[2])
@@ -110,7 +110,7 @@ class Stage:
         low, high = phenotype.bounds
         self.length = float((high - low).max())  # m, of the creature as it grew
         free = task.root is Root.FREE
-        turn = task.vary * level * task.turn * self.rng.uniform(-1.0, 1.0) if task.turn else 0.0
+        turn = task.vary * level * task.turn * self.chance() if task.turn else 0.0
         faces = Pose.rpy(0.0, 0.0, turn).rotation
         middle = faces @ (rows["mass"] @ rows["p"]) / rows["mass"].sum()
         at = (-middle[0], -middle[1], FALL - low[2] if task.gravity > 0.0 else 0.0) if free else (0.0, 0.0, 0.0)
@@ -121,9 +121,13 @@ class Stage:
         self.start: Array = np.zeros(3)  # m, centre of mass when it woke
         self.height = 0.0  # m, of its lowest point then
         self.gap = 0.0  # m, to the target then
-        self.half: Any = None  # what was watched in the first half, as a LIFE row
+        self.half = (0, 0.0)  # steps of the first half, and the sum of the gaps to the target then
         self.gaps: list[float] = []  # m, to the target, as often as the task looks
         self.time = 0.0  # s, that it lived after it woke
+
+    def chance(self) -> float:
+        """The next random number from -1 to 1."""
+        return 2.0 * float(self.rng.random()) - 1.0
 
     @property
     def parts(self) -> int:
@@ -162,9 +166,9 @@ class Stage:
 
     def late_gap(self) -> float:
         """m, mean distance to the target in the second half of the life."""
-        life = self.life
-        steps = life["steps"] - self.half["steps"]
-        return float((life["gaps"] - self.half["gaps"]) / steps) if steps else float(life["gap"])
+        life, (steps, gaps) = self.mind.seen(), self.half
+        steps = int(life["steps"]) - steps
+        return (float(life["gaps"]) - gaps) / steps if steps else float(life["gap"])
 
     def add_ground(self) -> None:
         """A floor, of the draw's friction and restitution."""
@@ -206,7 +210,7 @@ class Stage:
 
     def _nudge(self) -> None:
         """Let weight pull aslant for a while: what only stands while nobody breathes topples now, and not later."""
-        header, angle = self.world.forest.header, float(self.rng.uniform(0.0, 2.0 * np.pi))
+        header, angle = self.world.forest.header, 2.0 * np.pi * float(self.rng.random())
         aside = -TILT * float(header["gz"])
         header["gx"], header["gy"] = aside * np.cos(angle), aside * np.sin(angle)
         self.world.run(NUDGE)
@@ -227,7 +231,7 @@ class Stage:
             life = self.mind.seen()
             self.gaps.append(float(life["gap"]))
             if end <= half:
-                self.half = life.copy()
+                self.half = int(life["steps"]), float(life["gaps"])
             done = end
             if round(world.time / task.dt) < woken + end:
                 break
@@ -237,7 +241,7 @@ class Stage:
 
     def knocks(self) -> tuple[Vector, Vector]:
         """The next knock: what it adds to the velocity and to the turning of all of it (m/s, rad/s)."""
-        angle, turn = self.rng.uniform(-1.0, 1.0, 2).tolist()
+        angle, turn = self.chance(), self.chance()
         x, y = float(np.cos(np.pi * angle)), float(np.sin(np.pi * angle))
         kick = self.task.vary * self.level * self.task.kick
         return (kick * x, kick * y, 0.0), (0.0, 0.0, 4.0 * kick * turn)

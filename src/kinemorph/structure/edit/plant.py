@@ -31,6 +31,7 @@ from kinemorph.structure.forest_layout import (
     NO_FOREST,
     NOT_FINITE,
     REST,
+    TREE_SLOT,
     TREES,
     Q,
 )
@@ -65,6 +66,7 @@ PLANT = np.dtype(
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
 Integers = np.ndarray[tuple[int], np.dtype[np.int32]]
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
+Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 @kernel(inline=False)
@@ -203,6 +205,26 @@ def are_turned(links: Any, q: Any) -> bool:
             if q[k] == 0.0 and q[k + 1] == 0.0 and q[k + 2] == 0.0 and q[k + 3] == 0.0:
                 return False
     return True
+
+
+@entry
+def name_planted(address: int, here: Integers, n: int, ids: Ids) -> int:
+    """The ids of what `plant_model` has planted: as `here` has them, and then those of the trees, which it counts."""
+    forest = rows_at(address, 1, FOREST)[0]
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    end = here.shape[0]
+    for k in range(end):
+        i = np.int64(here[k])
+        ids[k] = i | np.int64(bodies[i]["generation"] if k < n else joints[i]["generation"]) << 32
+    count, last = 0, -1
+    for k in range(n):
+        t = np.int64(bodies[here[k]]["tree"])
+        if t != last:  # the bodies of a tree come one after the other
+            ids[end + count] = t | np.int64(trees[t]["generation"]) << 32
+            count, last = count + 1, t
+    return count
 
 
 @entry
