@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import msgspec
 
+from kinemorph._extras import need
 from kinemorph._files import quoted
 from kinemorph._toml import checked
 from kinemorph.creatures.tasks import Task
@@ -77,9 +78,11 @@ def evaluator_of(settings: Settings, problem: Problem) -> Evaluator:
 
 
 def begin(file: Path | str, settings: Settings) -> Store:
-    """A new store. Settings that are wrong are found before there is a file."""
+    """A new store. Settings that are wrong, and Ray that is not there, are found before there is a file."""
     problem = problem_of(settings)
     search_of(settings, problem)
+    if settings.evaluator == "ray":
+        need("ray", "ray", "evaluators on Ray")
     return Store.create(file, facts(settings, problem))
 
 
