@@ -13,7 +13,6 @@ from typing import Any, cast
 
 import msgspec
 
-from kinemorph._extras import need
 from kinemorph._files import quoted
 from kinemorph._toml import checked
 from kinemorph.creatures.tasks import Task
@@ -82,7 +81,9 @@ def begin(file: Path | str, settings: Settings) -> Store:
     problem = problem_of(settings)
     search_of(settings, problem)
     if settings.evaluator == "ray":
-        need("ray", "ray", "evaluators on Ray")
+        from kinemorph.evolve.on_ray import imported
+
+        imported(settings.address)
     return Store.create(file, facts(settings, problem))
 
 
