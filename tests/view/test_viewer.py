@@ -330,7 +330,7 @@ def test_no_command_listens_anywhere_but_on_loopback(command: str, tmp_path: Pat
         end = time.monotonic() + 300.0
         while process.poll() is None and time.monotonic() < end and not ("view" in command and seen):
             seen |= listening(process.pid)
-            time.sleep(0.005)
+            time.sleep(0.02)
     finally:
         process.terminate()
         _, said = process.communicate(timeout=60)
