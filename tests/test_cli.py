@@ -174,6 +174,9 @@ def test_warm_says_that_nothing_can_be_kept(tmp_path: Path) -> None:
         (("convert", "a.urdf"), "convert: TARGET is missing; see kinemorph convert --help"),
         (("convert", "a.urdf", "b.xml", "c.xml"), "convert: 3 words are too many, 2 may be given"),
         (("creature", "fly"), "there is no command 'fly'; there are random, show, trial"),
+        (("creature", "random", "--seed", "-1"), "creature random: seed -1 must not be negative"),
+        (("creature", "trial", "--count", "0"), "creature trial: count 0 and seconds 1.0 must be positive"),
+        (("demo", "walk", "--robot", "r2d2"), "demo walk: --robot is for the demo swing"),
         (("creature", "trial", "7"), "trial: it takes options only; see kinemorph creature trial --help"),
     ],
 )
@@ -211,6 +214,28 @@ def test_a_missing_extra_is_one_sentence_before_anything_is_computed(
     assert done.stderr.splitlines() == [done.stderr.strip()]
     assert f"need {module}: pip install 'kinemorph[view]'" in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("command", ["demo", "mocap", "thesis", "run crane", "creature show worm"])
+def test_a_folder_that_cannot_be_is_told_before_anything_is_computed(command: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = kinemorph(*command.split(), "--out", "file/results", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"kinemorph: file/results: {tmp_path / 'file'} is a file; name a folder\n"
+
+
+def test_a_creature_is_converted_with_its_drives(tmp_path: Path) -> None:
+    assert kinemorph("creature", "random", "--seed", "3", "--out", "one.json", folder=tmp_path).returncode == 0
+    done = kinemorph("convert", "one.json", "one.xml", "--json", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "one.xml").read_text()
+    assert text.count("<general ") == json.loads(done.stdout)["nv"] - 6 > 0
+    (tmp_path / "two.json").write_text("?")
+    wrong = kinemorph("convert", "two.json", "two.xml", folder=tmp_path)
+    assert (wrong.returncode, wrong.stderr) == (
+        2,
+        "kinemorph: two.json: JSON is malformed: invalid character (byte 0)\n",
+    )
 
 
 def test_the_version_is_that_of_the_package(tmp_path: Path) -> None:

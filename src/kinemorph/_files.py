@@ -59,6 +59,17 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
         raise
 
 
+def can_hold(folder: str | os.PathLike[str]) -> None:
+    """Raise if results cannot be put into a folder, which need not be there yet: before they are computed."""
+    here = Path(folder).absolute()
+    while not here.exists() and here != here.parent:
+        here = here.parent
+    if not here.is_dir():
+        raise FileError(f"{folder}: {here} is a file; name a folder")
+    if not os.access(here, os.W_OK | os.X_OK):
+        raise FileError(f"{folder}: nothing may be written into {here}")
+
+
 def quoted(value: str) -> str:
     """A value as errors repeat it: in quotes, without control characters, cut where it is long."""
     return f'"{repr(value[:SHOWN])[1:-1]}{"…" if len(value) > SHOWN else ""}"'

@@ -30,6 +30,7 @@ def demo(
     from rich.console import Console
 
     from kinemorph._extras import need_view
+    from kinemorph._files import can_hold
     from kinemorph.scenes import gallery
 
     console = Console(highlight=False, soft_wrap=True)
@@ -44,7 +45,10 @@ def demo(
             console.print(f"[bold]{each:{width}}[/]  {shown.sentence} [dim]{shown.written}[/]")
         return
     chosen = gallery.named(name)
+    if robot != "arm" and name != "swing":
+        raise ValueError(f"demo {name}: --robot is for the demo swing")
     need_view("demos")
+    can_hold(out)
     chosen.show(out, console.print, **({"robot": robot} if name == "swing" else {}))
 
 
@@ -68,9 +72,11 @@ def bounce(
         seed: Of everything that is random.
         replay: Instead of numbers, write this HTML file: the objects, their boxes, tiles and closest features.
     """
+    from kinemorph._files import can_hold
     from kinemorph.scenes import bounce_table
 
     if replay is not None:
+        can_hold(replay.parent)
         bounce_table.film(replay, objects, steps or 1000, side, step_size, seed)
     elif not bounce_table.numbers(objects, steps, updates, side, step_size, seed):
         sys.exit(1)
@@ -79,10 +85,11 @@ def bounce(
 def convert(
     source: Path, target: Path, /, ignore: tuple[str, ...] = (), floating: bool | None = None, json: bool = False
 ) -> None:
-    """Read a model file, MJCF, URDF or SDF, and write it as another kind: .xml (MJCF), .urdf or .sdf.
+    """Read a model file, MJCF, URDF, SDF or a creature, and write it as another kind: .xml (MJCF), .urdf or .sdf.
 
     Args:
-        source: The file to read. What it says of itself decides how.
+        source: The file to read. What it says of itself decides how; a genotype, a JSON file, becomes a creature with a
+            drive for each joint.
         target: The file to write. The end of its name decides how; meshes go into a folder beside it.
         ignore: What is left out of an MJCF file that has more than a model can have, such as tendon.
         floating: Whether the root of a URDF or SDF file moves freely.
@@ -144,8 +151,10 @@ def mocap(
 
     from kinemorph import mocap as capture
     from kinemorph._extras import need_view
+    from kinemorph._files import can_hold
 
     need_view("plots and replays")
+    can_hold(out)
     console = Console(highlight=False, soft_wrap=True)
     source = file or capture.walk_file()
     start = time.perf_counter()
@@ -186,9 +195,11 @@ def thesis(out: Path = Path("out")) -> None:
         out: Folder for the tables and plots.
     """
     from kinemorph._extras import need_view
+    from kinemorph._files import can_hold
     from kinemorph.scenes import thesis as experiments
 
     need_view("plots")
+    can_hold(out)
     experiments.thesis(out, print)
 
 
@@ -316,8 +327,14 @@ def creature_show(file: Path, /, out: Path = Path("out"), seconds: float = 5.0) 
         out: Folder for the picture, the replay and the graph.
         seconds: How long the replay is (s).
     """
+    from kinemorph._extras import need_view
+    from kinemorph._files import can_hold
     from kinemorph.scenes import creatures
 
+    need_view("pictures and replays")
+    can_hold(out)
+    if not 0.0 < seconds < math.inf:
+        raise ValueError(f"creature show: seconds {seconds} must be positive")
     creatures.show(file, out, seconds, print)
 
 
@@ -330,7 +347,12 @@ def creature_random(seed: int = 0, out: Path | None = None, founder: bool = Fals
         founder: Draw it as searches draw theirs: long limbs, and effectors that are wired.
     """
     from kinemorph import creatures
+    from kinemorph._files import can_hold
 
+    if seed < 0:
+        raise ValueError(f"creature random: seed {seed} must not be negative")
+    if out is not None:
+        can_hold(out.parent)
     draw = creatures.founder if founder else creatures.random_genotype
     while (grown := creatures.develop(draw(seed))).rejected:
         print(f"kinemorph: seed {seed} is rejected: {grown.rejected}", file=sys.stderr)
@@ -352,6 +374,9 @@ def creature_trial(count: int = 100_000, seed: int = 0, first: int = 0, seconds:
     """
     from kinemorph.scenes import creature_trial
 
+    if count < 1 or min(seed, first) < 0 or not 0.0 < seconds < math.inf:
+        said = f"count {count} and seconds {seconds} must be positive, seed {seed} and first {first} not negative"
+        raise ValueError(f"creature trial: {said}")
     if creature_trial.trial(count, seed, first, seconds)["FAILED"]:
         raise SystemExit(1)
 
@@ -392,9 +417,11 @@ def run(
     from rich.console import Console
 
     from kinemorph._extras import need_view
+    from kinemorph._files import can_hold
     from kinemorph.scenes import running
 
     need_view("pictures and replays")
+    can_hold(out)
     told = running.run(scene, out, seconds)
     if json:
         _print_json(told)

@@ -217,6 +217,25 @@ def test_mujoco_has_the_same_creature(seed: int, tmp_path: Path) -> None:
     assert_equal(model, peer, np.random.default_rng(seed))
 
 
+@pytest.mark.parametrize("acted", list(Acted))
+def test_mujoco_drives_the_same_creature(acted: Acted, tmp_path: Path) -> None:
+    """Torques, speeds or positions are told to its actuators: the forces in its joints are those of `km.drive`."""
+    own = replace(ALL, acted=acted)
+    creature = develop(random_genotype(7, own), own)
+    model, peer = creature.driven_model, compiled(creature, tmp_path)
+    assert peer.nu >= 3
+    there, rng, to = mujoco.MjData(peer), np.random.default_rng(7), km.convert.mujoco(model, peer)
+    for strength in (0.1, 10.0):  # within the limits of drives, and beyond
+        q, v = km.random_configuration(model, rng), rng.normal(size=model.nv)
+        there.qpos, there.qvel = to.q(q), to.v(q, v)
+        told = strength * rng.normal(size=peer.nu)
+        there.ctrl = told
+        mujoco.mj_forward(peer, there)
+        forces = to.tau(q, km.drive(model, q, v, told))
+        assert np.abs(forces).max() > 0.0
+        np.testing.assert_allclose(there.qfrc_actuator, forces, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.filterwarnings("ignore:model 'creature'. URDF has no armature")
 def test_urdf_has_the_same_creature(tmp_path: Path) -> None:
     model = develop(random_genotype(5, ALL), ALL).model

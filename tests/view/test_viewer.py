@@ -20,6 +20,8 @@ import kinemorph as km
 from kinemorph.view.marks import MARKS
 from kinemorph.view.viewer import Viewer
 
+ROOT = Path(__file__).parents[2]
+
 MIDDLE = 480, 320  # of the page
 
 
@@ -277,13 +279,25 @@ def test_only_its_own_pages_may_talk_to_it() -> None:
         assert {_messages.ShareUrlRequest, _messages.ShareUrlDisconnect}.isdisjoint(handlers)
 
 
-def listening(pid: int) -> set[str]:
-    """Addresses at which a process listens, as the kernel writes them; none once it has ended."""
-    held = set()
+def family(pid: int) -> list[int]:
+    """A process and all that come from it."""
+    found = [pid]
     with contextlib.suppress(OSError):
-        for link in Path(f"/proc/{pid}/fd").iterdir():
+        for task in Path(f"/proc/{pid}/task").iterdir():
             with contextlib.suppress(OSError):
-                held.add(os.readlink(link))
+                for child in (task / "children").read_text().split():
+                    found += family(int(child))
+    return found
+
+
+def listening(pid: int) -> set[str]:
+    """Addresses at which a process and its children listen, as the kernel writes them; none once they have ended."""
+    held = set()
+    for each in family(pid):
+        with contextlib.suppress(OSError):
+            for link in Path(f"/proc/{each}/fd").iterdir():
+                with contextlib.suppress(OSError):
+                    held.add(os.readlink(link))
     found = set()
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/self/net/{table}").read_text().splitlines()[1:]:
@@ -293,20 +307,33 @@ def listening(pid: int) -> set[str]:
     return found
 
 
+LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F"}  # the second is the first, as IPv6 writes it
+LISTENING = {"view gripper --no-browser", "demo", "run crane --seconds 0.1", "creature show worm --seconds 0.1"}
+RAY = "evolve tests.evolve.toy:Reach --generations 1 --population 4 --evaluator ray --workers 1"
+
+
 @pytest.mark.skipif(not Path("/proc/self/net/tcp").exists(), reason="this looks into Linux's /proc")
-@pytest.mark.parametrize("arguments", [("view", "gripper", "--no-browser"), ("demo",)])
-def test_no_command_listens_anywhere_but_on_loopback(arguments: tuple[str, ...], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "command", [*sorted(LISTENING), RAY, RAY.replace("ray --workers 1", "processes"), "doctor", "creature random"]
+)
+def test_no_command_listens_anywhere_but_on_loopback(command: str, tmp_path: Path) -> None:
+    """Pages are made by a server for a moment, too; Ray by itself listens to all the world."""
+    if command is RAY:
+        pytest.importorskip("ray")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([os.environ.get("PYTHONPATH", ""), str(ROOT)])}
     process = subprocess.Popen(
-        [sys.executable, "-m", "kinemorph", *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-m", "kinemorph", *command.split()], cwd=tmp_path, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, env=environment,
     )  # fmt: skip
     seen: set[str] = set()
     try:
         end = time.monotonic() + 300.0
-        while process.poll() is None and time.monotonic() < end and not ("view" in arguments and seen):
+        while process.poll() is None and time.monotonic() < end and not ("view" in command and seen):
             seen |= listening(process.pid)
-            time.sleep(0.005)
+            time.sleep(0.02)
     finally:
         process.terminate()
-        process.communicate(timeout=60)
-    assert seen == {"0100007F"}
+        _, said = process.communicate(timeout=60)
+    assert "view" in command or process.returncode == 0, said
+    assert seen <= LOOPBACK
+    assert bool(seen) is (command in LISTENING or command is RAY)

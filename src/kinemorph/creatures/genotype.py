@@ -189,7 +189,7 @@ def _sentence(error: Exception) -> str:
     """What msgspec says, with places as `nodes[0].size` instead of `$.nodes[0].size`."""
     text, _, place = str(error).partition(" - at `$")
     place = place.rstrip("`").lstrip(".")
-    said = text[:1].lower() + text[1:]
+    said = text[:1].lower() + text[1:] if text[1:2].islower() else text  # JSON stays JSON
     return f"{place}: {said}" if place else said
 
 

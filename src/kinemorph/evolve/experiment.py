@@ -77,9 +77,13 @@ def evaluator_of(settings: Settings, problem: Problem) -> Evaluator:
 
 
 def begin(file: Path | str, settings: Settings) -> Store:
-    """A new store. Settings that are wrong are found before there is a file."""
+    """A new store. Settings that are wrong, and Ray that is not there, are found before there is a file."""
     problem = problem_of(settings)
     search_of(settings, problem)
+    if settings.evaluator == "ray":
+        from kinemorph.evolve.on_ray import imported
+
+        imported(settings.address)
     return Store.create(file, facts(settings, problem))
 
 

@@ -24,14 +24,25 @@ _WORTH = 0.5  # seconds that a task may take while there are many jobs: what Ray
 _MOST = 32  # jobs in one task
 
 
+def imported(address: str | None) -> Any:
+    """Ray, which tells nobody that it is used. What it starts here, without an address, listens on loopback alone.
+
+    By itself it listens everywhere, and whoever reaches it can run code. The switch is meant for other systems, is read
+    when Ray is imported, and gives the node the address 127.0.0.1.
+    """
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    if address is None:
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    return need("ray", "ray", "evaluators on Ray")
+
+
 class Ray:
     """Every CPU of the cluster is a worker. Ended with `close`, if it was started here."""
 
     def __init__(
         self, problem: Problem, address: str | None = None, workers: int | None = None, limits: Limits = Limits()
     ) -> None:
-        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-        ray = self._ray = need("ray", "ray", "evaluators on Ray")
+        ray = self._ray = imported(address)
         self._mine = not ray.is_initialized()
         problem.warm()
         if self._mine:

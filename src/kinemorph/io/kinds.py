@@ -7,6 +7,9 @@ from pathlib import Path
 
 from kinemorph._files import quoted
 from kinemorph._xml import read_xml
+from kinemorph.creatures.develop import develop
+from kinemorph.creatures.gallery import ROOMY
+from kinemorph.creatures.genotype import load_genotype
 from kinemorph.io.mjcf import load_mjcf
 from kinemorph.io.save_mjcf import save_mjcf
 from kinemorph.io.save_sdf import save_sdf
@@ -20,7 +23,12 @@ WRITERS = {".xml": save_mjcf, ".mjcf": save_mjcf, ".urdf": save_urdf, ".sdf": sa
 
 
 def load(path: Path, floating: bool | None = None, ignore: Iterable[str] = ()) -> Model:
-    """The model of a file of any kind. `floating` is for URDF and SDF, `ignore` for MJCF; None is as usual there."""
+    """The model of a file of any kind. `floating` is for URDF and SDF, `ignore` for MJCF; None is as usual there.
+
+    A genotype becomes a creature with its drives.
+    """
+    if path.suffix.lower() == ".json":
+        return develop(load_genotype(path), ROOMY).driven_model
     root = read_xml(path)
     kind = ROOTS.get(root.tag)
     if kind is None:

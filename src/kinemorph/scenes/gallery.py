@@ -191,8 +191,8 @@ DEMOS = {
     ),
 }  # fmt: skip
 EVOLVED = {
-    "hitting_ball": ("Creatures that hit a ball, from the first to the last generation.", (1, 4, 1)),
-    "jumping_1": ("Three evolutions of jumping straight up, side by side.", (3, 4, 1)),
+    "hitting_ball": ("Creatures that hit a ball, from the first to the last generation.", (1, 2, 2)),
+    "jumping_1": ("Three evolutions of jumping straight up, side by side.", (3, 2, 2)),
     "jumping_2": ("Creatures of spheres that jump up: generations, the earliest in front.", (1, 3, 1)),
     "jumping_3": ("A creature that jumps away.", (0, 1, 1)),
     "locomotion_1": ("A creature that has learned to walk.", (0, 1, 1)),
