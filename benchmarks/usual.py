@@ -2,7 +2,7 @@
 
     python -m benchmarks.usual
 
-Runs the usual exercises of `kinemorph warm`, and the programs of `benchmarks.start`, each in a process of its own; after
+Runs the usual exercises of `kinemorph warm` and the programs of `benchmarks.start`, each in a process of its own: after
 `kinemorph warm`, this takes a minute. What comes out is a guess that first calls are based on (`kinemorph._jit_usual`),
 to be written anew when many kernels have changed their names.
 """
