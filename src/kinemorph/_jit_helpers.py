@@ -24,7 +24,7 @@ from ._jit_claims import claims
 
 _EACH = 4.0  # seconds of compilation for which it is worth starting one
 _MOST = 7
-_PATIENCE = 10.0  # seconds for which a helper is waited for
+_PATIENCE = 30.0  # seconds for which a helper is waited for
 _COMMAND = "import sys; sys.path[:] = sys.argv[4:]; from kinemorph._jit_helping import main; main()"
 
 
