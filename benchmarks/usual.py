@@ -2,7 +2,7 @@
 
     python -m benchmarks.usual
 
-Runs the usual exercises of `kinemorph warm`, and the programs of `benchmarks.start`, each in a process of its own; after
+Runs the usual exercises of `kinemorph warm` and the programs of `benchmarks.start`, each in a process of its own: after
 `kinemorph warm`, this takes a minute. What comes out is a guess that first calls are based on (`kinemorph._jit_usual`),
 to be written anew when many kernels have changed their names.
 """
@@ -25,6 +25,7 @@ from kinemorph.scenes.exercises import EXERCISES
 
 _FILE = Path(kinemorph.__file__).with_name("_jit_usual.txt")
 _NAME = re.compile(r"kinemorph\.(.*)-[0-9a-f]{40}-[0-9a-f]{12}\.kernel")
+_SHORT = 3  # as how many programs a short one counts: a stranger's first program is more like it than like an exercise
 _SAY = "\nfrom kinemorph import _jit; print(*(path.name for path in _jit.files_in_use), sep='\\n')"
 
 
@@ -48,7 +49,7 @@ def main() -> None:
     starts = [f"import kinemorph as km\n{program}" for program in OURS.values() if program]
     with ThreadPoolExecutor(jobs()) as pool:
         called = list(pool.map(units_of, starts + programs))
-    counts = Counter(name for names in called for name in names)
+    counts = Counter(name for k, names in enumerate(called) for name in names * (_SHORT if k < len(starts) else 1))
     order = dict.fromkeys(name for names in called for name in names)
     _FILE.write_text("".join(f"{name} {counts[name]}\n" for name in order))
     print(f"{_FILE}: {len(order)} units of {len(called)} programs")

@@ -43,8 +43,8 @@ def test_each_long_wait_is_announced_once(monkeypatch, capsys):
                         name, lambda kernels=kernels: dict.fromkeys(kernels, 1.0), lambda: None, lambda: "F"
                     )
     assert capsys.readouterr().err.splitlines() == [
-        "kinemorph: compiling aba and what it calls, about 10 s (first use; kept in F; all at once: kinemorph warm)",
-        "kinemorph: compiling step and what it calls, about 15 s",  # 50 of them are there
+        "kinemorph: compiling aba and what it calls, about 8 s (first use; kept in F; all at once: kinemorph warm)",
+        "kinemorph: compiling step and what it calls, about 12 s",  # 50 of them are there
     ]
 
 
@@ -54,8 +54,8 @@ def test_what_is_seldom_needed_and_what_helpers_do_take_less_time(monkeypatch, c
     kernels = {k: 1.0 if k < 100 else 0.25 for k in range(300)}
     with progress.compiling():
         progress.missed("step", lambda: kernels, lambda: None, lambda: "F", help=lambda work: asked.append(work) or 2)
-    assert asked == [pytest.approx(15.0)]
-    assert capsys.readouterr().err.startswith("kinemorph: compiling step and what it calls, about 9 s on 2 cores (")
+    assert asked == [pytest.approx(12.0)]
+    assert capsys.readouterr().err.startswith("kinemorph: compiling step and what it calls, about 7 s on 2 cores (")
 
 
 def test_whoever_listens_hears_of_each_kernel_that_is_compiled():

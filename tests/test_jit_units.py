@@ -173,3 +173,28 @@ def test_parts_fit_together_whichever_process_made_them(tmp_path):
     workshop.run(call.format("near", "B") + call.format("near", "A"))
     later = workshop.run(call.format("far", "A"))
     assert (later.result, later.compiled) == (3.0, 1)  # far alone, of the first process's middle and the second's leaf
+
+
+TABLES = {
+    "tables.py": """
+from kinemorph._jit import entry, kernel
+
+@kernel(inline=False)
+def seldom(table, x: float) -> int:
+    return int(table[0, 0] + x)
+
+@entry
+def ask(table, x: float):
+    return seldom(table, x) if x > 10.0 else 1
+"""
+}
+
+
+def test_units_that_get_tables_and_return_a_status_are_compiled_when_they_are_first_called(tmp_path):
+    """A table may be that of lanes, which makes lanes of floats; a status stays one."""
+    workshop = Workshop(tmp_path)
+    workshop.write(TABLES)
+    call = "import numpy as np, tables; result = tables.ask(np.ones((1, 4)), {})"
+    usual, rare = workshop.run(call.format(1.0)), workshop.run(call.format(20.0))
+    assert (usual.result, usual.compiled) == (1, 1)
+    assert (rare.result, rare.compiled) == (21, 1)

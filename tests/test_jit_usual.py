@@ -5,8 +5,8 @@ import importlib
 import pytest
 
 from kinemorph import _jit, _jit_usual
-from kinemorph._jit_keys import reachable
-from kinemorph._jit_usual import expected, urgency
+from kinemorph._jit_keys import reachable, used_kernels
+from kinemorph._jit_usual import expected
 
 pytestmark = pytest.mark.skipif(_jit.switched_off, reason="kernels are plain functions")
 
@@ -31,13 +31,11 @@ def test_a_step_is_expected_to_need_a_part_of_what_it_reaches():
     assert 0.2 * len(reachable(run_steps)) < sum(likely.values()) < 0.8 * len(reachable(run_steps))
 
 
-def test_what_is_likely_called_is_the_most_urgent():
+def test_what_only_unlikely_kernels_call_is_unlikely(monkeypatch):
     from kinemorph.world.step import run_steps
 
-    likely = expected(run_steps)
-    units = [kernel for kernel in likely if not kernel.targetoptions.get("forceinline")]
-    first = max(units, key=lambda kernel: urgency(kernel, run_steps))
-    assert likely[first] == 1.0
+    monkeypatch.setattr(_jit_usual, "_share", lambda kernel, root: 0.25 if kernel in used_kernels(root) else 1.0)
+    assert {likely for kernel, likely in expected(run_steps).items() if kernel is not run_steps} == {0.25}
 
 
 def test_without_a_list_all_that_is_reached_is_expected(monkeypatch):

@@ -111,10 +111,16 @@ _RESULTS: dict[Any, Any] = {float: types.float64, int: types.int64, bool: types.
 
 
 def result_type(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """Numba's type of what a kernel returns, if its annotation says so and lanes do not make it another; or None."""
-    if any(map(is_lanes, arguments)):
-        return None
-    return _numba_type(_annotated_result(function))
+    """Numba's type of what a kernel returns, if its annotation says so and lanes do not make it another; or None.
+
+    What is a float for one state is lanes for four; a status or a count is the same for all.
+    """
+    kind = _numba_type(_annotated_result(function))
+    return None if _holds_floats(kind) and any(map(is_lanes, arguments)) else kind
+
+
+def _holds_floats(kind: Any) -> bool:
+    return any(map(_holds_floats, kind)) if isinstance(kind, types.BaseTuple) else kind == types.float64
 
 
 @functools.cache

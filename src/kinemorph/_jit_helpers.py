@@ -3,7 +3,7 @@
 A call runs on one core, and asks for one unit of machine code after the other. If many are missing, helpers look at
 what those that are there call, compile what is likely to be asked for (`_jit_helping`), and leave it in the cache on
 disk, where the call finds it. Whatever happens to them, the call compiles what it does not find: they are never needed.
-They have no output, ignore Ctrl-C, end when this process does, and some seconds after there is nothing left to compile.
+They have no output, ignore Ctrl-C, end when this process does, and a minute after the last was compiled.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ from pathlib import Path
 from ._cores import jobs
 from ._jit_claims import claims
 
-_WORTH = 4.0  # seconds of compilation for which it is worth starting helpers
-_EACH = 4.0  # seconds of compilation for each of them
+_EACH = 4.0  # seconds of compilation for which it is worth starting one
 _MOST = 7
-_PATIENCE = 10.0  # seconds for which a helper is waited for
+_PATIENCE = 30.0  # seconds for which a helper is waited for
 _COMMAND = "import sys; sys.path[:] = sys.argv[4:]; from kinemorph._jit_helping import main; main()"
 
 
@@ -37,16 +36,18 @@ class Helpers:
         self._folder: Path | None = None
         self._owner = os.getpid()
         self._useless = False
+        self._work = 0.0  # seconds that all that was missing so far takes
 
     def ask(self, module: str, name: str, path: Path | None, setting: str, seconds: float) -> int:
         """Let helpers compile what a kernel calls, which takes about so long, when it lies under `path`.
 
         How many processes compile then, with this one.
         """
-        if seconds < _WORTH or path is None or module == "__main__" or not self._may():
+        self._work += seconds
+        if self._work < _EACH or path is None or module == "__main__" or not self._may():
             return 1
         self._drop_ended()
-        wanted = min(jobs() - 1, _MOST, int(seconds / _EACH))
+        wanted = min(jobs() - 1, _MOST, int(self._work / _EACH))
         try:
             while len(self._running) < wanted:
                 self._start(setting)

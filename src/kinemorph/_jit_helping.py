@@ -17,9 +17,9 @@ from typing import Any
 from kinemorph import _jit
 from kinemorph._jit_claims import claims
 from kinemorph._jit_keys import referred
-from kinemorph._jit_usual import urgency
+from kinemorph._jit_usual import expected, place
 
-_IDLE = 10.0  # seconds after which a helper without work ends
+_IDLE = 60.0  # seconds after which a helper without work ends
 _PAUSE = 0.01
 
 
@@ -27,38 +27,48 @@ class Helper:
     """The units that are known to be called, and lack machine code."""
 
     def __init__(self) -> None:
-        self.roots: dict[Path, tuple[Any, Any]] = {}  # by their files, which the caller makes: what calls, and for whom
-        self.missing: dict[Path, tuple[Any, Any, Any]] = {}  # by their files: the unit, its types, and for whom
+        self._roots: dict[Path, Any] = {}  # kernels that are called now, by their files, which the caller makes
+        self._likely: dict[Any, float] = {}  # how likely kernels are needed
+        self._missing: dict[Path, tuple[Any, Any]] = {}  # units, and their types, by their files
         self._known: set[Path] = set()
+
+    def add(self, kernel: Any, path: Path) -> None:
+        """A kernel is called that will lie under `path`."""
+        self._roots[path] = kernel
+        for needed, likely in expected(kernel).items():
+            self._likely[needed] = max(likely, self._likely.get(needed, 0.0))
 
     def look(self) -> bool:
         """See what the callers that are there by now call. Whether something has come."""
-        there = [path for path in self.roots if path.exists()]
+        there = [path for path in self._roots if path.exists()]
         for path in there:
-            self._called_by(*self.roots.pop(path), path)
-        made = [path for path in self.missing if path.exists()]
+            self._called_by(self._roots.pop(path), path)
+        made = [path for path in self._missing if path.exists()]
         for path in made:
-            unit, _, root = self.missing.pop(path)
-            self._called_by(unit.kernel, root, path)
+            self._called_by(self._missing.pop(path)[0].kernel, path)
         return bool(there or made)
 
-    def _called_by(self, caller: Any, root: Any, path: Path) -> None:
+    def _called_by(self, caller: Any, path: Path) -> None:
         for kernel, types in caller.calls_in(path):
-            unit = kernel.called
-            file = unit.kept_at(types)
-            if file is not None and file not in self._known and urgency(kernel, root)[0] > 0.0:
+            file = kernel.called.kept_at(types)
+            if file is not None and file not in self._known and kernel in self._likely:
                 self._known.add(file)
-                self.missing[file] = unit, types, root
+                self._missing[file] = kernel.called, types
+
+    def _urgency(self, path: Path) -> tuple[float, int]:
+        """What is likely called, and of that what is called late: the caller compiles what is called early."""
+        kernel = self._missing[path][0].kernel
+        return self._likely[kernel], place(kernel)
 
     def step(self) -> bool:
         """Compile one unit; False if there is none that nobody else compiles."""
-        free = [path for path in self.missing if not claims.taken(path)]
+        free = [path for path in self._missing if not claims.taken(path)]
         if not free:
             return False
-        path = max(free, key=lambda path: urgency(self.missing[path][0].kernel, self.missing[path][2]))
-        unit, types, root = self.missing.pop(path)
+        path = max(free, key=self._urgency)
+        unit, types = self._missing.pop(path)
         unit.address(types)
-        self._called_by(unit.kernel, root, path)
+        self._called_by(unit.kernel, path)
         return True
 
 
@@ -84,8 +94,7 @@ def main() -> None:
         with contextlib.suppress(queue.Empty):
             while True:
                 module, qualified, path = json.loads(lines.get_nowait())
-                kernel = referred(None, (module, qualified))
-                helper.roots[Path(path)] = kernel, kernel
+                helper.add(referred(None, (module, qualified)), Path(path))
         if helper.look() or helper.step():
             busy = time.monotonic()
         else:

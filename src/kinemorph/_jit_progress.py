@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 _PAUSE = 10.0  # seconds between two lines in a log
 _LONG = 2.0  # seconds after which a user wants to know how far it is
-_EACH = 0.1  # seconds that a kernel takes, on average
+_EACH = 0.08  # seconds that a kernel takes, on average
 _SHARE = 0.7  # of what a process does for itself, that one does which helps it
 _WORTH_SAYING = 10  # seconds for which another line is due
 

@@ -59,8 +59,7 @@ def expected(root: Any) -> dict[Any, float]:
     return found
 
 
-def urgency(kernel: Any, root: Any) -> tuple[float, int]:
-    """What to compile first for a call of `root`, as numbers of which the largest comes first: what is likely called,
-    and of that what is called late, since who calls `root` compiles what is called early."""
+def place(kernel: Any) -> int:
+    """When a unit is first called, as a number that grows; -1 if that is not known."""
     known = _uses().get(name_of(kernel))
-    return _share(kernel, root), known.place if known else -1
+    return known.place if known else -1
