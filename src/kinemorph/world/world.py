@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from threading import get_ident
 from typing import Any
@@ -53,6 +54,7 @@ TREMBLE = 0.05  # m/s, for what rests on impulses, which never end
 LONGEST_SUBSTEP = 1.25e-3  # s
 SHORTEST = 1e-9  # s, a step
 PLAIN = Material(friction=0.8)
+MOST_STEPS = 1 << 60
 FEW, MANY = 100, 20_000  # steps that nobody waits for; and so many, of all bodies together
 GLANCE = 0.2  # s of computing, about, between two looks at the clock and at the keyboard
 WHY = {BY_EDIT: "the structure changed", BY_CALL: "it was asked to wake", BY_FORCE: "what acts on it was changed"}
@@ -185,8 +187,8 @@ class World(Changing, Asking, Keeping):
 
     def step(self, count: int = 1) -> None:
         """Make so many steps. One that cannot be made raises `WorldError`, and the world stays where it was."""
-        if type(count) is not int or count < 0:
-            count = whole("world: step: count", count)
+        if type(count) is not int or not 0 <= count <= MOST_STEPS:
+            count = whole("world: step: count", count, 0, MOST_STEPS)
         if self._moving:
             self._alone()
             raise RuntimeError("world: a step cannot be made by what is called in between steps")
@@ -356,6 +358,18 @@ class World(Changing, Asking, Keeping):
             span["woken_by"] = why
             span["asleep"] = 0
         span["still"] = 0.0
+
+    @contextmanager
+    def _waking(self, *bodies: int) -> Iterator[None]:
+        """Wake bodies for a change of the structure; if that is refused, they sleep on."""
+        trees = [self.forest.tree_of(body) & INDEX for body in bodies]
+        before = self.solver["spans"][trees].copy()
+        self._wake(*bodies)
+        try:
+            yield
+        except BaseException:
+            self.solver["spans"][trees] = before
+            raise
 
     def why_awake(self, body: Body | int) -> str:
         """What woke a body when it last slept."""
