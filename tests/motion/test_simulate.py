@@ -361,7 +361,7 @@ def test_bad_settings_are_named() -> None:
         km.simulate(model, state, 1.0, [km.Event.at(0.5, direction=2)])
     with pytest.raises(ValueError, match="direction of length 0"):
         km.simulate(model, state, 1.0, [km.Event.height(0, normal=(0, 0, 0))])
-    with pytest.raises(ValueError, match="times nan"):
+    with pytest.raises(ValueError, match="times is nan"):
         km.simulate(model, state, 1.0, [km.Event.at(0.5, times=float("nan"))])
     with pytest.raises(ValueError, match="time nan must be finite"):
         km.simulate(model, km.State([1.0], [0.0], time=float("nan")), 1.0)

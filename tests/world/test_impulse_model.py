@@ -161,9 +161,9 @@ def test_settings_that_cannot_be_are_refused():
     for settings, what in (
         ({"contact": "magic"}, "no contact model 'magic'"),
         ({"epsilon": 0.1}, "epsilon 0.1 is of the contact model 'impulse'"),
-        ({"contact": "impulse", "epsilon": -1.0}, "epsilon -1.0"),
+        ({"contact": "impulse", "epsilon": -1.0}, "epsilon is -1.0"),
         ({"contact": "impulse", "handling": "some"}, "handling 'some'"),
-        ({"contact": "impulse", "boost": 0.5}, "boost 0.5"),
+        ({"contact": "impulse", "boost": 0.5}, "boost is 0.5"),
     ):
         with pytest.raises(ValueError, match=what):
             km.World(**settings)

@@ -107,8 +107,8 @@ def test_overlaps_are_those_of_each_pair(world):
         (lambda w: w.scan([(0, 0, 0)], [(0, 0, 0)]), "ray 0, .* is none"),
         (lambda w: w.scan([(0, 0, 0)], [(0, 0, np.inf)]), "ray 0, .* is none"),
         (lambda w: w.scan([(0, 0)], [(0, 0)]), "must be n x 3"),
-        (lambda w: w.cast((0, 0, 0), (0, 0, 1), longest=-1.0), "must not be negative"),
-        (lambda w: w.overlaps(km.Shape.sphere(1.0), margin=-1.0), "margin -1.0"),
+        (lambda w: w.cast((0, 0, 0), (0, 0, 1), longest=-1.0), "longest is -1.0"),
+        (lambda w: w.overlaps(km.Shape.sphere(1.0), margin=-1.0), "margin is -1.0"),
     ],
 )  # fmt: skip
 def test_bad_questions_are_refused(world, call, sentence):

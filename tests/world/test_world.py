@@ -130,7 +130,7 @@ def test_a_robot_stands_where_it_is_put():
 def test_bad_things_are_refused_by_name():
     world = km.World()
     body = world.add(km.Shape.sphere(0.1))
-    with pytest.raises(TypeError, match=r"Shape or a kinemorph\.Model"):
+    with pytest.raises(TypeError, match=r"Shape, Parts or a kinemorph\.Model"):
         world.add(3)
     with pytest.raises(ValueError, match="twist"):
         world.add(km.Shape.sphere(0.1), twist=(0, 0, 0, np.nan, 0, 0))
@@ -220,9 +220,9 @@ def test_a_body_passes_through_what_its_mask_leaves_out_and_wakes_for_it() -> No
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda w: w.step(-1), "a number of steps, not -1"),
-        (lambda w: w.step(1.5), r"a number of steps, not 1\.5"),
-        (lambda w: w.measure(-1), "a number of steps, not -1"),
+        (lambda w: w.step(-1), "step: count is -1"),
+        (lambda w: w.step(1.5), r"step: count is 1\.5"),
+        (lambda w: w.measure(-1), "step: count is -1"),
         (lambda w: w.contacts("box"), r"not 'box'; by its name it is world\[name\]"),
         (lambda w: w.push("box", force=(0, 0, 1)), "not 'box'"),
         (lambda w: w["box"], "there is no body 'box' alone, but 2 of them"),

@@ -110,7 +110,7 @@ def _shape(kind: ShapeKind, size: tuple[float, ...], pose: Pose | None, more: di
     if "role" in more:
         if more["role"] not in tuple(Role):
             raise ValueError(f"{what}: role is {shown(more['role'])}, and must be one of {', '.join(Role)}")
-        more["role"] = Role(more["role"])
+        more["role"] = Role(str(more["role"]))
     for name in {"group", "mask"} & more.keys():
         more[name] = bits(f"{what}: {name}", more[name])
     return Shape(kind, size, pose or Pose(), **more)  # type: ignore[arg-type]

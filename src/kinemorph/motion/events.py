@@ -182,7 +182,7 @@ class Event:
     def contact(a: Any, b: Any = None, action: Action | None = None, **more: Any) -> Event:
         """Two bodies begin to touch; with `direction=-1` they part. Without b: a and anything; b may be "ground"."""
         settings = {"direction": 1, **more}
-        name = settings.pop("name", f"{_called(a)} touches {_called(b)}")
+        name = settings.pop("name", f"{_called(a)} {_way(settings, 'touches', 'parts from')} {_called(b)}")
         return _event(name, EventKind.CONTACT, action, settings, places=(a, b))
 
     @staticmethod
@@ -196,14 +196,14 @@ class Event:
     def limit(joint: Any, action: Action | None = None, **more: Any) -> Event:
         """A joint comes to one of its limits; with `direction=-1` it leaves it."""
         settings = {"direction": 1, **more}
-        name = settings.pop("name", f"{joint} at its limit")
+        name = settings.pop("name", f"{joint} {_way(settings, 'at', 'leaves')} its limit")
         return _event(name, EventKind.LIMIT, action, settings, places=(joint,))
 
     @staticmethod
     def sleep(body: Any, action: Action | None = None, **more: Any) -> Event:
         """A body falls asleep; with `direction=-1` it wakes."""
         settings = {"direction": 1, **more}
-        name = settings.pop("name", f"{_called(body)} sleeps")
+        name = settings.pop("name", f"{_called(body)} {_way(settings, 'sleeps', 'wakes')}")
         return _event(name, EventKind.SLEEP, action, settings, places=(body,))
 
     @staticmethod
@@ -223,6 +223,11 @@ class Event:
 
 def _called(place: Any) -> str:
     return "anything" if place is None else str(getattr(place, "name", place))
+
+
+def _way(settings: dict[str, Any], there: str, back: str) -> str:
+    """What happens, by the direction that counts."""
+    return back if settings["direction"] == -1 else there
 
 
 def _said(level: float) -> str:

@@ -186,7 +186,7 @@ class Acting:
     def _world(self) -> World:
         return self  # type: ignore[return-value]
 
-    def _joint(self, what: str, joint: Change | int) -> tuple[int, Any, Any]:
+    def _joint(self, what: str, joint: Change | int | str) -> tuple[int, Any, Any]:
         """The id of a joint of a tree, the rows of its degrees of freedom, and that of the link that it carries."""
         id = self._world.joint_id(joint)
         if self.forest.closes_loop(id):

@@ -52,6 +52,7 @@ class Asking:
 
     def contacts(self, body: Body | int | None = None) -> list[Touch]:
         """The points where bodies touched in the last step, or those of one body, as it sees them."""
+        self._world._alone()
         wanted = None if body is None else self._id(body)
         found = []
         rows, pairs, forms = self.collisions.contacts, self.collisions.pairs, self.shapes.rows["form"]
@@ -136,6 +137,7 @@ class Asking:
 
     def _members(self, what: Body | Figure | int | None) -> list[int] | None:
         """The ids of a body, or of all bodies of a figure that are there."""
+        self._world._alone()
         if what is None:
             return None
         if not isinstance(what, Figure):

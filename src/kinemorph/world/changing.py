@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -63,6 +64,7 @@ class Changing(Thinking):
         def _follow_tables(self) -> None: ...
         def joint_id(self, joint: Change | int | str) -> int: ...
         def _shape_owner(self, row: int) -> str: ...
+        def _waking(self, *bodies: int) -> AbstractContextManager[None]: ...
 
     # ------------------------------------------------------------------------------------------------ coming and going
 
@@ -234,8 +236,8 @@ class Changing(Thinking):
         first, second = -1 if a is None else self._id(a), self._id(b)
         place = self.forest.pose(second) if at is None else place_at("connect: at", at)
         both = [body for body in (first, second) if body >= 0]
-        self._wake(*both, *self._neighbours(both))
-        change = self.forest.connect(first, second, joint, place, how)
+        with self._waking(*both, *self._neighbours(both)):
+            change = self.forest.connect(first, second, joint, place, how)
         if joint.name:
             self._joints[change.joint] = joint.name
         if change.closes:
@@ -255,8 +257,8 @@ class Changing(Thinking):
         ids = [-1 if body is None else self._id(body) for body in (a, b)]
         if ids[0] == ids[1]:
             raise ValueError("world: tie takes two bodies, or a body and the world")
-        self._wake(*(id for id in ids if id >= 0))
-        self.forest.tie(element, *ids)
+        with self._waking(*(id for id in ids if id >= 0)):
+            self.forest.tie(element, *ids)
         self._follow_tables()
 
     @an_input
@@ -264,8 +266,8 @@ class Changing(Thinking):
         """Cut a joint, of a tree or of a loop: the one that `connect` made, or one by its id or its name."""
         id = self.joint_id(joint)
         sides = self.forest.sides(id)
-        self._wake(*sides, *self._neighbours(sides))
-        change = self.forest.cut(id)
+        with self._waking(*sides, *self._neighbours(sides)):
+            change = self.forest.cut(id)
         if not self.forest.has_joint(id):
             self._joints.pop(id, None)
         for one, other in self._parted.pop(id, []):

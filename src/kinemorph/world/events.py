@@ -311,11 +311,14 @@ class Watches(OfWorld):
         return made
 
     def adopt(self, others: Watches) -> None:
-        """Take the functions of others of the same names."""
-        known = {watch.event.name: watch for watch in others._watches}
+        """Take the functions of others of the same names; of several that are alike, in the order of `add`."""
+        known: dict[Any, list[Watch]] = {}
+        for watch in others._watches:
+            known.setdefault(_likeness(watch.event), []).append(watch)
         for watch in self._watches:
-            other = known.get(watch.event.name)
-            if watch._lacks and other is not None and other.event.kind == watch.event.kind:
+            alike = known.get(_likeness(watch.event), [])
+            if watch._lacks and alike:
+                other = alike.pop(0)
                 watch.event, watch.action, watch._lacks = other.event, other.action, other._lacks
 
     def refuse_orphans(self) -> None:
@@ -324,3 +327,8 @@ class Watches(OfWorld):
             if watch._lacks:
                 text = f"world: event {watch.event.name!r} of a snapshot has no action yet"
                 raise RuntimeError(f"{text}: give it one by world.when with an event of that name")
+
+
+def _likeness(e: Event) -> tuple[Any, ...]:
+    """By what an event is known again."""
+    return e.name, e.kind, e.direction, float(e.level)

@@ -65,6 +65,7 @@ def an_input(method: Method) -> Method:
 
     @wraps(method)
     def call(world: Any, *args: Any, **named: Any) -> Any:
+        world._alone()
         if not world._onlookers or world._within:
             return method(world, *args, **named)
         written = plain(args), plain(named)  # before: what is removed has no handle afterwards

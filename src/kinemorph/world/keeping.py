@@ -17,12 +17,15 @@ class Keeping:
     """What has a state, by `__getstate__`, that it can take over again, by `_hold`."""
 
     _onlookers: list[Any]  # journals and films that look on
-    _moving: bool
+    _moving: int
     _watches: Watches
     _timers: Timers
     threads: int
 
     def __getstate__(self) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+    def _alone(self) -> None:
         raise NotImplementedError
 
     def _hold(self, *state: Any) -> None:
@@ -59,6 +62,7 @@ class Keeping:
         were waited for then have the functions of those of the same name that the world has now.
         """
         if self._moving:
+            self._alone()
             raise RuntimeError("world: it cannot be restored by what is called in between steps")
         state, watches, timers = load_world(data), self._watches, self._timers
         self._hold(*state)

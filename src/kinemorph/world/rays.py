@@ -160,6 +160,7 @@ class Eyes:
     __slots__ = ("_poses", "_world", "boxes")
 
     def __init__(self, world: World) -> None:
+        world._alone()
         world._follow_shapes()
         count = world.shapes.count
         self._world = world

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from kinemorph.contact.solver import USED, Solver
 from kinemorph.geometry.material import Material
 from kinemorph.motion.events import EVENT, EventKind
 from kinemorph.multibody.tables import Tables
+from kinemorph.spatial.given import shown
 from kinemorph.structure.forest import Forest
 from kinemorph.structure.forest_check import Rows, demand, finite, rows_of, within
 from kinemorph.structure.forest_layout import BODIES, IN_USE, JOINTS, LOOPS, TREES
@@ -175,13 +177,23 @@ def _named_joints(joints: Any, parted: Any) -> None:
 
 def _numbers(memory: Any, dice: Any) -> None:
     """The numbers of controllers, and the state of the random numbers."""
-    demand(isinstance(memory, dict) and all(type(name) is str for name in memory), "a world's memory has no names")
-    demand(all(isinstance(x, np.ndarray) for x in memory.values()), "a world's memory has no numbers")
+    check_memory(memory)
     demand(isinstance(dice, tuple) and len(dice) == 6 and all(type(x) is int for x in dice), "there are no dice")
     demand(
         all(0 <= x < 1 << 64 for x in dice[:4]) and dice[4] in (0, 1) and 0 <= dice[5] < 1 << 32, "there are no dice"
     )
     demand(dice[3] % 2 == 1, "there are no dice")
+
+
+def check_memory(memory: Any) -> None:
+    """Raise unless this is what a world can remember: numbers and arrays of them, by names."""
+    if not isinstance(memory, dict):
+        raise TypeError(f"world: memory is {shown(memory)}, and must be a dict")
+    for name, value in memory.items():
+        good = isinstance(value, Real) or (isinstance(value, np.ndarray) and value.dtype.kind in "biuf")
+        if not (isinstance(name, str) and good):
+            what = f"world: memory[{shown(name)}] is {shown(value)}"
+            raise TypeError(f"{what}; names are strings, and what is remembered is numbers or arrays of them")
 
 
 def check_timers(plain: Any) -> None:

@@ -115,10 +115,14 @@ class Timers(OfWorld):
         return made
 
     def adopt(self, others: Timers) -> None:
-        """Take the functions of others of the same names."""
-        known = {timer.name: timer.action for timer in others._timers}
+        """Take the functions of others of the same names and periods; of several, in the order of `add`."""
+        known: dict[tuple[str, float], list[Task | None]] = {}
+        for timer in others._timers:
+            known.setdefault((timer.name, timer.period), []).append(timer.action)
         for timer in self._timers:
-            timer.action = timer.action or known.get(timer.name)
+            alike = known.get((timer.name, timer.period), [])
+            if timer.action is None and alike:
+                timer.action = alike.pop(0)
 
     def refuse_orphans(self) -> None:
         """Raise for a timer of a snapshot that has no function yet."""

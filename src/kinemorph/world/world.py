@@ -6,7 +6,9 @@ import functools
 import math
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -43,6 +45,7 @@ from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Phase, Statu
 from kinemorph.world.lives import see_lives
 from kinemorph.world.minds import Minds
 from kinemorph.world.nesting import tell_overlaps
+from kinemorph.world.soundness import check_memory
 from kinemorph.world.step import run_steps
 from kinemorph.world.timers import Task, Timer, Timers
 
@@ -56,6 +59,7 @@ TREMBLE = 0.05  # m/s, for what rests on impulses, which never end
 LONGEST_SUBSTEP = 1.25e-3  # s
 SHORTEST = 1e-9  # s, a step
 PLAIN = Material(friction=0.8)
+MOST_STEPS = 1 << 60
 FEW, MANY = 100, 20_000  # steps that nobody waits for; and so many, of all bodies together
 GLANCE = 0.2  # s of computing, about, between two looks at the clock and at the keyboard
 WHY = {BY_EDIT: "the structure changed", BY_CALL: "it was asked to wake", BY_FORCE: "what acts on it was changed"}
@@ -169,7 +173,7 @@ class World(Changing, Asking, Keeping):
         h["forest"], h["collisions"], h["solver"] = forest.address, collisions.lend(), solver.address
         self._minds = minds
         self._lend_minds()
-        self._watches, self._timers, self._moving = watches, timers, False
+        self._watches, self._timers, self._moving = watches, timers, 0  # or the thread that makes steps
         watches.join(self)
         timers.join(self)
         self.memory = memory  # numbers of controllers, by name, which are kept with the world
@@ -195,16 +199,17 @@ class World(Changing, Asking, Keeping):
 
     def run(self, seconds: float) -> None:
         """Go on for so long, in whole steps, or until an event that ends. Long runs show how far they are."""
-        finite("world: run takes seconds, which", seconds, 0.0)
+        finite("world: run: seconds", seconds, 0.0)
         self.step(round(seconds / self.dt))
 
     def step(self, count: int = 1) -> None:
         """Make so many steps. One that cannot be made raises `WorldError`, and the world stays where it was."""
-        if type(count) is not int or count < 0:
-            count = whole("world: step takes a number of steps, which", count)
+        if type(count) is not int or not 0 <= count <= MOST_STEPS:
+            count = whole("world: step: count", count, 0, MOST_STEPS)
         if self._moving:
+            self._alone()
             raise RuntimeError("world: a step cannot be made by what is called in between steps")
-        self._moving = True
+        self._moving = get_ident()
         try:
             if not (self._watches or self._timers or self._onlookers):  # most calls should cost little
                 self._follow_shapes()
@@ -214,7 +219,12 @@ class World(Changing, Asking, Keeping):
             with Bar(self.time, self.time + count * self.dt) as bar:
                 self._go_on(count, bar)
         finally:
-            self._moving = False
+            self._moving = 0
+
+    def _alone(self) -> None:
+        """Refuse what another thread asks for while steps are made: kernels change all tables meanwhile."""
+        if self._moving and self._moving != get_ident():
+            raise RuntimeError("world: another thread makes steps with it now; wait for that, or give it a branch()")
 
     @property
     def _few(self) -> int:
@@ -376,6 +386,18 @@ class World(Changing, Asking, Keeping):
             span["asleep"] = 0
         span["still"] = 0.0
 
+    @contextmanager
+    def _waking(self, *bodies: int) -> Iterator[None]:
+        """Wake bodies for a change of the structure; if that is refused, they sleep on."""
+        trees = [self.forest.tree_of(body) & INDEX for body in bodies]
+        before = self.solver["spans"][trees].copy()
+        self._wake(*bodies)
+        try:
+            yield
+        except BaseException:
+            self.solver["spans"][trees] = before
+            raise
+
     def why_awake(self, body: Body | int) -> str:
         """What woke a body when it last slept."""
         waker = int(self.solver["spans"][self.forest.tree_of(self._id(body)) & INDEX]["woken_by"])
@@ -419,6 +441,7 @@ class World(Changing, Asking, Keeping):
     # ------------------------------------------------------------------------------------------------- what there is
 
     def _id(self, body: Body | int) -> int:
+        self._alone()
         if isinstance(body, Body):
             if body.world is not self:
                 raise ValueError(f"{body!r} is of another world; here it is world[name], or world.body(id)")
@@ -497,8 +520,10 @@ class World(Changing, Asking, Keeping):
     # ---------------------------------------------------------------------------------------------------------- copies
 
     def __getstate__(self) -> tuple[Any, ...]:
+        self._alone()
         if self._header[0]["phase"] != Phase.MOVE:
             raise RuntimeError("this world is in the middle of a step and cannot be copied now")
+        check_memory(self.memory)
         self.collisions.lend()
         self._follow_tables()
         if self._minds.header["watched"][0]:
