@@ -65,7 +65,10 @@ def test_short_recordings_are_analysed(frames):
 
 def test_recordings_that_are_too_slow_say_which_cutoff_would_do():
     bvh = km.load_bvh(km.mocap.walk_file())
-    with pytest.warns(km.ModelWarning), pytest.raises(ValueError, match=r"cutoff 6 Hz is too high for 5 frames a second"):
+    with (
+        pytest.warns(km.ModelWarning),
+        pytest.raises(ValueError, match=r"cutoff 6 Hz is too high for 5 frames a second"),
+    ):
         km.mocap.analyse(km.Bvh(bvh.joints, bvh.frames[:50], 0.2, "slow"))
     with pytest.warns(km.ModelWarning):
         slow = km.mocap.analyse(km.Bvh(bvh.joints, bvh.frames[:50], 0.2, "slow"), cutoff=1.0)
