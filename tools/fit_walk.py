@@ -27,9 +27,11 @@ from kinemorph.spatial.quaternion_arrays import about, multiply, rotate, to_matr
 
 Array = npt.NDArray[np.float64]
 
-FIXED = ("speed", "width", "crouch", "sway")
-SCALES = {"stride": 0.03, "stance": 0.01, "flat": 0.02, "early": 0.02, "rise": 0.03, "reach": 0.03, "hasten": 0.005,
-          "drop": 0.02, "swing": 0.2}  # fmt: skip
+FIXED = ("speed", "width", "crouch")
+SCALES = {
+    "stride": 0.03, "stance": 0.01, "flat": 0.02, "early": 0.02, "rise": 0.03, "reach": 0.03, "hasten": 0.005,
+    "sway": 0.005, "drop": 0.02, "swing": 0.2,
+}  # fmt: skip
 SAMPLES, PRESSURE = 60, (0.09, 0.89)  # of the foot, from its heel: where it bears first and last
 MODEL = human()
 # Over the stride, in degrees, as textbooks draw them (natural walking).
@@ -92,14 +94,16 @@ def over_stance(points: Points, share: Array) -> Array:
 
 
 def wanted(t: Array, g: Gait) -> Array:
-    """How far ahead the centre of pressure should be, over a stride that begins when the left foot touches."""
-    both, length, found = g.stance - 0.5, g.speed * g.stride, np.zeros(len(t))
+    """Where the centre of pressure should be, ahead and aside, over a stride that begins when the left foot touches."""
+    both, length, found = g.stance - 0.5, g.speed * g.stride, np.zeros((len(t), 2))
     first, last = (g.reach + x * FOOT * HEIGHT for x in PRESSURE)
     for k in range(2):
         s = t / g.stride - 0.5 * k
         x = 0.5 * k * length + first + (last - first) * np.clip((s - both) / (0.5 - both), 0.0, 1.0)
         before = 0.5 * (k - 1) * length + last
-        found = np.where((s >= 0.0) & (s < 0.5), before + glide(s / both) * (x - before), found)
+        come = glide(s / both)
+        place = np.stack([before + come * (x - before), (1.0 - 2.0 * k) * g.width * (2.0 * come - 1.0)], axis=1)
+        found = np.where(((s >= 0.0) & (s < 0.5))[:, None], place, found)
     return found
 
 
@@ -124,19 +128,21 @@ def stride(g: Gait) -> Array:
     ]  # fmt: skip
     steps = np.array([difference(MODEL, a, b) for a, b in pairwise(every)]) / h
     v, a = 0.5 * (steps[1:] + steps[:-1]), (steps[1:] - steps[:-1]) / h
-    data, forces, pressure = km.Data(MODEL), np.empty(SAMPLES), np.empty(SAMPLES)
+    data, forces, pressure = km.Data(MODEL), np.empty(SAMPLES), np.empty((SAMPLES, 2))
     for k in range(SAMPLES):
         tau = km.rnea(MODEL, data, q[k], v[k], a[k])
         moment, force = rotate(q[k, 3:7], tau[:3]), rotate(q[k, 3:7], tau[3:6])
         forces[k] = force[2] / (9.81 * MODEL.mass)
-        pressure[k] = -(moment + np.cross(q[k, :3], force))[1] / max(force[2], 100.0)
+        moment = moment + np.cross(q[k, :3], force)
+        pressure[k] = np.array([-moment[1], moment[0]]) / max(force[2], 100.0)
     total = sum(
         np.where(u < 1.0, over_stance(CURVES["force"][0], np.minimum(u, 1.0)), 0.0)
         for u in (s / g.stance, (s + 0.5) % 1.0 / g.stance)
     )
     alone = s % 0.5 > 0.09
     wrong.append((forces - total / np.mean(total)) * np.where(alone, 33.0, 13.0) / n)
-    wrong.append(np.clip((pressure - wanted(t, g)) * np.where(alone, 180.0, 70.0), -400.0, 400.0) / n)
+    off = (pressure - wanted(t, g)) * np.where(alone, 180.0, 70.0)[:, None]
+    wrong.append(np.clip(off, -400.0, 400.0).ravel() / n)
     turn = q[:, 3:7]
     hip = q[:, :3] + rotate(turn, np.broadcast_to([0.0, HIP, 0.0], (SAMPLES, 3)))
     thigh = multiply(turn, joints["thigh"])

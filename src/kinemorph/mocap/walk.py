@@ -49,31 +49,31 @@ NAMES = {
 class Gait:
     """How somebody walks; lengths in m, angles in rad, times in s, shares of the stride."""
 
-    speed: float = 1.146
-    stride: float = 1.0603  # time from one contact of a foot to the next of the same
-    stance: float = 0.5778
+    speed: float = 1.145
+    stride: float = 1.0601  # time from one contact of a foot to the next of the same
+    stance: float = 0.5773
     flat: float = 0.0772  # share until the foot is flat
-    rise: float = 0.3776  # share from which the heel rises
-    strike: float = 0.4844  # toes up before contact
-    early: float = 0.0584  # share before contact from which they come down
-    land: tuple[float, ...] = (0.0944, -0.1219)  # how else they do: see `hump`
-    push: float = 0.8943  # heel up at the end of contact
-    roll: tuple[float, ...] = (-0.1901, -0.1947)  # how else the heel rises
-    reach: float = 0.2375  # from the pelvis to the heel at contact
+    rise: float = 0.3766  # share from which the heel rises
+    strike: float = 0.4855  # toes up before contact
+    early: float = 0.0581  # share before contact from which they come down
+    land: tuple[float, ...] = (0.0947, -0.1237)  # how else they do: see `hump`
+    push: float = 0.8908  # heel up at the end of contact
+    roll: tuple[float, ...] = (-0.1879, -0.1901)  # how else the heel rises
+    reach: float = 0.2368  # from the pelvis to the heel at contact
     width: float = 0.06  # from the middle to an ankle
-    knee: tuple[float, ...] = (0.1236, 0.1963, 0.3367, 0.3568, 0.2694, 0.1884)  # how far it is bent at BENDS
+    knee: tuple[float, ...] = (0.123, 0.1939, 0.3346, 0.3566, 0.2694, 0.1867)  # how far it is bent at BENDS
     crouch: float = 0.0  # and how much more while the foot stands
-    tilt: float = 0.0531  # of the pelvis, forward
-    # waves of the pelvis, one and three a stride: how far it drops on the other side, and how it sways,
-    drop: tuple[complex, ...] = (0.02056 - 0.01204j, 0.00103 - 0.02551j)
-    sway: tuple[complex, ...] = (-0.01435 - 0.02451j, -0.0083 - 0.00233j)
+    tilt: float = 0.02  # of the pelvis, forward
+    # waves of the pelvis, one, three, ... a stride: how far it drops on the other side, and how it sways,
+    drop: tuple[complex, ...] = (0.02039 - 0.01138j, 0.00104 - 0.0256j)
+    sway: tuple[complex, ...] = (-0.0071 - 0.02237j, -0.00719 - 0.00094j, -0.00014 - 3e-05j)
     # two, four and six a stride: how it hastens
-    hasten: tuple[complex, ...] = (-0.00323 - 0.00937j, -0.00124 - 0.00063j, -0.00028 + 0.00021j)
+    hasten: tuple[complex, ...] = (-0.00325 - 0.00933j, -0.00123 - 0.00061j, -0.00028 + 0.0002j)
     # humps of thigh, knee and foot in the air
     swing: tuple[tuple[float, ...], ...] = (
-        (-0.1799, 0.3318, -0.2017, 0.6865),
-        (0.5783, -0.7838, 0.7851, -1.8895),
-        (0.7706, 0.2215, 2.4556, 2.741),
+        (-0.1767, 0.3341, -0.1893, 0.7019),
+        (0.5777, -0.7968, 0.794, -1.8982),
+        (0.7862, 0.2324, 2.4674, 2.755),
     )
 
 
