@@ -29,8 +29,9 @@ def analysed(bvh: km.Bvh, hips: str | Hips = "recorded") -> km.mocap.Analysis:
 
 @cache
 def good() -> km.Bvh:
-    """A walk whose knees are bent as people's are, and never so straight that legs give where hips are moved back."""
-    return km.mocap.synthetic_walk(gait=km.mocap.Gait(crouch=0.06))
+    """A walk whose knees are bent as people's are: ours, crouching, with its hips raised."""
+    bvh = km.mocap.synthetic_walk(gait=km.mocap.Gait(crouch=0.15))
+    return recording(km.mocap.body_of(bvh, hips=km.mocap.calibrate_hips(analysed(bvh))))
 
 
 @cache
@@ -91,11 +92,11 @@ def test_misplaced_hips_are_found(hips):
     after = analysed(wrong, "calibrated")
     assert after.body.hips == found
     for side in FEET:
-        assert np.abs(np.add(found[side], hips[side])).max() < 0.007
+        assert np.abs(np.add(found[side], hips[side])).max() < 0.004
     misplaced, back = km.mocap.walking_of(before), km.mocap.walking_of(after)
     assert off(back, truth, "flexion") < 2.0 < 6.0 < off(misplaced, truth, "flexion")
-    for bone in ("thigh", "shank", "foot"):
-        assert off(back, truth, bone) < 0.5 * off(misplaced, truth, bone)
+    for bone, share in {"thigh": 0.65, "shank": 0.35, "foot": 0.45}.items():
+        assert off(back, truth, bone) < share * off(misplaced, truth, bone)
     assert "knee at strike" in misplaced.outside
     assert "knee at strike" not in back.outside
 
