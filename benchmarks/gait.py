@@ -2,12 +2,14 @@
 
 FOLDER has BVH files such as 07_01.bvh, in itself or below it: CMU's library in Bruce Hahne's conversion. Only those
 that are named here are taken. With --json docs/results/benchmarks/gait.json and --plot docs/_static/mocap_gait.png, and
-then `make tables`, the page docs/mocap.md is made anew.
+then `make tables`, the page docs/mocap.md is made anew. Without a FOLDER it is the walk that comes with kinemorph, and
+its picture is docs/_static/mocap_own.png.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -65,14 +67,14 @@ def told(walking: Walking) -> str:
     return ", ".join(f"{x:.3g}{'!' if name in walking.outside else ''}" for name, x in walking.values.items())
 
 
-def plot(walkings: list[tuple[Walking, Walking]], file: Path) -> None:
-    """Mean curves of all subjects, hips as recorded above, calibrated below; boxes are normal peaks, natural pace."""
-    figure = blank(13.0, 5.6)
-    axes = figure.subplots(2, len(TITLES), sharex=True, sharey="col")
-    for row, what in enumerate(("hips as recorded", "hips calibrated")):
+def plot(rows: Mapping[str, Sequence[Walking]], file: Path) -> None:
+    """Mean curves of all subjects, in a row for each way to analyse them; boxes are normal peaks, natural pace."""
+    figure = blank(13.0, 2.8 * len(rows))
+    axes = figure.subplots(len(rows), len(TITLES), sharex=True, sharey="col", squeeze=False)
+    for row, (what, walkings) in enumerate(rows.items()):
         for axis, (curve, title) in zip(axes[row], TITLES.items(), strict=True):
-            for pair in walkings:
-                axis.plot(pair[row].curves[curve], linewidth=0.9, alpha=0.8)
+            for walking in walkings:
+                axis.plot(walking.curves[curve], linewidth=0.9, alpha=0.8)
             for name, (where, first, last, _) in PEAKS.items():
                 if where == curve:
                     norm = norms("natural")[name]
@@ -81,16 +83,22 @@ def plot(walkings: list[tuple[Walking, Walking]], file: Path) -> None:
             axis.grid(color="0.92")
             axis.spines[["top", "right"]].set_visible(False)
         axes[row][0].set_ylabel(what)
-    for axis in axes[1]:
+    for axis in axes[-1]:
         axis.set_xlabel("stance [%]")
     figure.savefig(file, dpi=80)
 
 
 def main() -> None:
     parser = arguments(__doc__ or "")
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw all curves into a PNG file")
     options = parser.parse_args()
+    if options.folder is None:
+        own = km.mocap.walking_of(km.mocap.analyse(km.mocap.walk_file()))
+        print(f"{own.judgement()}\n{told(own)}")
+        if options.plot:
+            plot({"the walk of kinemorph": [own]}, options.plot)
+        return
     rows, walkings, without = [], [], {}
     for subject, trials in (SEEN | UNSEEN).items():
         found = [next(options.folder.rglob(f"{subject}_{trial}.bvh"), None) for trial in trials]
@@ -115,7 +123,8 @@ def main() -> None:
     if options.json:
         options.json.write_text(json.dumps({"subjects": rows, "left out": without}, indent=1) + "\n", "utf-8")
     if options.plot:
-        plot(walkings, options.plot)
+        recorded, calibrated = zip(*walkings, strict=True)
+        plot({"hips as recorded": recorded, "hips calibrated": calibrated}, options.plot)
 
 
 if __name__ == "__main__":

@@ -84,8 +84,9 @@ TREES = {
     '<joint name="j" axis="1 0 0" pos="0 0 0.1"/><geom/><site name="s" pos="1 2 3"/>'
     f'<frame euler="0 0 30"><body name="inner" pos="1 0 0"><joint name="k"/>{BALL}</body></frame></frame></body>'
     "</frame></worldbody>",
-    "replicas": '<worldbody><replicate count="12" offset="0.1 0 0" euler="0 0 30" prefix="A" sep="-"><body name="b" pos="1 0 0">'
-    f'<joint name="j"/>{BALL}<replicate count="2" offset="0 0 1"><geom name="g" size="0.1"/></replicate></body>'
+    "replicas": '<worldbody><replicate count="12" offset="0.1 0 0" euler="0 0 30" prefix="A" sep="-">'
+    f'<body name="b" pos="1 0 0"><joint name="j"/>{BALL}'
+    '<replicate count="2" offset="0 0 1"><geom name="g" size="0.1"/></replicate></body>'
     "</replicate></worldbody>",
     "masses": '<worldbody><body><joint/><geom size="0.1" mass="2"/><geom type="box" size="0.1 0.2 0.3" density="0"/>'
     '<geom type="capsule" size="0.1 0.2" pos="1 0 0" mass="0.5"/><geom size="0.2" mass="0"/></body></worldbody>',

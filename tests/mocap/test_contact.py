@@ -6,7 +6,8 @@ from tests.mocap.samples import FEET, walk
 
 import kinemorph as km
 from kinemorph.mocap.contact import Thresholds, find_contacts, lasting, read_contacts, runs, touches
-from kinemorph.mocap.walk import Gait, foot_path
+from kinemorph.mocap.places import on_link, places_of
+from kinemorph.mocap.walk import Gait
 
 
 def test_the_walk_is_left_double_right_double():
@@ -23,19 +24,14 @@ def test_the_walk_is_left_double_right_double():
 
 
 def test_the_floor_may_be_anywhere_and_slope_a_little():
-    t = np.arange(600) / 100.0
-    gait = Gait()
+    analysis = walk()
+    places = places_of(analysis.model, analysis.motion, [f"{side} foot" for side in FEET])
     points = {}
-    for side, shift in zip(FEET, (0.0, 0.5 * gait.stride), strict=True):
-        ankle, pitch = foot_path(t + shift, gait)
-        ends = []
-        for x in (-0.06, 0.13):
-            end = ankle + np.stack([x * np.cos(pitch), 0 * pitch, -0.068 * np.cos(pitch) - x * np.sin(pitch)], axis=1)
-            end[:, 1] += 0.1 * (side == "left")
-            end[:, 2] += 0.7 + 0.02 * end[:, 0]
-            ends.append(end)
-        points[side] = tuple(ends)
-    contacts = find_contacts(points, 0.01)
+    for i, side in enumerate(FEET):
+        foot = analysis.body.feet[side]
+        ends = on_link(places, i, foot.heel), on_link(places, i, foot.ball)
+        points[side] = tuple(end + np.outer(0.7 + 0.02 * end[:, 0], [0.0, 0.0, 1.0]) for end in ends)
+    contacts = find_contacts(points, analysis.body.dt)
     assert contacts.slope[0] == pytest.approx(0.02, abs=0.004)
     assert contacts.floor(np.array([[1.0, 0.0, 0.0]]))[0] == pytest.approx(0.72, abs=0.02)
     assert (contacts.kinds == "flight").sum() == 0

@@ -6,7 +6,10 @@ from tests.mocap.samples import FEET, walk
 from tests.mocap_files import own_recording, recording
 
 import kinemorph as km
-from kinemorph.mocap.walk import quintic
+from kinemorph.mocap.figure import HEIGHT, sole
+from kinemorph.mocap.places import on_link, places_of
+from kinemorph.mocap.smooth import Motion
+from kinemorph.mocap.walk import Gait, posture, quintic
 
 
 def test_the_file_is_what_the_code_makes():
@@ -14,6 +17,58 @@ def test_the_file_is_what_the_code_makes():
     assert file.names == made.names
     assert np.abs(file.frames - made.frames).max() < 1e-3
     assert km.mocap.walk_file().stat().st_size < 200_000
+
+
+def test_the_walk_is_one_of_normal_gait():
+    analysis = walk()
+    walking = km.mocap.walking_of(analysis)
+    assert walking.pace == "natural"
+    assert walking.outside == ()
+    for name, value in walking.values.items():
+        norm = walking.norm(name)
+        assert abs(value - norm.mean) < 1.5 * norm.deviation, name
+    for bone, low, high in (
+        ("thigh", (-20, -9), (24, 32)),
+        ("shank", (0, 10), (55, 68)),
+        ("foot", (-22, -8), (10, 20)),
+    ):
+        angles = np.degrees(analysis.flexion("left", bone))[analysis.reliable]
+        assert low[0] < angles.min() < low[1]
+        assert high[0] < angles.max() < high[1]
+    for side, stance in analysis.stances():
+        alone = (analysis.contacts.kinds == side) & (np.abs(np.arange(len(analysis.t)) - stance.start) < 100)
+        along = (analysis.pressure(side) - analysis.ankles[side][stance.start + 20])[alone, 0]
+        assert along[0] < 0.03  # from the heel
+        assert along[-1] > 0.12  # to the ball
+        assert np.maximum.accumulate(along)[:-5].max() - along.min() > 0.1
+
+
+def test_feet_of_the_walk_neither_slide_nor_sink():
+    g, model = Gait(), km.human()
+    t = np.arange(0.0, 2.0 * g.stride, 2e-3)
+    q = posture(model, t, g)
+    still = np.zeros((len(t), model.nv))
+    places = places_of(model, Motion(q, still, still), [f"{side} foot" for side in FEET])
+    heel, toe = sole(HEIGHT)
+    for i, shift in enumerate((0.0, 0.5)):
+        share = (t / g.stride - shift) % 1.0
+        ends = on_link(places, i, heel), on_link(places, i, heel + 0.72 * (toe - heel))
+        for x, start, end in zip(ends, (0.0, g.flat), (g.rise, g.stance), strict=True):
+            assert x[:, 2].min() > -1e-6
+            down = (share > start + 0.01) & (share < end - 0.01)
+            assert np.abs(x[down, 2]).max() < 1e-6
+            speed = np.linalg.norm(np.diff(x, axis=0), axis=1) / 2e-3
+            assert speed[down[1:] & down[:-1]].max() < 1e-4
+            swings = (share > g.stance + 0.06) & (share < 0.92)
+            assert x[swings, 2].min() > 0.008
+    again = posture(model, t + g.stride, g)
+    again[:, 0] -= g.speed * g.stride
+    assert np.abs(again - q).max() < 1e-6
+
+
+def test_a_leg_that_cannot_reach_is_told_so():
+    with pytest.raises(ValueError, match=r"a leg of 0\.859 m cannot reach .* m: walk slower or crouch more"):
+        km.mocap.synthetic_walk(gait=Gait(speed=2.5))
 
 
 def test_walking_has_two_peaks_of_vertical_force():

@@ -1,36 +1,40 @@
 """A walk that nobody walked: made of formulas, for examples and tests; `walk.bvh` is this walk as a file.
 
-The pelvis goes ahead and rises over each leg; a foot touches with its heel, lies flat, rolls over its ball and swings;
-legs follow by inverse kinematics. How the pelvis sways and hastens follows from dynamics: the centre of pressure goes
-from heel to ball of one foot after the other, as if somebody had walked. Velocities and accelerations are continuous.
+A foot touches with its heel, lies flat and rolls over its ball; the knee above it bends as people's do, and so says how
+high the pelvis is; in the air joints swing to where they touch again. Velocities and accelerations are continuous. The
+numbers of `Gait` were searched for (tools/fit_walk.py), so that angles, forces, moments and centres of pressure are
+those of normal gait.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import lru_cache
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from kinemorph.io.bvh import Bvh
 from kinemorph.io.bvh_motion import bvh_of
-from kinemorph.mocap.figure import FOOT, HEIGHT, human, sole, upright
+from kinemorph.mocap.figure import HEIGHT, human, sole, upright
 from kinemorph.mocap.inertias import SIDES
 from kinemorph.mocap.legs import bend
-from kinemorph.multibody.configuration import difference, neutral
-from kinemorph.multibody.data import Data
+from kinemorph.multibody.configuration import neutral
 from kinemorph.multibody.model import Model
-from kinemorph.multibody.rnea import rnea
 from kinemorph.spatial.quaternion_arrays import about, conjugate, multiply, rotate
 
 Array = npt.NDArray[np.float64]
-Waves = npt.NDArray[np.complex128]
 
-HARMONICS = 8  # of the pelvis' way
-ROUNDS = 5
+TURN = 0.07  # rad: of the pelvis about the vertical
+BENDS = (0.0, 0.05, 0.11, 0.18, 0.26, 0.34)  # shares of the stride
+SHORTLY = 1e-4  # s
+STRETCHED = 0.9999  # of a leg: so far it reaches at most
+HIP = float(upright()["left thigh"].at[1])  # from the middle of the pelvis, m
+THIGH, SHANK = (float(np.linalg.norm(upright()[f"left {bone}"].end)) for bone in ("thigh", "shank"))
 FILE = Path(__file__).with_name("walk.bvh")
 NAMES = {
     "pelvis": "Hips", "chest": "Spine", "head": "Head",
@@ -43,19 +47,34 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Gait:
-    """How somebody walks; lengths in m, times in s, shares of the stride."""
+    """How somebody walks; lengths in m, angles in rad, times in s, shares of the stride."""
 
-    speed: float = 1.05
-    stride: float = 1.1  # time from one contact of a foot to the next of the same
-    stance: float = 0.62
-    flat: float = 0.08  # share until the foot is flat
-    rise: float = 0.30  # share from which the heel rises
-    strike: float = 0.30  # rad, toes up at contact
-    push: float = 0.95  # rad, heel up at the end of contact
-    bob: float = 0.018
-    reach: float = 0.20  # from the pelvis to the heel at contact
-    width: float = 0.07  # from the middle to an ankle
-    crouch: float = 0.075  # how much lower the hips are than those of one who stands
+    speed: float = 1.145
+    stride: float = 1.0601  # time from one contact of a foot to the next of the same
+    stance: float = 0.5773
+    flat: float = 0.0772  # share until the foot is flat
+    rise: float = 0.3766  # share from which the heel rises
+    strike: float = 0.4855  # toes up before contact
+    early: float = 0.0581  # share before contact from which they come down
+    land: tuple[float, ...] = (0.0947, -0.1237)  # how else they do: see `hump`
+    push: float = 0.8908  # heel up at the end of contact
+    roll: tuple[float, ...] = (-0.1879, -0.1901)  # how else the heel rises
+    reach: float = 0.2368  # from the pelvis to the heel at contact
+    width: float = 0.06  # from the middle to an ankle
+    knee: tuple[float, ...] = (0.123, 0.1939, 0.3346, 0.3566, 0.2694, 0.1867)  # how far it is bent at BENDS
+    crouch: float = 0.0  # and how much more while the foot stands
+    tilt: float = 0.02  # of the pelvis, forward
+    # waves of the pelvis, one, three, ... a stride: how far it drops on the other side, and how it sways,
+    drop: tuple[complex, ...] = (0.02039 - 0.01138j, 0.00104 - 0.0256j)
+    sway: tuple[complex, ...] = (-0.0071 - 0.02237j, -0.00719 - 0.00094j, -0.00014 - 3e-05j)
+    # two, four and six a stride: how it hastens
+    hasten: tuple[complex, ...] = (-0.00325 - 0.00933j, -0.00123 - 0.00061j, -0.00028 + 0.0002j)
+    # humps of thigh, knee and foot in the air
+    swing: tuple[tuple[float, ...], ...] = (
+        (-0.1767, 0.3341, -0.1893, 0.7019),
+        (0.5777, -0.7968, 0.794, -1.8982),
+        (0.7862, 0.2324, 2.4674, 2.755),
+    )
 
 
 def walk_file() -> Path:
@@ -68,118 +87,129 @@ def synthetic_walk(seconds: float = 4.0, rate: float = 100.0, gait: Gait | None 
     g = gait or Gait()
     model = human()
     t = np.arange(round(seconds * rate)) / rate
-    return bvh_of(model, posture(model, t, g, balanced(model, g)), 1.0 / rate, names=NAMES, name="walk")
+    return bvh_of(model, posture(model, t, g), 1.0 / rate, names=NAMES, name="walk")
 
 
-def posture(model: Model, t: Array, g: Gait, way: Waves) -> Array:
-    """Configurations (times, nq). `way` has the harmonics of the pelvis' way besides going straight ahead: (n, 2)."""
+def posture(model: Model, t: Array, g: Gait) -> Array:
+    """Configurations (times, nq)."""
     q = np.tile(neutral(model), (len(t), 1))
     phase = 2.0 * math.pi * t / g.stride
-    waves = np.exp(1j * np.outer(phase, np.arange(len(way))))
-    root = np.zeros((len(t), 3))
-    root[:, :2] = (waves @ way).real
-    root[:, 0] += g.speed * t
-    root[:, 2] = 0.53 * HEIGHT - g.crouch - g.bob * np.cos(2.0 * phase - 0.75)
-    turn = multiply(about(2, 0.06 * np.cos(phase)), about(0, 0.03 * np.sin(phase)))
+    root, turn = pelvis(t, g)
     q[:, model.q_slice("pelvis")] = np.concatenate([root, turn], axis=1)
-    q[:, model.q_slice("chest")] = multiply(about(2, -0.10 * np.cos(phase)), about(1, np.full(len(t), 0.04)))
-    for side, sign in SIDES.items():
+    upright_again = about(1, np.full(len(t), 0.04 - g.tilt))
+    q[:, model.q_slice("chest")] = multiply(about(2, 2.0 * TURN * np.cos(phase)), upright_again)
+    for side in SIDES:
         mine = phase if side == "left" else phase + math.pi
         q[:, model.q_slice(f"{side} upper arm")] = about(1, 0.30 * np.cos(mine))
         q[:, model.q_slice(f"{side} forearm")] = (0.35 - 0.15 * np.cos(mine))[:, None]
-        shift = 0.0 if side == "left" else 0.5 * g.stride
-        ankle, pitch = foot_path(t + shift, g)
-        ankle[:, 0] -= g.speed * shift
-        ankle[:, 1] = sign * g.width
-        hip = root + rotate(turn, np.broadcast_to(upright()[f"{side} thigh"].at, root.shape))
-        thigh, knee = leg(hip, ankle)
+        roll, pitch, knee, foot = leg(t, side, g).T
+        thigh = multiply(about(0, roll), about(1, pitch))
         q[:, model.q_slice(f"{side} thigh")] = multiply(conjugate(turn), thigh)
         q[:, model.q_slice(f"{side} shank")] = knee[:, None]
         shank = multiply(thigh, about(1, knee))
-        q[:, model.q_slice(f"{side} foot")] = multiply(conjugate(shank), about(1, pitch))
+        q[:, model.q_slice(f"{side} foot")] = multiply(conjugate(shank), about(1, foot))
     return q
 
 
-def balanced(model: Model, g: Gait, samples: int = 120) -> Waves:
-    """The way of the pelvis for which the centre of pressure goes from heel to ball of one foot after the other.
+def pelvis(t: Array, g: Gait) -> tuple[Array, Array]:
+    """Where it is, (times, 3), and how it is turned, (times, 4).
 
-    A cart on a table: moved by x, its centre of pressure moves by x - (h / g) x'', so what is wrong with the pressure
-    says, wave by wave, how the pelvis must move; a few rounds take care of all that is no cart.
+    The leg that touched last carries it, and how far that knee is bent says how high. Shortly before the next one does
+    so, it goes over to where that one will carry it.
     """
-    h = g.stride / samples
-    t = h * np.arange(samples, dtype=np.float64)
-    data = Data(model)
-    way = np.zeros((HARMONICS, 2), dtype=np.complex128)
-    stiff = 0.55 * HEIGHT / 9.81 * (2.0 * math.pi / g.stride * np.arange(HARMONICS)) ** 2
-    for _ in range(ROUNDS):
-        q = posture(model, np.concatenate([t[:1] - h, t, t[-1:] + h]), g, way)
-        steps = np.array([difference(model, a, b) for a, b in pairwise(q)]) / h
-        v, a = 0.5 * (steps[1:] + steps[:-1]), (steps[1:] - steps[:-1]) / h
-        pressure = np.empty((samples, 2))
-        for k in range(samples):
-            moment, force = _held(model, data, q[k + 1], v[k], a[k])
-            pressure[k] = -moment[1] / force[2], moment[0] / force[2]
-        wrong = np.fft.fft(pressure - wanted(t, g), axis=0)[:HARMONICS] / samples
-        wrong[1:] *= 2.0
-        way -= wrong / (1.0 + stiff[:, None])
-    return way
+    step = np.floor(2.0 * t / g.stride)
+    share = t / g.stride - 0.5 * step
+    last, span = BENDS[-1], 0.5 - BENDS[-1]
+    ends = between(lambda x, n: carried(x, n, g), 0.5, (last, 0.0), step, span, g)
+    u = (share - last) / span
+    root, turn = over_ground(t, g)
+    root[:, 2] = np.where(u < 0.0, carried(t, step, g), quintic(u, *ends))
+    return root, turn
 
 
-def _held(model: Model, data: Data, q: Array, v: Array, a: Array) -> tuple[Array, Array]:
-    """What holds the body: moment about the world's origin, and force."""
-    tau = rnea(model, data, q, v, a)
-    moment, force = rotate(q[3:7], tau[:3]), rotate(q[3:7], tau[3:6])
-    return moment + np.cross(q[:3], force), force
+def over_ground(t: Array, g: Gait) -> tuple[Array, Array]:
+    """Where the pelvis is seen from above, and how it is turned."""
+    phase = 2.0 * math.pi * t / g.stride
+    ahead, aside, drop = (
+        waves(phase, first, amplitudes) for first, amplitudes in ((2, g.hasten), (1, g.sway), (1, g.drop))
+    )
+    root = np.stack([g.speed * t + ahead.real, aside.real, np.zeros(len(t))], axis=1)
+    turn = multiply(about(2, -TURN * np.cos(phase)), about(0, drop.imag))
+    return root, multiply(turn, about(1, np.full(len(t), g.tilt)))
 
 
-def wanted(t: Array, g: Gait) -> Array:
-    """Where the centre of pressure should be, seen from above, over a stride that begins when the left foot touches."""
-    both, length = g.stance - 0.5, g.speed * g.stride
-    share = t / g.stride
-    found = np.zeros((len(t), 2))
-    first, last = g.reach + 0.25 * FOOT * HEIGHT, g.reach + 0.70 * FOOT * HEIGHT
-    for k, sign in enumerate((1.0, -1.0)):  # left, then right
-        s = share - 0.5 * k
-        here = (s >= 0.0) & (s < 0.5)
-        roll = np.clip((s - both) / (0.5 - both), 0.0, 1.0)
-        come = glide(s / both)
-        x = 0.5 * k * length + first + (last - first) * roll
-        before = 0.5 * (k - 1) * length + last
-        found[here, 0] = (before + come * (x - before))[here]
-        found[here, 1] = (g.width * sign * (2.0 * come - 1.0))[here]
-    return found
+def waves(phase: Array, first: int, amplitudes: Sequence[complex]) -> npt.NDArray[np.complex128]:
+    """A sum of every other harmonic: both halves of a stride mirror each other."""
+    orders = first + 2 * np.arange(len(amplitudes))
+    return np.asarray(np.exp(1j * np.outer(phase, orders)) @ np.array(amplitudes))
 
 
-def foot_path(t: Array, g: Gait) -> tuple[Array, Array]:
-    """Where the ankle of a foot is (frames, 3) and how it is pitched, toes down: contact at multiples of the stride."""
-    k = np.floor(t / g.stride)
-    share = t / g.stride - k
-    length = g.speed * g.stride
-    here, pitch = on_floor(np.minimum(share, g.stance), g)
+def carried(t: Array, step: Array, g: Gait) -> Array:
+    """How high the pelvis is on the leg of a step, if its knee is bent as it should be; even steps are of the left."""
+    a, b = THIGH, SHANK
+    left = 1.0 - 2.0 * (step % 2.0)
+    share = t / g.stride - 0.5 * step
+    root, turn = over_ground(t, g)
+    at = np.stack([np.zeros(len(t)), left * HIP, np.zeros(len(t))], axis=1)
+    hip = root + rotate(turn, at)
+    ankle, _ = on_floor(share, g)
+    ankle += np.stack([0.5 * step * g.speed * g.stride, left * g.width, np.zeros(len(t))], axis=1)
+    knee = bends(g)(share)
+    far = a**2 + b**2 + 2.0 * a * b * np.cos(knee) - ((ankle - hip)[:, :2] ** 2).sum(axis=1)
+    return np.asarray(ankle[:, 2] + np.sqrt(np.maximum(far, 0.0)) - hip[:, 2])
+
+
+@lru_cache
+def bends(g: Gait) -> Callable[[Array], Array]:
+    """How far the knee of a leg that bears is bent, by the share of the stride."""
+    from scipy.interpolate import CubicSpline
+
+    return cast(Callable[[Array], Array], CubicSpline(BENDS, np.array(g.knee) + g.crouch))
+
+
+def leg(t: Array, side: str, g: Gait) -> Array:
+    """(times, 4): how a thigh rolls and pitches in the world, how far the knee is bent, how the foot pitches.
+
+    A foot on the floor says it; in the air, joints go from how they leave to how they touch again, and their own way.
+    """
+    shift = 0.0 if side == "left" else 0.5
+    stride = np.floor(t / g.stride - shift) + shift
+    share = t / g.stride - stride
+    ends = between(lambda x, n: standing(x, n, side, g), 1.0, (g.stance, 0.0), stride, 1.0 - g.stance, g)
+    u = np.clip((share - g.stance) / (1.0 - g.stance), 0.0, 1.0)[:, None]
+    flying = quintic(u, *ends)
+    for column, shape in enumerate(g.swing, 1):
+        flying[:, column] += hump(u[:, 0], shape)
     down = share <= g.stance
-    # in the air: a polynomial of fifth degree from how it leaves to how it touches again
-    h = 1e-4
-    knots = []
-    for s0, shift in ((g.stance, 0.0), (0.0, length)):
-        near = np.array([s0 - h, s0, s0 + h])
-        x, angle = on_floor(near, g)
-        rows = np.concatenate([x + [shift, 0.0, 0.0], angle[:, None]], axis=1)
-        knots.append((rows[1], (rows[2] - rows[0]) / (2.0 * h), (rows[2] - 2.0 * rows[1] + rows[0]) / h**2))
-    span = 1.0 - g.stance
-    u = np.clip((share - g.stance) / span, 0.0, 1.0)[:, None]
-    flying = quintic(u, *(x * span**i for i, x in enumerate(knots[0])), *(x * span**i for i, x in enumerate(knots[1])))
-    flying[:, 2] += 0.6 * (u * (1.0 - u))[:, 0] ** 3  # clear of the floor
-    ankle = np.where(down[:, None], here, flying[:, :3])
-    ankle[:, 0] += k * length
-    return ankle, np.where(down, pitch, flying[:, 3])
+    found = standing(np.where(down, t, (stride + g.stance) * g.stride), stride, side, g)
+    return np.where(down[:, None], found, flying)
+
+
+def standing(t: Array, stride: Array, side: str, g: Gait) -> Array:
+    """The same of a leg whose foot touched at the start of a stride: it reaches from hip to ankle, the knee ahead."""
+    a, b = THIGH, SHANK
+    root, turn = pelvis(t, g)
+    hip = root + rotate(turn, np.broadcast_to([0.0, SIDES[side] * HIP, 0.0], root.shape))
+    ankle, foot = on_floor(t / g.stride - stride, g)
+    ankle += np.stack([stride * g.speed * g.stride, np.full(len(t), SIDES[side] * g.width), 0.0 * t], axis=1)
+    line = ankle - hip
+    far = np.linalg.norm(line, axis=1)
+    if far.max() > STRETCHED * (a + b):
+        raise ValueError(f"a leg of {a + b:.3f} m cannot reach {far.max():.3f} m: walk slower or crouch more")
+    knee, lead = np.arccos(bend(a, b, far))
+    roll = np.arctan2(line[:, 1], -line[:, 2])
+    pitch = np.arctan2(-line[:, 0], np.hypot(line[:, 1], line[:, 2]))
+    return np.stack([roll, pitch - lead, knee, foot], axis=1)
 
 
 def on_floor(share: Array, g: Gait) -> tuple[Array, Array]:
     """The ankle and the pitch of a foot that rolls over heel, sole and ball, around where the heel touches."""
     heel, toe = sole(HEIGHT)
     ball = heel + 0.72 * (toe - heel)
-    toes_up = -g.strike * (1.0 - glide(share / g.flat))
-    heel_up = g.push * glide((share - g.rise) / (g.stance + 0.06 - g.rise))
+    down = (share + g.early) / (g.flat + g.early)
+    toes_up = -g.strike * (1.0 - glide(down)) + hump(down, g.land)
+    up = (share - g.rise) / (g.stance + 0.06 - g.rise)
+    heel_up = g.push * glide(up) + hump(up, g.roll)
     at_heel = -rotate(about(1, toes_up), np.broadcast_to(heel, (len(share), 3)))
     flat = -heel
     at_ball = ball - rotate(about(1, heel_up), np.broadcast_to(ball, (len(share), 3))) + flat
@@ -193,6 +223,12 @@ def glide(x: Array) -> Array:
     return x**3 * (10.0 - 15.0 * x + 6.0 * x**2)
 
 
+def hump(u: Array, shape: Sequence[float]) -> Array:
+    """Away from zero and back, with the first entry of `shape` in the middle; at rest at 0 and 1, accelerations too."""
+    u = np.clip(u, 0.0, 1.0)
+    return np.asarray(64.0 * (u * (1.0 - u)) ** 3 * np.polynomial.polynomial.polyval(2.0 * u - 1.0, shape))
+
+
 def quintic(u: Array, x0: Array, v0: Array, a0: Array, x1: Array, v1: Array, a1: Array) -> Array:
     """The polynomial of fifth degree with given values, velocities and accelerations at u = 0 and u = 1."""
     c3 = 10.0 * (x1 - x0) - 6.0 * v0 - 4.0 * v1 - 1.5 * a0 + 0.5 * a1
@@ -201,15 +237,18 @@ def quintic(u: Array, x0: Array, v0: Array, a0: Array, x1: Array, v1: Array, a1:
     return np.asarray(x0 + u * v0 + 0.5 * u**2 * a0 + u**3 * c3 + u**4 * c4 + u**5 * c5)
 
 
-def leg(hip: Array, ankle: Array) -> tuple[Array, Array]:
-    """How a thigh is turned and a knee is bent so that the leg reaches from hip to ankle, the knee ahead."""
-    bones = upright()
-    a, b = (float(np.linalg.norm(bones[f"left {bone}"].end)) for bone in ("thigh", "shank"))
-    way = ankle - hip
-    far = np.linalg.norm(way, axis=1)
-    if far.max() > 0.999 * (a + b):
-        raise ValueError(f"a leg of {a + b:.3f} m cannot reach {far.max():.3f} m: walk slower or crouch more")
-    knee, lead = np.arccos(bend(a, b, far))
-    roll = np.arctan2(way[:, 1], -way[:, 2])
-    pitch = np.arctan2(-way[:, 0], np.hypot(way[:, 1], way[:, 2]))
-    return multiply(about(0, roll), about(1, pitch - lead)), knee
+def between(
+    f: Callable[[Array, Array], Array], apart: float, at: tuple[float, float], start: Array, span: float, g: Gait
+) -> list[Array]:
+    """What a `quintic` needs to go from f(t, start) to f(t, start + 1), each at its share `at` of the stride.
+
+    Starts are `apart` strides from each other.
+    """
+    starts, which = np.unique(start, return_inverse=True)
+    steps = np.stack([starts, starts, starts, starts + 1.0, starts + 1.0, starts + 1.0])
+    shares, moments = np.repeat(at, 3)[:, None], SHORTLY * np.array([-1.0, 0.0, 1.0, -1.0, 0.0, 1.0])[:, None]
+    every = f(((apart * steps + shares) * g.stride + moments).ravel(), steps.ravel())
+    h, found = SHORTLY / (span * g.stride), []
+    for before, now, after in every.reshape(2, 3, len(starts), *every.shape[1:]):
+        found += [now[which], ((after - before) / (2.0 * h))[which], ((after - 2.0 * now + before) / h**2)[which]]
+    return found
