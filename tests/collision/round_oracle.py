@@ -1,4 +1,4 @@
-"""Round solids and others by their formulas, in NumPy, for many directions and points at once: what answers are held to."""
+"""Round solids and others by their formulas, in NumPy, for many directions and points: what answers are held to."""
 
 import numpy as np
 
@@ -91,7 +91,12 @@ def placed(a, b, R, p, distance=None):
     return pairs
 
 
-ROUND = {"can": km.Shape.cylinder(0.1, 0.3), "coin": km.Shape.cylinder(0.2, 0.02), "rod": km.Shape.cylinder(0.03, 0.5)}
+ROUND = {
+    "can": km.Shape.cylinder(0.1, 0.3),
+    "coin": km.Shape.cylinder(0.2, 0.02),
+    "rod": km.Shape.cylinder(0.03, 0.5),
+    "cone": km.Shape.cone(0.15, 0.4),
+}
 OTHERS = {
     "box": km.Shape.box((0.3, 0.2, 0.25)),
     "plate": km.Shape.box((0.6, 0.5, 0.02)),
@@ -99,4 +104,5 @@ OTHERS = {
     "capsule": km.Shape.capsule(0.05, 0.3),
     "tin": km.Shape.cylinder(0.12, 0.2),
     "disc": km.Shape.cylinder(0.25, 0.03),
+    "hat": km.Shape.cone(0.2, 0.1),
 }

@@ -222,7 +222,17 @@ def reach_of(r: Vec3, d: Vec3, length: float, n: Vec3) -> tuple[float, float]:
 
 @kernel(inline=False)
 def _over(
-    A: Any, fa: int, ea: int, B: Any, fb: int, R: Mat3, p: Vec3, n: Vec3, cross: bool, reach: float, contacts: Any,
+    A: Any,
+    fa: int,
+    ea: int,
+    B: Any,
+    fb: int,
+    R: Mat3,
+    p: Vec3,
+    n: Vec3,
+    cross: bool,
+    reach: float,
+    contacts: Any,
     count: int,
 ) -> int:
     """Contacts of the rim of face fa of A, or else of its edge ea, above face fb of B; with B as shape 1, in its frame.

@@ -87,9 +87,7 @@ def flat_at(core: Any, v: int, k: int) -> Vec3:
     if core["sides"] > 0:
         return (0.0, 0.0, -1.0) if v == 0 else AXIS
     first = rows_at(core["vertices"], core["n_vertices"], VERTEX)[v]["first"]
-    edge = rows_at(core["edges"], core["n_edges"], EDGE)[
-        rows_at(core["edge_at"], core["n_edge_at"], INDEX)[first + k]
-    ]
+    edge = rows_at(core["edges"], core["n_edges"], EDGE)[rows_at(core["edge_at"], core["n_edge_at"], INDEX)[first + k]]
     if edge["left"] < 0:
         return load3(edge["direction"])
     f = edge["left"] if edge["tail"] == v else edge["right"]

@@ -160,6 +160,8 @@ def _shape(form: Form, half: list[float], at: Pose, colour: Colour) -> Shape:
         return Shape(ShapeKind.SPHERE, (x,), at, colour=colour)
     if form is Form.CAPSULE:
         return Shape(ShapeKind.CAPSULE, (x, 2.0 * (z - x)), at, colour=colour)
+    if form is Form.CONE:
+        return Shape(ShapeKind.CONE, (x, 2.0 * z), at, colour=colour)
     return Shape(ShapeKind.CYLINDER, (x, 2.0 * z), at, colour=colour)
 
 

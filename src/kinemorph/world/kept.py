@@ -171,7 +171,7 @@ def _make_shape(state: Any) -> Shape:
     demand(all(isinstance(bits, int) and 0 <= bits <= 0xFFFFFFFF for bits in (group, mask)), "groups are 32 bits")
     demand(isinstance(path, str | None) and isinstance(colour, tuple | None), "a shape is none")
     demand(colour is None or (len(colour) == 4 and all(isinstance(c, float) for c in colour)), "a colour is none")
-    kinds = {"sphere": 1, "box": 3, "cylinder": 2, "capsule": 2, "mesh": 3}
+    kinds = {"sphere": 1, "box": 3, "cylinder": 2, "capsule": 2, "cone": 2, "mesh": 3}
     demand(kinds.get(kind) == len(size), f"a shape of kind {kind} has not {len(size)} sizes")
     where = None if path is None else Path(path)
     return Shape(ShapeKind(kind), size, pose, Role(role), colour, where, name, material, group, mask)
