@@ -29,7 +29,7 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, scale, sub
 
 CONVEX = int(Form.CONVEX)
 STANDS = 1.0 - 1e-10  # cosine: a disc whose normal is nearer to that of a contact lies flat
-ROLLING = 1e-3  # of what others may move by, what rolls may
+ROLLING = 0.02  # of what others may move by, what rolls may
 
 
 @kernel

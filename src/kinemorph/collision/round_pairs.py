@@ -33,30 +33,36 @@ Closest = tuple[Vec3, Vec3, Vec3, float]  # a point of A, a point of B, unit nor
 def true_closest(A: Any, B: Any, R: Mat3, p: Vec3, x: Vec3, n: Vec3, distance: float, tol: float) -> Closest:
     """What is true of two solids whose cores are so far apart along n, A at x."""
     best = along(A, B, R, p, n, 0, 0)
-    y = axpy(x, -distance, n)
     if distance - best[0] <= SAME * tol:
-        return x, y, n, distance
-    start = best
-    for look in range(-1, 4):
-        if look == 0 or look == 1:
-            if B["sides"] == 0:
-                continue
-            start = along(A, B, R, p, _off_rim(look, best[1]), best[2], best[3])
-        elif look > 1:
-            if A["sides"] == 0:
-                continue
-            m = _off_rim(look - 2, neg(tmul_vec(R, best[1])))
-            start = along(A, B, R, p, neg(mul_vec(R, m)), best[2], best[3])
-        for _ in range(ROUNDS):
-            best = best_around(A, B, R, p, start, best)
-            x, y, beside, start = _points(A, B, R, p, x, best, SAME * tol)
-            if beside <= SAME * tol:
-                break
-        if best[0] >= 0.0:
-            break
+        return x, axpy(x, -distance, n), n, distance
+    x, y, beside, start = _points(A, B, R, p, x, best, SAME * tol)
+    if not beside <= SAME * tol:
+        x, y, best = _search(A, B, R, p, x, best, start, tol)
     distance, n = best[0], best[1]
     r = scale(axpy(sub(x, y), -distance, n), 0.5)  # next to nothing: each point takes its half of it
     return sub(x, r), add(y, r), n, distance
+
+
+@kernel(inline=False)
+def _search(A: Any, B: Any, R: Mat3, p: Vec3, x: Vec3, best: Way, start: Way, tol: float) -> tuple[Vec3, Vec3, Way]:
+    """The best normal near one that is known, and the points there; of solids that overlap, also off their rims."""
+    y = x
+    for look in range(-1, 4):
+        if look >= 0:
+            if best[0] >= 0.0 or (B if look < 2 else A)["sides"] == 0:
+                continue
+            m = neg(tmul_vec(R, best[1]))
+            n = _off_rim(look, best[1]) if look < 2 else neg(mul_vec(R, _off_rim(look - 2, m)))
+            start = along(A, B, R, p, n, best[2], best[3])
+        for _ in range(ROUNDS):
+            before = best[0]
+            best = best_around(A, B, R, p, start, best)
+            if look >= 0 and best[0] == before:
+                break
+            x, y, beside, start = _points(A, B, R, p, x, best, SAME * tol)
+            if beside <= SAME * tol:
+                break
+    return x, y, best
 
 
 @kernel
