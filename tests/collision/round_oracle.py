@@ -79,7 +79,7 @@ def turns(rng, count):
 
 
 def placed(a, b, R, p, distance=None):
-    """Pairs of two shapes at these poses; moved along their normals until they are `distance` apart, if that is said."""
+    """Pairs of two shapes at these poses; moved along their normals until they are `distance` apart, if it is said."""
     (one, r1), (other, r2) = core_of(a), core_of(b)
     pairs = CorePairs([(one, other)] * len(p), (r1, r2))
     pairs.rows["R"], pairs.rows["p"] = R.reshape(-1, 9), p
