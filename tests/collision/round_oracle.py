@@ -1,4 +1,4 @@
-"""Round solids and others by their formulas, in NumPy, for many directions and points at once: what answers are held to."""
+"""Round solids and others by their formulas, in NumPy, for many directions and points: what answers are held to."""
 
 import numpy as np
 
@@ -79,7 +79,7 @@ def turns(rng, count):
 
 
 def placed(a, b, R, p, distance=None):
-    """Pairs of two shapes at these poses; moved along their normals until they are `distance` apart, if that is given."""
+    """Pairs of two shapes at these poses; moved along their normals until they are `distance` apart, if it is said."""
     (one, r1), (other, r2) = core_of(a), core_of(b)
     pairs = CorePairs([(one, other)] * len(p), (r1, r2))
     pairs.rows["R"], pairs.rows["p"] = R.reshape(-1, 9), p
@@ -91,7 +91,12 @@ def placed(a, b, R, p, distance=None):
     return pairs
 
 
-ROUND = {"can": km.Shape.cylinder(0.1, 0.3), "coin": km.Shape.cylinder(0.2, 0.02), "rod": km.Shape.cylinder(0.03, 0.5)}
+ROUND = {
+    "can": km.Shape.cylinder(0.1, 0.3),
+    "coin": km.Shape.cylinder(0.2, 0.02),
+    "rod": km.Shape.cylinder(0.03, 0.5),
+    "cone": km.Shape.cone(0.15, 0.4),
+}
 OTHERS = {
     "box": km.Shape.box((0.3, 0.2, 0.25)),
     "plate": km.Shape.box((0.6, 0.5, 0.02)),
@@ -99,4 +104,5 @@ OTHERS = {
     "capsule": km.Shape.capsule(0.05, 0.3),
     "tin": km.Shape.cylinder(0.12, 0.2),
     "disc": km.Shape.cylinder(0.25, 0.03),
+    "hat": km.Shape.cone(0.2, 0.1),
 }

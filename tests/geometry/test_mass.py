@@ -110,12 +110,13 @@ def test_torus_of_polygons():
 
 @pytest.mark.parametrize(
     "shape",
-    [Shape.sphere(0.7), Shape.cylinder(0.4, 1.5), Shape.capsule(0.4, 1.5), Shape.capsule(0.4, 1e-3)],
+    [Shape.sphere(0.7), Shape.cylinder(0.4, 1.5), Shape.capsule(0.4, 1.5), Shape.capsule(0.4, 1e-3), Shape.cone(0.4, 1.5)],
 )
 def test_round_shapes_are_close_to_their_tessellation(shape):
     exact, polygons = inertia_of(shape), mass_properties(mesh_of(shape))
     assert 0.96 * exact.volume < polygons.volume < exact.volume
     np.testing.assert_allclose(polygons.matrix / polygons.mass, exact.matrix / exact.mass, rtol=0.02, atol=1e-12)
+    np.testing.assert_allclose(polygons.com, exact.com, atol=1e-12)
 
 
 def test_capsule_is_a_cylinder_and_two_half_balls():

@@ -138,8 +138,9 @@ def test_nothing_changes_a_mesh(write):
         (Shape.sphere(2), 32 / 3 * np.pi, (4, 4, 4)),
         (Shape.cylinder(2, 5), 20 * np.pi, (4, 4, 5)),
         (Shape.capsule(2, 5), 20 * np.pi + 32 / 3 * np.pi, (4, 4, 9)),
+        (Shape.cone(2, 5), 20 / 3 * np.pi, (4, 4, 5)),
     ],
-    ids=["box", "sphere", "cylinder", "capsule"],
+    ids=["box", "sphere", "cylinder", "capsule", "cone"],
 )
 def test_simple_shapes_become_closed_meshes(shape, volume, size):
     mesh = mesh_of(shape)

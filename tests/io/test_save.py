@@ -285,3 +285,16 @@ def test_shapes_of_one_name_are_written_under_two(tmp_path):
         different = {km.save_mjcf: 6, km.save_sdf: 2, km.save_urdf: 1}[write]  # in the model, in a link, not at all
         assert len(set(names)) == different
     mujoco.MjModel.from_xml_path(str(tmp_path / "names.mjcf"))
+
+
+@pytest.mark.parametrize("name", ["cone.urdf", "cone.sdf", "cone.xml"])
+def test_a_cone_is_written_as_the_mesh_of_a_pyramid(name, tmp_path):
+    b = km.Builder("hat")
+    cone = km.Shape.cone(0.2, 0.3, km.Pose((0.0, 0.1, 0.0)))
+    b.link("hat", None, km.Joint.revolute("z"), inertia=km.Inertia.sphere(1.0, 0.1), shapes=[cone])
+    save = {"urdf": km.save_urdf, "sdf": km.save_sdf, "xml": km.save_mjcf}[name.split(".")[1]]
+    load = {"urdf": km.load_urdf, "sdf": km.load_sdf, "xml": km.load_mjcf}[name.split(".")[1]]
+    save(b.build(), tmp_path / name)
+    (shape, *_) = load(tmp_path / name).shapes[-1]
+    assert shape.kind == "mesh"
+    assert km.mesh_of(shape).volume == pytest.approx(np.pi * 0.2**2 * 0.3 / 3.0, rel=0.01)

@@ -32,6 +32,7 @@ def ground() -> km.World:
     world.add_ground(km.Terrain(km.mesh_of(km.Shape.box((0.5, 0.5, 0.2), km.Pose()))), material=km.Material(0.3))
     shapes = [
         km.Shape.sphere(0.1), km.Shape.box((0.2, 0.2, 0.1)), km.Shape.cylinder(0.08, 0.2), km.Shape.capsule(0.06, 0.2),
+        km.Shape.cone(0.08, 0.2),
     ]  # fmt: skip
     bodies = [
         world.add(s, at=(0.3 * (i % 3) - 0.3, 0.3 * (i // 3) - 0.2, 0.35 + 0.02 * i), name=f"body {i}")

@@ -18,6 +18,7 @@ from kinemorph.collision.shape_rows import (
     FULL_CONTACTS,
     FULL_KNOWN,
     MADE,
+    MOUNT,
     SHAPE,
     SLOW,
     Form,
@@ -29,7 +30,7 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, scale, sub
 
 CONVEX = int(Form.CONVEX)
 STANDS = 1.0 - 1e-10  # cosine: a disc whose normal is nearer to that of a contact lies flat
-ROLLING = 1e-3  # of what others may move by, what rolls may
+ROLLING = 1e-3  # of what shapes may move by without new contacts, what they may roll by
 
 
 @kernel
@@ -126,16 +127,17 @@ def settle(c: Any, pair: Any, memory: Any, end: int, distance: float, margin: fl
         shapes = rows_at(c["shapes"], c["n"], SHAPE)
         round1, round2 = shapes[pair["a"]]["radius"], shapes[pair["b"]]["radius"]
         on_disc1, on_disc2 = _is_round(shapes[pair["a"]]), _is_round(shapes[pair["b"]])
-        rolls = False
+        rolls = 0
         for j in range(first, end):
             anchor = anchors[j]
             n = load3(anchor["normal"])
-            rolls |= (on_disc1 and abs(n[2]) < STANDS) or (on_disc2 and abs(tmul_vec(R, n)[2]) < STANDS)
+            rolls |= 1 if on_disc1 and abs(n[2]) < STANDS else 0
+            rolls |= 2 if on_disc2 and abs(tmul_vec(R, n)[2]) < STANDS else 0
             store3(anchor["x1"], axpy(load3(anchor["x1"]), -round1, n))
             store3(anchor["x2"], tmul_vec(R, sub(axpy(load3(anchor["x2"]), round2, n), p)))
             if round1 > 0.0:
                 store3(anchor["normal"], tmul_vec(R, n))
-        memory["rolls"] = 1 if rolls else 0
+        memory["rolls"] = rolls
     _commit(c, pair, memory, end, least, end_known)
     return DONE
 
@@ -180,9 +182,23 @@ def has_hardly_moved(c: Any, memory: Any, made: Any, R: Mat3, p: Vec3, reach: fl
     moved = math.sqrt(dot(r, r)) + math.sqrt(0.5 * turned) * reach
     if memory["count"] == 0:
         return memory["distance"] - moved > margin
-    # What rolls would take its contacts along, and they would drive it on.
-    within = ROLLING * c["keep_within"] if memory["rolls"] else c["keep_within"]
-    return moved <= within and margin <= memory["margin"]
+    if moved > c["keep_within"] or margin > memory["margin"]:
+        return False
+    return memory["rolls"] == 0 or _rolled(c, memory, made, R, reach) <= ROLLING * c["keep_within"]
+
+
+@kernel
+def _rolled(c: Any, memory: Any, made: Any, R: Mat3, reach: float) -> float:
+    """How far round shapes have rolled on their rims or sides: they would take contacts along that would drive them."""
+    S = load9(made["R"])
+    far = 0.0
+    if memory["rolls"] & 2:  # about the axis of the second: S^T R
+        far = 0.5 * reach * abs(S[1] * R[0] + S[4] * R[3] + S[7] * R[6] - S[0] * R[1] - S[3] * R[4] - S[6] * R[7])
+    if memory["rolls"] & 1:  # of the first: R S^T
+        size = rows_at(c["mounts"], c["n"], MOUNT)[memory["a"]]["reach"]
+        turned = R[3] * S[0] + R[4] * S[1] + R[5] * S[2] - R[0] * S[3] - R[1] * S[4] - R[2] * S[5]
+        far = max(far, 0.5 * size * abs(turned))
+    return far
 
 
 @kernel(inline=False)

@@ -32,6 +32,7 @@ CORE_PAIR = np.dtype(
         ("p", "f8", 3),  # m, position of core 2 there; asked
         ("radius1", "f8"),  # m, around the cores; asked
         ("radius2", "f8"),
+        ("coarse", "f8"),  # m, of round shapes that are farther apart a lower bound is enough; 0: it is not. Asked
         ("kind1", "i4"),  # Feature; the closest ones, and where the next walk starts
         ("index1", "i4"),  # row of that feature
         ("kind2", "i4"),
@@ -75,6 +76,10 @@ def evaluate(pair: Any, work: Any) -> None:
         n, p = load3(pair["normal"]), load3(pair["p"])
         x = axpy(load3(pair["x2"]), pair["radius2"], n)
         apart = pair["distance"] + pair["radius1"] + pair["radius2"]
+        round_more = SAGITTA * (A["low"] + A["high"] + B["low"] + B["high"])
+        if pair["coarse"] > 0.0 and pair["distance"] - round_more > pair["coarse"]:
+            pair["distance"] -= round_more
+            return
         _answer(pair, *true_closest(A, B, load9(pair["R"]), p, x, n, apart, tolerance(A, B, p)))
 
 

@@ -207,6 +207,7 @@ def _two_cores(c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, 
     row["core2"] = second["core"]
     row["radius1"] = first["radius"]
     row["radius2"] = second["radius"]
+    row["coarse"] = margin if c["question"] == CONTACTS else 0.0
     row["steps"] = row["missed"] = 0  # of bodies that rest on each other: most overlaps are shallow
     start_from(memory["start"], row)
     evaluate(row, rows_at(c["work"], 1, WORK)[0])

@@ -22,9 +22,9 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
 
 Way = tuple[float, Vec3, int, int]  # how far apart, along which normal from B to A, and the pieces of A and B there
 Disc = tuple[float, Vec3]  # radius and axis
-NEWTON = 20  # steps
+NEWTON = 15  # steps
 STRIDE = 0.2  # rad, at most in a step
-DONE = 1e-15  # rad
+LAST = 1e-8  # rad: what a step of this size leaves is its square
 PARALLEL = 1e-24  # square of a sine
 
 
@@ -122,10 +122,9 @@ def on_circle(d: Vec3, s: float, w: Vec3, one: Disc, other: Disc, near: Vec3) ->
         f1, f2 = dot(n1, w) - a1 - b1, dot(n2, w) - a2 - b2
         step = -f1 / f2 if f2 < 0.0 else math.copysign(STRIDE, f1)
         step = min(max(step, -STRIDE), STRIDE)
-        if not abs(step) > DONE:
-            break
         e = add(scale(e, math.cos(step)), scale(g, math.sin(step)))
-        e = _scaled(axpy(e, -dot(e, d), d), near)
+        if not abs(step) > LAST:
+            break
     return _scaled(axpy(scale(e, c), s, d), near)
 
 
@@ -150,8 +149,10 @@ def _lean(disc: Disc, n: Vec3) -> float:
 @kernel(inline=False)
 def on_sphere(w: Vec3, one: Disc, other: Disc, near: Vec3) -> Vec3:
     """The best of all normals for two pieces, w from one to the other: the direction between their points."""
-    if one[0] == 0.0 and other[0] == 0.0:
-        return _scaled(w, near)
+    if one[0] == 0.0 or other[0] == 0.0:  # from a point to a rim: the nearest point of the rim is on its side
+        r, a = one if other[0] == 0.0 else other
+        out = _scaled(axpy(w, -dot(w, a), a), near)
+        return _scaled(axpy(w, -r, out), near)
     n = near
     for _ in range(NEWTON):
         xa, ta, ka = _rim(one, n)
@@ -169,9 +170,9 @@ def on_sphere(w: Vec3, one: Disc, other: Disc, near: Vec3) -> Vec3:
         else:  # no summit: uphill
             x, y = u, v
         size = math.sqrt(x * x + y * y)
-        if not size > DONE:
-            break
         stride = min(STRIDE, 0.5 * min(_lean(one, n), _lean(other, n)))  # not across the normal of a disc
-        share = 1.0 if size < stride and det > 0.0 and uu > 0.0 else stride / size
+        share = 1.0 if size <= min(stride, LAST) or (size < stride and det > 0.0 and uu > 0.0) else stride / size
         n = _scaled(axpy(axpy(n, share * x, e), share * y, g), near)
+        if not size > LAST:
+            break
     return n

@@ -22,6 +22,7 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg, scale, sub
 
 SAME = 1e3  # tolerances: what is farthest to within so much takes part, 1e-11 of the sizes
 ROUNDS = 12  # of normals; most often one is enough
+WORTH = 1e-3  # of the radii: a depth that is less by no more than this is not looked for off the rims
 LEAN = 0.05  # rad, at most, away from the normal of a disc: in it, the way uphill is not known
 NOTHING = (0.0, 0.0, 0.0)
 CORNER, LINE, FLAT = 0, 1, 2
@@ -33,30 +34,42 @@ Closest = tuple[Vec3, Vec3, Vec3, float]  # a point of A, a point of B, unit nor
 def true_closest(A: Any, B: Any, R: Mat3, p: Vec3, x: Vec3, n: Vec3, distance: float, tol: float) -> Closest:
     """What is true of two solids whose cores are so far apart along n, A at x."""
     best = along(A, B, R, p, n, 0, 0)
-    y = axpy(x, -distance, n)
     if distance - best[0] <= SAME * tol:
-        return x, y, n, distance
-    start = best
-    for look in range(-1, 4):
-        if look == 0 or look == 1:
-            if B["sides"] == 0:
-                continue
-            start = along(A, B, R, p, _off_rim(look, best[1]), best[2], best[3])
-        elif look > 1:
-            if A["sides"] == 0:
-                continue
-            m = _off_rim(look - 2, neg(tmul_vec(R, best[1])))
-            start = along(A, B, R, p, neg(mul_vec(R, m)), best[2], best[3])
-        for _ in range(ROUNDS):
-            best = best_around(A, B, R, p, start, best)
-            x, y, beside, start = _points(A, B, R, p, x, best, SAME * tol)
-            if beside <= SAME * tol:
-                break
-        if best[0] >= 0.0:
-            break
+        return x, axpy(x, -distance, n), n, distance
+    x, y, beside, start = _points(A, B, R, p, x, best, SAME * tol)
+    if not beside <= SAME * tol:
+        x, y, best = _search(A, B, R, p, x, best, start, distance, tol)
     distance, n = best[0], best[1]
     r = scale(axpy(sub(x, y), -distance, n), 0.5)  # next to nothing: each point takes its half of it
     return sub(x, r), add(y, r), n, distance
+
+
+@kernel(inline=False)
+def _search(
+    A: Any, B: Any, R: Mat3, p: Vec3, x: Vec3, best: Way, start: Way, most: float, tol: float
+) -> tuple[Vec3, Vec3, Way]:
+    """The best normal near one that is known, and the points there; of solids that overlap, also off their rims.
+
+    They are at most as far apart as their prisms, which are inside of them: a little less is not worth another look.
+    """
+    y = x
+    enough = min(0.0, most - WORTH * (A["low"] + B["low"]))
+    for look in range(-1, 4):
+        if look >= 0:
+            if best[0] >= enough or (B if look < 2 else A)["sides"] == 0:
+                continue
+            m = neg(tmul_vec(R, best[1]))
+            n = _off_rim(look, best[1]) if look < 2 else neg(mul_vec(R, _off_rim(look - 2, m)))
+            start = along(A, B, R, p, n, best[2], best[3])
+        for _ in range(ROUNDS):
+            before = best[0]
+            best = best_around(A, B, R, p, start, best)
+            if look >= 0 and best[0] == before:
+                break
+            x, y, beside, start = _points(A, B, R, p, x, best, SAME * tol)
+            if beside <= SAME * tol:
+                break
+    return x, y, best
 
 
 @kernel

@@ -110,10 +110,10 @@ def closest_on_round(core: Any, x: Vec3) -> tuple[Vec3, Vec3, float]:
     end = abs(z) - half
     if side <= 0.0 and end <= 0.0:
         nr, nz, distance = (c, s, side) if side >= end else (0.0, math.copysign(1.0, z), end)
+    elif end > 0.0 and r <= (low if z < 0.0 else high):
+        nr, nz, distance = 0.0, math.copysign(1.0, z), end
     elif side > 0.0 and 0.0 < up < length:
         nr, nz, distance = c, s, side
-    elif (up <= 0.0 and r <= low) or (up > 0.0 and r <= high) or side <= 0.0:
-        nr, nz, distance = 0.0, math.copysign(1.0, z), end
     else:
         rim, end = (low, z + half) if up <= 0.0 else (high, z - half)
         distance = math.sqrt((r - rim) ** 2 + end * end)

@@ -128,7 +128,7 @@ MEMORY = np.dtype(
         ("generation_a", "i4"),
         ("generation_b", "i4"),
         ("life", "i4"),
-        ("rolls", "i4"),  # whether its contacts are on the rim or the side of a round shape
+        ("rolls", "i4"),  # whether its contacts are on the rim or the side of a round shape: bits 1 of a, 2 of b
         ("step", "i8"),  # when the pair was last looked at; the rows below are those of that step
         ("start", KNOWN),  # where the next walk on the cores or hulls starts. Ground: index2 is the deepest vertex
         ("first", "i4"),  # its contacts

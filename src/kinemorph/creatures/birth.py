@@ -12,7 +12,7 @@ from kinemorph._jit import entry, kernel
 from kinemorph.creatures.solids import reach
 from kinemorph.spatial.mat3 import tmul_vec
 from kinemorph.spatial.rows import load3, load9
-from kinemorph.spatial.vec3 import Vec3, cross, dot, scale, sub
+from kinemorph.spatial.vec3 import Vec3, cross, dot, neg, scale, sub
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
 PARALLEL = 1e-6  # sine of edges whose cross product is no direction
@@ -96,9 +96,10 @@ def are_overlapping(a: Any, b: Any, share: float) -> bool:
 @kernel
 def depth_along(a: Any, b: Any, A: Any, B: Any, d: Vec3, u: Vec3) -> float:
     """How far two parts would have to move along a unit vector to be apart, their middles being d from each other."""
+    u = u if dot(d, u) >= 0.0 else neg(u)
     ra = reach(a["form"], load3(a["half"]), tmul_vec(A, u))
-    rb = reach(b["form"], load3(b["half"]), tmul_vec(B, u))
-    return ra + rb - abs(dot(d, u))
+    rb = reach(b["form"], load3(b["half"]), tmul_vec(B, neg(u)))
+    return ra + rb - dot(d, u)
 
 
 @kernel

@@ -31,7 +31,7 @@ UPRIGHT = np.eye(3)
 APART = Equipment(apart=True)  # parts may grow into each other a little, but not pass through each other
 UPRIGHT.flags.writeable = False
 NUMBER = np.dtype(np.float64)
-BOX, SPHERE, CAPSULE = (FORMS.index(form) for form in (Form.BOX, Form.SPHERE, Form.CAPSULE))
+BOX, SPHERE, CAPSULE, CONE = (FORMS.index(form) for form in (Form.BOX, Form.SPHERE, Form.CAPSULE, Form.CONE))
 ABOVE = 1e-3  # m
 COLOURS: tuple[Colour, ...] = (
     (0.87, 0.50, 0.29, 1.0), (0.33, 0.53, 0.76, 1.0), (0.45, 0.68, 0.45, 1.0), (0.76, 0.40, 0.48, 1.0),
@@ -165,6 +165,8 @@ def _shape(form: int, half: list[float], at: Pose, colour: Colour) -> Shape:
         return Shape.known(ShapeKind.SPHERE, (x,), at, colour)
     if form == CAPSULE:
         return Shape.known(ShapeKind.CAPSULE, (x, 2.0 * (z - x)), at, colour)
+    if form == CONE:
+        return Shape.known(ShapeKind.CONE, (x, 2.0 * z), at, colour)
     return Shape.known(ShapeKind.CYLINDER, (x, 2.0 * z), at, colour)
 
 

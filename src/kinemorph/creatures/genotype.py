@@ -42,6 +42,7 @@ class Form(StrEnum):
     SPHERE = "sphere"  # of the same volume as the ball with the three half extents
     CAPSULE = "capsule"  # along z; x and y give its radius
     CYLINDER = "cylinder"  # along z; x and y give its radius
+    CONE = "cone"  # along z, the tip on top; x and y give the radius of its base
 
 
 class From(StrEnum):

@@ -28,6 +28,7 @@ Records = np.ndarray[tuple[int], np.dtype[np.void]]
 Integers = np.ndarray[tuple[int], np.dtype[np.int64]]
 UPRIGHT = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 PACKED_NODE, PACKED_CONNECTION = struct.Struct("3i4x18d").pack, struct.Struct("4i5d").pack
+COUNT = len(FORMS)
 FORM_NUMBER = {form: k for k, form in enumerate(FORMS)}
 
 
@@ -136,7 +137,7 @@ def are_sound(nodes: Any, connections: Any) -> bool:
     total = 0.0  # NaN and infinity stay what they are in sums
     for i in range(nodes.shape[0]):
         n = nodes[i]
-        if not (0 <= n["form"] < 4 and 1 <= n["dof"] <= 3 and n["replication"] >= 1):
+        if not (0 <= n["form"] < COUNT and 1 <= n["dof"] <= 3 and n["replication"] >= 1):
             return False
         for k in range(3):
             if not n["size"][k] > 0.0:

@@ -13,6 +13,7 @@ import numpy as np
 
 from kinemorph._jit import entry, kernel
 from kinemorph.creatures.grow import UPRIGHT
+from kinemorph.creatures.solids import centre_of
 from kinemorph.multibody.layout import MODEL_KIND, JointKind
 from kinemorph.spatial.mat3 import Mat3, mul, skew
 from kinemorph.spatial.rows import load3, load9, store3, store6, store9
@@ -149,7 +150,8 @@ def begin_link(link: Any, l: int, parent: int, kind: int, q: int, v: int, R: Mat
 @kernel(inline=False)
 def give_mass(link: Any, part: Any) -> None:
     """Mass, first and second moment of a part about the origin of its link, below its middle."""
-    m, z, I = part["mass"], part["rise"], part["moments"]
+    m, I = part["mass"], part["moments"]
+    z = part["rise"] + centre_of(part["form"], load3(part["half"]))
     link["mass"] = m
     store3(link["h"], (0.0, 0.0, m * z))
     store6(link["I"], (I[0] + m * z * z, 0.0, 0.0, I[1] + m * z * z, 0.0, I[2]))

@@ -75,7 +75,7 @@ PART = np.dtype(
         ("R", "f8", 9),  # axes of the solid in the root's frame, joints at zero
         ("p", "f8", 3),  # m, its middle there
         ("mass", "f8"),  # kg
-        ("moments", "f8", 3),  # kg m², of inertia about its middle, along its axes
+        ("moments", "f8", 3),  # kg m², of inertia about its centre of mass, along its axes
         ("strength", "f8"),  # N m, of each degree of freedom of its joint
     ],
     align=True,

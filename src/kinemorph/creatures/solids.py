@@ -1,6 +1,6 @@
 """The forms of parts: half extents, volume, moments, how far they reach, and where a ray from the middle leaves them.
 
-All of them look the same from both sides of each of their axes, so that a mirrored solid is the same solid.
+All of them look the same from both sides of their y axis, so that a mirrored solid is the same solid.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kinemorph.spatial.scalar import sincos_reducible
 from kinemorph.spatial.vec3 import Vec3, axpy, scale
 
 FORMS = tuple(Form)
-BOX, SPHERE, CAPSULE, CYLINDER = range(4)
+BOX, SPHERE, CAPSULE, CYLINDER, CONE = range(5)
 STOUT = 1.1  # half length of a capsule by its radius, at least
 
 
@@ -40,12 +40,20 @@ def volume_of(form: int, h: Vec3) -> float:
         return 4.0 / 3.0 * math.pi * h[0] ** 3
     if form == CAPSULE:
         return math.pi * h[0] ** 2 * (2.0 * (h[2] - h[0]) + 4.0 / 3.0 * h[0])
+    if form == CONE:
+        return math.pi * h[0] ** 2 * 2.0 * h[2] / 3.0
     return math.pi * h[0] ** 2 * 2.0 * h[2]
 
 
 @kernel
+def centre_of(form: int, h: Vec3) -> float:
+    """How far the centre of mass is above the middle, along z."""
+    return -0.5 * h[2] if form == CONE else 0.0
+
+
+@kernel
 def moments_of(form: int, h: Vec3, mass: float) -> Vec3:
-    """Moments of inertia about the middle; `geometry.mass` has the same formulas for shapes."""
+    """Moments of inertia about the centre of mass; `geometry.mass` has the same formulas for shapes."""
     if form == BOX:
         x, y, z = h[0] * h[0], h[1] * h[1], h[2] * h[2]
         return (mass * (y + z) / 3.0, mass * (x + z) / 3.0, mass * (x + y) / 3.0)
@@ -55,6 +63,9 @@ def moments_of(form: int, h: Vec3, mass: float) -> Vec3:
     if form == CYLINDER:
         side = mass * (3.0 * r * r + 4.0 * h[2] * h[2]) / 12.0
         return (side, side, 0.5 * mass * r * r)
+    if form == CONE:
+        side = 0.15 * mass * (r * r + h[2] * h[2])
+        return (side, side, 0.3 * mass * r * r)
     l = 2.0 * (h[2] - r)
     rod, ball = math.pi * r * r * l, 4.0 / 3.0 * math.pi * r**3
     by = mass / (rod + ball)
@@ -71,6 +82,8 @@ def reach(form: int, h: Vec3, u: Vec3) -> float:
         return h[0]
     if form == CAPSULE:
         return h[0] + (h[2] - h[0]) * abs(u[2])
+    if form == CONE:
+        return max(h[2] * u[2], h[0] * math.sqrt(max(0.0, 1.0 - u[2] * u[2])) - h[2] * u[2])
     return h[0] * math.sqrt(max(0.0, 1.0 - u[2] * u[2])) + h[2] * abs(u[2])
 
 
@@ -87,6 +100,8 @@ def surface(form: int, h: Vec3, d: Vec3) -> tuple[Vec3, Vec3]:
             return scale(d, ty), (0.0, math.copysign(1.0, d[1]), 0.0)
         return scale(d, tz), (0.0, 0.0, math.copysign(1.0, d[2]))
     across = math.sqrt(d[0] * d[0] + d[1] * d[1])
+    if form == CONE:
+        return _surface_of_cone(h, d, across)
     t = h[0] / max(across, 1e-9)
     straight = h[2] - h[0] if form == CAPSULE else h[2]
     if t * abs(d[2]) <= straight:
@@ -99,6 +114,19 @@ def surface(form: int, h: Vec3, d: Vec3) -> tuple[Vec3, Vec3]:
     p = scale(d, t)
     n = scale((p[0], p[1], p[2] - c), 1.0 / h[0])
     return p, scale(n, 1.0 / math.sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]))
+
+
+@kernel
+def _surface_of_cone(h: Vec3, d: Vec3, across: float) -> tuple[Vec3, Vec3]:
+    """The base, or the side, where the radius is r (h - z) / 2 h; the normal of the tip is along the axis."""
+    r, z = h[0], h[2]
+    if d[2] < 0.0 and z * across <= -r * d[2]:
+        return scale(d, -z / d[2]), (0.0, 0.0, -1.0)
+    p = scale(d, r * z / (2.0 * z * across + r * d[2]))
+    if across < 1e-9:
+        return p, (0.0, 0.0, 1.0)
+    slant = math.sqrt(4.0 * z * z + r * r)
+    return p, (2.0 * z * d[0] / (across * slant), 2.0 * z * d[1] / (across * slant), r / slant)
 
 
 @kernel

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import os
 import time
+from dataclasses import replace
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
@@ -22,6 +23,7 @@ from kinemorph._files import FileError, write_whole
 from kinemorph._jit import cache_folder
 from kinemorph.geometry import tessellate
 from kinemorph.geometry.forget import DAY, forget
+from kinemorph.geometry.shapes import Shape, ShapeKind
 from kinemorph.geometry.stl import HEADER, TRIANGLE
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -56,3 +58,17 @@ def keep_mesh(vertices: Array, faces: Array) -> Path:
 def ball_file() -> Path:
     """The file of a ball of radius 1: scaled, it is an ellipsoid."""
     return keep_mesh(*tessellate.sphere(1.0))
+
+
+@lru_cache(maxsize=1)
+def _cone_file() -> Path:
+    """The file of a cone of radius 1 and length 1."""
+    return keep_mesh(*tessellate.cone(1.0, 1.0))
+
+
+def for_files(shape: Shape) -> Shape:
+    """A shape as files have it: they know no cones, and get the pyramid of 32 sides in it as a mesh."""
+    if shape.kind is not ShapeKind.CONE:
+        return shape
+    radius, length = shape.size
+    return replace(shape, kind=ShapeKind.MESH, size=(radius, radius, length), path=_cone_file())

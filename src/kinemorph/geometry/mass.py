@@ -147,7 +147,8 @@ def _integrals(points: Array, triangles: Array, density: float) -> MassPropertie
 
 
 def _simple(kind: ShapeKind, size: tuple[float, ...], density: float) -> MassProperties:
-    """The textbook's solids, their middle at the origin; cylinders and capsules along z."""
+    """The textbook's solids, their middle at the origin; cylinders, capsules and cones along z."""
+    com = np.zeros(3)
     if kind is ShapeKind.BOX:
         x, y, z = size
         volume, gyration = x * y * z, [(y * y + z * z) / 12.0, (x * x + z * z) / 12.0, (x * x + y * y) / 12.0]
@@ -158,10 +159,15 @@ def _simple(kind: ShapeKind, size: tuple[float, ...], density: float) -> MassPro
         r, l = size
         side = (3.0 * r * r + l * l) / 12.0
         volume, gyration = np.pi * r * r * l, [side, side, 0.5 * r * r]
+    elif kind is ShapeKind.CONE:  # a quarter of the way up from the base
+        r, l = size
+        side = 0.15 * r * r + 0.0375 * l * l
+        volume, gyration = np.pi * r * r * l / 3.0, [side, side, 0.3 * r * r]
+        com[2] = -0.25 * l
     else:  # a capsule: a cylinder with a ball at its ends, whose halves have their centres 3/8 r beyond
         r, l = size
         rod, ball = np.pi * r * r * l, 4.0 / 3.0 * np.pi * r**3
         volume = rod + ball
         side = rod * (3.0 * r * r + l * l) / 12.0 + ball * (0.4 * r * r + 0.375 * r * l + 0.25 * l * l)
         gyration = [side / volume, side / volume, (0.5 * rod + 0.4 * ball) * r * r / volume]
-    return MassProperties(volume, density * volume, np.zeros(3), density * volume * np.diag(gyration))
+    return MassProperties(volume, density * volume, com, density * volume * np.diag(gyration))

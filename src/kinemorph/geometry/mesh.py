@@ -32,6 +32,7 @@ MAKERS: dict[ShapeKind, Callable[..., tuple[Array, Array]]] = {
     ShapeKind.BOX: tessellate.box,
     ShapeKind.CYLINDER: tessellate.cylinder,
     ShapeKind.CAPSULE: tessellate.capsule,
+    ShapeKind.CONE: tessellate.cone,
 }
 
 

@@ -340,6 +340,8 @@ def _core(kind: ShapeKind, size: tuple[float, ...]) -> tuple[Polyhedron, float]:
         return Polyhedron.segment(size[1]), size[0]
     if kind is ShapeKind.CYLINDER:
         return replace(Polyhedron.prism(size[0], size[1]), discs=(size[0], size[0])), 0.0
+    if kind is ShapeKind.CONE:
+        return replace(Polyhedron.cone(size[0], size[1]), discs=(size[0], 0.0)), 0.0
     return Polyhedron.box(size), 0.0
 
 

@@ -31,6 +31,7 @@ class ShapeKind(StrEnum):
     BOX = "box"  # size: full edge lengths
     CYLINDER = "cylinder"  # size: radius, length along z
     CAPSULE = "capsule"  # size: radius, length of the straight part along z
+    CONE = "cone"  # size: radius, length along z, from the base at -length/2 to the tip at +length/2
     MESH = "mesh"  # size: scale along x, y, z; the file is `path`
 
 
@@ -76,6 +77,11 @@ class Shape:
     @staticmethod
     def capsule(radius: float, length: float, pose: Pose | None = None, **more: object) -> Shape:
         return _shape(ShapeKind.CAPSULE, (radius, length), pose, more)
+
+    @staticmethod
+    def cone(radius: float, length: float, pose: Pose | None = None, **more: object) -> Shape:
+        """Along z, the base at -length/2 and the tip at +length/2; its mass is nearer to the base."""
+        return _shape(ShapeKind.CONE, (radius, length), pose, more)
 
     @staticmethod
     def mesh(

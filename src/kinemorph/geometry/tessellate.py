@@ -25,6 +25,10 @@ def cylinder(radius: float, length: float) -> tuple[Array, Array]:
     return revolve([(radius, -length / 2.0), (radius, length / 2.0)], -length / 2.0, length / 2.0)
 
 
+def cone(radius: float, length: float) -> tuple[Array, Array]:
+    return revolve([(radius, -length / 2.0)], -length / 2.0, length / 2.0)
+
+
 def capsule(radius: float, length: float) -> tuple[Array, Array]:
     rings = SEGMENTS // 4
     latitude = [0.5 * np.pi * k / rings for k in range(rings)]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph.geometry.ground import GroundKind
-from kinemorph.geometry.kept_mesh import ball_file
+from kinemorph.geometry.kept_mesh import ball_file, for_files
 from kinemorph.geometry.material import Material
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.io.file_parts import Lost, MeshFiles, PathLike, SimpleJoint, at_pose, moments_of, simple_joints, written
@@ -195,7 +195,7 @@ class _Writer:
     # ------------------------------------------------------------------------------------------- shapes and contact
 
     def shapes(self, tag: Tag, shapes: tuple[Shape, ...], seen: Pose) -> None:
-        for shape in shapes:
+        for shape in map(for_files, shapes):
             more = _place(seen @ shape.pose)
             contype, affinity = self.bits[shape.group, shape.mask] if shape.role is not Role.VISUAL else (0, 0)
             if shape.kind is ShapeKind.MESH and shape.path == ball_file():

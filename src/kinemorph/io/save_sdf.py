@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph.constraint.loops import loop_errors
+from kinemorph.geometry.kept_mesh import for_files
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.io.assembly import ROOT_JOINT
 from kinemorph.io.file_parts import Lost, MeshFiles, PathLike, at_pose, moments_of, written
@@ -164,7 +165,7 @@ class _Writer:
 
     def shapes(self, link: Tag, shapes: tuple[Shape, ...]) -> None:
         taken: dict[Role, set[str]] = {Role.VISUAL: set(), Role.COLLISION: set()}
-        for k, shape in enumerate(shapes):
+        for k, shape in enumerate(map(for_files, shapes)):
             for role in (Role.VISUAL, Role.COLLISION) if shape.role is Role.BOTH else (shape.role,):
                 tag = link.add(str(role), name=new_name(shape.name or f"{role}{k}", taken[role]))
                 _pose(tag, shape.pose, None)

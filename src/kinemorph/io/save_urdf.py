@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from kinemorph.geometry.kept_mesh import for_files
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.io.assembly import ROOT_JOINT
 from kinemorph.io.file_parts import Lost, MeshFiles, PathLike, SimpleJoint, at_pose, moments_of, simple_joints, written
@@ -169,7 +170,7 @@ class _Writer:
                 _origin(inertial, Pose(com))
                 inertial.add("mass", value=mass)
                 inertial.add("inertia", ixx=I[0, 0], ixy=I[0, 1], ixz=I[0, 2], iyy=I[1, 1], iyz=I[1, 2], izz=I[2, 2])
-        for shape in shapes:
+        for shape in map(for_files, shapes):
             for role in (Role.VISUAL, Role.COLLISION) if shape.role is Role.BOTH else (shape.role,):
                 self.shape(link, shape, role)
 

@@ -41,7 +41,7 @@ from kinemorph.spatial.pose import Pose
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.world import World
 
-KINDS = ("box", "sphere", "cylinder", "capsule", "mesh")
+KINDS = ("box", "sphere", "cylinder", "capsule", "cone", "mesh")
 OF_JOINTS = ("lower", "upper", "speed", "effort", "damping", "stiffness", "friction", "armature", "rest")
 THE_WORLD = "world"  # what a joint is on that is on no body
 
@@ -104,7 +104,9 @@ class Parts:
             if given[0] == "mesh":
                 return Shape.mesh(inside(self.toml, f"{place}.mesh", size), table.scale, pose, **more)
             make: Any = getattr(Shape, given[0])
-            return make(*size, pose, **more) if given[0] in ("cylinder", "capsule") else make(size, pose, **more)
+            return (
+                make(*size, pose, **more) if given[0] in ("cylinder", "capsule", "cone") else make(size, pose, **more)
+            )
 
     # ----------------------------------------------------------------------------------------------------- ground
 

@@ -87,12 +87,13 @@ class Placed(Table, frozen=True, kw_only=True):
 
 
 class ShapeTable(Placed, frozen=True, kw_only=True):
-    """A solid: one of box, sphere, cylinder, capsule (along z) and mesh."""
+    """A solid: one of box, sphere, cylinder, capsule, cone (along z) and mesh."""
 
     box: tuple[Length, Length, Length] | None = None  # m, edges
     sphere: Length | None = None  # m, radius
     cylinder: tuple[Length, Length] | None = None  # m, radius and length
     capsule: tuple[Length, Length] | None = None  # m, radius and length of the straight part
+    cone: tuple[Length, Length] | None = None  # m, radius of the base and length; the tip is on top
     mesh: Path | None = None  # a file in the folder of the scene: STL, OBJ, DAE
     scale: tuple[Length, Length, Length] = (1.0, 1.0, 1.0)  # of the mesh
     material: Reference | None = None

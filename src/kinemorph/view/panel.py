@@ -31,6 +31,8 @@ SOLIDS: dict[str, Callable[[float], Shape]] = {
     "box": lambda s: Shape.box((s, s, s)),
     "ball": lambda s: Shape.sphere(0.5 * s),
     "capsule": lambda s: Shape.capsule(0.25 * s, s),
+    "cylinder": lambda s: Shape.cylinder(0.5 * s, s),
+    "cone": lambda s: Shape.cone(0.5 * s, s),
 }
 COLOURS: dict[str, Colours] = {"their own": "own", "by trees": "trees", "by islands and sleep": "islands"}
 OFTEN = 0.2  # s between two looks at numbers

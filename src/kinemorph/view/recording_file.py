@@ -18,7 +18,10 @@ from kinemorph.view.recording import Body, Recording
 FORMAT = "kinemorph recording"
 VERSION = 1  # raise it when older readers would misread a file
 UNIT = 1e-6  # how far from 1 the length of a quaternion may be
-SIZES = {ShapeKind.SPHERE: 1, ShapeKind.BOX: 3, ShapeKind.CYLINDER: 2, ShapeKind.CAPSULE: 2, ShapeKind.MESH: 3}
+SIZES = {
+    ShapeKind.SPHERE: 1, ShapeKind.BOX: 3, ShapeKind.CYLINDER: 2, ShapeKind.CAPSULE: 2, ShapeKind.CONE: 2,
+    ShapeKind.MESH: 3,
+}  # fmt: skip
 
 
 class _Shape(msgspec.Struct, frozen=True):

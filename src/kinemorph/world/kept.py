@@ -27,7 +27,7 @@ from kinemorph.geometry.ground import HalfSpace, HeightField, Terrain
 from kinemorph.geometry.material import Material
 from kinemorph.geometry.mesh import Mesh
 from kinemorph.geometry.parts import Parts
-from kinemorph.geometry.polyhedron import Polyhedron, assembled
+from kinemorph.geometry.polyhedron import Polyhedron, assembled, core_of
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.motion import events as event_layout
 from kinemorph.multibody import elements, layout, loops
@@ -77,11 +77,11 @@ def with_state(kind: Any, check: Any) -> Kept:
 def _take_polyhedron(core: Polyhedron) -> Any:
     loops = core.loops
     corners = np.concatenate(loops).astype(np.int32) if loops else np.zeros(0, np.int32)
-    return core.points.copy(), np.array([len(loop) for loop in loops], np.int32), corners
+    return core.points.copy(), np.array([len(loop) for loop in loops], np.int32), corners, core.discs
 
 
 def _make_polyhedron(state: Any) -> Polyhedron:
-    points, counts, corners = state
+    points, counts, corners, discs = state
     _numbers(points, np.float64, 3)
     _numbers(counts, np.int32)
     _numbers(corners, np.int32)
@@ -94,7 +94,18 @@ def _make_polyhedron(state: Any) -> Polyhedron:
     core = assembled(points, loops)
     if loops:
         check_convex(core, CONVEX)
-    return core
+    return core if discs is None else _make_round(core, discs)
+
+
+def _make_round(core: Polyhedron, discs: Any) -> Polyhedron:
+    """A core that stands for a round solid: it is the one that a shape of this size has."""
+    demand(isinstance(discs, tuple) and len(discs) == 2 and all(isinstance(r, float) for r in discs), "discs are none")
+    low, high = discs
+    size = low, 2.0 * float(core.points[:, 2].max())
+    demand(all(0.0 < x < np.inf for x in size) and high in (0.0, low), "discs are none")
+    true, _ = core_of((Shape.cylinder if high else Shape.cone)(*size))
+    demand(np.array_equal(true.points, core.points) and true.discs == discs, "a round core is none")
+    return true
 
 
 def _make_parts(state: Any) -> Parts:
@@ -175,7 +186,7 @@ def _make_shape(state: Any) -> Shape:
     demand(isinstance(path, str | None) and isinstance(colour, tuple | None), "a shape is none")
     demand(isinstance(parts, Parts | None), "a shape is made of no parts")
     demand(colour is None or (len(colour) == 4 and all(isinstance(c, float) for c in colour)), "a colour is none")
-    kinds = {"sphere": 1, "box": 3, "cylinder": 2, "capsule": 2, "mesh": 3}
+    kinds = {"sphere": 1, "box": 3, "cylinder": 2, "capsule": 2, "cone": 2, "mesh": 3}
     demand(kinds.get(kind) == len(size), f"a shape of kind {kind} has not {len(size)} sizes")
     where = None if path is None else Path(path)
     return Shape(ShapeKind(kind), size, pose, Role(role), colour, where, name, material, group, mask, parts)
