@@ -5,6 +5,7 @@ import pytest
 
 import kinemorph as km
 
+pytestmark = pytest.mark.filterwarnings("ignore:world. at 0 s there are bodies deep in each other")
 CUBE = km.Shape.box((0.2, 0.2, 0.2))
 
 

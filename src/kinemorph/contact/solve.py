@@ -131,6 +131,16 @@ def go_on_so(s: Any, island: Any) -> None:
 
 
 @kernel
+def is_strained(s: Any, island: Any) -> bool:
+    """Whether links of one tree are in each other."""
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    for i in range(island["touch_count"]):
+        if touches[i]["tree1"] == SAME_TREE and touches[i]["s0"] < 0.0:
+            return True
+    return False
+
+
+@kernel
 def mark_touched(s: Any, island: Any) -> None:
     """Say on which trees an impulse has acted: the others flew."""
     touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
@@ -173,6 +183,7 @@ def solve_island(s: Any, island: Any, soft: tuple[float, float, float]) -> None:
         return
     if impacts > 0:
         start_impacts(s, island)
+    strained = island["bound_count"] > 0 and is_strained(s, island)
     warm_start(s, island)
     for k in range(start, stop):
         moved[k] = 0.0
@@ -182,13 +193,15 @@ def solve_island(s: Any, island: Any, soft: tuple[float, float, float]) -> None:
         guard(s, island)
         for k in range(start, stop):
             z[k] = z0[k] + g[k]
+        if island["bound_count"] > 0:
+            bound(s, island, True, n == 0, soft, False)
         press(s, island, n == 0, soft)
-        if island["bound_count"] > 0:  # after it: nothing is pushed apart beyond the limit of a joint
-            bound(s, island, True, n == 0, soft)
+        if strained:  # nothing is pushed apart beyond the limit of a joint
+            bound(s, island, True, n == 0, soft, True)
         for k in range(start, stop):
             moved[k] += h * z[k]
         if island["bound_count"] > 0:
-            bound(s, island, False, False, soft)
+            bound(s, island, False, False, soft, False)
         relax(s, island)
         if island["twist_count"] > 0:
             resist(s, island)

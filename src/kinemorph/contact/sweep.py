@@ -29,7 +29,7 @@ from kinemorph.contact.strikes import (
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.scalar import sqrt
 
-DRY, DRIVEN, FAST = int(Bounded.DRY), int(Bounded.DRIVEN), int(Bounded.FAST)
+UPPER, DRY, DRIVEN, FAST = (int(x) for x in (Bounded.UPPER, Bounded.DRY, Bounded.DRIVEN, Bounded.FAST))
 
 
 @kernel
@@ -174,8 +174,8 @@ def pull(b: Any, v: float, h: float) -> float:
 
 
 @kernel(inline=False)
-def bound(s: Any, island: Any, biased: bool, first: bool, soft: tuple[float, float, float]) -> None:
-    """Drives, dry friction, largest speeds and limits; only limits have a bias."""
+def bound(s: Any, island: Any, biased: bool, first: bool, soft: tuple[float, float, float], limits: bool) -> None:
+    """Drives, dry friction, largest speeds and limits, or `limits` alone; only these have a bias."""
     bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
     Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
     moved = rows_at(s["moved"], s["nz"], F8)
@@ -183,6 +183,8 @@ def bound(s: Any, island: Any, biased: bool, first: bool, soft: tuple[float, flo
     h, push = s["h"], s["push"]  # m/s, and rad/s here
     for i in range(island["bound_count"]):
         b = bounds[i]
+        if limits and b["what"] > UPPER:
+            continue
         v = product(Y, b["y"], z, b["o"], b["l"])
         if b["what"] == DRY:
             most = b["most"] * h

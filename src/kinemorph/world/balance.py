@@ -25,7 +25,7 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 def whole(tree: Any, q: Any, v: Any, anew: bool) -> tuple[float, Vec3, Vec3, Vec3, Sym3, float]:
     """Mass, centre of mass, momentum about it and of it, inertia about it, and kinetic energy with armatures.
 
-    Where the rows of links say that they are, or, `anew`, where q and v do.
+    Where q and v say that links are, or, if not `anew`, where their rows do; then the last two are left out.
     """
     links, rows = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
     dofs, dof_rows = rows_at(tree["dofs"], tree["nv"], DOF), rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
@@ -40,14 +40,21 @@ def whole(tree: Any, q: Any, v: Any, anew: bool) -> tuple[float, Vec3, Vec3, Vec
             move(l, P, d, dof_rows, q, v, R, r)
         R, w, u = load9(d["R"]), load3(d["w"]), load3(d["v"])
         lever = sub(load3(d["p"]), load3(rows[1]["p"]))  # all about the first link's origin: no digits are lost
-        I, h, m = rotate_sym(R, load6(l["I"])), mul_vec(R, load3(l["h"])), l["mass"]
-        f, n = axpy(cross(w, h), m, u), add(sym_vec(I, w), cross(h, u))
-        kinetic += 0.5 * (dot(w, n) + dot(u, f))
+        h, m = mul_vec(R, load3(l["h"])), l["mass"]
+        f, n = axpy(cross(w, h), m, u), cross(h, u)
+        if anew:
+            I = rotate_sym(R, load6(l["I"]))
+            n = add(n, sym_vec(I, w))
+            kinetic += 0.5 * (dot(w, n) + dot(u, f))
+            I, _ = shift_rigid(lever, I, h, m)
+            inertia = add6(inertia, I)
+        else:
+            n = add(n, mul_vec(R, sym_vec(load6(l["I"]), tmul_vec(R, w))))
         linear, angular = add(linear, f), add(angular, add(n, cross(lever, f)))
-        I, h = shift_rigid(lever, I, h, m)
-        inertia, moment, mass = add6(inertia, I), add(moment, h), mass + m
-    for k in range(tree["nv"]):
-        kinetic += 0.5 * (dofs[k]["armature"] + dofs[k]["implicit"]) * v[k] * v[k]
+        moment, mass = add(moment, axpy(h, m, lever)), mass + m
+    if anew:
+        for k in range(tree["nv"]):
+            kinetic += 0.5 * (dofs[k]["armature"] + dofs[k]["implicit"]) * v[k] * v[k]
     if mass > 0.0:
         c = scale(moment, 1.0 / mass)
         inertia, _ = shift_rigid(scale(c, -1.0), inertia, moment, mass)

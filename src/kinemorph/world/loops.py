@@ -136,7 +136,7 @@ def advance_holds(w: Any, s: Any, forest: Any) -> bool:
         hold["given"] += in_springs(s, forest, hold)
         t = hold["first_tree"]
         while t >= 0:
-            advance_one(s, forest, t, w["dt"], False)
+            advance_one(s, forest, t, w["dt"], False, False)
             t = trees[t]["follows"]
         error = close_hold(forest, hold, g[hold["offset"] : hold["offset"] + hold["nz"]])
         if error > max(OPEN, 2.0 * hold["error"]):

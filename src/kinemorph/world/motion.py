@@ -9,6 +9,7 @@ from kinemorph.constraint.passive import joint_forces
 from kinemorph.constraint.whiten import unwhiten_velocity, whiten_velocity
 from kinemorph.contact.burden import mass_of
 from kinemorph.contact.layout import FROM_OUTSIDE, FULL_Z, SPAN
+from kinemorph.motion.stepping import copy
 from kinemorph.multibody.aba import articulated_body
 from kinemorph.multibody.checks import finite
 from kinemorph.multibody.configuration import advance
@@ -35,7 +36,7 @@ from kinemorph.world.restraint import (
     turns_far,
     weight_done,
 )
-from kinemorph.world.smooth import go_smoothly
+from kinemorph.world.smooth import STAGES, go_smoothly
 
 DONE, NOT_FINITE, FULL_SOLVER = int(Status.DONE), int(Status.NOT_FINITE), int(Status.FULL_SOLVER)
 LIGHT = 3e8  # m/s: what would get faster has exploded
@@ -167,8 +168,12 @@ def take_steps(tree: Any, span: Any, z: Any, moved: Any, step: Any, new: Any, dt
 
 
 @kernel(inline=False)
-def advance_tree(s: Any, slot: Any, tree: Any, span: Any, gravity: Vec3, dt: float, pushed: bool) -> None:
-    """Velocities and positions of a tree after a step; `pushed`: more than touches may act on it from outside."""
+def advance_tree(s: Any, slot: Any, tree: Any, span: Any, gravity: Vec3, dt: float, pushed: bool, care: bool) -> bool:
+    """Velocities and positions of a tree after a step; `pushed`: more than touches may act on it from outside.
+
+    With `care` it may be False: what floats and spins keeps its momentum, and if its links move too little against each
+    other to pay for errors of energy, the step is to be made otherwise. Then its state is as it was.
+    """
     o, nq, nv = span["offset"], tree["nq"], tree["nv"]
     q, v = rows_at(state_at(slot, tree, Q), nq, F8), rows_at(state_at(slot, tree, V), nv, F8)
     z, moved = rows_at(s["z"], s["nz"], F8)[o : o + nv], rows_at(s["moved"], s["nz"], F8)[o : o + nv]
@@ -176,13 +181,12 @@ def advance_tree(s: Any, slot: Any, tree: Any, span: Any, gravity: Vec3, dt: flo
     dofs = rows_at(tree["dofs"], nv, DOF)
     struck, alone = span["touched"] == FROM_OUTSIDE, span["hold"] < 0
     restrained = take_steps(tree, span, z, moved, step, new, dt, v) and alone
-    floating = alone and floats(rows_at(tree["links"], tree["n"], LINK), dofs)
+    # of what hardly turns, and touches something else, all that is not worth the work
+    floating = alone and (restrained or not struck) and floats(rows_at(tree["links"], tree["n"], LINK), dofs)
     due, smooth = 0.0, span["touched"] == 0 and span["middle"] == MIDDLE
-    turn = push = way = (0.0, 0.0, 0.0)
+    turn = push = (0.0, 0.0, 0.0)
     mass, c, spin, momentum, _, _ = whole(tree, q, v, False) if floating or restrained else NOTHING
     if restrained or (floating and (struck or pushed)):
-        if floating and struck:
-            _, way = from_outside(tree, moved, c)
         rest, tau = rows_at(state_at(slot, tree, REST), nq, F8), rows_at(state_at(slot, tree, TAU), nv, F8)
         own, y = rows_at(state_at(slot, tree, JUMP), nv, F8), rows_at(s["x"], s["nz"], F8)[o : o + nv]
         given = rows_at(s["za"], s["nz"], F8)[o : o + nv]  # all these are of use in a solve only
@@ -196,19 +200,29 @@ def advance_tree(s: Any, slot: Any, tree: Any, span: Any, gravity: Vec3, dt: flo
             due = energy_due(tree, z, dt, q, v, rest, tau, new, y, given, moved)
     if floating:
         turn, push = add_applied(tree, rows_at(state_at(slot, tree, TAU), nv, F8), turn, push, c, dt)
+    care = care and floating and restrained and smooth
+    kept = rows_at(s["stages"] + 8 * STAGES * o, nq + nv, F8)
+    if care:
+        copy(q, kept, nq)
+        copy(v, kept[nq:], nv)
     for k in range(nv):
         v[k] = new[k]
     go_on(tree, q, v, step)
     if floating:
         push = axpy(push, dt * mass, gravity)
-        way = scale(way, 1.0 / mass) if struck else scale(axpy(momentum, 0.5, push), dt / mass)
-        settle_whole(tree, q, v, c, way, add(spin, turn), momentum, push, gravity, dt, due, restrained, smooth)
+        spin = add(spin, turn)
+        good = settle_whole(tree, q, v, c, not struck, spin, momentum, push, gravity, dt, due, restrained, smooth)
+        if care and not good:
+            copy(kept, q, nq)
+            copy(kept[nq:], v, nv)
+            return False
     elif restrained:
         _, there, _, now, _, kinetic = whole(tree, q, v, True)
         due += weight_done(gravity, mass, sub(there, c), momentum, now, dt, smooth)
         restrain_held(tree, v, due, kinetic, smooth)
     for k in range(nv):
         dofs[k]["implicit"] = 0.0
+    return True
 
 
 @kernel
@@ -225,11 +239,18 @@ def go_on(tree: Any, q: Any, v: Any, step: Any) -> None:
 
 
 @kernel
+def is_pushed(tau: Any) -> bool:
+    """Whether something is applied to a floating tree as a whole."""
+    n, f = load3(tau), load3_at(tau, 3)
+    return dot(n, n) + dot(f, f) != 0.0
+
+
+@kernel
 def add_applied(tree: Any, tau: Any, turn: Vec3, push: Vec3, c: Vec3, dt: float) -> tuple[Vec3, Vec3]:
     """Impulses from outside, with those of what is applied to a tree as a whole."""
-    n, f = load3(tau), load3_at(tau, 3)
-    if dot(n, n) + dot(f, f) == 0.0:
+    if not is_pushed(tau):
         return turn, push
+    n, f = load3(tau), load3_at(tau, 3)
     d = rows_at(tree["rows"], 2, LINK_DATA)[1]
     R = load9(d["R"])
     n, f = mul_vec(R, n), mul_vec(R, f)
@@ -238,21 +259,24 @@ def add_applied(tree: Any, tau: Any, turn: Vec3, push: Vec3, c: Vec3, dt: float)
 
 @kernel(inline=False)
 def settle_whole(
-    tree: Any, q: Any, v: Any, c: Vec3, way: Vec3, spin: Vec3, momentum: Vec3, push: Vec3, g: Vec3, dt: float,
+    tree: Any, q: Any, v: Any, c: Vec3, flies: bool, spin: Vec3, momentum: Vec3, push: Vec3, g: Vec3, dt: float,
     due: float, restrained: bool, smooth: bool,
-) -> None:  # fmt: skip
-    """Give a floating tree after a step the momentum that it should have, and its centre of mass the place.
+) -> bool:  # fmt: skip
+    """Give a floating tree after a step the momentum that it should have, and its centre the place, if it flies.
 
-    They were `momentum` and c; the centre goes by `way`, is pushed by `push`, and the tree is to `spin` about it.
+    They were `momentum` and c; the step has added `push`, and the tree is to `spin` about it. False if its links cannot
+    pay for what that changes of its energy.
     """
     mass, there, turns, now, I, kinetic = whole(tree, q, v, True)
     w, is_w, then = spin_of(I, spin), spin_of(I, turns), add(momentum, push)
     inside = kinetic - 0.5 * dot(now, now) / mass - 0.5 * dot(turns, is_w)
     u = scale(then, 1.0 / mass)
+    way = scale(axpy(momentum, 0.5, push), dt / mass) if flies else sub(there, c)
     push_whole(tree, q, v, sub(add(c, way), there), sub(w, is_w), sub(u, scale(now, 1.0 / mass)), there)
     if restrained:
         due += weight_done(g, mass, way, momentum, then, dt, smooth)
-        restrain_floating(tree, v, due, max(0.0, inside), w, spin, u, mass, there, smooth)
+        return restrain_floating(tree, v, due, max(0.0, inside), w, spin, u, mass, there, smooth)
+    return True
 
 
 @kernel
@@ -287,8 +311,8 @@ def moves(w: Any, s: Any, forest: Any, first: int, stop: int) -> int:
 
 
 @kernel
-def advance_one(s: Any, forest: Any, t: int, dt: float, fluid: bool) -> None:
-    """Velocities and positions of one tree after the step, in a fluid or not."""
+def advance_one(s: Any, forest: Any, t: int, dt: float, fluid: bool, care: bool) -> bool:
+    """Velocities and positions of one tree after the step, in a fluid or not; `care` as in `advance_tree`."""
     slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
     span = rows_at(s["spans"], s["span_room"], SPAN)[t]
     tree = rows_at(slot["address"], 1, TREE)[0]
@@ -296,9 +320,9 @@ def advance_one(s: Any, forest: Any, t: int, dt: float, fluid: bool) -> None:
         q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), tree["nv"], F8)
         z, moved = rows_at(s["z"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8)
         fly_on(tree, z, moved, span["offset"], span["touched"] != 0, dt, q, v)
-    else:
-        pushed = s["push_count"] + forest["element_count"] > 0 or fluid
-        advance_tree(s, slot, tree, span, (forest["gx"], forest["gy"], forest["gz"]), dt, pushed)
+        return True
+    pushed = s["push_count"] + forest["element_count"] > 0 or fluid
+    return advance_tree(s, slot, tree, span, (forest["gx"], forest["gy"], forest["gz"]), dt, pushed, care)
 
 
 @kernel
@@ -323,29 +347,19 @@ def see_start(s: Any, slot: Any, tree: Any, o: int, none: Any, dt: float) -> Non
 
 @kernel(inline=False)
 def fly_smoothly(w: Any, s: Any, forest: Any, slot: Any, span: Any, none: Any) -> bool:
-    """The state of a tree that flies alone after the step, if it is to be found with care, and can be.
-
-    In worlds of steps that is for what floats and spins: it keeps its momentum, and could not pay for errors of energy.
-    """
+    """The state after the step of a tree that flies alone, found with care. False if that cannot be."""
     tree, dt = rows_at(slot["address"], 1, TREE)[0], w["dt"]
     q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), tree["nv"], F8)
+    tau = rows_at(state_at(slot, tree, TAU), tree["nv"], F8)
     floating = floats(rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF))
-    if floating:
-        tau = rows_at(state_at(slot, tree, TAU), tree["nv"], F8)
-        for k in range(6):
-            floating = floating and tau[k] == 0.0
-    swift = floating and w["fluid"] == 0.0 and span["middle"] == MIDDLE and turns_fast(tree, dt, QUICK)
-    if w["model"] == 0 and not swift:
-        return False
-    mass, c, spin, momentum, _, _ = whole(tree, q, v, False) if floating else NOTHING
+    floating = floating and not is_pushed(tau)
+    mass, c, spin, momentum, _, _ = whole(tree, q, v, True) if floating else NOTHING
     if not go_smoothly(s, slot, tree, span["offset"], none, dt):
         see_start(s, slot, tree, span["offset"], none, dt)
         return False
     if floating:
         g = (forest["gx"], forest["gy"], forest["gz"])
-        push = scale(g, dt * mass)
-        way = scale(axpy(momentum, 0.5, push), dt / mass)
-        settle_whole(tree, q, v, c, way, spin, momentum, push, g, dt, 0.0, False, True)
+        settle_whole(tree, q, v, c, True, spin, momentum, scale(g, dt * mass), g, dt, 0.0, False, True)
     return True
 
 
@@ -354,8 +368,11 @@ def advance_trees(w: Any, s: Any, forest: Any, none: Any, first: int, stop: int)
     """Velocities and positions after the step, of the trees from `first` to before `stop` that no loops tie."""
     spans = rows_at(s["spans"], s["span_room"], SPAN)
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    by_steps, fluid = w["model"] == 0, w["fluid"] > 0.0
     for t in range(first, stop):
         if spans[t]["offset"] >= 0 and spans[t]["hold"] < 0:
             alone = flies_alone(s, forest, trees[t], spans[t])
+            if by_steps and advance_one(s, forest, t, w["dt"], fluid, alone and not fluid):
+                continue
             if not (alone and fly_smoothly(w, s, forest, trees[t], spans[t], none)):
-                advance_one(s, forest, t, w["dt"], w["fluid"] > 0.0)
+                advance_one(s, forest, t, w["dt"], fluid, False)

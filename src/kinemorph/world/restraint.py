@@ -24,7 +24,8 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 
 QUICK = 0.02  # rad in a step: what turns no further gains a share of 4e-4 of its energy at most
 MOST = 1.1  # times as fast as the step has made it: what would have to be given back beyond is rounding
-LITTLE = 1e-3  # share of the energy of a spin: links that move less against each other do not pay for its errors
+AMPLE = 0.1  # share of the energy of links against each other that pays for errors well
+LITTLE = 1e-3  # share of the energy of a spin: links that move less against each other are given none back
 
 
 @kernel
@@ -98,22 +99,22 @@ def restrain_held(tree: Any, v: Any, due: float, kinetic: float, smooth: bool) -
 @kernel(inline=False)
 def restrain_floating(
     tree: Any, v: Any, due: float, inside: float, w: Vec3, spin: Vec3, u: Vec3, mass: float, c: Vec3, smooth: bool
-) -> None:
+) -> bool:
     """The same of a tree that floats, with an angular momentum `spin` that makes it turn by w, and a velocity u of its
     centre of mass c: how its links move against each other, the energy `inside`, is what changes, and no momentum.
 
-    Where that is not enough, its spin is slowed down as well, for nothing gains energy.
+    Where that is not enough, its spin is slowed down as well, for nothing gains energy. Whether it was, by far.
     """
     together, turning = 0.5 * mass * dot(u, u), 0.5 * dot(spin, w)
     left = due - together - turning
     if not smooth and inside <= left:
-        return
+        return True
     share = slower = 1.0
     if left <= 0.0:
         share = 0.0
         if turning > 0.0:
             slower = sqrt(min(1.0, max(0.0, due - together) / turning))
-    elif inside > LITTLE * turning or not smooth:
+    elif inside > LITTLE * turning or inside > left:
         share = min(sqrt(left / inside), MOST)
     d = rows_at(tree["rows"], 2, LINK_DATA)[1]
     R, lever = load9(d["R"]), sub(load3(d["p"]), c)
@@ -123,3 +124,4 @@ def restrain_floating(
     store3(v, axpy(load3(v), more, tmul_vec(R, w)))
     rest = axpy(scale(cross(w, lever), more), 1.0 - share, u)
     store3_at(v, 3, add(load3_at(v, 3), tmul_vec(R, rest)))
+    return abs(left - inside) <= AMPLE * inside
