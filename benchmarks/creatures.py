@@ -215,10 +215,10 @@ def main() -> None:
     for parts in range(2, 11):
         some = [one for one in good if one["parts"] == parts]
         if some:
-            mean = {name: float(np.mean([one[name] for one in some])) for name in ("run", "rollout")}
-            rows.append(
-                Row("creatures", f"{parts} parts", "ms of a life, run", *_ms(mean, "run", "rollout", 1), "MuJoCo", None)
-            )
+            names = "run", "rollout", "build", "compile"
+            mean = {name: float(np.mean([one[name] for one in some])) for name in names}
+            for what, ours, theirs in (("ms of a life, run", *names[:2]), ("ms, up to a step", *names[2:])):
+                rows.append(Row("creatures", f"{parts} parts", what, *_ms(mean, ours, theirs, 1), "MuJoCo", None))
     one, two = workers(8 if options.quick else 60)
     rows.append(Row("creatures", "two workers", "s for all evaluations", two, one, "one worker", None))
     lost = len(found) - len(good)

@@ -404,8 +404,7 @@ def large(found: Collisions) -> None:
     """Tables that need not grow any more."""
     found._make_contacts(8192)
     found._make_known(8192)
-    while found._scratch._search.header["room"][0] < 2048:
-        found._scratch.grow()
+    found._make_search(2048)
     tables = found.broad_phase.hash
     tables._make_pairs(8192)
     tables._make_entries(1 << 16)

@@ -325,6 +325,26 @@ def test_lives_are_watched() -> None:
     assert 0.0 < life["depth"] < 0.01
 
 
+def test_the_work_of_a_belt_is_known() -> None:
+    """A box that a belt of 1 m/s takes along has half of the work as energy; the other half was rubbed away."""
+    world = km.World(dt=1e-3)
+    belt = world.add_ground(material=km.Material(friction=0.5))
+    builder = km.Builder("box")
+    box = km.Shape.box((0.4, 0.4, 0.1))
+    builder.link("box", None, km.Joint.free(), inertia=km.Inertia.box(3.0, (0.4, 0.4, 0.1)), shapes=[box])
+    figure = world.add(builder.build(), at=(0.0, 0.0, 0.05))
+    world.think(figure, Brain([Neuron(Function.CONSTANT)]))
+    world.run(0.3)
+    world.set_material(belt, km.Material(friction=0.5, surface=(1.0, 0.0, 0.0)))
+    world.watch_minds()
+    world.run(1.0)
+    toil = world.toil
+    assert figure["box"].velocity[0] == pytest.approx(1.0, abs=1e-3)
+    assert toil["conveyed"] == pytest.approx(3.0, rel=0.02)  # m v²
+    assert toil["energy"] - toil["start"] == pytest.approx(1.5, rel=0.02)
+    assert toil["surplus"] < 1e-3
+
+
 def centre_speed(body: Any) -> Any:
     link = body.world.link_of(body.id)
     arm = body.pose.rotation @ (link["h"] / link["mass"])

@@ -20,7 +20,7 @@ from kinemorph.collision.hash_rows import INDEX, MEETING
 from kinemorph.collision.hash_tables import HashTables
 from kinemorph.collision.manifold import ROOM
 from kinemorph.collision.part_pairs import KNOWN, PartPairs
-from kinemorph.collision.scratch import KINDS, make_scratch, no_search
+from kinemorph.collision.scratch import make_scratch, no_search
 from kinemorph.collision.shape_places import place_shape
 from kinemorph.collision.shape_rows import (
     ANCHOR,
@@ -322,8 +322,7 @@ class Collisions:
         if full & FULL_KNOWN:
             self._make_known(2 * int(self.header["known_room"][0]))
         if full & FULL_SEARCH:
-            self._search = PartPairs(max(64, 2 * int(self._search.header["room"][0])))
-            self._tables["search"][:] = self._search.header
+            self._make_search(max(64, 2 * int(self._search.header["room"][0])))
         if self._rows_wanted() > int(self.header["room"][0]):
             self._make_pairs(self._rows_wanted())
         self.header["full"] = 0
@@ -342,6 +341,10 @@ class Collisions:
         self._tables.make("memory", room, MEMORY, keep=True)
         self._tables.make("made", room if self.header["keep_within"][0] > 0.0 else 1, MADE, keep=True)
         self.header["room"] = room
+
+    def _make_search(self, room: int) -> None:
+        self._search = PartPairs(room)
+        self._tables["search"][:] = self._search.header
 
     def _make_contacts(self, room: int) -> None:
         self._make_halves("contacts", room, CONTACT)
@@ -439,7 +442,7 @@ def first_tables() -> tuple[Tables, Tables]:
 
 def _tables_for(contacts: int, keeps: bool, pairs: int) -> Tables:
     """For a step of so many contacts, which may be kept or not, and for so many pairs."""
-    tables = Tables(COLLISIONS, dict.fromkeys(KINDS))
+    tables = Tables(COLLISIONS)
     h = tables.header[0]
     h["contact_room"], h["known_room"], h["room"] = contacts, 64, pairs
     for name, dtype in (("places", PLACE), ("boxes", BOUNDS)):

@@ -31,6 +31,7 @@ def vector(values: Iterable[float], size: int, what: str) -> Vector:
 
 
 _UPRIGHT = np.eye(3)
+_ONE_AND_A_HALF = 1.5 * _UPRIGHT
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +45,11 @@ class Pose:
         R = _UPRIGHT.copy()
         if rotation is not None:
             R = np.array(rotation, dtype=np.float64)
-            if R.shape != (3, 3) or not np.isfinite(R).all():
+            if R.shape != (3, 3) or not all(map(math.isfinite, R.ravel().tolist())):
                 raise ValueError(f"Pose: rotation must be a finite 3x3 matrix, got {R.tolist()}")
-            if np.abs(R @ R.T - np.eye(3)).max() > ORTHOGONAL or _mirrors(R):
+            if max(map(abs, (R @ R.T - _UPRIGHT).ravel().tolist())) > ORTHOGONAL or _mirrors(R):
                 raise ValueError(f"Pose: {R.tolist()} is not a rotation matrix")
-            R = R @ (1.5 * np.eye(3) - 0.5 * R.T @ R)  # one Newton step towards the nearest rotation
+            R = R @ (_ONE_AND_A_HALF - 0.5 * R.T @ R)  # one Newton step towards the nearest rotation
         object.__setattr__(self, "rotation", R)
         object.__setattr__(self, "position", vector(position, 3, "Pose: position"))
 

@@ -61,7 +61,8 @@ class Thinking(Acting):
         if not isinstance(brain, Brain):
             raise TypeError(f"think: it takes a kinemorph.Brain, not {brain!r}")
         fields = target_fields(self._world, target)
-        rows, addresses = rows_of_mind(*map(len, brain.rows), brain.ring_count)
+        neurons, senses, effects = brain.rows
+        rows, addresses = rows_of_mind(len(neurons), len(senses), len(effects), brain.ring_count)
         self._engage(figure, brain, rows)
         one = rows[0][0]
         one["start"], one["period"] = self._world.time, 1.0 / brain.rate

@@ -218,12 +218,12 @@ def name_planted(address: int, here: Integers, n: int, ids: Ids) -> int:
     for k in range(end):
         i = np.int64(here[k])
         ids[k] = i | np.int64(bodies[i]["generation"] if k < n else joints[i]["generation"]) << 32
-    count, last = 0, -1
+    count = 0
     for k in range(n):
-        t = np.int64(bodies[here[k]]["tree"])
-        if t != last:  # the bodies of a tree come one after the other
+        t: Any = np.int64(bodies[here[k]]["tree"])
+        if k == 0 or t != bodies[here[k - 1]]["tree"]:  # the bodies of a tree come one after the other
             ids[end + count] = t | np.int64(trees[t]["generation"]) << 32
-            count, last = count + 1, t
+            count += 1
     return count
 
 
