@@ -110,7 +110,13 @@ def test_torus_of_polygons():
 
 @pytest.mark.parametrize(
     "shape",
-    [Shape.sphere(0.7), Shape.cylinder(0.4, 1.5), Shape.capsule(0.4, 1.5), Shape.capsule(0.4, 1e-3), Shape.cone(0.4, 1.5)],
+    [
+        Shape.sphere(0.7),
+        Shape.cylinder(0.4, 1.5),
+        Shape.capsule(0.4, 1.5),
+        Shape.capsule(0.4, 1e-3),
+        Shape.cone(0.4, 1.5),
+    ],
 )
 def test_round_shapes_are_close_to_their_tessellation(shape):
     exact, polygons = inertia_of(shape), mass_properties(mesh_of(shape))

@@ -29,7 +29,7 @@ from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, scale, sub
 
 CONVEX = int(Form.CONVEX)
-STANDS = 1.0 - 1e-10  # cosine: a disc whose normal is nearer to that of a contact lies flat
+STANDS = 0.99  # cosine: a disc whose normal is nearer to that of a contact, 8°, lies more than it rolls
 ROLLING = 1e-3  # of what shapes may move by without new contacts, what they may roll by
 
 
