@@ -186,6 +186,19 @@ def test_walkers_look_aside_and_are_knocked_about_as_their_draw_says() -> None:
     assert (change[6:] == 0.0).all()
 
 
+def test_weight_pulls_aslant_while_a_creature_settles() -> None:
+    class Falling(Locomotion):
+        def prepare(self, stage: Stage) -> None:
+            """Nothing that it could lie on."""
+
+    stage = staged(Falling(vary=0.0))
+    before, weight = stage.centre, stage.world.gravity.copy()
+    stage._nudge()
+    aside = np.linalg.norm((stage.centre - before)[:2])
+    assert aside == pytest.approx(0.5 * 0.05 * 9.81 * 0.5**2, rel=1e-2)
+    assert stage.world.gravity == pytest.approx(weight, abs=0.0)
+
+
 def test_the_time_at_a_target_is_what_is_seen_of_it() -> None:
     task = Follow(seconds=1.0, moves=False)
     stage = staged(task)

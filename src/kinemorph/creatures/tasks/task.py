@@ -210,11 +210,11 @@ class Stage:
 
     def _nudge(self) -> None:
         """Let weight pull aslant for a while: what only stands while nobody breathes topples now, and not later."""
-        header, angle = self.world.forest.header, 2.0 * np.pi * float(self.rng.random())
-        aside = -TILT * float(header["gz"])
-        header["gx"], header["gy"] = aside * np.cos(angle), aside * np.sin(angle)
-        self.world.run(NUDGE)
-        header["gx"] = header["gy"] = 0.0
+        world, angle = self.world, float(self.rng.uniform(0.0, 2.0 * np.pi))
+        weight = world.gravity
+        world.gravity = weight - TILT * weight[2] * np.array((np.cos(angle), np.sin(angle), 0.0))
+        world.run(NUDGE)
+        world.gravity = weight
 
     def live(self) -> None:
         """All of its life, or as much as the task and the budget allow."""
