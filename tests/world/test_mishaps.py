@@ -6,6 +6,7 @@ import pytest
 import kinemorph as km
 
 
+@pytest.mark.filterwarnings("ignore:world. at 0 s there are bodies deep in each other")
 def test_a_contact_whose_normal_goes_through_the_pivot_does_not_explode():
     """The foot of a rod that hinges at the ground is below it, whatever the rod does."""
     b = km.Builder("rod")

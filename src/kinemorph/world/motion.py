@@ -8,7 +8,7 @@ from kinemorph._jit import kernel, rows_at
 from kinemorph.constraint.passive import joint_forces
 from kinemorph.constraint.whiten import unwhiten_velocity, whiten_velocity
 from kinemorph.contact.burden import mass_of
-from kinemorph.contact.layout import FROM_OUTSIDE, FULL_Z, SPAN
+from kinemorph.contact.layout import FROM_OUTSIDE, FULL_Z, ISLAND, SPAN
 from kinemorph.motion.stepping import copy
 from kinemorph.multibody.aba import articulated_body
 from kinemorph.multibody.checks import finite
@@ -211,7 +211,9 @@ def advance_tree(s: Any, slot: Any, tree: Any, span: Any, gravity: Vec3, dt: flo
     if floating:
         push = axpy(push, dt * mass, gravity)
         spin = add(spin, turn)
-        good = settle_whole(tree, q, v, c, not struck, spin, momentum, push, gravity, dt, due, restrained, smooth)
+        # what comes near something else stays where its rows have brought it, for they know of that
+        flies = rows_at(s["islands"], s["span_room"], ISLAND)[span["island"]]["touch_count"] == 0
+        good = settle_whole(tree, q, v, c, flies, spin, momentum, push, gravity, dt, due, restrained, smooth)
         if care and not good:
             copy(kept, q, nq)
             copy(kept[nq:], v, nv)
