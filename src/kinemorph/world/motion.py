@@ -181,12 +181,12 @@ def advance_tree(s: Any, slot: Any, tree: Any, span: Any, gravity: Vec3, dt: flo
     dofs = rows_at(tree["dofs"], nv, DOF)
     struck, alone = span["touched"] == FROM_OUTSIDE, span["hold"] < 0
     restrained = take_steps(tree, span, z, moved, step, new, dt, v) and alone
-    # of what hardly turns, and touches something else, all that is not worth the work
-    floating = alone and (restrained or not struck) and floats(rows_at(tree["links"], tree["n"], LINK), dofs)
+    # what is struck stays with what its rows have made of it: a motion of all of it would go into what it touches
+    floating = alone and not struck and floats(rows_at(tree["links"], tree["n"], LINK), dofs)
     due, smooth = 0.0, span["touched"] == 0 and span["middle"] == MIDDLE
     turn = push = (0.0, 0.0, 0.0)
     mass, c, spin, momentum, _, _ = whole(tree, q, v, False) if floating or restrained else NOTHING
-    if restrained or (floating and (struck or pushed)):
+    if restrained or (floating and pushed):
         rest, tau = rows_at(state_at(slot, tree, REST), nq, F8), rows_at(state_at(slot, tree, TAU), nv, F8)
         own, y = rows_at(state_at(slot, tree, JUMP), nv, F8), rows_at(s["x"], s["nz"], F8)[o : o + nv]
         given = rows_at(s["za"], s["nz"], F8)[o : o + nv]  # all these are of use in a solve only
@@ -194,7 +194,7 @@ def advance_tree(s: Any, slot: Any, tree: Any, span: Any, gravity: Vec3, dt: flo
         whiten_velocity(tree, own, given)
         for k in range(nv):
             given[k] = z[k] - y[k] - dt * given[k]
-        if floating and (struck or pushed):
+        if floating and pushed:
             turn, push = from_outside(tree, given, c)
         if restrained:
             due = energy_due(tree, z, dt, q, v, rest, tau, new, y, given, moved)
@@ -221,7 +221,7 @@ def advance_tree(s: Any, slot: Any, tree: Any, span: Any, gravity: Vec3, dt: flo
     elif restrained:
         _, there, _, now, _, kinetic = whole(tree, q, v, True)
         due += weight_done(gravity, mass, sub(there, c), momentum, now, dt, smooth)
-        restrain_held(tree, v, due, kinetic, smooth)
+        restrain_held(tree, v, due, kinetic, mass, now, smooth)
     for k in range(nv):
         dofs[k]["implicit"] = 0.0
     return True

@@ -16,7 +16,8 @@ from typing import Any
 
 from kinemorph._jit import kernel, rows_at
 from kinemorph.constraint.passive import joint_forces
-from kinemorph.multibody.layout import DOF, LINK_DATA
+from kinemorph.multibody.layout import DOF, LINK, LINK_DATA
+from kinemorph.multibody.lone import floats
 from kinemorph.spatial.mat3 import tmul_vec
 from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at
 from kinemorph.spatial.scalar import sqrt
@@ -84,16 +85,25 @@ def weight_done(g: Vec3, mass: float, shift: Vec3, momentum: Vec3, now: Vec3, dt
 
 
 @kernel(inline=False)
-def restrain_held(tree: Any, v: Any, due: float, kinetic: float, smooth: bool) -> None:
-    """Take from the velocities after a step, of a tree that the base holds, what is more than is due.
+def restrain_held(tree: Any, v: Any, due: float, kinetic: float, mass: float, now: Vec3, smooth: bool) -> None:
+    """Take from the velocities after a step, of a tree that the base holds or that something has struck, what is more
+    than is due; if it floats, its centre of mass goes on as it does, with the momentum of `now`, as far as that can be.
 
     If nothing but smooth forces has acted, what is missing is given back.
     """
+    due = max(0.0, due)
     if kinetic <= due and not (smooth and kinetic > 0.0):
         return
-    share = min(sqrt(max(0.0, due) / kinetic), MOST)
+    goes_on = mass > 0.0 and floats(rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF))
+    together = 0.5 * dot(now, now) / mass if goes_on else 0.0
+    goes_on = goes_on and together < due
+    share = sqrt((due - together) / (kinetic - together)) if goes_on else sqrt(due / kinetic)
+    share = min(share, MOST)
     for k in range(tree["nv"]):
         v[k] *= share
+    if goes_on:
+        R = load9(rows_at(tree["rows"], 2, LINK_DATA)[1]["R"])
+        store3_at(v, 3, axpy(load3_at(v, 3), (1.0 - share) / mass, tmul_vec(R, now)))
 
 
 @kernel(inline=False)
