@@ -8,7 +8,7 @@ from kinemorph._jit import kernel, rows_at
 from kinemorph.constraint.passive import joint_forces
 from kinemorph.constraint.whiten import unwhiten_velocity, whiten_velocity
 from kinemorph.contact.burden import mass_of
-from kinemorph.contact.layout import FROM_OUTSIDE, FULL_Z, ISLAND, SPAN
+from kinemorph.contact.layout import FROM_OUTSIDE, FULL_Z, ISLAND, SAME_TREE, SPAN, TOUCH
 from kinemorph.motion.stepping import copy
 from kinemorph.multibody.aba import articulated_body
 from kinemorph.multibody.checks import finite
@@ -179,10 +179,10 @@ def advance_tree(s: Any, slot: Any, tree: Any, span: Any, gravity: Vec3, dt: flo
     z, moved = rows_at(s["z"], s["nz"], F8)[o : o + nv], rows_at(s["moved"], s["nz"], F8)[o : o + nv]
     step, new = rows_at(s["g"], s["nz"], F8)[o : o + nv], rows_at(s["z0"], s["nz"], F8)[o : o + nv]
     dofs = rows_at(tree["dofs"], nv, DOF)
-    struck, alone = span["touched"] == FROM_OUTSIDE, span["hold"] < 0
+    alone = span["hold"] < 0
     restrained = take_steps(tree, span, z, moved, step, new, dt, v) and alone
-    # what is struck stays with what its rows have made of it: a motion of all of it would go into what it touches
-    floating = alone and not struck and floats(rows_at(tree["links"], tree["n"], LINK), dofs)
+    # what comes near something else stays with what its rows have made of it: a motion of all of it would go into that
+    floating = alone and floats(rows_at(tree["links"], tree["n"], LINK), dofs) and not meets_others(s, span)
     due, smooth = 0.0, span["touched"] == 0 and span["middle"] == MIDDLE
     turn = push = (0.0, 0.0, 0.0)
     mass, c, spin, momentum, _, _ = whole(tree, q, v, False) if floating or restrained else NOTHING
@@ -211,9 +211,7 @@ def advance_tree(s: Any, slot: Any, tree: Any, span: Any, gravity: Vec3, dt: flo
     if floating:
         push = axpy(push, dt * mass, gravity)
         spin = add(spin, turn)
-        # what comes near something else stays where its rows have brought it, for they know of that
-        flies = rows_at(s["islands"], s["span_room"], ISLAND)[span["island"]]["touch_count"] == 0
-        good = settle_whole(tree, q, v, c, flies, spin, momentum, push, gravity, dt, due, restrained, smooth)
+        good = settle_whole(tree, q, v, c, spin, momentum, push, gravity, dt, due, restrained, smooth)
         if care and not good:
             copy(kept, q, nq)
             copy(kept[nq:], v, nv)
@@ -225,6 +223,19 @@ def advance_tree(s: Any, slot: Any, tree: Any, span: Any, gravity: Vec3, dt: flo
     for k in range(nv):
         dofs[k]["implicit"] = 0.0
     return True
+
+
+@kernel
+def meets_others(s: Any, span: Any) -> bool:
+    """Whether a tree touches or may touch something else; links of its own do not count."""
+    if span["touched"] == FROM_OUTSIDE:
+        return True
+    island = rows_at(s["islands"], s["span_room"], ISLAND)[span["island"]]
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    for i in range(island["touch_count"]):
+        if touches[i]["tree1"] != SAME_TREE:
+            return True
+    return False
 
 
 @kernel
@@ -261,10 +272,10 @@ def add_applied(tree: Any, tau: Any, turn: Vec3, push: Vec3, c: Vec3, dt: float)
 
 @kernel(inline=False)
 def settle_whole(
-    tree: Any, q: Any, v: Any, c: Vec3, flies: bool, spin: Vec3, momentum: Vec3, push: Vec3, g: Vec3, dt: float,
-    due: float, restrained: bool, smooth: bool,
+    tree: Any, q: Any, v: Any, c: Vec3, spin: Vec3, momentum: Vec3, push: Vec3, g: Vec3, dt: float, due: float,
+    restrained: bool, smooth: bool,
 ) -> bool:  # fmt: skip
-    """Give a floating tree after a step the momentum that it should have, and its centre the place, if it flies.
+    """Give a floating tree after a step the momentum that it should have, and its centre of mass the place.
 
     They were `momentum` and c; the step has added `push`, and the tree is to `spin` about it. False if its links cannot
     pay for what that changes of its energy.
@@ -273,7 +284,7 @@ def settle_whole(
     w, is_w, then = spin_of(I, spin), spin_of(I, turns), add(momentum, push)
     inside = kinetic - 0.5 * dot(now, now) / mass - 0.5 * dot(turns, is_w)
     u = scale(then, 1.0 / mass)
-    way = scale(axpy(momentum, 0.5, push), dt / mass) if flies else sub(there, c)
+    way = scale(axpy(momentum, 0.5, push), dt / mass)
     push_whole(tree, q, v, sub(add(c, way), there), sub(w, is_w), sub(u, scale(now, 1.0 / mass)), there)
     if restrained:
         due += weight_done(g, mass, way, momentum, then, dt, smooth)
@@ -361,7 +372,7 @@ def fly_smoothly(w: Any, s: Any, forest: Any, slot: Any, span: Any, none: Any) -
         return False
     if floating:
         g = (forest["gx"], forest["gy"], forest["gz"])
-        settle_whole(tree, q, v, c, True, spin, momentum, scale(g, dt * mass), g, dt, 0.0, False, True)
+        settle_whole(tree, q, v, c, spin, momentum, scale(g, dt * mass), g, dt, 0.0, False, True)
     return True
 
 
