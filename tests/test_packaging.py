@@ -18,7 +18,7 @@ import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
-DATA = {".bvh", ".css", ".glb", ".html", ".js", ".json", ".obj", ".stl", ".toml", ".typed", ".urdf", ".xml"}
+DATA = {".bvh", ".css", ".glb", ".html", ".js", ".json", ".obj", ".stl", ".toml", ".txt", ".typed", ".urdf", ".xml"}
 
 
 @pytest.fixture(scope="module")

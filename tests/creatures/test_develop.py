@@ -264,11 +264,11 @@ def test_a_wired_brain_is_what_its_neurons_senses_and_effects_say(seed: int) -> 
     assert hash(brain) == hash(wired)
     assert pickle.loads(pickle.dumps(wired)) == wired
     assert wired.idle is (not wired.effects)
-    for own, other in zip(wired.rows(), brain.rows(), strict=True):
+    for own, other in zip(wired.rows, brain.rows, strict=True):
         for name in set(own.dtype.names or ()) - {"id", "body"}:  # these are numbers of links
             np.testing.assert_array_equal(own[name], other[name])
-    assert [wired.links[i] for i in wired.rows()[1]["id"]] == [brain.links[i] for i in brain.rows()[1]["id"]]
-    assert [wired.links[i] for i in wired.rows()[2]["body"]] == [brain.links[i] for i in brain.rows()[2]["body"]]
+    assert [wired.links[i] for i in wired.rows[1]["id"]] == [brain.links[i] for i in brain.rows[1]["id"]]
+    assert [wired.links[i] for i in wired.rows[2]["body"]] == [brain.links[i] for i in brain.rows[2]["body"]]
 
 
 def test_a_brain_with_numbers_that_are_none_is_refused_with_its_place() -> None:

@@ -101,7 +101,6 @@ def arm() -> Genotype:
     return Genotype(nodes=(Node(), limb), connections=(Connection(0, 1, direction=(0.0, 0.0, -1.0)),)).checked()
 
 
-@pytest.mark.filterwarnings("ignore:world. at 0 s there are bodies deep in each other")
 def test_a_ball_in_the_way_is_hit_and_the_life_ends() -> None:
     found = []
     for turn in np.linspace(0.0, 2.0 * math.pi, 16, endpoint=False):

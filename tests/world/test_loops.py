@@ -492,6 +492,7 @@ def random_world(seed: int) -> km.World:
     return world
 
 
+@pytest.mark.filterwarnings("ignore:world. at .* there are bodies deep in each other")
 @pytest.mark.parametrize("seed", range(25))
 def test_random_worlds_with_loops_stay_finite_and_closed(seed):
     world = random_world(seed)

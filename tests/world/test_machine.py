@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, Phase, assume, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -132,4 +133,4 @@ Machine.TestCase.settings = settings(
     **({"phases": [Phase.generate]} if "KINEMORPH_MACHINE_EXAMPLES" in os.environ else {}),
     report_multiple_bugs=False,
 )
-TestMachine = Machine.TestCase
+TestMachine = pytest.mark.filterwarnings("ignore::kinemorph.ModelWarning")(Machine.TestCase)

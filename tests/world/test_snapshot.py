@@ -26,6 +26,7 @@ def hand() -> km.World:
 MOMENTS = {**SMALL, "connected": hand, "empty": km.World}
 
 
+@pytest.mark.filterwarnings("ignore:world. at .* there are bodies deep in each other")
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_loaded_world_goes_on_bit_for_bit(moment):
     world = MOMENTS[moment]()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kinemorph.geometry.material import EVERYTHING, Material
-from kinemorph.spatial.given import bits, positive, shown
+from kinemorph.spatial.given import bits, real, shown
 from kinemorph.spatial.pose import Pose, vector
 
 if TYPE_CHECKING:
@@ -103,7 +104,9 @@ _PLAIN = dict(vars(Shape(ShapeKind.SPHERE, (1.0,))))
 def _shape(kind: ShapeKind, size: tuple[float, ...], pose: Pose | None, more: dict[str, object]) -> Shape:
     what = f"Shape.{kind}"
     if kind is not ShapeKind.MESH:
-        size = tuple([positive(f"{what}: size", x) for x in size])
+        given, size = size, tuple([real(x) for x in size])
+        if not all(0.0 < x < math.inf for x in size):
+            raise ValueError(f"{what}: size {shown(given)} must be positive and finite")
     for name, kinds in KINDS.items():
         if name in more and not isinstance(more[name], kinds):
             raise TypeError(f"{what}: {name} is {shown(more[name])}, and must be {WORDS[name]}")

@@ -268,6 +268,8 @@ class World(Changing, Asking, Keeping):
             bar.show(self.time)
 
     def _run_steps(self, count: int, most: int) -> tuple[int, int]:
+        if self._newcomers and self._minds.header[0]["watched"]:  # then `life["depth"]` says it
+            self._newcomers = []
         if self._newcomers and count > 0:  # what they overlap is known after a step of theirs
             status, count = run_steps(self._address, count, 1, NO_FORCES)
             if status in (Status.DONE, Status.EVENT, Status.STOPPED):
