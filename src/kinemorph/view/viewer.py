@@ -40,6 +40,7 @@ from kinemorph.world.world import World
 Array = npt.NDArray[np.float64]
 
 ANGLE = 35.0  # vertical field of view, degrees
+ROOM = 1.8  # times as large as what is there, is what the camera sees at first
 WAIT = 0.02  # s between two looks at the queue while nothing moves
 LAG = 0.1  # s that a viewer may be behind the clock before it gives up catching up
 PULL = 9.0  # 1/s, how stiff the spring to the mouse is
@@ -233,7 +234,9 @@ class Viewer:
         if not any(shape.colour == SOIL for shape in shapes):
             add_grid(scene, "/grid", min(0.0, float(points[:, 2].min())), size)
         self.marks = Marks(scene, 0.04 * size / max(1.0, len(self.stage.ids)) ** (1.0 / 3.0))
-        camera = Camera.framing(points, self._direction, 1.0, ANGLE)  # the panel is on the right
+        middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
+        around = middle + ROOM * (points - middle)  # things will move
+        camera = Camera.framing(around, self._direction, 1.0, ANGLE)  # the panel is on the right
         server.initial_camera.position, server.initial_camera.look_at = camera.eye, camera.target
         server.initial_camera.fov = math.radians(ANGLE)
         server.initial_camera.near, server.initial_camera.far = 1e-3 * size, 1e3 * size
