@@ -22,10 +22,11 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 
 
 @kernel(inline=False)
-def whole(tree: Any, q: Any, v: Any, anew: bool) -> tuple[float, Vec3, Vec3, Vec3, Sym3, float]:
+def whole(tree: Any, q: Any, v: Any, anew: bool, turns: bool) -> tuple[float, Vec3, Vec3, Vec3, Sym3, float]:
     """Mass, centre of mass, momentum about it and of it, inertia about it, and kinetic energy with armatures.
 
-    Where q and v say that links are, or, if not `anew`, where their rows do; then the last two are left out.
+    Where q and v say that links are, or, if not `anew`, where their rows do; then the last two are left out. How it
+    `turns`, the momentum about the centre and the inertia, is left out if nobody asks.
     """
     links, rows = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
     dofs, dof_rows = rows_at(tree["dofs"], tree["nv"], DOF), rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
@@ -42,14 +43,15 @@ def whole(tree: Any, q: Any, v: Any, anew: bool) -> tuple[float, Vec3, Vec3, Vec
         lever = sub(load3(d["p"]), load3(rows[1]["p"]))  # all about the first link's origin: no digits are lost
         h, m = mul_vec(R, load3(l["h"])), l["mass"]
         f, n = axpy(cross(w, h), m, u), cross(h, u)
-        if anew:
+        if anew and turns:
             I = rotate_sym(R, load6(l["I"]))
             n = add(n, sym_vec(I, w))
-            kinetic += 0.5 * (dot(w, n) + dot(u, f))
             I, _ = shift_rigid(lever, I, h, m)
             inertia = add6(inertia, I)
-        else:
+        elif anew or turns:
             n = add(n, mul_vec(R, sym_vec(load6(l["I"]), tmul_vec(R, w))))
+        if anew:
+            kinetic += 0.5 * (dot(w, n) + dot(u, f))
         linear, angular = add(linear, f), add(angular, add(n, cross(lever, f)))
         moment, mass = add(moment, axpy(h, m, lever)), mass + m
     if anew:

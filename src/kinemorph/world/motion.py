@@ -185,7 +185,7 @@ def advance_tree(s: Any, slot: Any, tree: Any, span: Any, gravity: Vec3, dt: flo
     floating = alone and floats(rows_at(tree["links"], tree["n"], LINK), dofs) and not meets_others(s, span)
     due, smooth = 0.0, span["touched"] == 0 and span["middle"] == MIDDLE
     turn = push = (0.0, 0.0, 0.0)
-    mass, c, spin, momentum, _, _ = whole(tree, q, v, False) if floating or restrained else NOTHING
+    mass, c, spin, momentum, _, _ = whole(tree, q, v, False, floating) if floating or restrained else NOTHING
     if restrained or (floating and pushed):
         rest, tau = rows_at(state_at(slot, tree, REST), nq, F8), rows_at(state_at(slot, tree, TAU), nv, F8)
         own, y = rows_at(state_at(slot, tree, JUMP), nv, F8), rows_at(s["x"], s["nz"], F8)[o : o + nv]
@@ -217,7 +217,7 @@ def advance_tree(s: Any, slot: Any, tree: Any, span: Any, gravity: Vec3, dt: flo
             copy(kept[nq:], v, nv)
             return False
     elif restrained:
-        _, there, _, now, _, kinetic = whole(tree, q, v, True)
+        _, there, _, now, _, kinetic = whole(tree, q, v, True, False)
         due += weight_done(gravity, mass, sub(there, c), momentum, now, dt, smooth)
         restrain_held(tree, v, due, kinetic, mass, now, smooth)
     for k in range(nv):
@@ -280,7 +280,7 @@ def settle_whole(
     They were `momentum` and c; the step has added `push`, and the tree is to `spin` about it. False if its links cannot
     pay for what that changes of its energy.
     """
-    mass, there, turns, now, I, kinetic = whole(tree, q, v, True)
+    mass, there, turns, now, I, kinetic = whole(tree, q, v, True, True)
     w, is_w, then = spin_of(I, spin), spin_of(I, turns), add(momentum, push)
     inside = kinetic - 0.5 * dot(now, now) / mass - 0.5 * dot(turns, is_w)
     u = scale(then, 1.0 / mass)
@@ -366,7 +366,7 @@ def fly_smoothly(w: Any, s: Any, forest: Any, slot: Any, span: Any, none: Any) -
     tau = rows_at(state_at(slot, tree, TAU), tree["nv"], F8)
     floating = floats(rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF))
     floating = floating and not is_pushed(tau)
-    mass, c, spin, momentum, _, _ = whole(tree, q, v, True) if floating else NOTHING
+    mass, c, spin, momentum, _, _ = whole(tree, q, v, True, True) if floating else NOTHING
     if not go_smoothly(s, slot, tree, span["offset"], none, dt):
         see_start(s, slot, tree, span["offset"], none, dt)
         return False
