@@ -20,6 +20,7 @@ from kinemorph.structure.forest_layout import BODY_SLOT, TREE_SLOT
 INSIDE = 0.75  # share of the envelope: where a collision is to be found
 SAFE = 0.9  # share of a distance that boosted micro-collisions leave for the way to the next one
 TOLERATED = 0.25  # share of the envelope by which a point may get ahead of the closest one before it is that
+FOLLOWED = 1.0 / 16.0  # share of the envelope by which the lowest point of a rim may sink in a part: contacts undo that
 SLOWEST = 1e-6  # m/s, in which something always falls
 SHORT = 0.1  # shares of the time to go through the envelope: parts are no shorter, so that time goes on;
 ZERO = (0.0, 0.0, 0.0)
@@ -41,7 +42,7 @@ def moving(forest: Any, spans: Any, body: int, x: Vec3) -> tuple[Vec3, float, Ve
 
 
 @kernel(inline=False)
-def whirling(c: Any, shape: int, n: Vec3, w: Vec3, tolerated: float) -> float:
+def whirling(c: Any, shape: int, n: Vec3, w: Vec3, ahead: float) -> float:
     """The acceleration of the lowest point of a rim that leans by θ and turns by w, 0 if it has no way to go.
 
     That is another point at any time. The rim reaches r sin θ below its middle, and with w₂ along the line from that to
@@ -55,7 +56,7 @@ def whirling(c: Any, shape: int, n: Vec3, w: Vec3, tolerated: float) -> float:
     axis, r = (R[2], R[5], R[8]), max(core["low"], core["high"])
     z = dot(axis, n)
     sine = sqrt(max(1.0 - z * z, 0.0))
-    if 2.0 * r * sine <= tolerated:
+    if 2.0 * r * sine <= ahead:
         return 0.0
     w2 = dot(w, axpy(n, -z, axis)) / sine
     return r * w2 * w2 * z * z / sine
@@ -80,7 +81,7 @@ def look_ahead(w: Any, s: Any, forest: Any, c: Any) -> tuple[int, float]:
     r = w["impacts"]
     boost, epsilon, slow = r["boost"] > 0.0, r["epsilon"], r["slow"]
     g = sqrt(forest["gx"] ** 2 + forest["gy"] ** 2 + forest["gz"] ** 2)
-    ahead, count, first = TOLERATED * epsilon, 0, np.inf
+    ahead, count, first = FOLLOWED * epsilon, 0, np.inf
     for k in range(c["n_contacts"]):
         one = contacts[now + k]
         pair = pairs[one["pair"]]
