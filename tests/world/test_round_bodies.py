@@ -102,6 +102,25 @@ def test_a_disc_that_spins_on_its_rim_gains_no_energy_and_comes_to_rest_on_the_g
     assert energies[-1] < 0.1 * energies[0]
 
 
+@pytest.mark.parametrize("lean", [0.2, 0.5])
+def test_a_coin_that_spins_on_its_rim_stays_on_the_ground_of_impulses(lean):
+    """Its point of contact goes round by half a radian in a step, and no point of it is pushed down so fast."""
+    radius, thick, envelope = 0.012, 2e-3, 2e-4
+    world = km.World(sleep=False, dt=5e-3, contact="impulse", epsilon=envelope, material=ROUGH)
+    world.add_ground()
+    at = km.Pose.rpy(0, lean, 0, (0, 0, radius * np.sin(lean) + 0.5 * thick * np.cos(lean) + 0.5 * envelope))
+    spin = np.sqrt(4.0 * G * np.sin(lean) / radius) * (at.rotation @ (1.0, 0.0, 0.0))
+    coin = world.add(km.Shape.cylinder(radius, thick), at=at, twist=(*spin, 0, 0, 0))
+    energies = []
+    for _ in range(400):
+        world.step()
+        up = min(abs(coin.pose.rotation[2, 2]), 1.0)
+        assert coin.position[2] - radius * np.sqrt(1.0 - up * up) - 0.5 * thick * up > -0.25 * envelope
+        energies.append(world.forest.kinetic_energy() + world.forest.potential_energy())
+    assert (np.diff(energies) < 1e-3 * np.ptp(energies)).all()
+    assert up > 1.0 - 1e-6
+
+
 def test_a_cylinder_on_its_cap_stands_still_and_sleeps():
     world = km.World(dt=2e-3)
     world.add_ground()

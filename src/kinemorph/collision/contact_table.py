@@ -126,7 +126,7 @@ def settle(c: Any, pair: Any, memory: Any, end: int, distance: float, margin: fl
         anchors = rows_at(c["fresh_anchors"], end, ANCHOR)
         shapes = rows_at(c["shapes"], c["n"], SHAPE)
         round1, round2 = shapes[pair["a"]]["radius"], shapes[pair["b"]]["radius"]
-        on_disc1, on_disc2 = _is_round(shapes[pair["a"]]), _is_round(shapes[pair["b"]])
+        on_disc1, on_disc2 = is_round(shapes[pair["a"]]), is_round(shapes[pair["b"]])
         rolls = 0
         for j in range(first, end):
             anchor = anchors[j]
@@ -143,7 +143,7 @@ def settle(c: Any, pair: Any, memory: Any, end: int, distance: float, margin: fl
 
 
 @kernel
-def _is_round(shape: Any) -> bool:
+def is_round(shape: Any) -> bool:
     """Whether a shape is a cylinder or a cone, which may stand on a disc or roll."""
     return shape["form"] == CONVEX and rows_at(shape["core"], 1, CORE)[0]["sides"] > 0
 
