@@ -23,7 +23,6 @@ LINE = 64  # bytes of a cache line: where tables begin
 BYTE, WORD = np.dtype(np.uint8), np.dtype(np.int64)
 CHUNK = 1 << 16  # bytes that small tables of an owner share: they are many, and memory is slow to ask for
 Place = tuple[int, Any, int]  # of a table: how many rows of what, and the byte where they begin
-PASSING = 2  # the rank of tables of which no rows last
 NOWHERE: Mapping[str, Place] = {}
 
 
@@ -110,7 +109,7 @@ class Tables:
 class Pattern:
     """How tables of some owners are at first, with their headers, in one piece: what is like them is a copy of it."""
 
-    __slots__ = ("_clean", "_fields", "_owners", "_size", "_words")
+    __slots__ = ("_fields", "_owners", "_size", "_words")
 
     def __init__(self, *owners: Tables) -> None:
         headers = [tables.header.copy() for tables in owners]
@@ -121,14 +120,12 @@ class Pattern:
         rows = {(k, name): table.view(BYTE).ravel() for k, tables in enumerate(owners) for name, table in tables}
         places: list[dict[str, Place]] = [{} for _ in owners]
         fields = []
-        clean = 0
-        for k, name in sorted(rows, key=lambda key: _rank(owners[key[0]], key[1], rows[key])):
+        for k, name in sorted(rows, key=lambda key: not rows[key].any()):  # what is filled comes first
             table = owners[k][name]
             places[k][name] = len(table), table.dtype, at
             headers[k][name] = at
             fields.append((starts[k] + headers[k].dtype.fields[name][1]) // WORD.itemsize)
             at += _whole_lines(rows[k, name].nbytes)
-            clean = at if _rank(owners[k], name, rows[k, name]) < PASSING else clean
         piece = np.zeros(at, BYTE)
         for start, header in zip(starts, headers, strict=True):
             piece[start : start + header.nbytes] = header.view(BYTE)
@@ -137,14 +134,13 @@ class Pattern:
             piece[start : start + len(table)] = table
         words = piece.view(WORD)
         self._size, self._words = at, words[: int(np.flatnonzero(words)[-1]) + 1].copy()
-        self._clean = max(clean // WORD.itemsize, len(self._words))
         self._fields = np.array(fields, WORD)
         self._owners = [(t.header.dtype, t.used, *one) for t, *one in zip(owners, starts, places, strict=True)]
 
     def tables(self) -> list[Tables]:
         """Tables like these, with addresses of their own."""
-        memory = np.empty(self._size + LINE, BYTE)
-        first, skip = lay_down(memory, self._words, self._clean, self._fields)
+        memory = np.zeros(self._size + LINE, BYTE)  # which the system clears where something comes to it
+        first, skip = lay_down(memory, self._words, self._fields)
         piece, made = memory[skip:], []
         for dtype, used, start, places in self._owners:
             tables = Tables.__new__(Tables)
@@ -156,31 +152,21 @@ class Pattern:
 
 @entry
 def lay_down(
-    memory: npt.NDArray[np.uint8], pattern: npt.NDArray[np.int64], clean: int, fields: npt.NDArray[np.int64]
+    memory: npt.NDArray[np.uint8], pattern: npt.NDArray[np.int64], fields: npt.NDArray[np.int64]
 ) -> tuple[int, int]:
     """Copy a pattern to the first cache line of some memory, and let its addresses be those there.
 
-    All else up to `clean` words is zero; of the rest nobody reads what has not been written. Returns where that line
-    is, and how many bytes are before it.
+    Returns where that line is, and how many bytes are before it.
     """
     start: Any = np.int64(memory.ctypes.data)
     skip = -start % LINE
     first: int = start + skip
-    words = rows_at(first, clean, WORD)
+    words = rows_at(first, pattern.shape[0], WORD)
     for k in range(pattern.shape[0]):
         words[k] = pattern[k]
-    for k in range(pattern.shape[0], clean):
-        words[k] = 0
     for k in range(fields.shape[0]):
         words[fields[k]] += first
     return first, skip
-
-
-def _rank(tables: Tables, name: str, rows: Any) -> int:
-    """Where in a piece a table goes: what is filled comes first, then zeros, and last what only lasts for a call."""
-    if rows.any():
-        return 0
-    return PASSING if name in tables.used and tables.used[name] is None else 1
 
 
 def _whole_lines(size: int) -> int:
