@@ -36,7 +36,7 @@ class Result(msgspec.Struct, frozen=True):
     outcomes: tuple[Outcome, ...]
     attempt: int = 0  # how many times it had been lost before
     golden: bool = True  # false if the clock, memory or a death decided, not the arithmetic
-    seconds: float = 0.0  # of the worker; no part of the result's identity
+    seconds: float = 0.0  # of the worker's processor; no part of the result's identity
 
     @property
     def key(self) -> tuple[int, int, int]:

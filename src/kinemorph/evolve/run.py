@@ -41,7 +41,7 @@ class Progress(msgspec.Struct):
     heritability: float = float("nan")
     spent: float = 0.0
     seconds: float = 0.0
-    busy: float = 0.0  # seconds of workers
+    busy: float = 0.0  # seconds of workers' processors
     golden: bool = True
     rejected: Counter[str] = msgspec.field(default_factory=Counter)
 

@@ -87,8 +87,7 @@ def _run(file: Path, settings: Settings) -> Store:
     store = experiment.resume(file)[0] if file.exists() else experiment.begin(file, settings)
     try:
         if not store.facts.get("ended"):
-            progress = experiment.evolve(store, settings)
-            store.note("took", {"seconds": progress.seconds, "rate": progress.rate})
+            experiment.evolve(store, settings)
     except BaseException:
         store.close()
         raise
@@ -101,7 +100,8 @@ def _judged(store: Store, draws: int) -> dict[str, Any]:
     generations = [json.loads(row["stats"]) for row in store.table("generation")]
     inherited = [one["heritability"] for one in generations if one["heritability"] is not None]
     spent = {g: one["episodes"] for g, one in enumerate(generations)}
-    lives = sum(1 for _ in store.table("evaluation"))
+    spans = [row["seconds"] for row in store.table("evaluation")]
+    lives = len(spans)
     return {
         "task": settings.task, "search": settings.search, "seed": settings.seed, "episodes": settings.budget.episodes,
         "conditions": msgspec.to_builtins(found.conditions),
@@ -109,5 +109,5 @@ def _judged(store: Store, draws: int) -> dict[str, Any]:
         "rejected": {reason: count / lives for reason, count in generations[-1]["rejected"].items()},
         "heritability": float(np.median(inherited)) if inherited else None,
         "generations": len(generations), "hash": store.golden_hash(), "golden": store.golden,
-        "took": store.facts.get("took"),
+        "rate": lives / sum(spans),
     }  # fmt: skip
