@@ -169,3 +169,55 @@ def test_draws_get_harder_and_the_vote_is_at_full_level():
     assert rising[0] == 0.0
     assert rising == sorted(rising)
     assert 0.0 < rising[len(rising) // 4] < 1.0 == rising[-1]
+
+
+def test_draws_get_harder_by_success():
+    easy = settings(of_search=SMALL["default"] | {"success": -9.0}, budget={"generations": 24})
+    levels: list[list[float]] = []
+    searched(easy, lambda jobs: levels.append(sorted({draw.level for job in jobs for draw in job.draws})))
+    lowest = [some[0] for some in levels]
+    assert lowest[0] == 0.0
+    assert {round(10 * level) for level in lowest} >= set(range(10))  # each redraw is a step up
+    assert any(some[-1] == 1.0 for some in levels[:6])  # now and then a draw is at full level from the beginning
+    vain = settings(of_search=SMALL["default"] | {"success": 9.0}, budget={"generations": 12})
+    levels.clear()
+    searched(vain, lambda jobs: levels.append(sorted({draw.level for job in jobs for draw in job.draws})))
+    assert {level for some in levels for level in some} == {0.0, 1.0}  # nobody is so good
+
+
+def test_new_bodies_are_tried_with_several_sets_of_numbers():
+    found, asked = searched(settings(of_search=SMALL["default"] | {"trials": 3}, budget={"generations": 6}))
+    born = {job.individual: job for job in reversed(asked)}  # the first job of each
+    several = Counter((job.generation, job.parents, job.operator) for job in born.values() if job.parents)
+    grown = [count for (_, _, operator), count in several.items() if operator in ("grow", "shed")]
+    assert grown
+    assert all(count % 4 == 0 for count in grown)  # the child itself and three with other numbers
+    children = Counter()
+    for (generation, _, operator), count in several.items():
+        children[generation] += count if operator == "adjust" else count // 4
+    assert set(children.values()) == {12}  # and no more than one of each is anybody's child
+    assert found.population[0].fitness() > 0.0
+
+
+def test_age_protects_newcomers():
+    of, budget = SMALL["default"] | {"family": 0}, {"generations": 10}
+    found, _ = searched(settings(of_search=of | {"newcomers": 2}, budget=budget))
+    plain, _ = searched(settings(of_search=of, budget=budget))
+    assert len({one.family for one in found.population}) > len({one.family for one in plain.population})
+    order, ranked = found.survivors(list(found.population)), found.ranked(found.population)
+    assert order[0] is ranked[0]
+    ages = {one.number: found.generation - found._arrived.get(one.family, 0) for one in ranked}
+    assert len(set(ages.values())) > 1
+    youngest = min(ranked, key=lambda one: (ages[one.number], ranked.index(one)))
+    assert order.index(youngest) < len(set(ages.values()))  # of each age, at most one stands before it
+
+
+def test_a_search_without_generations_refuses_what_needs_them():
+    with pytest.raises(ValueError, match="trials is 2, which needs generations"):
+        searched(settings("steady", of_search=SMALL["steady"] | {"trials": 2}))
+
+
+@pytest.mark.parametrize("more", [{"success": 0.1}, {"trials": 2}, {"newcomers": 2}])
+def test_variants_are_the_same_for_whoever_computes(more, tmp_path):
+    of = settings(of_search=SMALL["default"] | more)
+    assert golden(tmp_path / "one.db", of) == golden(tmp_path / "other.db", of, Shuffled(3))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import msgspec
@@ -17,6 +18,7 @@ from kinemorph.evolve.tuning import TuningSettings, tune
 
 VOTED = 512  # draws from this number on are those of the last vote
 CANDIDATES = 16  # who stands in it
+STEP, FULL = 0.1, 5  # of the level, by which success makes draws harder; and of so many draws, one is at full level
 
 
 class RecipeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,6 +38,10 @@ class RecipeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     worst: float = 0.5  # weight of the mean of the worse half, against motions that are blind
     vote: int = 32  # draws that decide between the elites of the whole run
     tuning: TuningSettings | None = None
+    success: float = 0.0  # what parents must be worth for draws to become harder by STEP; 0: the budget decides
+    trials: int = 0  # other numbers that a new body is tried with; it has the best of them
+    spread: float = 0.3  # by how much they differ
+    newcomers: int = 0  # founders of each generation; whom a younger one beats goes before whom only older ones beat
 
     def __post_init__(self) -> None:
         if not self.ladder or min(self.ladder) < 1 or sorted(set(self.ladder)) != list(self.ladder):
@@ -55,10 +61,12 @@ class Recipe(Planned):
         super().__init__(problem, seed, budget)
         self.settings = settings
         self.elites: list[Individual] = []  # the best of each generation: candidates of the last vote
+        self._earned = 0.0  # the level that success has led to
+        self._arrived: dict[int, int] = {}  # in which generation a family's founder came, if not in the first
 
     def plan(self) -> Iterator[list[Trial]]:
         settings = self.settings
-        bank = self.bank(settings.ladder[-1], 0, self._level())
+        bank = self.draws()
         population = yield from self._founded(bank)
         while True:
             self.elites = [one for one in self.elites if one is not population[0]] + population[:1]
@@ -66,7 +74,8 @@ class Recipe(Planned):
             if self._left() <= 0:
                 break
             if self.generation % settings.redraw == 0:
-                bank = self.bank(settings.ladder[-1], self.generation, self._level())
+                self._earn(population)
+                bank = self.draws()
                 population = population[: max(2, int(settings.kept * settings.population))]
                 for one in population:
                     one.outcomes.clear()
@@ -74,16 +83,35 @@ class Recipe(Planned):
                 population = self.ranked(population)
             parents = self.parents(population)
             rng = self.choices()
-            children = [self.child(parents, rng) for _ in range(settings.population)]
+            children = [self.child(parents, rng) for _ in range(settings.population - settings.newcomers)]
+            if settings.trials:
+                children = yield from self._tried(children, parents, bank)
+            children += [self._newcomer() for _ in range(settings.newcomers)]
             yield from self._race(children, parents, bank)
             population = self.survivors(population + children)
         if settings.tuning is not None:
             self.elites.append((yield from tune(self, population[0], bank, settings.tuning)))
         self.close((yield from self._vote(population)))
 
+    def draws(self) -> tuple[Draw, ...]:
+        """Those by which all are judged from this generation on."""
+        size, level = self.settings.ladder[-1], self._level()
+        if not self.settings.success:
+            return self.bank(size, self.generation, level)
+        levels = [1.0 if (number + self.generation) % FULL == 0 else level for number in range(size)]
+        return tuple(self.draw(number, self.generation, level=level) for number, level in enumerate(levels))
+
     def _level(self) -> float:
         """How hard draws are now."""
+        if self.settings.success:
+            return self._earned
         return min(1.0, self.spent / self.settings.ramp) if self.settings.ramp else 1.0
+
+    def _earn(self, population: list[Individual]) -> None:
+        """Draws become harder if half of those who have children are good enough at them."""
+        values = [self.value(one.scores()) for one in self.parents(population)]
+        if self.settings.success and np.median(values) >= self.settings.success:
+            self._earned = min(1.0, self._earned + STEP)
 
     def _left(self) -> float:
         """Evaluations that may still be made before the vote; or generations, if these are what is counted."""
@@ -152,7 +180,44 @@ class Recipe(Planned):
         return self._capped([one for one in population if not one.faulty], self.settings.family)[:number]
 
     def survivors(self, individuals: list[Individual]) -> list[Individual]:
-        return self._capped(self.ranked(individuals), 3 * self.settings.family)[: self.settings.population]
+        ranked = self._capped(self.ranked(individuals), 3 * self.settings.family)
+        return (self._by_age(ranked) if self.settings.newcomers else ranked)[: self.settings.population]
+
+    def _by_age(self, ranked: list[Individual]) -> list[Individual]:
+        """First those than whom nobody is both better and no older, then those who would be next, and so on: age
+        protects who has not had the time yet (age-fitness Pareto; age is that of the family)."""
+        ages = [self.generation - self._arrived.get(one.family, 0) for one in ranked]
+        fronts: list[int] = []
+        for i, age in enumerate(ages):
+            fronts.append(1 + max((fronts[k] for k in range(i) if ages[k] <= age), default=-1))
+        return [ranked[i] for i in sorted(range(len(ranked)), key=lambda i: (fronts[i], i))]
+
+    def _newcomer(self) -> Individual:
+        one = self.founder(5 * self.settings.viable)
+        self._arrived[one.family] = self.generation
+        return one
+
+    def _tried(
+        self, children: list[Individual], parents: list[Individual], bank: tuple[Draw, ...]
+    ) -> Generator[list[Trial], None, list[Individual]]:
+        """A new body gets the best of several sets of numbers, by the first draws of the race: what a parent's brain
+        did with its own body says little about it."""
+        before = {one.number: self.problem.numbers(one.genotype) for one in parents}
+        draws = self._order(bank)[: self.settings.ladder[0]]
+        groups = []
+        for one in children:
+            old, new = before[one.parents[0]], self.problem.numbers(one.genotype)
+            same_body = len(old) == len(new) and old != new
+            groups.append([one] + [self._sibling(one, new) for _ in range(0 if same_body else self.settings.trials)])
+        yield [(one, draws) for group in groups if len(group) > 1 for one in group]
+        return [self.ranked(group)[0] for group in groups]
+
+    def _sibling(self, one: Individual, numbers: list[float]) -> Individual:
+        """The same body with other numbers."""
+        rng = stream(self.seed, Purpose.TUNING, self.generation, self._count + 1)
+        others = np.array(numbers) + rng.normal(0.0, self.settings.spread, len(numbers))
+        number, genotype = self._next(), self.problem.with_numbers(one.genotype, others.tolist())
+        return replace(one, number=number, genotype=genotype, outcomes={})
 
     def _capped(self, ranked: list[Individual], most: int) -> list[Individual]:
         if not most or self.spent >= self.settings.family_until:

@@ -31,6 +31,9 @@ class Steady(Recipe):
     def __init__(
         self, problem: Problem, seed: int, budget: Budget, settings: SteadySettings = SteadySettings()
     ) -> None:
+        for name in ("success", "trials", "newcomers"):
+            if getattr(settings, name):
+                raise ValueError(f"{name} is {getattr(settings, name)}, which needs generations; `default` has them")
         super().__init__(problem, seed, budget, settings)
         self._window = settings.window
         self._steady = False
@@ -42,7 +45,7 @@ class Steady(Recipe):
         self._births = 0
 
     def plan(self) -> Iterator[list[Trial]]:
-        bank = self.bank(self.settings.ladder[-1], 0)
+        bank = self.draws()
         self._draws = self._order(bank)
         self._pool = yield from self._founded(bank)
         self._complete()
@@ -119,7 +122,7 @@ class Steady(Recipe):
         self.elites = [one for one in self.elites if one is not self._pool[0]] + self._pool[:1]
         self.close(self._pool)
         if self.generation % self.settings.redraw == 0:
-            self._draws = self._order(self.bank(self.settings.ladder[-1], self.generation))
+            self._draws = self._order(self.draws())
             pool, self._pool = self._pool, []
             for one in pool:
                 self._again(one)
