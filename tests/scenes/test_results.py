@@ -26,6 +26,16 @@ episodes = 24
 seeds = [1, 2]
 of_task = {seconds = 0.4, patience = 1.0, moves = false}
 """
+ANOTHER = """
+[[rows]]
+tasks = ["locomotion"]
+searches = ["default"]
+label = "no vote"
+episodes = 24
+seeds = [1]
+of_search = {vote = 1}
+of_task = {seconds = 0.4, patience = 1.0, moves = false}
+"""
 
 
 def test_a_table_is_run_once_and_told_on_a_page(tmp_path: Path) -> None:
@@ -36,18 +46,18 @@ def test_a_table_is_run_once_and_told_on_a_page(tmp_path: Path) -> None:
     assert set(first) == {"locomotion-default-24-1", "locomotion-default-24-2"}
     for file in runs.glob("*.db"):
         file.unlink()  # what is known is not run again
-    table.write_text(TABLE)
+    table.write_text(TABLE + ANOTHER)
     results(table, runs, out, {"evaluator": "serial"})
     known = json.loads((out / "results.json").read_text())
-    assert len(known) == 4
+    assert len(known) == 5
     assert {name: known[name] for name in first} == first
     one = known["locomotion-default-24-1"]
     assert one["conditions"].keys() >= {"held out", "half the step", "sensors blanked", "motors off", "in MuJoCo"}
     assert one["golden"]
     page = (out / "index.md").read_text()
-    assert page.count("| `default` | 24 |") == page.count("| `thesis` | 24 |") == 1
+    assert page.count("| `default` | 24 |") == page.count("| `thesis` | 24 |") == page.count("| `no vote` | 24 |") == 1
     assert (out / "locomotion.png").stat().st_size > 5000
-    assert len(list((out / "champions").iterdir())) == 4
+    assert len(list((out / "champions").iterdir())) == 5
 
 
 def test_a_walker_walks_in_mujoco_too() -> None:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -31,6 +31,18 @@ NUMBERS = "results.json"
 ENOUGH = 1_000_000  # generations: the number of evaluations ends a run
 
 
+class Name(NamedTuple):
+    """Which run it is. No two of a table are called the same."""
+
+    task: str
+    search: str
+    episodes: int
+    seed: int
+
+    def __str__(self) -> str:
+        return "-".join(map(str, self))
+
+
 class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All of these tasks by all of these searches, once for each seed."""
 
@@ -40,19 +52,24 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seeds: tuple[int, ...]
     of_search: dict[str, Any] = {}
     of_task: dict[str, Any] = {}
+    label: str = ""  # what a search is called whose settings are not the usual ones
+
+    def __post_init__(self) -> None:
+        if self.label and len(self.searches) != 1:
+            raise ValueError(f"label is {self.label!r}, a name for one search, and there are {len(self.searches)}")
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rows: tuple[Row, ...]
     draws: int = 64  # that a champion is judged on
 
-    def runs(self, how: dict[str, Any]) -> Iterator[tuple[str, Settings]]:
+    def runs(self, how: dict[str, Any]) -> Iterator[tuple[Name, Settings]]:
         """Names and settings of all runs, in the order of rows; seed by seed."""
         for row in self.rows:
             for seed, task, search in product(row.seeds, row.tasks, row.searches):
                 budget = Budget(ENOUGH, row.episodes)
                 settings = Settings(task, search, seed, budget, row.of_search, row.of_task, **how)
-                yield f"{task}-{search}-{row.episodes}-{seed}", settings
+                yield Name(task, row.label or search, row.episodes, seed), settings
 
 
 def results(file: Path, runs: Path, out: Path, how: dict[str, Any]) -> None:
@@ -62,13 +79,13 @@ def results(file: Path, runs: Path, out: Path, how: dict[str, Any]) -> None:
     table: Table = checked(Table, toml.table, toml.where)
     (out / "champions").mkdir(parents=True, exist_ok=True)
     runs.mkdir(parents=True, exist_ok=True)
-    for name, settings in table.runs(how):
-        known = numbers(out)
+    for run, settings in table.runs(how):
+        known, name = numbers(out), str(run)
         if name in known:
             continue
         console.print(f"[bold]{name}[/] ...")
         with _run(runs / f"{name}.db", settings) as store:
-            known[name] = _judged(store, table.draws)
+            known[name] = run._asdict() | _judged(store, table.draws)
             (out / "champions" / f"{name}.json").write_text(store.genotype(store.last, 0))
         write_whole(out / NUMBERS, json.dumps(known, indent=1, sort_keys=True).encode())
         write_page(known, out)
@@ -96,14 +113,13 @@ def _run(file: Path, settings: Settings) -> Store:
 
 def _judged(store: Store, draws: int) -> dict[str, Any]:
     """What there is to say of a run."""
-    settings, found = experiment.settings_in(store), rescore(store, draws=draws, walks=walks())
+    found = rescore(store, draws=draws, walks=walks())
     generations = [json.loads(row["stats"]) for row in store.table("generation")]
     inherited = [one["heritability"] for one in generations if one["heritability"] is not None]
     spent = {g: one["episodes"] for g, one in enumerate(generations)}
     spans = [row["seconds"] for row in store.table("evaluation")]
     lives = len(spans)
     return {
-        "task": settings.task, "search": settings.search, "seed": settings.seed, "episodes": settings.budget.episodes,
         "conditions": msgspec.to_builtins(found.conditions),
         "curve": [(spent[g], measure) for g, measure in measured(store)],
         "rejected": {reason: count / lives for reason, count in generations[-1]["rejected"].items()},
