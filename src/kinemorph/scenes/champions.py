@@ -28,6 +28,7 @@ from kinemorph.view.replay import replay
 from kinemorph.world.world import WorldError
 
 ROOM = 0.3  # m, beyond the ways of their parts, between those who are shown together
+BESIDE = 4  # generations whose champions are shown, if nobody says which
 FROM = (0.2, -1.0, 0.35)  # where one looks from, then
 
 
@@ -153,7 +154,7 @@ def _graph(brain: Brain) -> dict[str, Any]:
 
 def replay_champions(
     runs: Sequence[Path], generations: Sequence[int], rank: int, draw: int, behind: bool, out: Path | None
-) -> None:
+) -> Path:
     """Write the replay of one of a run, or of several together, and say what they measure."""
     console = Console(highlight=False, soft_wrap=True)
     wanted = [(run, generation) for run in runs for generation in (generations or (None,))]
@@ -180,3 +181,18 @@ def replay_champions(
     else:
         replay(side_by_side(lives, species.name, behind), file, direction=FROM)
     console.print(f"look at [bold]{file}[/]")
+    return file
+
+
+def replay_progress(run: Path) -> Path:
+    """Write the replay of a run's champions side by side, from the first generation to the last, beside the run."""
+    with Store.open(run) as store:
+        species, on = species_of(store), held_out(settings_in(store).seed, 1)[0]
+        best: dict[str, int] = {}  # of each champion its first generation
+        for generation in sorted({round(k * store.last / (BESIDE - 1)) for k in range(BESIDE)}):
+            genotype = store.genotype(generation, 0)
+            if not species.evaluate(genotype, on).reason:
+                best.setdefault(genotype, generation)
+    if not best:
+        raise ValueError(f"{run}: none of its champions lives on a draw that the search did not see")
+    return replay_champions([run], [*best.values()], 0, 0, False, run.with_name(f"{run.stem}-champions.html"))
