@@ -175,6 +175,18 @@ def test_all_marks_can_be_drawn_and_cleared() -> None:
             v.mark("auras")
 
 
+def test_bodies_are_clear_while_something_is_shown_in_them() -> None:
+    """Else nobody would see a centre of mass."""
+    with km.viewer(mechanism(), open_browser=False) as v:
+        for name, clear in (("contact forces", False), ("centres of mass", True), ("names", False)):
+            v.mark(name)
+            v._draw()
+            assert {batch.handle.opacity is not None for batch in v.stage._batches} == {clear}, name
+            v.mark(name, on=False)
+        v._draw()
+        assert {batch.handle.opacity for batch in v.stage._batches} == {None}
+
+
 def test_structure_changes_appear_as_they_happen() -> None:
     world = mechanism()
     with km.viewer(world, open_browser=False) as v:

@@ -263,3 +263,4 @@ MARKS: dict[str, Callable[[World, Marks], None]] = {
     "loop residuals": _loop_residuals,
     "roots": _roots,
 }
+INSIDE = {"joints", "joint limits", "centres of mass", "inertia", "loop residuals", "roots"}  # of bodies, most of them
