@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import shlex
 import tomllib
 import warnings
 from html.parser import HTMLParser
@@ -17,9 +18,12 @@ from tools import bill, tables
 
 import kinemorph as km
 from kinemorph import cli
+from kinemorph._command_line import understood
+from kinemorph.creatures.gallery import HANDMADE
 from kinemorph.scenes.contact_sheet import CAPTION, COLUMNS, HEIGHT, WIDTH
 from kinemorph.scenes.gallery import DEMOS
 from kinemorph.scenes.index_page import index_page
+from kinemorph.scenes.scene import shipped
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -75,6 +79,34 @@ def test_the_manual_lists_every_command_and_option() -> None:
         taken = {word for action in parser._actions for word in action.option_strings or [action.dest.upper()]}
         assert page[name] <= taken
         assert {*map(_switch, page[name])} == {*map(_switch, taken)} - {"-h", "--help"}
+
+
+def commands_told() -> set[str]:
+    """Every command that the README and the manual tell one to type, without those that leave something to fill in."""
+    found = set()
+    for page in (ROOT / "README.md", *DOCS.rglob("*.md")):
+        text = page.read_text("utf-8")
+        typed = [
+            line.removeprefix("$ ").partition(" #")[0]
+            for block in re.findall(r"^```(?:sh|console|text)?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+            for line in block.splitlines()
+        ]
+        typed += re.findall(r"`(kinemorph [^`\n]+)`", text)
+        found |= {line.strip() for line in typed if line.startswith("kinemorph ")}
+    return {line for line in found if not re.search(r"\[|\.\.\.|…|\b[A-Z]{2,}\b|\||,", line)}
+
+
+def test_commands_that_the_manual_tells_are_understood() -> None:
+    told = commands_told()
+    assert len(told) > 60
+    for line in told:
+        _, *words = shlex.split(line)
+        known = cli.CREATURES if words[0] == "creature" else cli.COMMANDS
+        words = words[1:] if words[0] == "creature" else words
+        if len(words) > 1:  # else it is only named
+            understood(known, words, "kinemorph", None)
+        if words[0] in ("demo", "view") and re.fullmatch(r"[a-z_0-9]+", words[-1]):
+            assert words[-1] in {"demo", "view", *DEMOS, *HANDMADE, *shipped()}, line
 
 
 def _switch(word: str) -> str:
