@@ -172,7 +172,8 @@ def test_a_run_is_viewed_as_its_champions_side_by_side(runs, capsys):
     assert len(told) > 1
     assert told == sorted(set(told))  # from the first to the last
     text = page.read_text()
-    assert "<b>locomotion</b>" in text
+    named = ", ".join(f"generation {g}" for g in told)
+    assert re.search(rf"<b>locomotion, (front to back|left to right): {named}</b>", text)
     assert text.count('id="legend"') == 1
 
 

@@ -61,12 +61,16 @@ def awake(species: Species, genotype: str, draw: Draw, rate: float = 30.0) -> tu
     return excerpt(taken.recording, woken + np.arange(round(task.seconds * rate) + 1) / rate), measure
 
 
-def side_by_side(lives: Mapping[str, Recording], name: str, behind: bool = False) -> Recording:
-    """Lives in one recording, to the right of each other or, if `behind`, farther and farther back."""
-    axis = 1 if behind else 0
-    widest = max((_way(life, axis) for life in lives.values()), default=0.0)
-    apart = (0.0, ROOM + widest, 0.0) if behind else (ROOM + widest, 0.0, 0.0)
-    return beside(lives, apart, name)
+def side_by_side(lives: Mapping[str, Recording], name: str, behind: bool | None = False) -> Recording:
+    """Lives in one recording, to the right of each other or, if `behind`, farther and farther back.
+
+    With None it is as takes less room: those who walk to the right are shown one behind the other.
+    """
+    across, along = (max((_way(life, axis) for life in lives.values()), default=0.0) for axis in (0, 1))
+    if behind is None:
+        behind = along < across
+    apart = (0.0, ROOM + along, 0.0) if behind else (ROOM + across, 0.0, 0.0)
+    return beside(lives, apart, f"{name}, {'front to back' if behind else 'left to right'}: {', '.join(lives)}")
 
 
 def _way(life: Recording, axis: int) -> float:
@@ -153,7 +157,7 @@ def _graph(brain: Brain) -> dict[str, Any]:
 
 
 def replay_champions(
-    runs: Sequence[Path], generations: Sequence[int], rank: int, draw: int, behind: bool, out: Path | None
+    runs: Sequence[Path], generations: Sequence[int], rank: int, draw: int, behind: bool | None, out: Path | None
 ) -> Path:
     """Write the replay of one of a run, or of several together, and say what they measure."""
     console = Console(highlight=False, soft_wrap=True)
@@ -172,10 +176,11 @@ def replay_champions(
         if not outcome.reason and outcome.measure != measure:
             raise RuntimeError(f"filmed it measures {measure}, evaluated {outcome.measure}: they should be one life")
         name = f"{run.stem}-{generation}-{rank}"
-        lives[name] = recording
+        lives[name if len(runs) > 1 else f"generation {generation}"] = recording
         said = f"generation {generation}, rank {rank}, draw {draw}: {measure:.3f} {outcome.reason}"
         console.print(said if len(runs) == 1 else f"{run.stem}, {said}")
-    file = out or wanted[0][0].with_name(f"{next(iter(lives))}{'-and-others' if len(lives) > 1 else ''}.html")
+    first, _ = wanted[0]
+    file = out or first.with_name(f"{name if len(lives) == 1 else f'{first.stem}-and-others'}.html")
     if len(lives) == 1:
         replay(recording, file, follow="part0")
     else:
@@ -195,4 +200,4 @@ def replay_progress(run: Path) -> Path:
                 best.setdefault(genotype, generation)
     if not best:
         raise ValueError(f"{run}: none of its champions lives on a draw that the search did not see")
-    return replay_champions([run], [*best.values()], 0, 0, False, run.with_name(f"{run.stem}-champions.html"))
+    return replay_champions([run], [*best.values()], 0, 0, None, run.with_name(f"{run.stem}-champions.html"))
