@@ -164,7 +164,9 @@ def test_all_marks_can_be_drawn_and_cleared() -> None:
             "loop residuals",
             "roots",
         } <= drawn
+        words = {label.text: label.position for label in v.marks._words["names"]}
         assert len(v.marks._words["names"]) == len(world.bodies)
+        assert np.allclose(words["lower"], world["lower"].pose.apply((0, 0, 0.2)))  # in its middle
         sides = {tuple(np.round(s, 3)) for s in v.marks._handles["inertia"].batched_scales}
         assert (0.5, 0.5, 0.5) in sides  # an even box is its own
         for name in MARKS:
