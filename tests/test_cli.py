@@ -177,6 +177,9 @@ def test_warm_says_that_nothing_can_be_kept(tmp_path: Path) -> None:
         (("creature", "random", "--seed", "-1"), "creature random: seed -1 must not be negative"),
         (("creature", "trial", "--count", "0"), "creature trial: count 0 and seconds 1.0 must be positive"),
         (("demo", "walk", "--robot", "r2d2"), "demo walk: --robot is for the demo swing"),
+        (("view", "nothing"), "there is no demo, no creature and no file 'nothing'; demos are swing"),
+        (("view", "walk"), "demo 'walk' has no world to look into, but these have: walk_on_ground"),
+        (("view", "--seconds", "0"), "seconds 0.0 must be positive"),
         (("creature", "trial", "7"), "trial: it takes options only; see kinemorph creature trial --help"),
     ],
 )
@@ -214,6 +217,17 @@ def test_a_missing_extra_is_one_sentence_before_anything_is_computed(
     assert done.stderr.splitlines() == [done.stderr.strip()]
     assert f"need {module}: pip install 'kinemorph[view]'" in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["run no.toml", "view no.toml", "view no.urdf", "mocap no.bvh", "creature show no.json", "demo --robot no.urdf"],
+)
+def test_a_missing_file_is_told_before_a_missing_extra(command: str, tmp_path: Path) -> None:
+    """Else one would install something, only to be told of the file."""
+    done = kinemorph(*command.split(), folder=tmp_path, **without("viser", tmp_path))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"kinemorph: {command.split()[-1]}: there is no such file\n"
 
 
 @pytest.mark.parametrize("command", ["demo", "mocap", "thesis", "run crane", "creature show worm"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import shlex
 import tomllib
 import warnings
 from html.parser import HTMLParser
@@ -17,9 +18,12 @@ from tools import bill, tables
 
 import kinemorph as km
 from kinemorph import cli
+from kinemorph._command_line import understood
+from kinemorph.creatures.gallery import HANDMADE
 from kinemorph.scenes.contact_sheet import CAPTION, COLUMNS, HEIGHT, WIDTH
 from kinemorph.scenes.gallery import DEMOS
 from kinemorph.scenes.index_page import index_page
+from kinemorph.scenes.scene import shipped
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -77,6 +81,34 @@ def test_the_manual_lists_every_command_and_option() -> None:
         assert {*map(_switch, page[name])} == {*map(_switch, taken)} - {"-h", "--help"}
 
 
+def commands_told() -> set[str]:
+    """Every command that the README and the manual tell one to type, without those that leave something to fill in."""
+    found = set()
+    for page in (ROOT / "README.md", *DOCS.rglob("*.md")):
+        text = page.read_text("utf-8")
+        typed = [
+            line.removeprefix("$ ").partition(" #")[0]
+            for block in re.findall(r"^```(?:sh|console|text)?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+            for line in block.splitlines()
+        ]
+        typed += re.findall(r"`(kinemorph [^`\n]+)`", text)
+        found |= {line.strip() for line in typed if line.startswith("kinemorph ")}
+    return {line for line in found if not re.search(r"\[|\.\.\.|…|\b[A-Z]{2,}\b|\||,", line)}
+
+
+def test_commands_that_the_manual_tells_are_understood() -> None:
+    told = commands_told()
+    assert len(told) > 60
+    for line in told:
+        _, *words = shlex.split(line)
+        known = cli.CREATURES if words[0] == "creature" else cli.COMMANDS
+        words = words[1:] if words[0] == "creature" else words
+        if len(words) > 1:  # else it is only named
+            understood(known, words, "kinemorph", None)
+        if words[0] in ("demo", "view") and re.fullmatch(r"[a-z_0-9]+", words[-1]):
+            assert words[-1] in {"demo", "view", *DEMOS, *HANDMADE, *shipped()}, line
+
+
 def _switch(word: str) -> str:
     """A switch, whichever way it is turned."""
     return re.sub("^--no-", "--", word)
@@ -88,10 +120,52 @@ OBJECTS = {
 }  # fmt: skip
 
 
+def guide() -> dict[str, list[tuple[str, str]]]:
+    """The rows of the guide, by engine: calls there, and calls here."""
+    _, *parts = re.split(r"^## (.+)$", (DOCS / "coming_from.md").read_text("utf-8"), flags=re.MULTILINE)
+    rows = {
+        name: re.findall(r"^\| (.+) \| (.+) \|$", text, re.MULTILINE) for name, text in zip(parts[::2], parts[1::2])
+    }
+    return {name: found[2:] for name, found in rows.items()}  # without the heading and the line below it
+
+
+def test_the_guide_has_forty_calls_of_each_engine() -> None:
+    assert guide().keys() == {"MuJoCo", "Pinocchio", "PyBullet"}
+    for engine, rows in guide().items():
+        assert len({call for there, _ in rows for call in re.findall(r"`([\w.]+)", there)}) >= 40, engine
+
+
+def _peers() -> dict[str, dict[str, object]]:
+    """What the first word of a call in the guide stands for; "" is the engine itself."""
+    mujoco, pinocchio = pytest.importorskip("mujoco"), pytest.importorskip("pinocchio")
+    importlib.import_module("mujoco.rollout"), importlib.import_module("pinocchio.visualize")
+    spec = mujoco.MjSpec()
+    model = spec.compile()
+    ours = {"model": model, "data": mujoco.MjData(model), "spec": spec, "": mujoco}
+    theirs = {"model": pinocchio.Model(), "data": pinocchio.Model().createData(), "": pinocchio}
+    return {"MuJoCo": ours, "Pinocchio": theirs}
+
+
+def test_calls_of_other_engines_are_called_so_there() -> None:
+    """PyBullet has no wheel for today's Python, and MuJoCo's viewers are another package."""
+    for engine, objects in _peers().items():
+        calls = [call for there, _ in guide()[engine] for call in re.findall(r"`([\w.]+)", there)]
+        assert len(calls) >= 40
+        for call in calls:
+            first, *rest = call.split(".")
+            if (engine, first) == ("MuJoCo", "viewer"):
+                continue
+            thing = objects[first] if first in objects else getattr(objects[""], first, None)
+            assert thing is not None, f"{engine}: {call}"
+            for name in rest:
+                assert hasattr(thing, name), f"{engine}: {call}"
+                thing = getattr(thing, name)
+
+
 def test_calls_that_stand_beside_those_of_other_engines_exist() -> None:
-    page = (DOCS / "coming_from.md").read_text("utf-8")
-    cells = [row.rsplit(" | ", 1)[1] for row in re.findall(r"^\| (.+) \|$", page, re.MULTILINE) if " | " in row]
+    cells = [here for rows in guide().values() for _, here in rows]
     calls = [call for cell in cells for call in re.findall(r"`((?:\w+)\.[\w.]+)", cell)]
+    calls = [call for call in calls if call[:2] != "a."]  # of a pose that is called so
     assert len(calls) > 100
     for call in calls:
         first, *rest = call.split(".")

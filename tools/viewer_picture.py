@@ -1,4 +1,4 @@
-"""The picture of the live viewer: the gripper, in Debian's chromium, with joints shown.
+"""The picture of the live viewer: the gripper, in Debian's chromium, with names shown.
 
 python -m tools.viewer_picture docs/_static/viewer.png
 """
@@ -29,7 +29,7 @@ def main(file: Path) -> None:
         km.viewer(world, open_browser=False, direction=(1.2, -0.5, 0.45)) as v,
         visit(v.url, Path(profile), SIZE) as opened,
     ):
-        v.mark("joints")
+        v.mark("names")
         v.paused = True
         page = opened.page
         page.add_style_tag(content=".mantine-Notifications-root { display: none !important }")

@@ -17,14 +17,19 @@ class ModelWarning(UserWarning):
     """A model was loaded as its file says, though no real machine is like that."""
 
 
+def is_there(path: str | os.PathLike[str]) -> None:
+    """A file that is to be read later is one, or is told not to be."""
+    if Path(path).is_dir():
+        raise FileError(f"{path}: this is a folder; name a file in it")
+    if not Path(path).exists():
+        raise FileError(f"{path}: there is no such file")
+
+
 def read_bytes(path: str | os.PathLike[str], limit: int) -> bytes:
     """All bytes of a file that is no bigger than `limit`."""
     path = Path(path)
     try:
-        if path.is_dir():
-            raise FileError(f"{path}: this is a folder; name a file in it")
-        if not path.exists():
-            raise FileError(f"{path}: there is no such file")
+        is_there(path)
         if not path.is_file():  # a pipe or a device may never end
             raise FileError(f"{path}: this is not a regular file")
         with path.open("rb") as file:

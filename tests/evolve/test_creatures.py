@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from kinemorph.evolve.rescore import rescore
 from kinemorph.evolve.run import held_out
 from kinemorph.evolve.settings import Settings, checked
 from kinemorph.scenes.champions import filmed, replay_champions
+from kinemorph.scenes.viewing import page_of, scene_of
 
 SHORT = {
     "hit-ball-anywhere": {"seconds": 0.3, "moves": False},
@@ -160,3 +162,27 @@ def test_champions_of_generations_are_replayed_together(runs, tmp_path, capsys):
     assert file.stat().st_size > 100_000
     with pytest.raises(ValueError, match="name at least one run"):
         replay_champions([], (), 0, 0, False, file)
+
+
+def test_a_run_is_viewed_as_its_champions_side_by_side(runs, capsys):
+    run = Path(runs["locomotion"])
+    page = page_of(run)
+    assert page == run.with_name("locomotion-champions.html")
+    told = [int(g) for g in re.findall(r"generation (\d+), rank 0, draw 0", capsys.readouterr().out)]
+    assert len(told) > 1
+    assert told == sorted(set(told))  # from the first to the last
+    text = page.read_text()
+    named = ", ".join(f"generation {g}" for g in told)
+    assert re.search(rf"<b>locomotion, (front to back|left to right): {named}</b>", text)
+    assert text.count('id="legend"') == 1
+
+
+def test_a_creature_can_be_looked_at_live(tmp_path):
+    from kinemorph import creatures
+
+    creatures.save_genotype(creatures.handmade("worm"), tmp_path / "mine.json")
+    named, read = (scene_of(what)[0] for what in ("worm", str(tmp_path / "mine.json")))
+    for world in (named, read):
+        world.run(0.5)
+    assert named.hash() == read.hash()
+    assert any(np.abs(body.angular_velocity).max() > 1e-3 for body in named.bodies)  # it does something

@@ -7,7 +7,7 @@ import pytest
 from tests.mocap.samples import FEET, walk
 
 import kinemorph as km
-from kinemorph.cli import _hips
+from kinemorph.cli.showing import _hips
 from kinemorph.mocap.legs import SOFT, reach, shifts_of
 from kinemorph.mocap.norms import sources
 from kinemorph.mocap.places import places_of

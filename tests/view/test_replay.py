@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import distribution
 from pathlib import Path
 
 import numpy as np
@@ -60,6 +61,11 @@ def seek(opened: Visit, t: float) -> Image:
     return still(opened.page)[y : y + h, x : x + w]
 
 
+def shown_time(opened: Visit) -> float:
+    """Where the player is (s)."""
+    return float(opened.page.locator("input[type=hidden]").first.input_value())
+
+
 def orange(image: Image) -> Image:
     """Rows of the pixels that have the colour of a root."""
     r, g, b = np.moveaxis(image, 2, 0)
@@ -78,13 +84,23 @@ def test_the_page_plays_offline_and_shows_the_tree_change(tmp_path: Path) -> Non
         page = opened.page
         page.locator("canvas").first.wait_for(timeout=60_000)
         page.locator("input").first.wait_for(timeout=60_000)  # the player's time: the recording is there
+        led = []
+        for time in ("1.00 s", "0.00 s", "1.00 s"):  # links of the legend lead to what happens
+            page.get_by_role("link", name=time).click()
+            page.wait_for_timeout(500)
+            led.append((page.url.rpartition("#")[2], shown_time(opened)))
+        page.evaluate("location.hash = 't=1.2345'")  # as somebody does who opens page.html#t=1.2345
+        page.wait_for_timeout(500)
+        led.append((page.url.rpartition("#")[2], shown_time(opened)))
         # Only the canvas counts: away with what lies on it.
         page.add_style_tag(content="#legend, .mantine-Notifications-root { display: none !important }")
         page.wait_for_timeout(4000)
-        page.keyboard.press("Space")  # pauses
         before, after, again = seek(opened, 0.5), seek(opened, 1.5), seek(opened, 0.5)
         requests, errors = list(opened.requests), list(opened.errors)
         refused = page.evaluate(TRY_TO_REACH_SOMEONE)
+
+    # a jump is to the very time, and there it stays
+    assert led == [("t=1.0000", 1.0), ("t=0.0000", 0.0), ("t=1.0000", 1.0), ("t=1.2345", 1.2345)]
 
     # it draws the bodies
     assert before.shape[0] > 300
@@ -110,11 +126,19 @@ def test_the_legend_names_the_events_and_escapes_them(tmp_path: Path) -> None:
     page = replay(still_chain_that_turns_round(), tmp_path / "chain.html").read_text()
     legend = page[page.rindex('<div id="legend">') :]
     assert "<b>chain &lt;of three&gt;</b>" in legend
-    assert re.findall(r"<tr><td>(.*?)</td><td>(.*?)</td></tr>", legend) == [
-        ("0.00 s", "start"),
-        ("1.00 s", "reroot &amp; roll"),
+    assert re.findall(r'<tr><td><a href="#t=(.*?)">(.*?)</a></td><td>(.*?)</td></tr>', legend) == [
+        ("0.0000", "0.00 s", "start"),
+        ("1.0000", "1.00 s", "reroot &amp; roll"),
     ]
     assert "<title>chain &lt;of three&gt;</title>" in page
+
+
+def test_whose_work_the_player_is_is_in_the_page(tmp_path: Path) -> None:
+    page = replay(still_chain_that_turns_round(), tmp_path / "chain.html").read_text()
+    notice = page[page.rindex('<template id="licences">') :]
+    assert f"the client of viser {distribution('viser').version}," in notice
+    assert "Apache License\n                           Version 2.0" in notice  # all of it
+    assert "END OF TERMS AND CONDITIONS" in notice
 
 
 def test_events_say_which_links_they_join_and_part(tmp_path: Path) -> None:

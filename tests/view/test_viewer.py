@@ -164,7 +164,9 @@ def test_all_marks_can_be_drawn_and_cleared() -> None:
             "loop residuals",
             "roots",
         } <= drawn
+        words = {label.text: label.position for label in v.marks._words["names"]}
         assert len(v.marks._words["names"]) == len(world.bodies)
+        assert np.allclose(words["lower"], world["lower"].pose.apply((0, 0, 0.2)))  # in its middle
         sides = {tuple(np.round(s, 3)) for s in v.marks._handles["inertia"].batched_scales}
         assert (0.5, 0.5, 0.5) in sides  # an even box is its own
         for name in MARKS:
@@ -173,6 +175,18 @@ def test_all_marks_can_be_drawn_and_cleared() -> None:
         assert not v.marks._words
         with pytest.raises(ValueError, match="there is no mark 'auras'"):
             v.mark("auras")
+
+
+def test_bodies_are_clear_while_something_is_shown_in_them() -> None:
+    """Else nobody would see a centre of mass."""
+    with km.viewer(mechanism(), open_browser=False) as v:
+        for name, clear in (("contact forces", False), ("centres of mass", True), ("names", False)):
+            v.mark(name)
+            v._draw()
+            assert {batch.handle.opacity is not None for batch in v.stage._batches} == {clear}, name
+            v.mark(name, on=False)
+        v._draw()
+        assert {batch.handle.opacity for batch in v.stage._batches} == {None}
 
 
 def test_structure_changes_appear_as_they_happen() -> None:

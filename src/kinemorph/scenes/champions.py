@@ -28,6 +28,7 @@ from kinemorph.view.replay import replay
 from kinemorph.world.world import WorldError
 
 ROOM = 0.3  # m, beyond the ways of their parts, between those who are shown together
+BESIDE = 4  # generations whose champions are shown, if nobody says which
 FROM = (0.2, -1.0, 0.35)  # where one looks from, then
 
 
@@ -60,12 +61,16 @@ def awake(species: Species, genotype: str, draw: Draw, rate: float = 30.0) -> tu
     return excerpt(taken.recording, woken + np.arange(round(task.seconds * rate) + 1) / rate), measure
 
 
-def side_by_side(lives: Mapping[str, Recording], name: str, behind: bool = False) -> Recording:
-    """Lives in one recording, to the right of each other or, if `behind`, farther and farther back."""
-    axis = 1 if behind else 0
-    widest = max((_way(life, axis) for life in lives.values()), default=0.0)
-    apart = (0.0, ROOM + widest, 0.0) if behind else (ROOM + widest, 0.0, 0.0)
-    return beside(lives, apart, name)
+def side_by_side(lives: Mapping[str, Recording], name: str, behind: bool | None = False) -> Recording:
+    """Lives in one recording, to the right of each other or, if `behind`, farther and farther back.
+
+    With None it is as takes less room: those who walk to the right are shown one behind the other.
+    """
+    across, along = (max((_way(life, axis) for life in lives.values()), default=0.0) for axis in (0, 1))
+    if behind is None:
+        behind = along < across
+    apart = (0.0, ROOM + along, 0.0) if behind else (ROOM + across, 0.0, 0.0)
+    return beside(lives, apart, f"{name}, {'front to back' if behind else 'left to right'}: {', '.join(lives)}")
 
 
 def _way(life: Recording, axis: int) -> float:
@@ -152,8 +157,8 @@ def _graph(brain: Brain) -> dict[str, Any]:
 
 
 def replay_champions(
-    runs: Sequence[Path], generations: Sequence[int], rank: int, draw: int, behind: bool, out: Path | None
-) -> None:
+    runs: Sequence[Path], generations: Sequence[int], rank: int, draw: int, behind: bool | None, out: Path | None
+) -> Path:
     """Write the replay of one of a run, or of several together, and say what they measure."""
     console = Console(highlight=False, soft_wrap=True)
     wanted = [(run, generation) for run in runs for generation in (generations or (None,))]
@@ -171,12 +176,28 @@ def replay_champions(
         if not outcome.reason and outcome.measure != measure:
             raise RuntimeError(f"filmed it measures {measure}, evaluated {outcome.measure}: they should be one life")
         name = f"{run.stem}-{generation}-{rank}"
-        lives[name] = recording
+        lives[name if len(runs) > 1 else f"generation {generation}"] = recording
         said = f"generation {generation}, rank {rank}, draw {draw}: {measure:.3f} {outcome.reason}"
         console.print(said if len(runs) == 1 else f"{run.stem}, {said}")
-    file = out or wanted[0][0].with_name(f"{next(iter(lives))}{'-and-others' if len(lives) > 1 else ''}.html")
+    first, _ = wanted[0]
+    file = out or first.with_name(f"{name if len(lives) == 1 else f'{first.stem}-and-others'}.html")
     if len(lives) == 1:
         replay(recording, file, follow="part0")
     else:
         replay(side_by_side(lives, species.name, behind), file, direction=FROM)
     console.print(f"look at [bold]{file}[/]")
+    return file
+
+
+def replay_progress(run: Path) -> Path:
+    """Write the replay of a run's champions side by side, from the first generation to the last, beside the run."""
+    with Store.open(run) as store:
+        species, on = species_of(store), held_out(settings_in(store).seed, 1)[0]
+        best: dict[str, int] = {}  # of each champion its first generation
+        for generation in sorted({round(k * store.last / (BESIDE - 1)) for k in range(BESIDE)}):
+            genotype = store.genotype(generation, 0)
+            if not species.evaluate(genotype, on).reason:
+                best.setdefault(genotype, generation)
+    if not best:
+        raise ValueError(f"{run}: none of its champions lives on a draw that the search did not see")
+    return replay_champions([run], [*best.values()], 0, 0, None, run.with_name(f"{run.stem}-champions.html"))

@@ -12,17 +12,23 @@ import numpy as np
 
 from kinemorph._files import FileError
 from kinemorph.scenes.filming import draw_film
-from kinemorph.scenes.scene import Scene, load_scene
+from kinemorph.scenes.scene import Scene, load_scene, read_scene
 from kinemorph.world.world import World
 
 PICTURES = 4  # of a strip, evenly over the run
 LONGEST = 86400.0  # s
 
 
-def run(what: str, out: Path, seconds: float | None = None) -> dict[str, Any]:
-    """Run a scene, leave its recording, pictures and replay in a folder, and return figures, as JSON has them."""
+def look_for(what: str, seconds: float | None = None) -> None:
+    """Say what is wrong with a file, before anything is installed for it, or computed."""
     if seconds is not None and not 0.0 < seconds <= LONGEST:
         raise ValueError(f"seconds {seconds} must be positive, and at most {LONGEST:g}")
+    read_scene(what)
+
+
+def run(what: str, out: Path, seconds: float | None = None) -> dict[str, Any]:
+    """Run a scene, leave its recording, pictures and replay in a folder, and return figures, as JSON has them."""
+    look_for(what, seconds)
     scene = load_scene(what)
     if not scene.world.bodies:
         raise FileError(f"{scene.file}: there is nothing in it that moves; give it a [[body]] or a [[figure]]")

@@ -1,16 +1,25 @@
-"""What `kinemorph view` shows: a scene, a model file, a kept world or a recording, by name or by what is in a file."""
+"""What `kinemorph view` shows, by name or by what is in a file.
+
+Live: a scene, a model, a creature, a kept world. As a page: a recording, or the champions of a run.
+"""
 
 from __future__ import annotations
 
+import math
 import warnings
 import webbrowser
 from pathlib import Path
 from typing import Any
 
 from kinemorph._files import FileError, ModelWarning
+from kinemorph.creatures.develop import develop
+from kinemorph.creatures.gallery import HANDMADE, ROOMY, handmade
+from kinemorph.creatures.genotype import load_genotype
 from kinemorph.io import kinds
+from kinemorph.scenes.champions import replay_progress
+from kinemorph.scenes.creatures import stage
 from kinemorph.scenes.gallery import DEMOS
-from kinemorph.scenes.scene import load_scene, shipped
+from kinemorph.scenes.scene import load_scene, read_scene, shipped
 from kinemorph.view.film import MAGIC as FILM
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
@@ -20,17 +29,14 @@ from kinemorph.world.snapshot import MAGIC as SNAPSHOT
 from kinemorph.world.world import World
 
 MODELS = (".urdf", ".sdf", ".xml", ".mjcf")
+RUN = b"SQLite f"  # what a run of evolution begins with
 ZIP = b"PK\x03\x04"  # what a recording (.npz) begins with
 
 
 def show(what: str, seconds: float, port: int, browser: bool, paused: bool, floating: bool | None) -> None:
-    """Show it until it is closed; a recording becomes a page beside it."""
-    if not seconds > 0.0:
-        raise ValueError(f"seconds {seconds} must be positive")
-    path = Path(what)
-    if path.is_file() and _head(path).startswith((ZIP, FILM)):
-        page = replay(Recording.load(path), path.with_suffix(".html"))
-        print(f"look at {page}")
+    """Show it until it is closed; a recording becomes a page beside it, and a run one of its champions."""
+    page = page_of(Path(what))
+    if page is not None:
         if browser and has_screen():
             webbrowser.open(page.resolve().as_uri())
         return
@@ -38,27 +44,57 @@ def show(what: str, seconds: float, port: int, browser: bool, paused: bool, floa
     view(world, seconds=seconds, port=port, open_browser=browser, paused=paused)
 
 
-def scene_of(what: str, floating: bool | None = None) -> tuple[World, Any]:
-    """A world by the name of a demo or of a file, and what keeps its controllers alive."""
+def look_for(what: str, seconds: float) -> None:
+    """Say what is wrong with what was asked for, before anything is installed for it, or computed."""
+    if not seconds > 0.0:
+        raise ValueError(f"seconds {seconds} must be positive")
+    path = Path(what)
     if what in DEMOS:
         if not DEMOS[what].in_world:
             worlds = ", ".join(name for name, demo in DEMOS.items() if demo.in_world)
             raise ValueError(f"demo {what!r} has no world to look into, but these have: {worlds}")
+    elif what in shipped() or what in HANDMADE:
+        return
+    elif not path.is_file():
+        if path.suffix.lower() in (*MODELS, ".toml", ".json"):
+            raise FileError(f"{path}: there is no such file")
+        raise FileError(f"there is no demo, no creature and no file {what!r}; demos are {', '.join(DEMOS)}")
+    elif path.suffix.lower() == ".toml":
+        read_scene(path)
+
+
+def page_of(path: Path) -> Path | None:
+    """The page that a recording or a run becomes, beside it; nothing for what can be looked at live."""
+    head = _head(path) if path.is_file() else b""
+    if head.startswith(RUN):
+        return replay_progress(path)
+    if head.startswith((ZIP, FILM)):
+        page = replay(Recording.load(path), path.with_suffix(".html"))
+        print(f"look at {page}")
+        return page
+    return None
+
+
+def scene_of(what: str, floating: bool | None = None) -> tuple[World, Any]:
+    """A world by the name of a demo, of a creature or of a file, and what keeps its controllers alive."""
+    look_for(what, math.inf)
+    if what in DEMOS:
         scene = DEMOS[what].make()
         return scene.world, scene
     path = Path(what)
     if what in shipped() or path.suffix.lower() == ".toml":
         scene = load_scene(what)
         return scene.world, scene
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no demo and no file {what!r}; demos are {', '.join(DEMOS)}")
+    if what in HANDMADE or path.suffix.lower() == ".json":
+        return stage(develop(handmade(what) if what in HANDMADE else load_genotype(path), ROOMY)), None
     head = _head(path)
     if head.startswith(SNAPSHOT):
         return World.load(path.read_bytes()), None
     if head.startswith(JOURNAL):
         return World.rerun(path), None
     if path.suffix.lower() not in MODELS:
-        raise FileError(f"{path}: this is no scene (TOML), no model (URDF, SDF, MJCF), no kept world, and no recording")
+        kinds_of = "scene (TOML), model (URDF, SDF, MJCF), creature (JSON), kept world, recording, or run of evolution"
+        raise FileError(f"{path}: it is nothing that can be looked at: a {kinds_of}")
     return world_of(path, floating), None
 
 

@@ -14,7 +14,6 @@ from kinemorph.multibody.layout import DOF, LINK_DATA, JointKind
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure import forest_layout as layout
 from kinemorph.structure.forest_memory import INDEX
-from kinemorph.view.bodies import places
 from kinemorph.view.looks import as_bytes
 from kinemorph.view.overlays import cube_frame
 from kinemorph.world.coming import free_position
@@ -176,9 +175,14 @@ def _bounds(world: World, marks: Marks) -> None:
 
 
 def _names(world: World, marks: Marks) -> None:
-    ids, poses = places(world)
-    where = zip(ids.tolist(), poses[:, :3], strict=True)
-    marks.words("names", {id: (world._names[id], point) for id, point in where})
+    """At centres of mass: the frames of several links may be at one place."""
+    words = {}
+    for _, links, rows in _trees(world):
+        ids = world.forest._ids_at(layout.BODIES, links["body"]).tolist()
+        for id, link, d in zip(ids, links, rows, strict=True):
+            com = link["h"] / link["mass"] if link["mass"] > 0.0 else np.zeros(3)
+            words[id] = world._names[id], d["p"] + d["R"].reshape(3, 3) @ com
+    marks.words("names", words)
 
 
 def _loop_residuals(world: World, marks: Marks) -> None:
@@ -263,3 +267,4 @@ MARKS: dict[str, Callable[[World, Marks], None]] = {
     "loop residuals": _loop_residuals,
     "roots": _roots,
 }
+INSIDE = {"joints", "joint limits", "centres of mass", "inertia", "loop residuals", "roots"}  # of bodies, most of them

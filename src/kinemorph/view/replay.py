@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,29 +27,16 @@ from kinemorph.view.looks import (
     shade,
 )
 from kinemorph.view.overlays import Overlay, Show
+from kinemorph.view.page import changes, dressed, told
 from kinemorph.view.raster import Camera
-from kinemorph.view.recording import (
-    Chapter,
-    Recording,
-    depths,
-    joints_between,
-    level_ground,
-    recording_of,
-    seen,
-    standing,
-)  # fmt: skip
+from kinemorph.view.recording import Chapter, Recording, depths, level_ground, recording_of, seen, standing
 from kinemorph.view.serving import serving
 
 Array = npt.NDArray[np.float64]
 
-LEGEND = ((0.86, 0.40, 0.12), (0.02, 0.33, 0.62), (0.63, 0.75, 0.78))  # how the three look in viser's light
 PAUSE = 1.0  # s at the end, before the player starts again
 ANGLE = 30.0  # vertical field of view, degrees
-LISTED = 12  # chapters in the legend
 IDENTITY = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
-
-# The browser itself keeps the page from asking anyone for anything: all that it needs is in it.
-POLICY = "default-src 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' data: blob:"
 
 
 def replay(
@@ -109,7 +95,7 @@ def replay(
         if now > start:  # a single frame is a still picture, which needs no player
             stream.insert_sleep(PAUSE)
         page = stream.as_html()
-    write_whole(file, _dressed(page, recording, scene.joined, overlays).encode())
+    write_whole(file, dressed(page, recording, scene.joined, overlays, speed).encode())
     return Path(file)
 
 
@@ -159,7 +145,7 @@ class _Scene:
             position=top,
             anchor="bottom-center",
             font_screen_scale=1.5,
-            visible=_changes(recording),
+            visible=changes(recording),
         )
         sky = (*top[:2], top[2] + 0.08 * size)  # leaves room for the label
         camera = Camera.framing(np.vstack([points, sky]), direction, 1.4, ANGLE)
@@ -187,7 +173,7 @@ class _Scene:
                     colours[row] = as_bytes(shade(depth[name], self.deepest))
             mesh.batched_colors = colours
         roots = [r for r in chapter.roots if r in self.joined]
-        self.label.text = f"{chapter.t - self.start:.2f} s   {_told(chapter, self.earlier.get(id(chapter)), roots)}"
+        self.label.text = f"{chapter.t - self.start:.2f} s   {told(chapter, self.earlier.get(id(chapter)), roots)}"
 
 
 @dataclass(frozen=True)
@@ -299,63 +285,3 @@ def _shift(recording: Recording, poses: Array, follow: str | None) -> Array:
         for axis in (0, 1):
             shift[:, axis] = np.interp(np.arange(len(poses)), there, path[there, axis]) - path[there[0], axis]
     return shift
-
-
-def _changes(recording: Recording) -> bool:
-    """Whether anything happens to the trees but that a film of them starts."""
-    return any(chapter.what != "start" for chapter in recording.chapters)
-
-
-def _told(chapter: Chapter, before: Chapter | None, roots: Sequence[str]) -> str:
-    some = ", ".join(roots[:3]) + (", …" if len(roots) > 3 else "")
-    what = _with_links(chapter, before)
-    return f"{what}   root: {some}" if some else what
-
-
-def _with_links(chapter: Chapter, before: Chapter | None) -> str:
-    """What happened, and which links it joined or parted, unless it names them itself."""
-    if before is None:
-        return chapter.what
-    made, broken = joints_between(before.parents, chapter.parents)
-    pairs = [f"+ {a} – {b}" for a, b in made] + [f"− {a} – {b}" for a, b in broken]
-    told = [
-        p for p, (a, b) in zip(pairs, (*made, *broken), strict=True) if not (a in chapter.what and b in chapter.what)
-    ]
-    return "   ".join([chapter.what, *told[:3], *(["…"] if len(told) > 3 else [])])
-
-
-def _dressed(page: str, recording: Recording, joined: set[str | None], overlays: Sequence[Overlay]) -> str:
-    """The page with a title, a legend, and the promise to stay offline."""
-    title = html.escape(recording.name or "recording")
-    ends = [f"rgb{as_bytes(c)}" for c in LEGEND]
-    start = recording.t[0]
-    listed = recording.chapters[:LISTED] if _changes(recording) else []
-    told = [_with_links(e, before) for before, e in zip([None, *listed], listed, strict=False)]
-    lines = [
-        f"<tr><td>{e.t - start:.2f} s</td><td>{html.escape(words)}</td></tr>"
-        for e, words in zip(listed, told, strict=True)
-    ]
-    if len(recording.chapters) > LISTED:
-        lines.append(f"<tr><td></td><td>and {len(recording.chapters) - LISTED} more</td></tr>")
-    tree = (
-        f'<i style="background: {ends[0]}"></i> root '
-        f'<i style="background: linear-gradient(90deg, {ends[1]}, {ends[2]}); width: 4em; margin-left: 0.8em"></i> '
-        "away from it"
-    )
-    drawn = " ".join(f'<i style="background: rgb{as_bytes(o.colour)}"></i> {html.escape(o.name)}' for o in overlays)
-    legend = f"""
-<style>
-#legend {{ position: fixed; left: 12px; bottom: 52px; z-index: 9; padding: 10px 14px; border-radius: 6px;
-  background: rgba(255, 255, 255, 0.86); color: #223; font: 13px/1.5 system-ui, sans-serif; pointer-events: none; }}
-#legend b {{ display: block; font-size: 15px; }}
-#legend i {{ display: inline-block; width: 1em; height: 1em; border-radius: 2px; vertical-align: -0.12em; }}
-#legend td {{ padding: 0 0.8em 0 0; }}
-</style>
-<div id="legend"><b>{title}</b>
-{tree if joined else ""}{drawn + "<br>the scene tree shows and hides them" if drawn else ""}
-<table>{"".join(lines)}</table></div>
-"""
-    page = page.replace("<title>Viser</title>", f"<title>{title}</title>", 1)
-    page = page.replace("<head>", f'<head><meta http-equiv="Content-Security-Policy" content="{POLICY}">', 1)
-    end = page.rindex("</body>")
-    return page[:end] + legend + page[end:]

@@ -18,7 +18,7 @@ from kinemorph._extras import need
 HOST = "127.0.0.1"
 _ONE_AT_A_TIME = threading.Lock()  # starting takes viser's call of `serve` apart
 
-# Of pages that a server gives out; those of files (`replay.POLICY`) may not even ask a server.
+# Of pages that a server gives out; those of files (`page.POLICY`) may not even ask a server.
 POLICY = "default-src 'self' 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' data: blob:"
 TITLE = b"<title>Viser</title>"
 

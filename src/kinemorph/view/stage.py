@@ -25,6 +25,7 @@ Array = npt.NDArray[np.float64]
 Colours = Literal["own", "trees", "islands"]
 
 PICKED, SECOND, ASLEEP = (1.0, 0.85, 0.1), (0.2, 0.9, 0.9), (0.62, 0.64, 0.67)
+CLEAR = 0.45  # how much of a body is seen that lets marks inside it be seen
 
 
 @dataclass(eq=False)
@@ -47,6 +48,7 @@ class Stage:
         self.scene, self.world, self.listen = scene, world, listen
         self.colours: Colours = "own"
         self.solid = False  # whether what collides is shown, not what is to be seen
+        self.clear = False  # whether bodies can be looked into
         self.picked: list[int] = []  # ids of the bodies that are chosen: the first, and the second
         self.meshes: Meshes = {}
         self.ids = np.zeros(0, np.int64)
@@ -64,8 +66,11 @@ class Stage:
         """Show the world as it is, after so many inputs: if these are no more than before, colours stay."""
         self.ids, self.poses = places(self.world)
         fresh = self._follow()
+        opacity = CLEAR if self.clear else None
         for batch in self._batches:
             at = self.poses[batch.rows]
+            if batch.handle.opacity != opacity:
+                batch.handle.opacity = opacity
             batch.handle.batched_positions = at[:, :3] + rotate(at[:, 3:], batch.mounts[:, :3])
             batch.handle.batched_wxyzs = multiply(at[:, 3:], batch.mounts[:, 3:])
         look = changes, self.colours, *self.picked

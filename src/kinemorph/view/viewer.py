@@ -27,7 +27,7 @@ from kinemorph.structure.forest_memory import INDEX
 from kinemorph.view.bodies import solid_shape
 from kinemorph.view.history import History
 from kinemorph.view.looks import add_grid, light
-from kinemorph.view.marks import MARKS, Marks
+from kinemorph.view.marks import INSIDE, MARKS, Marks
 from kinemorph.view.panel import Panel
 from kinemorph.view.raster import Camera
 from kinemorph.view.recording import SOIL
@@ -260,6 +260,7 @@ class Viewer:
         self._drawn = time.monotonic()
         self.selected = [id for id in self.selected if id in self.world._births]
         self.stage.picked = self.selected
+        self.stage.clear = not self.wanted.isdisjoint(INSIDE)
         with self.server.atomic():
             self.stage.draw(self.history.changes)
             for name in MARKS:

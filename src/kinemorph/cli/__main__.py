@@ -1,0 +1,5 @@
+"""python -m kinemorph.cli."""
+
+from kinemorph.cli import main
+
+main()

@@ -1,0 +1,118 @@
+"""Commands on creatures that evolve: runs, and what is made of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+
+def evolve(
+    task: str | None = None,
+    /,
+    search: str | None = None,
+    population: int | None = None,
+    generations: int | None = None,
+    episodes: int | None = None,
+    seed: int | None = None,
+    workers: int | None = None,
+    evaluator: Literal["serial", "processes", "ray"] | None = None,
+    address: str | None = None,
+    out: Path | None = None,
+    resume: Path | None = None,
+) -> None:
+    """Evolve creatures for a task. Ctrl-C ends it cleanly; --resume goes on with it, to the same end.
+
+    Args:
+        task: Its name, module:name of a problem of your own, or a TOML file with settings.
+        search: default, steady, thesis, sims, random, map-elites, or module:name of your own.
+        population: How many there are in a generation. Before the first one, default, steady and map-elites try 300
+            founders, or as many as a fifth of --episodes pays for; founders in a TOML file says how many.
+        generations: After how many it ends; or
+        episodes: after how many evaluations, whichever comes first.
+        seed: Of everything that is random.
+        workers: How many compute at a time; by default one for each core.
+        evaluator: Who computes: this process, others on this machine, or a Ray cluster.
+        address: Of a Ray cluster that is there already, such as auto or 10.0.0.1:6379.
+        out: The file that keeps the run; by default out/TASK-SEARCH-SEED.db.
+        resume: Such a file, to go on with.
+    """
+    from kinemorph.evolve import command
+
+    budget = {"generations": generations, "episodes": episodes}
+    given = {"search": search, "seed": seed, "workers": workers, "evaluator": evaluator, "address": address}
+    command.evolve(task, given | {"budget": budget, "of_search": {"population": population}}, out, resume)
+
+
+def rescore(run: Path, /, generation: int | None = None, rank: int = 0, draws: int = 64) -> None:
+    """Judge a champion again: on draws that no search saw, at half the step, blind, limp by parts; walkers in MuJoCo.
+
+    Args:
+        run: The file that `kinemorph evolve` made.
+        generation: Out of which it came; the last one if not given.
+        rank: Its place there; 0 is the best.
+        draws: How many.
+    """
+    from kinemorph.evolve import command
+    from kinemorph.scenes import in_mujoco
+
+    command.rescore(run, generation, rank, draws, in_mujoco.walks(), in_mujoco.absent())
+
+
+def results(
+    table: Path,
+    /,
+    runs: Path = Path("out/results"),
+    out: Path = Path("docs/results"),
+    workers: int | None = None,
+    evaluator: Literal["serial", "processes", "ray"] = "processes",
+) -> None:
+    """Run all experiments that a table asks for, and write their page, again after each. Broken off, it goes on.
+
+    Args:
+        table: A TOML file: which tasks, by which searches, with which seeds and budgets.
+        runs: Folder of the runs.
+        out: Folder of the page, its curves, numbers and champions.
+        workers: How many compute at a time; by default one for each core.
+        evaluator: Who computes: this process, others on this machine, or a Ray cluster.
+    """
+    from kinemorph._extras import need_view
+    from kinemorph.scenes import results as tables
+
+    need_view("plots")
+    tables.results(table, runs, out, {"workers": workers, "evaluator": evaluator})
+
+
+def report(runs: tuple[Path, ...], /, out: Path = Path("out/evolution.html")) -> None:
+    """Make one offline page of runs: all their curves, champions that move, descent, rejects, what scores rest on.
+
+    Args:
+        runs: Files that `kinemorph evolve` made.
+        out: The HTML file. Beside each run goes a CSV file with its descent.
+    """
+    from kinemorph.scenes import champions
+
+    champions.report_runs(list(runs), out)
+
+
+def replay(
+    runs: tuple[Path, ...],
+    /,
+    generation: tuple[int, ...] = (),
+    rank: int = 0,
+    draw: int = 0,
+    behind: bool = False,
+    out: Path | None = None,
+) -> None:
+    """Let champions live again, bit for bit, and leave a replay that plays in any browser.
+
+    Args:
+        runs: Files that `kinemorph evolve` made; those of several are shown side by side.
+        generation: Out of which they came; the last one if not given. Those of several are shown side by side.
+        rank: Their place there; 0 is the best.
+        draw: Which of the draws that no search saw.
+        behind: Show them front to back, the first one in front.
+        out: The HTML file; by default beside the first run.
+    """
+    from kinemorph.scenes import champions
+
+    champions.replay_champions(runs, generation, rank, draw, behind, out)

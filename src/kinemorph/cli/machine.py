@@ -1,0 +1,64 @@
+"""Commands on files of models, and on what is installed and compiled here."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from kinemorph.cli.told import print_json
+
+
+def convert(
+    source: Path, target: Path, /, ignore: tuple[str, ...] = (), floating: bool | None = None, json: bool = False
+) -> None:
+    """Read a model file, MJCF, URDF, SDF or a creature, and write it as another kind: .xml (MJCF), .urdf or .sdf.
+
+    Args:
+        source: The file to read. What it says of itself decides how; a genotype, a JSON file, becomes a creature with a
+            drive for each joint.
+        target: The file to write. The end of its name decides how; meshes go into a folder beside it.
+        ignore: What is left out of an MJCF file that has more than a model can have, such as tendon.
+        floating: Whether the root of a URDF or SDF file moves freely.
+        json: Say what was written, and what was left out, as JSON.
+    """
+    import warnings
+
+    from kinemorph.io import kinds
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model = kinds.load(source, floating, ignore)
+        written = kinds.save(model, target)
+    if json:
+        counts = {"links": model.n, "nq": model.nq, "nv": model.nv, "loops": len(model.loops)}
+        notes = [str(warning.message) for warning in said]
+        print_json({"written": str(written), "name": model.name, **counts, "mass": model.mass, "warnings": notes})
+        return
+    for warning in said:
+        print(f"kinemorph: {warning.message}", file=sys.stderr)
+    print(f"{written}: {model}")
+
+
+def warm(all: bool = False, jobs: int | None = None) -> None:
+    """Compile kernels now, all at once, instead of each when it is first called: what README, manual and demos call.
+
+    Args:
+        all: The rest too: batches of states, and the tasks of benchmarks.
+        jobs: How many processes to compile in; by default one for each core.
+    """
+    from kinemorph.scenes import warming_bar
+
+    if not warming_bar.run(all, jobs):
+        sys.exit(1)
+
+
+def doctor(json: bool = False) -> None:
+    """Say what is installed, what is not compiled yet, and check that it computes correctly.
+
+    Args:
+        json: Say it as JSON.
+    """
+    from kinemorph.scenes import checkup
+
+    if not checkup.run(print_json if json else None):
+        sys.exit(1)

@@ -1,0 +1,223 @@
+"""Commands that let something move, and leave pictures and pages of it, or show it live."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from pathlib import Path
+from typing import Literal
+
+from kinemorph.cli.told import print_json
+
+
+def demo(
+    name: str = "swing", /, out: Path = Path("out"), robot: str = "arm", list: bool = False, json: bool = False
+) -> None:
+    """Show what kinemorph does, and leave pictures.
+
+    Args:
+        name: Which demo; --list says which there are.
+        out: Folder for the pictures.
+        robot: Which robot swings: arm, a file of your own (URDF, SDF, MJCF), or one of the package example-robot-data:
+            anymal, g1, human, panda, talos, ur5, or a name such as tiago_description/tiago.
+        list: Only say which demos there are, and what they show.
+        json: The list as JSON.
+    """
+    from rich.console import Console
+
+    from kinemorph._extras import need_view
+    from kinemorph._files import can_hold, is_there
+    from kinemorph.scenes import gallery
+    from kinemorph.scenes.robots import robot_file
+
+    console = Console(highlight=False, soft_wrap=True)
+    if json and not list:
+        raise ValueError("demo: --json is for --list: a demo leaves pictures")
+    if list and json:
+        print_json({each: f"{shown.sentence} {shown.written}" for each, shown in gallery.DEMOS.items()})
+        return
+    if list:
+        width = max(map(len, gallery.DEMOS))
+        for each, shown in gallery.DEMOS.items():
+            console.print(f"[bold]{each:{width}}[/]  {shown.sentence} [dim]{shown.written}[/]")
+        return
+    chosen = gallery.named(name)
+    if robot != "arm" and name != "swing":
+        raise ValueError(f"demo {name}: --robot is for the demo swing")
+    is_there(robot_file(robot))
+    need_view("demos")
+    can_hold(out)
+    chosen.show(out, console.print, **({"robot": robot} if name == "swing" else {}))
+
+
+def run(
+    scene: str, /, out: Path = Path("out"), seconds: float | None = None, json: bool = False
+) -> None:  # fmt: skip
+    """Run a scene file: figures, a recording, pictures and a replay.
+
+    Args:
+        scene: A TOML file, or the name of a scene that comes with kinemorph.
+        out: Folder for what is left.
+        seconds: How long (s); as the file says if not given.
+        json: The figures as JSON.
+    """
+    from rich.console import Console
+
+    from kinemorph._extras import need_view
+    from kinemorph._files import can_hold
+    from kinemorph.scenes import running
+
+    running.look_for(scene, seconds)
+    need_view("pictures and replays")
+    can_hold(out)
+    told = running.run(scene, out, seconds)
+    if json:
+        print_json(told)
+    else:
+        running.tell(told, Console(highlight=False, soft_wrap=True).print)
+
+
+def view(
+    what: str = "gripper", /, seconds: float = math.inf, port: int = 0, browser: bool = True, paused: bool = False,
+    floating: bool | None = None,
+) -> None:  # fmt: skip
+    """Show something in a browser while it runs: a scene, a model file, a creature, a world that was kept, a recording.
+
+    Args:
+        what: A demo with a world (see demo --list), a scene file (TOML) or the name of one, a URDF, SDF or MJCF file, a
+            creature (JSON, or the name of a handmade one), a snapshot or journal of a world; or a recording or film,
+            which becomes a page beside it, or a run of evolution, which becomes one of its champions, side by side.
+        seconds: When to end by itself (s).
+        port: At which port of 127.0.0.1; any free one if not given.
+        browser: Whether to open a browser, if there is a screen.
+        paused: Whether to wait for the key P.
+        floating: Whether the root of a URDF or SDF file moves freely.
+    """
+    from kinemorph._extras import need_view
+    from kinemorph.scenes import viewing
+
+    viewing.look_for(what, seconds)
+    need_view("viewers")
+    viewing.show(what, seconds, port, browser, paused, floating)
+
+
+def bounce(
+    objects: int = 200,
+    steps: int | None = None,
+    updates: int | None = None,
+    side: float | None = None,
+    step_size: float = 0.01,
+    seed: int = 0,
+    replay: Path | None = None,
+) -> None:
+    """Let objects of six shapes and three sizes bounce, and check the collision detection while they do.
+
+    Args:
+        objects: How many there are.
+        steps: How many steps to make; or
+        updates: how many updates of pairs by V-Clip (1000000 if neither is given).
+        side: Side of the world, a cube (m); by default 3 m times the cube root of their number.
+        step_size: How far a step goes (s).
+        seed: Of everything that is random.
+        replay: Instead of numbers, write this HTML file: the objects, their boxes, tiles and closest features.
+    """
+    from kinemorph._files import can_hold
+    from kinemorph.scenes import bounce_table
+
+    if replay is not None:
+        can_hold(replay.parent)
+        bounce_table.film(replay, objects, steps or 1000, side, step_size, seed)
+    elif not bounce_table.numbers(objects, steps, updates, side, step_size, seed):
+        sys.exit(1)
+
+
+def mocap(
+    file: Path | None = None,
+    /,
+    mass: float = 70.0,
+    height: float | None = None,
+    sex: str = "male",
+    table: str = "de Leva",
+    unit: float | None = None,
+    up: str | None = None,
+    skeleton: str | None = None,
+    cutoff: float | Literal["residuals"] = 6.0,
+    contacts: Path | None = None,
+    friction: float = 0.8,
+    hips: str = "recorded",
+    out: Path = Path("out"),
+) -> None:
+    """Find joint moments, ground forces and centres of pressure of a recorded motion, and leave tables and pictures.
+
+    Args:
+        file: A BVH file; a walk that comes with kinemorph if not given.
+        mass: Of the one who was recorded (kg).
+        height: To which the skeleton is scaled (m); else its unit is inferred.
+        sex: male or female, for the table of masses.
+        table: of masses: "de Leva", "Winter" or "Dumas".
+        unit: Of lengths in the file (m).
+        up: The axis that points up: y or z; inferred if not given.
+        skeleton: How joints are called: mixamo, cmu, biovision, asf, smpl, or a TOML file.
+        cutoff: Of the filter (Hz); 0 for none, residuals for the best one of the residual analysis.
+        contacts: A CSV file with lines "left,0.52,1.13": when which foot stands (s).
+        friction: Coefficient of friction of the floor.
+        hips: recorded, calibrated by how far knees of healthy walkers are bent, or moved forward and up by lengths (m)
+            such as --hips=-0.02,0.01; four of them are those of the left hip and of the right one.
+        out: Folder for the results.
+    """
+    from rich.console import Console
+
+    from kinemorph import mocap as capture
+    from kinemorph._extras import need_view
+    from kinemorph._files import can_hold, is_there
+
+    source = file or capture.walk_file()
+    is_there(source)
+    need_view("plots and replays")
+    can_hold(out)
+    console = Console(highlight=False, soft_wrap=True)
+    start = time.perf_counter()
+    analysis = capture.analyse(
+        source, mass, height, sex, table, unit=unit, up=up, skeleton=skeleton, cutoff=cutoff or None,
+        contacts=contacts, friction=friction, hips=_hips(hips),
+    )  # fmt: skip
+    console.print(f"[bold]{source}[/]: {len(analysis.t)} frames in {time.perf_counter() - start:.2f} s", markup=True)
+    console.print(analysis.summary(), markup=False)
+    out.mkdir(parents=True, exist_ok=True)
+    results, curves, stances, film = (
+        out / f"{source.stem}{end}" for end in (".csv", ".png", "_stances.png", "_replay.html")
+    )
+    capture.save(analysis, results)
+    capture.plot(analysis, curves)
+    capture.plot_stances(analysis, stances)
+    capture.replay(analysis, film)
+    console.print(f"\nlook at [bold]{results}[/], [bold]{curves}[/], [bold]{stances}[/] and [bold]{film}[/]")
+
+
+def _hips(told: str) -> str | tuple[float, float] | dict[str, tuple[float, float]]:
+    """What is said of hips: a word, or two or four lengths."""
+    try:
+        numbers = [float(word) for word in told.split(",")]
+    except ValueError:
+        return told
+    if len(numbers) == 4:
+        return {"left": (numbers[0], numbers[1]), "right": (numbers[2], numbers[3])}
+    if len(numbers) != 2:
+        raise ValueError(f"--hips {told}: give two lengths, forward and up, or four, of the left hip and the right one")
+    return numbers[0], numbers[1]
+
+
+def thesis(out: Path = Path("out")) -> None:
+    """Do the experiments of Fontijne's thesis with the contact model "impulse": a cube that rests, a wall that stands.
+
+    Args:
+        out: Folder for the tables and plots.
+    """
+    from kinemorph._extras import need_view
+    from kinemorph._files import can_hold
+    from kinemorph.scenes import thesis as experiments
+
+    need_view("plots")
+    can_hold(out)
+    experiments.thesis(out, print)

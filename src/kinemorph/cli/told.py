@@ -1,0 +1,9 @@
+"""What scripts read: one JSON value on standard output."""
+
+from __future__ import annotations
+
+
+def print_json(value: object) -> None:
+    import json
+
+    print(json.dumps(value, indent=2))
