@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 import hashlib
-import importlib
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator
@@ -153,8 +153,16 @@ def _extension_keys(kernel: Any, arguments: Any) -> list[str]:
     if any(map(_concerns_lanes, flat)):
         functions = [function for called in reachable(kernel) for function in _uses(called.py_func).functions]
         modules.update(lane_modules[function] for function in functions if function in lane_modules)
-    files = {name: getattr(sys.modules.get(name), "__file__", None) for name in modules}
-    return sorted(module_key(name, file) for name, file in files.items() if file and name.split(".")[0] != "numba")
+    files = {name: _module_file(name) for name in modules if name.split(".")[0] != "numba"}
+    return sorted(module_key(name, file) for name, file in files.items() if file)
+
+
+def _module_file(name: str) -> str | None:
+    """Where a module is, imported or not: a key must not depend on what else a program imports."""
+    if name in sys.modules:
+        return getattr(sys.modules[name], "__file__", None)
+    spec = importlib.util.find_spec(name)
+    return spec.origin if spec else None
 
 
 def _concerns_lanes(numba_type: Any) -> bool:

@@ -256,13 +256,18 @@ def scenes_of_worlds() -> None:
 
 @_exercise(65, 3.9)
 def creatures() -> None:
-    """A creature grows, stands on the ground, and thinks."""
+    """A creature grows, stands on the ground, and thinks; others try to get on, as in evolution."""
+    from kinemorph.creatures.founders import founder
+    from kinemorph.creatures.tasks import Locomotion
+
     grown = km.creatures.develop(km.creatures.handmade("quadruped"), km.creatures.ROOMY)
     world = km.World()
     world.add_ground()
     figure = world.add(grown.model, at=(0, 0, grown.lift))
     world.think(figure, grown.brain, target=(3, 0, 0))
     world.run(0.2)
+    for one in (km.creatures.handmade("worm"), founder(0)):
+        km.creatures.evaluate(one, Locomotion(seconds=1.0), seed=0)
 
 
 @_exercise(50, 3.9)
