@@ -3,13 +3,15 @@
     python -m benchmarks.start [--quick] [--json FILE]
 
 In fresh processes: with an empty home (cold), with an empty home and a kernel pack (made here of the cache, for this
-processor), and with what the first one left in its home (warm); beside Pinocchio and MuJoCo. Modules are compiled to
+processor), and with what the first one left in its home (warm); beside Pinocchio and MuJoCo. They see what pip installs
+with kinemorph and nothing else (Numba imports more where there is more: coverage, yaml). Modules are compiled to
 bytecode beforehand, as pip does it.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -17,6 +19,7 @@ import sysconfig
 import tempfile
 import venv
 import zipfile
+from importlib.metadata import distribution
 from pathlib import Path
 
 import kinemorph
@@ -72,26 +75,22 @@ class Start:
         self.bytecode = os.path.join(folder, "bytecode")
         only = ["--only", *exercises] if exercises else []
         subprocess.run([sys.executable, "-m", "kinemorph.pack", "--native", "--out", folder, *only], check=True)
-        venv.create(Path(folder, "packed"), symlinks=os.name != "nt")
-        places = {"base": str(Path(folder, "packed")), "platbase": str(Path(folder, "packed"))}
-        self.packed = Path(sysconfig.get_path("scripts", "venv", places), Path(sys.executable).name)
-        site = Path(sysconfig.get_path("purelib", "venv", places))  # packs are read from there only
+        self.plain, _ = environment(Path(folder, "plain"))
+        self.packed, site = environment(Path(folder, "packed"))
         with zipfile.ZipFile(next(Path(folder).glob("*.whl"))) as wheel:
-            wheel.extractall(site)
-        inherited = [sysconfig.get_path("purelib"), str(Path(kinemorph.__file__).parents[1])]
-        site.joinpath("inherited.pth").write_text("\n".join(inherited), "utf-8")
-        for program in [_IMPORT + _CREATURE, *(program for _, program in PEERS.values())]:
-            self.seconds(program, os.path.expanduser("~"))  # for their bytecode
+            wheel.extractall(site)  # packs are read from there only
+        self.seconds(_IMPORT + _CREATURE, os.path.expanduser("~"), self.plain)  # for the bytecode
+        for _, program in PEERS.values():
+            self.seconds(program, os.path.expanduser("~"))
 
-    def seconds(self, program: str, home: str, packed: bool = False) -> float:
+    def seconds(self, program: str, home: str, python: str = sys.executable) -> float:
         """From the start of Python to the end of a program, less what an empty program takes."""
         timed = f"import time; start = time.perf_counter()\n{program}\nprint(time.perf_counter() - start)"
-        foreign = ("KINEMORPH_", "NUMBA_", "XDG_", "PYTHONDONTWRITEBYTECODE")
+        foreign = ("KINEMORPH_", "NUMBA_", "XDG_", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH")
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(foreign)}
-        environment = inherited | {"HOME": home, "LOCALAPPDATA": home, "KINEMORPH_QUIET": "1"}
-        environment |= {"PYTHONPYCACHEPREFIX": self.bytecode}
-        command = [str(self.packed) if packed else sys.executable, "-c", timed]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        variables = inherited | {"HOME": home, "LOCALAPPDATA": home, "KINEMORPH_QUIET": "1"}
+        variables |= {"PYTHONPYCACHEPREFIX": self.bytecode}
+        done = subprocess.run([python, "-c", timed], env=variables, capture_output=True, text=True, check=True)
         return float(done.stdout.split()[-1])
 
     def of_case(self, name: str, cold_times: int, warm_times: int) -> list[Row]:
@@ -101,18 +100,43 @@ class Start:
         cold = []
         for _ in range(max(1, cold_times)):
             with tempfile.TemporaryDirectory() as home:
-                cold.append(self.seconds(ours, home))
-                warm = [self.seconds(ours, home) for _ in range(warm_times)]
+                cold.append(self.seconds(ours, home, self.plain))
+                warm = [self.seconds(ours, home, self.plain) for _ in range(warm_times)]
                 peers = [self.seconds(peer_program, home) for _ in range(warm_times)] if peer_program else []
         packed = []
         for _ in range(warm_times):
             with tempfile.TemporaryDirectory() as home:
-                packed.append(self.seconds(ours, home, packed=True))
+                packed.append(self.seconds(ours, home, self.packed))
         peer = statistics.median(peers) if peers else None
         return [
             Row("start", name, f"{kind}, s", statistics.median(times), peer, peer_name, None)
             for kind, times in (("cold", cold), ("cold, with a pack", packed), ("warm", warm))
         ]
+
+
+def environment(folder: Path) -> tuple[str, Path]:
+    """A virtual environment with these sources and what they require, linked: its Python, and where packages are."""
+    venv.create(folder, symlinks=os.name != "nt")
+    places = {"base": str(folder), "platbase": str(folder)}
+    site = Path(sysconfig.get_path("purelib", "venv", places))
+    for package in required("kinemorph") - {"kinemorph"}:
+        files = distribution(package).files or []
+        for name in {file.parts[0] for file in files if file.parts[0] not in ("..", "__pycache__")}:
+            site.joinpath(name).symlink_to(distribution(package).locate_file(name))
+    site.joinpath("sources.pth").write_text(str(Path(kinemorph.__file__).parents[1]), "utf-8")
+    return str(Path(sysconfig.get_path("scripts", "venv", places), Path(sys.executable).name)), site
+
+
+def required(package: str) -> set[str]:
+    """A package, and all that pip installs with it."""
+    found, pending = {package}, [package]
+    for name in pending:  # grows on the way
+        plain = [text for text in distribution(name).requires or [] if ";" not in text]  # no extras, no other systems
+        names = [re.split(r"[^\w.-]", text)[0] for text in plain]
+        new = {re.sub(r"[-_.]+", "-", text).lower() for text in names} - found
+        found |= new
+        pending += new
+    return found
 
 
 def main() -> None:

@@ -116,7 +116,7 @@ def test_start(tmp_path: Path) -> None:
     used = (
         benchmark("start").OURS["first aba"] + "\nfrom kinemorph import _jit; assert not _jit.compile_count().compiled"
     )
-    start.seconds("import kinemorph as km\n" + used, str(tmp_path / "home"), packed=True)
+    start.seconds("import kinemorph as km\n" + used, str(tmp_path / "home"), start.packed)
 
 
 @pytest.mark.skipif(config.DISABLE_JIT, reason="nothing is compiled")

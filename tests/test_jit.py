@@ -3,6 +3,8 @@
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -144,6 +146,26 @@ def test_edit_of_a_version_for_lanes_reaches_kernels_of_rows_with_lanes(workshop
     assert workshop.run(call).compiled == 0
     workshop.edit("pack/lanes.py", "+ 1", "+ 2")
     assert workshop.run(call).result == 3.0
+
+
+def test_keys_do_not_depend_on_what_else_is_imported():
+    """Forces on the links are an array of two dimensions, as lanes are. Where nothing had imported the lanes, aba was
+    compiled although a pack had it."""
+    program = """
+import sys
+from numba import types
+from kinemorph._jit_keys import version_key
+from kinemorph.multibody.aba import _aba
+one, two = types.Array(types.float64, 1, "C"), types.Array(types.float64, 2, "C")
+print("kinemorph.spatial.lane_math" in sys.modules, version_key(_aba, (types.int64, one, one, one, two, one), None))
+"""
+    found = []
+    for imports in ("", "import kinemorph.motion.batch, kinemorph.spatial.lane_math\n"):
+        told = subprocess.run([sys.executable, "-c", imports + program], capture_output=True, text=True, check=True)
+        found.append(told.stdout.split())
+    (alone, key), (beside, same) = found
+    assert (alone, beside) == ("False", "True")
+    assert key == same != "None"
 
 
 def test_a_version_for_lanes_beside_its_function_is_nothing_to_other_kernels(workshop):

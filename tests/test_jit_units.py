@@ -73,6 +73,61 @@ def test_a_unit_that_is_gone_from_the_cache_is_compiled_again(units):
     assert (again.result, again.compiled) == (15.0, 1)
 
 
+def test_units_of_a_kernel_that_is_found_are_loaded_without_a_look_at_their_sources(units):
+    """The key of the kernel covers them: to find that of each unit anew took most of a warm start."""
+    units.run("import units; result = units.ask(1.0)")
+    program = """
+import units
+from kinemorph import _jit_cache
+asked, version_key = [], _jit_cache.version_key
+_jit_cache.version_key = lambda kernel, *types: asked.append(kernel.__name__) or version_key(kernel, *types)
+result = [units.ask(1.0), asked]
+"""
+    again = units.run(program)
+    assert (again.result, again.compiled, again.loaded) == ([15.0, ["ask"]], 0, 3)
+
+
+def test_edits_reach_a_unit_that_its_caller_does_not_import(tmp_path):
+    """The key of the caller says nothing about what the unit's module imports."""
+    workshop = Workshop(tmp_path)
+    workshop.write(
+        {
+            "pack/__init__.py": "",
+            "pack/grow.py": """
+from kinemorph._jit import overload
+def grow(x):
+    return x + 1.0
+@overload(grow)
+def typed_grow(x):
+    return lambda x: x + 1.0
+""",
+            "pack/held.py": """
+from kinemorph._jit import kernel
+from pack.grow import grow
+@kernel(inline=False)
+def unit(x: float) -> float:
+    return grow(x)
+""",
+            "pack/holder.py": """
+from kinemorph._jit import entry
+def caller(unit):
+    @entry
+    def ask(x: float) -> float:
+        return 10.0 * unit(x)
+    return ask
+""",
+        }
+    )
+    program = "from pack import held, holder; result = holder.caller(held.unit)(1.0)"
+    assert [(run.result, run.compiled) for run in (workshop.run(program), workshop.run(program))] == [
+        (20.0, 2),
+        (20.0, 0),
+    ]
+    workshop.edit("pack/grow.py", "lambda x: x + 1.0", "lambda x: x + 2.0")
+    edited = workshop.run(program)
+    assert (edited.result, edited.compiled) == (30.0, 1)
+
+
 def test_functions_of_other_users_may_call_kernels(units):
     """Numba keeps such a function on disk only if it can be whole without ours."""
     program = "import warnings; warnings.simplefilter('ignore'); import mine; result = mine.mine(1.0)"

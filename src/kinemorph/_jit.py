@@ -47,7 +47,7 @@ from ._jit_numba import (
 )
 from ._jit_options import OPTIONS, OVERLOAD
 from ._jit_pack import installed_pack
-from ._jit_pipeline import KernelCompiler, compiling
+from ._jit_pipeline import KernelCompiler, compiling, loading
 from ._jit_progress import CompileCount, progress
 from ._jit_rows import rows_at
 
@@ -160,16 +160,17 @@ class _Kept(Dispatcher):
     def compile(self, sig: Any) -> Any:
         """As Numba's, without its timers, which hear of every call of LLVM."""
         arguments, result_type = split_signature(sig)
-        with compiling(self.targetctx, self._cache.key(sig)), progress.compiling():
+        with loading(self.targetctx), progress.compiling():
             if arguments not in self.overloads:
                 with self._compiling_counter, claims.on(self._cache.path(sig)):
                     result = self._cache.load_overload(sig, self.targetctx)
                     if result is not None:
                         self.add_overload(self.ready(result))
                     else:
-                        result = self.ready(self._compiler.compile(arguments, result_type))
-                        self.add_overload(result)
-                        self._cache.save_overload(sig, result)
+                        with compiling(self.targetctx, self._cache.key(sig)):
+                            result = self.ready(self._compiler.compile(arguments, result_type))
+                            self.add_overload(result)
+                            self._cache.save_overload(sig, result)
             return self.overloads[arguments].entry_point
 
     def ready(self, result: Any) -> Any:
@@ -247,10 +248,17 @@ class _Unit(_Called):
     def ready(self, result: Any) -> Any:
         return with_machine_code(result)
 
-    def address(self, arguments: Any) -> int:
-        """Where its machine code is."""
-        self.compile(self._asked_for(arguments))
+    def address(self, arguments: Any, version: str | None = None) -> int:
+        """Where its machine code is. The caller may know what it computes (`computed`)."""
+        asked_for = self._asked_for(arguments)
+        if version is not None:
+            self._cache.suppose(asked_for, version)
+        self.compile(asked_for)
         return address_of(self.overloads[arguments])
+
+    def computed(self, arguments: Any) -> str | None:
+        """What stands for all that its machine code computes, on any machine."""
+        return self._cache.computed(self._asked_for(arguments))
 
     def kept_at(self, arguments: Any) -> Path | None:
         """Where its machine code is kept, or will be."""

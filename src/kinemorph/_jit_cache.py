@@ -23,7 +23,7 @@ from typing import Any
 
 from ._jit_calls import expect
 from ._jit_helpers import helpers
-from ._jit_keys import hash_of, is_known_by_name, reference, referred, surroundings, version_key
+from ._jit_keys import hash_of, is_implied, is_known_by_name, reference, referred, surroundings, version_key
 from ._jit_numba import holds_addresses, is_part, machine, packed, rebuilt, split_signature, unpacked
 from ._jit_pack import installed_pack
 from ._jit_progress import progress
@@ -127,6 +127,16 @@ class KernelCache:
             self._versions[signature] = (version, here) if version and here else None
         return self._versions[signature]
 
+    def suppose(self, signature: Any, version: str) -> None:
+        """What the version for some types computes is known from one that calls it."""
+        if signature not in self._versions:
+            self._versions[signature] = version, surroundings(machine(self._kernel.targetctx))
+
+    def computed(self, signature: Any) -> str | None:
+        """What the version for some types computes, on any machine; None if it cannot be known again."""
+        version = self._version(signature)
+        return version and version[0]
+
     def key(self, signature: Any) -> str | None:
         """What the version for some types is known by, on this machine; None if it cannot be kept."""
         version = self._version(signature)
@@ -159,15 +169,18 @@ class KernelCache:
         name, pack = _NAME.fullmatch(path.name), installed_pack()
         try:
             needs, _ = unpacked(_content(path) or (pack and name and pack.read(name["key"])) or b"")
-            return [(self._find(name), types) for name, types, key in needs if key is not None]
+            return [(self._find(name), types) for name, types, key, _ in needs if key is not None]
         except Exception:  # it is damaged, or was not there at all
             return []
 
     def save_overload(self, sig: Any, data: Any) -> None:
         if path := self.path(sig):
             parts, calls = data.library.needs()
-            needs = [(reference(self._kernel, kernel), types, None) for kernel, types in parts]
-            needs += [(reference(self._kernel, kernel), types, key) for key, (kernel, types) in calls.items()]
+            needs: list[Any] = [(reference(self._kernel, kernel), types, None, None) for kernel, types in parts]
+            needs += [
+                (reference(self._kernel, kernel), types, key, self._implied(kernel, types))
+                for key, (kernel, types) in calls.items()
+            ]
             if holds_addresses(data) or any(name is None for name, *_ in needs):
                 progress.complain(f"{self._prefix[:-1]} holds addresses of this process")
             elif _write(path, needs, data):
@@ -199,13 +212,13 @@ class KernelCache:
     def _rebuilt(self, body: bytes) -> Any:
         try:
             needs, state = unpacked(body)
-            parts = [self._find(name).called.library(types) for name, types, key in needs if key is None]
+            parts = [self._find(name).called.library(types) for name, types, key, _ in needs if key is None]
             result = rebuilt(state, self._kernel.targetctx, parts)
             if result is None or (parts and result.library.lacks_parts()):
                 return None
-            for name, types, key in needs:
+            for name, types, key, version in needs:
                 if key is not None:
-                    self._expect(key, name, types)
+                    self._expect(key, name, types, version)
                     result.library.calls[key] = self._find(name), types
             return result
         except Exception:  # whatever is wrong with the file, compiling again puts it right
@@ -214,9 +227,14 @@ class KernelCache:
     def _find(self, name: Any) -> Any:
         return referred(self._kernel, name)
 
-    def _expect(self, key: str, name: Any, types: Any) -> None:
+    def _expect(self, key: str, name: Any, types: Any, version: str | None) -> None:
         """A kernel that was compiled before calls another one, which need not be there before it does."""
-        expect(key, lambda: self._find(name).called.address(types))
+        expect(key, lambda: self._find(name).called.address(types, version))
+
+    def _implied(self, callee: Any, types: Any) -> str | None:
+        """What the version of a unit computes, if whoever has found this kernel need not ask again."""
+        caller = getattr(self._kernel, "kernel", self._kernel)
+        return callee.called.computed(types) if is_implied(caller, callee, types) else None
 
 
 @functools.cache  # once for a process: there may be thousands

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import typing
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -28,8 +29,19 @@ def is_lanes(numba_type: Any) -> bool:
     return bool(getattr(numba_type, "is_lanes", False))
 
 
-def generic(function: Function) -> Function:
-    """A function of numbers of which lanes have a version of their own: kernels get the one for their types."""
+@typing.overload
+def generic(function: Function) -> Function: ...
+@typing.overload
+def generic(*, lanes: str) -> Callable[[Function], Function]: ...
+def generic(function: Any = None, *, lanes: str | None = None) -> Any:
+    """A function of numbers of which lanes have a version of their own: kernels get the one for their types.
+
+    `lanes` is the module with that version, if it is not this one: kernels depend on it, imported or not.
+    """
+    if function is None:
+        return functools.partial(generic, lanes=lanes)
+    if lanes is not None:
+        lane_modules[function] = lanes
     if numba.config.DISABLE_JIT:
         return _chosen_when_called(function)
     in_kernels(function, function, lambda lanes: not lanes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 import hashlib
-import importlib
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from numba import types
 from numba.extending import is_jitted
 
 from ._jit_generic import is_lanes, lane_modules
-from ._jit_sources import module_key
+from ._jit_sources import module_key, modules_behind
 
 # Settings of Numba that cannot change machine code. All others are part of the key: to turn on a dump
 # recompiles, which is what one wants then.
@@ -34,16 +34,32 @@ _PYTHON = f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}"
 
 def version_key(kernel: Any, arguments: tuple[Any, ...], result: Any) -> str | None:
     """A hash of the version of `kernel` for some types, on any machine; None if it cannot be known again."""
-    key = kernel_key(kernel)
+    key = kernel_key(getattr(kernel, "kernel", kernel))  # Python calls one, kernels the other: their code is the same
     types_text = "".join(map(_type_text, arguments)) + repr(result)
     if key is None or " at 0x" in types_text:  # the type of a function or an object: an address means nothing elsewhere
         return None
-    return hash_of(key, types_text, _extension_keys(kernel, arguments))
+    return hash_of(key, _options(kernel), types_text, _extension_keys(kernel, arguments))
+
+
+def is_implied(caller: Any, callee: Any, arguments: tuple[Any, ...]) -> bool:
+    """Whether the key of a kernel sees all that the key of one that it calls does, for some types.
+
+    Then who has found the caller need not look at the sources of the callee: it is the one that the caller was compiled
+    with.
+    """
+    if callee not in _reached(caller) or _extension_keys(callee, arguments):
+        return False
+    return callee.py_func.__module__ in modules_behind(caller.py_func.__module__, _file(caller))
 
 
 def surroundings(machine: object) -> str:
     """A hash of all that the machine code of every kernel depends on, but sources."""
-    return hash_of(machine, settings(), _VERSIONS)
+    return _surroundings(machine, tuple(settings()))
+
+
+@functools.cache
+def _surroundings(machine: object, settings: tuple[tuple[str, str], ...]) -> str:
+    return hash_of(machine, settings, _VERSIONS)
 
 
 def versions() -> dict[str, str]:
@@ -54,7 +70,7 @@ def versions() -> dict[str, str]:
 @functools.cache
 def kernel_key(kernel: Any) -> str | None:
     """A hash of the code, constants, callees and imports of `kernel`; None if it cannot be known again."""
-    number = {callee: k for k, callee in enumerate(reachable(kernel))}
+    number = _reached(kernel)
     graph = [(_identity(k), [number[callee] for callee in _uses(k.py_func).kernels]) for k in number]
     if any(identity is None for identity, _ in graph):
         return None
@@ -70,12 +86,19 @@ def used_kernels(kernel: Any) -> list[Any]:
 
 def reachable(kernel: Any) -> list[Any]:
     """`kernel` and all kernels that it calls, directly or not, in the same order in every process."""
-    found = [kernel]
-    known = {kernel}
-    for caller in found:  # grows on the way
-        new = [callee for callee in _uses(caller.py_func).kernels if callee not in known]
-        found += dict.fromkeys(new)
-        known.update(new)
+    return list(_reached(kernel))
+
+
+@functools.cache
+def _reached(kernel: Any) -> dict[Any, int]:
+    """The same, each with its place among them."""
+    found = {kernel: 0}
+    pending = [kernel]
+    for caller in pending:  # grows on the way
+        for callee in _uses(caller.py_func).kernels:
+            if callee not in found:
+                found[callee] = len(pending)
+                pending.append(callee)
     return found
 
 
@@ -83,7 +106,7 @@ def reference(kernel: Any, callee: Any) -> Any:
     """By what `kernel` finds one that it calls, in any process; None if there is nothing."""
     if is_known_by_name(callee):
         return callee.__module__, callee.__qualname__
-    return next((k for k, reached in enumerate(reachable(kernel)) if reached is callee), None)
+    return _reached(kernel).get(callee)
 
 
 def referred(kernel: Any, reference: Any) -> Any:
@@ -100,8 +123,12 @@ def hash_of(*parts: object) -> str:
 
 def settings() -> list[tuple[str, str]]:
     """Numba's settings, whether they come from the environment, a file or the program."""
-    found = {name: repr(value) for name, value in vars(numba.config).items() if name.isupper()}
-    return sorted(item for item in found.items() if not item[0].startswith(_HARMLESS_SETTINGS))
+    return [(name, repr(getattr(numba.config, name, None))) for name in _setting_names()]
+
+
+@functools.cache
+def _setting_names() -> list[str]:
+    return sorted(name for name in vars(numba.config) if name.isupper() and not name.startswith(_HARMLESS_SETTINGS))
 
 
 # --- types ---
@@ -126,8 +153,16 @@ def _extension_keys(kernel: Any, arguments: Any) -> list[str]:
     if any(map(_concerns_lanes, flat)):
         functions = [function for called in reachable(kernel) for function in _uses(called.py_func).functions]
         modules.update(lane_modules[function] for function in functions if function in lane_modules)
-    files = {name: getattr(sys.modules.get(name), "__file__", None) for name in modules}
-    return sorted(module_key(name, file) for name, file in files.items() if file and name.split(".")[0] != "numba")
+    files = {name: _module_file(name) for name in modules if name.split(".")[0] != "numba"}
+    return sorted(module_key(name, file) for name, file in files.items() if file)
+
+
+def _module_file(name: str) -> str | None:
+    """Where a module is, imported or not: a key must not depend on what else a program imports."""
+    if name in sys.modules:
+        return getattr(sys.modules[name], "__file__", None)
+    spec = importlib.util.find_spec(name)
+    return spec.origin if spec else None
 
 
 def _concerns_lanes(numba_type: Any) -> bool:
@@ -157,13 +192,20 @@ def _file(kernel: Any) -> str:
 def _identity(kernel: Any) -> str | None:
     function, code = kernel.py_func, kernel.py_func.__code__
     constants = _uses(function).constants
-    if constants is None or not os.path.exists(_file(kernel)):  # no file: typed into a notebook, for instance
+    if constants is None or not _exists(_file(kernel)):  # no file: typed into a notebook, for instance
         return None
     if not hasattr(kernel, "source_file") and not is_known_by_name(kernel):
         return None
     texts = [(part.co_code, part.co_names, *map(_constant_text, part.co_consts)) for part in _codes(code)]
     where = (function.__module__, function.__qualname__, code.co_firstlineno)
-    return hash_of(where, texts, constants, sorted(map(repr, kernel.targetoptions.items())))
+    return hash_of(where, texts, constants, _options(kernel))
+
+
+def _options(kernel: Any) -> list[str]:
+    return sorted(map(repr, kernel.targetoptions.items()))
+
+
+_exists = functools.cache(os.path.exists)
 
 
 def is_known_by_name(function: Any) -> bool:
@@ -198,8 +240,18 @@ def _uses(function: Any) -> _Uses:
     unknown = any(_constant_text(leaf) is None for leaf in _leaves(enclosed))
     constants = None if unknown else _constant_text((enclosed, *values))
     leaves = list(_leaves((enclosed, *values)))
-    kernels = [leaf for leaf in leaves if is_jitted(leaf)]
+    kernels = [leaf for leaf in leaves if _is_kernel(leaf)]
     return _Uses(kernels, [leaf for leaf in leaves if isinstance(leaf, FunctionType)], constants)
+
+
+def _is_kernel(value: Any) -> bool:
+    kind = type(value)
+    if kind not in _kinds:
+        _kinds[kind] = is_jitted(value)
+    return _kinds[kind]
+
+
+_kinds: dict[type, bool] = {}  # whether objects of a type are functions that Numba compiles: to ask Numba takes long
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
@@ -209,30 +261,33 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
-def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, tuple):
-        for item in value:
+def _leaves(value: tuple[Any, ...]) -> Iterator[Any]:
+    for item in value:
+        if isinstance(item, tuple):
             yield from _leaves(item)
-    else:
-        yield value
+        else:
+            yield item
 
 
 def _constant_text(value: Any) -> str | None:
     """A text that is the same for the same value in every process; None if there is none."""
+    if type(value) in _NUMBERS:
+        return repr(value)
+    if _is_kernel(value):
+        return "kernel"  # which one is seen elsewhere
     if isinstance(value, tuple):
         return hash_of(*map(_constant_text, value))
     if isinstance(value, np.ndarray):
         return hash_of(value.dtype, value.shape, value.tobytes())
     if isinstance(value, enum.EnumMeta):
         return repr(list(value))
-    if is_jitted(value):
-        return "kernel"  # which one is seen elsewhere
     if isinstance(value, np.dtype):
         return _dtype_text(value)
     text = repr(value)
     return None if isinstance(value, ModuleType) or " at 0x" in text else text
 
 
+_NUMBERS = {type(None), bool, float, int}
 _dtype_texts: dict[int, tuple[Any, str]] = {}  # by identity, and kept alive: to write one out takes long
 
 

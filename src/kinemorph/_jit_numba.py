@@ -7,6 +7,7 @@ compiled anew in every process, with the same numbers. The few things without su
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import pickle
@@ -208,7 +209,12 @@ def complete(target_context: Any) -> None:
 
 def machine(target_context: Any) -> tuple[str, str, str]:
     """The triple, name and features of the processor that code is made for, as settled when Numba first asked LLVM."""
-    return target_context.codegen().magic_tuple()
+    return _machine(target_context.codegen(), *chosen_target())
+
+
+@functools.cache  # LLVM looks at the processor every time
+def _machine(codegen: Any, *chosen: str | None) -> tuple[str, str, str]:
+    return codegen.magic_tuple()
 
 
 def host_triple() -> str:

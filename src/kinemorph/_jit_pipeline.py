@@ -27,27 +27,35 @@ from ._jit_numba import found, lowers_plainly, no_cache, with_indices
 
 
 @contextlib.contextmanager
+def loading(target_context: Any) -> Iterator[None]:
+    """One thread at a time, and libraries of our own. Other users of Numba, who wait for the lock, then find all as
+    they left it."""
+    with contextlib.ExitStack() as changes:
+        changes.enter_context(found("core.compiler_lock.global_compiler_lock"))
+        if vars(target_context.codegen()).get("_library_class") is not KernelLibrary:  # else a caller is being compiled
+            changes.enter_context(_changed(target_context.codegen(), "_library_class", KernelLibrary))
+            if gc.isenabled():
+                gc.disable()  # Numba makes a million objects that stay: to look through them again and again is in vain
+                changes.callback(_enable_collection)
+        yield
+
+
+@contextlib.contextmanager
 def compiling(target_context: Any, key: str | None) -> Iterator[None]:
-    """One thread at a time, libraries of our own, and names of machine code that only a key decides.
+    """Numba as it is for kernels, and names of machine code that only a key decides.
 
     Such a name is made of the function and a count. Numba counts from 1 in every process: two closures of
     one function, one loaded from disk and one compiled here, could get the same name, and a caller of both would call
     one of them twice. Here each compilation of a kernel, with all that is compiled on its behalf, counts from a number
-    that follows from its key: whichever process compiled the caller and the callee, the name is the same. Other users
-    of Numba, who wait for the lock, then find all as they left it.
+    that follows from its key: whichever process compiled the caller and the callee, the name is the same.
     """
     count = itertools.count(int(key[:15], 16) if key else secrets.randbits(60))
     with contextlib.ExitStack() as changes:
-        changes.enter_context(found("core.compiler_lock.global_compiler_lock"))
         changes.enter_context(_changed(found("core.bytecode.FunctionIdentity"), "_unique_ids", count))
-        if vars(target_context.codegen()).get("_library_class") is not KernelLibrary:  # else a caller is being compiled
-            changes.enter_context(_changed(target_context.codegen(), "_library_class", KernelLibrary))
+        if vars(target_context).get("mangler") is not _mangled:  # else a caller is being compiled
             changes.enter_context(_changed(target_context, "mangler", _mangled))
             for owner, name, value in _substitutes():
                 changes.enter_context(_changed(owner, name, value))
-            if gc.isenabled():
-                gc.disable()  # Numba makes a million objects that stay: to look through them again and again is in vain
-                changes.callback(_enable_collection)
         yield
 
 

@@ -40,49 +40,64 @@ def package_digest() -> str:
 @functools.cache
 def module_key(module: str, file: str) -> str:
     """A hash of `module`, found in `file`, and of all that it needs of its top-level package and of ours."""
-    spec = getattr(sys.modules.get(module), "__spec__", None)
-    name = spec.name if spec else module  # `python -m package.module` calls it __main__
-    path = Path(file)
-    depth = name.count(".") + (path.name == "__init__.py")
-    root = path.parents[min(depth, len(path.parents) - 1)]
-    found, pending = {name: path}, [name]
-    while pending:
-        importer = pending.pop()
-        for imported in _imported_modules(importer, found[importer], root):
-            source = _source_file(root, imported)
-            if source and imported not in found:
-                found[imported] = source
-                pending.append(imported)
-    digests = sorted((name, file_digest(str(path))) for name, path in found.items())
+    digests = sorted((name, file_digest(path)) for name, path in modules_behind(module, file).items())
     return hashlib.sha256(repr(digests).encode()).hexdigest()
 
 
 @functools.cache
-def _source_file(root: Path, module: str) -> Path | None:
-    base = (_KINEMORPH_ROOT if module.partition(".")[0] == _KINEMORPH else root).joinpath(*module.split("."))
-    return next((path for path in (base / "__init__.py", base.with_suffix(".py")) if path.is_file()), None)
+def modules_behind(module: str, file: str) -> dict[str, str]:
+    """`module`, and all that it needs of its top-level package and of ours: their names and files."""
+    spec = getattr(sys.modules.get(module), "__spec__", None)
+    name = spec.name if spec else module  # `python -m package.module` calls it __main__
+    path = Path(file)
+    depth = name.count(".") + (path.name == "__init__.py")
+    root = str(path.parents[min(depth, len(path.parents) - 1)])
+    found, pending = {name: file}, [name]
+    while pending:
+        importer = pending.pop()
+        for imported, source in _imported_sources(importer, found[importer], root):
+            if imported not in found:
+                found[imported] = source
+                pending.append(imported)
+    return found
 
 
 @functools.cache
-def _imported_modules(module: str, path: Path, root: Path) -> set[str]:
+def _source_file(root: str, module: str) -> str | None:
+    top = str(_KINEMORPH_ROOT) if module.partition(".")[0] == _KINEMORPH else root
+    base = os.path.join(top, *module.split("."))
+    return next((path for path in (os.path.join(base, "__init__.py"), f"{base}.py") if os.path.isfile(path)), None)
+
+
+@functools.cache
+def _imported_sources(module: str, file: str, root: str) -> list[tuple[str, str]]:
+    """The modules that `module` imports, as far as they have sources here."""
+    sources = {name: _source_file(root, name) for name in _imported_modules(module, file, root)}
+    return [(name, source) for name, source in sources.items() if source]
+
+
+def _imported_modules(module: str, file: str, root: str) -> set[str]:
     """The modules of its own top-level package, and of ours, that `module` imports when it is imported itself.
 
     A package runs its `__init__` before any of its modules, so that counts as imported too. Not so if
     `module` lies in the package itself, or if it is a top-level one: such an `__init__` imports everything
     below it, and every edit would recompile every kernel. When asked for a name of its own, it does count.
     """
-    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    package = module if os.path.basename(file) == "__init__.py" else module.rpartition(".")[0]
+    ours = (module.partition(".")[0], _KINEMORPH)
     asked: set[str] = set()
-    for statement in _import_statements(path):
+    for statement in _import_statements(file):
         if isinstance(statement, ast.Import):
             asked.update(alias.name for alias in statement.names)
             continue
         parents = package.split(".")[: package.count(".") + 2 - statement.level] if statement.level else []
         origin = ".".join([*parents, statement.module] if statement.module else parents)
+        if origin.partition(".")[0] not in ours:
+            continue
         names = {f"{origin}.{alias.name}" for alias in statement.names}
         submodules = {name for name in names if _source_file(root, name)}
         asked.update(submodules if names == submodules else submodules | {origin})
-    found = {name for name in asked if name.partition(".")[0] in (module.partition(".")[0], _KINEMORPH)}
+    found = {name for name in asked if name.partition(".")[0] in ours}
     for name in list(found):
         while "." in (name := name.rpartition(".")[0]) and not f"{module}.".startswith(f"{name}."):
             found.add(name)
@@ -108,9 +123,10 @@ def _parsed(text: bytes) -> ast.AST:
     return ast.parse(text)
 
 
-def _import_statements(path: Path) -> Iterator[ast.Import | ast.ImportFrom]:
+def _import_statements(file: str) -> Iterator[ast.Import | ast.ImportFrom]:
     try:
-        text = path.read_bytes()
+        with open(file, "rb") as source:
+            text = source.read()
         try:
             pending = [_parsed(text)]
         except SyntaxError:  # a function with a comment or a string in the first column

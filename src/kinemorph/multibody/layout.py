@@ -171,13 +171,13 @@ TREE_KIND = kind_of("tree", TREE, LINK, DOF, LINK_DATA, DOF_DATA)
 MODEL_KIND = kind_of("model", TREE, LINK, DOF)
 
 
-@generic
+@generic(lanes="kinemorph.motion.batch")
 def link_data(tree: Any) -> "np.dtype[np.void]":
     """The rows of links that a tree has: those of one state, or of four at once (`batch`)."""
     return LINK_DATA
 
 
-@generic
+@generic(lanes="kinemorph.motion.batch")
 def dof_data(tree: Any) -> "np.dtype[np.void]":
     """The rows of degrees of freedom that a tree has."""
     return DOF_DATA

@@ -7,12 +7,12 @@ from kinemorph.spatial.mat3 import Mat3, Sym3
 from kinemorph.spatial.vec3 import Scalar, Vec3
 
 
-@generic
+@generic(lanes="kinemorph.spatial.lane_math")
 def get(a: Any, k: int) -> Scalar:
     return a[k]
 
 
-@generic
+@generic(lanes="kinemorph.spatial.lane_math")
 def put(a: Any, k: int, x: Scalar) -> None:
     a[k] = x
 

@@ -20,23 +20,23 @@ REDUCIBLE = 1.0e6  # beyond it the three parts do not suffice
 LARGEST = 1.7976931348623157e308
 
 
-@generic
+@generic(lanes="kinemorph.spatial.lane_math")
 def sqrt(x: Scalar) -> Scalar:
     return np.sqrt(x)
 
 
-@generic
+@generic(lanes="kinemorph.spatial.lane_math")
 def atan2(y: Scalar, x: Scalar) -> Scalar:
     return math.atan2(y, x)
 
 
-@generic
+@generic(lanes="kinemorph.spatial.lane_math")
 def where(condition: Any, yes: Scalar, no: Scalar) -> Scalar:
     """`yes` or `no`, both already computed: a choice without a branch."""
     return yes if condition else no
 
 
-@generic
+@generic(lanes="kinemorph.spatial.lane_math")
 def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
     """Sine and cosine at the price of one, to 2 ulp."""
     if abs(x) > REDUCIBLE:
