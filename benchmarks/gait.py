@@ -30,6 +30,11 @@ UNSEEN = {  # others whose trials the index calls walk, walking, walk forward or
     "55": ["04"], "69": ["01", "02", "03"], "81": ["02", "03"], "82": ["11", "13"], "91": ["29", "31", "34"],
     "136": ["20", "21", "22"], "137": ["29"], "141": ["19", "25"], "143": ["32"], "144": ["33"],
 }  # fmt: skip
+LATER = {  # and those that nobody had looked at before the load of both feet was shared by their centre of pressure
+    "20": ["04", "05"], "21": ["04", "05"], "47": ["01"], "90": ["22", "23"], "93": ["07"],
+    "104": ["02", "19"], "111": ["34", "35"], "113": ["25"], "114": ["13", "15"],
+    "133": ["21", "22", "23"], "139": ["28", "30"],
+}  # fmt: skip
 FEWEST = 4  # whole stances of a subject
 TITLES = {
     "flexion": "knee flexion [degrees]", "force": "vertical force / weight", "thigh": "hip extension [N m/kg]",
@@ -42,7 +47,7 @@ def row_of(subject: str, files: list[Path]) -> tuple[dict[str, object], Walking,
     recorded = [km.mocap.analyse(file, methods=("smooth",)) for file in files]
     for analysis in recorded:
         if not walks(analysis):
-            raise ValueError(f"{analysis.model.name} is no steady walk: somebody stops, turns or strolls")
+            raise ValueError(f"{analysis.model.name} is no steady walk: somebody stops, turns, strolls or runs")
     before = km.mocap.walking_of(*recorded)
     if before.stances < FEWEST:
         raise ValueError(f"{before.stances} whole stances are too few")
@@ -54,7 +59,8 @@ def row_of(subject: str, files: list[Path]) -> tuple[dict[str, object], Walking,
         for one, other in zip(recorded, calibrated, strict=True) for side in one.ankles
     ])  # fmt: skip
     row = {
-        "subject": subject, "seen": subject in SEEN, "trials": len(files), "stances": before.stances,
+        "subject": subject, "stars": (subject in UNSEEN) + 2 * (subject in LATER), "trials": len(files),
+        "stances": before.stances,
         "feet moved [mm]": [round(1e3 * float(np.sqrt((drawn**2).mean())), 1), round(1e3 * float(drawn.max()), 1)],
         "speed": round(before.speed, 2), "pace": before.pace, "hips": {k: list(v) for k, v in hips.items()},
         "recorded": {name: round(x, 5) for name, x in before.values.items()},
@@ -100,7 +106,7 @@ def main() -> None:
             plot({"the walk of kinemorph": [own]}, options.plot)
         return
     rows, walkings, without = [], [], {}
-    for subject, trials in (SEEN | UNSEEN).items():
+    for subject, trials in (SEEN | UNSEEN | LATER).items():
         found = [next(options.folder.rglob(f"{subject}_{trial}.bvh"), None) for trial in trials]
         files = [file for file in found if file is not None]
         try:

@@ -229,7 +229,7 @@ def gait() -> str:
                 shown = [(f"{told[hips][name]:.{digits}f}", normal(told, hips, str(name))) for name in names]
                 cells.append(", ".join(x if usual else f"**{x}**" for x, usual in shown))
             shifts = "; ".join(f"{round(1e3 * x):+d}, {round(1e3 * z):+d}" for x, z in told["hips"].values())
-            seen = "" if told["seen"] else "*"
+            seen = "\\*" * told["stars"]
             who = f"{told['subject']}{seen} ({told['stances']}), {told['speed']:.1f} m/s, {told['pace']}"
             rows.append([who, "recorded", *cells] if hips == "recorded" else ["", shifts, *cells])
     return table(["subject (stances)", "hips: forward, up [mm]", *GAIT], rows) if rows else MISSING
@@ -238,10 +238,13 @@ def gait() -> str:
 def gait_counts() -> str:
     """How many of these peaks are beyond two deviations."""
     every = walkers()
-    starred = [told for told in every if not told["seen"]]
+    starred = {stars: [told for told in every if told["stars"] == stars] for stars in (1, 2)}
     moments = [name for what, names in COUNTED.items() if "tension" in what or "plantar" in what for name in names]
     groups = [(what, [*names], every) for what, names in COUNTED.items()]
-    groups += [("all moments", moments, every), ("all moments of subjects with a star", moments, starred)]
+    groups.append(("all moments", moments, every))
+    groups += [
+        (f"all moments of subjects with {'a star' if n == 1 else 'two'}", moments, x) for n, x in starred.items()
+    ]
     rows = []
     for what, names, them in groups:
         beyond = [

@@ -6,7 +6,9 @@ from tests.mocap.samples import FEET, body, by_name, standing, walk
 
 import kinemorph as km
 from kinemorph.mocap.contact import Contacts
-from kinemorph.mocap.sharing import fading
+from kinemorph.mocap.handover import LONGEST, handed_over
+from kinemorph.mocap.places import places_of
+from kinemorph.mocap.sharing import PIVOT
 from kinemorph.mocap.smooth import Motion
 from kinemorph.spatial.quaternion_arrays import rotate
 
@@ -143,10 +145,57 @@ def test_nothing_holds_a_body_in_flight():
     assert not analysis.ground.any()
 
 
-def test_fading_goes_from_one_to_nothing():
-    along, others = fading(np.array([0.0, 2.0]))
-    assert np.allclose(along, [1.0, 0.0])
-    assert np.allclose(others, [1.0, 0.0], atol=1e-3)
+def test_load_goes_over_without_jumps():
+    """Where both feet begin to stand, and where they end to, neither bears much more or less than a frame before."""
+    analysis = walk()
+    kinds = analysis.contacts.kinds
+    changes = np.flatnonzero((kinds[1:] != kinds[:-1]) & analysis.reliable[1:] & analysis.reliable[:-1])
+    assert len(changes) > 6
+    for side in FEET:
+        jumps = np.abs(np.diff(analysis.force(side), axis=0))[changes] / analysis.weight
+        assert jumps[:, 2].max() < 0.1
+        assert jumps[:, :2].max() < 0.06
+
+
+def test_forces_of_a_step_meet_above_the_hips():
+    """Seen from the side, both lines of force go through one point, in the middle of whose handing over nobody errs."""
+    analysis = walk()
+    seen = 0
+    for phase in analysis.contacts.phases:
+        if phase.kind != "double" or not analysis.reliable[phase.start : phase.end].all():
+            continue
+        for k in range(phase.start, phase.end):
+            ahead = rotate(analysis.motion.q[k, 3:7], np.array([1.0, 0.0, 0.0])) * [1.0, 1.0, 0.0]
+            ahead /= np.linalg.norm(ahead)
+            forces = [analysis.force(side)[k] for side in FEET]
+            if min(force[2] for force in forces) < 0.25 * analysis.weight:
+                continue
+            slopes = [force @ ahead / force[2] for force in forces]
+            points = [analysis.pressure(side)[k] @ ahead for side in FEET]
+            height = (points[1] - points[0]) / (slopes[0] - slopes[1])
+            floor = analysis.contacts.floor(analysis.motion.q[k, :3])
+            assert height == pytest.approx(PIVOT * (analysis.motion.q[k, 2] - floor), rel=0.1)
+            seen += 1
+    assert seen > 10
+
+
+def test_who_bears_alone_bears_below_the_sole():
+    """Contacts that begin late and end early are made longer, until each foot that stands alone can do so."""
+    analysis = walk()
+    whole = analysis.contacts
+    places = places_of(analysis.model, analysis.motion, [f"{side} foot" for side in FEET])
+    given = (analysis.model, analysis.motion, places, analysis.body.feet, analysis.body.dt)
+    late = {side: flags & np.roll(flags, 3) & np.roll(flags, -4) for side, flags in whole.feet.items()}
+    cut = Contacts(late, whole.heels, whole.balls, whole.level, whole.slope)
+    found = handed_over(cut, *given)
+    most = round(LONGEST / analysis.body.dt)
+    for side in FEET:
+        assert not (late[side] & ~found.feet[side]).any()
+        lost, missing = (whole.feet[side] & ~x.feet[side] & analysis.reliable for x in (cut, found))
+        assert missing.sum() < 0.6 * lost.sum()
+        near = np.convolve(late[side], np.ones(2 * most + 1), "same") > 0.0
+        assert not (found.feet[side] & ~near).any()
+    assert np.array_equal(handed_over(whole, *given).feet["left"], whole.feet["left"])
 
 
 def test_measured_forces_decide_double_support():

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from kinemorph.io.bvh import Bvh, load_bvh
 from kinemorph.mocap.body import Body, body_of
 from kinemorph.mocap.contact import Contacts, Phase, Thresholds, find_contacts, read_contacts
+from kinemorph.mocap.handover import handed_over
 from kinemorph.mocap.hips import calibrate_hips
 from kinemorph.mocap.inertias import SIDES
 from kinemorph.mocap.legs import Shift
@@ -297,7 +298,9 @@ def _seen(
         motion = smooth(model, body.q, body.dt, cutoff)
     places = places_of(model, motion, [f"{side} foot" for side in SIDES])
     touching = contacts if isinstance(contacts, Contacts) else _contacts(body, places, thresholds)
-    if contacts is not None and not isinstance(contacts, Contacts):
+    if contacts is None:
+        touching = handed_over(touching, model, motion, places, body.feet, body.dt)
+    elif not isinstance(contacts, Contacts):
         touching = read_contacts(contacts, touching, body.t)
     return _Seen(body, motion, touching, reliable(len(motion.q), body.dt, cutoff), cutoff, found, places)
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from kinemorph.mocap.body import Body
 from kinemorph.mocap.contact import Contacts, Flags, Phase
 from kinemorph.mocap.inertias import SIDES
-from kinemorph.mocap.legs import Shift, bend
+from kinemorph.mocap.legs import Shift, bend, reach, width_of
 from kinemorph.mocap.norms import Norm, norms, pace_of
 from kinemorph.mocap.places import places_of
 from kinemorph.mocap.smooth import Motion
@@ -26,7 +26,7 @@ Array = npt.NDArray[np.float64]
 
 ERROR = 0.02  # m: standard deviation of where skeletons have their hips, forward and up
 FARTHEST = 0.05  # m
-NOISE = 1e-3  # m: by how much a straight leg of the recording may be too short for its ankle
+NOISE = 2e-3  # m: by how much a leg may miss its ankle; those that are just straight do by 1.4 mm (`legs.reach`)
 LATER = (0.35, 0.85)  # share of the stance in which the knee is bent the least after loading
 
 
@@ -48,11 +48,12 @@ class Leg(NamedTuple):
     def knees(self, shifts: Array) -> tuple[Array, Array, Array]:
         """With the hip elsewhere: how far knees are bent at strikes and least later (rad), and what the leg misses.
 
-        `shifts` (n, 3) are several places; so the rows of all results are.
+        `shifts` (n, 3) are several places; so the rows of all results are. Legs give as those of the moved body will,
+        for a knee that is bent by what they give must not be taken for one that is normal.
         """
         squares = (self.way**2).sum(axis=1) - 2.0 * shifts @ self.way.T + (shifts**2).sum(axis=1)[:, None]
         distance = np.sqrt(squares)
-        far = np.minimum(distance, self.thigh + self.shank)
+        far = reach(distance, self.thigh + self.shank, width_of(shifts[:, 0], shifts[:, 2])[:, None])
         furthest = np.stack([far[:, rows].max(axis=1) for rows in self.later], axis=1)  # there the knee is bent least
         at, least = (np.arccos(bend(self.thigh, self.shank, x)[0]) for x in (far[:, self.strikes], furthest))
         return at, least, distance - far
@@ -128,7 +129,9 @@ def calibrate_hips(*recordings: Recorded) -> dict[str, Shift]:
     speeds = [speed_of(x.motion.q[:, :2], s, x.body.dt) for x, s in zip(recordings, stances, strict=True) if s]
     pace = pace_of(float(np.mean(speeds or [0.0])), recordings[0].body.leg) if recordings else ""
     if not pace or not all(map(steps, recordings)):
-        raise ValueError("hips='calibrated' needs a walk: somebody is in the air, or stands, or is too slow")
+        raise ValueError(
+            "hips='calibrated' needs a walk: somebody is in the air, or stands, or is too slow or too fast"
+        )
     every, found = norms(pace), {}
     for side in SIDES:
         mine = [leg[side] for leg in legs if len(leg[side].strikes)]

@@ -16,6 +16,7 @@ from kinemorph.spatial.pose import Pose
 Array = npt.NDArray[np.float64]
 
 SIDES = {"left": 1.0, "right": -1.0}  # and the sign of y there
+OTHER = {"left": "right", "right": "left"}
 CLAVICLE = 0.018  # share of the body's mass; no table has it, and the trunk gives it away
 ABDOMEN = 0.139 / 0.355  # of Winter's thorax and abdomen
 AHEAD = 0.78  # share of the foot's length that is in front of the ankle

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -17,7 +16,7 @@ Array = npt.NDArray[np.float64]
 Shift = tuple[float, float]  # m: forward and up
 FARTHEST = 0.1  # m: a hip that lies farther from where it was recorded is none
 SHORT = 0.03  # m: no more may a leg miss to its ankle
-SOFT = 0.015  # m: how far from straight a leg begins to give, at most: markers move on skin as far as that
+SOFT = 0.0075  # m: how far from straight a leg begins to give, at most: markers move on skin as far as that
 
 
 def bend(thigh: float, shank: float, far: Array) -> tuple[Array, Array]:
@@ -60,7 +59,7 @@ def with_hips_moved(
         way = thigh + shank - rotate(world["pelvis"], shift)
         left = rotate(world[names[0]], np.array([0.0, 1.0, 0.0]))
         upper, lower, missed = reaching(
-            way, left, float(np.linalg.norm(to_knee)), float(np.linalg.norm(to_ankle)), width_of(forward, up)
+            way, left, float(np.linalg.norm(to_knee)), float(np.linalg.norm(to_ankle)), float(width_of(forward, up))
         )
         if missed > SHORT:
             raise ValueError(
@@ -86,19 +85,19 @@ def reaching(way: Array, left: Array, thigh: float, shank: float, width: float) 
     return upper, far[:, None] * down - upper, float((distance - far).max())
 
 
-def width_of(forward: float, up: float) -> float:
+def width_of(forward: Array | float, up: Array | float) -> Array:
     """Over how much slack the legs give if a hip is moved by so much: twice that, and no more than markers move."""
-    return min(2.0 * math.hypot(forward, up), SOFT)
+    return np.minimum(2.0 * np.hypot(forward, up), SOFT)
 
 
-def reach(distance: Array, leg: float, width: float) -> Array:
+def reach(distance: Array, leg: float, width: Array | float) -> Array:
     """How far a leg reaches for an ankle at a distance.
 
     Near straight, a millimetre between hip and ankle is several degrees at the knee, and a knee that follows each of
     them jerks. So what is left of the leg's slack falls smoothly to none, from `width` to -`width` of slack.
     """
     slack = leg - distance
-    x = np.clip(slack / width, -1.0, 1.0)
+    x = np.clip(slack / np.maximum(width, 1e-9), -1.0, 1.0)
     return np.where(slack < width, leg - width * (x + 1.0) ** 3 * (3.0 - x) / 16.0, distance)
 
 

@@ -50,8 +50,8 @@ def norms(pace: str, source: str = "Winter") -> dict[str, Norm]:
 def pace_of(speed: float, leg: float) -> str:
     """How somebody walks, by the speed (m/s) and the length of the leg (m): people of all sizes are alike then.
 
-    It is "" for who is too slow to be compared with those who walk.
+    It is "" for who is too slow to be compared with those who walk, or so fast that people run.
     """
     bounds = _table().table["paces"]
     share = speed / math.sqrt(GRAVITY * leg)
-    return next((pace for pace in reversed(PACES) if share >= bounds[pace]), "")
+    return next((pace for pace in reversed(PACES) if bounds["run"] > share >= bounds[pace]), "")

@@ -95,5 +95,5 @@ def walking_of(*analyses: Analysis) -> Walking:
     speed = float(np.mean(speeds))
     pace = pace_of(speed, float(np.mean(legs)))
     if not pace:
-        raise ValueError(f"{speed:.2f} m/s is too slow a walk to be compared with others")
+        raise ValueError(f"{speed:.2f} m/s is too slow or too fast a walk to be compared with others")
     return Walking(speed, pace, len(speeds), curves, values)
