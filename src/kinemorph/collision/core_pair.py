@@ -16,7 +16,9 @@ from kinemorph.collision.all_features import all_features
 from kinemorph.collision.closest_points import closest_points
 from kinemorph.collision.depth import FLAT, PARTED, ROUGH, penetration
 from kinemorph.collision.features import V, farthest, position, tolerance
-from kinemorph.collision.round_pairs import true_closest
+from kinemorph.collision.round_normals import along
+from kinemorph.collision.round_pairs import follow, true_closest
+from kinemorph.collision.round_points import SAME, feature_along, level
 from kinemorph.collision.shallow import shallow
 from kinemorph.collision.vclip import CLOSEST, LOST, walk
 from kinemorph.geometry.polyhedron import CORE
@@ -57,30 +59,65 @@ class Relation(IntEnum):
     NEW = 0  # nothing: the next walk starts at the vertices that face each other
     APART = 1  # the cores are apart or just touch, though the shapes may overlap
     DEEP = 2  # the cores overlap
+    ROUND = 3  # at least one core is that of a round solid: the normal is that of the solids, apart or not
 
 
-NEW, APART, DEEP = int(Relation.NEW), int(Relation.APART), int(Relation.DEEP)
+NEW, APART, DEEP, ROUND = (int(x) for x in (Relation.NEW, Relation.APART, Relation.DEEP, Relation.ROUND))
 GAP = 1e5  # an answer is exact to so many tolerances: 1e-9 of the sizes
 AGAIN = 16  # of so many overlaps that are not shallow, one is looked at again
 SAGITTA = 0.005  # of its radius, by which a disc is more than the 32 sides in it, at most
+TWO_SIDES = 2  # faces of a triangle of the ground: its neighbours have a say in its normal, which then is not its own
 NEAR = 1e8  # within so many tolerances a walk may end too early, and its answer is checked: 1e-6 of the sizes
 
 
 @kernel(inline=False)
 def evaluate(pair: Any, work: Any) -> None:
     """Fill in the answer of one pair. In what follows A is core 2, and B, in whose frame everything is, core 1."""
-    _evaluate_cores(pair, work)
     A = rows_at(pair["core2"], 1, CORE)[0]
     B = rows_at(pair["core1"], 1, CORE)[0]
-    if A["sides"] + B["sides"] > 0 and pair["relation"] != NEW:
-        n, p = load3(pair["normal"]), load3(pair["p"])
-        x = axpy(load3(pair["x2"]), pair["radius2"], n)
-        apart = pair["distance"] + pair["radius1"] + pair["radius2"]
-        round_more = SAGITTA * (A["low"] + A["high"] + B["low"] + B["high"])
-        if pair["coarse"] > 0.0 and pair["distance"] - round_more > pair["coarse"]:
-            pair["distance"] -= round_more
-            return
-        _answer(pair, *true_closest(A, B, load9(pair["R"]), p, x, n, apart, tolerance(A, B, p)))
+    if A["sides"] + B["sides"] == 0:
+        _evaluate_cores(pair, work)
+    elif pair["relation"] != ROUND or not _go_on(pair, A, B, work):
+        _evaluate_round(pair, A, B, work)
+
+
+@kernel(inline=False)
+def _go_on(pair: Any, A: Any, B: Any, work: Any) -> bool:
+    """The answer of a pair with a round solid near that of the last time, if that is proved to be right."""
+    n, R, p = load3(pair["normal"]), load9(pair["R"]), load3(pair["p"])
+    if pair["coarse"] > 0.0:
+        apart = along(A, B, R, p, n, 0, 0)[0] - pair["radius1"] - pair["radius2"]
+        if apart > pair["coarse"]:
+            pair["distance"] = apart
+            return True
+    tol = tolerance(A, B, p)
+    found, x, y, way = follow(A, B, R, p, p, n, tol, work)
+    if not found:
+        pair["relation"] = DEEP  # its normal is still the best guess
+        return False
+    pair["steps"] = 0
+    pair["kind1"], pair["index1"] = feature_along(B, way[3], way[1], SAME * tol)
+    pair["kind2"], pair["index2"] = feature_along(A, way[2], neg(tmul_vec(R, way[1])), SAME * tol)
+    _answer(pair, *level(x, y, way))
+    return True
+
+
+@kernel(inline=False)
+def _evaluate_round(pair: Any, A: Any, B: Any, work: Any) -> None:
+    """The answer of a pair with a round solid, from that of the prism in it."""
+    _evaluate_cores(pair, work)
+    if pair["relation"] == NEW:
+        return
+    n, p = load3(pair["normal"]), load3(pair["p"])
+    x = axpy(load3(pair["x2"]), pair["radius2"], n)
+    apart = pair["distance"] + pair["radius1"] + pair["radius2"]
+    round_more = SAGITTA * (A["low"] + A["high"] + B["low"] + B["high"])
+    if pair["coarse"] > 0.0 and pair["distance"] - round_more > pair["coarse"]:
+        pair["distance"] -= round_more
+    else:
+        _answer(pair, *true_closest(A, B, load9(pair["R"]), p, x, n, apart, tolerance(A, B, p), work))
+    if pair["relation"] != NEW and B["n_faces"] != TWO_SIDES:
+        pair["relation"] = ROUND
 
 
 @kernel(inline=False)

@@ -90,7 +90,7 @@ def _expand(
     best_n = n
     status = ROUGH
     for size in range(4, CORNERS):
-        f = _nearest(facets, count)
+        f = nearest(facets, count)
         n = load3(facets[f]["n"])
         reach = _corner(A, B, R, p, n, corners, facets[f]["corners"][0], size)
         if reach < -gap:
@@ -106,17 +106,17 @@ def _expand(
             status, x, y, n, reach = _beyond(A, B, R, p, corners, facets, count, f, gap, size)
             if status != ROUGH:
                 return status, x, y, n, reach
-        grown = _grow(corners, facets, work["rim"], size, count, slack)
+        grown = grow(corners, facets, work["rim"], size, count, slack)
         if grown < 0 or grown > 2 * size - 2:  # Euler: n corners carry 2 n - 4 facets at most
             status = TORN
             break
         count = grown
-    x, y = _middle(A, B, R, p, corners, facets, count, _nearest(facets, count))
+    x, y = _middle(A, B, R, p, corners, facets, count, nearest(facets, count))
     return status, x, y, best_n, best
 
 
 @kernel
-def _nearest(facets: Any, count: int) -> int:
+def nearest(facets: Any, count: int) -> int:
     """The facet at the least signed distance from the origin."""
     f = 0
     for k in range(1, count):
@@ -214,7 +214,7 @@ def unit(a: Vec3) -> Vec3:
 
 
 @kernel
-def _put_facet(corners: Any, facet: Any, i: int, j: int, k: int) -> None:
+def put_facet(corners: Any, facet: Any, i: int, j: int, k: int) -> None:
     w = load3(corners[i]["w"])
     n = cross(sub(load3(corners[j]["w"]), w), sub(load3(corners[k]["w"]), w))
     length = math.sqrt(dot(n, n))
@@ -235,15 +235,15 @@ def _tetrahedron(corners: Any, facets: Any) -> int:
     n = cross(sub(load3(corners[1]["w"]), w), sub(load3(corners[2]["w"]), w))
     above = dot(n, sub(load3(corners[3]["w"]), w)) > 0.0
     i, j = (2, 1) if above else (1, 2)
-    _put_facet(corners, facets[0], 0, i, j)
-    _put_facet(corners, facets[1], 0, j, 3)
-    _put_facet(corners, facets[2], j, i, 3)
-    _put_facet(corners, facets[3], i, 0, 3)
+    put_facet(corners, facets[0], 0, i, j)
+    put_facet(corners, facets[1], 0, j, 3)
+    put_facet(corners, facets[2], j, i, 3)
+    put_facet(corners, facets[3], i, 0, 3)
     return 4
 
 
 @kernel
-def _grow(corners: Any, facets: Any, rim: Any, new: int, count: int, slack: float) -> int:
+def grow(corners: Any, facets: Any, rim: Any, new: int, count: int, slack: float) -> int:
     """The number of facets after the hull has taken in corner `new`, or -1 if nothing was visible or there is no room.
 
     Facets that see the corner go; the sides that only one of them has are the rim of the hole. Facets in a plane with
@@ -277,7 +277,7 @@ def _grow(corners: Any, facets: Any, rim: Any, new: int, count: int, slack: floa
     if sides < 3 or count + sides > FACETS:
         return -1
     for s in range(sides):
-        _put_facet(corners, facets[count + s], rim[s, 0], rim[s, 1], new)
+        put_facet(corners, facets[count + s], rim[s, 0], rim[s, 1], new)
     return count + sides
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.collision.closest_points import closest_points
-from kinemorph.collision.core_pair import DEEP
+from kinemorph.collision.core_pair import APART
 from kinemorph.collision.features import (
     HERE,
     INDEX,
@@ -71,7 +71,8 @@ def contact_features(id: int) -> tuple[int, int, int, int]:
 @kernel
 def features_of(pair: Any) -> int:
     """The closest features of a pair as an id, or NO_FEATURES where the cores overlap."""
-    return NO_FEATURES if pair["relation"] == DEEP else closest_id(pair)
+    apart = pair["relation"] == APART or pair["distance"] + pair["radius1"] + pair["radius2"] > 0.0
+    return closest_id(pair) if apart else NO_FEATURES
 
 
 @kernel(inline=False)

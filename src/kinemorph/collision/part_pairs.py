@@ -29,7 +29,7 @@ KNOWN = np.dtype(
         ("index2", "i4"),
         ("relation", "i4"),
         ("unused", "i4"),
-        ("normal", "f8", 3),  # if the cores overlap
+        ("normal", "f8", 3),  # if the cores overlap, or one is round
     ]
 )  # what is known of a pair of parts from the last call
 KNOWN_SIZE = KNOWN.itemsize
@@ -125,7 +125,7 @@ def start_from(known: Any, row: Any) -> None:
     row["kind1"], row["index1"] = known["kind1"], known["index1"]
     row["kind2"], row["index2"] = known["kind2"], known["index2"]
     row["relation"] = known["relation"]
-    if known["relation"] == DEEP:
+    if known["relation"] >= DEEP:
         store3(row["normal"], load3(known["normal"]))
 
 
@@ -135,7 +135,7 @@ def keep_start(row: Any, known: Any) -> None:
     known["kind1"], known["index1"] = row["kind1"], row["index1"]
     known["kind2"], known["index2"] = row["kind2"], row["index2"]
     known["relation"] = row["relation"]
-    if row["relation"] == DEEP:
+    if row["relation"] >= DEEP:
         store3(known["normal"], load3(row["normal"]))
 
 

@@ -1,9 +1,16 @@
 """From two prisms to the round solids that they stand for: distance, normal and closest points of a pair.
 
-What V-Clip or the depth says of the prisms is near the truth: their sides are within 0.5 % of the radius. The prisms
-are inside of the solids, so that solids which are as far apart as the prisms along the normal of these need nothing
-else. Else the true normal is found near that one, and the points where the solids are farthest along it: a corner or a
-point of a rim, or the middle of what an edge, a side or a face have in common.
+The true normal is found near one that was known a moment ago, or near that of the prisms, which V-Clip or the depth
+says: their sides are within 0.5 % of the radius. The prisms are inside of the solids, so that solids which are as far
+apart as the prisms along the normal of these need nothing else.
+
+Of solids that are apart, a normal along which two of their points lie upon each other is the best of all. Of solids
+that overlap it is one of several, and the shortest way apart is to be proved: the difference B - A of the two holds the
+origin, and its surface must be nowhere nearer than the foot of the way that is known. A polytope of points of the
+difference proves it if all of its facets are as far away, for all of it is inside. The foot is one of its corners;
+around it are those that are farthest along normals a little aside, and one is on the far side. If that is not enough,
+it grows where a facet is too near: the farthest point along the normal of that facet is a new corner, or it shows a
+way apart that is shorter.
 """
 
 from __future__ import annotations
@@ -12,177 +19,200 @@ import math
 from typing import Any
 
 from kinemorph._jit import kernel, rows_at
-from kinemorph.collision.depth import unit
-from kinemorph.collision.features import HERE, INDEX, between_segments, clip_to_face, facing, position
-from kinemorph.collision.round_normals import Way, along, best_around
-from kinemorph.collision.round_solids import middle, point_of
-from kinemorph.geometry.polyhedron import EDGE, VERTEX
+from kinemorph.collision.depth import grow, nearest, put_facet, unit
+from kinemorph.collision.features import HERE, facing
+from kinemorph.collision.round_normals import Way, along, best_around, on_both, on_circle, on_sphere
+from kinemorph.collision.round_points import FLAT, LINE, SAME, Closest, front_of, level, points_along
+from kinemorph.collision.round_solids import AXIS, BESIDE, flat_at, middle, point_of
+from kinemorph.geometry.polyhedron import FACE
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
-from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg, scale, sub
+from kinemorph.spatial.rows import load3, store3
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
 
-SAME = 1e3  # tolerances: what is farthest to within so much takes part, 1e-11 of the sizes
-ROUNDS = 12  # of normals; most often one is enough
-WORTH = 1e-3  # of the radii: a depth that is less by no more than this is not looked for off the rims
-LEAN = 0.05  # rad, at most, away from the normal of a disc: in it, the way uphill is not known
-NOTHING = (0.0, 0.0, 0.0)
-CORNER, LINE, FLAT = 0, 1, 2
-Front = tuple[int, Vec3, Vec3, int]  # what of a solid is farthest, its ends, and the piece at the second of them
-Closest = tuple[Vec3, Vec3, Vec3, float]  # a point of A, a point of B, unit normal from B to A, distance
+Found = tuple[bool, Vec3, Vec3, Way]  # whether it is proved, points of A and B, and the best normal
+LIKELY = 4  # normals that are tried first
+ROUNDS = 12  # of all normals; most often none is needed
+BETTER = 8  # ways apart, each shorter than the one before
+WORTH = 1e-3  # of the radii: ways apart that are shorter by less are not looked for,
+LEAST = 1e-3  # nor those that are shorter by this share,
+GAP = 1e5  # or by so many tolerances
+MOST = 128  # corners of a polytope: what is not proved by then is the best that is known
+ASIDE = 0.4  # rad, at most, between the normals of the foot and the corners around it
+WIDE = 1e3  # what is flat, as a share of what is bent
+LOST, PROVED, SHORTER = 0, 1, 2
 
 
 @kernel(inline=False)
-def true_closest(A: Any, B: Any, R: Mat3, p: Vec3, x: Vec3, n: Vec3, distance: float, tol: float) -> Closest:
+def true_closest(A: Any, B: Any, R: Mat3, p: Vec3, x: Vec3, n: Vec3, distance: float, tol: float, work: Any) -> Closest:
     """What is true of two solids whose cores are so far apart along n, A at x."""
-    best = along(A, B, R, p, n, 0, 0)
-    if distance - best[0] <= SAME * tol:
+    if distance - along(A, B, R, p, n, 0, 0)[0] <= SAME * tol:
         return x, axpy(x, -distance, n), n, distance
-    x, y, beside, start = _points(A, B, R, p, x, best, SAME * tol)
-    if not beside <= SAME * tol:
-        x, y, best = _search(A, B, R, p, x, best, start, distance, tol)
-    distance, n = best[0], best[1]
-    r = scale(axpy(sub(x, y), -distance, n), 0.5)  # next to nothing: each point takes its half of it
-    return sub(x, r), add(y, r), n, distance
+    _, x, y, best = follow(A, B, R, p, x, n, tol, work)
+    return level(x, y, best)
 
 
 @kernel(inline=False)
-def _search(
-    A: Any, B: Any, R: Mat3, p: Vec3, x: Vec3, best: Way, start: Way, most: float, tol: float
-) -> tuple[Vec3, Vec3, Way]:
-    """The best normal near one that is known, and the points there; of solids that overlap, also off their rims.
-
-    They are at most as far apart as their prisms, which are inside of them: a little less is not worth another look.
-    """
-    y = x
-    enough = min(0.0, most - WORTH * (A["low"] + B["low"]))
-    for look in range(-1, 4):
-        if look >= 0:
-            if best[0] >= enough or (B if look < 2 else A)["sides"] == 0:
-                continue
-            m = neg(tmul_vec(R, best[1]))
-            n = _off_rim(look, best[1]) if look < 2 else neg(mul_vec(R, _off_rim(look - 2, m)))
-            start = along(A, B, R, p, n, best[2], best[3])
-        for _ in range(ROUNDS):
-            before = best[0]
-            best = best_around(A, B, R, p, start, best)
-            if look >= 0 and best[0] == before:
-                break
-            x, y, beside, start = _points(A, B, R, p, x, best, SAME * tol)
-            if beside <= SAME * tol:
-                break
-    return x, y, best
-
-
-@kernel
-def _off_rim(top: int, n: Vec3) -> Vec3:
-    """The normal in the middle between those of a disc and of the side beside it, where n is.
-
-    Two solids that overlap have several ways apart that are shorter than those around, and a rim that is cut by an
-    edge may have a shorter one than the prism saw.
-    """
-    aside = math.sqrt(n[0] * n[0] + n[1] * n[1])
-    return unit((n[0] / aside, n[1] / aside, 1.0 if top else -1.0)) if aside > 0.0 else n
-
-
-@kernel(inline=False)
-def _points(A: Any, B: Any, R: Mat3, p: Vec3, x: Vec3, way: Way, near: float) -> tuple[Vec3, Vec3, float, Way]:
-    """Points of A and B that are farthest along a normal, and how far they are beside each other as seen along it: if
-    that is nothing, the normal is the best one, else the pieces there are and a normal lead to a better one.
+def follow(A: Any, B: Any, R: Mat3, p: Vec3, x: Vec3, n: Vec3, tol: float, work: Any) -> Found:
+    """The closest points of A and B, of which a point x of A is R x + p in B, and the shortest way apart, near n.
 
     x is where A is if nothing is known.
     """
-    distance, n, a, b = way
-    m = neg(tmul_vec(R, n))
-    one, other = _front(A, a, m, near), _front(B, b, n, near)
-    if one[0] == FLAT and other[0] == FLAT:
-        return x, axpy(x, -distance, n), math.inf, way
-    if one[0] == FLAT:
-        y, beside, a, out = _above(A, a, tmul_vec(R, sub(other[1], p)), tmul_vec(R, sub(other[2], p)), m, near)
-        y = add(mul_vec(R, y), p)
-        return axpy(y, distance, n), y, beside, (distance, _leant(n, neg(mul_vec(R, out)), beside, distance), a, b)
-    x1, x2 = add(mul_vec(R, one[1]), p), add(mul_vec(R, one[2]), p)
-    if other[0] == FLAT:
-        x, beside, b, out = _above(B, b, x1, x2, n, near)
-        return x, axpy(x, -distance, n), beside, (distance, _leant(n, out, beside, distance), a, b)
-    s, u = _crossing(x1, sub(x2, x1), other[1], sub(other[2], other[1]), n)
-    x, y = axpy(x1, s, sub(x2, x1)), axpy(other[1], u, sub(other[2], other[1]))
-    r = _across(sub(x, y), n)
-    return x, y, math.sqrt(dot(r, r)), (distance, n, one[3] if s > 0.5 else a, other[3] if u > 0.5 else b)
-
-
-@kernel
-def _leant(n: Vec3, out: Vec3, beside: float, distance: float) -> Vec3:
-    """A normal of a disc leant outwards, by no more than what leads to a point so far beside and above its rim."""
-    lean = LEAN if beside > LEAN * abs(distance) else beside / abs(distance)
-    return unit(axpy(n, lean, out))
+    best = start = along(A, B, R, p, n, 0, 0)
+    most = WORTH * (A["low"] + B["low"])
+    y = x
+    for _ in range(BETTER):
+        found, x, y, best = _climb(A, B, R, p, x, start, SAME * tol)
+        if not found or best[0] >= 0.0:
+            return found, x, y, best
+        slack = max(min(most, -LEAST * best[0]), GAP * tol)
+        proof, n = _prove(A, B, R, p, best, slack, SAME * tol, work)
+        if proof != SHORTER:
+            return proof == PROVED, x, y, best
+        start = along(A, B, R, p, n, best[2], best[3])
+    return False, x, y, best
 
 
 @kernel(inline=False)
-def _front(core: Any, v: int, n: Vec3, near: float) -> Front:
-    """What of a solid is farthest along n, with piece v."""
-    x = point_of(core, v, n)
+def _climb(A: Any, B: Any, R: Mat3, p: Vec3, x: Vec3, best: Way, near: float) -> Found:
+    """Whether there is a normal near the one that is known along which two points lie upon each other.
+
+    The likely ones come first; if none of them is it, all that the pieces propose are tried.
+    """
+    flat = along(A, B, R, p, _flat(B, best[3], best[1]), best[2], best[3])
+    best = flat if flat[0] > best[0] else best
+    flat = along(A, B, R, p, neg(mul_vec(R, _flat(A, best[2], neg(tmul_vec(R, best[1]))))), best[2], best[3])
+    best = flat if flat[0] > best[0] else best
+    x, y, beside, start = points_along(A, B, R, p, x, best, near)
+    for which in range(LIKELY + ROUNDS):
+        if beside <= near:
+            return True, x, y, best
+        before = best[0]
+        if which < LIKELY:
+            likely, n = _likely(A, B, R, p, start, which)
+            way = along(A, B, R, p, n, best[2], best[3]) if likely else best
+            best = way if way[0] > before else best
+        else:
+            best = best_around(A, B, R, p, start, best)
+        if best[0] > before:
+            x, y, beside, start = points_along(A, B, R, p, x, best, near)
+        elif which >= LIKELY:
+            break
+    return beside <= near, x, y, best
+
+
+@kernel(inline=False)
+def _flat(core: Any, v: int, n: Vec3) -> Vec3:
+    """The normal of the disc, or of the face, that faces n most."""
     if core["sides"] > 0:
-        other = int(core["sides"]) - v
-        y = point_of(core, other, n)
-        if middle(core, v)[1] * math.sqrt(n[0] * n[0] + n[1] * n[1]) <= near and middle(core, v)[1] > 0.0:
-            return FLAT, x, x, v
-        return (LINE, x, y, other) if dot(n, sub(x, y)) <= near else (CORNER, x, x, v)
-    edges = rows_at(core["edges"], core["n_edges"], EDGE)
-    edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
-    vertex = rows_at(core["vertices"], core["n_vertices"], VERTEX)[v]
-    y, level, end = x, 0, v
-    for k in range(vertex["first"], vertex["first"] + vertex["count"]):
-        edge = edges[edge_at[k]]
-        other = int(edge["head"] if edge["tail"] == v else edge["tail"])
-        z = position(core, other)
-        if dot(n, sub(x, z)) <= near:
-            y, end = z, other
-            level += 1
-    return min(level, FLAT), x, y, end
-
-
-@kernel
-def _across(r: Vec3, n: Vec3) -> Vec3:
-    """A vector as seen along n."""
-    return axpy(r, -dot(r, n), n)
+        return flat_at(core, v, 0)
+    f, _ = facing(core, v, n)
+    return load3(rows_at(core["faces"], core["n_faces"], FACE)[f]["normal"]) if f != HERE else n
 
 
 @kernel(inline=False)
-def _crossing(x: Vec3, r: Vec3, y: Vec3, q: Vec3, n: Vec3) -> tuple[float, float]:
-    """Where two lines, which may be points, are closest as seen along n: shares of each."""
-    r, q, w = _across(r, n), _across(q, n), _across(sub(y, x), n)
-    first, second = math.sqrt(dot(r, r)), math.sqrt(dot(q, q))
-    if first == 0.0 and second == 0.0:
-        return 0.0, 0.0
-    if first == 0.0:
-        return 0.0, min(max(-dot(w, q) / (second * second), 0.0), 1.0)
-    if second == 0.0:
-        return min(max(dot(w, r) / (first * first), 0.0), 1.0), 0.0
-    zero = (0.0, 0.0, 0.0)
-    s, u = between_segments(zero, scale(r, 1.0 / first), first, w, scale(q, 1.0 / second), second)
-    return s / first, u / second
+def _likely(A: Any, B: Any, R: Mat3, p: Vec3, way: Way, which: int) -> tuple[bool, Vec3]:
+    """A normal for the pieces that face each other: across both sides, across one of them, or of their rims; and
+    whether it is likely to be near."""
+    _, n, a, b = way
+    axis = (R[2], R[5], R[8])
+    side_a = A["sides"] > 0 and abs(-dot(axis, n) - A["slope"]) < BESIDE
+    side_b = B["sides"] > 0 and abs(n[2] - B["slope"]) < BESIDE
+    if which == 0:
+        return (True, on_both(axis, -A["slope"], AXIS, B["slope"], n)) if side_a and side_b else (False, n)
+    if (which == 1 and not side_b) or (which == 2 and not side_a):
+        return False, n
+    (ca, ra), (cb, rb) = middle(A, a), middle(B, b)
+    w = sub(add(mul_vec(R, ca), p), cb)
+    if which == 1:
+        return True, on_circle(AXIS, B["slope"], w, (ra, axis), (rb, AXIS), n)
+    if which == 2:
+        return True, on_circle(axis, -A["slope"], w, (ra, axis), (rb, AXIS), n)
+    return True, on_sphere(w, (ra, axis), (rb, AXIS), n)
 
 
 @kernel(inline=False)
-def _above(core: Any, v: int, x: Vec3, y: Vec3, n: Vec3, near: float) -> tuple[Vec3, float, int, Vec3]:
-    """The middle of the part of a line that is above the disc or face at piece v, and how far beside it all of it is;
-    then also the piece where it is beside it, and towards where."""
-    r = sub(y, x)
-    length = math.sqrt(dot(r, r))
-    d = scale(r, 1.0 / length) if length > 0.0 else n
-    if core["sides"] == 0:
-        f, _ = facing(core, v, n)
-        if f == HERE:
-            return x, 0.0, v, NOTHING
-        lo, hi, beyond, _ = clip_to_face(core, f, x, d, length, near)
-        if lo <= hi:
-            return axpy(x, 0.5 * (lo + hi), d), 0.0, v, NOTHING
-        return x, math.inf, int(rows_at(core["edges"], core["n_edges"], EDGE)[beyond]["tail"]), NOTHING
-    c, radius = middle(core, v)
-    q = _across(sub(x, c), n)
-    s = min(max(-dot(q, d), 0.0), length)  # where it is closest to the middle
-    w = axpy(q, s, d)
-    away = math.sqrt(dot(w, w))
-    if away > radius:
-        return axpy(x, s, d), away - radius, v, scale(w, 1.0 / away)
-    half = math.sqrt(radius * radius - away * away)
-    return axpy(x, 0.5 * (max(s - half, 0.0) + min(s + half, length)), d), 0.0, v, NOTHING
+def _prove(A: Any, B: Any, R: Mat3, p: Vec3, way: Way, slack: float, near: float, work: Any) -> tuple[int, Vec3]:
+    """Whether no way apart is shorter than this one by more than the slack; and else the normal of one that is."""
+    depth, n, a, b = -way[0], way[1], way[2], way[3]
+    corners, facets = work["corners"], work["facets"]
+    d, e = _bent(A, B, R, way, near)
+    lean = min(ASIDE, math.sqrt(2.0 * slack / depth)) if depth > 0.0 else ASIDE
+    store3(corners[0]["w"], scale(n, depth))
+    for k in range(4):
+        aside = d if k & 1 == 0 else e
+        _, w = _corner(A, B, R, p, unit(axpy(n, lean if k < 2 else -lean, aside)), a, b)
+        store3(corners[k + 1]["w"], w)
+    _, w = _corner(A, B, R, p, neg(n), a, b)
+    store3(corners[5]["w"], w)
+    for k in range(4):
+        one, other = k + 1, (k + 1) % 4 + 1
+        put_facet(corners, facets[k], 0, one, other)
+        put_facet(corners, facets[k + 4], 5, other, one)
+    count = 8
+    for size in range(6, MOST):
+        f = nearest(facets, count)
+        if facets[f]["d"] == math.inf:  # two corners: any way beside is shorter
+            return SHORTER, unit(axpy(n, lean, d))
+        if facets[f]["d"] >= depth - slack:
+            return PROVED, n
+        m = load3(facets[f]["n"])
+        reach, w = _corner(A, B, R, p, m, a, b)
+        if reach < depth - slack:
+            return SHORTER, m
+        store3(corners[size]["w"], w)
+        count = grow(corners, facets, work["rim"], size, count, near)
+        if count < 0:
+            return LOST, n
+    return LOST, n
+
+
+@kernel(inline=False)
+def _corner(A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, a: int, b: int) -> tuple[float, Vec3]:
+    """The point of the difference that is farthest along n, and how far it is."""
+    way = along(A, B, R, p, n, a, b)
+    y = point_of(B, way[3], n)
+    x = point_of(A, way[2], neg(tmul_vec(R, n)))
+    return -way[0], sub(y, add(mul_vec(R, x), p))
+
+
+@kernel(inline=False)
+def _bent(A: Any, B: Any, R: Mat3, way: Way, near: float) -> tuple[Vec3, Vec3]:
+    """Two directions across a normal, and each other, in which the surface of the difference is bent most and least.
+
+    The corners around the foot are then on two lines that cross in it, and not beside each other.
+    """
+    _, n, a, b = way
+    m = neg(tmul_vec(R, n))
+    u = unit(cross(n, (1.0, 0.0, 0.0) if abs(n[0]) < 0.6 else (0.0, 1.0, 0.0)))
+    v = cross(n, u)
+    one, along_one = _lines(A, a, m, near)
+    other, along_other = _lines(B, b, n, near)
+    x, y = 0.0, 0.0  # of 2 t tᵀ for all tangents t: what of it is not the same all around
+    for t in (mul_vec(R, one), mul_vec(R, along_one), other, along_other):
+        c, s = dot(t, u), dot(t, v)
+        size = math.sqrt(c * c + s * s)
+        if size > 0.0:
+            x += (c * c - s * s) / size
+            y += 2.0 * c * s / size
+    size = math.sqrt(x * x + y * y)
+    if size == 0.0:
+        return u, v
+    c = math.sqrt(0.5 * (1.0 + x / size))  # of half the angle
+    s = math.copysign(math.sqrt(max(0.5 * (1.0 - x / size), 0.0)), y)
+    return add(scale(u, c), scale(v, s)), sub(scale(v, c), scale(u, s))
+
+
+@kernel(inline=False)
+def _lines(core: Any, v: int, n: Vec3, near: float) -> tuple[Vec3, Vec3]:
+    """Tangents of a solid at its point along n, as long as the radius by which it is bent: of its rim, of its line."""
+    front = front_of(core, v, n, near)
+    nothing = (0.0, 0.0, 0.0)
+    if front[0] == FLAT:
+        return nothing, nothing
+    line = sub(front[2], front[1]) if front[0] == LINE else nothing
+    radius = middle(core, v)[1]
+    out = (n[0], n[1], 0.0)
+    size = math.sqrt(dot(out, out))
+    if core["sides"] == 0 or size == 0.0:
+        return nothing, scale(line, WIDE)
+    return scale((-out[1], out[0], 0.0), radius / (size * size)), scale(line, WIDE)
