@@ -45,6 +45,7 @@ from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Phase, Statu
 from kinemorph.world.lives import see_lives
 from kinemorph.world.minds import Minds
 from kinemorph.world.nesting import tell_overlaps
+from kinemorph.world.placing import Placing
 from kinemorph.world.soundness import check_memory
 from kinemorph.world.step import run_steps
 from kinemorph.world.timers import Task, Timer, Timers
@@ -83,7 +84,7 @@ class WorldError(ArithmeticError):
         return str(self.args[0])
 
 
-class World(Changing, Asking, Keeping):
+class World(Changing, Placing, Asking, Keeping):
     """Bodies that move and touch, on ground and each other, and may be joined and cut apart at any time.
 
     `dt` (s) is the length of a step; contacts are solved in substeps of at most 1.25 ms. What moves no faster than a
