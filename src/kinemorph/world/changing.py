@@ -174,7 +174,7 @@ class Changing(Thinking):
         self._carry(bodies, model.parents, model.links["mass"].tolist())
         self._follow_tables()
         self._watches.follow()
-        if model.n > 2 and not model.catalog.equipment.apart:
+        if (model.n > 2 or model.base_shapes) and not model.catalog.equipment.apart:
             let_nested_pass(self, model, shapes)
         if model.pair_materials:
             tell(model, "materials of pairs", self._agree_by_name(model, named))
