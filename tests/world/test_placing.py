@@ -134,5 +134,5 @@ def test_ground_that_is_removed_is_gone_for_rays_and_what_lies_on_it():
     assert world.cast((5, 0, 1), (0, 0, -1)) is None
     world.run(0.5)
     assert body.position[2] < -0.5
-    with pytest.raises(KeyError):
+    with pytest.raises(ValueError, match="was removed"):
         world.remove_ground(ground)
