@@ -2,7 +2,7 @@
 
 python -m tests.world.golden            makes it anew, after a change that is meant to change results
 python -m tests.world.golden --check [--cold]    compares; cold: with all kernels compiled anew, which takes minutes
-python -m tests.world.golden --digest wall 1.0   prints one digest, for another process
+python -m tests.world.golden --digest wall 1.0   prints one digest, or those of "all", for another process
 """
 
 from __future__ import annotations
@@ -92,7 +92,8 @@ def main() -> int:
     parser.add_argument("--cold", action="store_true")
     chosen = parser.parse_args()
     if chosen.digest:
-        print(digest(chosen.digest[0], float(chosen.digest[1])))
+        name, seconds = chosen.digest[0], float(chosen.digest[1])
+        print(*(digest(one, seconds) for one in (SEVEN if name == "all" else [name])), sep="\n")
         return 0
     if chosen.check or chosen.cold:
         return min(1, check_cold() if chosen.cold else check())

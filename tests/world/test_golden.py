@@ -51,14 +51,19 @@ def test_batch_or_alone_it_is_the_same():
     assert [world.hash() for world in worlds] == [digest(name, 1.0) for name in names]
 
 
-@pytest.mark.parametrize("cold", [False, True])
-def test_in_a_fresh_process_it_is_the_same(cold, tmp_path):
-    """With the kernels of the cache; or with one that is compiled anew, where that is asked for: it takes minutes."""
-    if cold and "KINEMORPH_COLD" not in os.environ:
-        pytest.skip("set KINEMORPH_COLD to compile all kernels anew for this")
-    more = {"KINEMORPH_CACHE_DIR": str(tmp_path)} if cold else {}
-    told = subprocess.run(
-        [sys.executable, "-m", "tests.world.golden", "--digest", "wall and ball", "0.5"],
-        env={**os.environ, **more}, capture_output=True, text=True, timeout=1200, check=True,
-    )  # fmt: skip
-    assert told.stdout.strip() == digest("wall and ball", 0.5)
+def told_elsewhere(name, seconds, **environment):
+    """The digests that a process of its own comes to, of one scene or of all."""
+    command = [sys.executable, "-m", "tests.world.golden", "--digest", name, str(seconds)]
+    done = subprocess.run(
+        command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=1200, check=True
+    )
+    return done.stdout.split()
+
+
+def test_in_a_fresh_process_all_scenes_are_the_same():
+    assert told_elsewhere("all", 0.5) == [digest(name, 0.5) for name in SEVEN]
+
+
+def test_with_kernels_compiled_anew_it_is_the_same(tmp_path):
+    """One small scene, for it takes a while; `python -m tests.world.golden --check --cold` does it with all."""
+    assert told_elsewhere("box", 0.5, KINEMORPH_CACHE_DIR=str(tmp_path)) == [digest("box", 0.5)]

@@ -62,3 +62,13 @@ def test_a_step_that_failed_leaves_no_impulses_behind():
     world.forest.set_state(tree, tau=np.zeros(6))
     world.run(0.5)
     assert box.position[2] == pytest.approx(0.1, abs=1e-3)
+
+
+def test_a_joint_that_moves_no_mass_is_named():
+    b = km.Builder("hand")
+    b.link("palm", None, km.Joint.free(), (0, 0, 1), km.Inertia.box(1.0, (0.1, 0.1, 0.1)))
+    b.link("finger", "palm", km.Joint.revolute("y", name="knuckle"), (0.1, 0, 0))
+    world = km.World()
+    world.add(b.build(lenient=True))
+    with pytest.raises(km.WorldError, match="'knuckle' moves no mass: give its link an inertia"):
+        world.step()

@@ -109,7 +109,8 @@ TOUCH = np.dtype(
         ("tree1", "i4"),  # indices of both trees, -1 for what does not move; the first is SAME_TREE if that is both
         ("tree2", "i4"),
         ("acted", "i2"),  # whether it pressed at any time in this step, if only to push overlap apart
-        ("fast", "i2"),  # 1 if its bodies are alone and move by much of their size in a step, PASSES if past each other
+        ("fast", "i1"),  # 1 if its bodies are alone and move by much of their size in a step, PASSES if past each other
+        ("keeps", "i1"),  # whether another one is left out for its sake; `contact.seams`
         ("y", "i8"),  # first of its 3 (l1 + l2) numbers: normal, first and second tangent; what loops bear is behind
         ("s", "f8"),  # m, separation as the step goes on
         ("s0", "f8"),  # m, at its start
@@ -390,6 +391,7 @@ SOLVER = np.dtype(
         ("conveys", "i8"),  # whether any surface moves
         ("bouncing", "i8"),  # whether any touch of this step bounces
         ("passing", "i8"),  # whether any touch of this step is one of shapes that pass each other
+        ("paved", "i8"),  # whether any touch of this step is with convex ground
         ("twists", "i8"),  # address of the TWISTs, as many rows as touches
         ("twist_count", "i8"),
         ("moments", "i8"),  # address of 3 numbers for each CONTACT of two steps: N m s, world, on shape b

@@ -13,6 +13,7 @@ from kinemorph.contact.islands import I4
 from kinemorph.contact.layout import AGREEMENT, FULL_Y, MATERIAL, PASSES, SAME_TREE, SPAN, TOUCH
 from kinemorph.contact.lone_rows import NOWHERE, Alone, beside, put_alone, seen_alone
 from kinemorph.contact.mixing import blend
+from kinemorph.contact.seams import is_paved
 from kinemorph.multibody.joints import FREE
 from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA, TREE
 from kinemorph.multibody.loop_layout import last_dof
@@ -250,6 +251,8 @@ def fill_pair(s: Any, forest: Any, c: Any, first: int, stop: int, used: int) -> 
     if used + 3 * length * (stop - first) > s["Y_room"]:
         s["full"] |= FULL_Y
         return -1
+    if is_paved(shapes, pair):
+        s["paved"] = 1
     friction, restitution, slip = mix(s, c, pair)
     if restitution > 0.0:
         s["bouncing"] = 1
@@ -319,7 +322,7 @@ def fill_some(s: Any, forest: Any, c: Any, first: int, stop: int, used: int) -> 
 @kernel
 def fill_touches(s: Any, forest: Any, c: Any) -> bool:
     """Rows for the contacts of islands that are awake, in their order. False if a table is full."""
-    s["bouncing"] = s["passing"] = 0
+    s["bouncing"] = s["passing"] = s["paved"] = 0
     used = fill_some(s, forest, c, 0, s["touch_count"], s["Y_used"])
     if used >= 0:
         s["Y_used"] = used

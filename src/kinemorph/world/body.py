@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.given import shown
-from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.pose import Pose, vector
 from kinemorph.world.ids import JointId
 
 if TYPE_CHECKING:
@@ -33,25 +33,45 @@ class Body:
         """Where the body's own frame is in the world."""
         return self.world.forest.pose(self.world._id(self))
 
+    @pose.setter
+    def pose(self, pose: Pose) -> None:
+        self.world.place(self, pose)
+
     @property
     def position(self) -> Array:
         """m, the origin of its own frame."""
         return self.pose.position
+
+    @position.setter
+    def position(self, position: Iterable[float]) -> None:
+        self.world.place(self, position)
 
     @property
     def twist(self) -> Array:
         """Angular velocity, and velocity of the origin of its own frame (6), world axes."""
         return self.world.forest.twist(self.world._id(self))
 
+    @twist.setter
+    def twist(self, twist: Iterable[float]) -> None:
+        self.world.place(self, twist=twist)
+
     @property
     def velocity(self) -> Array:
         """m/s, of the origin of its own frame, world axes."""
         return self.twist[3:]
 
+    @velocity.setter
+    def velocity(self, velocity: Iterable[float]) -> None:
+        self.world.place(self, twist=np.r_[self.twist[:3], vector(velocity, 3, "velocity")])
+
     @property
     def angular_velocity(self) -> Array:
         """rad/s, world axes."""
         return self.twist[:3]
+
+    @angular_velocity.setter
+    def angular_velocity(self, velocity: Iterable[float]) -> None:
+        self.world.place(self, twist=np.r_[vector(velocity, 3, "angular_velocity"), self.twist[3:]])
 
     @property
     def mass(self) -> float:

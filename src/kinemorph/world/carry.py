@@ -17,6 +17,7 @@ from kinemorph.contact.leavings import keep_old
 from kinemorph.contact.passing import let_pass
 from kinemorph.contact.pulls import claim_pulls, fill_pulls, pull_all, tie_elements
 from kinemorph.contact.rows import fill_touches
+from kinemorph.contact.seams import pass_seams
 from kinemorph.contact.twists import fill_twists, keep_moments, stay_swept
 from kinemorph.structure.forest_layout import LOOPS
 from kinemorph.structure.forest_memory import pool_of
@@ -79,7 +80,7 @@ def fill_all(w: Any, s: Any, forest: Any, c: Any, none: Any) -> bool:
     """Rows for the contacts of islands that are awake. False if a table is full."""
     if not is_shared(w, s["island_count"]):
         return fill_touches(s, forest, c)
-    s["bouncing"] = s["passing"] = 0
+    s["bouncing"] = s["passing"] = s["paved"] = 0
     share_out(w, MEASURE, s["island_count"], none)
     used = place_needs(w, s["Y_used"])
     if used > s["Y_room"]:
@@ -156,6 +157,8 @@ def carry_out(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
         keep_conveyed_awake(s)
     if s["passing"] != 0:
         let_pass(s, c)
+    if s["paved"] != 0:
+        pass_seams(s, c)
     if tied:
         hold_forces(s)
         pull_all(s)

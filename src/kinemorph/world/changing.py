@@ -80,6 +80,16 @@ class Changing(Thinking):
         return ShapeId.of(self._world, id)
 
     @an_input
+    def remove_ground(self, ground: int) -> None:
+        """Ground that `add_ground` has made is gone. What touched it wakes."""
+        row = self._shape_row(ground)
+        if int(self.shapes.rows["link"][row]) >= 0:
+            raise ValueError(f"remove_ground: shape {ground} is on a body; remove that")
+        self._wake(*self._touching(row))
+        self._mounted[-1].remove(int(ground))
+        self.shapes.remove(int(ground))
+
+    @an_input
     def add(
         self,
         what: Model | Shape | Parts | Polyhedron,
@@ -164,7 +174,7 @@ class Changing(Thinking):
         self._carry(bodies, model.parents, model.links["mass"].tolist())
         self._follow_tables()
         self._watches.follow()
-        if model.n > 2 and not model.catalog.equipment.apart:
+        if (model.n > 2 or model.base_shapes) and not model.catalog.equipment.apart:
             let_nested_pass(self, model, shapes)
         if model.pair_materials:
             tell(model, "materials of pairs", self._agree_by_name(model, named))

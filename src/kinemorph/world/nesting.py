@@ -3,9 +3,10 @@
 Parts of a figure that are in each other are drawn so, and do not meet.
 
 Files of robots have links whose shapes reach into others but one joint farther on: a thigh into the body, a finger into
-the wrist. To push these apart, a joint would have to leave its limits. So they pass through each other, as a link and
-the one that carries it do, and a warning names them; `world.ignored` lists them, and `world.heed` has them meet again.
-All else that is deep in each other is pushed apart, and named as well.
+the wrist, a shoulder into the base on which the robot stands. To push these apart, a joint would have to leave its
+limits. So they pass through each other, as a link and the one that carries it do, and a warning names them;
+`world.ignored` lists them, and `world.heed` has them meet again. All else that is deep in each other, as what floats is
+in the base, is pushed apart, and named as well.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinemorph._files import ModelWarning
+from kinemorph.collision.shape_rows import Form
 from kinemorph.collision.shape_table import ROWS
 from kinemorph.collision.two_shapes import Pair
+from kinemorph.multibody.joints import FREE
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.forest_layout import BODIES
@@ -26,17 +29,21 @@ if TYPE_CHECKING:
     from kinemorph.world.changing import Changing
     from kinemorph.world.world import World
 
+GROUND = int(Form.GROUND)
 NESTED = 1e-3  # m: parts that are in each other by no more are pushed apart, as others are;
 SHARE = 0.01  # or by no more than this of the smaller one's extent
 DEEP = 0.1  # share of the smaller one's extent: what overlaps by more was hardly meant to
+ON_BASE = -1  # in place of a tree
 SHOWN = 4  # pairs that a warning names
 
 
 def candidates(world: Changing, rows: Any) -> list[tuple[int, int]]:
-    """Rows of shapes of one tree whose boxes overlap, and that would meet, of some rows of shapes on bodies."""
+    """Rows of shapes, of some, that are of one tree, or one on the base on which the tree of the other stands; whose
+    boxes overlap, and that would meet."""
     shapes, boxes = world.shapes.rows[rows], world.collisions.boxes[rows]
     low, high, link, carrier = boxes["low"], boxes["high"], shapes["link"], shapes["carrier"]
-    tree = world.forest._tables[BODIES]["tree"][link]
+    tree = np.where(link >= 0, world.forest._tables[BODIES]["tree"][link], ON_BASE)
+    stands = np.array([t >= 0 and int(world.forest._links(t)[0]["kind"]) != FREE for t in tree.tolist()])
     group, mask = shapes["group"], shapes["mask"]
     found = []
     for i in range(len(rows) - 1):
@@ -44,7 +51,7 @@ def candidates(world: Changing, rows: Any) -> list[tuple[int, int]]:
         near = ((low[rest] <= high[i]) & (high[rest] >= low[i])).all(axis=1)
         near &= (
             (tree[rest] == tree[i]) & (link[rest] != link[i]) & (carrier[rest] != link[i]) & (link[rest] != carrier[i])
-        )
+        ) | ((tree[rest] == ON_BASE) & stands[i]) | (stands[rest] & (tree[i] == ON_BASE))  # fmt: skip
         near &= ((group[rest] & mask[i]) != 0) & ((group[i] & mask[rest]) != 0)
         found += [(int(rows[i]), int(rows[i + 1 + k])) for k in np.flatnonzero(near).tolist()]
     return found
@@ -59,7 +66,8 @@ def depth_of(world: Changing, a: int, b: int) -> float:
 
 def let_nested_pass(world: Changing, model: Model, shapes: list[int]) -> None:
     """Have the shapes of a new figure pass through each other that are in each other where it comes in."""
-    rows = np.array([id & ROWS for id in shapes if world.shapes.link(id) >= 0], np.int64)
+    rows = np.array([id & ROWS for id in shapes], np.int64)
+    rows = rows[world.shapes.rows["form"][rows] != GROUND]
     ignored, boxes = world.collisions.broad_phase.ignored, world.collisions.boxes
     deepest: dict[tuple[str, str], float] = {}
     for a, b in candidates(world, rows):

@@ -22,6 +22,7 @@ from kinemorph.contact.solver import Solver
 from kinemorph.geometry.material import Material
 from kinemorph.motion.events import Event
 from kinemorph.motion.progress import Bar
+from kinemorph.multibody.massless import massless_joints
 from kinemorph.multibody.tables import Pattern, Tables
 from kinemorph.spatial.given import finite, flag, shown, whole
 from kinemorph.spatial.pose import vector
@@ -45,6 +46,7 @@ from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Phase, Statu
 from kinemorph.world.lives import see_lives
 from kinemorph.world.minds import Minds
 from kinemorph.world.nesting import tell_overlaps
+from kinemorph.world.placing import Placing
 from kinemorph.world.soundness import check_memory
 from kinemorph.world.step import run_steps
 from kinemorph.world.timers import Task, Timer, Timers
@@ -83,7 +85,7 @@ class WorldError(ArithmeticError):
         return str(self.args[0])
 
 
-class World(Changing, Asking, Keeping):
+class World(Changing, Placing, Asking, Keeping):
     """Bodies that move and touch, on ground and each other, and may be joined and cut apart at any time.
 
     `dt` (s) is the length of a step; contacts are solved in substeps of at most 1.25 ms. What moves no faster than a
@@ -341,19 +343,27 @@ class World(Changing, Asking, Keeping):
                 self.time,
             )
         t = int(self._header[0]["tree"])
-        body = ""
+        body = why = ""
         if t >= 0:
-            first = self.forest._links(t)[0]["body"]
-            body = self._names.get(self.forest._id(BODIES, int(first)), "")
+            first = self.forest._id(BODIES, int(self.forest._links(t)[0]["body"]))
+            body, why = self._names.get(first, ""), self._massless(first)
         what = f"the tree of body {body!r}" if body else "something"
         model = ContactModel(int(self._header[0]["model"]))
         left = "as it was before that step" if model is ContactModel.STEPS else "as the last part of a step left it"
         raise WorldError(
             f"world: at {self.time:.6g} s the motion of {what} is not finite any more ({status.name.lower()}); "
-            f"the world is {left}",
+            f"{why}the world is {left}",
             self.time,
             body,
         )
+
+    def _massless(self, body: int) -> str:
+        """What is to be said if a joint of the figure that a body came in with moves no mass."""
+        for key, record in self._figures.items():
+            if key in self._models and any(body == id for _, id, _ in record.bodies):
+                for joint in massless_joints(self._models[key])[:1]:
+                    return f"joint {joint!r} moves no mass: give its link an inertia, or the joint an armature; "
+        return ""
 
     def _shape_owner(self, row: int) -> str:
         """The name of the body that has the shape in a row."""

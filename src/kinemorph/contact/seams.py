@@ -1,0 +1,100 @@
+"""Ground of several pieces: what slides from one onto the next does not catch on the edge between them.
+
+A shape that is a micrometre deep in one tile meets the side of the next one, or its edge at a slant, before it is over
+it. But the plane of a contact parts two convex shapes for the length of a step. If all of another fixed shape lies
+behind it too, then that one is kept away already, and its own contact, which looks another way, has nothing to add.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph._jit import kernel, rows_at
+from kinemorph.collision.contact_table import half_of
+from kinemorph.collision.shape_rows import CONTACT, PAIR, PLACE, SHAPE, Form
+from kinemorph.contact.layout import ISLAND, TOUCH
+from kinemorph.contact.passing import FAR
+from kinemorph.geometry.polyhedron import CORE, VERTEX
+from kinemorph.spatial.mat3 import tmul_vec
+from kinemorph.spatial.rows import load3, load9
+from kinemorph.spatial.scalar import sqrt
+from kinemorph.spatial.vec3 import Vec3, dot, scale
+
+FLUSH = 1e-4  # m, by which a piece may stand out: more is a step, which stops
+ALIKE = 1e-10  # one minus the cosine between normals that are the same
+CONVEX = int(Form.CONVEX)
+
+
+@kernel
+def is_paved(shapes: Any, pair: Any) -> bool:
+    """Whether a pair has a piece of ground that is convex."""
+    a, b = shapes[pair["a"]], shapes[pair["b"]]
+    return (a["fixed"] != 0 and a["form"] == CONVEX) or (b["fixed"] != 0 and b["form"] == CONVEX)
+
+
+@kernel(inline=False)
+def pass_seams(s: Any, c: Any) -> None:
+    """Leave contacts with convex ground out that another one makes needless; whoever does so stays."""
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)
+    islands = rows_at(s["islands"], s["island_count"], ISLAND)
+    for i in range(s["touch_count"]):
+        touches[i]["keeps"] = 0
+    for i in range(s["island_count"]):
+        first = islands[i]["first_touch"]
+        stop = first + islands[i]["touch_count"]
+        for j in range(first, stop):
+            if touches[j]["keeps"] == 0 and touches[j]["s"] < FAR:
+                k = keeper_of(c, touches, j, first, stop)
+                if k >= 0:
+                    touches[k]["keeps"] = 1
+                    touches[j]["s0"] = touches[j]["s"] = FAR
+
+
+@kernel(inline=False)
+def keeper_of(c: Any, touches: Any, j: int, first: int, stop: int) -> int:
+    """The touch, from `first` to before `stop`, that makes touch j needless; -1 if there is none."""
+    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
+    shapes, pairs = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["pairs"], c["room"], PAIR)
+    now = half_of(c["step"], c["contact_room"])
+    contact = contacts[now + touches[j]["contact"]]
+    pair = pairs[contact["pair"]]
+    fixed, moving, part, n, _ = seen_from_ground(shapes, pair, contact)
+    if fixed < 0 or shapes[fixed]["form"] != CONVEX:
+        return -1
+    for k in range(first, stop):
+        other = contacts[now + touches[k]["contact"]]
+        if other["pair"] == contact["pair"] or touches[k]["s"] >= FAR:
+            continue
+        ground, shape, of, m, x = seen_from_ground(shapes, pairs[other["pair"]], other)
+        if ground < 0 or shape != moving or of != part or dot(n, m) > 1.0 - ALIKE:
+            continue
+        if reach(c, fixed, m) <= dot(m, x) + FLUSH:
+            return k
+    return -1
+
+
+@kernel
+def seen_from_ground(shapes: Any, pair: Any, contact: Any) -> tuple[int, int, int, Vec3, Vec3]:
+    """The fixed shape of a contact, -1 if none is, the one that moves, its part, and normal and point on the ground."""
+    n = load3(contact["normal"])
+    if shapes[pair["a"]]["fixed"] != 0:
+        return pair["a"], pair["b"], contact["part2"], n, load3(contact["x1"])
+    fixed = pair["b"] if shapes[pair["b"]]["fixed"] != 0 else -1
+    return fixed, pair["a"], contact["part1"], scale(n, -1.0), load3(contact["x2"])
+
+
+@kernel(inline=False)
+def reach(c: Any, row: int, n: Vec3) -> float:
+    """How far a convex shape goes along a direction, in m from the origin of the world."""
+    shape, place = rows_at(c["shapes"], c["n"], SHAPE)[row], rows_at(c["places"], c["n"], PLACE)[row]
+    core = rows_at(shape["core"], 1, CORE)[0]
+    d = tmul_vec(load9(place["R"]), n)
+    far = -FAR
+    if core["sides"] > 0:
+        across, along = sqrt(d[0] * d[0] + d[1] * d[1]), core["half"] * d[2]
+        far = max(core["low"] * across - along, core["high"] * across + along)
+    else:
+        vertices = rows_at(core["vertices"], core["n_vertices"], VERTEX)
+        for v in range(core["n_vertices"]):
+            far = max(far, dot(d, load3(vertices[v]["x"])))
+    return far + shape["radius"] + dot(n, load3(place["p"]))

@@ -1,0 +1,133 @@
+"""Bodies put elsewhere by hand, with other velocities: what no force has done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph.collision.shape_table import ROWS
+from kinemorph.multibody.joints import FREE, SPHERICAL
+from kinemorph.spatial.pose import Pose, vector
+from kinemorph.structure.forest import Change, Forest
+from kinemorph.structure.forest_layout import IN_USE, LOOPS
+from kinemorph.structure.forest_memory import INDEX
+from kinemorph.world.body import Body
+from kinemorph.world.coming import free_position
+from kinemorph.world.journal import an_input
+
+if TYPE_CHECKING:
+    from kinemorph.world.world import World
+
+
+class Placing:
+    """The part of a `World` that puts things where they are said to be."""
+
+    forest: Forest
+    _header: Any
+    _mounted: dict[int, list[int]]
+    _newcomers: list[int]
+
+    if TYPE_CHECKING:
+
+        @property
+        def _world(self) -> World: ...
+        def _id(self, body: Body | int) -> int: ...
+        def _wake(self, *bodies: int) -> None: ...
+        def _neighbours(self, bodies: list[int]) -> list[int]: ...
+        def joint_id(self, joint: Change | int | str) -> int: ...
+
+    @an_input
+    def place(
+        self, body: Body | int, at: Pose | Iterable[float] | None = None, twist: Iterable[float] | None = None
+    ) -> None:  # fmt: skip
+        """Put a body somewhere else, or have it move otherwise; what is joined to it goes along as if all were rigid.
+
+        `at` is a pose, or a position in which it is turned as it was; `twist` (angular, linear, world axes) is that of
+        its own frame. What is not given stays. Joints stay as they are, and go on as they did. `body.pose`, `position`,
+        `twist`, `velocity` and `angular_velocity` can be set likewise. What stands on the base, or is tied to something
+        else by a loop, cannot be placed.
+        """
+        id = self._id(body)
+        forest = self.forest
+        tree, before, moved = forest.tree_of(id), forest.pose(id), forest.twist(id)
+        pose = before if at is None else at if isinstance(at, Pose) else None
+        if pose is None:
+            pose = Pose(vector(at, 3, "place: at"), before.rotation)
+        wanted = moved if twist is None else vector(twist, 6, "place: twist")
+        members = forest.members(tree).tolist()
+        if int(forest._links(tree & INDEX)[0]["kind"]) != FREE:
+            raise ValueError(
+                f"place: body {self._name(id)!r} does not float: a joint holds its tree to the base; "
+                "set_joint says where a joint is, or cut it first"
+            )
+        if self._tied(members, outside=True):
+            raise ValueError(
+                f"place: a loop ties body {self._name(id)!r} to something that would stay where it is; cut it first"
+            )
+        state = forest.state(tree)
+        q, v = state.q, state.v
+        root = Pose.quaternion(q[3:7], q[:3])
+        turn = np.eye(3) if pose.rotation is before.rotation else pose.rotation @ before.rotation.T
+        whole = len(members) == 1 and (root.position == before.position).all()
+        there = pose if whole else Pose(pose.position + turn @ (root.position - before.position), turn @ root.rotation)
+        if at is not None:
+            q[:3] = there.position
+            if pose.rotation is not before.rotation:
+                q[3:7] = free_position(there)[3:]
+        now = Pose.quaternion(q[3:7], q[:3])
+        spin, push = wanted[:3] - turn @ moved[:3], wanted[3:] - turn @ moved[3:]
+        turning = turn @ (root.rotation @ v[:3]) + spin
+        going = turn @ (root.rotation @ v[3:6]) + push + np.cross(spin, now.position - pose.position)
+        v[:6] = np.r_[now.rotation.T @ turning, now.rotation.T @ going]
+        self._settle(tree, members, q, v)
+
+    @an_input
+    def set_joint(
+        self, joint: Change | int | str, position: npt.ArrayLike | None = None, velocity: npt.ArrayLike | None = None
+    ) -> None:  # fmt: skip
+        """Where a joint of a tree is, or how fast it moves: its part of q or v. What it carries goes along."""
+        id = self.joint_id(joint)
+        forest = self.forest
+        link = forest._carried(id)[1]
+        tree, kind = forest.tree_of(forest.sides(id)[-1]), int(link["kind"])
+        if kind == FREE:
+            raise ValueError("set_joint: a free joint is where its body is; place the body")
+        members = forest.members(tree).tolist()
+        if self._tied(members, outside=False):
+            raise ValueError("set_joint: loops tie the links of this joint's tree, and would open; cut them first")
+        state = forest.state(tree)
+        q, v = state.q, state.v
+        if position is not None:
+            where = vector(np.atleast_1d(np.asarray(position)), int(link["nq"]), "set_joint: position")
+            if kind == SPHERICAL:
+                length = float(np.linalg.norm(where))
+                if not length > 0.0:
+                    raise ValueError("set_joint: position of a ball joint must be a quaternion, and not zero")
+                where = where / length
+            q[link["iq"] : link["iq"] + link["nq"]] = where
+        if velocity is not None:
+            rate = vector(np.atleast_1d(np.asarray(velocity)), int(link["nv"]), "set_joint: velocity")
+            v[link["iv"] : link["iv"] + link["nv"]] = rate
+        self._settle(tree, members, q, v)
+
+    def _name(self, id: int) -> str:
+        return self._world._names[id]
+
+    def _settle(self, tree: int, members: list[int], q: Any, v: Any) -> None:
+        """Have a tree in this state from now on. What touched it wakes, and what it overlaps is told."""
+        self._wake(*members, *self._neighbours(members))
+        self.forest.set_state(tree, q=q, v=v)
+        self._header[0]["fresh"] = 1
+        self._newcomers += [shape & ROWS for body in members for shape in self._mounted.get(body & INDEX, [])]
+
+    def _tied(self, members: list[int], outside: bool) -> bool:
+        """Whether a loop ties one of these bodies, or ties one of them to another body or the base."""
+        forest, indices = self.forest, {body & INDEX for body in members}
+        for loop in forest._tables[LOOPS][: int(forest._pools[LOOPS]["count"])]:
+            inside = (int(loop["a"]) in indices) + (int(loop["b"]) in indices)
+            if loop["next"] == IN_USE and inside and (inside == 1 or not outside):
+                return True
+        return False
