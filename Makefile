@@ -121,7 +121,8 @@ pictures: $(READY)  ## draw again: the README's moving picture, the viewer (by c
 	$(BIN)/python -m tools.viewer_picture docs/_static/viewer.png
 	$(BIN)/python -m kinemorph.scenes.creatures docs/_static
 	$(BIN)/python -m kinemorph.scenes.contact_sheet build/gallery
-	cp build/gallery/demonstrations.png docs/_static
+	@for file in build/gallery/*.png; do for name in $$(basename $$file) world_$$(basename $$file); do \
+	  test ! -e docs/_static/$$name || cp -v $$file docs/_static/$$name; done; done
 
 bill: $(VENV)/.locked  ## build/bill.cdx.json, the software bill of materials of requirements.lock (CycloneDX)
 	@mkdir -p build

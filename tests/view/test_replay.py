@@ -133,6 +133,19 @@ def test_the_legend_names_the_events_and_escapes_them(tmp_path: Path) -> None:
     assert "<title>chain &lt;of three&gt;</title>" in page
 
 
+def test_colours_are_explained_where_something_has_them(tmp_path: Path) -> None:
+    for colour, told in ((None, True), ((0.2, 0.3, 0.4, 1.0), False)):
+        recording = Recording("pair")
+        for name in ("upper", "lower"):
+            recording.add_body(Body(name, (km.Shape.sphere(0.1, colour=colour),)))
+        recording.add_poses(0.0, np.arange(2), np.array([[0, 0, z, 1, 0, 0, 0] for z in (1.0, 0.5)]))
+        recording.add_chapter(0.0, "start", {"upper": None, "lower": "upper"})
+        recording.add_chapter(0.1, "cut", {"upper": None, "lower": None})
+        recording.add_poses(0.2, np.arange(2), recording.poses[-1])
+        page = replay(recording, tmp_path / "pair.html").read_text()
+        assert ("away from it" in page[page.rindex('<div id="legend">') :]) is told
+
+
 def test_whose_work_the_player_is_is_in_the_page(tmp_path: Path) -> None:
     page = replay(still_chain_that_turns_round(), tmp_path / "chain.html").read_text()
     notice = page[page.rindex('<template id="licences">') :]

@@ -258,14 +258,16 @@ def test_plots_get_energies_counts_and_times() -> None:
 # --------------------------------------------------------------------------------------------------------------- safety
 
 
-async def _knock(port: int, **headers: str) -> str:
+async def _knock(port: int, path: str = "/", **headers: str) -> str:
     """What a server answers to somebody who wants a web socket."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     lines = {
         "Host": f"127.0.0.1:{port}", "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
         "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==", "Sec-WebSocket-Protocol": "viser-v1", **headers,
     }  # fmt: skip
-    writer.write(("GET / HTTP/1.1\r\n" + "".join(f"{k}: {v}\r\n" for k, v in lines.items() if v) + "\r\n").encode())
+    writer.write(
+        (f"GET {path} HTTP/1.1\r\n" + "".join(f"{k}: {v}\r\n" for k, v in lines.items() if v) + "\r\n").encode()
+    )
     answer = (await reader.read(2000)).decode(errors="replace")
     writer.close()
     return answer
@@ -289,6 +291,8 @@ def test_only_its_own_pages_may_talk_to_it() -> None:
         assert page.startswith("HTTP/1.1 200")
         assert "default-src 'self'" in page[: page.index("\r\n\r\n")]
         assert knock(Upgrade="", Connection="close", Host="evil.example").startswith("HTTP/1.1 403")
+        for path in ("/../../../../etc/passwd", "/..%2f..%2fetc/passwd", "//etc/passwd", "/assets/../../__init__.py"):
+            assert asyncio.run(_knock(port, path, Upgrade="", Connection="close")).startswith("HTTP/1.1 404"), path
         handlers = v.server._websock_server._incoming_handlers
         assert {_messages.ShareUrlRequest, _messages.ShareUrlDisconnect}.isdisjoint(handlers)
 

@@ -120,7 +120,8 @@ def bounce(
         side: Side of the world, a cube (m); by default 3 m times the cube root of their number.
         step_size: How far a step goes (s).
         seed: Of everything that is random.
-        replay: Instead of numbers, write this HTML file: the objects, their boxes, tiles and closest features.
+        replay: Instead of numbers, write this HTML file, with a picture beside it: the objects, their boxes, tiles and
+            closest features.
     """
     from kinemorph._files import can_hold
     from kinemorph.scenes import bounce_table

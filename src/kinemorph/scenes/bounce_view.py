@@ -17,6 +17,7 @@ from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.geometry.shapes import Shape
 from kinemorph.scenes.bounce import SIZES, Bounce, rotation, shapes
 from kinemorph.view.overlays import Boxes, Lines
+from kinemorph.view.picture import picture
 from kinemorph.view.recording import Body, Recording
 from kinemorph.view.replay import replay
 
@@ -28,7 +29,7 @@ RATE = 25.0  # frames a second
 
 
 def record(world: Bounce, steps: int, file: Path | str) -> Path:
-    """Step a world of the six shapes, and write what it does as an HTML file that plays offline."""
+    """Step a world of the six shapes, and write what it does as an HTML file that plays offline; its end as a PNG."""
     recording = Recording(f"bounce, {world.count} objects")
     names = [f"{name} {size}" for size in SIZES for name in shapes()]
     for name, body in zip(names, world.bodies, strict=True):
@@ -48,6 +49,7 @@ def record(world: Bounce, steps: int, file: Path | str) -> Path:
         ij, _, contacts = world.close()
         lines.append(np.stack([contacts["x1"], contacts["x2"]], axis=1))
         features.append(closest_features(world, ij, contacts))
+    picture(recording, float(recording.t[-1]), Path(file).with_suffix(".png"))
     return replay(
         recording,
         file,

@@ -20,6 +20,7 @@ from kinemorph.scenes.car import Driver, drive
 from kinemorph.scenes.filming import film_run
 from kinemorph.scenes.views import View, draw_views
 from kinemorph.spatial.pose import Pose
+from kinemorph.view.recording import Recording
 from kinemorph.world.world import World
 
 SLOW, FAST = 3.0, 9.0  # m/s, over the obstacles and into the looping
@@ -114,15 +115,22 @@ def track(fast: float = FAST, **settings: Any) -> Track:
     return scene
 
 
+def _passes(recording: Recording, x: float) -> float:
+    """s, when the car first comes to a place."""
+    (chassis,) = (i for i, body in enumerate(recording.bodies) if body.name == "chassis")
+    return float(recording.t[np.argmax(recording.poses[:, chassis, 0] >= x)])
+
+
 def draw(folder: Path, scene: Track) -> tuple[Path, Path]:
     """Drive: the car on the obstacles and in the looping, and a replay."""
     recording = film_run(scene.world, SECONDS, "car track")
-    through = tuple(4.24 + 0.16 * k for k in range(9))
+    enters = _passes(recording, 16.0)
+    through = tuple(enters + 0.105 * k for k in range(9))
     views = [
-        View(1.2, (-0.7, -1.3, 0.5), (2.1, -0.4, 0.0), (3.9, 0.4, 0.4)),
-        View(2.93, (-0.7, -1.3, 0.5), (5.6, -0.5, 0.0), (8.0, 0.5, 0.4)),
+        View(_passes(recording, 2.8), (-0.7, -1.3, 0.5), (2.1, -0.4, 0.0), (3.9, 0.4, 0.4)),
+        View(_passes(recording, 7.0), (-0.7, -1.3, 0.5), (5.6, -0.5, 0.0), (8.0, 0.5, 0.4)),
         View(through, (-0.8, -1.5, 0.35), (14.6, -0.5, 0.0), (17.6, 1.4, 2.6)),
-        View((4.42, 4.87), (-1.3, -0.45, 0.25), (15.0, -0.5, 0.1), (17.6, 1.4, 2.6)),
+        View((enters + 0.12, enters + 0.45), (-1.3, -0.45, 0.25), (15.0, -0.5, 0.1), (17.6, 1.4, 2.6)),
     ]
     return draw_views(recording, folder, "car_track", views, size=(440, 300), columns=2, follow="chassis")
 

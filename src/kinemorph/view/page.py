@@ -50,10 +50,8 @@ JUMP = """
 """
 
 
-def dressed(
-    page: str, recording: Recording, joined: set[str | None], overlays: Sequence[Overlay], speed: float = 1.0
-) -> str:
-    """The page of a player with all that. `joined` are bodies that are ever joined to others."""
+def dressed(page: str, recording: Recording, tinted: bool, overlays: Sequence[Overlay], speed: float = 1.0) -> str:
+    """The page of a player with all that. `tinted` says whether any body has the colours of its tree."""
     title = html.escape(recording.name or "recording")
     ends = [f"rgb{as_bytes(c)}" for c in LEGEND]
     tree = (
@@ -65,7 +63,7 @@ def dressed(
     legend = f"""
 <style>{STYLE}</style>
 <div id="legend"><b>{title}</b>
-{tree if joined else ""}{drawn + "<br>the scene tree shows and hides them" if drawn else ""}
+{tree if tinted else ""}{drawn + "<br>the scene tree shows and hides them" if drawn else ""}
 <table>{"".join(_rows(recording))}</table></div>
 <script>{JUMP.replace("SPEED", repr(float(speed)))}</script>
 {licences()}

@@ -95,7 +95,7 @@ def replay(
         if now > start:  # a single frame is a still picture, which needs no player
             stream.insert_sleep(PAUSE)
         page = stream.as_html()
-    write_whole(file, dressed(page, recording, scene.joined, overlays, speed).encode())
+    write_whole(file, dressed(page, recording, scene.tinted, overlays, speed).encode())
     return Path(file)
 
 
@@ -126,6 +126,7 @@ class _Scene:
         self.deepest = max((d for e in recording.chapters for d in depths(e.parents).values()), default=0)
         pairs = [pair for e in recording.chapters for pair in e.parents.items() if pair[1] is not None]
         self.joined = {name for pair in pairs for name in pair}
+        self.tinted = any(t and name in self.joined for b in batches for name, t in zip(b.names, b.tinted, strict=True))
         self.earlier = {id(after): before for before, after in pairwise(recording.chapters)}
         points, floor, solid = _seen_points(batches, shift, level_ground(recording))
         low, high = points.min(axis=0), points.max(axis=0)
