@@ -70,6 +70,11 @@ def test_a_quad_in_obj_becomes_two_triangles(write):
     assert mesh.faces.tolist() == [[0, 1, 2], [0, 2, 3]]
 
 
+def test_a_quad_that_is_not_flat_is_cut_along_its_shorter_diagonal(write):
+    mesh = load_mesh(write("bent.obj", "v 0 0 0\nv 1 0 0\nv 2 2 1\nv 0 1 0\nf 1 2 3 4\n"))
+    assert mesh.faces.tolist() == [[0, 1, 3], [1, 2, 3]]
+
+
 def test_polygons_of_many_sizes(write):
     points = "0 0 0 1 0 0 2 1 0 1 2 0 0 1 0"
     text = DAE.replace("0 0 0 1 0 0 0 1 0 0 0 1", points).replace('count="4" stride', 'count="5" stride')

@@ -230,6 +230,35 @@ def test_included_files_are_read_into_their_places(tmp_path, rng):
     assert_equal(km.load_mjcf(path), mujoco.MjModel.from_xml_path(str(path)), rng)
 
 
+def test_included_files_may_name_what_lies_beside_them(tmp_path, rng):
+    (tmp_path / "parts" / "solids").mkdir(parents=True)
+    (tmp_path / "parts" / "arm.xml").write_text(
+        '<any><body name="arm"><joint/><geom type="mesh" mesh="wedge"/><include file="hand.xml"/></body></any>'
+    )
+    (tmp_path / "parts" / "hand.xml").write_text('<any><geom size="0.2" pos="1 0 0"/></any>')
+    (tmp_path / "parts" / "assets.xml").write_text('<any><mesh name="wedge" file="solids/wedge.obj"/></any>')
+    corners = "v 0 0 0\nv 1 0 0\nv 2 2 1\nv 0 1 0\nv 0 0 1\n"  # the quad below is not flat
+    (tmp_path / "parts" / "solids" / "wedge.obj").write_text(
+        f"{corners}f 4 3 2 1\nf 1 2 5\nf 2 3 5\nf 3 4 5\nf 4 1 5\n"
+    )
+    path = tmp_path / "robot.xml"
+    path.write_text(
+        '<mujoco><asset><include file="parts/assets.xml"/></asset>'
+        '<worldbody><include file="parts/arm.xml"/></worldbody></mujoco>'
+    )
+    assert_equal(km.load_mjcf(path), mujoco.MjModel.from_xml_path(str(path)), rng)
+
+
+def test_what_mujoco_forgives_is_forgiven():
+    """A quaternion of zeros in a keyframe turns nothing, which is said; a colour that is empty is none."""
+    text = """<mujoco><worldbody><body name="a"><freejoint/><geom size="0.1" rgba=""/></body></worldbody>
+    <keyframe><key name="home" qpos="1 2 3 0 0 0 0"/></keyframe></mujoco>"""
+    with pytest.warns(km.ModelWarning, match="quaternion of length 0 at 3, which is no rotation; nothing is turned"):
+        model = km.parse_mjcf(text)
+    peer = compiled(text)
+    assert model.keyframes["home"].state.q.tolist() == peer.key_qpos[0].tolist() == [1, 2, 3, 1, 0, 0, 0]
+
+
 @pytest.mark.parametrize("link", [False, True])
 def test_files_outside_the_root_are_refused(tmp_path, link):
     inside = tmp_path / "a" / "b"

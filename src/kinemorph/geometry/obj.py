@@ -22,6 +22,7 @@ def read(path: Path) -> tuple[Array, Array, Array | None]:
     vertices: list[tuple[float, float, float]] = []
     faces: list[tuple[int, int, int]] = []
     lines: list[int] = []  # of each face, for errors
+    quads: list[int] = []  # where the first triangle of each is
     colours: list[tuple[float, ...]] = []
     materials: dict[str, tuple[float, ...]] = {}
     colour: tuple[float, ...] = NO_COLOUR
@@ -36,6 +37,8 @@ def read(path: Path) -> tuple[Array, Array, Array | None]:
                 corners = [_index(word, len(vertices)) for word in words[1:]]
                 if len(corners) < 3:
                     raise ValueError
+                if len(corners) == 4:
+                    quads.append(len(faces))
                 for b, c in pairwise(corners[1:]):  # a fan: right for convex polygons, which these should be
                     faces.append((corners[0], b, c))
                     lines.append(number)
@@ -54,8 +57,21 @@ def read(path: Path) -> tuple[Array, Array, Array | None]:
             f"{path}:{lines[row]}: a face names the vertices {(indices[row] + 1).tolist()}, "
             f"but there are {len(vertices)}"
         )
+    found = np.array(vertices).reshape(-1, 3)
+    _cut_shorter(indices, np.array(quads, dtype=np.int64), found)
     painted = np.array(colours, dtype=np.float32) if any(c is not NO_COLOUR for c in colours) else None
-    return np.array(vertices).reshape(-1, 3), indices, painted
+    return found, indices, painted
+
+
+def _cut_shorter(faces: Array, quads: Array, vertices: Array) -> None:
+    """Cut polygons of four corners along the shorter diagonal, in place: if they are not flat, it matters which.
+
+    Those who wrote the file meant one of both; MuJoCo takes the shorter one as well, so masses are equal.
+    """
+    (a, b, c), d = faces[quads].T, faces[quads + 1, 2]
+    far = ((vertices[a] - vertices[c]) ** 2).sum(axis=1) > ((vertices[b] - vertices[d]) ** 2).sum(axis=1)
+    faces[quads[far]] = np.stack([a, b, d], axis=1)[far]
+    faces[quads[far] + 1] = np.stack([b, c, d], axis=1)[far]
 
 
 _MEANING = {

@@ -61,10 +61,14 @@ class MeshPaths:
             raise element.error(f"{where}: {scheme}:// is not read; use package://, file:// or a path")
         return self._chosen(element, where, candidates)
 
-    def inside(self, element: Element, where: str, path: str) -> Path:
-        """A path that is relative to the model file, if it lies in one of the roots; `where` names it in the error."""
+    def inside(self, element: Element, where: str, path: str, *others: Path) -> Path:
+        """A path that is relative to the model file, if it lies in one of the roots; `where` names it in the error.
+
+        It may be relative to `others` as well, if there is nothing beside the model file.
+        """
         plain = Path(path[1:] if _DRIVE.match(path) else path)
-        return self._chosen(element, where, [(root, self.folder / plain) for root in self.roots])
+        places = [self.folder, *(Path(os.path.abspath(other)) for other in others)]
+        return self._chosen(element, where, [(root, place / plain) for place in places for root in self.roots])
 
     def _chosen(self, element: Element, where: str, candidates: list[tuple[Path, Path]]) -> Path:
         # A file that exists wins; else the first place where it could be, so that loading it can say what is missing.

@@ -120,7 +120,8 @@ class Document:
         value = value.replace("\\", "/")
         if element.tag != "include" and choice(self.compiler, "strippath", TRUE_FALSE, False):
             value = value.rpartition("/")[2]
-        return self.paths.inside(element, where, os.path.join(folder.replace("\\", "/"), value))
+        others = [Path(element.source).parent] if element.source != self.root.source else []  # it is included itself
+        return self.paths.inside(element, where, os.path.join(folder.replace("\\", "/"), value), *others)
 
     @property
     def mesh_folder(self) -> str:

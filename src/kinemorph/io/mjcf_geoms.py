@@ -161,7 +161,7 @@ def between_ends(element: Element) -> tuple[Pose, float]:
 
 
 def _colour(element: Element, colours: Mapping[str, Colour]) -> Colour | None:
-    if "rgba" in element.attributes:
+    if element.attributes.get("rgba", "").strip():
         red, green, blue, opacity = (min(max(c, 0.0), 1.0) for c in element.numbers("rgba", 4))
         return (red, green, blue, opacity)
     return colours.get(element.attributes.get("material", ""))

@@ -68,7 +68,7 @@ def build(parts: Parts, merge_fixed: bool, warned: FileWarnings) -> Model:
             model = model.with_loops(loops)
         except ValueError as error:
             raise parts.where.error(str(error)) from None
-    return _equipped(model, parts, home)
+    return _equipped(model, parts, home, warned)
 
 
 def _tree(builder: Builder, parts: Parts, merge_fixed: bool) -> Home:
@@ -154,7 +154,7 @@ def _lock(coupling: CouplingPart, model: Model, name: str) -> Loop:
     return Loop(int(row["parent"]), link, Joint.fixed(), at, Pose(), name)
 
 
-def _equipped(model: Model, parts: Parts, home: Home) -> Model:
+def _equipped(model: Model, parts: Parts, home: Home, warned: FileWarnings) -> Model:
     """The model with its drives, floors, exclusions and keyframes."""
     equipment: dict[str, object] = {}
     if parts.floors:
@@ -169,7 +169,8 @@ def _equipped(model: Model, parts: Parts, home: Home) -> Model:
         equipment["actuators"] = tuple(actuator for _, actuator in parts.actuators)
     if parts.keys:
         refs = _references(parts)
-        equipment["keyframes"] = {key.name: _keyframe(model, refs, key, len(parts.actuators)) for key in parts.keys}
+        count = len(parts.actuators)
+        equipment["keyframes"] = {key.name: _keyframe(model, refs, key, count, warned) for key in parts.keys}
     if not equipment:
         return model
     try:
@@ -187,7 +188,7 @@ def _references(parts: Parts) -> Vector:
     return np.array(refs)
 
 
-def _keyframe(model: Model, refs: Vector, key: KeyPart, actuators: int) -> Keyframe:
+def _keyframe(model: Model, refs: Vector, key: KeyPart, actuators: int, warned: FileWarnings) -> Keyframe:
     """A state that MuJoCo has in its own coordinates: they differ by references, and for free joints.
 
     `km.convert.mujoco` does the same for any state; here the order of all entries is known to be ours.
@@ -202,7 +203,11 @@ def _keyframe(model: Model, refs: Vector, key: KeyPart, actuators: int) -> Keyfr
         end = int(row["iq"] + row["nq"])
         length = float(np.linalg.norm(q[end - 4 : end]))
         if not length > 0.0:
-            raise key.where.error(f"qpos has a quaternion of length 0 at {end - 4}, which is no rotation")
+            what = (
+                f"qpos has a quaternion of length 0 at {end - 4}, which is no rotation; nothing is turned, as in MuJoCo"
+            )
+            warned.add("unturned", key.where, what)
+            q[end - 4], length = 1.0, 1.0
         q[end - 4 : end] /= length
         if row["kind"] == JointKind.FREE:
             _set_free(row, q[end - 7 : end], v[row["iv"] : row["iv"] + 6], key.qpos is not None)
