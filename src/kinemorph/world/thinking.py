@@ -14,6 +14,7 @@ from kinemorph.spatial.given import finite
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest import Change
 from kinemorph.structure.forest_layout import LOOPS, TREES
+from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.acting import Acting
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.engaging import FITS, engage
@@ -49,6 +50,7 @@ class Thinking(Acting):
 
         def _part(self, loop: int) -> None: ...
         def _follow_shapes(self) -> None: ...
+        def _wake_tree(self, tree: int, why: int = ...) -> None: ...
 
     @an_input
     def think(self, figure: Figure, brain: Brain, target: Body | Iterable[float] | None = None) -> Mind:
@@ -173,7 +175,12 @@ class Thinking(Acting):
         """
         fluid, shape = finite("immerse: density", density, 0.0, 1e6), finite("immerse: drag", drag, 0.0, 1e3)
         self._header[0]["fluid"], self._header[0]["drag"] = fluid, shape
-        self._wake(*self.forest.bodies.tolist(), why=BY_FORCE)
+        self._wake_all()
+
+    def _wake_all(self) -> None:
+        """Something acts otherwise on everything."""
+        for tree in self.forest.trees.tolist():
+            self._wake_tree(tree & INDEX, BY_FORCE)
 
     @property
     def gravity(self) -> Array:
@@ -190,7 +197,7 @@ class Thinking(Acting):
         self.forest.gravity = gravity
         if impacts["epsilon"] > 0.0:  # it is the contact model "impulse"
             impacts["slow"] = slowest(gravity, float(impacts["epsilon"]))
-        self._wake(*self.forest.bodies.tolist(), why=BY_FORCE)
+        self._wake_all()
 
     # --------------------------------------------------------------------------------------------------------- grasps
 
