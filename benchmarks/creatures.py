@@ -133,7 +133,7 @@ def developed(one: Phenotype) -> Phenotype:
     """The same creature from its genotype: a model and a brain."""
     grown = Phenotype(one.genotype, one.settings)
     assert grown.model.n
-    assert grown.brain.effects
+    assert not grown.brain.idle
     return grown
 
 

@@ -66,7 +66,7 @@ def concave(folder: Path | None = None) -> km.World:
     for x in (0.0, 0.15):
         body = world.add(km.Shape.sphere(0.05), at=(x, 0, 0.3 + x), density=3000.0)
         parts = km.Parts([km.core_of(km.Shape.box((0.3, 0.1, 0.1)))[0], km.core_of(km.Shape.box((0.1, 0.3, 0.1)))[0]])
-        world._add_shape(parts, body.id & 0xFFFFFFFF, None, 1, 0xFFFFFFFF)
+        world._add_shapes([(parts, body.id & 0xFFFFFFFF, None, 1, 0xFFFFFFFF)], [world.material])
     world.run(0.4)
     return world
 

@@ -32,7 +32,7 @@ class BroadPhase:
     have sizes from `finest` to `coarsest` (m), rounded down to powers of two; boxes too large for them are all over.
     """
 
-    __slots__ = ("_address", "_dirty", "_found", "_free", "_ignored", "_pairs", "_shape", "hash")
+    __slots__ = ("_address", "_dirty", "_free", "_ignored", "_pairs", "_shape", "hash")
 
     def __init__(
         self,
@@ -41,7 +41,6 @@ class BroadPhase:
         linger: int = 4,
         finest: float = 2.0**-20,
         coarsest: float = 2.0**20,
-        tables: Tables | None = None,
     ) -> None:
         if not 0 <= linger <= 1_000_000:
             raise ValueError(f"linger is {linger}, expected 0 to 1000000 updates")
@@ -50,17 +49,28 @@ class BroadPhase:
         low, high = floor(log2(finest)), floor(log2(coarsest))
         if high - low > 60:
             raise ValueError(f"tiles from {finest} to {coarsest} m have {high - low + 1} levels, more than 61")
-        self._hold(HashTables(high - low + 1, 2.0**-low, linger, tables), [], {})
+        self._hold(HashTables(high - low + 1, 2.0**-low, linger), [], {})
         self.set_budgets(tile_budget, fixed_budget)
+
+    @staticmethod
+    def of(tables: Tables) -> BroadPhase:
+        """With the tables of another one that has no boxes yet, or with a copy of them."""
+        made = BroadPhase.__new__(BroadPhase)
+        made._hold(HashTables.of(tables), [], {})
+        return made
 
     def _hold(self, tables: HashTables, free: list[int], ignored: dict[int, set[int]]) -> None:
         self.hash, self._address = tables, tables.address
         self._free = free  # ids that were given back, a heap
         self._ignored = ignored  # both ways; pairs that masks rule out have no row to say so
         self._shape: tuple[int, int] | None = None  # of what `update` expects; None if `order` is out of date
-        self._dirty = True  # whether _pairs is out of date
-        self._found: Ids = tables["found"]["ij"]
-        self._pairs = self._found[:0]
+        self._dirty = True  # whether _pairs is out of date, or not there yet
+        self._pairs: Ids
+
+    @property
+    def _found(self) -> Ids:
+        found: Ids = self.hash["found"]["ij"]
+        return found
 
     def __getstate__(self) -> tuple[HashTables, list[int], dict[int, set[int]]]:
         return self.hash, self._free, self._ignored
@@ -269,12 +279,10 @@ class BroadPhase:
     def rebuild(self) -> None:
         """Build all tables again from scratch. They grow by themselves when they must; this shows what that costs."""
         self.hash.rebuild()
-        self._found = self.hash["found"]["ij"]
 
     def grow(self) -> None:
         """Double the tables that are full, and fill them again from the rows of the boxes."""
         self.hash.grow()
-        self._found = self.hash["found"]["ij"]
 
     def check(self) -> None:
         """Compare every count with one from scratch, in plain Python; AssertionError if one differs."""

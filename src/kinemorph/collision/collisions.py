@@ -7,17 +7,14 @@ import functools
 import math
 import threading
 from collections.abc import Sequence
-from operator import itemgetter
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
 from kinemorph._jit import entry, rows_at
 from kinemorph.collision.broad_phase import BroadPhase
 from kinemorph.collision.collide import look_at_all, pair_up, pair_up_all
 from kinemorph.collision.hash_rows import INDEX, MEETING
-from kinemorph.collision.hash_tables import HashTables
 from kinemorph.collision.manifold import ROOM
 from kinemorph.collision.part_pairs import KNOWN, PartPairs
 from kinemorph.collision.scratch import make_scratch, no_search
@@ -37,13 +34,14 @@ from kinemorph.collision.shape_rows import (
     PLACE,
     POSE,
     SHAPE,
+    SHAPES,
     Candidates,
     Form,
     Question,
     Status,
 )
 from kinemorph.collision.shape_table import ShapeTable
-from kinemorph.collision.shape_writing import NO_END, list_moving, put_shapes
+from kinemorph.collision.shape_writing import I8, NO_END, list_moving, put_shapes
 from kinemorph.geometry.ground import BOUNDS
 from kinemorph.multibody.tables import Pattern, Tables
 from kinemorph.spatial.pose import Pose
@@ -71,9 +69,6 @@ ADDRESSES = (
     "carried",
     "found",
 )  # fmt: skip; the fields of COLLISIONS that are
-_FIELDS = ("generation", "group", "mask", "fixed")  # of a row of shapes: what its box in the hash goes by
-LINKED, *_PLACES = ((SHAPE.names or ()).index(name) for name in ("link", *_FIELDS))
-FILTERED = itemgetter(*_PLACES)
 NO_LINKS = np.zeros(1, POSE)
 NUMBERS = ("updates", "walked", "fallbacks", "rough", "opened", "kept")
 
@@ -85,11 +80,13 @@ class Collisions:
     that has moved by less than `keep_within` (m) since its contacts were made keeps them, with new distances, so that
     contacts up to `keep_within` beyond the margin are reported as well. With Question.DISTANCE every pair has its
     closest points instead, and the hulls of concave bodies are opened for a distance below `threshold`.
-    `from_scratch` builds the hash anew at each update, for measurements. With `tables`, which are as `first_tables`
-    are, these are its own.
+    `from_scratch` builds the hash anew at each update, for measurements.
     """
 
-    __slots__ = ("_boxed", "_broad", "_busy", "_links", "_rows", "_search", "_seen", "_tables", "header", "shapes")
+    __slots__ = (
+        "_boxed", "_broad", "_busy", "_links", "_moves", "_n", "_room", "_search", "_seen", "_tables", "header",
+        "shapes",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -102,7 +99,6 @@ class Collisions:
         candidates: Candidates = Candidates.OVERLAPPING,
         threshold: float = math.inf,
         from_scratch: bool = False,
-        tables: tuple[Tables, Tables] | None = None,
     ) -> None:
         if not isinstance(shapes, ShapeTable | None):
             raise TypeError(f"Collisions: shapes must be a kinemorph.ShapeTable, not {shapes!r}")
@@ -115,13 +111,11 @@ class Collisions:
             raise ValueError(f"Collisions: threshold {threshold} must not be negative")
         question = question if type(question) is Question else Question(question)  # others are refused
         candidates = candidates if type(candidates) is Candidates else Candidates(candidates)
-        if tables is None:
-            hashed = candidates != Candidates.ALL
-            broad = BroadPhase() if hashed else None
-            own = _pattern(max(64, most), keep_within > 0.0, 64 if hashed else 0).tables()[0]
-        else:
-            own, broad = tables[0], BroadPhase(tables=tables[1])
+        hashed = candidates != Candidates.ALL
+        broad = BroadPhase() if hashed else None
+        own = _pattern(max(64, most), keep_within > 0.0, 64 if hashed else 0).tables()[0]
         self._hold(own, broad, ShapeTable() if shapes is None else shapes)
+        self._point()
         h = self.header[0]
         h["kind"], h["question"], h["candidates"] = COLLISIONS_KIND, int(question), int(candidates)
         h["margin"], h["keep_within"], h["threshold"], h["most"] = margin, keep_within, threshold, most
@@ -132,13 +126,25 @@ class Collisions:
     def _hold(self, tables: Tables, broad: BroadPhase | None, shapes: ShapeTable) -> None:
         """Take tables over, and make what lasts no longer than a call."""
         self.shapes, self._broad, self._tables, self.header = shapes, broad, tables, tables.header
-        self._rows: tuple[Any, Any] = (None, None)  # those that the header has the addresses of
+        self._moves = -1  # how often the rows of shapes had moved when the header learned where they are
+        self._n = self._room = -1  # shapes that it knows of, and for which it has places
         self._seen = 0  # the revision of the table of shapes that it has seen
         self._boxed: dict[int, tuple[int, ...]] = {}  # rows with a box in the hash, as what they were put in
         self._busy = threading.Lock()
         self._links = 0
         self._search = no_search()  # the room for one
-        self.header["hash"] = broad.hash.address if broad is not None else 0
+
+    def _point(self) -> None:
+        """Let the header know where the hash is."""
+        self.header["hash"] = self._broad.hash.address if self._broad is not None else 0
+
+    @staticmethod
+    def of(own: Tables, hashed: Tables, shapes: ShapeTable) -> Collisions:
+        """With copies of tables that `first_tables` gave, and of those of shapes, which the header points to."""
+        made = Collisions.__new__(Collisions)
+        made._hold(own, BroadPhase.of(hashed), shapes)
+        made._moves, made._n, made._room = shapes.moves, 0, len(made._tables["places"])
+        return made
 
     # --- a step ---
 
@@ -255,18 +261,11 @@ class Collisions:
         """Follow the table of shapes: put boxes into the hash, take them out, move those of the base."""
         self._follow_rows()
         shapes, n = self.shapes, self.shapes.count
-        seen = self._seen
-        changed = [row for row, when in enumerate(shapes.changed[:n].tolist()) if when > seen]
+        said = np.empty((n, len(SAID)), np.int64)
         places = NO_LINKS if links is None else links
-        _place_some(self._tables.address, np.array(changed, np.int64), places, links is not None)
+        count = place_changed(self._tables.address, shapes.address, self._seen, places, links is not None, said)
         if self._broad is not None:
-            rows, boxed = shapes.rows, self._boxed
-            said = {row: rows[row].item() for row in changed}
-            if boxed.keys().isdisjoint(changed) and all(one[0] for one in said.values()):  # as most are
-                boxed.update({row: FILTERED(one) for row, one in said.items()})
-                wanted = changed
-            else:
-                wanted = [row for row in changed if self._wants_box(row, said[row])]
+            wanted = [row for row, *one in said[:count].tolist() if self._wants_box(row, *one)]
             if wanted:
                 self._put_boxes(wanted)
             self._broad.follow_order(list_moving(self._tables.address))
@@ -276,23 +275,24 @@ class Collisions:
     def _follow_rows(self, n: int | None = None) -> None:
         """Know where the rows of shapes are, and have as many rows of places and boxes."""
         n = self.shapes.count if n is None else n
-        if self._rows[0] is not self.shapes.rows or self._rows[1] is not self.shapes.mounts:
-            self._rows = self.shapes.rows, self.shapes.mounts
+        if self._moves != self.shapes.moves:
             self.header["shapes"], self.header["mounts"] = self.shapes.addresses
-        self.header["n"] = n
-        if "places" not in self._tables or len(self._tables["places"]) < n:
-            room = max(16, 2 * n)
-            self._tables.make("places", room, PLACE, keep=True)
-            self._tables.make("boxes", room, BOUNDS, keep=True)
+            self._moves = self.shapes.moves
+        if self._n != n:
+            self.header["n"] = self._n = n
+        if self._room < n:
+            self._room = max(16, 2 * n)
+            self._tables.make("places", self._room, PLACE, keep=True)
+            self._tables.make("boxes", self._room, BOUNDS, keep=True)
 
-    def _wants_box(self, row: int, said: tuple[Any, ...]) -> bool:
+    def _wants_box(self, row: int, form: int, link: int, *filtered: int) -> bool:
         """Follow what a row of shapes says. Returns whether its box is to be put into the hash."""
         before = self._boxed.get(row)
-        now = FILTERED(said) if said[0] else None
+        now = filtered if form else None
         if before is not None and before != now:
             self.broad_phase.take_out(row)
             del self._boxed[row]
-        if now is None or (before == now and said[LINKED] >= 0):
+        if now is None or (before == now and link >= 0):
             return False
         self._boxed[row] = now
         return True
@@ -399,6 +399,7 @@ class Collisions:
         tables.header[:] = header
         make_scratch(tables)
         self._hold(tables, broad, shapes)
+        self._point()
         self._seen, self._boxed = seen, dict(boxed)
         self._make_contacts(int(header["contact_room"][0]))
         self._make_known(max(64, len(lasting.get("known", ()))))
@@ -435,9 +436,10 @@ def _pattern(contacts: int, keeps: bool, pairs: int) -> Pattern:
     return Pattern(_tables_for(contacts, keeps, pairs))
 
 
-def first_tables() -> tuple[Tables, Tables]:
-    """The tables of collisions that keep contacts, and those of their hash, as they are at first."""
-    return _tables_for(64, True, 64), HashTables.first_tables()
+def first_tables(margin: float, keep_within: float) -> tuple[Tables, Tables]:
+    """The tables of collisions without shapes, and those of their hash."""
+    made = Collisions(margin=margin, keep_within=keep_within)
+    return made._tables, made.broad_phase.hash._tables
 
 
 def _tables_for(contacts: int, keeps: bool, pairs: int) -> Tables:
@@ -460,7 +462,7 @@ def _tables_for(contacts: int, keeps: bool, pairs: int) -> Tables:
 def _rows_of(links: Any) -> Any:
     """Rows with R and p, the base first."""
     if isinstance(links, np.ndarray) and links.dtype.names:
-        if not {"R", "p"} <= set(links.dtype.names):
+        if links.dtype is not POSE and not {"R", "p"} <= set(links.dtype.names):
             raise TypeError(f"update: rows of links need R and p, not {links.dtype.names}")
         return links
     if not isinstance(links, Sequence) or not all(isinstance(pose, Pose) for pose in links):
@@ -485,19 +487,35 @@ def of_pair(memory: Any, pairs: Any, lives: Any, shapes: Any) -> Any:
     return good & ~ground[b]
 
 
+SAID = ("row", "form", "link", "generation", "group", "mask", "fixed")  # the last four: what a box in the hash goes by
+
+
 @entry
-def _place_some(address: int, rows: npt.NDArray[np.int64], links: Any, moving: bool) -> None:
-    """Place shapes of the base and, if asked for, those on links."""
-    c = rows_at(address, 1, COLLISIONS)[0]
+def place_changed(
+    address: int, table: int, seen: int, links: Any, moving: bool, said: np.ndarray[tuple[int, int], np.dtype[np.int64]]
+) -> int:  # fmt: skip
+    """Place shapes of the base and, if asked for, those on links, that have changed since a revision of their table.
+
+    Returns how many have; `said` has what their rows say.
+    """
+    c, t = rows_at(address, 1, COLLISIONS)[0], rows_at(table, 1, SHAPES)[0]
     base = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
     shapes, places = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["places"], c["n"], PLACE)
-    for k in range(rows.shape[0]):
-        link = shapes[rows[k]]["link"]
-        places[rows[k]]["sweep"] = 0.0
-        store3(places[rows[k]]["travel"], (0.0, 0.0, 0.0))
-        if shapes[rows[k]]["form"] == 0:
+    changed, count = rows_at(t["changed"], c["n"], I8), 0
+    for i in range(c["n"]):
+        if changed[i] <= seen:
+            continue
+        row = shapes[i]
+        link = row["link"]
+        said[count, 0], said[count, 1], said[count, 2], said[count, 3] = i, row["form"], link, row["generation"]
+        said[count, 4], said[count, 5], said[count, 6] = row["group"], row["mask"], row["fixed"]
+        count += 1
+        places[i]["sweep"] = 0.0
+        store3(places[i]["travel"], (0.0, 0.0, 0.0))
+        if row["form"] == 0:
             continue
         if link < 0:
-            place_shape(c, rows[k], base, (0.0, 0.0, 0.0))
+            place_shape(c, i, base, (0.0, 0.0, 0.0))
         elif moving:
-            place_shape(c, rows[k], load9(links[link + 1]["R"]), load3(links[link + 1]["p"]))
+            place_shape(c, i, load9(links[link + 1]["R"]), load3(links[link + 1]["p"]))
+    return count

@@ -45,16 +45,17 @@ class HashTables:
 
     __slots__ = ("_tables", "address", "header")
 
-    def __init__(self, levels: int, finest: float, linger: int, tables: Tables | None = None) -> None:
-        """With `tables`, which are as `first_tables` are, these are its own."""
-        self._hold(_pattern().tables()[0] if tables is None else tables)
+    def __init__(self, levels: int, finest: float, linger: int) -> None:
+        self._hold(_pattern().tables()[0])
         h = self.header[0]
         h["top"], h["finest"], h["linger"] = levels - 1, finest, linger
 
-    @classmethod
-    def first_tables(cls) -> Tables:
-        """All tables, as they are at first."""
-        return cls(1, 1.0, 0, Tables(HASH))._fill()
+    @staticmethod
+    def of(tables: Tables) -> HashTables:
+        """With tables that are as those of another one."""
+        made = HashTables.__new__(HashTables)
+        made._hold(tables)
+        return made
 
     def _fill(self) -> Tables:
         self.header["pair_free"] = -1
@@ -161,4 +162,4 @@ class HashTables:
 
 @functools.cache
 def _pattern() -> Pattern:
-    return Pattern(HashTables.first_tables())
+    return Pattern(HashTables.of(Tables(HASH))._fill())

@@ -68,6 +68,15 @@ MOUNT = np.dtype(
     ]
 )
 
+SHAPES = np.dtype(
+    [
+        ("rows", "i8"),  # addresses of SHAPE rows,
+        ("mounts", "i8"),  # of MOUNT rows,
+        ("changed", "i8"),  # and of the revision in which each of them last changed
+        ("room", "i8"),  # how many there are of each
+    ]
+)
+
 POSE = np.dtype(
     [
         ("R", "f8", 9),  # rotation in the world

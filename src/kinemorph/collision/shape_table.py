@@ -6,32 +6,36 @@ import copy
 import heapq
 import math
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from kinemorph.collision.broad_phase import EVERYTHING
 from kinemorph.collision.part_pairs import STACK
-from kinemorph.collision.shape_rows import MOUNT, SHAPE, Form
-from kinemorph.collision.shape_writing import write_shapes
-from kinemorph.geometry.ground import Ground
+from kinemorph.collision.shape_rows import MOUNT, SHAPE, SHAPES, Form
+from kinemorph.collision.shape_writing import ROW_BITS, write_shapes
+from kinemorph.geometry.ground import Ground, HalfSpace
 from kinemorph.geometry.parts import NODE, Parts, box_roots
 from kinemorph.geometry.polyhedron import CACHED, Polyhedron, box_of, box_rows, core_of
 from kinemorph.geometry.shapes import Shape, ShapeKind
-from kinemorph.multibody.tables import aligned_at
+from kinemorph.multibody.tables import Pattern, Tables
 from kinemorph.spatial.given import bits, shown
 from kinemorph.spatial.pose import Pose
 
 Solid: TypeAlias = Shape | Polyhedron | tuple[Polyhedron, float] | Parts | Ground
+Mount: TypeAlias = tuple[Solid, int, Pose | None, int, int]  # a solid, its link, where on it, its group and its mask
 Array = np.ndarray[Any, np.dtype[Any]]
+NO_MORE: list[tuple[float, ...]] = [()]
 
 BASE = -1  # the link of what does not move
 FAR = 1e18  # m: half of space has a box that reaches so far
+ALL_OVER = [-FAR] * 3, [FAR] * 3
+CONVEX, GROUND = int(Form.CONVEX), int(Form.GROUND)
 FOLLOWS = ("form", "core", "nodes", "n_nodes", "ground", "radius")  # fields of SHAPE that bodies say
-ROW_BITS = 32  # of an id; the generation of its row is above them
 ROWS = (1 << ROW_BITS) - 1
-
+ROOM = 16  # rows at first
+REVISION = np.dtype(np.int64)
 
 HERE = Pose()
 
@@ -39,7 +43,7 @@ HERE = Pose()
 class Description(NamedTuple):
     """What rows say of a body; see `shape_rows` for the fields."""
 
-    form: Form
+    form: int
     core: int
     nodes: int
     n_nodes: int
@@ -58,22 +62,45 @@ class ShapeTable:
     first; `row_of` and `id_at` lead from ids to rows and back, and an id of a shape that is gone is refused.
     """
 
-    __slots__ = ("_free", "_owners", "_solids", "addresses", "changed", "mounts", "revision", "rows")
+    __slots__ = ("_free", "_owners", "_room", "_solids", "_tables", "moves", "revision")
 
-    def __init__(self) -> None:
-        self._begin(16)
+    def __init__(self, tables: Tables | None = None) -> None:
+        """With `tables`, which are as `first_tables` are, these are its own."""
+        self._tables, self._room = _pattern().tables()[0] if tables is None else tables, ROOM
+        self.moves = 0  # how often the rows have moved to other memory
         self.revision = 0  # how often the table has changed
         self._solids: list[Solid | None] = []  # as they were given
         self._owners: list[Parts | Ground | Box | None] = []  # of what rows have the addresses of
         self._free: list[int] = []  # rows that were given back, a heap
 
-    def _begin(self, room: int) -> None:
-        self.rows: Array  # one a shape; `form` is 0 in rows that are free
-        self.mounts: Array  # as many
-        self.rows, rows = aligned_at(room, SHAPE)
-        self.mounts, mounts = aligned_at(room, MOUNT)
-        self.addresses = rows, mounts
-        self.changed: Array = np.zeros(room, np.int64)  # of each row, the revision in which it last did
+    @property
+    def addresses(self) -> tuple[int, int]:
+        """Of rows and mounts."""
+        h = self._tables.header[0]
+        return int(h["rows"]), int(h["mounts"])
+
+    @property
+    def address(self) -> int:
+        """Of the SHAPES row."""
+        return self._tables.address
+
+    @property
+    def rows(self) -> Array:
+        """One a shape; `form` is 0 in rows that are free."""
+        found: Array = self._tables["rows"]
+        return found
+
+    @property
+    def mounts(self) -> Array:
+        """As many."""
+        found: Array = self._tables["mounts"]
+        return found
+
+    @property
+    def changed(self) -> Array:
+        """Of each row, the revision in which it last did."""
+        found: Array = self._tables["changed"]
+        return found
 
     # --- coming and going ---
 
@@ -87,10 +114,14 @@ class ShapeTable:
         """
         return self.add_all([(solid, link, pose, group, mask)])[0]
 
-    def add_all(self, mounts: Sequence[tuple[Solid, int, Pose | None, int, int]]) -> list[int]:
+    def add_all(self, mounts: Sequence[Mount]) -> list[int]:
         """The same for many: solid, link, pose, group and mask of each. If one is refused, none is added."""
+        return self.write(mounts, NO_MORE * len(mounts))[0]
+
+    def write(self, mounts: Sequence[Mount], more: Sequence[tuple[float, ...]]) -> tuple[list[int], Any, Any]:
+        """The same, and what kernels got of it: see `write_shapes`. `more` are further numbers for somebody else."""
         if not mounts:
-            return []
+            return [], None, None
         places = []
         for solid, link, pose, group, mask in mounts:
             bits("group", group)
@@ -98,20 +129,26 @@ class ShapeTable:
             _check_link(link)
             places.append(_pose_on_link(solid, pose))
         described = _described([solid for solid, *_ in mounts])
-        rows = [self._claim() for _ in mounts]
+        first, n = len(self._owners), len(mounts)
+        if self._free or first + n > self._room:
+            rows = [self._claim() for _ in mounts]
+        else:
+            rows = list(range(first, first + n))
+            self._owners += [None] * n
+            self._solids += [None] * n
         whole: list[int] = []
         numbers: list[float] = []
-        for row, (solid, link, _, group, mask), at, (owner, said) in zip(rows, mounts, places, described, strict=True):
+        each = zip(rows, mounts, places, described, more, strict=True)
+        for row, (solid, link, _, group, mask), at, (owner, said), beside in each:
             self._solids[row], self._owners[row] = solid, owner
             form, *made, radius, low, high, reach = said
-            whole += row, form, link, group, mask, link == BASE or form == Form.GROUND, *made
-            numbers += *at.rotation.ravel().tolist(), *at.position.tolist(), *low, *high, radius, reach
-        written = np.array(whole, np.int64).reshape(-1, 10), np.array(numbers, np.float64).reshape(-1, 20)
-        write_shapes(self.rows, self.mounts, self.changed, self.revision, *written)
-        generations = self.rows["generation"]
-        ids = [int(generations[row]) << ROW_BITS | row for row in rows]
-        self.revision += len(ids)
-        return ids
+            whole += row, form, link, group, mask, link == BASE or form == GROUND, *made
+            numbers += *at.rotation.ravel().tolist(), *at.position.tolist(), *low, *high, radius, reach, *beside
+        integers = np.array(whole, np.int64).reshape(n, 10)
+        floats = np.array(numbers, np.float64).reshape(n, -1)
+        write_shapes(self._tables.address, self.revision, integers, floats)
+        self.revision += n
+        return integers[:, 0].tolist(), integers, floats
 
     def _claim(self) -> int:
         """A row that is free."""
@@ -119,7 +156,7 @@ class ShapeTable:
         if row == len(self._owners):
             self._owners.append(None)
             self._solids.append(None)
-        if row == len(self.rows):
+        if row == self._room:
             self._make_room(2 * row)
         return row
 
@@ -161,10 +198,8 @@ class ShapeTable:
         self.changed[row] = self.revision
 
     def _make_room(self, room: int) -> None:
-        before = self.rows, self.mounts, self.changed
-        self._begin(room)
-        for new, old in zip((self.rows, self.mounts, self.changed), before, strict=True):
-            new[: len(old)] = old
+        tables_for(room, self._tables)
+        self._room, self.moves = room, self.moves + 1
 
     # --- ids ---
 
@@ -246,7 +281,8 @@ class ShapeTable:
         rows, mounts, changed, self.revision, solids, bodies, free = state
         if rows.dtype != SHAPE or mounts.dtype != MOUNT:
             raise ValueError("shapes that another version of kinemorph has pickled cannot be read")
-        self._begin(max(16, len(rows)))
+        self._room, self.moves = max(ROOM, len(rows)), 0
+        self._tables = tables_for(self._room, Tables(SHAPES))
         self.rows[: len(rows)], self.mounts[: len(rows)], self.changed[: len(rows)] = rows, mounts, changed
         self._solids, self._owners, self._free = list(solids), list(bodies), list(free)
         for row, body in enumerate(bodies):  # copies of cores are elsewhere
@@ -258,6 +294,24 @@ class ShapeTable:
 
     def __deepcopy__(self, memo: Any) -> ShapeTable:
         return copy.copy(self)
+
+
+def tables_for(room: int, tables: Tables) -> Tables:
+    """Tables for so many shapes, which begin with the rows that were there."""
+    for name, dtype in (("rows", SHAPE), ("mounts", MOUNT), ("changed", REVISION)):
+        tables.make(name, room, dtype, keep=True)
+    tables.header["room"] = room
+    return tables
+
+
+def first_tables() -> Tables:
+    """The tables of shapes, as they are at first."""
+    return tables_for(ROOM, Tables(SHAPES))
+
+
+@cache
+def _pattern() -> Pattern:
+    return Pattern(first_tables())
 
 
 class Box:
@@ -297,22 +351,26 @@ def body_of(solid: Any) -> Parts | Ground:
 
 def _described(solids: list[Any]) -> list[tuple[Parts | Ground | Box, Description]]:
     """What solids are made of, and what rows say of them. Boxes that are not known yet are made together."""
-    sizes = [s.size for s in solids if isinstance(s, Shape) and s.kind is ShapeKind.BOX]
-    new = [size for size in dict.fromkeys(sizes) if size not in _BOXES]
-    boxes = {size: _BOXES[size] for size in sizes if size in _BOXES}
-    if new:
-        made = dict(zip(new, _new_boxes(new), strict=True))
-        boxes |= made
-        _BOXES.update(made)
-        for size in list(_BOXES)[: max(0, len(_BOXES) - CACHED)]:
-            _BOXES.pop(size, None)
-    found: list[tuple[Parts | Ground | Box, Description]] = []
+    found: list[Any] = []
+    new: dict[tuple[float, ...], Any] = {}
     for solid in solids:
         if isinstance(solid, Shape) and solid.kind is not ShapeKind.MESH:
-            found.append(boxes[solid.size] if solid.kind is ShapeKind.BOX else _simple(solid.kind, solid.size))
+            if solid.kind is ShapeKind.BOX:
+                known = _BOXES.get(solid.size)
+                if known is None:
+                    new[solid.size] = None
+                found.append(known)
+            else:
+                found.append(_simple(solid.kind, solid.size))
         else:
             body = body_of(solid)
             found.append((body, _description(body)))
+    if new:
+        new = dict(zip(new, _new_boxes(list(new)), strict=True))
+        _BOXES.update(new)
+        for size in list(_BOXES)[: max(0, len(_BOXES) - CACHED)]:
+            _BOXES.pop(size, None)
+        found = [one or new[solid.size] for one, solid in zip(found, solids, strict=True)]
     return found
 
 
@@ -329,7 +387,7 @@ def _new_boxes(sizes: list[tuple[float, ...]]) -> Iterator[tuple[Box, Descriptio
     start = int(nodes.ctypes.data)
     columns = (nodes[name].tolist() for name in ("core", "low", "high", "radius_bound"))
     for k, (core, low, high, reach) in enumerate(zip(*columns, strict=True)):
-        said = Description(Form.CONVEX, core, start + k * NODE.itemsize, 1, 0, 0.0, low, high, reach)
+        said = Description(CONVEX, core, start + k * NODE.itemsize, 1, 0, 0.0, low, high, reach)
         yield Box(rows[k : k + 1], nodes), said
 
 
@@ -341,7 +399,7 @@ def _simple(kind: ShapeKind, size: tuple[float, ...]) -> tuple[Parts, Descriptio
     reach = math.sqrt(max(x * x + y * y + z * z for x, y, z in core.points.tolist())) + radius
     body = Parts.single(core, radius, low, high)
     node = body.address - NODE.itemsize
-    return body, Description(Form.CONVEX, core.address, node, 1, 0, radius, low, high, reach)
+    return body, Description(CONVEX, core.address, node, 1, 0, radius, low, high, reach)
 
 
 def core_and_radius(solid: Any) -> tuple[Polyhedron, float]:
@@ -363,17 +421,19 @@ def core_and_radius(solid: Any) -> tuple[Polyhedron, float]:
 def _description(body: Parts | Ground) -> Description:
     """What rows say of a body."""
     if isinstance(body, Ground):
-        low, high = ([min(max(x, -FAR), FAR) for x in corner] for corner in body.bounds.tolist())
-        return Description(Form.GROUND, 0, 0, 0, body.address, 0.0, low, high, math.inf)
+        low, high = ALL_OVER
+        if not isinstance(body, HalfSpace):
+            low, high = ([min(max(x, -FAR), FAR) for x in corner] for corner in body.bounds.tolist())
+        return Description(GROUND, 0, 0, 0, body.address, 0.0, low, high, math.inf)
     root = body.nodes[0]
     address, reach = int(body.nodes.ctypes.data), 0.0
     for part, radius in zip(body.parts, body.radii.tolist(), strict=True):
         reach = max(reach, float(np.linalg.norm(part.points, axis=1).max()) + radius)
     if len(body.nodes) == 1:
         low, high = body.parts[0].bounds.tolist()
-        return Description(Form.CONVEX, int(root["core"]), address, 1, 0, float(body.radii[0]), low, high, reach)
+        return Description(CONVEX, int(root["core"]), address, 1, 0, float(body.radii[0]), low, high, reach)
     low, high = root["low"].tolist(), root["high"].tolist()
-    return Description(Form.TREE, 0, address, len(body.nodes), 0, 0.0, low, high, reach)
+    return Description(int(Form.TREE), 0, address, len(body.nodes), 0, 0.0, low, high, reach)
 
 
 def _pose_on_link(solid: Solid, pose: Pose | None) -> Pose:
@@ -386,5 +446,6 @@ def _pose_on_link(solid: Solid, pose: Pose | None) -> Pose:
 
 
 def _check_link(link: Any) -> None:
-    if not isinstance(link, int | np.integer) or isinstance(link, bool) or not BASE <= link < 1 << 31:
+    whole = type(link) is int or isinstance(link, np.integer)
+    if not whole or not BASE <= link < 1 << 31:
         raise ValueError(f"link is {link!r}; expected -1 for the base, or the number of a link")

@@ -9,24 +9,26 @@ import numpy as np
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.collision.hash_rows import FILTER, HASH, INDEX
 from kinemorph.collision.hash_tiles import rehash
-from kinemorph.collision.shape_rows import COLLISIONS, NOBODY, SHAPE
+from kinemorph.collision.shape_rows import COLLISIONS, MOUNT, NOBODY, SHAPE, SHAPES
 from kinemorph.geometry.ground import BOUNDS
 from kinemorph.spatial.rows import load3
 
-Records = np.ndarray[tuple[int], np.dtype[np.void]]
 Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
 Integers = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 Numbers = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 LARGEST = 1.7976931348623157e308
 NO_END = -1
+ROW_BITS = 32  # of the id of a shape; the generation of its row is above them
+I8 = np.dtype(np.int64)
 
 
 @entry
-def write_shapes(
-    rows: Records, mounts: Records, changed: Ids, revision: int, whole: Integers, numbers: Numbers
-) -> None:
+def write_shapes(address: int, revision: int, whole: Integers, numbers: Numbers) -> None:
     """Fill SHAPE and MOUNT rows. `whole`: row, form, link, group, mask, fixed, core, nodes, n_nodes, ground of each;
-    `numbers`: R, p, low, high, radius and reach."""
+    `numbers`: R, p, low, high, radius and reach, and what others read. Rows become ids."""
+    t = rows_at(address, 1, SHAPES)[0]
+    rows, mounts = rows_at(t["rows"], t["room"], SHAPE), rows_at(t["mounts"], t["room"], MOUNT)
+    changed = rows_at(t["changed"], t["room"], I8)
     for k in range(whole.shape[0]):
         i = whole[k, 0]
         r, m = rows[i], mounts[i]
@@ -41,6 +43,7 @@ def write_shapes(
             m["p"][j], m["low"][j], m["high"][j] = numbers[k, 9 + j], numbers[k, 12 + j], numbers[k, 15 + j]
         m["pad"], m["reach"] = numbers[k, 18], numbers[k, 19]
         changed[i] = revision + 1 + k
+        whole[k, 0] = np.int64(r["generation"]) << ROW_BITS | i
 
 
 @kernel

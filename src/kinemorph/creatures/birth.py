@@ -10,11 +10,13 @@ import numpy as np
 
 from kinemorph._jit import entry, kernel
 from kinemorph.creatures.solids import reach
+from kinemorph.spatial.fused import fma
 from kinemorph.spatial.mat3 import tmul_vec
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.vec3 import Vec3, cross, dot, neg, scale, sub
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
+Numbers = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 PARALLEL = 1e-6  # sine of edges whose cross product is no direction
 
 
@@ -29,6 +31,7 @@ class Reason(IntEnum):
     NEURONS = 5
 
 
+NONE, ONE_PART, TINY_PART, OVERLAP, EXTENT = (int(reason) for reason in list(Reason)[:5])  # cheaper to return
 REASONS = {
     Reason.NONE: "",
     Reason.ONE_PART: "one part",
@@ -40,23 +43,24 @@ REASONS = {
 
 
 @entry
-def reason_against(parts: Records, growth: Records) -> int:
-    """A `Reason` to reject a creature of these parts."""
+def reason_against(parts: Records, growth: Records, bounds: Numbers) -> int:
+    """A `Reason` to reject a creature of these parts. `bounds` become the corners of the box around it."""
     g, n = growth[0], parts.shape[0]
+    bound_parts(parts, bounds)
     if n < g["least_parts"]:
-        return Reason.ONE_PART
+        return ONE_PART
     for i in range(n):
         h = parts[i]["half"]
         if min(h[0], h[1], h[2]) < g["least_half"]:
-            return Reason.TINY_PART
+            return TINY_PART
     for i in range(n):
         for j in range(i):
             joined = parts[i]["parent"] == j or parts[j]["parent"] == i
             if not joined and are_overlapping(parts[i], parts[j], g["overlap"]):
-                return Reason.OVERLAP
+                return OVERLAP
     if extent_of(parts) > g["extent"]:
-        return Reason.EXTENT
-    return Reason.NONE
+        return EXTENT
+    return NONE
 
 
 @kernel
@@ -114,6 +118,19 @@ def corner(part: Any, k: int) -> Vec3:
         p[1] + R[3] * x + R[4] * y + R[5] * z,
         p[2] + R[6] * x + R[7] * y + R[8] * z,
     )
+
+
+@kernel(inline=False)
+def bound_parts(parts: Any, bounds: Any) -> None:
+    """The corners of the box around the boxes of parts, in the frame of the root."""
+    for d in range(3):
+        bounds[0, d], bounds[1, d] = math.inf, -math.inf
+    for i in range(parts.shape[0]):
+        R, h, p = load9(parts[i]["R"]), load3(parts[i]["half"]), load3(parts[i]["p"])
+        for d in range(3):
+            r = fma(abs(R[3 * d + 2]), h[2], fma(abs(R[3 * d]), h[0], abs(R[3 * d + 1]) * h[1]))
+            bounds[0, d] = min(bounds[0, d], p[d] - r)
+            bounds[1, d] = max(bounds[1, d], p[d] + r)
 
 
 @kernel(inline=False)

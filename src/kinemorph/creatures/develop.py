@@ -62,8 +62,9 @@ class Phenotype:
 
     def __init__(self, genotype: Genotype, settings: Settings) -> None:
         self.genotype, self.settings = genotype, settings
+        self._growth, self._bounds = growth_row(settings), np.empty((2, 3))
         self._nodes, self.rows = grown(genotype, settings)  # the second are PART rows, see `layout.py`
-        self._reason = reason_against(self.rows, growth_row(settings))
+        self._reason = reason_against(self.rows, self._growth, self._bounds)
         neurons = [len(node.neurons) for node in genotype.nodes]
         if not self._reason and sum(neurons[k] for k in self.rows["node"].tolist()) > settings.most_wires:
             self._reason = Reason.NEURONS
@@ -82,7 +83,7 @@ class Phenotype:
             (1, TREE), (1 + count, LINK), (1 + count, BODY), (count + (0 if fixed else 6), DOF),
             (count + (0 if fixed else 7), NUMBER),
         )  # fmt: skip
-        fill_model(self._nodes, parts, growth_row(self.settings), header, links, dofs, bodies, rest)
+        fill_model(self._nodes, parts, self._growth, header, links, dofs, bodies, rest)
         names, shapes = self._names_and_shapes(len(links))
         catalog = Catalog(names, names, shapes, {}, (), (), {}, equipment=APART)
         model = Model.known("creature", links, dofs, rest, GRAVITY.copy(), bodies, NO_LOOPS, catalog, header=header)
@@ -101,20 +102,15 @@ class Phenotype:
             shapes[link] = (_shape(form, half, at, COLOURS[node % len(COLOURS)]),)
         return tuple(names), tuple(shapes)
 
-    @cached_property
+    @property
     def bounds(self) -> tuple[Vector, Vector]:
         """The corners of the box around it, m, in the frame of its root, joints at zero; round parts count as boxes."""
-        rows = self.rows
-        reach = (np.abs(rows["R"].reshape(-1, 3, 3)) @ rows["half"][:, :, None])[:, :, 0]
-        sides = list(zip(*rows["p"].tolist(), strict=True)), list(zip(*reach.tolist(), strict=True))  # by axes
-        low = [min([p - r for p, r in zip(*side, strict=True)]) for side in zip(*sides, strict=True)]
-        high = [max([p + r for p, r in zip(*side, strict=True)]) for side in zip(*sides, strict=True)]
-        return np.array(low), np.array(high)
+        return self._bounds[0].copy(), self._bounds[1].copy()
 
     @property
     def lift(self) -> float:
         """How high the root must be, m, for the lowest point to be a millimetre above the ground, joints at zero."""
-        return float(ABOVE - self.bounds[0][2])
+        return float(ABOVE - self._bounds[0, 2])
 
     @cached_property
     def brain(self) -> Brain:

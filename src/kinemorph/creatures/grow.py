@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import struct
 from functools import lru_cache
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -52,8 +51,8 @@ def grown(genotype: Genotype, settings: Settings) -> tuple[Records, Records]:
 
 def _rows(genotype: Genotype) -> tuple[Records, Records]:
     nodes = [
-        PACKED_NODE(FORM_NUMBER[n.form], n.dof, n.replication, *n.size, *chain(*n.axes), *chain(*n.limits))
-        for n in genotype.nodes
+        PACKED_NODE(FORM_NUMBER[n.form], n.dof, n.replication, *n.size, *a, *b, *c, *x, *y, *z)
+        for n, (a, b, c), (x, y, z) in [(n, n.axes, n.limits) for n in genotype.nodes]
     ]
     connections = [
         PACKED_CONNECTION(c.parent, c.child, c.reflected, c.terminal, *c.direction, c.turn, c.scale)

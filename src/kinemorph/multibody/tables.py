@@ -11,7 +11,7 @@ is a copy of these bytes in one piece, and a table becomes an array when somebod
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ BYTE, WORD = np.dtype(np.uint8), np.dtype(np.int64)
 CHUNK = 1 << 16  # bytes that small tables of an owner share: they are many, and memory is slow to ask for
 Place = tuple[int, Any, int]  # of a table: how many rows of what, and the byte where they begin
 NOWHERE: Mapping[str, Place] = {}
+Pointer = tuple["Tables", str, "Tables", str]  # a field of a header, and the table whose address it has, or the header
 
 
 class Tables:
@@ -46,8 +47,8 @@ class Tables:
     def __getitem__(self, name: str) -> Any:
         table = self._arrays[name]
         if type(table) is tuple:
-            room, dtype, at = table
-            table = self._arrays[name] = np.ndarray(room, dtype, self._piece, at)
+            room, dtype, at, *elsewhere = table
+            table = self._arrays[name] = np.ndarray(room, dtype, elsewhere[0] if elsewhere else self._piece, at)
         return table
 
     def __contains__(self, name: str) -> bool:
@@ -63,10 +64,15 @@ class Tables:
         self._arrays[name] = table  # the old one goes once nobody has its address
         return table
 
-    def take(self, name: str, rows: Any, address: int = 0) -> None:
-        """An array in place of a table, and its address, if that is known."""
-        self.header[name] = address or rows.ctypes.data
+    def take(self, name: str, rows: Any) -> None:
+        """An array in place of a table."""
+        self.header[name] = rows.ctypes.data
         self._arrays[name] = rows
+
+    def move_to(self, memory: Any, places: Mapping[str, Place]) -> None:
+        """Tables in another piece of memory in place of these; a kernel has told the header."""
+        for name, place in places.items():
+            self._arrays[name] = *place, memory
 
     def _zeros(self, room: int, dtype: Any) -> tuple[Any, int]:
         """So many rows of zeros that begin with a cache line, and their address."""
@@ -111,7 +117,8 @@ class Pattern:
 
     __slots__ = ("_fields", "_owners", "_size", "_words")
 
-    def __init__(self, *owners: Tables) -> None:
+    def __init__(self, *owners: Tables, pointers: Iterable[Pointer] = ()) -> None:
+        """`pointers` are further addresses in headers: field and owner, and the owner and table that it points to."""
         headers = [tables.header.copy() for tables in owners]
         starts, at = [], 0
         for header in headers:
@@ -126,6 +133,10 @@ class Pattern:
             headers[k][name] = at
             fields.append((starts[k] + headers[k].dtype.fields[name][1]) // WORD.itemsize)
             at += _whole_lines(rows[k, name].nbytes)
+        for one, name, other, table in pointers:
+            k, to = owners.index(one), owners.index(other)
+            headers[k][name] = places[to][table][2] if table else starts[to]
+            fields.append((starts[k] + headers[k].dtype.fields[name][1]) // WORD.itemsize)
         piece = np.zeros(at, BYTE)
         for start, header in zip(starts, headers, strict=True):
             piece[start : start + header.nbytes] = header.view(BYTE)
@@ -169,14 +180,21 @@ def lay_down(
     return first, skip
 
 
+@entry
+def start_of(memory: npt.NDArray[np.uint8]) -> int:
+    """The address of some memory; NumPy takes four times as long to say it."""
+    start: Any = np.int64(memory.ctypes.data)
+    return int(start)
+
+
 def _whole_lines(size: int) -> int:
     return size + -size % LINE
 
 
 def aligned_at(room: int, dtype: Any) -> tuple[Any, int]:
     """The same, and their address. (NumPy would take ten times as long to look at the fields of a view.)"""
-    memory = np.zeros(room * dtype.itemsize + LINE - 1, np.uint8)
-    start: int = memory.__array_interface__["data"][0]
+    memory = np.zeros(room * dtype.itemsize + LINE - 1, BYTE)
+    start = start_of(memory)
     skip = -start % LINE
     return np.ndarray(room, dtype, memory, skip), start + skip
 
@@ -185,8 +203,7 @@ def in_one_piece(*tables: tuple[int, Any]) -> tuple[list[Any], list[int]]:
     """The same for several tables, in one piece of memory."""
     places, size = [], 0
     for room, dtype in tables:
-        places.append(size)
-        size += _whole_lines(room * dtype.itemsize)
+        places.append((room, dtype, size))
+        size += (room * dtype.itemsize + LINE - 1) // LINE * LINE
     memory, start = aligned_at(size, BYTE)
-    rows = [np.ndarray(room, dtype, memory, at) for (room, dtype), at in zip(tables, places, strict=True)]
-    return rows, [start + at for at in places]
+    return [np.ndarray(room, dtype, memory, at) for room, dtype, at in places], [start + at for _, _, at in places]

@@ -58,7 +58,7 @@ def largest(what: str, value: Any) -> float:
 
 def whole(what: str, value: Any, least: int = 0, most: int = (1 << 63) - 1) -> int:
     """A whole number in a range."""
-    good = isinstance(value, Integral) and not isinstance(value, bool)
+    good = type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
     if not good or not least <= int(value) <= most:
         span = f"{least} or more" if most == (1 << 63) - 1 else f"from {least} to {most}"
         raise ValueError(f"{what} is {shown(value)}, and must be a whole number, {span}")
@@ -67,7 +67,7 @@ def whole(what: str, value: Any, least: int = 0, most: int = (1 << 63) - 1) -> i
 
 def bits(what: str, value: Any) -> int:
     """A set of groups: 32 bits."""
-    good = isinstance(value, Integral) and not isinstance(value, bool)
+    good = type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
     if not good or not 0 <= int(value) <= BITS:
         raise ValueError(f"{what} is {shown(value)}, expected 32 bits: 0 to 0xFFFFFFFF")
     return int(value)

@@ -20,7 +20,7 @@ from kinemorph.multibody.state import State
 from kinemorph.spatial.pose import Pose, vector
 from kinemorph.structure import forest_layout as layout
 from kinemorph.structure.edit.perform import perform_edit
-from kinemorph.structure.edit.plant import name_planted, plant_model
+from kinemorph.structure.edit.plant import PLANT, plant_model
 from kinemorph.structure.edit.refusals import Names, refuse, warn
 from kinemorph.structure.edit.request import Place, Request
 from kinemorph.structure.forest_copy import EXTENT, cleared, empty_rows, measure, pack, unpack
@@ -35,6 +35,7 @@ from kinemorph.structure.forest_tables import FIRST_ROWS, Ids, longer
 from kinemorph.structure.support import falls_in
 
 _NO_DRIVES = np.zeros(0, DOF)
+NO_IDS: Ids = np.empty(0, np.int64)
 WHICH = {"q": layout.Q, "v": layout.V, "tau": layout.TAU}  # of the vectors of a tree's state, by name
 _PASSING = {"address", "state", "size", "mark", "follows", "place", "offset"}  # fields of tables that do not last
 
@@ -79,22 +80,24 @@ class Forest(ForestSums):
         """All trees, loops and force elements of a model, in a state; neutral and at rest if that is not given."""
         if not isinstance(model, Model):
             raise TypeError(f"forest: add takes a kinemorph.Model, not {model!r}")
-        nq = model.nq
-        numbers = np.zeros((6, nq))
-        given = {"q": neutral(model) if q is None else q, "v": v, "tau": tau}
-        given = {name: x for name, x in given.items() if x is not None}
+        n, end = model.n, 2 * model.n + len(model.loop_rows)
+        numbers = np.zeros((6, model.nq))
+        given = {"q": neutral(model) if q is None else q}
+        if v is not None:
+            given["v"] = v
+        if tau is not None:
+            given["tau"] = tau
         for name, x in zip(given, as_arrays(model, **given), strict=True):
             numbers[WHICH[name], : len(x)] = given[name] = x
         numbers[layout.REST] = model.rest
-        with self.claimed():
-            here = self._plant(model, numbers, -1, -1, True)[0]
-            if here is None:
-                complain(model, 2, **given)
-            if model.catalog.elements:
-                self._tie_elements(model, here.tolist())
-        n, end = model.n, len(here)
         ids = np.empty(end + n, np.int64)
-        count = name_planted(self.address, here, n, ids)
+        here = self._plant(model, numbers, -1, -1, ids)[0]
+        if here is None:
+            complain(model, 2, **given)
+        if model.catalog.elements:
+            with self.claimed():
+                self._tie_elements(model, here.tolist())
+        count = model.parents.count(-1)
         return Planted(ids[:n], ids[n : 2 * n], ids[2 * n : end], ids[end : end + count])
 
     def _tie_elements(self, model: Model, names: list[int]) -> None:
@@ -123,23 +126,28 @@ class Forest(ForestSums):
         self._connect()
 
     def _plant(
-        self, model: Model, numbers: Array, first: int, second: int, every: bool
+        self, model: Model, numbers: Array, first: int, second: int, ids: Ids = NO_IDS
     ) -> tuple[npt.NDArray[np.int32] | None, npt.NDArray[np.int32], Any]:
-        """Where bodies and joints of the model are now, None if the numbers are not finite; which trees; how many."""
-        plants = self._plants
-        row = plants[0]
-        row["model"], row["first"], row["second"], row["every"] = model.address, first, second, every
+        """Where bodies and joints of the model are now, None if the numbers are not finite; which trees; how many.
+
+        With room for `ids` it is for all trees, whose ids they become.
+        """
+        plants = np.empty(1, PLANT)
         loops, n = model.loop_rows, model.n
         drives = drives_of(model) if len(loops) else _NO_DRIVES
-        chosen, here = np.empty(n, np.int32), np.empty(2 * n + len(loops), np.int32)
-        while status := plant_model(self.address, plants, model.bodies, loops, drives, numbers.ravel(), chosen, here):
+        both, numbers = np.empty(3 * n + len(loops), np.int32), numbers.ravel()
+        chosen, here = both[:n], both[n:]
+        while status := plant_model(
+            self.address, model.address, first, second, plants, model.bodies, loops, drives, numbers, chosen, here, ids
+        ):
             if status == layout.FULL:
-                self._grow()
+                with self.claimed():
+                    self._grow()
             elif status == layout.NOT_FINITE:
-                return None, chosen, row
+                return None, chosen, plants[0]
             else:
                 raise RuntimeError("this forest is in use by another thread")
-        return here, chosen, row
+        return here, chosen, plants[0]
 
     def connect(
         self, a: int, b: int, joint: Joint, at: Place, how: str = "auto", on: Place | None = None

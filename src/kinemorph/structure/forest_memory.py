@@ -274,6 +274,14 @@ def donate(forest: Any) -> None:
 
 
 @entry
+def begin_forest(address: int, size: int, gx: float, gy: float, gz: float, dependence: float) -> None:
+    """Say how large the first chunk of memory is, and what holds for all trees."""
+    forest = rows_at(address, 1, FOREST)[0]
+    forest["at"], forest["end"] = forest["start"], forest["start"] + size
+    forest["gx"], forest["gy"], forest["gz"], forest["dependence"] = gx, gy, gz, dependence
+
+
+@entry
 def add_chunk(address: int, memory: Bytes) -> None:
     """More memory for blocks."""
     forest = rows_at(address, 1, FOREST)[0]

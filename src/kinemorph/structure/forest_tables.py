@@ -20,14 +20,22 @@ from kinemorph.multibody.system import F8
 from kinemorph.multibody.tables import BYTE, WORD, Pattern, Tables
 from kinemorph.spatial.pose import vector
 from kinemorph.structure import forest_layout as layout
-from kinemorph.structure.edit.plant import PLANT
 from kinemorph.structure.forest_layout import BODIES, EDIT, FOREST, FOREST_KIND, JOINTS, LOOPS, OUTCOME, POOL, TREES
-from kinemorph.structure.forest_memory import INDEX, SIZES, add_chunk
+from kinemorph.structure.forest_memory import INDEX, SIZES, add_chunk, begin_forest
 
 FIRST_CHUNK, FIRST_SCRATCH, FIRST_ROWS = 1 << 16, 1 << 14, 16
 _SLOTS = (layout.TREE_SLOT, layout.BODY_SLOT, layout.JOINT_SLOT, layout.LOOP_SLOT)
 _TABLES = ("trees", "bodies", "joints", "loops"), ("tree_room", "body_room", "joint_room", "loop_room")
 
+_LATER = {
+    "_pools": ("pools",),
+    "_lists": ("lists",),
+    "_tables": _TABLES[0],
+    "_chunks": ("start",),
+    "_ties": ("ties",),
+    "_drives": ("drives",),
+    "_scratch": ("scratch",),
+}  # fmt: skip; attributes, and what they are made of
 NO_ELEMENTS, NO_ENDS = np.zeros(0, ELEMENT), np.zeros((0, 2), np.int64)
 
 Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -65,25 +73,36 @@ def longer(table: np.ndarray[Any, Any], need: int) -> np.ndarray[Any, Any]:
 class ForestTables:
     """Trees, bodies, joints and loops by their ids, and the force elements between bodies."""
 
+    _pools: np.ndarray[Any, Any]
+    _lists: np.ndarray[Any, Any]
+    _tables: list[np.ndarray[Any, Any]]
+    _chunks: list[np.ndarray[Any, Any]]  # of memory for trees
+    _ties: np.ndarray[Any, Any]
+    _drives: np.ndarray[Any, Any]
+    _scratch: np.ndarray[Any, Any]
+
     def __init__(
         self, gravity: Iterable[float] = (0.0, 0.0, -9.81), dependence: float = DEPENDENT, tables: Tables | None = None
     ) -> None:
         """With `tables`, which are as `first_tables` are, these are its own."""
         tables = _pattern().tables()[0] if tables is None else tables
-        self._header, self._pools, self._lists = tables.header, tables["pools"], tables["lists"]
+        self._header, self._first = tables.header, tables
         self._lock = threading.Lock()
-        self._chunks: list[np.ndarray[Any, Any]] = [tables["start"]]
-        self._tables = [tables[name] for name in _TABLES[0]]
-        self._ties, self._drives, self._scratch = tables["ties"], tables["drives"], tables["scratch"]
         self._elements, self._ends = NO_ELEMENTS, NO_ENDS
-        header = self._header[0]
-        start = int(header["start"])
-        header["at"], header["end"] = start, start + FIRST_CHUNK
-        header["gx"], header["gy"], header["gz"] = vector(gravity, 3, "forest: gravity").tolist()
+        gx, gy, gz = vector(gravity, 3, "forest: gravity").tolist()
         if not 0.0 < dependence < 1.0:
             raise ValueError(f"forest: dependence {dependence} is not between 0 and 1")
-        header["dependence"] = dependence
         self.address = tables.address
+        begin_forest(self.address, FIRST_CHUNK, gx, gy, gz, float(dependence))
+
+    def __getattr__(self, name: str) -> Any:
+        """Tables become arrays when somebody asks for one: most worlds live for a moment, in kernels."""
+        first = self.__dict__.get("_first")
+        if first is None or name not in _LATER:
+            raise AttributeError(f"a {type(self).__name__} has no {name}")
+        made = [first[one] for one in _LATER[name]]
+        self.__dict__[name] = made if name in ("_tables", "_chunks") else made[0]
+        return self.__dict__[name]
 
     @functools.cached_property
     def _edits(self) -> Any:
@@ -94,11 +113,6 @@ class ForestTables:
     def _outcomes(self) -> Any:
         """And what it tells."""
         return np.zeros(1, OUTCOME)
-
-    @functools.cached_property
-    def _plants(self) -> Any:
-        """What is told of a model that comes in."""
-        return np.zeros(1, PLANT)
 
     def _connect(self) -> None:
         """Write the addresses of all tables."""

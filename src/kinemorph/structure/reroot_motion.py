@@ -75,7 +75,7 @@ def _carry(model: Model, changed: Model, top: int, q: Array, v: Array, a: Array,
             numbers[TAU, : model.nv] = tau[k]
         clear(forest.address)
         forest._header[0]["dependence"] = model.dependence
-        here, chosen, planted = forest._plant(model, numbers, -1, top, False)
+        here, chosen, planted = forest._plant(model, numbers, -1, top)
         if here is None:
             complain(model, NOT_FINITE, q=q[k], v=v[k], a=a[k])
         request.row["a"], request.row["b"], request.row["root"] = -1, int(here[top]), -1

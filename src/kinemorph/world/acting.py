@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -232,6 +231,8 @@ class Acting:
 
     def _fit(self, model: Model, joints: list[int]) -> Controls:
         """The actuators and mimics of a model that has come in."""
+        if not model.catalog.equipment.actuators and not model.catalog.mimics:
+            return Controls(self._world, (), ())
         where = dict(zip(model.joint_names, joints, strict=True))
         acting, handles = [], []
         for a in model.actuators if model.catalog.equipment.actuators else ():
@@ -291,7 +292,8 @@ class Acting:
     @an_input
     def _cover(self, shapes: tuple[int, ...], bodies: tuple[int, ...], material: Material) -> None:
         self._wake(*bodies, why=BY_FORCE)
-        self._lay([self.shapes.row_of(shape) for shape in shapes], [material] * len(shapes))
+        rows = np.array([self.shapes.row_of(shape) for shape in shapes], np.int64).reshape(-1, 1)
+        self._lay(rows, np.array(laid([material] * len(rows)), np.float64).reshape(-1, 9))
 
     def _shapes_of(self, what: Body | int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The ids of all shapes of a body, or of one that is given by its id, and of all bodies that it concerns."""
@@ -319,10 +321,9 @@ class Acting:
                 found |= {int(links[pair[side]]) for side in "ab"}
         return [self._body_id(i) for i in sorted(found) if i >= 0]
 
-    def _lay(self, rows: list[int], materials: list[Material]) -> None:
-        """Write the materials of rows of shapes."""
-        numbers = np.array([_laid(material) for material in materials], np.float64).reshape(-1, 9)
-        if lay_materials(self.solver.address, np.array(rows, np.int64), numbers):
+    def _lay(self, ids: Any, numbers: Any) -> None:
+        """Write the materials of shapes; `numbers` of each end with what `laid` says."""
+        if lay_materials(self.solver.address, ids, numbers):
             surfaces = self.solver["materials"]["surface"][: self.shapes.count]
             self.solver.header["conveys"] = bool(surfaces.any())
 
@@ -417,8 +418,19 @@ def _numbers(material: Material) -> dict[str, float]:
     }
 
 
-@lru_cache(maxsize=64)
-def _laid(material: Material) -> tuple[float, ...]:
-    """What `lay_materials` writes of a material."""
+def laid(materials: list[Material]) -> list[tuple[float, ...]]:
+    """What `lay_materials` writes of materials."""
+    return [(_LAID.get(id(material)) or _laid(material))[1] for material in materials]
+
+
+def _laid(material: Material) -> tuple[Material, tuple[float, ...]]:
     numbers = _numbers(material)
-    return *(numbers[name] for name in MATERIAL_NUMBERS), material.priority, *material.surface
+    said = material, (*(numbers[name] for name in MATERIAL_NUMBERS), float(material.priority), *material.surface)
+    if len(_LAID) >= MOST_LAID:
+        _LAID.clear()
+    _LAID[id(material)] = said
+    return said
+
+
+_LAID: dict[int, tuple[Material, tuple[float, ...]]] = {}  # by identity: to compare all fields takes time
+MOST_LAID = 64

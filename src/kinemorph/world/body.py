@@ -99,16 +99,23 @@ class Body:
 class Figure:
     """The bodies and joints of a model that has come into a world, by their names in the model."""
 
-    __slots__ = ("_bodies", "_joints", "_model", "control", "name", "world")
+    __slots__ = ("_joints", "_known", "_made", "_model", "control", "name", "world")
 
     def __init__(
-        self, world: World, name: str, model: Model | None, bodies: list[Body], joints: dict[str, int],
+        self, world: World, name: str, model: Model | None, bodies: list[tuple[str, int, int]], joints: dict[str, int],
         control: Controls,
     ) -> None:  # fmt: skip
         self.world, self.name, self._model = world, name, model
         self.control = control  # what its actuators are told, by their names
-        self._bodies = {body.name: body for body in bodies}
+        self._known = bodies  # name, id and birth of each
+        self._made: dict[str, Body] | None = None  # the same as handles, once somebody has asked for one
         self._joints = joints
+
+    @property
+    def _bodies(self) -> dict[str, Body]:
+        if self._made is None:
+            self._made = {name: Body(self.world, id, name, birth) for name, id, birth in self._known}
+        return self._made
 
     @property
     def model(self) -> Model:
@@ -132,7 +139,7 @@ class Figure:
         return iter(self._bodies.values())
 
     def __len__(self) -> int:
-        return len(self._bodies)
+        return len(self._known)
 
     def joint(self, name: str) -> int:
         """The id of the joint of this name, of the tree or of a loop, for `world.cut`, `motor`, `servo` and others."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from kinemorph.collision.shape_rows import NOBODY, POSE
-from kinemorph.collision.shape_table import ROWS, Solid
+from kinemorph.collision.shape_table import ROWS, Mount, Solid
 from kinemorph.geometry.ground import Ground, HalfSpace
 from kinemorph.geometry.material import EVERYTHING, Material
 from kinemorph.geometry.parts import Parts
@@ -28,6 +28,7 @@ from kinemorph.structure.add import stood
 from kinemorph.structure.forest import Change
 from kinemorph.structure.forest_layout import BODIES, IN_USE
 from kinemorph.structure.forest_memory import INDEX
+from kinemorph.world.acting import laid
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.coming import closed_state, floats, free_body, free_position, tell, warn_idle
 from kinemorph.world.figures import Record, is_left, record_of
@@ -74,10 +75,11 @@ class Changing(Thinking):
         if material is not None:
             a_material("add_ground", material)
         if isinstance(ground, Shape):
-            id = self._add_shape(ground, -1, ground.material or material, ground.group, ground.mask)
+            mount: Mount = (ground, -1, None, ground.group, ground.mask)
+            material = ground.material or material
         else:
-            id = self._add_shape(PLANE if ground is None else ground, -1, material, 1, EVERYTHING)
-        return ShapeId.of(self._world, id)
+            mount = (PLANE if ground is None else ground, -1, None, 1, EVERYTHING)
+        return ShapeId.of(self._world, self._add_shapes([mount], [material or self.material])[0])
 
     @an_input
     def remove_ground(self, ground: int) -> None:
@@ -116,19 +118,22 @@ class Changing(Thinking):
         text("add: name", name)
         if material is not None:
             a_material("add", material)
-        if isinstance(what, Shape | Parts | Polyhedron):
+        if not isinstance(what, Model):
+            if not isinstance(what, Shape | Parts | Polyhedron):
+                raise TypeError(f"add: it takes a kinemorph.Shape, Parts or a kinemorph.Model, not {shown(what)}")
             refuse("add", "a model; a shape is where `at` says, and moves by `twist`", q=q, v=v)
             model = free_body(what, density, mass, name or "body")
             w = vector((0.0,) * 6 if twist is None else twist, 6, "add: twist")
             rates = np.r_[pose.rotation.T @ w[:3], pose.rotation.T @ w[3:]]
             solid = None if isinstance(what, Shape) else what
             return next(iter(self._plant(model, free_position(pose), rates, material, "", solid)))
-        if not isinstance(what, Model):
-            raise TypeError(f"add: it takes a kinemorph.Shape, Parts or a kinemorph.Model, not {shown(what)}")
         refuse("add", "a shape; a model has masses, and moves by `v`", twist=twist, density=density, mass=mass)
         start = neutral(what) if q is None else checked(what, q=q)[0]
         if floats(what):
-            start[:7] = free_position(pose if q is None else pose @ Pose.quaternion(start[3:7], start[:3]))
+            if q is None and pose is not at:  # upright, as in `neutral`
+                start[:3] = pose.position
+            else:
+                start[:7] = free_position(pose if q is None else pose @ Pose.quaternion(start[3:7], start[:3]))
         else:
             what = stood(what, pose)
         return self._plant(what, start, v, material, name or what.name or "figure")
@@ -143,70 +148,72 @@ class Changing(Thinking):
         warn_idle(model)
         if model.m:
             q, v = closed_state(model, q, v)
-        named: dict[str, int] = {}
         planted = self.forest.add(model, q, v)
-        bodies, births = planted.bodies.tolist(), range(self._born + 1, self._born + 1 + model.n)
-        self._names.update(zip(bodies, model.names, strict=True))
-        self._births.update(zip(bodies, births, strict=True))
+        bodies, equipment = planted.bodies.tolist(), model.catalog.equipment
+        known = list(zip(model.names, bodies, range(self._born + 1, self._born + 1 + model.n), strict=True))
+        for called, body, birth in known:
+            self._names[body], self._births[body] = called, birth
         self._born += model.n
-        on = [(body & INDEX, shapes) for body, shapes in zip(bodies, model.shapes, strict=True) if shapes]
-        mounts = [
-            Mount(s, body, s.material, s.group, s.mask)
-            for body, shapes in (*on, (-1, model.base_shapes))
-            for s in shapes
-            if s.role is not Role.VISUAL
-        ]
+        usual = material or self.material
+        on = [(body & INDEX, shape) for body, shapes in zip(bodies, model.shapes, strict=True) for shape in shapes]
+        on += [(-1, shape) for shape in model.base_shapes]
+        mounts: list[Mount] = [(s, body, None, s.group, s.mask) for body, s in on if s.role is not Role.VISUAL]
+        materials = [s.material or usual for _, s in on if s.role is not Role.VISUAL]
         if solid is not None:
-            mounts.append(Mount(solid, bodies[0] & INDEX, None, 1, EVERYTHING))
-        mounts += [Mount(f.ground, -1, f.material, f.group, f.mask, f.pose, f.name) for f in model.floors]
-        shapes = self._add_shapes(mounts, material)
-        for mount, id in zip(mounts, shapes, strict=True):
-            named.setdefault(mount.name or getattr(mount.solid, "name", ""), id)
+            mounts.append((solid, bodies[0] & INDEX, None, 1, EVERYTHING))
+            materials.append(usual)
+        for floor in equipment.floors:
+            mounts.append((floor.ground, -1, floor.pose, floor.group, floor.mask))
+            materials.append(floor.material or usual)
+        shapes = self._add_shapes(mounts, materials)
         self._place_shapes(planted.bodies)
-        for a, b in model.exclusions if model.catalog.equipment.exclusions else ():
+        for a, b in model.exclusions if equipment.exclusions else ():
             for one, other in product(*(self._mounted.get(bodies[i] & INDEX if i >= 0 else -1, []) for i in (a, b))):
                 self.collisions.ignore(one, other)
         joints, loops = planted.joints.tolist(), planted.loops.tolist()
-        names = (*model.joint_names, *model.loop_names) if loops else model.joint_names
-        self._joints.update(zip((*joints, *loops), names, strict=True))
+        jointed = list(zip(model.joint_names, joints, strict=True))
+        if loops:
+            jointed += zip(model.loop_names, loops, strict=True)
+        for called, joint in jointed:
+            self._joints[joint] = called
         for loop in loops:
             self._part(loop)
         self._carry(bodies, model.parents, model.links["mass"].tolist())
         self._follow_tables()
         self._watches.follow()
-        if (model.n > 2 or model.base_shapes) and not model.catalog.equipment.apart:
+        if (model.n > 2 or model.base_shapes) and not equipment.apart:
             let_nested_pass(self, model, shapes)
-        if model.pair_materials:
+        if equipment.pair_materials:
+            called_so = [getattr(solid, "name", "") for solid, *_ in mounts[: len(mounts) - len(equipment.floors)]]
+            called_so += [floor.name for floor in equipment.floors]
+            named = dict(zip(reversed(called_so), reversed(shapes), strict=True))  # the first of a name
             tell(model, "materials of pairs", self._agree_by_name(model, named))
-        world = self._world
-        members = [Body(world, *one) for one in zip(bodies, model.names, births, strict=True)]
-        named_joints = dict(zip(names, (*joints, *loops), strict=True))
-        figure = Figure(world, name, model, members, named_joints, self._fit(model, joints))
-        if name and members:
-            self._figures[members[0].birth] = record_of(name, members, named_joints, figure.control)
-            self._models[members[0].birth] = model
+        figure = Figure(self._world, name, model, known, dict(jointed), self._fit(model, joints))
+        if name and known:
+            first = known[0][2]
+            self._figures[first] = record_of(name, known, jointed, figure.control)
+            self._models[first] = model
         return figure
 
     def _place_shapes(self, bodies: Any) -> None:
         """Have the shapes of new bodies where these are before anything looks for pairs of them."""
-        poses = np.zeros(len(self.forest._tables[BODIES]) + 1, POSE)
+        poses = np.zeros(int(self.forest.header["body_room"]) + 1, POSE)
         self.forest.fill_poses(bodies, poses)
         self.collisions.lend(poses)
 
-    def _add_shape(self, solid: Solid, body: int, material: Material | None, group: int, mask: int) -> int:
-        return self._add_shapes([Mount(solid, body, material, group, mask)], None)[0]
-
-    def _add_shapes(self, mounts: list[Mount], material: Material | None) -> list[int]:
-        """Fix shapes to bodies; those without a material get this one, or the world's."""
-        ids = self.shapes.add_all([(m.solid, m.body, m.pose, m.group, m.mask) for m in mounts])
+    def _add_shapes(self, mounts: list[Mount], materials: list[Material]) -> list[int]:
+        """Fix shapes of these materials to bodies."""
+        ids, *written = self.shapes.write(mounts, laid(materials))
+        if not ids:
+            return ids
         self._follow_tables()
         rows = [id & ROWS for id in ids]
-        for m, id in zip(mounts, ids, strict=True):
-            self._mounted.setdefault(m.body, []).append(id)
+        for mount, id in zip(mounts, ids, strict=True):
+            self._mounted.setdefault(mount[1], []).append(id)
         if self.solver.header["agreement_count"][0]:
             for row in rows:
                 self._disagree(row)
-        self._lay(rows, [m.material or material or self.material for m in mounts])
+        self._lay(*written)
         self._header[0]["fresh"] = 1
         self._newcomers += rows
         return ids
@@ -328,15 +335,3 @@ class Changing(Thinking):
                 k = parents[k]
             for shape in shapes:
                 carriers[shape & ROWS] = bodies[k] & INDEX if k >= 0 else NOBODY
-
-
-class Mount(NamedTuple):
-    """A solid that is to be fixed to a body (-1: the base)."""
-
-    solid: Solid
-    body: int
-    material: Material | None
-    group: int
-    mask: int
-    pose: Pose | None = None
-    name: str = ""

@@ -37,8 +37,11 @@ def floats(model: Model) -> bool:
     """Whether a model is one tree that hangs on nothing, so that its base stands where its free joint says."""
     if model.kinds[:1] != (FREE,) or model.parents.count(-1) > 1:
         return False
-    tied = any(a < 0 or b < 0 for _, a, _, b, _ in model.catalog.elements)
-    return not (tied or (len(model.loop_rows) and any((model.loop_rows[side] < 0).any() for side in "ab")))
+    elements, loops = model.catalog.elements, model.loop_rows
+    if not elements and not len(loops):
+        return True
+    tied = any(a < 0 or b < 0 for _, a, _, b, _ in elements)
+    return not (tied or (len(loops) and any((loops[side] < 0).any() for side in "ab")))
 
 
 def free_body(shape: Shape | Parts | Polyhedron, density: float | None, mass: float | None, name: str) -> Model:
@@ -67,9 +70,10 @@ def closed_state(model: Model, q: Any, v: Any) -> tuple[Array, Array]:
 
 def warn_idle(model: Model) -> None:
     """Tell, once for a model and by name, what it has that acts otherwise in worlds than it looks, or not yet."""
-    warn_hollow(model)
+    if any([shape.path is not None for shapes in model.shapes for shape in shapes]):
+        warn_hollow(model)
     for i in [i for i, kind in enumerate(model.kinds) if kind == FREE]:
-        dofs = model.dofs[model.links["iv"][i] :][:6]
+        dofs = model.dofs[model.links[i]["iv"] :][:6]
         if any(map(math.isfinite, (*dofs["lower"].tolist(), *dofs["upper"].tolist()))):
             tell(model, "limits of free joints", [model.joint_names[i]])
     if model.catalog.equipment.actuators:

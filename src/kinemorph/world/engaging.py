@@ -13,15 +13,18 @@ from kinemorph.contact.drives import found_degree
 from kinemorph.contact.layout import BY_EDIT, DRIVE, SOLVER, SPAN, Driven
 from kinemorph.multibody.joints import FREE, SPHERICAL
 from kinemorph.multibody.layout import DOF, LINK, TREE
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.rows import store3
 from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, TREE_SLOT
 from kinemorph.structure.forest_memory import INDEX, address_of, copy_words
 from kinemorph.world.layout import WORLD, WORLD_KIND
 from kinemorph.world.mind_places import body_slot
+from kinemorph.world.mind_rows import MIND, MINDS
 from kinemorph.world.watching import begin_life
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
 Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
-Numbers = np.ndarray[tuple[int], np.dtype[np.float64]]
+Table = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 NEURON_SIZE, SENSE_SIZE, EFFECT_SIZE = NEURON.itemsize, SENSE.itemsize, EFFECT.itemsize
 G = 9.81  # m/s²
 GIVE = 0.25  # rad or m: so far from its target a servo has all of its force
@@ -30,6 +33,7 @@ SENSED_SPEED = int(Sensed.SPEED)
 TORQUE, TARGET, SPEED, GRASP = (int(x) for x in Acted)
 ROW, FORCE = int(Driven.ROW), int(Driven.FORCE)
 FITS = -1
+BODY, JOINT = 0, 2  # columns of links: their ids
 
 
 @kernel(inline=False)
@@ -76,46 +80,66 @@ def put_drive(d: Any, joint: int, effect: Any) -> None:
 
 @entry
 def engage(
-    address: int, bodies: Ids, joints: Ids, members: Ids, brain_neurons: Records, brain_senses: Records,
-    brain_effects: Records, minds: Records, neurons: Records, senses: Records, effects: Records, signals: Numbers,
+    address: int, links: Table, members: Ids, brain_neurons: Records, brain_senses: Records, brain_effects: Records,
+    room: Ids, period: float, target: int, point: tuple[float, float, float],
 ) -> int:  # fmt: skip
     """Copy the rows of a brain to those of a new mind in a figure of these members, which wakes.
 
-    Its senses and effects, of links by number, get the ids of their bodies and joints, and drives. There is room for
-    all drives. Returns FITS, or the number of the first sense or effect, counted on from the senses,
-    that its joint does not have: then nothing has changed.
+    Its senses and effects, of links by number, get the ids of their bodies and joints, which are in
+    columns of `links`, and drives. There is room for all drives; where the rows of the mind are, `room` says, and if
+    it is the first one, the header gets to know. Returns FITS, or the number of the first sense or effect, counted on
+    from the senses, that its joint does not have: then nothing has changed.
     """
     w = rows_at(address, 1, WORLD)[0]
     if w["kind"] != WORLD_KIND:
         return 0
     forest, s = rows_at(w["forest"], 1, FOREST)[0], rows_at(w["solver"], 1, SOLVER)[0]
+    neurons, senses = rows_at(room[2], room[10], NEURON), rows_at(room[3], room[11], SENSE)
+    effects, signals = rows_at(room[4], room[12], EFFECT), rows_at(room[6], room[14], F8)
     copy_words(address_of(brain_neurons), address_of(neurons), neurons.shape[0] * NEURON_SIZE)
     copy_words(address_of(brain_senses), address_of(senses), senses.shape[0] * SENSE_SIZE)
     copy_words(address_of(brain_effects), address_of(effects), effects.shape[0] * EFFECT_SIZE)
     for i in range(senses.shape[0]):
         one = senses[i]
-        if one["what"] <= SENSED_SPEED and not has_degree(forest, joints[one["id"]], one["axis"], -1):
+        if one["what"] <= SENSED_SPEED and not has_degree(forest, links[one["id"], JOINT], one["axis"], -1):
             return i
     for i in range(effects.shape[0]):
         e = effects[i]
-        if e["what"] != GRASP and not has_degree(forest, joints[e["body"]], e["drive"], e["what"]):
+        if e["what"] != GRASP and not has_degree(forest, links[e["body"], JOINT], e["drive"], e["what"]):
             return senses.shape[0] + i
     for i in range(senses.shape[0]):
         one = senses[i]
-        one["id"] = joints[one["id"]] if one["what"] <= SENSED_SPEED else bodies[one["id"]]
+        one["id"] = links[one["id"], JOINT] if one["what"] <= SENSED_SPEED else links[one["id"], BODY]
     for i in range(effects.shape[0]):
         e = effects[i]
         e["held"] = -1
         if e["what"] == GRASP:
-            e["body"], e["drive"] = bodies[e["body"]], -1
+            e["body"], e["drive"] = links[e["body"], BODY], -1
             continue
         row = claim_drive(s)
         d = rows_at(s["drives"], s["drive_room"], DRIVE)[row]
-        put_drive(d, joints[e["body"]], e)
+        put_drive(d, links[e["body"], JOINT], e)
         e["drive"], e["generation"], e["body"] = row, d["generation"], -1
-    begin_mind(minds[0], members, G * max(mass_of(s, forest, members), 1e-9), neurons, senses, effects)
+    mind = rows_at(room[0], 1, MIND)[0]
+    begin_mind(mind, members, G * max(mass_of(s, forest, members), 1e-9), neurons, senses, effects)
+    mind["start"], mind["period"], mind["target"] = w["time"], period, target
+    store3(mind["point"], point)
     signals[ONE] = 1.0
+    m = rows_at(w["minds"], 1, MINDS)[0]
+    if m["mind_count"] == 0:
+        own_tables(m, room)
+        w["mind_count"] = 1
     return FITS
+
+
+@kernel(inline=False)
+def own_tables(m: Any, room: Any) -> None:
+    """Let the tables of the only mind be those of all minds."""
+    m["minds"], m["fresh"], m["neurons"], m["senses"] = room[0], room[1], room[2], room[3]
+    m["effects"], m["windows"], m["signals"], m["rings"] = room[4], room[5], room[6], room[7]
+    m["mind_room"] = m["mind_count"] = 1
+    m["neuron_room"], m["sense_room"], m["effect_room"] = room[10], room[11], room[12]
+    m["signal_room"], m["ring_room"] = room[14], room[15]
 
 
 @kernel(inline=False)

@@ -90,7 +90,7 @@ class Watches(OfWorld):
         for watch, row in zip(self._watches, self._rows, strict=True):
             watch._all = self
             self._describe(watch, row)
-        if self._watches or world._header["event_count"][0]:  # most worlds wait for nothing
+        if self._watches:  # most worlds wait for nothing
             self._lend()
 
     def __getstate__(self) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ from kinemorph.contact.layout import Driven
 from kinemorph.multibody.equipment import Actuator
 from kinemorph.multibody.model import Model
 from kinemorph.structure.forest_check import demand
-from kinemorph.world.body import Body, Figure
+from kinemorph.world.body import Figure
 from kinemorph.world.drives import Controls, Drive, JointForce, Servo
 
 if TYPE_CHECKING:
@@ -29,20 +29,20 @@ class Record(NamedTuple):
     drives: list[list[tuple[int, int]]]  # row and generation of the drives of each actuator
 
 
-def record_of(name: str, bodies: list[Body], joints: dict[str, int], control: Controls) -> Record:
+def record_of(
+    name: str, bodies: list[tuple[str, int, int]], joints: list[tuple[str, int]], control: Controls
+) -> Record:
     """What is kept of a figure that has just come in."""
     actuators = [tuple(vars(a).values()) for a in control._actuators.values()]
     drives = [[(drive.row, drive._generation) for drive in handles] for handles in control._handles.values()]
-    known = [(body.name, body.id, body.birth) for body in bodies]
-    return Record(name, known, list(joints.items()), actuators, drives)
+    return Record(name, bodies, joints, actuators, drives)
 
 
 def figure_of(world: World, record: Record, model: Model | None) -> Figure:
     """The handle of a figure."""
-    bodies = [Body(world, id, name, birth) for name, id, birth in record.bodies]
     actuators = [Actuator(*fields) for fields in record.actuators]
     handles = [[drive_of(world, *drive) for drive in drives] for drives in record.drives]
-    return Figure(world, record.name, model, bodies, dict(record.joints), Controls(world, actuators, handles))
+    return Figure(world, record.name, model, record.bodies, dict(record.joints), Controls(world, actuators, handles))
 
 
 def drive_of(world: World, row: int, generation: int) -> Drive:

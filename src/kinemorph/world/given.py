@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from kinemorph.geometry.material import Material
 from kinemorph.spatial.given import shown
 from kinemorph.spatial.pose import Pose, vector
 
+UPRIGHT = np.eye(3)
+
 
 def place_at(what: str, at: Pose | Iterable[float]) -> Pose:
     """A pose, or the position of one."""
-    return at if isinstance(at, Pose) else Pose(vector(at, 3, what))
+    return at if isinstance(at, Pose) else Pose.known(vector(at, 3, what), UPRIGHT.copy())
 
 
 def refuse(what: str, whose: str, **given: Any) -> None:

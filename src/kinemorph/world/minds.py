@@ -13,7 +13,7 @@ from kinemorph.brain.layout import EFFECT, FIRST, LONGEST, NEURON, SENSE, Acted,
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.layout import DOF
 from kinemorph.multibody.loops import LOOP, joint_row
-from kinemorph.multibody.tables import Tables, in_one_piece
+from kinemorph.multibody.tables import BYTE, LINE, Tables, aligned_at
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest_check import demand, finite, rows_of, within
 from kinemorph.structure.forest_layout import EDIT, OUTCOME
@@ -96,33 +96,27 @@ class Minds:
         start = int(one[first])
         return self[name][start : start + count(one)]
 
-    def add(self, rows: list[Any], addresses: list[int]) -> int:
-        """A new mind with its parts of all tables, as `rows_of_mind` has made them; who has ended makes room for it.
+    def add(self, room: MindRoom, alone: bool) -> int:
+        """A new mind with its parts of all tables, as `engage` has filled them; who has ended makes room for it.
 
-        The arrays become those of the tables if it is the only one.
+        If it is alone the tables are its own, and the header says so already.
         """
-        mind, fresh, *of_tables = rows
-        parts = {name: one for (name, *_), one in zip(STRETCHES, of_tables, strict=True)}
-        count, h = self.count, self.header[0]
+        if alone:
+            self._tables.move_to(room.memory, room.places)
+            return 0
+        parts = {name: np.ndarray(*place[:2], room.memory, place[2]) for name, place in room.places.items()}
+        mind, count, h = parts["minds"], self.count, self.header[0]
         ended = [i for i, body in enumerate(self["minds"]["body"].tolist()) if body < 0]
         row = ended[0] if ended else count
-        if count == 0:
-            for (name, room, *_), one, address in zip(STRETCHES, of_tables, addresses[2:], strict=True):
-                self._tables.take(name, one, address)
-                h[room] = len(one)
-            self._tables.take("minds", mind, addresses[0])
-            self._tables.take("fresh", fresh, addresses[1])
-            h["mind_room"] = h["mind_count"] = 1
-            return row
         all_parts = [parts if i == row else self._parts(i) for i in range(max(count, row + 1))]
         minds = np.zeros(len(all_parts), MIND)
         minds[:count] = self["minds"]
         mind["generation"] = minds[row]["generation"]
         minds[row] = mind[0]
-        for name, room, first, _ in STRETCHES:
+        for name, has_room, first, _ in STRETCHES:
             joined = np.concatenate([one[name] for one in all_parts])
             self._tables.take(name, joined)
-            h[room] = len(joined)
+            h[has_room] = len(joined)
             minds[first] = [0, *itertools.accumulate(len(one[name]) for one in all_parts[:-1])]
         self._tables.take("minds", minds)
         h["mind_room"] = h["mind_count"] = len(minds)
@@ -160,12 +154,28 @@ class Minds:
                 yield from ([rows] if rows.dtype.names is None else [rows[field] for field in rows.dtype.names])
 
 
-def rows_of_mind(neurons: int, senses: int, effects: int, rings: int) -> tuple[list[Any], list[int]]:
-    """A MIND row, scratch for its signals, and its parts of all tables, in their order; and where all this is."""
-    signals = FIRST + neurons + senses
-    counts = dict(neurons=neurons, senses=senses, effects=effects, windows=effects, signals=signals)
-    counts["rings"] = LONGEST * rings
-    return in_one_piece((1, MIND), (signals, F8), *((counts[name], dtype) for name, dtype in ROWS.items()))
+class MindRoom:
+    """Memory for a mind: its MIND row, and its parts of all tables, of zeros.
+
+    `addresses` are those of the tables in `ORDER`, followed by how many rows each of them has.
+    """
+
+    __slots__ = ("addresses", "memory", "places")
+
+    def __init__(self, neurons: int, senses: int, effects: int, rings: int) -> None:
+        signals, at = FIRST + neurons + senses, 0
+        counts = 1, signals, neurons, senses, effects, effects, signals, LONGEST * rings
+        self.places: dict[str, tuple[int, Any, int]] = {}
+        starts = []
+        for (name, dtype, size), count in zip(ORDER, counts, strict=True):
+            self.places[name] = count, dtype, at
+            starts.append(at)
+            at += (count * size + LINE - 1) // LINE * LINE
+        self.memory, start = aligned_at(at, BYTE)
+        self.addresses = np.array([start + at for at in starts] + [*counts], np.int64)
+
+
+ORDER = [(name, dtype, dtype.itemsize) for name, dtype in (("minds", MIND), ("fresh", F8), *ROWS.items())]
 
 
 PLACES = {"generation", "unused", "neurons", "senses", "effects", "signals", "rings"}
@@ -222,7 +232,8 @@ class Mind:
     @target.setter
     def target(self, target: Body | Iterable[float] | None) -> None:
         self._one()
-        self.world.set_mind(self.row, target_fields(self.world, target))
+        aim, point = target_of(self.world, target)
+        self.world.set_mind(self.row, {"target": aim, "point": point} if aim == -1 else {"target": aim})
 
     @property
     def blank(self) -> bool:
@@ -297,13 +308,18 @@ class Mind:
         return f"Mind in {self.body!r}" if self.alive else "Mind that has ended"
 
 
-def target_fields(world: World, target: Any) -> dict[str, Any]:
-    """The fields of a MIND that say what its target is."""
+def target_of(world: World, target: Any) -> tuple[int, tuple[float, ...]]:
+    """The fields `target` and `point` of a MIND."""
     if target is None:
-        return {"target": NO_TARGET}
-    if isinstance(target, Body | int | np.integer):
-        return {"target": world._id(target if isinstance(target, Body) else int(target))}
-    return {"target": -1, "point": vector(target, 3, "mind: target")}
+        return NO_TARGET, NO_POINT
+    if isinstance(target, Body):
+        return world._id(target), NO_POINT
+    if isinstance(target, int | np.integer):
+        return world._id(int(target)), NO_POINT
+    return -1, tuple(vector(target, 3, "mind: target").tolist())
+
+
+NO_POINT = (0.0, 0.0, 0.0)
 
 
 def check_minds(tables: Any) -> None:

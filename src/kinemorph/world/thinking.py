@@ -14,6 +14,7 @@ from kinemorph.spatial.given import finite
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest import Change
 from kinemorph.structure.forest_layout import LOOPS, TREES
+from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.acting import Acting
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.engaging import FITS, engage
@@ -21,7 +22,7 @@ from kinemorph.world.impulse_model import slowest
 from kinemorph.world.journal import an_input
 from kinemorph.world.lives import see_lives
 from kinemorph.world.mind_rows import HELD, RELEASED
-from kinemorph.world.minds import WINDOW_LENGTH, Mind, Minds, rows_of_mind, target_fields
+from kinemorph.world.minds import WINDOW_LENGTH, Mind, MindRoom, Minds, target_of
 from kinemorph.world.mulling import tell_mind
 from kinemorph.world.watching import watch_from_now
 
@@ -41,6 +42,7 @@ class Thinking(Acting):
     _header: Any
     _address: int
     _parted: dict[int, list[tuple[int, int]]]
+    _births: dict[int, int]
     _onlookers: list[Any]
     _watches: Watches
 
@@ -48,6 +50,7 @@ class Thinking(Acting):
 
         def _part(self, loop: int) -> None: ...
         def _follow_shapes(self) -> None: ...
+        def _wake_tree(self, tree: int, why: int = ...) -> None: ...
 
     @an_input
     def think(self, figure: Figure, brain: Brain, target: Body | Iterable[float] | None = None) -> Mind:
@@ -60,41 +63,42 @@ class Thinking(Acting):
             raise TypeError(f"think: it takes a figure of this world, such as world.add(model) gives, not {figure!r}")
         if not isinstance(brain, Brain):
             raise TypeError(f"think: it takes a kinemorph.Brain, not {brain!r}")
-        fields = target_fields(self._world, target)
+        aim, point = target_of(self._world, target)
         neurons, senses, effects = brain.rows
-        rows, addresses = rows_of_mind(len(neurons), len(senses), len(effects), brain.ring_count)
-        self._engage(figure, brain, rows)
-        one = rows[0][0]
-        one["start"], one["period"] = self._world.time, 1.0 / brain.rate
-        for name, value in fields.items():
-            one[name] = value
-        row = self._minds.add(rows, addresses)
-        self._lend_minds()
-        return Mind(self._world, row)
-
-    def _engage(self, figure: Figure, brain: Brain, rows: list[Any]) -> None:
-        """Say where senses and effects are, and give effects their drives; or say what is wrong with one of them."""
-        carried = dict(zip((body.name for body in figure), figure._joints.values(), strict=False))
-        bodies: list[int] = []
-        try:
-            for name in brain.links:
-                bodies.append(self._id(figure[name]))
-        except KeyError as error:
-            name = brain.links[len(bodies)]
-            raise KeyError(f"think: {_whose(brain, name)}: {error.args[0]}") from None
-        joints = [carried[name] for name in brain.links]
-        self.solver.make_room("drives", "drive_room", int(self.solver.header["drive_count"][0]) + len(brain.rows[2]))
-        mind, _, neurons, senses, effects, _, signals, _ = rows
-        members = np.array([body.id for body in figure], np.int64)
+        room = MindRoom(len(neurons), len(senses), len(effects), brain.ring_count)
+        alone = self._minds.count == 0
+        links, members = self._places_of(figure, brain)
+        self.solver.make_room("drives", "drive_room", int(self.solver.header["drive_count"][0]) + len(effects))
         wrong = engage(
-            self._address, np.array(bodies, np.int64), np.array(joints, np.int64), members, *brain.rows, mind, neurons,
-            senses, effects, signals,
+            self._address, links, members, neurons, senses, effects, room.addresses, 1.0 / brain.rate, aim, point
         )  # fmt: skip
         if wrong != FITS:
-            self._refuse((*brain.senses, *brain.effects)[wrong], carried)
+            self._refuse((*brain.senses, *brain.effects)[wrong], figure)
+        row = self._minds.add(room, alone)
+        if not alone:
+            self._lend_minds()
+        return Mind(self._world, row)
 
-    def _refuse(self, one: Sense | Effect, carried: dict[str, int]) -> NoReturn:
+    def _places_of(self, figure: Figure, brain: Brain) -> tuple[Any, Any]:
+        """The bodies and joints (2, n) of the links that a brain knows, by their ids, and all bodies of its figure."""
+        names, bodies, births = zip(*figure._known, strict=True)
+        every = list(zip(bodies, births, figure._joints.values(), strict=False))  # joints of loops come last
+        if names == brain.links:  # as those of creatures are
+            found = every
+        else:
+            links = dict(zip(names, every, strict=True))
+            found = [links.get(name, (-1, -1, -1)) for name in brain.links]
+        for name, (id, birth, _) in zip(brain.links, found, strict=True):
+            if self._births.get(id) != birth:
+                try:
+                    self._id(figure[name])  # which says what is wrong
+                except KeyError as error:
+                    raise KeyError(f"think: {_whose(brain, name)}: {error.args[0]}") from None
+        return np.array(found, np.int64).reshape(-1, 3), np.array(bodies, np.int64)
+
+    def _refuse(self, one: Sense | Effect, figure: Figure) -> NoReturn:
         """Say what is wrong with the joint of a sense or an effect."""
+        carried = dict(zip((name for name, *_ in figure._known), figure._joints.values(), strict=False))
         drives, dof = isinstance(one, Effect), one.dof if isinstance(one, Effect) else one.axis
         what = f"think: {_called(one)}"
         _, dofs, _ = self._joint(what, carried[one.link])  # which refuses those that cannot move
@@ -171,7 +175,12 @@ class Thinking(Acting):
         """
         fluid, shape = finite("immerse: density", density, 0.0, 1e6), finite("immerse: drag", drag, 0.0, 1e3)
         self._header[0]["fluid"], self._header[0]["drag"] = fluid, shape
-        self._wake(*self.forest.bodies.tolist(), why=BY_FORCE)
+        self._wake_all()
+
+    def _wake_all(self) -> None:
+        """Something acts otherwise on everything."""
+        for tree in self.forest.trees.tolist():
+            self._wake_tree(tree & INDEX, BY_FORCE)
 
     @property
     def gravity(self) -> Array:
@@ -188,7 +197,7 @@ class Thinking(Acting):
         self.forest.gravity = gravity
         if impacts["epsilon"] > 0.0:  # it is the contact model "impulse"
             impacts["slow"] = slowest(gravity, float(impacts["epsilon"]))
-        self._wake(*self.forest.bodies.tolist(), why=BY_FORCE)
+        self._wake_all()
 
     # --------------------------------------------------------------------------------------------------------- grasps
 

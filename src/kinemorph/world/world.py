@@ -14,22 +14,23 @@ from typing import Any
 import numpy as np
 
 from kinemorph._extras import in_notebooks
-from kinemorph.collision import collisions
 from kinemorph.collision.collisions import Collisions
+from kinemorph.collision.collisions import first_tables as first_collisions
 from kinemorph.collision.shape_table import ShapeTable
+from kinemorph.collision.shape_table import first_tables as first_shapes
 from kinemorph.contact.layout import BY_CALL, BY_EDIT, BY_FORCE
 from kinemorph.contact.solver import Solver
 from kinemorph.geometry.material import Material
 from kinemorph.motion.events import Event
 from kinemorph.motion.progress import Bar
 from kinemorph.multibody.massless import massless_joints
-from kinemorph.multibody.tables import Pattern, Tables
+from kinemorph.multibody.tables import Pattern, Pointer, Tables
 from kinemorph.spatial.given import finite, flag, shown, whole
 from kinemorph.spatial.pose import vector
-from kinemorph.structure import forest_tables
 from kinemorph.structure.forest import Change, Forest
 from kinemorph.structure.forest_layout import BODIES, IN_USE, LOOPS, TREES
 from kinemorph.structure.forest_memory import INDEX
+from kinemorph.structure.forest_tables import first_tables as first_forest
 from kinemorph.world.asking import Asking
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.changing import Changing
@@ -39,7 +40,7 @@ from kinemorph.world.events import Action, Watch, Watches
 from kinemorph.world.figures import Record, figure_of
 from kinemorph.world.given import a_material
 from kinemorph.world.ids import Id, JointId
-from kinemorph.world.impulse_model import impulses, settle_model
+from kinemorph.world.impulse_model import NONE, impulses, settle_model
 from kinemorph.world.journal import an_input
 from kinemorph.world.keeping import Keeping
 from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Phase, Status
@@ -47,6 +48,7 @@ from kinemorph.world.lives import see_lives
 from kinemorph.world.minds import Minds
 from kinemorph.world.nesting import tell_overlaps
 from kinemorph.world.placing import Placing
+from kinemorph.world.rooms import has_all_rooms
 from kinemorph.world.soundness import check_memory
 from kinemorph.world.step import run_steps
 from kinemorph.world.timers import Task, Timer, Timers
@@ -67,11 +69,31 @@ GLANCE = 0.2  # s of computing, about, between two looks at the clock and at the
 WHY = {BY_EDIT: "the structure changed", BY_CALL: "it was asked to wake", BY_FORCE: "what acts on it was changed"}
 
 
-@functools.cache
-def _pattern() -> Pattern:
-    """All tables of a world in which there is nothing yet."""
-    first = forest_tables.first_tables(), Solver.first_tables(), Minds.first_tables(), *collisions.first_tables()
-    return Pattern(Tables(WORLD), *first)
+@functools.lru_cache(maxsize=64, typed=True)
+def _pattern(dt: float, sleep: bool | float, substeps: int | None, sweeps: bool, width: float) -> Pattern:
+    """All tables of a world with these settings in which there is nothing yet; `width` is that of an envelope."""
+    if not SHORTEST <= finite("world: dt", dt) <= 0.1:
+        raise ValueError(f"world: dt {dt} must be from {SHORTEST:g} to 0.1 s")
+    if substeps is not None:
+        whole("world: substeps", substeps, 1, 100)
+    if not isinstance(sleep, bool) and not finite("world: sleep", sleep) > 0.0:
+        raise ValueError(f"world: sleep {shown(sleep)} must be True, False, or a speed in m/s")
+    own, forest, solver, minds = Tables(WORLD), first_forest(), Solver.first_tables(), Minds.first_tables()
+    shapes = first_shapes()
+    pairs, boxes = first_collisions(MARGIN + width, min(KEEP_WITHIN, KEPT * (width or 1.0)))
+    h, s = own.header[0], solver.header[0]
+    slow = (TREMBLE if width > 0.0 else SLOW) if isinstance(sleep, bool) else float(sleep)
+    h["kind"], h["dt"], h["slow"], h["patience"] = WORLD_KIND, dt, slow, PATIENCE if sleep else math.inf
+    n = substeps or math.ceil(dt / LONGEST_SUBSTEP - 1e-9)
+    s["substeps"], s["h"] = n, dt / n
+    if flag("world: sweeps", sweeps):
+        s["direct_work"] = 0
+    pointers: tuple[Pointer, ...] = (
+        (own, "forest", forest, ""), (own, "collisions", pairs, ""), (own, "solver", solver, ""),
+        (own, "minds", minds, ""), (pairs, "hash", boxes, ""), (pairs, "shapes", shapes, "rows"),
+        (pairs, "mounts", shapes, "mounts"),
+    )  # fmt: skip
+    return Pattern(own, forest, solver, minds, pairs, boxes, shapes, pointers=pointers)
 
 
 class WorldError(ArithmeticError):
@@ -114,67 +136,54 @@ class World(Changing, Placing, Asking, Keeping):
         boost: float | None = None,
         threads: int = 1,
     ) -> None:
-        if not SHORTEST <= finite("world: dt", dt) <= 0.1:
-            raise ValueError(f"world: dt {dt} must be from {SHORTEST:g} to 0.1 s")
-        if substeps is not None:
-            whole("world: substeps", substeps, 1, 100)
-        gravity, sweeps = vector(gravity, 3, "world: gravity"), flag("world: sweeps", sweeps)
-        if not isinstance(sleep, bool) and not finite("world: sleep", sleep) > 0.0:
-            raise ValueError(f"world: sleep {shown(sleep)} must be True, False, or a speed in m/s")
+        gravity = vector(gravity, 3, "world: gravity")
         a_material("world", material)
         model = impulses(gravity, contact, epsilon, handling, boost)
-        width = float(model["epsilon"])
-        own, of_forest, of_solver, of_minds, *of_collisions = _pattern().tables()
-        collisions = Collisions(
-            ShapeTable(), margin=MARGIN + width, keep_within=min(KEEP_WITHIN, KEPT * (width or 1.0)),
-            tables=(of_collisions[0], of_collisions[1]),
+        settings = dt, sleep, substeps, sweeps, 0.0 if model is NONE else float(model["epsilon"])
+        try:
+            pattern = _pattern(*settings)
+        except TypeError:  # what has no hash may still be a number
+            pattern = _pattern.__wrapped__(*settings)
+        own, forest, solver, minds, pairs, boxes, shapes = pattern.tables()
+        self._take(
+            Forest(gravity, tables=forest), Collisions.of(pairs, boxes, ShapeTable(shapes)), Solver(solver), own.header,
+            own.address, material, {}, {}, {}, {}, {}, Watches(), Timers(), {}, None, {}, Minds(minds),
         )  # fmt: skip
-        header = own.header
-        h = header[0]
-        slow = (TREMBLE if contact == "impulse" else SLOW) if isinstance(sleep, bool) else float(sleep)
-        h["kind"], h["dt"], h["slow"], h["patience"] = WORLD_KIND, dt, slow, PATIENCE if sleep else math.inf
-        self._hold(
-            Forest(gravity, tables=of_forest), collisions, Solver(of_solver), header, material, {}, {}, {}, {}, {},
-            Watches(), Timers(), {}, None, {}, Minds(of_minds), own.address,
-        )  # fmt: skip
-        s = self.solver.header[0]
-        if sweeps:
-            s["direct_work"] = 0
-        n = substeps or math.ceil(dt / LONGEST_SUBSTEP - 1e-9)
-        s["substeps"], s["h"] = n, dt / n
-        if contact == "impulse":
-            settle_model(header, self.solver, model)
-        self.threads = threads
+        if model is not NONE:
+            settle_model(own.header, self.solver, model)
+        if type(threads) is not int or threads != 1:
+            self.threads = threads
 
-    def _hold(
-        self, forest: Forest, collisions: Collisions, solver: Solver, header: Any, material: Material,
+    def _hold(self, forest: Forest, collisions: Collisions, solver: Solver, header: Any, *more: Any) -> None:
+        """Take all parts over, those of a copy or a snapshot, and write the addresses that they have here."""
+        self._take(forest, collisions, solver, header, int(header.ctypes.data), *more)
+        h = header[0]
+        h["forest"], h["collisions"], h["solver"] = forest.address, collisions.lend(), solver.address
+        self._lend_minds()
+
+    def _take(
+        self, forest: Forest, collisions: Collisions, solver: Solver, header: Any, address: int, material: Material,
         names: dict[int, str], joints: dict[int, str], mounted: dict[int, list[int]],
         parted: dict[int, list[tuple[int, int]]], births: dict[int, int], watches: Watches, timers: Timers,
         memory: dict[str, Any], dice: tuple[int, ...] | None, figures: dict[int, tuple[Any, ...]], minds: Minds,
-        address: int = 0,
     ) -> None:  # fmt: skip
-        """Take all parts over, and write the addresses that they have here."""
         self.forest, self.collisions, self.shapes, self.solver = forest, collisions, collisions.shapes, solver
         self.material = material
         self._names, self._joints = names, joints  # of bodies and joints, by id
         self._mounted = mounted  # shapes, by the index of their body
         self._parted = parted  # pairs of shapes that do not meet, by the joint of the loop that ties their bodies
         self._births = births  # of each body a number that no other one has had, by id: handles know theirs
-        self._born = max([getattr(self, "_born", 0), *births.values()])
-        self._figures = {key: Record(*one) for key, one in figures.items()}  # by the birth of the first body of each
+        self._born = max(getattr(self, "_born", 0), *births.values()) if births else getattr(self, "_born", 0)
+        self._figures = {key: Record(*figures[key]) for key in figures}  # by the birth of the first body of each
         self._models = getattr(self, "_models", {})  # of figures that came in here, likewise
         self._header = header
-        self._address = address or int(header.ctypes.data)
+        self._address = address
         self._onlookers = getattr(self, "_onlookers", [])
         self._crew: Crew | None = getattr(self, "_crew", None)
         self._newcomers: list[int] = []  # rows of shapes that no step has been made with
         self._within = False  # an input, so that what it calls is none of its own
-        self._followed: tuple[int, ...] = ()  # how much there was when tables last followed
         self._known = -1  # revision of the table of shapes that all tables have followed
-        h = header[0]
-        h["forest"], h["collisions"], h["solver"] = forest.address, collisions.lend(), solver.address
         self._minds = minds
-        self._lend_minds()
         self._watches, self._timers, self._moving = watches, timers, 0  # or the thread that makes steps
         watches.join(self)
         timers.join(self)
@@ -316,6 +325,7 @@ class World(Changing, Placing, Asking, Keeping):
         self._watches, self._timers = Watches(), Timers()
         self._watches.join(self)
         self._timers.join(self)
+        self._header["event_count"] = 0
 
     def when(self, event: Event, action: Action | None = None) -> Watch:
         """Wait for an event: at the end of the step in which it happens, call action(world, moment).
@@ -371,11 +381,10 @@ class World(Changing, Placing, Asking, Keeping):
         return "ground" if link < 0 else self._names[self.forest._id(BODIES, link)]
 
     def _follow_tables(self) -> None:
-        trees, _, _, loops = self.forest._pools["count"].tolist()
-        now = trees, self.shapes.count, int(self.collisions.header["contact_room"][0]), loops
-        if now != self._followed:
-            self.solver.follow(*now)
-            self._followed = now
+        if not has_all_rooms(self._address, self.shapes.count):
+            trees, _, _, loops = self.forest._pools["count"].tolist()
+            contacts = int(self.collisions.header["contact_room"][0])
+            self.solver.follow(trees, self.shapes.count, contacts, loops)
 
     # ----------------------------------------------------------------------------------------------------------- sleep
 

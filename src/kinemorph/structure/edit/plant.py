@@ -51,7 +51,6 @@ from kinemorph.structure.forest_memory import (
 
 PLANT = np.dtype(
     [
-        ("model", "i8"),  # address of the model's header
         ("first", "i8"),  # links that the change is about, -1 for none: their trees are planted, and
         ("second", "i8"),  # those that loops couple to them
         ("every", "i8"),  # whether all trees are
@@ -207,10 +206,9 @@ def are_turned(links: Any, q: Any) -> bool:
     return True
 
 
-@entry
-def name_planted(address: int, here: Integers, n: int, ids: Ids) -> int:
-    """The ids of what `plant_model` has planted: as `here` has them, and then those of the trees, which it counts."""
-    forest = rows_at(address, 1, FOREST)[0]
+@kernel(inline=False)
+def name_planted(forest: Any, here: Any, n: int, ids: Any) -> None:
+    """The ids of what is planted: as `here` has them, and then those of the trees."""
     bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
     joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
@@ -224,25 +222,27 @@ def name_planted(address: int, here: Integers, n: int, ids: Ids) -> int:
         if k == 0 or t != bodies[here[k - 1]]["tree"]:  # the bodies of a tree come one after the other
             ids[end + count] = t | np.int64(trees[t]["generation"]) << 32
             count += 1
-    return count
 
 
 @entry
 def plant_model(
-    address: int, plants: Records, bodies: Records, loops: Records, drives: Records, numbers: Vector, chosen: Integers,
-    here: Integers,
+    address: int, tree: int, first: int, second: int, plants: Records, bodies: Records, loops: Records,
+    drives: Records, numbers: Vector, chosen: Integers, here: Integers, ids: Ids,
 ) -> int:  # fmt: skip
     """Trees of a model, with a state as `vector` has it, become trees of a forest. Returns a status.
 
-    `here` becomes the indices of the bodies that the links are, of the joints that carry them, and of the joints of the
-    loops, -1 where that is not planted. New bodies, joints and trees come in the order of the model.
+    `tree` is the address of the model's header. With `ids`, for which there must be room, all trees are planted, else
+    those that the links `first` and `second` (-1: none) are in. `here` becomes the indices of the bodies that the links
+    are, of the joints that carry them, and of the joints of the loops, -1 where that is not planted, and `ids` the
+    same, and then those of the trees. New bodies, joints and trees come in the order of the model.
     """
     forest, plant = rows_at(address, 1, FOREST)[0], plants[0]
-    if forest["kind"] != FOREST_KIND:
+    if forest["kind"] != FOREST_KIND or forest["busy"] != 0:
         return NO_FOREST
     if not finite(numbers):
         return NOT_FINITE
-    model = rows_at(plant["model"], 1, TREE)[0]
+    plant["first"], plant["second"], plant["every"] = first, second, ids.shape[0] > 0
+    model = rows_at(tree, 1, TREE)[0]
     links = rows_at(model["links"], model["n"], LINK)
     if not are_turned(links, numbers):
         return NOT_FINITE
@@ -259,4 +259,6 @@ def plant_model(
                 here[k] = here[model["n"] + k] = -1
         i = last
     plant_loops(forest, loops, drives, chosen, here)
+    if ids.shape[0] > 0:
+        name_planted(forest, here, model["n"], ids)
     return DONE

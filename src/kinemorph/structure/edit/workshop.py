@@ -61,7 +61,7 @@ def change(model: Model, state: State, request: Request, links: Links, name: str
     clear(forest.address)
     forest._header[0]["dependence"] = model.dependence
     first = links.cut if links.cut >= 0 else links.a
-    here, chosen, planted = forest._plant(model, numbers, first, links.b, False)
+    here, chosen, planted = forest._plant(model, numbers, first, links.b)
     if here is None:
         given = {"q": state.q, "v": state.v, "a": state.a, "tau": state.tau}
         complain(model, NOT_FINITE, **{what: x for what, x in given.items() if x is not None})
