@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from kinemorph.world.world import World
 
 
+def numbers(given: Any, count: int, what: str) -> Any:
+    """So many numbers, or the one."""
+    alone = isinstance(given, int | float | np.number) and not isinstance(given, bool)
+    return vector([given] if alone else given, count, what)
+
+
 class Placing:
     """The part of a `World` that puts things where they are said to be."""
 
@@ -101,7 +107,7 @@ class Placing:
         state = forest.state(tree)
         q, v = state.q, state.v
         if position is not None:
-            where = vector(np.atleast_1d(np.asarray(position)), int(link["nq"]), "set_joint: position")
+            where = numbers(position, int(link["nq"]), "set_joint: position")
             if kind == SPHERICAL:
                 length = float(np.linalg.norm(where))
                 if not length > 0.0:
@@ -109,7 +115,7 @@ class Placing:
                 where = where / length
             q[link["iq"] : link["iq"] + link["nq"]] = where
         if velocity is not None:
-            rate = vector(np.atleast_1d(np.asarray(velocity)), int(link["nv"]), "set_joint: velocity")
+            rate = numbers(velocity, int(link["nv"]), "set_joint: velocity")
             v[link["iv"] : link["iv"] + link["nv"]] = rate
         self._settle(tree, members, q, v)
 
