@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from kinemorph.collision.shape_table import ROWS
 from kinemorph.multibody.joints import FREE, SPHERICAL
+from kinemorph.spatial.given import shown
 from kinemorph.spatial.pose import Pose, vector
 from kinemorph.structure.forest import Change, Forest
 from kinemorph.structure.forest_layout import IN_USE, LOOPS
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 def numbers(given: Any, count: int, what: str) -> Any:
     """So many numbers, or the one."""
+    if isinstance(given, str | bytes):
+        raise TypeError(f"{what}: expected {count} numbers, not {shown(given)}")
     alone = isinstance(given, int | float | np.number) and not isinstance(given, bool)
     return vector([given] if alone else given, count, what)
 
