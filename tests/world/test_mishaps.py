@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.random_worlds import live
 
 import kinemorph as km
 
@@ -72,3 +73,9 @@ def test_a_joint_that_moves_no_mass_is_named():
     world.add(b.build(lenient=True))
     with pytest.raises(km.WorldError, match="'knuckle' moves no mass: give its link an inertia"):
         world.step()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_slides_along_the_ground_more_easily_than_out_of_it_is_not_pushed_away():
+    """6 g on a planar joint, 1.7 m below the ground, were pushed to 5e7 m within a second."""
+    assert live(150, seed=2002) == "done"

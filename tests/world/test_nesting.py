@@ -94,6 +94,24 @@ def test_links_that_are_in_each_other_pass_and_are_named():
     assert world.contacts()
 
 
+def test_links_that_are_in_the_base_of_their_own_robot_pass():
+    """A robot that stands has shapes of its foot on the base; what is carried by a joint reaches into them."""
+    b = km.Builder("standing")
+    b.base([km.Shape.box((0.3, 0.3, 0.4), km.Pose((0, 0, 0.2)))])
+    mass = km.Inertia.box(1.0, (0.1, 0.1, 0.4), (0, 0, 0.2))
+    arm = km.Shape.box((0.1, 0.1, 0.4), km.Pose((0, 0, 0.2)))
+    b.link("arm", None, km.Joint.revolute("y", name="shoulder"), (0, 0, 0.3), mass, shapes=[arm])
+    world = km.World()
+    with pytest.warns(km.ModelWarning, match="'arm'"):
+        figure = world.add(b.build(), q=[0.1])
+    start = energy(world)
+    for _ in range(300):
+        world.step()
+        assert energy(world) < start + 1e-6
+    assert abs(figure.position("shoulder")[0]) > 1.0
+    assert world.ignored == [(figure["arm"], None)] or world.ignored == [(None, figure["arm"])]
+
+
 def test_links_that_touch_meet():
     world = km.World(gravity=(0, 0, 0))
     world.add(bent_arm(5e-4))

@@ -276,6 +276,24 @@ def test_facing_belts_shoot_a_plank_out_at_their_speed():
     assert np.abs(box.twist).max() < 1e-6
 
 
+@pytest.mark.parametrize("friction", [0.0, 0.8])
+def test_a_ball_swings_in_a_bowl_of_triangles(friction):
+    """Rapier's bowls; a ball that rolls takes √(7/5) times as long as one that slides."""
+    x = np.linspace(-0.4, 0.4, 81)
+    X, Y = np.meshgrid(x, x, indexing="ij")
+    corner = np.arange(81 * 81).reshape(81, 81)
+    a, b, c, d = (k.ravel() for k in (corner[:-1, :-1], corner[1:, :-1], corner[1:, 1:], corner[:-1, 1:]))
+    points = np.c_[X.ravel(), Y.ravel(), 1.0 - np.sqrt(1.0 - X.ravel() ** 2 - Y.ravel() ** 2)]
+    world = km.World(dt=1e-3, sleep=False, material=km.Material(friction))
+    world.add_ground(km.Terrain(km.Mesh(points, np.r_[np.c_[a, b, c], np.c_[a, c, d]])))
+    angle, length = 0.15, 0.9
+    ball = world.add(km.Shape.sphere(0.1), at=(length * np.sin(angle), 0, 1 - length * np.cos(angle)))
+    way = np.array([(world.step(), ball.position[0])[1] for _ in range(3000)])
+    passes = np.flatnonzero((way[:-1] > 0.0) & (way[1:] <= 0.0))
+    period = 2 * np.pi * np.sqrt((1.4 if friction else 1.0) * length / G) * (1 + angle**2 / 16)
+    assert (passes[1] - passes[0]) * world.dt == pytest.approx(period, rel=3e-3)
+
+
 def test_a_lift_carries_up_and_down():
     """Jolt TestPhysicsMoveKinematic."""
     world = km.World()

@@ -28,6 +28,7 @@ from kinemorph.structure.forest_layout import BODY_SLOT, TREE_SLOT
 OUT_OF_REACH = 1.0  # m: the gap of a contact that nothing can close
 RIGID = 1e-20  # share of yᵀ y that is nothing but rounding
 STUCK = 1e5  # times the mass of all that moves: who weighs more along a normal does not move along it
+ASLANT = 10.0  # m along the surface for one out of it
 STEEP = 0.6  # a normal with less than this along x has its first tangent across x
 
 
@@ -159,6 +160,17 @@ def go_easy(s: Any, t: Any, held: float) -> None:
 
 
 @kernel
+def go_straight(s: Any, t: Any) -> None:
+    """Do not push what would go many times as far along the surface as out of it, as light links on sliders may.
+
+    Overlap counts for no more than can be pushed apart in a step when it goes along no faster than ASLANT times `push`.
+    """
+    aside = t["inverse"] * sqrt(t["an1"] * t["an1"] + t["an2"] * t["an2"])
+    if aside > ASLANT:
+        t["s"] = t["s0"] = max(t["s0"], -s["push"] * s["h"] * s["substeps"] * ASLANT / aside)
+
+
+@kernel
 def leave_out(t: Any, Y: Any, y: int, length: int) -> None:
     """Have no impulse at a contact along whose normal nothing can move, for its two sides are tied to each other."""
     for k in range(y, y + 3 * length):
@@ -218,6 +230,7 @@ def fill_jointed(s: Any, forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, 
         leave_out(t, Y, y, length)
     weigh(t, Y)
     go_easy(s, t, mass_held(forest, a, b))
+    go_straight(s, t)
     if joined:
         t["tree1"] = SAME_TREE
 

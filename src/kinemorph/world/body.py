@@ -35,6 +35,10 @@ class Body:
 
     @pose.setter
     def pose(self, pose: Pose) -> None:
+        if not isinstance(pose, Pose):
+            raise TypeError(
+                f"{self!r}: pose must be a kinemorph.Pose, not {shown(pose)}; position is for three numbers"
+            )
         self.world.place(self, pose)
 
     @property
@@ -44,7 +48,7 @@ class Body:
 
     @position.setter
     def position(self, position: Iterable[float]) -> None:
-        self.world.place(self, position)
+        self.world.place(self, vector(position, 3, "position"))
 
     @property
     def twist(self) -> Array:
@@ -53,7 +57,7 @@ class Body:
 
     @twist.setter
     def twist(self, twist: Iterable[float]) -> None:
-        self.world.place(self, twist=twist)
+        self.world.place(self, twist=vector(twist, 6, "twist"))
 
     @property
     def velocity(self) -> Array:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from kinemorph.collision.shape_table import ROWS
 from kinemorph.multibody.joints import FREE, SPHERICAL
+from kinemorph.spatial.given import shown
 from kinemorph.spatial.pose import Pose, vector
 from kinemorph.structure.forest import Change, Forest
 from kinemorph.structure.forest_layout import IN_USE, LOOPS
@@ -20,6 +21,14 @@ from kinemorph.world.journal import an_input
 
 if TYPE_CHECKING:
     from kinemorph.world.world import World
+
+
+def numbers(given: Any, count: int, what: str) -> Any:
+    """So many numbers, or the one."""
+    if isinstance(given, str | bytes):
+        raise TypeError(f"{what}: expected {count} numbers, not {shown(given)}")
+    alone = isinstance(given, int | float | np.number) and not isinstance(given, bool)
+    return vector([given] if alone else given, count, what)
 
 
 class Placing:
@@ -101,7 +110,7 @@ class Placing:
         state = forest.state(tree)
         q, v = state.q, state.v
         if position is not None:
-            where = vector(np.atleast_1d(np.asarray(position)), int(link["nq"]), "set_joint: position")
+            where = numbers(position, int(link["nq"]), "set_joint: position")
             if kind == SPHERICAL:
                 length = float(np.linalg.norm(where))
                 if not length > 0.0:
@@ -109,7 +118,7 @@ class Placing:
                 where = where / length
             q[link["iq"] : link["iq"] + link["nq"]] = where
         if velocity is not None:
-            rate = vector(np.atleast_1d(np.asarray(velocity)), int(link["nv"]), "set_joint: velocity")
+            rate = numbers(velocity, int(link["nv"]), "set_joint: velocity")
             v[link["iv"] : link["iv"] + link["nv"]] = rate
         self._settle(tree, members, q, v)
 
