@@ -18,6 +18,7 @@ from kinemorph.collision.shape_rows import (
     FULL_CONTACTS,
     FULL_KNOWN,
     MADE,
+    MEETS,
     MOUNT,
     SHAPE,
     SLOW,
@@ -43,6 +44,25 @@ def half_of(step: int, room: int) -> int:
 def was_looked_at(c: Any, memory: Any) -> bool:
     """Whether a pair was looked at in the step before, so that its rows of that step are there."""
     return memory["step"] == c["step"] - 1
+
+
+@kernel
+def met_fast(c: Any, memory: Any) -> bool:
+    """Whether the shapes of a pair were fast and met in the step before."""
+    return was_looked_at(c, memory) and memory["count"] > 0 and _first_before(c, memory)["passes"] == MEETS
+
+
+@kernel
+def met_along(c: Any, memory: Any) -> Vec3:
+    """The normal, in the world, along which they met."""
+    return load3(_first_before(c, memory)["normal"])
+
+
+@kernel
+def _first_before(c: Any, memory: Any) -> Any:
+    """The first contact of a pair in the step before."""
+    at = half_of(c["step"] - 1, c["contact_room"]) + memory["first"]
+    return rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)[at]
 
 
 # --- new contacts ---

@@ -20,6 +20,8 @@ from kinemorph.collision.contact_table import (
     half_of,
     has_hardly_moved,
     keep_contacts,
+    met_along,
+    met_fast,
     put_contacts,
     put_world,
     settle,
@@ -30,6 +32,7 @@ from kinemorph.collision.depth import WORK
 from kinemorph.collision.ground_contacts import ground_contacts
 from kinemorph.collision.ground_search import CARRIED, survey
 from kinemorph.collision.ground_surface import HALF_SPACE
+from kinemorph.collision.guards import GUARDS, go_back, guard
 from kinemorph.collision.hash_rows import INDEX, MEETING
 from kinemorph.collision.hull_trees import search
 from kinemorph.collision.manifold import POINT, ROOM, features_of, manifold
@@ -58,7 +61,7 @@ from kinemorph.geometry.ground import GROUND
 from kinemorph.geometry.parts import NODE
 from kinemorph.spatial.mat3 import mul, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load9, store3, store9
-from kinemorph.spatial.vec3 import Vec3, dot, sub
+from kinemorph.spatial.vec3 import Vec3, dot, scale, sub
 
 CONVEX, IS_GROUND = int(Form.CONVEX), int(Form.GROUND)
 CONTACTS = int(Question.CONTACTS)
@@ -199,7 +202,7 @@ def _stamp(memory: Any, pair: Any, first: Any, second: Any, life: int) -> None:
 
 @kernel
 def _two_cores(c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
-    if c["n_contacts"] + c["most"] > c["contact_room"]:  # beforehand: an evaluation cannot be taken back
+    if c["n_contacts"] + c["most"] + GUARDS > c["contact_room"]:  # beforehand: an evaluation cannot be taken back
         c["full"] |= FULL_CONTACTS
         return FULL
     row = rows_at(c["row"], 1, CORE_PAIR)[0]
@@ -224,7 +227,13 @@ def _two_cores(c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, 
         return _put_closest(c, k, pair, memory, row, features_of(row), 0, 0, place)
     points = rows_at(c["found"], ROOM, POINT)
     distance = row["distance"]
+    back = (
+        row["distance"] < 0.0
+        and met_fast(c, memory)
+        and go_back(row, tmul_vec(load9(place["R"]), met_along(c, memory)))
+    )
     found, passes = _where_they_meet(c, row, way_of(c, pair, first, second), margin, points)
+    passes = MEETS if back else passes
     end = put_contacts(c, k, memory, points, found, 0, 0, c["n_contacts"], place, passes)
     return settle(c, pair, memory, end, distance, margin, c["n_known"])
 
@@ -240,6 +249,8 @@ def _where_they_meet(c: Any, row: Any, way: Vec3, margin: float, points: Any) ->
     p = load3(row["p"])
     share, passes = go_ahead(row, way, rows_at(c["work"], 1, WORK)[0])
     found = manifold(row, margin, c["most"], points)
+    if passes == MEETS:
+        found = guard(row, scale(way, 1.0 - share), points, found)
     if share > 0.0:
         bring_back(points, found, share, way)
     store3(row["p"], p)

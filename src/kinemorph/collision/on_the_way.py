@@ -9,8 +9,9 @@ and points those of the start of the step, along the normal of then.
 A pair that passes says by how much it does, and has the contacts of the start: whoever solves them leaves them out as
 long as nothing else throws the two off their way.
 
-Turning is left out: a shape meets as it is turned at the start of the step. What another link carries swings about its
-joint, and does not go straight on: it has the contacts of the start.
+Turning is left out: a shape meets as it is turned at the start of the step, and what of it meets next is guarded
+(`guards`). What another link carries swings about its joint, and does not go straight on: it has the contacts of the
+start.
 """
 
 from __future__ import annotations
