@@ -62,9 +62,9 @@ class Placing:
         id = self._id(body)
         forest = self.forest
         tree, before, moved = forest.tree_of(id), forest.pose(id), forest.twist(id)
-        pose = before if at is None else at if isinstance(at, Pose) else None
-        if pose is None:
-            pose = Pose(vector(at, 3, "place: at"), before.rotation)
+        pose = before if at is None else at
+        if not isinstance(pose, Pose):
+            pose = Pose(vector(pose, 3, "place: at"), before.rotation)
         wanted = moved if twist is None else vector(twist, 6, "place: twist")
         members = forest.members(tree).tolist()
         if int(forest._links(tree & INDEX)[0]["kind"]) != FREE:
