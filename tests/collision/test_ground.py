@@ -156,6 +156,18 @@ def test_half_spaces_agree_with_a_large_box(rng: np.random.Generator) -> None:
                 np.testing.assert_allclose(exact.normal, expected.normal, atol=1e-6)
 
 
+@pytest.mark.parametrize("tilt", [-1e-4, 0.0, 1e-4])
+def test_a_hull_lies_on_its_long_edge_whichever_small_face_at_its_ends_faces_the_ground(tilt: float) -> None:
+    end = np.array(
+        [(0.58, 0.0, 0.0), (0.606, -0.005, 0.0015), (0.609, 0.003, 0.0016), (0.58, 0.1, 0.05), (0.58, -0.1, 0.05)]
+    )
+    keel = Polyhedron.hull(np.vstack([end, end * (-1, 1, 1), [(0.0, 0.0, 0.3)]]))
+    turn = Rotation.from_rotvec((0.0, tilt, 0.0))
+    contacts = km.contacts(km.HalfSpace(), None, keel, km.Pose((0.0, 0.0, -lowest(keel, turn)), turn.as_matrix()), 5e-4)
+    assert sorted(round(float(c.point_b[0]), 3) for c in contacts) == [-0.58, 0.58]
+    assert max(c.distance for c in contacts) == pytest.approx(abs(1.16 * tilt), abs=1e-7)
+
+
 def test_a_body_far_from_the_ground_has_a_distance_too(rng: np.random.Generator) -> None:
     field = km.HeightField(rng.normal(size=(30, 30)), (10.0, 10.0))
     soup = km.Terrain(field.mesh)

@@ -154,7 +154,7 @@ def _thin_out(contacts: Any, count: int, most: int, margin: float) -> int:
 
 @kernel(inline=False)
 def _on_plane(ground: Any, body: Any, margin: float, contacts: Any) -> int:
-    """A half-space: the corners of the face that lies on it, or the deepest vertex and the edges that lie on it."""
+    """A half-space: the corners of the face that lies on it, or the deepest vertex, and the edges that lie on it."""
     core = rows_at(body["core"], 1, CORE)[0]
     m = neg(tmul_vec(load9(body["R"]), load3(ground["normal"])))
     round_core = core["sides"] > 0
@@ -170,17 +170,50 @@ def _on_plane(ground: Any, body: Any, margin: float, contacts: Any) -> int:
             edge = edges[face_edges[k] >> 1]
             v = edge["head"] if face_edges[k] & 1 else edge["tail"]
             count = _put_vertex(ground, body, core, v, margin, contacts, count)
-        return count
+        return count if round_core else _along_edges(ground, body, core, m, f, margin, contacts, count)
     count = _put_vertex(ground, body, core, body["vertex"], margin, contacts, 0)
-    vertex = rows_at(core["vertices"], core["n_vertices"], VERTEX)[body["vertex"]]
+    if not round_core:
+        return _along_edges(ground, body, core, m, HERE, margin, contacts, count)
+    if side == HERE or abs(dot(load3(edges[side]["direction"]), m)) >= PARALLEL:
+        return count
+    if edges[side]["tail"] != body["vertex"] and edges[side]["head"] != body["vertex"]:
+        return count
+    return _put_end(ground, body, core, edges[side], body["vertex"], margin, contacts, count)
+
+
+@kernel(inline=False)
+def _along_edges(ground: Any, body: Any, core: Any, m: Vec3, f: int, margin: float, contacts: Any, count: int) -> int:
+    """Add the vertices where edges lead that lie on the plane, from those there are, and on from there; the edges of
+    face f are known.
+
+    A hull may have small faces at both ends of a long edge. It lies on that edge, whichever of them faces the plane.
+    """
+    vertices, edges = (
+        rows_at(core["vertices"], core["n_vertices"], VERTEX),
+        rows_at(core["edges"], core["n_edges"], EDGE),
+    )
     edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
-    for k in range(vertex["first"], vertex["first"] + vertex["count"]):
-        edge = edges[edge_at[k]]
-        may_carry = edge_at[k] == side or not round_core
-        if may_carry and abs(dot(load3(edge["direction"]), m)) < PARALLEL:
-            v = edge["head"] if edge["tail"] == body["vertex"] else edge["tail"]
-            count = _put_vertex(ground, body, core, v, margin, contacts, count)
+    seen = 0
+    while seen < count:
+        _, _, _, v = contact_features(contacts[seen]["id"])
+        vertex = vertices[v]
+        for k in range(vertex["first"], vertex["first"] + vertex["count"]):
+            edge = edges[edge_at[k]]
+            if f != HERE and (edge["left"] == f or edge["right"] == f):
+                continue
+            if abs(dot(load3(edge["direction"]), m)) < PARALLEL:
+                count = _put_end(ground, body, core, edge, v, margin, contacts, count)
+        seen += 1
     return count
+
+
+@kernel
+def _put_end(ground: Any, body: Any, core: Any, edge: Any, v: int, margin: float, contacts: Any, count: int) -> int:
+    """Add the other end of an edge of vertex v, if it is not there yet."""
+    end = edge["head"] if edge["tail"] == v else edge["tail"]
+    if _known(contacts, count, contact_id(F, 0, V, end)):
+        return count
+    return _put_vertex(ground, body, core, end, margin, contacts, count)
 
 
 @kernel
