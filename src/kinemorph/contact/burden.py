@@ -14,7 +14,7 @@ from kinemorph._jit import kernel, rows_at
 from kinemorph.collision.contact_table import half_of
 from kinemorph.collision.shape_rows import CONTACT, PAIR, SHAPE
 from kinemorph.contact.islands import MASK, island_of, tree_of
-from kinemorph.contact.layout import ISLAND, REST_ON, SPAN, TOUCH
+from kinemorph.contact.layout import ISLAND, REST_ON, SPAN, TOUCH, WEDGED
 from kinemorph.multibody.joints import FREE
 from kinemorph.multibody.layout import LINK, TREE
 from kinemorph.spatial.rows import load3
@@ -56,11 +56,11 @@ def mark_due(s: Any, trees: Any, step: int) -> bool:
         first = spans[island["first_tree"]]
         island["direct"] = 0
         if island["first_tree"] == island["last_tree"]:
-            first["direct"] = 0
+            first["direct"] &= WEDGED
             continue
         now = island["pairs"] + ((step >> AGAIN) & 0xFFFFF) * (MASK + 1)
         if now == first["pairs"]:
-            island["direct"] = first["direct"]
+            island["direct"] = first["direct"] & 1
             continue
         island["direct"], some = -1, True
         t = island["first_tree"]
@@ -163,7 +163,7 @@ def decide(s: Any, island: Any) -> None:
     t = island["first_tree"]
     while t >= 0:
         span = spans[t]
-        was |= span["direct"]
+        was |= span["direct"] & 1
         fastest = max(fastest, span["speed"])
         if span["mass"] > 0.0:
             heaviest = max(heaviest, span["load"] / span["mass"])
@@ -176,7 +176,7 @@ def decide(s: Any, island: Any) -> None:
     island["direct"] = max(direct, new)
     t = island["first_tree"]
     while t >= 0:
-        spans[t]["direct"] = direct
+        spans[t]["direct"] = direct | (spans[t]["direct"] & WEDGED)
         t = spans[t]["next"]
 
 

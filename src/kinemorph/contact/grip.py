@@ -76,7 +76,8 @@ def grip_bounds(s: Any, island: Any) -> None:
     carries = parts * dt * (1.0 + FADE) / SINK
     for i in range(island["bound_count"]):
         b, g = bounds[i], grips[i]
-        firm = FIRM * max(1.0, island["mass"] / spans[b["tree"]]["mass"]) * b["inverse"]
+        bears = max(1.0, max(1.0 / spans[b["tree"]]["mass"], b["bears"]) * island["mass"])
+        firm = FIRM * bears * b["inverse"]
         g["o1"], g["l1"], g["o2"], g["l2"], g["yn"], g["yt"] = 0, 0, b["o"], b["l"], b["y"], b["y"]
         g["K"], g["bias"], g["qn"], g["q1"], g["q2"] = firm, 0.0, 0.0, 0.0, 0.0
         g["friction"], g["most"], g["v1"], g["v2"] = 0.0, 0.0, 0.0, 0.0

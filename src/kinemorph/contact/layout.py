@@ -23,7 +23,10 @@ SPAN = np.dtype(
         ("island", "i4"),  # index of its island in this step, -1 if that sleeps
         ("hold", "i4"),  # index of the HOLD of the loops that tie it in this step, -1 if none do
         ("drive", "i4"),  # the first of its DRIVEs, -1 for none; good in steps of worlds with drives
-        ("direct", "i4"),  # whether its island was solved directly, when that was last decided
+        (
+            "direct",
+            "i4",
+        ),  # 1 if its island was solved directly, when that was last decided; and WEDGED, in the last step
         ("level", "i4"),  # how many trees are below it, down to the ground, on the longest way; -1 if it is not carried
         ("below", "i4"),  # on how many trees or grounds it rests
         ("pairs", "i8"),  # of the first tree of an island: what touched when that was last decided
@@ -143,6 +146,7 @@ TOUCH = np.dtype(
 
 FROM_OUTSIDE = 2  # what has touched a tree was something else
 SAME_TREE = -2
+WEDGED = 2  # in `direct` of the first tree of an island: a limit and a contact of a light link bear on each other
 PASSES = 2  # a fast touch of shapes that will not meet
 
 
@@ -177,6 +181,7 @@ BOUND = np.dtype(
         ("stiffness", "f8"),  # N m/rad or N/m, what it pulls with towards it,
         ("damping", "f8"),  # N m s/rad or N s/m, and what it takes of other speeds; inf if it takes all
         ("drive", "i8"),  # its row among the DRIVEs
+        ("bears", "f8"),  # 1/kg, of a limit: the mass that it may have to bear is a share so large of its `inverse`
     ],
     align=True,
 )

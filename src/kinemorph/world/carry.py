@@ -19,6 +19,7 @@ from kinemorph.contact.pulls import claim_pulls, fill_pulls, pull_all, tie_eleme
 from kinemorph.contact.rows import fill_touches
 from kinemorph.contact.seams import pass_seams
 from kinemorph.contact.twists import fill_twists, keep_moments, stay_swept
+from kinemorph.contact.wedges import choose_wedged
 from kinemorph.structure.forest_layout import LOOPS
 from kinemorph.structure.forest_memory import pool_of
 from kinemorph.world.crew_rows import Shared
@@ -134,6 +135,8 @@ def carry_out(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
     if tied and not (hold_rows(s) and fill_pulls(s, forest, memory)):
         return FULL_SOLVER
     choose(s, forest, c)
+    if s["figures"] != 0:
+        choose_wedged(s)
     if s["drive_count"] > 0:
         choose_driven(s)
     if s["twist_count"] > 0:

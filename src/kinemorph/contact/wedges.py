@@ -1,0 +1,75 @@
+"""Which islands are solved directly because a light link is wedged: a limit of its joint holds it from one side, and a
+contact from the other.
+
+A robot that has collapsed lies on shins that weigh a hundredth of it, with its knees at their limits. Each row alone
+feels the shin, and both together bear the robot: sweeps hand so little of it from one to the other that limits give way
+by tenths of a radian, and to push them back lifts the robot. Two rows that work against each other, with a cosine c
+between them, bear 1 / (1 - c²) times what either of them feels; as the load of a stack is to the mass of what carries
+it (`contact.burden`). A contact between two links of the tree may take the place of the limit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph._jit import kernel, rows_at
+from kinemorph.constraint.basis import product
+from kinemorph.contact.burden import HEAVY, LIGHT
+from kinemorph.contact.layout import BOUND, ISLAND, SAME_TREE, SPAN, TOUCH, WEDGED, Bounded
+from kinemorph.multibody.system import F8
+
+UPPER = int(Bounded.UPPER)
+FEW_RATES, FEW_TOUCHES = 128, 64  # islands of more are swept
+LEAST_SHARE, LIGHT_SHARE = 1.0 - 1.0 / HEAVY, 1.0 - 1.0 / LIGHT  # c², to become direct, and to stay so
+
+
+@kernel
+def against(Y: Any, tree: int, y: int, l: int, t: Any) -> float:
+    """The product of a row of a tree, l numbers from y on, and the normal of a touch, if they work against each other;
+    else 0."""
+    both = 0.0
+    if t["tree2"] == tree:
+        both = product(Y, y, Y, t["y"] + t["l1"], min(l, t["l2"]))
+    elif t["tree1"] == tree:
+        both = product(Y, y, Y, t["y"], min(l, t["l1"]))
+    return min(both, 0.0)
+
+
+@kernel(inline=False)
+def wedged_by(s: Any, island: Any) -> float:
+    """The largest c² of an island; and what limits bear, into their rows."""
+    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    Y, most = rows_at(s["Y"], s["Y_room"], F8), 0.0
+    for i in range(island["touch_count"]):
+        t = touches[i]
+        total = 0.0
+        for j in range(island["bound_count"]):
+            b = bounds[j]
+            if b["what"] <= UPPER:
+                both = against(Y, b["tree"], b["y"], b["l"], t)
+                share = both * both * b["inverse"]
+                b["bears"] = max(b["bears"], share)
+                total += share * t["inverse"]
+        for j in range(island["touch_count"]):
+            a = touches[j]
+            if a["tree1"] == SAME_TREE:
+                both = against(Y, a["tree2"], a["y"], a["l2"], t)
+                total = max(total, both * both * a["inverse"] * t["inverse"])
+        most = max(most, total)
+    return most
+
+
+@kernel(inline=False)
+def choose_wedged(s: Any) -> None:
+    """Set `direct` of islands in which something is wedged, if they are small."""
+    spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)
+    for i in range(s["island_count"]):
+        island = islands[i]
+        first = spans[island["first_tree"]]
+        was = first["direct"] & WEDGED
+        first["direct"] &= ~WEDGED
+        few = island["nz"] <= FEW_RATES and island["touch_count"] <= FEW_TOUCHES
+        if few and island["touch_count"] > 0 and wedged_by(s, island) > (LIGHT_SHARE if was != 0 else LEAST_SHARE):
+            first["direct"] |= WEDGED
+            island["direct"] = 1
