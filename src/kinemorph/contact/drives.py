@@ -30,7 +30,7 @@ DRIVEN = int(Bounded.DRIVEN)
 ROW, FORCE, COUPLED = int(Driven.ROW), int(Driven.FORCE), int(Driven.COUPLED)
 CATCH_UP = 0.2  # share of what a coupling is off by that a step takes away
 STRONGLY = 0.3  # cosine between two drives of a tree, above which sweeps would take many turns to satisfy both
-FEW_RATES, FEW_TOUCHES = 128, 64  # islands of more are swept, however many drives they have
+FEW_RATES, FEW_TOUCHES = 128, 64  # islands of more are swept, whatever pulls or bears there
 
 
 @kernel

@@ -15,11 +15,11 @@ from typing import Any
 from kinemorph._jit import kernel, rows_at
 from kinemorph.constraint.basis import product
 from kinemorph.contact.burden import HEAVY, LIGHT
+from kinemorph.contact.drives import FEW_RATES, FEW_TOUCHES
 from kinemorph.contact.layout import BOUND, ISLAND, SAME_TREE, SPAN, TOUCH, WEDGED, Bounded
 from kinemorph.multibody.system import F8
 
 UPPER = int(Bounded.UPPER)
-FEW_RATES, FEW_TOUCHES = 128, 64  # islands of more are swept
 LEAST_SHARE, LIGHT_SHARE = 1.0 - 1.0 / HEAVY, 1.0 - 1.0 / LIGHT  # c², to become direct, and to stay so
 
 
@@ -35,23 +35,39 @@ def against(Y: Any, tree: int, y: int, l: int, t: Any) -> float:
     return min(both, 0.0)
 
 
+@kernel
+def may_wedge(s: Any, island: Any) -> tuple[bool, bool]:
+    """Whether an island has limits near, and whether links of one tree touch each other."""
+    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    limits = within = False
+    for i in range(island["bound_count"]):
+        limits = limits or bounds[i]["what"] <= UPPER
+    for i in range(island["touch_count"]):
+        within = within or touches[i]["tree1"] == SAME_TREE
+    return limits, within
+
+
 @kernel(inline=False)
 def wedged_by(s: Any, island: Any) -> float:
     """The largest c² of an island; and what limits bear, into their rows."""
+    limits, within = may_wedge(s, island)
+    if not (limits or within):
+        return 0.0
     bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
     touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
     Y, most = rows_at(s["Y"], s["Y_room"], F8), 0.0
     for i in range(island["touch_count"]):
         t = touches[i]
         total = 0.0
-        for j in range(island["bound_count"]):
+        for j in range(island["bound_count"] if limits else 0):
             b = bounds[j]
             if b["what"] <= UPPER:
                 both = against(Y, b["tree"], b["y"], b["l"], t)
                 share = both * both * b["inverse"]
                 b["bears"] = max(b["bears"], share)
-                total += share * t["inverse"]
-        for j in range(island["touch_count"]):
+                total += share * t["inverse"]  # as if limits did not touch on each other, which they hardly do
+        for j in range(island["touch_count"] if within else 0):
             a = touches[j]
             if a["tree1"] == SAME_TREE:
                 both = against(Y, a["tree2"], a["y"], a["l2"], t)
