@@ -163,9 +163,15 @@ def test_a_hull_lies_on_its_long_edge_whichever_small_face_at_its_ends_faces_the
     )
     keel = Polyhedron.hull(np.vstack([end, end * (-1, 1, 1), [(0.0, 0.0, 0.3)]]))
     turn = Rotation.from_rotvec((0.0, tilt, 0.0))
-    contacts = km.contacts(km.HalfSpace(), None, keel, km.Pose((0.0, 0.0, -lowest(keel, turn)), turn.as_matrix()), 5e-4)
-    assert sorted(round(float(c.point_b[0]), 3) for c in contacts) == [-0.58, 0.58]
-    assert max(c.distance for c in contacts) == pytest.approx(abs(1.16 * tilt), abs=1e-7)
+    pose = km.Pose((0.0, 0.0, -lowest(keel, turn)), turn.as_matrix())
+    slab, at = Polyhedron.box((3.0, 2.0, 1.0)), km.Pose((0.0, 0.0, -0.5))
+    for contacts in (
+        km.contacts(km.HalfSpace(), None, keel, pose, 5e-4),
+        km.contacts(slab, at, keel, pose, 5e-4),
+        km.contacts(keel, pose, slab, at, 5e-4),
+    ):
+        assert sorted(round(float(c.point_b[0]), 3) for c in contacts) == [-0.58, 0.58]
+        assert max(c.distance for c in contacts) == pytest.approx(abs(1.16 * tilt), abs=1e-7)
 
 
 def test_a_body_far_from_the_ground_has_a_distance_too(rng: np.random.Generator) -> None:

@@ -32,6 +32,7 @@ from kinemorph.collision.manifold import (
     closest_id,
     contact_features,
     contact_id,
+    known,
     spread,
     swap,
     with_radii,
@@ -65,7 +66,7 @@ def ground_contacts(ground: Any, body: Any, s: Any, margin: float, most: int, co
         if count + found > ROOM:
             count = _thin_out(contacts, count, most, margin)
         for c in range(found):
-            if count < ROOM and not _known(contacts, count, spare[c]["id"]):
+            if count < ROOM and not known(contacts, 0, count, spare[c]["id"]):
                 swap(contacts[count], spare[c])
                 count += 1
     if count == 0:  # the closest points: seams and corners all around
@@ -118,14 +119,6 @@ def _name(ground: Any, t: int, kind: int, i: int, m: Vec3, others: bool) -> int:
         return -1 if flat else v
     c = 0 if i == 0 else 3 - i  # the edges of a flat core are 0 1, 0 2 and 1 2
     return -1 if others and is_seam(ground, t, c, m) else side(ground, t, c)
-
-
-@kernel
-def _known(contacts: Any, count: int, name: int) -> bool:
-    for k in range(count):
-        if contacts[k]["id"] == name:
-            return True
-    return False
 
 
 @kernel(inline=False)
@@ -211,7 +204,7 @@ def _along_edges(ground: Any, body: Any, core: Any, m: Vec3, f: int, margin: flo
 def _put_end(ground: Any, body: Any, core: Any, edge: Any, v: int, margin: float, contacts: Any, count: int) -> int:
     """Add the other end of an edge of vertex v, if it is not there yet."""
     end = edge["head"] if edge["tail"] == v else edge["tail"]
-    if _known(contacts, count, contact_id(F, 0, V, end)):
+    if known(contacts, 0, count, contact_id(F, 0, V, end)):
         return count
     return _put_vertex(ground, body, core, end, margin, contacts, count)
 

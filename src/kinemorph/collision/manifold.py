@@ -29,7 +29,7 @@ from kinemorph.collision.features import (
     position,
 )
 from kinemorph.collision.round_solids import ACROSS, carries, farthest_piece, turn_to, turned, turned_vec
-from kinemorph.geometry.polyhedron import CORE, EDGE, FACE
+from kinemorph.geometry.polyhedron import CORE, EDGE, FACE, VERTEX
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load9, store3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
@@ -153,9 +153,11 @@ def _between_cores(
     count = 0
     if c1 > ACROSS:
         count = _over(A, f2, a, B, f1, R, p, n, True, reach, contacts, 0)
+        count = _beside(A, f2, B, f1, R, p, n, reach, contacts, 0, count)
     if c2 > ACROSS:
         first = count
         count = _over(B, f1, b, A, f2, transpose(R), q, m, c1 <= ACROSS, reach, contacts, first)
+        count = _beside(B, f1, A, f2, transpose(R), q, m, reach, contacts, first, count)
         _turn_round(contacts, first, count, R, p)
     if c1 <= ACROSS and c2 <= ACROSS and a != HERE and b != HERE:
         count = _along_edges(A, a, B, b, R, p, n, reach, contacts)
@@ -272,6 +274,49 @@ def _over(
         if edge_hi != HERE and cross:
             count = _put(B, fb, E, edge_hi, E, e, axpy(t, hi, d), n, reach, contacts, count)
     return count
+
+
+@kernel(inline=False)
+def _beside(
+    A: Any, fa: int, B: Any, fb: int, R: Mat3, p: Vec3, n: Vec3, reach: float, contacts: Any, first: int, count: int
+) -> int:
+    """Add contacts where edges of A lead that lie on face fb of B, from its vertices that do; those of fa are known.
+
+    A hull may have small faces at both ends of a long edge. It lies on that edge, whichever of them faces the other.
+    """
+    if fa == HERE or A["sides"] > 0:
+        return count
+    vertices, edges = rows_at(A["vertices"], A["n_vertices"], VERTEX), rows_at(A["edges"], A["n_edges"], EDGE)
+    edge_at = rows_at(A["edge_at"], A["n_edge_at"], INDEX)
+    m = tmul_vec(R, n)
+    seen = first
+    while seen < count:
+        _, _, kind, v = contact_features(contacts[seen]["id"])
+        seen += 1
+        if kind != V:
+            continue
+        for k in range(vertices[v]["first"], vertices[v]["first"] + vertices[v]["count"]):
+            edge = edges[edge_at[k]]
+            if edge["left"] == fa or edge["right"] == fa or abs(dot(load3(edge["direction"]), m)) >= PARALLEL:
+                continue
+            end = edge["head"] if edge["tail"] == v else edge["tail"]
+            t = add(mul_vec(R, position(A, v)), p)
+            d = scale(mul_vec(R, load3(edge["direction"])), 1.0 if edge["tail"] == v else -1.0)
+            _, hi, _, cut = clip_to_face(B, fb, t, d, edge["length"], SLACK * B["radius_bound"])
+            id = contact_id(F, fb, V, end) if cut == HERE else contact_id(E, cut, E, edge_at[k])
+            if hi > 0.0 and not known(contacts, first, count, id):
+                k1, i1, k2, i2 = contact_features(id)
+                count = _put(B, fb, k1, i1, k2, i2, axpy(t, hi, d), n, reach, contacts, count)
+    return count
+
+
+@kernel
+def known(contacts: Any, first: int, count: int, id: int) -> bool:
+    """Whether one of the contacts from `first` to before `count` has this id."""
+    for k in range(first, count):
+        if contacts[k]["id"] == id:
+            return True
+    return False
 
 
 @kernel(inline=False)
