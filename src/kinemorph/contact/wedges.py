@@ -24,15 +24,28 @@ LEAST_SHARE, LIGHT_SHARE = 1.0 - 1.0 / HEAVY, 1.0 - 1.0 / LIGHT  # c², to becom
 
 
 @kernel
-def against(Y: Any, tree: int, y: int, l: int, t: Any) -> float:
-    """The product of a row of a tree, l numbers from y on, and the normal of a touch, if they work against each other;
-    else 0."""
-    both = 0.0
+def side_of(t: Any, tree: int) -> tuple[int, int]:
+    """Where the numbers of a tree begin in the normal of a touch, and how many there are: 0 if it is not of the tree."""
     if t["tree2"] == tree:
-        both = product(Y, y, Y, t["y"] + t["l1"], min(l, t["l2"]))
-    elif t["tree1"] == tree:
-        both = product(Y, y, Y, t["y"], min(l, t["l1"]))
-    return min(both, 0.0)
+        return t["y"] + t["l1"], int(t["l2"])
+    return t["y"], int(t["l1"]) if t["tree1"] == tree else 0
+
+
+@kernel
+def limit_against(Y: Any, b: Any, t: Any) -> float:
+    """The product of a limit and the normal of a touch, if they work against each other, and the joint of the limit is
+    between the touch and the base; else 0."""
+    y, l = side_of(t, b["tree"])
+    if b["dof"] >= l or Y[y + b["dof"]] == 0.0:
+        return 0.0
+    return min(product(Y, b["y"], Y, y, min(b["l"], l)), 0.0)
+
+
+@kernel
+def touch_against(Y: Any, a: Any, t: Any) -> float:
+    """The same of a touch of two links of a tree."""
+    y, l = side_of(t, a["tree2"])
+    return min(product(Y, a["y"], Y, y, min(a["l2"], l)), 0.0) if l > 0 else 0.0
 
 
 @kernel
@@ -63,14 +76,14 @@ def wedged_by(s: Any, island: Any) -> float:
         for j in range(island["bound_count"] if limits else 0):
             b = bounds[j]
             if b["what"] <= UPPER:
-                both = against(Y, b["tree"], b["y"], b["l"], t)
+                both = limit_against(Y, b, t)
                 share = both * both * b["inverse"]
                 b["bears"] = max(b["bears"], share)
                 total += share * t["inverse"]  # as if limits did not touch on each other, which they hardly do
         for j in range(island["touch_count"] if within else 0):
             a = touches[j]
             if a["tree1"] == SAME_TREE:
-                both = against(Y, a["tree2"], a["y"], a["l2"], t)
+                both = touch_against(Y, a, t)
                 total = max(total, both * both * a["inverse"] * t["inverse"])
         most = max(most, total)
     return most
