@@ -35,7 +35,7 @@ def test_nothing_catches_on_seams(name, speed, angle):
     body = world.add(shape, at=km.Pose((0.4, -0.45, 0.2), pose.rotation), twist=(0, 0, 0, *v))
     heights = [(world.step(), body.position[2])[1] for _ in range(round(min(0.6, 3.5 / speed) / world.dt))]
     assert np.abs(body.velocity - v)[:2].max() < 1e-4 * speed
-    assert abs(body.velocity[2]) < 1e-4  # what stands on a rim trembles by less
+    assert abs(body.velocity[2]) < 1e-4 * max(speed, 1.0)  # what stands on a rim trembles by less
     assert max(heights) < 0.2 + 1e-5
     assert min(heights) > 0.2 - 5e-4
 
