@@ -40,7 +40,7 @@ lock: $(VENV)/.locked  ## resolve pyproject.toml into requirements.lock (newest:
 	$(BIN)/uv pip compile pyproject.toml --output-file requirements.lock \
 	  --extra view --extra decompose --extra evolve --extra ray --extra io --extra gym --extra peers --extra dev \
 	  --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
-	  --no-annotate --no-emit-index-url --custom-compile-command "make lock" --quiet $(UPGRADE)
+	  --no-annotate --no-emit-index-url --no-strip-extras --custom-compile-command "make lock" --quiet $(UPGRADE)
 
 # -------------------------------------------------------------------------------------------------- working
 

@@ -88,7 +88,7 @@ result = [units.ask(1.0), asked]
 
 
 def test_edits_reach_a_unit_that_its_caller_does_not_import(tmp_path):
-    """The key of the caller says nothing about what the unit's module imports."""
+    """What the unit's module imports is behind the keys of both."""
     workshop = Workshop(tmp_path)
     workshop.write(
         {
@@ -125,7 +125,48 @@ def caller(unit):
     ]
     workshop.edit("pack/grow.py", "lambda x: x + 1.0", "lambda x: x + 2.0")
     edited = workshop.run(program)
-    assert (edited.result, edited.compiled) == (30.0, 1)
+    assert (edited.result, edited.compiled) == (30.0, 2)
+    workshop.edit("pack/held.py", "(x: float) -> float", "(x: float) -> int")
+    workshop.edit("pack/held.py", "return grow(x)", "return int(grow(x))")
+    assert workshop.run(program).result == 30.0  # the caller reads another type
+
+
+def test_a_module_that_is_loaded_again_spoils_nothing(tmp_path):
+    """A unit that is first called after its module was loaded again is that of its caller, here and on the disk."""
+    workshop = Workshop(tmp_path)
+    workshop.write(
+        {
+            "pack/__init__.py": "",
+            "pack/held.py": """
+from kinemorph._jit import kernel
+@kernel(inline=False)
+def unit(x: float) -> float:
+    return x + 1.0
+""",
+            "pack/holder.py": """
+from kinemorph._jit import entry
+from pack.held import unit
+@entry
+def ask(x: float) -> float:
+    if x > 10.0:
+        return unit(x)
+    return x
+""",
+        }
+    )
+    assert workshop.run("from pack.holder import ask; result = ask(1.0)").result == 1.0
+    again = """
+import importlib, pathlib, pack.holder, pack.held
+pack.holder.ask(1.0)
+file = pathlib.Path(pack.held.__file__)
+text = file.read_text()
+file.write_text(text.replace("x + 1.0", "x + 2.0"))
+importlib.reload(pack.held)
+result = pack.holder.ask(20.0)
+file.write_text(text)
+"""
+    assert workshop.run(again).result == 21.0
+    assert workshop.run("from pack.holder import ask; result = ask(20.0)").result == 21.0
 
 
 def test_functions_of_other_users_may_call_kernels(units):

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-PACKAGE = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)(?: *; *([^\\\n]*?))? *\\?$", re.MULTILINE)
+PACKAGE = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^]]*\])?==([^\s;\\]+)(?: *; *([^\\\n]*?))? *\\?$", re.MULTILINE)
 HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 

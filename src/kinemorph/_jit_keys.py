@@ -75,8 +75,12 @@ def kernel_key(kernel: Any) -> str | None:
     if any(identity is None for identity, _ in graph):
         return None
     # The code is what runs, whatever was edited since the import, and also covers other packages. The imports
-    # cover what no name in the code leads to, such as overloads.
-    return hash_of(graph, module_key(kernel.py_func.__module__, _file(kernel)))
+    # cover what no name in the code leads to, such as overloads and annotations; those of kernels, too, that were
+    # handed over and not imported.
+    here = (kernel.py_func.__module__, _file(kernel))
+    behind = modules_behind(*here)
+    handed = {(k.py_func.__module__, _file(k)) for k in number if k.py_func.__module__ not in behind}
+    return hash_of(graph, module_key(*here), sorted(module_key(*place) for place in handed))
 
 
 def used_kernels(kernel: Any) -> list[Any]:
@@ -104,9 +108,9 @@ def _reached(kernel: Any) -> dict[Any, int]:
 
 def reference(kernel: Any, callee: Any) -> Any:
     """By what `kernel` finds one that it calls, in any process; None if there is nothing."""
-    if is_known_by_name(callee):
-        return callee.__module__, callee.__qualname__
-    return _reached(kernel).get(callee)
+    if (place := _reached(kernel).get(callee)) is not None:
+        return place  # a name may stand for another kernel by then: modules can be loaded again
+    return (callee.__module__, callee.__qualname__) if is_known_by_name(callee) else None
 
 
 def referred(kernel: Any, reference: Any) -> Any:
@@ -161,7 +165,10 @@ def _module_file(name: str) -> str | None:
     """Where a module is, imported or not: a key must not depend on what else a program imports."""
     if name in sys.modules:
         return getattr(sys.modules[name], "__file__", None)
-    spec = importlib.util.find_spec(name)
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError):  # what it belongs to cannot be imported
+        return None
     return spec.origin if spec else None
 
 
@@ -284,6 +291,8 @@ def _constant_text(value: Any) -> str | None:
     if isinstance(value, np.dtype):
         return _dtype_text(value)
     text = repr(value)
+    if isinstance(value, type) and issubclass(value, tuple):
+        text += repr(getattr(value, "_fields", ()))
     return None if isinstance(value, ModuleType) or " at 0x" in text else text
 
 

@@ -300,3 +300,22 @@ def test_two_bodies_that_only_bounce_have_touched(gap: float) -> None:
     world.run(0.08)
     assert world["b"].velocity[0] > 1.0
     assert watch.count == 1
+
+
+def test_an_action_may_forget_all_events_and_wait_for_another():
+    world = km.World()
+    world.add_ground()
+    other = world.add(km.Shape.sphere(0.1), at=(1, 0, 0.3))
+    met = []
+
+    def forget(world, moment):
+        world.forget()
+        world.when(km.Event.at(0.05), lambda world, moment: met.append(moment.time))
+
+    world.when(km.Event.at(0.01, times=1), forget)
+    for _ in range(50):
+        world.when(km.Event.height(other, 0.2))
+    world.run(0.02)
+    assert len(world.watches) == int(world._header[0]["event_count"]) == 1
+    world.run(0.1)
+    assert met == [pytest.approx(0.05, abs=2e-3)]

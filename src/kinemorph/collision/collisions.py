@@ -126,7 +126,7 @@ class Collisions:
     def _hold(self, tables: Tables, broad: BroadPhase | None, shapes: ShapeTable) -> None:
         """Take tables over, and make what lasts no longer than a call."""
         self.shapes, self._broad, self._tables, self.header = shapes, broad, tables, tables.header
-        self._moves = -1  # how often the rows of shapes had moved when the header learned where they are
+        self._moves: Any = None  # whose rows of shapes the header knows, and how often they had moved then
         self._n = self._room = -1  # shapes that it knows of, and for which it has places
         self._seen = 0  # the revision of the table of shapes that it has seen
         self._boxed: dict[int, tuple[int, ...]] = {}  # rows with a box in the hash, as what they were put in
@@ -143,7 +143,7 @@ class Collisions:
         """With copies of tables that `first_tables` gave, and of those of shapes, which the header points to."""
         made = Collisions.__new__(Collisions)
         made._hold(own, BroadPhase.of(hashed), shapes)
-        made._moves, made._n, made._room = shapes.moves, 0, len(made._tables["places"])
+        made._moves, made._n, made._room = (shapes, shapes.moves), 0, len(made._tables["places"])
         return made
 
     # --- a step ---
@@ -275,9 +275,10 @@ class Collisions:
     def _follow_rows(self, n: int | None = None) -> None:
         """Know where the rows of shapes are, and have as many rows of places and boxes."""
         n = self.shapes.count if n is None else n
-        if self._moves != self.shapes.moves:
+        now = self.shapes, self.shapes.moves
+        if self._moves != now:
             self.header["shapes"], self.header["mounts"] = self.shapes.addresses
-            self._moves = self.shapes.moves
+            self._moves = now
         if self._n != n:
             self.header["n"] = self._n = n
         if self._room < n:

@@ -40,7 +40,8 @@ SPAN = np.dtype(
         ("middle", "i4"),  # whether its forces are those of the middle of the step
         ("jointed", "i4"),  # whether it has joints, in this step: it is no lone body
         ("woken_by", "i4"),  # the tree that woke it last; or BY_EDIT, BY_CALL, BY_FORCE; -1 if nothing has
-        ("unused", "i8", 3),
+        ("on_ground", "i4"),  # the first of its TOUCHes with ground, -1 for none; good in steps with paved ground
+        ("unused", "i4", 5),
     ]
 )
 
@@ -114,6 +115,7 @@ TOUCH = np.dtype(
         ("acted", "i2"),  # whether it pressed at any time in this step, if only to push overlap apart
         ("fast", "i1"),  # 1 if its bodies are alone and move by much of their size in a step, PASSES if past each other
         ("keeps", "i1"),  # whether another one is left out for its sake; `contact.seams`
+        ("beside", "i8"),  # the next TOUCH of its tree with ground, -1 after the last; `contact.seams`
         ("y", "i8"),  # first of its 3 (l1 + l2) numbers: normal, first and second tangent; what loops bear is behind
         ("s", "f8"),  # m, separation as the step goes on
         ("s0", "f8"),  # m, at its start

@@ -11,14 +11,14 @@ from typing import Any
 
 from kinemorph._jit import kernel, rows_at
 from kinemorph.collision.contact_table import half_of
-from kinemorph.collision.shape_rows import CONTACT, PAIR, PLACE, SHAPE, Form
-from kinemorph.contact.layout import ISLAND, TOUCH
+from kinemorph.collision.shape_rows import CONTACT, MOUNT, PAIR, PLACE, SHAPE, Form
+from kinemorph.contact.layout import SPAN, TOUCH
 from kinemorph.contact.passing import FAR
 from kinemorph.geometry.polyhedron import CORE, VERTEX
 from kinemorph.spatial.mat3 import tmul_vec
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.scalar import sqrt
-from kinemorph.spatial.vec3 import Vec3, dot, scale
+from kinemorph.spatial.vec3 import Vec3, dot, scale, sub
 
 FLUSH = 1e-4  # m, by which a piece may stand out: more is a step, which stops
 ALIKE = 1e-10  # one minus the cosine between normals that are the same
@@ -36,23 +36,37 @@ def is_paved(shapes: Any, pair: Any) -> bool:
 def pass_seams(s: Any, c: Any) -> None:
     """Leave contacts with convex ground out that another one makes needless; whoever does so stays."""
     touches = rows_at(s["touches"], s["touch_count"], TOUCH)
-    islands = rows_at(s["islands"], s["island_count"], ISLAND)
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
     for i in range(s["touch_count"]):
         touches[i]["keeps"] = 0
-    for i in range(s["island_count"]):
-        first = islands[i]["first_touch"]
-        stop = first + islands[i]["touch_count"]
-        for j in range(first, stop):
-            if touches[j]["keeps"] == 0 and touches[j]["s"] < FAR:
-                k = keeper_of(c, touches, j, first, stop)
-                if k >= 0:
-                    touches[k]["keeps"] = 1
-                    touches[j]["s0"] = touches[j]["s"] = FAR
+        tree = tree_on_ground(touches[i])
+        if tree >= 0:
+            spans[tree]["on_ground"] = -1
+    for i in range(s["touch_count"] - 1, -1, -1):
+        tree = tree_on_ground(touches[i])
+        if tree >= 0:
+            touches[i]["beside"] = spans[tree]["on_ground"]
+            spans[tree]["on_ground"] = i
+    for j in range(s["touch_count"]):
+        tree = tree_on_ground(touches[j])
+        if tree >= 0 and touches[j]["keeps"] == 0 and touches[j]["s"] < FAR:
+            k = keeper_of(c, touches, j, spans[tree]["on_ground"])
+            if k >= 0:
+                touches[k]["keeps"] = 1
+                touches[j]["s0"] = touches[j]["s"] = FAR
+
+
+@kernel
+def tree_on_ground(t: Any) -> int:
+    """The tree of a touch whose other side does not move, else -1."""
+    if t["tree1"] == -1:
+        return t["tree2"]
+    return t["tree1"] if t["tree2"] == -1 else -1
 
 
 @kernel(inline=False)
-def keeper_of(c: Any, touches: Any, j: int, first: int, stop: int) -> int:
-    """The touch, from `first` to before `stop`, that makes touch j needless; -1 if there is none."""
+def keeper_of(c: Any, touches: Any, j: int, first: int) -> int:
+    """The touch, of those from `first` on through `beside`, that makes touch j needless; -1 if there is none."""
     contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
     shapes, pairs = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["pairs"], c["room"], PAIR)
     now = half_of(c["step"], c["contact_room"])
@@ -61,16 +75,25 @@ def keeper_of(c: Any, touches: Any, j: int, first: int, stop: int) -> int:
     fixed, moving, part, n, _ = seen_from_ground(shapes, pair, contact)
     if fixed < 0 or shapes[fixed]["form"] != CONVEX:
         return -1
-    for k in range(first, stop):
+    y, size = on_moving(pair, contact, fixed), 2.0 * rows_at(c["mounts"], c["n"], MOUNT)[moving]["reach"]
+    k = first
+    while k >= 0:
         other = contacts[now + touches[k]["contact"]]
-        if other["pair"] == contact["pair"] or touches[k]["s"] >= FAR:
-            continue
-        ground, shape, of, m, x = seen_from_ground(shapes, pairs[other["pair"]], other)
-        if ground < 0 or shape != moving or of != part or dot(n, m) > 1.0 - ALIKE:
-            continue
-        if reach(c, fixed, m) <= dot(m, x) + FLUSH:
-            return k
+        if other["pair"] != contact["pair"] and touches[k]["s"] < FAR:
+            ground, shape, of, m, x = seen_from_ground(shapes, pairs[other["pair"]], other)
+            if ground >= 0 and shape == moving and of == part and dot(n, m) <= 1.0 - ALIKE:
+                d, z = sub(n, m), on_moving(pairs[other["pair"]], other, ground)
+                near = abs(dot(d, sub(y, z))) <= size * dot(d, d)  # else it is flat there, and rests on both
+                if near and reach(c, fixed, m) <= dot(m, x) + FLUSH:
+                    return k
+        k = touches[k]["beside"]
     return -1
+
+
+@kernel
+def on_moving(pair: Any, contact: Any, fixed: int) -> Vec3:
+    """The point of a contact on the shape that moves."""
+    return load3(contact["x2"]) if pair["a"] == fixed else load3(contact["x1"])
 
 
 @kernel

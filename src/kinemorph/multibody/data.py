@@ -163,14 +163,14 @@ class Data:
 class Claim:
     """What a thread has while it alone may use an object with a header, such as a `Data`: the address of that."""
 
-    __slots__ = ("_owner", "_refusal")
+    __slots__ = ("_owner", "_refusal", "_waits")
 
-    def __init__(self, owner: Any, refusal: str) -> None:
-        self._owner, self._refusal = owner, refusal
+    def __init__(self, owner: Any, refusal: str, waits: bool = False) -> None:
+        self._owner, self._refusal, self._waits = owner, refusal, waits
 
     def __enter__(self) -> int:
         owner = self._owner
-        if not owner._lock.acquire(blocking=False):
+        if not owner._lock.acquire(blocking=self._waits):
             raise RuntimeError(self._refusal)
         owner.header["busy"] = 1
         address: int = owner.address

@@ -56,7 +56,7 @@ def _table(records: list[Record]) -> str:
             f"`{search}`", f"{episodes}", ", ".join(f"{_measure(each):.2f}" for each in one),
             f"**{np.median([_measure(each) for each in one]):.2f}**", _kept(one, "half the step"),
             _kept(one, "in MuJoCo"), _median(one, "sensors blanked"), _median(one, "motors off"), _rejected(one),
-            _middle(each["heritability"] for each in one), _middle(each["rate"] for each in one),
+            _middle(each["heritability"] for each in one), _middle(each.get("rate") for each in one),
         ))  # fmt: skip
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 

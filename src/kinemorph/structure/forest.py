@@ -95,7 +95,7 @@ class Forest(ForestSums):
         if here is None:
             complain(model, 2, **given)
         if model.catalog.elements:
-            with self.claimed():
+            with self.claimed(waits=True):
                 self._tie_elements(model, here.tolist())
         count = model.parents.count(-1)
         return Planted(ids[:n], ids[n : 2 * n], ids[2 * n : end], ids[end : end + count])

@@ -101,8 +101,8 @@ class ForestTables:
         if first is None or name not in _LATER:
             raise AttributeError(f"a {type(self).__name__} has no {name}")
         made = [first[one] for one in _LATER[name]]
-        self.__dict__[name] = made if name in ("_tables", "_chunks") else made[0]
-        return self.__dict__[name]
+        # another thread may have made the same meanwhile, and let its tables grow: those stay
+        return self.__dict__.setdefault(name, made if name in ("_tables", "_chunks") else made[0])
 
     @functools.cached_property
     def _edits(self) -> Any:
@@ -153,9 +153,12 @@ class ForestTables:
         """The row whose address kernels get."""
         return self._header[0]
 
-    def claimed(self) -> Claim:
-        """For a call of several steps, or a long one: any other thread's use of this forest is refused meanwhile."""
-        return Claim(self, "this forest is in use by another thread")
+    def claimed(self, waits: bool = False) -> Claim:
+        """For a call of several steps, or a long one: any other thread's use of this forest is refused meanwhile.
+
+        Who has changed it already `waits` for others, and is not refused.
+        """
+        return Claim(self, "this forest is in use by another thread", waits)
 
     def _find(self, which: int, name: Any, what: str) -> int:
         """The index of an id; a stale one is refused."""

@@ -56,12 +56,14 @@ class Asking:
         wanted = None if body is None else self._id(body)
         found = []
         rows, pairs, forms = self.collisions.contacts, self.collisions.pairs, self.shapes.rows["form"]
-        twists = self._twists()
+        twists, margin = self._twists(), float(self.collisions.header["margin"][0])
         for contact, push in self._pushes().items():
             k = rows[contact]
             pair = pairs[k["pair"]]
             if not (forms[pair["a"]] and forms[pair["b"]]):
                 continue  # one of them was removed since
+            if k["distance"] > margin and not push.any():
+                continue  # it was looked at ahead of time, and nothing came of it
             a, b = (self._body_at(int(self.shapes.rows["link"][pair[side]])) for side in "ab")
             shapes = tuple(ShapeId.of(self._world, self.shapes.id_at(int(pair[side]))) for side in "ab")
             point = 0.5 * (k["x1"] + k["x2"])
@@ -197,8 +199,9 @@ class Asking:
         Those that `ignore` names, exclusions of models, what loops tie, and parts of a figure that were in each other
         when it came in.
         """
-        links = self.shapes.rows["link"]
-        pairs = [(int(links[a]), int(links[b])) for a, b in self.collisions.broad_phase.all_ignored]
+        links, forms = self.shapes.rows["link"], self.shapes.rows["form"]
+        known = self.collisions.broad_phase.all_ignored  # of shapes that were removed since, too
+        pairs = [(int(links[a]), int(links[b])) for a, b in known if forms[a] and forms[b]]
         return [(self._body_at(a), self._body_at(b)) for a, b in dict.fromkeys(pairs)]
 
     # ------------------------------------------------------------------------------------------------------ statistics

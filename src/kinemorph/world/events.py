@@ -215,6 +215,11 @@ class Watches(OfWorld):
         row = self._rows[self._watches.index(watch)]
         return float(row["g"] + row["level"])
 
+    @property
+    def _retired(self) -> bool:
+        """Whether the world waits for other events by now: an action has made it forget all, or restored it."""
+        return self._world._watches is not self
+
     def _lend(self) -> None:
         h = self._world._header[0]
         h["events"], h["event_count"] = self._rows.ctypes.data, len(self._rows)
@@ -248,6 +253,8 @@ class Watches(OfWorld):
             watch = self._watches[i]
             if self._rows[i]["awake"] and not watch.done:  # it may be gone by an event of the same step
                 ends |= self._one(watch, float(values[i]))
+                if self._retired:
+                    return ends
         if any(watch.done for watch in self._watches):
             keep = [not watch.done for watch in self._watches]
             self._watches = [watch for watch, kept in zip(self._watches, keep, strict=True) if kept]

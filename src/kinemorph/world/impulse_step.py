@@ -32,6 +32,7 @@ from kinemorph.contact.impacts import collide_all
 from kinemorph.contact.islands import leave_contacts, sort_contacts
 from kinemorph.contact.layout import SOLVER, SPAN, TOUCH
 from kinemorph.contact.rows import fill_touches
+from kinemorph.contact.seams import pass_seams
 from kinemorph.multibody.layout import TREE
 from kinemorph.multibody.lone import link_of, lone_of, unwhitened
 from kinemorph.multibody.system import F8
@@ -135,6 +136,8 @@ def strike(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
     leave_contacts(s, c, w["within"], False)
     if not fill_touches(s, forest, c) or (tied and not hold_rows(s)):
         return FULL_SOLVER
+    if s["paved"] != 0:
+        pass_seams(s, c)
     see_velocities(s, forest, False)
     collide_all(s, c, w["impacts"])
     see_velocities(s, forest, True)

@@ -48,7 +48,8 @@ FIXED, LOOSE = Joint.fixed(), Joint.free()
 class Minds:
     """The rows of all minds of a world."""
 
-    __slots__ = ("_tables", "header")
+    __slots__ = ("_tables", "header", "room")
+    room: MindRoom  # of the mind that came last
 
     def __init__(self, tables: Tables) -> None:
         """`tables` are as `first_tables` are."""

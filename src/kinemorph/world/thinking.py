@@ -69,6 +69,7 @@ class Thinking(Acting):
         alone = self._minds.count == 0
         links, members = self._places_of(figure, brain)
         self.solver.make_room("drives", "drive_room", int(self.solver.header["drive_count"][0]) + len(effects))
+        self._minds.room = room  # the header learns of it before the tables are moved there
         wrong = engage(
             self._address, links, members, neurons, senses, effects, room.addresses, 1.0 / brain.rate, aim, point
         )  # fmt: skip
@@ -80,7 +81,7 @@ class Thinking(Acting):
         return Mind(self._world, row)
 
     def _places_of(self, figure: Figure, brain: Brain) -> tuple[Any, Any]:
-        """The bodies and joints (2, n) of the links that a brain knows, by their ids, and all bodies of its figure."""
+        """Of the links that a brain knows: body, birth and joint (n, 3), by their ids; and all bodies of its figure."""
         names, bodies, births = zip(*figure._known, strict=True)
         every = list(zip(bodies, births, figure._joints.values(), strict=False))  # joints of loops come last
         if names == brain.links:  # as those of creatures are
