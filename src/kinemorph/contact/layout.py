@@ -23,10 +23,7 @@ SPAN = np.dtype(
         ("island", "i4"),  # index of its island in this step, -1 if that sleeps
         ("hold", "i4"),  # index of the HOLD of the loops that tie it in this step, -1 if none do
         ("drive", "i4"),  # the first of its DRIVEs, -1 for none; good in steps of worlds with drives
-        (
-            "direct",
-            "i4",
-        ),  # 1 if its island was solved directly, when that was last decided; and WEDGED, in the last step
+        ("direct", "i4"),  # 1 if its island was solved directly, when that was last decided; and WEDGED
         ("level", "i4"),  # how many trees are below it, down to the ground, on the longest way; -1 if it is not carried
         ("below", "i4"),  # on how many trees or grounds it rests
         ("pairs", "i8"),  # of the first tree of an island: what touched when that was last decided
@@ -183,7 +180,7 @@ BOUND = np.dtype(
         ("stiffness", "f8"),  # N m/rad or N/m, what it pulls with towards it,
         ("damping", "f8"),  # N m s/rad or N s/m, and what it takes of other speeds; inf if it takes all
         ("drive", "i8"),  # its row among the DRIVEs
-        ("bears", "f8"),  # 1/kg, of a limit: the mass that it may have to bear is a share so large of its `inverse`
+        ("bears", "f8"),  # 1/kg, of a limit: times the island's mass, how many times its `inverse` it may have to bear
     ],
     align=True,
 )

@@ -25,7 +25,7 @@ LEAST_SHARE, LIGHT_SHARE = 1.0 - 1.0 / HEAVY, 1.0 - 1.0 / LIGHT  # c², to becom
 
 @kernel
 def side_of(t: Any, tree: int) -> tuple[int, int]:
-    """Where the numbers of a tree begin in the normal of a touch, and how many there are: 0 if it is not of the tree."""
+    """Where the numbers of a tree begin in the normal of a touch, and how many there are: 0 if it is of others."""
     if t["tree2"] == tree:
         return t["y"] + t["l1"], int(t["l2"])
     return t["y"], int(t["l1"]) if t["tree1"] == tree else 0
