@@ -26,6 +26,7 @@ from kinemorph.world.world import World
 
 ALL_FORMS = Settings(forms=tuple(Form))
 TILE = (150, 112)  # pixels
+STRIP = 20  # pixels, below a creature for its name
 STEP = 5  # between shades, which nobody sees, and which packs better
 TARGET = (3.0, 0.0, 0.3)  # m, what creatures that are shown may look for
 
@@ -69,8 +70,10 @@ def sheet(
 ) -> Path:
     """One picture of many creatures, row by row, with their names if they have any."""
     width, height = tile
-    images = [picture(c.model, neutral(c.model), size=tile) for c in creatures]
+    strip = STRIP if names else 0
+    images = [picture(c.model, neutral(c.model), size=(width, height - strip)) for c in creatures]
     if names:
+        images = [np.pad(image, ((0, strip), (0, 0), (0, 0)), "edge") for image in images]
         images = [titled(image, name) for image, name in zip(images, names, strict=True)]
     rows = -(-len(images) // columns)
     whole = np.full((rows * height, columns * width, 3), 255, np.uint8)
