@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.measure import arguments
-from kinemorph import _jit, _jit_library
+from kinemorph import _jit, _jit_dispatch, _jit_library
 from kinemorph.scenes.exercises import EXERCISES
 from kinemorph.scenes.warming import Done, exercise
 
@@ -88,7 +88,7 @@ def size_of(library: Any) -> int:
 def watched() -> Iterator[Ledger]:
     """Note down all that is compiled in this block."""
     ledger = Ledger()
-    compile_kernel, finalize = _jit._Kept.compile, _jit_library.KernelLibrary.finalize
+    compile_kernel, finalize = _jit_dispatch._Kept.compile, _jit_library.KernelLibrary.finalize
 
     def noted_compile(self: Any, signature: Any) -> Any:
         before = _jit.compile_count().compiled
@@ -114,11 +114,11 @@ def watched() -> Iterator[Ledger]:
         size = len(self._get_compiled_object())
         ledger.units.append(Unit(self.name, taken[0], size, len(taken_in), instructions))
 
-    _jit._Kept.compile, _jit_library.KernelLibrary.finalize = noted_compile, noted_finalize  # type: ignore[method-assign]
+    _jit_dispatch._Kept.compile, _jit_library.KernelLibrary.finalize = noted_compile, noted_finalize  # type: ignore[method-assign]
     try:
         yield ledger
     finally:
-        _jit._Kept.compile, _jit_library.KernelLibrary.finalize = compile_kernel, finalize  # type: ignore[method-assign]
+        _jit_dispatch._Kept.compile, _jit_library.KernelLibrary.finalize = compile_kernel, finalize  # type: ignore[method-assign]
 
 
 def table(title: str, headings: str, rows: list[tuple[object, ...]]) -> Table:

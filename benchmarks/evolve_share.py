@@ -17,7 +17,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from kinemorph._jit import _Entry
+from kinemorph._jit import Kernel
 from kinemorph.evolve.experiment import begin, evolve, problem_of
 from kinemorph.evolve.settings import Settings, checked
 from kinemorph.evolve.store import Store
@@ -42,7 +42,7 @@ def watch_entries(spent: Counter[str]) -> None:
     for name, module in list(sys.modules.items()):
         if name.startswith("kinemorph"):
             for word, value in list(vars(module).items()):
-                if isinstance(value, _Entry):
+                if isinstance(value, Kernel) and value.is_entry:
                     setattr(module, word, clocks.setdefault(id(value), timed(value, spent)))
 
 

@@ -152,8 +152,9 @@ result = [result, _jit_numba.lowers_plainly, *(name in names for name in ("call_
     assert (changed.result, changed.compiled) == (3000.0, 3)
 
 
-def test_without_what_has_no_substitute_the_import_says_what_to_install(workshop):
-    process = workshop.start("import numba; del numba.core.cgutils.create_struct_proxy; import kinemorph")
+def test_without_what_has_no_substitute_the_first_kernel_says_what_to_install(workshop):
+    call = "from kinemorph._jit import kernel; kernel(lambda x: x)(1.0)"
+    process = workshop.start(f"import numba; del numba.core.cgutils.create_struct_proxy; {call}")
     _, stderr = process.communicate(timeout=120)
     assert process.returncode != 0
     last = stderr.splitlines()[-1]

@@ -5,8 +5,9 @@ import importlib
 import pytest
 
 from kinemorph import _jit, _jit_usual
+from kinemorph._jit_arguments import numba_types
 from kinemorph._jit_keys import reachable, used_kernels
-from kinemorph._jit_usual import expected
+from kinemorph._jit_usual import expected, next_after
 
 pytestmark = pytest.mark.skipif(_jit.switched_off, reason="kernels are plain functions")
 
@@ -43,3 +44,23 @@ def test_without_a_list_all_that_is_reached_is_expected(monkeypatch):
 
     monkeypatch.setattr(_jit_usual, "_uses", dict)
     assert set(expected(run_steps)) == set(reachable(run_steps))
+
+
+def test_what_a_program_calls_next_is_guessed_from_what_it_has_called():
+    from kinemorph.collision.hash_update import fill
+    from kinemorph.multibody.aba import _aba
+
+    assert "kinemorph.world.step.run_steps" in next_after(fill)
+    assert "kinemorph.world.step.run_steps" not in next_after(_aba)
+
+
+def test_annotations_say_what_an_entry_will_be_compiled_for():
+    from kinemorph.world.step import run_steps
+
+    @_jit.entry
+    def unsaid(x: float, rows) -> float:
+        return x
+
+    number, table = _jit.types.int64, _jit.types.Array(_jit.types.float64, 2, "C")
+    assert numba_types(run_steps.py_func, _jit.types) == (number, number, number, table)
+    assert numba_types(unsaid.py_func, _jit.types) is None

@@ -15,7 +15,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
-from tests.workshop import CALL_OUTER, SOURCES, ZOO, Workshop
+from tests.workshop import CALL_OUTER, COUNTED, SOURCES, ZOO, Workshop
 
 from kinemorph import _jit, pack
 from kinemorph._jit_pack import Pack
@@ -59,7 +59,8 @@ def zoo_pack(tmp_path_factory: pytest.TempPathFactory) -> tuple[Place, Path]:
     workshop = Workshop(folder)
     workshop.write(ZOO)
     workshop.run(CALL_OUTER)
-    wheel = pack.wheel_of(workshop.kept(), ["zoo"], _jit.target(), folder / "dist")
+    files = [*workshop.kept(), *workshop.cache.glob("kernels/*.note")]
+    wheel = pack.wheel_of(files, ["zoo"], _jit.target(), folder / "dist")
     here = place(folder / "venv")
     here.install(wheel)
     return here, wheel
@@ -166,6 +167,19 @@ def test_a_kernel_that_is_not_what_the_manifest_says_is_compiled(zoo: tuple[Work
     sentence = _sentence(zoo[0])
     assert "there is no such file" in sentence if spoil == "gone" else "is not what the manifest says" in sentence
     assert sentence.endswith("install it again")
+
+
+@pytest.mark.parametrize("spoil", ["nothing", "truncated", "gone", "foreign", "unlisted"])
+def test_notes_of_a_pack_are_believed_if_the_manifest_lists_them(zoo: tuple[Workshop, Path], spoil: str) -> None:
+    (note,) = zoo[1].glob("*.note")
+    if spoil == "unlisted":
+        _edit(zoo[1], notes={})
+    elif spoil == "gone":
+        note.unlink()
+    elif spoil != "nothing":
+        note.write_bytes(note.read_bytes()[:-9] if spoil == "truncated" else b'["0", "0", []]')
+    outcome = zoo[0].run(f"{COUNTED}\n{CALL_OUTER}\nresult = [result, len(long)]")
+    assert (outcome.result, outcome.compiled) == ([2000.0, 0 if spoil == "nothing" else 1], 0)
 
 
 def test_a_kernel_that_no_manifest_lists_is_not_read(zoo: tuple[Workshop, Path]) -> None:

@@ -34,6 +34,11 @@ def outer(x: float) -> float:
 }
 HOW_FAR = re.compile(r"kinemorph: compiled \d+ kernels in \d+ s\n")  # only a slow machine says so
 CALL_OUTER = "import zoo; result = zoo.outer(1.0)"
+COUNTED = """
+from kinemorph import _jit_keys
+long, kernel_key = [], _jit_keys.kernel_key
+_jit_keys.kernel_key = lambda kernel: long.append(1) or kernel_key(kernel)
+"""  # how often a key is found the long way
 
 
 @dataclass

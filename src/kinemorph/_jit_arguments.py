@@ -4,6 +4,7 @@ many seconds, only to do the same: they are refused with a sentence that says wh
 from __future__ import annotations
 
 import functools
+import inspect
 import typing
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -37,6 +38,21 @@ def declared_types(function: Callable[..., Any]) -> dict[str, Any]:
         return {name: _declared(hint) for name, hint in typing.get_type_hints(function).items()}
     except Exception:  # a name that only type checkers import: then nothing is declared
         return {}
+
+
+def numba_types(function: Callable[..., Any], types: Any) -> tuple[Any, ...] | None:
+    """The types that an entry is compiled for, where its annotations say it all; `types` are Numba's."""
+    declared = declared_types(function)
+    found = [_numba_type(declared.get(name), types) for name in inspect.signature(function).parameters]
+    return None if None in found else tuple(found)
+
+
+def _numba_type(declared: Any, types: Any) -> Any:
+    if isinstance(declared, _ArrayOf):
+        known = declared.dtype == _FLOATS and declared.dimensions
+        return types.Array(types.float64, declared.dimensions, "C") if known else None
+    scalars: dict[Any, Any] = {float: types.float64, int: types.int64, bool: types.boolean}
+    return scalars.get(declared)
 
 
 def _declared(hint: Any) -> Any:

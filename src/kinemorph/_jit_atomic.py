@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from kinemorph._jit import lower_builtin, type_callable, types
+from kinemorph import _jit
 
 ORDER = "seq_cst"
 
@@ -66,7 +66,7 @@ def _typed(function: Any, result: Any, *arguments: Any) -> None:
         vars(typer)["__signature__"] = inspect.signature(function)
         return typer
 
-    type_callable(function)(typing)
+    _jit.type_callable(function)(typing)
 
 
 def _at(builder: Any, address: Any) -> Any:
@@ -98,24 +98,29 @@ def _lower_change(operation: str) -> Any:
 def _lower_pause(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     if "x86" in str(builder.module.triple):
         with builder.goto_entry_block():
-            unused = builder.alloca(context.get_value_type(types.int64))
-        nothing = builder.store(context.get_constant(types.int64, 0), unused).type  # the type `void`
+            unused = builder.alloca(context.get_value_type(_jit.types.int64))
+        nothing = builder.store(context.get_constant(_jit.types.int64, 0), unused).type  # the type `void`
         kind = type(builder.function.function_type)(nothing, [])
         builder.call(builder.module.declare_intrinsic("llvm.x86.sse2.pause", (), kind), [])
     return context.get_dummy_value()
 
 
-_typed(load, types.int64, types.int64)
-_typed(store, types.none, types.int64, types.int64)
-_typed(add, types.none, types.int64, types.int64)
-_typed(lower, types.none, types.int64, types.int64)
-_typed(swap, types.boolean, types.int64, types.int64, types.int64)
-_typed(raise_float, types.none, types.int64, types.float64)
-_typed(pause, types.none)
-lower_builtin(load, types.Integer)(_lower_load)
-lower_builtin(store, types.Integer, types.Integer)(_lower_store)
-lower_builtin(add, types.Integer, types.Integer)(_lower_change("add"))
-lower_builtin(lower, types.Integer, types.Integer)(_lower_change("min"))
-lower_builtin(swap, types.Integer, types.Integer, types.Integer)(_lower_swap)
-lower_builtin(raise_float, types.Integer, types.Float)(_lower_change("max"))
-lower_builtin(pause)(_lower_pause)
+def _register(numba: Any) -> None:
+    types = numba.types
+    _typed(load, types.int64, types.int64)
+    _typed(store, types.none, types.int64, types.int64)
+    _typed(add, types.none, types.int64, types.int64)
+    _typed(lower, types.none, types.int64, types.int64)
+    _typed(swap, types.boolean, types.int64, types.int64, types.int64)
+    _typed(raise_float, types.none, types.int64, types.float64)
+    _typed(pause, types.none)
+    numba.lower_builtin(load, types.Integer)(_lower_load)
+    numba.lower_builtin(store, types.Integer, types.Integer)(_lower_store)
+    numba.lower_builtin(add, types.Integer, types.Integer)(_lower_change("add"))
+    numba.lower_builtin(lower, types.Integer, types.Integer)(_lower_change("min"))
+    numba.lower_builtin(swap, types.Integer, types.Integer, types.Integer)(_lower_swap)
+    numba.lower_builtin(raise_float, types.Integer, types.Float)(_lower_change("max"))
+    numba.lower_builtin(pause)(_lower_pause)
+
+
+_jit.when_needed(_register)

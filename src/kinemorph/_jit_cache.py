@@ -15,38 +15,26 @@ import hashlib
 import os
 import re
 import stat
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 from ._jit_calls import expect
+from ._jit_folder import cache_folder
 from ._jit_helpers import helpers
 from ._jit_keys import hash_of, is_implied, is_known_by_name, reference, referred, surroundings, version_key
+from ._jit_known import note_about, note_name, version_in
 from ._jit_numba import holds_addresses, is_part, machine, packed, rebuilt, split_signature, unpacked
-from ._jit_pack import installed_pack
+from ._jit_pack import KERNEL, NOTE, installed_pack
 from ._jit_progress import progress
 from ._jit_usual import expected
 
 _DAY = 86400.0
 _FORGOTTEN_AFTER = 30 * _DAY
-_NAME = re.compile(r".*-(?P<key>[0-9a-f]{40})-[0-9a-f]{12}\.kernel")  # what it computes, and for which machine
+_NAME = re.compile(r".*-(?P<key>[0-9a-f]{40})(-[0-9a-f]{12}\.kernel|\.note)")  # what it computes, for which machine
 
 files_in_use: dict[Path, None] = {}  # of the kernels that this process has compiled or loaded, in this order
-
-
-def cache_folder() -> Path:
-    """Where kinemorph keeps what it can make again: $KINEMORPH_CACHE_DIR, or the system's usual place."""
-    if chosen := os.environ.get("KINEMORPH_CACHE_DIR"):
-        return Path(chosen).expanduser().absolute()
-    if caches := os.environ.get("XDG_CACHE_HOME"):
-        return Path(caches, "kinemorph").absolute()
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local", "kinemorph", "cache")
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "kinemorph"
-    return Path.home() / ".cache" / "kinemorph"
 
 
 def _kernels_folder() -> Path:
@@ -102,6 +90,7 @@ class KernelCache:
         self._kernel = kernel
         self._enabled = True
         self._versions: dict[Any, tuple[str, str] | None] = {}
+        self._noted: set[str] = set()  # versions that notes tell of: names stand for what they stood for then
         self._prefix = re.sub(r"[^\w.]", "", f"{function.__module__}.{function.__qualname__}")[:150] + "-"
 
     @property
@@ -122,15 +111,37 @@ class KernelCache:
     def _version(self, signature: Any) -> tuple[str, str] | None:
         """What the version for some types computes, on any machine, and this machine; None if it cannot be kept."""
         if signature not in self._versions:
-            version = version_key(self._kernel, *split_signature(signature))
+            version = self._found(*split_signature(signature))
             here = version and surroundings(machine(self._kernel.targetctx))
             self._versions[signature] = (version, here) if version and here else None
         return self._versions[signature]
 
-    def suppose(self, signature: Any, version: str) -> None:
-        """What the version for some types computes is known from one that calls it."""
+    def _found(self, arguments: tuple[Any, ...], result: Any) -> str | None:
+        """What the version for some types computes: as a note has it, or else as it is found now, and noted."""
+        name = note_name(self._kernel, arguments, result) if self._enabled and self._kernel.is_noted else None
+        path = self._file(f"{name}{NOTE}") if name else None
+        if name is None or path is None:
+            return version_key(self._kernel, arguments, result)
+        pack = installed_pack()
+        note = (pack and pack.note(name)) or _content(path)
+        version = version_in(note) if note else None
+        if version:
+            self._noted.add(version)
+        elif version := version_key(self._kernel, arguments, result):
+            note = note_about(self._kernel, arguments, version)
+            with contextlib.suppress(OSError):  # a full disk
+                if note and not why_not_kept():
+                    _put(path, note)
+        if note:
+            files_in_use[path] = None
+        return version
+
+    def suppose(self, signature: Any, version: str, noted: bool) -> None:
+        """What the version for some types computes is known from one that calls it, perhaps from a note."""
         if signature not in self._versions:
             self._versions[signature] = version, surroundings(machine(self._kernel.targetctx))
+            if noted:
+                self._noted.add(version)
 
     def computed(self, signature: Any) -> str | None:
         """What the version for some types computes, on any machine; None if it cannot be known again."""
@@ -147,7 +158,7 @@ class KernelCache:
         if result is None:
             progress.missed(
                 self._kernel.py_func.__name__,
-                lambda: expected(self._kernel),
+                lambda: expected(self._kernel.kernel),
                 why_not_kept,
                 cache_folder,
                 _remark,
@@ -160,7 +171,7 @@ class KernelCache:
     def _ask_for_help(self, signature: Any, seconds: float) -> int:
         """In how many processes a kernel is compiled, with all that it calls."""
         function, version = self._kernel.py_func, self._version(signature)
-        if version is None or not is_known_by_name(getattr(self._kernel, "kernel", self._kernel)) or why_not_kept():
+        if version is None or not is_known_by_name(self._kernel.kernel) or why_not_kept():
             return 1
         return helpers.ask(function.__module__, function.__qualname__, self.path(signature), version[1], seconds)
 
@@ -169,16 +180,16 @@ class KernelCache:
         name, pack = _NAME.fullmatch(path.name), installed_pack()
         try:
             needs, _ = unpacked(_content(path) or (pack and name and pack.read(name["key"])) or b"")
-            return [(self._find(name), types) for name, types, key, _ in needs if key is not None]
+            return [(self._find(name, False), types) for name, types, key, _ in needs if key is not None]
         except Exception:  # it is damaged, or was not there at all
             return []
 
     def save_overload(self, sig: Any, data: Any) -> None:
         if path := self.path(sig):
             parts, calls = data.library.needs()
-            needs: list[Any] = [(reference(self._kernel, kernel), types, None, None) for kernel, types in parts]
+            needs: list[Any] = [(reference(self._kernel.kernel, kernel), types, None, None) for kernel, types in parts]
             needs += [
-                (reference(self._kernel, kernel), types, key, self._implied(kernel, types))
+                (reference(self._kernel.kernel, kernel), types, key, self._implied(kernel, types))
                 for key, (kernel, types) in calls.items()
             ]
             if holds_addresses(data) or any(name is None for name, *_ in needs):
@@ -190,51 +201,55 @@ class KernelCache:
 
     def path(self, signature: Any) -> Path | None:
         """Where the version for some types is, or will be; None if it cannot be kept."""
-        if self._enabled and (version := self._version(signature)):
-            with contextlib.suppress(RuntimeError):  # there is no home folder
-                return _kernels_folder() / f"{self._prefix}{version[0][:40]}-{version[1][:12]}.kernel"
+        version = self._version(signature) if self._enabled else None
+        return self._file(f"{version[0][:40]}-{version[1][:12]}{KERNEL}") if version else None
+
+    def _file(self, name: str) -> Path | None:
+        with contextlib.suppress(RuntimeError):  # there is no home folder
+            return _kernels_folder() / f"{self._prefix}{name}"
         return None
 
     def _from_pack(self, signature: Any) -> Any:
         pack = installed_pack() if self._enabled else None
         version = self._version(signature) if pack else None
         body = pack.read(version[0][:40]) if pack and version else None
-        return self._rebuilt(body) if body else None
+        return self._rebuilt(body, version[0]) if body and version else None
 
     def _from_folder(self, signature: Any) -> Any:
-        path = self.path(signature)
+        path, version = self.path(signature), self._version(signature)
         body = _content(path) if path else None
-        result = self._rebuilt(body) if body else None
+        result = self._rebuilt(body, version[0]) if body and version else None
         if path and result:
             files_in_use[path] = None
         return result
 
-    def _rebuilt(self, body: bytes) -> Any:
+    def _rebuilt(self, body: bytes, version: str) -> Any:
+        noted = version in self._noted
         try:
             needs, state = unpacked(body)
-            parts = [self._find(name).called.library(types) for name, types, key, _ in needs if key is None]
+            parts = [self._find(name, noted).called.library(types) for name, types, key, _ in needs if key is None]
             result = rebuilt(state, self._kernel.targetctx, parts)
             if result is None or (parts and result.library.lacks_parts()):
                 return None
-            for name, types, key, version in needs:
+            for name, types, key, implied in needs:
                 if key is not None:
-                    self._expect(key, name, types, version)
-                    result.library.calls[key] = self._find(name), types
+                    callee = self._find(name, noted)  # now: modules may be loaded again before it is called
+                    self._expect(key, callee, types, implied, noted)
+                    result.library.calls[key] = callee, types
             return result
         except Exception:  # whatever is wrong with the file, compiling again puts it right
             return None
 
-    def _find(self, name: Any) -> Any:
-        return referred(self._kernel, name)
+    def _find(self, name: Any, noted: bool) -> Any:
+        return referred(self._kernel.kernel, name, noted)
 
-    def _expect(self, key: str, name: Any, types: Any, version: str | None) -> None:
+    def _expect(self, key: str, callee: Any, types: Any, version: str | None, noted: bool) -> None:
         """A kernel that was compiled before calls another one, which need not be there before it does."""
-        expect(key, lambda: self._find(name).called.address(types, version))
+        expect(key, lambda: callee.called.address(types, version, noted))
 
     def _implied(self, callee: Any, types: Any) -> str | None:
         """What the version of a unit computes, if whoever has found this kernel need not ask again."""
-        caller = getattr(self._kernel, "kernel", self._kernel)
-        return callee.called.computed(types) if is_implied(caller, callee, types) else None
+        return callee.called.computed(types) if is_implied(self._kernel.kernel, callee, types) else None
 
 
 @functools.cache  # once for a process: there may be thousands
@@ -257,7 +272,7 @@ def for_packs(path: Path) -> tuple[str, bytes] | None:
     name, body = _NAME.fullmatch(path.name), _content(path)
     if name is None or body is None:
         raise ValueError(f"{path}: this is not a kernel that was compiled here")
-    return None if is_part(body) else (name["key"], body)
+    return None if path.suffix == KERNEL and is_part(body) else (name["key"] + path.suffix, body)
 
 
 def _remark() -> str | None:
@@ -287,17 +302,21 @@ def _write(path: Path, needs: Any, result: Any) -> bool:
     reason: object = why_not_kept()
     if not reason:
         try:
-            body = packed(needs, result)
-            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".tmp")
-            try:
-                with open(handle, "wb") as file:
-                    file.write(checksum(path.name, body) + body)
-                os.replace(temporary, path)
-                return True
-            except BaseException:
-                os.unlink(temporary)
-                raise
+            _put(path, packed(needs, result))
+            return True
         except Exception as error:  # a full disk, something that cannot be pickled: it works all the same
             reason = error
     progress.complain(reason)
     return False
+
+
+def _put(path: Path, body: bytes) -> None:
+    """Write a file at once: whoever reads it finds all of it, or nothing."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".tmp")
+    try:
+        with open(handle, "wb") as file:
+            file.write(checksum(path.name, body) + body)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise

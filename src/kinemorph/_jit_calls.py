@@ -23,8 +23,8 @@ import llvmlite.binding
 import llvmlite.ir as ir
 from numba import types
 
-from ._jit_generic import is_lanes
 from ._jit_library import SLOT
+from ._jit_numba import is_lanes
 from ._jit_progress import progress
 
 _RESOLVE = "kinemorph_resolve"

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from kinemorph._jit import lower_builtin, type_callable, types
+from kinemorph import _jit
 
 
 def ticks() -> int:
@@ -16,16 +16,20 @@ def ticks() -> int:
 
 def _type_ticks(context: Any) -> Callable[..., Any]:
     def typer() -> Any:
-        return types.int64()
+        return _jit.types.int64()
 
     return typer
 
 
 def _lower_ticks(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    number = context.get_value_type(types.int64)
+    number = context.get_value_type(_jit.types.int64)
     kind = type(builder.function.function_type)(number, [])
     return builder.call(builder.module.declare_intrinsic("llvm.readcyclecounter", (), kind), [])
 
 
-type_callable(ticks)(_type_ticks)
-lower_builtin(ticks)(_lower_ticks)
+def _register(numba: Any) -> None:
+    numba.type_callable(ticks)(_type_ticks)
+    numba.lower_builtin(ticks)(_lower_ticks)
+
+
+_jit.when_needed(_register)

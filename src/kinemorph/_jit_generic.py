@@ -8,25 +8,13 @@ import typing
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import numba
 import numpy as np
-from numba import types
-from numba.extending import overload
 
-from ._jit_options import OVERLOAD
+from ._jit_later import is_switched_off, when_needed
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 lane_modules: dict[Any, str] = {}  # by generic function: where its version for lanes is, if that is not beside it
-
-
-def is_lanes(numba_type: Any) -> bool:
-    """Whether an argument type belongs to four states at once: lanes, arrays of them, or a tree of them."""
-    if isinstance(numba_type, types.Array):
-        return bool(numba_type.ndim > 1)
-    if isinstance(numba_type, types.Record):
-        return "lanes" in numba_type.fields
-    return bool(getattr(numba_type, "is_lanes", False))
 
 
 @typing.overload
@@ -42,7 +30,7 @@ def generic(function: Any = None, *, lanes: str | None = None) -> Any:
         return functools.partial(generic, lanes=lanes)
     if lanes is not None:
         lane_modules[function] = lanes
-    if numba.config.DISABLE_JIT:
+    if is_switched_off():
         return _chosen_when_called(function)
     in_kernels(function, function, lambda lanes: not lanes)
     return function
@@ -54,7 +42,7 @@ def for_lanes(function: Callable[..., Any]) -> Callable[[Function], Function]:
     def register(version: Function) -> Function:
         if version.__module__ != function.__module__:
             lane_modules[function] = version.__module__
-        if numba.config.DISABLE_JIT:
+        if is_switched_off():
             vars(function)["for_lanes"] = version
         else:
             in_kernels(function, version, lambda lanes: lanes)
@@ -82,11 +70,14 @@ def _holds_lanes(value: Any) -> bool:
     return bool(getattr(value, "is_lanes", False) or np.ndim(value) > 1)
 
 
-def in_kernels(function: Any, version: Any, wanted: Callable[[bool], bool], options: Any = OVERLOAD) -> None:
+def in_kernels(function: Any, version: Any, wanted: Callable[[bool], bool], options: Any = None) -> None:
     """Let kernels call `version` for `function`, if that is wanted for arguments with or without lanes."""
 
-    def choose(*arguments: Any) -> Any:
-        return version if wanted(any(map(is_lanes, arguments))) else None
+    def register(numba: Any) -> None:
+        def choose(*arguments: Any) -> Any:
+            return version if wanted(any(map(numba.is_lanes, arguments))) else None
 
-    vars(choose)["__signature__"] = inspect.signature(version)  # Numba compares the names of the parameters
-    overload(function, jit_options=options)(choose)
+        vars(choose)["__signature__"] = inspect.signature(version)  # Numba compares the names of the parameters
+        numba.overload(function, jit_options=numba.OVERLOAD if options is None else options)(choose)
+
+    when_needed(register)

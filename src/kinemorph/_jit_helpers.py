@@ -1,9 +1,10 @@
 """Processes that compile beside a first call, one on each core that is left.
 
 A call runs on one core, and asks for one unit of machine code after the other. If many are missing, helpers look at
-what those that are there call, compile what is likely to be asked for (`_jit_helping`), and leave it in the cache on
-disk, where the call finds it. Whatever happens to them, the call compiles what it does not find: they are never needed.
-They have no output, ignore Ctrl-C, end when this process does, and a minute after the last was compiled.
+what those that are there call, compile what is likely to be asked for (`_jit_helping`), then what usual programs call
+next, and leave it in the cache on disk, where the call finds it. Whatever happens to them, the call compiles what it
+does not find: they are never needed. They have no output, ignore Ctrl-C, end when this process does, and a minute after
+the last was compiled.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from pathlib import Path
 from ._cores import jobs
 from ._jit_claims import claims
 
-_EACH = 4.0  # seconds of compilation for which it is worth starting one
+_EACH = 3.0  # seconds of compilation for which it is worth starting one
 _MOST = 7
-_PATIENCE = 30.0  # seconds for which a helper is waited for
+_PATIENCE = 60.0  # seconds for which a helper is waited for
 _COMMAND = "import sys; sys.path[:] = sys.argv[4:]; from kinemorph._jit_helping import main; main()"
 
 
@@ -37,6 +38,7 @@ class Helpers:
         self._owner = os.getpid()
         self._useless = False
         self._work = 0.0  # seconds that all that was missing so far takes
+        self._asked: list[str] = []  # what was missing so far, as helpers are told
 
     def ask(self, module: str, name: str, path: Path | None, setting: str, seconds: float) -> int:
         """Let helpers compile what a kernel calls, which takes about so long, when it lies under `path`.
@@ -44,8 +46,12 @@ class Helpers:
         How many processes compile then, with this one.
         """
         self._work += seconds
-        if self._work < _EACH or path is None or module == "__main__" or not self._may():
+        if path is None or module == "__main__" or not self._may():
             return 1
+        self._asked.append(json.dumps([module, name, str(path)]) + "\n")
+        if self._work < _EACH:
+            return 1
+        self._tell(list(self._running.values()), self._asked[-1:])
         self._drop_ended()
         wanted = min(jobs() - 1, _MOST, int(self._work / _EACH))
         try:
@@ -53,13 +59,14 @@ class Helpers:
                 self._start(setting)
         except (OSError, ValueError):
             self._useless = True  # processes cannot be started here
-        line = json.dumps([module, name, str(path)]) + "\n"
-        for process in self._running.values():
+        return 1 + len(self._running)
+
+    def _tell(self, processes: list[subprocess.Popen[str]], lines: list[str]) -> None:
+        for process in processes:
             with contextlib.suppress(OSError, ValueError):
                 assert process.stdin
-                process.stdin.write(line)
+                process.stdin.writelines(lines)
                 process.stdin.flush()
-        return 1 + len(self._running)
 
     def _may(self) -> bool:
         """Not in processes of a pool or of a fork, which have their cores already, nor beside `kinemorph warm`, nor
@@ -87,6 +94,7 @@ class Helpers:
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),  # of Windows
             env=os.environ | {"KINEMORPH_QUIET": "1", "KINEMORPH_JOBS": "1"},
         )
+        self._tell([self._running[name]], self._asked)
 
     def _is_gone(self, name: str) -> bool:
         process = self._running.get(name)

@@ -11,16 +11,19 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from kinemorph import _jit
+from kinemorph._jit_arguments import numba_types
 from kinemorph._jit_claims import claims
-from kinemorph._jit_keys import referred
-from kinemorph._jit_usual import expected, place
+from kinemorph._jit_keys import named
+from kinemorph._jit_usual import expected, next_after, place
 
 _IDLE = 60.0  # seconds after which a helper without work ends
 _PAUSE = 0.01
+_ENOUGH = 3  # calls of a program that speak for a further one
 
 
 class Helper:
@@ -31,12 +34,16 @@ class Helper:
         self._likely: dict[Any, float] = {}  # how likely kernels are needed
         self._missing: dict[Path, tuple[Any, Any]] = {}  # units, and their types, by their files
         self._known: set[Path] = set()
+        self._guesses: Counter[str] = Counter()  # what may be called later, by name: how much speaks for it
+        self._guessed: set[str] = set()
 
     def add(self, kernel: Any, path: Path) -> None:
         """A kernel is called that will lie under `path`."""
         self._roots[path] = kernel
         for needed, likely in expected(kernel).items():
             self._likely[needed] = max(likely, self._likely.get(needed, 0.0))
+        if kernel.is_entry:
+            self._guesses.update(next_after(kernel))
 
     def look(self) -> bool:
         """See what the callers that are there by now call. Whether something has come."""
@@ -71,6 +78,21 @@ class Helper:
         self._called_by(unit.kernel, path)
         return True
 
+    def guess(self) -> bool:
+        """Compile what usual programs call next, if nothing else is to do; False if there is nothing."""
+        likely = [name for name, count in self._guesses.items() if count >= _ENOUGH and name not in self._guessed]
+        if not likely:
+            return False
+        self._guessed.add(name := likely[0])
+        with contextlib.suppress(ImportError, AttributeError):  # the list is older than the sources
+            kernel = named(*name.rsplit(".", 1))
+            types = numba_types(kernel.py_func, _jit.types) if kernel.is_entry else None
+            path = kernel.kept_at(types) if types else None
+            if path and path not in self._roots and not path.exists() and not claims.taken(path):
+                self.add(kernel, path)
+                kernel.compile(types)
+        return True
+
 
 def _listen(lines: queue.Queue[str], folder: Path) -> None:
     """Until the process that we help ends, however it does."""
@@ -94,8 +116,8 @@ def main() -> None:
         with contextlib.suppress(queue.Empty):
             while True:
                 module, qualified, path = json.loads(lines.get_nowait())
-                helper.add(referred(None, (module, qualified)), Path(path))
-        if helper.look() or helper.step():
+                helper.add(named(module, qualified), Path(path))
+        if helper.look() or helper.step() or helper.guess():
             busy = time.monotonic()
         else:
             time.sleep(_PAUSE)

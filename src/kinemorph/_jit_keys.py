@@ -9,6 +9,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -18,7 +19,9 @@ import numpy as np
 from numba import types
 from numba.extending import is_jitted
 
-from ._jit_generic import is_lanes, lane_modules
+from ._jit_generic import lane_modules
+from ._jit_kernel import Kernel
+from ._jit_numba import is_lanes
 from ._jit_sources import module_key, modules_behind
 
 # Settings of Numba that cannot change machine code. All others are part of the key: to turn on a dump
@@ -29,16 +32,25 @@ _HARMLESS_SETTINGS = (
     *("THREADING_LAYER", "_"),
 )
 _VERSIONS = (sys.version, numba.__version__, llvmlite.__version__, np.__version__)
-_PYTHON = f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}"
+_LATER = ("_jit_dispatch", "spatial.lanes")  # what is imported when a kernel is called: all are made by it
+PYTHON = f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}"
 
 
 def version_key(kernel: Any, arguments: tuple[Any, ...], result: Any) -> str | None:
     """A hash of the version of `kernel` for some types, on any machine; None if it cannot be known again."""
-    key = kernel_key(getattr(kernel, "kernel", kernel))  # Python calls one, kernels the other: their code is the same
-    types_text = "".join(map(_type_text, arguments)) + repr(result)
-    if key is None or " at 0x" in types_text:  # the type of a function or an object: an address means nothing elsewhere
+    options = options_text(kernel)
+    kernel = getattr(kernel, "kernel", kernel)  # Python calls one, kernels the other: their code is the same
+    key = kernel_key(kernel)
+    text = types_text(arguments, result)
+    if key is None or text is None:
         return None
-    return hash_of(key, _options(kernel), types_text, _extension_keys(kernel, arguments))
+    return hash_of(key, options, text, _extension_keys(kernel, arguments))
+
+
+def types_text(arguments: tuple[Any, ...], result: Any) -> str | None:
+    """The types of a version, and what it returns if that is asked for; None if others could not know them again."""
+    text = "".join(map(_type_text, arguments)) + repr(result)
+    return None if " at 0x" in text else text  # of a function or an object: an address means nothing elsewhere
 
 
 def is_implied(caller: Any, callee: Any, arguments: tuple[Any, ...]) -> bool:
@@ -64,7 +76,7 @@ def _surroundings(machine: object, settings: tuple[tuple[str, str], ...]) -> str
 
 def versions() -> dict[str, str]:
     """The versions of all that machine code depends on, as far as others have the same."""
-    return {"Python": _PYTHON, "Numba": numba.__version__, "llvmlite": llvmlite.__version__, "NumPy": np.__version__}
+    return {"Python": PYTHON, "Numba": numba.__version__, "llvmlite": llvmlite.__version__, "NumPy": np.__version__}
 
 
 @functools.cache
@@ -77,15 +89,32 @@ def kernel_key(kernel: Any) -> str | None:
     # The code is what runs, whatever was edited since the import, and also covers other packages. The imports
     # cover what no name in the code leads to, such as overloads and annotations; those of kernels, too, that were
     # handed over and not imported.
+    return hash_of(graph, [module_key(*place) for place in _places(kernel)])
+
+
+def _places(kernel: Any) -> list[tuple[str, str]]:
+    """Modules, and their files, whose imports lead to all that a kernel is made of."""
     here = (kernel.py_func.__module__, _file(kernel))
     behind = modules_behind(*here)
-    handed = {(k.py_func.__module__, _file(k)) for k in number if k.py_func.__module__ not in behind}
-    return hash_of(graph, module_key(*here), sorted(module_key(*place) for place in handed))
+    handed = {(k.py_func.__module__, _file(k)) for k in _reached(kernel) if k.py_func.__module__ not in behind}
+    folder = Path(__file__).parent
+    later = [(f"{__package__}.{name}", f"{folder.joinpath(*name.split('.'))}.py") for name in _LATER]
+    return [*later, here, *sorted(handed)]
+
+
+def key_modules(kernel: Any) -> set[str]:
+    """The modules that the key of a kernel sees."""
+    return {name for place in _places(kernel) for name in modules_behind(*place)}
 
 
 def used_kernels(kernel: Any) -> list[Any]:
     """The kernels that the code of one names."""
     return _uses(kernel.py_func).kernels
+
+
+def used_modules(kernel: Any) -> list[str]:
+    """The modules that its code names."""
+    return _uses(kernel.py_func).modules
 
 
 def reachable(kernel: Any) -> list[Any]:
@@ -107,18 +136,22 @@ def _reached(kernel: Any) -> dict[Any, int]:
 
 
 def reference(kernel: Any, callee: Any) -> Any:
-    """By what `kernel` finds one that it calls, in any process; None if there is nothing."""
-    if (place := _reached(kernel).get(callee)) is not None:
-        return place  # a name may stand for another kernel by then: modules can be loaded again
-    return (callee.__module__, callee.__qualname__) if is_known_by_name(callee) else None
+    """By what `kernel` finds one that it calls, in any process: its place and its name; None if there is nothing."""
+    place = _reached(kernel).get(callee)
+    name = (callee.__module__, callee.__qualname__) if is_known_by_name(callee) else None
+    return (place, name) if place is not None or name else None
 
 
-def referred(kernel: Any, reference: Any) -> Any:
-    """The kernel that a reference stands for."""
-    if isinstance(reference, int):
-        return reachable(kernel)[reference]
-    module, name = reference
-    return functools.reduce(getattr, name.split("."), importlib.import_module(module))
+def referred(kernel: Any, reference: Any, by_name: bool = False) -> Any:
+    """The kernel that a reference stands for. A name may stand for another one by then: modules can be loaded again.
+    Where it is known not to, no place has to be counted out."""
+    place, name = reference
+    return reachable(kernel)[place] if name is None or (place is not None and not by_name) else named(*name)
+
+
+def named(module: str, name: str) -> Any:
+    """The kernel of a name."""
+    return functools.reduce(getattr, name.split("."), sys.modules.get(module) or importlib.import_module(module))
 
 
 def hash_of(*parts: object) -> str:
@@ -152,16 +185,26 @@ def _extension_keys(kernel: Any, arguments: Any) -> list[str]:
 
     It need not import them: its caller does, and hands it the types.
     """
+    files = {name: module_file(name) for name in _extensions(kernel, arguments)}
+    return sorted(module_key(name, file) for name, file in files.items() if file)
+
+
+def extension_modules(kernel: Any, arguments: Any) -> set[str]:
+    """These modules, and all that they import."""
+    files = {name: module_file(name) for name in _extensions(kernel, arguments)}
+    return {behind for name, file in files.items() if file for behind in modules_behind(name, file)}
+
+
+def _extensions(kernel: Any, arguments: Any) -> set[str]:
     flat = [kind for argument in arguments for kind in _plain_types(argument)]
     modules = {type(kind).__module__ for kind in flat}
     if any(map(_concerns_lanes, flat)):
         functions = [function for called in reachable(kernel) for function in _uses(called.py_func).functions]
         modules.update(lane_modules[function] for function in functions if function in lane_modules)
-    files = {name: _module_file(name) for name in modules if name.split(".")[0] != "numba"}
-    return sorted(module_key(name, file) for name, file in files.items() if file)
+    return {name for name in modules if name.split(".")[0] != "numba"}
 
 
-def _module_file(name: str) -> str | None:
+def module_file(name: str) -> str | None:
     """Where a module is, imported or not: a key must not depend on what else a program imports."""
     if name in sys.modules:
         return getattr(sys.modules[name], "__file__", None)
@@ -203,12 +246,12 @@ def _identity(kernel: Any) -> str | None:
         return None
     if not hasattr(kernel, "source_file") and not is_known_by_name(kernel):
         return None
-    texts = [(part.co_code, part.co_names, *map(_constant_text, part.co_consts)) for part in _codes(code)]
+    texts = [(part.co_code, part.co_names, *map(constant_text, part.co_consts)) for part in codes(code)]
     where = (function.__module__, function.__qualname__, code.co_firstlineno)
-    return hash_of(where, texts, constants, _options(kernel))
+    return hash_of(where, texts, constants, options_text(kernel))
 
 
-def _options(kernel: Any) -> list[str]:
+def options_text(kernel: Any) -> list[str]:
     return sorted(map(repr, kernel.targetoptions.items()))
 
 
@@ -229,43 +272,45 @@ def is_known_by_name(function: Any) -> bool:
 class _Uses(NamedTuple):
     kernels: list[Any]
     functions: list[Any]  # of Python, not compiled by themselves
+    modules: list[str]
     constants: str | None  # None: a closure holds something that another process could not recognise
 
 
 @functools.cache
 def _uses(function: Any) -> _Uses:
     """What the names in `function` stand for: other kernels, and values that Numba compiles in."""
-    names = sorted({name for code in _codes(function.__code__) for name in code.co_names})
-    scopes, values = [function.__globals__], []
+    names = sorted({name for code in codes(function.__code__) for name in code.co_names})
+    scopes, values, modules = [function.__globals__], [], []
     for scope in scopes:  # grows on the way: a name may be one in a module, and that one in a package
         for name in names:
             values.append(value := scope.get(name))
             if isinstance(value, ModuleType) and all(vars(value) is not known for known in scopes):
                 scopes.append(vars(value))
+                modules.append(value.__name__)
     cells = [cell.cell_contents for cell in function.__closure__ or ()]
     enclosed = (function.__defaults__, function.__kwdefaults__, *cells)
-    unknown = any(_constant_text(leaf) is None for leaf in _leaves(enclosed))
-    constants = None if unknown else _constant_text((enclosed, *values))
+    unknown = any(constant_text(leaf) is None for leaf in _leaves(enclosed))
+    constants = None if unknown else constant_text((enclosed, *values))
     leaves = list(_leaves((enclosed, *values)))
-    kernels = [leaf for leaf in leaves if _is_kernel(leaf)]
-    return _Uses(kernels, [leaf for leaf in leaves if isinstance(leaf, FunctionType)], constants)
+    kernels = [leaf for leaf in leaves if is_kernel(leaf)]
+    return _Uses(kernels, [leaf for leaf in leaves if isinstance(leaf, FunctionType)], modules, constants)
 
 
-def _is_kernel(value: Any) -> bool:
+def is_kernel(value: Any) -> bool:
     kind = type(value)
     if kind not in _kinds:
-        _kinds[kind] = is_jitted(value)
+        _kinds[kind] = issubclass(kind, Kernel) or is_jitted(value)
     return _kinds[kind]
 
 
 _kinds: dict[type, bool] = {}  # whether objects of a type are functions that Numba compiles: to ask Numba takes long
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
+def codes(code: CodeType) -> Iterator[CodeType]:
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):  # a comprehension or an inner function
-            yield from _codes(constant)
+            yield from codes(constant)
 
 
 def _leaves(value: tuple[Any, ...]) -> Iterator[Any]:
@@ -276,14 +321,14 @@ def _leaves(value: tuple[Any, ...]) -> Iterator[Any]:
             yield item
 
 
-def _constant_text(value: Any) -> str | None:
+def constant_text(value: Any) -> str | None:
     """A text that is the same for the same value in every process; None if there is none."""
     if type(value) in _NUMBERS:
         return repr(value)
-    if _is_kernel(value):
+    if is_kernel(value):
         return "kernel"  # which one is seen elsewhere
     if isinstance(value, tuple):
-        return hash_of(*map(_constant_text, value))
+        return hash_of(*map(constant_text, value))
     if isinstance(value, np.ndarray):
         return hash_of(value.dtype, value.shape, value.tobytes())
     if isinstance(value, enum.EnumMeta):

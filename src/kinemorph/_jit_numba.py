@@ -194,6 +194,15 @@ def usual_type(kind: Any) -> Any:
 _SMALLER = (types.int8, types.int16, types.int32)
 
 
+def is_lanes(numba_type: Any) -> bool:
+    """Whether an argument type belongs to four states at once: lanes, arrays of them, or a tree of them."""
+    if isinstance(numba_type, types.Array):
+        return bool(numba_type.ndim > 1)
+    if isinstance(numba_type, types.Record):
+        return "lanes" in numba_type.fields
+    return bool(getattr(numba_type, "is_lanes", False))
+
+
 # --- compiled kernels, as a cache sees them ---
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._jit_numba import without_memory
+from ._jit_numba import no_cache, without_c_wrapper, without_memory
 
 OPTIONS: dict[str, Any] = {
     **without_memory,  # kernels write into arrays that they are given: no memory to manage, no references to count
@@ -13,3 +13,8 @@ OPTIONS: dict[str, Any] = {
     "fastmath": False,  # not even fused multiply-adds: LLVM fuses other pairs in lanes than in scalars, to other bits
 }
 OVERLOAD: dict[str, Any] = OPTIONS | {"nogil": True, "forceinline": True}  # the jit_options of an `overload`
+
+
+def options_of(kernel: Any) -> dict[str, Any]:
+    """How a `Kernel` is compiled, as Python calls it."""
+    return {"nopython": True} | OPTIONS | kernel.options | ({} if no_cache else without_c_wrapper)

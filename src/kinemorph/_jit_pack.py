@@ -22,6 +22,7 @@ from ._jit_sources import package_digest
 
 DISTRIBUTION = "kinemorph-kernels"
 FOLDER, MANIFEST = "kinemorph_kernels", "manifest.json"
+KERNEL, NOTE = ".kernel", ".note"  # how names of files end, in a pack and in the cache
 FORMAT = 1
 _LIMIT = 1 << 24  # bytes of a manifest, or of a kernel
 _OF_TARGETS = ("CPU_FEATURES", "CPU_NAME", "ENABLE_AVX")  # settings that say no more than the target does
@@ -37,6 +38,7 @@ class Manifest(msgspec.Struct, frozen=True):
     target: tuple[str, str, str]  # the triple, name and features of the processor
     exercises: list[str]  # of `kinemorph warm`: those that need nothing but the pack
     kernels: dict[str, str]  # by what a kernel computes (`_jit_keys.version_key`), the SHA-256 of its file
+    notes: dict[str, str] = {}  # by their names (`_jit_known.note_name`), the same of these
 
 
 def settings_of_packs() -> dict[str, str]:
@@ -60,25 +62,31 @@ class Pack:
 
     def read(self, key: str) -> bytes | None:
         """A kernel; None if the pack does not have it, or if it is not what the manifest says."""
-        if not self._used or self.manifest is None or key not in self.manifest.kernels:
+        return self._read(f"{key}{KERNEL}", self.manifest.kernels.get(key)) if self.manifest else None
+
+    def note(self, name: str) -> bytes | None:
+        """A note; None as for kernels."""
+        return self._read(f"{name}{NOTE}", self.manifest.notes.get(name)) if self.manifest else None
+
+    def _read(self, name: str, digest: str | None) -> bytes | None:
+        if not self._used or digest is None:
             return None
         try:
-            content = read_bytes(self.path(key), _LIMIT)
+            content = read_bytes(self.folder / name, _LIMIT)
         except FileError as error:
             self.fault = f"{error}; install it again"
             return None
-        if hashlib.sha256(content).hexdigest() == self.manifest.kernels[key]:
+        if hashlib.sha256(content).hexdigest() == digest:
             return content
-        self.fault = f"{self.path(key)} is not what the manifest says; install it again"
+        self.fault = f"{self.folder / name} is not what the manifest says; install it again"
         return None
-
-    def path(self, key: str) -> Path:
-        return self.folder / f"{key}.kernel"
 
     def check(self) -> str | None:
         """Look at every file. What is wrong with the pack, if anything; `fault` says so from now on."""
-        for key in self.manifest.kernels if self._used and self.manifest else ():
+        for key in self.manifest.kernels if self.manifest else ():
             self.read(key)
+        for name in self.manifest.notes if self.manifest else ():
+            self.note(name)
         return self.fault
 
     def covers(self, exercise: str) -> bool:

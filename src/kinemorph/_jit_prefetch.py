@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kinemorph._jit import lower_builtin, type_callable, types
+from kinemorph import _jit
 
 LINE = 64  # bytes of a cache line
 
@@ -20,7 +20,7 @@ def prefetch_to_write(address: int) -> None:
 
 def _type_prefetch(context: Any) -> Callable[..., Any]:
     def typer(address: Any) -> Any:
-        return types.none(types.int64)
+        return _jit.types.none(_jit.types.int64)
 
     return typer
 
@@ -33,17 +33,21 @@ def _prefetching(writes: int) -> Any:
 
 
 def _lower_prefetch(context: Any, builder: Any, args: Any, writes: int) -> Any:
-    pointer = builder.inttoptr(args[0], context.get_value_type(types.voidptr))
-    number = context.get_value_type(types.int32)
+    pointer = builder.inttoptr(args[0], context.get_value_type(_jit.types.voidptr))
+    number = context.get_value_type(_jit.types.int32)
     with builder.goto_entry_block():
         unused = builder.alloca(args[0].type)
     nothing = builder.store(args[0], unused).type  # the type `void`; LLVM drops the store
     kind = type(builder.function.function_type)(nothing, [pointer.type, number, number, number])
-    hints = [context.get_constant(types.int32, value) for value in (writes, 3, 1)]  # and again; data
+    hints = [context.get_constant(_jit.types.int32, value) for value in (writes, 3, 1)]  # and again; data
     builder.call(builder.module.declare_intrinsic("llvm.prefetch", [pointer.type], kind), [pointer, *hints])
     return context.get_dummy_value()
 
 
-for _function, _writes in ((prefetch, 0), (prefetch_to_write, 1)):
-    type_callable(_function)(_type_prefetch)
-    lower_builtin(_function, types.Integer)(_prefetching(_writes))
+def _register(numba: Any) -> None:
+    for function, writes in ((prefetch, 0), (prefetch_to_write, 1)):
+        numba.type_callable(function)(_type_prefetch)
+        numba.lower_builtin(function, numba.types.Integer)(_prefetching(writes))
+
+
+_jit.when_needed(_register)

@@ -7,10 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.extending import lower_builtin, type_callable
 
-from ._jit_numba import array_at
+from ._jit_later import when_needed
 
 _MEMORY: Any = ctypes.c_char * (1 << 46)  # one type for all: to make one of each length takes longer than all the rest
 
@@ -20,18 +18,24 @@ def rows_at(address: int, count: int, dtype: Any) -> Any:
     return np.frombuffer(_MEMORY.from_address(int(address)), dtype, int(count))
 
 
-@type_callable(rows_at)
-def _type_rows_at(context: Any) -> Callable[..., Any]:
-    def typer(address: Any, count: Any, dtype: Any) -> Any:
-        kinds = (types.Integer, types.Integer, types.DType)
-        if all(isinstance(value, kind) for value, kind in zip((address, count, dtype), kinds, strict=True)):
-            return types.Array(dtype.dtype, 1, "C")
-        return None
+def _register(numba: Any) -> None:
+    types = numba.types
 
-    return typer
+    def typing(context: Any) -> Callable[..., Any]:
+        def typer(address: Any, count: Any, dtype: Any) -> Any:
+            kinds = (types.Integer, types.Integer, types.DType)
+            if all(isinstance(value, kind) for value, kind in zip((address, count, dtype), kinds, strict=True)):
+                return types.Array(dtype.dtype, 1, "C")
+            return None
+
+        return typer
+
+    def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        count = context.cast(builder, args[1], signature.args[1], types.intp)
+        return numba.array_at(context, builder, signature.return_type, args[0], count)
+
+    numba.type_callable(rows_at)(typing)
+    numba.lower_builtin(rows_at, types.Integer, types.Integer, types.DType)(lower)
 
 
-@lower_builtin(rows_at, types.Integer, types.Integer, types.DType)
-def _lower_rows_at(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    count = context.cast(builder, args[1], signature.args[1], types.intp)
-    return array_at(context, builder, signature.return_type, args[0], count)
+when_needed(_register)

@@ -18,6 +18,7 @@ from ._jit_keys import used_kernels
 
 _LIST = Path(__file__).with_name("_jit_usual.txt")
 _OURS = "kinemorph."
+_MOST = 0.7
 
 
 class _Use(NamedTuple):
@@ -57,6 +58,15 @@ def expected(root: Any) -> dict[Any, float]:
                 found[callee] = share
                 heapq.heappush(reached, (-share, len(found), callee))
     return found
+
+
+def next_after(root: Any) -> list[str]:
+    """Kernels that most programs which call `root` call later, by name: those that so many call, or somewhat fewer."""
+    asked = _uses().get(name_of(root))
+    if asked is None:
+        return []
+    later = [(name, use) for name, use in _uses().items() if use.place > asked.place]
+    return [_OURS + name for name, use in later if _MOST * asked.programs <= use.programs <= asked.programs]
 
 
 def place(kernel: Any) -> int:

@@ -23,7 +23,7 @@ import msgspec
 import tyro
 
 from kinemorph import _jit
-from kinemorph._jit_pack import DISTRIBUTION, FOLDER, FORMAT, MANIFEST, Manifest, settings_of_packs
+from kinemorph._jit_pack import DISTRIBUTION, FOLDER, FORMAT, KERNEL, MANIFEST, NOTE, Manifest, settings_of_packs
 from kinemorph._jit_sources import package_digest
 from kinemorph.scenes.exercises import EXERCISES
 from kinemorph.scenes.warming_bar import processes, with_bar
@@ -65,7 +65,8 @@ def make(out: Path = Path("dist"), native: bool = False, only: tuple[str, ...] =
 
 def wheel_of(files: Iterable[Path], exercises: list[str], target: tuple[str, str, str], out: Path) -> Path:
     """A wheel of files from the cache, which must have been compiled for that target."""
-    kernels = dict(found for file in sorted(files) if (found := _jit.for_packs(file)))
+    content = dict(found for file in sorted(files) if (found := _jit.for_packs(file)))
+    digests = {name: hashlib.sha256(body).hexdigest() for name, body in content.items()}
     manifest = Manifest(
         format=FORMAT,
         sources=package_digest(),
@@ -73,10 +74,11 @@ def wheel_of(files: Iterable[Path], exercises: list[str], target: tuple[str, str
         settings=settings_of_packs(),
         target=target,
         exercises=exercises,
-        kernels={key: hashlib.sha256(body).hexdigest() for key, body in kernels.items()},
+        kernels={Path(name).stem: digest for name, digest in digests.items() if name.endswith(KERNEL)},
+        notes={Path(name).stem: digest for name, digest in digests.items() if name.endswith(NOTE)},
     )
     out.mkdir(parents=True, exist_ok=True)
-    return _write_wheel(out, manifest, kernels)
+    return _write_wheel(out, manifest, content)
 
 
 def _portable(machine: str) -> tuple[str, str]:
@@ -109,7 +111,7 @@ def _file_tag(tags: list[str]) -> str:
     return "-".join(".".join(dict.fromkeys(parts)) for parts in zip(*(tag.split("-") for tag in tags), strict=True))
 
 
-def _write_wheel(out: Path, manifest: Manifest, kernels: dict[str, bytes]) -> Path:
+def _write_wheel(out: Path, manifest: Manifest, files: dict[str, bytes]) -> Path:
     number, tags = pack_version(manifest.sources), _tags()
     name = f"{FOLDER}-{number}"
     pins = "".join(f"Requires-Dist: {package}=={version(package)}\n" for package in _PINNED)
@@ -123,7 +125,7 @@ def _write_wheel(out: Path, manifest: Manifest, kernels: dict[str, bytes]) -> Pa
     content = {
         f"{FOLDER}/__init__.py": b'"""Compiled kernels of kinemorph: see manifest.json."""\n',
         f"{FOLDER}/{MANIFEST}": msgspec.json.format(msgspec.json.encode(manifest), indent=1),
-        **{f"{FOLDER}/{key}.kernel": body for key, body in sorted(kernels.items())},
+        **{f"{FOLDER}/{name}": body for name, body in sorted(files.items())},
         f"{name}.dist-info/METADATA": metadata.encode(),
         f"{name}.dist-info/WHEEL": (wheel + "".join(f"Tag: {tag}\n" for tag in tags)).encode(),
     }

@@ -11,7 +11,7 @@ from typing import Any
 
 from kinemorph._jit import kernel, rows_at
 from kinemorph.multibody.system import F8, I8, ISLAND, ROW
-from kinemorph.spatial.lanes import fma, load_from, splat, sum_of
+from kinemorph.spatial.four import fma, load_from, splat, sum_of
 from kinemorph.spatial.scalar import sqrt
 
 

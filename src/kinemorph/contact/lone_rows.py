@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from kinemorph._jit import kernel
 from kinemorph.multibody.lone import link_of, lone_of
-from kinemorph.spatial.lanes import columns, splat, store_from, store_pair, three, turned
+from kinemorph.spatial.four import columns, splat, store_from, store_pair, three, turned
 from kinemorph.spatial.mat3 import Mat3, mul_vec
 from kinemorph.spatial.rows import load3, load6, load9
 from kinemorph.spatial.triangle import tri_vec

@@ -18,7 +18,7 @@ from kinemorph.multibody.joints import FREE
 from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA, TREE
 from kinemorph.multibody.loop_layout import last_dof
 from kinemorph.multibody.system import F8
-from kinemorph.spatial.lanes import lane, splat
+from kinemorph.spatial.four import lane, splat
 from kinemorph.spatial.mat3 import mul_vec
 from kinemorph.spatial.rows import load3, load3_at, load9, store3
 from kinemorph.spatial.scalar import sqrt

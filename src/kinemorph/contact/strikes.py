@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from kinemorph._jit import kernel
 from kinemorph.constraint.basis import product
-from kinemorph.spatial.lanes import (
+from kinemorph.spatial.four import (
     fma,
     load_from,
     load_pair,

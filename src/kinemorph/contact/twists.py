@@ -21,7 +21,7 @@ from kinemorph.contact.strikes import kick, kick_three
 from kinemorph.contact.sweep import rub_within
 from kinemorph.multibody.lone import link_of, lone_of
 from kinemorph.multibody.system import F8
-from kinemorph.spatial.lanes import lane
+from kinemorph.spatial.four import lane
 from kinemorph.spatial.mat3 import tmul_vec
 from kinemorph.spatial.rows import load3, load3_at, load6, load9, store3_at
 from kinemorph.spatial.triangle import tri_vec

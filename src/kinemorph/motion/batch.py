@@ -30,7 +30,7 @@ from kinemorph.multibody.layout import DOF_DATA, LINK_DATA, TREE, TREE_KIND, dof
 from kinemorph.multibody.model import Model, fill_tree
 from kinemorph.multibody.rnea import newton_euler
 from kinemorph.spatial import lane_math  # noqa: F401  (teaches the kernels lanes)
-from kinemorph.spatial.lanes import WIDTH
+from kinemorph.spatial.four import WIDTH
 
 __all__ = ["BatchError", "aba", "crba", "linearize", "rnea", "rollout", "run", "step"]
 

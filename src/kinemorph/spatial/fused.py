@@ -9,12 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import llvmlite.ir as ir
-from numba import types
-from numba.extending import lower_builtin, type_callable
-
-from kinemorph._jit import is_lanes
-from kinemorph._jit_numba import fuses
+from kinemorph import _jit
 
 
 def fma(a: Any, b: Any, c: Any) -> Any:
@@ -22,21 +17,25 @@ def fma(a: Any, b: Any, c: Any) -> Any:
     return a * b + c
 
 
-@type_callable(fma)
 def _type_fma(context: Any) -> Callable[..., Any]:
     def typer(a: Any, b: Any, c: Any) -> Any:
-        kind = next((t for t in (a, b, c) if is_lanes(t)), types.float64)
+        kind = next((t for t in (a, b, c) if _jit.is_lanes(t)), _jit.types.float64)
         return kind(kind, kind, kind)
 
     return typer
 
 
 def _lower_fma(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    if not fuses(context):  # LLVM would call a slow function
+    if not _jit.fuses(context):  # LLVM would call a slow function
         return builder.fadd(builder.fmul(args[0], args[1]), args[2])
-    kind = args[0].type
+    kind, ir = args[0].type, _jit.ir
     name = f"llvm.fma.v{kind.count}f64" if isinstance(kind, ir.VectorType) else "llvm.fma.f64"
     return builder.call(builder.module.declare_intrinsic(name, fnty=ir.FunctionType(kind, [kind] * 3)), args)
 
 
-lower_builtin(fma, types.Any, types.Any, types.Any)(_lower_fma)
+def _register(numba: Any) -> None:
+    numba.type_callable(fma)(_type_fma)
+    numba.lower_builtin(fma, *[numba.types.Any] * 3)(_lower_fma)
+
+
+_jit.when_needed(_register)

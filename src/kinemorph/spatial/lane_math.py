@@ -10,7 +10,8 @@ import math
 from typing import Any
 
 from kinemorph._jit import for_lanes, kernel
-from kinemorph.spatial import lanes, rows, scalar
+from kinemorph.spatial import four as lanes
+from kinemorph.spatial import rows, scalar
 from kinemorph.spatial.scalar import REDUCIBLE, ROUND, sincos_huge, sincos_reducible
 from kinemorph.spatial.vec3 import Scalar
 

@@ -11,7 +11,8 @@ each. Comparisons give a mask; `select(mask, yes, no)` chooses by it, `any_true`
 no branch on four numbers: they must take the same way. Every lane is computed as if it were alone, so a result does
 not depend on its neighbours, to the last bit.
 
-With the JIT off, four lanes are a NumPy array of four (`Four`), and everything still works, slowly.
+The functions are those of `spatial.four`, which this module makes known to Numba. With the JIT off, four lanes are a
+NumPy array of four (`Four`), and everything still works, slowly.
 """
 
 from __future__ import annotations
@@ -21,16 +22,82 @@ import operator
 from typing import Any
 
 import llvmlite.ir as ir
-import numpy as np
 from numba import types
 from numba.extending import box, intrinsic, lower_builtin, lower_cast, models, overload, register_model, type_callable
 
-from kinemorph._jit import OVERLOAD
 from kinemorph._jit_numba import array_data, safe_conversion
-from kinemorph.spatial.fused import fma as fma
-from kinemorph.spatial.vec3 import Scalar
+from kinemorph._jit_options import OVERLOAD
+from kinemorph.spatial.four import (
+    WIDTH,
+    Four,
+    all_true,
+    any_true,
+    columns,
+    exponent,
+    fma,
+    four,
+    lane,
+    load,
+    load_from,
+    load_pair,
+    load_pairs,
+    load_strided,
+    mantissa,
+    max_of,
+    maximum,
+    min_of,
+    minimum,
+    power_of_two,
+    replaced,
+    select,
+    splat,
+    sqrt,
+    store,
+    store_from,
+    store_pair,
+    store_pairs,
+    store_strided,
+    sum_of,
+    three,
+    turned,
+)
 
-WIDTH = 4
+__all__ = [
+    "f64x4",
+    "b1x4",
+    "WIDTH",
+    "Four",
+    "all_true",
+    "any_true",
+    "columns",
+    "exponent",
+    "fma",
+    "four",
+    "lane",
+    "load",
+    "load_from",
+    "load_pair",
+    "load_pairs",
+    "load_strided",
+    "mantissa",
+    "max_of",
+    "maximum",
+    "min_of",
+    "minimum",
+    "power_of_two",
+    "replaced",
+    "select",
+    "splat",
+    "sqrt",
+    "store",
+    "store_from",
+    "store_pair",
+    "store_pairs",
+    "store_strided",
+    "sum_of",
+    "three",
+    "turned",
+]
 
 _F64 = ir.VectorType(ir.DoubleType(), WIDTH)
 _PAIR = ir.VectorType(ir.DoubleType(), 2)
@@ -347,153 +414,7 @@ def _mantissa(typingctx: Any, x: Any) -> Any:
     return f64x4(f64x4), emit
 
 
-# --------------------------------------------------------------------------------------------- public functions
-
-
-class Four(np.ndarray[Any, Any]):
-    """Four numbers, or a mask, with the JIT off."""
-
-    is_lanes = True
-
-
-def four(values: Any) -> Four:
-    return np.array(values).view(Four)
-
-
-def load(a: Any, k: int) -> Scalar:
-    """Row k of an array of shape (n, 4)."""
-    return four(a[k])
-
-
-def store(a: Any, k: int, x: Scalar) -> None:
-    a[k] = x
-
-
-def load_from(a: Any, i: int) -> Scalar:
-    """a[i] to a[i + 3] of a flat array."""
-    return four(a[i : i + WIDTH])
-
-
-def store_from(a: Any, i: int, x: Scalar) -> None:
-    a[i : i + WIDTH] = x
-
-
-def load_pairs(a: Any, i: int, j: int) -> Scalar:
-    """a[i], a[i + 1], a[j] and a[j + 1] of a flat array."""
-    return four([a[i], a[i + 1], a[j], a[j + 1]])
-
-
-def store_pairs(a: Any, i: int, j: int, x: Scalar) -> None:
-    a[i : i + 2], a[j : j + 2] = x[:2], x[2:]
-
-
-def load_pair(a: Any, i: int) -> Scalar:
-    """a[i], a[i + 1] of a flat array, and two zeros."""
-    return four([a[i], a[i + 1], 0.0, 0.0])
-
-
-def store_pair(a: Any, i: int, x: Scalar) -> None:
-    """The first two of four."""
-    a[i : i + 2] = x[:2]
-
-
-def load_strided(a: Any, start: int, stride: int) -> Scalar:
-    """a[start], a[start + stride], ... of a flat array: one entry of four states that lie one behind the other."""
-    return four([a[start + i * stride] for i in range(WIDTH)])
-
-
-def store_strided(a: Any, start: int, stride: int, x: Scalar) -> None:
-    for i in range(WIDTH):
-        a[start + i * stride] = lane(x, i)
-
-
-def splat(x: float) -> Scalar:
-    """Four times the same number."""
-    return four([float(x)] * WIDTH)
-
-
-def lane(x: Scalar, i: int) -> float:
-    return float(x[i])
-
-
-def replaced(x: Scalar, i: int, value: float) -> Scalar:
-    """x with another number in lane i."""
-    y = x.copy()
-    y[i] = value
-    return y
-
-
-def three(a: float, b: float, c: float) -> Scalar:
-    """Three numbers and a zero."""
-    return four([a, b, c, 0.0])
-
-
-def turned(x: Scalar) -> Scalar:
-    """The first three lanes in a circle: lanes 1, 2, 0, 3."""
-    return x[[1, 2, 0, 3]]
-
-
-def columns(a: Scalar, b: Scalar, c: Scalar, d: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
-    """Lanes 0 of all four, lanes 1, lanes 2 and lanes 3."""
-    return (
-        four([a[0], b[0], c[0], d[0]]),
-        four([a[1], b[1], c[1], d[1]]),
-        four([a[2], b[2], c[2], d[2]]),
-        four([a[3], b[3], c[3], d[3]]),
-    )
-
-
-def select(mask: Any, yes: Scalar, no: Scalar) -> Scalar:
-    return four(np.where(mask, yes, no))
-
-
-def any_true(mask: Any) -> bool:
-    return bool(np.any(mask))
-
-
-def all_true(mask: Any) -> bool:
-    return bool(np.all(mask))
-
-
-def sqrt(x: Scalar) -> Scalar:
-    return np.sqrt(x)
-
-
-def minimum(a: Scalar, b: Scalar) -> Scalar:
-    """The smaller, b if either is NaN."""
-    return select(a < b, a, b)
-
-
-def maximum(a: Scalar, b: Scalar) -> Scalar:
-    """The larger, b if either is NaN."""
-    return select(a > b, a, b)
-
-
-def power_of_two(k: Scalar) -> Scalar:
-    """2^k for whole k from -1022 to 1023."""
-    return np.ldexp(1.0, k.astype(int)).view(Four)
-
-
-def exponent(x: Scalar) -> Scalar:
-    """The exponent field of positive normal numbers: 1023 for 1 <= x < 2."""
-    return (x.view(np.int64) >> 52).astype(float).view(Four)
-
-
-def mantissa(x: Scalar) -> Scalar:
-    """The digits of positive normal numbers: 1 <= m < 2."""
-    return ((x.view(np.int64) & ((1 << 52) - 1)) | (1023 << 52)).view(np.float64).view(Four)
-
-
-def sum_of(x: Scalar) -> float:
-    return (lane(x, 0) + lane(x, 2)) + (lane(x, 1) + lane(x, 3))
-
-
-def min_of(x: Scalar) -> float:
-    return min(min(lane(x, 0), lane(x, 1)), min(lane(x, 2), lane(x, 3)))
-
-
-def max_of(x: Scalar) -> float:
-    return max(max(lane(x, 0), lane(x, 1)), max(lane(x, 2), lane(x, 3)))
+# ---------------------------------------------------------------------------------- what kernels call for `four`
 
 
 def _in_kernels(function: Any) -> Any:
