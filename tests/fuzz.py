@@ -1,6 +1,7 @@
 """Files that somebody broke: small real ones, mutated, must be read or refused with one good sentence.
 
-    python -m tests.fuzz mjcf urdf sdf bvh mesh table recording film snapshot --files 100000 [--seed 0] [--keep FOLDER]
+    python -m tests.fuzz mjcf urdf sdf bvh mesh table c3d scene creature recording film snapshot --files 100000
+        [--seed 0] [--keep FOLDER]
 
 Each file is made of a seed and a number, so that a failure can be made again. No reader may raise anything but
 `FileError`, take more than a few seconds or a lot of memory, or open a file outside the folder that the file lies in.
@@ -31,7 +32,9 @@ from tests.mujoco_twin import gymnasium_files
 
 import kinemorph as km
 from kinemorph._jit import cache_folder
+from kinemorph.creatures.genotype import load_genotype
 from kinemorph.geometry.kept_mesh import keep_mesh
+from kinemorph.geometry.mesh import load_weighed_mesh
 from kinemorph.io.bvh import format_bvh
 
 SECONDS = 10.0  # for one file
@@ -73,7 +76,11 @@ def _mjcf_seeds() -> list[tuple[str, bytes]]:
     from tests.io.test_mjcf import TREES
 
     own = [f"<mujoco>{text}</mujoco>" for text in TREES.values()]
-    return [(".xml", text.encode()) for text in (MACHINE, *own)] + [
+    fitted = """<mujoco><compiler fitaabb="true"/><asset>
+    <mesh name="m" vertex="0 0 0  1 0 0  0 1 0  0 0 2  0.1 0.1 0.1" scale="2 1 -1" refquat="1 0 0.1 0"/></asset>
+    <worldbody><body><joint/><geom type="capsule" mesh="m" fitscale="1.1"/><geom type="mesh" mesh="m" mass="1"/></body>
+    </worldbody></mujoco>"""
+    return [(".xml", text.encode()) for text in (MACHINE, fitted, *own)] + [
         (".xml", path.read_bytes()) for path in gymnasium_files()
     ]
 
@@ -122,6 +129,7 @@ def _mesh_seeds() -> list[tuple[str, bytes]]:
         (".stl", keep_mesh(box.vertices, box.faces).read_bytes()),
         (".stl", f"solid box\n{facets}endsolid box\n".encode()),
         (".obj", ("mtllib a.mtl\nusemtl red\n" + "\n".join(lines)).encode()),
+        (".obj", ("o one\n" + "\n".join(lines[:20]) + "\no two\nf 1 3 4 2\nf 1 2 3 4 5 6 8 7\nf -1 -2 -4").encode()),
         (".msh", head + box.vertices.astype("<f4").tobytes() + box.faces.astype("<i4").tobytes()),
         (".dae", dae.encode()),
     ]
@@ -200,6 +208,28 @@ def _table_seeds() -> list[tuple[str, bytes]]:
         return found
 
 
+def _c3d_seeds() -> list[tuple[str, bytes]]:
+    with _folder() as folder:
+        km.save_c3d(km.Markers(("LHEE", "RTOE"), np.arange(42.0).reshape(7, 2, 3), 100.0), folder / "a.c3d")
+        return [(".c3d", (folder / "a.c3d").read_bytes())]
+
+
+def _scene_seeds() -> list[tuple[str, bytes]]:
+    folder = Path(km.__file__).parent / "scenes/data"
+    return [(".toml", path.read_bytes()) for path in sorted(folder.glob("*.toml"))]
+
+
+def _creature_seeds() -> list[tuple[str, bytes]]:
+    from kinemorph.creatures.gallery import HANDMADE, handmade
+
+    return [(".json", handmade(name).to_json().encode()) for name in HANDMADE]
+
+
+def _read_mesh(path: Path) -> Any:
+    """As it is drawn, and as it is weighed in MJCF."""
+    return km.load_mesh(path), load_weighed_mesh(path)
+
+
 def _read_urdf(path: Path) -> Any:
     return km.load_urdf(path), km.load_urdf(path, floating=True, merge_fixed=False)
 
@@ -210,7 +240,10 @@ TARGETS = {
     "sdf": Target((".sdf",), _sdf_seeds, km.load_sdf, "element"),
     "bvh": Target((".bvh",), _bvh_seeds, _read_bvh, "line"),
     "table": Target((".csv", ".h5"), _table_seeds, km.load_table, ""),
-    "mesh": Target((".stl", ".obj", ".msh", ".dae"), _mesh_seeds, km.load_mesh, ""),
+    "c3d": Target((".c3d",), _c3d_seeds, km.load_c3d, ""),
+    "scene": Target((".toml",), _scene_seeds, km.load_scene, ""),
+    "creature": Target((".json",), _creature_seeds, load_genotype, ""),
+    "mesh": Target((".stl", ".obj", ".msh", ".dae"), _mesh_seeds, _read_mesh, ""),
     "recording": Target((".npz",), _recording_seeds, km.Recording.load, ""),
     "film": Target((".film",), _film_seeds, km.Recording.load, ""),
     "snapshot": Target((".world",), _snapshot_seeds, _read_snapshot, "", 100_000),

@@ -196,14 +196,105 @@ def test_mesh_weighs_what_it_weighs_in_mujoco(tmp_path, rng, suffix, rule):
     """)
     ours, peer = km.load_mjcf(path), mujoco.MjModel.from_xml_path(str(path))
     _assert_same_shapes(ours, km.from_mujoco(peer))
-    # MuJoCo finds principal axes to some 1e-6 rad only, which leaves as much of the inertia
-    assert_equal(ours, peer, rng, 1e-8)
+    assert_equal(ours, peer, rng)
 
 
 def test_vertices_without_faces_are_a_hull(rng):
-    text = """<mujoco><asset><mesh name="m" vertex="0 0 0  1 0 0  0 1 0  0 0 1  0.1 0.1 0.1" scale="2 1 1"/></asset>
+    text = """<mujoco><asset><mesh name="m" vertex="0 0 0  1 0 0  0 1 0  0 0 1.5  0.1 0.1 0.1" scale="2 1 1"/></asset>
     <worldbody><body><freejoint/><geom type="mesh" mesh="m"/></body></worldbody></mujoco>"""
-    assert_equal(km.parse_mjcf(text), compiled(text), rng, 1e-8)
+    assert_equal(km.parse_mjcf(text), compiled(text), rng)
+
+
+def _obj(points, polygons, more=""):
+    """The text of an OBJ file; what is among the polygons as text stays."""
+    lines = [p if isinstance(p, str) else "f " + " ".join(str(i + 1) for i in p) for p in polygons]
+    return "\n".join([f"v {x:.9g} {y:.9g} {z:.9g}" for x, y, z in points] + lines) + "\n" + more
+
+
+def _of_obj(folder, text, rule="legacy", geom='type="mesh"', compiler=""):
+    """A body whose mass is that of an OBJ file, read by both."""
+    (folder / "thing.obj").write_text(text)
+    path = folder / "thing.xml"
+    path.write_text(f"""<mujoco><compiler {compiler}/><asset><mesh file="thing.obj" inertia="{rule}"/></asset>
+    <worldbody><body><freejoint/><geom {geom} mesh="thing" pos="0.1 0.2 0.3" euler="20 30 40"/></body></worldbody>
+    </mujoco>""")
+    return km.load_mjcf(path), mujoco.MjModel.from_xml_path(str(path))
+
+
+WEDGE = [[0, 0, 0], [1, 0, 0], [0, 2, 0], [0, 0, 3]]
+SIDES = [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]
+
+
+@pytest.mark.parametrize("word", ["o", "g"])
+@pytest.mark.parametrize("rule", ["legacy", "convex", "exact"])
+def test_first_object_of_a_file_is_weighed(tmp_path, rng, word, rule):
+    """As in MuJoCo; a hull has the points of all objects."""
+    away = [[x + 3, y, z + 1] for x, y, z in WEDGE]
+    second = [[i + 4 for i in side] for side in SIDES]
+    text = _obj(WEDGE + away, [f"{word} empty", f"{word} first", *SIDES, f"{word} second", *second])
+    ours, peer = _of_obj(tmp_path, text, rule)
+    assert_equal(ours, peer, rng)
+    if rule == "legacy":
+        assert ours.mass == pytest.approx(1000.0)
+        whole = km.load_mesh(tmp_path / "thing.obj")  # what URDF and SDF have of it, and pictures
+        assert whole.volume == pytest.approx(2.0)
+
+
+def test_polygons_are_cut_as_mujoco_cuts_them(tmp_path, rng):
+    """Bent and hollow ones of three to nine corners, near the origin and off it, in all planes."""
+    from kinemorph.geometry.first_object import read_first
+
+    points, polygons = list(WEDGE), list(SIDES)
+    for _ in range(300):
+        n = int(rng.integers(3, 10))
+        angle = np.sort(rng.uniform(0.0, 2.0 * np.pi, n))
+        radius = rng.uniform(0.2, 1.5, n) if rng.random() < 0.7 else np.ones(n)
+        corners = np.stack([radius * np.cos(angle), radius * np.sin(angle), rng.normal(size=n) * rng.choice([0, 0.3])])
+        corners = corners[rng.permutation(3)].T + rng.normal(size=3) * rng.choice([0, 3])
+        if rng.random() < 0.2:
+            corners = np.round(2.0 * corners) / 2.0  # corners in one place or in a row, and equal diagonals
+        polygons.append(list(range(len(points), len(points) + n)))
+        points += corners.tolist()
+    ours, peer = _of_obj(tmp_path, _obj(points, polygons))
+    assert peer.nmeshvert == len(points)
+    faces = read_first(tmp_path / "thing.obj")[1]
+    assert sorted(faces.tolist()) == sorted(peer.mesh_face.tolist())
+    assert_equal(ours, peer, rng)
+
+
+@pytest.mark.parametrize("bounds", ["false", "true"])
+@pytest.mark.parametrize("kind", ["sphere", "capsule", "cylinder", "ellipsoid", "box"])
+def test_primitives_are_fitted_to_meshes(tmp_path, rng, kind, bounds):
+    """By their inertia or by their bounds, along the main axes of the mesh."""
+    text = _obj([*WEDGE, [0.1, 0.1, 9.0]], SIDES)  # bounds have points that no face has
+    ours, peer = _of_obj(tmp_path, text, "legacy", f'type="{kind}" fitscale="1.3"', f'fitaabb="{bounds}"')
+    _assert_same_shapes(ours, km.from_mujoco(peer))
+    assert_equal(ours, peer, rng)
+
+
+def test_geom_with_a_mesh_and_no_type_is_a_sphere(tmp_path, rng):
+    """So it is in MuJoCo."""
+    ours, peer = _of_obj(tmp_path, _obj(WEDGE, SIDES), "legacy", "")
+    assert ours.shapes[0][0].kind is km.ShapeKind.SPHERE
+    assert_equal(ours, peer, rng)
+
+
+@pytest.mark.parametrize("turn", [3e-7, 3e-6])
+@pytest.mark.parametrize("beside", [3e-7, 3e-6])
+@pytest.mark.parametrize("size", [1.0, 1e-3])
+def test_limits_of_mujocos_compiler_are_kept(turn, beside, size, rng):
+    """A frame of inertia near the body's is the body's, and meshes are turned to their axes up to a limit."""
+    corners = np.array([[x, y, z] for x in (-1, 1) for y in (-2, 2) for z in (-3, 3)]) * size
+    corners[0, 0] += beside * size * 1e3
+    corners[3, 1] += beside * size * 1e2
+    vertex = " ".join(repr(x) for x in corners.ravel().tolist())
+    text = f"""<mujoco><compiler angle="radian"/><asset><mesh name="m" vertex="{vertex}"/></asset><worldbody>
+    <body><freejoint/><geom type="mesh" mesh="m"/></body>
+    <body pos="9 0 0"><freejoint/><geom type="mesh" mesh="m"/><geom size="{size}" pos="{9 * size} {size} 0"/></body>
+    <body pos="0 9 0"><freejoint/><geom type="box" size="1 2 3" euler="{turn} 0 0" pos="{beside} 0 0"/></body>
+    <body pos="0 0 9"><freejoint/><inertial pos="0 {beside} 0" mass="1" fullinertia="3 2.5 2 {turn} 0 0"/></body>
+    </worldbody></mujoco>"""
+    assert_equal(km.parse_mjcf(text), compiled(text), rng)
 
 
 def test_mesh_is_opened_only_if_it_is_weighed(tmp_path):

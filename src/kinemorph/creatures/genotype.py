@@ -21,6 +21,7 @@ from kinemorph._files import FileError, read_bytes, write_whole
 from kinemorph.brain import Function
 
 MOST_BYTES = 1_000_000
+LONGEST_REASON = 200  # characters
 MOST_NODES, MOST_CONNECTIONS, MOST_NEURONS = 64, 256, 64  # of a genotype, and of a node or the central brain
 APART = math.cos(math.radians(30.0))  # of two axes of a joint: their angle is larger than 30° (Fontijne 4.2)
 UNIT = 1e-6  # by which the length of a direction may differ from 1
@@ -190,6 +191,8 @@ def _sentence(error: Exception) -> str:
     """What msgspec says, with places as `nodes[0].size` instead of `$.nodes[0].size`."""
     text, _, place = str(error).partition(" - at `$")
     place = place.rstrip("`").lstrip(".")
+    text = " ".join(text.split())  # names of fields that it repeats may be of any length, and in lines
+    text = text if len(text) <= LONGEST_REASON else f"{text[:LONGEST_REASON]}…"
     said = text[:1].lower() + text[1:] if text[1:2].islower() else text  # JSON stays JSON
     return f"{place}: {said}" if place else said
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from kinemorph._files import FileError, quoted
 from kinemorph.geometry import dae, msh, obj, stl, tessellate
+from kinemorph.geometry.first_object import read_first
 from kinemorph.geometry.shapes import Shape, ShapeKind
 from kinemorph.spatial.pose import Vector, vector
 
@@ -74,12 +75,21 @@ def load_mesh(path: str | os.PathLike[str], scale: Iterable[float] = (1.0, 1.0, 
     factors = vector(scale, 3, f"{path}: scale")
     if not factors.all():
         raise FileError(f"{path}: scale {factors.tolist()} makes the mesh flat")
+    mesh = _found(path, weighed=False)
+    return mesh if (factors == 1.0).all() else mesh.scaled(factors)
+
+
+def load_weighed_mesh(path: str | os.PathLike[str]) -> Mesh:
+    """As MuJoCo weighs it: the first object of an .obj file, and with points that no face has."""
+    return _found(path, weighed=True)
+
+
+def _found(path: str | os.PathLike[str], weighed: bool) -> Mesh:
     try:
         status = os.stat(path)
     except (OSError, ValueError):
         raise FileError(f"{path}: there is no such file") from None
-    mesh = _load(os.path.abspath(path), status.st_mtime_ns, status.st_size)
-    return mesh if (factors == 1.0).all() else mesh.scaled(factors)
+    return _load(os.path.abspath(path), status.st_mtime_ns, status.st_size, weighed)
 
 
 def mesh_of(shape: Shape) -> Mesh:
@@ -92,14 +102,15 @@ def mesh_of(shape: Shape) -> Mesh:
 
 
 @lru_cache(maxsize=CACHED)
-def _load(path: str, mtime: int, size: int) -> Mesh:
+def _load(path: str, mtime: int, size: int, weighed: bool) -> Mesh:
     kind = Path(path).suffix.lower()
     if kind not in READERS:
         raise FileError(f"{path}: meshes of type {quoted(kind)} are not read; convert it to .stl, .obj, .dae or .msh")
-    return _checked(path, *READERS[kind](Path(path)))
+    reader = read_first if weighed and kind == ".obj" else READERS[kind]
+    return _checked(path, weighed, *reader(Path(path)))
 
 
-def _checked(path: str, vertices: Array, faces: Array, colours: Array | None) -> Mesh:
+def _checked(path: str, weighed: bool, vertices: Array, faces: Array, colours: Array | None) -> Mesh:
     """A mesh whose numbers can be trusted."""
     if not len(faces):
         raise FileError(f"{path}: there are no triangles in it")
@@ -113,7 +124,9 @@ def _checked(path: str, vertices: Array, faces: Array, colours: Array | None) ->
         raise FileError(f"{path}: face {row} names the vertices {faces[row].tolist()}, but there are {len(vertices)}")
     used = np.zeros(len(vertices), dtype=bool)
     used[faces] = True
-    if not used.all():  # a point that no face has would be a corner of the box around the mesh, and of its hull
+    if (
+        not weighed and not used.all()
+    ):  # a point that no face has would be a corner of the box around the mesh, and of its hull
         vertices, faces = vertices[used], (np.cumsum(used) - 1)[faces]
     return Mesh(vertices.astype(np.float64), faces.astype(np.int32), colours)
 

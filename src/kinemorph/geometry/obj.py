@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,42 @@ NO_COLOUR = (np.nan,) * 4
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+@dataclass(frozen=True)
+class Polygons:
+    """What a file says: points, and polygons among them, one after the other."""
+
+    vertices: Array  # (n, 3)
+    corners: Array  # of all polygons, rows of vertices
+    counts: Array  # corners of each polygon
+    colours: Array | None  # (polygons, 4), NaN where there is none
+    starts: list[int]  # the polygon that each object or group of the file begins with
+
+    @property
+    def first(self) -> Array:
+        """Where each polygon begins among the corners."""
+        return np.cumsum(self.counts) - self.counts
+
+
 def read(path: Path) -> tuple[Array, Array, Array | None]:
+    """Vertices, triangles and their colours, of all objects. Polygons should be convex, and become fans."""
+    found = parse(path)
+    triangles = found.counts - 2
+    first = np.cumsum(triangles) - triangles  # the first triangle of each polygon
+    nth = np.arange(int(triangles.sum())) - np.repeat(first, triangles)
+    at = np.repeat(found.first, triangles)
+    faces = np.stack([found.corners[at], found.corners[at + nth + 1], found.corners[at + nth + 2]], axis=1)
+    _cut_shorter(faces, first[found.counts == 4], found.vertices)
+    painted = None if found.colours is None else np.repeat(found.colours, triangles, axis=0)
+    return found.vertices, faces, painted
+
+
+def parse(path: Path) -> Polygons:
     text = read_bytes(path, MOST_BYTES).decode("latin-1")  # names may be in any encoding, and no name matters
     vertices: list[tuple[float, float, float]] = []
-    faces: list[tuple[int, int, int]] = []
-    lines: list[int] = []  # of each face, for errors
-    quads: list[int] = []  # where the first triangle of each is
+    flat: list[int] = []
+    counts: list[int] = []
+    starts = [0]
+    lines: list[int] = []  # of each polygon, for errors
     colours: list[tuple[float, ...]] = []
     materials: dict[str, tuple[float, ...]] = {}
     colour: tuple[float, ...] = NO_COLOUR
@@ -37,30 +67,33 @@ def read(path: Path) -> tuple[Array, Array, Array | None]:
                 corners = [_index(word, len(vertices)) for word in words[1:]]
                 if len(corners) < 3:
                     raise ValueError
-                if len(corners) == 4:
-                    quads.append(len(faces))
-                for b, c in pairwise(corners[1:]):  # a fan: right for convex polygons, which these should be
-                    faces.append((corners[0], b, c))
-                    lines.append(number)
-                    colours.append(colour)
+                flat += corners
+                counts.append(len(corners))
+                lines.append(number)
+                colours.append(colour)
+            elif words[0] in ("o", "g"):
+                starts.append(len(counts))
             elif words[0] == "mtllib":
                 materials |= _materials(path.parent / Path(line.split(None, 1)[1].strip().replace("\\", "/")).name)
             elif words[0] == "usemtl":
                 colour = materials.get(line.split(None, 1)[1].strip(), NO_COLOUR)
         except (ValueError, IndexError):
             raise FileError(f"{path}:{number}: {quoted(line)} is not read as {_MEANING[words[0]]}") from None
-    indices = np.array(faces, dtype=np.int64).reshape(-1, 3)
-    bad = ((indices < 0) | (indices >= len(vertices))).any(axis=1)
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise FileError(
-            f"{path}:{lines[row]}: a face names the vertices {(indices[row] + 1).tolist()}, "
-            f"but there are {len(vertices)}"
-        )
-    found = np.array(vertices).reshape(-1, 3)
-    _cut_shorter(indices, np.array(quads, dtype=np.int64), found)
     painted = np.array(colours, dtype=np.float32) if any(c is not NO_COLOUR for c in colours) else None
-    return found, indices, painted
+    rows, sizes = np.array(flat, dtype=np.int64), np.array(counts, dtype=np.int64)
+    found = Polygons(np.array(vertices).reshape(-1, 3), rows, sizes, painted, starts)
+    bad = (rows < 0) | (rows >= len(vertices))
+    if bad.any():
+        polygon = int(np.searchsorted(found.first, int(np.argmax(bad)), side="right")) - 1
+        named = rows[found.first[polygon] :][: sizes[polygon]] + 1
+        raise FileError(
+            f"{path}:{lines[polygon]}: a face names the vertices {_few(named.tolist())}, but there are {len(vertices)}"
+        )
+    return found
+
+
+def _few(numbers: list[int]) -> str:
+    return str(numbers) if len(numbers) <= 8 else f"{numbers[:8]} and {len(numbers) - 8} more"
 
 
 def _cut_shorter(faces: Array, quads: Array, vertices: Array) -> None:

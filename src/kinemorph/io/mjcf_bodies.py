@@ -11,6 +11,7 @@ import numpy as np
 from kinemorph._files import quoted
 from kinemorph._xml import MOST_ELEMENTS, Element
 from kinemorph.geometry.shapes import Colour
+from kinemorph.io.compiled_inertia import LIGHTEST, Lump
 from kinemorph.io.mjcf_document import (
     MAIN,
     TRUE_FALSE,
@@ -20,7 +21,7 @@ from kinemorph.io.mjcf_document import (
     up_to,
     whole,
 )
-from kinemorph.io.mjcf_geoms import Geom, between_ends, bounded, read_geom
+from kinemorph.io.mjcf_geoms import Geom, between_ends, read_geom
 from kinemorph.io.mjcf_meshes import MeshAsset
 from kinemorph.io.mjcf_schema import check_attributes
 from kinemorph.io.mujoco_parts import ORIGIN, BodyPart, JointPart, Parts, SitePart, Unsupported, ends
@@ -63,6 +64,7 @@ class Bodies:
     geoms: list[Geom] = field(default_factory=list)
     sprung: list[tuple[JointPart, float, float]] = field(default_factory=list)  # time constant and damping ratio
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)  # of joints, as the file counts them
+    lumps: dict[int, Lump] = field(default_factory=dict)  # what bodies weigh
     _names: dict[tuple[str, str], Element] = field(default_factory=dict)
     _count: int = 0
     _off: set[str] = field(default_factory=set)  # what is switched off in all joints
@@ -190,8 +192,7 @@ class Bodies:
 
     def _inertial(self, element: Element, inside: _Inside) -> None:
         check_attributes(element)
-        body = self.parts.bodies[inside.body]
-        if inside.body == 0 or body.inertia is not None:
+        if inside.body == 0 or inside.body in self.lumps:
             raise element.error("the world has no mass" if inside.body == 0 else "there are two <inertial> in a body")
         mass = element.number("mass")
         if mass < 0.0:
@@ -202,10 +203,11 @@ class Bodies:
                 raise element.error("it has both fullinertia and diaginertia; delete one")
             xx, yy, zz, xy, xz, yz = element.numbers("fullinertia", 6)
             matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+            lump = Lump.of(Inertia.unchecked(mass, np.zeros(3), matrix))
         else:
-            matrix = np.diag(element.numbers("diaginertia", 3, (0.0, 0.0, 0.0)))
-        inertia = Inertia.unchecked(mass, np.zeros(3), matrix)
-        body.inertia = inertia.moved(inside.at(self.document.pose(element)))
+            moments = np.array(element.numbers("diaginertia", 3, (0.0, 0.0, 0.0)))
+            lump = Lump(mass, np.zeros(3), moments, np.eye(3))
+        self.lumps[inside.body] = lump.moved(inside.at(self.document.pose(element)))
 
     # -------------------------------------------------------------------------------------------------------- joints
 
@@ -315,34 +317,31 @@ class Bodies:
         compiler, bodies = self.document.compiler, self.parts.bodies
         rule = choice(compiler, "inertiafromgeom", LIMITED, "auto")
         first, last = (int(x) for x in compiler.numbers("inertiagrouprange", 2, (0.0, 5.0)))
-        weighed: dict[int, Inertia] = {}
+        weighed: dict[int, list[Lump]] = {}
         for geom in self.geoms:
-            body = bodies[geom.body]
-            wanted = rule == "true" or (rule == "auto" and body.inertia is None)
+            wanted = rule == "true" or (rule == "auto" and geom.body not in self.lumps)
             if geom.body == 0 or not wanted or not first <= geom.group <= last:
                 continue
-            inertia = geom.inertia(self.unsupported)
-            if inertia is not None:
-                weighed[geom.body] = weighed[geom.body] + inertia if geom.body in weighed else inertia
-        for number, inertia in weighed.items():
-            bodies[number].inertia = inertia
+            lump = geom.weight(self.unsupported)
+            if lump is not None and lump.mass > LIGHTEST:
+                weighed.setdefault(geom.body, []).append(lump)
+        for number, lumps in weighed.items():
+            self.lumps[number] = lumps[0] if len(lumps) == 1 else Lump.together(lumps)
         least = compiler.number("boundmass", 0.0), compiler.number("boundinertia", 0.0)
         balance = choice(compiler, "balanceinertia", TRUE_FALSE, False)
-        nothing = Inertia.unchecked(0.0, np.zeros(3), np.zeros((3, 3)))
-        for body in bodies[1:]:
-            if any(least) or (balance and body.inertia is not None):
-                body.inertia = bounded(body.inertia or nothing, *least, balance)
-        total = compiler.number("settotalmass", -1.0)
-        have = sum(body.inertia.mass for body in bodies if body.inertia is not None)
-        for number, body in enumerate(bodies):
-            if body.inertia is not None:
-                if total > 0.0 and have > 0.0:
-                    k = total / have
-                    body.inertia = Inertia.unchecked(k * body.inertia.mass, body.inertia.com, k * body.inertia.matrix)
-                if not (np.isfinite(body.inertia.mass) and np.isfinite(body.inertia.matrix).all()):
-                    raise body.where.error("it is too heavy to be weighed")
-                if number not in weighed and body.joints and (fault := body.inertia.fault()):
-                    self.unsupported.warned.add("inertia", body.where, f"{fault}; it is used as it is")
+        if any(least) or balance:
+            nothing = Lump(0.0, np.zeros(3), np.zeros(3), np.eye(3))
+            for number in range(1, len(bodies)) if any(least) else list(self.lumps):
+                self.lumps[number] = self.lumps.get(number, nothing).bounded(*least, balance)
+        total, have = compiler.number("settotalmass", -1.0), sum(lump.mass for lump in self.lumps.values())
+        k = total / have if total > 0.0 and have > 0.0 else 1.0
+        for number, lump in self.lumps.items():
+            body = bodies[number]
+            body.inertia = lump.scaled(k).inertia()
+            if not (np.isfinite(body.inertia.mass) and np.isfinite(body.inertia.matrix).all()):
+                raise body.where.error("it is too heavy to be weighed")
+            if number not in weighed and body.joints and (fault := body.inertia.fault()):
+                self.unsupported.warned.add("inertia", body.where, f"{fault}; it is used as it is")
 
 
 _READERS: dict[str, Callable[[Bodies, Element, _Inside], None]] = {

@@ -15,11 +15,11 @@ from kinemorph._xml import Element
 from kinemorph.geometry.kept_mesh import ball_file
 from kinemorph.geometry.material import Material
 from kinemorph.geometry.shapes import Colour, Role, Shape
+from kinemorph.io.compiled_inertia import Lump
 from kinemorph.io.mjcf_document import TRUE_FALSE, Document, choice, from_z, unit, up_to, whole
 from kinemorph.io.mjcf_meshes import MeshAsset
 from kinemorph.io.mujoco_parts import Unsupported
-from kinemorph.multibody.inertia import Inertia
-from kinemorph.spatial.pose import Matrix, Pose
+from kinemorph.spatial.pose import Pose
 
 # how many numbers the size of a geom has, without and with fromto
 SIZES = {"sphere": (1, 0), "capsule": (2, 1), "cylinder": (2, 1), "ellipsoid": (3, 1), "box": (3, 1)}
@@ -63,7 +63,7 @@ class Geom:
             return Shape.mesh(ball_file(), s, pose, **more)
         return (Shape.capsule if self.kind == "capsule" else Shape.cylinder)(s[0], 2.0 * s[1], pose, **more)
 
-    def inertia(self, unsupported: Unsupported) -> Inertia | None:
+    def weight(self, unsupported: Unsupported) -> Lump | None:
         """What it weighs; None if nothing."""
         element = self.where
         mass = element.number("mass") if "mass" in element.attributes else None
@@ -73,23 +73,26 @@ class Geom:
                 raise element.error(f"{name}={quoted(element.attribute(name))} cannot be negative")
         if self.kind in ("plane", "hfield") or (mass == 0.0 if mass is not None else density == 0.0):
             return None
+        solid: Lump | None = None
         if self.mesh is not None:
             solid = self.mesh.solid
-            amount, com, matrix = solid.mass, solid.com, solid.matrix
+            amount, moments = solid.mass, solid.moments
         else:
             shell = choice(element, "shellinertia", TRUE_FALSE, False)
             if shell and self.kind == "ellipsoid":
                 unsupported.found("shell", element, "a hollow ellipsoid has no mass here")
                 return None
             try:
-                amount, moments = (SHELLS if shell else SOLIDS)[self.kind](*self.size)
+                amount, gyrations = (SHELLS if shell else SOLIDS)[self.kind](*self.size)
             except ZeroDivisionError:
                 raise element.error(f"size {self.size} is too small to be weighed") from None
-            com, matrix = np.zeros(3), np.diag([amount * m for m in moments])
+            moments = np.array([amount * g for g in gyrations])
         scale = density if mass is None else mass / amount if amount > 0.0 else math.inf
-        if not math.isfinite(scale * max(amount, float(np.abs(matrix).max()))):
+        if not math.isfinite(scale * max(amount, *np.abs(moments).tolist())):
             raise element.error("it is too small or too large to be weighed")
-        return Inertia.unchecked(amount * scale, com, matrix * scale).moved(self.pose)
+        if solid is not None:
+            return Lump(amount * scale, solid.com, moments * scale, solid.axes).moved(self.pose)
+        return Lump(amount * scale, self.pose.position, moments * scale, self.pose.rotation)
 
 
 def read_geom(
@@ -111,11 +114,15 @@ def read_geom(
         if name not in meshes:
             raise element.error(f"mesh={quoted(name)}: there is no mesh of this name")
         mesh = meshes[name]
-        if kind != "mesh":
-            raise element.error(f'mesh={quoted(name)}: a {kind} is not fitted to a mesh; say type="mesh", or its size')
+        if kind == "plane" or "fromto" in element.attributes:
+            raise element.error(f"mesh={quoted(name)}: what is fitted to a mesh is no plane and has no fromto")
     elif kind == "mesh":
         raise element.error("the attribute 'mesh' is missing")
-    size, pose = _placed(element, kind, document)
+    if mesh is not None and kind != "mesh":
+        size, pose = _fitted(element, kind, mesh, document)
+        mesh = None
+    else:
+        size, pose = _placed(element, kind, document)
     bits = whole(element, "contype", 1), whole(element, "conaffinity", 1)
     slide, spin, roll = up_to(element, "friction", FRICTION)
     try:
@@ -150,6 +157,15 @@ def _placed(element: Element, kind: str, document: Document) -> tuple[list[float
         return size, document.pose(element)
     pose, half = between_ends(element)
     return ([size[0], half] if needed == 2 else [size[0], size[0], half]), pose
+
+
+def _fitted(element: Element, kind: str, mesh: MeshAsset, document: Document) -> tuple[list[float], Pose]:
+    """Size and place of a primitive that stands for a mesh."""
+    size, pose = mesh.fitted(kind, choice(document.compiler, "fitaabb", TRUE_FALSE, False))
+    size = [element.number("fitscale", 1.0) * x for x in size]
+    if not all(0.0 < x < math.inf for x in size):
+        raise element.error(f"mesh={quoted(element.attribute('mesh'))}: a {kind} that fits it has the size {size}")
+    return size, document.pose(element) @ pose
 
 
 def between_ends(element: Element) -> tuple[Pose, float]:
@@ -237,15 +253,3 @@ SHELLS: dict[str, Formula] = {
     "cylinder": _hollow_cylinder,
     "capsule": _hollow_capsule,
 }
-
-
-def bounded(inertia: Inertia, least_mass: float, least_moment: float, balance: bool) -> Inertia:
-    """An inertia as the compiler's options ask for: no lighter than a bound, and one that a body can have."""
-    if not (least_mass or least_moment or balance):
-        return inertia
-    moments, axes = np.linalg.eigh(inertia.matrix)
-    moments = np.maximum(moments, least_moment)
-    if balance and moments[0] + moments[1] < moments[2]:
-        moments[:] = moments.mean()
-    matrix: Matrix = (axes * moments) @ axes.T
-    return Inertia.unchecked(max(inertia.mass, least_mass), inertia.com, matrix)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,21 +14,14 @@ from kinemorph._xml import Element
 from kinemorph.geometry.faults import FATAL, mesh_faults
 from kinemorph.geometry.hull import hull_triangles
 from kinemorph.geometry.kept_mesh import keep_mesh
-from kinemorph.geometry.mesh import Mesh, load_mesh
+from kinemorph.geometry.mesh import Mesh, load_mesh, load_weighed_mesh
+from kinemorph.io.compiled_inertia import OF_MESH, Lump
 from kinemorph.io.mjcf_document import Document, choice, many, quaternion
-from kinemorph.spatial.pose import Matrix, Pose, Vector
+from kinemorph.multibody.inertia import Inertia
+from kinemorph.spatial.pose import Pose, Vector
 
 Array = np.ndarray[Any, np.dtype[Any]]
 RULES = {name: name for name in ("legacy", "convex", "exact", "shell")}
-
-
-@dataclass(frozen=True)
-class Solid:
-    """Mass properties for a density of 1: of a volume, or of a surface if it is a shell."""
-
-    mass: float
-    com: Vector
-    matrix: Matrix  # about the centre of mass
 
 
 class MeshAsset:
@@ -46,9 +39,11 @@ class MeshAsset:
         # vertices are given relative to a reference frame, and scaled in that
         turned = quaternion(element, "refquat") if "refquat" in element.attributes else np.eye(3)
         self.reference = Pose.known(np.array(element.numbers("refpos", 3, (0.0, 0.0, 0.0))), turned)
-        self.path, self.size, self.pose = self._path(document), self.scale, Pose()
+        self.source = self._path(document)
+        self.path, self.size, self.pose = self.source, self.scale, Pose()  # of its shape
         if "refquat" in element.attributes and np.ptp(self.scale):  # no scale of the file's vertices does that
-            self.path, self.size = keep_mesh(self.mesh.vertices, self.mesh.faces), np.ones(3)
+            seen = self._placed(load_mesh)
+            self.path, self.size = keep_mesh(seen.vertices, seen.faces), np.ones(3)
         else:
             back = self.reference.inverse()
             self.pose = Pose.known(self.scale * back.position, back.rotation)
@@ -86,18 +81,23 @@ class MeshAsset:
         except ValueError as error:
             raise self.element.error(str(error)) from None
 
-    @cached_property
-    def mesh(self) -> Mesh:
+    def _placed(self, load: Callable[[Path], Mesh]) -> Mesh:
         """The mesh as geoms have it: scaled, and seen from its reference frame."""
         try:
-            mesh = load_mesh(self.path)
+            mesh = load(self.source)
         except FileError as error:
             raise self.element.error(str(error)) from None
         single = mesh.vertices.astype(np.float32).astype(np.float64)  # MuJoCo reads numbers of text in this precision
         return Mesh(self.reference.inverse().apply(single), mesh.faces).scaled(self.scale)
 
     @cached_property
-    def solid(self) -> Solid:
+    def mesh(self) -> Mesh:
+        """What is weighed: of an .obj file its first object."""
+        return self._placed(load_weighed_mesh)
+
+    @cached_property
+    def solid(self) -> Lump:
+        """Mass properties for a density of 1: of a volume, or of a surface if it is a shell."""
         mesh = self.mesh
         corners, faces = mesh.vertices, mesh.faces
         if self.rule == "convex":
@@ -107,12 +107,29 @@ class MeshAsset:
         elif self.rule == "exact" and (fatal := [f for f in mesh_faults(mesh) if f.kind in FATAL]):
             raise self.element.error(f'inertia="exact": the mesh is not the surface of a solid: {fatal[0]}')
         try:
-            return pyramids(corners[faces], self.rule)
+            return Lump.of(pyramids(corners[faces], self.rule), OF_MESH)
         except ValueError as error:
             raise self.element.error(str(error)) from None
 
+    def fitted(self, kind: str, by_bounds: bool) -> tuple[list[float], Pose]:
+        """Size and place of a primitive with the inertia of the mesh, or one around its bounds, along its main axes."""
+        solid = self.solid
+        pose = Pose.known(solid.com, solid.axes)
+        if not by_bounds:  # half the edges of a box that has these moments
+            squares = 1.5 * (solid.moments.sum() - 2.0 * solid.moments) / solid.mass
+            x, y, z = np.sqrt(np.maximum(squares, 0.0)).tolist()
+            thick = 0.5 * (x + y)
+            ends = {"sphere": [(x + y + z) / 3.0], "capsule": [thick, max(0.0, z - 0.5 * thick)]}
+            return ends.get(kind) or ([thick, z] if kind == "cylinder" else [x, y, z]), pose
+        seen = (self.mesh.vertices - solid.com) @ solid.axes
+        low, high = seen.min(axis=0), seen.max(axis=0)
+        x, y, z = (high - 0.5 * (low + high)).tolist()
+        thick = max(x, y)
+        ends = {"sphere": [max(thick, z)], "capsule": [thick, z - thick], "cylinder": [thick, z]}
+        return ends.get(kind, [x, y, z]), pose @ Pose(0.5 * (low + high))
 
-def pyramids(triangles: Array, rule: str) -> Solid:
+
+def pyramids(triangles: Array, rule: str) -> Inertia:
     """Mass properties of the pyramids over all triangles (n, 3, 3), from a point among them and then from the centre.
 
     By the legacy rule all count as positive, also those that a hollow of the mesh should take away. A shell has its
@@ -139,4 +156,4 @@ def pyramids(triangles: Array, rule: str) -> Solid:
     corners = np.stack([a, b, c, a + b + c]) - np.array([com, com, com, 3.0 * com])[:, np.newaxis]
     P = np.einsum("i,kix,kiy->xy", w, corners, corners, optimize=True) / (12.0 if rule == "shell" else 20.0)
     P = 0.5 * (P + P.T)
-    return Solid(float(w.sum()), com, np.trace(P) * np.eye(3) - P)
+    return Inertia.unchecked(float(w.sum()), com, np.trace(P) * np.eye(3) - P)
