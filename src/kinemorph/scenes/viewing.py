@@ -20,7 +20,7 @@ from kinemorph.scenes.champions import replay_progress
 from kinemorph.scenes.creatures import stage
 from kinemorph.scenes.gallery import DEMOS
 from kinemorph.scenes.scene import load_scene, read_scene, shipped
-from kinemorph.view.film import MAGIC as FILM
+from kinemorph.view.kinds import is_recording
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
 from kinemorph.view.viewer import has_screen, view
@@ -30,7 +30,6 @@ from kinemorph.world.world import World
 
 MODELS = (".urdf", ".sdf", ".xml", ".mjcf")
 RUN = b"SQLite f"  # what a run of evolution begins with
-ZIP = b"PK\x03\x04"  # what a recording (.npz) begins with
 
 
 def show(what: str, seconds: float, port: int, browser: bool, paused: bool, floating: bool | None) -> None:
@@ -65,10 +64,9 @@ def look_for(what: str, seconds: float) -> None:
 
 def page_of(path: Path) -> Path | None:
     """The page that a recording or a run becomes, beside it; nothing for what can be looked at live."""
-    head = _head(path) if path.is_file() else b""
-    if head.startswith(RUN):
+    if path.is_file() and _head(path).startswith(RUN):
         return replay_progress(path)
-    if head.startswith((ZIP, FILM)):
+    if is_recording(path):
         page = replay(Recording.load(path), path.with_suffix(".html"))
         print(f"look at {page}")
         return page
