@@ -23,6 +23,7 @@ from kinemorph.scenes.scene import load_scene, read_scene, shipped
 from kinemorph.view.kinds import is_recording
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
+from kinemorph.view.serving import check_port
 from kinemorph.view.viewer import has_screen, view
 from kinemorph.world.journal import MAGIC as JOURNAL
 from kinemorph.world.snapshot import MAGIC as SNAPSHOT
@@ -43,10 +44,11 @@ def show(what: str, seconds: float, port: int, browser: bool, paused: bool, floa
     view(world, seconds=seconds, port=port, open_browser=browser, paused=paused)
 
 
-def look_for(what: str, seconds: float) -> None:
+def look_for(what: str, seconds: float, port: int = 0) -> None:
     """Say what is wrong with what was asked for, before anything is installed for it, or computed."""
     if not seconds > 0.0:
         raise ValueError(f"seconds {seconds} must be positive")
+    check_port(port)
     path = Path(what)
     if what in DEMOS:
         if not DEMOS[what].in_world:
