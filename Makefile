@@ -45,7 +45,7 @@ lock: $(VENV)/.locked  ## resolve pyproject.toml into requirements.lock (newest:
 # -------------------------------------------------------------------------------------------------- working
 
 BENCHMARKS := tuples dynamics batch collision ground broad_phase bounce structure forest files mocap world simbench \
-  start compile
+  start viewer compile
 
 DEMOS := chain_bridge mechanisms walk high_bar swing_breaks human car dominos
 
@@ -98,7 +98,9 @@ bench: $(READY)  ## every benchmark, each beside its peer
 
 performance: $(READY)  ## every benchmark again, into docs/results/benchmarks, and the tables of README and manual (on a quiet machine)
 	@set -e; for name in $(filter-out tuples compile,$(BENCHMARKS)) creatures; do echo "== $$name"; \
-	  $(BIN)/python -m benchmarks.$$name --json docs/results/benchmarks/$$name.json; done
+	  case $$name in world) plot="--plot docs/_static/world_cost.png";; \
+	    creatures) plot="--plot docs/_static/creatures_growth.png";; *) plot=;; esac; \
+	  $(BIN)/python -m benchmarks.$$name --json docs/results/benchmarks/$$name.json $$plot; done
 	@$(BIN)/python tools/tables.py --here
 
 tables: $(READY)  ## the tables of README and manual that are made of other things

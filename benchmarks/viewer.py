@@ -1,6 +1,6 @@
 """What the live viewer costs: 200 bodies that move, 30 frames a second, with somebody who listens.
 
-python -m benchmarks.viewer
+python -m benchmarks.viewer [--quick] [--json FILE]
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import kinemorph as km
+from benchmarks.measure import Row, arguments, report
 
 BODIES, RATE, SECONDS = 200, 30.0, 6.0
 
@@ -48,11 +49,11 @@ async def listen(url: str, done: threading.Event, heard: list[int]) -> None:
                 continue
 
 
-def measure(v: Any, draw: bool) -> tuple[float, float]:
+def measure(v: Any, draw: bool, seconds: float) -> tuple[float, float]:
     """Processor seconds of this process in a second, and frames a second."""
     frames = 0
     start, busy = time.monotonic(), time.process_time()
-    while time.monotonic() - start < SECONDS:
+    while time.monotonic() - start < seconds:
         tick = time.monotonic()
         v.world.step(16)
         if draw:
@@ -63,21 +64,32 @@ def measure(v: Any, draw: bool) -> tuple[float, float]:
     return (time.process_time() - busy) / took, frames / took
 
 
-def main() -> None:
+def rows(seconds: float) -> list[Row]:
+    """What a frame costs, beside the same world that nobody looks at."""
     world = crowd()
     done, heard = threading.Event(), [0]
     with km.viewer(world, open_browser=False) as v:
         listener = threading.Thread(target=lambda: asyncio.run(listen(v.url, done, heard)))
         listener.start()
         time.sleep(1.0)
-        without, _ = measure(v, draw=False)
+        without, _ = measure(v, False, seconds)
         before = sum(heard)
-        cost, rate = measure(v, draw=True)
-        sent = (sum(heard) - before) / SECONDS
+        cost, rate = measure(v, True, seconds)
+        sent = (sum(heard) - before) / seconds
         done.set()
         listener.join()
-    print(f"{BODIES} bodies at {rate:.1f} frames a second: {cost:.2f} of a core, {1e-3 * sent:.0f} kB/s")
-    print(f"{without:.2f} of a core without drawing")
+    case = f"{BODIES} moving bodies"
+    return [
+        Row("viewer", case, "frames a second", rate, RATE, "asked", None, rate / RATE),
+        Row("viewer", case, "cores, world and viewer", cost, None, "", None),
+        Row("viewer", case, "cores, the world alone", without, None, "", None),
+        Row("viewer", case, "kB a second, sent", 1e-3 * sent, None, "", None),
+    ]
+
+
+def main() -> None:
+    options = arguments(__doc__ or "").parse_args()
+    report("The live viewer", rows(1.0 if options.quick else SECONDS), options.json, ("kinemorph", "viser"))
 
 
 if __name__ == "__main__":

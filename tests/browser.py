@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import pytest
+from tests.needs import lacking
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -35,15 +34,12 @@ class Visit:
 
 
 def chromium() -> str:
-    """Where chromium is. Without it a test is skipped, except in CI, where it fails."""
+    """Where chromium is; it may be lacking."""
     for name in ("chromium", "chromium-browser", "google-chrome"):
         path = shutil.which(name)
         if path:
             return path
-    message = "there is no chromium here; on Debian: apt-get install chromium"
-    if os.environ.get("CI", "").lower() in ("", "0", "false"):
-        pytest.skip(message)
-    pytest.fail(message)
+    lacking("there is no chromium here; on Debian: apt-get install chromium")
 
 
 def still(page: Page, seconds: float = 30.0) -> npt.NDArray[np.float64]:

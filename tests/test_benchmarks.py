@@ -157,3 +157,7 @@ def test_creatures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert theirs.model.body_mass.sum() == pytest.approx(one.rows["mass"].sum(), rel=1e-9)
     theirs.prepare()
     assert np.isfinite(theirs.senses.read()).all()
+
+
+def test_viewer() -> None:
+    assert good(benchmark("viewer").rows(0.1))

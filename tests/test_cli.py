@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import kinemorph as km
 from kinemorph.scenes.robots import ARM
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -280,6 +281,22 @@ def test_the_robot_of_a_demo_may_be_a_file(tmp_path: Path) -> None:
     assert "Model 'mine': 1 links" in done.stdout
     gone = kinemorph("demo", "--robot", "yours.urdf", folder=tmp_path)
     assert (gone.returncode, "yours.urdf" in gone.stderr) == (2, True)
+
+
+def test_a_recording_is_converted_into_what_can_be_watched(tmp_path: Path) -> None:
+    world = km.World()
+    world.add(km.Shape.sphere(0.1), at=(0, 0, 1), name="ball")
+    with km.film(world, tmp_path / "ball.film", rate=20):
+        world.run(0.2)
+    km.Recording.load(tmp_path / "ball.film").save(tmp_path / "ball.npz")
+    for source, target in (("ball.npz", "ball.gif"), ("ball.film", "ball.html"), ("ball.npz", "ball.glb")):
+        done = kinemorph("convert", source, target, folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith(f"{target}: Recording")
+        assert (tmp_path / target).stat().st_size > 1000
+    refused = kinemorph("convert", "ball.npz", "ball.urdf", folder=tmp_path)
+    assert refused.returncode == 2
+    assert "use .html, .gif, .webp, .mp4, .glb" in refused.stderr
 
 
 def test_convert_writes_another_kind_of_file(tmp_path: Path) -> None:

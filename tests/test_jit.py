@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.needs import linux
 from tests.workshop import CALL_OUTER, ZOO, Workshop
 
 from kinemorph._jit import cache_folder, generic, kernel, rows_at
@@ -356,6 +357,7 @@ def test_damaged_files_are_compiled_again(zoo):
     assert (after.result, after.compiled) == (2000.0, 0)
 
 
+@linux
 def test_killed_process_leaves_a_usable_cache(workshop):
     links = [f"@kernel\ndef f{k}(x):\n    return f{k - 1}(x) + 1\n" for k in range(1, 30)]
     base = "from kinemorph._jit import kernel\n@kernel\ndef f0(x):\n    return x\n"

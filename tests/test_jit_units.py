@@ -3,6 +3,7 @@
 import signal
 
 import pytest
+from tests.needs import linux
 from tests.workshop import Workshop
 
 UNITS = {
@@ -179,6 +180,7 @@ def test_functions_of_other_users_may_call_kernels(units):
     assert [units.run(program).result for _ in range(2)] == [145.0, 145.0]
 
 
+@linux
 def test_an_interrupt_while_a_unit_is_compiled_comes_when_the_kernel_is_done(units):
     program = """
 import os, signal, time, units
@@ -203,6 +205,7 @@ except KeyboardInterrupt:
     assert outcome.stderr.count("interrupted: this call ends when what it needs is compiled") == 1
 
 
+@linux
 def test_the_third_interrupt_ends_a_program_that_compiles_at_once(units):
     program = """
 import os, signal, time, units

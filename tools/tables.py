@@ -109,6 +109,27 @@ def speed() -> str:
     return table(heads, rows) if robots else MISSING
 
 
+def contact() -> str:
+    """Scene by scene, in steps of 2 ms: ours, MuJoCo's, how many times as long that takes; nothing, if not known."""
+    found = {
+        row["case"].rpartition(", ")[0]: row
+        for row in measured("world")
+        if row["metric"] == "a step" and row["case"].endswith(", 2 ms") and row["peer_name"].startswith("MuJoCo")
+    }
+    if not found:
+        return ""
+    ours = ["a step of 2 ms, `world.step`", *(brief(row["ours"]) for row in found.values())]
+    theirs = ["MuJoCo", *(f"{brief(row['peer'])} ({row['ratio']:.1f}x)" for row in found.values())]
+    return "Bodies in contact:\n\n" + table(["", *found], [ours, theirs])
+
+
+def plot(name: str, *words: str) -> str:
+    """A picture that a benchmark has drawn."""
+    if not (ROOT / "docs" / "_static" / f"{name}.png").exists():
+        return MISSING
+    return f"![{' '.join(words)}](_static/{name}.png)"
+
+
 ENGINES = re.compile("Pinocchio|MuJoCo|coal|constraintDynamics")
 EDITS = {"re-root call": "poses through a re-root", "connect": "both sides of a new joint", "cut": ""}
 
@@ -331,11 +352,13 @@ TABLES: dict[str, Callable[..., str]] = {
     "benchmark": benchmark,
     "commands": commands,
     "consistency": consistency,
+    "contact": contact,
     "gallery": gallery,
     "gait": gait,
     "gait_counts": gait_counts,
     "gait_norms": gait_norms,
     "machine": machine,
+    "plot": plot,
     "speed": speed,
 }
 

@@ -38,7 +38,7 @@ def main(file: Path) -> None:
             v.sync(until=time.monotonic() + 0.05)
             page.wait_for_timeout(50)
         picture = Image.open(io.BytesIO(page.screenshot(timeout=120_000))).convert("RGB")
-    picture.quantize(96, dither=Image.Dither.NONE).save(file, optimize=True)
+    picture.quantize(256, dither=Image.Dither.NONE).save(file, optimize=True)
     print(f"{file}: {file.stat().st_size / 1e3:.0f} kB")
 
 

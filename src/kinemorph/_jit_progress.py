@@ -91,7 +91,8 @@ class Progress:
         spent, pause = now - self._started, 0.1 if _on_terminal() else _PAUSE
         if compiled and spent > _LONG and spent - self._last > pause:
             self._last, self._shown = spent, True
-            text = f"kinemorph: compiled {self.count.compiled} kernels in {spent:.0f} s"
+            ending = "" if self.count.compiled == 1 else "s"
+            text = f"kinemorph: compiled {self.count.compiled} kernel{ending} in {spent:.0f} s"
             _tell(f"\r{text:<60}" if _on_terminal() else text, end="" if _on_terminal() else "\n")
 
     def complain(self, reason: object) -> None:

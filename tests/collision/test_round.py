@@ -1,6 +1,5 @@
 """Cylinders and cones are the true solids, not the prisms that V-Clip walks on."""
 
-import coal
 import numpy as np
 import pytest
 from tests.collision.round_oracle import OTHERS, ROUND, apart, best_apart, outside, placed, turns
@@ -78,6 +77,7 @@ def test_a_tip_in_a_corner_goes_out_beside_it(rng):
 def test_distances_are_those_of_coal(solid, rng):
     a, b = ROUND[solid], OTHERS["box"]
     pairs = placed(a, b, *poses(rng, 100))
+    coal = pytest.importorskip("coal")
     ask, answer = coal.DistanceRequest(), coal.DistanceResult()
     ask.gjk_tolerance, ask.gjk_max_iterations = 1e-9, 1000
     one, other = (coal.Cone if a.kind == "cone" else coal.Cylinder)(*a.size), coal.Box(*b.size)

@@ -9,6 +9,7 @@ import signal
 import numpy as np
 import pytest
 from tests.evolve.toy import Reach
+from tests.needs import linux
 
 from kinemorph.evolve.evaluator import Evaluator, Serial
 from kinemorph.evolve.job import Job, Result
@@ -55,6 +56,7 @@ def test_processes_agree_with_this_one(workers):
     assert {i: one.outcomes for i, one in here.items()} == {i: one.outcomes for i, one in there.items()}
 
 
+@linux
 @pytest.mark.parametrize("trap", ["killed", "stuck", "stuck in Python", "memory"])
 def test_a_lost_worker_costs_one_attempt(trap, tmp_path):
     asked = jobs(20)
@@ -66,6 +68,7 @@ def test_a_lost_worker_costs_one_attempt(trap, tmp_path):
     assert all(one.golden for one in there.values())
 
 
+@linux
 @pytest.mark.parametrize(("trap", "reason"), [("killed", "killed by signal 9"), ("memory", "out of memory")])
 def test_who_is_lost_three_times_is_faulty(trap, reason):
     asked = jobs(8)
@@ -84,6 +87,7 @@ def test_what_an_evaluation_raises_is_a_result_like_any_other():
     assert all(one.golden for one in there.values())
 
 
+@linux
 def test_workers_killed_from_outside_at_any_moment_lose_nothing():
     asked = jobs(200)
     evaluator = Processes(Reach("slow"), 2, Limits(retries=50))

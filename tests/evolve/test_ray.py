@@ -11,15 +11,15 @@ from tests.evolve.test_creatures import settings as of_creatures
 from tests.evolve.test_evaluators import all_results, jobs, sprung
 from tests.evolve.test_runs import golden, settings
 from tests.evolve.toy import Reach
+from tests.needs import library, linux
 
 from kinemorph.evolve.evaluator import Serial
 from kinemorph.evolve.experiment import begin, evolve, problem_of
 from kinemorph.evolve.worker import Limits
 
-if not os.environ.get("CI"):
-    pytest.importorskip("ray")
+library("ray")
 
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("ray")]
+pytestmark = [linux, pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("ray")]
 
 
 @pytest.fixture(scope="module")

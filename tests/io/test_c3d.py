@@ -1,16 +1,15 @@
 """C3D files, written with ezc3d and by us."""
 
-import os
-
 import numpy as np
 import pytest
+from tests.needs import library
 
 import kinemorph as km
 
 
 @pytest.fixture
 def ezc3d():
-    return __import__("ezc3d") if os.environ.get("CI") else pytest.importorskip("ezc3d")
+    return library("ezc3d")
 
 
 @pytest.mark.parametrize(("unit", "metres"), [("mm", 1e-3), ("m", 1.0), ("cm", 1e-2)])

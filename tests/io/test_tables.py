@@ -1,22 +1,16 @@
 """Tables and trajectories: CSV and HDF5 bring back every number."""
 
-import os
-
 import numpy as np
 import pytest
+from tests.needs import library
 
 import kinemorph as km
-
-
-def need(name):
-    """A library that tests in CI must have."""
-    return __import__(name) if os.environ.get("CI") else pytest.importorskip(name)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "h5"])
 def test_trajectories_come_back(suffix, tmp_path):
     if suffix == "h5":
-        need("h5py")
+        library("h5py")
     model = km.human()
     rng = np.random.default_rng(0)
     path = km.rollout(model, km.Data(model), km.neutral(model), rng.normal(size=model.nv), steps=40, every=4)
@@ -41,7 +35,7 @@ def test_columns_may_be_texts_and_gaps(tmp_path):
     table = km.load_table(file)
     assert set(table) == {"time", 'odd, "name"', "gap"}
     assert np.isnan(table["gap"][0])
-    need("h5py")
+    library("h5py")
     km.save_table(tmp_path / "table.h5", {"time": [0.0, 0.1], "what": ["a", "b"]}, {"mass": 3.0})
     assert set(km.load_table(tmp_path / "table.h5")) == {"time"}
 
@@ -67,7 +61,7 @@ def test_bad_tables_are_refused(tmp_path):
         km.save_table(tmp_path / "table.txt", {"a": [1.0]})
     with pytest.raises(ValueError, match="columns must be one-dimensional and of one length"):
         km.save_table(tmp_path / "table.csv", {"a": [1.0], "b": [1.0, 2.0]})
-    need("h5py")
+    library("h5py")
     (tmp_path / "bad.h5").write_bytes(b"no")
     with pytest.raises(km.FileError, match="this is not an HDF5 file"):
         km.load_table(tmp_path / "bad.h5")

@@ -1,20 +1,20 @@
 """What comes of an analysis: tables, plots, a replay, a film, a command."""
 
-import os
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 from tests.mocap.samples import FEET, walk
+from tests.needs import library
 
 import kinemorph as km
 
 
 @pytest.mark.parametrize("suffix", ["csv", "h5"])
 def test_tables_hold_everything(suffix, tmp_path):
-    if suffix == "h5" and not os.environ.get("CI"):
-        pytest.importorskip("h5py")
+    if suffix == "h5":
+        library("h5py")
     analysis = walk()
     km.mocap.save(analysis, tmp_path / f"walk.{suffix}")
     table = km.load_table(tmp_path / f"walk.{suffix}")

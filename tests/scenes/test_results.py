@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
+from tests.needs import library
 
 from kinemorph.evolve.problem import Draw
 from kinemorph.evolve.species import creatures
@@ -14,8 +14,7 @@ from kinemorph.scenes.evolved import cast
 from kinemorph.scenes.in_mujoco import in_mujoco
 from kinemorph.scenes.results import results
 
-if not os.environ.get("CI"):
-    pytest.importorskip("mujoco")
+library("mujoco")
 
 TABLE = """
 draws = 4

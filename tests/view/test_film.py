@@ -5,6 +5,9 @@ import pytest
 from tests.world.kept_worlds import asleep, ground
 
 import kinemorph as km
+from kinemorph.geometry.shapes import ShapeKind
+from kinemorph.view.bodies import base_shapes
+from kinemorph.view.recording import standing
 
 
 def acted(world: km.World) -> None:
@@ -83,3 +86,30 @@ def test_to_be_filmed_changes_nothing():
     assert one.hash() == other.hash()
     with pytest.raises(ValueError, match="rate"):
         km.film(one, rate=0.0)
+
+
+URDF = """<robot name="lamp">
+<link name="foot"><visual><geometry><cylinder radius="0.1" length="0.1"/></geometry>
+  <material name="blue"><color rgba="0 0 1 1"/></material></visual>
+  <collision><geometry><box size="0.2 0.2 0.1"/></geometry></collision></link>
+<link name="arm"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="j" type="continuous"><parent link="foot"/><child link="arm"/></joint></robot>"""
+
+
+def test_the_base_of_a_robot_is_shown_as_its_file_shows_it(tmp_path):
+    (tmp_path / "lamp.urdf").write_text(URDF)
+    model = km.load_urdf(tmp_path / "lamp.urdf")
+    world = km.World()
+    world.add_ground()
+    with km.film(world) as taken:
+        world.add(model, at=(0, 0, 0.05))
+        world.run(0.01)
+    (foot,) = taken.recording.base_shapes[1:]  # beside the ground
+    assert (foot.kind, foot.colour) == (ShapeKind.CYLINDER, (0, 0, 1, 1))
+    assert foot.pose.position == pytest.approx((0, 0, 0.05))
+    assert foot in standing(taken.recording)
+    assert [s.kind for s in base_shapes(world, {}, solid=True).values()][1:] == [ShapeKind.BOX]
+    copy = km.World.load(world.save())  # which does not know what it looks like: what collides is shown
+    with km.film(copy) as taken:
+        copy.run(0.01)
+    assert [s.kind for s in standing(taken.recording)] == [ShapeKind.BOX]

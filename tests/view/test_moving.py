@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from tests.needs import lacking
 
 import kinemorph as km
 
@@ -33,26 +34,40 @@ def test_a_log_becomes_a_moving_picture(end: str, tmp_path: Path) -> None:
         assert np.abs(first - np.asarray(film.convert("RGB"), float)).max() > 50.0
 
 
-def test_mp4_is_made_where_ffmpeg_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def frames_of(path: Path, size: tuple[int, int]) -> np.ndarray:
+    """All frames of a film, (frames, height, width, 3), as ffmpeg sees them."""
+    asked = ["ffmpeg", "-loglevel", "error", "-i", str(path), "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
+    raw = subprocess.run(asked, capture_output=True, check=True).stdout
+    return np.frombuffer(raw, np.uint8).reshape(-1, size[1], size[0], 3)
+
+
+def test_mp4_shows_what_the_other_kinds_show(tmp_path: Path) -> None:
+    if shutil.which("ffmpeg") is None:
+        lacking("there is no ffmpeg here; on Debian: apt-get install ffmpeg")
     _, log = swing()
-    with monkeypatch.context() as patched:
-        patched.setattr(shutil, "which", lambda _: None)
-        with pytest.raises(FileNotFoundError, match="MP4 needs the program ffmpeg"):
-            km.animate(log, tmp_path / "swing.mp4")
-    if shutil.which("ffprobe") is None:
-        pytest.skip("there is no ffmpeg here")
     path = km.animate(log, tmp_path / "swing.mp4", rate=10, size=(81, 61))
-    asked = [
-        "ffprobe",
-        "-v",
-        "error",
-        "-count_frames",
-        "-show_entries",
-        "stream=nb_read_frames,width",
-        "-of",
-        "csv=p=0",
-    ]
-    assert subprocess.run([*asked, path], capture_output=True, text=True, check=True).stdout.strip() == "82,6"
+    film = frames_of(path, (82, 62)).astype(float)  # its sides are even
+    assert len(film) == 6
+    other = km.animate(log, tmp_path / "swing.webp", rate=10, size=(81, 61))
+    with Image.open(other) as picture:
+        for k in (0, 5):
+            picture.seek(k)
+            assert np.abs(film[k, :61, :81] - np.asarray(picture.convert("RGB"), float)).mean() < 4.0
+    assert np.abs(film[0] - film[5]).max() > 50.0
+    assert [p.name for p in tmp_path.iterdir() if p.suffix == ".mp4"] == ["swing.mp4"]
+
+
+def test_mp4_without_ffmpeg_and_with_one_that_fails_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, log = swing()
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(FileNotFoundError, match="MP4 needs the program ffmpeg"):
+        km.animate(log, tmp_path / "swing.mp4")
+    monkeypatch.setattr(shutil, "which", lambda _: sys.executable)  # a program that wants none of it
+    with pytest.raises(OSError, match=r"swing\.mp4: ffmpeg could not make it: "):
+        km.animate(log, tmp_path / "swing.mp4", size=(640, 480))
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_cannot_be_animated_says_so(tmp_path: Path) -> None:
@@ -63,6 +78,8 @@ def test_what_cannot_be_animated_says_so(tmp_path: Path) -> None:
         km.animate(log, tmp_path / "swing.gif", rate=0)
     with pytest.raises(ValueError, match="has no frames"):
         km.animate(km.Recording("none"), tmp_path / "swing.gif")
+    with pytest.raises(km.FileError, match="there is no folder"):
+        km.animate(log, tmp_path / "nowhere" / "swing.gif")
 
 
 def test_objects_show_themselves_in_notebooks() -> None:

@@ -326,7 +326,10 @@ def listening(pid: int) -> set[str]:
 
 
 LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F"}  # the second is the first, as IPv6 writes it
-LISTENING = {"view gripper --no-browser", "demo", "run crane --seconds 0.1", "creature show worm --seconds 0.1"}
+LISTENING = {
+    "view gripper --no-browser", "demo", "run crane --seconds 0.1", "creature show worm --seconds 0.1",
+    "bounce --objects 4 --steps 10 --replay bounce.html",
+}  # fmt: skip
 RAY = "evolve tests.evolve.toy:Reach --generations 1 --population 4 --evaluator ray --workers 1"
 
 
@@ -359,3 +362,10 @@ def test_no_command_listens_anywhere_but_on_loopback(command: str, tmp_path: Pat
     if "view" in command or command is RAY:  # others listen for a moment that may be between two looks
         assert seen
     assert not seen or command in LISTENING or command is RAY
+
+
+def test_servers_are_made_in_one_place() -> None:
+    """Whatever makes a page or shows a world has its server from there, where loopback is asked for."""
+    makes = re.compile(r"ViserServer|socketserver|http\.server|create_server|socket\.socket")
+    found = {p.name for p in (ROOT / "src").rglob("*.py") if makes.search(p.read_text("utf-8"))}
+    assert found == {"serving.py"}

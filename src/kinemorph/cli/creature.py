@@ -25,6 +25,8 @@ def creature_show(file: Path, /, out: Path = Path("out"), seconds: float = 5.0) 
     from kinemorph.scenes import creatures
 
     if str(file) not in HANDMADE:
+        if not file.suffix and not file.exists():
+            raise ValueError(f"there is no creature '{file}'; there are {', '.join(HANDMADE)}, or name a JSON file")
         is_there(file)
     need_view("pictures and replays")
     can_hold(out)

@@ -1,4 +1,4 @@
-"""Commands on files of models, and on what is installed and compiled here."""
+"""Commands on files of models and recordings, and on what is installed and compiled here."""
 
 from __future__ import annotations
 
@@ -11,20 +11,34 @@ from kinemorph.cli.told import print_json
 def convert(
     source: Path, target: Path, /, ignore: tuple[str, ...] = (), floating: bool | None = None, json: bool = False
 ) -> None:
-    """Read a model file, MJCF, URDF, SDF or a creature, and write it as another kind: .xml (MJCF), .urdf or .sdf.
+    """Read a model file, and write it as another kind; or a recording, and write it as a film.
 
     Args:
-        source: The file to read. What it says of itself decides how; a genotype, a JSON file, becomes a creature with a
-            drive for each joint.
-        target: The file to write. The end of its name decides how; meshes go into a folder beside it.
+        source: The file to read: MJCF, URDF or SDF; a genotype (JSON), which becomes a creature with a drive for each
+            joint; or a recording or film of a world.
+        target: The file to write. The end of its name decides how: .xml (MJCF), .urdf or .sdf, with meshes in a folder
+            beside it; of a recording .html, .gif, .webp, .mp4 (by ffmpeg) or .glb.
         ignore: What is left out of an MJCF file that has more than a model can have, such as tendon.
         floating: Whether the root of a URDF or SDF file moves freely.
         json: Say what was written, and what was left out, as JSON.
     """
     import warnings
 
+    from kinemorph._files import can_hold
     from kinemorph.io import kinds
+    from kinemorph.view import kinds as recordings
+    from kinemorph.view.recording import Recording
 
+    can_hold(target.parent)
+    if recordings.is_recording(source):
+        recording = Recording.load(source)
+        made = recordings.save(recording, target)
+        frames = {"bodies": len(recording.bodies), "frames": len(recording.t), "chapters": len(recording.chapters)}
+        if json:
+            print_json({"written": str(made), "name": recording.name, **frames})
+        else:
+            print(f"{made}: {recording}")
+        return
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         model = kinds.load(source, floating, ignore)

@@ -97,7 +97,7 @@ def view(
     from kinemorph._extras import need_view
     from kinemorph.scenes import viewing
 
-    viewing.look_for(what, seconds)
+    viewing.look_for(what, seconds, port)
     need_view("viewers")
     viewing.show(what, seconds, port, browser, paused, floating)
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph._files import FileError
+from kinemorph._jit import compile_count
 from kinemorph.scenes.filming import draw_film
 from kinemorph.scenes.scene import Scene, load_scene, read_scene
 from kinemorph.world.world import World
@@ -34,8 +35,9 @@ def run(what: str, out: Path, seconds: float | None = None) -> dict[str, Any]:
         raise FileError(f"{scene.file}: there is nothing in it that moves; give it a [[body]] or a [[figure]]")
     out.mkdir(parents=True, exist_ok=True)  # if it cannot be, before all is computed
     before, began = energies(scene.world), time.perf_counter()
+    compiled = compile_count().compiled
     recording = scene.run(seconds)
-    took = time.perf_counter() - began
+    took, compiled = time.perf_counter() - began, compile_count().compiled - compiled
     name = scene.file.stem
     kept = out / f"{name}.npz"
     recording.save(kept)
@@ -45,7 +47,7 @@ def run(what: str, out: Path, seconds: float | None = None) -> dict[str, Any]:
         recording, out, name, times, direction=camera.direction, size=camera.size, follow=camera.follow
     )
     files = {"recording": str(kept), "pictures": str(pictures), "replay": str(film)}
-    return {**figures(scene, before), "computed": took, "files": files}
+    return {**figures(scene, before), "computed": took, "compiled": compiled, "files": files}
 
 
 def energies(world: World) -> dict[str, float]:
@@ -81,7 +83,8 @@ def tell(told: dict[str, Any], say: Callable[[str], None]) -> None:
     """The figures for people."""
     say(f"[bold]{told['scene']}[/]{told['about'] and ': '}{told['about']}")
     speed = told["seconds"] / told["computed"] if told["computed"] > 0.0 else math.inf
-    say(f"{told['seconds']:g} s in {told['steps']} steps, {speed:.1f} times as fast as life")
+    compiling = ", compiling included" if told["compiled"] else ""
+    say(f"{told['seconds']:g} s in {told['steps']} steps, {speed:.2g} times as fast as life{compiling}")
     for when in ("start", "end"):
         kinetic, potential = told["energy"][when]["kinetic"], told["energy"][when]["potential"]
         say(f"energy at the {when}: {kinetic:.6g} J kinetic, {potential:.6g} J potential")

@@ -20,9 +20,10 @@ from kinemorph.scenes.champions import replay_progress
 from kinemorph.scenes.creatures import stage
 from kinemorph.scenes.gallery import DEMOS
 from kinemorph.scenes.scene import load_scene, read_scene, shipped
-from kinemorph.view.film import MAGIC as FILM
+from kinemorph.view.kinds import is_recording
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
+from kinemorph.view.serving import check_port
 from kinemorph.view.viewer import has_screen, view
 from kinemorph.world.journal import MAGIC as JOURNAL
 from kinemorph.world.snapshot import MAGIC as SNAPSHOT
@@ -30,7 +31,6 @@ from kinemorph.world.world import World
 
 MODELS = (".urdf", ".sdf", ".xml", ".mjcf")
 RUN = b"SQLite f"  # what a run of evolution begins with
-ZIP = b"PK\x03\x04"  # what a recording (.npz) begins with
 
 
 def show(what: str, seconds: float, port: int, browser: bool, paused: bool, floating: bool | None) -> None:
@@ -44,10 +44,11 @@ def show(what: str, seconds: float, port: int, browser: bool, paused: bool, floa
     view(world, seconds=seconds, port=port, open_browser=browser, paused=paused)
 
 
-def look_for(what: str, seconds: float) -> None:
+def look_for(what: str, seconds: float, port: int = 0) -> None:
     """Say what is wrong with what was asked for, before anything is installed for it, or computed."""
     if not seconds > 0.0:
         raise ValueError(f"seconds {seconds} must be positive")
+    check_port(port)
     path = Path(what)
     if what in DEMOS:
         if not DEMOS[what].in_world:
@@ -65,10 +66,9 @@ def look_for(what: str, seconds: float) -> None:
 
 def page_of(path: Path) -> Path | None:
     """The page that a recording or a run becomes, beside it; nothing for what can be looked at live."""
-    head = _head(path) if path.is_file() else b""
-    if head.startswith(RUN):
+    if path.is_file() and _head(path).startswith(RUN):
         return replay_progress(path)
-    if head.startswith((ZIP, FILM)):
+    if is_recording(path):
         page = replay(Recording.load(path), path.with_suffix(".html"))
         print(f"look at {page}")
         return page

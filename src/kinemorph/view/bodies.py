@@ -20,7 +20,7 @@ from kinemorph.spatial.quaternion import from_matrix
 from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, TREE_SLOT
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.structure.forest_places import own_frame
-from kinemorph.view.recording import SOIL, seen
+from kinemorph.view.recording import SAME, SOIL, seen
 from kinemorph.world.world import World
 
 Array = npt.NDArray[np.float64]
@@ -39,11 +39,41 @@ def visible_shapes(world: World, id: int, meshes: Meshes) -> tuple[Shape, ...]:
         shapes = seen(model.shapes[[born for _, _, born in record.bodies].index(birth)])
         if any(shape.role is Role.VISUAL for shape in shapes):
             for shape in shapes:
-                if shape.path is not None and shape.path not in meshes:
-                    meshes[shape.path] = load_mesh(shape.path)
+                _load(shape, meshes)
             return tuple(shapes)
         break
     return solid_shapes(world, id, meshes)
+
+
+def base_shapes(world: World, meshes: Meshes, solid: bool = False) -> dict[tuple[int, int], Shape]:
+    """What stands still, by keys that stay: what figures show of their bases, if that is known, else what collides."""
+    found = {(id, -1): solid_shape(world, id, meshes) for id in world._mounted.get(-1, [])}
+    for key, model in () if solid else world._models.items():
+        looks = [shape for shape in model.base_shapes if shape.role is Role.VISUAL]
+        bodily = [shape for shape in model.base_shapes if shape.role is Role.COLLISION]
+        hidden = [each for each in found if looks and any(_is(world.shapes[each[0]], s) for s in bodily)]
+        if bodily and not hidden:  # it has gone, or nobody knows which they are
+            continue
+        for each in hidden:
+            del found[each]
+        for k, shape in enumerate(looks):
+            _load(shape, meshes)
+            found[key, k] = shape
+    return {each: replace(s, role=Role.BOTH) if s.role is Role.COLLISION else s for each, s in found.items()}
+
+
+def _is(solid: object, shape: Shape) -> bool:
+    """Whether something that collides is a shape of a model, where that says."""
+    return (
+        isinstance(solid, Shape)
+        and (solid.kind, solid.size, solid.path) == (shape.kind, shape.size, shape.path)
+        and bool(np.abs(solid.pose.matrix() - shape.pose.matrix()).max() < SAME)
+    )
+
+
+def _load(shape: Shape, meshes: Meshes) -> None:
+    if shape.path is not None and shape.path not in meshes:
+        meshes[shape.path] = load_mesh(shape.path)
 
 
 def solid_shapes(world: World, id: int, meshes: Meshes) -> tuple[Shape, ...]:

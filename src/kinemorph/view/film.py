@@ -14,8 +14,8 @@ import numpy.typing as npt
 from kinemorph._files import FileError
 from kinemorph.geometry.mesh import Mesh
 from kinemorph.geometry.shapes import Shape
+from kinemorph.view.bodies import base_shapes, places, visible_shapes
 from kinemorph.view.bodies import parents as parents_of
-from kinemorph.view.bodies import places, solid_shape, visible_shapes
 from kinemorph.view.recording import Body, Recording
 from kinemorph.world.journal import ChunkFile, chunks_of
 from kinemorph.world.world import World
@@ -55,7 +55,8 @@ class Film:
         self._recording = Recording(name)
         self._seen: dict[int, tuple[int, str]] = {}  # by id: birth of the body, and its name in the recording
         self._sides: dict[int | str, str] = {}  # of each joint, by id and name, the names of the bodies on its sides
-        self._still: set[int] = set()  # shapes of the base that are in it
+        self._still: set[int] = set()  # shapes of the base, and figures, that were looked at
+        self._stood: set[tuple[int, int]] = set()  # what is in it of them
         self._file: ChunkFile | None = None
         self._told = (0, 0, 0, 0)  # bodies, base shapes, chapters and meshes that are in the file
         self._written = time.monotonic()
@@ -134,10 +135,13 @@ class Film:
     def _notice(self, what: str) -> None:
         """Ground that is new, and who carries whom now."""
         world, recording = self.world, self._recording
-        for id in world._mounted.get(-1, []):
-            if id not in self._still:
-                self._still.add(id)
-                recording.add_base_shape(solid_shape(world, id, recording.meshes))
+        standing = {*world._mounted.get(-1, []), *world._models}
+        if standing - self._still:
+            self._still |= standing
+            for key, shape in base_shapes(world, recording.meshes).items():
+                if key not in self._stood:
+                    self._stood.add(key)
+                    recording.add_base_shape(shape)
         carried = {id: recording.bodies[self._row(id)].name for id in world.forest.bodies.tolist()}
         parents = {carried[id]: None if p is None else carried[p] for id, p in parents_of(world).items()}
         self._sides = {

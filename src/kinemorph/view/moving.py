@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
 from kinemorph._extras import need
+from kinemorph._files import FileError, can_hold, write_whole
 from kinemorph.motion.log import Log
 from kinemorph.view.picture import recorded_solids
 from kinemorph.view.raster import Camera, Image, draw
@@ -40,6 +45,9 @@ def animate(
     film = recording_of(recording)
     if not len(film.t):
         raise ValueError(f"recording {film.name!r} has no frames to draw")
+    can_hold(path.parent)
+    if not path.parent.is_dir():
+        raise FileError(f"{path}: there is no folder {path.parent}")
     program = shutil.which("ffmpeg")
     if path.suffix.lower() == ".mp4":
         if program is None:
@@ -70,17 +78,26 @@ def images(recording: Recording, rate: float, direction: Sequence[float], size: 
 
 
 def _film(path: Path, program: str, frames: Iterator[Image], rate: float, size: tuple[int, int]) -> None:
-    """Hand frames to ffmpeg, one after the other."""
+    """Hand frames to ffmpeg, one after the other; the file is there whole, or as it was before."""
+    waiting = itertools.chain([next(frames)], frames)  # what cannot be drawn is told before anything is begun
+    handle, unfinished = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".mp4")
+    os.close(handle)
     command = [
         program, "-loglevel", "error", "-y", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{size[0]}x{size[1]}", "-r",
-        f"{rate:g}", "-i", "-", "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-pix_fmt", "yuv420p", str(path.resolve()),
+        f"{rate:.12g}", "-i", "-", "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-pix_fmt", "yuv420p", "-movflags",
+        "+faststart", unfinished,
     ]  # fmt: skip
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdin is not None
-        assert process.stderr is not None
-        for frame in frames:
-            process.stdin.write(np.ascontiguousarray(frame).tobytes())
-        process.stdin.close()
-        said = process.stderr.read().decode(errors="replace")
-    if process.returncode:
-        raise OSError(f"{path}: ffmpeg could not write it: {said.strip()[:300]}")
+    try:
+        with tempfile.TemporaryFile() as said:
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=said)
+            assert process.stdin is not None
+            with suppress(BrokenPipeError), process:  # it has said why it takes no more
+                for frame in waiting:
+                    process.stdin.write(np.ascontiguousarray(frame).tobytes())
+            said.seek(0)
+            why = said.read(300).decode(errors="replace").strip()
+        if process.returncode:
+            raise OSError(f"{path}: ffmpeg could not make it: {why}")
+        write_whole(path, Path(unfinished).read_bytes())
+    finally:
+        os.unlink(unfinished)

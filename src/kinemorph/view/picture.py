@@ -19,7 +19,7 @@ from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import Pose
 from kinemorph.view.captions import captioned
 from kinemorph.view.raster import Camera, Image, Solid, draw
-from kinemorph.view.recording import Recording, level_ground, recording_of, seen, standing
+from kinemorph.view.recording import SOIL, Recording, level_ground, recording_of, seen, standing
 
 PALE = np.array([0.93, 0.94, 0.96])
 PALETTE = ((0.33, 0.53, 0.76), (0.87, 0.50, 0.29), (0.45, 0.68, 0.45), (0.76, 0.40, 0.48), (0.56, 0.48, 0.73))
@@ -137,8 +137,8 @@ def png_of(image: Image) -> bytes:
 
 
 def _colours(shape: Shape, mesh: Mesh, body: int, fade: float) -> npt.NDArray[np.float64]:
-    """One colour a face: the file's, else the shape's, else the body's."""
-    plain = np.array(shape.colour[:3] if shape.colour else PALETTE[body % len(PALETTE)])
+    """One colour a face: the file's, else the shape's, else the body's; what stands is as ground is."""
+    plain = np.array((shape.colour or (SOIL if body < 0 else PALETTE[body % len(PALETTE)]))[:3])
     colours = np.broadcast_to(plain, (len(mesh.faces), 3))
     if mesh.colours is not None and not shape.colour:
         own = mesh.colours[:, :3]

@@ -23,10 +23,14 @@ POLICY = "default-src 'self' 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' da
 TITLE = b"<title>Viser</title>"
 
 
-def start_server(what: str, port: int = 0) -> Any:
-    """A server for `what`, in the plural, on a port, or any that is free. Whoever starts it stops it."""
+def check_port(port: int) -> None:
     if not 0 <= port <= 65535:
         raise ValueError(f"port {port} must be from 0 to 65535; 0 is any that is free")
+
+
+def start_server(what: str, port: int = 0) -> Any:
+    """A server for `what`, in the plural, on a port, or any that is free. Whoever starts it stops it."""
+    check_port(port)
     viser = need("viser", "view", what)
     from viser import _messages
     from websockets.asyncio import server as sockets

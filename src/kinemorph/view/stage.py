@@ -14,10 +14,10 @@ from kinemorph.geometry.shapes import Shape, ShapeKind
 from kinemorph.spatial.quaternion_arrays import multiply, rotate
 from kinemorph.structure.forest_layout import TREES
 from kinemorph.structure.forest_memory import INDEX
-from kinemorph.view.bodies import Meshes, parents, places, solid_shape, solid_shapes, visible_shapes
-from kinemorph.view.looks import Piece, add_batch, as_bytes, own_colour, pieces, plain_colour, shade
+from kinemorph.view.bodies import Meshes, base_shapes, parents, places, solid_shapes, visible_shapes
+from kinemorph.view.looks import Piece, add_batch, add_grid, as_bytes, own_colour, pieces, plain_colour, shade
 from kinemorph.view.picture import PALETTE
-from kinemorph.view.recording import SOIL, depths
+from kinemorph.view.recording import SOIL, depths, top_of
 from kinemorph.world.coming import free_position
 from kinemorph.world.world import World
 
@@ -94,14 +94,23 @@ class Stage:
             found += [middle + rotate(turn, np.broadcast_to(corner, middle.shape)) for corner in box]
         return np.concatenate(found)
 
+    @property
+    def size(self) -> float:
+        """How large all of it is (m)."""
+        return max(float(np.linalg.norm(np.ptp(self.corners(), axis=0))), 0.5)
+
     # ---------------------------------------------------------------------------------------------- who comes and goes
 
     def _follow(self) -> bool:
-        """New meshes where bodies have come or gone; whether there are any."""
-        standing = [*self.world._mounted.get(-1, [])]
+        """New meshes where bodies or ground have come or gone; whether there are any of bodies."""
+        fresh = self._follow_bodies()
+        standing = [*self.world._mounted.get(-1, []), *self.world._models, self.solid]
         if standing != self._standing:
             self._standing = standing
             self._set_ground()
+        return fresh
+
+    def _follow_bodies(self) -> bool:
         if self.world._births == self._born and self.solid == self._was_solid:
             return False
         self._born, self._was_solid = dict(self.world._births), self.solid
@@ -152,8 +161,14 @@ class Stage:
         for handle in self._ground:
             handle.remove()
         self._ground = []
-        for id in self._standing:
-            shape = solid_shape(self.world, id, self.meshes)
+        shapes = base_shapes(self.world, self.meshes, self.solid).values()
+        level = max((top for shape in shapes if (top := top_of(shape)) is not None), default=None)
+        if level is not None:
+            self._count += 1
+            self._ground.append(add_grid(self.scene, f"/ground/{self._count}", level, self.size))
+        for shape in shapes:
+            if level is not None and top_of(shape) == level:
+                continue
             for piece in self._pieces_of(shape):
                 self._count += 1
                 place = free_position(shape.pose)[None]

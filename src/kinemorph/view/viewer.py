@@ -228,7 +228,7 @@ class Viewer:
         """Light, a grid where there is no ground, a camera that sees all, and the size of marks."""
         scene, server, world = self.server.scene, self.server, self.world
         points = self.stage.corners()
-        size = max(float(np.linalg.norm(np.ptp(points, axis=0))), 0.5)
+        size = self.stage.size
         light(scene)
         shapes = [solid_shape(world, id, {}) for id in world._mounted.get(-1, [])]
         if not any(shape.colour == SOIL for shape in shapes):
