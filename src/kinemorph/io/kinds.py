@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from kinemorph._files import quoted
+from kinemorph._files import FileError, quoted
 from kinemorph._xml import read_xml
 from kinemorph.creatures.develop import develop
 from kinemorph.creatures.gallery import ROOMY
@@ -19,6 +19,22 @@ from kinemorph.io.urdf import load_urdf
 from kinemorph.multibody.model import Model
 
 ROOTS = {"mujoco": "MJCF", "robot": "URDF", "sdf": "SDF"}
+NO_MODELS = {  # files of ours that somebody may take for one
+    ".bvh": "a motion; km.mocap.body_of makes a model of it",
+    ".c3d": "markers; km.load_c3d reads them",
+    ".csv": "a table; km.load_table reads it",
+    ".h5": "a table; km.load_table reads it",
+    ".hdf5": "a table; km.load_table reads it",
+    ".npz": "a recording; km.Recording.load reads it, and km.save_glb writes it",
+    ".film": "a recording; km.Recording.load reads it, and km.save_glb writes it",
+    ".glb": "a picture that moves, which is only written",
+    ".toml": "a scene or a search; kinemorph run and kinemorph evolve read it",
+    ".world": "a world; km.World.load reads it",
+    ".stl": "a mesh; km.load_mesh reads it",
+    ".obj": "a mesh; km.load_mesh reads it",
+    ".dae": "a mesh; km.load_mesh reads it",
+    ".msh": "a mesh; km.load_mesh reads it",
+}
 WRITERS = {".xml": save_mjcf, ".mjcf": save_mjcf, ".urdf": save_urdf, ".sdf": save_sdf}
 
 
@@ -29,6 +45,9 @@ def load(path: Path, floating: bool | None = None, ignore: Iterable[str] = ()) -
     """
     if path.suffix.lower() == ".json":
         return develop(load_genotype(path), ROOMY).driven_model
+    what = NO_MODELS.get(path.suffix.lower())
+    if what is not None and path.is_file():
+        raise FileError(f"{path}: this is no model file (MJCF, URDF, SDF or a genotype) but {what}")
     root = read_xml(path)
     kind = ROOTS.get(root.tag)
     if kind is None:
