@@ -33,8 +33,10 @@ def main(file: Path) -> None:
         v.paused = True
         page = opened.page
         page.add_style_tag(content=".mantine-Notifications-root { display: none !important }")
-        end = time.monotonic() + 20.0
+        name, end = page.get_by_text("brick", exact=True), time.monotonic() + 300.0
         while time.monotonic() < end:
+            if end > time.monotonic() + 10.0 and name.count():
+                end = time.monotonic() + 10.0  # all of it is there soon
             v.sync(until=time.monotonic() + 0.05)
             page.wait_for_timeout(50)
         picture = Image.open(io.BytesIO(page.screenshot(timeout=120_000))).convert("RGB")

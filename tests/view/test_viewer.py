@@ -142,6 +142,7 @@ def test_all_marks_can_be_drawn_and_cleared() -> None:
     with km.viewer(world, open_browser=False) as v:
         for name in MARKS:
             v.mark(name)
+        assert all(box.value for box in v.panel.boxes.values())
         for colours in ("own", "trees", "islands"):
             v.stage.look(colours, colours == "trees")  # type: ignore[arg-type]
             v.advance()
@@ -171,6 +172,7 @@ def test_all_marks_can_be_drawn_and_cleared() -> None:
         assert (0.5, 0.5, 0.5) in sides  # an even box is its own
         for name in MARKS:
             v.mark(name, on=False)
+        assert not any(box.value for box in v.panel.boxes.values())
         assert not v.marks._handles
         assert not v.marks._words
         with pytest.raises(ValueError, match="there is no mark 'auras'"):
@@ -187,6 +189,21 @@ def test_bodies_are_clear_while_something_is_shown_in_them() -> None:
             v.mark(name, on=False)
         v._draw()
         assert {batch.handle.opacity for batch in v.stage._batches} == {None}
+
+
+def test_level_ground_is_a_grid_and_what_stands_on_it_a_body_of_its_own() -> None:
+    world = one_box()
+    with km.viewer(world, open_browser=False) as v:
+        v._draw()
+        (grid,) = v.stage._ground
+        assert grid.position[2] == pytest.approx(0.0, abs=2e-3)
+        assert grid.infinite_grid
+        step = world.add_ground(km.Shape.box((1, 1, 0.2), km.Pose((3, 0, 0.1))))
+        v._draw()
+        assert len(v.stage._ground) == 2
+        world.remove_ground(step)
+        v._draw()
+        assert len(v.stage._ground) == 1
 
 
 def test_structure_changes_appear_as_they_happen() -> None:

@@ -28,7 +28,8 @@ def evolve(
         population: How many there are in a generation. Before the first one, default, steady and map-elites try 300
             founders, or as many as a fifth of --episodes pays for; founders in a TOML file says how many.
         generations: After how many it ends; or
-        episodes: after how many evaluations, whichever comes first.
+        episodes: after how many evaluations, whichever comes first. The default search ends with a vote, and takes
+            some two hundred however few are given.
         seed: Of everything that is random.
         workers: How many compute at a time; by default one for each core.
         evaluator: Who computes: this process, others on this machine, or a Ray cluster.

@@ -113,6 +113,7 @@ class Panel:
         with self.gui.add_folder("show", expand_by_default=False):
             colours = self.gui.add_dropdown("colours", (*COLOURS,))
             solid = self.gui.add_checkbox("collision shapes", False)
+            self.boxes: dict[str, Any] = {}
             for name in MARKS:
                 self._lay_mark(name)
 
@@ -125,7 +126,7 @@ class Panel:
 
     def _lay_mark(self, name: str) -> None:
         v = self.viewer
-        box = self.gui.add_checkbox(name, name in v.wanted)
+        box = self.boxes[name] = self.gui.add_checkbox(name, name in v.wanted)
 
         async def wanted(_: Any) -> None:
             on = bool(box.value)

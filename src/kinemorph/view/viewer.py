@@ -250,6 +250,8 @@ class Viewer:
         else:
             self.wanted.discard(name)
             self.marks.clear(name)
+        if self.panel.boxes[name].value != on:  # said by a program, not by a click
+            self.panel.boxes[name].value = on
 
     def _show(self) -> None:
         """A frame, if one is due."""
