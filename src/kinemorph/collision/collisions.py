@@ -206,6 +206,16 @@ class Collisions:
         return self._tables["pairs"][: int(self.header["n_pairs"][0])]
 
     @property
+    def lasting(self) -> Any:
+        """Which of `pairs` are still of the shapes that they were of: the row of one that is gone may have another."""
+        pairs, rows = self.pairs, self.shapes.rows
+        memory = self._tables["memory"][pairs["row"]]
+        same = (memory["a"] == pairs["a"]) & (memory["b"] == pairs["b"])
+        for side in "ab":
+            same &= memory[f"generation_{side}"] == rows["generation"][pairs[side]]
+        return same
+
+    @property
     def contacts(self) -> Any:
         """The CONTACT rows of the last step, in the order of their pairs. A view, valid until the next."""
         return self._half(int(self.header["step"][0]))[: int(self.header["n_contacts"][0])]

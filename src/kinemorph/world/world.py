@@ -433,11 +433,9 @@ class World(Changing, Placing, Asking, Keeping):
         indices = {body & INDEX for body in bodies}
         found = set()
         rows = self.shapes.rows
-        for pair in self.collisions.pairs:
-            one, other = rows[pair["a"]], rows[pair["b"]]
-            a, b = int(one["link"]), int(other["link"])
-            there = one["form"] and other["form"]  # else it was removed since
-            if there and pair["count"] and (a in indices) != (b in indices):
+        for pair in self.collisions.pairs[self.collisions.lasting]:
+            a, b = int(rows["link"][pair["a"]]), int(rows["link"][pair["b"]])
+            if pair["count"] and (a in indices) != (b in indices):
                 found.add(b if a in indices else a)
         for a, b in self._ties():
             if (a in indices) != (b in indices):
