@@ -70,6 +70,7 @@ ADDRESSES = (
     "found",
 )  # fmt: skip; the fields of COLLISIONS that are
 NO_LINKS = np.zeros(1, POSE)
+FEW, MANY, EACH = 16, 1024, 4  # shapes for which there is room, or is made while they meet; contacts that one has
 NUMBERS = ("updates", "walked", "fallbacks", "rough", "opened", "kept")
 
 
@@ -337,6 +338,17 @@ class Collisions:
         if self._rows_wanted() > int(self.header["room"][0]):
             self._make_pairs(self._rows_wanted())
         self.header["full"] = 0
+
+    def expect(self) -> None:
+        """Have room for what so many shapes will have: what is full in a step has it made again, table by table."""
+        shapes = min(self.shapes.count, MANY)
+        if shapes <= FEW:
+            return
+        room = int(self.header["contact_room"][0])
+        if EACH * shapes > room:
+            self._make_contacts(max(2 * room, EACH * shapes))
+        if self._rows_wanted() > int(self.header["room"][0]):
+            self._make_pairs(self._rows_wanted())
 
     def _rows_wanted(self) -> int:
         """One for each pair that there may be."""

@@ -224,7 +224,7 @@ class World(Changing, Placing, Asking, Keeping):
         try:
             if not (self._watches or self._timers or self._onlookers):  # most calls should cost little
                 self._follow_shapes()
-                status, count = self._run_steps(count, self._few)
+                status, count = self._run_steps(count, count if count <= FEW else self._few)
                 if status == Status.STOPPED or (status == Status.DONE and count == 0):
                     return
             with Bar(self.time, self.time + count * self.dt) as bar:
@@ -381,6 +381,7 @@ class World(Changing, Placing, Asking, Keeping):
         return "ground" if link < 0 else self._names[self.forest._id(BODIES, link)]
 
     def _follow_tables(self) -> None:
+        self.collisions.expect()
         if not has_all_rooms(self._address, self.shapes.count):
             trees, _, _, loops = self.forest._pools["count"].tolist()
             contacts = int(self.collisions.header["contact_room"][0])
