@@ -33,7 +33,7 @@ from kinemorph.scenes.yardsticks import FRICTION, HOLD, TORQUE, Yardstick
 
 STEPS = 2e-3, 5e-3  # s
 BLOCK = 0.02  # s
-REST = 10.0  # s, after the time of a yardstick, in which nothing should move
+REST = 15.0  # s, after the time of a yardstick; in the last ten nothing should move
 ASKED = {
     "box": (2.0, 1.5),
     "ant": (2.2, 1.8),
@@ -201,8 +201,8 @@ class Story:
 
     @property
     def drift(self) -> float:
-        """m, in the last three quarters of the rest."""
-        start = len(self.places) // 4
+        """m, in the last two thirds of the rest: a coin may roll on its rim for some seconds."""
+        start = len(self.places) // 3
         return float(np.linalg.norm(self.places[-1] - self.places[start], axis=1).max())
 
 

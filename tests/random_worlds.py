@@ -210,6 +210,7 @@ def live(number: int, seed: int = 0, absurd: float = ABSURD) -> str:
             if rng.worst == 1.0:
                 raise AssertionError(f"it stopped, though nothing absurd was asked for: {error}") from None
             end = f"stopped (asked for 1e{int(np.log10(rng.worst))} times the usual or more)"
+            print(f"world {number} {end}: {error}", flush=True)
             check(world)
             world.remove(world.bodies[int(rng.integers(len(world.bodies)))])
             if not len(world.bodies):

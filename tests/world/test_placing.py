@@ -136,3 +136,27 @@ def test_ground_that_is_removed_is_gone_for_rays_and_what_lies_on_it():
     assert body.position[2] < -0.5
     with pytest.raises(ValueError, match="was removed"):
         world.remove_ground(ground)
+
+
+@pytest.mark.parametrize("asleep", [False, True])
+@pytest.mark.parametrize("kept", [False, True])
+def test_contacts_of_what_was_removed_are_not_those_of_what_has_its_row(asleep, kept):
+    world = km.World(sleep=asleep)
+    ground = world.add_ground()
+    lower = world.add(CUBE, at=(0, 0, 0.5), name="lower")
+    upper = world.add(CUBE, at=(0, 0, 1.5), name="upper")
+    world.run(1.5)
+    assert {touch.other for touch in world.contacts(lower)} == {None, upper}
+    world.remove_ground(ground)
+    other = world.add_ground(km.HalfSpace((0, 0, 1), -20.0))
+    assert world.shapes.row_of(other) == 0  # that of the ground before
+    world.remove(upper)
+    far = world.add(CUBE, at=(50, 0, 5), name="far")
+    if kept:
+        world = km.World.load(world.save())
+        lower, far = world["lower"], world["far"]
+    assert world.contacts() == world.contacts(lower) == world.contacts(far) == []
+    world.step()
+    assert world.contacts() == []
+    world.run(3.0)
+    assert lower.position[2] == pytest.approx(-19.5, abs=1e-3)

@@ -70,6 +70,7 @@ ADDRESSES = (
     "found",
 )  # fmt: skip; the fields of COLLISIONS that are
 NO_LINKS = np.zeros(1, POSE)
+FEW, MANY, EACH = 16, 1024, 4  # shapes for which there is room, or is made while they meet; contacts that one has
 NUMBERS = ("updates", "walked", "fallbacks", "rough", "opened", "kept")
 
 
@@ -206,6 +207,16 @@ class Collisions:
         return self._tables["pairs"][: int(self.header["n_pairs"][0])]
 
     @property
+    def lasting(self) -> Any:
+        """Which of `pairs` are still of the shapes that they were of: the row of one that is gone may have another."""
+        pairs, rows = self.pairs, self.shapes.rows
+        memory = self._tables["memory"][pairs["row"]]
+        same = (memory["a"] == pairs["a"]) & (memory["b"] == pairs["b"])
+        for side in "ab":
+            same &= memory[f"generation_{side}"] == rows["generation"][pairs[side]]
+        return same
+
+    @property
     def contacts(self) -> Any:
         """The CONTACT rows of the last step, in the order of their pairs. A view, valid until the next."""
         return self._half(int(self.header["step"][0]))[: int(self.header["n_contacts"][0])]
@@ -327,6 +338,17 @@ class Collisions:
         if self._rows_wanted() > int(self.header["room"][0]):
             self._make_pairs(self._rows_wanted())
         self.header["full"] = 0
+
+    def expect(self) -> None:
+        """Have room for what so many shapes will have: what is full in a step has it made again, table by table."""
+        shapes = min(self.shapes.count, MANY)
+        if shapes <= FEW:
+            return
+        room = int(self.header["contact_room"][0])
+        if EACH * shapes > room:
+            self._make_contacts(max(2 * room, EACH * shapes))
+        if self._rows_wanted() > int(self.header["room"][0]):
+            self._make_pairs(self._rows_wanted())
 
     def _rows_wanted(self) -> int:
         """One for each pair that there may be."""

@@ -93,10 +93,10 @@ class Solver:
         self._tables.make("islands", room, ISLAND)
 
     def _make_touches(self, room: int) -> None:
-        self._make("touches", "touch_room", room, TOUCH)
+        self._make("touches", "touch_room", room, TOUCH, keep=True)
         self._tables.make("order", room, I4)
         self._tables.make("rests", room, REST_ON)
-        self._tables.make("twists", room, TWIST)
+        self._tables.make("twists", room, TWIST, keep=True)
         self._make_grips()
 
     def _make_bounds(self, room: int) -> None:
@@ -140,7 +140,7 @@ class Solver:
         return self._tables["bounds"][: int(self.header["bound_count"][0])]
 
     def grow(self) -> None:
-        """Double the tables that are full. Rows are filled anew in each step, so nothing is kept."""
+        """Double the tables that are full: a step fills them anew."""
         h = self.header[0]
         full = int(h["full"])
         if full & FULL_Z and h["nz"] > h["z_room"]:
@@ -156,13 +156,15 @@ class Solver:
         h["full"] = 0
 
     def follow(self, trees: int, shapes: int, contacts: int, loops: int) -> None:
-        """Have a span for each tree, a material for each shape, room for the impulses of so many contacts, and for the
-        wrenches of so many loops."""
+        """Have a span for each tree, a material for each shape, room for so many contacts, which may all touch, and for
+        the wrenches of so many loops."""
         h = self.header[0]
         if loops > h["wrench_room"]:
             self._make_wrenches(2 * loops)
         if trees > h["span_room"]:
             self._make_spans(2 * trees)
+            if 6 * trees > h["z_room"]:  # free bodies, or more
+                self._make_vectors(12 * trees)
         if shapes > h["material_room"]:
             self._make("materials", "material_room", 2 * shapes, MATERIAL, keep=True)
         half = int(h["impulse_room"]) // 2
@@ -172,6 +174,8 @@ class Solver:
                 new = self._tables.make(name, 6 * contacts, F8).reshape(2, contacts, 3)
                 new[:, :half] = old
             self.header["impulse_room"] = 2 * contacts
+        if contacts > h["touch_room"]:
+            self._make_touches(contacts)
 
     def make_room(self, name: str, room_name: str, need: int) -> None:
         """Have room for so many rows in a table whose rows are kept."""

@@ -315,10 +315,9 @@ class Acting:
 
     def _touching(self, row: int) -> list[int]:
         """Bodies that touched a shape in the last step."""
-        links, forms, found = self.shapes.rows["link"], self.shapes.rows["form"], set()
-        for pair in self.collisions.pairs:
-            there = forms[pair["a"]] and forms[pair["b"]]  # else it was removed since
-            if there and pair["count"] and row in (pair["a"], pair["b"]):
+        links, pairs, found = self.shapes.rows["link"], self.collisions.pairs, set()
+        for pair in pairs[self.collisions.lasting]:
+            if pair["count"] and row in (pair["a"], pair["b"]):
                 found |= {int(links[pair[side]]) for side in "ab"}
         return [self._body_id(i) for i in sorted(found) if i >= 0]
 

@@ -55,12 +55,12 @@ class Asking:
         self._world._alone()
         wanted = None if body is None else self._id(body)
         found = []
-        rows, pairs, forms = self.collisions.contacts, self.collisions.pairs, self.shapes.rows["form"]
+        rows, pairs, lasting = self.collisions.contacts, self.collisions.pairs, self.collisions.lasting
         twists, margin = self._twists(), float(self.collisions.header["margin"][0])
         for contact, push in self._pushes().items():
             k = rows[contact]
             pair = pairs[k["pair"]]
-            if not (forms[pair["a"]] and forms[pair["b"]]):
+            if not lasting[k["pair"]]:
                 continue  # one of them was removed since
             if k["distance"] > margin and not push.any():
                 continue  # it was looked at ahead of time, and nothing came of it

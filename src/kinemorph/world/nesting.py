@@ -93,6 +93,8 @@ def tell_overlaps(world: World, newcomers: list[int]) -> None:
     """Warn of what new shapes, by their rows, are deep in, as the step that was made found it at its start."""
     pairs = world.collisions.pairs
     pairs = pairs[(pairs["count"] > 0) & (pairs["distance"] < 0.0)]
+    if not len(pairs):
+        return
     pairs = pairs[np.isin(pairs["a"], newcomers) | np.isin(pairs["b"], newcomers)]
     if not len(pairs):
         return

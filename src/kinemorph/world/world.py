@@ -224,7 +224,7 @@ class World(Changing, Placing, Asking, Keeping):
         try:
             if not (self._watches or self._timers or self._onlookers):  # most calls should cost little
                 self._follow_shapes()
-                status, count = self._run_steps(count, self._few)
+                status, count = self._run_steps(count, count if count <= FEW else self._few)
                 if status == Status.STOPPED or (status == Status.DONE and count == 0):
                     return
             with Bar(self.time, self.time + count * self.dt) as bar:
@@ -381,6 +381,7 @@ class World(Changing, Placing, Asking, Keeping):
         return "ground" if link < 0 else self._names[self.forest._id(BODIES, link)]
 
     def _follow_tables(self) -> None:
+        self.collisions.expect()
         if not has_all_rooms(self._address, self.shapes.count):
             trees, _, _, loops = self.forest._pools["count"].tolist()
             contacts = int(self.collisions.header["contact_room"][0])
@@ -433,11 +434,9 @@ class World(Changing, Placing, Asking, Keeping):
         indices = {body & INDEX for body in bodies}
         found = set()
         rows = self.shapes.rows
-        for pair in self.collisions.pairs:
-            one, other = rows[pair["a"]], rows[pair["b"]]
-            a, b = int(one["link"]), int(other["link"])
-            there = one["form"] and other["form"]  # else it was removed since
-            if there and pair["count"] and (a in indices) != (b in indices):
+        for pair in self.collisions.pairs[self.collisions.lasting]:
+            a, b = int(rows["link"][pair["a"]]), int(rows["link"][pair["b"]])
+            if pair["count"] and (a in indices) != (b in indices):
                 found.add(b if a in indices else a)
         for a, b in self._ties():
             if (a in indices) != (b in indices):
