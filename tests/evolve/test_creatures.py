@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 from tests.evolve.test_runs import BreaksOff, BrokenOffError, Shuffled
 
+from kinemorph.creatures.alike import alike
+from kinemorph.creatures.develop import develop
+from kinemorph.creatures.genotype import Genotype
 from kinemorph.evolve.evaluator import Serial
 from kinemorph.evolve.experiment import begin, evolve, problem_of, resume
 from kinemorph.evolve.problem import Draw
@@ -66,6 +69,16 @@ def test_broken_off_and_shuffled_they_are_the_same_creatures(runs, tmp_path):
     with resume(tmp_path / "run.db")[0] as store:
         assert evolve(store, of, evaluator=Shuffled(2, problem)).reused > 50
         assert store.golden_hash() == hash_of(runs["hit-ball-anywhere"])
+
+
+def test_no_child_is_its_parent_again():
+    problem, rng = problem_of(settings("locomotion", of_search={})), np.random.default_rng(4)
+    parents = [one for one in (problem.founder(rng) for _ in range(12)) if problem.viable(one)]
+    children = [(one, problem.mutate(one, rng)[0]) for one in parents for _ in range(20)]
+    living = [(one, child) for one, child in children if problem.viable(child)]
+    assert len(living) > 60
+    grown = [[develop(Genotype.from_json(each), problem.settings) for each in pair] for pair in living]
+    assert sum(alike(*pair) for pair in grown) < 0.02 * len(living)  # of some, hardly anything has an effect
 
 
 @pytest.mark.parametrize("search", ["default", "thesis"])

@@ -32,6 +32,23 @@ def test_a_file_is_read_and_the_command_wins(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("episodes", "given", "population", "founders"),
+    [
+        (None, {}, 40, 300),
+        (2000, {}, 40, 200),  # a fifth of the budget, two draws each
+        (5000, {}, 40, 300),
+        (20000, {}, 80, 1000),
+        (20000, {"founder_draws": 1}, 80, 2000),
+        (20000, {"population": 30, "founders": 50}, 30, 50),
+    ],
+)
+def test_the_budget_decides_how_many_there_are(episodes, given, population, founders):
+    of = settings(budget={"generations": 10, "episodes": episodes}, of_search=given)
+    found = search_of(of, problem_of(of)).settings
+    assert (found.population, found.founders) == (population, founders)
+
+
+@pytest.mark.parametrize(
     ("old", "new", "said"),
     [
         ("generations = 7", 'generations = "many"', r"run\.toml:7: budget\.generations: expected `int`, got `str`"),

@@ -25,8 +25,9 @@ def evolve(
     Args:
         task: Its name, module:name of a problem of your own, or a TOML file with settings.
         search: default, steady, thesis, sims, random, map-elites, or module:name of your own.
-        population: How many there are in a generation. Before the first one, default, steady and map-elites try 300
-            founders, or as many as a fifth of --episodes pays for; founders in a TOML file says how many.
+        population: How many there are in a generation; default and steady go by --episodes. Before the first one
+            these try founders for a tenth of --episodes, 300 at least if a fifth pays for them, and map-elites 300;
+            founders in a TOML file says how many.
         generations: After how many it ends; or
         episodes: after how many evaluations, whichever comes first. The default search ends with a vote, and takes
             some two hundred however few are given.

@@ -72,7 +72,8 @@ class Problem(Protocol):
         ...
 
     def numbers(self, genotype: str) -> list[float]:
-        """The numbers that can be tuned without changing the body."""
+        """The numbers that can be tuned without changing the body. If the body may be tuned too (`body` of a search's
+        `tuning`), this and the next are called with `body=True`."""
         ...
 
     def with_numbers(self, genotype: str, numbers: list[float]) -> str: ...

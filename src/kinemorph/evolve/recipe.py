@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Self
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace as replaced
 
 from kinemorph.evolve.job import Individual
 from kinemorph.evolve.problem import Draw, Problem
@@ -16,14 +18,15 @@ from kinemorph.evolve.search import Budget, Planned, Trial
 from kinemorph.evolve.streams import Purpose, seed_of, stream
 from kinemorph.evolve.tuning import TuningSettings, tune
 
+PEOPLE, FOUNDERS, EPISODES = 40, 300, 5000  # what was measured: a population, its founders, the budget
 VOTED = 512  # draws from this number on are those of the last vote
 CANDIDATES = 16  # who stands in it
 STEP, FULL = 0.1, 5  # of the level, by which success makes draws harder; and of so many draws, one is at full level
 
 
 class RecipeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    population: int = 40
-    founders: int = 300  # so many are tried, at most a fifth of the budget
+    population: int = 0  # 0: PEOPLE for up to EPISODES evaluations, twice as many for four times as many of these
+    founders: int = 0  # so many are tried, at most a fifth of the budget; 0: a tenth of it, but not less than FOUNDERS
     founder_draws: int = 2
     viable: int = 6  # tries at a child, or five times as many at a founder, before a stillborn one is taken
     elite: float = 0.2  # the share of the population that has children
@@ -34,7 +37,8 @@ class RecipeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     quantile: float = 0.5  # of the parents, that a candidate must reach to go on
     redraw: int = 6  # generations after which all draws are new
     kept: float = 0.5  # the share of the population that is judged by them; the rest goes
-    ramp: float = 0.0  # the part of the budget in which draws get harder, from level 0 to 1
+    ramp: float = 0.0  # the part of the budget in which draws get harder, from level 0 to the hardest
+    hardest: float = 1.0  # level of draws after that, in tuning and in the vote: above 1, harder than what is asked
     worst: float = 0.5  # weight of the mean of the worse half, against motions that are blind
     vote: int = 32  # draws that decide between the elites of the whole run
     tuning: TuningSettings | None = None
@@ -46,8 +50,17 @@ class RecipeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if not self.ladder or min(self.ladder) < 1 or sorted(set(self.ladder)) != list(self.ladder):
             raise ValueError(f"ladder is {self.ladder}, and must rise: numbers of draws, such as 2, 4, 8")
-        if self.population < 2:
-            raise ValueError(f"population is {self.population}, and must be at least 2")
+        if self.population < 2 and self.population != 0:
+            raise ValueError(f"population is {self.population}, and must be at least 2, or 0: by the budget")
+
+    def within(self, budget: Budget) -> Self:
+        """With numbers for what the budget decides: a larger one pays for more families and for more generations."""
+        episodes = budget.episodes or 0
+        people = self.population or round(PEOPLE * max(1.0, episodes / EPISODES) ** 0.5)
+        founders = self.founders or max(FOUNDERS, episodes // (10 * self.founder_draws))
+        if budget.episodes is not None:
+            founders = min(founders, episodes // (5 * self.founder_draws))
+        return replaced(self, population=people, founders=founders)
 
 
 class Recipe(Planned):
@@ -59,7 +72,7 @@ class Recipe(Planned):
         self, problem: Problem, seed: int, budget: Budget, settings: RecipeSettings = RecipeSettings()
     ) -> None:
         super().__init__(problem, seed, budget)
-        self.settings = settings
+        self.settings = settings.within(budget)
         self.elites: list[Individual] = []  # the best of each generation: candidates of the last vote
         self._earned = 0.0  # the level that success has led to
         self._arrived: dict[int, int] = {}  # in which generation a family's founder came, if not in the first
@@ -89,9 +102,8 @@ class Recipe(Planned):
             children += [self._newcomer() for _ in range(settings.newcomers)]
             yield from self._race(children, parents, bank)
             population = self.survivors(population + children)
-        if settings.tuning is not None:
-            self.elites.append((yield from tune(self, population[0], bank, settings.tuning)))
-        self.close((yield from self._vote(population)))
+        tuned = yield from self._tuned(population)
+        self.close((yield from self._vote(tuned, population)))
 
     def draws(self) -> tuple[Draw, ...]:
         """Those by which all are judged from this generation on."""
@@ -105,7 +117,7 @@ class Recipe(Planned):
         """How hard draws are now."""
         if self.settings.success:
             return self._earned
-        return min(1.0, self.spent / self.settings.ramp) if self.settings.ramp else 1.0
+        return self.settings.hardest * (min(1.0, self.spent / self.settings.ramp) if self.settings.ramp else 1.0)
 
     def _earn(self, population: list[Individual]) -> None:
         """Draws become harder if half of those who have children are good enough at them."""
@@ -117,15 +129,31 @@ class Recipe(Planned):
         """Evaluations that may still be made before the vote; or generations, if these are what is counted."""
         if self.budget.episodes is None or self.generation >= self.budget.generations:
             return float(self.budget.generations - self.generation)
-        tuning = self.settings.tuning.episodes if self.settings.tuning else 0
-        return float(self.budget.episodes - self.episodes - CANDIDATES * self.settings.vote // 2 - tuning)
+        return float(self.budget.episodes - self.episodes - CANDIDATES * self.settings.vote // 2 - self._for_tuning())
+
+    def _for_tuning(self) -> int:
+        """Evaluations that are kept for it: if a share of all, by those that were made so far."""
+        tuning = self.settings.tuning
+        if tuning is None:
+            return 0
+        return int(tuning.share / (1.0 - tuning.share) * self.episodes) if tuning.share else tuning.episodes
+
+    def _tuned(self, population: list[Individual]) -> Generator[list[Trial], None, list[Individual]]:
+        """The best of the best families, one for each PEOPLE of the population, with better numbers."""
+        found: list[Individual] = []
+        if self.settings.tuning is not None:
+            firsts = {one.family: one for one in reversed(population) if not one.faulty}
+            several = self.ranked(list(firsts.values()))[: max(1, self.settings.population // PEOPLE)]
+            episodes = self._for_tuning() // max(1, len(several))
+            for one in several:
+                means = yield from tune(self, one, self.settings.tuning, episodes)
+                found += means[: max(1, CANDIDATES // 2 // len(several))]
+        return found
 
     def _founded(self, bank: tuple[Draw, ...]) -> Generator[list[Trial], None, list[Individual]]:
         settings = self.settings
-        tries = settings.founders
-        if self.budget.episodes is not None:
-            tries = min(tries, self.budget.episodes // (5 * settings.founder_draws))
-        founders = [self.founder(5 * settings.viable) for _ in range(max(tries, settings.population))]
+        tries = max(settings.founders, settings.population)
+        founders = [self.founder(5 * settings.viable) for _ in range(tries)]
         yield [(one, bank[: settings.founder_draws]) for one in founders]
         population = self.ranked(founders)[: settings.population]
         yield from self._race(population, population, bank)
@@ -255,11 +283,13 @@ class Recipe(Planned):
 
     # ---------------------------------------------------------------------------------------------- voting
 
-    def _vote(self, population: list[Individual]) -> Generator[list[Trial], None, list[Individual]]:
+    def _vote(
+        self, tuned: list[Individual], population: list[Individual]
+    ) -> Generator[list[Trial], None, list[Individual]]:
         """Fresh draws; each time twice as many of them, for the better half of the candidates."""
         seeds = [seed_of(self.seed, Purpose.VOTE, draw=number) for number in range(self.settings.vote)]
-        draws = tuple(Draw(VOTED + number, seed) for number, seed in enumerate(seeds))
-        candidates = self._candidates(population)
+        draws = tuple(Draw(VOTED + number, seed, self.settings.hardest) for number, seed in enumerate(seeds))
+        candidates = self._candidates(tuned, population)
         for one in candidates:
             one.outcomes.clear()
         for share in (4, 2, 1):
@@ -268,10 +298,10 @@ class Recipe(Planned):
         others = [one for one in population if one not in candidates]
         return self.ranked(candidates) + others
 
-    def _candidates(self, population: list[Individual]) -> list[Individual]:
-        """The best of now, and of those who were the best before, evenly over the later half of the run: who is best by
-        the last draws may only suit them."""
-        few = population[: CANDIDATES // 4]
+    def _candidates(self, tuned: list[Individual], population: list[Individual]) -> list[Individual]:
+        """The best of now, half of them tuned, and of those who were the best before, evenly over the later half of the
+        run: who is best by the last draws may only suit them."""
+        few = tuned[: CANDIDATES // 2] + population[: CANDIDATES // 4]
         before = [one for one in self.elites[-max(CANDIDATES, len(self.elites) // 2) :] if one not in few]
         several = min(len(before), CANDIDATES - len(few))
         spread = [before[-1 - i * len(before) // several] for i in range(several)]

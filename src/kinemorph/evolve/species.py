@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from kinemorph._toml import checked
 from kinemorph.brain import Acted
+from kinemorph.creatures.alike import alike
 from kinemorph.creatures.develop import Phenotype, develop
 from kinemorph.creatures.evaluate import evaluate
 from kinemorph.creatures.founders import REACHERS, WALKERS, founder
@@ -23,12 +24,14 @@ from kinemorph.creatures.genotype import From, Genotype
 from kinemorph.creatures.gentle import FINEST, Weighted, offspring, upstream
 from kinemorph.creatures.initial import random_genotype
 from kinemorph.creatures.mate import crossover, crossover_within, graft
+from kinemorph.creatures.measures import measures, with_measures
 from kinemorph.creatures.mutate import mutate
 from kinemorph.creatures.settings import Settings
 from kinemorph.creatures.tasks import TASKS, HitBall, Locomotion, Task
 from kinemorph.evolve.problem import Descriptor, Draw, Outcome
 
 Variant = Literal["gentle", "thesis"]
+TRIES = 8  # at a child that is not its parent again
 KINDS: dict[str, type[Task]] = {kind().name.replace(" ", "-"): kind for kind in TASKS}
 _EGOCENTRIC = {From.DIRECTION, From.DISTANCE, From.UP, From.SPEED}  # senses that the thesis does not have
 
@@ -59,7 +62,7 @@ class Species(msgspec.Struct, frozen=True):
             return {"ladder": [2, 4, 8], "redraw": 6, "worst": 0.5, "founder_draws": 2}
         if isinstance(self.task, Locomotion):
             races = {"ladder": [1, 2, 4], "redraw": 6, "worst": 0.3, "founder_draws": 1}
-            return races | {"ramp": 0.4, "family_until": 0.8}
+            return races | {"ramp": 0.4, "family_until": 0.8, "tuning": {"share": 0.4, "body": True}}
         usual: dict[str, Any] = {"ladder": [1, 3], "redraw": 8, "worst": 0.0, "founder_draws": 1}
         if self.task.grasps:
             return usual | {"founders": 1000}  # few of them hold on, and fewer let go in time
@@ -78,8 +81,17 @@ class Species(msgspec.Struct, frozen=True):
         if self.variant == "thesis":
             return mutate(parent, rng, self.settings).to_json(), "mutation"
         finest = 1.0 if isinstance(self.task, HitBall) else FINEST  # reachers have too few generations for fine steps
-        child, operator = offspring(parent, rng, self.settings, finest=finest)
-        return child.to_json(), operator.value
+        for _ in range(TRIES):
+            child, operator = offspring(parent, rng, self.settings, finest=finest)
+            made = child.to_json()
+            if not self._alike(genotype, made):
+                break
+        return made, operator.value
+
+    def _alike(self, one: str, other: str) -> bool:
+        """Whether a child is its parent again, but for what has no effect."""
+        a, b = _grown(one, self.settings), _grown(other, self.settings)
+        return not a.rejected and not b.rejected and alike(a, b)
 
     def crossover(self, one: str, other: str, rng: np.random.Generator) -> str:
         below = self.variant == "gentle" and rng.random() < self.within
@@ -93,13 +105,18 @@ class Species(msgspec.Struct, frozen=True):
         grown = _grown(genotype, self.settings)
         return not grown.rejected and int(grown.rows["dof"].sum()) > 0  # without wiring its brain
 
-    def numbers(self, genotype: str) -> list[float]:
-        """The weights that have a say in what an effector does."""
+    def numbers(self, genotype: str, body: bool = False) -> list[float]:
+        """The weights that have a say in what an effector does; and what is measured in the body, if asked."""
         parent = Genotype.from_json(genotype)
-        return [number for place in _places(parent, self.task.grasps) for number in _weights(parent, place)]
+        weights = [number for place in _places(parent, self.task.grasps) for number in _weights(parent, place)]
+        return weights + (measures(parent) if body else [])
 
-    def with_numbers(self, genotype: str, numbers: list[float]) -> str:
+    def with_numbers(self, genotype: str, numbers: list[float], body: bool = False) -> str:
         child, left, most = Genotype.from_json(genotype), list(numbers), self.settings.weight
+        if body:
+            count = len(measures(child))
+            left, rest = left[: len(left) - count], left[len(left) - count :]
+            child = with_measures(child, rest, self.settings)
         for place in _places(child, self.task.grasps):
             count = len(_weights(child, place))
             child = _weighted(child, place, [min(max(number, -most), most) for number in left[:count]])

@@ -52,7 +52,8 @@ class Steady(Recipe):
         self._steady = True
 
     def _finish(self) -> Iterator[list[Trial]]:
-        self.close((yield from self._vote(self._pool)))
+        tuned = yield from self._tuned(self._pool)
+        self.close((yield from self._vote(tuned, self._pool)))
 
     def ask(self) -> list[Job]:
         jobs = [] if self._steady else super().ask()
