@@ -15,6 +15,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import llvmlite.binding
@@ -41,10 +42,14 @@ def made(name: str) -> tuple[km.World, Yardstick]:
     return world, scene
 
 
-def go(world: km.World, scene: Yardstick, steps: int) -> None:
-    """So many steps, with the torques that a restless scene has, which follow from the time alone."""
+def go(world: km.World, scene: Yardstick, steps: int, step: Callable[[int], None] | None = None) -> None:
+    """So many steps, with the torques that a restless scene has, which follow from the time alone.
+
+    `step` makes them; else the world does.
+    """
+    step = step or world.step
     if not scene.restless:
-        world.step(steps)
+        step(steps)
         return
     hold = round(HOLD / world.dt)
     while steps > 0:
@@ -54,7 +59,7 @@ def go(world: km.World, scene: Yardstick, steps: int) -> None:
         tau = np.zeros(len(world.forest.state(tree).v))
         tau[6:] = TORQUE * np.random.default_rng(now // hold).uniform(-1.0, 1.0, len(tau) - 6)
         world.forest.set_state(tree, tau=tau)
-        world.step(part)
+        step(part)
         steps -= part
 
 

@@ -28,9 +28,8 @@ def test_a_scene_comes_to_its_golden_digest(name):
 @pytest.mark.parametrize("name", SEVEN)
 def test_saved_and_restored_at_random_moments_it_is_the_same(name):
     rng = np.random.default_rng(list(name.encode()))
-    seconds = 2.0
     (world, scene), (used, _) = made(name), made("box")
-    total = round(seconds / world.dt)
+    total = round(SECONDS / world.dt)
     stops = [*np.sort(rng.integers(1, total, MOMENTS)).tolist(), total]
     at = 0
     for i, stop in enumerate(stops):
@@ -41,14 +40,20 @@ def test_saved_and_restored_at_random_moments_it_is_the_same(name):
         else:
             used.restore(world.save())
             world, used = used, world
-    assert world.hash() == digest(name, seconds)
+    assert world.hash() == digest(name)
 
 
 def test_batch_or_alone_it_is_the_same():
-    names = [name for name in SEVEN if name != "ant"]  # whose torques come from outside
+    names = [name for name in SEVEN if name != "ant"]
     worlds = [made(name)[0] for name in names]
-    km.batch.run(worlds, 1.0, workers=2)
-    assert [world.hash() for world in worlds] == [digest(name, 1.0) for name in names]
+    km.batch.run(worlds, SECONDS, workers=2)
+    assert [world.hash() for world in worlds] == [digest(name) for name in names]
+
+
+def test_in_batches_between_torques_from_outside_it_is_the_same():
+    (ant, scene), (other, _) = made("ant"), made("box")
+    go(ant, scene, round(SECONDS / ant.dt), lambda steps: km.batch.run([ant, other], steps * ant.dt, workers=2))
+    assert [ant.hash(), other.hash()] == [digest("ant"), digest("box")]
 
 
 def told_elsewhere(name, seconds, **environment):
@@ -61,7 +66,7 @@ def told_elsewhere(name, seconds, **environment):
 
 
 def test_in_a_fresh_process_all_scenes_are_the_same():
-    assert told_elsewhere("all", 0.5) == [digest(name, 0.5) for name in SEVEN]
+    assert told_elsewhere("all", SECONDS) == [digest(name) for name in SEVEN]
 
 
 def test_with_kernels_compiled_anew_it_is_the_same(tmp_path):

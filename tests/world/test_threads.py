@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from tests.world.golden import digest, go, made
+from tests.world.golden import SECONDS, digest, go, made
 from tests.world.kept_worlds import arm
 
 import kinemorph as km
@@ -71,8 +71,8 @@ def test_any_number_of_threads_comes_to_the_same_bits(threads, eager):
 def test_scenes_come_to_the_same_bits(name, eager):
     world, scene = made(name)
     world.threads = 2
-    go(world, scene, 500)
-    assert world.hash() == digest(name, 500 * world.dt)
+    go(world, scene, round(SECONDS / world.dt))
+    assert world.hash() == digest(name)
 
 
 def test_threads_are_no_part_of_the_state(eager):
