@@ -13,7 +13,7 @@ class Draw(msgspec.Struct, frozen=True):
 
     number: int  # which one of a bank: what is stratified (an octant, a bearing) is so by this number
     seed: int  # of everything that is random in it
-    level: float = 1.0  # how hard it is, from 0 to 1: a curriculum raises it
+    level: float = 1.0  # how hard it is, from 0 to 1, or beyond what is asked: a curriculum raises it
 
 
 class Outcome(msgspec.Struct, frozen=True):
