@@ -204,7 +204,7 @@ def in_one_piece(*tables: tuple[int | tuple[int, ...], Any]) -> tuple[list[Any],
     places, size = [], 0
     for shape, dtype in tables:
         places.append((shape, dtype, size))
-        size += ((shape if type(shape) is int else prod(shape)) * dtype.itemsize + LINE - 1) & -LINE
+        size += ((shape if isinstance(shape, int) else prod(shape)) * dtype.itemsize + LINE - 1) & -LINE
     memory, start, skip = cleared(size)
     return (
         [np.ndarray(shape, dtype, memory, skip + at) for shape, dtype, at in places],
