@@ -418,7 +418,7 @@ class Collisions:
         header, lasting, broad, shapes, seen, boxed = state
         if header.dtype != COLLISIONS:
             raise ValueError("collisions that another version of kinemorph has pickled cannot be read")
-        tables = Tables(COLLISIONS)
+        tables = Tables(COLLISIONS, PASSING)
         tables.header[:] = header
         make_scratch(tables)
         self._hold(tables, broad, shapes)
@@ -467,7 +467,7 @@ def first_tables(margin: float, keep_within: float) -> tuple[Tables, Tables]:
 
 def _tables_for(contacts: int, keeps: bool, pairs: int) -> Tables:
     """For a step of so many contacts, which may be kept or not, and for so many pairs."""
-    tables = Tables(COLLISIONS)
+    tables = Tables(COLLISIONS, PASSING)
     h = tables.header[0]
     h["contact_room"], h["known_room"], h["room"] = contacts, 64, pairs
     for name, dtype in (("places", PLACE), ("boxes", BOUNDS)):
@@ -510,6 +510,7 @@ def of_pair(memory: Any, pairs: Any, lives: Any, shapes: Any) -> Any:
     return good & ~ground[b]
 
 
+PASSING = {"work": None, "found": None}  # tables of which nothing lasts
 SAID = ("row", "form", "link", "generation", "group", "mask", "fixed")  # the last four: what a box in the hash goes by
 
 

@@ -13,20 +13,22 @@ import numpy as np
 
 from kinemorph.collision.broad_phase import EVERYTHING
 from kinemorph.collision.part_pairs import STACK
-from kinemorph.collision.shape_rows import MOUNT, SHAPE, SHAPES, Form
+from kinemorph.collision.shape_rows import MOUNT, NOBODY, SHAPE, SHAPES, Form
 from kinemorph.collision.shape_writing import ROW_BITS, write_shapes
+from kinemorph.geometry.boxes import box_pattern, make_boxes
 from kinemorph.geometry.ground import Ground, HalfSpace
-from kinemorph.geometry.parts import NODE, Parts, box_roots
-from kinemorph.geometry.polyhedron import CACHED, Polyhedron, box_of, box_rows, core_of
+from kinemorph.geometry.parts import NODE, Parts
+from kinemorph.geometry.polyhedron import BOX_ROWS, CACHED, Polyhedron, box_of, core_of
 from kinemorph.geometry.shapes import Shape, ShapeKind
-from kinemorph.multibody.tables import Pattern, Tables
+from kinemorph.multibody.catalog import Catalog
+from kinemorph.multibody.tables import Pattern, Tables, in_one_piece
 from kinemorph.spatial.given import bits, shown
 from kinemorph.spatial.pose import Pose
 
 Solid: TypeAlias = Shape | Polyhedron | tuple[Polyhedron, float] | Parts | Ground
 Mount: TypeAlias = tuple[Solid, int, Pose | None, int, int]  # a solid, its link, where on it, its group and its mask
 Array = np.ndarray[Any, np.dtype[Any]]
-NO_MORE: list[tuple[float, ...]] = [()]
+NO_BODIES = np.zeros(0, np.int64)
 
 BASE = -1  # the link of what does not move
 FAR = 1e18  # m: half of space has a box that reaches so far
@@ -54,6 +56,31 @@ class Description(NamedTuple):
     reach: float
 
 
+class Mounts(NamedTuple):
+    """Shapes and the links that carry them, as `write_shapes` wants them."""
+
+    solids: Sequence[Solid | Later]  # as they were given
+    owners: Sequence[Parts | Ground | Box]  # of what the numbers have the addresses of
+    whole: Array
+    numbers: Array
+
+
+class Later:
+    """One of a model's shapes, which is made when somebody asks for it."""
+
+    __slots__ = ("_catalog", "_k")
+
+    def __init__(self, catalog: Catalog, k: int) -> None:
+        self._catalog, self._k = catalog, k
+
+    def made(self) -> Shape:
+        return [shape for shapes in self._catalog.shapes for shape in shapes][self._k]
+
+
+def _made(solid: Solid | Later | None) -> Solid | None:
+    return solid.made() if isinstance(solid, Later) else solid
+
+
 class ShapeTable:
     """Shapes that may be added and removed at any time; each has an id, which no other shape ever gets.
 
@@ -69,7 +96,7 @@ class ShapeTable:
         self._tables, self._room = _pattern().tables()[0] if tables is None else tables, ROOM
         self.moves = 0  # how often the rows have moved to other memory
         self.revision = 0  # how often the table has changed
-        self._solids: list[Solid | None] = []  # as they were given
+        self._solids: list[Solid | Later | None] = []  # as they were given
         self._owners: list[Parts | Ground | Box | None] = []  # of what rows have the addresses of
         self._free: list[int] = []  # rows that were given back, a heap
 
@@ -116,39 +143,24 @@ class ShapeTable:
 
     def add_all(self, mounts: Sequence[Mount]) -> list[int]:
         """The same for many: solid, link, pose, group and mask of each. If one is refused, none is added."""
-        return self.write(mounts, NO_MORE * len(mounts))[0]
+        return self.write(mounts_of(mounts))[:, 0].tolist()
 
-    def write(self, mounts: Sequence[Mount], more: Sequence[tuple[float, ...]]) -> tuple[list[int], Any, Any]:
-        """The same, and what kernels got of it: see `write_shapes`. `more` are further numbers for somebody else."""
-        if not mounts:
-            return [], None, None
-        places = []
-        for solid, link, pose, group, mask in mounts:
-            bits("group", group)
-            bits("mask", mask)
-            _check_link(link)
-            places.append(_pose_on_link(solid, pose))
-        described = _described([solid for solid, *_ in mounts])
-        first, n = len(self._owners), len(mounts)
+    def write(self, mounts: Mounts, bodies: Array = NO_BODIES) -> Array:
+        """Take shapes in as rows. Returns the id and the link of each; for `bodies` see `write_shapes`."""
+        first, n = len(self._owners), len(mounts.owners)
+        written = np.empty((n, 2), np.int64)
         if self._free or first + n > self._room:
-            rows = [self._claim() for _ in mounts]
+            rows = [self._claim() for _ in range(n)]
+            written[:, 0] = rows
+            for row, solid, owner in zip(rows, mounts.solids, mounts.owners, strict=True):
+                self._solids[row], self._owners[row] = solid, owner
         else:
-            rows = list(range(first, first + n))
-            self._owners += [None] * n
-            self._solids += [None] * n
-        whole: list[int] = []
-        numbers: list[float] = []
-        each = zip(rows, mounts, places, described, more, strict=True)
-        for row, (solid, link, _, group, mask), at, (owner, said), beside in each:
-            self._solids[row], self._owners[row] = solid, owner
-            form, *made, radius, low, high, reach = said
-            whole += row, form, link, group, mask, link == BASE or form == GROUND, *made
-            numbers += *at.rotation.ravel().tolist(), *at.position.tolist(), *low, *high, radius, reach, *beside
-        integers = np.array(whole, np.int64).reshape(n, 10)
-        floats = np.array(numbers, np.float64).reshape(n, -1)
-        write_shapes(self._tables.address, self.revision, integers, floats)
+            written[:, 0] = range(first, first + n)
+            self._solids += mounts.solids
+            self._owners += mounts.owners
+        write_shapes(self._tables.address, self.revision, written, mounts.whole, mounts.numbers, bodies)
         self.revision += n
-        return integers[:, 0].tolist(), integers, floats
+        return written
 
     def _claim(self) -> int:
         """A row that is free."""
@@ -244,7 +256,7 @@ class ShapeTable:
 
     def __getitem__(self, id: int) -> Solid:
         """What was added under this id."""
-        solid = self._solids[self.row_of(id)]
+        solid = _made(self._solids[self.row_of(id)])
         assert solid is not None
         return solid
 
@@ -275,7 +287,7 @@ class ShapeTable:
         for name in FOLLOWS:
             rows[name] = 0
         mounts, changed, free = self.mounts[:n].copy(), self.changed[:n].copy(), sorted(self._free)
-        return rows, mounts, changed, self.revision, list(self._solids), self.bodies, free
+        return rows, mounts, changed, self.revision, [_made(solid) for solid in self._solids], self.bodies, free
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         rows, mounts, changed, self.revision, solids, bodies, free = state
@@ -317,16 +329,16 @@ def _pattern() -> Pattern:
 class Box:
     """What keeps the rows of a box alive; it is a body of one part when somebody asks for it."""
 
-    __slots__ = ("_body", "_nodes", "_row")
+    __slots__ = ("_body", "_k", "_rows")
 
-    def __init__(self, row: Array, nodes: Array) -> None:
-        self._row, self._nodes = row, nodes  # BOX_ROWS, an array of one; and the roots, among which its own is
+    def __init__(self, rows: Array, k: int) -> None:
+        self._rows, self._k = rows, k  # BOX_ROWS, which one it is, and in the same memory the roots
         self._body: Parts | None = None
 
     @property
     def body(self) -> Parts:
         if self._body is None:
-            core = box_of(self._row)
+            core = box_of(self._rows[self._k : self._k + 1])
             self._body = Parts.single(core, 0.0, *core.bounds.tolist())
         return self._body
 
@@ -347,6 +359,28 @@ def body_of(solid: Any) -> Parts | Ground:
         return solid
     core, radius = core_and_radius(solid)
     return Parts([core], radius)
+
+
+def mounts_of(mounts: Sequence[Mount]) -> Mounts:
+    """Solids with their links, poses, groups and masks, as rows."""
+    places = []
+    for solid, link, pose, group, mask in mounts:
+        bits("group", group)
+        bits("mask", mask)
+        _check_link(link)
+        places.append(_pose_on_link(solid, pose))
+    described = _described([solid for solid, *_ in mounts])
+    whole: list[int] = []
+    numbers: list[float] = []
+    for (_, link, _, group, mask), at, (_, said) in zip(mounts, places, described, strict=True):
+        form, *made, radius, low, high, reach = said
+        whole += form, link, group, mask, link == BASE or form == GROUND, *made, NOBODY
+        numbers += *at.rotation.ravel().tolist(), *at.position.tolist(), *low, *high, radius, reach
+    n = len(mounts)
+    return Mounts(
+        [solid for solid, *_ in mounts], [owner for owner, _ in described],
+        np.array(whole, np.int64).reshape(n, 10), np.array(numbers, np.float64).reshape(n, 20),
+    )  # fmt: skip
 
 
 def _described(solids: list[Any]) -> list[tuple[Parts | Ground | Box, Description]]:
@@ -382,13 +416,12 @@ def _new_boxes(sizes: list[tuple[float, ...]]) -> Iterator[tuple[Box, Descriptio
     if not ((numbers > 0.0) & (numbers < np.inf)).all():
         for size in sizes:
             Polyhedron.box(size)  # which says what is wrong
-    rows = box_rows(numbers)
-    nodes = box_roots(rows)
-    start = int(nodes.ctypes.data)
+    (rows, nodes), starts = in_one_piece((len(sizes), BOX_ROWS), (len(sizes), NODE))
+    make_boxes(box_pattern(), numbers, *starts)
+    rows.flags.writeable = False
     columns = (nodes[name].tolist() for name in ("core", "low", "high", "radius_bound"))
     for k, (core, low, high, reach) in enumerate(zip(*columns, strict=True)):
-        said = Description(CONVEX, core, start + k * NODE.itemsize, 1, 0, 0.0, low, high, reach)
-        yield Box(rows[k : k + 1], nodes), said
+        yield Box(rows, k), Description(CONVEX, core, starts[1] + k * NODE.itemsize, 1, 0, 0.0, low, high, reach)
 
 
 @lru_cache(maxsize=CACHED)

@@ -9,7 +9,7 @@ import numpy as np
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.collision.hash_rows import FILTER, HASH, INDEX
 from kinemorph.collision.hash_tiles import rehash
-from kinemorph.collision.shape_rows import COLLISIONS, MOUNT, NOBODY, SHAPE, SHAPES
+from kinemorph.collision.shape_rows import COLLISIONS, MOUNT, SHAPE, SHAPES
 from kinemorph.geometry.ground import BOUNDS
 from kinemorph.spatial.rows import load3
 
@@ -19,31 +19,39 @@ Numbers = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 LARGEST = 1.7976931348623157e308
 NO_END = -1
 ROW_BITS = 32  # of the id of a shape; the generation of its row is above them
+ROW = (1 << ROW_BITS) - 1  # these bits
 I8 = np.dtype(np.int64)
 
 
 @entry
-def write_shapes(address: int, revision: int, whole: Integers, numbers: Numbers) -> None:
-    """Fill SHAPE and MOUNT rows. `whole`: row, form, link, group, mask, fixed, core, nodes, n_nodes, ground of each;
-    `numbers`: R, p, low, high, radius and reach, and what others read. Rows become ids."""
+def write_shapes(
+    address: int, revision: int, written: Integers, whole: Integers, numbers: Numbers, bodies: Ids
+) -> None:  # fmt: skip
+    """Fill SHAPE and MOUNT rows. `whole`: form, link, group, mask, fixed, core, nodes, n_nodes, ground and carrier of
+    each; `numbers`: R, p, low, high, radius and reach. Links are numbers of `bodies`, ids of which the row counts; if
+    there are none of these, they are what they are. `written` are rows, and become ids and links."""
     t = rows_at(address, 1, SHAPES)[0]
     rows, mounts = rows_at(t["rows"], t["room"], SHAPE), rows_at(t["mounts"], t["room"], MOUNT)
     changed = rows_at(t["changed"], t["room"], I8)
     for k in range(whole.shape[0]):
-        i = whole[k, 0]
+        i = written[k, 0]
         r, m = rows[i], mounts[i]
+        link, carrier = whole[k, 1], whole[k, 9]
+        if bodies.shape[0] > 0:
+            link = bodies[link] & ROW if link >= 0 else link
+            carrier = bodies[carrier] & ROW if carrier >= 0 else carrier
         r["form"], r["link"], r["group"], r["mask"], r["fixed"] = (
-            whole[k, 1], whole[k, 2], whole[k, 3], whole[k, 4], whole[k, 5],
+            whole[k, 0], link, whole[k, 2], whole[k, 3], whole[k, 4],
         )  # fmt: skip
-        r["core"], r["nodes"], r["n_nodes"], r["ground"] = whole[k, 6], whole[k, 7], whole[k, 8], whole[k, 9]
-        r["carrier"], r["radius"] = NOBODY, numbers[k, 18]
+        r["core"], r["nodes"], r["n_nodes"], r["ground"] = whole[k, 5], whole[k, 6], whole[k, 7], whole[k, 8]
+        r["carrier"], r["radius"] = carrier, numbers[k, 18]
         for j in range(9):
             m["R"][j] = numbers[k, j]
         for j in range(3):
             m["p"][j], m["low"][j], m["high"][j] = numbers[k, 9 + j], numbers[k, 12 + j], numbers[k, 15 + j]
         m["pad"], m["reach"] = numbers[k, 18], numbers[k, 19]
         changed[i] = revision + 1 + k
-        whole[k, 0] = np.int64(r["generation"]) << ROW_BITS | i
+        written[k, 0], written[k, 1] = np.int64(r["generation"]) << ROW_BITS | i, link
 
 
 @kernel

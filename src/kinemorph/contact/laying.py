@@ -18,14 +18,14 @@ def lay_materials(address: int, ids: Table, numbers: Numbers) -> bool:
     """Fill MATERIAL rows of the shapes whose ids are in the first column of `ids`.
 
     The last numbers of each are friction, restitution, rolling, torsion, tangential, priority and surface. What is
-    agreed on for pairs stays. Returns whether something conveys, now or before.
+    agreed on for pairs stays. One row of numbers is for all. Returns whether something conveys, now or before.
     """
     s = rows_at(address, 1, SOLVER)[0]
     materials = rows_at(s["materials"], s["material_room"], MATERIAL)
     conveys = s["conveys"] != 0
     at = numbers.shape[1] - COUNT
-    for k in range(ids.shape[0]):
-        m = materials[ids[k, 0] & INDEX]
+    for i in range(ids.shape[0]):
+        m, k = materials[ids[i, 0] & INDEX], min(i, numbers.shape[0] - 1)
         m["friction"], m["restitution"], m["rolling"] = numbers[k, at], numbers[k, at + 1], numbers[k, at + 2]
         m["torsion"], m["tangential"] = numbers[k, at + 3], numbers[k, at + 4]
         m["priority"] = int(numbers[k, at + 5])

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from kinemorph.brain import Acted, Brain
+from kinemorph.collision.shape_table import Box, Later, Mounts
 from kinemorph.creatures.birth import REASONS, Reason, reason_against
 from kinemorph.creatures.genotype import Form, Genotype
 from kinemorph.creatures.grow import grown, growth_row
 from kinemorph.creatures.joints import fill_model
+from kinemorph.creatures.mounting import mount_boxes
 from kinemorph.creatures.settings import DEFAULT, Root, Settings
 from kinemorph.creatures.solids import FORMS
-from kinemorph.creatures.wiring import link_name, wired
+from kinemorph.creatures.wiring import link_names, wired
+from kinemorph.geometry.boxes import box_pattern
+from kinemorph.geometry.parts import NODE as BOX_NODE
+from kinemorph.geometry.polyhedron import BOX_ROWS
 from kinemorph.geometry.shapes import Colour, Shape, ShapeKind
 from kinemorph.multibody.catalog import Catalog
 from kinemorph.multibody.equipment import Actuator, Equipment
@@ -30,7 +35,7 @@ GRAVITY.flags.writeable = False
 UPRIGHT = np.eye(3)
 APART = Equipment(apart=True)  # parts may grow into each other a little, but not pass through each other
 UPRIGHT.flags.writeable = False
-NUMBER = np.dtype(np.float64)
+INTEGER, NUMBER = np.dtype(np.int64), np.dtype(np.float64)
 BOX, SPHERE, CAPSULE, CONE = (FORMS.index(form) for form in (Form.BOX, Form.SPHERE, Form.CAPSULE, Form.CONE))
 ABOVE = 1e-3  # m
 COLOURS: tuple[Colour, ...] = (
@@ -62,8 +67,8 @@ class Phenotype:
 
     def __init__(self, genotype: Genotype, settings: Settings) -> None:
         self.genotype, self.settings = genotype, settings
-        self._growth, self._bounds = growth_row(settings), np.empty((2, 3))
-        self._nodes, self.rows = grown(genotype, settings)  # the second are PART rows, see `layout.py`
+        self._growth = growth_row(settings)
+        self._nodes, self.rows, self._bounds = grown(genotype, settings)  # the second are PART rows, see `layout.py`
         self._reason = reason_against(self.rows, self._growth, self._bounds)
         neurons = [len(node.neurons) for node in genotype.nodes]
         if not self._reason and sum(neurons[k] for k in self.rows["node"].tolist()) > settings.most_wires:
@@ -78,29 +83,27 @@ class Phenotype:
     def model(self) -> Model:
         """One tree; its links are "part0", "part1", ..., with "part1:0" for a joint's degrees before the last one."""
         parts, fixed = self.rows, self.settings.root is Root.FIXED
-        count = sum(parts["dof"].tolist())
-        (header, links, bodies, dofs, rest), (address, *_) = in_one_piece(
-            (1, TREE), (1 + count, LINK), (1 + count, BODY), (count + (0 if fixed else 6), DOF),
-            (count + (0 if fixed else 7), NUMBER),
+        dofs = parts["dof"].tolist()
+        count, boxes = sum(dofs), len(parts)
+        (header, links, bodies, rates, rest, rows, _, whole, numbers), (address, _, _, _, _, at, nodes_at, *_) = (
+            in_one_piece(
+                (1, TREE), (1 + count, LINK), (1 + count, BODY), (count + (0 if fixed else 6), DOF),
+                (count + (0 if fixed else 7), NUMBER), (boxes, BOX_ROWS), (boxes, BOX_NODE), ((boxes, 10), INTEGER),
+                ((boxes, 20), NUMBER),
+            )
         )  # fmt: skip
-        fill_model(self._nodes, parts, self._growth, header, links, dofs, bodies, rest)
-        names, shapes = self._names_and_shapes(len(links))
-        catalog = Catalog(names, names, shapes, {}, (), (), {}, equipment=APART)
-        model = Model.known("creature", links, dofs, rest, GRAVITY.copy(), bodies, NO_LOOPS, catalog, header=header)
-        model.address, model.names, model.joint_names, model.shapes = address, names, names, shapes  # known already
+        fill_model(self._nodes, parts, self._growth, header, links, rates, bodies, rest)
+        names = [""] * len(links)
+        for i, (link, dof) in enumerate(zip(parts["link"].tolist(), dofs, strict=True)):
+            names[link - max(dof, 1) + 1 : link + 1] = link_names(i, dof)
+        catalog = Catalog.later(tuple(names), partial(_shapes, parts), APART)  # which does not hold what holds it
+        model = Model.known("creature", links, rates, rest, GRAVITY.copy(), bodies, NO_LOOPS, catalog, header=header)
+        model.address, model.names, model.joint_names = address, catalog.names, catalog.names  # known already
+        if mount_boxes(parts, box_pattern(), at, nodes_at, whole, numbers):
+            rows.flags.writeable = False
+            every = range(boxes)
+            model.mounts = Mounts([Later(catalog, k) for k in every], [Box(rows, k) for k in every], whole, numbers)
         return model
-
-    def _names_and_shapes(self, count: int) -> tuple[tuple[str, ...], tuple[tuple[Shape, ...], ...]]:
-        names = [""] * count
-        shapes: list[tuple[Shape, ...]] = [()] * count
-        rows = self.rows
-        columns = zip(*(rows[name].tolist() for name in ("link", "dof", "form", "half", "node", "rise")), strict=True)
-        for i, (link, dof, form, half, node, rise) in enumerate(columns):
-            for k in range(max(dof, 1)):
-                names[link - max(dof, 1) + 1 + k] = link_name(i, k, dof)
-            at = Pose.known(np.array((0.0, 0.0, rise)), UPRIGHT)
-            shapes[link] = (_shape(form, half, at, COLOURS[node % len(COLOURS)]),)
-        return tuple(names), tuple(shapes)
 
     @property
     def bounds(self) -> tuple[Vector, Vector]:
@@ -152,6 +155,16 @@ def develop(genotype: Genotype, settings: Settings = DEFAULT) -> Phenotype:
     return Phenotype(genotype, settings)
 
 
+def _shapes(rows: Any) -> tuple[tuple[Shape, ...], ...]:
+    """The shapes of all links, of PART rows."""
+    shapes: list[tuple[Shape, ...]] = [()] * (1 + sum(rows["dof"].tolist()))
+    columns = zip(*(rows[name].tolist() for name in ("link", "form", "half", "node", "rise")), strict=True)
+    for link, form, half, node, rise in columns:
+        at = Pose.known(np.array((0.0, 0.0, rise)), UPRIGHT)
+        shapes[link] = (_shape(form, half, at, COLOURS[node % len(COLOURS)]),)
+    return tuple(shapes)
+
+
 def _shape(form: int, half: list[float], at: Pose, colour: Colour) -> Shape:
     """The shape of a solid of a form, by its number, which stands at `at` in its link."""
     x, y, z = half
@@ -172,5 +185,5 @@ def _part(i: int, row: Any) -> Part:
     return Part(
         f"part{i}", int(row["node"]), int(row["parent"]), int(row["depth"]), bool(row["mirrored"]), float(row["scale"]),
         FORMS[row["form"]], (x, y, z), Pose.known(row["p"].copy(), row["R"].reshape(3, 3).copy()), float(row["mass"]),
-        float(row["strength"]), tuple(link_name(i, k, dof) for k in range(dof)),
+        float(row["strength"]), link_names(i, dof) if dof else (),
     )  # fmt: skip

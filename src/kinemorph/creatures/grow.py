@@ -19,12 +19,15 @@ from kinemorph.creatures.genotype import Genotype
 from kinemorph.creatures.layout import CONNECTION, GROWTH, NODE, PART
 from kinemorph.creatures.settings import DEFAULT, Counting, Root, Settings
 from kinemorph.creatures.solids import FORMS, frame_on, half_extents, moments_of, surface, volume_of
+from kinemorph.multibody.tables import in_one_piece
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
 Integers = np.ndarray[tuple[int], np.dtype[np.int64]]
+Numbers = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+INTEGER, NUMBER = np.dtype(np.int64), np.dtype(np.float64)
 UPRIGHT = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 PACKED_NODE, PACKED_CONNECTION = struct.Struct("3i4x18d").pack, struct.Struct("4i5d").pack
 COUNT = len(FORMS)
@@ -36,17 +39,19 @@ def grow(genotype: Genotype, settings: Settings = DEFAULT) -> Records:
     return grown(genotype, settings)[1]
 
 
-def grown(genotype: Genotype, settings: Settings) -> tuple[Records, Records]:
-    """The nodes of a genotype as kernels read them, and the parts that grow from them; it must be valid."""
-    parts = np.ndarray(settings.most_parts, PART, np.zeros(settings.most_parts * PART.itemsize, np.uint8))
+def grown(genotype: Genotype, settings: Settings) -> tuple[Records, Records, Numbers]:
+    """The nodes of a genotype as kernels read them, the parts that grow from them, and room for the corners of the box
+    around these; it must be valid."""
     count = 0
     with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError, OverflowError, struct.error):
         nodes, connections = _rows(genotype)
-        count = grow_parts(nodes, connections, parts, np.zeros(len(nodes), np.int64), growth_row(settings))
+        most = settings.most_parts
+        (parts, uses, bounds), _ = in_one_piece((most, PART), (len(nodes), INTEGER), ((2, 3), NUMBER))
+        count = grow_parts(nodes, connections, parts, uses, growth_row(settings))
     if not count:
         genotype.checked()  # says what is wrong
         raise ValueError(f"genotype {genotype!r} cannot grow")
-    return nodes, parts[:count]
+    return nodes, parts[:count], bounds
 
 
 def _rows(genotype: Genotype) -> tuple[Records, Records]:

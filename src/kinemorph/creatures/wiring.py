@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import struct
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -34,9 +35,10 @@ FASTEST = 10.0  # rad/s, that a drive of speed is told at most
 HEAVIEST = 1e6
 
 
-def link_name(part: int, dof: int, of: int) -> str:
-    """The link that degree of freedom `dof` of a part's joint, which has `of` of them, moves; the last is the part."""
-    return f"part{part}" if dof >= of - 1 else f"part{part}:{dof}"
+@cache
+def link_names(part: int, dof: int) -> tuple[str, ...]:
+    """The links that the degrees of freedom of a part's joint move; the last is the part, which the root is alone."""
+    return *(f"part{part}:{k}" for k in range(dof - 1)), f"part{part}"
 
 
 def wired(genotype: Genotype, settings: Settings, nodes: Records, parts: Records, links: tuple[str, ...]) -> Brain:

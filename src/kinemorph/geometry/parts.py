@@ -21,7 +21,7 @@ import numpy as np
 from kinemorph._extras import need
 from kinemorph.geometry.faults import check_mesh
 from kinemorph.geometry.mesh import Mesh, mesh_of
-from kinemorph.geometry.polyhedron import BOX_PLACES, Polyhedron
+from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.geometry.shapes import Shape, ShapeKind
 
 NODE = np.dtype(
@@ -194,18 +194,6 @@ class Parts:
         if not size.any():
             raise ValueError("Parts: the parts are points, all in one place")
         return UNIT_BOX.reshaped(0.5 * (low + high) + UNIT_BOX.points * size)
-
-
-def box_roots(boxes: Array) -> Array:
-    """The roots of bodies that are a box each, of BOX_ROWS: what `Parts` of one box has for a node."""
-    nodes, core, corners = np.zeros(len(boxes), NODE), boxes["core"], boxes["vertices"]["x"]
-    nodes["core"] = core["vertices"] + (BOX_PLACES["core"] - BOX_PLACES["vertices"])
-    nodes["centre"], nodes["radius_bound"] = core["centre"], core["radius_bound"]
-    nodes["low"], nodes["high"] = corners[:, 0], corners[:, -1]
-    nodes["parent"] = nodes["first"] = nodes["second"] = -1
-    nodes["skip"] = 1
-    nodes.flags.writeable = False
-    return nodes
 
 
 @dataclass(frozen=True)

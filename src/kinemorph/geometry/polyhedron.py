@@ -222,7 +222,7 @@ class Polyhedron:
     def box(size: Iterable[float]) -> Polyhedron:
         """Full edge lengths along x, y and z, its middle at the origin."""
         x, y, z = _positive("box", **dict(zip("xyz", vector(size, 3, "Polyhedron.box: size").tolist(), strict=True)))
-        return box_of(box_rows(np.array([[x, y, z]])))
+        return box_of(box_row(np.array([x, y, z])))
 
     @staticmethod
     def prism(radius: float, length: float, sides: int = SEGMENTS) -> Polyhedron:
@@ -353,7 +353,7 @@ BOX_PLACES = {name: int(BOX_ROWS.fields[name][1]) for name in BOX_PARTS}  # type
 
 
 @lru_cache(maxsize=1)
-def _unit_box() -> tuple[Polyhedron, Array, Array, Array]:
+def unit_box() -> tuple[Polyhedron, Array, Array, Array]:
     """A box of size 1, the bytes of its rows, and the axes of its edges and of the normals of its faces."""
     box = assembled(BOX_CORNERS, BOX_LOOPS)
     along, across = np.abs(box.edges["direction"]).argmax(axis=1), np.abs(box.faces["normal"]).argmax(axis=1)
@@ -361,29 +361,27 @@ def _unit_box() -> tuple[Polyhedron, Array, Array, Array]:
     return box, np.frombuffer(b"".join(array.tobytes() for array in rows), np.uint8), along, across
 
 
-def box_rows(sizes: Array) -> Array:
-    """Boxes of these sizes (n, 3) as BOX_ROWS, each in one piece; kernels may read them while the array lives.
+def box_row(size: Array) -> Array:
+    """A box of a size as BOX_ROWS, an array of one, in one piece: `boxes.make_boxes` makes the same of many.
 
-    Their directions are those of any other box: nothing but lengths is computed.
+    Its directions are those of any other box: nothing but lengths is computed.
     """
-    _, content, along, across = _unit_box()
-    rows = np.empty(len(sizes), BOX_ROWS)
-    rows.view(np.uint8).reshape(len(sizes), -1)[:] = content
-    half, core = 0.5 * sizes, rows["core"]
-    np.multiply(BOX_CORNERS, sizes[:, None], rows["vertices"]["x"])
-    rows["edges"]["length"], rows["faces"]["offset"] = sizes[:, along], half[:, across]
-    start = rows.ctypes.data + BOX_ROWS.itemsize * np.arange(len(sizes))
+    _, content, along, across = unit_box()
+    rows = np.frombuffer(bytearray(content), BOX_ROWS)
+    half, core = 0.5 * size, rows["core"]
+    np.multiply(BOX_CORNERS, size, rows["vertices"]["x"][0])
+    rows["edges"]["length"], rows["faces"]["offset"] = size[along], half[across]
     for name in ("vertices", "edges", "faces"):
-        core[name] = start + BOX_PLACES[name]
-    x, y, z = half.T
-    core["radius_bound"] = np.sqrt(x * x + y * y + z * z)  # to the bit as it is elsewhere
+        core[name] = rows.ctypes.data + BOX_PLACES[name]
+    x, y, z = half.tolist()
+    core["radius_bound"] = math.sqrt(x * x + y * y + z * z)  # to the bit as it is elsewhere
     rows.flags.writeable = False
     return rows
 
 
 def box_of(row: Array) -> Polyhedron:
     """A box of its row, an array of one."""
-    unit, *_ = _unit_box()
+    unit, *_ = unit_box()
     parts = {name: row[name][0] for name in BOX_PARTS[:-1]}
     box = object.__new__(Polyhedron)
     box.__dict__.update(

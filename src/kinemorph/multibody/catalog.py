@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from kinemorph.geometry.shapes import Shape
 from kinemorph.multibody.elements import ForceElement
@@ -43,9 +44,32 @@ class Catalog:
     elements: tuple[Held, ...] = ()  # force elements between bodies
     equipment: Equipment = NO_EQUIPMENT  # what worlds and users find in it: drives, floors, poses with names
 
+    @staticmethod
+    def later(
+        names: tuple[str, ...], shapes: Callable[[], tuple[tuple[Shape, ...], ...]], equipment: Equipment
+    ) -> Catalog:
+        """Of bodies whose joints have the same names, and whose shapes are made when somebody asks for one."""
+        made = object.__new__(Catalog)
+        vars(made).update(_NOTHING, names=names, joints=names, equipment=equipment, _shapes=shapes)
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        make = vars(self).get("_shapes")
+        if name != "shapes" or make is None:
+            raise AttributeError(f"a catalog has no {name}")
+        return vars(self).setdefault("shapes", make())
+
+    def __getstate__(self) -> dict[str, Any]:
+        shapes = self.shapes
+        return {name: value for name, value in vars(self).items() if name != "_shapes"} | {"shapes": shapes}
+
     def with_joint(self, name: str, loop: Joint | None = None) -> Catalog:
         """With one joint more, whose id is the next one."""
         loops = self.loops if loop is None else {**self.loops, len(self.joints): loop}
         other = object.__new__(Catalog)  # `replace` would take four times as long, in every connect
         vars(other).update(vars(self), joints=(*self.joints, name), loops=loops)
         return other
+
+
+_NOTHING = vars(Catalog((), (), (), {}, (), (), {})).copy()
+del _NOTHING["shapes"]

@@ -51,6 +51,7 @@ class Model:
     bodies: np.ndarray[Any, Any]
     loop_rows: np.ndarray[Any, Any]
     catalog: Catalog
+    mounts: Any = None  # its shapes as worlds write them (`collision.shape_table.Mounts`), if it is known to be plain
 
     def __init__(
         self,

@@ -12,15 +12,17 @@ is a copy of these bytes in one piece, and a table becomes an array when somebod
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from kinemorph._jit import entry, rows_at
+from kinemorph.spatial.memory import BYTE, LINE, WORD, cleared, lent
 
-LINE = 64  # bytes of a cache line: where tables begin
-BYTE, WORD = np.dtype(np.uint8), np.dtype(np.int64)
+__all__ = ["BYTE", "LINE", "WORD", "Pattern", "Pointer", "Tables", "aligned_at", "in_one_piece"]
+PAGE = 1 << 12  # bytes: what is no larger is cleared in no time
 CHUNK = 1 << 16  # bytes that small tables of an owner share: they are many, and memory is slow to ask for
 Place = tuple[int, Any, int]  # of a table: how many rows of what, and the byte where they begin
 NOWHERE: Mapping[str, Place] = {}
@@ -30,7 +32,7 @@ Pointer = tuple["Tables", str, "Tables", str]  # a field of a header, and the ta
 class Tables:
     """The owner of a header row and of the tables that it points to, each under the name of its field."""
 
-    __slots__ = ("_arrays", "_at", "_memory", "_piece", "_start", "address", "header", "used")
+    __slots__ = ("_arrays", "_at", "_memory", "_piece", "_skip", "_start", "address", "header", "used")
 
     def __init__(self, dtype: Any, used: Mapping[str, str | None] | None = None) -> None:
         self.header: Any = np.zeros(1, dtype)
@@ -38,9 +40,9 @@ class Tables:
         self.used = dict(used or {})  # of a table the field that says how many of its rows last; None if none do
         self._begin()
 
-    def _begin(self, piece: Any = None, places: Mapping[str, Place] = NOWHERE) -> None:
+    def _begin(self, piece: Any = None, skip: int = 0, places: Mapping[str, Place] = NOWHERE) -> None:
         self._arrays: dict[str, Any] = dict(places)  # or where in the piece a table is, until somebody looks at it
-        self._piece = piece
+        self._piece, self._skip = piece, skip  # memory, and the bytes of it before the piece
         self._memory: Any = None
         self._start, self._at = 0, CHUNK
 
@@ -48,7 +50,8 @@ class Tables:
         table = self._arrays[name]
         if type(table) is tuple:
             room, dtype, at, *elsewhere = table
-            table = self._arrays[name] = np.ndarray(room, dtype, elsewhere[0] if elsewhere else self._piece, at)
+            memory, at = (elsewhere[0], at) if elsewhere else (self._piece, self._skip + at)
+            table = self._arrays[name] = np.ndarray(room, dtype, memory, at)
         return table
 
     def __contains__(self, name: str) -> bool:
@@ -113,9 +116,12 @@ class Tables:
 
 
 class Pattern:
-    """How tables of some owners are at first, with their headers, in one piece: what is like them is a copy of it."""
+    """How tables of some owners are at first, with their headers, in one piece: what is like them is a copy of it.
 
-    __slots__ = ("_fields", "_owners", "_size", "_words")
+    Large tables of which no rows last between two calls have whatever somebody has left in their memory.
+    """
+
+    __slots__ = ("_cleared", "_fields", "_owners", "_size", "_words")
 
     def __init__(self, *owners: Tables, pointers: Iterable[Pointer] = ()) -> None:
         """`pointers` are further addresses in headers: field and owner, and the owner and table that it points to."""
@@ -127,12 +133,20 @@ class Pattern:
         rows = {(k, name): table.view(BYTE).ravel() for k, tables in enumerate(owners) for name, table in tables}
         places: list[dict[str, Place]] = [{} for _ in owners]
         fields = []
-        for k, name in sorted(rows, key=lambda key: not rows[key].any()):  # what is filled comes first
+        filled = {key: bool(table.any()) for key, table in rows.items()}
+        passing = {
+            (k, name)
+            for (k, name), table in rows.items()
+            if owners[k].used.get(name, "") is None and not filled[k, name] and len(table) > PAGE
+        }
+        cleared = at
+        for k, name in sorted(rows, key=lambda key: (key in passing, not filled[key])):
             table = owners[k][name]
             places[k][name] = len(table), table.dtype, at
             headers[k][name] = at
             fields.append((starts[k] + headers[k].dtype.fields[name][1]) // WORD.itemsize)
             at += _whole_lines(rows[k, name].nbytes)
+            cleared = cleared if (k, name) in passing else at
         for one, name, other, table in pointers:
             k, to = owners.index(one), owners.index(other)
             headers[k][name] = places[to][table][2] if table else starts[to]
@@ -145,46 +159,34 @@ class Pattern:
             piece[start : start + len(table)] = table
         words = piece.view(WORD)
         self._size, self._words = at, words[: int(np.flatnonzero(words)[-1]) + 1].copy()
+        self._cleared = cleared // WORD.itemsize
         self._fields = np.array(fields, WORD)
         self._owners = [(t.header.dtype, t.used, *one) for t, *one in zip(owners, starts, places, strict=True)]
 
     def tables(self) -> list[Tables]:
         """Tables like these, with addresses of their own."""
-        memory = np.zeros(self._size + LINE, BYTE)  # which the system clears where something comes to it
-        first, skip = lay_down(memory, self._words, self._fields)
-        piece, made = memory[skip:], []
+        memory, first, skip = lent(self._size)
+        lay_down(first, self._cleared, self._words, self._fields)
+        made = []
         for dtype, used, start, places in self._owners:
             tables = Tables.__new__(Tables)
-            tables.header, tables.address, tables.used = np.ndarray(1, dtype, piece, start), first + start, used
-            tables._begin(piece, places)
+            tables.header, tables.address = np.ndarray(1, dtype, memory, skip + start), first + start
+            tables.used = used
+            tables._begin(memory, skip, places)
             made.append(tables)
         return made
 
 
 @entry
-def lay_down(
-    memory: npt.NDArray[np.uint8], pattern: npt.NDArray[np.int64], fields: npt.NDArray[np.int64]
-) -> tuple[int, int]:
-    """Copy a pattern to the first cache line of some memory, and let its addresses be those there.
-
-    Returns where that line is, and how many bytes are before it.
-    """
-    start: Any = np.int64(memory.ctypes.data)
-    skip = -start % LINE
-    first: int = start + skip
-    words = rows_at(first, pattern.shape[0], WORD)
-    for k in range(pattern.shape[0]):
+def lay_down(first: int, size: int, pattern: npt.NDArray[np.int64], fields: npt.NDArray[np.int64]) -> None:
+    """Copy a pattern to an address, and let its addresses be those there; of so many words all others are zeros."""
+    words, n = rows_at(first, size, WORD), pattern.shape[0]
+    for k in range(n):
         words[k] = pattern[k]
+    for k in range(n, size):
+        words[k] = 0
     for k in range(fields.shape[0]):
         words[fields[k]] += first
-    return first, skip
-
-
-@entry
-def start_of(memory: npt.NDArray[np.uint8]) -> int:
-    """The address of some memory; NumPy takes four times as long to say it."""
-    start: Any = np.int64(memory.ctypes.data)
-    return int(start)
 
 
 def _whole_lines(size: int) -> int:
@@ -192,18 +194,19 @@ def _whole_lines(size: int) -> int:
 
 
 def aligned_at(room: int, dtype: Any) -> tuple[Any, int]:
-    """The same, and their address. (NumPy would take ten times as long to look at the fields of a view.)"""
-    memory = np.zeros(room * dtype.itemsize + LINE - 1, BYTE)
-    start = start_of(memory)
-    skip = -start % LINE
-    return np.ndarray(room, dtype, memory, skip), start + skip
+    """So many rows of zeros that begin with a cache line, and their address."""
+    memory, start, skip = cleared(room * dtype.itemsize)
+    return np.ndarray(room, dtype, memory, skip), start
 
 
-def in_one_piece(*tables: tuple[int, Any]) -> tuple[list[Any], list[int]]:
-    """The same for several tables, in one piece of memory."""
+def in_one_piece(*tables: tuple[int | tuple[int, ...], Any]) -> tuple[list[Any], list[int]]:
+    """The same for several tables, or arrays of several dimensions, in one piece of memory."""
     places, size = [], 0
-    for room, dtype in tables:
-        places.append((room, dtype, size))
-        size += (room * dtype.itemsize + LINE - 1) // LINE * LINE
-    memory, start = aligned_at(size, BYTE)
-    return [np.ndarray(room, dtype, memory, at) for room, dtype, at in places], [start + at for _, _, at in places]
+    for shape, dtype in tables:
+        places.append((shape, dtype, size))
+        size += ((shape if isinstance(shape, int) else prod(shape)) * dtype.itemsize + LINE - 1) & -LINE
+    memory, start, skip = cleared(size)
+    return (
+        [np.ndarray(shape, dtype, memory, skip + at) for shape, dtype, at in places],
+        [start + at for _, _, at in places],
+    )

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from kinemorph.structure.forest import Forest
     from kinemorph.world.world import World
 
+Array = np.ndarray[Any, np.dtype[np.float64]]
 ZERO = (0.0, 0.0, 0.0)
 OWNERS = {"drives": "joint", "pushes": "body"}  # tables, and what their rows act on
 MATERIAL_NUMBERS = ("friction", "restitution", "rolling", "torsion", "tangential")  # fields of MATERIAL, in order
@@ -293,7 +294,7 @@ class Acting:
     def _cover(self, shapes: tuple[int, ...], bodies: tuple[int, ...], material: Material) -> None:
         self._wake(*bodies, why=BY_FORCE)
         rows = np.array([self.shapes.row_of(shape) for shape in shapes], np.int64).reshape(-1, 1)
-        self._lay(rows, np.array(laid([material] * len(rows)), np.float64).reshape(-1, 9))
+        self._lay(rows, laid([material]))
 
     def _shapes_of(self, what: Body | int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The ids of all shapes of a body, or of one that is given by its id, and of all bodies that it concerns."""
@@ -418,19 +419,21 @@ def _numbers(material: Material) -> dict[str, float]:
     }
 
 
-def laid(materials: list[Material]) -> list[tuple[float, ...]]:
+def laid(materials: list[Material]) -> Array:
     """What `lay_materials` writes of materials."""
-    return [(_LAID.get(id(material)) or _laid(material))[1] for material in materials]
+    rows = [(_LAID.get(id(material)) or _laid(material))[1] for material in materials]
+    return rows[0] if len(rows) == 1 else np.concatenate(rows)
 
 
-def _laid(material: Material) -> tuple[Material, tuple[float, ...]]:
+def _laid(material: Material) -> tuple[Material, Array]:
     numbers = _numbers(material)
-    said = material, (*(numbers[name] for name in MATERIAL_NUMBERS), float(material.priority), *material.surface)
+    row = (*(numbers[name] for name in MATERIAL_NUMBERS), float(material.priority), *material.surface)
+    said = material, np.array([row], np.float64)
     if len(_LAID) >= MOST_LAID:
         _LAID.clear()
     _LAID[id(material)] = said
     return said
 
 
-_LAID: dict[int, tuple[Material, tuple[float, ...]]] = {}  # by identity: to compare all fields takes time
+_LAID: dict[int, tuple[Material, Array]] = {}  # by identity: to compare all fields takes time
 MOST_LAID = 64

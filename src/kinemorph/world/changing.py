@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.collision.shape_rows import NOBODY, POSE
-from kinemorph.collision.shape_table import ROWS, Mount, Solid
+from kinemorph.collision.shape_table import NO_BODIES, ROWS, Mount, Mounts, Solid, mounts_of
 from kinemorph.geometry.ground import Ground, HalfSpace
 from kinemorph.geometry.material import EVERYTHING, Material
 from kinemorph.geometry.parts import Parts
@@ -42,7 +43,12 @@ if TYPE_CHECKING:
     from kinemorph.world.events import Watches
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-PLANE = HalfSpace()
+
+
+@cache
+def _plane() -> Mounts:
+    """The plane z = 0, on which most worlds stand."""
+    return mounts_of([(HalfSpace(), -1, None, 1, EVERYTHING)])
 
 
 class Changing(Thinking):
@@ -75,11 +81,11 @@ class Changing(Thinking):
         if material is not None:
             a_material("add_ground", material)
         if isinstance(ground, Shape):
-            mount: Mount = (ground, -1, None, ground.group, ground.mask)
+            mounts = mounts_of([(ground, -1, None, ground.group, ground.mask)])
             material = ground.material or material
         else:
-            mount = (PLANE if ground is None else ground, -1, None, 1, EVERYTHING)
-        return ShapeId.of(self._world, self._add_shapes([mount], [material or self.material])[0])
+            mounts = _plane() if ground is None else mounts_of([(ground, -1, None, 1, EVERYTHING)])
+        return ShapeId.of(self._world, self._add_shapes(mounts, [material or self.material])[0])
 
     @an_input
     def remove_ground(self, ground: int) -> None:
@@ -150,22 +156,14 @@ class Changing(Thinking):
             q, v = closed_state(model, q, v)
         planted = self.forest.add(model, q, v)
         bodies, equipment = planted.bodies.tolist(), model.catalog.equipment
-        known = list(zip(model.names, bodies, range(self._born + 1, self._born + 1 + model.n), strict=True))
-        for called, body, birth in known:
-            self._names[body], self._births[body] = called, birth
+        births = range(self._born + 1, self._born + 1 + model.n)
+        known = list(zip(model.names, bodies, births, strict=True))
+        self._names.update(zip(bodies, model.names, strict=True))
+        self._births.update(zip(bodies, births, strict=True))
         self._born += model.n
-        usual = material or self.material
-        on = [(body & INDEX, shape) for body, shapes in zip(bodies, model.shapes, strict=True) for shape in shapes]
-        on += [(-1, shape) for shape in model.base_shapes]
-        mounts: list[Mount] = [(s, body, None, s.group, s.mask) for body, s in on if s.role is not Role.VISUAL]
-        materials = [s.material or usual for _, s in on if s.role is not Role.VISUAL]
-        if solid is not None:
-            mounts.append((solid, bodies[0] & INDEX, None, 1, EVERYTHING))
-            materials.append(usual)
-        for floor in equipment.floors:
-            mounts.append((floor.ground, -1, floor.pose, floor.group, floor.mask))
-            materials.append(floor.material or usual)
-        shapes = self._add_shapes(mounts, materials)
+        mounts, materials = self._mounts_of(model, bodies, material or self.material, solid)
+        prepared = mounts is model.mounts
+        shapes = self._add_shapes(mounts, materials, planted.bodies if prepared else NO_BODIES)
         self._place_shapes(planted.bodies)
         for a, b in model.exclusions if equipment.exclusions else ():
             for one, other in product(*(self._mounted.get(bodies[i] & INDEX if i >= 0 else -1, []) for i in (a, b))):
@@ -174,17 +172,18 @@ class Changing(Thinking):
         jointed = list(zip(model.joint_names, joints, strict=True))
         if loops:
             jointed += zip(model.loop_names, loops, strict=True)
-        for called, joint in jointed:
-            self._joints[joint] = called
+        self._joints.update((joint, called) for called, joint in jointed)
         for loop in loops:
             self._part(loop)
-        self._carry(bodies, model.parents, model.links["mass"].tolist())
+        if not prepared:  # else it is known already
+            self._carry(bodies, model.parents, model.links["mass"].tolist())
         self._follow_tables()
         self._watches.follow()
         if (model.n > 2 or model.base_shapes) and not equipment.apart:
             let_nested_pass(self, model, shapes)
         if equipment.pair_materials:
-            called_so = [getattr(solid, "name", "") for solid, *_ in mounts[: len(mounts) - len(equipment.floors)]]
+            solids = mounts.solids[: len(mounts.solids) - len(equipment.floors)]
+            called_so = [getattr(solid, "name", "") for solid in solids]
             called_so += [floor.name for floor in equipment.floors]
             named = dict(zip(reversed(called_so), reversed(shapes), strict=True))  # the first of a name
             tell(model, "materials of pairs", self._agree_by_name(model, named))
@@ -195,25 +194,45 @@ class Changing(Thinking):
             self._models[first] = model
         return figure
 
+    def _mounts_of(
+        self, model: Model, bodies: list[int], usual: Material, solid: Solid | None
+    ) -> tuple[Mounts, list[Material]]:
+        """The shapes of a model on its bodies, and what they are made of, or all of them; a `solid` is on the first."""
+        if model.mounts is not None and solid is None:
+            return model.mounts, [usual]
+        on = [(body & INDEX, shape) for body, shapes in zip(bodies, model.shapes, strict=True) for shape in shapes]
+        on += [(-1, shape) for shape in model.base_shapes]
+        mounts: list[Mount] = [(s, body, None, s.group, s.mask) for body, s in on if s.role is not Role.VISUAL]
+        materials = [s.material or usual for _, s in on if s.role is not Role.VISUAL]
+        if solid is not None:
+            mounts.append((solid, bodies[0] & INDEX, None, 1, EVERYTHING))
+            materials.append(usual)
+        for floor in model.catalog.equipment.floors:
+            mounts.append((floor.ground, -1, floor.pose, floor.group, floor.mask))
+            materials.append(floor.material or usual)
+        return mounts_of(mounts), materials
+
     def _place_shapes(self, bodies: Any) -> None:
         """Have the shapes of new bodies where these are before anything looks for pairs of them."""
         poses = np.zeros(int(self.forest.header["body_room"]) + 1, POSE)
         self.forest.fill_poses(bodies, poses)
         self.collisions.lend(poses)
 
-    def _add_shapes(self, mounts: list[Mount], materials: list[Material]) -> list[int]:
-        """Fix shapes of these materials to bodies."""
-        ids, *written = self.shapes.write(mounts, laid(materials))
-        if not ids:
-            return ids
+    def _add_shapes(self, mounts: Mounts, materials: list[Material], bodies: Any = NO_BODIES) -> list[int]:
+        """Fix shapes to bodies; of these materials, or all of the one."""
+        if not mounts.owners:
+            return []
+        written = self.shapes.write(mounts, bodies)
         self._follow_tables()
-        rows = [id & ROWS for id in ids]
-        for mount, id in zip(mounts, ids, strict=True):
-            self._mounted.setdefault(mount[1], []).append(id)
+        ids, rows = [], []
+        for id, link in written.tolist():
+            self._mounted.setdefault(link, []).append(id)
+            ids.append(id)
+            rows.append(id & ROWS)
         if self.solver.header["agreement_count"][0]:
             for row in rows:
                 self._disagree(row)
-        self._lay(*written)
+        self._lay(written, laid(materials))
         self._header[0]["fresh"] = 1
         self._newcomers += rows
         return ids

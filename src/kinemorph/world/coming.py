@@ -70,6 +70,8 @@ def closed_state(model: Model, q: Any, v: Any) -> tuple[Array, Array]:
 
 def warn_idle(model: Model) -> None:
     """Tell, once for a model and by name, what it has that acts otherwise in worlds than it looks, or not yet."""
+    if model.mounts is not None:  # shapes as they touch, on joints that nothing is to be said of
+        return
     if any([shape.path is not None for shapes in model.shapes for shape in shapes]):
         warn_hollow(model)
     for i in [i for i, kind in enumerate(model.kinds) if kind == FREE]:
