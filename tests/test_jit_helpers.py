@@ -178,7 +178,7 @@ def test_settings_that_a_new_process_would_not_have_are_respected(many):
     other = """
 import many, numba
 from kinemorph._jit_helpers import helpers
-numba.config.OPT = type(numba.config.OPT)(2) if not isinstance(numba.config.OPT, int) else 2
+numba.config.OPT = type(numba.config.OPT)(2)
 many.call.compile((numba.float64,))
 (helper,) = helpers._running.values()
 assert helper.wait(100.0) == 0

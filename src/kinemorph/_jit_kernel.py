@@ -66,6 +66,8 @@ class Kernel(functools.partial[Any]):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # of Python, which asks for many
             raise AttributeError(name)
+        if name == "dispatcher":  # it could not be made for want of an attribute: say of which
+            return type(self).dispatcher.__get__(self)
         return getattr(self.dispatcher, name)
 
     def __reduce__(self) -> Any:
