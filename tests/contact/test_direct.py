@@ -212,7 +212,7 @@ def is_direct(world: World) -> bool:
 
 
 @pytest.mark.parametrize("dt", [2e-3, 5e-3])
-@pytest.mark.parametrize("ratio", [10.0, 100.0, 1000.0])
+@pytest.mark.parametrize("ratio", [1.0, 10.0, 100.0, 1000.0])
 def test_heavy_stands_on_light(ratio: float, dt: float) -> None:
     scene = heavy_on_light(ratio)
     world = world_of(scene, dt)
@@ -220,7 +220,7 @@ def test_heavy_stands_on_light(ratio: float, dt: float) -> None:
     for _ in range(100):
         world.run(0.1)
         deepest = min(deepest, world.solver.touches["s0"].min())
-    assert is_direct(world)
+    assert is_direct(world) is (ratio > 1.0)
     assert deepest > -1e-4
     np.testing.assert_allclose(positions(world), places(scene), atol=2e-4)
 
