@@ -89,3 +89,16 @@ def test_what_is_gone_of_a_figure_is_refused_and_the_rest_is_there(arm):
     assert np.isfinite(again["upper"].position).all()
     world.remove(figure["upper"])
     assert world.figures == []
+
+
+def test_a_link_that_is_part_of_another_one_is_told(tmp_path):
+    fixed = '<joint name="f" type="fixed"><parent link="arm"/><child link="hand"/></joint>'
+    turns = '<joint name="t" type="continuous"><parent link="base"/><child link="arm"/></joint>'
+    mass = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+    links = f'<link name="base"/><link name="arm">{mass}</link><link name="hand">{mass}</link>'
+    (tmp_path / "robot.urdf").write_text(f'<robot name="robot">{links}{turns}{fixed}</robot>')
+    robot = km.World().add(km.load_urdf(tmp_path / "robot.urdf"))
+    with pytest.raises(KeyError, match="'hand' is part of 'arm', which it is fixed to; take that"):
+        robot["hand"]
+    with pytest.raises(KeyError, match="has no body 'base'"):
+        robot["base"]

@@ -136,8 +136,17 @@ class Figure:
     def __getitem__(self, name: str) -> Body:
         """The body that was a link of this name."""
         if not isinstance(name, str) or name not in self._bodies:
-            raise KeyError(f"{self!r} has no body {shown(name)}, but {', '.join(self._bodies)}")
+            raise KeyError(self._absent(name))
         return self._bodies[name]
+
+    def _absent(self, name: object) -> str:
+        """Why there is no body of this name, and which one to ask for."""
+        model = self._model
+        if model is not None and isinstance(name, str) and name not in model.names and name in model.frames:
+            link, _ = model.frames[name]
+            if link >= 0:
+                return f"{self!r}: {shown(name)} is part of {model.names[link]!r}, which it is fixed to; take that"
+        return f"{self!r} has no body {shown(name)}, but {', '.join(self._bodies)}"
 
     def __iter__(self) -> Iterator[Body]:
         return iter(self._bodies.values())
