@@ -23,7 +23,8 @@ LEAST = float(np.finfo(np.float32).eps)  # twice the area of a corner that says 
 def read_first(path: Path) -> tuple[Array, Array, Array | None]:
     """All vertices of the file, and the triangles of its first object."""
     found = parse(path)
-    single = found.vertices.astype(np.float32)
+    with np.errstate(over="ignore"):  # what is not finite is refused later
+        single = found.vertices.astype(np.float32)
     faces = np.zeros((0, 3), dtype=np.int64)
     for start, end in pairwise([*found.starts, len(found.counts)]):
         if start < end:
