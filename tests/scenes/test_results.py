@@ -13,6 +13,7 @@ from kinemorph.evolve.species import creatures
 from kinemorph.scenes.evolved import cast
 from kinemorph.scenes.in_mujoco import in_mujoco
 from kinemorph.scenes.results import results
+from kinemorph.scenes.results_page import Asked, write_page
 
 library("mujoco")
 
@@ -57,6 +58,26 @@ def test_a_table_is_run_once_and_told_on_a_page(tmp_path: Path) -> None:
     assert page.count("| `default` | 24 |") == page.count("| `thesis` | 24 |") == page.count("| `no vote` | 24 |") == 1
     assert (out / "locomotion.png").stat().st_size > 5000
     assert len(list((out / "champions").iterdir())) == 5
+
+
+def test_the_page_says_what_is_reached(tmp_path: Path) -> None:
+    def run(seed: int, measure: float, kept: float) -> dict[str, object]:
+        conditions = {"held out": measure, "half the step": measure, "in MuJoCo": kept * measure, "motors off": 0.0}
+        found = {name: {"measure": value} for name, value in (conditions | {"sensors blanked": 0.05}).items()}
+        return {
+            "task": "locomotion", "search": "default", "episodes": 100, "seed": seed, "conditions": found,
+            "curve": [(50, measure)], "rejected": {}, "heritability": 0.5,
+        }  # fmt: skip
+
+    def said(measure: float, **bounds: float) -> str:
+        write_page(known, tmp_path, [Asked("locomotion", 100, measure, **bounds)])
+        (line,) = (one for one in (tmp_path / "index.md").read_text().splitlines() if one.startswith("| locomotion"))
+        return line.split("|")[-2].strip()
+
+    known = {str(seed): run(seed, *marks) for seed, marks in enumerate([(0.5, 0.9), (1.0, 0.8), (1.5, 0.3)])}
+    assert said(1.0, seeds=3) == said(1.0, seeds=3, kept=0.8) == said(1.0, seeds=3, blanked=0.1) == "reached"
+    assert said(1.01, seeds=3) == said(1.0, seeds=3, kept=0.81) == said(1.0, seeds=3, blanked=0.05) == "**not reached**"
+    assert said(1.0) == "3 of 5 seeds made"
 
 
 def test_a_walker_walks_in_mujoco_too() -> None:

@@ -25,7 +25,7 @@ from kinemorph.evolve.search import Budget
 from kinemorph.evolve.settings import Settings
 from kinemorph.evolve.store import Store
 from kinemorph.scenes.in_mujoco import walks
-from kinemorph.scenes.results_page import write_page
+from kinemorph.scenes.results_page import Asked, write_page
 
 NUMBERS = "results.json"
 ENOUGH = 1_000_000  # generations: the number of evaluations ends a run
@@ -62,6 +62,7 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rows: tuple[Row, ...]
     draws: int = 64  # that a champion is judged on
+    asked: tuple[Asked, ...] = ()  # of the default search: the page says what of it is reached
 
     def runs(self, how: dict[str, Any]) -> Iterator[tuple[Name, Settings]]:
         """Names and settings of all runs, in the order of rows; seed by seed."""
@@ -88,7 +89,7 @@ def results(file: Path, runs: Path, out: Path, how: dict[str, Any]) -> None:
             known[name] = run._asdict() | _judged(store, table.draws)
             (out / "champions" / f"{name}.json").write_text(store.genotype(store.last, 0))
         write_whole(out / NUMBERS, json.dumps(known, indent=1, sort_keys=True).encode())
-        write_page(known, out)
+        write_page(known, out, table.asked)
         console.print(f"  {known[name]['conditions']['held out']['measure']:.3f}")
 
 

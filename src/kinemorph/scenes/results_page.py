@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from kinemorph._files import write_whole
@@ -37,15 +38,48 @@ NAMES = (
 Record = dict[str, Any]
 
 
-def write_page(known: dict[str, Record], out: Path) -> None:
-    """`index.md` and a picture for each task, of all that is known."""
-    text = [HEAD]
+class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the default search is asked for: medians over seeds."""
+
+    task: str
+    episodes: int
+    measure: float  # at least
+    seeds: int = 5
+    kept: float = 0.0  # at least this share of the measure at half the step, and in MuJoCo
+    blanked: float | None = None  # less than this with senses that read nothing
+
+
+def write_page(known: dict[str, Record], out: Path, asked: Sequence[Asked] = ()) -> None:
+    """`index.md` and a picture for each task, of all that is known; and what of it was asked for."""
+    text = [HEAD] + ([_answers(known, asked)] if asked else [])
     for task, some in groupby(sorted(known.values(), key=lambda one: str(one["task"])), lambda one: one["task"]):
         records = list(some)
         picture = _draw(task, records, out)
         text += [f"## {task}\n", f"Measure: {UNITS.get(task, 'as the task says')}.\n", _table(records)]
         text += [f"![Measure on draws that the search never saw, by evaluations: {task}]({picture})\n"]
     write_whole(out / "index.md", "\n".join(text).encode())
+
+
+def _answers(known: dict[str, Record], asked: Sequence[Asked]) -> str:
+    """What is asked for beside what is there; runs that are not made yet are no answer."""
+    lines: list[tuple[str, ...]] = [("task", "evaluations", "asked", "found", ""), ("---",) * 5]
+    for one in asked:
+        some = [each for each in known.values() if (each["task"], each["episodes"]) == (one.task, one.episodes)]
+        records = [each for each in some if each["search"] == "default"]
+        bounds = [("median", one.measure, True, [_measure(each) for each in records])]
+        for condition in ("half the step", "in MuJoCo") if one.kept else ():
+            bounds += [(f"kept {condition}", one.kept, True, _shares(records, condition))]
+        if one.blanked is not None:
+            bounds += [("blanked", one.blanked, False, [_measure(each, "sensors blanked") for each in records])]
+        wants = [f"{name} {'at least' if least else 'below'} {bound:g}" for name, bound, least, _ in bounds]
+        found = [f"{np.median(values):.2f}" if values else "none" for *_, values in bounds]
+        good = all(values and (np.median(values) >= bound) == least for _, bound, least, values in bounds)
+        said = "reached" if good else "**not reached**"
+        if len(records) < one.seeds:
+            said = f"{len(records)} of {one.seeds} seeds made"
+        lines.append((one.task, f"{one.episodes}", ", ".join(wants), ", ".join(found), said))
+    table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return f"## What is asked of the default search\n\nMedians over seeds.\n\n{table}\n"
 
 
 def _table(records: list[Record]) -> str:
@@ -78,13 +112,17 @@ def _median(records: list[Record], condition: str) -> str:
 
 
 def _kept(records: list[Record], condition: str) -> str:
-    """The share of the measure that is kept under a condition; of those that measure anything."""
-    found = [
+    found = _shares(records, condition)
+    return f"{100.0 * float(np.median(found)):.0f} %" if found else ""
+
+
+def _shares(records: list[Record], condition: str) -> list[float]:
+    """The shares of the measure that are kept under a condition, of those that measure anything."""
+    return [
         _measure(one, condition) / _measure(one)
         for one in records
         if condition in one["conditions"] and _measure(one) > 1e-3
     ]
-    return f"{100.0 * float(np.median(found)):.0f} %" if found else ""
 
 
 def _middle(values: Iterable[float | None]) -> str:
