@@ -15,7 +15,10 @@ from kinemorph.io import kinds
 
 MODELS = ("arm.xml", "arm.mjcf", "arm.urdf", "arm.sdf", "crawler.json")
 ENDS = (".xml", ".mjcf", ".urdf", ".sdf")
-OTHERS = ("walk.bvh", "heel.c3d", "arm.csv", "arm.h5", "swing.npz", "swing.film", "swing.glb", "box.stl", "bridge.toml")
+OTHERS = ("walk.bvh", "heel.c3d", "arm.csv", "arm.h5", "swing.glb", "box.stl", "bridge.toml")
+RECORDINGS = ("swing.npz", "swing.film")
+SEEN = {".html": b"<!", ".gif": b"GIF8", ".webp": b"RIFF", ".glb": b"glTF"}  # and how such files begin
+REST = sorted({Path(name).suffix for name in OTHERS + RECORDINGS} | {".txt", ""})
 
 
 def arm() -> km.Model:
@@ -85,7 +88,7 @@ def test_machine_stays_the_same(source, end, folder, tmp_path, monkeypatch, caps
     np.testing.assert_allclose(tau[1], tau[0], rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("end", [*ENDS, *sorted({Path(name).suffix for name in OTHERS}), ".txt", ""])
+@pytest.mark.parametrize("end", [*ENDS, *REST])
 @pytest.mark.parametrize("source", OTHERS)
 def test_what_is_no_model_is_refused_in_a_sentence(source, end, folder, tmp_path, monkeypatch, capsys):
     target = tmp_path / f"out{end}"
@@ -95,7 +98,26 @@ def test_what_is_no_model_is_refused_in_a_sentence(source, end, folder, tmp_path
     assert (said.out, said.err.count("\n"), target.exists()) == ("", 1, False)
 
 
-@pytest.mark.parametrize("end", [*sorted({Path(name).suffix for name in OTHERS}), ".json", ".txt", ""])
+@pytest.mark.parametrize("end", SEEN)
+@pytest.mark.parametrize("source", RECORDINGS)
+def test_recordings_become_what_can_be_looked_at(source, end, folder, tmp_path, monkeypatch, capsys):
+    target = tmp_path / f"out{end}"
+    assert told(monkeypatch, "convert", folder / source, target) == 0, capsys.readouterr().err
+    assert str(target) in capsys.readouterr().out
+    assert target.read_bytes().startswith(SEEN[end])
+
+
+@pytest.mark.parametrize("end", [*ENDS, *(end for end in REST if end not in SEEN)])
+@pytest.mark.parametrize("source", RECORDINGS)
+def test_recordings_become_nothing_else(source, end, folder, tmp_path, monkeypatch, capsys):
+    target = tmp_path / f"out{end}"
+    assert told(monkeypatch, "convert", folder / source, target) == 2
+    said = capsys.readouterr()
+    assert f'{target}: recordings are not written as files that end in "{end}"; use .html, .gif' in said.err
+    assert (said.out, said.err.count("\n"), target.exists()) == ("", 1, False)
+
+
+@pytest.mark.parametrize("end", [*REST, ".json"])
 @pytest.mark.parametrize("source", MODELS)
 def test_what_is_not_written_is_refused_in_a_sentence(source, end, folder, tmp_path, monkeypatch, capsys):
     target = tmp_path / f"out{end}"
