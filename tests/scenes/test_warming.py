@@ -132,4 +132,4 @@ result = [[*warming.exercise(name)[:3:2], name in warming.cold()] for name in ("
     sentence = "compiled kernels are not kept: [Errno 27] File too large"
     assert outcome.result == [[3, sentence, True], [0, sentence, True]]
     assert outcome.stderr.count("compiled kernels are not kept: [Errno 27] File too large") == 1
-    assert not list(workshop.cache.glob("kernels/*"))
+    assert not [path for path in workshop.cache.glob("kernels/*") if path.suffix != ".note"]  # which are small
