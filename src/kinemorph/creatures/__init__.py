@@ -1,6 +1,7 @@
 """Creatures: bodies and brains that grow from a graph of nodes and connections. As `km.creatures`."""
 
 from kinemorph.creatures import tasks
+from kinemorph.creatures.alike import alike
 from kinemorph.creatures.birth import Reason
 from kinemorph.creatures.develop import Part, Phenotype, develop
 from kinemorph.creatures.evaluate import Audit, Score, audit, evaluate
@@ -66,6 +67,7 @@ __all__ = [
     "handmade",
     "load_genotype",
     "mutate",
+    "alike",
     "offspring",
     "random_genotype",
     "save_genotype",
