@@ -303,10 +303,10 @@ def of_sleep(seconds: float, settle: float = 20.0) -> list[Row]:
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         for name, mover in sleepers.items():
-            mover.step(1)  # it is its turn: what it reads is in the cache again
-            start = time.thread_time()
-            mover.step(200)
-            best[name] = min(best[name], 1e6 * (time.thread_time() - start) / 200)
+            for _ in range(3):  # at its turn, the first time it finds another's data in the cache
+                start = time.thread_time()
+                mover.step(200)
+                best[name] = min(best[name], 1e6 * (time.thread_time() - start) / 200)
     case = "wall, asleep"
     return [
         Row("world", case, "a step", best["ours"], best["awake"], f"{MUJOCO}, sleep off", None),

@@ -118,6 +118,19 @@ def test_a_ball_in_the_way_is_hit_and_the_life_ends() -> None:
     assert (below.value, below.measure) == (0.0, 0.0)  # who is there already has hit nothing
 
 
+def test_many_balls_at_once_say_what_is_hit_by_chance() -> None:
+    """Of a life without senses: an arm that swings hits some, a still one what it covers, and balls hit no balls."""
+    task, seeds = replace(HitBallAnywhere(seconds=2.0, moves=False).blinded(), crowd=64), range(4)
+    connection = msgspec.structs.replace(arm().connections[0], direction=(1.0, 0.0, 0.3))
+    ahead = msgspec.structs.replace(arm(), connections=(connection,))
+    swept = np.mean([evaluate(ahead, task, seed, blank=True).measure for seed in seeds])
+    still = np.mean([evaluate(ahead, task, seed, motors=False).measure for seed in seeds])
+    assert swept > still + 0.03
+    single = replace(task, crowd=0)
+    alone = np.mean([evaluate(ahead, single, seed, number=seed, blank=True).measure for seed in range(64)])
+    assert abs(alone - swept) < 0.05
+
+
 def test_the_marks_of_a_known_motion() -> None:
     """A creature that is carried along x at a known speed."""
     for task in (Locomotion(seconds=2.0, vary=0.0), Swim(seconds=2.0, vary=0.0, density=0.0)):

@@ -13,7 +13,7 @@ from tests.evolve.toy import Reach
 from kinemorph.evolve.evaluator import Serial
 from kinemorph.evolve.experiment import begin, evolve, problem_of, resume, search_of
 from kinemorph.evolve.job import Job, Result
-from kinemorph.evolve.problem import Problem
+from kinemorph.evolve.problem import Outcome, Problem
 from kinemorph.evolve.recipe import CANDIDATES, VOTED
 from kinemorph.evolve.run import held_out
 from kinemorph.evolve.settings import SEARCHES, Settings, checked
@@ -169,6 +169,23 @@ def test_draws_get_harder_and_the_vote_is_at_full_level():
     assert rising[0] == 0.0
     assert rising == sorted(rising)
     assert 0.0 < rising[len(rising) // 4] < 1.0 == rising[-1]
+
+
+@pytest.mark.parametrize("search", ["default", "steady"])
+def test_who_succeeds_without_senses_is_worth_less(search):
+    of = settings(search, of_search=SMALL[search] | {"blanks": 2}, budget={"generations": 8})
+    found, asked = searched(of)
+    caught = [job for job in asked if any(draw.blank for draw in job.draws)]
+    assert caught
+    assert all(not draw.blank for job in asked[:10] for draw in job.draws)  # founders are not tried
+    one = found.population[0]
+    seen = [draw for draw in one.outcomes if not draw.blank]
+    blind = [draw for draw in one.outcomes if draw.blank]
+    assert len(blind) == 2
+    value = found.value(one.scores(tuple(seen)))
+    for share in (0.0, 0.4, 1.0):
+        one.outcomes.update((draw, Outcome(1.0 - share)) for draw in blind)
+        assert found.worth(one) == pytest.approx(value * (1.0 - share) if value > 0.0 else value)
 
 
 def test_draws_get_harder_by_success():

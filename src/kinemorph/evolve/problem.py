@@ -7,6 +7,8 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 import numpy as np
 
+BLANK = 1 << 16  # draws from this number on are lived with senses that read nothing
+
 
 class Draw(msgspec.Struct, frozen=True):
     """The circumstances of one evaluation."""
@@ -14,6 +16,11 @@ class Draw(msgspec.Struct, frozen=True):
     number: int  # which one of a bank: what is stratified (an octant, a bearing) is so by this number
     seed: int  # of everything that is random in it
     level: float = 1.0  # how hard it is, from 0 to 1, or beyond what is asked: a curriculum raises it
+
+    @property
+    def blank(self) -> bool:
+        """Whether it is a catch trial: who succeeds without senses did not use them."""
+        return self.number >= BLANK
 
 
 class Outcome(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec.structs import replace as replaced
 
 from kinemorph.evolve.job import Individual
-from kinemorph.evolve.problem import Draw, Problem
+from kinemorph.evolve.problem import BLANK, Draw, Problem
 from kinemorph.evolve.search import Budget, Planned, Trial
 from kinemorph.evolve.streams import Purpose, seed_of, stream
 from kinemorph.evolve.tuning import TuningSettings, tune
@@ -35,6 +35,7 @@ class RecipeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     crossover: float = 0.0  # share of children of two parents, half of them by grafting
     ladder: tuple[int, ...] = (2, 4, 8)  # draws after which a candidate may drop out, and at the end
     quantile: float = 0.5  # of the parents, that a candidate must reach to go on
+    blanks: int = 0  # lives with blank senses, after the first rung of the ladder: who succeeds in them is blind
     redraw: int = 6  # generations after which all draws are new
     kept: float = 0.5  # the share of the population that is judged by them; the rest goes
     ramp: float = 0.0  # the part of the budget in which draws get harder, from level 0 to the hardest
@@ -74,6 +75,7 @@ class Recipe(Planned):
         super().__init__(problem, seed, budget)
         self.settings = settings.within(budget)
         self.elites: list[Individual] = []  # the best of each generation: candidates of the last vote
+        self._epoch = 0  # the generation of the last draws
         self._earned = 0.0  # the level that success has led to
         self._arrived: dict[int, int] = {}  # in which generation a family's founder came, if not in the first
 
@@ -107,11 +109,17 @@ class Recipe(Planned):
 
     def draws(self) -> tuple[Draw, ...]:
         """Those by which all are judged from this generation on."""
+        self._epoch = self.generation
         size, level = self.settings.ladder[-1], self._level()
         if not self.settings.success:
             return self.bank(size, self.generation, level)
         levels = [1.0 if (number + self.generation) % FULL == 0 else level for number in range(size)]
         return tuple(self.draw(number, self.generation, level=level) for number, level in enumerate(levels))
+
+    def _blanks(self) -> tuple[Draw, ...]:
+        """Catch trials of this epoch."""
+        level = self.settings.hardest
+        return tuple(self.draw(BLANK + i, self._epoch, level=level) for i in range(self.settings.blanks))
 
     def _level(self) -> float:
         """How hard draws are now."""
@@ -121,7 +129,7 @@ class Recipe(Planned):
 
     def _earn(self, population: list[Individual]) -> None:
         """Draws become harder if half of those who have children are good enough at them."""
-        values = [self.value(one.scores()) for one in self.parents(population)]
+        values = [self.worth(one) for one in self.parents(population)]
         if self.settings.success and np.median(values) >= self.settings.success:
             self._earned = min(1.0, self._earned + STEP)
 
@@ -161,6 +169,13 @@ class Recipe(Planned):
 
     # --------------------------------------------------------------------------------------------- judging
 
+    def worth(self, one: Individual, draws: tuple[Draw, ...] | None = None) -> float:
+        """By these draws, or by all that it lived: less if it succeeds without senses too."""
+        lived = tuple(one.outcomes) if draws is None else draws
+        seen, blind = (tuple(draw for draw in lived if draw.blank is blank) for blank in (False, True))
+        value = self.value(one.scores(seen))
+        return value * float(np.mean(one.scores(blind))) if blind and value > 0.0 else value
+
     def value(self, scores: Sequence[float]) -> float:
         """The mean, blended with the mean of the worse half."""
         worse = sorted(scores)[: max(1, len(scores) // 2)]
@@ -170,7 +185,7 @@ class Recipe(Planned):
         """Low is good: who went further in the race, then who is better, then who is older; the faulty last."""
         if one.faulty or not one.outcomes:
             return 1.0, 0.0, one.number
-        return -len(one.outcomes), -self.value(one.scores()), one.number
+        return -len(one.outcomes), -self.worth(one), one.number
 
     def ranked(self, individuals: Sequence[Individual]) -> list[Individual]:
         return sorted(individuals, key=self.rank)
@@ -179,18 +194,21 @@ class Recipe(Planned):
         self, runners: list[Individual], against: list[Individual], bank: tuple[Draw, ...]
     ) -> Iterator[list[Trial]]:
         """A ladder of draws: who is worse than the parents' median on the same draws stays where it is."""
-        ladder, order = self.settings.ladder, self._order(bank)
-        running = runners
-        yield [(one, order[: ladder[0]]) for one in running]
-        for reached, next_rung in pairwise(ladder):
-            draws = order[:reached]
+        rungs, running = self._rungs(self._order(bank)), runners
+        yield [(one, rungs[0]) for one in running]
+        for draws, further in pairwise(rungs):
             bar = self._bar(against, draws)
-            running = [one for one in running if not one.faulty and self.value(one.scores(draws)) >= bar]
-            yield [(one, order[:next_rung]) for one in running]
+            running = [one for one in running if not one.faulty and self.worth(one, draws) >= bar]
+            yield [(one, further) for one in running]
+
+    def _rungs(self, order: tuple[Draw, ...]) -> list[tuple[Draw, ...]]:
+        """What has been lived at each rung of the ladder: more and more draws, and the catch trials with them."""
+        first, *others = self.settings.ladder
+        return [order[:first], *(order[:reached] + self._blanks() for reached in others)]
 
     def _bar(self, against: list[Individual], draws: tuple[Draw, ...]) -> float:
         known = [one for one in against if not one.faulty and all(draw in one.outcomes for draw in draws)]
-        values = [self.value(one.scores(draws)) for one in known]
+        values = [self.worth(one, draws) for one in known]
         return float(np.quantile(values, self.settings.quantile)) if values else -np.inf
 
     def _order(self, bank: tuple[Draw, ...]) -> tuple[Draw, ...]:
@@ -289,12 +307,13 @@ class Recipe(Planned):
         """Fresh draws; each time twice as many of them, for the better half of the candidates."""
         seeds = [seed_of(self.seed, Purpose.VOTE, draw=number) for number in range(self.settings.vote)]
         draws = tuple(Draw(VOTED + number, seed, self.settings.hardest) for number, seed in enumerate(seeds))
-        candidates = self._candidates(tuned, population)
+        candidates, self._epoch = self._candidates(tuned, population), self.generation
         for one in candidates:
             one.outcomes.clear()
         for share in (4, 2, 1):
             several = max(1, CANDIDATES * share // 4)
-            yield [(one, draws[: max(1, len(draws) // share)]) for one in self.ranked(candidates)[:several]]
+            few = draws[: max(1, len(draws) // share)]
+            yield [(one, few + self._blanks()) for one in self.ranked(candidates)[:several]]
         others = [one for one in population if one not in candidates]
         return self.ranked(candidates) + others
 

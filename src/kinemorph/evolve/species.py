@@ -27,7 +27,7 @@ from kinemorph.creatures.mate import crossover, crossover_within, graft
 from kinemorph.creatures.measures import measures, with_measures
 from kinemorph.creatures.mutate import mutate
 from kinemorph.creatures.settings import Settings
-from kinemorph.creatures.tasks import TASKS, HitBall, Locomotion, Task
+from kinemorph.creatures.tasks import TASKS, HitBall, HitBallAnywhere, Locomotion, Task
 from kinemorph.evolve.problem import Descriptor, Draw, Outcome
 
 Variant = Literal["gentle", "thesis"]
@@ -59,7 +59,8 @@ class Species(msgspec.Struct, frozen=True):
         if search not in ("default", "steady"):
             return {}
         if isinstance(self.task, HitBall):
-            return {"ladder": [2, 4, 8], "redraw": 6, "worst": 0.5, "founder_draws": 2}
+            races = {"ladder": [2, 4, 8], "redraw": 6, "worst": 0.5, "founder_draws": 2}
+            return races | {"blanks": int(isinstance(self.task, HitBallAnywhere))}  # one place can be hit blindly
         if isinstance(self.task, Locomotion):
             races = {"ladder": [1, 2, 4], "redraw": 6, "worst": 0.3, "founder_draws": 1}
             hard = {"ramp": 0.4, "hardest": 1.5}  # what only walks here, and not in MuJoCo, is lost by harder draws
@@ -127,7 +128,11 @@ class Species(msgspec.Struct, frozen=True):
     # ------------------------------------------------------------------------------------------------- judgement
 
     def evaluate(self, genotype: str, draw: Draw) -> Outcome:
-        return self.judged(genotype, draw)
+        """A life. In a catch trial it is worth most, 1, to fail."""
+        if not draw.blank:
+            return self.judged(genotype, draw)
+        blind = self.judged(genotype, draw, self.task.blinded(), blank=True)
+        return blind if blind.faulty else replace(blind, reason="", score=max(0.0, 1.0 - blind.measure))
 
     def judged(self, genotype: str, draw: Draw, task: Task | None = None, **how: bool) -> Outcome:
         """A life; for a rescore in other ways too: another step, sensors blanked, motors off."""

@@ -37,7 +37,7 @@ class Steady(Recipe):
         super().__init__(problem, seed, budget, settings)
         self._window = settings.window
         self._steady = False
-        self._draws: tuple[Draw, ...] = ()  # of this epoch, in the order of the race
+        self._lived: list[tuple[Draw, ...]] = []  # at each rung, of this epoch
         self._pool: list[Individual] = []
         self._breeders: list[Individual] = []
         self._due: deque[Individual] = deque()  # those who go on to the next rung, and those to be judged anew
@@ -46,7 +46,7 @@ class Steady(Recipe):
 
     def plan(self) -> Iterator[list[Trial]]:
         bank = self.draws()
-        self._draws = self._order(bank)
+        self._lived = self._rungs(self._order(bank))
         self._pool = yield from self._founded(bank)
         self._complete()
         self._steady = True
@@ -91,7 +91,7 @@ class Steady(Recipe):
         return jobs
 
     def _reached(self, one: Individual) -> tuple[Draw, ...]:
-        return self._draws[: self.settings.ladder[self._rung.get(one.number, 0)]]
+        return self._lived[self._rung.get(one.number, 0)]
 
     def _advance(self, one: Individual) -> None:
         """A rung is done: on to the next, or into the pool; or again, if the draws have changed meanwhile."""
@@ -100,7 +100,7 @@ class Steady(Recipe):
             self._again(one)
             return
         rung = self._rung.get(one.number, 0)
-        good = not one.faulty and self.value(one.scores(draws)) >= self._bar(self._pool, draws)
+        good = not one.faulty and self.worth(one, draws) >= self._bar(self._pool, draws)
         if good and rung + 1 < len(self.settings.ladder):
             self._rung[one.number] = rung + 1
             self._due.append(one)
@@ -123,7 +123,7 @@ class Steady(Recipe):
         self.elites = [one for one in self.elites if one is not self._pool[0]] + self._pool[:1]
         self.close(self._pool)
         if self.generation % self.settings.redraw == 0:
-            self._draws = self._order(self.draws())
+            self._lived = self._rungs(self._order(self.draws()))
             pool, self._pool = self._pool, []
             for one in pool:
                 self._again(one)

@@ -124,7 +124,7 @@ def tune(
 
 def _value(search: Recipe, candidate: Individual) -> float:
     """A strategy only compares, so the stillborn and the faulty may have any number that is worse than all others."""
-    return search.value(candidate.scores()) if candidate.outcomes and not candidate.faulty else -math.inf
+    return search.worth(candidate) if candidate.outcomes and not candidate.faulty else -math.inf
 
 
 def _flat(numbers: Array) -> Array:

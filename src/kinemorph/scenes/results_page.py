@@ -139,7 +139,7 @@ def _rejected(records: list[Record]) -> str:
 
 
 def _draw(task: str, records: list[Record], out: Path) -> str:
-    """Curves of all seeds, and a dot for the champion of each."""
+    """Curves of all seeds, and a dot for the champion of each; dotted where numbers were tuned and champions voted."""
     from matplotlib.figure import Figure
 
     figure = Figure((7.0, 3.6), layout="constrained")
@@ -150,7 +150,9 @@ def _draw(task: str, records: list[Record], out: Path) -> str:
         for k, one in enumerate(some):
             curve = np.array(one["curve"], float).reshape(-1, 2)
             axes.plot(*curve.T, color=colour, alpha=0.35, lw=0.8)
-            axes.plot(one["episodes"], _measure(one), "o", color=colour, ms=4, label=search if k == 0 else None)
+            end = one["episodes"], _measure(one)
+            axes.plot(*zip(*curve[-1:], end), ":", color=colour, alpha=0.35, lw=0.8)
+            axes.plot(*end, "o", color=colour, ms=4, label=search if k == 0 else None)
     axes.set(xlabel="evaluations", ylabel=UNITS.get(task, "measure"), title=task)
     axes.set_xscale("symlog", linthresh=5000)
     axes.set_xticks([n for n in TICKS if n <= max(one["episodes"] for one in records)], minor=False)

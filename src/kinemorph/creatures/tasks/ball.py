@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kinemorph.creatures.settings import Root
 from kinemorph.creatures.tasks.task import Marks, Stage, Task, closeness
+from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.events import Event
 from kinemorph.world.body import Body
 
 RADIUS, NEAR = 0.1, 0.02  # m, of the ball; and the least way to it
 AFTER = 0.2  # s, that a hit takes, until the ball flies
+CROWD = 16  # balls of a life without senses, which does not depend on where they are: as light as air
 
 
 @dataclass(frozen=True)
@@ -56,10 +58,32 @@ class HitBallAnywhere(HitBall):
 
     azimuth: float = math.radians(90.0)
     elevation: float = math.radians(45.0)
+    crowd: int = 0  # so many balls at once, which do not meet each other: what it hits of them, it hits by chance
 
     def place(self, stage: Stage) -> tuple[float, float, float]:
+        return self._somewhere(stage, stage.number)
+
+    def blinded(self) -> HitBallAnywhere:
+        return replace(self, crowd=CROWD)
+
+    def begin(self, stage: Stage) -> None:
+        if not self.crowd:
+            return super().begin(stage)
+        places = [self._somewhere(stage, number) for number in range(self.crowd)]
+        ball = Shape.sphere(RADIUS, group=2, mask=1)
+        balls = [stage.world.add(ball, at=at, density=1.0) for at in places]
+        stage.mind.target = balls[0]
+        stage.notes["balls"] = list(zip(balls, places))
+
+    def mark(self, stage: Stage) -> Marks:
+        if not self.crowd:
+            return super().mark(stage)
+        hits = [bool((ball.position != place).any()) for ball, place in stage.notes["balls"]]
+        return Marks(0.0, 0.0, float(np.mean(hits)))
+
+    def _somewhere(self, stage: Stage, number: int) -> tuple[float, float, float]:
         u, v, r = stage.rng.random(3)
-        k = stage.number % 8  # four ranges of azimuth, two of elevation
+        k = number % 8  # four ranges of azimuth, two of elevation
         a = stage.level * self.azimuth * (2.0 * ((k % 4 + u) / 4.0) - 1.0)
         b = stage.level * self.elevation * (2.0 * ((k // 4 + v) / 2.0) - 1.0)
         r = self.near + r * (self.far - self.near)

@@ -73,6 +73,10 @@ class Task:
         """The settings by which creatures grow for this task."""
         return _grown(self.settings, self.root, self.grasps)
 
+    def blinded(self) -> Task:
+        """The task of a catch trial, a life without senses: whoever succeeds in that did not need them."""
+        return self
+
     # --------------------------------------------------------------------------------- what a task of one's own says
 
     def prepare(self, stage: Stage) -> None:
