@@ -2,8 +2,9 @@
 
 To find the key of a world's step means to follow the names in a thousand functions and the imports of two hundred
 modules: half of the time until the first step. A *note* keeps the key, the modules that it was found in, and a
-*fingerprint* of these: what their sources are, what the code of their kernels is, and what their names stand for. If
-the fingerprint is the same, so is the key.
+*fingerprint* of these: what their sources are, and, of those that have kernels that it calls, what the code of their
+kernels is and what their names stand for. If the fingerprint is the same, so is the key. What else a program has
+imported makes no difference.
 """
 
 from __future__ import annotations
@@ -50,15 +51,18 @@ def note_name(kernel: Any, arguments: tuple[Any, ...], result: Any) -> str | Non
 def note_about(kernel: Any, arguments: tuple[Any, ...], version: str) -> bytes | None:
     """A note of the key that was found; None if it depends on more than a fingerprint sees."""
     front = kernel.kernel
-    modules = sorted({*key_modules(front), *extension_modules(front, arguments)})
+    modules = {*key_modules(front), *extension_modules(front, arguments)}
     reached = reachable(front)
-    named = {name for kernel in reached for name in used_modules(kernel)}.difference(modules)
-    if any(name.partition(".")[0] not in _STEADY for name in named):  # values could change there
+    named = {name for kernel in reached for name in used_modules(kernel)}
+    if any(name.partition(".")[0] not in _STEADY for name in named - modules):  # values could change there
         return None
-    if any(kernel.py_func.__module__ not in modules for kernel in reached):
+    homes = {kernel.py_func.__module__ for kernel in reached}
+    if homes - modules:
         return None
-    seen = _fingerprint(modules)
-    return json.dumps([version, seen, modules]).encode() if seen else None
+    looked_into = homes | (named & modules)
+    places = sorted(looked_into), sorted(modules - looked_into)
+    seen = _fingerprint(*places)
+    return json.dumps([version, seen, *places]).encode() if seen else None
 
 
 _STEADY = {*sys.stdlib_module_names, "llvmlite", "numba", "numpy"}
@@ -67,14 +71,14 @@ _STEADY = {*sys.stdlib_module_names, "llvmlite", "numba", "numpy"}
 def version_in(note: bytes) -> str | None:
     """The key that a note keeps, if it still holds."""
     try:
-        version, seen, modules = json.loads(note)
-        return str(version) if seen == _fingerprint(modules) else None
+        version, seen, looked_into, others = json.loads(note)
+        return str(version) if seen == _fingerprint(looked_into, others) else None
     except (ValueError, TypeError):  # of another kinemorph
         return None
 
 
-def _fingerprint(modules: list[str]) -> str | None:
-    texts = [_module_text(name) for name in modules]
+def _fingerprint(looked_into: list[str], others: list[str]) -> str | None:
+    texts = [*map(_module_text, looked_into), *map(_source, others)]
     return None if None in texts else hash_of(*texts)
 
 
@@ -120,8 +124,8 @@ def _text(value: Any, module: str) -> str | None:
     if isinstance(value, np.dtype):
         fields = [(field[0].str, field[0].shape, field[1]) for field in (value.fields or {}).values()]
         return f"{value.str}{value.names}{fields}"
-    if isinstance(value, ModuleType):
-        return value.__name__
+    if isinstance(value, ModuleType):  # parts of a package become its names when anybody imports them
+        return "" if value.__name__.startswith(f"{module}.") else value.__name__
     return constant_text(value) if isinstance(value, np.generic | type) else ""
 
 

@@ -35,7 +35,7 @@ class RecipeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     crossover: float = 0.0  # share of children of two parents, half of them by grafting
     ladder: tuple[int, ...] = (2, 4, 8)  # draws after which a candidate may drop out, and at the end
     quantile: float = 0.5  # of the parents, that a candidate must reach to go on
-    blanks: int = 0  # lives with blank senses, after the first rung of the ladder: who succeeds in them is blind
+    blanks: int = 0  # lives with blank senses, from the second rung on: who succeeds in them is blind
     redraw: int = 6  # generations after which all draws are new
     kept: float = 0.5  # the share of the population that is judged by them; the rest goes
     ramp: float = 0.0  # the part of the budget in which draws get harder, from level 0 to the hardest
@@ -202,9 +202,9 @@ class Recipe(Planned):
             yield [(one, further) for one in running]
 
     def _rungs(self, order: tuple[Draw, ...]) -> list[tuple[Draw, ...]]:
-        """What has been lived at each rung of the ladder: more and more draws, and the catch trials with them."""
-        first, *others = self.settings.ladder
-        return [order[:first], *(order[:reached] + self._blanks() for reached in others)]
+        """What has been lived at each rung of the ladder: more and more draws, from the second on catch trials too."""
+        first, *others = (order[:reached] for reached in self.settings.ladder)
+        return [first, *(draws + self._blanks() for draws in others)]
 
     def _bar(self, against: list[Individual], draws: tuple[Draw, ...]) -> float:
         known = [one for one in against if not one.faulty and all(draw in one.outcomes for draw in draws)]
