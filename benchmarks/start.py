@@ -5,11 +5,13 @@
 In fresh processes: with an empty home (cold), with an empty home and a kernel pack (made here of the cache, for this
 processor), and with what the first one left in its home (warm); beside Pinocchio and MuJoCo. They see what pip installs
 with kinemorph and nothing else (Numba imports more where there is more: coverage, yaml). Modules are compiled to
-bytecode beforehand, as pip does it.
+bytecode beforehand, as pip does it. And how fast kernels run that were compiled for all processors of a kind, beside
+those that were compiled for this one: processes take turns, and the best time of each counts.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import statistics
@@ -65,6 +67,33 @@ PEERS = {  # of some: the name, and the whole program
         f"import mujoco; model = mujoco.MjModel.from_xml_string({_MJCF!r});mujoco.mj_step(model, mujoco.MjData(model))",
     ),
 }
+_SPEED = """
+import json, time
+import numpy as np
+from kinemorph.scenes import yardsticks
+
+def best(call, times):
+    found = []
+    for _ in range(times):
+        start = time.thread_time()
+        call()
+        found.append(time.thread_time() - start)
+    return 1e6 * min(found)
+
+figure = km.human()
+data, q, v = km.Data(figure), km.neutral(figure), np.zeros(figure.nv)
+found = {}
+for name in ("aba", "rnea"):
+    function = getattr(km, name)
+    found[name + " of a human"] = best(lambda: [function(figure, data, q, v, v) for _ in range(100)], 200) / 100
+for name in ("box", "ant", "wall", "coins"):
+    scene, world = yardsticks.SEVEN[name](), km.World(sleep=False)
+    world.add_ground()
+    world.add(scene.model, q=scene.q, v=scene.v)
+    world.run(2.0)
+    found["a step of " + name] = best(lambda: world.step(20), 100) / 20
+print(json.dumps(found))
+"""
 _IMPORT = "import kinemorph as km; km.aba, km.simulate, km.World\n"  # names are imported when they are asked for
 
 
@@ -72,26 +101,37 @@ class Start:
     """Fresh processes, of a Python with a folder for bytecode, and of one with a kernel pack besides."""
 
     def __init__(self, folder: str, *exercises: str) -> None:
+        self.folder, self.exercises = folder, exercises
         self.bytecode = os.path.join(folder, "bytecode")
-        only = ["--only", *exercises] if exercises else []
-        subprocess.run([sys.executable, "-m", "kinemorph.pack", "--native", "--out", folder, *only], check=True)
         self.plain, _ = environment(Path(folder, "plain"))
-        self.packed, site = environment(Path(folder, "packed"))
-        with zipfile.ZipFile(next(Path(folder).glob("*.whl"))) as wheel:
-            wheel.extractall(site)  # packs are read from there only
+        self.packed = self.with_pack("packed", "--native")
         self.seconds(_IMPORT + _CREATURE, os.path.expanduser("~"), self.plain)  # for the bytecode
         for _, program in PEERS.values():
             self.seconds(program, os.path.expanduser("~"))
 
+    def with_pack(self, name: str, *kind: str) -> str:
+        """A Python with a kernel pack."""
+        python, site = environment(Path(self.folder, name))
+        only = ["--only", *self.exercises] if self.exercises else []
+        made = Path(self.folder, f"{name} pack")
+        subprocess.run([sys.executable, "-m", "kinemorph.pack", *kind, "--out", made, *only], check=True)
+        with zipfile.ZipFile(next(made.glob("*.whl"))) as wheel:
+            wheel.extractall(site)  # packs are read from there only
+        return python
+
     def seconds(self, program: str, home: str, python: str = sys.executable) -> float:
         """From the start of Python to the end of a program, less what an empty program takes."""
         timed = f"import time; start = time.perf_counter()\n{program}\nprint(time.perf_counter() - start)"
+        return float(self.told(timed, home, python))
+
+    def told(self, program: str, home: str, python: str) -> str:
+        """The last line that a program prints."""
         foreign = ("KINEMORPH_", "NUMBA_", "XDG_", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH")
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(foreign)}
         variables = inherited | {"HOME": home, "LOCALAPPDATA": home, "KINEMORPH_QUIET": "1"}
         variables |= {"PYTHONPYCACHEPREFIX": self.bytecode}
-        done = subprocess.run([python, "-c", timed], env=variables, capture_output=True, text=True, check=True)
-        return float(done.stdout.split()[-1])
+        done = subprocess.run([python, "-c", program], env=variables, capture_output=True, text=True, check=True)
+        return done.stdout.splitlines()[-1]
 
     def of_case(self, name: str, cold_times: int, warm_times: int) -> list[Row]:
         """Medians of so many starts: cold, each in a home of its own, with a pack, and warm; of the peer, warm."""
@@ -111,6 +151,20 @@ class Start:
         return [
             Row("start", name, f"{kind}, s", statistics.median(times), peer, peer_name, None)
             for kind, times in (("cold", cold), ("cold, with a pack", packed), ("warm", warm))
+        ]
+
+    def of_speed(self, times: int) -> list[Row]:
+        """How fast kernels of a portable pack run, beside those that were compiled for this processor."""
+        pythons = self.with_pack("portable"), self.packed
+        best: list[dict[str, float]] = [{}, {}]
+        with tempfile.TemporaryDirectory() as home:
+            for _ in range(times):
+                for found, python in zip(best, pythons):
+                    for case, time in json.loads(self.told(_IMPORT + _SPEED, home, python)).items():
+                        found[case] = min(time, found.get(case, time))
+        ours, theirs = best
+        return [
+            Row("start", case, "portable pack, µs", ours[case], theirs[case], "compiled here", None) for case in ours
         ]
 
 
@@ -145,6 +199,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         start = Start(folder)
         rows = [row for name in OURS for row in start.of_case(name, cold_times, warm_times)]
+        rows += start.of_speed(warm_times)
     packages = ("kinemorph", "numba", "llvmlite", "pin", "mujoco-core")
     report("the first start: imports included, seconds", rows, options.json, packages)
 

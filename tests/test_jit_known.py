@@ -30,6 +30,21 @@ def test_a_key_that_was_noted_is_not_looked_for(noted: Workshop) -> None:
     assert (outcome.result, outcome.compiled) == ([2000.0, 0], 0)
 
 
+@pytest.mark.parametrize("module", ["extra", "late"])
+def test_what_else_a_program_imports_makes_no_difference(tmp_path: Path, module: str) -> None:
+    workshop = Workshop(tmp_path)
+    late = "def late():\n    from zoo import late\n    return late\n"
+    more = {"zoo/extra.py": "A = 1\n", "zoo/late.py": "B = 2\n", "zoo/beside.py": ZOO["zoo/beside.py"] + late}
+    workshop.write(ZOO | more)
+    imports = f"import zoo.{module}\n"
+    assert workshop.run(CALL_OUTER).compiled == 3
+    assert workshop.run(imports + SLOW).result == [2000.0, 0]
+    for note in workshop.cache.glob("kernels/*.note"):
+        note.unlink()
+    assert workshop.run(imports + SLOW).result == [2000.0, 1]
+    assert workshop.run(SLOW).result == [2000.0, 0]
+
+
 def test_without_notes_it_is_found_again_and_noted(noted: Workshop) -> None:
     for note in noted.cache.glob("kernels/*.note"):
         note.unlink()

@@ -16,6 +16,7 @@ from zipfile import ZipFile
 
 import pytest
 from tests.workshop import CALL_OUTER, COUNTED, SOURCES, ZOO, Workshop
+from tests.world import golden
 
 from kinemorph import _jit, pack
 from kinemorph._jit_pack import Pack
@@ -228,7 +229,7 @@ def test_faults_are_sentences(capsys: pytest.CaptureFixture[str]) -> None:
 
 # --- the whole: kinemorph's wheel and a portable pack, where nothing else is ---
 
-NEEDED = ("dynamics", "motion", "pictures")  # by `kinemorph demo`
+NEEDED = "world", "robot_in_a_world", "scenes_of_worlds", "keeping", "dynamics", "motion", "pictures"  # demo, goldens
 NUMBERS = """
 import numpy as np, kinemorph as km
 from kinemorph.scenes.oracle import every_joint, state
@@ -285,6 +286,15 @@ def test_a_portable_pack_has_the_same_bits_as_what_is_compiled_here(fresh: Place
     scope: dict[str, object] = {}
     exec(NUMBERS, scope)
     assert packed.result == scope["result"]
+
+
+def test_golden_scenes_come_to_the_same_bits_by_a_portable_pack(fresh: Place, tmp_path: Path) -> None:
+    known = json.loads(golden.FILE.read_text())
+    if known["machine"] != golden.machine():
+        pytest.skip(f"the digests are of {known['machine']}, and this is {golden.machine()}")
+    code = "from tests.world.golden import digest, SEVEN; result = {name: digest(name) for name in SEVEN}"
+    packed = Workshop(tmp_path, fresh.python, Path(__file__).parents[1]).run(code)
+    assert (packed.result, packed.compiled) == (known["digests"], 0)
 
 
 def test_doctor_knows_the_pack(fresh: Place, tmp_path: Path) -> None:

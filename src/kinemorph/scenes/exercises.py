@@ -242,8 +242,17 @@ def pictures() -> None:
 
 @_exercise(52, 5.3)
 def scenes_of_worlds() -> None:
-    """The demos in worlds, until each has shown what it is about."""
-    from kinemorph.scenes import chain_bridge, coin_toss, dismount, glued_tower, gripper, train, walker_on_ground
+    """The demos in worlds, until each has shown what it is about, and some of the yardsticks."""
+    from kinemorph.scenes import (
+        chain_bridge,
+        coin_toss,
+        dismount,
+        glued_tower,
+        gripper,
+        train,
+        walker_on_ground,
+        yardsticks,
+    )
 
     chain_bridge.bridge().world.run(2.6)
     glued_tower.tower().world.run(1.5)
@@ -252,6 +261,11 @@ def scenes_of_worlds() -> None:
     dismount.dismount().world.run(4.0)
     train.train().world.run(6.0)
     coin_toss.coins().world.run(0.6)
+    for name in ("wall", "coins"):
+        scene, world = yardsticks.SEVEN[name](), km.World()
+        world.add_ground()
+        world.add(scene.model, q=scene.q, v=scene.v)
+        world.run(1.0)
 
 
 @_exercise(65, 3.9)
