@@ -193,17 +193,6 @@ def contact_of_impulses() -> None:
         world.run(0.5)
 
 
-@_exercise(3, 4.5)
-def scenes_that_change() -> None:
-    """The demos of structure that changes."""
-    from kinemorph.scenes import high_bar, human, swing_breaks, walker
-
-    walker.walk(2)
-    high_bar.swing()
-    swing_breaks.ride()
-    human.journey()
-
-
 @_exercise(5, 0.6)
 def keeping() -> None:
     """A world is saved, loaded, recorded and lived through again."""
@@ -237,7 +226,7 @@ def pictures() -> None:
 
     model = km.human()
     with tempfile.TemporaryDirectory() as folder:
-        picture(model, km.neutral(model), Path(folder, "human.png"))
+        picture(model, km.neutral(model), Path(folder, "human.png"), size=(160, 120))
 
 
 @_exercise(52, 5.3)
