@@ -122,13 +122,21 @@ def _text(value: Any, module: str) -> str | None:
     if kind is np.ndarray:
         return constant_text(value)
     if isinstance(value, np.dtype):
-        fields = [(field[0].str, field[0].shape, field[1]) for field in (value.fields or {}).values()]
-        return f"{value.str}{value.names}{fields}"
+        return _row_text(value)
     if isinstance(value, ModuleType):  # parts of a package become its names when anybody imports them
         return "" if value.__name__.startswith(f"{module}.") else value.__name__
     return constant_text(value) if isinstance(value, np.generic | type) else ""
 
 
+def _row_text(dtype: Any) -> str:
+    """Of the layout of rows: many modules name the same one, and nobody changes it."""
+    if id(dtype) not in _rows:
+        fields = [(field[0].str, field[0].shape, field[1]) for field in (dtype.fields or {}).values()]
+        _rows[id(dtype)] = dtype, f"{dtype.str}{dtype.names}{fields}"
+    return _rows[id(dtype)][1]
+
+
+_rows: dict[int, tuple[Any, str]] = {}  # by identity: to hash one takes as long as to tell what it is
 _PLAIN = {bool, int, float, complex, str, bytes, type(None)}
 
 
