@@ -127,6 +127,9 @@ TREES = {
     "many groups": '<worldbody><geom size="0.1" contype="2" conaffinity="1"/><geom type="plane" size="1 1 1"'
     ' contype="4" conaffinity="3"/><body><joint/><geom size="0.1" contype="1" conaffinity="0"/>'
     '<geom size="0.1" group="3"/></body></worldbody>',
+    "a ball after hinges": '<worldbody><body name="a"><joint name="i" axis="1 0 0" armature="1"/><joint name="s"'
+    ' type="slide"/><joint name="j" pos="0 0.1 0.2" armature="1"/><joint name="k" type="ball" pos="0.3 0 0.1"/>'
+    '<geom type="box" size="0.1 0.2 0.3" pos="1 0 0"/></body></worldbody>',
     "hands of the world": '<worldbody><body name="still" pos="1 0 0"><geom type="plane" size="1 1 1" pos="0 0 1"'
     f' euler="10 0 0"/><geom size="0.2"/><site name="s"/><body name="b"><joint/>{BALL}</body></body></worldbody>',
 }

@@ -77,6 +77,25 @@ def test_every_kind_of_joint_but_a_screw_is_written_as_mjcf(tmp_path_factory, se
     assert_moves_alike(tree, km.load_mjcf(path, merge_fixed=False), rng)
 
 
+def test_links_without_mass_are_joints_of_one_body_as_far_as_mujoco_lets_them(tmp_path, rng):
+    hinges, ball = [km.Joint.revolute(axis, armature=0.1) for axis in "xyzxyzx"], km.Joint.spherical()
+
+    def row(*joints):
+        b, parent = km.Builder("row"), None
+        for k, joint in enumerate(joints):
+            inertia = km.Inertia.box(2.0, (0.1, 0.2, 0.3), (1, 0, 0)) if k == len(joints) - 1 else None
+            parent = b.link(f"l{k}", parent, joint, at=(0.1, 0.2 * k, 0.3), inertia=inertia)
+        return b.build()
+
+    turns = row(hinges[0], hinges[1], ball)
+    peer = mujoco.MjModel.from_xml_path(str(km.save_mjcf(turns, tmp_path / "turns.xml")))
+    assert peer.nbody == 2 and peer.njnt == 3
+    assert_equal(turns, peer, rng)
+    for joints, name in (((ball, hinges[0]), "l0"), (hinges, "l5")):
+        with pytest.raises(ValueError, match=f"link '{name}' .* it moves without mass, which MuJoCo refuses"):
+            km.save_mjcf(row(*joints), tmp_path / "refused.xml")
+
+
 @pytest.mark.parametrize("through", ["mujoco", "own"])
 def test_machine_comes_back_whole(tmp_path, through):
     model = km.parse_mjcf(MACHINE)
