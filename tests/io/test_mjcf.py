@@ -208,6 +208,19 @@ def test_vertices_without_faces_are_a_hull(rng):
     assert_equal(km.parse_mjcf(text), compiled(text), rng)
 
 
+@pytest.mark.parametrize("more", ["", 'scale="1 0.7 -2"', 'refpos="0.1 0.2 0.3" refquat="1 2 3 4"'])
+def test_flat_sides_of_a_hull_are_cut_as_mujoco_cuts_them(more, rng):
+    """Single precision bends them, and so decides which of two diagonals lies outside: 1e-7 of the inertia."""
+    box = np.stack(np.meshgrid([-0.1, 0.1], [-0.2, 0.2], [-0.3, 0.3]), -1).reshape(-1, 3)
+    for _ in range(10):
+        turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        vertices = " ".join(f"{x:.9g}" for x in (box @ turn + rng.normal(size=3)).ravel())
+        text = f'''<mujoco><asset><mesh name="m" vertex="{vertices}" {more}/></asset><worldbody><body name="b"><joint/>
+          <joint type="slide"/><joint axis="0 1 0"/><geom type="mesh" mesh="m"/></body></worldbody></mujoco>'''
+        ours, theirs = km.parse_mjcf(text), km.from_mujoco(compiled(text))
+        np.testing.assert_allclose(ours.links["I"], theirs.links["I"], rtol=1e-12, atol=1e-12)
+
+
 def _obj(points, polygons, more=""):
     """The text of an OBJ file; what is among the polygons as text stays."""
     lines = [p if isinstance(p, str) else "f " + " ".join(str(i + 1) for i in p) for p in polygons]
