@@ -89,7 +89,7 @@ def test_links_without_mass_are_joints_of_one_body_as_far_as_mujoco_lets_them(tm
 
     turns = row(hinges[0], hinges[1], ball)
     peer = mujoco.MjModel.from_xml_path(str(km.save_mjcf(turns, tmp_path / "turns.xml")))
-    assert peer.nbody == 2 and peer.njnt == 3
+    assert (peer.nbody, peer.njnt) == (2, 3)
     assert_equal(turns, peer, rng)
     for joints, name in (((ball, hinges[0]), "l0"), (hinges, "l5")):
         with pytest.raises(ValueError, match=f"link '{name}' .* it moves without mass, which MuJoCo refuses"):
@@ -197,10 +197,17 @@ def test_what_has_no_place_is_said(tmp_path):
         km.save_urdf(model, tmp_path / "model.urdf")
 
 
-FULL = """<mujoco><option gravity="0 0 -1.62"/><worldbody><geom type="plane" size="1 1 1"/><body name="a"><joint name="j"/>
-<geom size="0.1" friction="0.5" contype="2"/></body><body name="b"><freejoint/><geom size="0.1"/></body></worldbody>
-<actuator><motor joint="j"/></actuator><contact><exclude body1="a" body2="b"/></contact>
-<keyframe><key name="k" qpos="1 0 0 0 1 0 0 0"/></keyframe></mujoco>"""
+FULL = """<mujoco>
+<option gravity="0 0 -1.62"/>
+<worldbody>
+  <geom type="plane" size="1 1 1"/>
+  <body name="a"><joint name="j"/><geom size="0.1" friction="0.5" contype="2"/></body>
+  <body name="b"><freejoint/><geom size="0.1"/></body>
+</worldbody>
+<actuator><motor joint="j"/></actuator>
+<contact><exclude body1="a" body2="b"/></contact>
+<keyframe><key name="k" qpos="1 0 0 0 1 0 0 0"/></keyframe>
+</mujoco>"""
 
 
 @pytest.mark.parametrize("save", [km.save_urdf, km.save_sdf])
@@ -298,8 +305,9 @@ def test_loop_that_holds_the_world_comes_back_from_sdf(tmp_path, rng, joint):
     v = 0.3 * rng.normal(size=model.nv)
     q, v = km.project(model, km.Data(model), km.integrate(model, km.neutral(model), v, 0.3), v)
     tau = rng.normal(size=model.nv)
-    forces = [km.passive_forces(m, km.Data(m), q, v)[0] for m in (model, back)]
-    ours, theirs = (km.forward_dynamics(m, km.Data(m), q, v, tau + f) for m, f in zip((model, back), forces, strict=True))
+    ours, theirs = (
+        km.forward_dynamics(m, km.Data(m), q, v, tau + km.passive_forces(m, km.Data(m), q, v)[0]) for m in (model, back)
+    )
     np.testing.assert_allclose(theirs, ours, rtol=1e-9, atol=1e-9)
 
 

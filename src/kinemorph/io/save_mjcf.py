@@ -100,7 +100,8 @@ class _Writer:
         ball = JointKind.SPHERICAL
         after = kinds[kinds.index(ball) + 1 :] if ball in kinds else []
         movable = int(self.model.links["nv"][[*before, link]].sum()) <= MOST_DOFS
-        return bool(joints[-1]) and movable and JointKind.FREE not in kinds and not {ball, JointKind.REVOLUTE} & {*after}
+        turns = {ball, JointKind.REVOLUTE} & {*after}
+        return bool(joints[-1]) and movable and not turns and JointKind.FREE not in kinds
 
     def body(self, i: int, chain: list[int]) -> None:
         model = self.model

@@ -154,7 +154,7 @@ class _Writer:
             if kind not in TYPES:
                 raise self.refused(f"loop {name!r}", f"there is no {kind.name.lower()} joint")
             a, b, side = int(row["a"]), int(row["b"]), "b"
-            if b < 0:  # there no joint carries the world: seen from the other side it turns about the axis the other way
+            if b < 0:  # there no joint carries the world; seen from the other side it turns the other way
                 if kind is JointKind.UNIVERSAL:
                     raise self.refused(f"loop {name!r}", "it holds the world; swap its two sides")
                 a, b, side, row = b, a, "a", row.copy()
