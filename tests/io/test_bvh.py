@@ -1,6 +1,7 @@
 """BVH files: what is read, round trips, and what is refused with which words."""
 
 import math
+import re
 import warnings
 
 import numpy as np
@@ -62,6 +63,12 @@ def test_text_may_have_other_line_ends_letters_and_braces():
     text = SMALL.replace("Hips\n{", "Hips {").replace("CHANNELS", "channels").replace("\n", "\r\n")
     assert parse_bvh(text).joints == parse_bvh(SMALL).joints
     assert np.array_equal(parse_bvh("\ufeff" + text).frames, parse_bvh(SMALL).frames)
+
+
+@pytest.mark.parametrize("colon", [":", " : ", "\t:\t", ": ", "  "])
+def test_a_colon_needs_no_space(colon):
+    text = re.sub(r"(Frames|Frame Time):\s*", rf"\1{colon}", SMALL)
+    assert np.array_equal(parse_bvh(text).frames, parse_bvh(SMALL).frames)
 
 
 @pytest.mark.parametrize("name", REAL)

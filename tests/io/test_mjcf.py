@@ -127,6 +127,9 @@ TREES = {
     "many groups": '<worldbody><geom size="0.1" contype="2" conaffinity="1"/><geom type="plane" size="1 1 1"'
     ' contype="4" conaffinity="3"/><body><joint/><geom size="0.1" contype="1" conaffinity="0"/>'
     '<geom size="0.1" group="3"/></body></worldbody>',
+    "a ball after hinges": '<worldbody><body name="a"><joint name="i" axis="1 0 0" armature="1"/><joint name="s"'
+    ' type="slide"/><joint name="j" pos="0 0.1 0.2" armature="1"/><joint name="k" type="ball" pos="0.3 0 0.1"/>'
+    '<geom type="box" size="0.1 0.2 0.3" pos="1 0 0"/></body></worldbody>',
     "hands of the world": '<worldbody><body name="still" pos="1 0 0"><geom type="plane" size="1 1 1" pos="0 0 1"'
     f' euler="10 0 0"/><geom size="0.2"/><site name="s"/><body name="b"><joint/>{BALL}</body></body></worldbody>',
 }
@@ -203,6 +206,19 @@ def test_vertices_without_faces_are_a_hull(rng):
     text = """<mujoco><asset><mesh name="m" vertex="0 0 0  1 0 0  0 1 0  0 0 1.5  0.1 0.1 0.1" scale="2 1 1"/></asset>
     <worldbody><body><freejoint/><geom type="mesh" mesh="m"/></body></worldbody></mujoco>"""
     assert_equal(km.parse_mjcf(text), compiled(text), rng)
+
+
+@pytest.mark.parametrize("more", ["", 'scale="1 0.7 -2"', 'refpos="0.1 0.2 0.3" refquat="1 2 3 4"'])
+def test_flat_sides_of_a_hull_are_cut_as_mujoco_cuts_them(more, rng):
+    """Single precision bends them, and so decides which of two diagonals lies outside: 1e-7 of the inertia."""
+    box = np.stack(np.meshgrid([-0.1, 0.1], [-0.2, 0.2], [-0.3, 0.3]), -1).reshape(-1, 3)
+    for _ in range(10):
+        turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        vertices = " ".join(f"{x:.9g}" for x in (box @ turn + rng.normal(size=3)).ravel())
+        text = f'''<mujoco><asset><mesh name="m" vertex="{vertices}" {more}/></asset><worldbody><body name="b"><joint/>
+          <joint type="slide"/><joint axis="0 1 0"/><geom type="mesh" mesh="m"/></body></worldbody></mujoco>'''
+        ours, theirs = km.parse_mjcf(text), km.from_mujoco(compiled(text))
+        np.testing.assert_allclose(ours.links["I"], theirs.links["I"], rtol=1e-12, atol=1e-12)
 
 
 def _obj(points, polygons, more=""):

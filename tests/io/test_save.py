@@ -77,6 +77,25 @@ def test_every_kind_of_joint_but_a_screw_is_written_as_mjcf(tmp_path_factory, se
     assert_moves_alike(tree, km.load_mjcf(path, merge_fixed=False), rng)
 
 
+def test_links_without_mass_are_joints_of_one_body_as_far_as_mujoco_lets_them(tmp_path, rng):
+    hinges, ball = [km.Joint.revolute(axis, armature=0.1) for axis in "xyzxyzx"], km.Joint.spherical()
+
+    def row(*joints):
+        b, parent = km.Builder("row"), None
+        for k, joint in enumerate(joints):
+            inertia = km.Inertia.box(2.0, (0.1, 0.2, 0.3), (1, 0, 0)) if k == len(joints) - 1 else None
+            parent = b.link(f"l{k}", parent, joint, at=(0.1, 0.2 * k, 0.3), inertia=inertia)
+        return b.build()
+
+    turns = row(hinges[0], hinges[1], ball)
+    peer = mujoco.MjModel.from_xml_path(str(km.save_mjcf(turns, tmp_path / "turns.xml")))
+    assert (peer.nbody, peer.njnt) == (2, 3)
+    assert_equal(turns, peer, rng)
+    for joints, name in (((ball, hinges[0]), "l0"), (hinges, "l5")):
+        with pytest.raises(ValueError, match=f"link '{name}' .* it moves without mass, which MuJoCo refuses"):
+            km.save_mjcf(row(*joints), tmp_path / "refused.xml")
+
+
 @pytest.mark.parametrize("through", ["mujoco", "own"])
 def test_machine_comes_back_whole(tmp_path, through):
     model = km.parse_mjcf(MACHINE)
@@ -178,11 +197,38 @@ def test_what_has_no_place_is_said(tmp_path):
         km.save_urdf(model, tmp_path / "model.urdf")
 
 
+FULL = """<mujoco>
+<option gravity="0 0 -1.62"/>
+<worldbody>
+  <geom type="plane" size="1 1 1"/>
+  <body name="a"><joint name="j"/><geom size="0.1" friction="0.5" contype="2"/></body>
+  <body name="b"><freejoint/><geom size="0.1"/></body>
+</worldbody>
+<actuator><motor joint="j"/></actuator>
+<contact><exclude body1="a" body2="b"/></contact>
+<keyframe><key name="k" qpos="1 0 0 0 1 0 0 0"/></keyframe>
+</mujoco>"""
+
+
+@pytest.mark.parametrize("save", [km.save_urdf, km.save_sdf])
+def test_all_that_only_mjcf_has_is_said(tmp_path, save):
+    model = km.parse_mjcf(FULL).with_dofs(damping=0.1)
+    with pytest.warns(km.ModelWarning) as found:
+        save(model, tmp_path / "model")
+    said = " ".join(str(warning.message) for warning in found)
+    for words in (
+        "actuators", "keyframes", "floors", "bodies that do not meet", "other gravity than 9.81", "materials of shapes",
+        "groups of shapes: left out of 'a'", "damping of free joints: left out of 'b'",
+    ):  # fmt: skip
+        assert f"has no {words}" in said
+
+
 # ------------------------------------------------------------------------------------------------------ URDF and SDF
 
 
 @settings(max_examples=20)
 @given(seeds(), st.integers(1, 7))
+@pytest.mark.filterwarnings("ignore:.* has no other gravity:kinemorph.ModelWarning")
 def test_tree_comes_back_from_urdf(tmp_path_factory, seed, n):
     rng = np.random.default_rng(seed)
     kinds = [JointKind.REVOLUTE, JointKind.PRISMATIC, JointKind.FIXED, JointKind.FREE]
@@ -209,11 +255,24 @@ def test_joints_of_two_directions_are_two_joints_of_urdf(tmp_path_factory, seed)
 
 @settings(max_examples=20)
 @given(seeds(), st.integers(1, 7))
+@pytest.mark.filterwarnings("ignore:.* has no other gravity:kinemorph.ModelWarning")
 def test_tree_comes_back_from_sdf(tmp_path_factory, seed, n):
     rng = np.random.default_rng(seed)
     tree = random_tree(rng, n, kinds=[*PLAIN, JointKind.UNIVERSAL, JointKind.SCREW])
     path = km.save_sdf(tree, tmp_path_factory.mktemp("sdf") / "tree.sdf")
-    assert_same_tree(km.load_sdf(path, merge_fixed=False, gravity=tree.gravity), tree, 1e-11)
+    back = km.load_sdf(path, merge_fixed=False, gravity=tree.gravity)
+    assert back.names == ("base", *tree.names)  # a link for the frame that stands in the world
+    links = back.links[1:].copy()
+    links["parent"] -= 1
+    np.testing.assert_array_equal(np.maximum(links["parent"], -1), tree.links["parent"])
+    for field in FIELDS[1:]:
+        np.testing.assert_allclose(links[field], tree.links[field], atol=1e-11, err_msg=field)
+    for field in back.dofs.dtype.names or ():
+        if field not in ("link", "parent"):
+            np.testing.assert_allclose(back.dofs[field], tree.dofs[field], atol=1e-11, err_msg=field)
+    assert_moves_alike(tree, back, rng, 1e-11)
+    merged = km.load_sdf(path)
+    np.testing.assert_allclose(merged.frames["stand"][1].matrix(), tree.frames["stand"][1].matrix(), atol=1e-11)
 
 
 def test_robot_with_loops_comes_back_from_sdf(tmp_path, rng):
@@ -224,6 +283,32 @@ def test_robot_with_loops_comes_back_from_sdf(tmp_path, rng):
     assert set(back.loop_names) == set(robot.loop_names)
     assert (back.nv, back.m) == (robot.nv, robot.m)
     assert_moves_alike(robot, back, rng, 1e-10)
+
+
+@pytest.mark.parametrize(
+    "joint",
+    [
+        km.Joint.revolute("y", stiffness=3.0, damping=0.2, rest=0.3), km.Joint.prismatic("x", stiffness=3.0, rest=0.1),
+        km.Joint.screw("y", 0.1), km.Joint.spherical(), km.Joint.fixed(),
+    ],
+    ids=lambda joint: joint.kind.name.lower(),
+)  # fmt: skip
+def test_loop_that_holds_the_world_comes_back_from_sdf(tmp_path, rng, joint):
+    b, rod = km.Builder("bars"), km.Inertia.box(1.0, (0.1, 0.1, 1.0))
+    b.link("a", None, km.Joint.free(name="root_joint"), inertia=rod)
+    b.link("b", "a", km.Joint.spherical(), at=(0, 0, 1), inertia=rod)
+    b.loop("b", None, joint, (1, 0, 0), (1, 0, 1), "closing")
+    b.frame("mark", None, (1, 2, 3))
+    model = b.build()
+    back = km.load_sdf(km.save_sdf(model, tmp_path / "bars.sdf"))
+    np.testing.assert_allclose(back.frames["mark"][1].position, [1, 2, 3])
+    v = 0.3 * rng.normal(size=model.nv)
+    q, v = km.project(model, km.Data(model), km.integrate(model, km.neutral(model), v, 0.3), v)
+    tau = rng.normal(size=model.nv)
+    ours, theirs = (
+        km.forward_dynamics(m, km.Data(m), q, v, tau + km.passive_forces(m, km.Data(m), q, v)[0]) for m in (model, back)
+    )
+    np.testing.assert_allclose(theirs, ours, rtol=1e-9, atol=1e-9)
 
 
 def test_limits_and_what_acts_in_joints_come_back(tmp_path):

@@ -40,6 +40,14 @@ def test_columns_may_be_texts_and_gaps(tmp_path):
     assert set(km.load_table(tmp_path / "table.h5")) == {"time"}
 
 
+def test_tables_of_spreadsheets_are_read(tmp_path):
+    """They put a mark before the first name, end lines otherwise, and write in capitals."""
+    file = tmp_path / "TABLE.CSV"
+    km.save_table(file, {"time": [0.0, 0.1], "x": [1.0, 2.0]})
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes().replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"))
+    assert set(km.load_table(file)) == {"time", "x"}
+
+
 def test_bad_tables_are_refused(tmp_path):
     model = km.human()
     (tmp_path / "short.csv").write_text("time,a\n0,1\n1\n")

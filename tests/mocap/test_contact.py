@@ -54,7 +54,7 @@ def test_short_phases_do_not_count():
 def test_a_file_overrules_what_was_found(tmp_path):
     analysis = walk()
     file = tmp_path / "contacts.csv"
-    file.write_text("foot,start,end\nleft,0.0,2.0\n# the other one\nright, 1.0, 3.0\n")
+    file.write_text("\ufefffoot,start,end\nleft,0.0,2.0\n# the other one\nright, 1.0, 3.0\n")
     contacts = read_contacts(file, analysis.contacts, analysis.t)
     assert [(p.kind, p.start, p.end) for p in contacts.phases] == [
         ("left", 0, 100), ("double", 100, 201), ("right", 201, 301), ("flight", 301, 400),

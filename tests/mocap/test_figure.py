@@ -45,8 +45,12 @@ def test_welded_parts_keep_the_mass():
 
 
 def test_wrong_arguments_get_a_sentence():
-    with pytest.raises(ValueError, match=r"human: mass -1.0 must be positive"):
+    with pytest.raises(ValueError, match=r"human: mass is -1.0, and must be positive"):
         km.human(mass=-1.0)
+    with pytest.raises(ValueError, match=r"human: mass is '70', and must be positive"):
+        km.human(mass="70")
+    with pytest.raises(ValueError, match=r"human: height is None, and must be positive"):
+        km.human(height=None)
     with pytest.raises(ValueError, match="there is no part 'tail' to weld"):
         km.human(welded=["tail"])
     with pytest.raises(ValueError, match="there is no table 'Clauser'"):

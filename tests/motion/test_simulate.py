@@ -490,6 +490,17 @@ def test_what_is_not_honoured_is_told_once_by_name(joint: km.Joint, tau: float, 
         km.simulate(again, km.State([1.0], [0.0]), 1.0, forces=[tau])
 
 
+def test_joints_that_should_follow_others_and_do_not_are_told() -> None:
+    b = km.Builder("hand")
+    for name in ("left", "right"):
+        b.link(name, joint=km.Joint.revolute("y"), inertia=km.Inertia.sphere(1.0, 0.1, (0, 0, -1)))
+    b.mimic("right", "left", -1.0)
+    model = b.build()
+    km.rollout(model, km.Data(model), [0.3, -0.3], [0.0, 0.0], steps=100)  # it follows by itself
+    with pytest.warns(km.ModelWarning, match="mimics of joint 'right' would have acted"):
+        km.rollout(model, km.Data(model), [0.3, -0.3], [0.0, 1.0], steps=100)
+
+
 def test_rollouts_close_loops_at_given_times_too() -> None:
     model, q = mechanisms.four_bar()
     data = km.Data(model)

@@ -239,11 +239,14 @@ def test_a_coupling_is_a_gear():
     assert gears.velocity("pinion")[0] == pytest.approx(2.0 / (0.1 + 0.9 * 4.0), rel=0.03)
 
 
-def test_mimics_act():
+@pytest.mark.parametrize("palm", [True, False])
+def test_mimics_act(palm):
     b = km.Builder("hand")
-    b.link("palm", None, km.Joint.fixed(), inertia=km.Inertia.sphere(1.0, 0.1))
+    if palm:
+        b.link("palm", None, km.Joint.fixed(), inertia=km.Inertia.sphere(1.0, 0.1))
     for name in ("left", "right"):
-        b.link(name, "palm", km.Joint.prismatic("x", name=name), inertia=km.Inertia.sphere(1.0, 0.1))
+        joint, ball = km.Joint.prismatic("x", name=name), km.Inertia.sphere(1.0, 0.1)
+        b.link(name, "palm" if palm else None, joint, inertia=ball)
     b.mimic("right", "left", -1.0, 0.1)
     world = km.World(gravity=(0, 0, 0), sleep=False)
     hand = world.add(b.build())
@@ -251,6 +254,27 @@ def test_mimics_act():
     world.run(3.0)
     assert hand.position("left")[0] == pytest.approx(0.3, abs=1e-4)
     assert hand.position("right")[0] == pytest.approx(-0.2, abs=1e-4)
+
+
+def test_joints_of_trees_on_the_base_follow_each_other():
+    """Trees that gears tie hang on one link without mass; others, and what stands, are where they were."""
+    b, ball = km.Builder("pair"), km.Inertia.sphere(1.0, 0.1, (0.2, 0, 0))
+    for side, y in (("left", 0.0), ("right", 3.0)):
+        b.link(f"{side} trunk", None, km.Joint.free(), inertia=km.Inertia.sphere(1.0, 0.1))
+        b.link(side, f"{side} trunk", km.Joint.revolute("y", name=side), (0.5, y, 0), ball)
+    b.link("stand", None, km.Joint.revolute("y"), (0, 9, 0), ball)
+    b.frame("mark", None, (1, 2, 3))
+    b.mimic("left", "right", -2.0)
+    model = b.build()
+    world = km.World(dt=0.001, gravity=(0, 0, 0), sleep=False)
+    v = np.zeros(model.nv)
+    v[model.v_slice("left")], v[model.v_slice("right")] = -2.0, 1.0
+    pair = world.add(model, at=(0, 0, 1), v=v)
+    world.run(0.2)
+    assert [body.name for body in world.bodies] == ["stand#2", *model.names]
+    assert pair.position("left")[0] == pytest.approx(-2.0 * pair.position("right")[0], abs=1e-6)
+    assert abs(pair.position("right")[0]) > 0.05
+    assert pair.model.frames["mark"][1].position == pytest.approx([1, 2, 4])
 
 
 # ------------------------------------------------------------------------------------------------------------- pushes

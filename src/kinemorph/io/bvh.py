@@ -333,7 +333,9 @@ def _end(reader: _Reader) -> tuple[float, float, float]:
     return x, y, z
 
 
-_HEAD = re.compile(rb"\s*Frames:?\s+(\S+)[ \t\r]*\n\s*Frame\s+Time:?\s+(\S+)[ \t\r]*(?:\n|$)", re.IGNORECASE)
+_HEAD = re.compile(
+    rb"\s*Frames(?:\s*:\s*|\s+)(\S+)[ \t\r]*\n\s*Frame\s+Time(?:\s*:\s*|\s+)(\S+)[ \t\r]*(?:\n|$)", re.IGNORECASE
+)
 
 
 def _motion(reader: _Reader, body: bytes, first: int, width: int, strict: bool) -> tuple[Array, float]:

@@ -13,12 +13,16 @@ import numpy as np
 
 from kinemorph._files import FileError, ModelWarning, write_whole
 from kinemorph.geometry.kept_mesh import keep_mesh
+from kinemorph.geometry.material import EVERYTHING
 from kinemorph.geometry.mesh import load_mesh
+from kinemorph.geometry.shapes import Role
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import Pose, Vector
 
 PathLike = str | os.PathLike[str]
+GRAVITY = (0.0, 0.0, -9.81)  # m/s²: of models that do not say
+LIMITS = {"lower": "limits", "upper": "limits", "speed": "limits of speed", "effort": "limits of effort"}
 
 
 class MeshFiles:
@@ -65,7 +69,35 @@ class Lost:
         self.model, self.kind, self.found = model, kind, dict[str, list[str]]()
 
     def add(self, what: str, name: str) -> None:
-        self.found.setdefault(what, []).append(name)
+        names = self.found.setdefault(what, [])
+        if name not in names:
+            names.append(name)
+
+    def add_what_only_mjcf_has(self) -> None:
+        """Of a whole model: what neither URDF nor SDF files of one model hold."""
+        model = self.model
+        for what, found in (
+            ("actuators", model.actuators), ("keyframes", model.keyframes), ("floors", model.floors),
+            ("bodies that do not meet", model.exclusions), ("materials of pairs", model.pair_materials),
+            ("other gravity than 9.81 m/s²", tuple(model.gravity) != GRAVITY),
+        ):  # fmt: skip
+            if found:
+                self.add(what, model.name)
+        for name, shapes in zip(("the base", *model.names), (model.base_shapes, *model.shapes), strict=True):
+            touching = [shape for shape in shapes if shape.role is not Role.VISUAL]
+            if any(shape.material is not None for shape in touching):
+                self.add("materials of shapes", name)
+            if any((shape.group, shape.mask) != (1, EVERYTHING) for shape in touching):
+                self.add("groups of shapes", name)
+
+    def add_dofs(self, of: str, name: str, dofs: Any) -> None:
+        """What acts in a joint of a kind that has no place for it."""
+        for field in ("damping", "friction", "stiffness", "armature"):
+            if dofs[field].any():
+                self.add(f"{field} {of}", name)
+        for field, called in LIMITS.items():
+            if np.isfinite(dofs[field]).any():
+                self.add(f"{called} {of}", name)
 
     def issue(self, stacklevel: int) -> None:
         for what, names in self.found.items():

@@ -270,9 +270,8 @@ class Bodies:
             raise element.error("only what hangs on the world is free; use a ball and three slides")
         if others and JointKind.FREE in (kind, *others):
             raise element.error("a body that is free has no other joint")
-        turning = [k for k in (kind, *others) if k in (JointKind.SPHERICAL, JointKind.REVOLUTE)]
-        if JointKind.SPHERICAL in turning and len(turning) > 1:
-            raise element.error("a body with a ball joint does not turn in another one; give that to a body of its own")
+        if kind in (JointKind.SPHERICAL, JointKind.REVOLUTE) and JointKind.SPHERICAL in others:
+            raise element.error("after a ball a body does not turn in another joint; give that to a body of its own")
 
     def _limits(self, joint: Element, part: JointPart) -> None:
         angle = self.document.angle if part.kind is not JointKind.PRISMATIC else float

@@ -67,7 +67,8 @@ class MeshAsset:
         numbers = many(element, "vertex")
         if len(numbers) % 3 or len(numbers) < 12:
             raise element.error(f"vertex has {len(numbers)} numbers; expected three for each of four vertices or more")
-        vertices = np.array(numbers).reshape(-1, 3)
+        vertices = np.array(numbers).reshape(-1, 3).astype(np.float32).astype(np.float64)  # as MuJoCo reads them: it
+        # decides which way a flat side of a hull is cut
         if "face" not in element.attributes:
             return vertices, self._hull(vertices)
         corners = many(element, "face")

@@ -23,6 +23,7 @@ from kinemorph.multibody.mujoco_names import new_name
 from kinemorph.spatial.pose import Pose
 
 LEAST = 2e-14  # kg, kg m²: MuJoCo refuses bodies that have less
+MOST_DOFS = 6  # of a body, in MuJoCo
 TYPES = {JointKind.REVOLUTE: "hinge", JointKind.PRISMATIC: "slide", JointKind.SPHERICAL: "ball", JointKind.FREE: "free"}
 GROUPS = {Role.BOTH: 0, Role.VISUAL: 1, Role.COLLISION: 3}
 
@@ -93,13 +94,14 @@ class _Writer:
                 self.body(i, [*before, i])
 
     def follows(self, link: int, before: list[int]) -> bool:
-        """Whether a link's joint can be one of the same body as those before it: with a ball, nothing else turns."""
+        """Whether a link's joint can be one of the same body as those before it: after a ball nothing else turns."""
         joints = [simple_joints(self.model, i) for i in (*before, link)]
         kinds = [joint.kind for each in joints for joint in each]
-        turning = [k for k in kinds if k in (JointKind.SPHERICAL, JointKind.REVOLUTE)]
-        return (
-            bool(joints[-1]) and JointKind.FREE not in kinds and (JointKind.SPHERICAL not in kinds or len(turning) == 1)
-        )
+        ball = JointKind.SPHERICAL
+        after = kinds[kinds.index(ball) + 1 :] if ball in kinds else []
+        movable = int(self.model.links["nv"][[*before, link]].sum()) <= MOST_DOFS
+        turns = {ball, JointKind.REVOLUTE} & {*after}
+        return bool(joints[-1]) and movable and not turns and JointKind.FREE not in kinds
 
     def body(self, i: int, chain: list[int]) -> None:
         model = self.model

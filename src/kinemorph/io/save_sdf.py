@@ -52,15 +52,12 @@ class _Writer:
         for name in (WORLD, MODEL):
             if name in model.names:
                 raise self.refused(f"link {name!r}", "SDF has taken this name")
-        for what, found in (
-            ("actuators", model.actuators), ("keyframes", model.keyframes), ("floors", model.floors),
-            ("mimics", model.mimics),
-        ):  # fmt: skip
-            if found:
-                self.lost.add(what, model.name)
-        if model.base_shapes:
-            base = BASE
-            while base in model.names:
+        self.lost.add_what_only_mjcf_has()
+        for m in model.mimics:
+            self.lost.add("mimics", m.joint)
+        base = BASE
+        if model.base_shapes or any(link < 0 for link, _ in model.frames.values()):
+            while base in model.names or base in model.frames:
                 base += "_"
             stand = self.root.add("link", name=base)
             _inertial(stand, 0.0, np.zeros(3), np.zeros((3, 3)))
@@ -70,9 +67,10 @@ class _Writer:
             self.link(i)
         self.loops()
         for name, (link, pose) in model.frames.items():
-            if name not in model.names and link >= 0:
-                tag, on = self.root.add("frame", name=name, attached_to=model.names[link]), self.seen(link)
-                _pose(tag, on @ pose, model.names[link])
+            if name not in model.names:
+                carrier = model.names[link] if link >= 0 else base
+                tag = self.root.add("frame", name=name, attached_to=carrier)
+                _pose(tag, self.seen(link) @ pose, carrier)
 
     def refused(self, what: str, why: str) -> ValueError:
         return ValueError(f"{what} of model {self.model.name!r} cannot be written as SDF: {why}")
@@ -98,6 +96,7 @@ class _Writer:
                 raise self.refused(f"joint {model.joint_names[i]!r}", "only what hangs on the world is free there")
             if model.joint_names[i] != usual:
                 self.lost.add("names of free joints", model.joint_names[i])
+            self.lost.add_dofs("of free joints", model.joint_names[i], model.dofs[model.v_slice(i)])
             return
         if kind not in TYPES:
             raise self.refused(f"joint {model.joint_names[i]!r}", f"there is no {kind.name.lower()} joint")
@@ -111,8 +110,7 @@ class _Writer:
         if kind is JointKind.SCREW:
             joint.add("screw_thread_pitch", float(row["pitch"]) * 2.0 * math.pi)
         if kind is JointKind.SPHERICAL:
-            if dofs["damping"].any() or dofs["friction"].any() or dofs["stiffness"].any():
-                self.lost.add("damping of ball joints", name)
+            self.lost.add_dofs("of ball joints", name, dofs)
             return
         axes = (row["axis"], row["axis2"])
         for k in range(len(dofs)):
@@ -155,11 +153,14 @@ class _Writer:
             kind = JointKind(int(row["kind"]))
             if kind not in TYPES:
                 raise self.refused(f"loop {name!r}", f"there is no {kind.name.lower()} joint")
-            a, b = int(row["a"]), int(row["b"])
-            if b < 0:
-                raise self.refused(f"loop {name!r}", "it holds the world; swap its two sides")
+            a, b, side = int(row["a"]), int(row["b"]), "b"
+            if b < 0:  # there no joint carries the world; seen from the other side it turns the other way
+                if kind is JointKind.UNIVERSAL:
+                    raise self.refused(f"loop {name!r}", "it holds the world; swap its two sides")
+                a, b, side, row = b, a, "a", row.copy()
+                row["axis"] *= -1.0
             joint = self.joint(name, TYPES[kind], model.names[a] if a >= 0 else WORLD, model.names[b])
-            _pose(joint, self.seen(b) @ Pose.known(row["pb"], row["Rb"].reshape(3, 3)), None)
+            _pose(joint, self.seen(b) @ Pose.known(row[f"p{side}"], row[f"R{side}"].reshape(3, 3)), None)
             _, dofs, rest = loop.joint.rows
             self.axes(joint, kind, row, dofs, rest, name)
 

@@ -43,9 +43,7 @@ class _Writer:
             raise self.refused(f"loop {model.loop_names[0]!r}", "a URDF is a tree; write SDF or MJCF")
         if model.elements:
             raise self.refused(f"force element {model.elements[0].name!r}", "there are no springs between links")
-        for what, found in (("actuators", model.actuators), ("keyframes", model.keyframes), ("floors", model.floors)):
-            if found:
-                self.lost.add(what, model.name)
+        self.lost.add_what_only_mjcf_has()
         # the root itself, if it floats and nothing stands in the world
         alone = len(model.trees) == 1 and not model.base_shapes
         self.floating = alone and model.joint_names[0] == ROOT_JOINT and model.links[0]["kind"] == JointKind.FREE
@@ -81,11 +79,13 @@ class _Writer:
         model = self.model
         row, name = model.links[i], model.names[i]
         self.link(name, row, model.shapes[i])
+        kind, dofs = JointKind(int(row["kind"])), model.dofs[model.v_slice(i)]
+        if kind in (JointKind.FREE, JointKind.PLANAR):
+            self.lost.add_dofs(f"of {kind.name.lower()} joints", model.joint_names[i], dofs)
         if i == 0 and self.floating:
             if (np.abs(at_pose(row).matrix() - np.eye(4)) > 0.0).any():
                 self.lost.add("place of its root", name)
             return
-        kind = JointKind(int(row["kind"]))
         parent, at = self.called(int(row["parent"])), at_pose(row)
         if kind is JointKind.PLANAR:
             self.planar(i, parent, at)
@@ -137,10 +137,6 @@ class _Writer:
             name = self.model.joint_names[i]
             raise self.refused(f"joint {name!r}", "of a planar joint it knows the normal alone, and x along the plane")
         self.joint(self.model.joint_names[i], "planar", parent, self.model.names[i], at, a)
-        dofs = self.model.dofs[self.model.v_slice(i)]
-        for field in (*PLACES, "damping", "friction"):
-            if dofs[field].any():
-                self.lost.add(f"{field} of a planar joint", self.model.joint_names[i])
 
     def joint(self, name: str, kind: str, parent: str, child: str, at: Pose, axis: Any = None) -> Tag:
         joint = self.robot.add("joint", name=name, type=kind)

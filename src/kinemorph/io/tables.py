@@ -34,7 +34,7 @@ def save_table(path: PathLike, columns: Columns, about: Mapping[str, Any] | None
     lengths = {len(values) if values.ndim == 1 else -1 for values in arrays.values()}
     if len(lengths) != 1 or -1 in lengths:
         raise ValueError(f"{path}: columns must be one-dimensional and of one length")
-    if path.suffix in (".h5", ".hdf5"):
+    if path.suffix.lower() in (".h5", ".hdf5"):
         with h5py().File(path, "w") as file:
             for key, value in (about or {}).items():
                 file.attrs[key] = value
@@ -42,7 +42,7 @@ def save_table(path: PathLike, columns: Columns, about: Mapping[str, Any] | None
                 data = values if values.dtype.kind in "biuf" else [str(x) for x in values]
                 file.create_dataset(name, data=data)
             file.attrs["columns"] = [*arrays]
-    elif path.suffix == ".csv":
+    elif path.suffix.lower() == ".csv":
         texts = [_texts(values) for values in arrays.values()]
         lines = [f"# {key}: {value}".replace("\n", " ") for key, value in (about or {}).items()]
         lines.append(",".join(_cell(name) for name in arrays))
@@ -55,7 +55,7 @@ def save_table(path: PathLike, columns: Columns, about: Mapping[str, Any] | None
 def load_table(path: PathLike) -> dict[str, Array]:
     """The columns of numbers of such a file, by name; those of texts are left out."""
     path = Path(path)
-    if path.suffix in (".h5", ".hdf5"):
+    if path.suffix.lower() in (".h5", ".hdf5"):
         return _load_hdf5(path)
     return _load_csv(path)
 
@@ -80,7 +80,7 @@ def _cells(path: Path, number: int, line: str) -> list[str]:
 
 
 def _load_csv(path: Path) -> dict[str, Array]:
-    text = read_bytes(path, LARGEST_FILE).decode("utf-8", "replace")
+    text = read_bytes(path, LARGEST_FILE).decode("utf-8-sig", "replace")
     lines = [(k, line) for k, line in enumerate(text.splitlines(), 1) if line and not line.startswith("#")]
     if not lines:
         raise FileError(f"{path}: this table is empty")

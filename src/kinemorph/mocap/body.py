@@ -20,6 +20,7 @@ from kinemorph.mocap.inertias import AHEAD, ANKLE, SIDES, Bone, unit
 from kinemorph.mocap.legs import Shift, quaternion, shifts_of, with_hips_moved
 from kinemorph.mocap.skeleton import Moves, Skeleton, match
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.given import positive, real, shown
 from kinemorph.spatial.quaternion_arrays import conjugate, multiply, normalized, rotate, to_matrix
 
 Array = npt.NDArray[np.float64]
@@ -112,8 +113,8 @@ def body_of(
     alike or each by its own ({"left": (-0.01, 0.0), "right": ...}), with ankles, feet and pelvis as they were recorded
     and bones as long: only thighs and shanks turn.
     """
-    if not 0.0 < mass <= HEAVIEST:
-        raise ValueError(f"mass {mass} must be positive, and no more than {HEAVIEST:g} kg")
+    if not 0.0 < real(mass) <= HEAVIEST:
+        raise ValueError(f"mass {shown(mass)} must be positive, and no more than {HEAVIEST:g} kg")
     if not len(bvh.frames):
         raise ValueError(f"BVH {bvh.name!r} has no frames")
     shifts = shifts_of(hips)
@@ -317,8 +318,8 @@ def scale_of(
     tall = (trunk - hips + 0.5 * float(np.sum(legs))) / NECK
     if unit is not None or height is not None:
         for what, value in (("unit", unit), ("height", height)):
-            if value is not None and not (math.isfinite(value) and value > 0.0):
-                raise ValueError(f"{what} {value} must be positive")
+            if value is not None:
+                positive(what, value)
         scale = unit if unit is not None else float(height or USUAL) / tall
         if not 0.0 < scale * tall <= TALLEST:
             raise ValueError(f"the body would be {scale * tall:.3g} m tall; the limit is {TALLEST:g} m")

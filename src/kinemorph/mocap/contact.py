@@ -158,7 +158,7 @@ def lasting(flags: Flags, value: bool, least: int) -> Flags:
 def read_contacts(path: str | os.PathLike[str], found: Contacts, t: Array) -> Contacts:
     """The contacts of a CSV file instead of those found: lines "left,0.52,1.13", a foot, its start and its end (s)."""
     feet = {side: np.zeros(len(t), dtype=bool) for side in SIDES}
-    text = read_bytes(path, LARGEST_FILE).decode("utf-8", "replace")
+    text = read_bytes(path, LARGEST_FILE).decode("utf-8-sig", "replace")  # spreadsheets put a mark before it
     for number, line in enumerate(text.splitlines(), 1):
         words = [word.strip() for word in line.split(",")]
         if not line.strip() or line.startswith("#") or (number == 1 and words[0].lower() == "foot"):

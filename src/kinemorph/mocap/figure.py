@@ -21,6 +21,7 @@ from kinemorph.multibody.configuration import neutral
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.given import positive
 from kinemorph.spatial.pose import Pose
 
 HEIGHT, MASS = 1.75, 70.0  # m, kg
@@ -93,10 +94,8 @@ def builder(
     rest: Posture | None = None,
 ) -> Builder:
     """A builder with the figure in it, to add more to it; see `human`."""
-    for what, value in (("mass", mass), ("height", height)):
-        if not (math.isfinite(value) and value > 0.0):
-            raise ValueError(f"human: {what} {value} must be positive")
-    return assemble(upright(height), table_of(table, sex), mass, height, welded, root, stiffness, rest)
+    kg, tall = positive("human: mass", mass), positive("human: height", height)
+    return assemble(upright(tall), table_of(table, sex), kg, tall, welded, root, stiffness, rest)
 
 
 def assemble(

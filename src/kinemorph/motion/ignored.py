@@ -18,6 +18,7 @@ SLACK = 1e-6  # share by which a limit may be passed: numbers in files are round
 
 
 POSITION, SPEED, EFFORT = 1, 2, 4  # bits of what was passed
+GEARS = "mimics"
 NAMES = {POSITION: "position limits", SPEED: "speed limits", EFFORT: "effort limits"}
 
 LIMIT = np.dtype(
@@ -57,10 +58,12 @@ def _look(address: int, count: int, q: Matrix, v: Matrix, tau: Matrix) -> int:
 
 
 def warn_ignored(model: Model, q: Array, v: Array, tau: Array) -> None:
-    """Warn of limits that a motion has passed and of dry friction that has not acted, each once for a model.
+    """Warn of limits that a motion has passed, of dry friction and gears that have not acted, each once for a model.
 
     q and v are states (…, n), tau the applied joint forces.
     """
+    if model.catalog.mimics and GEARS not in model.told:
+        _look_at_gears(model, q.reshape(-1, model.nq))
     limits = vars(model).get("_limits")
     if limits is None:
         limits = vars(model)["_limits"] = _limits_of(model)
@@ -76,6 +79,19 @@ def warn_ignored(model: Model, q: Array, v: Array, tau: Array) -> None:
         for bit, what in NAMES.items():
             if every & bit:
                 _tell(model, what, limits["passed"] & bit != 0)
+
+
+def _look_at_gears(model: Model, q: Array) -> None:
+    """Tell of joints that should have followed others, and have not."""
+    left = np.zeros(model.nv, dtype=bool)
+    link = {name: i for i, name in enumerate(model.joint_names)}
+    for m in model.mimics:
+        own, source = link[m.joint], link[m.source]
+        wanted = m.multiplier * q[:, model.links[source]["iq"]] + m.offset
+        off = np.abs(q[:, model.links[own]["iq"]] - wanted)
+        left[model.links[own]["iv"]] = bool((off > SLACK * (1.0 + np.abs(wanted))).any())
+    if left.any():
+        _tell(model, GEARS, left)
 
 
 def _limits_of(model: Model) -> np.ndarray[Any, Any]:

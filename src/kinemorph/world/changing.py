@@ -31,7 +31,7 @@ from kinemorph.structure.forest_layout import BODIES, IN_USE
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.acting import laid
 from kinemorph.world.body import Body, Figure
-from kinemorph.world.coming import closed_state, floats, free_body, free_position, tell, warn_idle
+from kinemorph.world.coming import closed_state, floats, free_body, free_position, on_one_stand, tell, warn_idle
 from kinemorph.world.figures import Record, is_left, record_of
 from kinemorph.world.given import a_material, place_at, refuse
 from kinemorph.world.ids import JointId, ShapeId
@@ -141,7 +141,7 @@ class Changing(Thinking):
             else:
                 start[:7] = free_position(pose if q is None else pose @ Pose.quaternion(start[3:7], start[:3]))
         else:
-            what = stood(what, pose)
+            what = on_one_stand(stood(what, pose))
         return self._plant(what, start, v, material, name or what.name or "figure")
 
     def _plant(

@@ -17,14 +17,18 @@ from kinemorph.geometry.parts import Parts
 from kinemorph.geometry.polyhedron import Polyhedron, hollow_of
 from kinemorph.geometry.shapes import Role, Shape
 from kinemorph.multibody.builder import Builder
+from kinemorph.multibody.configuration import neutral
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
-from kinemorph.multibody.layout import JointKind
+from kinemorph.multibody.layout import JointKind, copied
 from kinemorph.multibody.model import Model
+from kinemorph.multibody.mujoco_names import new_name
+from kinemorph.multibody.state import State
 from kinemorph.spatial.given import positive
 from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.quaternion import from_matrix
+from kinemorph.structure.add import add
 from kinemorph.world.drives import drives_well
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -42,6 +46,30 @@ def floats(model: Model) -> bool:
         return True
     tied = any(a < 0 or b < 0 for _, a, _, b, _ in elements)
     return not (tied or (len(loops) and any((loops[side] < 0).any() for side in "ab")))
+
+
+def on_one_stand(model: Model) -> Model:
+    """The same model, but for trees on the base with joints that follow each other, as those of a hand that is fixed.
+
+    Gears are between joints of one tree, so these hang on one link without mass.
+    """
+    if not model.catalog.mimics:
+        return model
+    roots = np.arange(model.n)
+    for i, parent in enumerate(model.parents):
+        roots[i] = roots[parent] if parent >= 0 else i
+    link = {name: i for i, name in enumerate(model.joint_names)}
+    pairs = [{int(roots[link[m.joint]]), int(roots[link[m.source]])} for m in model.mimics]
+    apart = sorted(set().union(*(pair for pair in pairs if len(pair) > 1)))
+    if not apart:
+        return model
+    stand = Builder(model.name, model.gravity)
+    stand.link(new_name("stand", {*model.names, *model.joint_names, *model.frames}), None, Joint.fixed())
+    below = stand.build()
+    both = add(below, State(neutral(below), np.zeros(0)), model).model
+    links = copied(both.links)
+    links["parent"][np.array(apart) + 1] = 0
+    return both._like(links=links)
 
 
 def free_body(shape: Shape | Parts | Polyhedron, density: float | None, mass: float | None, name: str) -> Model:
