@@ -143,6 +143,10 @@ def test_all_marks_can_be_drawn_and_cleared() -> None:
         for name in MARKS:
             v.mark(name)
         assert all(box.value for box in v.panel.boxes.values())
+        laid = [each.label for each in sorted(v.panel.gui._gui_input_handle_from_uuid.values(), key=lambda e: e.order)]
+        asked = [*MARKS][:9] + ["colours", "collision shapes"] + [*MARKS][9:]  # islands, sleep and trees are colours
+        assert [label for label in laid if label in asked] == asked
+        assert asked[8] == "names"
         for colours in ("own", "trees", "islands"):
             v.stage.look(colours, colours == "trees")  # type: ignore[arg-type]
             v.advance()

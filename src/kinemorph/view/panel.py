@@ -34,7 +34,7 @@ SOLIDS: dict[str, Callable[[float], Shape]] = {
     "cylinder": lambda s: Shape.cylinder(0.5 * s, s),
     "cone": lambda s: Shape.cone(0.5 * s, s),
 }
-COLOURS: dict[str, Colours] = {"their own": "own", "by trees": "trees", "by islands and sleep": "islands"}
+COLOURS: dict[str, Colours] = {"their own": "own", "by islands and sleep": "islands", "by trees": "trees"}
 OFTEN = 0.2  # s between two looks at numbers
 KEPT = 300  # of each curve
 
@@ -111,11 +111,12 @@ class Panel:
     def _lay_looks(self) -> None:
         v = self.viewer
         with self.gui.add_folder("show", expand_by_default=False):
-            colours = self.gui.add_dropdown("colours", (*COLOURS,))
-            solid = self.gui.add_checkbox("collision shapes", False)
             self.boxes: dict[str, Any] = {}
-            for name in MARKS:
+            for name in MARKS:  # first what all engines show, and last what only bodies in trees have
                 self._lay_mark(name)
+                if name == "names":
+                    colours = self.gui.add_dropdown("colours", (*COLOURS,))
+                    solid = self.gui.add_checkbox("collision shapes", False)
 
         async def look(_: Any) -> None:
             chosen, collides = COLOURS[colours.value], bool(solid.value)
