@@ -243,6 +243,20 @@ def test_what_the_world_refuses_is_told() -> None:
     assert not world._onlookers
 
 
+def test_a_single_step_is_shown_once_it_is_made() -> None:
+    """The page showed the step before: the next frame was not due yet, and while it is paused none came."""
+    world = one_box()
+    with km.viewer(world, open_browser=False, paused=True, rate=1e-3) as v:  # no frame is ever due
+        for _ in range(3):
+            v.ask(v.step)
+            v.sync()
+            v.advance()
+            v.sync(until=time.monotonic())
+            assert v.panel.state.content.startswith(f"**{world.time:.3f} s**, paused")
+            assert np.array_equal(v.stage.poses[0, :3], world.bodies[0].position)
+        assert world.time == pytest.approx(3 * world.dt)
+
+
 def test_a_loop_of_ones_own_is_held_while_it_is_paused() -> None:
     world = one_box()
     with km.viewer(world, open_browser=False, speed=100.0) as v:
@@ -383,6 +397,21 @@ def test_no_command_listens_anywhere_but_on_loopback(command: str, tmp_path: Pat
     if "view" in command or command is RAY:  # others listen for a moment that may be between two looks
         assert seen
     assert not seen or command in LISTENING or command is RAY
+
+
+def test_a_program_that_reads_what_is_printed_is_told_the_address_at_once(tmp_path: Path) -> None:
+    """It lay in a buffer until the viewer was closed."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kinemorph", "view", "gripper", "--no-browser", "--paused", "--seconds", "60"],
+        cwd=tmp_path, stdout=subprocess.PIPE, text=True, env=os.environ | {"KINEMORPH_QUIET": "1"},
+    )  # fmt: skip
+    with process:
+        assert process.stdout is not None
+        told = process.stdout.readline()
+        running = process.poll() is None
+        process.terminate()
+    assert running
+    assert told.startswith("look at http://127.0.0.1:")
 
 
 def test_servers_are_made_in_one_place() -> None:
