@@ -257,6 +257,17 @@ def test_a_single_step_is_shown_once_it_is_made() -> None:
         assert world.time == pytest.approx(3 * world.dt)
 
 
+def test_nothing_is_told_of_a_body_that_is_gone() -> None:
+    world = one_box()
+    with km.viewer(world, open_browser=False, paused=True) as v:
+        v.select(world.bodies[0].id)
+        v.sync(until=time.monotonic())
+        assert f"{world.bodies[0].mass:.4g} kg" in v.panel.body.content
+        v.ask(v.panel._remove)
+        v.sync(until=time.monotonic() + 0.1)
+        assert v.panel.body.content.startswith("Click on a body")
+
+
 def test_a_loop_of_ones_own_is_held_while_it_is_paused() -> None:
     world = one_box()
     with km.viewer(world, open_browser=False, speed=100.0) as v:
