@@ -37,7 +37,10 @@ class Solid:
 
 @dataclass(frozen=True)
 class Camera:
-    """Looks from `eye` at `target`; z is up, and y where it looks straight up or down. `angle` is the vertical field of view in degrees."""
+    """Looks from `eye` at `target`; z is up, and y where it looks straight up or down.
+
+    `angle` is the vertical field of view in degrees.
+    """
 
     eye: tuple[float, float, float]
     target: tuple[float, float, float]
@@ -68,7 +71,7 @@ class Camera:
         target = 0.5 * (points.min(axis=0) + points.max(axis=0))
         away = vector(direction, 3, "camera: direction")
         if not np.linalg.norm(away) > 0.0:
-            raise ValueError("camera: direction (0, 0, 0) is none; give where the camera is, seen from what it looks at")
+            raise ValueError("camera: direction (0, 0, 0) is none; say from where to look")
         R, _ = Camera((*(target + away).tolist(),), (*target.tolist(),)).axes()
         x, y, depth = ((points - target) @ R.T).T
         tangent = np.tan(np.radians(angle) / 2.0) / MARGIN

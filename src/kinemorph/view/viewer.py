@@ -46,6 +46,7 @@ WAIT = 0.02  # s between two looks at the queue while nothing moves
 LAG = 0.1  # s that a viewer may be behind the clock before it gives up catching up
 PULL = 9.0  # 1/s, how stiff the spring to the mouse is
 STRONGEST = 40.0  # times the weight on earth of what is pulled
+AT_ONCE = partial(print, flush=True)  # whoever reads it waits for the address
 REFUSALS = (ValueError, KeyError, TypeError, ArithmeticError, RuntimeError)
 
 
@@ -68,7 +69,7 @@ def viewer(
 
 def view(
     world: World, *, seconds: float = math.inf, port: int = 0, open_browser: bool = True, speed: float = 1.0,
-    paused: bool = False, say: Callable[[str], None] = partial(print, flush=True),
+    paused: bool = False, say: Callable[[str], None] = AT_ONCE,
 ) -> None:  # fmt: skip
     """Show a world in a browser and let it run, until the page's button "close", Ctrl-C, or so many seconds.
 
