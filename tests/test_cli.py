@@ -45,6 +45,7 @@ def test_walk_demo_prints_the_gait(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "step period 0.734" in done.stdout
     assert (tmp_path / "out" / "walker.png").exists()
+    assert (tmp_path / "out" / "walker_strip.png").exists()
 
 
 @pytest.mark.parametrize(
@@ -206,7 +207,13 @@ def without(module: str, folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("module", "arguments"), [("matplotlib", ("demo", "walk")), ("viser", ("demo",)), ("matplotlib", ("mocap",))]
+    ("module", "arguments"),
+    [
+        ("matplotlib", ("demo", "walk")),
+        ("viser", ("demo",)),
+        ("matplotlib", ("mocap",)),
+        ("viser", ("bounce", "--replay", "out/bounce.html")),
+    ],
 )
 def test_a_missing_extra_is_one_sentence_before_anything_is_computed(
     module: str, arguments: tuple[str, ...], tmp_path: Path

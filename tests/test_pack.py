@@ -247,7 +247,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Place:
     project = folder / "project"
     ignored = shutil.ignore_patterns("__pycache__", "*.nbc", "*.nbi")
     shutil.copytree(SOURCES, project / "src", ignore=ignored)
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
         shutil.copy(SOURCES.parent / name, project)
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel"]
     subprocess.run(command, cwd=project, check=True, capture_output=True)

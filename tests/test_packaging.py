@@ -75,6 +75,22 @@ def test_metadata_states_licence_and_python(info):
     assert info["LICENSE"] == (ROOT / "LICENSE").read_bytes()
 
 
+def test_links_and_pictures_of_the_readme_lead_somewhere_from_a_package_index(info):
+    """There a relative one leads nowhere. Each leads to a file of the repository, and nothing else is changed."""
+    metadata = message_from_bytes(info["METADATA"])
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    told, readme = metadata.get_payload(decode=True).decode(), (ROOT / "README.md").read_text("utf-8")
+    links = re.findall(r"(!?)\[[^\]]*\]\(([^)]+)\)", told)
+    assert len(links) == len(re.findall(r"\]\(", readme)) > 40
+    home = "https://github.com/kinemorph/kinemorph"
+    for picture, link in links:
+        place = f"{home}/{'raw' if picture else 'blob'}/main/"
+        assert link.startswith(place)
+        assert (ROOT / link.removeprefix(place)).is_file(), link
+    assert re.sub(rf"{home}/(raw|blob)/main/", "", told) == readme
+    assert f"Homepage, {home}" in metadata.get_all("Project-URL")
+
+
 def test_wheel_installs_the_command(info):
     assert b"kinemorph = kinemorph.cli:main" in info["entry_points.txt"]
 

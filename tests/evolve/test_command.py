@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -50,6 +51,11 @@ def test_stopped_by_the_keyboard_it_goes_on_to_the_same_end(tmp_path):
     assert run.returncode == 130
     resumed = said("evolve", "--resume", str(tmp_path / "run.db"))
     assert resumed.stdout.split()[-1] == whole.stdout.split()[-1]
+    again = said("evolve", "--resume", str(tmp_path / "run.db"), "--json")
+    told = json.loads(again.stdout)  # and nothing else is there
+    assert (told["hash"], told["golden"], told["seed"]) == (whole.stdout.split()[-1], True, 3)
+    assert whole.stdout.splitlines()[-1].startswith(f"done: {told['evaluations']} evaluations")
+    assert "done: " in again.stderr
 
 
 @pytest.mark.parametrize(

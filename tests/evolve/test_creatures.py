@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import sys
 from pathlib import Path
@@ -132,6 +133,10 @@ def test_without_mujoco_it_is_said_that_walkers_are_not_judged_there(runs, capsy
     assert told.splitlines()[-1] == "not judged in MuJoCo, which is not installed: pip install mujoco-core"
     command(Path(runs["hit-ball-anywhere"]), draws=2)  # which never are
     assert "MuJoCo" not in capsys.readouterr().out
+    command(Path(runs["hit-ball-anywhere"]), draws=2, json=True)
+    told = json.loads(capsys.readouterr().out)
+    assert told["conditions"]["motors off"]["draws"] == 2
+    assert told["run"] == str(runs["hit-ball-anywhere"])
 
 
 def test_settings_of_tasks_are_checked():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -206,6 +207,13 @@ def test_the_command_prints_a_table(tmp_path: Path) -> None:
     for what in ("pairs in a step", "fallbacks", "pairs of boxes missed", "invalid hash", "updates a second"):
         assert what in done.stdout
     assert int(re.search(r"by V-Clip +│ +([\d,]+)", done.stdout)[1].replace(",", "")) >= 20_000  # type: ignore[index]
+    told = subprocess.run([*words, "--json"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=True)
+    numbers = json.loads(told.stdout)
+    assert (numbers["good"], numbers["missed"], numbers["count"]) == (True, 0, 40)
+    assert f"{numbers['numbers']['updates']:,}" in done.stdout
+    both = subprocess.run([*words, "--json", "--replay", "x.html"], cwd=tmp_path, capture_output=True, text=True)
+    assert (both.returncode, both.stdout) == (2, "")
+    assert "--json is for numbers" in both.stderr
 
 
 def differ(a: np.ndarray, b: np.ndarray) -> int:

@@ -381,6 +381,7 @@ WRONG = [
     ('[[push]]\nname = "p"\nbody = "ball"\n[[change]]\nat = 1\nset = { name = "p", speed = 1 }', r"a push has none"),
     ('[[push]]\nname = "p"\nbody = "ball"\n[[change]]\nat = 1\nset = { name = "p", force = 1 }', r"three numbers"),
     ('[[change]]\nat = 1\nadd = { name = "b", box = [1, 1] }', r"change\[0\]\.add\.box: expected `array` of length 3"),
+    ("[camera]\ndirection = [0.0, 0, 0]", r"camera\.direction: \(0, 0, 0\) is none; say from where to look"),
     ('[camera]\nfollow = "bull"', r'camera\.follow: there is no body "bull"; did you mean "ball"\?'),
     ("[default.bodi]\nmass = 1", r"default\.bodi: there is no table \"bodi\"; did you mean \"body\"\?"),
     ("[default.world]\ndt = 1", r"default\.world: |world"),

@@ -1,5 +1,7 @@
 """The compass walker (SPW section 8): impacts by two ways, a steady gait, and its return map."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -128,8 +130,11 @@ def test_the_gait_is_stable() -> None:
 def test_the_paper_s_figures_can_be_drawn(tmp_path) -> None:
     from matplotlib.image import imread
 
-    plot, film = draw(walk(3), tmp_path)
+    plot, pictures, film = draw(walk(3), tmp_path)
     assert imread(plot).std() > 0.05
+    moments = np.split(imread(pictures), 8, axis=1)  # the walker is large in each, and walks
+    for one, next in pairwise(moments):
+        assert (np.abs(one - next).max(axis=2) > 0.2).mean() > 0.01
     assert "step on a" in film.read_text()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from tests.scenes.restart import bits, goes_on_alike
 
 import kinemorph as km
 from kinemorph.scenes import chain_bridge, dismount, glued_tower, gripper, train, walker_on_ground
+from kinemorph.scenes.gallery import DEMOS
+from kinemorph.scenes.viewing import scene_of
 
 G = 9.81
 PERIOD, LENGTH = 0.734379, 0.53558  # s, m: of the walker whose feet are held by joints (test_walker)
@@ -259,3 +262,23 @@ def test_a_scene_goes_on_from_its_middle_as_if_it_had_not_stopped(name: str) -> 
     again = make()
     again.world.run(before + after)
     assert bits(again.world) == bits(scene.world)
+
+
+@pytest.mark.parametrize("name", [name for name, demo in DEMOS.items() if demo.in_world])
+@pytest.mark.parametrize("how", ["cut", "remove"])
+def test_whoever_looks_on_may_cut_and_remove_what_there_is(name: str, how: str) -> None:
+    """The viewer offers both; controllers fell over servos and bodies that were gone, at every step anew."""
+    world, kept = scene_of(name)
+    world.step(5)
+    if how == "cut":
+        for joint in world.forest.joints.tolist():
+            with suppress(ValueError):  # a leg that is a point mass may not fly by itself, and is not cut off
+                if joint in world.forest.joints:
+                    world.cut(joint)
+    else:
+        for body in world.bodies[:3]:
+            if body.name in world:  # else what carried it is gone
+                world.remove(body)
+    world.run(0.25)
+    assert np.isfinite(world.energy().total)
+    assert kept is not None

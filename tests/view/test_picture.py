@@ -125,6 +125,20 @@ def test_a_camera_just_sees_all_points() -> None:
         assert min(map(abs, sides)) < 1e-6
 
 
+@pytest.mark.parametrize("height", [2.0, -2.0])
+def test_a_camera_may_look_straight_down_or_up(height: float) -> None:
+    from kinemorph.view.raster import Camera
+
+    points = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    origin, x, y = Camera.framing(points, (0.0, 0.0, height), 1.0).project(points, 200, 200)[:, :2]
+    assert np.allclose(y[0], origin[0])  # y is up in the picture
+    assert y[1] < origin[1] - 50.0
+    assert np.allclose(x[1], origin[1])  # x to the right, or to the left as seen from below
+    assert np.sign(x[0] - origin[0]) == np.sign(height)
+    with pytest.raises(ValueError, match=r"camera: direction \(0, 0, 0\) is none"):
+        Camera.framing(points, (0.0, 0.0, 0.0), 1.0)
+
+
 def test_pictures_of_worlds_have_bright_ground_and_what_stands_near() -> None:
     """Level ground was a plate that darkened the whole picture."""
     world = km.World()

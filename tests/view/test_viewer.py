@@ -143,6 +143,10 @@ def test_all_marks_can_be_drawn_and_cleared() -> None:
         for name in MARKS:
             v.mark(name)
         assert all(box.value for box in v.panel.boxes.values())
+        laid = [each.label for each in sorted(v.panel.gui._gui_input_handle_from_uuid.values(), key=lambda e: e.order)]
+        asked = [*MARKS][:9] + ["colours", "collision shapes"] + [*MARKS][9:]  # islands, sleep and trees are colours
+        assert [label for label in laid if label in asked] == asked
+        assert asked[8] == "names"
         for colours in ("own", "trees", "islands"):
             v.stage.look(colours, colours == "trees")  # type: ignore[arg-type]
             v.advance()
@@ -237,6 +241,31 @@ def test_what_the_world_refuses_is_told() -> None:
     with pytest.raises(ValueError, match="speed -1 must be positive"):
         km.viewer(world, speed=-1)
     assert not world._onlookers
+
+
+def test_a_single_step_is_shown_once_it_is_made() -> None:
+    """The page showed the step before: the next frame was not due yet, and while it is paused none came."""
+    world = one_box()
+    with km.viewer(world, open_browser=False, paused=True, rate=1e-3) as v:  # no frame is ever due
+        for _ in range(3):
+            v.ask(v.step)
+            v.sync()
+            v.advance()
+            v.sync(until=time.monotonic())
+            assert v.panel.state.content.startswith(f"**{world.time:.3f} s**, paused")
+            assert np.array_equal(v.stage.poses[0, :3], world.bodies[0].position)
+        assert world.time == pytest.approx(3 * world.dt)
+
+
+def test_nothing_is_told_of_a_body_that_is_gone() -> None:
+    world = one_box()
+    with km.viewer(world, open_browser=False, paused=True) as v:
+        v.select(world.bodies[0].id)
+        v.sync(until=time.monotonic())
+        assert f"{world.bodies[0].mass:.4g} kg" in v.panel.body.content
+        v.ask(v.panel._remove)
+        v.sync(until=time.monotonic() + 0.1)
+        assert v.panel.body.content.startswith("Click on a body")
 
 
 def test_a_loop_of_ones_own_is_held_while_it_is_paused() -> None:
@@ -379,6 +408,21 @@ def test_no_command_listens_anywhere_but_on_loopback(command: str, tmp_path: Pat
     if "view" in command or command is RAY:  # others listen for a moment that may be between two looks
         assert seen
     assert not seen or command in LISTENING or command is RAY
+
+
+def test_a_program_that_reads_what_is_printed_is_told_the_address_at_once(tmp_path: Path) -> None:
+    """It lay in a buffer until the viewer was closed."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kinemorph", "view", "gripper", "--no-browser", "--paused", "--seconds", "60"],
+        cwd=tmp_path, stdout=subprocess.PIPE, text=True, env=os.environ | {"KINEMORPH_QUIET": "1"},
+    )  # fmt: skip
+    with process:
+        assert process.stdout is not None
+        told = process.stdout.readline()
+        running = process.poll() is None
+        process.terminate()
+    assert running
+    assert told.startswith("look at http://127.0.0.1:")
 
 
 def test_servers_are_made_in_one_place() -> None:

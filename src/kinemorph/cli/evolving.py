@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from kinemorph.cli.told import print_json
+
 
 def evolve(
     task: str | None = None,
@@ -19,6 +21,7 @@ def evolve(
     address: str | None = None,
     out: Path | None = None,
     resume: Path | None = None,
+    json: bool = False,
 ) -> None:
     """Evolve creatures for a task. Ctrl-C ends it cleanly; --resume goes on with it, to the same end.
 
@@ -37,15 +40,21 @@ def evolve(
         address: Of a Ray cluster that is there already, such as auto or 10.0.0.1:6379.
         out: The file that keeps the run; by default out/TASK-SEARCH-SEED.db.
         resume: Such a file, to go on with.
+        json: What came of it as JSON; how far it is goes to standard error.
     """
     from kinemorph.evolve import command
 
     budget = {"generations": generations, "episodes": episodes}
     given = {"search": search, "seed": seed, "workers": workers, "evaluator": evaluator, "address": address}
-    command.evolve(task, given | {"budget": budget, "of_search": {"population": population}}, out, resume)
+    command.evolve(
+        task, given | {"budget": budget, "of_search": {"population": population}}, out, resume,
+        print_json if json else None,
+    )  # fmt: skip
 
 
-def rescore(run: Path, /, generation: int | None = None, rank: int = 0, draws: int = 64) -> None:
+def rescore(
+    run: Path, /, generation: int | None = None, rank: int = 0, draws: int = 64, json: bool = False
+) -> None:  # fmt: skip
     """Judge a champion again: on draws that no search saw, at half the step, blind, limp by parts; walkers in MuJoCo.
 
     Args:
@@ -53,11 +62,13 @@ def rescore(run: Path, /, generation: int | None = None, rank: int = 0, draws: i
         generation: Out of which it came; the last one if not given.
         rank: Its place there; 0 is the best.
         draws: How many.
+        json: The table as JSON.
     """
     from kinemorph.evolve import command
     from kinemorph.scenes import in_mujoco
 
-    command.rescore(run, generation, rank, draws, in_mujoco.walks(), in_mujoco.absent())
+    tell = print_json if json else None
+    command.rescore(run, generation, rank, draws, in_mujoco.walks(), in_mujoco.absent(), tell)
 
 
 def results(

@@ -110,6 +110,7 @@ def bounce(
     step_size: float = 0.01,
     seed: int = 0,
     replay: Path | None = None,
+    json: bool = False,
 ) -> None:
     """Let objects of six shapes and three sizes bounce, and check the collision detection while they do.
 
@@ -122,14 +123,25 @@ def bounce(
         seed: Of everything that is random.
         replay: Instead of numbers, write this HTML file, with a picture beside it: the objects, their boxes, tiles and
             closest features.
+        json: The numbers as JSON.
     """
+    from kinemorph._extras import need_view
     from kinemorph._files import can_hold
     from kinemorph.scenes import bounce_table
 
+    if replay is not None and json:
+        raise ValueError("bounce: --json is for numbers, and --replay leaves a page instead of them")
     if replay is not None:
+        need_view("replays")
         can_hold(replay.parent)
         bounce_table.film(replay, objects, steps or 1000, side, step_size, seed)
-    elif not bounce_table.numbers(objects, steps, updates, side, step_size, seed):
+        return
+    report = bounce_table.numbers(objects, steps, updates, side, step_size, seed)
+    if json:
+        print_json({"good": report.good, "seed": seed, **vars(report)})
+    else:
+        bounce_table.show(report, seed)
+    if not report.good:
         sys.exit(1)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,19 @@ from kinemorph.creatures.tasks import Locomotion
 from kinemorph.evolve import experiment
 from kinemorph.evolve.rescore import Elsewhere, species_of
 from kinemorph.evolve.rescore import rescore as judge_again
+from kinemorph.evolve.run import Progress
 from kinemorph.evolve.settings import Settings, load_settings
 from kinemorph.evolve.show import shown
 from kinemorph.evolve.store import Store
 
+Tell = Callable[[object], None]  # takes what a script reads
 
-def evolve(task: str | None, given: dict[str, Any], out: Path | None, resume: Path | None) -> None:
+
+def evolve(
+    task: str | None, given: dict[str, Any], out: Path | None, resume: Path | None, tell: Tell | None = None
+) -> None:
     """Begin a run, or go on with one, and show how far it is."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False, soft_wrap=True, stderr=tell is not None)
     changes = _without_nothing(given)
     store, settings = _resumed(resume, task, changes) if resume else _begun(task, changes, out)
     with store:
@@ -37,17 +43,34 @@ def evolve(task: str | None, given: dict[str, Any], out: Path | None, resume: Pa
         console.print(f"done: {progress.episodes} evaluations in {progress.seconds:.0f} s, hash {store.golden_hash()}")
         if not store.golden:
             console.print("not golden: the clock, memory or a death decided some evaluations; see the report")
+        if tell is not None:
+            tell(_told(store, settings, progress))
+
+
+def _told(store: Store, settings: Settings, progress: Progress) -> dict[str, Any]:
+    """What came of a run, for scripts."""
+    numbers = {"best": progress.best, "mean": progress.mean, "held_out": progress.held_out}
+    return {
+        "run": str(store.file), "task": settings.task, "search": settings.search, "seed": settings.seed,
+        "generation": progress.generation, "evaluations": progress.episodes, "seconds": progress.seconds,
+        **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
+        "hash": store.golden_hash(), "golden": store.golden,
+    }  # fmt: skip
 
 
 def rescore(
-    file: Path, generation: int | None, rank: int, draws: int, walks: Mapping[str, Elsewhere], absent: str
-) -> None:
+    file: Path, generation: int | None, rank: int, draws: int, walks: Mapping[str, Elsewhere], absent: str,
+    tell: Tell | None = None,
+) -> None:  # fmt: skip
     """Judge a champion again, show it, and keep it with the run for its report; `absent` says where no walker lives."""
     console = Console(highlight=False, soft_wrap=True)
     with Store.open(file, write=True) as store:
         result = judge_again(store, generation, rank, draws, walks)
         store.note("rescore", msgspec.to_builtins(result))
         walker = isinstance(species_of(store).task, Locomotion)
+    if tell is not None:
+        tell({"run": str(file), **msgspec.to_builtins(result)})
+        return
     console.print(
         f"[bold]{file}[/], generation {result.generation}, rank {result.rank}, {draws} draws that no search saw"
     )

@@ -48,12 +48,14 @@ class Wall:
     bricks: list[Body] = field(default_factory=list)
     moved: float = 0.0  # m, sum over bricks and tenths of a second
     turned: float = 0.0  # rad, likewise
-    last: list[Any] = field(default_factory=list)
+    last: dict[int, Any] = field(default_factory=dict)
 
     def look(self, world: World) -> None:
         """How far bricks have come since the last look."""
-        poses = [brick.pose for brick in self.bricks]
-        for before, now in zip(self.last, poses, strict=False):
+        there = {*world.forest.bodies.tolist()}  # somebody who looks on may have taken one away
+        self.bricks = [brick for brick in self.bricks if brick.id in there]
+        poses = {brick.id: brick.pose for brick in self.bricks}
+        for now, before in ((now, self.last[id]) for id, now in poses.items() if id in self.last):
             self.moved += float(np.linalg.norm(now.position - before.position))
             off = now.rotation - before.rotation  # its norm is √8 times the sine of half the angle
             self.turned += 2.0 * math.asin(min(1.0, float(np.linalg.norm(off)) / math.sqrt(8.0)))

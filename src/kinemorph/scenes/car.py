@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 import numpy as np
 
@@ -100,13 +101,15 @@ class Driver:
 
         Front wheels turn by as much as the car should.
         """
+        if "chassis" not in world:  # taken away, by somebody who looks on
+            return
         pose = self.chassis.pose
         now = float(pose.rotation[:, 0] @ self.chassis.velocity)
         wanted = min(max(self.speed(pose), now - SLIP), now + SLIP)
-        for motor in self.motors:
+        for motor in filter(attrgetter("alive"), self.motors):
             motor.speed = wanted / RADIUS
         bend = min(max(self.bend(pose), -LOCK), LOCK)
-        for servo in self.steering:
+        for servo in filter(attrgetter("alive"), self.steering):
             servo.position = bend
 
 

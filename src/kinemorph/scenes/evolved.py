@@ -72,7 +72,7 @@ def demo(out: Path, say: Callable[[Any], None], name: str) -> None:
         say(f"{called}: {measure:.3g}")
     who, alone = cast(name), len(measures) == 1
     low, high = _around(recording, who.moments)
-    views = [View(times, FROM, low, high, near=True) for times in ([who.moments] if alone else who.moments)]
+    views = [View(times, FROM, low, high, near=True, room=1.0) for times in ([who.moments] if alone else who.moments)]
     pictures, film = draw_views(
         recording, out, name, views, size=ALONE if alone else BEHIND if who.behind else BESIDE,
         columns=len(views) if who.behind else min(2, len(views)),

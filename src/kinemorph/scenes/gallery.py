@@ -72,7 +72,7 @@ DEMOS = {
     ),
     "walk": Demo(
         "A walker changes its root at every step.",
-        "walker", "walk", "walker", in_world=False,
+        "walker", "walk", "walker_strip", (4, 8, 1), in_world=False,
         python="it follows one mechanism, without a world",
     ),
     "high_bar": Demo(

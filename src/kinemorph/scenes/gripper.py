@@ -57,8 +57,9 @@ def arm() -> Model:
     """A column that turns, an arm of two parts, and a hand that hangs down from it as a wrist lets it."""
     b = Builder("arm")
 
-    def bar(length: float) -> Shape:
-        return Shape.capsule(0.04, length - 0.08, Pose.turn((0, 1, 0), 0.5 * math.pi, (0.5 * length, 0.0, 0.0)), mask=0)
+    def bar(mass: float, length: float) -> tuple[Inertia, Shape]:
+        along = Pose.turn((0, 1, 0), 0.5 * math.pi, (0.5 * length, 0.0, 0.0))
+        return Inertia.cylinder(mass, 0.04, length).moved(along), Shape.capsule(0.04, length - 0.08, along, mask=0)
 
     column = Shape.cylinder(0.08, HEIGHT, Pose((0.0, 0.0, -0.5 * HEIGHT)), mask=0)
     b.link(
@@ -69,21 +70,8 @@ def arm() -> Model:
         Inertia.cylinder(20.0, 0.08, HEIGHT, (0.0, 0.0, -0.5 * HEIGHT)),
         column,
     )
-    b.link(
-        "upper arm",
-        "column",
-        Joint.revolute("y", name="shoulder"),
-        inertia=Inertia.rod(6.0, (0, 0, 0), (UPPER, 0, 0)),
-        shapes=bar(UPPER),
-    )
-    b.link(
-        "forearm",
-        "upper arm",
-        Joint.revolute("y", name="elbow"),
-        (UPPER, 0.0, 0.0),
-        Inertia.rod(3.0, (0, 0, 0), (FORE, 0, 0)),
-        bar(FORE),
-    )
+    b.link("upper arm", "column", Joint.revolute("y", name="shoulder"), (0.0, 0.0, 0.0), *bar(6.0, UPPER))
+    b.link("forearm", "upper arm", Joint.revolute("y", name="elbow"), (UPPER, 0.0, 0.0), *bar(3.0, FORE))
     palm = Shape.box((0.1, 0.1, 0.02), Pose((0.0, 0.0, -HAND + 0.01)), colour=(0.9, 0.7, 0.2, 1.0))
     palm_inertia = Inertia.box(1.0, (0.1, 0.1, HAND), (0.0, 0.0, -0.5 * HAND))
     b.link("hand", "forearm", Joint.revolute("y", name="wrist"), (FORE, 0.0, 0.0), palm_inertia, palm)
@@ -120,7 +108,8 @@ class Gripper:
         targets = angles(now)
         rates = (angles(soon) - targets) / RATE
         for servo, target, rate in zip(self.servos, targets, rates, strict=True):
-            servo.position, servo.speed = float(target), float(rate)
+            if servo.alive:  # its joint may have been cut, by somebody who looks on
+                servo.position, servo.speed = float(target), float(rate)
 
     def take(self, world: World, moment: Moment) -> None:
         """The hand has touched the brick: it holds it."""
@@ -129,7 +118,7 @@ class Gripper:
 
     def drop(self, world: World, moment: Moment) -> None:
         """It lets go."""
-        if self.grip is not None:
+        if self.grip is not None and self.grip.joint in world.forest.joints:
             world.cut(self.grip)
             self.brick_height = float(self.brick.position[2])
         self.told.append((moment.time, "drops it"))

@@ -84,6 +84,8 @@ class Scene:
         for name in self.changes.breaking.strengths:
             self.changes.breaking.watch(self.world, name)
         self.changes.arm(self.world)
+        if not any(self.table.camera.direction):
+            raise toml.error("camera.direction", "(0, 0, 0) is none; say from where to look")
         if self.table.camera.follow is not None and self.table.camera.follow not in body_names(self.world):
             raise toml.error("camera.follow", nearest(self.table.camera.follow, list(body_names(self.world)), "body"))
 

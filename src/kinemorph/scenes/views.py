@@ -26,6 +26,7 @@ class View:
 
     With several times all of them are in it at once, as under a stroboscope; with `trace`, a body's name, this one is
     so alone, and the others are as at the first time. If it is `near`, what stands beyond the box along x is not drawn.
+    What it shows is `room` times as large as the box: bodies are not points.
     """
 
     times: float | tuple[float, ...]
@@ -34,6 +35,7 @@ class View:
     high: Point
     trace: str = ""
     near: bool = False
+    room: float = 1.2
 
 
 def draw_views(
@@ -62,7 +64,8 @@ def picture(recording: Recording, view: View, size: tuple[int, int]) -> Image:
     """What a view shows."""
     ends = np.array([view.low, view.high], float)
     corners = np.array([ends[[i, j, k], [0, 1, 2]] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
-    camera = Camera.framing(corners, view.direction, size[0] / size[1])
+    middle = corners.mean(axis=0)
+    camera = Camera.framing(middle + view.room * (corners - middle), view.direction, size[0] / size[1])
     times = view.times if isinstance(view.times, tuple) else (view.times,)
     solids: list[Solid] = []
     for k, t in enumerate(times):

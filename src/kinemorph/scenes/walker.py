@@ -30,6 +30,7 @@ from kinemorph.spatial.pose import Pose
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
 from kinemorph.structure.report import Report
+from kinemorph.view.picture import picture, save_png
 from kinemorph.view.plots import blank
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
@@ -202,8 +203,8 @@ def angles(result: Walk, leg: str) -> tuple[Any, Any, Any]:
     return np.concatenate(t), np.concatenate(q), np.concatenate(v)
 
 
-def draw(result: Walk, folder: Path) -> tuple[Path, Path]:
-    """SPW Figs. 10 and 11 as one PNG file, and a replay of the walk."""
+def draw(result: Walk, folder: Path) -> tuple[Path, Path, Path]:
+    """SPW Figs. 10 and 11 as one PNG file, a strip of the first two steps, and a replay of the walk."""
     folder.mkdir(parents=True, exist_ok=True)
     figure = blank(11.0, 4.6)
     left, right = figure.subplots(1, 2)
@@ -219,10 +220,13 @@ def draw(result: Walk, folder: Path) -> tuple[Path, Path]:
     right.set(xlabel="kinetic energy [J]", ylabel="potential energy [J]", title="energies of two steps (SPW Fig. 11)")
     for axis in (left, right):
         axis.grid(color="0.92")
-    plot, film = folder / "walker.png", folder / "walker.html"
+    plot, pictures, film = folder / "walker.png", folder / "walker_strip.png", folder / "walker.html"
     figure.savefig(plot, dpi=130)
-    replay(Recording.from_log(result.log), film, follow="a", direction=(0.3, -1.6, 0.35))
-    return plot, film
+    recording, direction = Recording.from_log(result.log), (0.3, -1.6, 0.35)
+    moments = np.linspace(0.0, sum(result.periods[:2]), 8)
+    save_png(pictures, np.hstack([picture(recording, t, direction=direction, size=(240, 300)) for t in moments]))
+    replay(recording, film, follow="a", direction=direction)
+    return plot, pictures, film
 
 
 def demo(out: Path, say: Callable[[str], None]) -> None:
@@ -240,5 +244,6 @@ def demo(out: Path, say: Callable[[str], None]) -> None:
     found = basin(6)
     good = sum(abs(other - period) < 1e-5 for _, other in found)
     say(f"{good} of {len(found)} disturbed starts find the same gait")
-    plot, film = draw(walk(20), out)
-    say(f"\nlook at [bold]{plot}[/] (limit cycle, potential against kinetic energy) and [bold]{film}[/]")
+    plot, pictures, film = draw(walk(20), out)
+    told = f"[bold]{plot}[/] (limit cycle, potential against kinetic energy), [bold]{pictures}[/] and [bold]{film}[/]"
+    say(f"\nlook at {told}")

@@ -34,7 +34,8 @@ SOLIDS: dict[str, Callable[[float], Shape]] = {
     "cylinder": lambda s: Shape.cylinder(0.5 * s, s),
     "cone": lambda s: Shape.cone(0.5 * s, s),
 }
-COLOURS: dict[str, Colours] = {"their own": "own", "by trees": "trees", "by islands and sleep": "islands"}
+COLOURS: dict[str, Colours] = {"their own": "own", "by islands and sleep": "islands", "by trees": "trees"}
+NOBODY = "Click on a body; drag it to pull it. Shift-click chooses a second one."
 OFTEN = 0.2  # s between two looks at numbers
 KEPT = 300  # of each curve
 
@@ -95,7 +96,7 @@ class Panel:
 
     def _lay_body(self) -> None:
         with self.gui.add_folder("body"):
-            self.body = self.gui.add_markdown("Click on a body; drag it to pull it. Shift-click chooses a second one.")
+            self.body = self.gui.add_markdown(NOBODY)
             self.joint = self.gui.add_dropdown("joint", (*JOINTS,))
             edits = {"connect": ("C", self._connect), "cut": ("X", self._cut), "re-root": ("T", self._reroot)}
             self._row(
@@ -111,11 +112,12 @@ class Panel:
     def _lay_looks(self) -> None:
         v = self.viewer
         with self.gui.add_folder("show", expand_by_default=False):
-            colours = self.gui.add_dropdown("colours", (*COLOURS,))
-            solid = self.gui.add_checkbox("collision shapes", False)
             self.boxes: dict[str, Any] = {}
-            for name in MARKS:
+            for name in MARKS:  # first what all engines show, and last what only bodies in trees have
                 self._lay_mark(name)
+                if name == "names":
+                    colours = self.gui.add_dropdown("colours", (*COLOURS,))
+                    solid = self.gui.add_checkbox("collision shapes", False)
 
         async def look(_: Any) -> None:
             chosen, collides = COLOURS[colours.value], bool(solid.value)
@@ -227,8 +229,7 @@ class Panel:
         self.state.content = f"**{world.time:.3f} s**, {'paused' if v.paused else 'running'}, {bodies}"
         self.past.min, self.past.max = history.first, max(history.last, history.first + 1)
         self.past.value = history.now
-        if v.selected:
-            self.body.content = self._about(v.selected[0])
+        self.body.content = self._about(v.selected[0]) if v.selected else NOBODY
         if self.plotting:
             self._plot()
 

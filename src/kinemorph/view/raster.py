@@ -22,6 +22,7 @@ GROUND = np.array([0.80, 0.82, 0.86])
 DIRECT = 0.52  # of a face's light, where it faces the light
 FINE = 2048  # samples, of the picture that the light sees
 MARGIN = 1.08  # how much wider a picture is than what it frames
+STRAIGHT = 1e-6  # rad between where a camera looks and the vertical, below which it looks straight up or down
 NARROW = 1.0  # degrees, of that picture: rays that are nearly parallel
 
 
@@ -36,7 +37,10 @@ class Solid:
 
 @dataclass(frozen=True)
 class Camera:
-    """Looks from `eye` at `target`; z is up. `angle` is the vertical field of view in degrees."""
+    """Looks from `eye` at `target`; z is up, and y where it looks straight up or down.
+
+    `angle` is the vertical field of view in degrees.
+    """
 
     eye: tuple[float, float, float]
     target: tuple[float, float, float]
@@ -48,6 +52,8 @@ class Camera:
         back = eye - vector(self.target, 3, "camera: target")
         back = back / np.linalg.norm(back)
         right = np.cross([0.0, 0.0, 1.0], back)
+        if np.linalg.norm(right) < STRAIGHT:
+            right = np.cross([0.0, 1.0, 0.0], back)
         right = right / np.linalg.norm(right)
         return np.stack([right, np.cross(back, right), back]), eye
 
@@ -64,6 +70,8 @@ class Camera:
         """A camera that looks along minus `direction` and just sees all points; `aspect` is width by height."""
         target = 0.5 * (points.min(axis=0) + points.max(axis=0))
         away = vector(direction, 3, "camera: direction")
+        if not np.linalg.norm(away) > 0.0:
+            raise ValueError("camera: direction (0, 0, 0) is none; say from where to look")
         R, _ = Camera((*(target + away).tolist(),), (*target.tolist(),)).axes()
         x, y, depth = ((points - target) @ R.T).T
         tangent = np.tan(np.radians(angle) / 2.0) / MARGIN

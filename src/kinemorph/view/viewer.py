@@ -13,6 +13,7 @@ import time
 import webbrowser
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from threading import Event
 from types import TracebackType
 from typing import Any
@@ -45,6 +46,7 @@ WAIT = 0.02  # s between two looks at the queue while nothing moves
 LAG = 0.1  # s that a viewer may be behind the clock before it gives up catching up
 PULL = 9.0  # 1/s, how stiff the spring to the mouse is
 STRONGEST = 40.0  # times the weight on earth of what is pulled
+AT_ONCE = partial(print, flush=True)  # whoever reads it waits for the address
 REFUSALS = (ValueError, KeyError, TypeError, ArithmeticError, RuntimeError)
 
 
@@ -67,11 +69,12 @@ def viewer(
 
 def view(
     world: World, *, seconds: float = math.inf, port: int = 0, open_browser: bool = True, speed: float = 1.0,
-    paused: bool = False, say: Callable[[str], None] = print,
+    paused: bool = False, say: Callable[[str], None] = AT_ONCE,
 ) -> None:  # fmt: skip
     """Show a world in a browser and let it run, until the page's button "close", Ctrl-C, or so many seconds.
 
-    P pauses, O makes one step, I goes one back, R starts again; [the manual](viewer.md) has all keys and buttons.
+    P pauses, O makes one step, I goes one back, R starts again; [the manual](viewer.md) has all keys and buttons. `say`
+    tells where the page is, at once, to whoever reads what is printed.
     """
     end = time.monotonic() + seconds
     with viewer(world, port=port, open_browser=open_browser, speed=speed, paused=paused) as v:
@@ -143,7 +146,8 @@ class Viewer:
             self._reset_clock()
         elif ahead > 0.0 and not self.paused:
             self._wait(min(ahead, until - time.monotonic()))
-        self._show()
+        if self.paused or time.monotonic() - self._drawn >= 0.8 / self.rate:  # what stays is drawn as it is
+            self._draw()
         while self.paused and not self._single and self.open and time.monotonic() < until:
             self._rung.wait(WAIT)
             if self._answer():
@@ -252,11 +256,6 @@ class Viewer:
             self.marks.clear(name)
         if self.panel.boxes[name].value != on:  # said by a program, not by a click
             self.panel.boxes[name].value = on
-
-    def _show(self) -> None:
-        """A frame, if one is due."""
-        if time.monotonic() - self._drawn >= 0.8 / self.rate:
-            self._draw()
 
     def _draw(self) -> None:
         self._drawn = time.monotonic()
