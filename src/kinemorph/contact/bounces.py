@@ -22,7 +22,7 @@ PASSES = 2  # over contacts that bounce at once, at least
 TURNS = 30  # of pairs that bounce one after the other
 AT_ONCE = 4  # passes over the contacts of one pair, at least
 MOST_PASSES = 60
-EVEN = 1e-7  # of the speed that contacts meet with: passes that change less end it, so that what hits flat does not spin
+EVEN = 1e-7  # of the speed that they meet with: a pass that changes less is the last, and what hits flat does not spin
 CARRY = 4  # passes after them
 DRIVEN = int(Bounded.DRIVEN)
 
