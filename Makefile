@@ -106,7 +106,7 @@ performance: $(READY)  ## every benchmark again, into docs/results/benchmarks, a
 tables: $(READY)  ## the tables of README and manual that are made of other things
 	@$(BIN)/python tools/tables.py
 
-REPLAYS ?= gripper
+REPLAYS ?= walk_on_ground dismount gripper train chain_bridge glued_tower
 
 docs: $(READY)  ## the manual, in build/docs/index.html
 	@mkdir -p build/gallery

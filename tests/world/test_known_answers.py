@@ -60,6 +60,43 @@ def test_a_ball_bounces_to_the_height_that_restitution_says(e):
     assert min(heights) > -1e-4
 
 
+FLAT = [  # a shape, and its middle above the face that it falls on
+    (km.Shape.box((0.2, 0.2, 0.2)), 0.1),
+    (km.Shape.box((0.2, 0.3, 0.02)), 0.01),
+    (km.Shape.cylinder(0.1, 0.2), 0.1),
+]
+
+
+@pytest.mark.parametrize("friction", [0.0, 0.8])
+@pytest.mark.parametrize(("shape", "height"), FLAT)
+def test_what_falls_flat_bounces_as_a_ball_does(shape, height, friction):
+    for dt, e in ((0.002, 1.0), (0.005, 0.5)):
+        world = km.World(dt=dt, material=km.Material(friction=friction, restitution=e))
+        world.add_ground()
+        body = world.add(shape, at=(0, 0, 1.0 + height), mass=5.0)
+        world.run(0.5)  # it falls for 0.452 s
+        assert np.abs(body.angular_velocity).max() < 1e-5
+        heights = []
+        for _ in range(round(0.6 / dt)):
+            world.step()
+            heights.append(body.position[2] - height)
+        assert max(heights) == pytest.approx(e * e, abs=1e-3)
+
+
+def test_a_figure_whose_links_fall_flat_bounces_as_one():
+    b = km.Builder("pair")
+    box = km.Shape.box((0.3, 0.2, 0.1))
+    b.link("one", None, km.Joint.free(), inertia=km.Inertia.box(1.0, (0.3, 0.2, 0.1)), shapes=[box])
+    b.link("other", "one", km.Joint.revolute("y"), (0.4, 0, 0), km.Inertia.box(1.0, (0.3, 0.2, 0.1)), shapes=[box])
+    world = km.World(material=km.Material(friction=0.6, restitution=0.6))
+    world.add_ground()
+    pair = world.add(b.build(), at=(0, 0, 0.55))
+    world.run(0.33)  # it falls for 0.319 s
+    assert max(np.abs(body.angular_velocity).max() for body in pair) < 0.05  # 5 rad/s, if one link bounced first
+    world.run(0.18)
+    assert pair["one"].position[2] - 0.05 == pytest.approx(0.5 * 0.6**2, rel=0.01)
+
+
 def test_flight_is_exact():
     world = km.World()
     body = world.add(km.Shape.box((0.1, 0.2, 0.3)), at=(0, 0, 50), twist=(1.0, -2.0, 3.0, 1.0, 2.0, 3.0))

@@ -186,3 +186,65 @@ def test_the_joint_of_a_loop_that_comes_to_carry_is_still_watched() -> None:
     assert not world.forest.closes_loop(right.joint)
     world.run(0.05)
     np.testing.assert_allclose(borne(world), [10 * G, 5 * G], rtol=1e-9)
+
+
+# ----------------------------------------------------------------------------------- along a direction: `Event.force`
+
+
+def test_a_force_that_ends_is_found_as_in_a_simulation() -> None:
+    """A weight on top of a rod that falls over: at cos θ = 2/3 + v²/3gl the rod stops pushing and starts to pull."""
+    b = km.Builder("weight")
+    b.link("rod", joint=km.Joint.free(), inertia=km.Inertia.sphere(1.0, 1e-3, (0, 0, 1)))
+    foot = km.Loop("rod", -1, km.Joint.revolute("y"), (0, 0, 0), (0, 0, 0), "foot")
+    mechanism, spin = b.build().with_loops([foot]), 0.3
+    v = np.array([0, spin, 0, 0, 0, 0])
+    event = km.Event.force("foot", (0, 0, 1), direction=1, ends=True)
+    log = km.simulate(mechanism, km.State(km.neutral(mechanism), v), 5.0, [event])
+    world = km.World(dt=5e-4)
+    rod = world.add(mechanism, v=v)["rod"]
+    world.when(event)
+    world.run(5.0)
+    assert world.time == pytest.approx(log.state.time, abs=2e-3)
+    assert rod.pose.rotation[2, 2] == pytest.approx(2.0 / 3.0 + spin**2 / (3.0 * G), abs=2e-3)  # two steps
+
+
+def test_the_force_of_a_loop_is_told_along_the_axes_of_its_first_body() -> None:
+    world = km.World(sleep=False)
+    turned = km.Pose.turn((0, 0, 1), 0.5, (0, 0, 1))
+    frame = box(world, (0.2, 0.2, 0.2), turned)
+    world.connect(None, frame, km.Joint.fixed())
+    beam = box(world, (1.0, 0.1, 0.1), km.Pose(turned.apply([0.6, 0, 0]), turned.rotation))  # 10 kg
+    world.connect(None, beam, km.Joint.spherical(), at=turned.apply([1.1, 0, 0]))
+    loop = world.connect(
+        frame, beam, km.Joint.fixed(), at=km.Pose(turned.apply([0.1, 0, 0]), turned.rotation), how="loop"
+    )
+    world.push(beam, 7.0 * turned.rotation[:, 1])
+    watches = [
+        world.when(km.Event.force(loop, axis, 1e5, moment=moment)) for moment in (False, True) for axis in np.eye(3)
+    ]
+    world.run(0.1)
+    told, wrench = np.array([watch.value for watch in watches]), world.loop_force(loop)
+    np.testing.assert_allclose(told[:3], turned.rotation.T @ wrench[3:], atol=1e-9)
+    np.testing.assert_allclose(told[3:], turned.rotation.T @ wrench[:3], atol=1e-9)
+    assert np.abs(told[1]) > 1.0  # it bears some of the push
+    again = km.World.load(world.save())
+    world.run(0.02)
+    again.run(0.02)
+    assert [watch.value for watch in again.watches] == [watch.value for watch in world.watches]
+
+
+def test_what_bears_no_force_along_a_direction() -> None:
+    world = km.World()
+    weight = box(world, (0.1, 0.1, 0.1), (0, 0, 1))
+    joint = world.connect(None, weight, km.Joint.fixed())
+    with pytest.raises(ValueError, match=r"closes no loop; Event\.load"):
+        world.when(km.Event.force(joint, (0, 0, 1)))
+    loop = world.connect(None, weight, km.Joint.fixed(), how="loop")
+    watch = world.when(km.Event.force(loop, (0, 0, 1), 1.0))
+    world.run(0.01)
+    world.cut(joint)  # the loop's joint carries the weight from now on, and the event rests
+    world.run(0.01)
+    assert watch.count == 0
+    world.cut(loop)
+    world.run(0.01)
+    assert weight.velocity[2] == pytest.approx(-G * 0.01)

@@ -160,3 +160,16 @@ def test_contacts_of_what_was_removed_are_not_those_of_what_has_its_row(asleep, 
     assert world.contacts() == []
     world.run(3.0)
     assert lower.position[2] == pytest.approx(-19.5, abs=1e-3)
+
+
+def test_what_is_set_in_motion_says_so_when_it_wakes():
+    world = km.World()
+    world.add_ground()
+    box = world.add(km.Shape.box((0.2, 0.2, 0.2)), at=(0, 0, 0.1))
+    world.run(1.0)
+    assert box.asleep
+    box.velocity = (0.5, 0, 0)
+    assert not box.asleep
+    assert world.why_awake(box) == "something was put elsewhere, or set in motion"
+    again = km.World.load(world.save())
+    assert again.why_awake(int(box)) == world.why_awake(box)

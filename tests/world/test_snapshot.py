@@ -125,6 +125,9 @@ def test_bytes_that_are_something_else_are_refused():
     refused(world, data + b"x", "cut")
     refused(world, data[:8] + (99).to_bytes(4, "little") + data[12:], "version 99")
     refused(world, data[: HEAD + 500] + b"\xff" + data[HEAD + 501 :], "damaged")
+    refused(world, data[:20], "cut")
+    for k in range(HEAD):  # what the checksum does not see
+        refused(world, data[:k] + bytes([data[k] ^ 1 << k % 8]) + data[k + 1 :], "no snapshot|version|cut|damaged")
     with pytest.raises(TypeError, match="bytes"):
         km.World.load("a.world")
 

@@ -9,12 +9,11 @@ import time
 
 import numpy as np
 import pytest
-from tests.world.golden import SECONDS, digest, go, made
+from tests.world.golden import SCENES, SECONDS, digest, go, made
 from tests.world.kept_worlds import arm
 
 import kinemorph as km
 from kinemorph.motion.many import cores
-from kinemorph.scenes.yardsticks import SEVEN
 from kinemorph.world import crew
 
 needs_cores = pytest.mark.skipif(cores() < 2, reason="there is one core")
@@ -67,7 +66,7 @@ def test_any_number_of_threads_comes_to_the_same_bits(threads, eager):
 
 
 @needs_cores
-@pytest.mark.parametrize("name", SEVEN)
+@pytest.mark.parametrize("name", SCENES)
 def test_scenes_come_to_the_same_bits(name, eager):
     world, scene = made(name)
     world.threads = 2

@@ -18,9 +18,11 @@ from kinemorph.contact.sweep import rub_within
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.scalar import sqrt
 
-PASSES = 2  # over contacts that bounce at once
+PASSES = 2  # over contacts that bounce at once, at least
 TURNS = 30  # of pairs that bounce one after the other
-AT_ONCE = 4  # passes over the contacts of one pair
+AT_ONCE = 4  # passes over the contacts of one pair, at least
+MOST_PASSES = 60
+EVEN = 1e-7  # of the speed that they meet with: a pass that changes less is the last, and what hits flat does not spin
 CARRY = 4  # passes after them
 DRIVEN = int(Bounded.DRIVEN)
 
@@ -97,11 +99,13 @@ def bounce(s: Any, island: Any) -> None:
     Y, z, z0 = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         z0[k] = z[k]
-    for _ in range(PASSES):
+    for n in range(MOST_PASSES):
+        even = n + 1 >= PASSES
         for i in range(island["touch_count"]):
             t = touches[i]
             if t["approach"] < -s["bounce"] and t["sum"] > 0.0:
                 p = max(0.0, t["last"] - (velocity(t, 0, Y, z) + t["restitution"] * t["approach"]) * t["inverse"])
+                even = even and abs(p - t["last"]) <= -EVEN * t["approach"] * t["inverse"]
                 strike(t, Y, z, p - t["last"])
                 t["sum"] += p - t["last"]
                 t["last"] = p
@@ -109,6 +113,8 @@ def bounce(s: Any, island: Any) -> None:
                     pushed1, pushed2 = t["p1"], t["p2"]
                     slide(t, Y, z, t["friction"] * t["sum"])
                     t["p1"], t["p2"] = pushed1, pushed2  # what a later step may start from
+        if even:
+            break
     if only_takes(s, island):
         keep_energy(s, island)
 
@@ -126,7 +132,7 @@ def start_impacts(s: Any, island: Any) -> None:
 
 @kernel
 def goes_on(s: Any, island: Any) -> bool:
-    """Whether contacts of more than one pair that bounce have pressed."""
+    """Whether contacts of more than one pair of trees that bounce have pressed: links of one bounce at once."""
     touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
     found = -1
     for i in range(island["touch_count"]):
@@ -134,7 +140,7 @@ def goes_on(s: Any, island: Any) -> bool:
         if t["restitution"] > 0.0 and t["sum"] > 0.0:
             if found < 0:
                 found = i
-            elif not same_bodies(touches[found], t):
+            elif t["tree1"] != touches[found]["tree1"] or t["tree2"] != touches[found]["tree2"]:
                 return True
     return False
 
@@ -213,19 +219,23 @@ def bounce_pair(s: Any, touches: Any, first: int, stop: int, start: bool) -> boo
             least = min(least, t["s"])
     if least > -s["bounce"]:
         return False
-    for _ in range(AT_ONCE):
+    for n in range(MOST_PASSES):
+        even = n + 1 >= AT_ONCE
         for i in range(first, stop):
             t = touches[i]
             if t["acted"] == 0:
                 continue
             back = t["restitution"] * t["s"] if t["s"] < -s["bounce"] else 0.0
             p = max(0.0, t["last"] - (velocity(t, 0, Y, z) + back) * t["inverse"])
+            even = even and abs(p - t["last"]) <= -EVEN * least * t["inverse"]
             strike(t, Y, z, p - t["last"])
             t["last"] = p
             if t["friction"] > 0.0:
                 kept1, kept2 = t["p1"], t["p2"]
                 slide(t, Y, z, t["friction"] * p)
                 t["p1"], t["p2"] = kept1, kept2
+        if even:
+            break
     return True
 
 

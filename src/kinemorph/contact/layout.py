@@ -36,7 +36,7 @@ SPAN = np.dtype(
         ("touched", "i4"),  # whether an impulse has acted on the tree in this step: 1 inside of it, FROM_OUTSIDE
         ("middle", "i4"),  # whether its forces are those of the middle of the step
         ("jointed", "i4"),  # whether it has joints, in this step: it is no lone body
-        ("woken_by", "i4"),  # the tree that woke it last; or BY_EDIT, BY_CALL, BY_FORCE; -1 if nothing has
+        ("woken_by", "i4"),  # the tree that woke it last; or BY_EDIT and the like; -1 if nothing has
         ("on_ground", "i4"),  # the first of its TOUCHes with ground, -1 for none; good in steps with paved ground
         ("unused", "i4", 5),
     ]
@@ -405,7 +405,7 @@ SOLVER = np.dtype(
     ]
 )
 # What else wakes: a change of the structure near by, whoever asks for it, and other forces, drives or surfaces.
-BY_EDIT, BY_CALL, BY_FORCE = -2, -3, -4
+BY_EDIT, BY_CALL, BY_FORCE, BY_PLACE = -2, -3, -4, -5
 SOLVER_KIND = kind_of(
     "solver", SOLVER, SPAN, ISLAND, REST_ON, MATERIAL, AGREEMENT, TOUCH, BOUND, TWIST, DRIVE, PUSH, GRIP, HOLD, PULL
 )

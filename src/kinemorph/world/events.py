@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from kinemorph.world.body import Body
     from kinemorph.world.world import World
 
-OF_JOINTS = EventKind.POSITION, EventKind.VELOCITY, EventKind.LIMIT, EventKind.LOAD
+OF_LOOPS = EventKind.FORCE, EventKind.MOMENT
+OF_JOINTS = EventKind.POSITION, EventKind.VELOCITY, EventKind.LIMIT, EventKind.LOAD, *OF_LOOPS
 OF_POINTS = EventKind.ALONG, EventKind.DISTANCE
 TOUCHING = EventKind.CONTACT, EventKind.IMPULSE
 NO_EVENTS = np.zeros(0, EVENT)
@@ -108,8 +109,6 @@ class Watches(OfWorld):
     def add(self, event: Event, action: Action | None) -> Watch:
         """Wait for an event from now on."""
         check_events([event], world=True)
-        if event.kind in (EventKind.FORCE, EventKind.MOMENT):
-            raise ValueError(f"event {event.name!r}: forces of loops are not measured in worlds yet")
         if action is not None and not callable(action):
             raise TypeError(f"event {event.name!r}: its action must be a function, not {shown(action)}")
         for watch in self._watches:
@@ -121,6 +120,10 @@ class Watches(OfWorld):
         watch = Watch(event, action, [self._id(event, place) for place in event.places])
         row = np.zeros(1, EVENT)
         self._describe(watch, row[0])
+        if not row[0]["awake"] and event.kind in OF_LOOPS:
+            raise ValueError(
+                f"event {event.name!r}: that joint closes no loop; Event.load tells what one of a tree bears"
+            )
         if not row[0]["awake"]:
             raise ValueError(
                 f"event {event.name!r}: there is no entry {event.entry} of that joint, or it closes a loop"
@@ -187,6 +190,9 @@ class Watches(OfWorld):
             if e.kind is EventKind.LOAD:
                 if not loop and world.forest._carried(joint)[1]["kind"] == JointKind.FREE:
                     raise ValueError(f"event {e.name!r}: joint {joint} is free, and bears nothing")
+                return
+            if e.kind in OF_LOOPS:
+                row["awake"] = row["awake"] and loop  # one that carries a body bears what `load` tells
                 return
             if loop:  # it has no part of q and v for now
                 row["awake"] = 0

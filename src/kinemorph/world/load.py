@@ -1,5 +1,7 @@
 """What joints bear in a step: the mean force and moment through each that an event asks about.
 
+`Event.load` is about the size of it in any joint, `Event.force` about the part along a direction, in one of a loop.
+
 The joint of a loop is a row of the solver, which tells its wrench. A joint of a tree is no row: what it bears follows
 from the momentum of all that it carries, which changes by what acts on that from outside, and by the joint,
 
@@ -19,7 +21,7 @@ from kinemorph.collision.contact_table import half_of
 from kinemorph.collision.on_the_way import points_of
 from kinemorph.collision.shape_rows import CONTACT, PAIR, SHAPE
 from kinemorph.contact.layout import PUSH, SPAN, TOUCH, TWIST
-from kinemorph.motion.events import EVENT, LOAD
+from kinemorph.motion.events import EVENT, FORCE, LOAD
 from kinemorph.multibody.layout import LINK, LINK_DATA, TREE
 from kinemorph.multibody.loops import LOOP
 from kinemorph.multibody.system import F8
@@ -182,6 +184,23 @@ def note_loads(w: Any, s: Any, forest: Any, c: Any, begins: bool, dt: float) -> 
         store3(e["pa"], linear)
         store3(e["pb"], angular)
         store3(e["n"], x)
+
+
+@kernel(inline=False)
+def along_loop(s: Any, forest: Any, e: Any) -> float:
+    """The force (or moment) of a loop on its second body, along a direction of its joint's frame on the first."""
+    k = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[e["b"]]["loop"]
+    tie = rows_at(forest["ties"], forest["loop_room"], LOOP)[k]
+    a = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)[k]["a"]
+    n = mul_vec(load9(tie["Ra"]), load3(e["n"]))
+    if a >= 0:
+        on = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[a]
+        slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[on["tree"]]
+        set_moving(slot)
+        tree = rows_at(slot["address"], 1, TREE)[0]
+        n = mul_vec(load9(rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[on["link"] + 1]["R"]), n)
+    wrenches = rows_at(s["wrenches"], 6 * s["wrench_room"], F8)
+    return dot(n, load3_at(wrenches, 6 * k + (3 if e["kind"] == FORCE else 0)))
 
 
 @kernel

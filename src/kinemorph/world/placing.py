@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.collision.shape_table import ROWS
+from kinemorph.contact.layout import BY_PLACE
 from kinemorph.multibody.joints import FREE, SPHERICAL
 from kinemorph.spatial.given import shown
 from kinemorph.spatial.pose import Pose, vector
@@ -44,7 +45,7 @@ class Placing:
         @property
         def _world(self) -> World: ...
         def _id(self, body: Body | int) -> int: ...
-        def _wake(self, *bodies: int) -> None: ...
+        def _wake(self, *bodies: int, why: int = ...) -> None: ...
         def _neighbours(self, bodies: list[int]) -> list[int]: ...
         def joint_id(self, joint: Change | int | str) -> int: ...
 
@@ -127,7 +128,7 @@ class Placing:
 
     def _settle(self, tree: int, members: list[int], q: Any, v: Any) -> None:
         """Have a tree in this state from now on. What touched it wakes, and what it overlaps is told."""
-        self._wake(*members, *self._neighbours(members))
+        self._wake(*members, *self._neighbours(members), why=BY_PLACE)
         self.forest.set_state(tree, q=q, v=v)
         self._header[0]["fresh"] = 1
         self._newcomers += [shape & ROWS for body in members for shape in self._mounted.get(body & INDEX, [])]

@@ -29,15 +29,17 @@ def sealed(magic: bytes, version: int, content: bytes) -> bytes:
 def opened(magic: bytes, version: int, what: str, data: bytes) -> memoryview:
     """The content of what was sealed; FileError if it is anything else, or not whole."""
     view = memoryview(data)
-    if bytes(view[:8]) != magic or len(view) < HEAD:
+    if bytes(view[:8]) != magic:
         raise FileError(f"this is no {what}: it begins with {bytes(view[:8])!r}")
+    if len(view) < HEAD:
+        raise FileError(f"this {what} has {len(view)} bytes, fewer than its head: it was cut")
     found = int.from_bytes(view[8:12], "little")
     if found != version:
         raise FileError(f"this is a {what} of version {found}; this reads version {version}")
     length = int.from_bytes(view[16:24], "little")
     if length != len(view) - HEAD or length > LARGEST:
         raise FileError(f"this {what} should have {length} bytes and has {len(view) - HEAD}: it was cut, or grew")
-    if hashlib.sha256(view[HEAD:]).digest() != bytes(view[24:HEAD]):
+    if any(view[12:16]) or hashlib.sha256(view[HEAD:]).digest() != bytes(view[24:HEAD]):
         raise FileError(f"this {what} is damaged: its checksum is another")
     return view[HEAD:]
 

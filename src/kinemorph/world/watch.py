@@ -18,9 +18,11 @@ from kinemorph.motion.events import (
     CALL,
     DISTANCE,
     EVENT,
+    FORCE,
     IMPULSE,
     LIMIT,
     LOAD,
+    MOMENT,
     POSITION,
     SLEEP,
     VELOCITY,
@@ -39,7 +41,7 @@ from kinemorph.spatial.vec3 import Vec3, add, dot, sub
 from kinemorph.structure.forest_elements import set_moving
 from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, JOINT_SLOT, TREE_SLOT, Q, V
 from kinemorph.world.layout import WORLD, WORLD_KIND, Status
-from kinemorph.world.load import tell_loads
+from kinemorph.world.load import along_loop, tell_loads
 
 GROUND, ANYTHING = -1, -2
 LOWER, UPPER = int(Bounded.LOWER), int(Bounded.UPPER)
@@ -148,6 +150,8 @@ def measure(w: Any, s: Any, forest: Any, c: Any) -> None:
             g = gap_of(forest, e)
         elif kind == POSITION or kind == VELOCITY or kind == LIMIT:
             g = look_at_joint(s, forest, e)
+        elif kind == FORCE or kind == MOMENT:
+            g = along_loop(s, forest, e)
         elif kind == SLEEP:
             g = 1.0 if is_asleep(spans, bodies, e["a"]) else -1.0
         elif kind == TOUCHES or kind == IMPULSE:

@@ -18,7 +18,7 @@ from kinemorph.collision.collisions import Collisions
 from kinemorph.collision.collisions import first_tables as first_collisions
 from kinemorph.collision.shape_table import ShapeTable
 from kinemorph.collision.shape_table import first_tables as first_shapes
-from kinemorph.contact.layout import BY_CALL, BY_EDIT, BY_FORCE
+from kinemorph.contact.layout import BY_CALL, BY_EDIT, BY_FORCE, BY_PLACE
 from kinemorph.contact.solver import Solver
 from kinemorph.geometry.material import Material
 from kinemorph.motion.events import Event
@@ -66,7 +66,12 @@ PLAIN = Material(friction=0.8)
 MOST_STEPS = 1 << 60
 FEW, MANY = 100, 20_000  # steps that nobody waits for; and so many, of all bodies together
 GLANCE = 0.2  # s of computing, about, between two looks at the clock and at the keyboard
-WHY = {BY_EDIT: "the structure changed", BY_CALL: "it was asked to wake", BY_FORCE: "what acts on it was changed"}
+WHY = {
+    BY_EDIT: "the structure changed",
+    BY_CALL: "it was asked to wake",
+    BY_FORCE: "what acts on it was changed",
+    BY_PLACE: "something was put elsewhere, or set in motion",
+}
 
 
 @functools.lru_cache(maxsize=64, typed=True)
