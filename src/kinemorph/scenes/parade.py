@@ -179,6 +179,8 @@ def demo(out: Path, say: Callable[[Any], None]) -> None:
         drift = "damped" if model.dofs["damping"].any() else f"{part.drift:.0e}"
         table.add_row(part.name, *map(str, numbers), f"{part.path.loop_error:.0e}", drift)
     say(table)
+    if robots.folder() is None:
+        say("Cassie's legs are left out, for its files are not here: pip install example-robot-data")
     for name, matrix in matrices_of_the_paper().items():
         say(f"N&Y section VII-A: {name}\n{matrix + 0.0}")
     shot, film = draw(parts, out)
