@@ -148,6 +148,11 @@ def test_a_budget_of_episodes_is_kept():
     assert found.generation < 1000
 
 
+def test_chance_stops_at_the_budget():
+    found, asked = searched(settings("random", budget={"generations": 1000, "episodes": 701}))
+    assert 701 <= sum(len(job.draws) for job in asked) < 701 + found.settings.draws
+
+
 def test_who_was_the_best_long_before_stands_in_the_last_vote():
     found, asked = searched(settings(budget={"generations": 24}))
     voted = [job for job in asked if all(draw.number >= VOTED for draw in job.draws)]

@@ -31,7 +31,13 @@ class Random(Planned):
         bank = self.bank(self.settings.draws, 0)
         kept: list[Individual] = []
         while self.spent < 1.0:
-            new = [self.founder() for _ in range(self.settings.population)]
+            new = [self.founder() for _ in range(self._affordable())]
             yield [(one, bank) for one in new]
             kept = best_first(kept + new)[: self.settings.population]
             self.close(kept)
+
+    def _affordable(self) -> int:
+        """A population, or as many as the budget still pays for."""
+        if self.budget.episodes is None:
+            return self.settings.population
+        return min(self.settings.population, -(-(self.budget.episodes - self.episodes) // self.settings.draws))
