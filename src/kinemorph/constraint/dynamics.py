@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._jit import entry, for_lanes, generic, kernel, rows_at
+from kinemorph.constraint.gears import DEPENDENT, gap, press, solve_gears
 from kinemorph.constraint.loops import drifts, errors, orient
 from kinemorph.constraint.solve import doubt, factor_rows, multiply_rows, solve_rows
 from kinemorph.constraint.whiten import apply_rows, whiten
@@ -32,9 +33,9 @@ from kinemorph.multibody.checks import (
     finite,
 )
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import TREE, TREE_KIND
+from kinemorph.multibody.layout import GEAR, TREE, TREE_KIND
 from kinemorph.multibody.model import Model
-from kinemorph.multibody.system import SYSTEM
+from kinemorph.multibody.system import F8, SYSTEM
 
 
 @kernel(inline=False)
@@ -71,10 +72,56 @@ def _constrain_lanes(tree: Any, a: Any) -> None:
 
 
 @kernel
-def constrained_body(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any) -> None:
-    """a from q, v, tau and the external forces on links, with all loops closed."""
+def looped_body(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any) -> None:
+    """a from q, v, tau and the external forces on links, with all loops closed, as if no joint followed another."""
     articulated_body(tree, q, v, tau, external, a)
     constrain(tree, a)
+
+
+@kernel(inline=False)
+def geared_body(tree: Any, q: Any, v: Any, tau: Any, pushes: Any, a: Any) -> None:
+    """The same after `looped_body`, with what joints do that follow others. Forces on links are in one row."""
+    count, nv, external = tree["gear_count"], tree["nv"], pushes.reshape((pushes.shape[0] // 6, 6))
+    gears = rows_at(tree["gears"], count, GEAR)
+    room = rows_at(tree["gear_room"], (2 + count) * nv + count * (count + 2), F8)
+    forces, free, responses = room[:nv], room[nv : 2 * nv], room[2 * nv : (2 + count) * nv]
+    rest = room[(2 + count) * nv :]
+    G, b, least = rest[: count * count], rest[count * count : count * (count + 1)], rest[count * (count + 1) :]
+    for i in range(nv):
+        free[i], forces[i] = a[i], tau[i]
+    for k in range(count):
+        press(gears[k], 1.0, forces)
+        looped_body(tree, q, v, forces, external, a)
+        for i in range(nv):
+            responses[k * nv + i], forces[i] = a[i] - free[i], tau[i]
+    for k in range(count):
+        b[k] = -gap(gears[k], free)
+        for i in range(count):
+            G[i * count + k] = gap(gears[i], responses[k * nv : (k + 1) * nv])
+        least[k] = DEPENDENT * G[k * count + k]
+    solve_gears(G, b, least, count)
+    for k in range(count):
+        press(gears[k], b[k], forces)
+    looped_body(tree, q, v, forces, external, a)
+
+
+@generic
+def engage(tree: Any, q: Any, v: Any, tau: Any, pushes: Any, a: Any) -> None:
+    """Gears, where a tree has any."""
+    if tree["gears"] != 0:
+        geared_body(tree, q, v, tau, pushes, a)
+
+
+@for_lanes(engage)
+def _engage_lanes(tree: Any, q: Any, v: Any, tau: Any, pushes: Any, a: Any) -> None:
+    """Batches leave joints free that follow others."""
+
+
+@kernel
+def constrained_body(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any) -> None:
+    """a from q, v, tau and the external forces on links, with all loops closed and all gears engaged."""
+    looped_body(tree, q, v, tau, external, a)
+    engage(tree, q, v, tau, external.reshape(external.size), a)  # of numbers in two dimensions, kernels think lanes
 
 
 @entry
@@ -101,10 +148,12 @@ def forward_dynamics(
     tau: npt.ArrayLike,
     external: npt.ArrayLike = NO_FORCES,
 ) -> Array:
-    """Accelerations a that joint forces tau (and external forces) cause while all loops stay closed.
+    """Accelerations a that joint forces tau (and external forces) cause while all loops stay closed, and joints that
+    follow others (`Model.mimics`) do so.
 
-    q and v must keep the loops closed (see `close` and `project`). Afterwards `data.wrenches` are the forces and
-    moments at the loops and `data.rank` is the number of independent constraints. Without loops this is `aba`.
+    q and v must keep the loops closed (see `close` and `project`) and follow (see `follow`). Afterwards `data.wrenches`
+    are the forces and moments at the loops and `data.rank` is the number of their independent constraints. Without
+    loops and mimics this is `aba`.
     """
     try:
         mine = data.model is model

@@ -58,7 +58,8 @@ def _look(address: int, count: int, q: Matrix, v: Matrix, tau: Matrix) -> int:
 
 
 def warn_ignored(model: Model, q: Array, v: Array, tau: Array) -> None:
-    """Warn of limits that a motion has passed, of dry friction and gears that have not acted, each once for a model.
+    """Warn of limits that a motion has passed, of dry friction that has not acted and of joints that have not followed
+    others, each once for a model.
 
     q and v are states (…, n), tau the applied joint forces.
     """
@@ -83,15 +84,20 @@ def warn_ignored(model: Model, q: Array, v: Array, tau: Array) -> None:
 
 def _look_at_gears(model: Model, q: Array) -> None:
     """Tell of joints that should have followed others, and have not."""
-    left = np.zeros(model.nv, dtype=bool)
     link = {name: i for i, name in enumerate(model.joint_names)}
     for m in model.mimics:
         own, source = link[m.joint], link[m.source]
         wanted = m.multiplier * q[:, model.links[source]["iq"]] + m.offset
         off = np.abs(q[:, model.links[own]["iq"]] - wanted)
-        left[model.links[own]["iv"]] = bool((off > SLACK * (1.0 + np.abs(wanted))).any())
-    if left.any():
-        _tell(model, GEARS, left)
+        if (off > SLACK * (1.0 + np.abs(wanted))).any():
+            model.told.add(GEARS)
+            warnings.warn(
+                f"model {model.name!r}: joint {m.joint!r} does not follow {m.source!r} as its mimic says; begin with "
+                "q, v = km.follow(model, q, v) (batches leave such joints free)",
+                ModelWarning,
+                stacklevel=4,
+            )
+            return
 
 
 def _limits_of(model: Model) -> np.ndarray[Any, Any]:

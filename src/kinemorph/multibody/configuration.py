@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -176,13 +176,22 @@ def random_configuration(model: Model, rng: np.random.Generator | int | None = N
     return q
 
 
-def follow(model: Model, q: npt.ArrayLike) -> Array:
-    """q with every mimic joint set from the joint it follows."""
+@overload
+def follow(model: Model, q: npt.ArrayLike) -> Array: ...
+@overload
+def follow(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> tuple[Array, Array]: ...
+def follow(model: Model, q: npt.ArrayLike, v: npt.ArrayLike | None = None) -> Array | tuple[Array, Array]:
+    """q, or q and v, with every mimic joint set from the joint it follows."""
     checked_model(model)
     (out,) = checked(model, q=q)
     for m in model.mimics:
         out[model.q_slice(m.joint)] = m.multiplier * out[model.q_slice(m.source)] + m.offset
-    return out
+    if v is None:
+        return out
+    (speeds,) = checked(model, v=v)
+    for m in model.mimics:
+        speeds[model.v_slice(m.joint)] = m.multiplier * speeds[model.v_slice(m.source)]
+    return out, speeds
 
 
 _ANGLES = {  # which entries of q are angles

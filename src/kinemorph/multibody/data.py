@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.multibody.layout import DOF_DATA, LINK_DATA, TREE, TREE_KIND, copied
+from kinemorph.multibody.layout import DOF_DATA, LINK_DATA, TREE, TREE_KIND, copied, gear_room
 from kinemorph.multibody.loop_layout import make_system, system_bytes
 from kinemorph.multibody.loops import LOOP
 from kinemorph.multibody.model import Model, fill_tree
@@ -45,14 +45,16 @@ class Data:
         base["R"], base["a"] = _UPRIGHT, -model.gravity
 
     def _parts(self) -> tuple[int, ...]:
-        """Bytes of the header, the rows of links and of degrees of freedom, all that the loops need, and pushes."""
+        """Bytes of the header, the rows of links and of degrees of freedom, all that the loops need, pushes, gears."""
         model = self.model
         parts = TREE.itemsize, (model.n + 1) * LINK_DATA.itemsize, model.nv * DOF_DATA.itemsize
         pushes = 48 * model.n if model.passive else 0
+        count = len(model.gear_rows) if model.catalog.mimics else 0
+        more = pushes, 8 * gear_room(count, model.nv)
         if not len(model.loop_rows):
-            return (*parts, 0, 0, 0, pushes)
+            return (*parts, 0, 0, 0, *more)
         loops = len(model.loop_rows) * LOOP.itemsize
-        return (*parts, SYSTEM.itemsize, loops, system_bytes(model.sizes[0], 1, model.nv), pushes)
+        return (*parts, SYSTEM.itemsize, loops, system_bytes(model.sizes[0], 1, model.nv), *more)
 
     def _part(self, which: int) -> np.ndarray[Any, Any]:
         sizes = self._parts()
@@ -63,8 +65,10 @@ class Data:
         """Write all addresses: into new memory, or into a copy of another's."""
         model, header = self.model, self.header
         fill_tree(header, model, TREE_KIND)
-        for field in ("busy", "M", "system", "pushes", "given"):
+        for field in ("busy", "M", "system", "pushes", "given", "gear_room"):
             header[field] = 0
+        if header["gear_count"]:
+            header["gear_room"] = self._part(7).ctypes.data
         if model.passive:
             header["pushes"] = self._part(6).ctypes.data
         header["rows"], header["dof_rows"] = self._part(1).ctypes.data, self._part(2).ctypes.data

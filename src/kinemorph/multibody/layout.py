@@ -165,9 +165,22 @@ TREE = np.dtype(
         ("element_count", "i8"),
         ("given", "i8"),  # address of n x 6 numbers: the given ones; 0 if there are none
         ("system", "i8"),  # address of the constraints' header (`multibody.system.SYSTEM`), 0 if there are none
+        ("gears", "i8"),  # address of the GEAR rows; 0 if no joint follows another, and in forests
+        ("gear_count", "i8"),
+        ("gear_room", "i8"),  # address of numbers to work with, as many as `gear_room` says
     ]
 )
-TREE_KIND = kind_of("tree", TREE, LINK, DOF, LINK_DATA, DOF_DATA)
+GEAR = np.dtype(
+    [
+        ("own", "i8"),  # a degree of freedom
+        ("source", "i8"),  # and the one that it follows
+        ("own_q", "i8"),  # their entries of q
+        ("source_q", "i8"),
+        ("ratio", "f8"),  # of their speeds
+        ("offset", "f8"),
+    ]
+)
+TREE_KIND = kind_of("tree", TREE, LINK, DOF, LINK_DATA, DOF_DATA, GEAR)
 MODEL_KIND = kind_of("model", TREE, LINK, DOF)
 
 
@@ -188,3 +201,9 @@ def copied(rows: np.ndarray[Any, Any], more: int = 0) -> np.ndarray[Any, Any]:
     copy = np.empty(len(rows) + more, rows.dtype)
     copy.view(np.uint8)[: rows.nbytes] = rows.view(np.uint8)
     return copy
+
+
+def gear_room(count: int, nv: int) -> int:
+    """Numbers that `constraint.gears` works with: joint forces, accelerations and what each gear does to them, a matrix
+    with its right side and the size of its diagonal."""
+    return (2 + count) * nv + count * (count + 2) if count else 0

@@ -22,7 +22,7 @@ from kinemorph.multibody.catalog import Catalog, Held, Mimic
 from kinemorph.multibody.elements import ForceElement, element_rows
 from kinemorph.multibody.equipment import Actuator, Equipment, Floor, Keyframe, PairMaterial
 from kinemorph.multibody.joint import check_numbers
-from kinemorph.multibody.layout import BLOCK, BODY, DOF, LINK, MODEL_KIND, TREE, JointKind, copied
+from kinemorph.multibody.layout import BLOCK, BODY, DOF, GEAR, LINK, MODEL_KIND, TREE, JointKind, copied
 from kinemorph.multibody.loop_layout import SIZES, measure_model
 from kinemorph.multibody.loops import DEPENDENT, LOOP, NO_LOOPS, Loop, loop_row
 from kinemorph.multibody.tables import aligned_at
@@ -267,6 +267,16 @@ class Model:
                 own, source = (-1.0 if turned[name] else 1.0 for name in (m.joint, m.source))
                 found.append(Mimic(m.joint, m.source, own * source * m.multiplier, own * m.offset))
         return tuple(found)
+
+    @cached_property
+    def gear_rows(self) -> np.ndarray[Any, Any]:
+        """The same for kernels."""
+        rows = np.zeros(len(self.mimics), GEAR)
+        for row, m in zip(rows, self.mimics, strict=True):
+            row["own"], row["source"] = self.v_slice(m.joint).start, self.v_slice(m.source).start
+            row["own_q"], row["source_q"] = self.q_slice(m.joint).start, self.q_slice(m.source).start
+            row["ratio"], row["offset"] = m.multiplier, m.offset
+        return rows
 
     @cached_property
     def loops(self) -> tuple[Loop, ...]:
@@ -533,6 +543,8 @@ def fill_tree(header: Any, model: Model, kind: int) -> None:
     header["links"], header["dofs"] = model.links.ctypes.data, model.dofs.ctypes.data
     if model._held:
         header["elements"], header["element_count"] = model.element_rows.ctypes.data, len(model.element_rows)
+    if model.catalog.mimics:
+        header["gears"], header["gear_count"] = model.gear_rows.ctypes.data, len(model.gear_rows)
 
 
 _revisions: Iterator[int] = iter(())

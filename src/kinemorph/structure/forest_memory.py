@@ -212,7 +212,7 @@ def lay_tree(block: int, n: int, nq: int, nv: int) -> int:
     tree = rows_at(block, 1, TREE)[0]
     tree["kind"], tree["busy"], tree["M"], tree["system"], tree["springs"] = TREE_KIND, 0, 0, 0, 0
     tree["lone"] = 0
-    tree["elements"], tree["element_count"], tree["pushes"] = 0, 0, 0
+    tree["elements"], tree["element_count"], tree["pushes"], tree["gears"] = 0, 0, 0, 0
     tree["n"], tree["nq"], tree["nv"] = n, nq, nv
     state = block + before_state(n, nv)
     at = block + before_links(n, nq, nv)

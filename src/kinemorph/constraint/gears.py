@@ -1,0 +1,64 @@
+"""Joints that follow others (mimics, `joint` equalities): a_own = ratio a_source, whatever else holds.
+
+Accelerations are linear in joint forces, loops included. So the response to a unit force of each gear, opposite at its
+two joints, is what forward dynamics make of it, and a matrix as small as there are gears says how large they must be.
+Robots have few of them: O(gears (n + m³)).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph._jit import kernel, rows_at
+from kinemorph.multibody.layout import GEAR
+
+DEPENDENT = 1e-10  # of a diagonal entry: what is left of it when others have settled this already
+
+
+@kernel
+def gap(gear: Any, a: Any) -> float:
+    """By how much more a joint accelerates than what it follows says."""
+    return a[gear["own"]] - gear["ratio"] * a[gear["source"]]
+
+
+@kernel
+def press(gear: Any, force: float, tau: Any) -> None:
+    """Joint forces of a gear."""
+    tau[gear["own"]] += force
+    tau[gear["source"]] -= gear["ratio"] * force
+
+
+@kernel
+def follow_gears(tree: Any, q: Any, v: Any) -> None:
+    """Set all joints that follow others, leaders first."""
+    gears = rows_at(tree["gears"], tree["gear_count"], GEAR)
+    for k in range(tree["gear_count"]):
+        gear = gears[k]
+        q[gear["own_q"]] = gear["ratio"] * q[gear["source_q"]] + gear["offset"]
+        v[gear["own"]] = gear["ratio"] * v[gear["source"]]
+
+
+@kernel
+def solve_gears(G: Any, b: Any, least: Any, count: int) -> None:
+    """G x = b in place, by LDLᵀ; gears that depend on others bear nothing."""
+    for k in range(count):
+        pivot = G[k * count + k]
+        if pivot <= least[k]:
+            for i in range(k, count):
+                G[i * count + k] = 0.0
+            continue
+        for i in range(k + 1, count):
+            factor = G[i * count + k] / pivot
+            for j in range(k + 1, i + 1):
+                G[i * count + j] -= factor * G[j * count + k]
+        for i in range(k + 1, count):
+            G[i * count + k] /= pivot
+    for k in range(count):
+        for j in range(k):
+            b[k] -= G[k * count + j] * b[j]
+    for k in range(count):
+        pivot = G[k * count + k]
+        b[k] = b[k] / pivot if pivot > least[k] else 0.0
+    for k in range(count - 1, -1, -1):
+        for i in range(k + 1, count):
+            b[k] -= G[i * count + k] * b[i]
