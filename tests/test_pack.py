@@ -292,7 +292,7 @@ def test_golden_scenes_come_to_the_same_bits_by_a_portable_pack(fresh: Place, tm
     known = json.loads(golden.FILE.read_text())
     if known["machine"] != golden.machine():
         pytest.skip(f"the digests are of {known['machine']}, and this is {golden.machine()}")
-    code = "from tests.world.golden import digest, SEVEN; result = {name: digest(name) for name in SEVEN}"
+    code = "from tests.world.golden import digest, SCENES; result = {name: digest(name) for name in SCENES}"
     packed = Workshop(tmp_path, fresh.python, Path(__file__).parents[1]).run(code)
     assert (packed.result, packed.compiled) == (known["digests"], 0)
 

@@ -41,17 +41,17 @@ def turns_fast(tree: Any, dt: float, most: float) -> bool:
 
 
 @kernel(inline=False)
-def take_in_the_middle(s: Any, part: int, tree: Any, q: Any, v: Any, total: Any, none: Any, a: Any, dt: float) -> int:
+def take_in_the_middle(s: Any, start: int, tree: Any, q: Any, v: Any, total: Any, none: Any, a: Any, dt: float) -> int:
     """Accelerations where the tree is, and moves as it does, in the middle of the step, by repetition.
 
     What turns so far in a step that there is no end to that has none of the forces that velocities make: its joints
     go on as they do, and whatever energy that would add is taken away (`world.restraint`). The rows of the tree are
-    those of the start of the step when it is done. The solver's vectors have room for nq numbers for each thread up to
-    the one that has number `part`.
+    those of the start of the step when it is done. The solver's vectors have room for nq numbers from `start` on, which
+    no other thread uses.
     """
     nq, nv = tree["nq"], tree["nv"]
     # vectors that are of use in a solve only
-    at = 8 * part * nq
+    at = 8 * start
     place, middle, other = rows_at(s["g"] + at, nq, F8), rows_at(s["x"] + at, nv, F8), rows_at(s["za"] + at, nv, F8)
     for k in range(nv):
         middle[k] = v[k] + 0.5 * dt * a[k]

@@ -24,6 +24,7 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 from kinemorph.structure.forest_layout import IN_USE, JUMP, REST, TAU, TREE_SLOT, TREES, A, Q, V
 from kinemorph.structure.forest_memory import pool_of
 from kinemorph.world.balance import from_outside, push_whole, spin_of, whole
+from kinemorph.world.crew_rows import CREW
 from kinemorph.world.flight import fly_on, see_body, whiten_flight
 from kinemorph.world.gyration import FAST, MIDDLE, SMOOTH, START, take_in_the_middle, turns_fast
 from kinemorph.world.layout import GOOD, NO_ROOM, Status
@@ -80,6 +81,8 @@ def accelerate_some(w: Any, s: Any, forest: Any, who: int, none: Any, part: int,
     """The same for the trees from `first` to before `stop`, by the thread that has number `part`."""
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     spans = rows_at(s["spans"], s["span_room"], SPAN)
+    threads = rows_at(w["crew"], 1, CREW)[0]["threads"] if w["crew"] != 0 else 1
+    room = s["z_room"] // threads  # of the solver's vectors, for each of them
     for t in range(first, stop):
         slot = trees[t]
         if slot["next"] != IN_USE or spans[t]["asleep"] != who:
@@ -110,11 +113,11 @@ def accelerate_some(w: Any, s: Any, forest: Any, who: int, none: Any, part: int,
         spans[t]["middle"] = START
         alone = slot["sides"] == 0  # what loops do follows from accelerations at the start of the step
         if alone and turns_fast(tree, w["dt"], FAST if spans[t]["touched"] != 0 else SMOOTH) and finite(a):
-            if (part + 1) * tree["nq"] > s["z_room"]:
-                s["nz"] = (part + 1) * tree["nq"]
+            if tree["nq"] > room:
+                s["nz"] = threads * tree["nq"]
                 s["full"] |= FULL_Z
                 return NO_ROOM
-            spans[t]["middle"] = take_in_the_middle(s, part, tree, q, v, total, none, a, w["dt"])
+            spans[t]["middle"] = take_in_the_middle(s, part * room, tree, q, v, total, none, a, w["dt"])
         if not finite(a):
             return t
         spans[t]["asleep"] = AWAKE
