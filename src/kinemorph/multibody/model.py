@@ -543,7 +543,7 @@ def fill_tree(header: Any, model: Model, kind: int) -> None:
     header["links"], header["dofs"] = model.links.ctypes.data, model.dofs.ctypes.data
     if model._held:
         header["elements"], header["element_count"] = model.element_rows.ctypes.data, len(model.element_rows)
-    if model.catalog.mimics:
+    if model.catalog.mimics and len(model.gear_rows):  # joints that follow others may close loops by now
         header["gears"], header["gear_count"] = model.gear_rows.ctypes.data, len(model.gear_rows)
 
 
