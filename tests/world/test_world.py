@@ -329,6 +329,18 @@ def test_how_slow_is_asleep_can_be_said():
             km.World(sleep=wrong)
 
 
+def test_a_body_says_whether_it_is_still_there():
+    world = km.World()
+    one, other = (world.add(km.Shape.sphere(0.1), at=(x, 0, 1)) for x in (0.0, 1.0))
+    before = world.save()
+    world.remove(one)
+    assert (one.alive, other.alive) == (False, True)
+    world.add(km.Shape.sphere(0.1), at=(2, 0, 1))
+    assert not one.alive
+    world.restore(before)
+    assert one.alive
+
+
 def test_a_handle_of_a_body_that_is_gone_is_not_the_one_that_has_its_number():
     world = km.World()
     kept = world.save()

@@ -101,7 +101,7 @@ class Driver:
 
         Front wheels turn by as much as the car should.
         """
-        if "chassis" not in world:  # taken away, by somebody who looks on
+        if not self.chassis.alive:  # taken away, by somebody who looks on
             return
         pose = self.chassis.pose
         now = float(pose.rotation[:, 0] @ self.chassis.velocity)

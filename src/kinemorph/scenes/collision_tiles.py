@@ -50,7 +50,8 @@ def draw(folder: Path, bounce: Bounce) -> tuple[Path, Path, list[int]]:
             things = solids(bounce, now) + sticks(now.lines, 0.02, BLACK)
             things += sticks(frames(now.boxes), 0.012, GREY) if k >= first - 20 else []
             things += sticks(frames(tiles[-1]), 0.012, BLUE) if k >= last - 20 else []
-            images.append(shot(things, around(*seen), (1.0, -1.3, 0.55), (300, 260)))
+            points = np.concatenate([around(*seen), frames(tiles[-1]).reshape(-1, 3)])
+            images.append(shot(things, points, (1.0, -1.3, 0.55), (300, 260)))
     pictures, page = folder / "collision_tiles.png", folder / "collision_tiles.html"
     save_png(pictures, sheet(images, 4))
     none = np.zeros((0, 2, 3))

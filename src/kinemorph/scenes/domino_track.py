@@ -52,9 +52,8 @@ class Dominos:
 
     def look(self, world: World) -> None:
         """Which have fallen since the last look."""
-        there = {*world.forest.bodies.tolist()}  # somebody who looks on may have taken one away
         for i, domino in enumerate(self.dominos):
-            if i not in self.falls and domino.id in there and domino.pose.rotation[2, 2] < TILTED:
+            if i not in self.falls and domino.alive and domino.pose.rotation[2, 2] < TILTED:
                 self.falls[i] = world.time
 
 

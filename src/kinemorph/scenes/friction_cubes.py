@@ -77,8 +77,8 @@ def cubes(slope: float = SLOPE, **settings: Any) -> Cubes:
 def draw(folder: Path, **settings: Any) -> tuple[Path, Path]:
     """The cubes at four times, and a replay."""
     recording = film_run(cubes(**settings).world, 4.0, "friction cubes")
-    low, high = (-1.4, -1.9, 0.0), (2.1, 1.9, 1.0)
-    views = [View(t, (0.8, 1.1, 0.62), low, high) for t in (0.0, 0.8, 1.3, 3.5)]
+    low, high = (-1.4, -1.9, 0.0), (2.8, 1.9, 1.0)
+    views = [View(t, (0.8, 1.1, 0.62), low, high) for t in (0.0, 0.8, 1.3, 1.7)]
     return draw_views(recording, folder, "friction_cubes", views, size=(420, 260), columns=2)
 
 

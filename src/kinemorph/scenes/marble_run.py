@@ -61,12 +61,11 @@ class Run:
 
     def look(self, world: World) -> None:
         """What the marble touches, and how far doors are open."""
-        there = {*world.forest.bodies.tolist()}  # somebody who looks on may have taken one away
-        for touch in world.contacts(self.marble) if self.marble.id in there else ():
+        for touch in world.contacts(self.marble) if self.marble.alive else ():  # who looks on may have taken it away
             if touch.other is not None:
                 self.met.setdefault(touch.other.name, world.time)
         for i, flap in enumerate(self.flaps):
-            if flap.id not in there:
+            if not flap.alive:
                 continue
             self.widest[i] = max(self.widest[i], math.acos(min(1.0, float(flap.pose.rotation[2, 2]))))
 

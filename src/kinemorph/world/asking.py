@@ -146,7 +146,7 @@ class Asking:
             return [self._id(what)]
         if what.world is not self:
             raise ValueError(f"{what!r} is of another world; world.figure(name) is its own")
-        return [body.id for body in what if self._births.get(body.id) == body.birth]
+        return [body.id for body in what if body.alive]
 
     # ------------------------------------------------------------------------------------------------------------ rays
 

@@ -29,6 +29,11 @@ class Body:
         self.birth = world._births[id] if birth is None else birth  # an id may come to another body, after `restore`
 
     @property
+    def alive(self) -> bool:
+        """Whether it is still in its world."""
+        return self.world._births.get(self.id) == self.birth
+
+    @property
     def pose(self) -> Pose:
         """Where the body's own frame is in the world."""
         return self.world.forest.pose(self.world._id(self))
