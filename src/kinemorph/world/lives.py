@@ -13,7 +13,7 @@ import numpy as np
 from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.brain.layout import EFFECT
 from kinemorph.collision.shape_places import box_around
-from kinemorph.collision.shape_rows import COLLISIONS, MOUNT, PAIR, SHAPE
+from kinemorph.collision.shape_rows import COLLISIONS, MOUNT, PAIR, PLACE, SHAPE
 from kinemorph.contact.drives import found_degree
 from kinemorph.contact.layout import DRIVE, SOLVER, SPAN, TOUCH
 from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
@@ -25,6 +25,7 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 from kinemorph.structure.forest_elements import set_moving
 from kinemorph.structure.forest_layout import BODY_SLOT, FOREST, IN_USE, TREE_SLOT, TREES, Q, V
 from kinemorph.structure.forest_memory import pool_of
+from kinemorph.structure.forest_places import own_frame
 from kinemorph.world.layout import WORLD, WORLD_KIND, Status
 from kinemorph.world.mind_places import body_slot, target_of
 from kinemorph.world.mind_rows import MIND, MINDS, WINDOW
@@ -137,13 +138,15 @@ def gap_to(mount: Any, R: Any, p: Vec3, aim: Vec3) -> float:
 
 
 @kernel(inline=False)
-def watch_shapes(forest: Any, c: Any, mind: Any, t: int) -> None:
-    """The lowest point of the bodies of a mind's tree, and how far they are from its target."""
+def watch_shapes(forest: Any, c: Any, mind: Any, t: int, placed: bool) -> None:
+    """The lowest point of the bodies of a mind's tree, and how far they are from its target; `placed` are shapes whose
+    places are those of now."""
     life = mind["life"]
     bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
     tree = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]["address"], 1, TREE)[0]
     rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
     shapes, mounts = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["mounts"], c["n"], MOUNT)
+    places = rows_at(c["places"], c["n"], PLACE)
     aims, aim = target_of(forest, mind)
     lowest, gap = np.inf, BY_FAR
     target = body_slot(forest, mind["target"])
@@ -151,12 +154,12 @@ def watch_shapes(forest: Any, c: Any, mind: Any, t: int) -> None:
         link = shapes[i]["link"]
         if shapes[i]["form"] == 0 or link < 0 or bodies[link]["tree"] != t or link == target:
             continue
-        d, slot = rows[bodies[link]["link"] + 1], bodies[link]
-        R, p = load9(d["R"]), load3(d["p"])
-        p = add(p, mul_vec(R, load3(slot["p"])))
-        R = mul(R, load9(slot["R"]))
-        p = add(p, mul_vec(R, load3(mounts[i]["p"])))
-        R = mul(R, load9(mounts[i]["R"]))
+        if placed:
+            R, p = load9(places[i]["R"]), load3(places[i]["p"])
+        else:
+            R, p = own_frame(bodies[link], rows[bodies[link]["link"] + 1])
+            p = add(mul_vec(R, load3(mounts[i]["p"])), p)
+            R = mul(R, load9(mounts[i]["R"]))
         lowest = min(lowest, box_around(mounts[i], R, p)[0][2])
         if aims:
             gap = min(gap, gap_to(mounts[i], R, p, aim))
@@ -195,7 +198,7 @@ def watch_one(w: Any, s: Any, forest: Any, c: Any, m: Any, mind: Any, t: int) ->
     spin = 0.0
     for k in range(mind["effects"], mind["effects"] + mind["effect_count"]):
         spin = max(spin, watch_joint(s, forest, m, effects[k], windows[k]))
-    watch_shapes(forest, c, mind, t)
+    watch_shapes(forest, c, mind, t, True)
     watch_overlap(forest, c, life, t)
     life["steps"] += 1
     life["gaps"] += life["gap"]
@@ -253,5 +256,5 @@ def see_lives(address: int) -> int:
     for i in range(m["mind_count"]):
         at = body_slot(forest, minds[i]["body"])
         if at >= 0:
-            watch_shapes(forest, c, minds[i], bodies[at]["tree"])
+            watch_shapes(forest, c, minds[i], bodies[at]["tree"], False)
     return DONE
