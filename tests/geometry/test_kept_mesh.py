@@ -8,13 +8,12 @@ import pytest
 
 import kinemorph as km
 from kinemorph.geometry import kept_mesh
-from kinemorph.geometry.forget import DAY, forget
+from kinemorph.geometry.forget import DAY, LOOKS, forget, forget_now_and_then
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(kept_mesh, "cache_folder", lambda: tmp_path)
-    monkeypatch.setattr(kept_mesh, "OFTEN", 1)
     return tmp_path / "meshes"
 
 
@@ -66,3 +65,18 @@ def test_what_was_left_half_written_goes_after_a_day(tmp_path):
     forget(tmp_path, ".stl", 100)
     assert whole.exists()
     assert not half.exists()
+
+
+def test_a_folder_is_looked_at_now_and_then_only(tmp_path):
+    for k in range(3):
+        path = tmp_path / f"{k}.stl"
+        path.write_bytes(b"x" * 20)
+        aged(path, 3.0 - k)
+    forget_now_and_then(tmp_path, ".stl", 40, 20)  # the first of this process
+    assert {p.name for p in tmp_path.iterdir()} == {"1.stl", "2.stl"}
+    (tmp_path / "3.stl").write_bytes(b"x" * 20)
+    for _ in range(40 // LOOKS):
+        forget_now_and_then(tmp_path, ".stl", 40, 1)
+    assert len(list(tmp_path.iterdir())) == 3
+    forget_now_and_then(tmp_path, ".stl", 40, 1)
+    assert len(list(tmp_path.iterdir())) == 2

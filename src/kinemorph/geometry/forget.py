@@ -7,6 +7,20 @@ import time
 from pathlib import Path
 
 DAY = 86400.0  # s
+LOOKS = 16  # at a folder, while as much is written into it as it may hold
+
+_written: dict[Path, int] = {}  # bytes since the last look, by folder
+
+
+def forget_now_and_then(folder: Path, suffix: str, most: int, written: int, spared: float = 0.0) -> None:
+    """`forget`, after so many bytes were written: with the first file of this process, and now and then later.
+
+    To look at thousands of files takes far longer than to write one.
+    """
+    _written[folder] = _written.get(folder, most) + written
+    if _written[folder] * LOOKS >= most:
+        _written[folder] = 0
+        forget(folder, suffix, most, spared)
 
 
 def forget(folder: Path, suffix: str, most: int, spared: float = 0.0) -> None:

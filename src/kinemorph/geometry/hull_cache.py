@@ -23,7 +23,7 @@ import numpy as np
 
 from kinemorph._jit import cache_folder
 from kinemorph._jit_sources import file_digest, module_key
-from kinemorph.geometry.forget import DAY, forget
+from kinemorph.geometry.forget import DAY, forget_now_and_then
 
 MOST_BYTES = 256 * 2**20  # of all entries: beyond this, those that were not used for longest go
 
@@ -72,14 +72,15 @@ def keep(entry: Path | None, points: Array, loops: Loops, hollow: float) -> None
     corners = np.concatenate(loops).astype(np.int32)
     counts = np.array([len(loop) for loop in loops], np.int32)
     np.savez(body, points=points, counts=counts, corners=corners, hollow=hollow)
+    content = hashlib.sha256(body.getvalue()).digest() + body.getvalue()
     with contextlib.suppress(OSError):
         entry.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=entry.parent, prefix=entry.stem, suffix=".tmp")
         try:
             with open(handle, "wb") as file:
-                file.write(hashlib.sha256(body.getvalue()).digest() + body.getvalue())
+                file.write(content)
             os.replace(temporary, entry)
         except BaseException:
             os.unlink(temporary)
             raise
-        forget(entry.parent, ".hull", MOST_BYTES)
+        forget_now_and_then(entry.parent, ".hull", MOST_BYTES, len(content))

@@ -13,7 +13,6 @@ import os
 import time
 from dataclasses import replace
 from functools import lru_cache
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +21,13 @@ import numpy as np
 from kinemorph._files import FileError, write_whole
 from kinemorph._jit import cache_folder
 from kinemorph.geometry import tessellate
-from kinemorph.geometry.forget import DAY, forget
+from kinemorph.geometry.forget import DAY, forget_now_and_then
 from kinemorph.geometry.shapes import Shape, ShapeKind
 from kinemorph.geometry.stl import HEADER, TRIANGLE
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 MOST_BYTES = 512 * 2**20  # of all files; those of the last week may be more
-OFTEN = 50  # files written from one look at the folder's size to the next
-_written = count()
 
 
 def keep_mesh(vertices: Array, faces: Array) -> Path:
@@ -44,8 +41,7 @@ def keep_mesh(vertices: Array, faces: Array) -> Path:
         if not (path.is_file() and path.stat().st_size == len(content)):
             path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, content)
-            if next(_written) % OFTEN == 0:
-                forget(path.parent, ".stl", MOST_BYTES, spared=7.0 * DAY)
+            forget_now_and_then(path.parent, ".stl", MOST_BYTES, len(content), spared=7.0 * DAY)
         elif time.time() - path.stat().st_mtime > DAY:
             with contextlib.suppress(OSError):  # the folder may be shared and read-only
                 os.utime(path)  # what is in use is not forgotten
