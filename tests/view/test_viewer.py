@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -423,6 +424,26 @@ def test_a_program_that_reads_what_is_printed_is_told_the_address_at_once(tmp_pa
         process.terminate()
     assert running
     assert told.startswith("look at http://127.0.0.1:")
+
+
+def test_it_waits_for_the_first_browser_and_begins_with_it(tmp_path: Path) -> None:
+    world, said = one_box(), []
+    shown = threading.Thread(target=km.view, args=(world,), kwargs={"open_browser": False, "say": said.append})
+    shown.start()
+    try:
+        while not said:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        assert world.time == 0.0
+        with visit(re.findall(r"http\S+", said[0])[0], tmp_path / "profile") as opened:
+            end = time.monotonic() + 60.0
+            while world.time == 0.0 and time.monotonic() < end:
+                opened.page.wait_for_timeout(50)
+            assert world.time > 0.0
+            opened.page.get_by_role("button", name="close", exact=True).click()
+            shown.join(30.0)
+    finally:
+        assert not shown.is_alive()
 
 
 def test_servers_are_made_in_one_place() -> None:

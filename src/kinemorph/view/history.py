@@ -3,8 +3,8 @@
 A world takes the same way again, bit for bit, from a snapshot to the next input. So a snapshot after each input, and
 one now and then, are enough to come back to any step: also to one before a joint was made or cut. A world that lives on
 from its past, across an input that it was given then, does so without it: that input and what came of it are forgotten.
-Where steps were made between an input and the next call of `keep`, such as those of a frame while the mouse pulls, there
-is no way back into these steps but to the step that the input came at.
+Where steps were made between an input and the next call of `keep`, such as those of a frame while the mouse pulls,
+there is no way back into these steps but to the step that the input came at.
 """
 
 from __future__ import annotations

@@ -238,12 +238,13 @@ class Panel:
         body = v.world.body(id)
         touches = v.world.contacts(body)
         x, w, u = body.position, body.angular_velocity, body.velocity
+        force = float(np.linalg.norm(sum((t.force for t in touches), np.zeros(3))))
         lines = [
             f"**{body.name}**, {body.mass:.4g} kg{', asleep' if body.asleep else ''}",
             f"position {_three(x)} m",
             f"velocity {_three(u)} m/s",
             f"turns {_three(w)} rad/s",
-            f"{len(touches)} contacts, {np.linalg.norm(sum(t.force for t in touches)) if touches else 0.0:.3g} N",
+            f"{len(touches)} contact{'s' * (len(touches) != 1)}, {force:.3g} N",
         ]
         if len(v.selected) > 1:
             lines.append(f"second: **{v.world.body(v.selected[1]).name}**")
