@@ -211,6 +211,30 @@ def test_level_ground_is_a_grid_and_what_stands_on_it_a_body_of_its_own() -> Non
         assert len(v.stage._ground) == 1
 
 
+def test_the_camera_sees_what_stands_near_and_not_what_is_far() -> None:
+    world = one_box()
+    for x in (0.2, 20.0):
+        world.add_ground(km.Shape.box((0.8, 0.1, 0.1), km.Pose((x, 0, 0.8))))
+    with km.viewer(world, open_browser=False) as v:
+        points = v.stage.around()
+        assert (points.min(axis=0), points.max(axis=0)) == (
+            pytest.approx((-0.25, -0.25, 0.0), abs=1e-4),
+            pytest.approx((0.6, 0.25, 0.85), abs=1e-4),
+        )
+        assert v.stage.corners().max(axis=0) == pytest.approx((0.25, 0.25, 0.5), abs=1e-4)
+
+
+@pytest.mark.parametrize("dt", [1e-3, 2e-3, 5e-3])
+def test_frames_are_as_long_as_they_should_be_whatever_the_step(dt: float) -> None:
+    world = km.World(dt=dt)
+    world.add(km.Shape.sphere(0.1))
+    with km.viewer(world, open_browser=False, rate=30.0) as v:
+        for _ in range(30):
+            v._each = 0.0  # as on a machine that is fast enough
+            v.advance()
+        assert world.time == pytest.approx(1.0, abs=dt)
+
+
 def test_structure_changes_appear_as_they_happen() -> None:
     world = mechanism()
     with km.viewer(world, open_browser=False) as v:

@@ -244,7 +244,7 @@ class Viewer:
     def _furnish(self) -> None:
         """Light, a grid where there is no ground, a camera that sees all, and the size of marks."""
         scene, server, world = self.server.scene, self.server, self.world
-        points = self.stage.corners()
+        points = self.stage.around()
         size = self.stage.size
         light(scene)
         shapes = [solid_shape(world, id, {}) for id in world._mounted.get(-1, [])]
