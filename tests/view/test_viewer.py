@@ -268,6 +268,18 @@ def test_what_the_world_refuses_is_told() -> None:
     assert not world._onlookers
 
 
+def test_it_tells_when_another_root_lets_a_tree_go() -> None:
+    world = mechanism()
+    with km.viewer(world, open_browser=False) as v:
+        for name, words in (
+            ("upper", "upper is the root of its tree, which is not held by the base any more"),
+            ("lower", "lower is the root of its tree"),
+        ):
+            v.select(next(body.id for body in world.bodies if body.name == name))
+            v.panel._reroot()
+            assert v.panel.last == words
+
+
 def test_a_single_step_is_shown_once_it_is_made() -> None:
     """The page showed the step before: the next frame was not due yet, and while it is paused none came."""
     world = one_box()
