@@ -18,6 +18,7 @@ import pytest
 from tests.browser import still, visit
 
 import kinemorph as km
+from kinemorph.scenes.gripper import arm
 from kinemorph.view.marks import MARKS
 from kinemorph.view.viewer import Viewer
 
@@ -269,13 +270,14 @@ def test_what_the_world_refuses_is_told() -> None:
 
 
 def test_it_tells_when_another_root_lets_a_tree_go() -> None:
-    world = mechanism()
+    world = km.World()
+    figure = world.add(arm())
     with km.viewer(world, open_browser=False) as v:
         for name, words in (
-            ("upper", "upper is the root of its tree, which is not held by the base any more"),
-            ("lower", "lower is the root of its tree"),
+            ("forearm", "forearm is the root of its tree, which is not held by the base any more"),
+            ("column", "column is the root of its tree"),
         ):
-            v.select(next(body.id for body in world.bodies if body.name == name))
+            v.select(figure[name].id)
             v.panel._reroot()
             assert v.panel.last == words
 
