@@ -190,11 +190,26 @@ def test_the_wheel_alone_shows_something(installed):
     assert "there is no robot 'ur5' here, but 'arm'" in refused.stderr
 
 
+LOOK = """
+import kinemorph as km
+from kinemorph.scenes.viewing import scene_of
+world, scene = scene_of("gripper")
+with km.viewer(world, open_browser=False) as v:
+    while world.time < 0.25:
+        v.advance()
+        v.sync()
+print(world.time)
+"""
+
+
 def test_the_wheel_alone_shows_a_world(installed):
     """The second command of the README: a scene, live, in a browser."""
     shown = _run(installed, "-m", "kinemorph", "view", "gripper", "--seconds", "0.5", "--no-browser")
     assert shown.returncode == 0, shown.stderr
     assert "http://127.0.0.1:" in shown.stdout
+    run = _run(installed, "-c", LOOK)  # it waited for a browser, and this does not
+    assert run.returncode == 0, run.stderr
+    assert float(run.stdout) > 0.2
 
 
 def test_the_tutorial_runs_as_it_is_printed(installed):

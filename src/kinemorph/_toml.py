@@ -91,7 +91,7 @@ def checked(kind: Any, table: dict[str, Any], where: Where = lambda place: "sett
     except msgspec.ValidationError as error:
         what, _, place = str(error).partition(" - at `$")
         place = place.strip("`.")
-        what = f"{what[:1].lower()}{what[1:]}"
+        what = f"{what[:1].lower()}{what[1:]}".replace(" | null`", "`")  # what may be left out; TOML has no null
         if unknown := re.search(r"unknown field `(.*?)`", what, re.DOTALL):
             place = f"{place}.{unknown[1]}".strip(".")
             what = _unknown(unknown[1], _fields(kind, place))

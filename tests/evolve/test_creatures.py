@@ -164,6 +164,9 @@ def test_a_report_of_runs_opens_offline_and_shows_all_of_them(runs, tmp_path):
             "() => [...document.getElementById('view').getContext('2d').getImageData(0, 0, 620, 400).data].some(x => x)"
         )
         seen.page.wait_for_function(drawn)
+        most = "Math.max(...['senses', 'neurons', 'effects'].map(k => film.brain[k].length))"
+        names, height = seen.page.evaluate(f"() => [{most}, document.getElementById('brain').height]")
+        assert height >= 14 * names  # pixels: no name covers another
     assert not seen.errors
     assert all(request.startswith(("file:", "data:")) for request in seen.requests)
     table = Path(runs["locomotion"]).with_suffix(".lineage.csv").read_text().splitlines()

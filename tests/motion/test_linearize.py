@@ -1,11 +1,15 @@
 """Linear models of a step: as MuJoCo's differences have them, and as the motion itself says."""
 
+import re
+from pathlib import Path
+
 import mujoco
 import numpy as np
 import pytest
 
 import kinemorph as km
 
+ARM = Path(km.__file__).with_name("scenes") / "data" / "arm.urdf"
 CHAIN = """<mujoco><option timestep="0.01" integrator="Euler"/><worldbody>{bodies}</worldbody>
 <actuator>{motors}</actuator></mujoco>"""
 
@@ -45,6 +49,22 @@ def test_it_agrees_with_mujoco() -> None:
         mujoco.mjd_transitionFD(peer, data, 1e-6, True, theirs_a, theirs_b, None, None)
         np.testing.assert_allclose(A[k], theirs_a, atol=2e-7 * np.abs(theirs_a).max())
         np.testing.assert_allclose(B[k], theirs_b, atol=2e-7 * np.abs(theirs_b).max())
+
+
+def test_it_agrees_with_derivatives_by_pinocchio() -> None:
+    pin = pytest.importorskip("pinocchio")
+    text = re.sub("<dynamics[^>]*/>", "", ARM.read_text("utf-8"))  # its forward dynamics knows of no dampers
+    model, peer = km.parse_urdf(text), pin.buildModelFromXML(text)
+    data, n, dt, rng = peer.createData(), peer.nv, 1e-3, np.random.default_rng(3)
+    q, v, tau = rng.normal(size=(3, 4, n))
+    A, B = km.batch.linearize(model, q, v, tau, dt=dt, method="euler")
+    for k in range(4):
+        by_q, by_v, upper = pin.computeABADerivatives(peer, data, q[k], v[k], tau[k])
+        inverse = np.triu(upper) + np.triu(upper, 1).T
+        end = np.hstack([dt * by_q, np.eye(n) + dt * by_v])  # of the velocity, with which the position goes on
+        theirs = np.vstack([np.eye(n, 2 * n) + dt * end, end])
+        np.testing.assert_allclose(A[k], theirs, atol=1e-8 * np.abs(theirs).max())
+        np.testing.assert_allclose(B[k], np.vstack([dt**2 * inverse, dt * inverse]), atol=1e-8 * dt * inverse.max())
 
 
 @pytest.mark.parametrize("method", ["rk4", "euler"])

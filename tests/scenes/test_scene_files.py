@@ -338,7 +338,7 @@ WRONG = [
     ("mass = 0", r"body\[0\]\.mass: expected `float` >= 1e-09; it is 0"),
     ("mass = " + "9" * 400, r"body\[0\]\.mass: number out of range; it is 999"),
     ("mass = " + "9" * 5000, r"mine\.toml: this TOML cannot be read: "),
-    ("mass = true", r"body\[0\]\.mass: expected `float \| null`, got `bool`; it is True"),
+    ("mass = true", r"body\[0\]\.mass: expected `float`, got `bool`; it is True"),
     ("velocity = [1.0, 2.0]", r"mine\.toml:6: body\[0\]\.velocity: expected `array` of length 3, got 2; it is \[1\.0"),
     ("velocity = [\n1.0,\n'x', 0.0]", r'mine\.toml:8: body\[0\]\.velocity\[1\]: expected `float`, got `str`; it is '),
     ("box = [1.0, 1.0, 1.0]", r"mine\.toml:2: body\[0\]: box and sphere are too many: give one of box, sphere, "),

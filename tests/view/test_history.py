@@ -62,6 +62,49 @@ def test_what_is_done_in_the_past_makes_another_future() -> None:
     assert len(world.bodies) == 2
 
 
+def test_a_world_that_lives_on_from_its_past_does_so_without_what_was_done_later() -> None:
+    world = pair()
+    history = History(world)
+    seen = live(world, history)
+    history.go_to(30)
+    world.step(5)
+    history.keep()
+    assert world.hash() == seen[35][0]
+    assert history.last == 120, "nothing was passed that would make it another future"
+    history.go_to(39)
+    alone = {}
+    for _ in range(60):  # past the connection after 40 steps and the cut after 90
+        world.step()
+        history.keep()
+        alone[history.now] = world.hash(), len(world.forest.trees)
+    assert {trees for _, trees in alone.values()} == {2}
+    assert history.last == 99
+    for step in (98, 41, 40, 91, 39, 60):
+        history.go_to(step)
+        assert (world.hash(), len(world.forest.trees)) == alone.get(step, seen[39])
+
+
+def test_there_is_no_way_into_the_steps_of_an_input_that_nobody_kept() -> None:
+    """As while the mouse pulls: a force for the steps of a frame, and another one for the next."""
+    world = pair()
+    history = History(world)
+    seen = {}
+    for k in range(10):
+        seen[history.now] = world.hash()
+        push = world.push(world["box 0"], (0, 0, 40.0 * (k + 1)))
+        world.step(8)
+        push.withdraw()
+        history.keep()
+    for step in (79, 75, 40, 33, 8, 5):
+        history.go_to(step)
+        assert history.now == step // 8 * 8
+        assert world.hash() == seen[history.now]
+    assert history.last == 80
+    world.step(30)
+    history.keep()
+    assert history.last == 30
+
+
 def test_the_oldest_snapshots_give_way() -> None:
     world = pair()
     size = len(world.save())

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 from tests.browser import still, visit
 
 import kinemorph as km
+from kinemorph.scenes.gripper import arm
 from kinemorph.view.marks import MARKS
 from kinemorph.view.viewer import Viewer
 
@@ -210,6 +212,30 @@ def test_level_ground_is_a_grid_and_what_stands_on_it_a_body_of_its_own() -> Non
         assert len(v.stage._ground) == 1
 
 
+def test_the_camera_sees_what_stands_near_and_not_what_is_far() -> None:
+    world = one_box()
+    for x in (0.2, 20.0):
+        world.add_ground(km.Shape.box((0.8, 0.1, 0.1), km.Pose((x, 0, 0.8))))
+    with km.viewer(world, open_browser=False) as v:
+        points = v.stage.around()
+        assert (points.min(axis=0), points.max(axis=0)) == (
+            pytest.approx((-0.25, -0.25, 0.0), abs=1e-4),
+            pytest.approx((0.6, 0.25, 0.85), abs=1e-4),
+        )
+        assert v.stage.corners().max(axis=0) == pytest.approx((0.25, 0.25, 0.5), abs=1e-4)
+
+
+@pytest.mark.parametrize("dt", [1e-3, 2e-3, 5e-3])
+def test_frames_are_as_long_as_they_should_be_whatever_the_step(dt: float) -> None:
+    world = km.World(dt=dt)
+    world.add(km.Shape.sphere(0.1))
+    with km.viewer(world, open_browser=False, rate=30.0) as v:
+        for _ in range(30):
+            v._each = 0.0  # as on a machine that is fast enough
+            v.advance()
+        assert world.time == pytest.approx(1.0, abs=dt)
+
+
 def test_structure_changes_appear_as_they_happen() -> None:
     world = mechanism()
     with km.viewer(world, open_browser=False) as v:
@@ -241,6 +267,19 @@ def test_what_the_world_refuses_is_told() -> None:
     with pytest.raises(ValueError, match="speed -1 must be positive"):
         km.viewer(world, speed=-1)
     assert not world._onlookers
+
+
+def test_it_tells_when_another_root_lets_a_tree_go() -> None:
+    world = km.World()
+    figure = world.add(arm())
+    with km.viewer(world, open_browser=False) as v:
+        for name, words in (
+            ("forearm", "forearm is the root of its tree, which is not held by the base any more"),
+            ("column", "column is the root of its tree"),
+        ):
+            v.select(figure[name].id)
+            v.panel._reroot()
+            assert v.panel.last == words
 
 
 def test_a_single_step_is_shown_once_it_is_made() -> None:
@@ -423,6 +462,26 @@ def test_a_program_that_reads_what_is_printed_is_told_the_address_at_once(tmp_pa
         process.terminate()
     assert running
     assert told.startswith("look at http://127.0.0.1:")
+
+
+def test_it_waits_for_the_first_browser_and_begins_with_it(tmp_path: Path) -> None:
+    world, said = one_box(), []
+    shown = threading.Thread(target=km.view, args=(world,), kwargs={"open_browser": False, "say": said.append})
+    shown.start()
+    try:
+        while not said:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        assert world.time == 0.0
+        with visit(re.findall(r"http\S+", said[0])[0], tmp_path / "profile") as opened:
+            end = time.monotonic() + 60.0
+            while world.time == 0.0 and time.monotonic() < end:
+                opened.page.wait_for_timeout(50)
+            assert world.time > 0.0
+            opened.page.get_by_role("button", name="close", exact=True).click()
+            shown.join(30.0)
+    finally:
+        assert not shown.is_alive()
 
 
 def test_servers_are_made_in_one_place() -> None:

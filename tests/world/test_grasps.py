@@ -9,6 +9,7 @@ import pytest
 
 import kinemorph as km
 from kinemorph.brain import Acted, Brain, Effect, Function, Neuron
+from kinemorph.view.history import History
 from kinemorph.world.journal import moving_digest
 
 HAND = (0.2, 0.2, 0.1)
@@ -144,6 +145,20 @@ def test_films_journals_and_events_hear_of_grasps(tmp_path: Any) -> None:
     assert quiet.forest.state(quiet.forest.trees[0]).q == pytest.approx(world.forest.state(world.forest.trees[0]).q)
     assert not mind.holds
     assert figure["hand"].position[2] > 0.0
+
+
+def test_a_viewer_goes_back_across_grasps() -> None:
+    world, *_ = crane()
+    history = History(world)
+    seen = {}
+    for _ in range(100):
+        world.step(3)
+        history.keep()
+        seen[history.now] = world.hash()
+    assert history.changes == 2, "it takes hold, and lets go"
+    for step in (297, 150, 24, 99, 300):
+        history.go_to(step)
+        assert world.hash() == seen[step]
 
 
 def test_a_grasp_that_others_cut_is_made_anew() -> None:

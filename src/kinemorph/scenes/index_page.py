@@ -23,6 +23,7 @@ from kinemorph.scenes.gallery import DEMOS, Demo
 SIZE = 420, 260  # pixels of a picture, at most
 OTHERS = {  # what is made by other commands than `kinemorph demo`: its name, and its sentence
     "bounce": ("bounce", "Sixty objects bounce; boxes, tiles and closest features can be shown."),
+    "evolution": ("report", "Runs of evolution: their curves, champions, brains and descent."),
     "walk_replay": ("mocap", "A recorded walk: joint moments, ground forces and centres of pressure."),
 }
 NEXT = {
@@ -92,7 +93,7 @@ def _plain(replay: Path) -> str:
 
 def _card(path: Path, name: str, sentence: str, image: str, more: Iterable[Path]) -> str:
     link = quote(path.name)
-    shown = f'<img alt="{escape(name)}" src="{image}">' if image else '<i class="none">play</i>'
+    shown = f'<img alt="{escape(name)}" src="{image}">' if image else '<i class="none">open</i>'
     return (
         f'<div class="card"><a href="{link}">{shown}</a><div><b><a href="{link}">{escape(name)}</a></b>'
         f"<p>{escape(sentence)}</p><small>{_links(more)}</small></div></div>\n"

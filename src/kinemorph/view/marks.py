@@ -14,6 +14,7 @@ from kinemorph.multibody.layout import DOF, LINK_DATA, JointKind
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure import forest_layout as layout
 from kinemorph.structure.forest_memory import INDEX
+from kinemorph.view.bodies import inertia_of
 from kinemorph.view.looks import as_bytes
 from kinemorph.view.overlays import cube_frame
 from kinemorph.world.coming import free_position
@@ -224,11 +225,7 @@ def _masses(world: World) -> list[tuple[Pose, Array]]:
             mass = float(link["mass"])
             if mass <= 0.0:
                 continue
-            com = link["h"] / mass
-            xx, xy, xz, yy, yz, zz = link["I"]
-            I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) - mass * (
-                com @ com * np.eye(3) - np.outer(com, com)
-            )
+            com, I = inertia_of(link)
             moments, axes = np.linalg.eigh(I)
             axes[:, 2] *= np.sign(np.linalg.det(axes))
             sides = np.sqrt(np.maximum(6.0 / mass * (moments.sum() - 2.0 * moments), 0.0))

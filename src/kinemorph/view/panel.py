@@ -11,6 +11,8 @@ import numpy as np
 
 from kinemorph.geometry.shapes import Shape
 from kinemorph.multibody.joint import Joint
+from kinemorph.multibody.layout import JointKind
+from kinemorph.structure.forest_memory import INDEX
 from kinemorph.view.marks import MARKS
 from kinemorph.view.stage import Colours
 from kinemorph.world.layout import Stage
@@ -103,7 +105,7 @@ class Panel:
                 "change",
                 edits,
                 "C joins the first body to the second, or to the base; X cuts the joint that carries it, or one that "
-                "closes a loop on it; T makes it the root of its tree, and nothing moves",
+                "closes a loop on it; T makes it the root of its tree, which floats then; nothing jumps",
             )
             self.solid = self.gui.add_dropdown("shape", (*SOLIDS,))
             come = {"add": ("N", self._add), "remove": ("delete", self._remove)}
@@ -179,9 +181,10 @@ class Panel:
         self.tell(f"{body.name} is cut off")
 
     def _reroot(self) -> None:
-        body = self.viewer.first()
-        self.viewer.world.reroot(body)
-        self.tell(f"{body.name} is the root of its tree")
+        body, world = self.viewer.first(), self.viewer.world
+        held = world.forest._links(world.forest.tree_of(body.id) & INDEX)[0]["kind"] != JointKind.FREE
+        world.reroot(body)
+        self.tell(f"{body.name} is the root of its tree{', which is not held by the base any more' if held else ''}")
 
     def _remove(self) -> None:
         body = self.viewer.first()
@@ -238,12 +241,13 @@ class Panel:
         body = v.world.body(id)
         touches = v.world.contacts(body)
         x, w, u = body.position, body.angular_velocity, body.velocity
+        force = float(np.linalg.norm(sum((t.force for t in touches), np.zeros(3))))
         lines = [
             f"**{body.name}**, {body.mass:.4g} kg{', asleep' if body.asleep else ''}",
             f"position {_three(x)} m",
             f"velocity {_three(u)} m/s",
             f"turns {_three(w)} rad/s",
-            f"{len(touches)} contacts, {np.linalg.norm(sum(t.force for t in touches)) if touches else 0.0:.3g} N",
+            f"{len(touches)} contact{'s' * (len(touches) != 1)}, {force:.3g} N",
         ]
         if len(v.selected) > 1:
             lines.append(f"second: **{v.world.body(v.selected[1]).name}**")

@@ -55,6 +55,7 @@ class Stage:
         self.poses = np.zeros((0, 7))
         self._batches: list[_Batch] = []
         self._ground: list[Any] = []
+        self._boxes: list[Array] = []  # corners (8, 3) around each thing that stands, but for level ground
         self._born: dict[int, int] = {}
         self._standing: list[int] = []
         self._was_solid = False
@@ -86,13 +87,20 @@ class Stage:
         """Corners of boxes around all bodies, as they were drawn last; the origin if there are none."""
         found = [np.zeros((1, 3))] if not self._batches else []
         for batch in self._batches:
-            low, high = batch.bounds
-            box = np.array([[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])])
+            box = _corners(batch.bounds)
             at = self.poses[batch.rows]
             turn = multiply(at[:, 3:], batch.mounts[:, 3:])
             middle = at[:, :3] + rotate(at[:, 3:], batch.mounts[:, :3])
             found += [middle + rotate(turn, np.broadcast_to(corner, middle.shape)) for corner in box]
         return np.concatenate(found)
+
+    def around(self) -> Array:
+        """The same, with what stands no farther from bodies than they are large: what a camera is to see."""
+        points = self.corners()
+        low, high = points.min(axis=0), points.max(axis=0)
+        room = float(np.linalg.norm(high - low))
+        near = [box for box in self._boxes if (box > low - room).all() and (box < high + room).all()]
+        return np.concatenate([points, *near])
 
     @property
     def size(self) -> float:
@@ -160,7 +168,7 @@ class Stage:
     def _set_ground(self) -> None:
         for handle in self._ground:
             handle.remove()
-        self._ground = []
+        self._ground, self._boxes = [], []
         shapes = base_shapes(self.world, self.meshes, self.solid).values()
         level = max((top for shape in shapes if (top := top_of(shape)) is not None), default=None)
         if level is not None:
@@ -176,6 +184,7 @@ class Stage:
                 handle = add_batch(self.scene, f"/ground/{self._count}", piece, shape, place, colour)
                 handle.cast_shadow = shape.colour != SOIL
                 self._ground.append(handle)
+                self._boxes.append(shape.pose.apply(_corners(_bounds(piece))))
 
     # --------------------------------------------------------------------------------------------------------- colours
 
@@ -215,6 +224,11 @@ class Stage:
 
 def _bounds(piece: Piece) -> Array:
     return np.stack([piece.vertices.min(axis=0), piece.vertices.max(axis=0)])
+
+
+def _corners(bounds: Array) -> Array:
+    low, high = bounds
+    return np.array([[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])])
 
 
 def _key(shape: Shape) -> object:

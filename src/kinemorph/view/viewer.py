@@ -30,6 +30,7 @@ from kinemorph.view.history import History
 from kinemorph.view.looks import add_grid, light
 from kinemorph.view.marks import INSIDE, MARKS, Marks
 from kinemorph.view.panel import Panel
+from kinemorph.view.pull import pull_of
 from kinemorph.view.raster import Camera
 from kinemorph.view.recording import SOIL
 from kinemorph.view.serving import start_server, stop_server
@@ -44,8 +45,6 @@ ANGLE = 35.0  # vertical field of view, degrees
 ROOM = 1.8  # times as large as what is there, is what the camera sees at first
 WAIT = 0.02  # s between two looks at the queue while nothing moves
 LAG = 0.1  # s that a viewer may be behind the clock before it gives up catching up
-PULL = 9.0  # 1/s, how stiff the spring to the mouse is
-STRONGEST = 40.0  # times the weight on earth of what is pulled
 AT_ONCE = partial(print, flush=True)  # whoever reads it waits for the address
 REFUSALS = (ValueError, KeyError, TypeError, ArithmeticError, RuntimeError)
 
@@ -73,13 +72,17 @@ def view(
 ) -> None:  # fmt: skip
     """Show a world in a browser and let it run, until the page's button "close", Ctrl-C, or so many seconds.
 
-    P pauses, O makes one step, I goes one back, R starts again; [the manual](viewer.md) has all keys and buttons. `say`
-    tells where the page is, at once, to whoever reads what is printed.
+    It begins when the first browser is there: nobody misses the start. P pauses, O makes one step, I goes one back, R
+    starts again; [the manual](viewer.md) has all keys and buttons. `say` tells where the page is, at once, to whoever
+    reads what is printed.
     """
     end = time.monotonic() + seconds
     with viewer(world, port=port, open_browser=open_browser, speed=speed, paused=paused) as v:
         say(f"look at {v.url} (P pauses, O steps, I steps back, R starts again, Ctrl-C ends)")
         try:
+            while not v.server.get_clients() and time.monotonic() < end:
+                time.sleep(WAIT)
+            v._reset_clock()
             while v.open and time.monotonic() < end:
                 v.advance()
                 v.sync(until=end)
@@ -111,6 +114,7 @@ class Viewer:
         self._depth = 0.0  # m, of that before the camera
         self._push: Push | None = None
         self._each = 0.0  # s that a step takes, about
+        self._owed = 0.0  # of a step, that frames were too short so far
 
     def __enter__(self) -> Viewer:
         self.server = start_server("viewers", self._port)
@@ -153,25 +157,34 @@ class Viewer:
             if self._answer():
                 self._draw()
             self._reset_clock()
-        self._pull()
+        self._pull(self.speed / self.rate)
 
     def advance(self) -> None:
         """The steps of one frame: one, if single steps are made; no more than the processor does in a tenth second."""
         if self.paused and not self._single:
             return
-        count = 1 if self._single else max(1, round(self.speed / (self.rate * self.world.dt)))
+        wanted = 1.0 if self._single else self.speed / (self.rate * self.world.dt) + self._owed
+        count = max(1, round(wanted))
+        self._owed = wanted - count if wanted > 0.5 else 0.0
         if self._each:
             count = max(1, min(count, int(LAG / self._each)))
         start = time.perf_counter()
         try:
-            if self.panel.plotting:
-                self.panel.measured(self.world.measure(count))
-            else:
-                self.world.step(count)
+            if self._grip is None:
+                self._make(count)
+            for _ in range(count if self._grip is not None else 0):  # a spring that is asked often may be stiff
+                self._pull(self.world.dt)
+                self._make(1)
         except ArithmeticError as error:
             self.paused = True
             self.panel.tell(str(error))
         self._each = (time.perf_counter() - start) / count
+
+    def _make(self, count: int) -> None:
+        if self.panel.plotting:
+            self.panel.measured(self.world.measure(count))
+        else:
+            self.world.step(count)
 
     def pause(self) -> None:
         """Pause, or go on."""
@@ -231,7 +244,7 @@ class Viewer:
     def _furnish(self) -> None:
         """Light, a grid where there is no ground, a camera that sees all, and the size of marks."""
         scene, server, world = self.server.scene, self.server, self.world
-        points = self.stage.corners()
+        points = self.stage.around()
         size = self.stage.size
         light(scene)
         shapes = [solid_shape(world, id, {}) for id in world._mounted.get(-1, [])]
@@ -327,8 +340,9 @@ class Viewer:
             self._push.withdraw()
         self._push = None
 
-    def _pull(self) -> None:
-        """The force of the spring between a body and the mouse, until the next `sync`."""
+    def _pull(self, dt: float) -> None:
+        """Pull at the body that the mouse holds, for a time dt (s)."""
+        self._let_go()
         if self._grip is None:
             return
         id, local, target = self._grip
@@ -337,14 +351,7 @@ class Viewer:
             return
         body = self.world.body(id)
         point = body.pose.apply(local)
-        velocity = body.velocity + np.cross(body.angular_velocity, point - body.position)
-        mass = sum(self.world.body(m).mass for m in self.world.forest.members(self.world.forest.tree_of(id)).tolist())
-        stiff = min(PULL, 0.4 * self.rate / self.speed)
-        gravity = np.array([self.world.forest.header[g] for g in ("gx", "gy", "gz")]).ravel()
-        force = mass * (stiff * stiff * (target - point) - 2.0 * stiff * velocity - gravity)  # it bears the weight, too
-        most = STRONGEST * mass * 9.81
-        force *= min(1.0, most / max(float(np.linalg.norm(force)), 1e-12))
-        self._push = self.world.push(id, force, at=point)
+        self._push = self.world.push(id, pull_of(body, point, target, dt), at=point)
 
     # ---------------------------------------------------------------------------------------------------- structure
 

@@ -314,7 +314,10 @@ class Changing(Thinking):
 
     @an_input
     def reroot(self, body: Body | int, joint: Joint | None = None, at: Pose | Iterable[float] | None = None) -> Change:
-        """Make a body the top of its tree, carried by a new joint on the base, free if none is given. Nothing moves."""
+        """Make a body the top of its tree, carried by a new joint on the base, free if none is given. Nothing moves.
+
+        The joint that carried the old top is gone: a tree that the base held floats from then on, if no joint is given.
+        """
         place = None if at is None else place_at("reroot: at", at)
         change = self.forest.reroot(self._id(body), joint, place)
         self._follow_structure([self.forest.tree_of(self._id(body))])
