@@ -25,6 +25,12 @@ TRY_TO_REACH_SOMEONE = """() => new Promise(resolve => {
 })"""
 
 
+FRAMES = """() => new Promise(resolve => {
+    const next = left => left ? requestAnimationFrame(() => next(left - 1)) : resolve();
+    next(10);
+})"""
+
+
 def hanging_chain() -> km.Model:
     b = km.Builder("chain <of three>")
     parent = None
@@ -53,9 +59,10 @@ def still_chain_that_turns_round() -> Recording:
 
 
 def seek(opened: Visit, t: float) -> Image:
-    """The canvas at a time."""
+    """The canvas at a time, once it was drawn since, however slow the machine is."""
     opened.page.locator("input").first.fill(f"{t:.1f}")
-    opened.page.wait_for_timeout(500)
+    opened.page.wait_for_function(f"() => +document.querySelector('input[type=hidden]').value == {t}", timeout=60_000)
+    opened.page.evaluate(FRAMES)
     box = opened.page.locator("canvas").first.bounding_box()
     assert box is not None
     x, y, w, h = (round(box[k]) for k in ("x", "y", "width", "height"))
