@@ -223,7 +223,7 @@ def main() -> None:
     rows.append(Row("creatures", "two workers", "s for all evaluations", two, one, "one worker", None))
     lost = len(found) - len(good)
     print(f"{len(found)} creatures; MuJoCo lost {lost} of them; {STEPS / total['run'] * len(good):.0f} steps a second")
-    report("Creatures", rows, options.json, ("mujoco",))
+    report("Creatures", rows, options.json, ("kinemorph", "numba", "mujoco-core"))
     if options.plot:
         draw(good, options.plot)
 
