@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import llvmlite.ir
 from numba import types
 
-from ._jit_numba import found, no_cache
+from ._jit_numba import found, no_cache, part_of_callers
 from ._jit_shortcuts import variables
 
 _Lower: Any = object if no_cache else found("core.lowering.Lower")
@@ -164,6 +164,32 @@ def return_status_propagate(convention: Any, builder: Any, status: Any) -> None:
         builder.ret(status.code)
     else:
         _return_status_propagate(convention, builder, status)
+
+
+# --- functions of Numba that kernels call ---
+
+_compile: Any = found("core.dispatcher._FunctionCompiler.compile")
+_add_overload: Any = found("core.registry.CPUDispatcher.add_overload")
+
+
+def flags_of_part(compiler: Any, flags: Any) -> Any:
+    """What Python cannot call is a part of kernels: nobody calls machine code of its own."""
+    if flags.no_cpython_wrapper:
+        flags.no_compile = flags.no_cfunc_wrapper = True
+    return flags
+
+
+def compile_part(compiler: Any, args: Any, return_type: Any) -> Any:
+    result = _compile(compiler, args, return_type)
+    is_of_a_kernel = "_customize_flags" in vars(compiler)  # `only_lowered`
+    return result if is_of_a_kernel or result.entry_point is not None else part_of_callers(result)
+
+
+def add_part(dispatcher: Any, cres: Any) -> None:
+    if type(cres.entry_point) is object:  # nothing for Python to call
+        dispatcher.overloads[tuple(cres.signature.args)] = cres
+    else:
+        _add_overload(dispatcher, cres)
 
 
 # --- arrays ---

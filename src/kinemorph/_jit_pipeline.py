@@ -78,6 +78,11 @@ _GROUPS: list[dict[str, tuple[Any, str]]] = [
         "core.callconv.CPUCallConv.call_function": (_jit_lowering.call_function, "resty argtys attrs _get_arg_packer"),
         "core.callconv.CPUCallConv.return_status_propagate": (_jit_lowering.return_status_propagate, "status code"),
     },
+    {
+        "core.dispatcher._FunctionCompiler._customize_flags": (_jit_lowering.flags_of_part, "flags"),
+        "core.dispatcher._FunctionCompiler.compile": (_jit_lowering.compile_part, "args return_type _compile_cached"),
+        "core.registry.CPUDispatcher.add_overload": (_jit_lowering.add_part, "cres _insert entry_point overloads"),
+    },
     {"core.base.BaseContext.declare_function": (_jit_shortcuts.declare_function, "module fndesc mangled_name")},
     {"core.base.BaseContext.get_arg_packer": (_jit_shortcuts.get_arg_packer, "fe_args ArgPacker data_model_manager")},
     {"core.base.OverloadSelector.find": (_jit_shortcuts.find, "_cache _find")},
