@@ -105,8 +105,7 @@ class KernelLibrary(_Library):  # type: ignore[misc]
                 item.linkage = "internal"
         if lost := [one.name for one in self._final_module.functions if one.is_declaration and one.name[:3] == "_ZN"]:
             raise AssertionError(f"{self.name}: the code of {lost[0]} is nowhere")  # LLVM would end the process
-        self._optimize_final_module()
-        self._final_module.verify()
+        self._optimize_final_module()  # and LLVM looks at it again when it makes machine code
         self._finalize_final_module()
 
     def _optimize_final_module(self) -> None:
