@@ -277,7 +277,8 @@ def _counts_from_the_end(index: Any) -> bool:
 # --- text, which LLVM reads: as llvmlite writes it, in less time ---
 
 _Named, _Block = getattr(values, "NamedValue", None), getattr(values, "Block", None)
-_set_name, _reference = getattr(_Named, "_set_name", None), getattr(_Named, "_get_reference", None)
+_set_name: Any = getattr(_Named, "_set_name", None)
+_reference: Any = getattr(_Named, "_get_reference", None)
 _KEPT = "_StringReferenceCaching__cached_refstr"  # where llvmlite keeps how a value is referred to
 
 
