@@ -273,3 +273,38 @@ def test_closures_that_others_gave_to_numba_are_told_apart(workshop):
     two = "from factory import *; theirs = make_theirs(3); theirs(1.0)\n"
     two += "result = call_both(make_around(theirs), make_around(make_theirs(2)))"
     assert workshop.run(two).result == [3.0, 2.0]
+
+
+TEXT = """
+from kinemorph import _jit; _jit.machinery()
+import contextlib
+import llvmlite.ir as ir
+from kinemorph import _jit_lowering, _jit_pipeline
+
+def written():
+    module = ir.Module("m")
+    number = ir.DoubleType()
+    function = ir.Function(module, ir.FunctionType(number, [number, ir.PointerType(number)]), "f")
+    for argument, name in zip(function.args, ['a"b', "c"]):
+        argument.name = name
+    builder = ir.IRBuilder(function.append_basic_block("first"))
+    total = builder.fadd(function.args[0], builder.load(function.args[1]), name="x")
+    for name in ("x", "x", "x.1", ""):
+        total = builder.fmul(total, total, name=name)
+    with builder.if_then(builder.fcmp_ordered("<", total, number(2.0)), likely=False):
+        builder.store(total, function.args[1])
+    builder.ret(builder.call(function, function.args, name="again"))
+    return str(module)
+
+plain = written()
+with contextlib.ExitStack() as changes:
+    substitutes = _jit_lowering.text_substitutes()
+    for change in substitutes:
+        changes.enter_context(_jit_pipeline._changed(*change))
+    ours = written()
+result = [len(substitutes), ours == plain, written() == plain]
+"""
+
+
+def test_text_for_llvm_is_what_llvmlite_writes(workshop):
+    assert workshop.run(TEXT).result == [7, True, True]

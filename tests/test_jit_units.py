@@ -301,3 +301,72 @@ def test_units_that_get_tables_and_return_a_status_are_compiled_when_they_are_fi
     usual, rare = workshop.run(call.format(1.0)), workshop.run(call.format(20.0))
     assert (usual.result, usual.compiled) == (1, 1)
     assert (rare.result, rare.compiled) == (21, 1)
+
+
+FAILING = {
+    "failing.py": """
+from kinemorph._jit import entry, kernel
+
+@kernel
+def sure(x):
+    return max(2.0 * x, x + 1.0)
+
+@kernel
+def checked(x):
+    if x < 0.0:
+        raise ValueError("below zero")
+    return sure(x)
+
+@kernel
+def between(x):
+    return sure(checked(x))
+
+@entry
+def ask(x: float):
+    return between(x)
+
+@entry
+def ask_later(x: float):
+    return between(x) + 1.0
+"""
+}
+
+
+def test_what_a_part_raises_comes_through_whether_it_was_compiled_or_loaded(tmp_path):
+    """Callers do not look at the status of parts that cannot fail: which ones can is known from the cache, too."""
+    workshop = Workshop(tmp_path)
+    workshop.write(FAILING)
+    ask = """
+import failing
+try:
+    result = [failing.{0}(3.0)]
+    failing.{0}(-1.0)
+except ValueError as error:
+    result += [str(error)]
+"""
+    first, later = workshop.run(ask.format("ask")), workshop.run(ask.format("ask_later"))
+    assert (first.result, first.compiled) == ([12.0, "below zero"], 4)
+    assert (later.result, later.compiled, later.loaded) == ([13.0, "below zero"], 1, 3)
+
+
+def test_only_what_is_called_as_it_is_becomes_machine_code(tmp_path):
+    """Not the functions of Numba that kernels take in, such as `max`; others who use them later find them whole."""
+    workshop = Workshop(tmp_path)
+    workshop.write(FAILING)
+    count = """
+from kinemorph import _jit; _jit.machinery()
+from kinemorph import _jit_library
+made, finalize = [], _jit_library.KernelLibrary.finalize
+def noted(library):
+    if library.name != "nrt":  # Numba's own, for memory
+        made.append(library.name)
+    finalize(library)
+_jit_library.KernelLibrary.finalize = noted
+import failing, numba
+result = [failing.ask(3.0), made[:]]
+@numba.njit
+def theirs(x):
+    return max(2.0 * x, x + 1.0)
+result += [theirs(3.0)]
+"""
+    assert workshop.run(count).result == [12.0, ["ask"], 6.0]

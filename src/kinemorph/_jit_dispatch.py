@@ -44,7 +44,7 @@ from ._jit_numba import (
     with_machine_code,
     without_wrappers,
 )
-from ._jit_options import OVERLOAD, options_of
+from ._jit_options import OPTIONS, options_of
 from ._jit_pack import installed_pack
 from ._jit_pipeline import KernelCompiler, compiling, loading
 from ._jit_progress import progress
@@ -75,6 +75,10 @@ __all__ = [  # with what modules that extend Numba need, such as the SIMD lanes
     "versions",
     "why_not_kept",
 ]
+
+OVERLOAD: dict[str, Any] = OPTIONS | {"nogil": True, "forceinline": True}  # the jit_options of an `overload`
+if not no_cache:
+    OVERLOAD["pipeline_class"] = KernelCompiler
 
 
 def dispatcher_of(kernel: Any) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 from ._jit_later import is_switched_off, when_needed
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Emitted = tuple[Callable[..., Any], Callable[..., Any]]
 
 lane_modules: dict[Any, str] = {}  # by generic function: where its version for lanes is, if that is not beside it
 
@@ -20,20 +21,39 @@ lane_modules: dict[Any, str] = {}  # by generic function: where its version for 
 @typing.overload
 def generic(function: Function) -> Function: ...
 @typing.overload
-def generic(*, lanes: str) -> Callable[[Function], Function]: ...
-def generic(function: Any = None, *, lanes: str | None = None) -> Any:
+def generic(*, lanes: str, emitted: Emitted | None = None) -> Callable[[Function], Function]: ...
+def generic(function: Any = None, *, lanes: str | None = None, emitted: Emitted | None = None) -> Any:
     """A function of numbers of which lanes have a version of their own: kernels get the one for their types.
 
-    `lanes` is the module with that version, if it is not this one: kernels depend on it, imported or not.
+    `lanes` is the module with that version, if it is not this one: kernels depend on it, imported or not. What takes an
+    instruction or two is `emitted` where it is called for numbers, and not compiled as a function: it says of the types
+    of arguments what the signature is, and makes the code.
     """
     if function is None:
-        return functools.partial(generic, lanes=lanes)
+        return functools.partial(generic, lanes=lanes, emitted=emitted)
     if lanes is not None:
         lane_modules[function] = lanes
     if is_switched_off():
         return _chosen_when_called(function)
-    in_kernels(function, function, lambda lanes: not lanes)
+    if emitted:
+        when_needed(lambda numba: _emit(numba, function, *emitted))
+    else:
+        in_kernels(function, function, lambda lanes: not lanes)
     return function
+
+
+def _emit(numba: Any, function: Any, typed: Callable[..., Any], lowered: Callable[..., Any]) -> None:
+    signature = inspect.signature(function)
+
+    def typing(context: Any) -> Callable[..., Any]:
+        def typer(*arguments: Any) -> Any:
+            return None if any(map(numba.is_lanes, arguments)) else typed(numba, context, *arguments)
+
+        vars(typer)["__signature__"] = signature  # Numba looks for the names of the parameters
+        return typer
+
+    numba.type_callable(function)(typing)
+    numba.lower_builtin(function, *[numba.types.Any] * len(signature.parameters))(lowered)
 
 
 def for_lanes(function: Callable[..., Any]) -> Callable[[Function], Function]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import llvmlite.binding
+import llvmlite.ir
 
 from ._jit_numba import ADDRESSES, found, no_cache
 
@@ -25,7 +26,13 @@ class KernelLibrary(_Library):  # type: ignore[misc]
         self.kernel: Any = None  # the kernel that this is the code of, and the types; None if it is not that of one
         self.calls: dict[str, Any] = {}  # by their keys, the kernels that are called, and the types
         self.python_calls_it = True
+        self.may_fail = True  # whether a caller has to look at what it returns as a status
         self._part: Any = None
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        blocks = [block for function in ir_module.functions for block in function.blocks]
+        self.may_fail = not all(map(_goes_on_or_is_done, blocks))
+        super().add_ir_module(ir_module)
 
     def take_in(self, libraries: list[Any]) -> None:
         self._linking_libraries.extend(libraries)
@@ -98,8 +105,7 @@ class KernelLibrary(_Library):  # type: ignore[misc]
                 item.linkage = "internal"
         if lost := [one.name for one in self._final_module.functions if one.is_declaration and one.name[:3] == "_ZN"]:
             raise AssertionError(f"{self.name}: the code of {lost[0]} is nowhere")  # LLVM would end the process
-        self._optimize_final_module()
-        self._final_module.verify()
+        self._optimize_final_module()  # and LLVM looks at it again when it makes machine code
         self._finalize_final_module()
 
     def _optimize_final_module(self) -> None:
@@ -115,14 +121,16 @@ class KernelLibrary(_Library):  # type: ignore[misc]
             kind = "callable" if self.python_calls_it else "unit"
             return self.name, kind, (self._get_compiled_object(), defined, asked_for)
         others = [other for other in self._taken_in(whole=False) if not getattr(other, "kernel", None)]
-        return self.name, "part", [self._final_module.as_bitcode(), *(_part(other).as_bitcode() for other in others)]
+        modules = [self._final_module.as_bitcode(), *(_part(other).as_bitcode() for other in others)]
+        return self.name, "part", (self.may_fail, modules)
 
     @classmethod
     def _unserialize(cls, codegen: Any, state: Any) -> Any:
         name, kind, data = state
         library = codegen.create_library(name)
         if kind == "part":
-            library._final_module, *others = map(llvmlite.binding.parse_bitcode, data)
+            library.may_fail, modules = data
+            library._final_module, *others = map(llvmlite.binding.parse_bitcode, modules)
             for module in others:
                 library.take_in([other := codegen.create_library(name)])
                 other._final_module = module
@@ -137,6 +145,14 @@ class KernelLibrary(_Library):  # type: ignore[misc]
 
 SLOT = f"{ADDRESSES}.kinemorph."  # how the address of a unit is called where it is kept; others must not keep such code
 _TAKEN_IN = llvmlite.binding.Linkage.weak_odr  # LLVM leaves out linkonce_odr if nobody has called it so far
+
+
+def _goes_on_or_is_done(block: Any) -> bool:
+    """Whether a block does not return, or returns that all is well."""
+    end = block.terminator
+    if not isinstance(end, llvmlite.ir.instructions.Ret):
+        return True
+    return isinstance(end.return_value, llvmlite.ir.Constant) and end.return_value.constant == 0
 
 
 def _to_be_taken_in(module: Any) -> Any:

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any, NamedTuple
 
+import llvmlite.binding.ffi
 import llvmlite.ir
+from llvmlite.ir import values
 from numba import types
 
-from ._jit_numba import found, no_cache
+from ._jit_numba import found, no_cache, part_of_callers
 from ._jit_shortcuts import variables
 
 _Lower: Any = object if no_cache else found("core.lowering.Lower")
@@ -166,6 +168,32 @@ def return_status_propagate(convention: Any, builder: Any, status: Any) -> None:
         _return_status_propagate(convention, builder, status)
 
 
+# --- functions of Numba that kernels call ---
+
+_compile: Any = found("core.dispatcher._FunctionCompiler.compile")
+_add_overload: Any = found("core.registry.CPUDispatcher.add_overload")
+
+
+def flags_of_part(compiler: Any, flags: Any) -> Any:
+    """What Python cannot call is a part of kernels: nobody calls machine code of its own."""
+    if flags.no_cpython_wrapper:
+        flags.no_compile = flags.no_cfunc_wrapper = True
+    return flags
+
+
+def compile_part(compiler: Any, args: Any, return_type: Any) -> Any:
+    result = _compile(compiler, args, return_type)
+    is_of_a_kernel = "_customize_flags" in vars(compiler)  # `only_lowered`
+    return result if is_of_a_kernel or result.entry_point is not None else part_of_callers(result)
+
+
+def add_part(dispatcher: Any, cres: Any) -> None:
+    if type(cres.entry_point) is object:  # nothing for Python to call
+        dispatcher.overloads[tuple(cres.signature.args)] = cres
+    else:
+        _add_overload(dispatcher, cres)
+
+
 # --- arrays ---
 
 
@@ -244,3 +272,66 @@ def fix_integer_index(numbas: Any, context: Any, builder: Any, idxty: Any, idx: 
 def _counts_from_the_end(index: Any) -> bool:
     constant = getattr(index, "constant", None) if isinstance(index, llvmlite.ir.Constant) else None
     return isinstance(constant, int) and constant < 0
+
+
+# --- text, which LLVM reads: as llvmlite writes it, in less time ---
+
+_Named, _Block = getattr(values, "NamedValue", None), getattr(values, "Block", None)
+_set_name: Any = getattr(_Named, "_set_name", None)
+_reference: Any = getattr(_Named, "_get_reference", None)
+_KEPT = "_StringReferenceCaching__cached_refstr"  # where llvmlite keeps how a value is referred to
+
+
+def set_name(value: Any, name: str) -> None:
+    """Give a value a name, with a number if another has it, and say how it is referred to."""
+    kind, scope = type(value), value.parent.scope
+    if not kind.deduplicate_name or kind._get_reference is not _reference:
+        _set_name(value, name)
+        return
+    used = scope._useset
+    if name in used:
+        count, first = scope._basenamemap[name] + 1, name
+        while (name := f"{first}.{count}") in used:
+            count += 1
+        scope._basenamemap[first] = count
+    used.add(name)
+    value._name = name
+    escaped = name.replace("\\", "\\5c").replace('"', "\\22") if "\\" in name or '"' in name else name
+    setattr(value, _KEPT, f'{kind.name_prefix}"{escaped}"')
+
+
+def text_of_value(value: Any) -> str:
+    lines: list[str] = []
+    value.descr(lines)
+    text = "".join(lines).rstrip()
+    return text if isinstance(value.type, llvmlite.ir.VoidType) else f"{value.get_reference()} = {text}"
+
+
+def write_block(block: Any, lines: list[str]) -> None:
+    lines.append(f"{block._format_name()}:\n")
+    lines.extend([f"  {inst._to_string()}\n" for inst in block.instructions])
+
+
+def call_llvm(function: Any, *args: Any) -> Any:
+    """A call of LLVM, one at a time; Numba's listeners are not told."""
+    with function._lock._lock:
+        return function._cfn(*args)
+
+
+def text_substitutes() -> list[tuple[Any, str, Any]]:
+    """The owner, the name, and what stands for it: if llvmlite works as it did."""
+    function = getattr(llvmlite.binding.ffi, "_lib_fn_wrapper", None)
+    probes = [
+        (_Named, "_set_name", set_name, "parent scope register deduplicate_name _name"),
+        (_Named, "_get_reference", _reference, "name replace format name_prefix"),
+        (_Named, "_get_name", getattr(_Named, "_get_name", None), "_name"),
+        (_Named, "_to_string", text_of_value, "isinstance VoidType get_reference descr rstrip"),
+        (_Block, "descr", write_block, "_format_name instructions"),
+        (function, "__call__", call_llvm, "_lock _cfn"),
+    ]
+    for owner, name, _, mentions in probes:
+        code = getattr(getattr(owner, name, None), "__code__", None)
+        if code is None or not {*mentions.split()} <= {*code.co_names}:
+            return []
+    name_of = property(getattr(_Named, "_get_name", None), set_name)
+    return [(_Named, "name", name_of), *((owner, name, substitute) for owner, name, substitute, _ in probes)]

@@ -160,8 +160,22 @@ def only_lowered(dispatcher: Any) -> None:
 
 def part_of_callers(result: Any) -> Any:
     """What was only lowered, made known to those that are compiled next, which take it in."""
+    description, library = result.fndesc, result.library
+
+    def call(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
+        callee, convention = context.declare_function(builder.module, description), context.call_conv
+        status, value = convention.call_function(builder, callee, description.restype, description.argtypes, arguments)
+        if library.may_fail:
+            with builder.if_then(status.is_error, likely=False):
+                convention.return_status_propagate(builder, status)
+        return value
+
+    vars(call)["libs"] = (library,)
     result = result._replace(entry_point=object())  # what Numba knows it by
-    result.target_context.insert_user_function(result.entry_point, result.fndesc, [result.library])
+    if isinstance(description.restype, types.Optional):
+        result.target_context.insert_user_function(result.entry_point, description, [library])
+    else:
+        result.target_context.insert_func_defn([(call, result.entry_point, description.argtypes)])
     return result
 
 

@@ -1,4 +1,4 @@
-"""How every kernel is compiled, and every `overload` that one uses."""
+"""How every kernel is compiled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ OPTIONS: dict[str, Any] = {
     "boundscheck": None,  # None leaves the choice to NUMBA_BOUNDSCHECK
     "fastmath": False,  # not even fused multiply-adds: LLVM fuses other pairs in lanes than in scalars, to other bits
 }
-OVERLOAD: dict[str, Any] = OPTIONS | {"nogil": True, "forceinline": True}  # the jit_options of an `overload`
 
 
 def options_of(kernel: Any) -> dict[str, Any]:

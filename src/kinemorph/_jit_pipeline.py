@@ -78,8 +78,17 @@ _GROUPS: list[dict[str, tuple[Any, str]]] = [
         "core.callconv.CPUCallConv.call_function": (_jit_lowering.call_function, "resty argtys attrs _get_arg_packer"),
         "core.callconv.CPUCallConv.return_status_propagate": (_jit_lowering.return_status_propagate, "status code"),
     },
+    {
+        "core.dispatcher._FunctionCompiler._customize_flags": (_jit_lowering.flags_of_part, "flags"),
+        "core.dispatcher._FunctionCompiler.compile": (_jit_lowering.compile_part, "args return_type _compile_cached"),
+        "core.registry.CPUDispatcher.add_overload": (_jit_lowering.add_part, "cres _insert entry_point overloads"),
+    },
     {"core.base.BaseContext.declare_function": (_jit_shortcuts.declare_function, "module fndesc mangled_name")},
     {"core.base.BaseContext.get_arg_packer": (_jit_shortcuts.get_arg_packer, "fe_args ArgPacker data_model_manager")},
+    {
+        "core.base.BaseContext.refresh": (_jit_shortcuts.refresh, "load_additional_registries typing_context refresh"),
+        "core.typing.context.BaseContext.refresh": (_jit_shortcuts.refresh_typing, "load_additional_registries"),
+    },
     {"core.base.OverloadSelector.find": (_jit_shortcuts.find, "_cache _find")},
     {"core.base._has_loc": (_jit_shortcuts.has_loc, "fn pysignature loc parameters")},
     {
@@ -93,6 +102,8 @@ _GROUPS: list[dict[str, tuple[Any, str]]] = [
     {"core.postproc.PostProcessor.run": (_jit_shortcuts.postprocess, "emit_dels extend_lifetimes canonicalize_cfg")},
     {"core.typeinfer.ConstraintNetwork.propagate": (_jit_typing.propagate, "constraints warnings catch_warnings loc")},
     {"core.typeinfer.TypeInferer.get_state_token": (_jit_typing.state_token, "typevars")},
+    {"core.types.abstract.Type.__hash__": (_jit_typing.hash_of_type, "hash key")},
+    {"core.types.abstract._TypeMetaclass.__instancecheck__": (type.__instancecheck__, "")},  # none are registered
 ]
 
 
@@ -106,6 +117,11 @@ def _substitutes() -> list[tuple[Any, str, Any]]:
         (types.Function, "get_call_type", _jit_typing.known_call_type(types.Function.get_call_type)),
         (llvmlite.ir.Type, "get_abi_size", lambda kind, *others: _jit_shortcuts.abi_size(size, kind, *others)),
     ]
+    if (variables := found("core.typeinfer.TypeVarMap")) and found(
+        "core.typeinfer.TypeVarMap.__getitem__", "name", "TypeVar", "context"
+    ):
+        chosen += [(variables, "__missing__", _jit_typing.variable), (variables, "__getitem__", dict.__getitem__)]
+    chosen += _jit_lowering.text_substitutes()
     for group in _GROUPS:
         numbas = {path: found(path, *mentions.split()) for path, (_, mentions) in group.items()}
         for path, (substitute, _) in group.items() if None not in numbas.values() else ():
@@ -120,7 +136,7 @@ def _substitutes() -> list[tuple[Any, str, Any]]:
 @contextlib.contextmanager
 def _changed(owner: Any, name: str, value: Any) -> Iterator[None]:
     """Give an attribute another value for a while, or one of its own to what inherited it."""
-    had, before = name in vars(owner), getattr(owner, name)
+    had, before = name in vars(owner), getattr(owner, name, None)
     setattr(owner, name, value)
     try:
         yield

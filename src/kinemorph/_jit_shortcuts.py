@@ -158,3 +158,32 @@ _declare_function: Any = found("core.base.BaseContext.declare_function")
 def declare_function(context: Any, module: Any, fndesc: Any) -> Any:
     known = module.globals.get(fndesc.mangled_name)
     return _declare_function(context, module, fndesc) if known is None else known
+
+
+# --- what Numba is told by others ---
+
+_refresh_typing: Any = found("core.typing.context.BaseContext.refresh")
+_refresh: Any = found("core.base.BaseContext.refresh")
+
+
+def refresh_typing(context: Any) -> None:
+    """Take up what was registered since the last time; Numba asks for it before everything that it compiles."""
+    _refresh_if_told(context, _refresh_typing)
+
+
+def refresh(context: Any) -> None:
+    _refresh_if_told(context, _refresh)
+    context.typing_context.refresh()
+
+
+def _refresh_if_told(context: Any, numbas: Any) -> None:
+    told = _told(context)
+    if not told or vars(context).get("_told") != told:
+        numbas(context)
+        context._told = _told(context)
+
+
+def _told(context: Any) -> list[int]:
+    """How much is registered in all that a context knows of; nothing if that cannot be seen."""
+    registries = getattr(context, "_registries", {}).items()
+    return [len(getattr(one, name)) for one, loader in registries for name in getattr(loader, "registry_items", ())]

@@ -77,6 +77,30 @@ def state_token(inferer: Any) -> list[Any]:
     return [variable.type for variable in inferer.typevars.values()]
 
 
+def hash_of_type(kind: Any) -> int:
+    """The hash of a type, of which Numba knows one object; it is asked for a hundred times as often as it is new."""
+    known = _hashes.get(id(kind))
+    if known is not None:
+        return known[1]
+    value = hash(kind.key)
+    if hasattr(kind, "_code"):  # else it may be a second one, which Numba is about to forget
+        _hashes[id(kind)] = kind, value
+    return value
+
+
+_hashes: dict[int, tuple[Any, int]] = {}  # by identity, and kept alive
+
+
+def variable(variables: Any, name: str) -> Any:
+    """A variable that is asked for the first time."""
+    made = _TypeVar(variables.context, name)
+    dict.__setitem__(variables, name, made)
+    return made
+
+
+_TypeVar: Any = found("core.typeinfer.TypeVar")
+
+
 def known_call_type(numbas: Any) -> Any:
     """What a call of a built-in function or of a kernel is: found once, where Numba looks for it in every call."""
 

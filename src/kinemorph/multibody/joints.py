@@ -71,17 +71,18 @@ def pose(l: Any, q: Any) -> tuple[Mat3, Vec3]:
         return mul(R, to_matrix(load4_at(q, k))), p
     if kind == PRISMATIC:
         return R, axpy(p, get(q, k), mul_vec(R, a))
+    if kind == FIXED:
+        return R, p
+    turned = turn(l, get(q, k + 2 if kind == PLANAR else k))  # one for all that are left: a sine is much code
     if kind == SCREW:
-        return turn(l, get(q, k)), axpy(p, l["pitch"] * get(q, k), mul_vec(R, a))
+        return turned, axpy(p, l["pitch"] * get(q, k), mul_vec(R, a))
     if kind == CYLINDRICAL:
-        return turn(l, get(q, k)), axpy(p, get(q, k + 1), mul_vec(R, a))
+        return turned, axpy(p, get(q, k + 1), mul_vec(R, a))
     if kind == UNIVERSAL:
-        return mul(turn(l, get(q, k)), axis_rotation(load3(l["axis2"]), get(q, k + 1))), p
-    if kind == PLANAR:
-        e = load3(l["axis2"])
-        shift = axpy(scale(e, get(q, k)), get(q, k + 1), cross(a, e))
-        return turn(l, get(q, k + 2)), add(p, mul_vec(R, shift))
-    return R, p
+        return mul(turned, axis_rotation(load3(l["axis2"]), get(q, k + 1))), p
+    e = load3(l["axis2"])  # planar
+    shift = axpy(scale(e, get(q, k)), get(q, k + 1), cross(a, e))
+    return turned, add(p, mul_vec(R, shift))
 
 
 @kernel

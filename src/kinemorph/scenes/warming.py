@@ -6,8 +6,10 @@ on: an exercise is cold if there is none.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
+import gc
 import hashlib
 import multiprocessing
 import os
@@ -70,6 +72,7 @@ def _begin(claims: Path, compiled: Any) -> None:
     """Before the first exercise of a process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that waits for this one decides
     os.environ["KINEMORPH_QUIET"] = "1"
+    atexit.register(gc.freeze)  # Python would look through a million objects in the end, before it drops them all
     _jit.claims.folder = claims
     _version()  # of the sources as they are now, whatever is edited meanwhile
 

@@ -25,8 +25,8 @@ import llvmlite.ir as ir
 from numba import types
 from numba.extending import box, intrinsic, lower_builtin, lower_cast, models, overload, register_model, type_callable
 
+from kinemorph import _jit
 from kinemorph._jit_numba import array_data, safe_conversion
-from kinemorph._jit_options import OVERLOAD
 from kinemorph.spatial.four import (
     WIDTH,
     Four,
@@ -425,7 +425,7 @@ def _in_kernels(function: Any) -> Any:
             return version
 
         choose.__signature__ = inspect.signature(version)  # type: ignore[attr-defined]
-        overload(function, jit_options=OVERLOAD)(choose)
+        overload(function, jit_options=_jit.OVERLOAD)(choose)
         return version
 
     return register

@@ -64,7 +64,7 @@ def window(start: int, i: int) -> np.uint64:
     return (WORDS[word] << shift) | (WORDS[word + 1] >> (WORD - shift))
 
 
-@kernel(inline=False)
+@kernel
 def quarter_turns(x: float) -> tuple[float, float]:
     """The nearest whole number of quarter turns modulo four, and the angle that is left, for finite |x| above 2^20."""
     m, e = math.frexp(abs(x))

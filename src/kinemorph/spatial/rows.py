@@ -1,5 +1,6 @@
 """Tuples read from the fields of rows, and written to them."""
 
+import operator
 from typing import Any
 
 from kinemorph._jit import generic, kernel
@@ -7,12 +8,29 @@ from kinemorph.spatial.mat3 import Mat3, Sym3
 from kinemorph.spatial.vec3 import Scalar, Vec3
 
 
-@generic(lanes="kinemorph.spatial.lane_math")
+def _type_get(numba: Any, context: Any, a: Any, k: Any) -> Any:
+    return context.resolve_function_type(operator.getitem, (a, numba.types.int64), {})
+
+
+def _lower_get(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return context.get_function(operator.getitem, signature)(builder, args)
+
+
+@generic(lanes="kinemorph.spatial.lane_math", emitted=(_type_get, _lower_get))
 def get(a: Any, k: int) -> Scalar:
     return a[k]
 
 
-@generic(lanes="kinemorph.spatial.lane_math")
+def _type_put(numba: Any, context: Any, a: Any, k: Any, x: Any) -> Any:
+    return context.resolve_function_type(operator.setitem, (a, numba.types.int64, x), {})
+
+
+def _lower_put(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    context.get_function(operator.setitem, signature)(builder, args)
+    return context.get_dummy_value()
+
+
+@generic(lanes="kinemorph.spatial.lane_math", emitted=(_type_put, _lower_put))
 def put(a: Any, k: int, x: Scalar) -> None:
     a[k] = x
 

@@ -30,7 +30,16 @@ def atan2(y: Scalar, x: Scalar) -> Scalar:
     return math.atan2(y, x)
 
 
-@generic(lanes="kinemorph.spatial.lane_math")
+def _type_where(numba: Any, context: Any, condition: Any, yes: Any, no: Any) -> Any:
+    float64 = numba.types.float64
+    return float64(numba.types.boolean, float64, float64)
+
+
+def _lower_where(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return builder.select(*args)
+
+
+@generic(lanes="kinemorph.spatial.lane_math", emitted=(_type_where, _lower_where))
 def where(condition: Any, yes: Scalar, no: Scalar) -> Scalar:
     """`yes` or `no`, both already computed: a choice without a branch."""
     return yes if condition else no
@@ -52,9 +61,9 @@ def sincos_reducible(x: Scalar) -> tuple[Scalar, Scalar]:
     return sincos_of_rest(n, r)
 
 
-@kernel
+@kernel(inline=False)
 def sincos_huge(x: float) -> tuple[float, float]:
-    """Sine and cosine of one large number."""
+    """Sine and cosine of one large number, which is rare."""
     if not abs(x) <= LARGEST:
         return x - x, x - x  # NaN
     n, r = quarter_turns(x)
