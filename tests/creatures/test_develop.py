@@ -254,6 +254,27 @@ def test_urdf_has_the_same_creature(tmp_path: Path) -> None:
     np.testing.assert_allclose(one, two[np.ix_(order, order)], rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:model 'creature'. URDF has no armature")
+@pytest.mark.parametrize("seed", [1, 2, 5, 8])
+def test_mujoco_reads_the_urdf_of_a_creature(seed: int, tmp_path: Path) -> None:
+    """Joints of several axes are links without mass, which MuJoCo takes; all but armature is there, to 1e-9."""
+    creature = develop(random_genotype(seed, ALL), ALL)
+    assert creature.rows["dof"].max() > 1
+    model = creature.model
+    peer = mujoco.MjModel.from_xml_path(str(km.save_urdf(model, tmp_path / "creature.urdf")))
+    for part, row in zip(creature.parts, creature.rows, strict=True):
+        body = peer.body(part.name)
+        assert body.mass[0] == pytest.approx(part.mass, rel=1e-9)
+        np.testing.assert_allclose(np.sort(body.inertia), np.sort(row["moments"]), rtol=1e-9)
+        for name in part.links:
+            joint = peer.joint(name)
+            np.testing.assert_allclose(joint.axis, model.links[model.link(name)]["axis"], rtol=0.0, atol=1e-9)
+            np.testing.assert_allclose(joint.range, np.ravel(model.limits(name)), rtol=1e-9)
+            assert joint.armature[0] == 0.0
+            joint.armature = model.dofs[model.v_slice(name)]["armature"]
+    assert_equal(model, peer, np.random.default_rng(seed))
+
+
 @settings(max_examples=15, deadline=None)
 @given(seeds)
 def test_a_wired_brain_is_what_its_neurons_senses_and_effects_say(seed: int) -> None:

@@ -89,6 +89,14 @@ def test_junk_is_kept() -> None:
         ("[" * 100_000, "expected `object`"),
         (f'{{{HEAD}, "nodes": [{{}}]}} trailing', "trailing"),
         (" " * (MOST_BYTES + 1), f"the limit is {MOST_BYTES}"),
+        (f'{{{HEAD}, "nodes": [{{"size": [1, 1, 1], "dof": 2, "size": [2, 2, 2]}}]}}', "`size` is said 2 times"),
+        (f'{{{HEAD}, "nodes": [{{}}], "nodes": [{{}}]}}', "`nodes` is said 2 times in one object; say it once"),
+        (f'{{{HEAD}, "version": 2, "nodes": [{{}}]}}', "version: invalid enum value 2"),
+        (
+            f'{{{HEAD}, "nodes": [{{"neurons": [{", ".join(["{}"] * 100_000)}]}}]}}',
+            "neurons: expected `array` of length",
+        ),
+        (f'{{{HEAD}, "nodes": {"[" * 400_000}', "recursion"),
     ],
 )
 def test_bad_files_get_one_sentence_that_names_the_place(text: str, words: str, tmp_path: Path) -> None:
@@ -101,6 +109,15 @@ def test_bad_files_get_one_sentence_that_names_the_place(text: str, words: str, 
     assert words in said
     assert "\n" not in said
     assert len(said) < 1200
+
+
+def test_bytes_are_counted_also_where_a_character_has_four() -> None:
+    text = f'{{{HEAD}, "nodes": [{{}}], "name": "{"𝄞" * (MOST_BYTES // 4)}"}}'
+    assert len(text) < MOST_BYTES
+    with pytest.raises(FileError, match=f"genotype: it has {len(text.encode())} bytes, the limit is {MOST_BYTES}"):
+        Genotype.from_json(text)
+    with pytest.raises(FileError, match="surrogates not allowed"):
+        Genotype.from_json(text[:80] + "\ud800")
 
 
 @given(st.data())

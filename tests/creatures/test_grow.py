@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kinemorph as km
+from kinemorph.brain import Acted
 from kinemorph.creatures import (
     Connection,
     Counting,
@@ -18,6 +19,7 @@ from kinemorph.creatures import (
     NeuronGene,
     Node,
     Phenotype,
+    Root,
     Settings,
     Source,
     develop,
@@ -321,8 +323,29 @@ def test_what_is_made_wrong_by_hand_does_not_grow(genotype: Genotype, words: str
 
 
 @pytest.mark.parametrize(
-    "bad", [{"size": (0.2, 0.1)}, {"density": math.nan}, {"functions": ("dream",)}, {"forms": ()}, {"most_nodes": 65}]
-)
+    "bad",
+    [
+        {"size": (0.2, 0.1)}, {"size": (0.1,)}, {"size": (1e-9, 1.0)}, {"reach": (0.1, 9.0)}, {"scale": (0.01, 1.0)},
+        {"part_scale": (math.nan, 1.0)}, {"density": math.nan}, {"density": 1e300}, {"joint_damping": math.nan},
+        {"joint_damping": -1.0}, {"lag": math.inf}, {"overlap": math.nan}, {"weight": 101.0}, {"rate": 1e4},
+        {"functions": ("dream",)}, {"forms": ()}, {"forms": ("egg",)}, {"sources": ("smell",)}, {"most_nodes": 65},
+        {"most_parts": 10**12}, {"most_parts": 2.5}, {"most_depth": -1}, {"most_wires": 4096}, {"grasps": "no"},
+        {"root": "hung"}, {"counting": "sheep"}, {"acted": 9}, {"acted": None},
+    ],
+    ids=str,
+)  # fmt: skip
 def test_settings_that_make_no_sense_are_refused(bad: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match="creature settings: "):
+    with pytest.raises(ValueError, match=f"creature settings: .*{next(iter(bad)).removesuffix('s')}"):
         Settings(**bad)  # type: ignore[arg-type]
+
+
+def test_choices_may_be_told_by_their_values() -> None:
+    told = Settings(root="fixed", counting="cycles", acted=0, forms=["box", "cone"])  # type: ignore[arg-type]
+    assert told == Settings(root=Root.FIXED, counting=Counting.CYCLES, acted=Acted.TORQUE, forms=(Form.BOX, Form.CONE))
+    assert develop(PAIR, told).model.nv == 1
+    assert develop(PAIR, told).brain.effects[0].what is Acted.TORQUE
+
+
+def test_what_is_no_genotype_does_not_develop() -> None:
+    with pytest.raises(TypeError, match=r"develop: it takes a kinemorph.creatures.Genotype, not 'worm'"):
+        develop("worm")  # type: ignore[arg-type]

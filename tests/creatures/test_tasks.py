@@ -18,6 +18,7 @@ from kinemorph.creatures.evaluate import REJECTED, Score, evaluate
 from kinemorph.creatures.founders import founder
 from kinemorph.creatures.gallery import handmade
 from kinemorph.creatures.genotype import Connection, EffectorGene, From, Genotype, NeuronGene, Node, Source
+from kinemorph.creatures.settings import Root
 from kinemorph.creatures.tasks import (
     TASKS,
     Brachiate,
@@ -71,6 +72,35 @@ def test_the_same_life_anywhere() -> None:
         [sys.executable, "-c", code], input="\n".join(lines), capture_output=True, text=True, check=True
     )
     assert out.stdout.splitlines() == [repr(score) for score in first]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"seconds": math.nan}, {"seconds": 0.0}, {"seconds": "9"}, {"dt": 0.0}, {"dt": 1.0}, {"substeps": 0},
+        {"patience": -1.0}, {"work": -1}, {"work": 1.5}, {"gravity": math.inf}, {"vary": math.nan}, {"fine": math.nan},
+        {"turn": math.nan}, {"kick": -0.1}, {"looks": 0}, {"root": "hung"}, {"settings": None},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_tasks_that_make_no_sense_are_refused(bad: dict[str, Any]) -> None:
+    with pytest.raises((ValueError, TypeError), match=f"task locomotion: {next(iter(bad))} .* must be "):
+        Locomotion(**bad)
+    assert Locomotion(root="fixed").grown().root is Root.FIXED  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("task", "draw", "words"),
+    [
+        (Locomotion, {"seed": 0}, "it takes a task"),
+        (Locomotion(), {"seed": -1}, "seed -1 must be a whole number, 0 or more"),
+        (Locomotion(), {"seed": 1.5}, "seed 1.5 must be"),
+        (Locomotion(), {"seed": 0, "number": -1}, "number -1 must be"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_said(task: Any, draw: dict[str, Any], words: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=f"evaluate: {words}"):
+        evaluate(handmade("worm"), task, **draw)
 
 
 def test_draws_differ_and_levels_matter() -> None:

@@ -66,6 +66,8 @@ class Phenotype:
     """A grown creature: `rejected` says why it must not live, and is empty if it may."""
 
     def __init__(self, genotype: Genotype, settings: Settings) -> None:
+        if not isinstance(genotype, Genotype):
+            raise TypeError(f"develop: it takes a kinemorph.creatures.Genotype, not {genotype!r}")
         self.genotype, self.settings = genotype, settings
         self._growth = growth_row(settings)
         self._nodes, self.rows, self._bounds = grown(genotype, settings)  # the second are PART rows, see `layout.py`

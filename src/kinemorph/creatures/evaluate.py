@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from kinemorph.creatures.develop import Phenotype, develop
 from kinemorph.creatures.exploits import exploit, price
 from kinemorph.creatures.genotype import Genotype
@@ -42,6 +44,11 @@ def evaluate(
 
     With `blank` its senses read nothing, without `motors` it does nothing: to see what these are worth.
     """
+    if not isinstance(task, Task):
+        raise TypeError(f"evaluate: it takes a task, such as kinemorph.creatures.tasks.Locomotion(), not {task!r}")
+    for what, whole in (("seed", seed), ("number", number)):
+        if not isinstance(whole, int | np.integer) or whole < 0:
+            raise ValueError(f"evaluate: {what} {whole!r} must be a whole number, 0 or more")
     phenotype = genotype if isinstance(genotype, Phenotype) else develop(genotype, task.grown())
     if phenotype.rejected:
         return Score(REJECTED, reason=phenotype.rejected)

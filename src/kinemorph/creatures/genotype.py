@@ -8,11 +8,12 @@ wider than the ranges of `Settings`, which random creatures and mutations keep t
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import os
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -23,14 +24,19 @@ from kinemorph.brain import Function
 MOST_BYTES = 1_000_000
 LONGEST_REASON = 200  # characters
 MOST_NODES, MOST_CONNECTIONS, MOST_NEURONS = 64, 256, 64  # of a genotype, and of a node or the central brain
+MOST_REPLICATION = 64
+SMALLEST, LARGEST = 1e-3, 10.0  # m, of half extents
+LEAST_SCALE, MOST_SCALE = 0.1, 10.0
+WIDEST = 2.0 * math.pi  # rad
+HEAVIEST = 100.0  # weight
 APART = math.cos(math.radians(30.0))  # of two axes of a joint: their angle is larger than 30° (Fontijne 4.2)
 UNIT = 1e-6  # by which the length of a direction may differ from 1
 
 FUNCTIONS = {function.name.lower(): function for function in Function}
 
-Size = Annotated[float, Meta(ge=1e-3, le=10.0)]  # m
-Angle = Annotated[float, Meta(ge=-2.0 * math.pi, le=2.0 * math.pi)]
-Weight = Annotated[float, Meta(ge=-100.0, le=100.0)]
+Size = Annotated[float, Meta(ge=SMALLEST, le=LARGEST)]
+Angle = Annotated[float, Meta(ge=-WIDEST, le=WIDEST)]
+Weight = Annotated[float, Meta(ge=-HEAVIEST, le=HEAVIEST)]
 Entry = Annotated[float, Meta(ge=-1.0 - UNIT, le=1.0 + UNIT)]
 Direction = tuple[Entry, Entry, Entry]
 Limits = tuple[Angle, Angle]
@@ -109,7 +115,7 @@ class Node(Gene, frozen=True):
     limits: tuple[Limits, Limits, Limits] = ((-1.0, 1.0), (-1.0, 1.0), (-1.0, 1.0))  # rad
     neurons: Annotated[tuple[NeuronGene, ...], Meta(max_length=MOST_NEURONS)] = ()
     effectors: tuple[EffectorGene, EffectorGene, EffectorGene] = (REST, REST, REST)
-    replication: Annotated[int, Meta(ge=1, le=64)] = 1  # how often the node may be used, or its cycles
+    replication: Annotated[int, Meta(ge=1, le=MOST_REPLICATION)] = 1  # how often the node may be used, or its cycles
 
 
 class Connection(Gene, frozen=True):
@@ -120,7 +126,7 @@ class Connection(Gene, frozen=True):
     direction: Direction = (0.0, 0.0, 1.0)  # from the middle of the parent to where the child sits
     turn: Angle = 0.0  # rad, about the normal there
     reflected: bool = False
-    scale: Annotated[float, Meta(ge=0.1, le=10.0)] = 1.0
+    scale: Annotated[float, Meta(ge=LEAST_SCALE, le=MOST_SCALE)] = 1.0
     terminal: bool = False  # only where the limit of the parent's node is used up
 
 
@@ -140,11 +146,12 @@ class Genotype(Gene, frozen=True, kw_only=True):
     @staticmethod
     def from_json(text: str | bytes, where: str = "genotype") -> Genotype:
         """Read and check a genotype. What is wrong with it is one sentence, which names the place after `where`."""
-        if len(text) > MOST_BYTES:
-            raise FileError(f"{where}: it has {len(text)} bytes, the limit is {MOST_BYTES}")
         try:
-            _HEAD.decode(text)
-            genotype = _DECODER.decode(text)
+            data = text.encode() if isinstance(text, str) else text
+            if len(data) > MOST_BYTES:
+                raise FileError(f"{where}: it has {len(data)} bytes, the limit is {MOST_BYTES}")
+            _HEAD.decode(data)
+            genotype = _DECODER.decode(data)
         except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
             raise FileError(f"{where}: {_sentence(error)}") from None
         if fault := _fault(genotype):
@@ -184,7 +191,21 @@ def save_genotype(genotype: Genotype, path: str | os.PathLike[str]) -> Path:
 
 def load_genotype(path: str | os.PathLike[str]) -> Genotype:
     """Read a genotype from a JSON file; FileError names the file and the place of what is wrong."""
-    return Genotype.from_json(read_bytes(path, MOST_BYTES), str(path))
+    text = read_bytes(path, MOST_BYTES)
+    genotype = Genotype.from_json(text, str(path))
+    try:
+        json.loads(text, object_pairs_hook=_said_once)
+    except ValueError as error:
+        raise FileError(f"{path}: {error}") from None
+    return genotype
+
+
+def _said_once(pairs: list[tuple[str, Any]]) -> None:
+    """What is said twice would count as it is said last, and people may have read the other."""
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:  # there are few: what is not known has been refused
+            raise ValueError(f"`{name}` is said {names.count(name)} times in one object; say it once")
 
 
 def _sentence(error: Exception) -> str:

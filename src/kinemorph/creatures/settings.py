@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from kinemorph.brain import Acted
-from kinemorph.creatures.genotype import FUNCTIONS, MOST_NEURONS, MOST_NODES, Form, From
+from kinemorph.brain.brain import FASTEST, MOST
+from kinemorph.creatures.genotype import (
+    FUNCTIONS,
+    HEAVIEST,
+    LARGEST,
+    LEAST_SCALE,
+    MOST_CONNECTIONS,
+    MOST_NEURONS,
+    MOST_NODES,
+    MOST_REPLICATION,
+    MOST_SCALE,
+    SMALLEST,
+    WIDEST,
+    Form,
+    From,
+)
+
+MOST_PARTS = MOST // 4  # three effectors a part, and a grasp
 
 
 class Counting(StrEnum):
@@ -24,6 +42,24 @@ class Root(StrEnum):
 
     FREE = "free"
     FIXED = "fixed"
+
+
+# What members may be: nothing that a genotype cannot have, and nothing of which numbers would become infinite.
+CHOICES: dict[str, Any] = {"counting": Counting, "root": Root, "acted": Acted}
+RANGES = {
+    "size": (SMALLEST, LARGEST), "reach": (1e-6, WIDEST), "scale": (LEAST_SCALE, MOST_SCALE), "part_scale": (1e-3, 1e3),
+}  # fmt: skip
+NUMBERS = {
+    "weight": (1e-6, HEAVIEST), "stride": (1e-9, 1e3), "density": (1e-6, 1e6), "strength": (1e-9, 1e12),
+    "whole_strength": (1e-9, 1e12), "softness": (1e-9, 1e9), "lag": (0.0, 1e9), "joint_damping": (0.0, 1e6),
+    "joint_armature": (1e-12, 1e6), "rate": (1e-6, FASTEST), "overlap": (0.0, 1e6), "least_half": (1e-9, 1e6),
+    "extent": (1e-9, 1e9),
+}  # fmt: skip
+COUNTS = {
+    "most_nodes": (1, MOST_NODES), "most_connections": (1, MOST_CONNECTIONS), "most_neurons": (1, MOST_NEURONS),
+    "most_replication": (1, MOST_REPLICATION), "most_parts": (1, MOST_PARTS), "most_depth": (0, MOST_PARTS),
+    "most_wires": (1, MOST - MOST_NEURONS), "least_parts": (1, MOST_PARTS),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -71,35 +107,32 @@ class Settings:
     extent: float = 3.0  # m, of the whole creature
 
     def __post_init__(self) -> None:
-        for name in ("size", "reach", "scale", "part_scale"):
-            low, high = getattr(self, name)
-            if not 0.0 < low <= high < math.inf:
-                raise ValueError(f"creature settings: {name} {(low, high)} must be positive, finite and in order")
-        for name in (
-            "weight",
-            "stride",
-            "density",
-            "strength",
-            "whole_strength",
-            "softness",
-            "joint_armature",
-            "rate",
-            "extent",
-            "least_half",
-        ):
-            if not 0.0 < getattr(self, name) < math.inf:
-                raise ValueError(f"creature settings: {name} {getattr(self, name)} must be positive and finite")
+        for name, kind in CHOICES.items():
+            object.__setattr__(self, name, _choice(name, kind, getattr(self, name)))
+        for name, kind in (("forms", Form), ("sources", From)):
+            object.__setattr__(self, name, tuple(_choice(name, kind, one) for one in getattr(self, name)))
         if not (self.forms and self.functions and self.sources):
             raise ValueError("creature settings: there must be a form, a function and a source to choose from")
-        for name, most in (("most_nodes", MOST_NODES), ("most_neurons", MOST_NEURONS), ("most_replication", 64)):
-            if not 1 <= getattr(self, name) <= most:
-                raise ValueError(f"creature settings: {name} {getattr(self, name)} must be from 1 to {most}")
-        for name in ("most_connections", "most_parts", "most_wires", "least_parts"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"creature settings: {name} {getattr(self, name)} must be at least 1")
         unknown = [name for name in self.functions if name not in FUNCTIONS]
         if unknown:
             raise ValueError(f"creature settings: there is no function {unknown[0]!r}")
+        for name, (low, high) in RANGES.items():
+            value = getattr(self, name)
+            pair = isinstance(value, tuple) and len(value) == 2
+            if not (pair and all(map(_is_number, value)) and low <= value[0] <= value[1] <= high):
+                raise ValueError(
+                    f"creature settings: {name} {value} must be two numbers in order, from {low:g} to {high:g}"
+                )
+        for name, (low, high) in NUMBERS.items():
+            value = getattr(self, name)
+            if not (_is_number(value) and low <= value <= high):
+                raise ValueError(f"creature settings: {name} {value!r} must be a number from {low:g} to {high:g}")
+        for name, (least, most) in COUNTS.items():
+            value = getattr(self, name)
+            if not (isinstance(value, int | np.integer) and least <= value <= most):
+                raise ValueError(f"creature settings: {name} {value!r} must be a whole number from {least} to {most}")
+        if not isinstance(self.grasps, bool | np.bool_):
+            raise ValueError(f"creature settings: grasps {self.grasps!r} must be True or False")
 
     def __hash__(self) -> int:
         return self._hash
@@ -111,6 +144,19 @@ class Settings:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_hash"}  # elsewhere it is another
+
+
+def _choice(name: str, kind: Any, value: Any) -> Any:
+    """One of an enumeration, as it is or by its value."""
+    try:
+        return kind(value)
+    except ValueError:
+        known = ", ".join(str(one.value) for one in kind)
+        raise ValueError(f"creature settings: {name} {value!r} must be one of {known}") from None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 DEFAULT = Settings()

@@ -20,6 +20,7 @@ from kinemorph.spatial.pose import Pose
 WORLD = "world"
 NO_LIMIT = float(np.finfo(float).max)  # what URDF writes for a limit that is none
 PLACES = ("armature", "stiffness")  # what acts in a joint and has no place in URDF
+LIGHTEST = 2e-15  # kg and kg m²: MuJoCo takes no link that moves and has less, unless a file lets it give it as much
 
 
 def save_urdf(model: Model, path: PathLike) -> Path:
@@ -48,6 +49,8 @@ class _Writer:
         alone = len(model.trees) == 1 and not model.base_shapes
         self.floating = alone and model.joint_names[0] == ROOT_JOINT and model.links[0]["kind"] == JointKind.FREE
         self.names = set(model.names)
+        self.massive: set[str] = set()
+        self.hollow = False  # whether a link without mass moves: joints of several axes are chains of them
         self.root = model.names[0] if self.floating else self.new(WORLD)
         if not self.floating:
             self.link(self.root, None, model.base_shapes)
@@ -61,6 +64,8 @@ class _Writer:
                 tag for tag in self.robot.children if tag.attributes.get("name") == m.joint and tag.name == "joint"
             )
             joint.add("mimic", joint=m.source, multiplier=m.multiplier, offset=m.offset or None)
+        if self.hollow:
+            self.robot.add("mujoco").add("compiler", boundmass=LIGHTEST, boundinertia=LIGHTEST)
 
     def refused(self, what: str, why: str) -> ValueError:
         return ValueError(f"{what} of model {self.model.name!r} cannot be written as URDF: {why}")
@@ -140,6 +145,7 @@ class _Writer:
 
     def joint(self, name: str, kind: str, parent: str, child: str, at: Pose, axis: Any = None) -> Tag:
         joint = self.robot.add("joint", name=name, type=kind)
+        self.hollow |= kind != "fixed" and child not in self.massive
         joint.add("parent", link=parent)
         joint.add("child", link=child)
         _origin(joint, at)
@@ -162,6 +168,7 @@ class _Writer:
         if row is not None:
             mass, com, I = moments_of(row)
             if mass or I.any():
+                self.massive.add(name)
                 inertial = link.add("inertial")
                 _origin(inertial, Pose(com))
                 inertial.add("mass", value=mass)

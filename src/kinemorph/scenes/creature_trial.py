@@ -36,7 +36,7 @@ from kinemorph.creatures.tasks import TASKS
 HANG = 600.0  # s of the clock, for one creature; the first may compile kernels, on a machine that others use
 STANDARD_ERROR = 2  # whatever has taken the place of `sys.stderr`
 TOLD = 1000  # creatures after which it says how far it is
-KNOWN = {*BORN.values(), *LIVED, "rigid"} - {""}
+KNOWN = {*BORN.values(), *LIVED} - {""}
 FINITE, BOUNDED = ("R", "p", "axis", "mass", "h", "I"), ("armature", "damping", "lower", "upper", "effort")
 
 

@@ -34,6 +34,13 @@ WATCH = 0.5  # s with motors off, in which a settled creature must stay where it
 SHORTEST, LOWEST = 0.4, 0.2  # m: smaller creatures are measured as if they were so long, and so high
 
 
+NUMBERS = {
+    "seconds": (1e-9, 1e9), "dt": (1e-9, 0.1), "patience": (0.0, 1e9), "gravity": (0.0, 1e6), "vary": (0.0, 1e3),
+    "slip": (0.0, 1e3), "bounce": (0.0, 1e3), "fine": (1.0, 100.0), "turn": (0.0, 1e3), "kick": (0.0, 1e3),
+}  # fmt: skip
+COUNTS = {"substeps": (1, 100), "work": (0, 1 << 61), "looks": (1, 1_000_000)}
+
+
 class Marks(NamedTuple):
     """What a creature has done: what searches compare, the thesis's formula (never negative), what is reported."""
 
@@ -63,6 +70,21 @@ class Task:
     settings: Settings = DEFAULT  # of growth
     moves: bool = True  # whether its joints must move
     looks: int = 1  # how often in each half of a life the way to the target is written down
+
+    def __post_init__(self) -> None:
+        for name, (low, high) in NUMBERS.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+                raise ValueError(f"task {self.name}: {name} {value!r} must be a number from {low:g} to {high:g}")
+        for name, (least, most) in COUNTS.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+                raise ValueError(f"task {self.name}: {name} {value!r} must be a whole number from {least} to {most}")
+        if self.root not in list(Root):
+            raise ValueError(f"task {self.name}: root {self.root!r} must be one of {', '.join(Root)}")
+        if not isinstance(self.settings, Settings):
+            raise TypeError(f"task {self.name}: settings {self.settings!r} must be kinemorph.creatures.Settings")
+        object.__setattr__(self, "root", Root(self.root))
 
     @property
     def name(self) -> str:
@@ -204,7 +226,7 @@ class Stage:
         self.world.watch_minds(self.work, STILL)
         self.world.run(self.task.patience)
         if self.mind.seen()["still"] < STILL:
-            return "never still"
+            return "budget" if self.spent else "never still"
         before = self.centre
         self.world.watch_minds(self.work)
         self.world.run(WATCH)
