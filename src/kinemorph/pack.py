@@ -1,4 +1,4 @@
-"""`python -m kinemorph.pack`: compile what README, manual and demos call, and make a wheel of it.
+"""`python -m kinemorph.pack`: compile what `kinemorph warm --all` does, and make a wheel of it.
 
 The wheel, `kinemorph-kernels`, holds machine code for every processor of a kind, here x86-64-v3 (all since about 2013)
 or ARMv8, so that nobody who installs it waits for a compiler. Its version names all that the code depends on: the
@@ -44,10 +44,10 @@ def make(out: Path = Path("dist"), native: bool = False, only: tuple[str, ...] =
     Args:
         out: Folder for the wheel.
         native: For processors like this one, not for all of its kind; takes what the cache has.
-        only: These exercises of `kinemorph warm`, instead of all usual ones.
+        only: These exercises of `kinemorph warm`, instead of all.
         jobs: How many processes to compile in; by default one for each core.
     """
-    names = list(only) or [name for name, exercise in EXERCISES.items() if exercise.usual]
+    names = list(only or EXERCISES)
     if unknown := [name for name in names if name not in EXERCISES]:
         raise ValueError(f"pack: there is no exercise {unknown[0]!r}; there are {', '.join(EXERCISES)}")
     if reason := _jit.no_cache or _jit.why_not_kept():

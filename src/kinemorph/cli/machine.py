@@ -54,10 +54,10 @@ def convert(
 
 
 def warm(all: bool = False, jobs: int | None = None) -> None:
-    """Compile kernels now, all at once, instead of each when it is first called: what README, manual and demos call.
+    """Compile kernels now, all at once, instead of each when it is first called: what README, tutorial and demos call.
 
     Args:
-        all: The rest too: batches of states, and the tasks of benchmarks.
+        all: The rest too: queries of shapes, contact of impulses, batches of states, and the tasks of benchmarks.
         jobs: How many processes to compile in; by default one for each core.
     """
     from kinemorph.scenes import warming_bar

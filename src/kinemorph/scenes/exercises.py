@@ -20,7 +20,7 @@ class Exercise(NamedTuple):
     run: Callable[[], object]
     kernels: int  # that it compiles after those before it
     seconds: float  # that this takes on one core
-    usual: bool  # among what README, manual and demos call
+    usual: bool  # among what README, tutorial and demos call
 
 
 EXERCISES: dict[str, Exercise] = {}  # in this order: neighbours have little in common, and can be run side by side
@@ -62,7 +62,7 @@ def world() -> None:
     world.overlaps(km.Shape.sphere(0.5), at=(0, 0, 0))
 
 
-@_exercise(34, 2.1)
+@_exercise(34, 2.1, usual=False)
 def distance() -> None:
     """Distances, contacts and rays of shapes, on ground too."""
     box, capsule = km.Shape.box((1.0, 1.0, 1.0)), km.Shape.capsule(0.1, 0.5)
@@ -180,7 +180,7 @@ def robot_in_a_world() -> None:
     world.loop_force(ring)
 
 
-@_exercise(36, 2.9)
+@_exercise(36, 2.9, usual=False)
 def contact_of_impulses() -> None:
     """A chain and a ball fall, in a world whose contact is made of impulses."""
     for boost in (None, 3.0):
