@@ -13,6 +13,7 @@ from kinemorph.brain import Acted
 from kinemorph.creatures import (
     Connection,
     Counting,
+    EffectorGene,
     Form,
     From,
     Genotype,
@@ -226,6 +227,35 @@ def test_mirrored_parts_move_mirrored(seed: int) -> None:
     for one, other in twins(creature):
         middle = [km.pose_of(model, data, f"part{k}").apply([0.0, 0.0, creature.rows[k]["rise"]]) for k in (one, other)]
         np.testing.assert_allclose(MIRROR @ middle[0], middle[1], atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [From.ANGLE, From.SPEED, From.UP, From.DIRECTION, From.DISTANCE])
+def test_mirrored_parts_live_mirrored(kind: From) -> None:
+    """One brain on both sides, which sees a target in the plane between them: what each does is the image."""
+    clock = NeuronGene("wave", (Source(), Source(), Source()), (1.1, 0.3, 1.0))
+    seers = tuple(
+        NeuronGene("add", (Source(kind, k), Source(From.LOCAL, 0), Source()), (1.0, 0.5, 0.0)) for k in range(3)
+    )
+    limb = Node(
+        size=(0.04, 0.05, 0.12), dof=3, limits=((-0.4, 0.4),) * 3, replication=2, neurons=(clock, *seers),
+        effectors=tuple(EffectorGene(Source(From.LOCAL, k), 0.7) for k in (1, 2, 3)),
+    )  # fmt: skip
+    side = Connection(0, 1, (0.48, 0.8, 0.36), 0.7)
+    twin = Connection(0, 1, side.direction, side.turn, True)
+    creature = develop(Genotype(nodes=(Node(size=(0.2, 0.15, 0.1)), limb), connections=(side, twin)))
+    world = km.World(gravity=(0, 0, 0), dt=5e-3)
+    figure = world.add(creature.model)
+    world.think(figure, creature.brain, (2.0, 0.0, 0.5))
+    swing = 0.0
+    for _ in range(10):
+        world.run(0.1)
+        swing = max(swing, *(abs(float(figure.position(link)[0])) for link in creature.parts[1].links))
+        one, other = (figure[name].pose for name in ("part1", "part2"))
+        np.testing.assert_allclose(MIRROR @ one.position, other.position, atol=1e-4)  # the solver ends before zero
+        np.testing.assert_allclose(MIRROR @ one.rotation @ MIRROR, other.rotation, atol=1e-4)
+        assert not world.contacts()
+    assert abs(figure["part0"].position[1]) < 1e-4
+    assert swing > 0.1
 
 
 # --------------------------------------------------------------------------------------------------------- rejections

@@ -153,6 +153,18 @@ def test_chance_stops_at_the_budget():
     assert 701 <= sum(len(job.draws) for job in asked) < 701 + found.settings.draws
 
 
+@pytest.mark.parametrize("lowest", [False, True])
+def test_of_three_lives_the_mean_counts_or_the_worst(lowest):
+    more = {"draws": 3, "lowest": lowest, "fitness": "score"}
+    found, asked = searched(settings("thesis", of_search=SMALL["thesis"] | more, budget={"generations": 3}))
+    assert {len(job.draws) for job in asked} == {3}
+    worst, mean = ([float(of(one.scores())) for one in found.population] for of in (np.min, np.mean))
+    counted, other = (worst, mean) if lowest else (mean, worst)
+    assert len(counted) == 24
+    assert counted == sorted(counted, reverse=True)
+    assert other != sorted(other, reverse=True)
+
+
 def test_who_was_the_best_long_before_stands_in_the_last_vote():
     found, asked = searched(settings(budget={"generations": 24}))
     voted = [job for job in asked if all(draw.number >= VOTED for draw in job.draws)]

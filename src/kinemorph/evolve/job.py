@@ -72,9 +72,11 @@ class Individual:
         """In the order of the draws: scores, or what the thesis's formula says of them."""
         return [getattr(self.outcomes[draw], of) for draw in (self.outcomes if draws is None else draws)]
 
-    def fitness(self, of: str = "score") -> float:
-        """The mean over its draws; minus infinity if it is faulty or was never evaluated."""
-        return float(np.mean(self.scores(of=of))) if self.outcomes and not self.faulty else -np.inf
+    def fitness(self, of: str = "score", lowest: bool = False) -> float:
+        """The mean over its draws, or the lowest; minus infinity if it is faulty or was never evaluated."""
+        if self.faulty or not self.outcomes:
+            return -np.inf
+        return float((np.min if lowest else np.mean)(self.scores(of=of)))
 
 
 def genome_key(genotype: str) -> str:

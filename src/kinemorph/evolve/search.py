@@ -155,9 +155,9 @@ class Planned(ABC):
         return self._count
 
 
-def best_first(individuals: Sequence[Individual], of: str = "score") -> list[Individual]:
-    """By mean fitness, the faulty last; of equals the older one first."""
-    return sorted(individuals, key=lambda one: (-one.fitness(of), one.number))
+def best_first(individuals: Sequence[Individual], of: str = "score", lowest: bool = False) -> list[Individual]:
+    """By fitness, the faulty last; of equals the older one first."""
+    return sorted(individuals, key=lambda one: (-one.fitness(of, lowest), one.number))
 
 
 def proportional(fitness: Sequence[float], relief: float) -> np.ndarray:

@@ -18,6 +18,7 @@ class ThesisSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     crossover: float = 0.3
     relief: float = 0.5  # s in the first generation; it falls to 0 in the last
     draws: int = 1
+    lowest: bool = False  # whether the worst of them counts and not the mean, as with three in the thesis (4.5)
     ramp: bool = True  # tasks get harder from generation to generation, as the ball that moves away
     fitness: Literal["score", "thesis"] = "thesis"
 
@@ -42,7 +43,7 @@ class Thesis(Planned):
                 (one, tuple(self.draw(number, self.generation, one.number, level) for number in numbers))
                 for one in population
             ]
-            population = best_first(population, self.settings.fitness)
+            population = best_first(population, self.settings.fitness, self.settings.lowest)
             self.close(population)
             if self.spent >= 1.0:
                 return
@@ -50,7 +51,7 @@ class Thesis(Planned):
 
     def _offspring(self, population: list[Individual]) -> list[Individual]:
         settings, rng = self.settings, self.choices()
-        fitness = [one.fitness(settings.fitness) for one in population]
+        fitness = [one.fitness(settings.fitness, settings.lowest) for one in population]
         chances = proportional(fitness, settings.relief * (1.0 - min(1.0, self.spent)))
         children = [self.born(population[0].genotype, population[:1], "elite")]
         while len(children) < settings.population:
