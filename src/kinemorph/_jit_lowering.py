@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any, NamedTuple
 
-import llvmlite.binding.ffi
 import llvmlite.ir
-from llvmlite.ir import values
 from numba import types
 
-from ._jit_numba import found, no_cache, part_of_callers
+from ._jit_numba import found, no_cache, of_llvmlite, part_of_callers
 from ._jit_shortcuts import variables
 
 _Lower: Any = object if no_cache else found("core.lowering.Lower")
@@ -276,7 +274,7 @@ def _counts_from_the_end(index: Any) -> bool:
 
 # --- text, which LLVM reads: as llvmlite writes it, in less time ---
 
-_Named, _Block = getattr(values, "NamedValue", None), getattr(values, "Block", None)
+_Named, _Block = of_llvmlite("ir.values.NamedValue"), of_llvmlite("ir.values.Block")
 _set_name: Any = getattr(_Named, "_set_name", None)
 _reference: Any = getattr(_Named, "_get_reference", None)
 _KEPT = "_StringReferenceCaching__cached_refstr"  # where llvmlite keeps how a value is referred to
@@ -320,7 +318,7 @@ def call_llvm(function: Any, *args: Any) -> Any:
 
 def text_substitutes() -> list[tuple[Any, str, Any]]:
     """The owner, the name, and what stands for it: if llvmlite works as it did."""
-    function = getattr(llvmlite.binding.ffi, "_lib_fn_wrapper", None)
+    function = of_llvmlite("binding.ffi._lib_fn_wrapper")
     probes = [
         (_Named, "_set_name", set_name, "parent scope register deduplicate_name _name"),
         (_Named, "_get_reference", _reference, "name replace format name_prefix"),

@@ -36,6 +36,11 @@ def found(path: str, *mentions: str) -> Any:
     return found if known.issuperset(mentions) else None
 
 
+def of_llvmlite(path: str) -> Any:
+    """What is called `path` in llvmlite; None if it is not there."""
+    return functools.reduce(lambda found, name: getattr(found, name, None), path.split("."), llvmlite)
+
+
 def _fault(probes: dict[str, str]) -> str | None:
     """A sentence about the first of the probes, given as the name and what its code mentions, that fails."""
     lost = next((path for path, mentions in probes.items() if found(path, *mentions.split()) is None), None)
