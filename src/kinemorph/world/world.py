@@ -64,6 +64,7 @@ LONGEST_SUBSTEP = 1.25e-3  # s
 SHORTEST = 1e-9  # s, a step
 PLAIN = Material(friction=0.8)
 MOST_STEPS = 1 << 60
+DONE, STOPPED = int(Status.DONE), int(Status.STOPPED)  # cheaper to look at
 FEW, MANY = 100, 20_000  # steps that nobody waits for; and so many, of all bodies together
 GLANCE = 0.2  # s of computing, about, between two looks at the clock and at the keyboard
 WHY = {
@@ -227,10 +228,15 @@ class World(Changing, Placing, Asking, Keeping):
             raise RuntimeError("world: a step cannot be made by what is called in between steps")
         self._moving = get_ident()
         try:
-            if not (self._watches or self._timers or self._onlookers):  # most calls should cost little
-                self._follow_shapes()
-                status, count = self._run_steps(count, count if count <= FEW else self._few)
-                if status == Status.STOPPED or (status == Status.DONE and count == 0):
+            if not (self._watches._watches or self._timers._timers or self._onlookers):  # most calls should cost little
+                if self._known != self.shapes.revision:
+                    self._follow_shapes()
+                most = count if count <= FEW else self._few
+                if self._newcomers or self._crew is not None:
+                    status, count = self._run_steps(count, most)
+                else:
+                    status, count = run_steps(self._address, count, most, NO_FORCES)
+                if status == STOPPED or (status == DONE and count == 0):
                     return
             with Bar(self.time, self.time + count * self.dt) as bar:
                 self._go_on(count, bar)
@@ -284,19 +290,19 @@ class World(Changing, Placing, Asking, Keeping):
             bar.show(self.time)
 
     def _run_steps(self, count: int, most: int) -> tuple[int, int]:
-        if self._newcomers and self._minds.header[0]["watched"]:  # then `life["depth"]` says it
-            self._newcomers = []
-        if self._newcomers and count > 0:  # what they overlap is known after a step of theirs
-            status, count = run_steps(self._address, count, 1, NO_FORCES)
-            if status in (Status.DONE, Status.EVENT, Status.STOPPED):
-                newcomers, self._newcomers = self._newcomers, []
-                tell_overlaps(self, newcomers)
-            if status != Status.DONE or count == 0:
-                return status, count
+        if self._newcomers:
+            if self._minds.header[0]["watched"]:  # then `life["depth"]` says it
+                self._newcomers = []
+            elif count > 0:  # what they overlap is known after a step of theirs
+                status, count = run_steps(self._address, count, 1, NO_FORCES)
+                if status in (Status.DONE, Status.EVENT, Status.STOPPED):
+                    newcomers, self._newcomers = self._newcomers, []
+                    tell_overlaps(self, newcomers)
+                if status != DONE or count == 0:
+                    return status, count
         if self._crew is not None and self._crew.is_worth_it(self):
             return self._crew.run(self, count, most, NO_FORCES)
-        status, left = run_steps(self._address, count, most, NO_FORCES)
-        return status, left
+        return run_steps(self._address, count, most, NO_FORCES)
 
     @property
     def threads(self) -> int:
