@@ -64,17 +64,16 @@ def zoo_pack(tmp_path_factory: pytest.TempPathFactory) -> tuple[Place, Path]:
     wheel = pack.wheel_of(files, ["zoo"], _jit.target(), folder / "dist")
     here = place(folder / "venv")
     here.install(wheel)
+    shutil.copytree(here.pack, here.pack.with_name("kept"))
     return here, wheel
 
 
 @pytest.fixture
 def zoo(zoo_pack: tuple[Place, Path], tmp_path: Path) -> tuple[Workshop, Path]:
     """The package, with a fresh cache, and a pack that may be spoilt."""
-    installed = zoo_pack[0].pack
-    kept = installed.with_name("kept")
-    if not kept.exists():
-        shutil.copytree(installed, kept)
-    shutil.rmtree(installed)
+    (kept,) = zoo_pack[0].folder.glob("lib/python*/site-packages/kept")
+    installed = kept.with_name("kinemorph_kernels")
+    shutil.rmtree(installed, ignore_errors=True)  # a test may have taken it away
     shutil.copytree(kept, installed)
     workshop = Workshop(tmp_path, zoo_pack[0].python)
     workshop.write(ZOO)
