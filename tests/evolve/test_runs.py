@@ -13,9 +13,10 @@ from tests.evolve.toy import Reach
 from kinemorph.evolve.evaluator import Serial
 from kinemorph.evolve.experiment import begin, evolve, problem_of, resume, search_of
 from kinemorph.evolve.job import Job, Result
-from kinemorph.evolve.problem import Outcome, Problem
+from kinemorph.evolve.problem import BLANK, Draw, Outcome, Problem
 from kinemorph.evolve.recipe import CANDIDATES, VOTED
-from kinemorph.evolve.run import held_out
+from kinemorph.evolve.report import measured
+from kinemorph.evolve.run import HELD_OUT, held_out
 from kinemorph.evolve.settings import SEARCHES, Settings, checked
 
 SMALL = {
@@ -203,6 +204,17 @@ def test_who_succeeds_without_senses_is_worth_less(search):
     for share in (0.0, 0.4, 1.0):
         one.outcomes.update((draw, Outcome(1.0 - share)) for draw in blind)
         assert found.worth(one) == pytest.approx(value * (1.0 - share) if value > 0.0 else value)
+
+
+def test_catch_trials_are_not_among_held_out_draws(tmp_path):
+    of = settings(of_search=SMALL["default"] | {"blanks": 2}, budget={"generations": 8})
+    with begin(tmp_path / "run.db", of) as store:
+        evolve(store, of)
+        rows = list(store.table("evaluation"))
+        assert any(row["draw"] >= BLANK for row in rows)
+        for g, mean in measured(store):
+            tried = [row for row in rows if row["g"] == g and not Draw(row["draw"], row["seed"]).blank]
+            assert mean == pytest.approx(np.mean([row["measure"] for row in tried if row["draw"] >= HELD_OUT]))
 
 
 def test_draws_get_harder_by_success():

@@ -10,6 +10,7 @@ from typing import Any
 
 from kinemorph._files import write_whole
 from kinemorph.evolve.experiment import settings_in
+from kinemorph.evolve.problem import BLANK
 from kinemorph.evolve.run import HELD_OUT
 from kinemorph.evolve.store import Store
 
@@ -74,7 +75,7 @@ def measured(store: Store) -> list[tuple[int, float]]:
     """By generation, what its best one measured on draws that the search never saw."""
     sums: dict[int, list[float]] = {}
     for row in store.table("evaluation"):
-        if row["draw"] >= HELD_OUT:
+        if HELD_OUT <= row["draw"] < BLANK:
             sums.setdefault(row["g"], []).append(row["measure"])
     return [(g, sum(values) / len(values)) for g, values in sorted(sums.items())]
 
