@@ -123,14 +123,7 @@ class Settings:
                 raise ValueError(
                     f"creature settings: {name} {value} must be two numbers in order, from {low:g} to {high:g}"
                 )
-        for name, (low, high) in NUMBERS.items():
-            value = getattr(self, name)
-            if not (_is_number(value) and low <= value <= high):
-                raise ValueError(f"creature settings: {name} {value!r} must be a number from {low:g} to {high:g}")
-        for name, (least, most) in COUNTS.items():
-            value = getattr(self, name)
-            if not (isinstance(value, int | np.integer) and least <= value <= most):
-                raise ValueError(f"creature settings: {name} {value!r} must be a whole number from {least} to {most}")
+        check_members("creature settings", self, NUMBERS, COUNTS)
         if not isinstance(self.grasps, bool | np.bool_):
             raise ValueError(f"creature settings: grasps {self.grasps!r} must be True or False")
 
@@ -153,6 +146,20 @@ def _choice(name: str, kind: Any, value: Any) -> Any:
     except ValueError:
         known = ", ".join(str(one.value) for one in kind)
         raise ValueError(f"creature settings: {name} {value!r} must be one of {known}") from None
+
+
+def check_members(
+    what: str, one: Any, numbers: dict[str, tuple[float, float]], counts: dict[str, tuple[int, int]]
+) -> None:
+    """Raise ValueError unless members are numbers, or whole ones, within their bounds."""
+    for name, (low, high) in numbers.items():
+        value = getattr(one, name)
+        if not (_is_number(value) and low <= value <= high):
+            raise ValueError(f"{what}: {name} {value!r} must be a number from {low:g} to {high:g}")
+    for name, (least, most) in counts.items():
+        value = getattr(one, name)
+        if not (_is_number(value) and isinstance(value, int | np.integer) and least <= value <= most):
+            raise ValueError(f"{what}: {name} {value!r} must be a whole number from {least} to {most}")
 
 
 def _is_number(value: Any) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.creatures.develop import Phenotype
-from kinemorph.creatures.settings import DEFAULT, Root, Settings
+from kinemorph.creatures.settings import DEFAULT, Root, Settings, check_members
 from kinemorph.geometry.material import Material
 from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.events import Event
@@ -72,14 +72,7 @@ class Task:
     looks: int = 1  # how often in each half of a life the way to the target is written down
 
     def __post_init__(self) -> None:
-        for name, (low, high) in NUMBERS.items():
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-                raise ValueError(f"task {self.name}: {name} {value!r} must be a number from {low:g} to {high:g}")
-        for name, (least, most) in COUNTS.items():
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-                raise ValueError(f"task {self.name}: {name} {value!r} must be a whole number from {least} to {most}")
+        check_members(f"task {self.name}", self, NUMBERS, COUNTS)
         if self.root not in list(Root):
             raise ValueError(f"task {self.name}: root {self.root!r} must be one of {', '.join(Root)}")
         if not isinstance(self.settings, Settings):
