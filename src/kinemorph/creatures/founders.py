@@ -28,7 +28,7 @@ from kinemorph.creatures.initial import GLOBAL_NEURONS, LOCAL_NEURONS, drawn, ra
 from kinemorph.creatures.settings import DEFAULT, Settings
 
 ALONG, ACROSS = (0.10, 0.25), (0.04, 0.15)  # half extents of parts of founders, m
-ENDS = np.log([ACROSS, ACROSS, ALONG]).T
+LOW, HIGH = ([math.log(ends[k]) for ends in (ACROSS, ACROSS, ALONG)] for k in (0, 1))
 TWINS = 0.4  # share of connections that have a mirror twin
 PULSE = (0.6, 2.5)  # Hz
 GRIPS = (0.4, 0.4)  # shares of grasps that keep to the oscillator, or to the angle of their joint
@@ -77,7 +77,7 @@ def founder(seed: int | np.random.Generator, settings: Settings = DEFAULT, route
 def _node(rng: Rng, s: Settings, routes: Routes) -> Node:
     """A node with an oscillator at the pace of all, and effectors that are wired."""
     low, high = s.size
-    size: Any = tuple([clip(x, low, high) for x in np.exp(rng.uniform(*ENDS)).tolist()])
+    size: Any = tuple([clip(math.exp(x), low, high) for x in rng.uniform(LOW, HIGH).tolist()])
     neurons = list(random_neurons(rng, s, LOCAL_NEURONS))[: max(0, s.most_neurons - 1)]
     clock = Source(From.LOCAL, len(neurons))
     phase = float(rng.uniform(-math.pi, math.pi))

@@ -105,7 +105,7 @@ class Sizes:
 
     def draw(self, rng: Rng, s: Settings) -> tuple[float, ...]:
         low, high = s.size
-        return tuple(np.exp(rng.uniform(math.log(low), math.log(high), 3)).clip(low, high).tolist())
+        return tuple([clip(math.exp(x), low, high) for x in rng.uniform(math.log(low), math.log(high), 3).tolist()])
 
     def change(self, value: tuple[float, ...], rng: Rng, s: Settings) -> tuple[float, ...]:
         which = range(3) if rng.random() < 0.25 else (int(rng.integers(3)),)

@@ -50,7 +50,7 @@ class Strategy:
         self.mean, self.sigma, self.spread = start.copy(), sigma, np.ones(n)  # the last are variances
         self.size = 4 + int(3.0 * math.log(n))
         half = self.size // 2
-        weights = math.log(half + 0.5) - np.log(np.arange(1, half + 1))
+        weights = np.array([math.log(half + 0.5) - math.log(k) for k in range(1, half + 1)])
         self._weights = weights / weights.sum()
         mu = 1.0 / float((self._weights**2).sum())
         self._mu = mu
@@ -129,8 +129,8 @@ def _value(search: Recipe, candidate: Individual) -> float:
 
 def _flat(numbers: Array) -> Array:
     """A scale on which a step means as much everywhere: numbers themselves up to about two, then their logarithms."""
-    return 2.0 * np.arcsinh(0.5 * numbers)
+    return np.array([2.0 * math.asinh(0.5 * x) for x in numbers.tolist()])
 
 
 def _steep(flat: Array) -> Array:
-    return 2.0 * np.sinh(0.5 * flat)
+    return np.array([2.0 * math.sinh(0.5 * x) for x in flat.tolist()])

@@ -87,4 +87,4 @@ class HitBallAnywhere(HitBall):
         a = stage.level * self.azimuth * (2.0 * ((k % 4 + u) / 4.0) - 1.0)
         b = stage.level * self.elevation * (2.0 * ((k // 4 + v) / 2.0) - 1.0)
         r = self.near + r * (self.far - self.near)
-        return float(r * np.cos(b) * np.cos(a)), float(r * np.cos(b) * np.sin(a)), float(r * np.sin(b))
+        return float(r * math.cos(b) * math.cos(a)), float(r * math.cos(b) * math.sin(a)), float(r * math.sin(b))

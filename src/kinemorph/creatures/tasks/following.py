@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +47,6 @@ class Follow(Task):
         """How far the target is in the second half, in the mean, from who stays where it was."""
         t = np.linspace(0.5, 1.0, 50) * self.seconds
         angle = stage.notes["side"] * stage.level * self.speed / self.radius * np.append(0.0, t)
-        arm = stage.notes["side"] * self.radius * np.array((np.sin(angle), -np.cos(angle)))
+        arm = stage.notes["side"] * self.radius * np.array([(math.sin(a), -math.cos(a)) for a in angle.tolist()]).T
         far = np.linalg.norm(stage.notes["middle"][:, None] + arm, axis=0)
         return float((far[1:] - far[0]).mean() + stage.gap)

@@ -6,6 +6,7 @@ All else is here: the world, settling with motors off, small differences between
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -231,7 +232,7 @@ class Stage:
         """Let weight pull aslant for a while: what only stands while nobody breathes topples now, and not later."""
         world, angle = self.world, float(self.rng.uniform(0.0, 2.0 * np.pi))
         weight = world.gravity
-        world.gravity = weight - TILT * weight[2] * np.array((np.cos(angle), np.sin(angle), 0.0))
+        world.gravity = weight - TILT * weight[2] * np.array((math.cos(angle), math.sin(angle), 0.0))
         world.run(NUDGE)
         world.gravity = weight
 
@@ -261,7 +262,7 @@ class Stage:
     def knocks(self) -> tuple[Vector, Vector]:
         """The next knock: what it adds to the velocity and to the turning of all of it (m/s, rad/s)."""
         angle, turn = self.chance(), self.chance()
-        x, y = float(np.cos(np.pi * angle)), float(np.sin(np.pi * angle))
+        x, y = math.cos(math.pi * angle), math.sin(math.pi * angle)
         kick = self.task.vary * self.level * self.task.kick
         return (kick * x, kick * y, 0.0), (0.0, 0.0, 4.0 * kick * turn)
 
