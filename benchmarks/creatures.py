@@ -236,7 +236,7 @@ def draw(found: list[dict[str, float]], path: Path) -> None:
     """How the cost of building a creature, and of a second of its life, grows with the number of parts."""
     from matplotlib.figure import Figure
 
-    figure = Figure((9.0, 3.6), layout="constrained")
+    figure = Figure((9.0, 4.2), layout="constrained")
     build, life = figure.subplots(1, 2)
     parts = np.array([one["parts"] for one in found])
     many = [k for k in range(2, 11) if (parts == k).any()]
@@ -255,7 +255,7 @@ def draw(found: list[dict[str, float]], path: Path) -> None:
     build.set(xlabel="parts", ylabel="ms to build", yscale="log")
     life.set(xlabel="parts", ylabel="ms for a second of life", yscale="log")
     for axes in (build, life):
-        axes.legend(fontsize="small")
+        axes.legend(fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
         axes.grid(alpha=0.3, which="both")
     figure.savefig(path)
 

@@ -10,6 +10,8 @@ from kinemorph._jit import kernel, rows_at
 from kinemorph.collision.hash_pairs import grow_old
 from kinemorph.collision.hash_rows import BOX, BOX_PAIR, FRESH, IGNORED, INDEX, MEETING
 
+FEW = 16  # meetings, which are sorted one by one
+
 
 @kernel(inline=False)
 def collect_overlapping(h: Any, passed: int) -> int:
@@ -49,10 +51,28 @@ def overlap(p: Any, q: Any) -> int:
 
 @kernel
 def _sort(h: Any, meetings: Any, spare: Any, m: int) -> None:
-    """Sort by ids: two passes of counting sort, by b and then by a, linear in boxes and pairs."""
+    """Sort by ids: two passes of counting sort, by b and then by a, linear in boxes and pairs; a few one by one."""
+    if m <= FEW:
+        _insert_all(meetings, m)
+        return
     tally = rows_at(h["tally"], h["n"] + 1, INDEX)
     _sort_by(meetings, spare, m, 1, tally)
     _sort_by(spare, meetings, m, 0, tally)
+
+
+@kernel
+def _insert_all(meetings: Any, m: int) -> None:
+    """Sort the first m meetings by both ids, each among those before it."""
+    for k in range(1, m):
+        a, b, row = meetings[k]["ij"][0], meetings[k]["ij"][1], meetings[k]["row"]
+        i = k
+        while i > 0 and (
+            meetings[i - 1]["ij"][0] > a or (meetings[i - 1]["ij"][0] == a and meetings[i - 1]["ij"][1] > b)
+        ):
+            one = meetings[i - 1]
+            write(meetings[i], one["ij"][0], one["ij"][1], one["row"])
+            i -= 1
+        write(meetings[i], a, b, row)
 
 
 @kernel(inline=False)

@@ -20,7 +20,7 @@ def place_shapes(c: Any, links: Any) -> None:
             place_shape(c, i, load9(link["R"]), load3(link["p"]))
 
 
-@kernel(inline=False)
+@kernel
 def place_shape(c: Any, i: int, R: Mat3, p: Vec3) -> None:
     """Write where shape i is, and its box, while its link is at R and p in the world."""
     mount = rows_at(c["mounts"], c["n"], MOUNT)[i]

@@ -167,6 +167,20 @@ def add_forces(tree: Any, offset: int, row: Any, start: int, stop: int, path: An
         dof_rows[path[row["path"] + e] - offset]["u"][0] += row["force"] * Y[row["y"] + e]
 
 
+@kernel
+def whitened_rate(e: Any, v: float, w: Vec3, u: Vec3) -> tuple[float, Vec3, Vec3]:
+    """z of one degree of freedom, and the velocity of its link with it."""
+    z = v / e["D"][0] + dot(load3(e["U"]), w) + dot(load3_at(e["U"], 3), u)
+    return z, axpy(w, v, load3(e["S"])), axpy(u, v, load3_at(e["S"], 3))
+
+
+@kernel
+def unwhitened_rate(e: Any, z: float, w: Vec3, u: Vec3) -> tuple[float, Vec3, Vec3]:
+    """The reverse."""
+    v = (z - dot(load3(e["U"]), w) - dot(load3_at(e["U"], 3), u)) * e["D"][0]
+    return v, axpy(w, v, load3(e["S"])), axpy(u, v, load3_at(e["S"], 3))
+
+
 @kernel(inline=False)
 def whiten_velocity(tree: Any, v: Any, z: Any) -> None:
     """z = L v: outward, the reverse of `respond`. Kinetic energy is ½ zᵀ z."""
@@ -180,16 +194,10 @@ def whiten_velocity(tree: Any, v: Any, z: Any) -> None:
     rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
     for i in range(tree["n"]):
-        l = links[i]
-        d = rows[i + 1]
-        P = rows[l["parent"] + 1]
-        w = load3(P["jw"])
-        u = add(load3(P["jv"]), cross(w, load3(d["r"])))
+        l, d = links[i], rows[i + 1]
+        w, u = carried(rows[l["parent"] + 1], d)
         for k in range(l["iv"] + l["nv"] - 1, l["iv"] - 1, -1):
-            e = dof_rows[k]
-            z[k] = v[k] / e["D"][0] + dot(load3(e["U"]), w) + dot(load3_at(e["U"], 3), u)
-            w = axpy(w, v[k], load3(e["S"]))
-            u = axpy(u, v[k], load3_at(e["S"], 3))
+            z[k], w, u = whitened_rate(dof_rows[k], v[k], w, u)
         store3(d["jw"], w)
         store3(d["jv"], u)
 
@@ -201,15 +209,66 @@ def unwhiten_velocity(tree: Any, z: Any, v: Any) -> None:
     rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
     for i in range(tree["n"]):
-        l = links[i]
-        d = rows[i + 1]
-        P = rows[l["parent"] + 1]
-        w = load3(P["jw"])
-        u = add(load3(P["jv"]), cross(w, load3(d["r"])))
+        l, d = links[i], rows[i + 1]
+        w, u = carried(rows[l["parent"] + 1], d)
         for k in range(l["iv"] + l["nv"] - 1, l["iv"] - 1, -1):
-            e = dof_rows[k]
-            v[k] = (z[k] - dot(load3(e["U"]), w) - dot(load3_at(e["U"], 3), u)) * e["D"][0]
-            w = axpy(w, v[k], load3(e["S"]))
-            u = axpy(u, v[k], load3_at(e["S"], 3))
+            v[k], w, u = unwhitened_rate(dof_rows[k], z[k], w, u)
         store3(d["jw"], w)
         store3(d["jv"], u)
+
+
+# ----------------------------------------------------- two at once: each degree of freedom waits for the one before
+
+
+@kernel(inline=False)
+def whiten_two(tree: Any, v: Any, z: Any, v2: Any, z2: Any) -> None:
+    """`whiten_velocity` of two sets of velocities; of trees that are not lone."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    for i in range(tree["n"]):
+        l, d, P = links[i], rows[i + 1], rows[links[i]["parent"] + 1]
+        w, u = carried(P, d)
+        w2, u2 = carried_too(P, d)
+        for k in range(l["iv"] + l["nv"] - 1, l["iv"] - 1, -1):
+            z[k], w, u = whitened_rate(dof_rows[k], v[k], w, u)
+            z2[k], w2, u2 = whitened_rate(dof_rows[k], v2[k], w2, u2)
+        keep_both(d, w, u, w2, u2)
+
+
+@kernel(inline=False)
+def unwhiten_two(tree: Any, z: Any, v: Any, z2: Any, v2: Any) -> None:
+    """`unwhiten_velocity` of two sets."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    for i in range(tree["n"]):
+        l, d, P = links[i], rows[i + 1], rows[links[i]["parent"] + 1]
+        w, u = carried(P, d)
+        w2, u2 = carried_too(P, d)
+        for k in range(l["iv"] + l["nv"] - 1, l["iv"] - 1, -1):
+            v[k], w, u = unwhitened_rate(dof_rows[k], z[k], w, u)
+            v2[k], w2, u2 = unwhitened_rate(dof_rows[k], z2[k], w2, u2)
+        keep_both(d, w, u, w2, u2)
+
+
+@kernel
+def carried(P: Any, d: Any) -> tuple[Vec3, Vec3]:
+    """The velocity of a link whose joint does not move, from its parent's row."""
+    w = load3(P["jw"])
+    return w, add(load3(P["jv"]), cross(w, load3(d["r"])))
+
+
+@kernel
+def carried_too(P: Any, d: Any) -> tuple[Vec3, Vec3]:
+    """The same of the second set."""
+    w = load3(P["kw"])
+    return w, add(load3(P["kv"]), cross(w, load3(d["r"])))
+
+
+@kernel
+def keep_both(d: Any, w: Vec3, u: Vec3, w2: Vec3, u2: Vec3) -> None:
+    store3(d["jw"], w)
+    store3(d["jv"], u)
+    store3(d["kw"], w2)
+    store3(d["kv"], u2)

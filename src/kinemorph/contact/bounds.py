@@ -11,6 +11,7 @@ from kinemorph.contact.dof_rows import add_turn, claim, put_bound, start_bound, 
 from kinemorph.contact.drives import fill_tree_drives
 from kinemorph.contact.layout import BOUND, ISLAND, SPAN, Bounded
 from kinemorph.contact.loop_bounds import fill_loop_bounds
+from kinemorph.contact.root_rows import pass_bounds
 from kinemorph.multibody.joints import FREE, SPHERICAL
 from kinemorph.multibody.layout import DOF, LINK, TREE
 from kinemorph.multibody.system import F8
@@ -122,10 +123,13 @@ def fill_bounds(s: Any, forest: Any, memory: int) -> bool:
         islands[i]["first_bound"] = s["bound_count"]
         t = islands[i]["first_tree"]
         while t >= 0:
+            first = s["bound_count"]
             if s["drive_count"] > 0 and not fill_tree_drives(s, forest, trees[t], t):
                 return False
             if s["figures"] != 0 and spans[t]["jointed"] != 0 and not fill_tree_bounds(s, trees[t], t):
                 return False
+            if s["bound_count"] > first:
+                pass_bounds(s, rows_at(trees[t]["address"], 1, TREE)[0], first)
             t = spans[t]["next"]
         if islands[i]["held"] > 0 and not fill_loop_bounds(s, forest, i, memory):
             return False

@@ -7,21 +7,31 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import kernel, rows_at
-from kinemorph.contact.layout import BOUND, FULL_BOUNDS, FULL_Y, SPAN
+from kinemorph.contact.layout import BOUND, FULL_BOUNDS, FULL_Y, SPAN, WAITS
+from kinemorph.contact.root_rows import is_free
 from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA
 from kinemorph.multibody.system import F8
-from kinemorph.spatial.rows import load3, load3_at
+from kinemorph.spatial.rows import load3, load3_at, store3_at
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale
 
 
 @kernel
 def go_inward(tree: Any, link: int, first: int, n: Vec3, f: Vec3, Y: Any, y: int, share: float) -> float:
     """Add a share of what joints take of a wrench on a link, at its origin, from one degree of freedom on. yᵀ y."""
+    total, n, f = go_until(tree, link, -1, first, n, f, Y, y, share)
+    return total
+
+
+@kernel
+def go_until(
+    tree: Any, link: int, end: int, first: int, n: Vec3, f: Vec3, Y: Any, y: int, share: float
+) -> tuple[float, Vec3, Vec3]:
+    """The same, as far as link `end`; what is left of the wrench there, at its origin."""
     links = rows_at(tree["links"], tree["n"], LINK)
     rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
     total = 0.0
-    while link >= 0:
+    while link > end:
         l = links[link]
         for k in range(max(first, l["iv"]), l["iv"] + l["nv"]):
             e = dof_rows[k]
@@ -31,7 +41,7 @@ def go_inward(tree: Any, link: int, first: int, n: Vec3, f: Vec3, Y: Any, y: int
             n, f = axpy(n, -u, load3(e["U"])), axpy(f, -u, load3_at(e["U"], 3))
         n = add(n, cross(load3(rows[link + 1]["r"]), f))
         link, first = l["parent"], 0
-    return total
+    return total, n, f
 
 
 @kernel(inline=False)
@@ -42,6 +52,20 @@ def add_unit(tree: Any, link: int, dof: int, size: float, Y: Any, y: int) -> flo
     Y[y + dof] += size * u
     n, f = scale(load3(e["U"]), -u), scale(load3_at(e["U"], 3), -u)
     return size * size * (u * u + go_inward(tree, link, dof + 1, n, f, Y, y, size))
+
+
+@kernel(inline=False)
+def leave_unit(tree: Any, link: int, dof: int, sign: float, Y: Any, y: int) -> float:
+    """The same of a force of size 1, as far as the root, for which it waits (`root_rows`). yᵀ y without that of the
+    degree of freedom itself."""
+    e = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)[dof]
+    u = e["D"][0]
+    Y[y + dof] += sign * u
+    n, f = scale(load3(e["U"]), -u), scale(load3_at(e["U"], 3), -u)
+    total, n, f = go_until(tree, link, 0, dof + 1, n, f, Y, y, sign)
+    store3_at(Y, y, scale(n, sign))
+    store3_at(Y, y + 3, scale(f, sign))
+    return total
 
 
 @kernel(inline=False)
@@ -69,16 +93,19 @@ def add_wrench(tree: Any, link: int, n: Vec3, f: Vec3, Y: Any, y: int) -> None:
 
 @kernel
 def put_bound(s: Any, tree: Any, t: int, link: int, dof: int, sign: float, what: int) -> int:
-    """A row for one degree of freedom, counted with a sign; -1 if a table is full."""
+    """A row for one degree of freedom, counted with a sign; -1 if a table is full. It may wait for `pass_bounds`."""
     i = s["bound_count"]
     length = stretch_of(tree, link)
     used = claim(s, length)
     if used < 0:
         return -1
-    b = rows_at(s["bounds"], s["bound_room"], BOUND)[i]
+    b, Y = rows_at(s["bounds"], s["bound_room"], BOUND)[i], rows_at(s["Y"], s["Y_room"], F8)
     b["what"], b["tree"], b["dof"], b["l"], b["y"] = what, t, dof, length, used
-    total = add_unit(tree, link, dof, sign, rows_at(s["Y"], s["Y_room"], F8), used)
-    start_bound(s, b, total)
+    if link > 0 and is_free(tree):
+        start_bound(s, b, 1.0)
+        b["inverse"], b["acted"] = leave_unit(tree, link, dof, sign, Y, used), WAITS
+    else:
+        start_bound(s, b, add_unit(tree, link, dof, sign, Y, used))
     return i
 
 

@@ -89,7 +89,7 @@ def find_drives(s: Any, forest: Any) -> None:
     spans, drives = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["drives"], s["drive_room"], DRIVE)
     joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
     for t in range(pool_of(forest, TREES)["count"]):
-        spans[t]["drive"] = -1
+        spans[t]["drive"], spans[t]["forced"] = -1, 0
     for i in range(s["drive_count"] - 1, -1, -1):
         d = drives[i]
         if d["joint"] < 0:
@@ -102,6 +102,8 @@ def find_drives(s: Any, forest: Any) -> None:
         t = joints[at]["tree"]
         if t >= 0:  # else it closes a loop, and has no degrees of freedom
             d["next"], spans[t]["drive"] = spans[t]["drive"], i
+            if d["kind"] == FORCE:
+                spans[t]["forced"] = 1
             if d["kind"] == ROW or d["force"] != 0.0:  # a coupling by itself moves nothing
                 spans[t]["still"] = 0.0  # what is driven does not sleep
 
@@ -171,7 +173,8 @@ def given_force(s: Any, joints: Any, slot: Any, tree: Any, t: int, dof: int) -> 
     """All that is given in one degree of freedom: that of the tree's state, and that of drives."""
     drives, links = rows_at(s["drives"], s["drive_room"], DRIVE), rows_at(tree["links"], tree["n"], LINK)
     total = rows_at(slot["state"] + 8 * tree["nq"] * TAU, tree["nv"], F8)[dof]
-    i = rows_at(s["spans"], s["span_room"], SPAN)[t]["drive"]
+    span = rows_at(s["spans"], s["span_room"], SPAN)[t]
+    i = span["drive"] if span["forced"] != 0 else -1
     while i >= 0:
         d = drives[i]
         if d["kind"] == FORCE:
@@ -311,12 +314,13 @@ def pull_at_each_other(s: Any, island: Any) -> bool:
         a = bounds[i]
         if a["what"] != DRIVEN:
             continue
+        most = STRONGLY * STRONGLY * yielding(a, h)
         for j in range(i + 1, island["bound_count"]):
             b = bounds[j]
             if b["what"] != DRIVEN or b["tree"] != a["tree"]:
                 continue
             both = product(Y, a["y"], Y, b["y"], min(a["l"], b["l"]))
-            if both * both > STRONGLY * STRONGLY * yielding(a, h) * yielding(b, h):
+            if both * both > most * yielding(b, h):
                 return True
     return False
 

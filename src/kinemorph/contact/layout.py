@@ -38,7 +38,8 @@ SPAN = np.dtype(
         ("jointed", "i4"),  # whether it has joints, in this step: it is no lone body
         ("woken_by", "i4"),  # the tree that woke it last; or BY_EDIT and the like; -1 if nothing has
         ("on_ground", "i4"),  # the first of its TOUCHes with ground, -1 for none; good in steps with paved ground
-        ("unused", "i4", 5),
+        ("forced", "i4"),  # whether one of its DRIVEs gives a force
+        ("unused", "i4", 4),
     ]
 )
 
@@ -147,6 +148,7 @@ FROM_OUTSIDE = 2  # what has touched a tree was something else
 SAME_TREE = -2
 WEDGED = 2  # in `direct` of the first tree of an island: a limit and a contact of a light link bear on each other
 PASSES = 2  # a fast touch of shapes that will not meet
+WAITS = -1  # in `acted` of a bound: the root has not taken its share yet, and `inverse` is yᵀ y of the joints before it
 
 
 class Bounded(IntEnum):

@@ -16,6 +16,7 @@ from kinemorph._jit import kernel, rows_at
 from kinemorph.constraint.basis import product
 from kinemorph.constraint.loop_springs import as_wrench, joint_forces
 from kinemorph.constraint.loops import frames
+from kinemorph.contact.dof_rows import go_inward
 from kinemorph.contact.hold import widen
 from kinemorph.contact.islands import tie
 from kinemorph.contact.layout import FULL_Y, PULL, SPAN
@@ -23,14 +24,14 @@ from kinemorph.contact.rows import stretch
 from kinemorph.contact.strikes import strike, velocity
 from kinemorph.multibody.elements import ELEMENT, LINE, TOUCHING, bend_springs, place_on
 from kinemorph.multibody.inversion import extract_position
-from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA, TREE
+from kinemorph.multibody.layout import LINK_DATA, TREE
 from kinemorph.multibody.lone import link_of, lone_of, whitened_wrench
 from kinemorph.multibody.loops import LOOP
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load3_at, load9, store3_at
 from kinemorph.spatial.scalar import sqrt
-from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
+from kinemorph.spatial.vec3 import Vec3, add, cross, dot, neg, scale, sub
 from kinemorph.structure.forest_elements import drop_stale, end_of, end_row, on_link
 from kinemorph.structure.forest_layout import BODY_SLOT, IN_USE, LOOP_SLOT, LOOPS, TREE_SLOT
 from kinemorph.structure.forest_memory import claim, clear_words, pool_of
@@ -65,18 +66,8 @@ def add_wrench(tree: Any, link: int, x: Vec3, n: Vec3, f: Vec3, Y: Any, y: int) 
         store3_at(Y, y, add(load3_at(Y, y), turn))
         store3_at(Y, y + 3, add(load3_at(Y, y + 3), push))
         return
-    links = rows_at(tree["links"], tree["n"], LINK)
-    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
     n = add(n, cross(sub(x, load3(rows[link + 1]["p"])), f))
-    while link >= 0:
-        l = links[link]
-        for k in range(l["iv"], l["iv"] + l["nv"]):
-            e = dof_rows[k]
-            u = e["D"][0] * (dot(load3(e["S"]), n) + dot(load3_at(e["S"], 3), f))
-            Y[y + k] += u
-            n, f = axpy(n, -u, load3(e["U"])), axpy(f, -u, load3_at(e["U"], 3))
-        n = add(n, cross(load3(rows[link + 1]["r"]), f))
-        link = l["parent"]
+    go_inward(tree, link, 0, n, f, Y, y, 1.0)
 
 
 @kernel

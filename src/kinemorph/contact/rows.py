@@ -13,6 +13,7 @@ from kinemorph.contact.islands import I4
 from kinemorph.contact.layout import AGREEMENT, FULL_Y, MATERIAL, PASSES, SAME_TREE, SPAN, TOUCH
 from kinemorph.contact.lone_rows import NOWHERE, Alone, beside, put_alone, seen_alone
 from kinemorph.contact.mixing import blend
+from kinemorph.contact.root_rows import is_free, let_wait, pass_rows
 from kinemorph.contact.seams import is_paved
 from kinemorph.multibody.joints import FREE
 from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA, TREE
@@ -41,19 +42,21 @@ def tangents(n: Vec3) -> tuple[Vec3, Vec3]:
 
 
 @kernel
-def add_forces(tree: Any, link: int, x: Vec3, forces: Vec3, Y: Any, y: int, stride: int) -> None:
-    """Add what the joints from a link to the base take of three forces at x, side by side, to three rows of y."""
+def add_forces(tree: Any, link: int, x: Vec3, forces: Vec3, Y: Any, y: int, stride: int, waits: bool) -> None:
+    """Add what the joints from a link to the base take of three forces at x, side by side, to three rows of y; if it
+    `waits`, without a free root."""
     r = sub(x, load3(rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[link + 1]["p"]))
-    add_wrenches(tree, link, cross(r, forces), forces, Y, y, stride)
+    add_wrenches(tree, link, cross(r, forces), forces, Y, y, stride, waits)
 
 
 @kernel(inline=False)
-def add_wrenches(tree: Any, link: int, n: Vec3, f: Vec3, Y: Any, y: int, stride: int) -> None:
+def add_wrenches(tree: Any, link: int, n: Vec3, f: Vec3, Y: Any, y: int, stride: int, waits: bool) -> None:
     """The same of three wrenches, moments and forces at the link's origin."""
     links = rows_at(tree["links"], tree["n"], LINK)
     rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
-    while link >= 0:
+    end = 0 if waits else -1
+    while link > end:
         l = links[link]
         for k in range(l["iv"], l["iv"] + l["nv"]):
             e = dof_rows[k]
@@ -64,6 +67,8 @@ def add_wrenches(tree: Any, link: int, n: Vec3, f: Vec3, Y: Any, y: int, stride:
             n, f = axpy(n, -u, load3(e["U"])), axpy(f, -u, load3_at(e["U"], 3))
         n = add(n, cross(load3(rows[link + 1]["r"]), f))
         link = l["parent"]
+    if waits:
+        let_wait(Y, y, stride, n, f)
 
 
 @kernel
@@ -90,14 +95,23 @@ def stretch(forest: Any, spans: Any, body: int) -> tuple[int, int, int, bool]:
 
 
 @kernel
-def add_side(forest: Any, body: int, x: Vec3, forces: Vec3, sign: float, Y: Any, y: int, stride: int) -> None:
-    """The part of one body in the rows of a touch, which are zero so far."""
+def add_side(
+    forest: Any, body: int, x: Vec3, forces: Vec3, sign: float, Y: Any, y: int, stride: int, waits: bool
+) -> None:
+    """The part of one body in the rows of a touch, which are zero so far; a free root waits for `pass_rows` if told."""
     tree = tree_at(forest, body)
     if tree["lone"] != 0:
         put_alone(seen_alone(tree), x, forces, sign, Y, y, stride)
     else:
         link = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]["link"]
-        add_forces(tree, link, x, scale(forces, sign), Y, y, stride)
+        add_forces(tree, link, x, scale(forces, sign), Y, y, stride, waits)
+
+
+@kernel
+def can_wait(forest: Any, body: int) -> bool:
+    """Whether a body belongs to a tree of joints whose root is free."""
+    tree = tree_at(forest, body)
+    return tree["lone"] == 0 and is_free(tree)
 
 
 @kernel
@@ -214,25 +228,39 @@ def start_touch(t: Any, k: Any, t1: Vec3, t2: Vec3, p: Vec3, slip: Vec3, gap: fl
 
 
 @kernel(inline=False)
-def fill_jointed(s: Any, forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int) -> None:
-    """The rows of a touch of bodies of which one at least has joints."""
-    Y, l1, l2, y = rows_at(s["Y"], s["Y_room"], F8), t["l1"], t["l2"], t["y"]
-    length = l1 + l2
-    joined = t["tree2"] >= 0 and t["tree1"] == t["tree2"]
-    for e in range(y, y + 3 * length):
-        Y[e] = 0.0
-    if l1 > 0 or joined:
-        add_side(forest, a, x1, forces, -1.0, Y, y, length)
-    alone = product(Y, y, Y, y, length) if joined else 0.0
-    if l2 > 0:
-        add_side(forest, b, x2, forces, 1.0, Y, y + l1, length)
-    if joined and product(Y, y, Y, y, length) <= RIGID * alone:
+def lay_joined(forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int, Y: Any) -> None:
+    """The rows of a touch of two bodies of one tree, which are zero so far."""
+    y, length = t["y"], t["l2"]
+    add_side(forest, a, x1, forces, -1.0, Y, y, length, False)
+    alone = product(Y, y, Y, y, length)
+    add_side(forest, b, x2, forces, 1.0, Y, y, length, False)
+    if product(Y, y, Y, y, length) <= RIGID * alone:
         leave_out(t, Y, y, length)
-    weigh(t, Y)
-    go_easy(s, t, mass_held(forest, a, b))
-    go_straight(s, t)
-    if joined:
-        t["tree1"] = SAME_TREE
+
+
+@kernel(inline=False)
+def lay_jointed(
+    forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int, waits1: bool, waits2: bool, Y: Any
+) -> None:
+    """The same of bodies of which one at least has joints, but for what waits for free roots."""
+    y, l1, length = t["y"], t["l1"], t["l1"] + t["l2"]
+    if l1 > 0:
+        add_side(forest, a, x1, forces, -1.0, Y, y, length, waits1)
+    if t["l2"] > 0:
+        add_side(forest, b, x2, forces, 1.0, Y, y + l1, length, waits2)
+
+
+@kernel(inline=False)
+def end_jointed(s: Any, first: int, stop: int, joined: bool, held: float) -> None:
+    """What follows from the rows of the touches of a pair, when they are complete."""
+    touches, Y = rows_at(s["touches"], s["touch_room"], TOUCH), rows_at(s["Y"], s["Y_room"], F8)
+    for i in range(first, stop):
+        t = touches[i]
+        weigh(t, Y)
+        go_easy(s, t, held)
+        go_straight(s, t)
+        if joined:
+            t["tree1"] = SAME_TREE
 
 
 @kernel
@@ -269,6 +297,12 @@ def fill_pair(s: Any, forest: Any, c: Any, first: int, stop: int, used: int) -> 
     friction, restitution, slip = mix(s, c, pair)
     if restitution > 0.0:
         s["bouncing"] = 1
+    joined = tree2 >= 0 and tree1 == tree2
+    waits1 = waits2 = False
+    if not alone:
+        waits1, waits2 = l1 > 0 and can_wait(forest, a), l2 > 0 and not joined and can_wait(forest, b)
+        for e in range(used, used + 3 * length * (stop - first)):
+            Y[e] = 0.0
     one = seen_alone(tree_at(forest, a)) if alone and l1 > 0 else NOWHERE
     other = seen_alone(tree_at(forest, b)) if alone and l2 > 0 else NOWHERE
     n = (0.0, 0.0, 0.0)
@@ -292,9 +326,18 @@ def fill_pair(s: Any, forest: Any, c: Any, first: int, stop: int, used: int) -> 
         x1, x2 = points_of(k)
         if alone:
             fill_alone(t, x1, x2, forces, one, other, Y)
+        elif joined:
+            lay_joined(forest, t, x1, x2, forces, a, b, Y)
         else:
-            fill_jointed(s, forest, t, x1, x2, forces, a, b)
+            lay_jointed(forest, t, x1, x2, forces, a, b, waits1, waits2, Y)
         used += 3 * length
+    if not alone:
+        start, count = touches[first]["y"], 3 * (stop - first)
+        if waits1:
+            pass_rows(tree_at(forest, a), Y, start, length, count)
+        if waits2:
+            pass_rows(tree_at(forest, b), Y, start + l1, length, count)
+        end_jointed(s, first, stop, joined, mass_held(forest, a, b))
     return used
 
 

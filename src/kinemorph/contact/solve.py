@@ -249,7 +249,8 @@ def solve_island(s: Any, island: Any, soft: tuple[float, float, float]) -> None:
             b = bounds[i]
             b["sum"] += b["p"]
             if b["what"] == DRIVEN:  # a drive may add energy: it starts anew, and the guard has no say in it
-                kick(Y, b["y"], g, b["o"], b["l"], -b["p"])
+                if n + 1 < s["substeps"]:
+                    kick(Y, b["y"], g, b["o"], b["l"], -b["p"])
                 b["p"] = 0.0
     mark_touched(s, island)
     if impacts > 0 and not pass_on(s, island):

@@ -38,7 +38,7 @@ def add_moments(forest: Any, body: int, t: Any, sign: float, Y: Any, y: int, str
     moments = scale(beside(load3(t["normal"]), load3(t["t1"]), load3(t["t2"])), sign)
     if tree["lone"] == 0:
         link = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]["link"]
-        add_wrenches(tree, link, moments, scale(moments, 0.0), Y, y, stride)
+        add_wrenches(tree, link, moments, scale(moments, 0.0), Y, y, stride, False)
         return
     turns = tri_vec(load6(lone_of(tree)["K"]), tmul_vec(load9(link_of(tree)["R"]), moments))
     for i in range(3):

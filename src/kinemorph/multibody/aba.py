@@ -23,7 +23,7 @@ from kinemorph.multibody.checks import (
     finite,
 )
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.joints import REVOLUTE
+from kinemorph.multibody.joints import FREE, REVOLUTE
 from kinemorph.multibody.kinematics import move, place
 from kinemorph.multibody.layout import DOF, LINK, TREE, TREE_KIND, dof_data, link_data
 from kinemorph.multibody.model import Model
@@ -149,6 +149,8 @@ def fold(l: Any, d: Any, dofs: Any, dof_rows: Any) -> tuple[Sym3, Mat3, Sym3]:
         store3(e["U"], Un)
         store3_at(e["U"], 3, Uf)
         return sub_outer_sym(A, Un, Un), sub_outer(H, Un, Uf), sub_outer_sym(M, Uf, Uf)
+    if l["kind"] == FREE and l["parent"] < 0:
+        return fold_free(k, dofs, dof_rows, A, H, M)
     for j in range(k, k + l["nv"]):
         e = dof_rows[j]
         w = load3(e["S"])
@@ -167,6 +169,32 @@ def fold(l: Any, d: Any, dofs: Any, dof_rows: Any) -> tuple[Sym3, Mat3, Sym3]:
 
 
 @kernel
+def fold_free(k: int, dofs: Any, dof_rows: Any, A: Sym3, H: Mat3, M: Sym3) -> tuple[Sym3, Mat3, Sym3]:
+    """The same of a free root, half of whose S is zero, and of which nothing is left for anybody."""
+    for j in range(k, k + 3):
+        e = dof_rows[j]
+        w = load3(e["S"])
+        Un, Uf = sym_vec(A, w), tmul_vec(H, w)
+        D = 1.0 / sqrt(dot(w, Un) + dofs[j]["armature"] + dofs[j]["implicit"])
+        Un, Uf = scale(Un, D), scale(Uf, D)
+        put(e["D"], 0, D)
+        store3(e["U"], Un)
+        store3_at(e["U"], 3, Uf)
+        A, H, M = sub_outer_sym(A, Un, Un), sub_outer(H, Un, Uf), sub_outer_sym(M, Uf, Uf)
+    for j in range(k + 3, k + 6):
+        e = dof_rows[j]
+        v = load3_at(e["S"], 3)
+        Un, Uf = mul_vec(H, v), sym_vec(M, v)
+        D = 1.0 / sqrt(dot(v, Uf) + dofs[j]["armature"] + dofs[j]["implicit"])
+        Un, Uf = scale(Un, D), scale(Uf, D)
+        put(e["D"], 0, D)
+        store3(e["U"], Un)
+        store3_at(e["U"], 3, Uf)
+        H, M = sub_outer(H, Un, Uf), sub_outer_sym(M, Uf, Uf)
+    return A, H, M
+
+
+@kernel
 def push(l: Any, dof_rows: Any, pn: Vec3, pf: Vec3, tau: Any) -> tuple[Vec3, Vec3]:
     """Bias force that is left for the parent when the joint gives way: pA ← pA + U u, u = (tau - sᵀ pA) D."""
     k = l["iv"]
@@ -175,6 +203,14 @@ def push(l: Any, dof_rows: Any, pn: Vec3, pf: Vec3, tau: Any) -> tuple[Vec3, Vec
         u = (get(tau, k) - dot(load3(e["S"]), pn)) * get(e["D"], 0)
         put(e["u"], 0, u)
         return axpy(pn, u, load3(e["U"])), axpy(pf, u, load3_at(e["U"], 3))
+    if l["kind"] == FREE:  # half of its S is zero
+        for j in range(k, k + 6):
+            e = dof_rows[j]
+            taken = dot(load3(e["S"]), pn) if j < k + 3 else dot(load3_at(e["S"], 3), pf)
+            u = (get(tau, j) - taken) * get(e["D"], 0)
+            put(e["u"], 0, u)
+            pn, pf = axpy(pn, u, load3(e["U"])), axpy(pf, u, load3_at(e["U"], 3))
+        return pn, pf
     for j in range(k, k + l["nv"]):
         e = dof_rows[j]
         u = (get(tau, j) - dot(load3(e["S"]), pn) - dot(load3_at(e["S"], 3), pf)) * get(e["D"], 0)

@@ -95,6 +95,8 @@ LINK_DATA = np.dtype(
         ("f", "f8", 3),  # N, force on the link (rnea) or bias force (aba, impulse)
         ("jw", "f8", 3),  # rad/s, jump of the angular velocity; impulse
         ("jv", "f8", 3),  # m/s, jump of the origin's velocity; impulse
+        ("kw", "f8", 3),  # rad/s, the same of a second set of velocities, where two are whitened at once
+        ("kv", "f8", 3),  # m/s
         ("o", "f8", 3),  # m, from the origin of the tree's first link to this one; crba
         ("Ic", "f8", 6),  # kg m², second moment of all that the link carries, about the tree's first link; crba
         ("hc", "f8", 3),  # kg m, its first moment there; crba

@@ -6,7 +6,7 @@ from typing import Any
 
 from kinemorph._jit import kernel, rows_at
 from kinemorph.constraint.passive import joint_forces
-from kinemorph.constraint.whiten import unwhiten_velocity, whiten_velocity
+from kinemorph.constraint.whiten import unwhiten_two, unwhiten_velocity, whiten_two
 from kinemorph.contact.burden import mass_of
 from kinemorph.contact.layout import FROM_OUTSIDE, FULL_Z, ISLAND, SAME_TREE, SPAN, TOUCH
 from kinemorph.motion.stepping import copy
@@ -149,25 +149,22 @@ def set_in_motion(s: Any, forest: Any, first: int, stop: int) -> None:
         if l["kind"] == FREE:  # its velocity is in a frame that turns: -ω x v is no force
             k = l["iv"] + 3
             store3_at(own, k, add(load3_at(own, k), cross(load3_at(v, l["iv"]), load3_at(v, k))))
-        whiten_velocity(tree, own, za[o : o + nv])
-        whiten_velocity(tree, v, z[o : o + nv])
+        whiten_two(tree, own, za[o : o + nv], v, z[o : o + nv])
 
 
 @kernel
 def take_steps(tree: Any, span: Any, z: Any, moved: Any, step: Any, new: Any, dt: float, v: Any) -> bool:
     """How far the joints of a tree go in a step, and their velocities after it; whether it turns far on the way."""
     if span["touched"] != 0:
-        unwhiten_velocity(tree, moved, step)
-        far = turns_far(tree, QUICK)
-        unwhiten_velocity(tree, z, new)
-        return far or turns_far(tree, QUICK / dt)
+        unwhiten_two(tree, moved, step, z, new)
+        return turns_far(tree, QUICK, False) or turns_far(tree, QUICK / dt, True)
     # nothing acted but smooth forces
     unwhiten_velocity(tree, z, new)
     l = rows_at(tree["links"], tree["n"], LINK)[0]
     flies = tree["nv"] if span["middle"] == MIDDLE else l["nv"] if l["kind"] == FREE else 0
     for k in range(tree["nv"]):  # in flight the mean of both velocities is exact; else it goes with middle forces
         step[k] = dt * (0.5 * (v[k] + new[k]) if k < flies else new[k])
-    return turns_far(tree, QUICK / dt)
+    return turns_far(tree, QUICK / dt, False)
 
 
 @kernel(inline=False)
@@ -193,8 +190,7 @@ def advance_tree(s: Any, slot: Any, tree: Any, span: Any, gravity: Vec3, dt: flo
         rest, tau = rows_at(state_at(slot, tree, REST), nq, F8), rows_at(state_at(slot, tree, TAU), nv, F8)
         own, y = rows_at(state_at(slot, tree, JUMP), nv, F8), rows_at(s["x"], s["nz"], F8)[o : o + nv]
         given = rows_at(s["za"], s["nz"], F8)[o : o + nv]  # all these are of use in a solve only
-        whiten_velocity(tree, v, y)
-        whiten_velocity(tree, own, given)
+        whiten_two(tree, v, y, own, given)
         for k in range(nv):
             given[k] = z[k] - y[k] - dt * given[k]
         if floating and pushed:

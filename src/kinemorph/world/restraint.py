@@ -30,11 +30,12 @@ LITTLE = 1e-3  # share of the energy of a spin: links that move less against eac
 
 
 @kernel
-def turns_far(tree: Any, most: float) -> bool:
-    """Whether a link turns by more than that, as velocities say that were whitened or unwhitened last."""
+def turns_far(tree: Any, most: float, second: bool) -> bool:
+    """Whether a link turns by more than that, as velocities say that were whitened or unwhitened last, or those of the
+    second set."""
     rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
     for i in range(1, tree["n"] + 1):
-        w = load3(rows[i]["jw"])
+        w = load3(rows[i]["kw"]) if second else load3(rows[i]["jw"])
         if not dot(w, w) <= most * most:
             return True
     return False
