@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import warnings
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -76,12 +77,27 @@ def free_body(shape: Shape | Parts | Polyhedron, density: float | None, mass: fl
     """A model of one free link with the mass of a shape; and with the shape, if models may have such."""
     if density is not None and mass is not None:
         raise ValueError(f"add: give a density or a mass, not both: {density} kg/m³ and {mass} kg")
-    solid = inertia_of(shape, WATER if density is None else positive("add: density", density))
+    thick = WATER if density is None else positive("add: density", density)
+    heavy = None if mass is None else positive("add: mass", mass)
+    lasts = isinstance(shape, Shape) and shape.path is None and _has_hash(shape)  # files may change
+    return (_made_again if lasts else _made)(shape, thick, heavy, name)
+
+
+def _has_hash(shape: Shape) -> bool:
+    """Whether no list is in it."""
+    return isinstance(shape.size, tuple) and isinstance(shape.colour, tuple | None)
+
+
+def _made(shape: Shape | Parts | Polyhedron, density: float, mass: float | None, name: str) -> Model:
+    solid = inertia_of(shape, density)
     if mass is not None:
-        solid = solid.with_mass(positive("add: mass", mass))
+        solid = solid.with_mass(mass)
     builder, shapes = Builder(name), [shape] if isinstance(shape, Shape) else []
     builder.link(name, None, Joint.free(), inertia=Inertia(solid.mass, solid.com, solid.matrix), shapes=shapes)
     return builder.build()
+
+
+_made_again = lru_cache(maxsize=64)(_made)  # one shape may come many times, in as many worlds
 
 
 def closed_state(model: Model, q: Any, v: Any) -> tuple[Array, Array]:

@@ -16,6 +16,7 @@ from kinemorph.world.body import Body
 RADIUS, NEAR = 0.1, 0.02  # m, of the ball; and the least way to it
 AFTER = 0.2  # s, that a hit takes, until the ball flies
 CROWD = 16  # balls of a life without senses, which does not depend on where they are: as light as air
+LIGHT_BALL = Shape.sphere(RADIUS, group=2, mask=1)
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,7 @@ class HitBallAnywhere(HitBall):
         if not self.crowd:
             return super().begin(stage)
         places = [self._somewhere(stage, number) for number in range(self.crowd)]
-        ball = Shape.sphere(RADIUS, group=2, mask=1)
-        balls = [stage.world.add(ball, at=at, density=1.0) for at in places]
+        balls = [stage.world.add(LIGHT_BALL, at=at, density=1.0) for at in places]
         stage.mind.target = balls[0]
         stage.notes["balls"] = list(zip(balls, places))
 

@@ -108,6 +108,9 @@ class Task:
         raise NotImplementedError
 
 
+_sphere = lru_cache(maxsize=8)(Shape.sphere)  # the same one for all lives, so that worlds know it
+
+
 @lru_cache(maxsize=64)
 def _grown(settings: Settings, root: Root, grasps: bool) -> Settings:
     return replace(settings, root=root, grasps=grasps)
@@ -196,7 +199,7 @@ class Stage:
 
     def add_ball(self, at: Any, radius: float = 0.1, density: float = 100.0) -> Body:
         """A ball of a density (kg/m³)."""
-        ball: Body = self.world.add(Shape.sphere(radius), at=at, density=density, name="ball")
+        ball: Body = self.world.add(_sphere(radius), at=at, density=density, name="ball")
         return ball
 
     def hand(self) -> Body:
