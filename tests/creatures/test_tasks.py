@@ -30,6 +30,7 @@ from kinemorph.creatures.tasks import (
     Locomotion,
     Stage,
     Swim,
+    Task,
 )
 
 ONE = Source()
@@ -221,7 +222,7 @@ def test_walkers_look_aside_and_are_knocked_about_as_their_draw_says() -> None:
     stage = staged(Locomotion(kick=0.3))
     tree = stage.world.forest.tree_of(stage.figure["part0"].id)
     v, turned = stage.world.forest.state(tree).v, stage.figure["part0"].pose.rotation
-    stage._knock()
+    stage.world.forest.knock(stage.figure["part0"].id, *stage.knocks())
     change = stage.world.forest.state(tree).v - v
     assert np.linalg.norm(change[3:6]) == pytest.approx(0.3)
     assert abs((turned @ change[3:6])[2]) < 1e-12
@@ -240,6 +241,35 @@ def test_weight_pulls_aslant_while_a_creature_settles() -> None:
     aside = np.linalg.norm((stage.centre - before)[:2])
     assert aside == pytest.approx(0.5 * 0.05 * 9.81 * 0.5**2, rel=1e-2)
     assert stage.world.gravity == pytest.approx(weight, abs=0.0)
+
+
+@pytest.mark.parametrize("task", [Locomotion(seconds=2.0), Follow(seconds=1.0)])
+def test_a_life_is_the_same_if_somebody_looks_on(task: Task) -> None:
+    """Alone it is one call of a kernel; else Python has its turn at each look."""
+    alone, seen = staged(task), staged(task)
+    seen.world.every(0.1, lambda world: None)
+    for stage in (alone, seen):
+        assert stage.settle() == ""
+        stage.live()
+    seen.world.forget()  # a hash is of timers, too
+    assert alone.world.hash() == seen.world.hash()
+    assert (alone.gaps, alone.half, alone.time) == (seen.gaps, seen.half, seen.time)
+    assert len(alone.gaps) == 2 * task.looks
+
+
+def test_who_spends_its_budget_within_a_life_is_seen_once_more() -> None:
+    whole, cut = staged(Locomotion(seconds=2.0)), staged(Locomotion(seconds=2.0, work=4000))
+    for stage in (whole, cut):
+        stage.live()
+    assert (whole.early, cut.early, cut.spent) == (False, True, True)
+    assert 0 < len(cut.gaps) < len(whole.gaps)
+    assert cut.gaps[:-1] == whole.gaps[: len(cut.gaps) - 1]
+
+
+def test_who_cannot_be_knocked_about_is_told_so() -> None:
+    stage = staged(Locomotion(root=Root.FIXED, gravity=0.0, patience=0.0))
+    with pytest.raises(ValueError, match="does not float"):
+        stage.live()
 
 
 def test_the_time_at_a_target_is_what_is_seen_of_it() -> None:

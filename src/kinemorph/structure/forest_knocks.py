@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kinemorph._jit import entry, rows_at
+from typing import Any
+
+from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.multibody.joints import FREE
 from kinemorph.multibody.layout import LINK, LINK_DATA, TREE
 from kinemorph.multibody.system import F8
@@ -27,6 +29,12 @@ def knock_body(address: int, index: int, push: Vec3, turn: Vec3) -> int:
     forest = rows_at(address, 1, FOREST)[0]
     if forest["kind"] != FOREST_KIND or forest["busy"] != 0:
         return NO_FOREST
+    return knock(forest, index, push, turn)
+
+
+@kernel(inline=False)
+def knock(forest: Any, index: int, push: Vec3, turn: Vec3) -> int:
+    """The same, in a forest that nobody else works with."""
     body = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[index]
     slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[body["tree"]]
     tree = rows_at(slot["address"], 1, TREE)[0]

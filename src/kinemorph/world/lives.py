@@ -249,6 +249,12 @@ def see_lives(address: int) -> int:
     w = rows_at(address, 1, WORLD)[0]
     if w["kind"] != WORLD_KIND:
         return WRONG_ROW
+    look_around(w)
+    return DONE
+
+
+@kernel(inline=False)
+def look_around(w: Any) -> None:
     m, forest = rows_at(w["minds"], 1, MINDS)[0], rows_at(w["forest"], 1, FOREST)[0]
     s, c = rows_at(w["solver"], 1, SOLVER)[0], rows_at(w["collisions"], 1, COLLISIONS)[0]
     minds, bodies = rows_at(m["minds"], m["mind_room"], MIND), rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
@@ -257,4 +263,3 @@ def see_lives(address: int) -> int:
         at = body_slot(forest, minds[i]["body"])
         if at >= 0:
             watch_shapes(forest, c, minds[i], bodies[at]["tree"], False)
-    return DONE

@@ -116,8 +116,11 @@ def run_steps(
 ) -> tuple[int, int]:
     """So many steps, or `most` of them if something is awake. Returns a Status, and how many steps are left to do."""
     w = rows_at(address, 1, WORLD)[0]
-    if w["kind"] != WORLD_KIND:
-        return WRONG_ROW, count
+    return make_steps(w, count, most, none) if w["kind"] == WORLD_KIND else (WRONG_ROW, count)
+
+
+@kernel(inline=False)
+def make_steps(w: Any, count: int, most: int, none: Any) -> tuple[int, int]:
     forest, s = rows_at(w["forest"], 1, FOREST)[0], rows_at(w["solver"], 1, SOLVER)[0]
     for _ in range(min(count, most)):
         if w["phase"] == MOVE and w["event_count"] == 0 and all_asleep(s, forest):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -11,8 +12,18 @@ from kinemorph.creatures.tasks.task import Marks, Stage, Task, closeness
 from kinemorph.multibody.builder import Builder
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
+from kinemorph.multibody.model import Model
 
 AT = 0.3  # m: so near is at the target
+
+
+@lru_cache(maxsize=8)
+def _arm(reach: float) -> Model:
+    """What carries a target round: the same one for all lives."""
+    arm, small = Builder("target"), Inertia.box(0.01, (0.1, 0.1, 0.1))
+    arm.link("arm", None, Joint.revolute("z", name="turn"), inertia=small)
+    arm.link("mark", "arm", Joint.fixed(), at=(0.0, reach, 0.0), inertia=small)
+    return arm.build()
 
 
 @dataclass(frozen=True)
@@ -30,10 +41,7 @@ class Follow(Task):
         side = 1.0 if stage.number % 2 == 0 else -1.0
         x, y, _ = stage.centre
         ahead = x + 1.0 + 0.5 * float(stage.rng.random())
-        arm, small = Builder("target"), Inertia.box(0.01, (0.1, 0.1, 0.1))
-        arm.link("arm", None, Joint.revolute("z", name="turn"), inertia=small)
-        arm.link("mark", "arm", Joint.fixed(), at=(0.0, -side * self.radius, 0.0), inertia=small)
-        figure = stage.world.add(arm.build(), at=(ahead, y + side * self.radius, 0.1))
+        figure = stage.world.add(_arm(-side * self.radius), at=(ahead, y + side * self.radius, 0.1))
         stage.world.motor(figure.joint("turn"), side * stage.level * self.speed / self.radius)
         stage.mind.target = figure["mark"]
         stage.notes |= {"middle": np.array((ahead - x, side * self.radius)), "side": side}

@@ -248,18 +248,23 @@ class Stage:
         life = self.mind.seen()
         self.start, self.height, self.gap = np.array(life["centre"]), float(life["lowest"]), float(life["gap"])
         woken, half, whole = (round(t / task.dt) for t in (world.time, 0.5 * task.seconds, task.seconds))
-        done = 0
-        for end in (*_looks(0, half, task.looks), *_looks(half, whole, task.looks)):
-            world.step(end - done)
+        ends = np.array([*_looks(0, half, task.looks), *_looks(half, whole, task.looks)])
+        knocks = np.array([sum(self.knocks(), ()) for _ in ends[1:]] if task.kick else []).reshape(-1, 6)
+        seen = np.zeros((len(ends), 3))
+        k, left = world.live(self.mind, ends, knocks, seen)
+        while k < len(ends):  # what cannot go on without Python
+            world.step(left)
             life = self.mind.seen()
-            self.gaps.append(float(life["gap"]))
-            if end <= half:
-                self.half = int(life["steps"]), float(life["gaps"])
-            done = end
-            if round(world.time / task.dt) < woken + end:
+            seen[k] = life["steps"], life["gap"], life["gaps"]
+            k += 1
+            if k == len(ends) or round(world.time / task.dt) < woken + ends[k - 1]:
                 break
-            if task.kick and end < whole:
-                self._knock()
+            if task.kick:
+                world.forest.knock(self.figure["part0"].id, knocks[k - 1, :3], knocks[k - 1, 3:])
+            left = int(ends[k] - ends[k - 1])
+        self.gaps = seen[:k, 1].tolist()
+        if first := int(np.count_nonzero(ends[:k] <= half)):
+            self.half = int(seen[first - 1, 0]), float(seen[first - 1, 2])
         self.time = (round(world.time / task.dt) - woken) * task.dt
 
     def knocks(self) -> tuple[Vector, Vector]:
@@ -268,10 +273,6 @@ class Stage:
         x, y = math.cos(math.pi * angle), math.sin(math.pi * angle)
         kick = self.task.vary * self.level * self.task.kick
         return (kick * x, kick * y, 0.0), (0.0, 0.0, 4.0 * kick * turn)
-
-    def _knock(self) -> None:
-        """Knock against its root, which takes all of it along."""
-        self.world.forest.knock(self.figure["part0"].id, *self.knocks())
 
     @property
     def early(self) -> bool:
