@@ -8,7 +8,7 @@ from kinemorph._jit import kernel, rows_at
 from kinemorph.collision.contact_table import half_of
 from kinemorph.collision.on_the_way import points_of
 from kinemorph.collision.shape_rows import CONTACT, PAIR, PLACE, SHAPE, SLOW
-from kinemorph.constraint.basis import product
+from kinemorph.constraint.basis import product, products
 from kinemorph.contact.islands import I4
 from kinemorph.contact.layout import AGREEMENT, FULL_Y, MATERIAL, PASSES, SAME_TREE, SPAN, TOUCH
 from kinemorph.contact.lone_rows import NOWHERE, Alone, beside, put_alone, seen_alone
@@ -132,10 +132,11 @@ def weigh(t: Any, Y: Any) -> None:
     """The products of the three rows of a touch: what its impulses feel."""
     l = t["l1"] + t["l2"]
     a, b, c = t["y"], t["y"] + l, t["y"] + 2 * l
-    nn = product(Y, a, Y, a, l)
+    nn, an1, an2 = products(Y, a, b, c, Y, a, l)
     t["inverse"] = 1.0 / nn if nn > 0.0 else 0.0  # 0: nothing moves along the normal
-    t["an1"], t["an2"] = product(Y, a, Y, b, l), product(Y, a, Y, c, l)
-    invert_two(t, product(Y, b, Y, b, l), product(Y, b, Y, c, l), product(Y, c, Y, c, l))
+    t["an1"], t["an2"] = an1, an2
+    bb, bc, cc = product(Y, b, Y, b, l), product(Y, b, Y, c, l), product(Y, c, Y, c, l)
+    invert_two(t, bb, bc, cc)
 
 
 @kernel

@@ -24,6 +24,7 @@ from kinemorph.contact.strikes import (
     strike_three,
     struck,
     take,
+    velocities,
     velocity,
 )
 from kinemorph.multibody.system import F8
@@ -154,10 +155,10 @@ def relax(s: Any, island: Any) -> None:
             d, d1, d2 = relaxed(t, v, measure(y1, x), measure(y2, x))
             put(t, z, struck(struck(struck(x, y, d), y1, d1), y2, d2))
         else:
-            v = velocity(t, 0, Y, z)
+            v, v1, v2 = velocities(t, Y, z)
             if t["s"] > 0.0:
                 v += (t["s0"] + velocity(t, 0, Y, moved)) / h
-            d, d1, d2 = relaxed(t, v, velocity(t, 1, Y, z), velocity(t, 2, Y, z))
+            d, d1, d2 = relaxed(t, v, v1, v2)
             strike_three(t, Y, z, d, d1, d2)
 
 
