@@ -37,7 +37,7 @@ NONE = int(Form.NONE)
 CLOSE = int(Candidates.CLOSE)
 
 
-@kernel(inline=False)
+@kernel
 def find_pairs(c: Any) -> int:
     """List the pairs of shapes whose boxes overlap, or are close, in the order of their rows."""
     h = rows_at(c["hash"], 1, HASH)[0]

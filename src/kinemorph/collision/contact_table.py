@@ -221,7 +221,7 @@ def _rolled(c: Any, memory: Any, made: Any, R: Mat3, reach: float) -> float:
     return far
 
 
-@kernel(inline=False)
+@kernel
 def keep_contacts(c: Any, k: int, pair: Any, memory: Any, one: Any, other: Any) -> int:
     """Keep the contacts of the step before: features, points and normal stay on their shapes, distances are new."""
     count = memory["count"]

@@ -410,7 +410,7 @@ def _of_parts(
 # --- ground ---
 
 
-@kernel(inline=False)
+@kernel
 def _on_ground(c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
     s = rows_at(c["search"], 1, SEARCH)[0]
     body = rows_at(c["carried"], 1, CARRIED)[0]

@@ -145,7 +145,7 @@ def _thin_out(contacts: Any, count: int, most: int, margin: float) -> int:
     return count
 
 
-@kernel(inline=False)
+@kernel
 def _on_plane(ground: Any, body: Any, margin: float, contacts: Any) -> int:
     """A half-space: the corners of the face that lies on it, or the deepest vertex, and the edges that lie on it."""
     core = rows_at(body["core"], 1, CORE)[0]

@@ -74,7 +74,7 @@ DROPPED, BEHIND, SEAM, FORCED, BURIED, GOOD = 0, 1, 2, 3, 4, 5  # what is to be 
 LONGER = 2.0  # a forced way out may be so much longer than the deepest good one
 
 
-@kernel(inline=False)
+@kernel
 def survey(ground: Any, body: Any, margin: float, reach: float, s: Any, work: Any) -> None:
     """List the triangles no farther than `margin` from a body, and find the distance if it is below `reach`.
 
@@ -342,7 +342,7 @@ def _turn_down(ground: Any, body: Any) -> None:
     store9(body["R"], turned(R, c, s))
 
 
-@kernel(inline=False)
+@kernel
 def _over_plane(ground: Any, body: Any, s: Any) -> None:
     """A half-space: the vertex that is deepest along its normal answers."""
     core = rows_at(body["core"], 1, CORE)[0]

@@ -13,7 +13,7 @@ from kinemorph.collision.hash_rows import BOX, BOX_PAIR, FRESH, IGNORED, INDEX, 
 FEW = 16  # meetings, which are sorted one by one
 
 
-@kernel(inline=False)
+@kernel
 def collect_overlapping(h: Any, passed: int) -> int:
     """Write the pairs whose boxes overlap, sorted by ids. Returns how many. `passed` updates (0, 1) go by."""
     boxes = rows_at(h["boxes"], h["n"], BOX)

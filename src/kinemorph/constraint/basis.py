@@ -22,10 +22,34 @@ def product(x: Any, i: int, y: Any, j: int, n: int) -> float:
     whole = n & ~3
     for k in range(0, whole, 4):
         total = fma(load_from(x, i + k), load_from(y, j + k), total)
+    return sum_of(total) + last_product(x, i + whole, y, j + whole, n)
+
+
+@kernel
+def last_product(x: Any, i: int, y: Any, j: int, n: int) -> float:
+    """Of the last n % 4 numbers, one after the other; without a loop, of which LLVM would unroll eight turns."""
     rest = 0.0
-    for k in range(whole, n):
-        rest = fma(x[i + k], y[j + k], rest)
-    return sum_of(total) + rest
+    if n & 2:
+        rest = fma(x[i + 1], y[j + 1], fma(x[i], y[j], rest))
+        i, j = i + 2, j + 2
+    return fma(x[i], y[j], rest) if n & 1 else rest
+
+
+@kernel
+def products(x: Any, a: int, b: int, c: int, y: Any, j: int, n: int) -> tuple[float, float, float]:
+    """`product` of three vectors in x with one in y, side by side."""
+    one = two = three = splat(0.0)
+    whole = n & ~3
+    for k in range(0, whole, 4):
+        v = load_from(y, j + k)
+        one, two = fma(load_from(x, a + k), v, one), fma(load_from(x, b + k), v, two)
+        three = fma(load_from(x, c + k), v, three)
+    j += whole
+    return (
+        sum_of(one) + last_product(x, a + whole, y, j, n),
+        sum_of(two) + last_product(x, b + whole, y, j, n),
+        sum_of(three) + last_product(x, c + whole, y, j, n),
+    )
 
 
 @kernel

@@ -220,7 +220,7 @@ def unwhiten_velocity(tree: Any, z: Any, v: Any) -> None:
 # ----------------------------------------------------- two at once: each degree of freedom waits for the one before
 
 
-@kernel(inline=False)
+@kernel
 def whiten_two(tree: Any, v: Any, z: Any, v2: Any, z2: Any) -> None:
     """`whiten_velocity` of two sets of velocities; of trees that are not lone."""
     links = rows_at(tree["links"], tree["n"], LINK)
@@ -236,7 +236,7 @@ def whiten_two(tree: Any, v: Any, z: Any, v2: Any, z2: Any) -> None:
         keep_both(d, w, u, w2, u2)
 
 
-@kernel(inline=False)
+@kernel
 def unwhiten_two(tree: Any, z: Any, v: Any, z2: Any, v2: Any) -> None:
     """`unwhiten_velocity` of two sets."""
     links = rows_at(tree["links"], tree["n"], LINK)

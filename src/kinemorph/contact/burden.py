@@ -180,7 +180,7 @@ def decide(s: Any, island: Any) -> None:
         t = spans[t]["next"]
 
 
-@kernel(inline=False)
+@kernel
 def choose(s: Any, forest: Any, c: Any) -> None:
     """Set `direct` of each island."""
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)

@@ -54,7 +54,7 @@ def add_unit(tree: Any, link: int, dof: int, size: float, Y: Any, y: int) -> flo
     return size * size * (u * u + go_inward(tree, link, dof + 1, n, f, Y, y, size))
 
 
-@kernel(inline=False)
+@kernel
 def leave_unit(tree: Any, link: int, dof: int, sign: float, Y: Any, y: int) -> float:
     """The same of a force of size 1, as far as the root, for which it waits (`root_rows`). yᵀ y without that of the
     degree of freedom itself."""

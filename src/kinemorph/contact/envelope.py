@@ -151,7 +151,7 @@ def plan_island(s: Any, trees: Any, island: Any) -> bool:
     return True
 
 
-@kernel(inline=False)
+@kernel
 def plan_envelopes(s: Any, forest: Any) -> bool:
     """Rows of all islands that are to be solved directly. False if the envelope is too short."""
     islands = rows_at(s["islands"], s["span_room"], ISLAND)

@@ -42,7 +42,7 @@ def tree_of(bodies: Any, body: int) -> int:
     return bodies[body]["tree"] if body >= 0 else -1
 
 
-@kernel(inline=False)
+@kernel
 def tie_trees(s: Any, forest: Any, c: Any) -> None:
     """Find which trees contacts and loops tie together, by a root for each."""
     spans = rows_at(s["spans"], s["span_room"], SPAN)
@@ -83,7 +83,7 @@ def wake_islands(s: Any, forest: Any) -> int:
     return woken
 
 
-@kernel(inline=False)
+@kernel
 def number_islands(s: Any, forest: Any, forget: bool) -> bool:
     """List the islands that are awake, and give each a stretch of z, tree by tree. False if that is too short.
 
@@ -131,7 +131,7 @@ def number_islands(s: Any, forest: Any, forget: bool) -> bool:
     return True
 
 
-@kernel(inline=False)
+@kernel
 def sort_contacts(s: Any, forest: Any, c: Any) -> bool:
     """The contacts of islands that are awake, island by island, into `order`. False if there is no room."""
     spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)

@@ -62,7 +62,7 @@ def pass_four(tree: Any, Y: Any, a: int, b: int, c: int, d: int, total: Scalar) 
     return total + u0 * u0 + u1 * u1 + u2 * u2 + u3 * u3 + u4 * u4 + u5 * u5
 
 
-@kernel(inline=False)
+@kernel
 def pass_rows(tree: Any, Y: Any, y: int, stride: int, count: int) -> None:
     """The root takes what waits in so many rows, which lie side by side from y on."""
     last = y + (count - 1) * stride
@@ -79,7 +79,7 @@ def next_waiting(bounds: Any, i: int, count: int) -> int:
     return i
 
 
-@kernel(inline=False)
+@kernel
 def pass_bounds(s: Any, tree: Any, first: int) -> None:
     """The root takes what waits in the bounds from `first` on, all of one tree, and their `inverse` is known then."""
     count = s["bound_count"]

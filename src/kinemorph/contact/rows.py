@@ -8,7 +8,7 @@ from kinemorph._jit import kernel, rows_at
 from kinemorph.collision.contact_table import half_of
 from kinemorph.collision.on_the_way import points_of
 from kinemorph.collision.shape_rows import CONTACT, PAIR, PLACE, SHAPE, SLOW
-from kinemorph.constraint.basis import product
+from kinemorph.constraint.basis import product, products
 from kinemorph.contact.islands import I4
 from kinemorph.contact.layout import AGREEMENT, FULL_Y, MATERIAL, PASSES, SAME_TREE, SPAN, TOUCH
 from kinemorph.contact.lone_rows import NOWHERE, Alone, beside, put_alone, seen_alone
@@ -49,7 +49,7 @@ def add_forces(tree: Any, link: int, x: Vec3, forces: Vec3, Y: Any, y: int, stri
     add_wrenches(tree, link, cross(r, forces), forces, Y, y, stride, waits)
 
 
-@kernel(inline=False)
+@kernel
 def add_wrenches(tree: Any, link: int, n: Vec3, f: Vec3, Y: Any, y: int, stride: int, waits: bool) -> None:
     """The same of three wrenches, moments and forces at the link's origin."""
     links = rows_at(tree["links"], tree["n"], LINK)
@@ -132,13 +132,14 @@ def weigh(t: Any, Y: Any) -> None:
     """The products of the three rows of a touch: what its impulses feel."""
     l = t["l1"] + t["l2"]
     a, b, c = t["y"], t["y"] + l, t["y"] + 2 * l
-    nn = product(Y, a, Y, a, l)
+    nn, an1, an2 = products(Y, a, b, c, Y, a, l)
     t["inverse"] = 1.0 / nn if nn > 0.0 else 0.0  # 0: nothing moves along the normal
-    t["an1"], t["an2"] = product(Y, a, Y, b, l), product(Y, a, Y, c, l)
-    invert_two(t, product(Y, b, Y, b, l), product(Y, b, Y, c, l), product(Y, c, Y, c, l))
+    t["an1"], t["an2"] = an1, an2
+    bb, bc, cc = product(Y, b, Y, b, l), product(Y, b, Y, c, l), product(Y, c, Y, c, l)
+    invert_two(t, bb, bc, cc)
 
 
-@kernel(inline=False)
+@kernel
 def mass_held(forest: Any, a: int, b: int) -> float:
     """kg, of the heavier of the trees of two bodies that the base holds, or of the one that both are of; else 0."""
     bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
@@ -227,7 +228,7 @@ def start_touch(t: Any, k: Any, t1: Vec3, t2: Vec3, p: Vec3, slip: Vec3, gap: fl
     t["w1"], t["w2"] = dot(slip, t1), dot(slip, t2)
 
 
-@kernel(inline=False)
+@kernel
 def lay_joined(forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int, Y: Any) -> None:
     """The rows of a touch of two bodies of one tree, which are zero so far."""
     y, length = t["y"], t["l2"]
@@ -238,7 +239,7 @@ def lay_joined(forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b:
         leave_out(t, Y, y, length)
 
 
-@kernel(inline=False)
+@kernel
 def lay_jointed(
     forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int, waits1: bool, waits2: bool, Y: Any
 ) -> None:
@@ -250,7 +251,7 @@ def lay_jointed(
         add_side(forest, b, x2, forces, 1.0, Y, y + l1, length, waits2)
 
 
-@kernel(inline=False)
+@kernel
 def end_jointed(s: Any, first: int, stop: int, joined: bool, held: float) -> None:
     """What follows from the rows of the touches of a pair, when they are complete."""
     touches, Y = rows_at(s["touches"], s["touch_room"], TOUCH), rows_at(s["Y"], s["Y_room"], F8)

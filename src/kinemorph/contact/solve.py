@@ -189,7 +189,7 @@ def mark_touched(s: Any, island: Any) -> None:
             span["touched"] = max(1, span["touched"])
 
 
-@kernel(inline=False)
+@kernel
 def solve_island(s: Any, island: Any, soft: tuple[float, float, float]) -> None:
     """Velocities of an island after the step into z, and what was moved in it into `moved`, both whitened."""
     start, stop, h = island["offset"], island["offset"] + island["nz"], s["h"]
@@ -259,7 +259,7 @@ def solve_island(s: Any, island: Any, soft: tuple[float, float, float]) -> None:
         bounce(s, island)
 
 
-@kernel(inline=False)
+@kernel
 def solve(s: Any, first: int, last: int) -> None:
     """All islands from `first` to before `last`."""
     islands, soft = rows_at(s["islands"], s["span_room"], ISLAND), softness(s)

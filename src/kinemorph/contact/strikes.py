@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from kinemorph._jit import kernel
-from kinemorph.constraint.basis import product
+from kinemorph.constraint.basis import product, products
 from kinemorph.spatial.four import (
     fma,
     load_from,
@@ -36,6 +36,18 @@ def velocity(t: Any, row: int, Y: Any, z: Any) -> float:
     y = t["y"] + row * (t["l1"] + t["l2"])
     x = product(Y, y + t["l1"], z, t["o2"], t["l2"])
     return x + product(Y, y, z, t["o1"], t["l1"]) if t["l1"] > 0 else x
+
+
+@kernel
+def velocities(t: Any, Y: Any, z: Any) -> tuple[float, float, float]:
+    """`velocity` of all three rows."""
+    stride = t["l1"] + t["l2"]
+    a, b, c = t["y"], t["y"] + stride, t["y"] + 2 * stride
+    v, v1, v2 = products(Y, a + t["l1"], b + t["l1"], c + t["l1"], z, t["o2"], t["l2"])
+    if t["l1"] == 0:
+        return v, v1, v2
+    u, u1, u2 = products(Y, a, b, c, z, t["o1"], t["l1"])
+    return v + u, v1 + u1, v2 + u2
 
 
 @kernel

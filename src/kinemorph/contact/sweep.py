@@ -24,6 +24,7 @@ from kinemorph.contact.strikes import (
     strike_three,
     struck,
     take,
+    velocities,
     velocity,
 )
 from kinemorph.multibody.system import F8
@@ -99,7 +100,7 @@ def pressed(t: Any, v: float, gap: float, h: float, push: float, soft: tuple[flo
     return d
 
 
-@kernel(inline=False)
+@kernel
 def press(s: Any, island: Any, first: bool, soft: tuple[float, float, float]) -> None:
     """The biased pass over touches: normal impulses only."""
     touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
@@ -132,7 +133,7 @@ def relaxed(t: Any, v: float, v1: float, v2: float) -> tuple[float, float, float
     return d, d1, d2
 
 
-@kernel(inline=False)
+@kernel
 def relax(s: Any, island: Any) -> None:
     """The pass without bias over touches, with friction; the impulses of the substep are added up."""
     touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
@@ -154,10 +155,10 @@ def relax(s: Any, island: Any) -> None:
             d, d1, d2 = relaxed(t, v, measure(y1, x), measure(y2, x))
             put(t, z, struck(struck(struck(x, y, d), y1, d1), y2, d2))
         else:
-            v = velocity(t, 0, Y, z)
+            v, v1, v2 = velocities(t, Y, z)
             if t["s"] > 0.0:
                 v += (t["s0"] + velocity(t, 0, Y, moved)) / h
-            d, d1, d2 = relaxed(t, v, velocity(t, 1, Y, z), velocity(t, 2, Y, z))
+            d, d1, d2 = relaxed(t, v, v1, v2)
             strike_three(t, Y, z, d, d1, d2)
 
 
@@ -173,7 +174,7 @@ def pull(b: Any, v: float, h: float) -> float:
     return min(max(p, b["least"] * h), b["most"] * h)
 
 
-@kernel(inline=False)
+@kernel
 def bound(s: Any, island: Any, biased: bool, first: bool, soft: tuple[float, float, float], limits: bool) -> None:
     """Drives, dry friction, largest speeds and limits, or `limits` alone; only these have a bias."""
     bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]

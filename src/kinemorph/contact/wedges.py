@@ -61,7 +61,7 @@ def may_wedge(s: Any, island: Any) -> tuple[bool, bool]:
     return limits, within
 
 
-@kernel(inline=False)
+@kernel
 def wedged_by(s: Any, island: Any) -> float:
     """The largest c² of an island; and what limits bear, into their rows."""
     limits, within = may_wedge(s, island)
@@ -89,7 +89,7 @@ def wedged_by(s: Any, island: Any) -> float:
     return most
 
 
-@kernel(inline=False)
+@kernel
 def choose_wedged(s: Any) -> None:
     """Set `direct` of islands in which something is wedged, if they are small."""
     spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)

@@ -74,9 +74,13 @@ def articulated_body(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any)
         w, bw, bv = move(l, P, d, dof_rows, q, v, R, r)
         store3(d["bw"], bw)
         store3(d["bv"], bv)
-        I, h = start(l, d, R)
-        pn = cross(w, sym_vec(I, w))
-        pf = cross(w, cross(w, h))
+        pn = pf = (0.0, 0.0, 0.0)
+        if weighs(l):
+            I, h = start(l, d, R)
+            pn = cross(w, sym_vec(I, w))
+            pf = cross(w, cross(w, h))
+        else:
+            start_weightless(d)
         if external.shape[0] > 0:
             pn = sub(pn, load3(external[i]))
             pf = sub(pf, load3_at(external[i], 3))
@@ -89,11 +93,17 @@ def articulated_body(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any)
         A, H, M = fold(l, d, dofs, dof_rows)
         pn, pf = push(l, dof_rows, load3(d["n"]), load3(d["f"]), tau)
         if l["parent"] >= 0:
-            bn, bf = articulated_force(A, H, M, load3(d["bw"]), load3(d["bv"]))
             P = rows[l["parent"] + 1]
-            hand_over(P, load3(d["r"]), A, H, M)
-            pf = add(pf, bf)
-            store3(P["n"], add(load3(P["n"]), shift_force(load3(d["r"]), add(pn, bn), pf)))
+            if is_at_parent(l):
+                bw = load3(d["bw"])
+                add_articulated(P, A, H, M)
+                pn, pf = add(pn, sym_vec(A, bw)), add(pf, tmul_vec(H, bw))
+            else:
+                bn, bf = articulated_force(A, H, M, load3(d["bw"]), load3(d["bv"]))
+                hand_over(P, load3(d["r"]), A, H, M)
+                pf = add(pf, bf)
+                pn = shift_force(load3(d["r"]), add(pn, bn), pf)
+            store3(P["n"], add(load3(P["n"]), pn))
             store3(P["f"], add(load3(P["f"]), pf))
     outward(tree, a)
 
@@ -125,6 +135,29 @@ def start(l: Any, d: Any, R: Mat3) -> tuple[Sym3, Vec3]:
     store9(d["H"], skew(h))
     store6(d["M"], (m, 0.0, 0.0, m, 0.0, m))
     return I, h
+
+
+@kernel
+def weighs(l: Any) -> bool:
+    """Not so of all but the last link of a joint that is made of several: most of what a link needs is zero there."""
+    I = l["I"]
+    return l["mass"] != 0.0 or I[0] + I[3] + I[5] != 0.0
+
+
+@kernel
+def start_weightless(d: Any) -> None:
+    """`start` of a link without inertia."""
+    zero = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    store6(d["A"], zero)
+    store9(d["H"], (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    store6(d["M"], zero)
+
+
+@kernel
+def is_at_parent(l: Any) -> bool:
+    """Whether a link's origin is that of its parent, wherever both go: nothing of it needs to be shifted."""
+    p = l["p"]
+    return l["kind"] == REVOLUTE and p[0] == 0.0 and p[1] == 0.0 and p[2] == 0.0
 
 
 @kernel
@@ -224,6 +257,11 @@ def push(l: Any, dof_rows: Any, pn: Vec3, pf: Vec3, tau: Any) -> tuple[Vec3, Vec
 def hand_over(P: Any, r: Vec3, A: Sym3, H: Mat3, M: Sym3) -> None:
     """Add a link's articulated inertia to its parent's."""
     A, H, M = shift_articulated(r, A, H, M)
+    add_articulated(P, A, H, M)
+
+
+@kernel
+def add_articulated(P: Any, A: Sym3, H: Mat3, M: Sym3) -> None:
     store6(P["A"], add6(load6(P["A"]), A))
     store9(P["H"], add9(load9(P["H"]), H))
     store6(P["M"], add6(load6(P["M"]), M))

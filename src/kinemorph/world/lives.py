@@ -60,7 +60,7 @@ def weigh(tree: Any, v: Any) -> tuple[float, Vec3, float, float]:
     return mass, moment, kinetic, sqrt(fastest)
 
 
-@kernel(inline=False)
+@kernel
 def watch_trees(s: Any, forest: Any, m: Any, moved: bool) -> None:
     """Energy of all, and centre and speed of the trees of minds; their rows are those of now if they were `moved`."""
     trees, spans = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT), rows_at(s["spans"], s["span_room"], SPAN)
@@ -92,7 +92,7 @@ def watch_trees(s: Any, forest: Any, m: Any, moved: bool) -> None:
         m["known"], m["start"], m["energy"] = 1, total, total
 
 
-@kernel(inline=False)
+@kernel
 def watch_joint(s: Any, forest: Any, m: Any, e: Any, window: Any) -> float:
     """Work and swing of the joint of an effect in this step. Returns its speed."""
     drives = rows_at(s["drives"], s["drive_room"], DRIVE)
@@ -137,7 +137,7 @@ def gap_to(mount: Any, R: Any, p: Vec3, aim: Vec3) -> float:
     return max(0.0, sqrt(a * a + b * b + c * c) - mount["pad"])
 
 
-@kernel(inline=False)
+@kernel
 def watch_shapes(forest: Any, c: Any, mind: Any, t: int, placed: bool) -> None:
     """The lowest point of the bodies of a mind's tree, and how far they are from its target; `placed` are shapes whose
     places are those of now."""
@@ -168,7 +168,7 @@ def watch_shapes(forest: Any, c: Any, mind: Any, t: int, placed: bool) -> None:
     life["least_gap"] = min(life["least_gap"], gap)
 
 
-@kernel(inline=False)
+@kernel
 def watch_overlap(forest: Any, c: Any, life: Any, t: int) -> None:
     """The largest overlap of a shape of a tree with another one."""
     bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
@@ -190,7 +190,7 @@ def watch_overlap(forest: Any, c: Any, life: Any, t: int) -> None:
             life["depth"] = max(life["depth"], -pair["distance"] / size)
 
 
-@kernel(inline=False)
+@kernel
 def watch_one(w: Any, s: Any, forest: Any, c: Any, m: Any, mind: Any, t: int) -> None:
     """One mind, in the middle of a step."""
     life = mind["life"]
@@ -221,7 +221,7 @@ def work_of_surfaces(s: Any) -> float:
     return work
 
 
-@kernel(inline=False)
+@kernel
 def watch_lives(w: Any, s: Any, forest: Any, c: Any, m: Any) -> None:
     """What has become of all minds until now: in the middle of a step, once all trees are set in motion."""
     m["work"] += 1 + s["substeps"] * (s["touch_count"] + s["bound_count"])

@@ -124,7 +124,7 @@ def accelerate_some(w: Any, s: Any, forest: Any, who: int, none: Any, part: int,
     return GOOD
 
 
-@kernel(inline=False)
+@kernel
 def set_in_motion(s: Any, forest: Any, first: int, stop: int) -> None:
     """Whitened velocities and accelerations of the trees from `first` to before `stop` that are awake."""
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
@@ -306,7 +306,7 @@ def slower(z: Any, o: int, nv: int, most: float) -> bool:
     return total <= most
 
 
-@kernel(inline=False)
+@kernel
 def moves(w: Any, s: Any, forest: Any, first: int, stop: int) -> int:
     """GOOD if all trees from `first` to before `stop` that are awake move within reason; else which does not."""
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
@@ -375,7 +375,7 @@ def fly_smoothly(w: Any, s: Any, forest: Any, slot: Any, span: Any, none: Any) -
     return True
 
 
-@kernel(inline=False)
+@kernel
 def advance_trees(w: Any, s: Any, forest: Any, none: Any, first: int, stop: int) -> None:
     """Velocities and positions after the step, of the trees from `first` to before `stop` that no loops tie."""
     spans = rows_at(s["spans"], s["span_room"], SPAN)

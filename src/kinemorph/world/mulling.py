@@ -59,7 +59,7 @@ def component(v: Vec3, axis: int) -> float:
     return v[0] if axis == 0 else v[1] if axis == 1 else v[2]
 
 
-@kernel(inline=False)
+@kernel
 def read_body(s: Any, forest: Any, c: Any, mind: Any, sense: Any, dt: float, aims: bool, aim: Vec3) -> float:
     """What is sensed on a body, or of the target; 0 if that is gone."""
     what, axis = sense["what"], sense["axis"]
@@ -97,7 +97,7 @@ def look_around(s: Any, forest: Any, mind: Any, senses: Any) -> None:
                 set_moving(trees[bodies[at]["tree"]])
 
 
-@kernel(inline=False)
+@kernel
 def sense_all(w: Any, s: Any, forest: Any, c: Any, m: Any, mind: Any) -> None:
     """The signals of all senses of a mind."""
     senses = rows_at(m["senses"], m["sense_room"], SENSE)

@@ -41,7 +41,7 @@ WRONG_ROW, NO_BOX = int(Status.WRONG_ROW), int(Status.BAD_BOX)
 HAPPENED, STOPPED, BY_STEPS = int(Status.EVENT), int(Status.STOPPED), int(ContactModel.STEPS)
 
 
-@kernel(inline=False)
+@kernel
 def look_at_all(w: Any, c: Any, none: Any) -> bool:
     """Find the contacts of all pairs. False if a table is full."""
     begun = c["goes_on"] != 0 and c["next"] > 0
@@ -65,7 +65,7 @@ def look_at_all(w: Any, c: Any, none: Any) -> bool:
     return True
 
 
-@kernel(inline=False)
+@kernel
 def make_step(w: Any, none: Any) -> int:
     """One step. Returns a Status."""
     forest = rows_at(w["forest"], 1, FOREST)[0]
