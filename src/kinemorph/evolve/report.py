@@ -12,7 +12,7 @@ from kinemorph._files import write_whole
 from kinemorph.evolve.experiment import settings_in
 from kinemorph.evolve.problem import BLANK
 from kinemorph.evolve.run import HELD_OUT
-from kinemorph.evolve.store import Store
+from kinemorph.evolve.store import Store, said
 
 _SHOWN = 8  # champions of a run that move on the page, spread over its generations
 _PAGE = Path(__file__).with_name("report.html")
@@ -42,7 +42,7 @@ def lineage(store: Store, file: Path) -> Path:
 
 
 def _run(path: Path, film: Filmer) -> dict[str, Any]:
-    with Store.open(path) as store:
+    with Store.open(path) as store, said(path):
         of, facts = settings_in(store), store.facts
         generations = [{"g": row["g"], **json.loads(row["stats"])} for row in store.table("generation")]
         last = store.last

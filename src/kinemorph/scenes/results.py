@@ -23,7 +23,7 @@ from kinemorph.evolve.report import measured
 from kinemorph.evolve.rescore import rescore
 from kinemorph.evolve.search import Budget
 from kinemorph.evolve.settings import Settings
-from kinemorph.evolve.store import Store
+from kinemorph.evolve.store import Store, said
 from kinemorph.scenes.in_mujoco import walks
 from kinemorph.scenes.results_page import Asked, write_page
 
@@ -115,7 +115,8 @@ def _run(file: Path, settings: Settings) -> Store:
 def _judged(store: Store, draws: int) -> dict[str, Any]:
     """What there is to say of a run."""
     found = rescore(store, draws=draws, walks=walks())
-    generations = [json.loads(row["stats"]) for row in store.table("generation")]
+    with said(store.file):
+        generations = [json.loads(row["stats"]) for row in store.table("generation")]
     inherited = [one["heritability"] for one in generations if one["heritability"] is not None]
     spent = {g: one["episodes"] for g, one in enumerate(generations)}
     spans = [row["seconds"] for row in store.table("evaluation")]
