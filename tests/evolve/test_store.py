@@ -97,6 +97,14 @@ def test_a_folder_that_cannot_be_written_is_a_sentence(tmp_path):
         begin(tmp_path / "run.db", settings())
 
 
+def test_a_run_is_read_where_nothing_can_be_written(file, monkeypatch):
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    beside = sorted(file.parent.iterdir())
+    with Store.open(file) as store:
+        assert store.standings()
+        assert sorted(file.parent.iterdir()) == beside
+
+
 def test_a_locked_store_says_so_and_stays_whole(file):
     before = file.read_bytes()
     with Store.open(file, write=True) as store:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import sqlite3
 import struct
 import time
@@ -98,7 +99,7 @@ class Store:
             raise StoreError(f"{file}: there is no such run")
         lock = _lock(file) if write else None
         with said(file):
-            db = sqlite3.connect(file, isolation_level=None)
+            db = sqlite3.connect(_address(file, write), uri=True, isolation_level=None)
             if db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
                 raise StoreError(f"{file}: it is damaged; copy what can be read with: sqlite3 {file} .recover")
             if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'run'").fetchone():
@@ -301,6 +302,12 @@ def _outcome(score: float, thesis: float, measure: float, reason: str, steps: in
 
 def _digest(genotype: str) -> bytes:
     return bytes.fromhex(genome_key(genotype))
+
+
+def _address(file: Path, write: bool) -> str:
+    """For SQLite, which wants to write beside a file even to read it; unless it is told that nobody can change it."""
+    still = not write and not os.access(file.parent, os.W_OK) and not file.with_name(file.name + "-wal").exists()
+    return f"{file.absolute().as_uri()}?{'immutable=1' if still else 'mode=rw'}"
 
 
 def _make(file: Path, facts: dict[str, Any]) -> None:
