@@ -13,6 +13,7 @@ import numpy as np
 from kinemorph.evolve.evaluator import Evaluator
 from kinemorph.evolve.job import Individual, Job, Result
 from kinemorph.evolve.problem import Draw
+from kinemorph.evolve.ranges import Count, Some
 from kinemorph.evolve.search import Search
 from kinemorph.evolve.store import Store
 from kinemorph.evolve.streams import Purpose, seed_of
@@ -25,8 +26,8 @@ Key = tuple[int, int, int]
 class Monitor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How often the best one is tried on draws that the search never sees."""
 
-    every: int = 5  # generations
-    draws: int = 8
+    every: Count = 5  # generations
+    draws: Some = 8
 
 
 class Progress(msgspec.Struct):
