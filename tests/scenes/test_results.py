@@ -60,6 +60,27 @@ def test_a_table_is_run_once_and_told_on_a_page(tmp_path: Path) -> None:
     assert len(list((out / "champions").iterdir())) == 5
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            {"of_search = {vote = 1}": "of_search = {vot = 1}"},
+            r"rows\[1\]: of_search of default: vot: there is no such",
+        ),
+        ({'"no vote"': '""'}, r"rows\[1\]: locomotion-default-24-1 is in a row above with other settings; give this"),
+        ({"episodes = 24": "episodes = 0"}, r"rows\[1\]: episodes is 0, and must be at least 1"),
+        ({'["locomotion"]': '["fly"]'}, r'rows\[1\]: there is no task "fly"'),
+    ],
+)
+def test_what_is_wrong_with_the_last_row_is_said_before_the_first_begins(change, said, tmp_path: Path) -> None:
+    ((old, new),) = change.items()
+    table = tmp_path / "table.toml"
+    table.write_text(TABLE + ANOTHER.replace(old, new))
+    with pytest.raises(ValueError, match=rf"table\.toml:10: {said}"):
+        results(table, tmp_path / "runs", tmp_path / "page", {"evaluator": "serial"})
+    assert not list((tmp_path / "runs").iterdir())
+
+
 def test_the_page_says_what_is_reached(tmp_path: Path) -> None:
     def run(seed: int, measure: float, kept: float) -> dict[str, object]:
         conditions = {"held out": measure, "half the step": measure, "in MuJoCo": kept * measure, "motors off": 0.0}

@@ -58,19 +58,18 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.label and len(self.searches) != 1:
             raise ValueError(f"label is {self.label!r}, a name for one search, and there are {len(self.searches)}")
 
+    def runs(self, how: dict[str, Any]) -> Iterator[tuple[Name, Settings]]:
+        """Names and settings of all of them, seed by seed."""
+        for seed, task, search in product(self.seeds, self.tasks, self.searches):
+            budget = Budget(ENOUGH, self.episodes)
+            settings = Settings(task, search, seed, budget, self.of_search, self.of_task, **how)
+            yield Name(task, self.label or search, self.episodes, seed), settings
+
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rows: tuple[Row, ...]
     draws: int = 64  # that a champion is judged on
     asked: tuple[Asked, ...] = ()  # of the default search: the page says what of it is reached
-
-    def runs(self, how: dict[str, Any]) -> Iterator[tuple[Name, Settings]]:
-        """Names and settings of all runs, in the order of rows; seed by seed."""
-        for row in self.rows:
-            for seed, task, search in product(row.seeds, row.tasks, row.searches):
-                budget = Budget(ENOUGH, row.episodes)
-                settings = Settings(task, search, seed, budget, row.of_search, row.of_task, **how)
-                yield Name(task, row.label or search, row.episodes, seed), settings
 
 
 def results(file: Path, runs: Path, out: Path, how: dict[str, Any]) -> None:
@@ -80,7 +79,7 @@ def results(file: Path, runs: Path, out: Path, how: dict[str, Any]) -> None:
     table: Table = checked(Table, toml.table, toml.where)
     (out / "champions").mkdir(parents=True, exist_ok=True)
     runs.mkdir(parents=True, exist_ok=True)
-    for run, settings in table.runs(how):
+    for run, settings in _all(toml, table, how).items():
         known, name = numbers(out), str(run)
         if name in known:
             continue
@@ -91,6 +90,18 @@ def results(file: Path, runs: Path, out: Path, how: dict[str, Any]) -> None:
         write_whole(out / NUMBERS, json.dumps(known, indent=1, sort_keys=True).encode())
         write_page(known, out, table.asked)
         console.print(f"  {known[name]['conditions']['held out']['measure']:.3f}")
+
+
+def _all(toml: Toml, table: Table, how: dict[str, Any]) -> dict[Name, Settings]:
+    """All runs, in the order of rows. What is wrong with the last one is said before the first begins."""
+    found: dict[Name, Settings] = {}
+    for k, row in enumerate(table.rows):
+        with toml.at(f"rows[{k}]"):
+            for name, settings in row.runs(how):
+                if found.setdefault(name, settings) != settings:
+                    raise ValueError(f"{name} is in a row above with other settings; give this search a label")
+                experiment.search_of(settings, experiment.problem_of(settings))
+    return found
 
 
 def numbers(out: Path) -> dict[str, Any]:
