@@ -137,6 +137,7 @@ def test_numbers_that_cannot_be_are_refused(table, said):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
+        ({"task": "json:JSONDecoder"}, 'task "json:JSONDecoder": it has no name, which problems need'),
         ({"search": "hill"}, 'there is no search "hill"; there are default, map-elites, random, sims, steady, thesis'),
         ({"search": "nowhere:Search"}, 'there is no module "nowhere"'),
         ({"search": "math:Search"}, 'module math has no "Search"'),

@@ -173,6 +173,13 @@ def test_other_code_is_refused(file):
         assert store.standings()
 
 
+def test_the_code_of_a_task_of_ones_own_is_known(tmp_path, monkeypatch):
+    (tmp_path / "of_mine.py").write_text("from kinemorph.creatures.tasks import JumpUp\nclass Hop(JumpUp): pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with begin(tmp_path / "run.db", settings(task="of_mine:Hop", of_task={}, of_search={})) as store:
+        assert store.facts["code"].keys() >= {"of_mine", "kinemorph.evolve.species"}
+
+
 @linux
 def test_a_full_disk_is_a_sentence_and_the_run_goes_on_when_there_is_room(tmp_path):
     of = settings()

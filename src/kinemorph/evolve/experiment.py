@@ -24,6 +24,8 @@ from kinemorph.evolve.search import Search
 from kinemorph.evolve.settings import SEARCHES, Settings, named
 from kinemorph.evolve.store import Store, StoreError
 
+NEEDED = ("name", "descriptors", "advice", "founder", "mutate", "viable", "evaluate", "warm")  # whatever the search
+
 
 def problem_of(settings: Settings, at: Where | None = None) -> Problem:
     """The problem that the settings name: a task of creatures, or one of the user's own.
@@ -40,16 +42,26 @@ def problem_of(settings: Settings, at: Where | None = None) -> Problem:
             f"{_said_of(at, 'task')}there is no task {quoted(settings.task)}; there are {', '.join(species.KINDS)}, or"
             " name a problem of your own as module:name"
         )
-    found = named(settings.task, {}, "task")
+    problem = _own(named(settings.task, {}, "task"), settings, where)
+    for name in NEEDED:
+        if not hasattr(problem, name):
+            raise ValueError(
+                f"{_said_of(at, 'task')}task {quoted(settings.task)}: it has no {name}, which problems need"
+            )
+    return problem
+
+
+def _own(found: Any, settings: Settings, where: Where) -> Problem:
+    """What the user has written: a task for creatures, a problem, or a class of problems with settings."""
+    from kinemorph.evolve import species
+
     if not isinstance(found, type):
         return cast(Problem, found)
     if issubclass(found, Task):
         return species.creatures(settings.of_task, settings.task, settings.search, found, where)
-    if issubclass(found, msgspec.Struct):
-        refuse_unknown(found.__struct_fields__, settings.of_task, where)
-        return cast(Problem, checked(found, settings.of_task, where))
-    if is_dataclass(found):
-        refuse_unknown([field.name for field in fields(found)], settings.of_task, where)
+    if issubclass(found, msgspec.Struct) or is_dataclass(found):
+        names = [field.name for field in fields(found)] if is_dataclass(found) else found.__struct_fields__
+        refuse_unknown(names, settings.of_task, where)
         return cast(Problem, checked(found, settings.of_task, where))
     try:
         return cast(Problem, found(**settings.of_task))
@@ -150,6 +162,8 @@ def evolve(
 def facts(settings: Settings, problem: Problem) -> dict[str, Any]:
     """What a run is, and what its results depend on."""
     modules = {type(problem).__module__, named(settings.search, SEARCHES, "search").__module__}
+    if ":" in settings.task:
+        modules.add(settings.task.partition(":")[0])  # of creatures, too: a task of the user's own
     return {
         "settings": msgspec.to_builtins(settings),
         "code": {name: code_of(name) for name in sorted(modules)},
