@@ -16,9 +16,10 @@ import msgspec
 import numpy as np
 from rich.console import Console
 
-from kinemorph._files import write_whole
+from kinemorph._files import FileError, write_whole
 from kinemorph._toml import Toml, checked
 from kinemorph.evolve import experiment
+from kinemorph.evolve.ranges import Count, Some
 from kinemorph.evolve.report import measured
 from kinemorph.evolve.rescore import rescore
 from kinemorph.evolve.search import Budget
@@ -48,8 +49,8 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     tasks: tuple[str, ...]
     searches: tuple[str, ...]
-    episodes: int
-    seeds: tuple[int, ...]
+    episodes: Count
+    seeds: tuple[Some, ...]
     of_search: dict[str, Any] = {}
     of_task: dict[str, Any] = {}
     label: str = ""  # what a search is called whose settings are not the usual ones
@@ -68,7 +69,7 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rows: tuple[Row, ...]
-    draws: int = 64  # that a champion is judged on
+    draws: Count = 64  # that a champion is judged on
     asked: tuple[Asked, ...] = ()  # of the default search: the page says what of it is reached
 
 
@@ -107,7 +108,12 @@ def _all(toml: Toml, table: Table, how: dict[str, Any]) -> dict[Name, Settings]:
 def numbers(out: Path) -> dict[str, Any]:
     """What is known of all runs so far, by their names."""
     file = out / NUMBERS
-    found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    try:
+        found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    except ValueError as error:
+        raise FileError(
+            f"{file}: it is damaged ({error}); delete it, and runs that have ended are judged again"
+        ) from None
     return found
 
 
