@@ -8,7 +8,7 @@ import os
 import re
 import tomllib
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -108,6 +108,14 @@ def checked(kind: Any, table: dict[str, Any], where: Where = lambda place: "sett
         raise FileError(f"{where(place)}{at}: {what}") from None
     except RecursionError:
         raise FileError(f"{where('')}: tables are in each other deeper than can be read") from None
+
+
+def refuse_unknown(known: Collection[str], table: dict[str, Any], where: Where, group: str = "") -> None:
+    """Raise if there is a setting that there is not: what is made of a table may take no notice of it."""
+    for name in table:
+        if name not in known:
+            place = f"{group}{name}"
+            raise FileError(f"{where(place)}: {shown(place)}: {_unknown(name, list(known))}")
 
 
 def nearest(name: str, known: list[str], noun: str) -> str:

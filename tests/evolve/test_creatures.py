@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.evolve.test_runs import BreaksOff, BrokenOffError, Shuffled
+from tests.needs import library
 
 from kinemorph.creatures.alike import alike
 from kinemorph.creatures.develop import develop
@@ -113,6 +114,8 @@ def test_a_champion_is_judged_again_and_filmed(runs):
     with store:
         result = rescore(store, draws=8)
         assert result == rescore(store, draws=8)
+        with pytest.raises(ValueError, match="draws is 0, and must be at least 1"):  # their mean would be NaN
+            rescore(store, draws=0)
         assert result.conditions.keys() == {"held out", "half the step", "sensors blanked", "motors off"}
         assert all(one.low <= one.measure <= one.high for one in result.conditions.values())
         problem, champion = problem_of(of), store.genotype(store.last, 0)
@@ -174,6 +177,29 @@ def test_a_report_of_runs_opens_offline_and_shows_all_of_them(runs, tmp_path):
     assert table[1].split(",")[1] == "[none]"
 
 
+def test_cells_of_an_archive_play(tmp_path):
+    from tests.browser import visit
+
+    from kinemorph.scenes.champions import report_runs
+
+    library("ribs")
+    few = {"population": 8, "founders": 30, "draws": 1}
+    of = settings("locomotion", search="map-elites", of_search=few, budget={"generations": 2})
+    with begin(tmp_path / "map.db", of) as store:
+        evolve(store, of)
+        living = sum(standing.generation == store.last for standing in store.standings())
+    page = report_runs([tmp_path / "map.db"], tmp_path / "report.html")
+    with visit(page, tmp_path / "profile") as seen:
+        cells = seen.page.query_selector_all("#archive td[style]")
+        assert len(cells) == living > 2
+        for cell in cells:
+            cell.click()
+            assert re.match(
+                r"\d+ of the archive( does not live|: \d+ parts, it measures)", seen.page.inner_text("#facts")
+            )
+    assert not seen.errors
+
+
 def test_champions_of_generations_are_replayed_together(runs, tmp_path, capsys):
     run, file = Path(runs["hit-ball-anywhere"]), tmp_path / "both.html"
     replay_champions([run], (0, 3), 0, 0, True, file)
@@ -183,6 +209,8 @@ def test_champions_of_generations_are_replayed_together(runs, tmp_path, capsys):
     assert file.stat().st_size > 100_000
     with pytest.raises(ValueError, match="name at least one run"):
         replay_champions([], (), 0, 0, False, file)
+    with pytest.raises(ValueError, match="draw is -1, and must not be negative"):
+        replay_champions([run], (), 0, -1, False, file)
 
 
 def test_a_run_is_viewed_as_its_champions_side_by_side(runs, capsys):

@@ -11,6 +11,7 @@ import pytest
 from tests.evolve.toy import Reach
 from tests.needs import linux
 
+from kinemorph.evolve import processes
 from kinemorph.evolve.evaluator import Evaluator, Serial
 from kinemorph.evolve.job import Job, Result
 from kinemorph.evolve.problem import Draw
@@ -57,8 +58,9 @@ def test_processes_agree_with_this_one(workers):
 
 
 @linux
-@pytest.mark.parametrize("trap", ["killed", "stuck", "stuck in Python", "memory"])
-def test_a_lost_worker_costs_one_attempt(trap, tmp_path):
+@pytest.mark.parametrize("trap", ["killed", "stopped", "stuck", "stuck in Python", "memory"])
+def test_a_lost_worker_costs_one_attempt(trap, tmp_path, monkeypatch):
+    monkeypatch.setattr(processes, "_GRACE", 1.0)
     asked = jobs(20)
     there = outcomes(Reach(trap, str(tmp_path / "mark")), 2, asked)
     assert sorted(one.attempt for one in there.values()) == [0] * 19 + [1]

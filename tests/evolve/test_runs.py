@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import math
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from kinemorph.evolve.recipe import CANDIDATES, VOTED
 from kinemorph.evolve.report import measured
 from kinemorph.evolve.run import HELD_OUT, held_out
 from kinemorph.evolve.settings import SEARCHES, Settings, checked
+from kinemorph.evolve.show import line
 
 SMALL = {
     "default": {"population": 12, "founders": 24, "ladder": [1, 2, 4], "redraw": 2, "vote": 8},
@@ -267,3 +270,16 @@ def test_a_search_without_generations_refuses_what_needs_them():
 def test_variants_are_the_same_for_whoever_computes(more, tmp_path):
     of = settings(of_search=SMALL["default"] | more)
     assert golden(tmp_path / "one.db", of) == golden(tmp_path / "other.db", of, Shuffled(3))
+
+
+def test_the_estimate_goes_by_what_was_computed_since_it_was_resumed(tmp_path):
+    of, said = settings(), []
+    with contextlib.suppress(BrokenOffError), begin(tmp_path / "run.db", of) as store:
+        evolve(store, of, evaluator=BreaksOff(90, Reach()))
+    with resume(tmp_path / "run.db")[0] as store:
+        evolve(store, of, lambda n: said.append((n.episodes > n.reused, n.spent, n.resumed, n.left, line(n))))
+    new = [each for each in said if each[0]]
+    assert 0.0 < new[0][2] == new[-1][2] < 1.0
+    assert all(left == math.inf for computed, _, _, left, _ in said if not computed)  # nothing is known yet
+    assert all((left < math.inf) == (spent > resumed) for _, spent, resumed, left, _ in new)
+    assert re.search(r"held out [\d.-]+, rejected \d+ \(too long \d+\), 0:00 left", new[-1][4])

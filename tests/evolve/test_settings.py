@@ -6,6 +6,8 @@ import pytest
 from tests.evolve.test_runs import settings
 
 from kinemorph._files import FileError
+from kinemorph._toml import checked
+from kinemorph.evolve import command
 from kinemorph.evolve.experiment import begin, problem_of, search_of
 from kinemorph.evolve.settings import Settings, load_settings
 
@@ -72,8 +74,70 @@ def test_a_mistake_is_named_with_its_place(old, new, said, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "population = 20",
+            "population = -3",
+            r"run\.toml:10: of_search of thesis: population: expected `int` >= 1; it",
+        ),
+        ("population = 20", "relief = nan", r"run\.toml:10: of_search of thesis: relief: expected `float` >= 0\.0; it"),
+        (
+            "population = 20",
+            "popluation = 20",
+            r"run\.toml:10: of_search of thesis: popluation: there is no such setting",
+        ),
+        (
+            'search = "thesis"',
+            'search = "default"\nof_task = {trp = 1}',
+            r"run\.toml:4: of_task of tests.*: trp: there is",
+        ),
+        (
+            '"thesis"',
+            '"default"\nof_search = {ladder = [2, 1]}\n[of_none]',
+            r"run\.toml:4: of_search of default: ladder is",
+        ),
+        (
+            '"thesis"',
+            '"default"\nof_search = {newcomers = 50}\n[of_none]',
+            r"run\.toml:4: of_search of default: newcomers",
+        ),
+        ('task = "tests.evolve.toy:Reach"', 'task = "fly"', r'run\.toml:2: there is no task "fly"'),
+        (
+            'task = "tests.evolve.toy:Reach"',
+            'task = "locomotion"\nof_task.settings.wieght = 1.0',
+            r"run\.toml:3: of_task of locomotion: settings\.wieght: there is no such setting; .* did you mean weight\?",
+        ),
+    ],
+)
+def test_a_mistake_of_a_search_or_a_task_is_named_with_its_place(old, new, said, tmp_path):
+    file, text = tmp_path / "run.toml", GOOD.replace(old, new)
+    file.write_text(text.partition("[of_none]")[0])
+    with pytest.raises(ValueError, match=said):
+        command.evolve(str(file), {}, tmp_path / "run.db", None)
+    assert not list(tmp_path.glob("run.db*"))
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"monitor": {"every": 0}}, "monitor.every: expected `int` >= 1; it is 0"),
+        ({"monitor": {"draws": -1}}, "monitor.draws: expected `int` >= 0; it is -1"),
+        ({"limits": {"seconds": float("nan")}}, "limits.seconds: expected `float` > 0.0; it is nan"),
+        ({"limits": {"memory": 0}}, "limits.memory: expected `int` >= 1; it is 0"),
+        ({"limits": {"retries": -1}}, "limits.retries: expected `int` >= 0; it is -1"),
+        ({"budget": {"episodes": 10**20}}, "budget.episodes: expected `int` <= 1000000000; it is 1000"),
+    ],
+)
+def test_numbers_that_cannot_be_are_refused(table, said):
+    with pytest.raises(FileError, match=said):
+        checked(Settings, {"task": "locomotion"} | table)
+
+
+@pytest.mark.parametrize(
     ("changes", "said"),
     [
+        ({"task": "json:JSONDecoder"}, 'task "json:JSONDecoder": it has no name, which problems need'),
         ({"search": "hill"}, 'there is no search "hill"; there are default, map-elites, random, sims, steady, thesis'),
         ({"search": "nowhere:Search"}, 'there is no module "nowhere"'),
         ({"search": "math:Search"}, 'module math has no "Search"'),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ from tests.needs import linux
 from kinemorph.evolve.experiment import begin, evolve, resume
 from kinemorph.evolve.job import Individual, Job, Result
 from kinemorph.evolve.problem import Draw, Outcome
+from kinemorph.evolve.report import report
 from kinemorph.evolve.store import Store, StoreError
 
 
@@ -70,6 +73,38 @@ def test_a_run_is_not_overwritten(file):
         begin(file, settings())
 
 
+@linux
+def test_a_run_that_was_not_begun_to_the_end_is_not_there(tmp_path, monkeypatch):
+    file = tmp_path / "run.db"
+    monkeypatch.setattr("kinemorph.evolve.store._TABLES", "CREATE TABLE run (a); CREATE TABLE run (b);")
+    with pytest.raises(StoreError, match=r"run.db: the run cannot be written there \(.*\); make room, or name another"):
+        begin(file, settings())
+    monkeypatch.undo()
+    monkeypatch.setattr(Path, "rename", lambda new, to: os._exit(9))  # killed just before it is whole
+    if not (pid := os.fork()):
+        begin(file, settings())
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9
+    assert not file.exists()
+    monkeypatch.undo()
+    Path(f"{file}-wal").write_bytes(b"of a run that was deleted")
+    with begin(file, settings()) as store:
+        assert store.facts["settings"]["seed"] == settings().seed
+
+
+def test_a_folder_that_cannot_be_written_is_a_sentence(tmp_path):
+    (tmp_path / "run.db.lock").mkdir()  # as good as a folder where nothing can be made, even for root
+    with pytest.raises(StoreError, match=r"run.db: it cannot be written there \(unable to open database file\)"):
+        begin(tmp_path / "run.db", settings())
+
+
+def test_a_run_is_read_where_nothing_can_be_written(file, monkeypatch):
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    beside = sorted(file.parent.iterdir())
+    with Store.open(file) as store:
+        assert store.standings()
+        assert sorted(file.parent.iterdir()) == beside
+
+
 def test_a_locked_store_says_so_and_stays_whole(file):
     before = file.read_bytes()
     with Store.open(file, write=True) as store:
@@ -90,6 +125,26 @@ def test_a_damaged_store_says_so(file, place):
     file.write_bytes(content)
     with pytest.raises(StoreError, match="damaged"):
         Store.open(file)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE evaluation SET details = '{\"a\": 1'",
+        "UPDATE evaluation SET details = CAST(x'7b22cd22' AS TEXT)",
+        "UPDATE run SET value = '{' WHERE name = 'code'",
+        "UPDATE generation SET stats = '{' WHERE g = 0",
+        "UPDATE generation SET stats = CAST(x'7b22cd22' AS TEXT)",
+    ],
+)
+def test_a_damaged_text_says_so(file, damage, tmp_path):
+    db = sqlite3.connect(file)
+    db.execute(damage)
+    db.commit()
+    db.close()
+    reads = partial(report, [file], tmp_path / "page.html") if "generation" in damage else lambda: evolve(*resume(file))
+    with pytest.raises(StoreError, match=r"run.db: it is damaged; some of its rows are no longer what was written"):
+        reads()
 
 
 def test_a_damaged_genome_says_so(file):
@@ -116,6 +171,13 @@ def test_other_code_is_refused(file):
         resume(file)
     with Store.open(file) as store:
         assert store.standings()
+
+
+def test_the_code_of_a_task_of_ones_own_is_known(tmp_path, monkeypatch):
+    (tmp_path / "of_mine.py").write_text("from kinemorph.creatures.tasks import JumpUp\nclass Hop(JumpUp): pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with begin(tmp_path / "run.db", settings(task="of_mine:Hop", of_task={}, of_search={})) as store:
+        assert store.facts["code"].keys() >= {"of_mine", "kinemorph.evolve.species"}
 
 
 @linux

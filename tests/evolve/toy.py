@@ -92,6 +92,8 @@ class Reach(msgspec.Struct, frozen=True):
         match self.trap:
             case "killed":
                 os.kill(os.getpid(), signal.SIGKILL)
+            case "stopped":
+                os.kill(os.getpid(), signal.SIGSTOP)
             case "stuck":
                 _spin(np.zeros(2))
             case "stuck in Python":

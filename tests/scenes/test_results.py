@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.needs import library
 
+from kinemorph._files import FileError
 from kinemorph.evolve.problem import Draw
 from kinemorph.evolve.species import creatures
 from kinemorph.scenes.evolved import cast
@@ -58,6 +59,36 @@ def test_a_table_is_run_once_and_told_on_a_page(tmp_path: Path) -> None:
     assert page.count("| `default` | 24 |") == page.count("| `thesis` | 24 |") == page.count("| `no vote` | 24 |") == 1
     assert (out / "locomotion.png").stat().st_size > 5000
     assert len(list((out / "champions").iterdir())) == 5
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            {"of_search = {vote = 1}": "of_search = {vot = 1}"},
+            r"rows\[1\]: of_search of default: vot: there is no such",
+        ),
+        ({'"no vote"': '""'}, r"rows\[1\]: locomotion-default-24-1 is in a row above with other settings; give this"),
+        ({"episodes = 24": "episodes = 0"}, r"rows\[1\].episodes: expected `int` >= 1; it is 0"),
+        ({'["locomotion"]': '["fly"]'}, r'rows\[1\]: there is no task "fly"'),
+    ],
+)
+def test_what_is_wrong_with_the_last_row_is_said_before_the_first_begins(change, said, tmp_path: Path) -> None:
+    ((old, new),) = change.items()
+    table = tmp_path / "table.toml"
+    table.write_text(TABLE + ANOTHER.replace(old, new))
+    with pytest.raises(ValueError, match=rf"table\.toml:1\d: {said}"):
+        results(table, tmp_path / "runs", tmp_path / "page", {"evaluator": "serial"})
+    assert not list(tmp_path.glob("runs/*"))
+
+
+def test_damaged_numbers_are_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "table.toml").write_text(TABLE)
+    (tmp_path / "results.json").write_text('{"locomotion')
+    with pytest.raises(
+        FileError, match=r"results\.json: it is damaged \(.*\); delete it, and runs that have ended are"
+    ):
+        results(tmp_path / "table.toml", tmp_path / "runs", tmp_path, {"evaluator": "serial"})
 
 
 def test_the_page_says_what_is_reached(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from kinemorph._toml import checked, merged
+from kinemorph._toml import Toml, checked, merged
 from kinemorph.creatures.tasks import Locomotion
 from kinemorph.evolve import experiment
 from kinemorph.evolve.rescore import Elsewhere, species_of
@@ -90,7 +90,8 @@ def _begun(task: str | None, changes: dict[str, Any], out: Path | None) -> tuple
     toml = task.endswith(".toml")
     settings = load_settings(task, changes) if toml else checked(Settings, {"task": task} | changes)
     name = settings.task.rpartition(":")[2].lower()
-    return experiment.begin(out or Path("out") / f"{name}-{settings.search}-{settings.seed}.db", settings), settings
+    file = out or Path("out") / f"{name}-{settings.search}-{settings.seed}.db"
+    return experiment.begin(file, settings, Toml(task).where if toml else None), settings
 
 
 def _resumed(file: Path, task: str | None, changes: dict[str, Any]) -> tuple[Store, Settings]:

@@ -6,7 +6,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
@@ -14,7 +14,7 @@ from typing import Any, cast
 import msgspec
 
 from kinemorph._files import quoted
-from kinemorph._toml import checked
+from kinemorph._toml import Where, checked, refuse_unknown
 from kinemorph.creatures.tasks import Task
 from kinemorph.evolve.code import code_of
 from kinemorph.evolve.evaluator import Evaluator, Serial
@@ -24,42 +24,73 @@ from kinemorph.evolve.search import Search
 from kinemorph.evolve.settings import SEARCHES, Settings, named
 from kinemorph.evolve.store import Store, StoreError
 
+NEEDED = ("name", "descriptors", "advice", "founder", "mutate", "viable", "evaluate", "warm")  # whatever the search
 
-def problem_of(settings: Settings) -> Problem:
-    """The problem that the settings name: a task of creatures, or one of the user's own."""
+
+def problem_of(settings: Settings, at: Where | None = None) -> Problem:
+    """The problem that the settings name: a task of creatures, or one of the user's own.
+
+    `at` says where places of the settings are in the file that they are from.
+    """
     from kinemorph.evolve import species
 
+    where = _places(at, "of_task", settings.task)
     if ":" not in settings.task:
         if settings.task in species.KINDS:
-            return species.creatures(settings.of_task, settings.task, settings.search)
+            return species.creatures(settings.of_task, settings.task, settings.search, where=where)
         raise ValueError(
-            f"there is no task {quoted(settings.task)}; there are {', '.join(species.KINDS)}, or name a problem of your"
-            " own as module:name"
+            f"{_said_of(at, 'task')}there is no task {quoted(settings.task)}; there are {', '.join(species.KINDS)}, or"
+            " name a problem of your own as module:name"
         )
-    found = named(settings.task, {}, "task")
+    problem = _own(named(settings.task, {}, "task"), settings, where)
+    for name in NEEDED:
+        if not hasattr(problem, name):
+            raise ValueError(
+                f"{_said_of(at, 'task')}task {quoted(settings.task)}: it has no {name}, which problems need"
+            )
+    return problem
+
+
+def _own(found: Any, settings: Settings, where: Where) -> Problem:
+    """What the user has written: a task for creatures, a problem, or a class of problems with settings."""
+    from kinemorph.evolve import species
+
     if not isinstance(found, type):
         return cast(Problem, found)
     if issubclass(found, Task):
-        return species.creatures(settings.of_task, settings.task, settings.search, found)
-    where = f"of_task of {settings.task}"
+        return species.creatures(settings.of_task, settings.task, settings.search, found, where)
     if issubclass(found, msgspec.Struct) or is_dataclass(found):
-        return cast(Problem, checked(found, settings.of_task, lambda place: where))
+        names = [field.name for field in fields(found)] if is_dataclass(found) else found.__struct_fields__
+        refuse_unknown(names, settings.of_task, where)
+        return cast(Problem, checked(found, settings.of_task, where))
     try:
         return cast(Problem, found(**settings.of_task))
     except TypeError as error:
-        raise ValueError(f"{where}: {error}") from None
+        raise ValueError(f"{where('')}: {error}") from None
 
 
-def search_of(settings: Settings, problem: Problem) -> Search:
+def search_of(settings: Settings, problem: Problem, at: Where | None = None) -> Search:
     """The search that the settings name, at its beginning."""
     kind: Callable[..., Search] = named(settings.search, SEARCHES, "search")
-    where = lambda place: f"of_search of {settings.search}"  # noqa: E731
+    where = _places(at, "of_search", settings.search)
     table, known = problem.advice(settings.search) | settings.of_search, getattr(kind, "Settings", None)
-    if known is not None:
-        return kind(problem, settings.seed, settings.budget, checked(known, table, where))
-    if table:
-        raise ValueError(f"of_search of {settings.search}: {next(iter(table))}: it has no settings")
-    return kind(problem, settings.seed, settings.budget)
+    if known is None:
+        refuse_unknown((), table, where)
+        return kind(problem, settings.seed, settings.budget)
+    of = checked(known, table, where)
+    try:
+        return kind(problem, settings.seed, settings.budget, of)
+    except ValueError as error:
+        raise ValueError(f"{where('')}: {error}") from None
+
+
+def _places(at: Where | None, group: str, name: str) -> Where:
+    """What to say of a place in `of_task` or `of_search`."""
+    return lambda place: f"{_said_of(at, f'{group}.{place}'.strip('.'))}{group} of {name}"
+
+
+def _said_of(at: Where | None, place: str) -> str:
+    return f"{at(place)}: " if at else ""
 
 
 def evaluator_of(settings: Settings, problem: Problem) -> Evaluator:
@@ -76,10 +107,10 @@ def evaluator_of(settings: Settings, problem: Problem) -> Evaluator:
     return Processes(problem, workers, settings.limits)
 
 
-def begin(file: Path | str, settings: Settings) -> Store:
+def begin(file: Path | str, settings: Settings, at: Where | None = None) -> Store:
     """A new store. Settings that are wrong, and Ray that is not there, are found before there is a file."""
-    problem = problem_of(settings)
-    search_of(settings, problem)
+    problem = problem_of(settings, at)
+    search_of(settings, problem, at)
     if settings.evaluator == "ray":
         from kinemorph.evolve.on_ray import imported
 
@@ -131,6 +162,8 @@ def evolve(
 def facts(settings: Settings, problem: Problem) -> dict[str, Any]:
     """What a run is, and what its results depend on."""
     modules = {type(problem).__module__, named(settings.search, SEARCHES, "search").__module__}
+    if ":" in settings.task:
+        modules.add(settings.task.partition(":")[0])  # of creatures, too: a task of the user's own
     return {
         "settings": msgspec.to_builtins(settings),
         "code": {name: code_of(name) for name in sorted(modules)},

@@ -10,15 +10,16 @@ import numpy as np
 from kinemorph._extras import need
 from kinemorph.evolve.job import Individual
 from kinemorph.evolve.problem import Problem
+from kinemorph.evolve.ranges import Count, Share
 from kinemorph.evolve.search import Budget, Planned, Trial, best_first
 
 
 class MapElitesSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    population: int = 40  # children of each generation
-    founders: int = 300
-    viable: int = 6
-    draws: int = 4
-    crossover: float = 0.0
+    population: Count = 40  # children of each generation
+    founders: Count = 300
+    viable: Count = 6
+    draws: Count = 4
+    crossover: Share = 0.0
 
 
 class MapElites(Planned):

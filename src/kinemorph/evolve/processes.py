@@ -7,9 +7,11 @@ hold. `connection.wait` tells the master of results and of deaths alike.
 from __future__ import annotations
 
 import ctypes
+import math
 import multiprocessing
 import signal
 import sys
+import time
 from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
@@ -20,10 +22,11 @@ import msgspec
 
 from kinemorph.evolve.job import Job, Result
 from kinemorph.evolve.problem import Problem
-from kinemorph.evolve.worker import Limits, cause, given_up, work_within
+from kinemorph.evolve.worker import OUT_OF_TIME, Limits, cause, given_up, work_within
 
 _READY = b""  # the first message of a worker: its kernels are loaded, its time counts from now on
 _FALSE_STARTS = 3  # workers in a row that die before they are ready: then something is wrong with all of them
+_GRACE = 5.0  # seconds beyond its time that a worker has to end itself: who is stopped, or starved, never does
 _encode = msgspec.msgpack.encode
 
 
@@ -58,10 +61,12 @@ class Processes:
         while not results and (self._waiting or any(worker.doing for worker in self._crew)):
             self._hand_out()
             watched = [worker.connection for worker in self._crew] + [worker.process.sentinel for worker in self._crew]
-            ready = wait(watched)
+            ready = wait(watched, self._patience())
             for worker in list(self._crew):
                 if worker.connection in ready or worker.process.sentinel in ready:
                     results += self._hear(worker)
+                elif time.monotonic() > worker.until:
+                    results += self._bury(worker, OUT_OF_TIME)
         self._hand_out()
         return results
 
@@ -71,6 +76,11 @@ class Processes:
             worker.end()
         self._crew.clear()
 
+    def _patience(self) -> float | None:
+        """Seconds until the first worker should have ended; None if all are idle."""
+        until = min(worker.until for worker in self._crew)
+        return max(0.0, until - time.monotonic()) if until < math.inf else None
+
     def _hand_out(self) -> None:
         """Every idle worker gets a job; where there are too few workers, more are started."""
         busy = sum(worker.doing is not None for worker in self._crew)
@@ -78,7 +88,8 @@ class Processes:
             self._crew.append(_Worker(self._context, self._problem, self._limits))
         for worker in self._crew:
             if worker.ready and worker.doing is None and self._waiting:
-                worker.doing = self._waiting.popleft()
+                worker.doing = job, _ = self._waiting.popleft()
+                worker.until = time.monotonic() + self._limits.seconds * len(job.draws) + _GRACE
                 with suppress(OSError):  # it died meanwhile: its sentinel says so next
                     worker.connection.send_bytes(_encode(worker.doing))
 
@@ -92,11 +103,11 @@ class Processes:
         if message == _READY:
             worker.ready = True
             return []
-        worker.doing = None
+        worker.doing, worker.until = None, math.inf
         return [msgspec.msgpack.decode(message, type=Result)]
 
-    def _bury(self, worker: _Worker) -> list[Result]:
-        """A worker is gone: its job is done again by another one, or given up."""
+    def _bury(self, worker: _Worker, code: int | None = None) -> list[Result]:
+        """A worker is gone, or has to go: its job is done again by another one, or given up."""
         worker.end()
         self._crew.remove(worker)
         if not worker.ready:
@@ -109,7 +120,7 @@ class Processes:
         if attempt < self._limits.retries:
             self._waiting.appendleft((job, attempt + 1))
             return []
-        return [given_up(job, attempt, cause(worker.process.exitcode))]
+        return [given_up(job, attempt, cause(code or worker.process.exitcode))]
 
 
 class _Worker:
@@ -124,6 +135,7 @@ class _Worker:
         theirs.close()  # so that a dead worker's pipe ends
         self.ready = False
         self.doing: tuple[Job, int] | None = None
+        self.until = math.inf  # when it should have ended what it does
 
     def end(self) -> None:
         self.process.kill()  # a kernel hears nothing gentler

@@ -8,12 +8,13 @@ import msgspec
 
 from kinemorph.evolve.job import Individual
 from kinemorph.evolve.problem import Problem
+from kinemorph.evolve.ranges import Count
 from kinemorph.evolve.search import Budget, Planned, Trial, best_first
 
 
 class RandomSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    population: int = 300
-    draws: int = 1
+    population: Count = 300
+    draws: Count = 1
 
 
 class Random(Planned):

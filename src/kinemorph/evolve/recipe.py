@@ -14,6 +14,7 @@ from msgspec.structs import replace as replaced
 
 from kinemorph.evolve.job import Individual
 from kinemorph.evolve.problem import BLANK, Draw, Problem
+from kinemorph.evolve.ranges import Count, Factor, Score, Share, Some
 from kinemorph.evolve.search import Budget, Planned, Trial
 from kinemorph.evolve.streams import Purpose, seed_of, stream
 from kinemorph.evolve.tuning import TuningSettings, tune
@@ -25,28 +26,28 @@ STEP, FULL = 0.1, 5  # of the level, by which success makes draws harder; and of
 
 
 class RecipeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    population: int = 0  # 0: PEOPLE for up to EPISODES evaluations, twice as many for four times as many of these
-    founders: int = 0  # so many are tried, at most a fifth of the budget; 0: a tenth of it, but not less than FOUNDERS
-    founder_draws: int = 2
-    viable: int = 6  # tries at a child, or five times as many at a founder, before a stillborn one is taken
-    elite: float = 0.2  # the share of the population that has children
-    family: int = 2  # parents of one founder's family, for the first part of the budget
-    family_until: float = 0.4
-    crossover: float = 0.0  # share of children of two parents, half of them by grafting
-    ladder: tuple[int, ...] = (2, 4, 8)  # draws after which a candidate may drop out, and at the end
-    quantile: float = 0.5  # of the parents, that a candidate must reach to go on
-    blanks: int = 0  # lives with blank senses, from the second rung on: who succeeds in them is blind
-    redraw: int = 6  # generations after which all draws are new
-    kept: float = 0.5  # the share of the population that is judged by them; the rest goes
-    ramp: float = 0.0  # the part of the budget in which draws get harder, from level 0 to the hardest
-    hardest: float = 1.0  # level of draws after that, in tuning and in the vote: above 1, harder than what is asked
-    worst: float = 0.5  # weight of the mean of the worse half, against motions that are blind
-    vote: int = 32  # draws that decide between the elites of the whole run
+    population: Some = 0  # 0: PEOPLE for up to EPISODES evaluations, twice as many for four times as many of these
+    founders: Some = 0  # so many are tried, at most a fifth of the budget; 0: a tenth of it, but not less than FOUNDERS
+    founder_draws: Count = 2
+    viable: Count = 6  # tries at a child, or five times as many at a founder, before a stillborn one is taken
+    elite: Share = 0.2  # the share of the population that has children
+    family: Some = 2  # parents of one founder's family, for the first part of the budget
+    family_until: Share = 0.4
+    crossover: Share = 0.0  # share of children of two parents, half of them by grafting
+    ladder: tuple[Count, ...] = (2, 4, 8)  # draws after which a candidate may drop out, and at the end
+    quantile: Share = 0.5  # of the parents, that a candidate must reach to go on
+    blanks: Some = 0  # lives with blank senses, from the second rung on: who succeeds in them is blind
+    redraw: Count = 6  # generations after which all draws are new
+    kept: Share = 0.5  # the share of the population that is judged by them; the rest goes
+    ramp: Share = 0.0  # the part of the budget in which draws get harder, from level 0 to the hardest
+    hardest: Factor = 1.0  # level of draws after that, in tuning and in the vote: above 1, harder than what is asked
+    worst: Share = 0.5  # weight of the mean of the worse half, against motions that are blind
+    vote: Count = 32  # draws that decide between the elites of the whole run
     tuning: TuningSettings | None = None
-    success: float = 0.0  # what parents must be worth for draws to become harder by STEP; 0: the budget decides
-    trials: int = 0  # other numbers that a new body is tried with; it has the best of them
-    spread: float = 0.3  # by how much they differ
-    newcomers: int = 0  # founders of each generation; whom a younger one beats goes before whom only older ones beat
+    success: Score = 0.0  # what parents must be worth for draws to become harder by STEP; 0: the budget decides
+    trials: Some = 0  # other numbers that a new body is tried with; it has the best of them
+    spread: Factor = 0.3  # by how much they differ
+    newcomers: Some = 0  # founders of each generation; whom a younger one beats goes before whom only older ones beat
 
     def __post_init__(self) -> None:
         if not self.ladder or min(self.ladder) < 1 or sorted(set(self.ladder)) != list(self.ladder):
@@ -61,6 +62,8 @@ class RecipeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         founders = self.founders or max(FOUNDERS, episodes // (10 * self.founder_draws))
         if budget.episodes is not None:
             founders = min(founders, episodes // (5 * self.founder_draws))
+        if self.newcomers >= people:
+            raise ValueError(f"newcomers is {self.newcomers}, and must be less than the population of {people}")
         return replaced(self, population=people, founders=founders)
 
 

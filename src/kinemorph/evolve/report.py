@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from kinemorph._files import write_whole
-from kinemorph.evolve.experiment import settings_in
+from kinemorph.evolve.experiment import problem_of, settings_in
 from kinemorph.evolve.problem import BLANK
 from kinemorph.evolve.run import HELD_OUT
-from kinemorph.evolve.store import Store
+from kinemorph.evolve.store import Store, said
 
 _SHOWN = 8  # champions of a run that move on the page, spread over its generations
 _PAGE = Path(__file__).with_name("report.html")
 
 Film = dict[str, Any]
-Filmer = Callable[[Store, int], Film | None]
+Filmer = Callable[[Store, int, int], Film | None]  # of whom came out of a generation at some place
 
 
-def report(runs: list[Path], file: Path, film: Filmer = lambda store, generation: None) -> Path:
-    """Write the page. `film` makes the film of the best of a generation; without it bodies do not move."""
+def report(runs: list[Path], file: Path, film: Filmer = lambda store, generation, rank: None) -> Path:
+    """Write the page. Without a `film` bodies do not move."""
     data = [_run(path, film) for path in runs]
     # Text of a run must not end the script that it is in.
     text = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
@@ -42,13 +42,13 @@ def lineage(store: Store, file: Path) -> Path:
 
 
 def _run(path: Path, film: Filmer) -> dict[str, Any]:
-    with Store.open(path) as store:
+    with Store.open(path) as store, said(path):
         of, facts = settings_in(store), store.facts
         generations = [{"g": row["g"], **json.loads(row["stats"])} for row in store.table("generation")]
         last = store.last
         people = {row["id"]: row for row in store.table("individual")}
         best = {standing.generation: standing.individual for standing in store.standings(rank=0)}
-        films = {g: made for g in _spread(last) if (made := film(store, g)) is not None}
+        films = {g: made for g in _spread(last) if (made := film(store, g, 0)) is not None}
         return {
             "name": path.stem,
             "task": of.task,
@@ -62,6 +62,7 @@ def _run(path: Path, film: Filmer) -> dict[str, Any]:
             "held_out": measured(store),
             "line": _line(best[last], people),
             "films": films,
+            "archive": _archive(store, last, film) if of.search == "map-elites" else None,
             "rescore": facts.get("rescore"),
         }
 
@@ -69,6 +70,24 @@ def _run(path: Path, film: Filmer) -> dict[str, Any]:
 def _spread(last: int) -> list[int]:
     """Generations from the first to the last, the same way apart."""
     return sorted({round(k * last / (_SHOWN - 1)) for k in range(_SHOWN)})
+
+
+def _archive(store: Store, last: int, film: Filmer) -> dict[str, Any] | None:
+    """The map of the last generation: in each cell that is filled who lives there, with its film."""
+    axes = problem_of(settings_in(store)).descriptors
+    if len(axes) != 2:
+        return None
+    lived: dict[int, list[dict[str, float]]] = {}
+    for row in store.table("evaluation"):
+        if row["draw"] < HELD_OUT:
+            lived.setdefault(row["individual"], []).append(json.loads(row["details"]))
+    cells = []
+    for one in (standing for standing in store.standings() if standing.generation == last):
+        means = [sum(each[axis.name] for each in lived[one.individual]) / len(lived[one.individual]) for axis in axes]
+        shares = [(mean - axis.low) / (axis.high - axis.low) for mean, axis in zip(means, axes)]
+        at = [min(axis.cells - 1, max(0, int(share * axis.cells))) for share, axis in zip(shares, axes)]
+        cells.append({"at": at, "id": one.individual, "score": one.score, "film": film(store, last, one.rank)})
+    return {"axes": [axis._asdict() for axis in axes], "cells": cells}
 
 
 def measured(store: Store) -> list[tuple[int, float]]:

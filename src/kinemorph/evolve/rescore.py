@@ -56,6 +56,8 @@ def rescore(
 
     Walkers live in the other ways to walk, too.
     """
+    if draws < 1:
+        raise ValueError(f"draws is {draws}, and must be at least 1")
     species, last = species_of(store), store.last
     generation = last if generation is None else generation
     genotype = store.genotype(generation, rank)

@@ -13,6 +13,7 @@ import numpy as np
 from kinemorph.evolve.evaluator import Evaluator
 from kinemorph.evolve.job import Individual, Job, Result
 from kinemorph.evolve.problem import Draw
+from kinemorph.evolve.ranges import Count, Some
 from kinemorph.evolve.search import Search
 from kinemorph.evolve.store import Store
 from kinemorph.evolve.streams import Purpose, seed_of
@@ -25,8 +26,8 @@ Key = tuple[int, int, int]
 class Monitor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How often the best one is tried on draws that the search never sees."""
 
-    every: int = 5  # generations
-    draws: int = 8
+    every: Count = 5  # generations
+    draws: Some = 8
 
 
 class Progress(msgspec.Struct):
@@ -40,6 +41,7 @@ class Progress(msgspec.Struct):
     held_out: float = float("nan")  # what the best one measures on draws that the search never sees
     heritability: float = float("nan")
     spent: float = 0.0
+    resumed: float = 0.0  # of that, what was spent before: known from the store
     seconds: float = 0.0
     busy: float = 0.0  # seconds of workers' processors
     golden: bool = True
@@ -51,8 +53,9 @@ class Progress(msgspec.Struct):
 
     @property
     def left(self) -> float:
-        """Seconds, if it goes on as it went."""
-        return self.seconds * (1.0 - self.spent) / self.spent if self.spent else float("inf")
+        """Seconds, if it goes on as it went since it was begun or resumed."""
+        gone = self.spent - self.resumed
+        return self.seconds * (1.0 - self.spent) / gone if gone > 0.0 else float("inf")
 
 
 class Run:
@@ -86,6 +89,8 @@ class Run:
             self._tell()
             self.progress.seconds = time.monotonic() - started
             self.progress.spent = min(1.0, self._search.spent)
+            if self.progress.reused == self.progress.episodes:
+                self.progress.resumed = self.progress.spent
             watch(self.progress)
         self._store.commit()
         watch(self.progress)

@@ -9,13 +9,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import msgspec
 import numpy as np
 
 from kinemorph.evolve.job import Individual, Job, Result
 from kinemorph.evolve.problem import Draw, Problem
+from kinemorph.evolve.ranges import MOST
 from kinemorph.evolve.streams import Purpose, seed_of, stream
 
 
@@ -47,8 +48,8 @@ class Search(Protocol):
 class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """When a search ends: after so many generations or evaluations, whichever comes first."""
 
-    generations: int = 100
-    episodes: int | None = None
+    generations: Annotated[int, msgspec.Meta(le=MOST)] = 100
+    episodes: Annotated[int, msgspec.Meta(le=MOST)] | None = None
 
     def __post_init__(self) -> None:
         if self.generations < 1:

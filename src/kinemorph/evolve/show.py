@@ -52,7 +52,8 @@ def line(progress: Progress) -> str:
     best, mean = _number(progress.best), _number(progress.mean)
     return (
         f"generation {progress.generation}: {progress.episodes} evaluations, {progress.rate:.0f}/s, best {best},"
-        f" mean {mean}, held out {_number(progress.held_out)}, {_time(progress.left)} left"
+        f" mean {mean}, held out {_number(progress.held_out)}, rejected {_rejected(progress)},"
+        f" {_time(progress.left)} left"
     )
 
 
@@ -63,11 +64,18 @@ def table(progress: Progress) -> Table:
     grid.add_row("best", _number(progress.best), f"mean {_number(progress.mean)}")
     grid.add_row("held out", _number(progress.held_out), f"heritability {_number(progress.heritability)}")
     if progress.rejected:
-        reasons = (f"{reason} {number}" for reason, number in progress.rejected.most_common(_LISTED))
-        grid.add_row("rejected", str(progress.rejected.total()), ", ".join(reasons))
+        grid.add_row("rejected", str(progress.rejected.total()), _reasons(progress))
     if not progress.golden:
         grid.add_row("not golden", "", "the clock, memory or a death decided some evaluations")
     return grid
+
+
+def _rejected(progress: Progress) -> str:
+    return f"{progress.rejected.total()} ({_reasons(progress)})" if progress.rejected else "0"
+
+
+def _reasons(progress: Progress) -> str:
+    return ", ".join(f"{reason} {number}" for reason, number in progress.rejected.most_common(_LISTED))
 
 
 def _number(value: float) -> str:

@@ -8,15 +8,16 @@ from typing import Literal
 import msgspec
 
 from kinemorph.evolve.problem import Problem
+from kinemorph.evolve.ranges import Count, Share
 from kinemorph.evolve.search import Budget, Planned, Trial, best_first, proportional
 
 
 class SimsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    population: int = 300
-    survivors: float = 0.2
-    mutation: float = 0.4
-    crossover: float = 0.3
-    draws: int = 1
+    population: Count = 300
+    survivors: Share = 0.2
+    mutation: Share = 0.4
+    crossover: Share = 0.3
+    draws: Count = 1
     fitness: Literal["score", "thesis"] = "thesis"
 
 

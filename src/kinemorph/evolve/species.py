@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from kinemorph._toml import checked
+from kinemorph._toml import Where, checked, refuse_unknown
 from kinemorph.brain import Acted
 from kinemorph.creatures.alike import alike
 from kinemorph.creatures.develop import Phenotype, develop
@@ -29,6 +29,7 @@ from kinemorph.creatures.mutate import mutate
 from kinemorph.creatures.settings import Settings
 from kinemorph.creatures.tasks import TASKS, HitBall, HitBallAnywhere, Locomotion, Task
 from kinemorph.evolve.problem import Descriptor, Draw, Outcome
+from kinemorph.evolve.ranges import Share
 
 Variant = Literal["gentle", "thesis"]
 TRIES = 8  # at a child that is not its parent again
@@ -155,23 +156,24 @@ class Species(msgspec.Struct, frozen=True):
 
 class _Ways(msgspec.Struct):
     variant: Variant
-    within: float = 0.5
+    within: Share = 0.5
 
 
-def creatures(table: dict[str, Any], name: str, search: str, own: type[Task] | None = None) -> Species:
+def creatures(
+    table: dict[str, Any], name: str, search: str, own: type[Task] | None = None, where: Where | None = None
+) -> Species:
     """The creatures for a task by its name, or for one of the user's own.
 
     The thesis's searches vary as the thesis does, unless told otherwise.
     """
-    kind, where = own or KINDS[name], lambda place: f"of_task of {name}"
+    kind, where = own or KINDS[name], where or (lambda place: f"of_task of {name}")
     ways = {key: table[key] for key in ("variant", "within") if key in table}
     usual = "thesis" if search in ("thesis", "sims") else "gentle"
     way = checked(_Ways, {"variant": usual} | ways, where)
     given = {key: value for key, value in table.items() if key not in ways}
-    known = [field.name for field in dataclasses.fields(kind)]
-    for key in given:
-        if key not in known:
-            raise ValueError(f"of_task of {name}: {key}: there is no such setting; there are {', '.join(known)}")
+    refuse_unknown([field.name for field in dataclasses.fields(kind)], given, where)
+    if isinstance(inner := given.get("settings"), dict):
+        refuse_unknown([field.name for field in dataclasses.fields(Settings)], inner, where, "settings.")
     task = checked(kind, given, where)
     if way.variant == "thesis" and "settings" not in given:
         sources = tuple(source for source in task.settings.sources if source not in _EGOCENTRIC)

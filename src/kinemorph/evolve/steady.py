@@ -11,13 +11,14 @@ from collections.abc import Iterator
 
 from kinemorph.evolve.job import Individual, Job, Result
 from kinemorph.evolve.problem import Draw, Problem
+from kinemorph.evolve.ranges import Count
 from kinemorph.evolve.recipe import Recipe, RecipeSettings
 from kinemorph.evolve.search import Budget, Trial
 from kinemorph.evolve.streams import Purpose, stream
 
 
 class SteadySettings(RecipeSettings, frozen=True, forbid_unknown_fields=True):
-    window: int = 16  # candidates under way; two for each worker keep all of them busy
+    window: Count = 16  # candidates under way; two for each worker keep all of them busy
 
 
 class Steady(Recipe):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import sqlite3
 import struct
 import time
@@ -80,15 +81,14 @@ class Store:
             raise StoreError(f"{file}: there is a run already; resume it, or name another file")
         file.parent.mkdir(parents=True, exist_ok=True)
         lock = _lock(file)
-        with _said(file):
-            db = sqlite3.connect(file, isolation_level=None)
-            db.execute("PRAGMA page_size=16384")  # a genome of 2 kB then wastes no half page
-            db.execute("PRAGMA journal_mode=WAL")
-            db.execute("PRAGMA synchronous=NORMAL")
-            db.executescript("BEGIN;" + _TABLES)
-            rows = {"version": VERSION, **facts}.items()
-            db.executemany("INSERT INTO run VALUES (?, ?)", [(name, json.dumps(value)) for name, value in rows])
-            db.execute("COMMIT")
+        try:
+            _make(file, {"version": VERSION, **facts})
+            with said(file):
+                db = sqlite3.connect(file, isolation_level=None)
+                db.execute("PRAGMA synchronous=NORMAL")
+        except BaseException:
+            lock.close()
+            raise
         return cls(file, db, lock)
 
     @classmethod
@@ -98,8 +98,8 @@ class Store:
         if not file.is_file():
             raise StoreError(f"{file}: there is no such run")
         lock = _lock(file) if write else None
-        with _said(file):
-            db = sqlite3.connect(file, isolation_level=None)
+        with said(file):
+            db = sqlite3.connect(_address(file, write), uri=True, isolation_level=None)
             if db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
                 raise StoreError(f"{file}: it is damaged; copy what can be read with: sqlite3 {file} .recover")
             if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'run'").fetchone():
@@ -183,7 +183,8 @@ class Store:
 
     @property
     def facts(self) -> dict[str, Any]:
-        return {name: json.loads(value) for name, value in self._rows("SELECT name, value FROM run")}
+        with said(self.file):
+            return {name: json.loads(value) for name, value in self._rows("SELECT name, value FROM run")}
 
     def known(self, job: Job) -> Result | None:
         """The result of a job, if it was told before."""
@@ -206,7 +207,8 @@ class Store:
                 " the run was made by others"
             )
         kept = [found[draw] for draw in job.draws]
-        outcomes = tuple(_outcome(*row[3:9]) for row in kept)
+        with said(self.file):
+            outcomes = tuple(_outcome(*row[3:9]) for row in kept)
         _, _, _, *_, attempt, golden, seconds = kept[0]
         return Result(
             job.generation, job.individual, job.draws, outcomes, attempt, bool(golden), seconds * len(job.draws)
@@ -253,9 +255,11 @@ class Store:
 
     def table(self, name: str) -> Iterator[dict[str, Any]]:
         """All rows of a table, in the order of its key."""
-        cursor = self._db.execute(f"SELECT * FROM {name}")  # the names are ours
-        names = [column[0] for column in cursor.description]
-        return (dict(zip(names, row)) for row in cursor)
+        with said(self.file):
+            cursor = self._db.execute(f"SELECT * FROM {name}")  # the names are ours
+            names = [column[0] for column in cursor.description]
+            for row in cursor:
+                yield dict(zip(names, row))
 
     def golden_hash(self) -> str:
         """Over all that the seed, settings and code decide: nothing about times, attempts or workers."""
@@ -284,11 +288,11 @@ class Store:
             self._execute("BEGIN IMMEDIATE")
 
     def _execute(self, text: str, row: Iterable[Any] = ()) -> None:
-        with _said(self.file):
+        with said(self.file):
             self._db.execute(text, tuple(row))
 
     def _rows(self, text: str, row: Iterable[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        with _said(self.file):
+        with said(self.file):
             return iter(self._db.execute(text, tuple(row)).fetchall())
 
 
@@ -300,22 +304,52 @@ def _digest(genotype: str) -> bytes:
     return bytes.fromhex(genome_key(genotype))
 
 
+def _address(file: Path, write: bool) -> str:
+    """For SQLite, which wants to write beside a file even to read it; unless it is told that nobody can change it."""
+    still = not write and not os.access(file.parent, os.W_OK) and not file.with_name(file.name + "-wal").exists()
+    return f"{file.absolute().as_uri()}?{'immutable=1' if still else 'mode=rw'}"
+
+
+def _make(file: Path, facts: dict[str, Any]) -> None:
+    """A run of facts alone. It gets its name when it is whole, so that each that is there can be resumed."""
+    new, *old = (file.with_name(file.name + end) for end in (".new", "-wal", "-shm"))
+    new.unlink(missing_ok=True)  # of one who was killed here
+    db = sqlite3.connect(new, isolation_level=None)
+    try:
+        db.execute("PRAGMA page_size=16384")  # a genome of 2 kB then wastes no half page
+        db.execute("PRAGMA journal_mode=WAL")
+        db.executescript("BEGIN;" + _TABLES)
+        db.executemany("INSERT INTO run VALUES (?, ?)", [(name, json.dumps(value)) for name, value in facts.items()])
+        db.execute("COMMIT")
+    except sqlite3.DatabaseError as error:
+        db.close()
+        new.unlink(missing_ok=True)
+        raise StoreError(f"{file}: the run cannot be written there ({error}); make room, or name another") from None
+    db.close()
+    for one in old:  # of a run of this name that is gone: SQLite would take them for parts of this one
+        one.unlink(missing_ok=True)
+    new.rename(file)
+
+
 def _lock(file: Path) -> sqlite3.Connection:
     """Held as long as the run is written; the system lets it go when its owner dies, however that happens."""
-    lock = sqlite3.connect(file.with_name(file.name + ".lock"), isolation_level=None, timeout=0.0)
     try:
+        lock = sqlite3.connect(file.with_name(file.name + ".lock"), isolation_level=None, timeout=0.0)
         lock.execute("BEGIN EXCLUSIVE")
-    except sqlite3.OperationalError:
-        lock.close()
-        raise StoreError(f"{file}: another process is writing to it") from None
+    except sqlite3.OperationalError as error:
+        if "locked" in str(error):
+            raise StoreError(f"{file}: another process is writing to it") from None
+        raise StoreError(f"{file}: it cannot be written there ({error})") from None
     return lock
 
 
 @contextlib.contextmanager
-def _said(file: Path) -> Iterator[None]:
-    """What SQLite complains about, as one sentence that says that the run is intact where it is."""
+def said(file: Path) -> Iterator[None]:
+    """What is wrong with a file, as one sentence; what SQLite cannot write leaves the run intact where it is."""
     try:
         yield
+    except (json.JSONDecodeError, msgspec.DecodeError, UnicodeDecodeError, struct.error):
+        raise StoreError(f"{file}: it is damaged; some of its rows are no longer what was written") from None
     except sqlite3.DatabaseError as error:
         text = str(error)
         if "full" in text or "disk I/O" in text:
@@ -325,6 +359,8 @@ def _said(file: Path) -> Iterator[None]:
             ) from None
         if "locked" in text or "busy" in text:
             raise StoreError(f"{file}: another program has locked it; end that one and resume") from None
+        if "decode to UTF-8" in text:  # with all of the text that cannot be read
+            raise StoreError(f"{file}: it is damaged; some of its rows are no longer what was written") from None
         if "not a database" in text or "malformed" in text:
             raise StoreError(f"{file}: it is damaged or not a run of kinemorph ({text})") from None
         raise StoreError(f"{file}: {text}") from None

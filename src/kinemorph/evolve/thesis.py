@@ -9,15 +9,16 @@ import msgspec
 
 from kinemorph.evolve.job import Individual
 from kinemorph.evolve.problem import Problem
+from kinemorph.evolve.ranges import Count, Factor, Share
 from kinemorph.evolve.search import Budget, Planned, Trial, best_first, proportional
 
 
 class ThesisSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    population: int = 300
-    mutation: float = 0.4  # the thesis's three shares add up to 110 %; these, and the rest for grafting, to 100
-    crossover: float = 0.3
-    relief: float = 0.5  # s in the first generation; it falls to 0 in the last
-    draws: int = 1
+    population: Count = 300
+    mutation: Share = 0.4  # the thesis's three shares add up to 110 %; these, and the rest for grafting, to 100
+    crossover: Share = 0.3
+    relief: Factor = 0.5  # s in the first generation; it falls to 0 in the last
+    draws: Count = 1
     lowest: bool = False  # whether the worst of them counts and not the mean, as with three in the thesis (4.5)
     ramp: bool = True  # tasks get harder from generation to generation, as the ball that moves away
     fitness: Literal["score", "thesis"] = "thesis"

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.evolve.job import Individual
+from kinemorph.evolve.ranges import Count, Factor, Share, Some
 from kinemorph.evolve.streams import Purpose, stream
 
 if TYPE_CHECKING:
@@ -27,17 +28,15 @@ SHOWN = 8  # means of a tuning that stand in the last vote, evenly over its late
 
 
 class TuningSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    episodes: int = 1000  # that it may take, of the whole budget
-    share: float = 0.0  # or this share of all evaluations instead
-    draws: int = 3  # for each candidate
-    sigma: float = 0.05  # the first step
+    episodes: Some = 1000  # that it may take, of the whole budget
+    share: Share = 0.0  # or this share of all evaluations instead
+    draws: Count = 3  # for each candidate
+    sigma: Factor = 0.05  # the first step
     body: bool = False  # whether the numbers of the body move with those of control
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.share < 1.0:
             raise ValueError(f"share of tuning is {self.share}, and must be from 0 to less than 1")
-        if self.draws < 1:
-            raise ValueError(f"draws of tuning is {self.draws}, and must be at least 1")
         if not self.sigma > 0.0:
             raise ValueError(f"sigma of tuning is {self.sigma}, and must be positive")
 

@@ -11,22 +11,25 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import Annotated, TextIO
 
 import msgspec
 
 from kinemorph.evolve.job import Job, Result
 from kinemorph.evolve.problem import Draw, Outcome, Problem
+from kinemorph.evolve.ranges import Some
 
+Seconds = Annotated[float, msgspec.Meta(gt=0.0, le=1e6)]  # more than the watchdog can count would end nothing
+Bytes = Annotated[int, msgspec.Meta(ge=1, le=1 << 50)]
 OUT_OF_TIME, OUT_OF_MEMORY = 1, 3  # exit codes: the first is faulthandler's
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a worker may take. The step budget of a task comes first; these catch what it cannot."""
 
-    seconds: float = 60.0  # for each draw, by the clock on the wall, kernels loaded
-    memory: int = 2 << 30  # bytes beyond what a worker has when its kernels are loaded
-    retries: int = 2  # of a job whose worker died; then it is faulty, and the run not golden
+    seconds: Seconds = 60.0  # for each draw, by the clock on the wall, kernels loaded
+    memory: Bytes = 2 << 30  # bytes beyond what a worker has when its kernels are loaded
+    retries: Some = 2  # of a job whose worker died; then it is faulty, and the run not golden
 
 
 def work(problem: Problem, job: Job, attempt: int = 0) -> Result:

@@ -88,7 +88,7 @@ def report_runs(runs: list[Path], out: Path) -> Path:
     """One page for runs, with champions that move, and a table of descent beside each run."""
     console = Console(highlight=False, soft_wrap=True)
     out.parent.mkdir(parents=True, exist_ok=True)
-    report(runs, out, film_of_best)
+    report(runs, out, film_of)
     for run in runs:
         with Store.open(run) as store:
             lineage(store, run.with_suffix(".lineage.csv"))
@@ -96,12 +96,12 @@ def report_runs(runs: list[Path], out: Path) -> Path:
     return out
 
 
-def film_of_best(store: Store, generation: int) -> dict[str, Any] | None:
-    """The film of the best of a generation as plain numbers; nothing for what is no creature or does not live."""
+def film_of(store: Store, generation: int, rank: int) -> dict[str, Any] | None:
+    """A film as plain numbers; nothing for what is no creature or does not live."""
     problem = problem_of(settings_in(store))
     if not isinstance(problem, Species):
         return None
-    genotype = store.genotype(generation, 0)
+    genotype = store.genotype(generation, rank)
     try:
         recording, measure = filmed(problem, genotype, held_out(settings_in(store).seed, 1)[0], rate=15.0)
     except (ValueError, WorldError):
@@ -164,6 +164,8 @@ def replay_champions(
     wanted = [(run, generation) for run in runs for generation in (generations or (None,))]
     if not wanted:
         raise ValueError("replay: name at least one run")
+    if draw < 0:
+        raise ValueError(f"draw is {draw}, and must not be negative")
     lives: dict[str, Recording] = {}
     for run, generation in wanted:
         with Store.open(run) as store:

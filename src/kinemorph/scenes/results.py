@@ -16,14 +16,15 @@ import msgspec
 import numpy as np
 from rich.console import Console
 
-from kinemorph._files import write_whole
+from kinemorph._files import FileError, write_whole
 from kinemorph._toml import Toml, checked
 from kinemorph.evolve import experiment
+from kinemorph.evolve.ranges import Count, Some
 from kinemorph.evolve.report import measured
 from kinemorph.evolve.rescore import rescore
 from kinemorph.evolve.search import Budget
 from kinemorph.evolve.settings import Settings
-from kinemorph.evolve.store import Store
+from kinemorph.evolve.store import Store, said
 from kinemorph.scenes.in_mujoco import walks
 from kinemorph.scenes.results_page import Asked, write_page
 
@@ -48,8 +49,8 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     tasks: tuple[str, ...]
     searches: tuple[str, ...]
-    episodes: int
-    seeds: tuple[int, ...]
+    episodes: Count
+    seeds: tuple[Some, ...]
     of_search: dict[str, Any] = {}
     of_task: dict[str, Any] = {}
     label: str = ""  # what a search is called whose settings are not the usual ones
@@ -58,19 +59,18 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.label and len(self.searches) != 1:
             raise ValueError(f"label is {self.label!r}, a name for one search, and there are {len(self.searches)}")
 
+    def runs(self, how: dict[str, Any]) -> Iterator[tuple[Name, Settings]]:
+        """Names and settings of all of them, seed by seed."""
+        for seed, task, search in product(self.seeds, self.tasks, self.searches):
+            budget = Budget(ENOUGH, self.episodes)
+            settings = Settings(task, search, seed, budget, self.of_search, self.of_task, **how)
+            yield Name(task, self.label or search, self.episodes, seed), settings
+
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rows: tuple[Row, ...]
-    draws: int = 64  # that a champion is judged on
+    draws: Count = 64  # that a champion is judged on
     asked: tuple[Asked, ...] = ()  # of the default search: the page says what of it is reached
-
-    def runs(self, how: dict[str, Any]) -> Iterator[tuple[Name, Settings]]:
-        """Names and settings of all runs, in the order of rows; seed by seed."""
-        for row in self.rows:
-            for seed, task, search in product(row.seeds, row.tasks, row.searches):
-                budget = Budget(ENOUGH, row.episodes)
-                settings = Settings(task, search, seed, budget, row.of_search, row.of_task, **how)
-                yield Name(task, row.label or search, row.episodes, seed), settings
 
 
 def results(file: Path, runs: Path, out: Path, how: dict[str, Any]) -> None:
@@ -80,7 +80,7 @@ def results(file: Path, runs: Path, out: Path, how: dict[str, Any]) -> None:
     table: Table = checked(Table, toml.table, toml.where)
     (out / "champions").mkdir(parents=True, exist_ok=True)
     runs.mkdir(parents=True, exist_ok=True)
-    for run, settings in table.runs(how):
+    for run, settings in _all(toml, table, how).items():
         known, name = numbers(out), str(run)
         if name in known:
             continue
@@ -93,10 +93,27 @@ def results(file: Path, runs: Path, out: Path, how: dict[str, Any]) -> None:
         console.print(f"  {known[name]['conditions']['held out']['measure']:.3f}")
 
 
+def _all(toml: Toml, table: Table, how: dict[str, Any]) -> dict[Name, Settings]:
+    """All runs, in the order of rows. What is wrong with the last one is said before the first begins."""
+    found: dict[Name, Settings] = {}
+    for k, row in enumerate(table.rows):
+        with toml.at(f"rows[{k}]"):
+            for name, settings in row.runs(how):
+                if found.setdefault(name, settings) != settings:
+                    raise ValueError(f"{name} is in a row above with other settings; give this search a label")
+                experiment.search_of(settings, experiment.problem_of(settings))
+    return found
+
+
 def numbers(out: Path) -> dict[str, Any]:
     """What is known of all runs so far, by their names."""
     file = out / NUMBERS
-    found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    try:
+        found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    except ValueError as error:
+        raise FileError(
+            f"{file}: it is damaged ({error}); delete it, and runs that have ended are judged again"
+        ) from None
     return found
 
 
@@ -115,7 +132,8 @@ def _run(file: Path, settings: Settings) -> Store:
 def _judged(store: Store, draws: int) -> dict[str, Any]:
     """What there is to say of a run."""
     found = rescore(store, draws=draws, walks=walks())
-    generations = [json.loads(row["stats"]) for row in store.table("generation")]
+    with said(store.file):
+        generations = [json.loads(row["stats"]) for row in store.table("generation")]
     inherited = [one["heritability"] for one in generations if one["heritability"] is not None]
     spent = {g: one["episodes"] for g, one in enumerate(generations)}
     spans = [row["seconds"] for row in store.table("evaluation")]
