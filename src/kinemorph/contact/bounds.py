@@ -75,7 +75,7 @@ def fill_ball(s: Any, tree: Any, t: int, link: int, q: Any, v: Any) -> bool:
     return True
 
 
-@kernel
+@kernel(inline=False)
 def fill_tree_bounds(s: Any, slot: Any, t: int) -> bool:
     """Rows for what may be reached in this step, of one tree."""
     tree = rows_at(slot["address"], 1, TREE)[0]

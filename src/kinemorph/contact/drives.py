@@ -83,7 +83,7 @@ def found_degree(forest: Any, id: int, dof: int) -> tuple[int, int, int]:
     return (t, k, j) if 0 <= j < l["nv"] else (-1, 0, 0)
 
 
-@kernel
+@kernel(inline=False)
 def find_drives(s: Any, forest: Any) -> None:
     """List the drives of each tree, in the order of their rows; those of joints that are gone are dropped."""
     spans, drives = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["drives"], s["drive_room"], DRIVE)
@@ -108,7 +108,7 @@ def find_drives(s: Any, forest: Any) -> None:
                 spans[t]["still"] = 0.0  # what is driven does not sleep
 
 
-@kernel
+@kernel(inline=False)
 def fill_tree_drives(s: Any, forest: Any, slot: Any, t: int) -> bool:
     """Rows of the drives of one tree. False if a table is full."""
     spans, drives = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["drives"], s["drive_room"], DRIVE)
@@ -186,7 +186,7 @@ def given_force(s: Any, joints: Any, slot: Any, tree: Any, t: int, dof: int) -> 
     return total
 
 
-@kernel
+@kernel(inline=False)
 def give_forces(s: Any, forest: Any) -> None:
     """What the given forces of drives do to velocities, beside those of the trees' states, which have acted already."""
     spans, drives = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["drives"], s["drive_room"], DRIVE)
@@ -279,7 +279,7 @@ def keep_pushed_awake(s: Any, forest: Any) -> None:
                 spans[slot["tree"]]["still"] = 0.0
 
 
-@kernel
+@kernel(inline=False)
 def settle_drives(s: Any) -> None:
     """After a step: forces that the rows of drives have had, and pushes for one step are gone."""
     drives, bounds = rows_at(s["drives"], s["drive_room"], DRIVE), rows_at(s["bounds"], s["bound_room"], BOUND)
@@ -325,7 +325,7 @@ def pull_at_each_other(s: Any, island: Any) -> bool:
     return False
 
 
-@kernel
+@kernel(inline=False)
 def choose_driven(s: Any) -> None:
     """Islands whose drives pull at each other are solved directly, if they are small."""
     islands = rows_at(s["islands"], s["span_room"], ISLAND)

@@ -228,7 +228,7 @@ def start_touch(t: Any, k: Any, t1: Vec3, t2: Vec3, p: Vec3, slip: Vec3, gap: fl
     t["w1"], t["w2"] = dot(slip, t1), dot(slip, t2)
 
 
-@kernel
+@kernel(inline=False)
 def lay_joined(forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int, Y: Any) -> None:
     """The rows of a touch of two bodies of one tree, which are zero so far."""
     y, length = t["y"], t["l2"]

@@ -89,7 +89,7 @@ def wedged_by(s: Any, island: Any) -> float:
     return most
 
 
-@kernel
+@kernel(inline=False)
 def choose_wedged(s: Any) -> None:
     """Set `direct` of islands in which something is wedged, if they are small."""
     spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)
