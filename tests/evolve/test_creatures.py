@@ -15,11 +15,12 @@ from tests.needs import library
 
 from kinemorph.creatures.alike import alike
 from kinemorph.creatures.develop import develop
+from kinemorph.creatures.gallery import handmade
 from kinemorph.creatures.genotype import Genotype
 from kinemorph.evolve.evaluator import Serial
 from kinemorph.evolve.experiment import begin, evolve, problem_of, resume
 from kinemorph.evolve.problem import Draw
-from kinemorph.evolve.rescore import rescore
+from kinemorph.evolve.rescore import _heard, _lesions, rescore
 from kinemorph.evolve.run import held_out
 from kinemorph.evolve.settings import Settings, checked
 from kinemorph.scenes.champions import filmed, replay_champions
@@ -125,6 +126,19 @@ def test_a_champion_is_judged_again_and_filmed(runs):
         assert len(recording.t) > 2
 
 
+def test_a_walker_misses_each_of_its_clocks_and_legs():
+    parent = handmade("quadruped")
+    species = problem_of(settings("locomotion", of_task={}))
+    lesions = _lesions(species, parent.to_json(), held_out(5, 2))
+    brain = develop(parent, species.settings).brain
+    silent = [name for name in lesions if name.startswith("neuron")]
+    assert 0 < len(silent) == len(_heard(brain)) <= len(brain.neurons)
+    whole = np.mean([species.judged(parent.to_json(), draw).measure for draw in held_out(5, 2)])
+    missed = [name for name in lesions if "(wave)" in name or name.endswith("limp")]
+    assert {name.split()[-1] for name in missed} == {"silent", "limp"}
+    assert all(lesions[name].measure != whole for name in missed)
+
+
 def test_without_mujoco_it_is_said_that_walkers_are_not_judged_there(runs, capsys, monkeypatch):
     from kinemorph.cli import rescore as command
 
@@ -161,6 +175,11 @@ def test_a_report_of_runs_opens_offline_and_shows_all_of_them(runs, tmp_path):
     with visit(page, tmp_path / "profile") as seen:
         assert [row.inner_text().split()[0] for row in seen.page.query_selector_all("#runs tr")[1:]] == list(runs)
         seen.page.select_option("#run", "1")
+        for g in range(seen.page.evaluate("() => run().generations.length")):  # each one's own champion plays
+            seen.page.evaluate(f"() => {{ $('generation').value = {g}; choose() }}")
+            champion, known = seen.page.evaluate(f"() => [run().best[{g}], run().best[{g}] in run().films]")
+            told = seen.page.inner_text("#facts")
+            assert told.startswith(f"{champion}, the best of generation ") is known  # else it lives on no draw
         assert "parts, it measures" in seen.page.inner_text("#facts")
         assert "founder" in seen.page.inner_text("#line")
         drawn = (

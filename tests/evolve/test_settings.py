@@ -152,3 +152,18 @@ def test_what_does_not_exist_is_refused_before_there_is_a_file(changes, said, tm
     with pytest.raises(ValueError, match=said):
         begin(tmp_path / "run.db", bad)
     assert not list(tmp_path.iterdir())
+
+
+class Bare:
+    """A problem whose genotypes cannot be mixed."""
+
+    name, descriptors = "bare", ()
+    advice = founder = mutate = viable = evaluate = warm = staticmethod(lambda *some: {})
+
+
+@pytest.mark.parametrize("search", ["thesis", "sims"])
+def test_what_a_search_needs_of_a_problem_is_missed_before_there_is_a_run(search, tmp_path):
+    of = checked(Settings, {"task": "tests.evolve.test_settings:Bare", "search": search})
+    with pytest.raises(ValueError, match=f'it has no crossover, which search "{search}" needs'):
+        begin(tmp_path / "run.db", of)
+    assert not list(tmp_path.iterdir())

@@ -55,7 +55,7 @@ def evolve(
 def rescore(
     run: Path, /, generation: int | None = None, rank: int = 0, draws: int = 64, json: bool = False
 ) -> None:  # fmt: skip
-    """Judge a champion again: on draws that no search saw, at half the step, blind, limp by parts; walkers in MuJoCo.
+    """Judge a champion again: unseen draws, half the step, blind, without parts or neurons; walkers in MuJoCo, too.
 
     Args:
         run: The file that `kinemorph evolve` made.

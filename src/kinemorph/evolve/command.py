@@ -75,8 +75,7 @@ def rescore(
         f"[bold]{file}[/], generation {result.generation}, rank {result.rank}, {draws} draws that no search saw"
     )
     table = Table("", "measure", "5 to 95 %", "score", "rejected", box=None)
-    limp = {f"{part} limp": one for part, one in result.lesions.items()}
-    for name, one in {**result.conditions, **limp}.items():
+    for name, one in {**result.conditions, **result.lesions}.items():
         interval = f"{one.low:.3f} to {one.high:.3f}"
         table.add_row(name, f"{one.measure:.3f}", interval, f"{one.score:.3f}", f"{one.rejected} of {one.draws}")
     console.print(table)

@@ -72,6 +72,10 @@ def _own(found: Any, settings: Settings, where: Where) -> Problem:
 def search_of(settings: Settings, problem: Problem, at: Where | None = None) -> Search:
     """The search that the settings name, at its beginning."""
     kind: Callable[..., Search] = named(settings.search, SEARCHES, "search")
+    for name in getattr(kind, "needs", ()):
+        if not hasattr(problem, name):
+            text = f"task {quoted(settings.task)}: it has no {name}, which search {quoted(settings.search)} needs"
+            raise ValueError(f"{_said_of(at, 'task')}{text}")
     where = _places(at, "of_search", settings.search)
     table, known = problem.advice(settings.search) | settings.of_search, getattr(kind, "Settings", None)
     if known is None:

@@ -14,7 +14,7 @@ from kinemorph.evolve.problem import BLANK
 from kinemorph.evolve.run import HELD_OUT
 from kinemorph.evolve.store import Store, said
 
-_SHOWN = 8  # champions of a run that move on the page, spread over its generations
+_SHOWN = 100  # champions of a run that move on the page, at most: each takes some ten kilobytes
 _PAGE = Path(__file__).with_name("report.html")
 
 Film = dict[str, Any]
@@ -48,7 +48,7 @@ def _run(path: Path, film: Filmer) -> dict[str, Any]:
         last = store.last
         people = {row["id"]: row for row in store.table("individual")}
         best = {standing.generation: standing.individual for standing in store.standings(rank=0)}
-        films = {g: made for g in _spread(last) if (made := film(store, g, 0)) is not None}
+        films = {one: made for one, g in _shown(best).items() if (made := film(store, g, 0)) is not None}
         return {
             "name": path.stem,
             "task": of.task,
@@ -61,15 +61,19 @@ def _run(path: Path, film: Filmer) -> dict[str, Any]:
             "generations": generations,
             "held_out": measured(store),
             "line": _line(best[last], people),
+            "best": [best[one["g"]] for one in generations],
             "films": films,
             "archive": _archive(store, last, film) if of.search == "map-elites" else None,
             "rescore": facts.get("rescore"),
         }
 
 
-def _spread(last: int) -> list[int]:
-    """Generations from the first to the last, the same way apart."""
-    return sorted({round(k * last / (_SHOWN - 1)) for k in range(_SHOWN)})
+def _shown(best: dict[int, int]) -> dict[int, int]:
+    """Champions, and a generation of each; of very many some, from the first to the last, the same way apart."""
+    found = {one: g for g, one in sorted(best.items(), reverse=True)}
+    ones = sorted(found, key=found.__getitem__)
+    chosen = ones if len(ones) <= _SHOWN else [ones[k * (len(ones) - 1) // (_SHOWN - 1)] for k in range(_SHOWN)]
+    return {one: found[one] for one in chosen}
 
 
 def _archive(store: Store, last: int, film: Filmer) -> dict[str, Any] | None:

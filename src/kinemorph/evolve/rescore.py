@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 import msgspec
 import numpy as np
 
-from kinemorph.brain import Brain
+from kinemorph.brain import Brain, Function, Neuron
+from kinemorph.brain.layout import FIRST
 from kinemorph.creatures.develop import Phenotype, develop
 from kinemorph.creatures.evaluate import evaluate
 from kinemorph.creatures.genotype import Genotype
@@ -35,7 +36,7 @@ class Rescored(msgspec.Struct, frozen=True):
     generation: int
     rank: int
     conditions: dict[str, Judged]
-    lesions: dict[str, Judged]  # by part: its joints are limp
+    lesions: dict[str, Judged]  # by part: its joints are limp; by neuron that an effect hears of: it says nothing
 
 
 def species_of(store: Store) -> Species:
@@ -86,21 +87,36 @@ def judged(outcomes: list[Outcome]) -> Judged:
 
 def _lesions(species: Species, genotype: str, draws: tuple[Draw, ...]) -> dict[str, Judged]:
     whole = develop(Genotype.from_json(genotype), species.settings)
-    results = {}
+    brain = whole.brain
+    brains = {}
     for part in whole.parts[1:]:
-        limp = _without_effects(whole, set(part.links))
-        if limp.brain.effects:
-            lives = [evaluate(limp, species.task, draw.seed, number=draw.number) for draw in draws]
-            results[part.name] = judged(
-                [Outcome(life.value, life.thesis, float(life.measure), life.reason) for life in lives]
-            )
+        kept = [effect for effect in brain.effects if effect.link not in part.links]
+        if kept:
+            brains[f"{part.name} limp"] = Brain(brain.neurons, brain.senses, kept, brain.rate)
+    for k in _heard(brain):
+        others = brain.neurons[:k] + (Neuron(Function.CONSTANT, weights=(0.0, 0.0, 0.0)),) + brain.neurons[k + 1 :]
+        name = f"neuron {k} ({brain.neurons[k].function.name.lower()}) silent"
+        brains[name] = Brain(others, brain.senses, brain.effects, brain.rate)
+    results = {}
+    for name, changed in brains.items():
+        lives = [evaluate(_with(whole, changed), species.task, draw.seed, number=draw.number) for draw in draws]
+        results[name] = judged([Outcome(life.value, life.thesis, float(life.measure), life.reason) for life in lives])
     return results
 
 
-def _without_effects(whole: Phenotype, links: set[str]) -> Phenotype:
-    """The same creature, but nothing drives these links."""
-    limp = develop(whole.genotype, whole.settings)
-    brain = whole.brain
-    kept = [effect for effect in brain.effects if effect.link not in links]
-    limp.brain = Brain(brain.neurons, brain.senses, kept, brain.rate)
-    return limp
+def _heard(brain: Brain) -> list[int]:
+    """The neurons that an effect hears of, itself or through others."""
+    first, sources = FIRST, [effect.source for effect in brain.effects if effect.weight]
+    for source in sources:  # grows on the way
+        if first <= source < first + len(brain.neurons):
+            neuron = brain.neurons[source - first]
+            heard = (s for s, weight in zip(neuron.sources, neuron.weights, strict=True) if weight)
+            sources += [s for s in dict.fromkeys(heard) if s not in sources]
+    return sorted({source - first for source in sources if first <= source < first + len(brain.neurons)})
+
+
+def _with(whole: Phenotype, brain: Brain) -> Phenotype:
+    """The same creature with another brain."""
+    other = develop(whole.genotype, whole.settings)
+    other.brain = brain
+    return other

@@ -25,6 +25,7 @@ class Sims(Planned):
     """Truncation. Survivors keep their scores, for all are judged on the same draws."""
 
     Settings = SimsSettings
+    needs = "crossover", "graft"  # of a problem
 
     def __init__(self, problem: Problem, seed: int, budget: Budget, settings: SimsSettings = SimsSettings()) -> None:
         super().__init__(problem, seed, budget)

@@ -28,6 +28,7 @@ class Thesis(Planned):
     """One elite; the rest by mutation, crossover and grafting of parents chosen in proportion to f + s·mean f."""
 
     Settings = ThesisSettings
+    needs = "crossover", "graft"  # of a problem
 
     def __init__(
         self, problem: Problem, seed: int, budget: Budget, settings: ThesisSettings = ThesisSettings()
