@@ -16,7 +16,8 @@ from kinemorph._files import write_whole
 ORDER = ("default", "steady", "map-elites", "sims", "thesis", "random")
 UNITS = {
     "hit-ball": "hit or not", "hit-ball-anywhere": "share of places that are hit",
-    "jump-up": "clearance of the lowest point, in body heights", "jump-away": "the same",
+    "jump-up": "clearance of the lowest point, in body heights",
+    "jump-away": "clearance of the lowest point, in body heights; scores count how far it jumps, too",
     "locomotion": "body lengths a second", "follow": "share of the time at the target",
 }  # fmt: skip
 TICKS = (0, 1000, 2000, 3000, 4000, 5000, 10_000, 20_000, 50_000, 100_000)  # evaluations
@@ -27,7 +28,8 @@ Made by `kinemorph results docs/results/table.toml`, which says what was run. Ev
 the search itself names at its end; it is judged on 64 draws that no search and no tuning has seen. What is rejected
 counts as nothing. *Half the step* and *MuJoCo* are shares of the measure that are kept there; *blanked* is the measure
 with senses that read nothing, *limp* with motors off; *rejected* is the share of all lives of the search, with the most
-frequent reason.
+frequent reason. `random` draws the founders of `default`, with their routes from senses to effectors, again and again;
+`thesis` and `sims` have the creatures and operators of the thesis.
 """
 
 NAMES = (
@@ -127,7 +129,7 @@ def _shares(records: list[Record], condition: str) -> list[float]:
 
 def _middle(values: Iterable[float | None]) -> str:
     found = [value for value in values if value is not None]
-    return f"{float(np.median(found)):.3g}" if found else ""
+    return f"{round(float(np.median(found)), 4):.4g}" if found else ""
 
 
 def _rejected(records: list[Record]) -> str:
