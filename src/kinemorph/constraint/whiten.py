@@ -223,22 +223,18 @@ def unwhiten_velocity(tree: Any, z: Any, v: Any) -> None:
 @kernel
 def whiten_two(tree: Any, v: Any, z: Any, v2: Any, z2: Any) -> None:
     """`whiten_velocity` of two sets of velocities; of trees that are not lone."""
-    links = rows_at(tree["links"], tree["n"], LINK)
-    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
-    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
-    for i in range(tree["n"]):
-        l, d, P = links[i], rows[i + 1], rows[links[i]["parent"] + 1]
-        w, u = carried(P, d)
-        w2, u2 = carried_too(P, d)
-        for k in range(l["iv"] + l["nv"] - 1, l["iv"] - 1, -1):
-            z[k], w, u = whitened_rate(dof_rows[k], v[k], w, u)
-            z2[k], w2, u2 = whitened_rate(dof_rows[k], v2[k], w2, u2)
-        keep_both(d, w, u, w2, u2)
+    pass_both(tree, v, z, v2, z2, False)
 
 
 @kernel
 def unwhiten_two(tree: Any, z: Any, v: Any, z2: Any, v2: Any) -> None:
     """`unwhiten_velocity` of two sets."""
+    pass_both(tree, z, v, z2, v2, True)
+
+
+@kernel
+def pass_both(tree: Any, x: Any, y: Any, x2: Any, y2: Any, back: bool) -> None:
+    """Both sets from x to y, there or back."""
     links = rows_at(tree["links"], tree["n"], LINK)
     rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
@@ -247,8 +243,9 @@ def unwhiten_two(tree: Any, z: Any, v: Any, z2: Any, v2: Any) -> None:
         w, u = carried(P, d)
         w2, u2 = carried_too(P, d)
         for k in range(l["iv"] + l["nv"] - 1, l["iv"] - 1, -1):
-            v[k], w, u = unwhitened_rate(dof_rows[k], z[k], w, u)
-            v2[k], w2, u2 = unwhitened_rate(dof_rows[k], z2[k], w2, u2)
+            e = dof_rows[k]
+            y[k], w, u = unwhitened_rate(e, x[k], w, u) if back else whitened_rate(e, x[k], w, u)
+            y2[k], w2, u2 = unwhitened_rate(e, x2[k], w2, u2) if back else whitened_rate(e, x2[k], w2, u2)
         keep_both(d, w, u, w2, u2)
 
 

@@ -17,7 +17,7 @@ ORDER = ("default", "steady", "map-elites", "sims", "thesis", "random")
 UNITS = {
     "hit-ball": "hit or not", "hit-ball-anywhere": "share of places that are hit",
     "jump-up": "clearance of the lowest point, in body heights",
-    "jump-away": "clearance of the lowest point, in body heights; scores count how far it jumps, too",
+    "jump-away": "clearance of the lowest point, in body heights",
     "locomotion": "body lengths a second", "follow": "share of the time at the target",
 }  # fmt: skip
 TICKS = (0, 1000, 2000, 3000, 4000, 5000, 10_000, 20_000, 50_000, 100_000)  # evaluations
@@ -144,9 +144,10 @@ def _draw(task: str, records: list[Record], out: Path) -> str:
     """Curves of all seeds, and a dot for the champion of each; dotted where numbers were tuned and champions voted."""
     from matplotlib.figure import Figure
 
-    figure = Figure((7.0, 3.6), layout="constrained")
+    figure = Figure((7.6, 3.6), layout="constrained")
     axes = figure.subplots()
-    for search in sorted({one["search"] for one in records}, key=lambda name: (*ORDER, name).index(name)):
+    searches = sorted({one["search"] for one in records}, key=lambda name: (*ORDER, name).index(name))
+    for place, search in enumerate(searches):
         some = [one for one in records if one["search"] == search]
         colour = COLOURS[(*ORDER, search).index(search) % len(COLOURS)]
         for k, one in enumerate(some):
@@ -154,11 +155,12 @@ def _draw(task: str, records: list[Record], out: Path) -> str:
             axes.plot(*curve.T, color=colour, alpha=0.35, lw=0.8)
             end = one["episodes"], _measure(one)
             axes.plot(*zip(*curve[-1:], end), ":", color=colour, alpha=0.35, lw=0.8)
-            axes.plot(*end, "o", color=colour, ms=4, label=search if k == 0 else None)
+            size = max(2.0, 7.0 - 1.5 * place)  # those who come to the same are rings around each other
+            axes.plot(*end, "o", color=colour, ms=size, label=search if k == 0 else None)
     axes.set(xlabel="evaluations", ylabel=UNITS.get(task, "measure"), title=task)
     axes.set_xscale("symlog", linthresh=5000)
     axes.set_xticks([n for n in TICKS if n <= max(one["episodes"] for one in records)], minor=False)
     axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.legend(loc="upper left")
+    figure.legend(loc="outside right center", frameon=False)
     figure.savefig(out / f"{task}.png", dpi=110)
     return f"{task}.png"

@@ -255,6 +255,7 @@ def see_lives(address: int) -> int:
 
 @kernel(inline=False)
 def look_around(w: Any) -> None:
+    """The same, for kernels."""
     m, forest = rows_at(w["minds"], 1, MINDS)[0], rows_at(w["forest"], 1, FOREST)[0]
     s, c = rows_at(w["solver"], 1, SOLVER)[0], rows_at(w["collisions"], 1, COLLISIONS)[0]
     minds, bodies = rows_at(m["minds"], m["mind_room"], MIND), rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from threading import get_ident
+
 import numpy as np
 
 from kinemorph._jit import entry, rows_at
@@ -12,10 +15,34 @@ from kinemorph.world.layout import WORLD, WORLD_KIND, Status
 from kinemorph.world.lives import look_around
 from kinemorph.world.mind_places import body_slot
 from kinemorph.world.mind_rows import MIND, MINDS
+from kinemorph.world.minds import Mind
 from kinemorph.world.step import make_steps
 
-DONE, WRONG_ROW = int(Status.DONE), int(Status.WRONG_ROW)
+DONE, STOPPED, WRONG_ROW = int(Status.DONE), int(Status.STOPPED), int(Status.WRONG_ROW)
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+NO_FORCES = np.zeros((0, 6))
+MOST = 20_000  # steps of one call, which nobody can break off
+
+
+def live(mind: Mind, ends: Sequence[int], knocks: Sequence[Sequence[float]]) -> tuple[Matrix, int, int]:
+    """Go through a life as far as nobody else wants to hear of it, with a knock (velocity, angular velocity) after each
+    end but the last, or none. Returns what was seen (see `live_on`), a row for each end, how many of them it came to,
+    and how many steps are left up to the next one; none if the run has stopped.
+    """
+    mind._one()  # which says if it has ended
+    world, seen = mind.world, np.zeros((len(ends), 3))
+    others = world._watches._watches or world._timers._timers or world._onlookers or world._crew is not None
+    if others or world._moving or ends[-1] > MOST or not world._minds.header[0]["watched"]:
+        return seen, 0, ends[0]
+    world._follow_shapes()
+    world._newcomers = []  # `life["depth"]` says what they overlap
+    world._moving = get_ident()
+    try:
+        marks, pushes = np.array(ends, np.int64), np.array(knocks, np.float64).reshape(-1, 6)
+        status, k, left = live_on(world._address, mind.row, marks, pushes, seen, NO_FORCES)
+    finally:
+        world._moving = 0
+    return seen, k, left if status != STOPPED else 0
 
 
 @entry(nogil=True)

@@ -121,6 +121,7 @@ def run_steps(
 
 @kernel(inline=False)
 def make_steps(w: Any, count: int, most: int, none: Any) -> tuple[int, int]:
+    """The same, for kernels."""
     forest, s = rows_at(w["forest"], 1, FOREST)[0], rows_at(w["solver"], 1, SOLVER)[0]
     for _ in range(min(count, most)):
         if w["phase"] == MOVE and w["event_count"] == 0 and all_asleep(s, forest):

@@ -45,8 +45,7 @@ from kinemorph.world.journal import an_input
 from kinemorph.world.keeping import Keeping
 from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Phase, Status
 from kinemorph.world.lives import see_lives
-from kinemorph.world.living import live_on
-from kinemorph.world.minds import Mind, Minds
+from kinemorph.world.minds import Minds
 from kinemorph.world.nesting import tell_overlaps
 from kinemorph.world.placing import Placing
 from kinemorph.world.rooms import has_all_rooms
@@ -243,23 +242,6 @@ class World(Changing, Placing, Asking, Keeping):
                 self._go_on(count, bar)
         finally:
             self._moving = 0
-
-    def live(self, mind: Mind, ends: Array, knocks: Array, seen: Array) -> tuple[int, int]:
-        """Go through a life as far as nobody else wants to hear of it: see `live_on`. Returns how many of the ends it
-        came to, and how many steps are left up to the next one; none if the run has stopped."""
-        others = self._watches._watches or self._timers._timers or self._onlookers or self._crew is not None
-        if others or not len(ends) or ends[-1] > MANY or not self._minds.header[0]["watched"]:
-            return 0, int(ends[0]) if len(ends) else 0
-        if self._moving:
-            self._alone()
-        self._follow_shapes()
-        self._newcomers = []  # `life["depth"]` says what they overlap
-        self._moving = get_ident()
-        try:
-            status, k, left = live_on(self._address, mind.row, ends, knocks, seen, NO_FORCES)
-        finally:
-            self._moving = 0
-        return k, left if status != STOPPED else 0
 
     def _alone(self) -> None:
         """Refuse what another thread asks for while steps are made: kernels change all tables meanwhile."""

@@ -21,6 +21,7 @@ from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.events import Event
 from kinemorph.spatial.pose import Pose
 from kinemorph.world.body import Body, Figure
+from kinemorph.world.living import live
 from kinemorph.world.minds import Mind
 from kinemorph.world.world import World
 
@@ -248,10 +249,9 @@ class Stage:
         life = self.mind.seen()
         self.start, self.height, self.gap = np.array(life["centre"]), float(life["lowest"]), float(life["gap"])
         woken, half, whole = (round(t / task.dt) for t in (world.time, 0.5 * task.seconds, task.seconds))
-        ends = np.array([*_looks(0, half, task.looks), *_looks(half, whole, task.looks)])
-        knocks = np.array([sum(self.knocks(), ()) for _ in ends[1:]] if task.kick else []).reshape(-1, 6)
-        seen = np.zeros((len(ends), 3))
-        k, left = world.live(self.mind, ends, knocks, seen)
+        ends = [*_looks(0, half, task.looks), *_looks(half, whole, task.looks)]
+        knocks = [(*push, *turn) for push, turn in (self.knocks() for _ in ends[1:])] if task.kick else []
+        seen, k, left = live(self.mind, ends, knocks)
         while k < len(ends):  # what cannot go on without Python
             world.step(left)
             life = self.mind.seen()
@@ -260,10 +260,10 @@ class Stage:
             if k == len(ends) or round(world.time / task.dt) < woken + ends[k - 1]:
                 break
             if task.kick:
-                world.forest.knock(self.figure["part0"].id, knocks[k - 1, :3], knocks[k - 1, 3:])
-            left = int(ends[k] - ends[k - 1])
+                world.forest.knock(self.figure["part0"].id, knocks[k - 1][:3], knocks[k - 1][3:])
+            left = ends[k] - ends[k - 1]
         self.gaps = seen[:k, 1].tolist()
-        if first := int(np.count_nonzero(ends[:k] <= half)):
+        if first := sum(end <= half for end in ends[:k]):
             self.half = int(seen[first - 1, 0]), float(seen[first - 1, 2])
         self.time = (round(world.time / task.dt) - woken) * task.dt
 
