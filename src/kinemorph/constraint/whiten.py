@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph._jit import kernel, rows_at
+from kinemorph.multibody.joints import FREE
 from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA, TREE
 from kinemorph.multibody.lone import link_of, lone_of, whitened, whitened_wrench
 from kinemorph.multibody.system import F8, I8, ROW
@@ -215,6 +216,34 @@ def unwhiten_velocity(tree: Any, z: Any, v: Any) -> None:
             v[k], w, u = unwhitened_rate(dof_rows[k], z[k], w, u)
         store3(d["jw"], w)
         store3(d["jv"], u)
+
+
+@kernel
+def whiten_motion(tree: Any, v: Any, z: Any, za: Any) -> None:
+    """z = L v, and za = L a after `give_way`, which leaves out a itself; of trees that are not lone.
+
+    A joint has a = D (u - Uᵀ a'), where a' is how its link would accelerate if it did not: b, if no joint before it did
+    either, and what these do. The latter is in L too and cancels: za = u - Uᵀ b, and no joint waits for another.
+    The velocity of a free root is in a frame that turns, which is no force: its own b is left out.
+    """
+    links = rows_at(tree["links"], tree["n"], LINK)
+    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    for i in range(tree["n"]):
+        l, d, P = links[i], rows[i + 1], rows[links[i]["parent"] + 1]
+        w, u = carried(P, d)
+        al = load3(P["al"])
+        acc = add(load3(P["a"]), cross(al, load3(d["r"])))
+        if i > 0 or l["kind"] != FREE:
+            al, acc = add(al, load3(d["bw"])), add(acc, load3(d["bv"]))
+        for k in range(l["iv"] + l["nv"] - 1, l["iv"] - 1, -1):
+            e = dof_rows[k]
+            z[k], w, u = whitened_rate(e, v[k], w, u)
+            za[k] = e["u"][0] - dot(load3(e["U"]), al) - dot(load3_at(e["U"], 3), acc)
+        store3(d["jw"], w)
+        store3(d["jv"], u)
+        store3(d["al"], al)
+        store3(d["a"], acc)
 
 
 # ----------------------------------------------------- two at once: each degree of freedom waits for the one before

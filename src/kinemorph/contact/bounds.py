@@ -9,9 +9,9 @@ import numpy as np
 from kinemorph._jit import kernel, rows_at
 from kinemorph.contact.dof_rows import add_turn, claim, put_bound, start_bound, stretch_of
 from kinemorph.contact.drives import fill_tree_drives
-from kinemorph.contact.layout import BOUND, ISLAND, SPAN, Bounded
+from kinemorph.contact.layout import BOUND, ISLAND, ROOT, SPAN, Bounded
 from kinemorph.contact.loop_bounds import fill_loop_bounds
-from kinemorph.contact.root_rows import pass_bounds
+from kinemorph.contact.root_rows import is_free, see_root
 from kinemorph.multibody.joints import FREE, SPHERICAL
 from kinemorph.multibody.layout import DOF, LINK, TREE
 from kinemorph.multibody.system import F8
@@ -64,7 +64,7 @@ def fill_ball(s: Any, tree: Any, t: int, link: int, q: Any, v: Any) -> bool:
                 continue
             sign = -1.0 if what == UPPER else 1.0
             one = (sign if j == 0 else 0.0, sign if j == 1 else 0.0, sign if j == 2 else 0.0)
-            i, length = s["bound_count"], stretch_of(tree, link)
+            i, length = s["bound_count"], stretch_of(s, tree, t, link)
             used = claim(s, length)
             if used < 0:
                 return False
@@ -112,24 +112,26 @@ def fill_tree_bounds(s: Any, slot: Any, t: int) -> bool:
 
 @kernel(inline=False)
 def fill_bounds(s: Any, forest: Any, memory: int) -> bool:
-    """Rows of all trees that are awake, and of their loops, island by island. False if a table is full.
+    """Rows of all trees that are awake, and of their loops, island by island, and the ROOTs that rows need. False if a
+    table is full.
 
     The memory is for 19 numbers, if there are loops.
     """
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)
+    roots = rows_at(s["roots"], s["span_room"], ROOT)
     s["bound_count"] = 0
     for i in range(s["island_count"]):
         islands[i]["first_bound"] = s["bound_count"]
         t = islands[i]["first_tree"]
         while t >= 0:
-            first = s["bound_count"]
+            tree = rows_at(trees[t]["address"], 1, TREE)[0]
+            if s["figures"] != 0 and spans[t]["jointed"] != 0 and is_free(tree):
+                see_root(tree, roots[t])
             if s["drive_count"] > 0 and not fill_tree_drives(s, forest, trees[t], t):
                 return False
             if s["figures"] != 0 and spans[t]["jointed"] != 0 and not fill_tree_bounds(s, trees[t], t):
                 return False
-            if s["bound_count"] > first:
-                pass_bounds(s, rows_at(trees[t]["address"], 1, TREE)[0], first)
             t = spans[t]["next"]
         if islands[i]["held"] > 0 and not fill_loop_bounds(s, forest, i, memory):
             return False

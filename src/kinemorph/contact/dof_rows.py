@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import kernel, rows_at
-from kinemorph.contact.layout import BOUND, FULL_BOUNDS, FULL_Y, SPAN, WAITS
-from kinemorph.contact.root_rows import is_free
+from kinemorph.contact.islands import stretch_to
+from kinemorph.contact.layout import BOUND, FULL_BOUNDS, FULL_Y, ROOT, SPAN
+from kinemorph.contact.root_rows import is_free, taken_by
+from kinemorph.contact.vectors import clear
 from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.rows import load3, load3_at, store3_at
@@ -55,17 +57,17 @@ def add_unit(tree: Any, link: int, dof: int, size: float, Y: Any, y: int) -> flo
 
 
 @kernel
-def leave_unit(tree: Any, link: int, dof: int, sign: float, Y: Any, y: int) -> float:
-    """The same of a force of size 1, as far as the root, for which it waits (`root_rows`). yᵀ y without that of the
-    degree of freedom itself."""
+def put_unit(tree: Any, root: Any, link: int, dof: int, sign: float, Y: Any, y: int) -> float:
+    """The same of a force of size 1 in a tree whose root is free, for a row that is zero so far."""
     e = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)[dof]
     u = e["D"][0]
-    Y[y + dof] += sign * u
+    Y[y + dof] = sign * u
     n, f = scale(load3(e["U"]), -u), scale(load3_at(e["U"], 3), -u)
     total, n, f = go_until(tree, link, 0, dof + 1, n, f, Y, y, sign)
-    store3_at(Y, y, scale(n, sign))
-    store3_at(Y, y + 3, scale(f, sign))
-    return total
+    turn, go = taken_by(root, n, f)
+    store3_at(Y, y, scale(turn, sign))
+    store3_at(Y, y + 3, scale(go, sign))
+    return u * u + total + dot(turn, turn) + dot(go, go)
 
 
 @kernel(inline=False)
@@ -93,27 +95,27 @@ def add_wrench(tree: Any, link: int, n: Vec3, f: Vec3, Y: Any, y: int) -> None:
 
 @kernel
 def put_bound(s: Any, tree: Any, t: int, link: int, dof: int, sign: float, what: int) -> int:
-    """A row for one degree of freedom, counted with a sign; -1 if a table is full. It may wait for `pass_bounds`."""
+    """A row for one degree of freedom, counted with a sign; -1 if a table is full."""
     i = s["bound_count"]
-    length = stretch_of(tree, link)
+    length = stretch_of(s, tree, t, link)
     used = claim(s, length)
     if used < 0:
         return -1
     b, Y = rows_at(s["bounds"], s["bound_room"], BOUND)[i], rows_at(s["Y"], s["Y_room"], F8)
     b["what"], b["tree"], b["dof"], b["l"], b["y"] = what, t, dof, length, used
     if link > 0 and is_free(tree):
-        start_bound(s, b, 1.0)
-        b["inverse"], b["acted"] = leave_unit(tree, link, dof, sign, Y, used), WAITS
+        root = rows_at(s["roots"], s["span_room"], ROOT)[t]
+        start_bound(s, b, put_unit(tree, root, link, dof, sign, Y, used))
     else:
         start_bound(s, b, add_unit(tree, link, dof, sign, Y, used))
     return i
 
 
 @kernel
-def stretch_of(tree: Any, link: int) -> int:
-    """How many numbers a row on a link's joint has."""
+def stretch_of(s: Any, tree: Any, t: int, link: int) -> int:
+    """How many numbers a row on the joint of a link of tree t has."""
     l = rows_at(tree["links"], tree["n"], LINK)[link]
-    return l["iv"] + l["nv"]
+    return stretch_to(rows_at(s["spans"], s["span_room"], SPAN)[t], l["iv"] + l["nv"])
 
 
 @kernel
@@ -126,9 +128,7 @@ def claim(s: Any, length: int) -> int:
     if used + length > s["Y_room"]:
         s["full"] |= FULL_Y
         return -1
-    Y = rows_at(s["Y"], s["Y_room"], F8)
-    for k in range(used, used + length):
-        Y[k] = 0.0
+    clear(rows_at(s["Y"], s["Y_room"], F8), used, length)
     s["bound_count"], s["Y_used"] = s["bound_count"] + 1, used + length
     return used
 

@@ -150,7 +150,7 @@ def couple(s: Any, joints: Any, tree: Any, t: int, d: Any, q: Any) -> bool:
     links = rows_at(tree["links"], tree["n"], LINK)
     one, other = joints[d["joint"] & INDEX]["link"], joints[d["source"] & INDEX]["link"]
     a, b = links[one], links[other]
-    length = max(stretch_of(tree, one), stretch_of(tree, other))
+    length = max(stretch_of(s, tree, t, one), stretch_of(s, tree, t, other))
     at = s["bound_count"]
     used = claim(s, length)
     if used < 0:

@@ -64,7 +64,7 @@ def rows_by_index(s: Any, island: Any) -> None:
 
 
 @kernel(inline=False)
-def rows_by_level(s: Any, trees: Any, island: Any) -> None:
+def rows_by_level(s: Any, island: Any) -> None:
     """Rows for the trees of an island, the lowest level first; within one, in the order of their indices."""
     first, nz = island["offset"], island["nz"]
     spans = rows_at(s["spans"], s["span_room"], SPAN)
@@ -73,21 +73,19 @@ def rows_by_level(s: Any, trees: Any, island: Any) -> None:
         count[k] = 0
     t = island["first_tree"]
     while t >= 0:
-        nv = rows_at(trees[t]["address"], 1, TREE)[0]["nv"]
-        if nv > 0:
-            count[min(max(spans[t]["level"], 0), nz - 1)] += nv
+        if spans[t]["width"] > 0:
+            count[min(max(spans[t]["level"], 0), nz - 1)] += spans[t]["width"]
         t = spans[t]["next"]
     row = 0
     for k in range(nz):
         row, count[k] = row + count[k], row
     t = island["first_tree"]
     while t >= 0:
-        nv = rows_at(trees[t]["address"], 1, TREE)[0]["nv"]
-        if nv > 0:
+        if spans[t]["width"] > 0:
             level = min(max(spans[t]["level"], 0), nz - 1)
-            for k in range(nv):
+            for k in range(spans[t]["width"]):
                 row_of[spans[t]["offset"] - first + k] = count[level] + k
-            count[level] += nv
+            count[level] += spans[t]["width"]
         t = spans[t]["next"]
 
 
@@ -138,7 +136,7 @@ def plan_island(s: Any, trees: Any, island: Any) -> bool:
     rows_by_index(s, island)
     work = measure(s, island)
     if work > NARROW * island["nz"] and island["held"] == 0:  # trees of a hold stay side by side
-        rows_by_level(s, trees, island)
+        rows_by_level(s, island)
         other = measure(s, island)
         if other > work:
             rows_by_index(s, island)

@@ -84,6 +84,26 @@ def wake_islands(s: Any, forest: Any) -> int:
 
 
 @kernel
+def width_of(slot: Any) -> int:
+    """Entries of z of a tree with joints. Those that loops tie together lie side by side, with nothing in between."""
+    nv = rows_at(slot["address"], 1, TREE)[0]["nv"]
+    return (nv + 3) & ~3 if slot["sides"] == 0 else nv
+
+
+@kernel
+def stretch_to(span: Any, count: int) -> int:
+    """How many entries of a tree's span a row has that needs so many: no number is left over where that can be."""
+    return min((count + 3) & ~3, span["width"])
+
+
+@kernel
+def end_with_zeros(span: Any, nv: int, z: Any) -> None:
+    """What a tree has in z beyond its degrees of freedom."""
+    for k in range(span["offset"] + nv, span["offset"] + span["width"]):
+        z[k] = 0.0
+
+
+@kernel
 def number_islands(s: Any, forest: Any, forget: bool) -> bool:
     """List the islands that are awake, and give each a stretch of z, tree by tree. False if that is too short.
 
@@ -121,7 +141,8 @@ def number_islands(s: Any, forest: Any, forget: bool) -> bool:
         while t >= 0:
             spans[t]["offset"] = nz
             jointed = s["figures"] != 0 and spans[t]["jointed"] != 0
-            nz += rows_at(trees[t]["address"], 1, TREE)[0]["nv"] if jointed else 6
+            spans[t]["width"] = width_of(trees[t]) if jointed else 6
+            nz += spans[t]["width"]
             t = spans[t]["next"]
         islands[i]["nz"] = nz - islands[i]["offset"]
     s["nz"] = nz

@@ -3,7 +3,8 @@
 All velocities are whitened, z = L v with M = Lᵀ L, so that one vector a row does everything (`constraint.whiten`): the
 row's velocity is yᵀ z, an impulse λ makes z ← z + y λ, and yᵀ y is the inverse mass that it feels. Each tree has a
 span of the vectors; a row has numbers for a stretch of one or two spans, from their start to the last degree of freedom
-that matters, so that a sweep walks through memory in one direction.
+that matters, so that a sweep walks through memory in one direction. Spans and stretches of trees with joints go on with
+zeros up to a multiple of four, the numbers of a register: none is left over.
 """
 
 from __future__ import annotations
@@ -39,7 +40,17 @@ SPAN = np.dtype(
         ("woken_by", "i4"),  # the tree that woke it last; or BY_EDIT and the like; -1 if nothing has
         ("on_ground", "i4"),  # the first of its TOUCHes with ground, -1 for none; good in steps with paved ground
         ("forced", "i4"),  # whether one of its DRIVEs gives a force
-        ("unused", "i4", 4),
+        ("width", "i4"),  # its entries in z: one for each degree of freedom, and zeros up to a multiple of four
+        ("rates", "i4"),  # whether its state has the accelerations of its joints in this step
+        ("unused", "i4", 2),
+    ]
+)
+
+ROOT = np.dtype(
+    [
+        ("turn", "f8", 9),  # of a tree whose root is free: what its turning takes of a moment,
+        ("swing", "f8", 9),  # what its going along takes of it,
+        ("go", "f8", 9),  # and of a force; `contact.root_rows`
     ]
 )
 
@@ -148,7 +159,6 @@ FROM_OUTSIDE = 2  # what has touched a tree was something else
 SAME_TREE = -2
 WEDGED = 2  # in `direct` of the first tree of an island: a limit and a contact of a light link bear on each other
 PASSES = 2  # a fast touch of shapes that will not meet
-WAITS = -1  # in `acted` of a bound: the root has not taken its share yet, and `inverse` is yᵀ y of the joints before it
 
 
 class Bounded(IntEnum):
@@ -170,11 +180,16 @@ BOUND = np.dtype(
         ("l", "i4"),  # length
         ("acted", "i4"),  # whether it had an impulse at any time in this step
         ("y", "i8"),  # first of its l numbers
+        ("p", "f8"),  # N m s or N s, impulse of this substep
+        ("start", "f8"),  # N m s or N s, that which a pass gives it: `start`
+        ("keep", "f8"),  # and so much of what it is, less
+        ("give", "f8"),  # kg m² or kg, so much of its velocity,
+        ("low", "f8"),  # N m s or N s, but no less,
+        ("high", "f8"),  # and no more
         ("s", "f8"),  # rad or m, what is left to a limit, or to the target of a drive, as the step goes on
         ("s0", "f8"),
         ("inverse", "f8"),  # 1 / yᵀ y
-        ("p", "f8"),  # N m s or N s, impulse of this substep
-        ("sum", "f8"),  # of all substeps
+        ("sum", "f8"),  # N m s or N s, impulse of all substeps
         ("most", "f8"),  # N m or N, largest force of friction, or of a drive
         ("least", "f8"),  # N m or N, smallest force of a drive
         ("target", "f8"),  # rad/s or m/s, speed that a drive is to have, or the largest one
@@ -334,6 +349,7 @@ SOLVER = np.dtype(
         ("h", "f8"),  # s, length of a substep
         ("spans", "i8"),  # address of a SPAN for each tree of the forest
         ("span_room", "i8"),
+        ("roots", "i8"),  # address of as many ROOTs
         ("islands", "i8"),  # address of as many ISLANDs: trees that touch, or that loops tie together, and are awake
         ("island_count", "i8"),
         ("nz", "i8"),  # entries of z
@@ -409,6 +425,7 @@ SOLVER = np.dtype(
 # What else wakes: a change of the structure near by, whoever asks for it, and other forces, drives or surfaces.
 BY_EDIT, BY_CALL, BY_FORCE, BY_PLACE = -2, -3, -4, -5
 SOLVER_KIND = kind_of(
-    "solver", SOLVER, SPAN, ISLAND, REST_ON, MATERIAL, AGREEMENT, TOUCH, BOUND, TWIST, DRIVE, PUSH, GRIP, HOLD, PULL
-)
+    "solver", SOLVER, SPAN, ROOT, ISLAND, REST_ON, MATERIAL, AGREEMENT, TOUCH, BOUND, TWIST, DRIVE, PUSH, GRIP, HOLD,
+    PULL,
+)  # fmt: skip
 FULL_Z, FULL_TOUCHES, FULL_BOUNDS, FULL_Y, FULL_ENVELOPE = 1, 2, 4, 8, 16

@@ -43,10 +43,21 @@ def put_alone(body: Alone, x: Vec3, forces: Vec3, sign: float, Y: Any, y: int, s
     with the next one in a circle, if they are unit vectors at right angles."""
     W, centre, light = body
     turns, pushes = mul_vec(W, cross(scale(sub(x, centre), sign), forces)), scale(forces, sign * light)
+    put_six(turns, pushes, Y, y, stride)
+    return dot(turns, turns) + splat(light * light), dot(turns, next_ones(turns))
+
+
+@kernel
+def put_six(turns: Vec3, pushes: Vec3, Y: Any, y: int, stride: int) -> None:
+    """Write the six numbers of a body that moves freely into three rows."""
     starts = columns(turns[0], turns[1], turns[2], pushes[0])
     ends = columns(pushes[1], pushes[2], pushes[1], pushes[2])
     for i in range(3):
         store_from(Y, y + i * stride, starts[i])
         store_pair(Y, y + i * stride + 4, ends[i])
-    next_ones = turned(turns[0]), turned(turns[1]), turned(turns[2])
-    return dot(turns, turns) + splat(light * light), dot(turns, next_ones)
+
+
+@kernel
+def next_ones(a: Vec3) -> Vec3:
+    """Of three vectors side by side, to the place of each the next one in a circle."""
+    return turned(a[0]), turned(a[1]), turned(a[2])

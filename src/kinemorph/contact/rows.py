@@ -9,25 +9,27 @@ from kinemorph.collision.contact_table import half_of
 from kinemorph.collision.on_the_way import points_of
 from kinemorph.collision.shape_rows import CONTACT, PAIR, PLACE, SHAPE, SLOW
 from kinemorph.constraint.basis import product, products
-from kinemorph.contact.islands import I4
-from kinemorph.contact.layout import AGREEMENT, FULL_Y, MATERIAL, PASSES, SAME_TREE, SPAN, TOUCH
-from kinemorph.contact.lone_rows import NOWHERE, Alone, beside, put_alone, seen_alone
+from kinemorph.contact.islands import I4, stretch_to
+from kinemorph.contact.layout import AGREEMENT, FULL_Y, MATERIAL, PASSES, ROOT, SAME_TREE, SPAN, TOUCH
+from kinemorph.contact.lone_rows import NOWHERE, Alone, beside, next_ones, put_alone, put_six, seen_alone
 from kinemorph.contact.mixing import blend
-from kinemorph.contact.root_rows import is_free, let_wait, pass_rows
+from kinemorph.contact.root_rows import is_free, taken_by
 from kinemorph.contact.seams import is_paved
+from kinemorph.contact.vectors import clear
 from kinemorph.multibody.joints import FREE
 from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA, TREE
 from kinemorph.multibody.loop_layout import last_dof
 from kinemorph.multibody.system import F8
-from kinemorph.spatial.four import lane, splat
+from kinemorph.spatial.four import fma, lane, splat, turned
 from kinemorph.spatial.mat3 import mul_vec
 from kinemorph.spatial.rows import load3, load3_at, load9, store3
 from kinemorph.spatial.scalar import sqrt
-from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
+from kinemorph.spatial.vec3 import Scalar, Vec3, add, axpy, cross, dot, scale, sub
 from kinemorph.structure.forest_layout import BODY_SLOT, TREE_SLOT
 
 OUT_OF_REACH = 1.0  # m: the gap of a contact that nothing can close
-RIGID = 1e-20  # share of yᵀ y that is nothing but rounding
+RIGID = 1e-20  # share of what a tree would feel as a whole that is nothing but rounding
+LIGHTEST = 1e-6  # kg: joints may have inertia where links have none
 STUCK = 1e5  # times the mass of all that moves: who weighs more along a normal does not move along it
 ASLANT = 10.0  # m along the surface for one out of it
 STEEP = 0.6  # a normal with less than this along x has its first tangent across x
@@ -42,33 +44,63 @@ def tangents(n: Vec3) -> tuple[Vec3, Vec3]:
 
 
 @kernel
-def add_forces(tree: Any, link: int, x: Vec3, forces: Vec3, Y: Any, y: int, stride: int, waits: bool) -> None:
-    """Add what the joints from a link to the base take of three forces at x, side by side, to three rows of y; if it
-    `waits`, without a free root."""
-    r = sub(x, load3(rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[link + 1]["p"]))
-    add_wrenches(tree, link, cross(r, forces), forces, Y, y, stride, waits)
+def pass_link(
+    tree: Any, link: int, n: Vec3, f: Vec3, Y: Any, y: int, stride: int, same: Scalar, next_one: Scalar
+) -> tuple[Vec3, Vec3, Scalar, Scalar]:
+    """Three wrenches on a link, side by side, at its origin, pass its joint: what that takes goes into three rows of y.
+
+    Returns what is left at the origin of its parent, and the products of the rows, each with itself and with the next
+    one in a circle, added to those so far.
+    """
+    l = rows_at(tree["links"], tree["n"], LINK)[link]
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    for k in range(l["iv"], l["iv"] + l["nv"]):
+        e = dof_rows[k]
+        u = e["D"][0] * (dot(load3(e["S"]), n) + dot(load3_at(e["S"], 3), f))
+        Y[y + k], Y[y + stride + k], Y[y + 2 * stride + k] = lane(u, 0), lane(u, 1), lane(u, 2)
+        same, next_one = fma(u, u, same), fma(u, turned(u), next_one)
+        n, f = axpy(n, -u, load3(e["U"])), axpy(f, -u, load3_at(e["U"], 3))
+    return add(n, cross(load3(rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[link + 1]["r"]), f)), f, same, next_one
 
 
 @kernel
-def add_wrenches(tree: Any, link: int, n: Vec3, f: Vec3, Y: Any, y: int, stride: int, waits: bool) -> None:
-    """The same of three wrenches, moments and forces at the link's origin."""
-    links = rows_at(tree["links"], tree["n"], LINK)
-    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
-    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
-    end = 0 if waits else -1
+def to_base(
+    tree: Any, root: Any, link: int, n: Vec3, f: Vec3, Y: Any, y: int, stride: int, same: Scalar, next_one: Scalar
+) -> tuple[Scalar, Scalar]:
+    """The same of all joints from a link to the base; of a free root, its ROOT says what it takes."""
+    links, end = rows_at(tree["links"], tree["n"], LINK), 0 if is_free(tree) else -1
     while link > end:
-        l = links[link]
-        for k in range(l["iv"], l["iv"] + l["nv"]):
-            e = dof_rows[k]
-            u = e["D"][0] * (dot(load3(e["S"]), n) + dot(load3_at(e["S"], 3), f))
-            Y[y + k] += lane(u, 0)
-            Y[y + stride + k] += lane(u, 1)
-            Y[y + 2 * stride + k] += lane(u, 2)
-            n, f = axpy(n, -u, load3(e["U"])), axpy(f, -u, load3_at(e["U"], 3))
-        n = add(n, cross(load3(rows[link + 1]["r"]), f))
-        link = l["parent"]
-    if waits:
-        let_wait(Y, y, stride, n, f)
+        n, f, same, next_one = pass_link(tree, link, n, f, Y, y, stride, same, next_one)
+        link = links[link]["parent"]
+    if link == 0:
+        turns, goes = taken_by(root, n, f)
+        put_six(turns, goes, Y, y, stride)
+        same = same + dot(turns, turns) + dot(goes, goes)
+        next_one = next_one + dot(turns, next_ones(turns)) + dot(goes, next_ones(goes))
+    return same, next_one
+
+
+@kernel
+def both_to_base(
+    tree: Any, root: Any, a: int, b: int, na: Vec3, fa: Vec3, nb: Vec3, fb: Vec3, Y: Any, y: int, stride: int
+) -> tuple[Scalar, Scalar]:
+    """The same of wrenches on two links of a tree: from where their ways meet, what is left of both goes on as one."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    same, next_one = splat(0.0), splat(0.0)
+    while a != b:  # the deeper of the two goes on
+        if b > a:
+            nb, fb, same, next_one = pass_link(tree, b, nb, fb, Y, y, stride, same, next_one)
+            b = links[b]["parent"]
+        else:
+            na, fa, same, next_one = pass_link(tree, a, na, fa, Y, y, stride, same, next_one)
+            a = links[a]["parent"]
+    return to_base(tree, root, a, add(na, nb), add(fa, fb), Y, y, stride, same, next_one)
+
+
+@kernel
+def moments_at(tree: Any, link: int, x: Vec3, forces: Vec3) -> Vec3:
+    """Of forces at x, about the origin of a link."""
+    return cross(sub(x, load3(rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[link + 1]["p"])), forces)
 
 
 @kernel
@@ -91,27 +123,20 @@ def stretch(forest: Any, spans: Any, body: int) -> tuple[int, int, int, bool]:
     tree = tree_at(forest, body)
     if tree["lone"] != 0:
         return slot["tree"], offset, 6, False
-    return slot["tree"], offset, last_dof(tree, slot["link"]) + 1, True
+    return slot["tree"], offset, stretch_to(spans[slot["tree"]], last_dof(tree, slot["link"]) + 1), True
 
 
 @kernel
-def add_side(
-    forest: Any, body: int, x: Vec3, forces: Vec3, sign: float, Y: Any, y: int, stride: int, waits: bool
-) -> None:
-    """The part of one body in the rows of a touch, which are zero so far; a free root waits for `pass_rows` if told."""
+def lay_side(
+    s: Any, forest: Any, body: int, x: Vec3, forces: Vec3, sign: float, Y: Any, y: int, stride: int
+) -> tuple[Scalar, Scalar]:
+    """The part of one body in the rows of a touch, which are zero so far; and the products of that."""
     tree = tree_at(forest, body)
     if tree["lone"] != 0:
-        put_alone(seen_alone(tree), x, forces, sign, Y, y, stride)
-    else:
-        link = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]["link"]
-        add_forces(tree, link, x, scale(forces, sign), Y, y, stride, waits)
-
-
-@kernel
-def can_wait(forest: Any, body: int) -> bool:
-    """Whether a body belongs to a tree of joints whose root is free."""
-    tree = tree_at(forest, body)
-    return tree["lone"] == 0 and is_free(tree)
+        return put_alone(seen_alone(tree), x, forces, sign, Y, y, stride)
+    slot, f = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body], scale(forces, sign)
+    root, n = rows_at(s["roots"], s["span_room"], ROOT)[slot["tree"]], moments_at(tree, slot["link"], x, f)
+    return to_base(tree, root, slot["link"], n, f, Y, y, stride, splat(0.0), splat(0.0))
 
 
 @kernel
@@ -128,8 +153,17 @@ def invert_two(t: Any, t11: float, t12: float, t22: float) -> None:
 
 
 @kernel
+def weigh_by(t: Any, same: Scalar, next_one: Scalar) -> None:
+    """What the impulses of a touch feel, by the products of its three rows."""
+    nn = lane(same, 0)
+    t["inverse"] = 1.0 / nn if nn > 0.0 else 0.0  # 0: nothing moves along the normal
+    t["an1"], t["an2"] = lane(next_one, 0), lane(next_one, 2)
+    invert_two(t, lane(same, 1), lane(next_one, 1), lane(same, 2))
+
+
+@kernel
 def weigh(t: Any, Y: Any) -> None:
-    """The products of the three rows of a touch: what its impulses feel."""
+    """The same by the rows themselves, when they have changed."""
     l = t["l1"] + t["l2"]
     a, b, c = t["y"], t["y"] + l, t["y"] + 2 * l
     nn, an1, an2 = products(Y, a, b, c, Y, a, l)
@@ -188,8 +222,7 @@ def go_straight(s: Any, t: Any) -> None:
 @kernel
 def leave_out(t: Any, Y: Any, y: int, length: int) -> None:
     """Have no impulse at a contact along whose normal nothing can move, for its two sides are tied to each other."""
-    for k in range(y, y + 3 * length):
-        Y[k] = 0.0
+    clear(Y, y, 3 * length)
     t["s"] = t["s0"] = OUT_OF_REACH
     t["pn"] = t["p1"] = t["p2"] = t["friction"] = t["restitution"] = 0.0
 
@@ -229,39 +262,31 @@ def start_touch(t: Any, k: Any, t1: Vec3, t2: Vec3, p: Vec3, slip: Vec3, gap: fl
 
 
 @kernel(inline=False)
-def lay_joined(forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int, Y: Any) -> None:
-    """The rows of a touch of two bodies of one tree, which are zero so far."""
-    y, length = t["y"], t["l2"]
-    add_side(forest, a, x1, forces, -1.0, Y, y, length, False)
-    alone = product(Y, y, Y, y, length)
-    add_side(forest, b, x2, forces, 1.0, Y, y, length, False)
-    if product(Y, y, Y, y, length) <= RIGID * alone:
+def lay_joined(s: Any, forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int, held: float) -> None:
+    """The rows of a touch of two bodies of one tree, of that mass, which are zero so far."""
+    Y, y, length = rows_at(s["Y"], s["Y_room"], F8), t["y"], t["l2"]
+    bodies, tree = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT), tree_at(forest, a)
+    one, other, root = bodies[a]["link"], bodies[b]["link"], rows_at(s["roots"], s["span_room"], ROOT)[t["tree2"]]
+    back = scale(forces, -1.0)
+    na, nb = moments_at(tree, one, x1, back), moments_at(tree, other, x2, forces)
+    same, next_one = both_to_base(tree, root, one, other, na, back, nb, forces, Y, y, length)
+    if lane(same, 0) * max(held, LIGHTEST) <= RIGID:
         leave_out(t, Y, y, length)
+        same = next_one = splat(0.0)
+    weigh_by(t, same, next_one)
 
 
 @kernel
-def lay_jointed(
-    forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int, waits1: bool, waits2: bool, Y: Any
-) -> None:
-    """The same of bodies of which one at least has joints, but for what waits for free roots."""
-    y, l1, length = t["y"], t["l1"], t["l1"] + t["l2"]
+def lay_jointed(s: Any, forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int) -> None:
+    """The same of bodies of two trees, of which one at least has joints; or of one and what does not move."""
+    Y, y, l1, length = rows_at(s["Y"], s["Y_room"], F8), t["y"], t["l1"], t["l1"] + t["l2"]
+    same = next_one = splat(0.0)
     if l1 > 0:
-        add_side(forest, a, x1, forces, -1.0, Y, y, length, waits1)
+        same, next_one = lay_side(s, forest, a, x1, forces, -1.0, Y, y, length)
     if t["l2"] > 0:
-        add_side(forest, b, x2, forces, 1.0, Y, y + l1, length, waits2)
-
-
-@kernel
-def end_jointed(s: Any, first: int, stop: int, joined: bool, held: float) -> None:
-    """What follows from the rows of the touches of a pair, when they are complete."""
-    touches, Y = rows_at(s["touches"], s["touch_room"], TOUCH), rows_at(s["Y"], s["Y_room"], F8)
-    for i in range(first, stop):
-        t = touches[i]
-        weigh(t, Y)
-        go_easy(s, t, held)
-        go_straight(s, t)
-        if joined:
-            t["tree1"] = SAME_TREE
+        more, more_next = lay_side(s, forest, b, x2, forces, 1.0, Y, y + l1, length)
+        same, next_one = same + more, next_one + more_next
+    weigh_by(t, same, next_one)
 
 
 @kernel
@@ -299,11 +324,10 @@ def fill_pair(s: Any, forest: Any, c: Any, first: int, stop: int, used: int) -> 
     if restitution > 0.0:
         s["bouncing"] = 1
     joined = tree2 >= 0 and tree1 == tree2
-    waits1 = waits2 = False
+    held = 0.0
     if not alone:
-        waits1, waits2 = l1 > 0 and can_wait(forest, a), l2 > 0 and not joined and can_wait(forest, b)
-        for e in range(used, used + 3 * length * (stop - first)):
-            Y[e] = 0.0
+        held = mass_held(forest, a, b)
+        clear(Y, used, 3 * length * (stop - first))
     one = seen_alone(tree_at(forest, a)) if alone and l1 > 0 else NOWHERE
     other = seen_alone(tree_at(forest, b)) if alone and l2 > 0 else NOWHERE
     n = (0.0, 0.0, 0.0)
@@ -327,18 +351,16 @@ def fill_pair(s: Any, forest: Any, c: Any, first: int, stop: int, used: int) -> 
         x1, x2 = points_of(k)
         if alone:
             fill_alone(t, x1, x2, forces, one, other, Y)
-        elif joined:
-            lay_joined(forest, t, x1, x2, forces, a, b, Y)
         else:
-            lay_jointed(forest, t, x1, x2, forces, a, b, waits1, waits2, Y)
+            if joined:
+                lay_joined(s, forest, t, x1, x2, forces, a, b, held)
+            else:
+                lay_jointed(s, forest, t, x1, x2, forces, a, b)
+            go_easy(s, t, held)
+            go_straight(s, t)
+            if joined:
+                t["tree1"] = SAME_TREE
         used += 3 * length
-    if not alone:
-        start, count = touches[first]["y"], 3 * (stop - first)
-        if waits1:
-            pass_rows(tree_at(forest, a), Y, start, length, count)
-        if waits2:
-            pass_rows(tree_at(forest, b), Y, start + l1, length, count)
-        end_jointed(s, first, stop, joined, mass_held(forest, a, b))
     return used
 
 
@@ -352,8 +374,7 @@ def fill_alone(t: Any, x1: Vec3, x2: Vec3, forces: Vec3, one: Alone, other: Alon
     if l2 > 0:
         more, more_next = put_alone(other, x2, forces, 1.0, Y, y + l1, l1 + l2)
         same, next_one = same + more, next_one + more_next
-    t["inverse"], t["an1"], t["an2"] = 1.0 / lane(same, 0), lane(next_one, 0), lane(next_one, 2)
-    invert_two(t, lane(same, 1), lane(next_one, 1), lane(same, 2))
+    weigh_by(t, same, next_one)
 
 
 @kernel

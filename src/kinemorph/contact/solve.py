@@ -10,8 +10,9 @@ from kinemorph.contact.bounces import bounce, meet, only_takes, pass_on, start_i
 from kinemorph.contact.direct import solve_directly
 from kinemorph.contact.layout import BOUND, FROM_OUTSIDE, ISLAND, SAME_TREE, SPAN, TOUCH, Bounded
 from kinemorph.contact.strikes import in_registers, kick, put, row_of, strike_three, struck, take, velocity
-from kinemorph.contact.sweep import bound, press, relax, softness
+from kinemorph.contact.sweep import aim, bound, press, relax, softness
 from kinemorph.contact.twists import resist, scale_twists, sum_twists, warm_twists
+from kinemorph.contact.vectors import add_share, apply_forces, clear, difference
 from kinemorph.multibody.system import F8
 
 DRIVEN = int(Bounded.DRIVEN)
@@ -27,8 +28,7 @@ def warm_start(s: Any, island: Any) -> None:
     touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
     bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
     Y, g = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["g"], s["nz"], F8)
-    for k in range(island["offset"], island["offset"] + island["nz"]):
-        g[k] = 0.0
+    clear(g, island["offset"], island["nz"])
     for i in range(island["bound_count"]):
         b = bounds[i]
         if b["p"] != 0.0:
@@ -45,16 +45,19 @@ def warm_start(s: Any, island: Any) -> None:
 
 
 @kernel
-def guard(s: Any, island: Any) -> None:
-    """Scale what is kept so that it starts no higher than nothing at all: repeated impacts would pump energy.
+def start_substep(s: Any, island: Any) -> None:
+    """What forces do in a substep, into z0, and with that what is kept of impulses, into z.
 
-    ½ |z + α g|² is least at α = - zᵀ g / |g|².
+    Scaled so that it starts no higher than nothing at all: repeated impacts would pump energy. ½ |z0 + α g|² is least
+    at α = - z0ᵀ g / |g|².
     """
+    z, za = rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
     z0, g = rows_at(s["z0"], s["nz"], F8), rows_at(s["g"], s["nz"], F8)
     o, nz = island["offset"], island["nz"]
-    along, size = -product(z0, o, g, o, nz), product(g, o, g, o, nz)
-    if along < 0.99 * size:
-        share_out(s, island, max(0.0, along / size))
+    against, size = apply_forces(z, za, s["h"], g, z0, o, nz)
+    if -against < 0.99 * size:
+        share_out(s, island, max(0.0, -against / size))
+    add_share(z0, 1.0, g, z, o, nz)
 
 
 @kernel(inline=False)
@@ -95,15 +98,13 @@ def add_nothing(s: Any, island: Any) -> None:
     """
     z, z0, g = rows_at(s["z"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8), rows_at(s["g"], s["nz"], F8)
     o, nz = island["offset"], island["nz"]
-    for k in range(o, o + nz):
-        g[k] = z[k] - z0[k]
-    along, size = -2.0 * product(z0, o, g, o, nz), product(g, o, g, o, nz)
+    against, size = difference(z, z0, g, o, nz)
+    along = -2.0 * against
     if size > along and only_takes(s, island):
         add_up(s, island, -1.0)
         share_out(s, island, max(0.0, along / size))
         add_up(s, island, 1.0)
-        for k in range(o, o + nz):
-            z[k] = z0[k] + g[k]
+        add_share(z0, 1.0, g, z, o, nz)
 
 
 @kernel
@@ -192,22 +193,20 @@ def mark_touched(s: Any, island: Any) -> None:
 @kernel
 def solve_island(s: Any, island: Any, soft: tuple[float, float, float]) -> None:
     """Velocities of an island after the step into z, and what was moved in it into `moved`, both whitened."""
-    start, stop, h = island["offset"], island["offset"] + island["nz"], s["h"]
+    start, nz, h = island["offset"], island["nz"], s["h"]
     z, za, moved = rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8)
     g, z0, x = rows_at(s["g"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8), rows_at(s["x"], s["nz"], F8)
     Y = rows_at(s["Y"], s["Y_room"], F8)
     touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
     bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
     if island["touch_count"] + island["bound_count"] == 0:
-        for k in range(start, stop):
-            z[k] += s["substeps"] * h * za[k]
+        add_share(z, s["substeps"] * h, za, z, start, nz)
         return
     impacts = meet(s, island) if s["bouncing"] != 0 else 0
     if island["direct"] != 0 and solve_directly(s, island):
         mark_touched(s, island)
         if impacts > 0:
-            for k in range(start, stop):
-                x[k] = z0[k] - s["substeps"] * h * za[k]
+            add_share(z0, -s["substeps"] * h, za, x, start, nz)
             bounce(s, island)
         return
     if impacts > 0:
@@ -215,25 +214,21 @@ def solve_island(s: Any, island: Any, soft: tuple[float, float, float]) -> None:
     strained = island["bound_count"] > 0 and is_strained(s, island)
     more = MORE if is_struck(s, island) else 0
     warm_start(s, island)
-    for k in range(start, stop):
-        moved[k] = 0.0
+    clear(moved, start, nz)
     for n in range(s["substeps"]):
-        for k in range(start, stop):
-            z0[k] = z[k] + h * za[k]
-        guard(s, island)
-        for k in range(start, stop):
-            z[k] = z0[k] + g[k]
+        start_substep(s, island)
         if island["bound_count"] > 0:
-            bound(s, island, True, n == 0, soft, False)
+            aim(s, island, True, n == 0, soft)
+            bound(s, island, False)
         press(s, island, n == 0, soft)
         for _ in range(more):
             press(s, island, n == 0, soft)
         if strained:  # nothing is pushed apart beyond the limit of a joint
-            bound(s, island, True, n == 0, soft, True)
-        for k in range(start, stop):
-            moved[k] += h * z[k]
+            bound(s, island, True)
+        add_share(moved, h, z, moved, start, nz)
         if island["bound_count"] > 0:
-            bound(s, island, False, False, soft, False)
+            aim(s, island, False, False, soft)
+            bound(s, island, False)
         relax(s, island)
         for _ in range(more):
             add_up(s, island, -1.0)

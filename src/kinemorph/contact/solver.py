@@ -22,6 +22,7 @@ from kinemorph.contact.layout import (
     MATERIAL,
     PUSH,
     REST_ON,
+    ROOT,
     SOLVER,
     SOLVER_KIND,
     SPAN,
@@ -32,7 +33,7 @@ from kinemorph.multibody.tables import Pattern, Tables
 
 VECTORS = "z", "za", "moved", "g", "z0", "x"
 OF_ROWS = "order", "rests", "grips", "envelope", "Y"
-SCRATCH = (*VECTORS, "row_of", "low", "start", "undo", "stages", "islands", *OF_ROWS)  # of one step
+SCRATCH = (*VECTORS, "row_of", "low", "start", "undo", "stages", "islands", "roots", *OF_ROWS)  # of one step
 LASTING = {"touches": "touch_count", "bounds": "bound_count", "twists": "twist_count"}
 USED = {**dict.fromkeys(SCRATCH), **LASTING}  # rows that last
 STIFFNESS = 2.0 * math.pi * 0.25  # ω h: at twice as much contacts never rest, at half they sink four times as far
@@ -91,6 +92,7 @@ class Solver:
     def _make_spans(self, room: int) -> None:
         self._make("spans", "span_room", room, SPAN, keep=True)
         self._tables.make("islands", room, ISLAND)
+        self._tables.make("roots", room, ROOT)
 
     def _make_touches(self, room: int) -> None:
         self._make("touches", "touch_room", room, TOUCH, keep=True)

@@ -30,7 +30,7 @@ from kinemorph.contact.strikes import (
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.scalar import sqrt
 
-UPPER, DRY, DRIVEN, FAST = (int(x) for x in (Bounded.UPPER, Bounded.DRY, Bounded.DRIVEN, Bounded.FAST))
+UPPER, DRIVEN, FAST = int(Bounded.UPPER), int(Bounded.DRIVEN), int(Bounded.FAST)
 
 
 @kernel
@@ -163,51 +163,71 @@ def relax(s: Any, island: Any) -> None:
 
 
 @kernel
-def pull(b: Any, v: float, h: float) -> float:
-    """The impulse of a drive in a substep, at the end of which it has its force; v has its impulse so far."""
+def aim_drive(b: Any, h: float) -> None:
+    """The impulse of a drive in a substep, at the end of which it has its force: what it does to v is in v already."""
     if b["damping"] == np.inf:
-        p = b["p"] - (v - b["target"]) * b["inverse"]
+        b["start"], b["keep"], b["give"] = b["target"] * b["inverse"], 1.0, b["inverse"]
     else:
         k = h * (b["damping"] + h * b["stiffness"])
-        start = h * (b["force"] + b["stiffness"] * b["s"] + b["damping"] * b["target"])
-        p = (start * b["inverse"] - k * (v * b["inverse"] - b["p"])) / (b["inverse"] + k)
-    return min(max(p, b["least"] * h), b["most"] * h)
+        share = 1.0 / (b["inverse"] + k)
+        force = b["force"] + b["stiffness"] * b["s"] + b["damping"] * b["target"]
+        b["start"], b["keep"], b["give"] = h * force * (b["inverse"] * share), k * share, k * (b["inverse"] * share)
+    b["low"], b["high"] = b["least"] * h, b["most"] * h
 
 
 @kernel
-def bound(s: Any, island: Any, biased: bool, first: bool, soft: tuple[float, float, float], limits: bool) -> None:
-    """Drives, dry friction, largest speeds and limits, or `limits` alone; only these have a bias."""
+def aim_limit(b: Any, gap: float, h: float, push: float, soft: tuple[float, float, float], biased: bool) -> None:
+    """That of a limit, whose gap is known: as that of a contact."""
+    beta, mass, less = soft
+    if biased:
+        b["s"] = gap
+    b["keep"], b["give"] = 1.0, b["inverse"]
+    if b["s"] > 0.0:
+        b["start"] = -gap / h * b["inverse"]
+    elif biased:
+        b["start"] = -mass * max(beta * gap, -push) * b["inverse"]  # m/s, and rad/s here
+        b["keep"], b["give"] = 1.0 - less, mass * b["inverse"]
+    else:
+        b["start"] = 0.0
+    b["low"], b["high"] = 0.0, np.inf
+
+
+@kernel
+def aim(s: Any, island: Any, biased: bool, first: bool, soft: tuple[float, float, float]) -> None:
+    """What impulses of bounds are to be in a pass: start + keep p - give v, from low to high. Only limits have a bias.
+
+    All that takes time is done here, where nothing waits for it: in the pass each row waits for the one before.
+    """
+    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+    Y, moved = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["moved"], s["nz"], F8)
+    for i in range(island["bound_count"]):
+        b = bounds[i]
+        if b["what"] <= UPPER:
+            gap = b["s0"] if first else b["s0"] + product(Y, b["y"], moved, b["o"], b["l"])
+            aim_limit(b, gap, s["h"], s["push"], soft, biased)
+        elif biased and b["what"] == DRIVEN:
+            if not first:
+                b["s"] = b["s0"] - product(Y, b["y"], moved, b["o"], b["l"])
+            aim_drive(b, s["h"])
+        elif first:
+            fast = b["what"] == FAST
+            b["start"], b["keep"], b["give"] = -b["target"] * b["inverse"] if fast else 0.0, 1.0, b["inverse"]
+            b["low"], b["high"] = 0.0 if fast else -b["most"] * s["h"], np.inf if fast else b["most"] * s["h"]
+
+
+@kernel
+def bound(s: Any, island: Any, limits: bool) -> None:
+    """A pass over drives, dry friction, largest speeds and limits, or `limits` alone, as they `aim`."""
     bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
     Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
-    moved = rows_at(s["moved"], s["nz"], F8)
-    beta, mass, less = soft
-    h, push = s["h"], s["push"]  # m/s, and rad/s here
     for i in range(island["bound_count"]):
         b = bounds[i]
         if limits and b["what"] > UPPER:
             continue
-        v = product(Y, b["y"], z, b["o"], b["l"])
-        if b["what"] == DRY:
-            most = b["most"] * h
-            p = min(max(b["p"] - v * b["inverse"], -most), most)
-        elif b["what"] == DRIVEN:
-            if biased and not first:
-                b["s"] = b["s0"] - product(Y, b["y"], moved, b["o"], b["l"])
-            p = pull(b, v, h)
-        elif b["what"] == FAST:
-            p = max(0.0, b["p"] - (v + b["target"]) * b["inverse"])
-        else:
-            gap = b["s0"] if first else b["s0"] + product(Y, b["y"], moved, b["o"], b["l"])
-            if biased:
-                b["s"] = gap
-            if b["s"] > 0.0:
-                p = b["p"] - (v + gap / h) * b["inverse"]
-            elif biased:
-                p = b["p"] - mass * (v + max(beta * gap, -push)) * b["inverse"] - less * b["p"]
-            else:
-                p = b["p"] - v * b["inverse"]
-            p = max(0.0, p)
-        kick(Y, b["y"], z, b["o"], b["l"], p - b["p"])
+        old = b["p"]
+        wanted = b["start"] + b["keep"] * old - b["give"] * product(Y, b["y"], z, b["o"], b["l"])
+        p = min(max(wanted, b["low"]), b["high"])
+        kick(Y, b["y"], z, b["o"], b["l"], p - old)
         b["p"] = p
         if p != 0.0:
             b["acted"] = 1

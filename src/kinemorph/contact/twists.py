@@ -13,15 +13,16 @@ from kinemorph._jit import kernel, rows_at
 from kinemorph.collision.contact_table import half_of
 from kinemorph.collision.shape_rows import CONTACT, PAIR, SHAPE
 from kinemorph.constraint.basis import product
-from kinemorph.contact.layout import AGREEMENT, FULL_Y, ISLAND, MATERIAL, TOUCH, TWIST
+from kinemorph.contact.layout import AGREEMENT, FULL_Y, ISLAND, MATERIAL, ROOT, TOUCH, TWIST
 from kinemorph.contact.lone_rows import beside
 from kinemorph.contact.mixing import blend
-from kinemorph.contact.rows import add_wrenches, invert_two, tree_at
+from kinemorph.contact.rows import both_to_base, invert_two, to_base, tree_at
 from kinemorph.contact.strikes import kick, kick_three
 from kinemorph.contact.sweep import rub_within
+from kinemorph.contact.vectors import clear
 from kinemorph.multibody.lone import link_of, lone_of
 from kinemorph.multibody.system import F8
-from kinemorph.spatial.four import lane
+from kinemorph.spatial.four import lane, splat
 from kinemorph.spatial.mat3 import tmul_vec
 from kinemorph.spatial.rows import load3, load3_at, load6, load9, store3_at
 from kinemorph.spatial.triangle import tri_vec
@@ -32,17 +33,30 @@ SPIN, ROLL = 1, 2
 
 
 @kernel(inline=False)
-def add_moments(forest: Any, body: int, t: Any, sign: float, Y: Any, y: int, stride: int) -> None:
-    """Add what the joints of a body take of three moments on it, about the normal and both tangents of a touch."""
-    tree = tree_at(forest, body)
+def lay_moments(s: Any, forest: Any, body: int, t: Any, sign: float, Y: Any, y: int, stride: int) -> None:
+    """What the joints of a body take of three moments on it, about the normal and both tangents of a touch."""
+    tree, slot = tree_at(forest, body), rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
     moments = scale(beside(load3(t["normal"]), load3(t["t1"]), load3(t["t2"])), sign)
     if tree["lone"] == 0:
-        link = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]["link"]
-        add_wrenches(tree, link, moments, scale(moments, 0.0), Y, y, stride, False)
+        root, none = rows_at(s["roots"], s["span_room"], ROOT)[slot["tree"]], splat(0.0)
+        to_base(tree, root, slot["link"], moments, (none, none, none), Y, y, stride, none, none)
         return
     turns = tri_vec(load6(lone_of(tree)["K"]), tmul_vec(load9(link_of(tree)["R"]), moments))
     for i in range(3):
         store3_at(Y, y + i * stride, (lane(turns[0], i), lane(turns[1], i), lane(turns[2], i)))
+
+
+@kernel(inline=False)
+def lay_both_moments(s: Any, forest: Any, a: int, b: int, t: Any, Y: Any, y: int, stride: int) -> None:
+    """The same of moments on one body of a tree, and their opposites on another."""
+    tree, bodies = tree_at(forest, b), rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    moments, root = (
+        beside(load3(t["normal"]), load3(t["t1"]), load3(t["t2"])),
+        rows_at(s["roots"], s["span_room"], ROOT)[bodies[b]["tree"]],
+    )
+    none = splat(0.0), splat(0.0), splat(0.0)
+    one, other = bodies[a]["link"], bodies[b]["link"]
+    both_to_base(tree, root, one, other, scale(moments, -1.0), none, moments, none, Y, y, stride)
 
 
 @kernel
@@ -68,13 +82,14 @@ def fill_twist(s: Any, forest: Any, r: Any, t: Any, a: int, b: int) -> bool:
     if used + 3 * length > s["Y_room"]:
         s["full"] |= FULL_Y
         return False
-    for e in range(used, used + 3 * length):
-        Y[e] = 0.0
+    clear(Y, used, 3 * length)
     joined = t["l1"] == 0 and t["l2"] > 0 and a >= 0 and b >= 0 and bodies[a]["tree"] == bodies[b]["tree"]
-    if t["l1"] > 0 or joined:
-        add_moments(forest, a, t, -1.0, Y, used, length)
-    if t["l2"] > 0:
-        add_moments(forest, b, t, 1.0, Y, used + t["l1"], length)
+    if joined:
+        lay_both_moments(s, forest, a, b, t, Y, used, length)
+    if t["l1"] > 0:
+        lay_moments(s, forest, a, t, -1.0, Y, used, length)
+    if t["l2"] > 0 and not joined:
+        lay_moments(s, forest, b, t, 1.0, Y, used + t["l1"], length)
     r["y"] = used
     weigh_twist(r, length, Y)
     s["Y_used"] = used + 3 * length

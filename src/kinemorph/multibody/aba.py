@@ -60,6 +60,13 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 @kernel(inline=False)
 def articulated_body(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any) -> None:
     """a from q, v, tau and the external forces on links."""
+    give_way(tree, q, v, tau, external)
+    outward(tree, a)
+
+
+@kernel(inline=False)
+def give_way(tree: Any, q: Any, v: Any, tau: Any, external: Any) -> None:
+    """The first two passes: what is left for each joint, in field u, of all that acts on the links behind it."""
     links = rows_at(tree["links"], tree["n"], LINK)
     dofs = rows_at(tree["dofs"], tree["nv"], DOF)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
@@ -105,7 +112,6 @@ def articulated_body(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any)
                 pn = shift_force(load3(d["r"]), add(pn, bn), pf)
             store3(P["n"], add(load3(P["n"]), pn))
             store3(P["f"], add(load3(P["f"]), pf))
-    outward(tree, a)
 
 
 @kernel

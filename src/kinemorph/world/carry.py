@@ -104,6 +104,19 @@ def keep_all(w: Any, s: Any, c: Any, good: bool, none: Any) -> None:
 
 
 @kernel(inline=False)
+def plan_direct(s: Any, forest: Any, c: Any) -> bool:
+    """Say which islands are solved directly, and lay out their matrices. False if a table is full."""
+    choose(s, forest, c)
+    if s["figures"] != 0:
+        choose_wedged(s)
+    if s["drive_count"] > 0:
+        choose_driven(s)
+    if s["twist_count"] > 0:
+        stay_swept(s)
+    return plan_envelopes(s, forest)
+
+
+@kernel(inline=False)
 def carry_out(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
     """Rows of all that acts, their solution, and the state after w["dt"]. Returns a Status."""
     since = ticks() if w["clock"] != 0 else 0
@@ -134,14 +147,7 @@ def carry_out(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
         return FULL_SOLVER
     if tied and not (hold_rows(s) and fill_pulls(s, forest, memory)):
         return FULL_SOLVER
-    choose(s, forest, c)
-    if s["figures"] != 0:
-        choose_wedged(s)
-    if s["drive_count"] > 0:
-        choose_driven(s)
-    if s["twist_count"] > 0:
-        stay_swept(s)
-    if not plan_envelopes(s, forest):
+    if s["direct_work"] > 0 and not plan_direct(s, forest, c):
         return FULL_SOLVER
     w["phase"] = MOVE
     if not early:

@@ -29,7 +29,7 @@ from kinemorph.contact.bounds import fill_bounds
 from kinemorph.contact.drives import find_drives, settle_drives
 from kinemorph.contact.hold import hold_rows
 from kinemorph.contact.impacts import collide_all
-from kinemorph.contact.islands import leave_contacts, sort_contacts
+from kinemorph.contact.islands import end_with_zeros, leave_contacts, sort_contacts
 from kinemorph.contact.layout import SOLVER, SPAN, TOUCH
 from kinemorph.contact.rows import fill_touches
 from kinemorph.contact.seams import pass_seams
@@ -110,6 +110,7 @@ def see_velocities(s: Any, forest: Any, back: bool) -> None:
         v = rows_at(state_at(trees[t], tree, V), nv, F8)
         if not back:
             whiten_velocity(tree, v, z[o : o + nv])
+            end_with_zeros(spans[t], nv, z)
         elif tree["lone"] == 0:
             unwhiten_velocity(tree, z[o : o + nv], v)
         else:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from kinemorph._jit import kernel, rows_at
 from kinemorph.constraint.passive import joint_forces
-from kinemorph.constraint.whiten import unwhiten_two, unwhiten_velocity, whiten_two
+from kinemorph.constraint.whiten import unwhiten_two, unwhiten_velocity, whiten_motion, whiten_two
 from kinemorph.contact.burden import mass_of
+from kinemorph.contact.islands import end_with_zeros
 from kinemorph.contact.layout import FROM_OUTSIDE, FULL_Z, ISLAND, SAME_TREE, SPAN, TOUCH
 from kinemorph.motion.stepping import copy
-from kinemorph.multibody.aba import articulated_body
+from kinemorph.multibody.aba import articulated_body, give_way, outward
 from kinemorph.multibody.checks import finite
 from kinemorph.multibody.configuration import advance
 from kinemorph.multibody.joints import FREE
-from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
+from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE
 from kinemorph.multibody.lone import floats, lone_of
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul_vec
@@ -109,10 +112,17 @@ def accelerate_some(w: Any, s: Any, forest: Any, who: int, none: Any, part: int,
         )
         joint_forces(tree, rest, q, v, tau, total)
         take_implicitly(tree, v, tau, total, w["dt"])
-        articulated_body(tree, q, v, total, none, a)
-        spans[t]["middle"] = START
+        give_way(tree, q, v, total, none)
+        spans[t]["middle"], spans[t]["asleep"] = START, AWAKE
         alone = slot["sides"] == 0  # what loops do follows from accelerations at the start of the step
-        if alone and turns_fast(tree, w["dt"], FAST if spans[t]["touched"] != 0 else SMOOTH) and finite(a):
+        fast = alone and turns_fast(tree, w["dt"], FAST if spans[t]["touched"] != 0 else SMOOTH)
+        spans[t]["rates"] = 1 if fast or not alone or wants_rates(tree) else 0
+        if spans[t]["rates"] == 0:
+            if not finite_left(tree):
+                return t
+            continue
+        outward(tree, a)
+        if fast and finite(a):
             if tree["nq"] > room:
                 s["nz"] = threads * tree["nq"]
                 s["full"] |= FULL_Z
@@ -120,8 +130,53 @@ def accelerate_some(w: Any, s: Any, forest: Any, who: int, none: Any, part: int,
             spans[t]["middle"] = take_in_the_middle(s, part * room, tree, q, v, total, none, a, w["dt"])
         if not finite(a):
             return t
-        spans[t]["asleep"] = AWAKE
     return GOOD
+
+
+@kernel
+def wants_rates(tree: Any) -> bool:
+    """Whether somebody asks for the accelerations of joints themselves: largest speeds do, and a free root that is
+    slowed down along its axes (`whiten_motion`)."""
+    dofs, l = rows_at(tree["dofs"], tree["nv"], DOF), rows_at(tree["links"], tree["n"], LINK)[0]
+    slowed = 0.0
+    if l["kind"] == FREE:
+        for k in range(l["iv"] + 3, l["iv"] + 6):
+            slowed += dofs[k]["armature"] + dofs[k]["implicit"]
+    wants = slowed != 0.0
+    for k in range(tree["nv"]):
+        wants = wants or 0.0 < dofs[k]["speed"] < np.inf
+    return wants
+
+
+@kernel
+def finite_left(tree: Any) -> bool:
+    """Whether what is left for the joints is all numbers."""
+    dof_rows, total = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA), 0.0
+    for k in range(tree["nv"]):
+        total += abs(dof_rows[k]["u"][0])
+    return total < np.inf
+
+
+@kernel
+def whiten_both(slot: Any, tree: Any, span: Any, v: Any, z: Any, za: Any) -> None:
+    """Whitened velocities of a tree, and accelerations without rows at the start of the step."""
+    if span["rates"] != 0:
+        whiten_rates(slot, tree, v, z, za)
+    else:
+        whiten_motion(tree, v, z, za)
+
+
+@kernel(inline=False)
+def whiten_rates(slot: Any, tree: Any, v: Any, z: Any, za: Any) -> None:
+    """The same of a tree whose accelerations are known."""
+    a, own = rows_at(state_at(slot, tree, A), tree["nv"], F8), rows_at(state_at(slot, tree, JUMP), tree["nv"], F8)
+    for k in range(tree["nv"]):
+        own[k] = a[k]
+    l = rows_at(tree["links"], tree["n"], LINK)[0]
+    if l["kind"] == FREE:  # its velocity is in a frame that turns: -ω x v is no force
+        k = l["iv"] + 3
+        store3_at(own, k, add(load3_at(own, k), cross(load3_at(v, l["iv"]), load3_at(v, k))))
+    whiten_two(tree, own, za, v, z)
 
 
 @kernel
@@ -142,14 +197,9 @@ def set_in_motion(s: Any, forest: Any, first: int, stop: int) -> None:
         if tree["lone"] != 0:
             whiten_flight(tree, v, rows_at(state_at(slot, tree, TAU), nv, F8), z, za, o)
             continue
-        a, own = rows_at(state_at(slot, tree, A), nv, F8), rows_at(state_at(slot, tree, JUMP), nv, F8)
-        for k in range(nv):
-            own[k] = a[k]
-        l = rows_at(tree["links"], tree["n"], LINK)[0]
-        if l["kind"] == FREE:  # its velocity is in a frame that turns: -ω x v is no force
-            k = l["iv"] + 3
-            store3_at(own, k, add(load3_at(own, k), cross(load3_at(v, l["iv"]), load3_at(v, k))))
-        whiten_two(tree, own, za[o : o + nv], v, z[o : o + nv])
+        whiten_both(slot, tree, spans[t], v, z[o : o + nv], za[o : o + nv])
+        end_with_zeros(spans[t], nv, z)
+        end_with_zeros(spans[t], nv, za)
 
 
 @kernel
@@ -188,9 +238,8 @@ def advance_tree(s: Any, slot: Any, tree: Any, span: Any, gravity: Vec3, dt: flo
     mass, c, spin, momentum, _, _ = whole(tree, q, v, False, floating) if floating or restrained else NOTHING
     if restrained or (floating and pushed):
         rest, tau = rows_at(state_at(slot, tree, REST), nq, F8), rows_at(state_at(slot, tree, TAU), nv, F8)
-        own, y = rows_at(state_at(slot, tree, JUMP), nv, F8), rows_at(s["x"], s["nz"], F8)[o : o + nv]
-        given = rows_at(s["za"], s["nz"], F8)[o : o + nv]  # all these are of use in a solve only
-        whiten_two(tree, v, y, own, given)
+        y, given = rows_at(s["x"], s["nz"], F8)[o : o + nv], rows_at(s["za"], s["nz"], F8)[o : o + nv]  # solve is over
+        whiten_both(slot, tree, span, v, y, given)
         for k in range(nv):
             given[k] = z[k] - y[k] - dt * given[k]
         if floating and pushed:

@@ -31,7 +31,7 @@ MOST_SUBSTEPS, MOST_ROUNDS, MOST_WORK = 100, 1000, 10**12
 # How many rows each table of the solver has, by what its header says. A new table belongs here, too: what a kernel
 # takes the header's word for must be true of a file.
 ROOMS: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("spans", "islands"), lambda h: h["span_room"]),
+    **dict.fromkeys(("spans", "roots", "islands"), lambda h: h["span_room"]),
     **dict.fromkeys(("z", "za", "moved", "g", "z0", "x", "row_of", "low", "start"), lambda h: h["z_room"]),
     **dict.fromkeys(("touches", "order", "rests", "twists"), lambda h: h["touch_room"]),
     "undo": lambda h: 3 * h["z_room"],
