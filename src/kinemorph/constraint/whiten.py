@@ -252,22 +252,22 @@ def whiten_motion(tree: Any, v: Any, z: Any, za: Any) -> None:
 @kernel
 def whiten_two(tree: Any, v: Any, z: Any, v2: Any, z2: Any) -> None:
     """`whiten_velocity` of two sets of velocities; of trees that are not lone."""
-    pass_both(tree, v, z, v2, z2, False)
+    pass_both(tree, 0, v, z, v2, z2, False)
 
 
 @kernel
-def unwhiten_two(tree: Any, z: Any, v: Any, z2: Any, v2: Any) -> None:
-    """`unwhiten_velocity` of two sets."""
-    pass_both(tree, z, v, z2, v2, True)
+def unwhiten_two(tree: Any, first: int, z: Any, v: Any, z2: Any, v2: Any) -> None:
+    """`unwhiten_velocity` of two sets, from a link on whose parents have theirs."""
+    pass_both(tree, first, z, v, z2, v2, True)
 
 
 @kernel
-def pass_both(tree: Any, x: Any, y: Any, x2: Any, y2: Any, back: bool) -> None:
-    """Both sets from x to y, there or back."""
+def pass_both(tree: Any, first: int, x: Any, y: Any, x2: Any, y2: Any, back: bool) -> None:
+    """Both sets from x to y, there or back, of the links from `first` on."""
     links = rows_at(tree["links"], tree["n"], LINK)
     rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
-    for i in range(tree["n"]):
+    for i in range(first, tree["n"]):
         l, d, P = links[i], rows[i + 1], rows[links[i]["parent"] + 1]
         w, u = carried(P, d)
         w2, u2 = carried_too(P, d)

@@ -1,4 +1,4 @@
-"""What a free root takes of the wrenches that come to it from its links.
+"""What a free root takes of the wrenches that come to it from its links, and how it moves.
 
 All rows on a tree that hangs on nothing end there, and of its six degrees of freedom each would wait for the one
 before. But what they take is linear in the wrench, so it is found once for all rows of a step: a free joint turns about
@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph._jit import kernel, rows_at
+from kinemorph.constraint.whiten import keep_both
 from kinemorph.multibody.joints import FREE
-from kinemorph.multibody.layout import DOF_DATA, LINK
-from kinemorph.spatial.mat3 import mul_vec
-from kinemorph.spatial.rows import load3, load3_at, load9, store3_at
+from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA
+from kinemorph.spatial.mat3 import mul_vec, tmul_vec
+from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, scale
 
 
@@ -51,3 +52,25 @@ def see_root(tree: Any, root: Any) -> None:
 def taken_by(root: Any, n: Vec3, f: Vec3) -> tuple[Vec3, Vec3]:
     """What the root's turning and its going take of a wrench at its origin, or of several side by side."""
     return mul_vec(load9(root["turn"]), n), add(mul_vec(load9(root["swing"]), n), mul_vec(load9(root["go"]), f))
+
+
+@kernel
+def velocity_of(root: Any, z: Any) -> tuple[Vec3, Vec3]:
+    """How the root turns and goes, world axes, by its whitened velocity: what a wrench does there is yᵀ z too."""
+    turning, going = load3(z), load3_at(z, 3)
+    w = add(tmul_vec(load9(root["turn"]), turning), tmul_vec(load9(root["swing"]), going))
+    return w, tmul_vec(load9(root["go"]), going)
+
+
+@kernel
+def unwhiten_root(tree: Any, root: Any, z: Any, v: Any, z2: Any, v2: Any) -> None:
+    """The first six numbers of two sets of velocities, and the first link's own, for `unwhiten_two` of the others."""
+    d = rows_at(tree["rows"], 2, LINK_DATA)[1]
+    R = load9(d["R"])
+    w, u = velocity_of(root, z)
+    w2, u2 = velocity_of(root, z2)
+    keep_both(d, w, u, w2, u2)
+    store3(v, tmul_vec(R, w))
+    store3_at(v, 3, tmul_vec(R, u))
+    store3(v2, tmul_vec(R, w2))
+    store3_at(v2, 3, tmul_vec(R, u2))

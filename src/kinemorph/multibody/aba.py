@@ -54,7 +54,7 @@ from kinemorph.spatial.rows import (
     store9,
 )  # fmt: skip
 from kinemorph.spatial.scalar import sqrt
-from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
+from kinemorph.spatial.vec3 import Scalar, Vec3, add, axpy, cross, dot, scale, sub
 
 
 @kernel(inline=False)
@@ -180,31 +180,33 @@ def fold(l: Any, d: Any, dofs: Any, dof_rows: Any) -> tuple[Sym3, Mat3, Sym3]:
     if l["kind"] == REVOLUTE:
         e = dof_rows[k]
         s = load3(e["S"])
-        Un = sym_vec(A, s)
-        D = 1.0 / sqrt(dot(s, Un) + dofs[k]["armature"] + dofs[k]["implicit"])
-        Un = scale(Un, D)
-        Uf = scale(tmul_vec(H, s), D)
-        put(e["D"], 0, D)
-        store3(e["U"], Un)
-        store3_at(e["U"], 3, Uf)
-        return sub_outer_sym(A, Un, Un), sub_outer(H, Un, Uf), sub_outer_sym(M, Uf, Uf)
+        n, f = sym_vec(A, s), tmul_vec(H, s)
+        xn, xf = keep(e, n, f, dot(s, n) + dofs[k]["armature"] + dofs[k]["implicit"])
+        return sub_outer_sym(A, n, xn), sub_outer(H, n, xf), sub_outer_sym(M, f, xf)
     if l["kind"] == FREE and l["parent"] < 0:
         return fold_free(k, dofs, dof_rows, A, H, M)
     for j in range(k, k + l["nv"]):
         e = dof_rows[j]
         w = load3(e["S"])
         v = load3_at(e["S"], 3)
-        Un, Uf = articulated_force(A, H, M, w, v)
-        D = 1.0 / sqrt(dot(w, Un) + dot(v, Uf) + dofs[j]["armature"] + dofs[j]["implicit"])
-        Un = scale(Un, D)
-        Uf = scale(Uf, D)
-        put(e["D"], 0, D)
-        store3(e["U"], Un)
-        store3_at(e["U"], 3, Uf)
-        A = sub_outer_sym(A, Un, Un)
-        H = sub_outer(H, Un, Uf)
-        M = sub_outer_sym(M, Uf, Uf)
+        n, f = articulated_force(A, H, M, w, v)
+        xn, xf = keep(e, n, f, dot(w, n) + dot(v, f) + dofs[j]["armature"] + dofs[j]["implicit"])
+        A, H, M = sub_outer_sym(A, n, xn), sub_outer(H, n, xf), sub_outer_sym(M, f, xf)
     return A, H, M
+
+
+@kernel
+def keep(e: Any, n: Vec3, f: Vec3, x: Scalar) -> tuple[Vec3, Vec3]:
+    """Keep D = 1 / √x and U = D IA s of a degree of freedom, for which x = sᵀ IA s. Returns IA s / x.
+
+    With that IA - U Uᵀ waits for no root.
+    """
+    d = 1.0 / x
+    D = sqrt(d)
+    put(e["D"], 0, D)
+    store3(e["U"], scale(n, D))
+    store3_at(e["U"], 3, scale(f, D))
+    return scale(n, d), scale(f, d)
 
 
 @kernel
@@ -213,23 +215,15 @@ def fold_free(k: int, dofs: Any, dof_rows: Any, A: Sym3, H: Mat3, M: Sym3) -> tu
     for j in range(k, k + 3):
         e = dof_rows[j]
         w = load3(e["S"])
-        Un, Uf = sym_vec(A, w), tmul_vec(H, w)
-        D = 1.0 / sqrt(dot(w, Un) + dofs[j]["armature"] + dofs[j]["implicit"])
-        Un, Uf = scale(Un, D), scale(Uf, D)
-        put(e["D"], 0, D)
-        store3(e["U"], Un)
-        store3_at(e["U"], 3, Uf)
-        A, H, M = sub_outer_sym(A, Un, Un), sub_outer(H, Un, Uf), sub_outer_sym(M, Uf, Uf)
+        n, f = sym_vec(A, w), tmul_vec(H, w)
+        xn, xf = keep(e, n, f, dot(w, n) + dofs[j]["armature"] + dofs[j]["implicit"])
+        A, H, M = sub_outer_sym(A, n, xn), sub_outer(H, n, xf), sub_outer_sym(M, f, xf)
     for j in range(k + 3, k + 6):
         e = dof_rows[j]
         v = load3_at(e["S"], 3)
-        Un, Uf = mul_vec(H, v), sym_vec(M, v)
-        D = 1.0 / sqrt(dot(v, Uf) + dofs[j]["armature"] + dofs[j]["implicit"])
-        Un, Uf = scale(Un, D), scale(Uf, D)
-        put(e["D"], 0, D)
-        store3(e["U"], Un)
-        store3_at(e["U"], 3, Uf)
-        H, M = sub_outer(H, Un, Uf), sub_outer_sym(M, Uf, Uf)
+        n, f = mul_vec(H, v), sym_vec(M, v)
+        _, xf = keep(e, n, f, dot(v, f) + dofs[j]["armature"] + dofs[j]["implicit"])
+        H, M = sub_outer(H, n, xf), sub_outer_sym(M, f, xf)
     return A, H, M
 
 

@@ -11,7 +11,8 @@ from kinemorph.constraint.passive import joint_forces
 from kinemorph.constraint.whiten import unwhiten_two, unwhiten_velocity, whiten_motion, whiten_two
 from kinemorph.contact.burden import mass_of
 from kinemorph.contact.islands import end_with_zeros
-from kinemorph.contact.layout import FROM_OUTSIDE, FULL_Z, ISLAND, SAME_TREE, SPAN, TOUCH
+from kinemorph.contact.layout import FROM_OUTSIDE, FULL_Z, ISLAND, ROOT, SAME_TREE, SPAN, TOUCH
+from kinemorph.contact.root_rows import is_free, unwhiten_root
 from kinemorph.motion.stepping import copy
 from kinemorph.multibody.aba import articulated_body, give_way, outward
 from kinemorph.multibody.checks import finite
@@ -203,10 +204,13 @@ def set_in_motion(s: Any, forest: Any, first: int, stop: int) -> None:
 
 
 @kernel
-def take_steps(tree: Any, span: Any, z: Any, moved: Any, step: Any, new: Any, dt: float, v: Any) -> bool:
+def take_steps(tree: Any, span: Any, root: Any, z: Any, moved: Any, step: Any, new: Any, dt: float, v: Any) -> bool:
     """How far the joints of a tree go in a step, and their velocities after it; whether it turns far on the way."""
     if span["touched"] != 0:
-        unwhiten_two(tree, moved, step, z, new)
+        free = is_free(tree)
+        if free:
+            unwhiten_root(tree, root, moved, step, z, new)
+        unwhiten_two(tree, 1 if free else 0, moved, step, z, new)
         return turns_far(tree, QUICK, False) or turns_far(tree, QUICK / dt, True)
     # nothing acted but smooth forces
     unwhiten_velocity(tree, z, new)
@@ -218,19 +222,20 @@ def take_steps(tree: Any, span: Any, z: Any, moved: Any, step: Any, new: Any, dt
 
 
 @kernel(inline=False)
-def advance_tree(s: Any, slot: Any, tree: Any, span: Any, gravity: Vec3, dt: float, pushed: bool, care: bool) -> bool:
-    """Velocities and positions of a tree after a step; `pushed`: more than touches may act on it from outside.
+def advance_tree(s: Any, slot: Any, tree: Any, t: int, gravity: Vec3, dt: float, pushed: bool, care: bool) -> bool:
+    """Velocities and positions of tree t after a step; `pushed`: more than touches may act on it from outside.
 
     With `care` it may be False: what floats and spins keeps its momentum, and if its links move too little against each
     other to pay for errors of energy, the step is to be made otherwise. Then its state is as it was.
     """
+    span, root = rows_at(s["spans"], s["span_room"], SPAN)[t], rows_at(s["roots"], s["span_room"], ROOT)[t]
     o, nq, nv = span["offset"], tree["nq"], tree["nv"]
     q, v = rows_at(state_at(slot, tree, Q), nq, F8), rows_at(state_at(slot, tree, V), nv, F8)
     z, moved = rows_at(s["z"], s["nz"], F8)[o : o + nv], rows_at(s["moved"], s["nz"], F8)[o : o + nv]
     step, new = rows_at(s["g"], s["nz"], F8)[o : o + nv], rows_at(s["z0"], s["nz"], F8)[o : o + nv]
     dofs = rows_at(tree["dofs"], nv, DOF)
     alone = span["hold"] < 0
-    restrained = take_steps(tree, span, z, moved, step, new, dt, v) and alone
+    restrained = take_steps(tree, span, root, z, moved, step, new, dt, v) and alone
     # what comes near something else stays with what its rows have made of it: a motion of all of it would go into that
     floating = alone and floats(rows_at(tree["links"], tree["n"], LINK), dofs) and not meets_others(s, span)
     due, smooth = 0.0, span["touched"] == 0 and span["middle"] == MIDDLE
@@ -383,7 +388,7 @@ def advance_one(s: Any, forest: Any, t: int, dt: float, fluid: bool, care: bool)
         fly_on(tree, z, moved, span["offset"], span["touched"] != 0, dt, q, v)
         return True
     pushed = s["push_count"] + forest["element_count"] > 0 or fluid
-    return advance_tree(s, slot, tree, span, (forest["gx"], forest["gy"], forest["gz"]), dt, pushed, care)
+    return advance_tree(s, slot, tree, t, (forest["gx"], forest["gy"], forest["gz"]), dt, pushed, care)
 
 
 @kernel
