@@ -197,6 +197,8 @@ BOUND = np.dtype(
         ("stiffness", "f8"),  # N m/rad or N/m, what it pulls with towards it,
         ("damping", "f8"),  # N m s/rad or N s/m, and what it takes of other speeds; inf if it takes all
         ("drive", "i8"),  # its row among the DRIVEs
+        ("couples", "f8", 3),  # 1/kg, yᵀ y with the first three of a group of four, as far as they come before it
+        ("group", "i8"),  # of the first of four that a sweep takes side by side: 1
         ("bears", "f8"),  # 1/kg, of a limit: times the island's mass, how many times its `inverse` it may have to bear
     ],
     align=True,

@@ -10,7 +10,7 @@ from kinemorph.contact.bounces import bounce, meet, only_takes, pass_on, start_i
 from kinemorph.contact.direct import solve_directly
 from kinemorph.contact.layout import BOUND, FROM_OUTSIDE, ISLAND, SAME_TREE, SPAN, TOUCH, Bounded
 from kinemorph.contact.strikes import in_registers, kick, put, row_of, strike_three, struck, take, velocity
-from kinemorph.contact.sweep import aim, bound, press, relax, softness
+from kinemorph.contact.sweep import aim, bound, group_bounds, press, relax, softness
 from kinemorph.contact.twists import resist, scale_twists, sum_twists, warm_twists
 from kinemorph.contact.vectors import add_share, apply_forces, clear, difference
 from kinemorph.multibody.system import F8
@@ -215,6 +215,7 @@ def solve_island(s: Any, island: Any, soft: tuple[float, float, float]) -> None:
     more = MORE if is_struck(s, island) else 0
     warm_start(s, island)
     clear(moved, start, nz)
+    group_bounds(s, island)
     for n in range(s["substeps"]):
         start_substep(s, island)
         if island["bound_count"] > 0:
