@@ -2,7 +2,8 @@
 
 A stretch of a tree may have any length. Most touches are of two bodies without joints, or of one with the ground: they
 have twelve or six numbers a row, which fit into three registers, and so do the velocities that they act on; `take` and
-`row_of` load them, `measure` and `struck` use them, and nothing is loaded twice.
+`row_of` load them, `measure` and `struck` use them, and nothing is loaded twice. So do most touches of a creature with
+itself or the ground, and the rows of its joints: they have up to sixteen numbers of one stretch.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any, TypeAlias
 
 from kinemorph._jit import kernel
 from kinemorph.constraint.basis import product, products
+from kinemorph.contact.islands import SMALL
 from kinemorph.spatial.four import (
     fma,
     load_from,
@@ -25,9 +27,65 @@ from kinemorph.spatial.four import (
 from kinemorph.spatial.vec3 import Scalar
 
 Twelve: TypeAlias = tuple[Scalar, Scalar, Scalar]  # four of the second stretch, two of each, four of the first
+Sixteen: TypeAlias = tuple[Scalar, Scalar, Scalar, Scalar]  # up to four times four of one stretch, then zeros
+
+
+# ----------------------------------------------------------------------------------------- one small tree, and no other
+
+
+@kernel
+def is_small(l: int) -> bool:
+    """Whether a stretch fits into four registers, with nothing left over."""
+    return l <= SMALL and l & 3 == 0
+
+
+@kernel
+def take_small(z: Any, o: int, l: int) -> Sixteen:
+    """A small stretch of z, or a row. There is no loop, for LLVM would unroll eight turns of it."""
+    none = splat(0.0)
+    second = load_from(z, o + 4) if l > 4 else none
+    third = load_from(z, o + 8) if l > 8 else none
+    return load_from(z, o), second, third, load_from(z, o + 12) if l > 12 else none
+
+
+@kernel
+def put_small(z: Any, o: int, l: int, x: Sixteen) -> None:
+    """Write it back."""
+    store_from(z, o, x[0])
+    if l > 4:
+        store_from(z, o + 4, x[1])
+    if l > 8:
+        store_from(z, o + 8, x[2])
+    if l > 12:
+        store_from(z, o + 12, x[3])
+
+
+@kernel
+def times(y: Sixteen, x: Sixteen) -> Scalar:
+    """Four numbers whose sum is yᵀ z."""
+    return fma(y[0], x[0], y[1] * x[1]) + fma(y[2], x[2], y[3] * x[3])
+
+
+@kernel
+def measure_small(y: Sixteen, x: Sixteen) -> float:
+    """yᵀ z."""
+    return sum_of(times(y, x))
+
+
+@kernel
+def struck_small(x: Sixteen, y: Sixteen, p: float) -> Sixteen:
+    """z + y p."""
+    P = splat(p)
+    return fma(y[0], P, x[0]), fma(y[1], P, x[1]), fma(y[2], P, x[2]), fma(y[3], P, x[3])
 
 
 # ------------------------------------------------------------------------------------------ stretches of any length
+
+
+@kernel
+def along(Y: Any, y: int, z: Any, o: int, l: int) -> float:
+    """yᵀ z."""
+    return measure_small(take_small(Y, y, l), take_small(z, o, l)) if is_small(l) else product(Y, y, z, o, l)
 
 
 @kernel
@@ -53,6 +111,9 @@ def velocities(t: Any, Y: Any, z: Any) -> tuple[float, float, float]:
 @kernel
 def kick(Y: Any, y: int, z: Any, o: int, l: int, p: float) -> None:
     """z ← z + y p."""
+    if is_small(l):
+        put_small(z, o, l, struck_small(take_small(z, o, l), take_small(Y, y, l), p))
+        return
     whole, P = l & ~3, splat(p)
     for k in range(0, whole, 4):
         store_from(z, o + k, fma(load_from(Y, y + k), P, load_from(z, o + k)))
@@ -63,6 +124,11 @@ def kick(Y: Any, y: int, z: Any, o: int, l: int, p: float) -> None:
 @kernel
 def kick_three(Y: Any, y: int, stride: int, z: Any, o: int, l: int, p: float, p1: float, p2: float) -> None:
     """The same of three rows."""
+    if is_small(l):
+        x = struck_small(take_small(z, o, l), take_small(Y, y, l), p)
+        x = struck_small(struck_small(x, take_small(Y, y + stride, l), p1), take_small(Y, y + 2 * stride, l), p2)
+        put_small(z, o, l, x)
+        return
     y1, y2 = y + stride, y + 2 * stride
     whole, P, P1, P2 = l & ~3, splat(p), splat(p1), splat(p2)
     for k in range(0, whole, 4):

@@ -12,24 +12,29 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import kernel, rows_at
-from kinemorph.constraint.basis import product
-from kinemorph.contact.islands import SMALL
 from kinemorph.contact.layout import BOUND, TOUCH, Bounded
 from kinemorph.contact.strikes import (
+    along,
     in_registers,
+    is_small,
     kick,
     measure,
+    measure_small,
     put,
+    put_small,
     row_of,
     strike,
     strike_three,
     struck,
+    struck_small,
     take,
+    take_small,
+    times,
     velocities,
     velocity,
 )
 from kinemorph.multibody.system import F8
-from kinemorph.spatial.four import columns, fma, lane, load_from, splat, store_from
+from kinemorph.spatial.four import columns, fma, lane
 from kinemorph.spatial.scalar import sqrt
 
 UPPER, DRIVEN, FAST = int(Bounded.UPPER), int(Bounded.DRIVEN), int(Bounded.FAST)
@@ -116,6 +121,11 @@ def press(s: Any, island: Any, first: bool, soft: tuple[float, float, float]) ->
             x, y = take(t, z), row_of(t, 0, Y)
             gap = t["s0"] if first else t["s0"] + measure(y, take(t, moved))
             put(t, z, struck(x, y, pressed(t, measure(y, x), gap, h, push, soft)))
+        elif t["l1"] == 0 and is_small(t["l2"]):
+            o, l = t["o2"], t["l2"]
+            a, b = take_small(z, o, l), take_small(Y, t["y"], l)
+            gap = t["s0"] if first else t["s0"] + measure_small(b, take_small(moved, o, l))
+            put_small(z, o, l, struck_small(a, b, pressed(t, measure_small(b, a), gap, h, push, soft)))
         else:
             gap = t["s0"] if first else t["s0"] + velocity(t, 0, Y, moved)
             strike(t, Y, z, pressed(t, velocity(t, 0, Y, z), gap, h, push, soft))
@@ -156,6 +166,19 @@ def relax(s: Any, island: Any) -> None:
                 v += (t["s0"] + measure(y, take(t, moved))) / h
             d, d1, d2 = relaxed(t, v, measure(y1, x), measure(y2, x))
             put(t, z, struck(struck(struck(x, y, d), y1, d1), y2, d2))
+        elif t["l1"] == 0 and is_small(t["l2"]):
+            o, l, at = t["o2"], t["l2"], t["y"]
+            a, b, b1, b2 = (
+                take_small(z, o, l),
+                take_small(Y, at, l),
+                take_small(Y, at + l, l),
+                take_small(Y, at + 2 * l, l),
+            )
+            v = measure_small(b, a)
+            if t["s"] > 0.0:
+                v += (t["s0"] + measure_small(b, take_small(moved, o, l))) / h
+            d, d1, d2 = relaxed(t, v, measure_small(b1, a), measure_small(b2, a))
+            put_small(z, o, l, struck_small(struck_small(struck_small(a, b, d), b1, d1), b2, d2))
         else:
             v, v1, v2 = velocities(t, Y, z)
             if t["s"] > 0.0:
@@ -205,11 +228,11 @@ def aim(s: Any, island: Any, biased: bool, first: bool, soft: tuple[float, float
     for i in range(island["bound_count"]):
         b = bounds[i]
         if b["what"] <= UPPER:
-            gap = b["s0"] if first else b["s0"] + product(Y, b["y"], moved, b["o"], b["l"])
+            gap = b["s0"] if first else b["s0"] + along(Y, b["y"], moved, b["o"], b["l"])
             aim_limit(b, gap, s["h"], s["push"], soft, biased)
         elif biased and b["what"] == DRIVEN:
             if not first:
-                b["s"] = b["s0"] - product(Y, b["y"], moved, b["o"], b["l"])
+                b["s"] = b["s0"] - along(Y, b["y"], moved, b["o"], b["l"])
             aim_drive(b, s["h"])
         elif first:
             fast = b["what"] == FAST
@@ -244,7 +267,7 @@ def bound(s: Any, island: Any, limits: bool) -> None:
             i += 4
             continue
         if not limits or b["what"] <= UPPER:
-            p = wanted(b, product(Y, b["y"], z, b["o"], b["l"]))
+            p = wanted(b, along(Y, b["y"], z, b["o"], b["l"]))
             kick(Y, b["y"], z, b["o"], b["l"], p - b["p"])
             take_over(b, p)
         i += 1
@@ -261,13 +284,13 @@ def group_bounds(s: Any, island: Any) -> None:
     for i in range(island["bound_count"]):
         b = bounds[i]
         b["group"] = 0
-        if left == 0 and i + 4 <= island["bound_count"] and b["l"] <= SMALL and b["l"] & 3 == 0:
+        if left == 0 and i + 4 <= island["bound_count"] and is_small(b["l"]):
             same = True
             for j in range(1, 4):
                 same = same and bounds[i + j]["o"] == b["o"] and bounds[i + j]["l"] == b["l"]
             b["group"], left = (1, 4) if same else (0, 0)
         for j in range(4 - left if left > 0 else 0):
-            b["couples"][j] = product(Y, b["y"], Y, bounds[i - 4 + left + j]["y"], b["l"])
+            b["couples"][j] = along(Y, b["y"], Y, bounds[i - 4 + left + j]["y"], b["l"])
         left = max(0, left - 1)
 
 
@@ -275,13 +298,10 @@ def group_bounds(s: Any, island: Any) -> None:
 def bound_four(a: Any, b: Any, c: Any, d: Any, Y: Any, z: Any) -> None:
     """Four bounds one after the other, as ever; but their velocities are found at once, and each then hears of what the
     ones before it have done by the products of their rows."""
-    o, l, ya, yb, yc, yd = a["o"], a["l"], a["y"], b["y"], c["y"], d["y"]
-    va = vb = vc = vd = splat(0.0)
-    for k in range(0, l, 4):
-        x = load_from(z, o + k)
-        va, vb = fma(load_from(Y, ya + k), x, va), fma(load_from(Y, yb + k), x, vb)
-        vc, vd = fma(load_from(Y, yc + k), x, vc), fma(load_from(Y, yd + k), x, vd)
-    first, second, third, fourth = columns(va, vb, vc, vd)
+    o, l = a["o"], a["l"]
+    x, A, B = take_small(z, o, l), take_small(Y, a["y"], l), take_small(Y, b["y"], l)
+    C, D = take_small(Y, c["y"], l), take_small(Y, d["y"], l)
+    first, second, third, fourth = columns(times(A, x), times(B, x), times(C, x), times(D, x))
     v = (first + third) + (second + fourth)
     pa = wanted(a, lane(v, 0))
     da = pa - a["p"]
@@ -291,10 +311,7 @@ def bound_four(a: Any, b: Any, c: Any, d: Any, Y: Any, z: Any) -> None:
     dc = pc - c["p"]
     last = fma(d["couples"][1], db, fma(d["couples"][0], da, lane(v, 3)))
     pd = wanted(d, fma(d["couples"][2], dc, last))
-    A, B, C, D = splat(da), splat(db), splat(dc), splat(pd - d["p"])
-    for k in range(0, l, 4):
-        x = fma(load_from(Y, yb + k), B, fma(load_from(Y, ya + k), A, load_from(z, o + k)))
-        store_from(z, o + k, fma(load_from(Y, yd + k), D, fma(load_from(Y, yc + k), C, x)))
+    put_small(z, o, l, struck_small(struck_small(struck_small(struck_small(x, A, da), B, db), C, dc), D, pd - d["p"]))
     take_over(a, pa)
     take_over(b, pb)
     take_over(c, pc)
