@@ -11,6 +11,8 @@ from kinemorph.contact.islands import stretch_to
 from kinemorph.contact.layout import BOUND, FULL_BOUNDS, FULL_Y, ROOT, SPAN
 from kinemorph.contact.root_rows import is_free, taken_by
 from kinemorph.contact.vectors import clear
+from kinemorph.multibody.aba import is_at_parent
+from kinemorph.multibody.joints import REVOLUTE
 from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.rows import load3, load3_at, store3_at
@@ -35,13 +37,16 @@ def go_until(
     total = 0.0
     while link > end:
         l = links[link]
+        turns = l["kind"] == REVOLUTE  # half of its S is zero
         for k in range(max(first, l["iv"]), l["iv"] + l["nv"]):
             e = dof_rows[k]
-            u = e["D"][0] * (dot(load3(e["S"]), n) + dot(load3_at(e["S"], 3), f))
+            along = dot(load3(e["S"]), n)
+            u = e["D"][0] * (along if turns else along + dot(load3_at(e["S"], 3), f))
             Y[y + k] += share * u
             total += u * u
             n, f = axpy(n, -u, load3(e["U"])), axpy(f, -u, load3_at(e["U"], 3))
-        n = add(n, cross(load3(rows[link + 1]["r"]), f))
+        if not is_at_parent(l):
+            n = add(n, cross(load3(rows[link + 1]["r"]), f))
         link, first = l["parent"], 0
     return total, n, f
 

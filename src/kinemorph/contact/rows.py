@@ -16,7 +16,8 @@ from kinemorph.contact.mixing import blend
 from kinemorph.contact.root_rows import is_free, taken_by
 from kinemorph.contact.seams import is_paved
 from kinemorph.contact.vectors import clear
-from kinemorph.multibody.joints import FREE
+from kinemorph.multibody.aba import is_at_parent
+from kinemorph.multibody.joints import FREE, REVOLUTE
 from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA, TREE
 from kinemorph.multibody.loop_layout import last_dof
 from kinemorph.multibody.system import F8
@@ -54,13 +55,17 @@ def pass_link(
     """
     l = rows_at(tree["links"], tree["n"], LINK)[link]
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    turns = l["kind"] == REVOLUTE  # half of its S is zero
     for k in range(l["iv"], l["iv"] + l["nv"]):
         e = dof_rows[k]
-        u = e["D"][0] * (dot(load3(e["S"]), n) + dot(load3_at(e["S"], 3), f))
+        along = dot(load3(e["S"]), n)
+        u = e["D"][0] * (along if turns else along + dot(load3_at(e["S"], 3), f))
         Y[y + k], Y[y + stride + k], Y[y + 2 * stride + k] = lane(u, 0), lane(u, 1), lane(u, 2)
         same, next_one = fma(u, u, same), fma(u, turned(u), next_one)
         n, f = axpy(n, -u, load3(e["U"])), axpy(f, -u, load3_at(e["U"], 3))
-    return add(n, cross(load3(rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[link + 1]["r"]), f)), f, same, next_one
+    if not is_at_parent(l):
+        n = add(n, cross(load3(rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[link + 1]["r"]), f))
+    return n, f, same, next_one
 
 
 @kernel
