@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph._jit import kernel, rows_at
-from kinemorph.multibody.joints import FREE
+from kinemorph.multibody.aba import is_at_parent
+from kinemorph.multibody.joints import FREE, REVOLUTE
 from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA, TREE
 from kinemorph.multibody.lone import link_of, lone_of, whitened, whitened_wrench
 from kinemorph.multibody.system import F8, I8, ROW
@@ -169,17 +170,17 @@ def add_forces(tree: Any, offset: int, row: Any, start: int, stop: int, path: An
 
 
 @kernel
-def whitened_rate(e: Any, v: float, w: Vec3, u: Vec3) -> tuple[float, Vec3, Vec3]:
-    """z of one degree of freedom, and the velocity of its link with it."""
+def whitened_rate(e: Any, v: float, w: Vec3, u: Vec3, turns: bool) -> tuple[float, Vec3, Vec3]:
+    """z of one degree of freedom, and the velocity of its link with it; of one that `turns`, half of S is zero."""
     z = v / e["D"][0] + dot(load3(e["U"]), w) + dot(load3_at(e["U"], 3), u)
-    return z, axpy(w, v, load3(e["S"])), axpy(u, v, load3_at(e["S"], 3))
+    return z, axpy(w, v, load3(e["S"])), u if turns else axpy(u, v, load3_at(e["S"], 3))
 
 
 @kernel
-def unwhitened_rate(e: Any, z: float, w: Vec3, u: Vec3) -> tuple[float, Vec3, Vec3]:
+def unwhitened_rate(e: Any, z: float, w: Vec3, u: Vec3, turns: bool) -> tuple[float, Vec3, Vec3]:
     """The reverse."""
-    v = (z - dot(load3(e["U"]), w) - dot(load3_at(e["U"], 3), u)) * e["D"][0]
-    return v, axpy(w, v, load3(e["S"])), axpy(u, v, load3_at(e["S"], 3))
+    v = (z - dot(load3_at(e["U"], 3), u) - dot(load3(e["U"]), w)) * e["D"][0]
+    return v, axpy(w, v, load3(e["S"])), u if turns else axpy(u, v, load3_at(e["S"], 3))
 
 
 @kernel(inline=False)
@@ -196,9 +197,9 @@ def whiten_velocity(tree: Any, v: Any, z: Any) -> None:
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
     for i in range(tree["n"]):
         l, d = links[i], rows[i + 1]
-        w, u = carried(rows[l["parent"] + 1], d)
+        w, u = carried(l, rows[l["parent"] + 1], d)
         for k in range(l["iv"] + l["nv"] - 1, l["iv"] - 1, -1):
-            z[k], w, u = whitened_rate(dof_rows[k], v[k], w, u)
+            z[k], w, u = whitened_rate(dof_rows[k], v[k], w, u, l["kind"] == REVOLUTE)
         store3(d["jw"], w)
         store3(d["jv"], u)
 
@@ -211,9 +212,9 @@ def unwhiten_velocity(tree: Any, z: Any, v: Any) -> None:
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
     for i in range(tree["n"]):
         l, d = links[i], rows[i + 1]
-        w, u = carried(rows[l["parent"] + 1], d)
+        w, u = carried(l, rows[l["parent"] + 1], d)
         for k in range(l["iv"] + l["nv"] - 1, l["iv"] - 1, -1):
-            v[k], w, u = unwhitened_rate(dof_rows[k], z[k], w, u)
+            v[k], w, u = unwhitened_rate(dof_rows[k], z[k], w, u, l["kind"] == REVOLUTE)
         store3(d["jw"], w)
         store3(d["jv"], u)
 
@@ -231,14 +232,14 @@ def whiten_motion(tree: Any, v: Any, z: Any, za: Any) -> None:
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
     for i in range(tree["n"]):
         l, d, P = links[i], rows[i + 1], rows[links[i]["parent"] + 1]
-        w, u = carried(P, d)
+        w, u = carried(l, P, d)
         al = load3(P["al"])
         acc = add(load3(P["a"]), cross(al, load3(d["r"])))
         if i > 0 or l["kind"] != FREE:
             al, acc = add(al, load3(d["bw"])), add(acc, load3(d["bv"]))
         for k in range(l["iv"] + l["nv"] - 1, l["iv"] - 1, -1):
             e = dof_rows[k]
-            z[k], w, u = whitened_rate(e, v[k], w, u)
+            z[k], w, u = whitened_rate(e, v[k], w, u, l["kind"] == REVOLUTE)
             za[k] = e["u"][0] - dot(load3(e["U"]), al) - dot(load3_at(e["U"], 3), acc)
         store3(d["jw"], w)
         store3(d["jv"], u)
@@ -269,27 +270,28 @@ def pass_both(tree: Any, first: int, x: Any, y: Any, x2: Any, y2: Any, back: boo
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
     for i in range(first, tree["n"]):
         l, d, P = links[i], rows[i + 1], rows[links[i]["parent"] + 1]
-        w, u = carried(P, d)
-        w2, u2 = carried_too(P, d)
+        w, u = carried(l, P, d)
+        w2, u2 = carried_too(l, P, d)
         for k in range(l["iv"] + l["nv"] - 1, l["iv"] - 1, -1):
             e = dof_rows[k]
-            y[k], w, u = unwhitened_rate(e, x[k], w, u) if back else whitened_rate(e, x[k], w, u)
-            y2[k], w2, u2 = unwhitened_rate(e, x2[k], w2, u2) if back else whitened_rate(e, x2[k], w2, u2)
+            turns = l["kind"] == REVOLUTE
+            y[k], w, u = unwhitened_rate(e, x[k], w, u, turns) if back else whitened_rate(e, x[k], w, u, turns)
+            y2[k], w2, u2 = unwhitened_rate(e, x2[k], w2, u2, turns) if back else whitened_rate(e, x2[k], w2, u2, turns)
         keep_both(d, w, u, w2, u2)
 
 
 @kernel
-def carried(P: Any, d: Any) -> tuple[Vec3, Vec3]:
+def carried(l: Any, P: Any, d: Any) -> tuple[Vec3, Vec3]:
     """The velocity of a link whose joint does not move, from its parent's row."""
-    w = load3(P["jw"])
-    return w, add(load3(P["jv"]), cross(w, load3(d["r"])))
+    w, u = load3(P["jw"]), load3(P["jv"])
+    return w, u if is_at_parent(l) else add(u, cross(w, load3(d["r"])))
 
 
 @kernel
-def carried_too(P: Any, d: Any) -> tuple[Vec3, Vec3]:
+def carried_too(l: Any, P: Any, d: Any) -> tuple[Vec3, Vec3]:
     """The same of the second set."""
-    w = load3(P["kw"])
-    return w, add(load3(P["kv"]), cross(w, load3(d["r"])))
+    w, u = load3(P["kw"]), load3(P["kv"])
+    return w, u if is_at_parent(l) else add(u, cross(w, load3(d["r"])))
 
 
 @kernel
