@@ -36,7 +36,7 @@ Sixteen: TypeAlias = tuple[Scalar, Scalar, Scalar, Scalar]  # up to four times f
 @kernel
 def is_small(l: int) -> bool:
     """Whether a stretch fits into four registers, with nothing left over."""
-    return l <= SMALL and l & 3 == 0
+    return 0 < l <= SMALL and l & 3 == 0
 
 
 @kernel
