@@ -9,10 +9,12 @@ import pytest
 from tests.needs import library
 
 from kinemorph._files import FileError
+from kinemorph.creatures.develop import develop
+from kinemorph.creatures.tasks.task import Stage
 from kinemorph.evolve.problem import Draw
 from kinemorph.evolve.species import creatures
 from kinemorph.scenes.evolved import cast
-from kinemorph.scenes.in_mujoco import in_mujoco
+from kinemorph.scenes.in_mujoco import Twin, in_mujoco
 from kinemorph.scenes.results import results
 from kinemorph.scenes.results_page import Asked, write_page
 
@@ -120,3 +122,16 @@ def test_a_walker_walks_in_mujoco_too() -> None:
     assert 0.5 < there.measure / here.measure < 1.5
     with pytest.raises(ValueError, match="lives in MuJoCo are those of walkers"):
         in_mujoco(creatures({}, "jump-up", "default"), walker, Draw(0, 1))
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_friction_in_mujoco_is_that_of_the_draw(seed: int) -> None:
+    species = creatures({}, "locomotion", "default")
+    (walker,) = (one for one in cast("locomotion_2").champions.values())
+    stage = Stage(species.task, develop(walker, species.settings), seed)
+    assert stage.settle() == ""
+    here = {round(float(x), 12) for x in stage.world.solver.touches["friction"]}
+    twin = Twin(stage.phenotype, stage)
+    twin.settle()
+    there = {round(float(contact.friction[0]), 12) for contact in twin.data.contact}
+    assert there == here

@@ -81,7 +81,10 @@ class Twin:
         option.cone = self.mujoco.mjtCone.mjCONE_ELLIPTIC
         self.model.geom_solref[:, 0] = self.model.jnt_solref[:, 0] = 4.0 * self.dt  # hard, as contacts are here
         self.model.geom_solimp[:, :3] = 0.98, 0.995, 2e-4
-        self.model.geom_friction[:, 0] = stage.soil.friction**0.5  # as worlds mix it with the creature's 1
+        own, on_ground = stage.world.material.friction, self.model.geom_bodyid == 0
+        self.model.geom_friction[:, 0] = own
+        self.model.geom_friction[on_ground, 0] = (own * stage.soil.friction) ** 0.5  # as worlds mix it; MuJoCo has the
+        self.model.geom_priority[on_ground] = 1  # larger one, but for who comes first
         self.data = self.mujoco.MjData(self.model)
         self.data.qpos[:] = forest.state(forest.tree_of(stage.figure["part0"].id)).q
         self.senses = Senses(self.mujoco, self.model, self.data, self.brain.senses, TARGET)
