@@ -83,8 +83,8 @@ LINK_DATA = np.dtype(
         ("p", "f8", 3),  # m, position of the link's origin; kinematics
         ("w", "f8", 3),  # rad/s, angular velocity; kinematics
         ("v", "f8", 3),  # m/s, velocity of the origin; kinematics
-        ("al", "f8", 3),  # rad/s², angular acceleration; rnea, aba
-        ("a", "f8", 3),  # m/s², acceleration of the origin minus gravity; rnea, aba
+        ("al", "f8", 3),  # rad/s², angular acceleration; rnea, aba; as if no joint did: `constraint.whiten`
+        ("a", "f8", 3),  # m/s², acceleration of the origin minus gravity; likewise
         ("r", "f8", 3),  # m, from the parent's origin to this one; kinematics
         ("bw", "f8", 3),  # rad/s², angular acceleration left when the parent and the joint do not accelerate
         ("bv", "f8", 3),  # m/s², the same for the origin
