@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
@@ -42,7 +41,6 @@ class RecipeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kept: Share = 0.5  # the share of the population that is judged by them; the rest goes
     ramp: Share = 0.0  # the part of the budget in which draws get harder, from level 0 to the hardest
     hardest: Factor = 1.0  # level of draws after that, in tuning and in the vote: above 1, harder than what is asked
-    stricter: Factor = 1.0  # times as hard for each four times EPISODES: who searches longer comes nearer to falling
     worst: Share = 0.5  # weight of the mean of the worse half, against motions that are blind
     vote: Count = 32  # draws that decide between the elites of the whole run
     tuning: TuningSettings | None = None
@@ -60,15 +58,13 @@ class RecipeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def within(self, budget: Budget) -> Self:
         """With numbers for what the budget decides: a larger one pays for more families and for more generations."""
         episodes = budget.episodes or 0
-        larger = max(1.0, episodes / EPISODES)
-        people = self.population or round(PEOPLE * larger**0.5)
+        people = self.population or round(PEOPLE * max(1.0, episodes / EPISODES) ** 0.5)
         founders = self.founders or max(FOUNDERS, episodes // (10 * self.founder_draws))
         if budget.episodes is not None:
             founders = min(founders, episodes // (5 * self.founder_draws))
-        hardest = self.hardest * self.stricter ** (0.5 * math.log2(larger))
         if self.newcomers >= people:
             raise ValueError(f"newcomers is {self.newcomers}, and must be less than the population of {people}")
-        return replaced(self, population=people, founders=founders, hardest=hardest)
+        return replaced(self, population=people, founders=founders)
 
 
 class Recipe(Planned):

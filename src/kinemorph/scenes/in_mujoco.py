@@ -90,6 +90,7 @@ class Twin:
         self.senses = Senses(self.mujoco, self.model, self.data, self.brain.senses, TARGET)
         self.effects = shares_of(self.brain)
         self.sensed: list[list[float]] = []  # of all passes so far
+        self.felt = round(stage.task.dt / self.dt)  # steps: a touch here is the mean force of a step of ours
 
     @property
     def centre(self) -> Any:
@@ -119,8 +120,11 @@ class Twin:
         self.data.qvel[3:6] += self.data.xmat[1].reshape(3, 3).T @ turn
 
     def _steps(self, seconds: float) -> None:
-        for _ in range(round(seconds / self.dt)):
+        count = round(seconds / self.dt)
+        for k in range(count):
             self.mujoco.mj_step(self.model, self.data)
+            if k >= count - self.felt:
+                self.senses.feel()
 
     def _think(self) -> None:
         """A pass: `respond` is a function of all that was sensed so far."""
@@ -137,14 +141,23 @@ class Senses:
     def __init__(self, mujoco: Any, model: Any, data: Any, senses: Iterable[Sense], target: Any) -> None:
         self.mujoco, self.model, self.data, self.target = mujoco, model, data, np.asarray(target, float)
         self.weight = 9.81 * float(model.body_mass.sum())
+        self._felt: dict[int, list[float]] = {}  # by bodies whose touch is sensed: what pressed since the last look
         self._readers = [self._reader(sense) for sense in senses]
 
     def __len__(self) -> int:
         return len(self._readers)
 
     def read(self) -> list[float]:
-        """All of them, now."""
-        return [float(read()) for read in self._readers]
+        """All of them, now; of a touch the mean of what was felt since the last look, if anything was."""
+        found = [float(read()) for read in self._readers]
+        for felt in self._felt.values():
+            felt.clear()
+        return found
+
+    def feel(self) -> None:
+        """Take notice of what presses now."""
+        for body, felt in self._felt.items():
+            felt.append(self._pressed(body))
 
     def _reader(self, sense: Sense) -> Callable[[], float]:
         d, m, kinds, sign = self.data, self.model, self.mujoco.mjtObj, -1.0 if sense.mirrored else 1.0
@@ -154,7 +167,8 @@ class Senses:
             return (lambda: sign * d.qpos[q]) if sense.what is Sensed.ANGLE else (lambda: sign * d.qvel[v])
         b, axis, target = self.mujoco.mj_name2id(m, kinds.mjOBJ_BODY, sense.link), sense.axis, self.target
         if sense.what is Sensed.TOUCH:
-            return lambda: self._touch(b)
+            felt = self._felt.setdefault(b, [])
+            return lambda: float(np.mean(felt)) if felt else self._pressed(b)
         if sense.what is Sensed.UP:
             return lambda: sign * d.xmat[b].reshape(3, 3)[2, axis]
         if sense.what is Sensed.PLACE:
@@ -168,7 +182,8 @@ class Senses:
 
         return direction
 
-    def _touch(self, body: int) -> float:
+    def _pressed(self, body: int) -> float:
+        """What all that touches a body presses with, in weights of the creature."""
         total, force = 0.0, np.zeros(6)
         for i in range(self.data.ncon):
             g1, g2 = self.data.contact[i].geom
