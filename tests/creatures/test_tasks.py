@@ -212,6 +212,16 @@ def test_walkers_meet_harder_and_softer_ground() -> None:
         assert calm.substeps == 2
 
 
+@pytest.mark.parametrize("level", [3.0, 10.0, 1000.0])
+def test_draws_of_any_level_can_be_lived(level: float) -> None:
+    walker = develop(handmade("quadruped"))
+    for seed in range(4):
+        stage = Stage(Locomotion(), walker, seed, level=level)
+        assert 0.0 < stage.soil.friction < np.inf
+        assert 0.0 <= stage.soil.restitution <= 1.0
+        stage.world.step(3)
+
+
 def test_walkers_look_aside_and_are_knocked_about_as_their_draw_says() -> None:
     bearings = []
     for seed in range(6):

@@ -22,6 +22,7 @@ from kinemorph.evolve.worker import Limits, given_up, work_within
 _AHEAD = 2  # tasks under way for each slot: one that runs, and one that waits beside it
 _WORTH = 0.5  # seconds that a task may take while there are many jobs: what Ray costs the master is then shared
 _MOST = 32  # jobs in one task
+_START = 120.0  # seconds in which a worker has begun, kernels compiled
 
 
 def imported(address: str | None) -> Any:
@@ -65,11 +66,26 @@ class Ray:
         results: list[Result] = []
         while not results and self._under_way:
             pending = list(self._under_way)
-            self._ray.wait(pending, num_returns=1)
+            if not self._ray.wait(pending, num_returns=1, timeout=self._patience())[0]:
+                results += self._forsaken()
             for done in self._ray.wait(pending, num_returns=len(pending), timeout=0)[0]:
-                results += self._taken(done)
+                results += self._taken(done) if done in self._under_way else []
             self._hand_out()
         return results
+
+    def _patience(self) -> float:
+        """Seconds in which somebody has something to tell, unless all are stopped or out of reach: workers end
+        themselves when a job takes too long."""
+        longest = max(len(job.draws) for batch in self._under_way.values() for job, _ in batch)
+        return _START + self._limits.seconds * longest
+
+    def _forsaken(self) -> list[Result]:
+        """Nobody says anything: all that is under way is lost."""
+        batches = list(self._under_way.values())
+        for reference in self._under_way:
+            self._ray.cancel(reference, force=True)
+        self._under_way.clear()
+        return [result for batch in batches for result in self._lost(batch, "silent")]
 
     def close(self) -> None:
         self._waiting.clear()

@@ -29,6 +29,7 @@ Array = npt.NDArray[np.float64]
 Vector = tuple[float, float, float]
 G = 9.81  # m/s²
 SLIP, BOUNCE = 0.1, 0.05  # by how much friction differs, and the mean restitution, where a task says nothing else
+LEAST, MOST = 0.05, 6.0  # share of friction that is left, and power of `fine`, at levels of any size
 FALL = 1e-3  # m, above the ground at the start
 STILL = 0.25  # s without motion that end settling
 TILT, NUDGE = 0.05, 0.5  # rad and s: how far and how long weight pulls aslant before that
@@ -125,10 +126,11 @@ class Stage:
         self.rng = np.random.default_rng([seed, number])
         shake = [task.vary * self.chance() for _ in range(3)]
         slip, bounce = (usual + level * (most - usual) for usual, most in ((SLIP, task.slip), (BOUNCE, task.bounce)))
-        self.soil = Material(friction=0.8 * (1.0 + slip * shake[0]), restitution=2.0 * bounce * max(0.0, shake[1]))
+        rough = 0.8 * max(LEAST, 1.0 + slip * shake[0])
+        self.soil = Material(friction=rough, restitution=min(1.0, 2.0 * bounce * max(0.0, shake[1])))
         weight = task.gravity * (1.0 + 0.02 * shake[2])
-        finer = task.fine ** (task.vary * level * self.rng.random()) if task.fine > 1.0 else 1.0
-        self.substeps = round(finer * task.substeps)
+        finer = task.fine ** min(MOST, task.vary * level * self.rng.random()) if task.fine > 1.0 else 1.0
+        self.substeps = min(round(finer * task.substeps), COUNTS["substeps"][1])
         self.world = World((0.0, 0.0, -weight), task.dt, sleep=False, sweeps=True, substeps=self.substeps)
         rows = phenotype.rows
         low, high = phenotype.bounds
