@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.needs import library
 
 from kinemorph._files import FileError
 from kinemorph.creatures.develop import develop
+from kinemorph.creatures.gallery import handmade
+from kinemorph.creatures.genotype import EffectorGene, From, Source
 from kinemorph.creatures.tasks.task import Stage
 from kinemorph.evolve.problem import Draw
 from kinemorph.evolve.species import creatures
@@ -135,3 +139,22 @@ def test_friction_in_mujoco_is_that_of_the_draw(seed: int) -> None:
     twin.settle()
     there = {round(float(contact.friction[0]), 12) for contact in twin.data.contact}
     assert there == here
+
+
+def test_a_touch_in_mujoco_is_the_mean_of_a_step_of_ours() -> None:
+    species = creatures({}, "locomotion", "default")
+    body, feels = handmade("quadruped"), (EffectorGene(Source(From.TOUCH), 0.1),) * 3
+    nodes = tuple(replace(node, effectors=feels) for node in body.nodes)
+    feeling = develop(replace(body, nodes=nodes), species.settings)
+    stage = Stage(species.task, feeling, 1)
+    assert stage.settle() == ""
+    twins = [Twin(feeling, stage) for _ in range(2)]
+    twins[0]._steps(0.04)
+    each = []
+    for _ in range(80):
+        twins[1].mujoco.mj_step(twins[1].model, twins[1].data)
+        each.append(twins[1].senses.read())
+    there = twins[0].senses.read()
+    assert max(there) > 0.0
+    np.testing.assert_allclose(there, np.mean(each[-10:], axis=0))
+    assert not np.allclose(there, each[-1])
