@@ -1,11 +1,12 @@
 """How much of a run's processor time is spent inside kernels, and how many lives a second that makes.
 
-    python -m benchmarks.evolve_share [TASK] [--population 300] [--lives 600]
+    python -m benchmarks.evolve_share [TASK] [--population 300] [--lives 3000]
 
 The default search with its store, computed by this process, so that all of its time is seen: breeding, growing,
-building worlds, lives, storing. Every entry into compiled code is timed where Python calls it; what the clock itself
-takes is taken off. Times are of the processor. Beside it: Revolve2's published 1.7 s of a processor for 30 s of life at
-1 ms (17 600 steps a second).
+building worlds, lives, storing. The same run is made twice: as it is, for how long it takes in all, and with a clock on
+every entry into compiled code, where Python calls it, for what is inside; what the clock takes for the call's own is
+taken off. Times are of the processor. Beside it: Revolve2's published 1.7 s of a processor for 30 s of life at 1 ms
+(17 600 steps a second).
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from typing import Any
 from kinemorph._jit import Kernel
 from kinemorph.evolve.experiment import begin, evolve, problem_of
 from kinemorph.evolve.settings import Settings, checked
-from kinemorph.evolve.store import Store
 
 
 def timed(entry: Any, spent: Counter[str]) -> Any:
@@ -38,8 +38,8 @@ def timed(entry: Any, spent: Counter[str]) -> Any:
     return call
 
 
-def cost_of_a_clock() -> tuple[float, float]:
-    """s, that a call takes longer with a clock on it, and what of this the clock takes for the call's own."""
+def cost_of_a_clock() -> float:
+    """s, that a clock on a call takes for the call's own."""
 
     class Nothing:
         py_func = timed
@@ -48,14 +48,10 @@ def cost_of_a_clock() -> tuple[float, float]:
             pass
 
     spent: Counter[str] = Counter()
-    plain, clocked, count = Nothing(), timed(Nothing(), spent), 20_000
-    spans = []
-    for call in (plain, clocked):
-        start = time.process_time()
-        for _ in range(count):
-            call()
-        spans.append(time.process_time() - start)
-    return (spans[1] - spans[0]) / count, 1e-9 * spent[timed.__name__] / count
+    clocked, count = timed(Nothing(), spent), 20_000
+    for _ in range(count):
+        clocked()
+    return 1e-9 * spent[timed.__name__] / count
 
 
 def watch_entries(spent: Counter[str]) -> None:
@@ -68,31 +64,32 @@ def watch_entries(spent: Counter[str]) -> None:
                     setattr(module, word, clocks.setdefault(id(value), timed(value, spent)))
 
 
-def steps_of(store: Store) -> int:
-    return sum(row["steps"] for row in store.table("evaluation"))
+def run(of: Settings) -> tuple[float, int, int]:
+    """s of the processor for a run, its lives, and their steps."""
+    with tempfile.TemporaryDirectory() as folder, begin(Path(folder) / "run.db", of) as store:
+        start = time.process_time()
+        progress = evolve(store, of)
+        total = time.process_time() - start
+        return total, progress.episodes, sum(row["steps"] for row in store.table("evaluation"))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("task", nargs="?", default="locomotion")
     parser.add_argument("--population", type=int, default=300)
-    parser.add_argument("--lives", type=int, default=600)
+    parser.add_argument("--lives", type=int, default=3000)
     given = parser.parse_args()
     of = checked(Settings, {
         "task": given.task, "seed": 1, "budget": {"episodes": given.lives, "generations": 10**6},
         "of_search": {"population": given.population}, "evaluator": "serial",
     })  # fmt: skip
     problem_of(of).warm()
+    total, lives, steps = run(of)
     spent: Counter[str] = Counter()
     watch_entries(spent)
-    with tempfile.TemporaryDirectory() as folder, begin(Path(folder) / "run.db", of) as store:
-        start = time.process_time()
-        progress = evolve(store, of)
-        total, steps = time.process_time() - start, steps_of(store)
-    calls, (more, counted) = spent.pop("calls"), cost_of_a_clock()
-    total -= calls * more
-    inside = 1e-9 * sum(spent.values()) - calls * counted
-    lives = progress.episodes
+    run(of)
+    calls = spent.pop("calls")
+    inside = 1e-9 * sum(spent.values()) - calls * cost_of_a_clock()
     print(f"{given.task}: {lives} lives, {total:.1f} s of a processor, {lives / total:.1f} a second")
     print(f"inside kernels {100.0 * inside / total:.1f} %; {steps / total:.0f} steps a second (Revolve2: 17600)")
     for name, ns in spent.most_common(8):

@@ -33,6 +33,7 @@ from kinemorph.evolve.ranges import Share
 
 Variant = Literal["gentle", "thesis"]
 TRIES = 8  # at a child that is not its parent again
+LIVING = 512  # genotypes that are kept as objects, and grown: more than are bred at once, who live later
 KINDS: dict[str, type[Task]] = {kind().name.replace(" ", "-"): kind for kind in TASKS}
 _EGOCENTRIC = {From.DIRECTION, From.DISTANCE, From.UP, From.SPEED}  # senses that the thesis does not have
 
@@ -80,7 +81,7 @@ class Species(msgspec.Struct, frozen=True):
         return founder(rng, self.settings, routes).to_json()
 
     def mutate(self, genotype: str, rng: np.random.Generator) -> tuple[str, str]:
-        parent = Genotype.from_json(genotype)
+        parent = _parsed(genotype)
         if self.variant == "thesis":
             return mutate(parent, rng, self.settings).to_json(), "mutation"
         finest = 1.0 if isinstance(self.task, HitBall) else FINEST  # reachers have too few generations for fine steps
@@ -99,10 +100,10 @@ class Species(msgspec.Struct, frozen=True):
     def crossover(self, one: str, other: str, rng: np.random.Generator) -> str:
         below = self.variant == "gentle" and rng.random() < self.within
         cross = crossover_within if below else crossover
-        return cross(Genotype.from_json(one), Genotype.from_json(other), rng, self.settings).to_json()
+        return cross(_parsed(one), _parsed(other), rng, self.settings).to_json()
 
     def graft(self, one: str, other: str, rng: np.random.Generator) -> str:
-        return graft(Genotype.from_json(one), Genotype.from_json(other), rng, self.settings).to_json()
+        return graft(_parsed(one), _parsed(other), rng, self.settings).to_json()
 
     def viable(self, genotype: str) -> bool:
         grown = _grown(genotype, self.settings)
@@ -110,12 +111,12 @@ class Species(msgspec.Struct, frozen=True):
 
     def numbers(self, genotype: str, body: bool = False) -> list[float]:
         """The weights that have a say in what an effector does; and what is measured in the body, if asked."""
-        parent = Genotype.from_json(genotype)
+        parent = _parsed(genotype)
         weights = [number for place in _places(parent, self.task.grasps) for number in _weights(parent, place)]
         return weights + (measures(parent) if body else [])
 
     def with_numbers(self, genotype: str, numbers: list[float], body: bool = False) -> str:
-        child, left, most = Genotype.from_json(genotype), list(numbers), self.settings.weight
+        child, left, most = _parsed(genotype), list(numbers), self.settings.weight
         if body:
             count = len(measures(child))
             left, rest = left[: len(left) - count], left[len(left) - count :]
@@ -182,10 +183,15 @@ def creatures(
     return Species(task, way.variant, way.within)
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=LIVING)
+def _parsed(genotype: str) -> Genotype:
+    return Genotype.from_json(genotype)
+
+
+@functools.lru_cache(maxsize=LIVING)
 def _grown(genotype: str, settings: Settings) -> Phenotype:
     """Grown once for all its draws."""
-    return develop(Genotype.from_json(genotype), settings)
+    return develop(_parsed(genotype), settings)
 
 
 def _places(genotype: Genotype, grasps: bool) -> list[Weighted]:
