@@ -74,7 +74,7 @@ def test_a_lost_task_is_sent_again(trap, evaluator, tmp_path):
 def test_a_worker_that_is_stopped_is_given_up(evaluator, tmp_path, monkeypatch):
     monkeypatch.setattr("kinemorph.evolve.on_ray._START", 5.0)
     asked = jobs(20)
-    there = all_results(evaluator(Reach("stopped", str(tmp_path / "mark")), Limits(seconds=1.0, retries=9)), asked)
+    there = all_results(evaluator(Reach("stopped", str(tmp_path / "mark")), Limits(seconds=0.2, retries=9)), asked)
     here = all_results(Serial(Reach()), asked)
     assert {i: one.outcomes for i, one in there.items()} == {i: one.outcomes for i, one in here.items()}
     assert max(one.attempt for one in there.values()) > 0

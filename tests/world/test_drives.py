@@ -468,3 +468,16 @@ def test_joints_that_cannot_be_driven_are_refused_by_name():
         weak.motor(wheel.joint("axle"), 1.0)
     with pytest.raises(ValueError, match="none 1"):
         world.motor(world.connect(None, body, km.Joint.revolute("z")), 1.0, dof=1)
+
+
+@pytest.mark.parametrize("speed", [0.7, 1.3])
+def test_a_motor_at_its_speed_has_nothing_to_do(speed):
+    builder = km.Builder("plate")
+    joint = km.Joint(km.JointKind.PLANAR, (1, 0, 0), (0, 0, 1))
+    builder.link("plate", None, joint, km.Pose((0, 0, 5)), km.Inertia.box(1.0, (0.2, 0.3, 0.4)))
+    world = km.World(dt=5e-3, sleep=False)
+    plate = world.add(builder.build(), v=[0.0, 1.0, speed])
+    world.motor(plate.joint("plate"), speed, 100.0, dof=2)
+    start = plate["plate"].position[2]
+    world.step(20)
+    assert plate["plate"].position[2] - start == pytest.approx(-0.5 * 9.81 * 0.1**2, rel=1e-3)

@@ -216,3 +216,40 @@ def test_a_joint_that_connects_is_known_by_its_name_until_it_is_cut():
     with pytest.raises(KeyError, match="there is no joint 'clasp'"):
         world.joint_id("clasp")
     assert world.connect(None, figure["b"], km.Joint.fixed(name="clasp")).joint == world.joint_id("clasp")
+
+
+def tower(figures: int, spring: bool) -> km.World:
+    """Figures of seven degrees of freedom and boxes in a stack, and two boxes far away, with a spring or without."""
+    builder, size = km.Builder("figure"), (0.3, 0.3, 0.1)
+    builder.link("a", None, km.Joint.free(), inertia=km.Inertia.box(1.0, size), shapes=[km.Shape.box(size)])
+    hinge, small = km.Joint.revolute((1, 0, 0), damping=0.5, stiffness=50.0), (0.1, 0.1, 0.1)
+    builder.link("b", "a", hinge, km.Pose((0.35, 0, 0)), km.Inertia.box(0.3, small), [km.Shape.box(small)])
+    model, world = builder.build(), km.World(dt=2e-3, sleep=False)
+    world.add_ground()
+    for i in range(figures):
+        world.add(model, at=(0, 0, 0.0501 + 0.1001 * ((5 * i) % figures)))
+    for i in range(figures // 2):
+        world.add(km.Shape.box((0.2, 0.2, 0.1)), at=(0, 0, 0.0501 + 0.1001 * (figures + i)))
+    far = [world.add(km.Shape.box((0.2, 0.2, 0.2)), at=(x, 0, 5)) for x in (50, 51)]
+    if spring:
+        world.tie(km.ForceElement.spring(None, None, 10.0, 1.0, damping=0.1), *far)
+    return world
+
+
+@pytest.mark.parametrize("figures", [4, 6])
+def test_a_spring_elsewhere_changes_nothing_in_a_tower_of_figures(figures):
+    with_spring, without = tower(figures, True), tower(figures, False)
+    with_spring.step(30)
+    without.step(30)
+    for one, other in zip(with_spring.bodies[:-2], without.bodies[:-2], strict=True):
+        assert one.position.tolist() == other.position.tolist()
+
+
+def test_a_tower_beside_a_spring_goes_on_from_a_snapshot():
+    world = tower(4, True)
+    world.step(20)
+    fresh = tower(4, True)
+    fresh.restore(world.save())
+    for one in (world, fresh):
+        one.step(20)
+    assert [one.position.tolist() for one in fresh.bodies] == [one.position.tolist() for one in world.bodies]

@@ -13,7 +13,7 @@ from typing import Any
 
 from kinemorph._jit import kernel, rows_at
 from kinemorph.contact.layout import BOUND, TOUCH, Bounded
-from kinemorph.contact.strikes import kick, same_bodies, strike, strike_three, velocity
+from kinemorph.contact.strikes import kick, strike, strike_three, velocity
 from kinemorph.contact.sweep import rub_within
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.scalar import sqrt
@@ -131,6 +131,11 @@ def start_impacts(s: Any, island: Any) -> None:
 
 
 @kernel
+def same_trees(a: Any, b: Any) -> bool:
+    return a["tree1"] == b["tree1"] and a["tree2"] == b["tree2"]
+
+
+@kernel
 def goes_on(s: Any, island: Any) -> bool:
     """Whether contacts of more than one pair of trees that bounce have pressed: links of one bounce at once."""
     touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
@@ -140,7 +145,7 @@ def goes_on(s: Any, island: Any) -> bool:
         if t["restitution"] > 0.0 and t["sum"] > 0.0:
             if found < 0:
                 found = i
-            elif t["tree1"] != touches[found]["tree1"] or t["tree2"] != touches[found]["tree2"]:
+            elif not same_trees(t, touches[found]):
                 return True
     return False
 
@@ -207,7 +212,7 @@ def go_back(s: Any, island: Any) -> None:
 
 @kernel
 def bounce_pair(s: Any, touches: Any, first: int, stop: int, start: bool) -> bool:
-    """The contacts of one pair of bodies bounce at once, if one of them approaches. Whether one does."""
+    """The contacts of one pair of trees bounce at once, if one of them approaches. Whether one does."""
     Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
     least = 0.0
     for i in range(first, stop):
@@ -255,7 +260,7 @@ def pass_on(s: Any, island: Any) -> bool:
         first = 0
         while first < count:
             stop = first + 1
-            while stop < count and same_bodies(touches[first], touches[stop]):
+            while stop < count and same_trees(touches[first], touches[stop]):
                 stop += 1
             if bounce_pair(s, touches, first, stop, turn == 0):
                 some = True

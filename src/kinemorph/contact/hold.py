@@ -62,13 +62,13 @@ def find_holds(s: Any, forest: Any) -> bool:
                 u = holds[k]["first_tree"]
                 while u >= 0:
                     spans[u]["offset"], spans[u]["hold"] = at, k
-                    at += rows_at(trees[u]["address"], 1, TREE)[0]["nv"]
+                    at += spans[u]["width"]
                     u = trees[u]["follows"]
                 s["hold_count"] = k + 1
                 islands[i]["held"] += 1
             elif spans[t]["hold"] < 0:
                 spans[t]["offset"] = at
-                at += rows_at(trees[t]["address"], 1, TREE)[0]["nv"]
+                at += spans[t]["width"]
             t = spans[t]["next"]
     return True
 

@@ -183,7 +183,8 @@ BOUND = np.dtype(
         ("p", "f8"),  # N m s or N s, impulse of this substep
         ("start", "f8"),  # N m s or N s, that which a pass gives it: `start`
         ("keep", "f8"),  # and so much of what it is, less
-        ("give", "f8"),  # kg m² or kg, so much of its velocity,
+        ("give", "f8"),  # kg m² or kg, so much of its velocity, counted from
+        ("rate", "f8"),  # rad/s or m/s, that of a motor at its speed: it has nothing to do there, not even by rounding;
         ("low", "f8"),  # N m s or N s, but no less,
         ("high", "f8"),  # and no more
         ("s", "f8"),  # rad or m, what is left to a limit, or to the target of a drive, as the step goes on

@@ -165,13 +165,6 @@ def in_registers(t: Any) -> bool:
 
 
 @kernel
-def same_bodies(a: Any, b: Any) -> bool:
-    """Whether two touches have the same stretches of z."""
-    first = a["o1"] == b["o1"] and a["l1"] == b["l1"]
-    return first and a["o2"] == b["o2"] and a["l2"] == b["l2"]
-
-
-@kernel
 def take(t: Any, z: Any) -> Twelve:
     """The numbers of z that a touch acts on."""
     o1, o2 = t["o1"], t["o2"]

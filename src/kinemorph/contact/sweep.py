@@ -191,12 +191,13 @@ def relax(s: Any, island: Any) -> None:
 def aim_drive(b: Any, h: float) -> None:
     """The impulse of a drive in a substep, at the end of which it has its force: what it does to v is in v already."""
     if b["damping"] == np.inf:
-        b["start"], b["keep"], b["give"] = b["target"] * b["inverse"], 1.0, b["inverse"]
+        b["start"], b["keep"], b["give"], b["rate"] = 0.0, 1.0, b["inverse"], b["target"]
     else:
         k = h * (b["damping"] + h * b["stiffness"])
         share = 1.0 / (b["inverse"] + k)
         force = b["force"] + b["stiffness"] * b["s"] + b["damping"] * b["target"]
         b["start"], b["keep"], b["give"] = h * force * (b["inverse"] * share), k * share, k * (b["inverse"] * share)
+        b["rate"] = 0.0
     b["low"], b["high"] = b["least"] * h, b["most"] * h
 
 
@@ -206,7 +207,7 @@ def aim_limit(b: Any, gap: float, h: float, push: float, soft: tuple[float, floa
     beta, mass, less = soft
     if biased:
         b["s"] = gap
-    b["keep"], b["give"] = 1.0, b["inverse"]
+    b["keep"], b["give"], b["rate"] = 1.0, b["inverse"], 0.0
     if b["s"] > 0.0:
         b["start"] = -gap / h * b["inverse"]
     elif biased:
@@ -219,9 +220,10 @@ def aim_limit(b: Any, gap: float, h: float, push: float, soft: tuple[float, floa
 
 @kernel
 def aim(s: Any, island: Any, biased: bool, first: bool, soft: tuple[float, float, float]) -> None:
-    """What impulses of bounds are to be in a pass: start + keep p - give v, from low to high. Only limits have a bias.
+    """What impulses of bounds are to be in a pass: start + keep p - give (v - rate), from low to high.
 
-    All that takes time is done here, where nothing waits for it: in the pass each row waits for the one before.
+    Only limits have a bias. All that takes time is done here, where nothing waits for it: in the pass each row waits
+    for the one before.
     """
     bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
     Y, moved = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["moved"], s["nz"], F8)
@@ -236,14 +238,14 @@ def aim(s: Any, island: Any, biased: bool, first: bool, soft: tuple[float, float
             aim_drive(b, s["h"])
         elif first:
             fast = b["what"] == FAST
-            b["start"], b["keep"], b["give"] = -b["target"] * b["inverse"] if fast else 0.0, 1.0, b["inverse"]
+            b["start"], b["keep"], b["give"], b["rate"] = 0.0, 1.0, b["inverse"], -b["target"] if fast else 0.0
             b["low"], b["high"] = 0.0 if fast else -b["most"] * s["h"], np.inf if fast else b["most"] * s["h"]
 
 
 @kernel
 def wanted(b: Any, v: float) -> float:
     """The impulse that a bound is to have, for a velocity with what it has."""
-    return min(max(fma(-b["give"], v, fma(b["keep"], b["p"], b["start"])), b["low"]), b["high"])
+    return min(max(fma(-b["give"], v - b["rate"], fma(b["keep"], b["p"], b["start"])), b["low"]), b["high"])
 
 
 @kernel
@@ -280,18 +282,17 @@ def bound(s: Any, island: Any, limits: bool) -> None:
 def group_bounds(s: Any, island: Any) -> None:
     """Find the bounds that can be taken four at a time, and the products of their rows."""
     bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
-    Y, left = rows_at(s["Y"], s["Y_room"], F8), 0
-    for i in range(island["bound_count"]):
-        b = bounds[i]
-        b["group"] = 0
-        if left == 0 and i + 4 <= island["bound_count"] and is_small(b["l"]):
-            same = True
-            for j in range(1, 4):
-                same = same and bounds[i + j]["o"] == b["o"] and bounds[i + j]["l"] == b["l"]
-            b["group"], left = (1, 4) if same else (0, 0)
-        for j in range(4 - left if left > 0 else 0):
-            b["couples"][j] = along(Y, b["y"], Y, bounds[i - 4 + left + j]["y"], b["l"])
-        left = max(0, left - 1)
+    Y, i = rows_at(s["Y"], s["Y_room"], F8), 0
+    while i < island["bound_count"]:
+        a = bounds[i]
+        a["group"] = 1 if i + 4 <= island["bound_count"] and is_small(a["l"]) else 0
+        for j in range(1, 4 if a["group"] != 0 else 1):
+            if bounds[i + j]["o"] != a["o"] or bounds[i + j]["l"] != a["l"]:
+                a["group"] = 0
+        for j in range(1, 4 if a["group"] != 0 else 1):
+            for k in range(j):
+                bounds[i + j]["couples"][k] = along(Y, bounds[i + j]["y"], Y, bounds[i + k]["y"], a["l"])
+        i += 4 if a["group"] != 0 else 1
 
 
 @kernel

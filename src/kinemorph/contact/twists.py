@@ -50,10 +50,8 @@ def lay_moments(s: Any, forest: Any, body: int, t: Any, sign: float, Y: Any, y: 
 def lay_both_moments(s: Any, forest: Any, a: int, b: int, t: Any, Y: Any, y: int, stride: int) -> None:
     """The same of moments on one body of a tree, and their opposites on another."""
     tree, bodies = tree_at(forest, b), rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    moments, root = (
-        beside(load3(t["normal"]), load3(t["t1"]), load3(t["t2"])),
-        rows_at(s["roots"], s["span_room"], ROOT)[bodies[b]["tree"]],
-    )
+    moments = beside(load3(t["normal"]), load3(t["t1"]), load3(t["t2"]))
+    root = rows_at(s["roots"], s["span_room"], ROOT)[bodies[b]["tree"]]
     none = splat(0.0), splat(0.0), splat(0.0)
     one, other = bodies[a]["link"], bodies[b]["link"]
     both_to_base(tree, root, one, other, scale(moments, -1.0), none, moments, none, Y, y, stride)

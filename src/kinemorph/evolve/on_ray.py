@@ -6,6 +6,7 @@ node that dies is seen here and its jobs are sent out again, by the same rule as
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import os
@@ -76,15 +77,17 @@ class Ray:
     def _patience(self) -> float:
         """Seconds in which somebody has something to tell, unless all are stopped or out of reach: workers end
         themselves when a job takes too long."""
-        longest = max(len(job.draws) for batch in self._under_way.values() for job, _ in batch)
-        return _START + self._limits.seconds * longest
+        lives = max(sum(len(job.draws) for job, _ in batch) for batch in self._under_way.values())
+        return _START + self._limits.seconds * lives
 
     def _forsaken(self) -> list[Result]:
         """Nobody says anything: all that is under way is lost."""
         batches = list(self._under_way.values())
         for reference in self._under_way:
-            self._ray.cancel(reference, force=True)
+            with contextlib.suppress(self._ray.exceptions.RayError):
+                self._ray.cancel(reference, force=True)
         self._under_way.clear()
+        self.workers = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         return [result for batch in batches for result in self._lost(batch, "silent")]
 
     def close(self) -> None:

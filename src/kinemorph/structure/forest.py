@@ -225,7 +225,7 @@ class Forest(ForestSums):
         refuse(_NAMES, outcome, request.joint, a, b, request.joint.name or "new")
 
     def state(self, tree: int) -> State:
-        """A copy of the state of a tree: q, v, a (after `forward_dynamics`) and tau."""
+        """A copy of the state of a tree: q, v, a (of `forward_dynamics`; steps of a world need not keep it) and tau."""
         t = self._find(TREES, tree, "tree")
         with self.claimed():
             q, v, a, tau = (self._vector(t, which).copy() for which in (layout.Q, layout.V, layout.A, layout.TAU))

@@ -127,7 +127,7 @@ class Stage:
         shake = [task.vary * self.chance() for _ in range(3)]
         slip, bounce = (usual + level * (most - usual) for usual, most in ((SLIP, task.slip), (BOUNCE, task.bounce)))
         rough = 0.8 * max(LEAST, 1.0 + slip * shake[0])
-        self.soil = Material(friction=rough, restitution=min(1.0, 2.0 * bounce * max(0.0, shake[1])))
+        self.soil = Material(friction=rough, restitution=min(1.0, 2.0 * max(0.0, bounce) * max(0.0, shake[1])))
         weight = task.gravity * (1.0 + 0.02 * shake[2])
         finer = task.fine ** min(MOST, task.vary * level * self.rng.random()) if task.fine > 1.0 else 1.0
         self.substeps = min(round(finer * task.substeps), COUNTS["substeps"][1])
