@@ -100,7 +100,7 @@ def test_a_row_has_numbers_for_the_joints_on_its_two_ways_alone(rng: np.random.G
         b.link(f"long{i}", parent, km.Joint.revolute("y"), (0, 0, 0.1), km.Inertia.box(1.0, (0.1, 0.1, 0.1)))
     for i in range(4):
         parent = None if i == 0 else f"short{i - 1}"
-        b.link(f"short{i}", parent, km.Joint.revolute("x"), (0.3, 0, 0), km.Inertia.box(1.0, (0.1, 0.1, 0.1)))
+        b.link(f"short{i}", parent, km.Joint.revolute("x"), (0.3, 0.2, 0), km.Inertia.box(1.0, (0.1, 0.1, 0.1)))
     b.loop("long6", "short1", km.Joint.revolute("z"))
     b.loop("long2", "long4", km.Joint.spherical())
     model = b.build()

@@ -72,7 +72,7 @@ def test_a_lost_task_is_sent_again(trap, evaluator, tmp_path):
 
 
 def test_a_worker_that_is_stopped_is_given_up(evaluator, tmp_path, monkeypatch):
-    monkeypatch.setattr("kinemorph.evolve.on_ray._START", 5.0)
+    monkeypatch.setattr("kinemorph.evolve.on_ray._START", 20.0)
     asked = jobs(20)
     there = all_results(evaluator(Reach("stopped", str(tmp_path / "mark")), Limits(seconds=0.2, retries=9)), asked)
     here = all_results(Serial(Reach()), asked)
