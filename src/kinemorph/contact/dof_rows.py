@@ -144,5 +144,5 @@ def start_bound(s: Any, b: Any, total: float) -> None:
     b["o"] = rows_at(s["spans"], s["span_room"], SPAN)[b["tree"]]["offset"]
     b["inverse"], b["p"], b["sum"], b["target"] = 1.0 / total, 0.0, 0.0, 0.0
     b["most"], b["least"], b["drive"] = np.inf, -np.inf, -1
-    b["s"] = b["s0"] = b["bears"] = 0.0
+    b["s"] = b["s0"] = b["bears"] = b["trifle"] = 0.0
     b["acted"] = 0

@@ -28,6 +28,7 @@ from kinemorph.structure.forest_memory import INDEX, pool_of
 
 DRIVEN = int(Bounded.DRIVEN)
 ROW, FORCE, COUPLED = int(Driven.ROW), int(Driven.FORCE), int(Driven.COUPLED)
+TRIFLE = 1e-12  # share of the impulse that would stop a motor
 CATCH_UP = 0.2  # share of what a coupling is off by that a step takes away
 STRONGLY = 0.3  # cosine between two drives of a tree, above which sweeps would take many turns to satisfy both
 FEW_RATES, FEW_TOUCHES = 128, 64  # islands of more are swept, whatever pulls or bears there
@@ -131,6 +132,8 @@ def fill_tree_drives(s: Any, forest: Any, slot: Any, t: int) -> bool:
             b = bounds[at]
             b["target"], b["force"], b["drive"] = d["speed"], d["force"], i
             b["stiffness"], b["damping"] = d["stiffness"], d["damping"]
+            if d["damping"] == np.inf:  # at its speed it has nothing to do, but for rounding
+                b["trifle"] = TRIFLE * abs(d["speed"]) * b["inverse"]
             if d["stiffness"] > 0.0:
                 b["s"] = b["s0"] = d["position"] - sign * q[l["iq"] + j]
             given = sign * clip(given_force(s, joints, slot, tree, t, k), dofs[k]["effort"])

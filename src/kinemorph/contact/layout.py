@@ -178,13 +178,12 @@ BOUND = np.dtype(
         ("dof", "i4"),  # of its degree of freedom there
         ("o", "i4"),  # stretch of z: first entry,
         ("l", "i4"),  # length
-        ("acted", "i4"),  # whether it had an impulse at any time in this step
+        ("acted", "i4"),  # whether it had an impulse, more than a trifle, at any time in this step
         ("y", "i8"),  # first of its l numbers
         ("p", "f8"),  # N m s or N s, impulse of this substep
         ("start", "f8"),  # N m s or N s, that which a pass gives it: `start`
         ("keep", "f8"),  # and so much of what it is, less
-        ("give", "f8"),  # kg m² or kg, so much of its velocity, counted from
-        ("rate", "f8"),  # rad/s or m/s, that of a motor at its speed: it has nothing to do there, not even by rounding;
+        ("give", "f8"),  # kg m² or kg, so much of its velocity,
         ("low", "f8"),  # N m s or N s, but no less,
         ("high", "f8"),  # and no more
         ("s", "f8"),  # rad or m, what is left to a limit, or to the target of a drive, as the step goes on
@@ -200,6 +199,7 @@ BOUND = np.dtype(
         ("drive", "i8"),  # its row among the DRIVEs
         ("couples", "f8", 3),  # 1/kg, yᵀ y with the first three of a group of four, as far as they come before it
         ("group", "i8"),  # of the first of four that a sweep takes side by side: 1
+        ("trifle", "f8"),  # N m s or N s, an impulse of a motor that is nothing but rounding
         ("bears", "f8"),  # 1/kg, of a limit: times the island's mass, how many times its `inverse` it may have to bear
     ],
     align=True,

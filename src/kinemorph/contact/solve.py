@@ -185,7 +185,7 @@ def mark_touched(s: Any, island: Any) -> None:
                 span = spans[t["tree2"]]
                 span["touched"] = FROM_OUTSIDE if t["tree1"] != SAME_TREE else max(1, span["touched"])
     for i in range(island["bound_count"]):
-        if bounds[i]["acted"] != 0 or bounds[i]["sum"] != 0.0:
+        if bounds[i]["acted"] != 0 or abs(bounds[i]["sum"]) > bounds[i]["trifle"]:
             span = spans[bounds[i]["tree"]]
             span["touched"] = max(1, span["touched"])
 

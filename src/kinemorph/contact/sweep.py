@@ -191,13 +191,12 @@ def relax(s: Any, island: Any) -> None:
 def aim_drive(b: Any, h: float) -> None:
     """The impulse of a drive in a substep, at the end of which it has its force: what it does to v is in v already."""
     if b["damping"] == np.inf:
-        b["start"], b["keep"], b["give"], b["rate"] = 0.0, 1.0, b["inverse"], b["target"]
+        b["start"], b["keep"], b["give"] = b["target"] * b["inverse"], 1.0, b["inverse"]
     else:
         k = h * (b["damping"] + h * b["stiffness"])
         share = 1.0 / (b["inverse"] + k)
         force = b["force"] + b["stiffness"] * b["s"] + b["damping"] * b["target"]
         b["start"], b["keep"], b["give"] = h * force * (b["inverse"] * share), k * share, k * (b["inverse"] * share)
-        b["rate"] = 0.0
     b["low"], b["high"] = b["least"] * h, b["most"] * h
 
 
@@ -207,7 +206,7 @@ def aim_limit(b: Any, gap: float, h: float, push: float, soft: tuple[float, floa
     beta, mass, less = soft
     if biased:
         b["s"] = gap
-    b["keep"], b["give"], b["rate"] = 1.0, b["inverse"], 0.0
+    b["keep"], b["give"] = 1.0, b["inverse"]
     if b["s"] > 0.0:
         b["start"] = -gap / h * b["inverse"]
     elif biased:
@@ -220,7 +219,7 @@ def aim_limit(b: Any, gap: float, h: float, push: float, soft: tuple[float, floa
 
 @kernel
 def aim(s: Any, island: Any, biased: bool, first: bool, soft: tuple[float, float, float]) -> None:
-    """What impulses of bounds are to be in a pass: start + keep p - give (v - rate), from low to high.
+    """What impulses of bounds are to be in a pass: start + keep p - give v, from low to high.
 
     Only limits have a bias. All that takes time is done here, where nothing waits for it: in the pass each row waits
     for the one before.
@@ -238,21 +237,21 @@ def aim(s: Any, island: Any, biased: bool, first: bool, soft: tuple[float, float
             aim_drive(b, s["h"])
         elif first:
             fast = b["what"] == FAST
-            b["start"], b["keep"], b["give"], b["rate"] = 0.0, 1.0, b["inverse"], -b["target"] if fast else 0.0
+            b["start"], b["keep"], b["give"] = -b["target"] * b["inverse"] if fast else 0.0, 1.0, b["inverse"]
             b["low"], b["high"] = 0.0 if fast else -b["most"] * s["h"], np.inf if fast else b["most"] * s["h"]
 
 
 @kernel
 def wanted(b: Any, v: float) -> float:
     """The impulse that a bound is to have, for a velocity with what it has."""
-    return min(max(fma(-b["give"], v - b["rate"], fma(b["keep"], b["p"], b["start"])), b["low"]), b["high"])
+    return min(max(fma(-b["give"], v, fma(b["keep"], b["p"], b["start"])), b["low"]), b["high"])
 
 
 @kernel
 def take_over(b: Any, p: float) -> None:
     """Let an impulse be that of a bound."""
     b["p"] = p
-    if p != 0.0:
+    if abs(p) > b["trifle"]:
         b["acted"] = 1
 
 
