@@ -219,9 +219,9 @@ def go_straight(s: Any, t: Any) -> None:
 
     Overlap counts for no more than can be pushed apart in a step when it goes along no faster than ASLANT times `push`.
     """
-    aside = t["inverse"] * sqrt(t["an1"] * t["an1"] + t["an2"] * t["an2"])
-    if aside > ASLANT:
-        t["s"] = t["s0"] = max(t["s0"], -s["push"] * s["h"] * s["substeps"] * ASLANT / aside)
+    aside = t["inverse"] * t["inverse"] * (t["an1"] * t["an1"] + t["an2"] * t["an2"])  # squared
+    if aside > ASLANT * ASLANT:
+        t["s"] = t["s0"] = max(t["s0"], -s["push"] * s["h"] * s["substeps"] * ASLANT / sqrt(aside))
 
 
 @kernel

@@ -57,28 +57,29 @@ def in_turn(k: int, half: int) -> int:
 
 
 @kernel
-def rub(t: Any, v1: float, v2: float, pn: float) -> tuple[float, float]:
-    """New tangential impulses for slip velocities v1 and v2."""
-    return rub_within(t, v1, v2, t["friction"] * pn)
+def rub_within(t: Any, v1: float, v2: float, most: float) -> tuple[float, float]:
+    """New impulses for two velocities: sticking if a disc of radius `most` allows it, else against the slip."""
+    p1, p2 = sticking(t, v1, v2)
+    return slipping(t, v1, v2, most) if p1 * p1 + p2 * p2 > most * most else (p1, p2)
 
 
 @kernel
-def rub_within(t: Any, v1: float, v2: float, most: float) -> tuple[float, float]:
-    """New impulses for two velocities: sticking if a disc of radius `most` allows it, else against the slip.
+def sticking(t: Any, v1: float, v2: float) -> tuple[float, float]:
+    """Impulses that let nothing slip."""
+    p1 = fma(-t["b12"], v2, fma(-t["b11"], v1, t["p1"]))
+    return p1, fma(-t["b22"], v2, fma(-t["b12"], v1, t["p2"]))
+
+
+@kernel
+def slipping(t: Any, v1: float, v2: float, most: float) -> tuple[float, float]:
+    """Impulses against the slip, as large as they may be.
 
     Scaling by the inverse matrix and then clipping would settle at a force that is not opposite to the slip.
     """
-    p1 = t["p1"] - t["b11"] * v1 - t["b12"] * v2
-    p2 = t["p2"] - t["b12"] * v1 - t["b22"] * v2
-    if p1 * p1 + p2 * p2 > most * most:
-        p1 = t["p1"] - t["least"] * v1
-        p2 = t["p2"] - t["least"] * v2
-        size = p1 * p1 + p2 * p2
-        if size > most * most:
-            ratio = most / sqrt(size)
-            p1 *= ratio
-            p2 *= ratio
-    return p1, p2
+    p1, p2 = fma(-t["least"], v1, t["p1"]), fma(-t["least"], v2, t["p2"])
+    size = p1 * p1 + p2 * p2
+    ratio = most / sqrt(size) if size > most * most else 1.0
+    return ratio * p1, ratio * p2
 
 
 @kernel
@@ -92,14 +93,13 @@ def softness(s: Any) -> tuple[float, float, float]:
 
 @kernel
 def pressed(t: Any, v: float, gap: float, h: float, push: float, soft: tuple[float, float, float]) -> float:
-    """The change of the normal impulse of a biased pass, for a velocity and a gap."""
+    """The change of the normal impulse of a biased pass, for a gap and a velocity, which is what all wait for."""
     beta, mass, less = soft
     t["s"] = gap
-    if gap > 0.0:
-        p = t["pn"] - (v + gap / h) * t["inverse"]
-    else:
-        p = t["pn"] - mass * (v + max(beta * gap, -push)) * t["inverse"] - less * t["pn"]
-    p = max(0.0, p)
+    keep, give, start = 1.0, t["inverse"], gap / h
+    if not gap > 0.0:
+        keep, give, start = 1.0 - less, mass * t["inverse"], max(beta * gap, -push)
+    p = max(0.0, fma(-give, v, fma(-give, start, keep * t["pn"])))
     d = p - t["pn"]
     t["pn"] = p
     if p > 0.0:
@@ -133,10 +133,19 @@ def press(s: Any, island: Any, first: bool, soft: tuple[float, float, float]) ->
 
 @kernel
 def relaxed(t: Any, v: float, v1: float, v2: float) -> tuple[float, float, float]:
-    """The changes of all three impulses of a touch in a relax pass, for velocities that lack them."""
-    p = max(0.0, t["pn"] - v * t["inverse"])
+    """The changes of all three impulses of a touch in a relax pass, for velocities that lack them.
+
+    As `rub_within`, but what the normal impulse adds to the slip comes last: all else is known before it.
+    """
+    v1, v2 = v1 + t["w1"], v2 + t["w2"]
+    p = max(0.0, fma(-t["inverse"], v, t["pn"]))
     d = p - t["pn"]
-    p1, p2 = rub(t, v1 + t["w1"] + t["an1"] * d, v2 + t["w2"] + t["an2"] * d, p)
+    p1, p2 = sticking(t, v1, v2)
+    p1 = fma(-fma(t["b11"], t["an1"], t["b12"] * t["an2"]), d, p1)
+    p2 = fma(-fma(t["b12"], t["an1"], t["b22"] * t["an2"]), d, p2)
+    most = t["friction"] * p
+    if p1 * p1 + p2 * p2 > most * most:
+        p1, p2 = slipping(t, fma(t["an1"], d, v1), fma(t["an2"], d, v2), most)
     d1, d2 = p1 - t["p1"], p2 - t["p2"]
     t["pn"], t["p1"], t["p2"] = p, p1, p2
     t["sum"] += p

@@ -33,6 +33,7 @@ from kinemorph.spatial.mat3 import (
     Sym3,
     add6,
     add9,
+    mul,
     mul_vec,
     rotate_sym,
     skew,
@@ -40,6 +41,7 @@ from kinemorph.spatial.mat3 import (
     sub_outer_sym,
     sym_vec,
     tmul_vec,
+    transpose,
 )  # fmt: skip
 from kinemorph.spatial.rows import (
     get,
@@ -97,6 +99,10 @@ def give_way(tree: Any, q: Any, v: Any, tau: Any, external: Any) -> None:
     for i in range(n - 1, -1, -1):
         l = links[i]
         d = rows[i + 1]
+        if l["kind"] == FREE and l["parent"] < 0:
+            k = l["iv"]
+            free_root(l, d, dofs, dof_rows, load3(d["n"]), load3(d["f"]), load3_at(tau, k), load3_at(tau, k + 3))
+            continue
         A, H, M = fold(l, d, dofs, dof_rows)
         pn, pf = push(l, dof_rows, load3(d["n"]), load3(d["f"]), tau)
         if l["parent"] >= 0:
@@ -181,16 +187,14 @@ def fold(l: Any, d: Any, dofs: Any, dof_rows: Any) -> tuple[Sym3, Mat3, Sym3]:
         e = dof_rows[k]
         s = load3(e["S"])
         n, f = sym_vec(A, s), tmul_vec(H, s)
-        xn, xf = keep(e, n, f, dot(s, n) + dofs[k]["armature"] + dofs[k]["implicit"])
+        xn, xf = keep(e, n, f, dot(s, n) + (dofs[k]["armature"] + dofs[k]["implicit"]))
         return sub_outer_sym(A, n, xn), sub_outer(H, n, xf), sub_outer_sym(M, f, xf)
-    if l["kind"] == FREE and l["parent"] < 0:
-        return fold_free(k, dofs, dof_rows, A, H, M)
     for j in range(k, k + l["nv"]):
         e = dof_rows[j]
         w = load3(e["S"])
         v = load3_at(e["S"], 3)
         n, f = articulated_force(A, H, M, w, v)
-        xn, xf = keep(e, n, f, dot(w, n) + dot(v, f) + dofs[j]["armature"] + dofs[j]["implicit"])
+        xn, xf = keep(e, n, f, dot(w, n) + dot(v, f) + (dofs[j]["armature"] + dofs[j]["implicit"]))
         A, H, M = sub_outer_sym(A, n, xn), sub_outer(H, n, xf), sub_outer_sym(M, f, xf)
     return A, H, M
 
@@ -210,21 +214,50 @@ def keep(e: Any, n: Vec3, f: Vec3, x: Scalar) -> tuple[Vec3, Vec3]:
 
 
 @kernel
-def fold_free(k: int, dofs: Any, dof_rows: Any, A: Sym3, H: Mat3, M: Sym3) -> tuple[Sym3, Mat3, Sym3]:
-    """The same of a free root, half of whose S is zero, and of which nothing is left for anybody."""
-    for j in range(k, k + 3):
-        e = dof_rows[j]
-        w = load3(e["S"])
-        n, f = sym_vec(A, w), tmul_vec(H, w)
-        xn, xf = keep(e, n, f, dot(w, n) + dofs[j]["armature"] + dofs[j]["implicit"])
-        A, H, M = sub_outer_sym(A, n, xn), sub_outer(H, n, xf), sub_outer_sym(M, f, xf)
-    for j in range(k + 3, k + 6):
-        e = dof_rows[j]
-        v = load3_at(e["S"], 3)
-        n, f = mul_vec(H, v), sym_vec(M, v)
-        _, xf = keep(e, n, f, dot(v, f) + dofs[j]["armature"] + dofs[j]["implicit"])
-        H, M = sub_outer(H, n, xf), sub_outer_sym(M, f, xf)
-    return A, H, M
+def free_root(l: Any, d: Any, dofs: Any, dof_rows: Any, pn: Vec3, pf: Vec3, moment: Vec3, force: Vec3) -> None:
+    """`fold` and `push` of a free root, of which nothing is left for anybody; tau is a moment and a force.
+
+    Along its own axes S is the unit matrix, so that IA s is a row of IA, and no degree of freedom waits long for the
+    one before.
+    """
+    R = load9(d["R"])
+    T = transpose(R)
+    A, H, M = rotate_sym(T, load6(d["A"])), mul(mul(T, load9(d["H"])), R), rotate_sym(T, load6(d["M"]))
+    pn, pf = mul_vec(T, pn), mul_vec(T, pf)
+    k = l["iv"]
+    n, f = (A[0], A[1], A[2]), (H[0], H[1], H[2])
+    xn, xf, pn, pf = free_one(dofs[k], dof_rows[k], R, n, f, A[0], moment[0] - pn[0], pn, pf)
+    A, H, M = sub_outer_sym(A, n, xn), sub_outer(H, n, xf), sub_outer_sym(M, f, xf)
+    n, f = (A[1], A[3], A[4]), (H[3], H[4], H[5])
+    xn, xf, pn, pf = free_one(dofs[k + 1], dof_rows[k + 1], R, n, f, A[3], moment[1] - pn[1], pn, pf)
+    A, H, M = sub_outer_sym(A, n, xn), sub_outer(H, n, xf), sub_outer_sym(M, f, xf)
+    n, f = (A[2], A[4], A[5]), (H[6], H[7], H[8])
+    xn, xf, pn, pf = free_one(dofs[k + 2], dof_rows[k + 2], R, n, f, A[5], moment[2] - pn[2], pn, pf)
+    H, M = sub_outer(H, n, xf), sub_outer_sym(M, f, xf)
+    n, f = (H[0], H[3], H[6]), (M[0], M[1], M[2])
+    xn, xf, pn, pf = free_one(dofs[k + 3], dof_rows[k + 3], R, n, f, M[0], force[0] - pf[0], pn, pf)
+    H, M = sub_outer(H, n, xf), sub_outer_sym(M, f, xf)
+    n, f = (H[1], H[4], H[7]), (M[1], M[3], M[4])
+    xn, xf, pn, pf = free_one(dofs[k + 4], dof_rows[k + 4], R, n, f, M[3], force[1] - pf[1], pn, pf)
+    H, M = sub_outer(H, n, xf), sub_outer_sym(M, f, xf)
+    n, f = (H[2], H[5], H[8]), (M[2], M[4], M[5])
+    free_one(dofs[k + 5], dof_rows[k + 5], R, n, f, M[5], force[2] - pf[2], pn, pf)
+
+
+@kernel
+def free_one(
+    dof: Any, e: Any, R: Mat3, n: Vec3, f: Vec3, x: Scalar, more: Scalar, pn: Vec3, pf: Vec3
+) -> tuple[Vec3, Vec3, Vec3, Vec3]:
+    """One degree of freedom of a free root gives way, for which sᵀ IA s is x, and tau - sᵀ pA is `more`.
+
+    Returns IA s / x and what is left of pA, neither of which waits for a root; all along the root's own axes.
+    """
+    x = x + (dof["armature"] + dof["implicit"])
+    keep(e, mul_vec(R, n), mul_vec(R, f), x)
+    put(e["u"], 0, more * get(e["D"], 0))
+    d = 1.0 / x
+    xn, xf = scale(n, d), scale(f, d)
+    return xn, xf, axpy(pn, more, xn), axpy(pf, more, xf)
 
 
 @kernel

@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.multibody.aba import fold, hand_over, push, respond, start
+from kinemorph.multibody.aba import fold, free_root, hand_over, push, respond, start
 from kinemorph.multibody.checks import BAD_SIZE, NOT_FINITE, OK, UNUSABLE, Array, Vector, as_arrays, complain, finite
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.jacobian import local_point, world_point
+from kinemorph.multibody.joints import FREE
 from kinemorph.multibody.kinematics import place
 from kinemorph.multibody.layout import DOF, LINK, TREE, TREE_KIND, dof_data, link_data
 from kinemorph.multibody.model import Model
@@ -44,6 +45,10 @@ def articulate(tree: Any, q: Any) -> None:
     for i in range(n - 1, -1, -1):
         l = links[i]
         d = rows[i + 1]
+        if l["kind"] == FREE and l["parent"] < 0:
+            none = (0.0, 0.0, 0.0)
+            free_root(l, d, dofs, dof_rows, none, none, none, none)
+            continue
         A, H, M = fold(l, d, dofs, dof_rows)
         if l["parent"] >= 0:
             hand_over(rows[l["parent"] + 1], load3(d["r"]), A, H, M)
