@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kinemorph.creatures import (
+    HOLDERS,
     REACHERS,
+    WALKERS,
     Connection,
     Form,
     From,
@@ -19,6 +21,7 @@ from kinemorph.creatures import (
     Node,
     Operator,
     Rates,
+    Routes,
     Settings,
     Source,
     change_body,
@@ -262,13 +265,13 @@ def test_hands_hold_on_by_clocks_or_angles_and_their_grasps_evolve() -> None:
     assert changed[True] > 5
 
 
-@given(seeds)
-def test_the_limbs_of_a_founder_have_one_pace(seed: int) -> None:
-    genotype = founder(seed)
+@given(seeds, st.sampled_from([WALKERS, REACHERS, HOLDERS]))
+def test_the_limbs_of_a_founder_have_one_pace(seed: int, routes: Routes) -> None:
+    genotype = founder(seed, routes=routes)
     clocks = [n for node in genotype.nodes for n in node.neurons if n.function == "wave" and n.weights[0] == 1.0]
     assert len(clocks) >= len(genotype.nodes)
     assert all(clock.inputs[0] == Source(From.GLOBAL, 0) for clock in clocks)
-    assert 0.6 <= genotype.neurons[0].weights[0] <= 2.5
+    assert routes.pace[0] <= genotype.neurons[0].weights[0] <= routes.pace[1]
 
 
 @given(seeds)

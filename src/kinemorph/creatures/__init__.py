@@ -5,7 +5,7 @@ from kinemorph.creatures.alike import alike
 from kinemorph.creatures.birth import Reason
 from kinemorph.creatures.develop import Part, Phenotype, develop
 from kinemorph.creatures.evaluate import Audit, Score, audit, evaluate
-from kinemorph.creatures.founders import REACHERS, WALKERS, Routes, founder
+from kinemorph.creatures.founders import HOLDERS, REACHERS, WALKERS, Routes, founder
 from kinemorph.creatures.gallery import HANDMADE, ROOMY, handmade
 from kinemorph.creatures.genotype import (
     Connection,
@@ -41,6 +41,7 @@ __all__ = [
     "Gene",
     "Genotype",
     "HANDMADE",
+    "HOLDERS",
     "NeuronGene",
     "Node",
     "Operator",

@@ -30,7 +30,6 @@ from kinemorph.creatures.settings import DEFAULT, Settings
 ALONG, ACROSS = (0.10, 0.25), (0.04, 0.15)  # half extents of parts of founders, m
 LOW, HIGH = ([math.log(ends[k]) for ends in (ACROSS, ACROSS, ALONG)] for k in (0, 1))
 TWINS = 0.4  # share of connections that have a mirror twin
-PULSE = (0.6, 2.5)  # Hz
 GRIPS = (0.4, 0.4)  # shares of grasps that keep to the oscillator, or to the angle of their joint
 PACE = Source(From.GLOBAL, 0)  # the first neuron of the central brain: when it mutates, all limbs stay in step
 
@@ -43,17 +42,19 @@ class Routes:
     direction: float
     product: float  # the rest is random
     towards: float = 0.0  # share of directions that turn their part towards the target, not anywhere
+    pace: tuple[float, float] = (0.6, 2.5)  # Hz, of oscillators
 
 
-WALKERS = Routes(0.4, 0.3, 0.2)
+WALKERS = Routes(0.6, 0.15, 0.2, pace=(1.0, 3.5))  # measured: docs/results/tuning.md
 REACHERS = Routes(0.1, 0.6, 0.2, towards=0.5)
+HOLDERS = Routes(0.4, 0.3, 0.2)  # those who grasp, swing and let go
 
 
 def founder(seed: int | np.random.Generator, settings: Settings = DEFAULT, routes: Routes = WALKERS) -> Genotype:
     """A genotype to start a search from. It may still be rejected at birth: then draw another one."""
     rng, s = np.random.default_rng(seed), settings
     count = int(rng.integers(min(2, s.most_nodes), min(4, s.most_nodes) + 1))
-    pace = NeuronGene("constant", (ONE, ONE, ONE), (float(rng.uniform(*PULSE)), 0.0, 0.0))
+    pace = NeuronGene("constant", (ONE, ONE, ONE), (float(rng.uniform(*routes.pace)), 0.0, 0.0))
     nodes = [_node(rng, s, routes) for _ in range(count)]
     if rng.random() < 0.8:
         nodes[0] = replace(nodes[0], replication=1)

@@ -19,7 +19,7 @@ from kinemorph.brain import Acted
 from kinemorph.creatures.alike import alike
 from kinemorph.creatures.develop import Phenotype, develop
 from kinemorph.creatures.evaluate import evaluate
-from kinemorph.creatures.founders import REACHERS, WALKERS, founder
+from kinemorph.creatures.founders import HOLDERS, REACHERS, WALKERS, founder
 from kinemorph.creatures.genotype import From, Genotype
 from kinemorph.creatures.gentle import FINEST, Weighted, offspring, upstream
 from kinemorph.creatures.initial import random_genotype
@@ -77,7 +77,7 @@ class Species(msgspec.Struct, frozen=True):
     def founder(self, rng: np.random.Generator) -> str:
         if self.variant == "thesis":
             return random_genotype(rng, self.settings).to_json()
-        routes = REACHERS if isinstance(self.task, HitBall) else WALKERS
+        routes = REACHERS if isinstance(self.task, HitBall) else HOLDERS if self.task.grasps else WALKERS
         return founder(rng, self.settings, routes).to_json()
 
     def mutate(self, genotype: str, rng: np.random.Generator) -> tuple[str, str]:
