@@ -297,3 +297,8 @@ def test_offspring_come_by_their_shares() -> None:
     told = Counter(offspring(parent, rng)[1] for _ in range(600))
     for operator, share in zip(Operator, (0.6, 0.25, 0.15), strict=True):
         assert abs(told[operator] / 600 - share) < 5.0 * np.sqrt(share * (1.0 - share) / 600)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in GENES if kind is not Genotype])
+def test_genes_are_drawn_in_the_order_of_their_members(kind: Any) -> None:
+    assert tuple(GENES[kind]) == kind.__struct_fields__

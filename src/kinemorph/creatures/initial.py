@@ -20,6 +20,8 @@ UNREACHED = 0.2  # share of nodes that nothing leads to on purpose
 
 def drawn(kind: type[G], rng: Rng, s: Settings, **given: Any) -> G:
     """A random object of a kind; `given` members are as they are given."""
+    if not given:
+        return kind(*[draw(rng, s) for _, draw in _draws(kind)])
     return kind(**given, **{name: draw(rng, s) for name, draw in _draws(kind) if name not in given})
 
 
