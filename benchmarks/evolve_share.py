@@ -133,9 +133,8 @@ def main() -> None:
     })  # fmt: skip
     here, there, within, lives, steps = run(of, given.workers)
     total = here + there
-    print(
-        f"{given.task}: {lives} lives, {total:.1f} s of processors, {lives / total:.1f} a second, {given.workers} workers"
-    )
+    who = f"{given.workers} workers and their master" if given.workers else "one process"
+    print(f"{given.task}, {who}: {lives} lives, {total:.1f} s of processors, {lives / total:.1f} a second")
     print(f"inside kernels {100.0 * within / total:.1f} %; {steps / total:.0f} steps a second (Revolve2: 17600)")
     print(f"a life: {1e3 * within / lives:.2f} ms in kernels, {1e3 * (total - within) / lives:.2f} in Python")
     if given.workers:

@@ -18,7 +18,7 @@ from kinemorph.creatures.tasks.task import Stage
 from kinemorph.evolve.problem import Draw
 from kinemorph.evolve.species import creatures
 from kinemorph.scenes.evolved import cast
-from kinemorph.scenes.in_mujoco import Twin, in_mujoco
+from kinemorph.scenes.in_mujoco import Twin, damping, in_mujoco
 from kinemorph.scenes.results import results
 from kinemorph.scenes.results_page import Asked, write_page
 
@@ -139,6 +139,37 @@ def test_friction_in_mujoco_is_that_of_the_draw(seed: int) -> None:
     twin.settle()
     there = {round(float(contact.friction[0]), 12) for contact in twin.data.contact}
     assert there == here
+
+
+BOX = """<mujoco><option timestep="5e-4" integrator="implicitfast"/><worldbody><geom type="plane" size="5 5 1"/>
+<body pos="0 0 .3"><freejoint/><geom type="box" size=".1 .1 .1"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.05, 0.2, 0.5])
+def test_what_falls_in_mujoco_comes_back_with_the_restitution_that_is_asked_for(restitution: float) -> None:
+    import mujoco
+
+    model = mujoco.MjModel.from_xml_string(BOX)
+    model.geom_solref[:] = 2e-3, damping(restitution)
+    model.geom_solimp[:, :3] = 0.98, 0.995, 2e-4
+    data, speeds = mujoco.MjData(model), []
+    for _ in range(800):
+        mujoco.mj_step(model, data)
+        speeds.append(data.qvel[2])
+    hit = int(np.argmin(speeds))
+    assert abs(max(speeds[hit:]) / -speeds[hit] - restitution) < 0.02
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_a_bounce_in_mujoco_is_that_of_the_draw(seed: int) -> None:
+    species = creatures({}, "locomotion", "default")
+    (walker,) = (one for one in cast("locomotion_2").champions.values())
+    stage = Stage(species.task, develop(walker, species.settings), seed)
+    assert stage.settle() == ""
+    twin = Twin(stage.phenotype, stage)
+    twin.settle()
+    there = {float(contact.solref[1]) for contact in twin.data.contact}
+    assert there == {damping(stage.soil.restitution)}
 
 
 def test_a_touch_in_mujoco_is_the_mean_of_a_step_of_ours() -> None:

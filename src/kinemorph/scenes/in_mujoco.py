@@ -6,6 +6,9 @@ means over many that can be compared.
 
 from __future__ import annotations
 
+import cmath
+import functools
+import math
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
@@ -30,6 +33,7 @@ from kinemorph.spatial.pose import Pose
 
 TARGET = np.array([FAR, 0.0, 0.0])
 SETTLING = 0.5  # s with motors off, from where it lies here
+DEAD = 0.01  # restitution that is none: less of it takes more damping than contacts can do with
 
 
 def walks() -> dict[str, Elsewhere]:
@@ -81,10 +85,12 @@ class Twin:
         option.cone = self.mujoco.mjtCone.mjCONE_ELLIPTIC
         self.model.geom_solref[:, 0] = self.model.jnt_solref[:, 0] = 4.0 * self.dt  # hard, as contacts are here
         self.model.geom_solimp[:, :3] = 0.98, 0.995, 2e-4
-        own, on_ground = stage.world.material.friction, self.model.geom_bodyid == 0
-        self.model.geom_friction[:, 0] = own
-        self.model.geom_friction[on_ground, 0] = (own * stage.soil.friction) ** 0.5  # as worlds mix it; MuJoCo has the
-        self.model.geom_priority[on_ground] = 1  # larger one, but for who comes first
+        own, soil, on_ground = stage.world.material, stage.soil, self.model.geom_bodyid == 0
+        self.model.geom_friction[:, 0] = own.friction
+        self.model.geom_friction[on_ground, 0] = (own.friction * soil.friction) ** 0.5  # as worlds mix it,
+        self.model.geom_solref[:, 1] = damping(own.restitution)
+        self.model.geom_solref[on_ground, 1] = damping(max(own.restitution, soil.restitution))  # and this
+        self.model.geom_priority[on_ground] = 1  # MuJoCo mixes otherwise, but for who comes first
         self.data = self.mujoco.MjData(self.model)
         self.data.qpos[:] = forest.state(forest.tree_of(stage.figure["part0"].id)).q
         self.senses = Senses(self.mujoco, self.model, self.data, self.brain.senses, TARGET)
@@ -191,6 +197,22 @@ class Senses:
                 self.mujoco.mj_contactForce(self.model, self.data, i, force)
                 total += force[0]
         return float(total / self.weight)
+
+
+@functools.lru_cache(maxsize=256)
+def damping(restitution: float) -> float:
+    """The damping ratio of contacts in MuJoCo with which such a share of the speed comes back.
+
+    Who meets a damped spring leaves it as soon as it does not push any more, with exp(-2 ζ acos ζ / √(1 - ζ²)) of the
+    speed: e⁻² = 0.135 where damping is critical, as it is there by default.
+    """
+    from scipy.optimize import brentq
+
+    def surplus(ratio: float) -> float:
+        angle = abs(cmath.acos(ratio) / cmath.sqrt(1.0 - ratio * ratio)) if ratio != 1.0 else 1.0
+        return math.exp(-2.0 * ratio * angle) - max(restitution, DEAD)
+
+    return float(brentq(surplus, 1e-6, 1e3))
 
 
 def shares_of(brain: Brain) -> list[tuple[int, float, float, float]]:
