@@ -120,10 +120,12 @@ def test_a_champion_is_judged_again_and_filmed(runs):
         assert result.conditions.keys() == {"held out", "half the step", "sensors blanked", "motors off"}
         assert all(one.low <= one.measure <= one.high for one in result.conditions.values())
         problem, champion = problem_of(of), store.genotype(store.last, 0)
+    frames = []
     for draw in held_out(5, 3):
         recording, measure = filmed(problem, champion, draw)
         assert measure == problem.evaluate(champion, draw).measure
-        assert len(recording.t) > 2
+        frames.append(len(recording.t))
+    assert max(frames) > 2  # of a ball that is touched at once there are two
 
 
 def test_a_walker_misses_each_of_its_clocks_and_legs():

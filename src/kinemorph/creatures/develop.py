@@ -112,10 +112,36 @@ class Phenotype:
         """The corners of the box around it, m, in the frame of its root, joints at zero; round parts count as boxes."""
         return self._bounds[0].copy(), self._bounds[1].copy()
 
+    @cached_property
+    def length(self) -> float:
+        """m, the longest side of that box."""
+        return float((self._bounds[1] - self._bounds[0]).max())
+
+    @property
+    def height(self) -> float:
+        """m, of that box."""
+        return float(self._bounds[1, 2] - self._bounds[0, 2])
+
+    @property
+    def lowest(self) -> float:
+        """m, where it ends below the root."""
+        return float(self._bounds[0, 2])
+
     @property
     def lift(self) -> float:
         """How high the root must be, m, for the lowest point to be a millimetre above the ground, joints at zero."""
-        return float(ABOVE - self._bounds[0, 2])
+        return ABOVE - self.lowest
+
+    @cached_property
+    def mass(self) -> float:
+        """kg"""
+        return float(self.rows["mass"].sum())
+
+    @cached_property
+    def moment(self) -> Vector:
+        """kg m: its mass times where its centre is, in the frame of its root, joints at zero."""
+        found: Vector = self.rows["mass"] @ self.rows["p"]
+        return found
 
     @cached_property
     def brain(self) -> Brain:

@@ -72,8 +72,7 @@ def evaluate(
 
 def _exploit(stage: Stage, life: dict[str, Any]) -> str:
     judged = stage.task.moves and life["steps"] * stage.task.dt >= WINDOW_LENGTH
-    weight = 9.81 * float(stage.phenotype.rows["mass"].sum())
-    return exploit(life, stage.world.toil, weight, stage.size, judged)
+    return exploit(life, stage.world.toil, 9.81 * stage.phenotype.mass, stage.size, judged)
 
 
 def _score(stage: Stage, marks: Marks | None, reason: str, life: dict[str, Any] | None = None) -> Score:

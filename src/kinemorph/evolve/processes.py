@@ -22,12 +22,13 @@ import msgspec
 
 from kinemorph.evolve.job import Job, Result
 from kinemorph.evolve.problem import Problem
-from kinemorph.evolve.worker import OUT_OF_TIME, Limits, cause, given_up, work_within
+from kinemorph.evolve.worker import OUT_OF_TIME, Limits, cause, given_up, within_memory, work_in_time
 
 _READY = b""  # the first message of a worker: its kernels are loaded, its time counts from now on
 _FALSE_STARTS = 3  # workers in a row that die before they are ready: then something is wrong with all of them
 _GRACE = 5.0  # seconds beyond its time that a worker has to end itself: who is stopped, or starved, never does
 _encode = msgspec.msgpack.encode
+_jobs, _results = msgspec.msgpack.Decoder(tuple[Job, int]), msgspec.msgpack.Decoder(Result)
 
 
 class Processes:
@@ -104,7 +105,7 @@ class Processes:
             worker.ready = True
             return []
         worker.doing, worker.until = None, math.inf
-        return [msgspec.msgpack.decode(message, type=Result)]
+        return [_results.decode(message)]
 
     def _bury(self, worker: _Worker, code: int | None = None) -> list[Result]:
         """A worker is gone, or has to go: its job is done again by another one, or given up."""
@@ -146,13 +147,15 @@ class _Worker:
 def _serve(connection: Connection, problem: Problem, limits: Limits) -> None:
     """The life of a worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the master, who ends the workers
+    if sys.platform != "win32":
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)  # which ends who runs out of time
     _die_with_parent()
     problem.warm()
     connection.send_bytes(_READY)
-    with suppress(EOFError, OSError):  # the master is gone
+    with suppress(EOFError, OSError), within_memory(limits.memory):  # the master is gone
         while True:
-            job, attempt = msgspec.msgpack.decode(connection.recv_bytes(), type=tuple[Job, int])
-            connection.send_bytes(_encode(work_within(problem, job, attempt, limits)))
+            job, attempt = _jobs.decode(connection.recv_bytes())
+            connection.send_bytes(_encode(work_in_time(problem, job, attempt, limits)))
 
 
 def _die_with_parent() -> None:

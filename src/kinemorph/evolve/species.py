@@ -77,18 +77,18 @@ class Species(msgspec.Struct, frozen=True):
 
     def founder(self, rng: np.random.Generator) -> str:
         if self.variant == "thesis":
-            return random_genotype(rng, self.settings).to_json()
+            return _told(random_genotype(rng, self.settings))
         routes = REACHERS if isinstance(self.task, HitBall) else HOLDERS if self.task.grasps else WALKERS
-        return founder(rng, self.settings, routes).to_json()
+        return _told(founder(rng, self.settings, routes))
 
     def mutate(self, genotype: str, rng: np.random.Generator) -> tuple[str, str]:
         parent = _parsed(genotype)
         if self.variant == "thesis":
-            return mutate(parent, rng, self.settings).to_json(), "mutation"
+            return _told(mutate(parent, rng, self.settings)), "mutation"
         finest = 1.0 if isinstance(self.task, HitBall) else FINEST  # reachers have too few generations for fine steps
         for _ in range(TRIES):
             child, operator = offspring(parent, rng, self.settings, finest=finest)
-            made = child.to_json()
+            made = _told(child)
             if not self._alike(genotype, made):
                 break
         return made, operator.value
@@ -101,10 +101,10 @@ class Species(msgspec.Struct, frozen=True):
     def crossover(self, one: str, other: str, rng: np.random.Generator) -> str:
         below = self.variant == "gentle" and rng.random() < self.within
         cross = crossover_within if below else crossover
-        return cross(_parsed(one), _parsed(other), rng, self.settings).to_json()
+        return _told(cross(_parsed(one), _parsed(other), rng, self.settings))
 
     def graft(self, one: str, other: str, rng: np.random.Generator) -> str:
-        return graft(_parsed(one), _parsed(other), rng, self.settings).to_json()
+        return _told(graft(_parsed(one), _parsed(other), rng, self.settings))
 
     def viable(self, genotype: str) -> bool:
         grown = _grown(genotype, self.settings)
@@ -126,7 +126,7 @@ class Species(msgspec.Struct, frozen=True):
             count = len(_weights(child, place))
             child = _weighted(child, place, [min(max(number, -most), most) for number in left[:count]])
             del left[:count]
-        return child.to_json()
+        return _told(child)
 
     # ------------------------------------------------------------------------------------------------- judgement
 
@@ -184,9 +184,23 @@ def creatures(
     return Species(task, way.variant, way.within)
 
 
-@functools.lru_cache(maxsize=LIVING)
-def _parsed(genotype: str) -> Genotype:
-    return Genotype.from_json(genotype)
+_known: dict[str, Genotype] = {}  # of this process: the last LIVING that it has told or read
+
+
+def _told(genotype: Genotype) -> str:
+    """A genotype as text, which need not be read again here."""
+    sound = genotype.checked()
+    text = sound.line()
+    _known[text] = sound
+    return text
+
+
+def _parsed(text: str) -> Genotype:
+    found = _known.pop(text, None) or Genotype.from_json(text)
+    _known[text] = found  # the last again
+    while len(_known) > LIVING:
+        del _known[next(iter(_known))]
+    return found
 
 
 @functools.lru_cache(maxsize=LIVING)

@@ -7,6 +7,7 @@ import faulthandler
 import functools
 import math
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -21,7 +22,8 @@ from kinemorph.evolve.ranges import Some
 
 Seconds = Annotated[float, msgspec.Meta(gt=0.0, le=1e6)]  # more than the watchdog can count would end nothing
 Bytes = Annotated[int, msgspec.Meta(ge=1, le=1 << 50)]
-OUT_OF_TIME, OUT_OF_MEMORY = 1, 3  # exit codes: the first is faulthandler's
+OUT_OF_TIME = -signal.SIGALRM if sys.platform != "win32" else 1  # exit codes of processes, as `_time` ends them
+OUT_OF_MEMORY = 3
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,8 +57,14 @@ def _evaluated(problem: Problem, genotype: str, draw: Draw) -> Outcome:
 
 def work_within(problem: Problem, job: Job, attempt: int, limits: Limits) -> Result:
     """The same, and the process ends when it takes too long or too much. Only for processes that can be lost."""
+    with within_memory(limits.memory):
+        return work_in_time(problem, job, attempt, limits)
+
+
+def work_in_time(problem: Problem, job: Job, attempt: int, limits: Limits) -> Result:
+    """The same, for who has a limit on memory already."""
     try:
-        with _time(limits.seconds * len(job.draws)), _memory(limits.memory):
+        with _time(limits.seconds * len(job.draws)):
             return work(problem, job, attempt)
     except MemoryError:
         os._exit(OUT_OF_MEMORY)  # nothing that the heap holds now is worth keeping
@@ -64,16 +72,23 @@ def work_within(problem: Problem, job: Job, attempt: int, limits: Limits) -> Res
 
 @contextlib.contextmanager
 def _time(seconds: float) -> Iterator[None]:
-    """A thread without Python ends the process: it needs no lock that a kernel or a loop could hold."""
-    faulthandler.dump_traceback_later(seconds, exit=True, file=_nowhere())
+    """The system ends the process by an alarm that nobody handles: it waits for no lock that a kernel or a loop could
+    hold. Where there are no alarms, a thread without Python does."""
+    if sys.platform == "win32":
+        faulthandler.dump_traceback_later(seconds, exit=True, file=_nowhere())
+    else:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
-        faulthandler.cancel_dump_traceback_later()
+        if sys.platform == "win32":
+            faulthandler.cancel_dump_traceback_later()
+        else:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
 
 
 @contextlib.contextmanager
-def _memory(extra: int) -> Iterator[None]:
+def within_memory(extra: int) -> Iterator[None]:
     """The address space may grow by so many bytes. Where the system has no such limit, there is none."""
     if sys.platform != "linux":
         yield

@@ -58,9 +58,9 @@ def in_mujoco(species: Species, genotype: str, draw: Draw) -> Outcome:
     twin = Twin(creature, stage)
     twin.settle()
     start = twin.centre
-    for k in range(2 * task.looks):  # in a life it is knocked about as often
-        if k:
-            twin.knock(*stage.knocks())
+    for knock in (None, *stage.knocks(2 * task.looks - 1)):  # in a life it is knocked about as often
+        if knock:
+            twin.knock(knock[:3], knock[3:])
         twin.live(0.5 * task.seconds / task.looks)
     speed = float((twin.centre - start)[0]) / task.seconds / stage.size
     return Outcome(speed, measure=speed, reason="MuJoCo warns" if twin.lost else "")

@@ -238,8 +238,13 @@ def prepare_tree(forest: Any, block: int) -> None:
 
 @entry
 def pull(address: int, gx: float, gy: float, gz: float) -> None:
-    """Another gravity for all trees: their bases accelerate upwards."""
-    forest = rows_at(address, 1, FOREST)[0]
+    """Another gravity for all trees."""
+    pull_all(rows_at(address, 1, FOREST)[0], gx, gy, gz)
+
+
+@kernel(inline=False)
+def pull_all(forest: Any, gx: float, gy: float, gz: float) -> None:
+    """The same, for kernels: the bases of trees accelerate upwards."""
     forest["gx"], forest["gy"], forest["gz"] = gx, gy, gz
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     for t in range(pool_of(forest, TREES)["count"]):

@@ -1,76 +1,168 @@
-"""A stretch of a life in one call: steps, looks at it, and knocks in between."""
+"""A life in stretches: at the start of one the mind falls asleep or wakes, gravity changes, the body is knocked.
+
+As long as nobody else wants to hear of it, all of them are one call of a kernel.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from math import inf
 from threading import get_ident
+from typing import Any
 
 import numpy as np
 
-from kinemorph._jit import entry, rows_at
+from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.structure.forest_knocks import knock
 from kinemorph.structure.forest_layout import DONE as CARRIED
 from kinemorph.structure.forest_layout import FOREST
-from kinemorph.world.layout import WORLD, WORLD_KIND, Status
+from kinemorph.structure.forest_memory import pull_all
+from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Status
 from kinemorph.world.lives import look_around
 from kinemorph.world.mind_places import body_slot
 from kinemorph.world.mind_rows import MIND, MINDS
-from kinemorph.world.minds import Mind
+from kinemorph.world.minds import WINDOW_LENGTH, Mind
+from kinemorph.world.mulling import let_sleep
 from kinemorph.world.step import make_steps
+from kinemorph.world.watching import watch_anew
 
 DONE, STOPPED, WRONG_ROW = int(Status.DONE), int(Status.STOPPED), int(Status.WRONG_ROW)
-Matrix = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+BY_STEPS = int(ContactModel.STEPS)
 NO_FORCES = np.zeros((0, 6))
 MOST = 20_000  # steps of one call, which nobody can break off
+BEFORE, MADE, BROKEN = 0, 1, 2  # where in a stretch one is: before its start, at its end, or broken off
+AWAKE, ASLEEP = 1, 2
+ENDED, NOT_BEGUN = -1, -2  # in place of steps that are left
+
+STRETCH = np.dtype(
+    [
+        ("steps", "i8"),  # at most so many
+        ("mind", "i8"),  # AWAKE or ASLEEP from its start on; 0: as it is
+        ("pulled", "i8"),  # whether another gravity acts from its start on:
+        ("gravity", "f8", 3),  # m/s²
+        ("knocked", "i8"),  # whether velocity and angular velocity change at its start, by so much:
+        ("knock", "f8", 6),  # m/s and rad/s, world axes
+        ("watched", "i8"),  # whether it is watched anew, with
+        ("budget", "i8"),  # so much work,
+        ("until_still", "f8"),  # s, and until it was still for so long; who never is goes no further
+        ("seen", "i8"),  # steps that were watched up to its end: this and what follows is written
+        ("gap", "f8"),  # m, to the target
+        ("gaps", "f8"),  # m, the sum of all gaps that were watched
+        ("still", "f8"),  # s, for how long it hardly moves
+        ("centre", "f8", 3),  # m, where its centre of mass is
+    ]
+)
+Stretches = np.ndarray[tuple[int], np.dtype[np.void]]
 
 
-def live(mind: Mind, ends: Sequence[int], knocks: Sequence[Sequence[float]]) -> tuple[Matrix, int, int]:
-    """Go through a life as far as nobody else wants to hear of it, with a knock (velocity, angular velocity) after each
-    end but the last, or none. Returns what was seen (see `live_on`), a row for each end, how many of them it came to,
-    and how many steps are left up to the next one; none if the run has stopped.
+def stretches(count: int) -> Stretches:
+    """So many of them, in which nothing happens yet."""
+    found = np.zeros(count, STRETCH)
+    found["until_still"] = inf
+    return found
+
+
+def live(mind: Mind, script: Stretches) -> int:
+    """Go through stretches of a life. Returns how many it came to, one that was broken off included.
+
+    A life ends with one that is broken off, by an event or its budget, unless the next one is watched anew; and with
+    one whose end should have been still, and was not.
     """
     mind._one()  # which says if it has ended
-    world, seen = mind.world, np.zeros((len(ends), 3))
+    world, k, state = mind.world, 0, BEFORE
+    window = round(WINDOW_LENGTH / world.dt)
+    while True:
+        alone = _is_alone(mind, script[k:])
+        if alone:
+            world._follow_shapes()
+            world._newcomers = []  # `life["depth"]` says what they overlap
+            world._moving = get_ident()
+        try:
+            k, left = live_on(world._address, mind.row, script, k, state, alone, window, NO_FORCES)
+        finally:
+            world._moving = 0 if alone else world._moving
+        if left == ENDED:
+            return k
+        if left == NOT_BEGUN:
+            _begin(mind, script[k])
+            left = int(script[k]["steps"])
+        end = int(world._header[0]["steps"]) + left
+        world.step(left)
+        state = MADE if int(world._header[0]["steps"]) == end else BROKEN
+
+
+def _is_alone(mind: Mind, script: Stretches) -> bool:
+    """Whether a kernel may go through all of it by itself."""
+    world = mind.world
     others = world._watches._watches or world._timers._timers or world._onlookers or world._crew is not None
-    if others or world._moving or ends[-1] > MOST or not world._minds.header[0]["watched"]:
-        return seen, 0, ends[0]
-    world._follow_shapes()
-    world._newcomers = []  # `life["depth"]` says what they overlap
-    world._moving = get_ident()
-    try:
-        marks, pushes = np.array(ends, np.int64), np.array(knocks, np.float64).reshape(-1, 6)
-        status, k, left = live_on(world._address, mind.row, marks, pushes, seen, NO_FORCES)
-    finally:
-        world._moving = 0
-    return seen, k, left if status != STOPPED else 0
+    if others or world._moving or int(script["steps"].sum()) > MOST:
+        return False
+    h = world._header[0]
+    watched = world._minds.header[0]["watched"] or script[0]["watched"]
+    return bool(watched and h["patience"] == inf and h["model"] == BY_STEPS)
+
+
+def _begin(mind: Mind, stretch: Any) -> None:
+    """What happens at the start of a stretch, as inputs that others hear of."""
+    world = mind.world
+    if stretch["mind"]:
+        mind.asleep = stretch["mind"] == ASLEEP
+    if stretch["pulled"]:
+        world.gravity = stretch["gravity"]
+    if stretch["knocked"]:
+        world.forest.knock(int(mind._one()["body"]), stretch["knock"][:3], stretch["knock"][3:])
+    if stretch["watched"]:
+        world.watch_minds(int(stretch["budget"]), float(stretch["until_still"]))
 
 
 @entry(nogil=True)
 def live_on(
-    address: int, row: int, ends: np.ndarray[tuple[int], np.dtype[np.int64]], knocks: Matrix, seen: Matrix, none: Matrix
-) -> tuple[int, int, int]:
-    """Make steps up to each of some numbers of them. What is seen then of a mind is written down: how many steps were
-    watched, its gap to the target, the sum of gaps; and its body is knocked before it goes on, if there are knocks.
+    address: int, row: int, script: Stretches, k: int, state: int, alone: bool, window: int,
+    none: np.ndarray[tuple[int, int], np.dtype[np.float64]],
+) -> tuple[int, int]:  # fmt: skip
+    """Go on from a stretch that is before its start, made, or broken off; where nobody is `alone`, only to its end.
 
-    Returns a Status, the number of ends that it came to, and the steps that are left up to the next one.
+    Returns at which stretch it is, and how many of its steps must be made by somebody else; or that it has not begun,
+    or that life has ended before it.
     """
     w = rows_at(address, 1, WORLD)[0]
     if w["kind"] != WORLD_KIND:
-        return WRONG_ROW, 0, ends[0]
+        return k, NOT_BEGUN  # who begins it is told what is wrong
     m, forest = rows_at(w["minds"], 1, MINDS)[0], rows_at(w["forest"], 1, FOREST)[0]
     mind = rows_at(m["minds"], m["mind_room"], MIND)[row]
-    if body_slot(forest, mind["body"]) < 0:
-        return WRONG_ROW, 0, ends[0]
-    done = 0
-    for k in range(ends.shape[0]):
-        status, left = make_steps(w, ends[k] - done, ends[k] - done, none)
-        if status != DONE or left > 0:
-            return status, k, left
+    while k < script.shape[0]:
+        t = script[k]
+        if state == BEFORE:
+            if not alone or not begin_stretch(w, m, forest, mind, t, window):
+                return k, NOT_BEGUN
+            status, left = make_steps(w, t["steps"], t["steps"], none)
+            if status != STOPPED and (status != DONE or left > 0):
+                return k, left
+            state = MADE if left == 0 else BROKEN
         look_around(w)
-        life, done = mind["life"], ends[k]
-        seen[k, 0], seen[k, 1], seen[k, 2] = life["steps"], life["gap"], life["gaps"]
-        if k < knocks.shape[0]:
-            a = knocks[k]
-            if knock(forest, body_slot(forest, mind["body"]), (a[0], a[1], a[2]), (a[3], a[4], a[5])) != CARRIED:
-                return WRONG_ROW, k, 0  # who goes on from here is told what is wrong
-    return DONE, ends.shape[0], 0
+        life = mind["life"]
+        t["seen"], t["gap"], t["gaps"], t["still"] = life["steps"], life["gap"], life["gaps"], life["still"]
+        for i in range(3):
+            t["centre"][i] = life["centre"][i]
+        k += 1
+        restless = t["until_still"] < inf and t["still"] < t["until_still"]
+        if restless or k == script.shape[0] or (state == BROKEN and script[k]["watched"] == 0):
+            return k, ENDED
+        state = BEFORE
+    return k, ENDED
+
+
+@kernel
+def begin_stretch(w: Any, m: Any, forest: Any, mind: Any, t: Any, window: int) -> bool:
+    """What happens at the start of a stretch. Returns False if it cannot."""
+    if t["mind"] != 0:
+        let_sleep(w, m, mind, t["mind"] == ASLEEP)
+    if t["pulled"] != 0:
+        pull_all(forest, t["gravity"][0], t["gravity"][1], t["gravity"][2])
+    if t["knocked"] != 0:
+        at, a = body_slot(forest, mind["body"]), t["knock"]
+        if at < 0 or knock(forest, at, (a[0], a[1], a[2]), (a[3], a[4], a[5])) != CARRIED:
+            return False
+    if t["watched"] != 0:
+        watch_anew(m, t["budget"], t["until_still"], window)
+        look_around(w)
+    return True

@@ -215,11 +215,20 @@ def mull(w: Any, s: Any, forest: Any, c: Any) -> None:
 
 
 @entry
-def tell_mind(address: int, row: int) -> int:
-    """Let the effects of a mind do what they do by its signals now, or nothing if it is asleep."""
+def tell_mind(address: int, row: int, asleep: bool) -> int:
+    """Let a mind sleep, or be awake."""
     w = rows_at(address, 1, WORLD)[0]
     if w["kind"] != WORLD_KIND:
         return WRONG_ROW
     m = rows_at(w["minds"], 1, MINDS)[0]
-    act(rows_at(w["solver"], 1, SOLVER)[0], m, rows_at(m["minds"], m["mind_room"], MIND)[row])
+    let_sleep(w, m, rows_at(m["minds"], m["mind_room"], MIND)[row], asleep)
     return DONE
+
+
+@kernel(inline=False)
+def let_sleep(w: Any, m: Any, mind: Any, asleep: bool) -> None:
+    """The same, for kernels: from now on its effects do nothing, or what its signals say; its clock starts anew."""
+    if mind["asleep"] != 0 and not asleep:
+        mind["start"], mind["ticks"] = w["time"], 0
+    mind["asleep"] = 1 if asleep else 0
+    act(rows_at(w["solver"], 1, SOLVER)[0], m, mind)

@@ -125,13 +125,11 @@ class Thinking(Acting):
         if not 0 <= row < self._minds.count or not set(fields) <= FIELDS:
             raise ValueError(f"world: there is no mind {row} with {', '.join(fields)}")
         one = self._minds["minds"][row]
-        woken = one["asleep"] and not fields.get("asleep", 1)
         for name, value in fields.items():
-            one[name] = value
-        if woken:
-            one["start"], one["ticks"] = self._world.time, 0
-        if "asleep" in fields:
-            tell_mind(self._address, row)
+            if name == "asleep":
+                tell_mind(self._address, row, bool(value))
+            else:
+                one[name] = value
         if one["body"] >= 0 and self.forest.has_body(int(one["body"])):
             self._wake(int(one["body"]), why=BY_FORCE)
 

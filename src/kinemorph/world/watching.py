@@ -28,7 +28,13 @@ def watch_from_now(address: int, budget: int, until_still: float, window: int) -
     w = rows_at(address, 1, WORLD)[0]
     if w["kind"] != WORLD_KIND:
         return WRONG_ROW
-    m = rows_at(w["minds"], 1, MINDS)[0]
+    watch_anew(rows_at(w["minds"], 1, MINDS)[0], budget, until_still, window)
+    return DONE
+
+
+@kernel(inline=False)
+def watch_anew(m: Any, budget: int, until_still: float, window: int) -> None:
+    """The same, for kernels."""
     m["watched"], m["budget"], m["until_still"], m["window"] = 1, budget, until_still, window
     m["work"] = m["known"] = 0
     m["start"] = m["energy"] = m["done"] = m["effort"] = m["conveyed"] = m["surplus"] = 0.0
@@ -37,4 +43,3 @@ def watch_from_now(address: int, budget: int, until_still: float, window: int) -
         clear_words(address_of(minds) + i * MIND_SIZE + LIFE_AT, LIFE_SIZE)
         begin_life(minds[i]["life"])
     clear_words(m["windows"], m["effect_room"] * WINDOW_SIZE)
-    return DONE

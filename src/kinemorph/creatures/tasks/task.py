@@ -21,7 +21,7 @@ from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.events import Event
 from kinemorph.spatial.pose import Pose
 from kinemorph.world.body import Body, Figure
-from kinemorph.world.living import live
+from kinemorph.world.living import ASLEEP, AWAKE, Stretches, live, stretches
 from kinemorph.world.minds import Mind
 from kinemorph.world.world import World
 
@@ -111,6 +111,19 @@ class Task:
 
 
 _sphere = lru_cache(maxsize=8)(Shape.sphere)  # the same one for all lives, so that worlds know it
+SHARED = 1024  # draws by which many live, one after the other: what they have in common is made once
+
+
+@lru_cache(maxsize=SHARED)
+def _soil(friction: float, restitution: float) -> Material:
+    return Material(friction=friction, restitution=restitution)
+
+
+@lru_cache(maxsize=SHARED)
+def _facing(turn: float) -> tuple[Array, Array]:
+    """The axes of who looks aside, and the same as a pose has them: a rotation to the last bit."""
+    faces = Pose.rpy(0.0, 0.0, turn).rotation
+    return faces, Pose(rotation=faces).rotation
 
 
 @lru_cache(maxsize=64)
@@ -127,22 +140,20 @@ class Stage:
         shake = [task.vary * self.chance() for _ in range(3)]
         slip, bounce = (usual + level * (most - usual) for usual, most in ((SLIP, task.slip), (BOUNCE, task.bounce)))
         rough = 0.8 * max(LEAST, 1.0 + slip * shake[0])
-        self.soil = Material(friction=rough, restitution=min(1.0, 2.0 * max(0.0, bounce) * max(0.0, shake[1])))
+        self.soil = _soil(rough, min(1.0, 2.0 * max(0.0, bounce) * max(0.0, shake[1])))
         weight = task.gravity * (1.0 + 0.02 * shake[2])
         finer = task.fine ** min(MOST, task.vary * level * self.rng.random()) if task.fine > 1.0 else 1.0
         self.substeps = min(round(finer * task.substeps), COUNTS["substeps"][1])
         self.world = World((0.0, 0.0, -weight), task.dt, sleep=False, sweeps=True, substeps=self.substeps)
-        rows = phenotype.rows
-        low, high = phenotype.bounds
-        self.length = float((high - low).max())  # m, of the creature as it grew
-        free = task.root is Root.FREE
-        turn = task.vary * level * task.turn * self.chance() if task.turn else 0.0
-        faces = Pose.rpy(0.0, 0.0, turn).rotation
-        middle = faces @ (rows["mass"] @ rows["p"]) / rows["mass"].sum()
-        at = (-middle[0], -middle[1], FALL - low[2] if task.gravity > 0.0 else 0.0) if free else (0.0, 0.0, 0.0)
+        self.length = phenotype.length  # m, of the creature as it grew
+        faces, turned = _facing(task.vary * level * task.turn * self.chance() if task.turn else 0.0)
+        at = np.zeros(3)
+        if task.root is Root.FREE:
+            at[:2] = (-(faces @ phenotype.moment) / phenotype.mass)[:2]
+            at[2] = FALL - phenotype.lowest if task.gravity > 0.0 else 0.0
         self.notes: dict[str, Any] = {}  # of the task's own
         task.prepare(self)
-        self.figure: Figure = self.world.add(phenotype.model, at=Pose(at, faces))
+        self.figure: Figure = self.world.add(phenotype.model, at=Pose.known(at, turned))
         self.mind: Mind = self.world.think(self.figure, phenotype.brain)
         self.start: Array = np.zeros(3)  # m, centre of mass when it woke
         self.height = 0.0  # m, of its lowest point then
@@ -172,8 +183,7 @@ class Stage:
     @property
     def tall(self) -> float:
         """m, by which jumps are measured: its height as it grew, if that is not tiny."""
-        low, high = self.phenotype.bounds
-        return max(float(high[2] - low[2]), LOWEST)
+        return max(self.phenotype.height, LOWEST)
 
     @property
     def life(self) -> dict[str, Any]:
@@ -217,64 +227,51 @@ class Stage:
     # ------------------------------------------------------------------------------------------------------- a life
 
     def settle(self) -> str:
-        """Fall to the ground with motors off. Returns why it is rejected, or nothing."""
-        if self.task.patience <= 0.0:
-            return ""
-        self.mind.asleep = True
-        self.world.watch_minds(self.work)
-        self._nudge()
-        self.world.watch_minds(self.work, STILL)
-        self.world.run(self.task.patience)
-        if self.mind.seen()["still"] < STILL:
-            return "budget" if self.spent else "never still"
-        before = self.centre
-        self.world.watch_minds(self.work)
-        self.world.run(WATCH)
-        drift = float(np.linalg.norm(self.centre - before))
-        self.mind.asleep = False
-        return "drifts with motors off" if drift > 0.05 * self.size else ""
+        """Fall to the ground with motors off. Returns why it is rejected, or nothing.
 
-    def _nudge(self) -> None:
-        """Let weight pull aslant for a while: what only stands while nobody breathes topples now, and not later."""
-        world, angle = self.world, float(self.rng.uniform(0.0, 2.0 * np.pi))
-        weight = world.gravity
-        world.gravity = weight - TILT * weight[2] * np.array((math.cos(angle), math.sin(angle), 0.0))
-        world.run(NUDGE)
-        world.gravity = weight
+        At first weight pulls aslant: what only stands while nobody breathes topples now, and not later.
+        """
+        task = self.task
+        if task.patience <= 0.0:
+            return ""
+        angle = float(self.rng.uniform(0.0, 2.0 * np.pi))
+        x, y, z = straight = self.world.gravity.tolist()
+        aslant = x - TILT * z * math.cos(angle), y - TILT * z * math.sin(angle), z
+        script = _settling(task.dt, task.patience, self.work).copy()
+        script["gravity"][:2] = aslant, straight
+        made = live(self.mind, script)
+        still, (_, before, after, _) = script["still"].tolist()[1], script["centre"].tolist()
+        if still < STILL:
+            return "budget" if self.spent else "never still"
+        if made < len(script):
+            self.mind.asleep = False
+        return "drifts with motors off" if math.dist(before, after) > 0.05 * self.size else ""
 
     def live(self) -> None:
         """All of its life, or as much as the task and the budget allow."""
         task, world = self.task, self.world
-        world.watch_minds()  # for whoever asks where it is
+        if task.patience <= 0.0:
+            world.watch_minds()  # for whoever asks where it is; while it settles it is watched
         task.begin(self)
-        world.watch_minds(self.work)
         life = self.mind.seen()
         self.start, self.height, self.gap = np.array(life["centre"]), float(life["lowest"]), float(life["gap"])
         woken, half, whole = (round(t / task.dt) for t in (world.time, 0.5 * task.seconds, task.seconds))
-        ends = [*_looks(0, half, task.looks), *_looks(half, whole, task.looks)]
-        knocks = [(*push, *turn) for push, turn in (self.knocks() for _ in ends[1:])] if task.kick else []
-        seen, k, left = live(self.mind, ends, knocks)
-        while k < len(ends):  # what cannot go on without Python
-            world.step(left)
-            life = self.mind.seen()
-            seen[k] = life["steps"], life["gap"], life["gaps"]
-            k += 1
-            if k == len(ends) or round(world.time / task.dt) < woken + ends[k - 1]:
-                break
-            if task.kick:
-                world.forest.knock(self.figure["part0"].id, knocks[k - 1][:3], knocks[k - 1][3:])
-            left = ends[k] - ends[k - 1]
-        self.gaps = seen[:k, 1].tolist()
-        if first := sum(end <= half for end in ends[:k]):
-            self.half = int(seen[first - 1, 0]), float(seen[first - 1, 2])
+        ends, usual = _living(half, whole, task.looks, bool(task.kick), self.work)
+        script = usual.copy()
+        if task.kick:
+            script["knock"][1:] = self.knocks(len(ends) - 1)
+        lived = script[: live(self.mind, script)]
+        self.gaps = lived["gap"].tolist()
+        if first := sum(end <= half for end in ends[: len(lived)]):
+            self.half = int(lived["seen"][first - 1]), float(lived["gaps"][first - 1])
         self.time = (round(world.time / task.dt) - woken) * task.dt
 
-    def knocks(self) -> tuple[Vector, Vector]:
-        """The next knock: what it adds to the velocity and to the turning of all of it (m/s, rad/s)."""
-        angle, turn = self.chance(), self.chance()
-        x, y = math.cos(math.pi * angle), math.sin(math.pi * angle)
+    def knocks(self, count: int) -> list[tuple[float, ...]]:
+        """The next knocks: what each adds to the velocity and to the turning of all of it (m/s, rad/s)."""
         kick = self.task.vary * self.level * self.task.kick
-        return (kick * x, kick * y, 0.0), (0.0, 0.0, 4.0 * kick * turn)
+        chances = (2.0 * self.rng.random((count, 2)) - 1.0).tolist()
+        pushed = [(kick * math.cos(math.pi * angle), kick * math.sin(math.pi * angle)) for angle, _ in chances]
+        return [(*push, 0.0, 0.0, 0.0, 4.0 * kick * turn) for push, (_, turn) in zip(pushed, chances, strict=True)]
 
     @property
     def early(self) -> bool:
@@ -286,6 +283,26 @@ class Stage:
         """Whether the budget of work has ended the life."""
         toil = self.world.toil
         return toil["work"] > toil["budget"]
+
+
+@lru_cache(maxsize=64)
+def _settling(dt: float, patience: float, work: int) -> Stretches:
+    """It is nudged, falls until it lies still, should stay where it is, and wakes. Weights are to be filled in."""
+    script = stretches(4)
+    script["steps"] = [round(seconds / dt) for seconds in (NUDGE, patience, WATCH, 0.0)]
+    script["mind"], script["pulled"] = (ASLEEP, 0, 0, AWAKE), (1, 1, 0, 0)
+    script["watched"], script["budget"], script["until_still"][1] = (1, 1, 1, 0), work, STILL
+    return script
+
+
+@lru_cache(maxsize=64)
+def _living(half: int, whole: int, looks: int, knocked: bool, work: int) -> tuple[list[int], Stretches]:
+    """A life with so many looks in each half: after how many steps they are, and a script without its knocks."""
+    ends = [*_looks(0, half, looks), *_looks(half, whole, looks)]
+    script = stretches(len(ends))
+    script["steps"], script["knocked"][1:] = np.diff(ends, prepend=0), knocked
+    script["watched"][0], script["budget"][0] = 1, work
+    return ends, script
 
 
 def _looks(start: int, end: int, count: int) -> list[int]:
