@@ -206,7 +206,7 @@ def test_who_succeeds_without_senses_is_worth_less(search):
     value = found.value(one.scores(tuple(seen)))
     for share in (0.0, 0.4, 1.0):
         one.outcomes.update((draw, Outcome(1.0 - share)) for draw in blind)
-        assert found.worth(one) == pytest.approx(value * (1.0 - share) if value > 0.0 else value)
+        assert found.worth(one) == pytest.approx(value * (1.0 - share) ** 2 if value > 0.0 else value)
 
 
 def test_catch_trials_are_not_among_held_out_draws(tmp_path):

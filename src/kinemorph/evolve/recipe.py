@@ -22,6 +22,7 @@ from kinemorph.evolve.tuning import TuningSettings, tune
 PEOPLE, FOUNDERS, EPISODES = 40, 300, 5000  # what was measured: a population, its founders, the budget
 VOTED = 512  # draws from this number on are those of the last vote
 CANDIDATES = 16  # who stands in it
+BLIND = 2  # power of the share of lives without senses that fail, by which one is worth less
 STEP, FULL = 0.1, 5  # of the level, by which success makes draws harder; and of so many draws, one is at full level
 
 
@@ -177,7 +178,7 @@ class Recipe(Planned):
         lived = tuple(one.outcomes) if draws is None else draws
         seen, blind = (tuple(draw for draw in lived if draw.blank is blank) for blank in (False, True))
         value = self.value(one.scores(seen))
-        return value * float(np.mean(one.scores(blind))) if blind and value > 0.0 else value
+        return value * float(np.mean(one.scores(blind))) ** BLIND if blind and value > 0.0 else value
 
     def value(self, scores: Sequence[float]) -> float:
         """The mean, blended with the mean of the worse half."""

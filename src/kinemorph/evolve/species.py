@@ -63,7 +63,7 @@ class Species(msgspec.Struct, frozen=True):
         if isinstance(self.task, HitBall):
             races = {"ladder": [2, 4, 8], "redraw": 6, "worst": 0.5, "founder_draws": 2}
             mixed = {"crossover": 0.4, "family_until": 0.6}  # several families look at the ball, each in its own way
-            return races | mixed | {"blanks": int(isinstance(self.task, HitBallAnywhere))}  # one place is hit blindly
+            return races | mixed | {"blanks": 2 * isinstance(self.task, HitBallAnywhere)}  # one place is hit blindly
         if isinstance(self.task, Locomotion):
             races = {"ladder": [1, 2, 4], "redraw": 6, "worst": 0.3, "founder_draws": 1}
             hard = {"ramp": 0.4, "hardest": 1.5}  # what only walks here, and not in MuJoCo, is lost by harder draws
