@@ -2,7 +2,7 @@
 
     python -m benchmarks.evolve_share [TASK] [--population 300] [--lives 3000] [--workers 2]
 
-The default search with its store and its workers; time of all processes counts, from when the workers are ready:
+The default search with its store and its workers; time of all processes counts, of workers from when they are ready:
 breeding, growing, storing, pipes, limits, building worlds, lives. With no workers this process computes all of it.
 Every entry into compiled code has a clock on it, where Python calls it; what clocks take is taken off. Times are of the
 processor. Beside it: Revolve2's published 1.7 s of a processor for 30 s of life at 1 ms (17 600 steps a second).
@@ -113,11 +113,11 @@ def run(of: Settings, workers: int) -> tuple[float, float, float, int, int]:
         evaluator.close()
         (notes / str(os.getpid())).unlink()
         told = np.array([np.fromfile(file, NOTE)[0] for file in notes.iterdir()], NOTE)
-        there, within = float((told["now"] - told["ready"]).sum()), within + float(told["inside"].sum())
-        calls += int(told["calls"].sum())
+        there, calls_there = float((told["now"] - told["ready"]).sum()), int(told["calls"].sum())
         own, all_of_it = cost_of_a_clock()
+        within += float(told["inside"].sum()) - (calls + calls_there) * own
         steps = sum(row["steps"] for row in store.table("evaluation"))
-        return here - calls * all_of_it, there, within - calls * own, progress.episodes, steps
+        return here - calls * all_of_it, there - calls_there * all_of_it, within, progress.episodes, steps
 
 
 def main() -> None:

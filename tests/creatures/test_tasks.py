@@ -255,6 +255,28 @@ def test_weight_pulls_aslant_while_a_creature_settles() -> None:
     assert stage.world.gravity == pytest.approx(weight, abs=0.0)
 
 
+class Posts(Locomotion):
+    """Many things come when it wakes, and in another world too, which gets the memory that is given back for them."""
+
+    def begin(self, stage: Stage) -> None:
+        others = km.World()
+        for world, count in ((stage.world, 300), (others, 130)):
+            for k in range(count):
+                world.add_ground(km.Shape.capsule(0.02, 2.0, km.Pose((60.0 + k, 50.0, 0.0))))
+        stage.mind.target = (*(stage.centre + 5.0)[:2], 0.1)
+        stage.notes["others"] = others
+
+
+def test_what_comes_when_it_wakes_is_seen_at_once() -> None:
+    stage = staged(Posts(seconds=0.1, vary=0.0))
+    for k in range(120):
+        stage.world.add_ground(km.Shape.capsule(0.02, 2.0, km.Pose((50.0, 50.0 + k, 0.0))))
+    assert stage.settle() == ""
+    stage.live()
+    assert abs(stage.height) < 1e-3
+    assert 4.0 < stage.gap < 9.0
+
+
 @pytest.mark.parametrize("task", [Locomotion(seconds=2.0), Follow(seconds=1.0)])
 def test_a_life_is_the_same_if_somebody_looks_on(task: Task) -> None:
     """Alone it is one call of a kernel; else Python has its turn at each look."""

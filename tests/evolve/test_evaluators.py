@@ -16,7 +16,7 @@ from kinemorph.evolve.evaluator import Evaluator, Serial
 from kinemorph.evolve.job import Job, Result
 from kinemorph.evolve.problem import Draw
 from kinemorph.evolve.processes import Processes
-from kinemorph.evolve.worker import Limits
+from kinemorph.evolve.worker import Limits, heed_alarms
 
 QUICK = Limits(seconds=1.0, memory=1 << 28)
 
@@ -71,7 +71,9 @@ def test_a_lost_worker_costs_one_attempt(trap, tmp_path, monkeypatch):
 
 
 @linux
-@pytest.mark.parametrize(("trap", "reason"), [("killed", "killed by signal 9"), ("memory", "out of memory")])
+@pytest.mark.parametrize(
+    ("trap", "reason"), [("killed", "killed by signal 9"), ("memory", "out of memory"), ("stuck", "out of time")]
+)
 def test_who_is_lost_three_times_is_faulty(trap, reason):
     asked = jobs(8)
     (first, *_) = trapped = sprung(asked)
@@ -79,6 +81,21 @@ def test_who_is_lost_three_times_is_faulty(trap, reason):
     assert {i for i, one in there.items() if not one.golden} == set(trapped)
     assert there[first].attempt == 2
     assert all(outcome.faulty and reason in outcome.reason for outcome in there[first].outcomes)
+
+
+@linux
+def test_alarms_are_heeded_whoever_started_the_process():
+    before, mask = (
+        signal.signal(signal.SIGALRM, signal.SIG_IGN),
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM]),
+    )
+    try:
+        heed_alarms()
+        assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
+        assert signal.SIGALRM not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_what_an_evaluation_raises_is_a_result_like_any_other():

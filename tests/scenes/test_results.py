@@ -158,6 +158,7 @@ def test_what_falls_in_mujoco_comes_back_with_the_restitution_that_is_asked_for(
         speeds.append(data.qvel[2])
     hit = int(np.argmin(speeds))
     assert abs(max(speeds[hit:]) / -speeds[hit] - restitution) < 0.02
+    assert damping(1.0) == damping(0.4)  # of more, contacts that are shorter than a step would make energy
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])

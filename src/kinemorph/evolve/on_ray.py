@@ -18,7 +18,7 @@ from kinemorph._extras import need
 from kinemorph.evolve.code import code_of
 from kinemorph.evolve.job import Job, Result
 from kinemorph.evolve.problem import Problem
-from kinemorph.evolve.worker import Limits, given_up, work_within
+from kinemorph.evolve.worker import Limits, given_up, heed_alarms, work_within
 
 _AHEAD = 2  # tasks under way for each slot: one that runs, and one that waits beside it
 _WORTH = 0.5  # seconds that a task may take while there are many jobs: what Ray costs the master is then shared
@@ -156,6 +156,7 @@ def _work(problem: Problem, code: dict[str, str], batch: list[tuple[Job, int]], 
         if code_of(module) != wanted:
             raise RuntimeError(f"module {module} there is another one than here; install the same version on all nodes")
         if module not in _warm:
+            heed_alarms()
             problem.warm()
             _warm.add(module)
     return [work_within(problem, job, attempt, limits) for job, attempt in batch]

@@ -22,7 +22,7 @@ import msgspec
 
 from kinemorph.evolve.job import Job, Result
 from kinemorph.evolve.problem import Problem
-from kinemorph.evolve.worker import OUT_OF_TIME, Limits, cause, given_up, within_memory, work_in_time
+from kinemorph.evolve.worker import OUT_OF_TIME, Limits, cause, given_up, heed_alarms, work_within
 
 _READY = b""  # the first message of a worker: its kernels are loaded, its time counts from now on
 _FALSE_STARTS = 3  # workers in a row that die before they are ready: then something is wrong with all of them
@@ -147,15 +147,14 @@ class _Worker:
 def _serve(connection: Connection, problem: Problem, limits: Limits) -> None:
     """The life of a worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the master, who ends the workers
-    if sys.platform != "win32":
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)  # which ends who runs out of time
+    heed_alarms()
     _die_with_parent()
     problem.warm()
     connection.send_bytes(_READY)
-    with suppress(EOFError, OSError), within_memory(limits.memory):  # the master is gone
+    with suppress(EOFError, OSError):  # the master is gone
         while True:
             job, attempt = _jobs.decode(connection.recv_bytes())
-            connection.send_bytes(_encode(work_in_time(problem, job, attempt, limits)))
+            connection.send_bytes(_encode(work_within(problem, job, attempt, limits)))
 
 
 def _die_with_parent() -> None:

@@ -191,16 +191,21 @@ def _told(genotype: Genotype) -> str:
     """A genotype as text, which need not be read again here."""
     sound = genotype.checked()
     text = sound.line()
-    _known[text] = sound
+    _remember(text, sound)
     return text
 
 
 def _parsed(text: str) -> Genotype:
-    found = _known.pop(text, None) or Genotype.from_json(text)
-    _known[text] = found  # the last again
-    while len(_known) > LIVING:
-        del _known[next(iter(_known))]
+    found = _known.get(text) or Genotype.from_json(text)
+    _remember(text, found)
     return found
+
+
+def _remember(text: str, genotype: Genotype) -> None:
+    _known.pop(text, None)
+    _known[text] = genotype  # the last
+    if len(_known) > LIVING:
+        del _known[next(iter(_known))]
 
 
 @functools.lru_cache(maxsize=LIVING)

@@ -9,9 +9,9 @@ import math
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, TextIO
 
 import msgspec
@@ -27,10 +27,13 @@ OUT_OF_MEMORY = 3
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a worker may take. The step budget of a task comes first; these catch what it cannot."""
+    """What a worker may take. The step budget of a task comes first; these catch what it cannot.
+
+    The alarm of a process (ITIMER_REAL) belongs to them: evaluations must not set it.
+    """
 
     seconds: Seconds = 60.0  # for each draw, by the clock on the wall, kernels loaded
-    memory: Bytes = 2 << 30  # bytes beyond what a worker has when its kernels are loaded
+    memory: Bytes = 2 << 30  # bytes that a job may take on top of what its worker has
     retries: Some = 2  # of a job whose worker died; then it is faulty, and the run not golden
 
 
@@ -57,17 +60,19 @@ def _evaluated(problem: Problem, genotype: str, draw: Draw) -> Outcome:
 
 def work_within(problem: Problem, job: Job, attempt: int, limits: Limits) -> Result:
     """The same, and the process ends when it takes too long or too much. Only for processes that can be lost."""
-    with within_memory(limits.memory):
-        return work_in_time(problem, job, attempt, limits)
-
-
-def work_in_time(problem: Problem, job: Job, attempt: int, limits: Limits) -> Result:
-    """The same, for who has a limit on memory already."""
     try:
-        with _time(limits.seconds * len(job.draws)):
+        with _time(limits.seconds * len(job.draws)), _memory(limits.memory):
             return work(problem, job, attempt)
     except MemoryError:
         os._exit(OUT_OF_MEMORY)  # nothing that the heap holds now is worth keeping
+
+
+def heed_alarms() -> None:
+    """Let alarms end this process: who started it may have blocked or ignored them."""
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
+        if threading.current_thread() is threading.main_thread():  # nobody else may
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
 
 @contextlib.contextmanager
@@ -88,14 +93,14 @@ def _time(seconds: float) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def within_memory(extra: int) -> Iterator[None]:
+def _memory(extra: int) -> Iterator[None]:
     """The address space may grow by so many bytes. Where the system has no such limit, there is none."""
     if sys.platform != "linux":
         yield
         return
     import resource
 
-    now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    now = int(os.pread(_statm(os.getpid()), 64, 0).split()[0]) * resource.getpagesize()
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     allowed = now + extra if hard == resource.RLIM_INFINITY else min(now + extra, hard)
     resource.setrlimit(resource.RLIMIT_AS, (allowed, hard))
@@ -103,6 +108,12 @@ def within_memory(extra: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+@functools.cache
+def _statm(process: int) -> int:
+    """What says how large a process is, as long as it lives."""
+    return os.open(f"/proc/{process}/statm", os.O_RDONLY)
 
 
 @functools.cache

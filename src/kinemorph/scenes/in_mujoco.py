@@ -33,7 +33,7 @@ from kinemorph.spatial.pose import Pose
 
 TARGET = np.array([FAR, 0.0, 0.0])
 SETTLING = 0.5  # s with motors off, from where it lies here
-DEAD = 0.01  # restitution that is none: less of it takes more damping than contacts can do with
+DEAD, LIVELY = 0.01, 0.4  # restitution: less of it takes more damping, and more of it shorter steps, than there are
 
 
 def walks() -> dict[str, Elsewhere]:
@@ -208,9 +208,11 @@ def damping(restitution: float) -> float:
     """
     from scipy.optimize import brentq
 
+    asked = min(max(restitution, DEAD), LIVELY)
+
     def surplus(ratio: float) -> float:
         angle = abs(cmath.acos(ratio) / cmath.sqrt(1.0 - ratio * ratio)) if ratio != 1.0 else 1.0
-        return math.exp(-2.0 * ratio * angle) - max(restitution, DEAD)
+        return math.exp(-2.0 * ratio * angle) - asked
 
     return float(brentq(surplus, 1e-6, 1e3))
 

@@ -79,7 +79,8 @@ def live(mind: Mind, script: Stretches) -> int:
         try:
             k, left = live_on(world._address, mind.row, script, k, state, alone, window, NO_FORCES)
         finally:
-            world._moving = 0 if alone else world._moving
+            if alone:
+                world._moving = 0
         if left == ENDED:
             return k
         if left == NOT_BEGUN:
@@ -102,7 +103,7 @@ def _is_alone(mind: Mind, script: Stretches) -> bool:
 
 
 def _begin(mind: Mind, stretch: Any) -> None:
-    """What happens at the start of a stretch, as inputs that others hear of."""
+    """What happens at the start of a stretch. All but a knock are inputs that others hear of."""
     world = mind.world
     if stretch["mind"]:
         mind.asleep = stretch["mind"] == ASLEEP

@@ -302,6 +302,7 @@ class Mind:
         one = world._minds["minds"][self.row]
         if one["generation"] != self._generation or one["body"] < 0:
             self._one()  # which says that it has ended
+        world._follow_shapes()
         see_lives(world._address)
         return one["life"]
 

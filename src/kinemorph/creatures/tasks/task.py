@@ -250,8 +250,7 @@ class Stage:
     def live(self) -> None:
         """All of its life, or as much as the task and the budget allow."""
         task, world = self.task, self.world
-        if task.patience <= 0.0:
-            world.watch_minds()  # for whoever asks where it is; while it settles it is watched
+        world.watch_minds()  # for whoever asks where it is
         task.begin(self)
         life = self.mind.seen()
         self.start, self.height, self.gap = np.array(life["centre"]), float(life["lowest"]), float(life["gap"])
