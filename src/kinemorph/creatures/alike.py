@@ -28,12 +28,15 @@ Input = tuple[Any, float]  # a source and its weight
 
 def alike(one: Phenotype, other: Phenotype) -> bool:
     """Whether two creatures that may live are the same but for what has no effect."""
-    return _body(one) == _body(other) and _mind(one) == _mind(other)
+    return _parts(one) == _parts(other) and _joints(one) == _joints(other) and _mind(one) == _mind(other)
 
 
-def _body(whole: Phenotype) -> tuple[bytes, ...]:
-    model = whole.model
-    return model.links.tobytes(), model.dofs.tobytes(), *(whole.rows[name].tobytes() for name in GROWN)
+def _parts(whole: Phenotype) -> list[bytes]:
+    return [whole.rows[name].tobytes() for name in GROWN]  # known without a model
+
+
+def _joints(whole: Phenotype) -> tuple[bytes, bytes]:
+    return whole.model.links.tobytes(), whole.model.dofs.tobytes()
 
 
 def _mind(whole: Phenotype) -> tuple[Any, ...]:

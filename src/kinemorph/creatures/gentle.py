@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace as replaced
 from enum import StrEnum
 from typing import TypeVar
 
@@ -36,7 +35,7 @@ def offspring(
     finest: float = FINEST,
 ) -> tuple[Genotype, Operator]:  # fmt: skip
     """A child by one of the three operators, drawn by their shares, and which one it was."""
-    settings = replaced(settings, stride=finest ** float(rng.random()))
+    settings = settings.striding(finest ** float(rng.random()))
     u = float(rng.random()) * math.fsum(shares)
     if u < shares[0]:
         return change_control(genotype, rng, settings), Operator.CONTROL

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import cached_property
@@ -126,6 +127,12 @@ class Settings:
         check_members("creature settings", self, NUMBERS, COUNTS)
         if not isinstance(self.grasps, bool | np.bool_):
             raise ValueError(f"creature settings: grasps {self.grasps!r} must be True or False")
+
+    def striding(self, stride: float) -> Settings:
+        """The same with another stride, which is known to be one: every child has its own."""
+        other = copy(self)
+        object.__setattr__(other, "stride", stride)
+        return other
 
     def __hash__(self) -> int:
         return self._hash

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -76,7 +77,12 @@ class Individual:
         """The mean over its draws, or the lowest; minus infinity if it is faulty or was never evaluated."""
         if self.faulty or not self.outcomes:
             return -np.inf
-        return float((np.min if lowest else np.mean)(self.scores(of=of)))
+        return (min if lowest else mean)(self.scores(of=of))
+
+
+def mean(numbers: Sequence[float]) -> float:
+    """To the bit what NumPy's is, which takes three times as long for a few of them."""
+    return float(np.add.reduce(numbers)) / len(numbers)
 
 
 def genome_key(genotype: str) -> str:

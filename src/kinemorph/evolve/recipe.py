@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace as replaced
 
-from kinemorph.evolve.job import Individual
+from kinemorph.evolve.job import Individual, mean
 from kinemorph.evolve.problem import BLANK, Draw, Problem
 from kinemorph.evolve.ranges import Count, Factor, Score, Share, Some
 from kinemorph.evolve.search import Budget, Planned, Trial
@@ -178,12 +178,12 @@ class Recipe(Planned):
         lived = tuple(one.outcomes) if draws is None else draws
         seen, blind = (tuple(draw for draw in lived if draw.blank is blank) for blank in (False, True))
         value = self.value(one.scores(seen))
-        return value * float(np.mean(one.scores(blind))) ** BLIND if blind and value > 0.0 else value
+        return value * mean(one.scores(blind)) ** BLIND if blind and value > 0.0 else value
 
     def value(self, scores: Sequence[float]) -> float:
         """The mean, blended with the mean of the worse half."""
         worse = sorted(scores)[: max(1, len(scores) // 2)]
-        return float((1.0 - self.settings.worst) * np.mean(scores) + self.settings.worst * np.mean(worse))
+        return (1.0 - self.settings.worst) * mean(scores) + self.settings.worst * mean(worse)
 
     def rank(self, one: Individual) -> tuple[float, float, float]:
         """Low is good: who went further in the race, then who is better, then who is older; the faulty last."""

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from kinemorph.evolve.evaluator import Evaluator
-from kinemorph.evolve.job import Individual, Job, Result
+from kinemorph.evolve.job import Individual, Job, Result, mean
 from kinemorph.evolve.problem import Draw
 from kinemorph.evolve.ranges import Count, Some
 from kinemorph.evolve.search import Search
@@ -128,11 +128,11 @@ class Run:
             if job.parents and job.individual not in self._fitness:
                 self._descent.append((job.individual, job.parents[0]))
             if not any(outcome.faulty for outcome in result.outcomes):
-                self._fitness[job.individual] = float(np.mean([outcome.score for outcome in result.outcomes]))
+                self._fitness[job.individual] = mean([outcome.score for outcome in result.outcomes])
             self.progress.rejected.update(outcome.reason for outcome in result.outcomes if outcome.reason)
         while self._held_out and self._held_out[0].key in self._arrived:
             result = self._kept(self._held_out.popleft())
-            self.progress.held_out = float(np.mean([outcome.measure for outcome in result.outcomes]))
+            self.progress.held_out = mean([outcome.measure for outcome in result.outcomes])
 
     def _kept(self, job: Job) -> Result:
         result = self._arrived.pop(job.key)
