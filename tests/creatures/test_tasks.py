@@ -212,6 +212,21 @@ def test_walkers_meet_harder_and_softer_ground() -> None:
         assert calm.substeps == 2
 
 
+def test_weight_differs_more_in_draws_that_are_harder_than_what_is_asked() -> None:
+    creature = develop(handmade("worm"))
+
+    def pulls(task: Locomotion, level: float) -> list[float]:
+        return [-Stage(task, creature, seed, level=level).world.gravity[2] / 9.81 - 1.0 for seed in range(24)]
+
+    asked = pulls(Locomotion(), 1.0)
+    assert asked == pulls(Locomotion(weigh=0.0), 1.0) == pulls(Locomotion(), 0.3)
+    assert 0.01 < max(map(abs, asked)) <= 0.02
+    harder = pulls(Locomotion(weigh=0.4), 1.5)
+    assert harder == pytest.approx([11.0 * pull for pull in asked])  # 0.02 + 0.5 * 0.4
+    assert pulls(Locomotion(weigh=0.0), 1.5) == asked
+    assert min(pulls(Locomotion(), 1000.0)) == pytest.approx(-0.95)  # never none, and never upwards
+
+
 @pytest.mark.parametrize("level", [3.0, 10.0, 1000.0])
 def test_draws_of_any_level_can_be_lived(level: float) -> None:
     walker = develop(handmade("quadruped"))

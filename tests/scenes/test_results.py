@@ -173,6 +173,17 @@ def test_a_bounce_in_mujoco_is_that_of_the_draw(seed: int) -> None:
     assert there == {damping(stage.soil.restitution)}
 
 
+def test_a_life_in_mujoco_is_as_long_as_here() -> None:
+    species = creatures({}, "locomotion", "default")
+    (walker,) = (one for one in cast("locomotion_2").champions.values())
+    stage = Stage(species.task, develop(walker, species.settings), 1)
+    twin = Twin(stage.phenotype, stage)
+    for k in range(8):
+        twin.live(0.5 * species.task.seconds / species.task.looks)  # of 28.125 passes
+        assert abs(twin.data.time - 1.125 * (k + 1)) < 0.021
+    assert twin.data.time == pytest.approx(species.task.seconds)
+
+
 def test_a_touch_in_mujoco_is_the_mean_of_a_step_of_ours() -> None:
     species = creatures({}, "locomotion", "default")
     body, feels = handmade("quadruped"), (EffectorGene(Source(From.TOUCH), 0.1),) * 3

@@ -96,6 +96,7 @@ class Twin:
         self.senses = Senses(self.mujoco, self.model, self.data, self.brain.senses, TARGET)
         self.effects = shares_of(self.brain)
         self.sensed: list[list[float]] = []  # of all passes so far
+        self.lived = 0.0  # s, that it was told to
         self.felt = round(stage.task.dt / self.dt)  # steps: a touch here is the mean force of a step of ours
 
     @property
@@ -116,7 +117,9 @@ class Twin:
         self.model.opt.disableflags &= ~int(disabled)
 
     def live(self, seconds: float) -> None:
-        for _ in range(round(seconds * self.brain.rate)):
+        """For so long, to the nearest pass of its brain since it woke."""
+        self.lived += seconds
+        while len(self.sensed) < round(self.lived * self.brain.rate):
             self._think()
             self._steps(1.0 / self.brain.rate)
 

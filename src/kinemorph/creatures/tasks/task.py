@@ -28,8 +28,9 @@ from kinemorph.world.world import World
 Array = npt.NDArray[np.float64]
 Vector = tuple[float, float, float]
 G = 9.81  # m/s²
+PULL = 0.02  # by how much gravity differs
 SLIP, BOUNCE = 0.1, 0.05  # by how much friction differs, and the mean restitution, where a task says nothing else
-LEAST, MOST = 0.05, 6.0  # share of friction that is left, and power of `fine`, at levels of any size
+LEAST, MOST = 0.05, 1.5  # share of friction and of weight that is left, and power of `fine`, at levels of any size
 FALL = 1e-3  # m, above the ground at the start
 STILL = 0.25  # s without motion that end settling
 TILT, NUDGE = 0.05, 0.5  # rad and s: how far and how long weight pulls aslant before that
@@ -39,7 +40,8 @@ SHORTEST, LOWEST = 0.4, 0.2  # m: smaller creatures are measured as if they were
 
 NUMBERS = {
     "seconds": (1e-9, 1e9), "dt": (1e-9, 0.1), "patience": (0.0, 1e9), "gravity": (0.0, 1e6), "vary": (0.0, 1e3),
-    "slip": (0.0, 1e3), "bounce": (0.0, 1e3), "fine": (1.0, 100.0), "turn": (0.0, 1e3), "kick": (0.0, 1e3),
+    "slip": (0.0, 1e3), "weigh": (0.0, 1e3), "bounce": (0.0, 1e3), "fine": (1.0, 100.0), "turn": (0.0, 1e3),
+    "kick": (0.0, 1e3),
 }  # fmt: skip
 COUNTS = {"substeps": (1, 100), "work": (0, 1 << 61), "looks": (1, 1_000_000)}
 
@@ -64,6 +66,7 @@ class Task:
     gravity: float = G  # m/s²
     vary: float = 1.0  # by how much of their ranges gravity, friction, restitution and bearing differ between draws
     slip: float = SLIP  # the range of friction, to each side
+    weigh: float = 0.0  # and of gravity, by so much more for each level beyond 1: in draws harder than what is asked
     bounce: float = BOUNCE  # restitution of the ground, up to twice as much; of every other draw none
     fine: float = 1.0  # up to so many times as many substeps: contacts are the harder the more there are
     turn: float = 0.0  # rad, to each side: by how much it may look aside at first
@@ -141,7 +144,7 @@ class Stage:
         slip, bounce = (usual + level * (most - usual) for usual, most in ((SLIP, task.slip), (BOUNCE, task.bounce)))
         rough = 0.8 * max(LEAST, 1.0 + slip * shake[0])
         self.soil = _soil(rough, min(1.0, 2.0 * max(0.0, bounce) * max(0.0, shake[1])))
-        weight = task.gravity * (1.0 + 0.02 * shake[2])
+        weight = task.gravity * max(LEAST, 1.0 + (PULL + task.weigh * max(0.0, level - 1.0)) * shake[2])
         finer = task.fine ** min(MOST, task.vary * level * self.rng.random()) if task.fine > 1.0 else 1.0
         self.substeps = min(round(finer * task.substeps), COUNTS["substeps"][1])
         self.world = World((0.0, 0.0, -weight), task.dt, sleep=False, sweeps=True, substeps=self.substeps)
