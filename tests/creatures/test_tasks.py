@@ -212,19 +212,32 @@ def test_walkers_meet_harder_and_softer_ground() -> None:
         assert calm.substeps == 2
 
 
-def test_weight_differs_more_in_draws_that_are_harder_than_what_is_asked() -> None:
+def test_weight_differs_more_in_draws_that_are_much_harder_than_what_is_asked() -> None:
     creature = develop(handmade("worm"))
 
     def pulls(task: Locomotion, level: float) -> list[float]:
         return [-Stage(task, creature, seed, level=level).world.gravity[2] / 9.81 - 1.0 for seed in range(24)]
 
     asked = pulls(Locomotion(), 1.0)
-    assert asked == pulls(Locomotion(weigh=0.0), 1.0) == pulls(Locomotion(), 0.3)
+    assert asked == pulls(Locomotion(weigh=0.0), 1.0) == pulls(Locomotion(), 0.3) == pulls(Locomotion(), 1.5)
     assert 0.01 < max(map(abs, asked)) <= 0.02
-    harder = pulls(Locomotion(weigh=0.4), 1.5)
+    harder = pulls(Locomotion(weigh=0.4), 2.0)
     assert harder == pytest.approx([11.0 * pull for pull in asked])  # 0.02 + 0.5 * 0.4
-    assert pulls(Locomotion(weigh=0.0), 1.5) == asked
+    assert pulls(Locomotion(weigh=0.0), 2.0) == asked
     assert min(pulls(Locomotion(), 1000.0)) == pytest.approx(-0.95)  # never none, and never upwards
+
+
+def test_draws_that_are_much_harder_than_what_is_asked_throw_walkers_up() -> None:
+    usual, harder = (Stage(Locomotion(hop=2.0), develop(handmade("worm")), 3, level=level) for level in (1.5, 1.75))
+    assert [knock[2] for knock in usual.knocks(7)] == [0.0] * 7
+    up = [knock[2] for knock in harder.knocks(50)]
+    assert 0.0 <= min(up) < 0.1
+    assert 0.4 < max(up) <= 0.5
+    assert usual.settle() == harder.settle() == ""
+    for stage, looks in ((usual, 8), (harder, 24)):
+        stage.live()
+        assert len(stage.gaps) == looks
+        assert stage.time == pytest.approx(9.0)
 
 
 @pytest.mark.parametrize("level", [3.0, 10.0, 1000.0])

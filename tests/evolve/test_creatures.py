@@ -18,7 +18,7 @@ from kinemorph.creatures.develop import develop
 from kinemorph.creatures.gallery import handmade
 from kinemorph.creatures.genotype import Genotype
 from kinemorph.evolve.evaluator import Serial
-from kinemorph.evolve.experiment import begin, evolve, problem_of, resume
+from kinemorph.evolve.experiment import begin, evolve, problem_of, resume, search_of
 from kinemorph.evolve.problem import Draw
 from kinemorph.evolve.rescore import _heard, _lesions, rescore
 from kinemorph.evolve.run import held_out
@@ -156,6 +156,13 @@ def test_without_mujoco_it_is_said_that_walkers_are_not_judged_there(runs, capsy
     told = json.loads(capsys.readouterr().out)
     assert told["conditions"]["motors off"]["draws"] == 2
     assert told["run"] == str(runs["hit-ball-anywhere"])
+
+
+@pytest.mark.parametrize(("episodes", "level"), [(None, 1.5), (5000, 1.5), (20_000, 1.5), (100_000, 1.75)])
+def test_draws_for_walkers_are_harder_with_a_large_budget(episodes, level):
+    budget = {"generations": 10**6} | ({"episodes": episodes} if episodes else {})
+    of = checked(Settings, {"task": "locomotion", "budget": budget})
+    assert search_of(of, problem_of(of)).settings.hardest == pytest.approx(level, abs=0.01)
 
 
 def test_settings_of_tasks_are_checked():

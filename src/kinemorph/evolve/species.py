@@ -67,7 +67,11 @@ class Species(msgspec.Struct, frozen=True):
             return races | mixed | {"blanks": 2 * isinstance(self.task, HitBallAnywhere)}  # one place is hit blindly
         if isinstance(self.task, Locomotion):
             races = {"ladder": [1, 2, 4], "redraw": 6, "worst": 0.3, "founder_draws": 1}
-            hard = {"ramp": 0.4, "hardest": 1.5}  # what only walks here, and not in MuJoCo, is lost by harder draws
+            hard = {
+                "ramp": 0.4,
+                "hardest": 1.5,
+                "harder": 0.096,
+            }  # what only walks here, and not in MuJoCo, is lost by harder draws
             return races | hard | {"family_until": 0.8, "tuning": {"share": 0.4, "body": True}}
         usual: dict[str, Any] = {"ladder": [1, 3], "redraw": 8, "worst": 0.0, "founder_draws": 1}
         if self.task.grasps:

@@ -22,12 +22,13 @@ class Locomotion(Task):
     """Go along x. Who jumps higher than its own length is out (Fontijne 4.5).
 
     It looks aside at first, the ground is more or less slippery and bouncy, and it is knocked about: gaits that only
-    happen to go straight stumble elsewhere. Draws that are harder than that differ in weight, too: who can do with
-    less of it walks in other engines as well (docs/results/tuning.md).
+    happen to go straight stumble elsewhere. Draws that are much harder than what is asked differ in weight,
+    too, and throw it up: who can do with that walks in other engines as well (docs/results/tuning.md).
     """
 
     slip: float = 0.4
-    weigh: float = 0.4
+    weigh: float = 0.8
+    hop: float = 2.0
     bounce: float = 0.1
     fine: float = 4.0
     turn: float = 0.7

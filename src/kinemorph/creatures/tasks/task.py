@@ -29,6 +29,7 @@ Array = npt.NDArray[np.float64]
 Vector = tuple[float, float, float]
 G = 9.81  # m/s²
 PULL = 0.02  # by how much gravity differs
+HARD, OFTEN = 1.5, 3  # the level beyond which it may differ by more; and how many times as many knocks there are then
 SLIP, BOUNCE = 0.1, 0.05  # by how much friction differs, and the mean restitution, where a task says nothing else
 LEAST, MOST = 0.05, 1.5  # share of friction and of weight that is left, and power of `fine`, at levels of any size
 FALL = 1e-3  # m, above the ground at the start
@@ -40,8 +41,8 @@ SHORTEST, LOWEST = 0.4, 0.2  # m: smaller creatures are measured as if they were
 
 NUMBERS = {
     "seconds": (1e-9, 1e9), "dt": (1e-9, 0.1), "patience": (0.0, 1e9), "gravity": (0.0, 1e6), "vary": (0.0, 1e3),
-    "slip": (0.0, 1e3), "weigh": (0.0, 1e3), "bounce": (0.0, 1e3), "fine": (1.0, 100.0), "turn": (0.0, 1e3),
-    "kick": (0.0, 1e3),
+    "slip": (0.0, 1e3), "weigh": (0.0, 1e3), "hop": (0.0, 1e3), "bounce": (0.0, 1e3), "fine": (1.0, 100.0),
+    "turn": (0.0, 1e3), "kick": (0.0, 1e3),
 }  # fmt: skip
 COUNTS = {"substeps": (1, 100), "work": (0, 1 << 61), "looks": (1, 1_000_000)}
 
@@ -66,7 +67,8 @@ class Task:
     gravity: float = G  # m/s²
     vary: float = 1.0  # by how much of their ranges gravity, friction, restitution and bearing differ between draws
     slip: float = SLIP  # the range of friction, to each side
-    weigh: float = 0.0  # and of gravity, by so much more for each level beyond 1: in draws harder than what is asked
+    weigh: float = 0.0  # and of gravity, by so much more for each level beyond HARD: only searches go there
+    hop: float = 0.0  # m/s upwards for each level beyond HARD, up to which knocks lift it then: ground has bumps
     bounce: float = BOUNCE  # restitution of the ground, up to twice as much; of every other draw none
     fine: float = 1.0  # up to so many times as many substeps: contacts are the harder the more there are
     turn: float = 0.0  # rad, to each side: by how much it may look aside at first
@@ -139,12 +141,13 @@ class Stage:
 
     def __init__(self, task: Task, phenotype: Phenotype, seed: int, number: int = 0, level: float = 1.0) -> None:
         self.task, self.phenotype, self.number, self.level = task, phenotype, number, level
+        self.beyond = max(0.0, level - HARD)
         self.rng = np.random.default_rng([seed, number])
         shake = [task.vary * self.chance() for _ in range(3)]
         slip, bounce = (usual + level * (most - usual) for usual, most in ((SLIP, task.slip), (BOUNCE, task.bounce)))
         rough = 0.8 * max(LEAST, 1.0 + slip * shake[0])
         self.soil = _soil(rough, min(1.0, 2.0 * max(0.0, bounce) * max(0.0, shake[1])))
-        weight = task.gravity * max(LEAST, 1.0 + (PULL + task.weigh * max(0.0, level - 1.0)) * shake[2])
+        weight = task.gravity * max(LEAST, 1.0 + (PULL + task.weigh * self.beyond) * shake[2])
         finer = task.fine ** min(MOST, task.vary * level * self.rng.random()) if task.fine > 1.0 else 1.0
         self.substeps = min(round(finer * task.substeps), COUNTS["substeps"][1])
         self.world = World((0.0, 0.0, -weight), task.dt, sleep=False, sweeps=True, substeps=self.substeps)
@@ -258,7 +261,8 @@ class Stage:
         life = self.mind.seen()
         self.start, self.height, self.gap = np.array(life["centre"]), float(life["lowest"]), float(life["gap"])
         woken, half, whole = (round(t / task.dt) for t in (world.time, 0.5 * task.seconds, task.seconds))
-        ends, usual = _living(half, whole, task.looks, bool(task.kick), self.work)
+        looks = task.looks * (OFTEN if task.hop and self.beyond else 1)
+        ends, usual = _living(half, whole, looks, bool(task.kick), self.work)
         script = usual.copy()
         if task.kick:
             script["knock"][1:] = self.knocks(len(ends) - 1)
@@ -270,10 +274,12 @@ class Stage:
 
     def knocks(self, count: int) -> list[tuple[float, ...]]:
         """The next knocks: what each adds to the velocity and to the turning of all of it (m/s, rad/s)."""
-        kick = self.task.vary * self.level * self.task.kick
+        kick, hop = self.task.vary * self.level * self.task.kick, self.task.vary * self.beyond * self.task.hop
         chances = (2.0 * self.rng.random((count, 2)) - 1.0).tolist()
         pushed = [(kick * math.cos(math.pi * angle), kick * math.sin(math.pi * angle)) for angle, _ in chances]
-        return [(*push, 0.0, 0.0, 0.0, 4.0 * kick * turn) for push, (_, turn) in zip(pushed, chances, strict=True)]
+        lifted = (hop * self.rng.random(count)).tolist() if hop else [0.0] * count
+        turned = [4.0 * kick * turn for _, turn in chances]
+        return [(*push, up, 0.0, 0.0, turn) for push, up, turn in zip(pushed, lifted, turned, strict=True)]
 
     @property
     def early(self) -> bool:
