@@ -291,6 +291,16 @@ def test_gentle_operators_keep_to_their_part(seed: int) -> None:
     assert operator in Operator
 
 
+def test_a_stride_is_checked_and_all_else_stays() -> None:
+    usual = Settings(most_parts=5)
+    assert hash(usual) != hash(usual.striding(0.5))  # asked for before, and not taken along
+    assert usual.striding(0.5) == Settings(most_parts=5, stride=0.5)
+    assert hash(usual.striding(0.5)) == hash(Settings(most_parts=5, stride=0.5))
+    for finest in (np.nan, 0.0, np.inf, -1.0):
+        with pytest.raises(ValueError, match=r"creature settings: stride .* must be a number from 1e-09 to 1000"):
+            offspring(random_genotype(np.random.default_rng(0)), np.random.default_rng(0), finest=finest)
+
+
 def test_offspring_come_by_their_shares() -> None:
     rng = rng_of(0)
     parent = founder(1)

@@ -234,10 +234,25 @@ def test_draws_that_are_much_harder_than_what_is_asked_throw_walkers_up() -> Non
     assert 0.0 <= min(up) < 0.1
     assert 0.4 < max(up) <= 0.5
     assert usual.settle() == harder.settle() == ""
-    for stage, looks in ((usual, 8), (harder, 24)):
+    for stage in (usual, harder):
         stage.live()
-        assert len(stage.gaps) == looks
+        assert len(stage.gaps) == 8
         assert stage.time == pytest.approx(9.0)
+    assert harder.spells == 3 * usual.spells
+
+
+def test_who_is_only_thrown_up_is_so_and_what_is_seen_is_seen_as_often() -> None:
+    ways = []
+    for hop in (0.0, 2.0):
+        stage = Stage(Locomotion(kick=0.0, hop=hop), develop(handmade("worm")), 3, level=2.0)
+        assert stage.settle() == ""
+        stage.live()
+        ways.append(stage.way)
+    assert not np.array_equal(*ways)
+    stage = Stage(Follow(hop=1.0, patience=2.0), develop(handmade("worm")), 3, level=2.0)
+    assert stage.settle() == ""
+    stage.live()
+    assert len(stage.gaps) == 2 * Follow().looks
 
 
 @pytest.mark.parametrize("level", [3.0, 10.0, 1000.0])
@@ -246,6 +261,7 @@ def test_draws_of_any_level_can_be_lived(level: float) -> None:
     for seed in range(8):
         stage = Stage(Locomotion(bounce=0.1 * (seed % 2)), walker, seed, level=level)
         assert 0.0 < stage.soil.friction < np.inf
+        assert stage.substeps <= 16
         assert 0.0 <= stage.soil.restitution <= 1.0
         stage.world.step(3)
 

@@ -14,7 +14,7 @@ from tests.evolve.toy import Reach
 
 from kinemorph.evolve.evaluator import Serial
 from kinemorph.evolve.experiment import begin, evolve, problem_of, resume, search_of
-from kinemorph.evolve.job import Job, Result
+from kinemorph.evolve.job import Job, Result, mean
 from kinemorph.evolve.problem import BLANK, Draw, Outcome, Problem
 from kinemorph.evolve.recipe import CANDIDATES, VOTED
 from kinemorph.evolve.report import measured
@@ -283,3 +283,10 @@ def test_the_estimate_goes_by_what_was_computed_since_it_was_resumed(tmp_path):
     assert all(left == math.inf for computed, _, _, left, _ in said if not computed)  # nothing is known yet
     assert all((left < math.inf) == (spent > resumed) for _, spent, resumed, left, _ in new)
     assert re.search(r"held out [\d.-]+, rejected \d+ \(too long \d+\), 0:00 left", new[-1][4])
+
+
+def test_a_mean_is_numpys_to_the_bit():
+    rng = np.random.default_rng(0)
+    for count in [*range(1, 70), 1000]:
+        numbers = (rng.normal(size=count) * 10.0 ** rng.uniform(-3, 3, count)).tolist()
+        assert mean(numbers) == np.mean(numbers)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -173,15 +175,28 @@ def test_a_bounce_in_mujoco_is_that_of_the_draw(seed: int) -> None:
     assert there == {damping(stage.soil.restitution)}
 
 
-def test_a_life_in_mujoco_is_as_long_as_here() -> None:
+@pytest.mark.parametrize("rate", [25.0, 24.0, 30.0, 60.0])
+def test_a_life_in_mujoco_is_as_long_as_here(rate: float) -> None:
     species = creatures({}, "locomotion", "default")
     (walker,) = (one for one in cast("locomotion_2").champions.values())
-    stage = Stage(species.task, develop(walker, species.settings), 1)
+    task = species.task
+    stage = Stage(task, develop(walker, dataclasses.replace(species.settings, rate=rate)), 1)
     twin = Twin(stage.phenotype, stage)
     for k in range(8):
-        twin.live(0.5 * species.task.seconds / species.task.looks)  # of 28.125 passes
-        assert abs(twin.data.time - 1.125 * (k + 1)) < 0.021
-    assert twin.data.time == pytest.approx(species.task.seconds)
+        twin.live(0.5 * task.seconds / task.looks)  # 28.125 passes at 25 Hz
+        assert abs(twin.data.time - 1.125 * (k + 1)) < 0.5 / rate + twin.dt
+    assert twin.data.time == pytest.approx(task.seconds, abs=twin.dt)
+
+
+def test_who_is_thrown_up_here_is_thrown_up_in_mujoco(monkeypatch: pytest.MonkeyPatch) -> None:
+    species = creatures({}, "locomotion", "default")
+    (walker,) = (one for one in cast("locomotion_2").champions.values())
+    knocks: list[Any] = []
+    monkeypatch.setattr(Twin, "knock", lambda twin, push, turn: knocks.append(push[2]))
+    monkeypatch.setattr(Twin, "live", lambda twin, seconds: None)
+    in_mujoco(species, walker.to_json(), Draw(0, 1, 1.75))
+    assert len(knocks) == 23
+    assert max(knocks) > 0.3
 
 
 def test_a_touch_in_mujoco_is_the_mean_of_a_step_of_ours() -> None:
@@ -192,7 +207,7 @@ def test_a_touch_in_mujoco_is_the_mean_of_a_step_of_ours() -> None:
     stage = Stage(species.task, feeling, 1)
     assert stage.settle() == ""
     twins = [Twin(feeling, stage) for _ in range(2)]
-    twins[0]._steps(0.04)
+    twins[0]._steps(80)
     each = []
     for _ in range(80):
         twins[1].mujoco.mj_step(twins[1].model, twins[1].data)

@@ -40,7 +40,7 @@ def evaluate(
     genotype: Genotype | Phenotype, task: Task, seed: int, *, number: int = 0, level: float = 1.0, blank: bool = False,
     motors: bool = True,
 ) -> Score:  # fmt: skip
-    """Let a creature live for a task. `number` is that of the draw, `level` from 0 to 1 how hard it is.
+    """Let a creature live for a task. `number` is that of the draw, `level` how hard it is, 1: as is asked.
 
     With `blank` its senses read nothing, without `motors` it does nothing: to see what these are worth.
     """

@@ -129,9 +129,10 @@ class Settings:
             raise ValueError(f"creature settings: grasps {self.grasps!r} must be True or False")
 
     def striding(self, stride: float) -> Settings:
-        """The same with another stride, which is known to be one: every child has its own."""
+        """The same with another stride: every child has its own, and all else is known to be right."""
         other = copy(self)
         object.__setattr__(other, "stride", stride)
+        check_members("creature settings", other, {"stride": NUMBERS["stride"]}, {})
         return other
 
     def __hash__(self) -> int:

@@ -77,11 +77,11 @@ class Individual:
         """The mean over its draws, or the lowest; minus infinity if it is faulty or was never evaluated."""
         if self.faulty or not self.outcomes:
             return -np.inf
-        return (min if lowest else mean)(self.scores(of=of))
+        return float((min if lowest else mean)(self.scores(of=of)))
 
 
 def mean(numbers: Sequence[float]) -> float:
-    """To the bit what NumPy's is, which takes three times as long for a few of them."""
+    """Of floats, to the bit what NumPy's is, which takes three times as long for a few of them."""
     return float(np.add.reduce(numbers)) / len(numbers)
 
 

@@ -20,7 +20,7 @@ from kinemorph.evolve.streams import Purpose, seed_of, stream
 from kinemorph.evolve.tuning import TuningSettings, tune
 
 PEOPLE, FOUNDERS, EPISODES = 40, 300, 5000  # what was measured: a population, its founders, the budget
-LARGE = 20_000  # evaluations: with more of them, draws become harder than with fewer
+LARGE, LARGEST = 20_000, 100_000  # evaluations: in between draws get harder with the budget, as was measured
 VOTED = 512  # draws from this number on are those of the last vote
 CANDIDATES = 16  # who stands in it
 BLIND = 2  # power of the share of lives without senses that fail, by which one is worth less
@@ -43,7 +43,7 @@ class RecipeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kept: Share = 0.5  # the share of the population that is judged by them; the rest goes
     ramp: Share = 0.0  # the part of the budget in which draws get harder, from level 0 to the hardest
     hardest: Factor = 1.0  # level of draws after that, in tuning and in the vote: above 1, harder than what is asked
-    harder: Share = 0.0  # power of the budget, by LARGE, with which that level grows: who has time can do with more
+    harder: Share = 0.0  # power of a budget above LARGE, in units of it, by which that level grows
     worst: Share = 0.5  # weight of the mean of the worse half, against motions that are blind
     vote: Count = 32  # draws that decide between the elites of the whole run
     tuning: TuningSettings | None = None
@@ -67,7 +67,7 @@ class RecipeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             founders = min(founders, episodes // (5 * self.founder_draws))
         if self.newcomers >= people:
             raise ValueError(f"newcomers is {self.newcomers}, and must be less than the population of {people}")
-        hardest = self.hardest * max(1.0, episodes / LARGE) ** self.harder
+        hardest = self.hardest * (min(max(episodes, LARGE), LARGEST) / LARGE) ** self.harder
         return replaced(self, population=people, founders=founders, hardest=hardest)
 
 

@@ -40,12 +40,13 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def work(problem: Problem, job: Job, attempt: int = 0) -> Result:
     """Evaluate a job on all its draws. What the evaluation raises makes it faulty, the same way everywhere."""
     started = time.process_time()
-    outcomes = tuple(_evaluated(problem, job.genotype, draw) for draw in job.draws)
+    outcomes = tuple(evaluated(problem, job.genotype, draw) for draw in job.draws)
     seconds = time.process_time() - started
     return Result(job.generation, job.individual, job.draws, outcomes, attempt, seconds=seconds)
 
 
-def _evaluated(problem: Problem, genotype: str, draw: Draw) -> Outcome:
+def evaluated(problem: Problem, genotype: str, draw: Draw) -> Outcome:
+    """One life, whatever becomes of it."""
     try:
         outcome = problem.evaluate(genotype, draw)
     except MemoryError:

@@ -58,10 +58,10 @@ def in_mujoco(species: Species, genotype: str, draw: Draw) -> Outcome:
     twin = Twin(creature, stage)
     twin.settle()
     start = twin.centre
-    for knock in (None, *stage.knocks(2 * task.looks - 1)):  # in a life it is knocked about as often
+    for knock in (None, *stage.knocks(2 * stage.spells - 1)):
         if knock:
             twin.knock(knock[:3], knock[3:])
-        twin.live(0.5 * task.seconds / task.looks)
+        twin.live(0.5 * task.seconds / stage.spells)
     speed = float((twin.centre - start)[0]) / task.seconds / stage.size
     return Outcome(speed, measure=speed, reason="MuJoCo warns" if twin.lost else "")
 
@@ -113,23 +113,24 @@ class Twin:
         """Fall to the ground with motors off."""
         disabled = self.mujoco.mjtDisableBit.mjDSBL_ACTUATION
         self.model.opt.disableflags |= int(disabled)
-        self._steps(SETTLING)
+        self._steps(round(SETTLING / self.dt))
         self.model.opt.disableflags &= ~int(disabled)
 
     def live(self, seconds: float) -> None:
         """For so long, to the nearest pass of its brain since it woke."""
         self.lived += seconds
         while len(self.sensed) < round(self.lived * self.brain.rate):
+            before = len(self.sensed)
             self._think()
-            self._steps(1.0 / self.brain.rate)
+            past, now = (round(passes / self.brain.rate / self.dt) for passes in (before, before + 1))
+            self._steps(now - past)
 
     def knock(self, push: Any, turn: Any) -> None:
         """Add to the velocity and the turning of all of it."""
         self.data.qvel[:3] += push
         self.data.qvel[3:6] += self.data.xmat[1].reshape(3, 3).T @ turn
 
-    def _steps(self, seconds: float) -> None:
-        count = round(seconds / self.dt)
+    def _steps(self, count: int) -> None:
         for k in range(count):
             self.mujoco.mj_step(self.model, self.data)
             if k >= count - self.felt:

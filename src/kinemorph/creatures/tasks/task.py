@@ -29,9 +29,13 @@ Array = npt.NDArray[np.float64]
 Vector = tuple[float, float, float]
 G = 9.81  # m/s²
 PULL = 0.02  # by how much gravity differs
-HARD, OFTEN = 1.5, 3  # the level beyond which it may differ by more; and how many times as many knocks there are then
+HARD = 1.5  # the level beyond which it may differ by more, and knocks may throw a creature up
+OFTEN = 3  # times as many knocks as looks, then
 SLIP, BOUNCE = 0.1, 0.05  # by how much friction differs, and the mean restitution, where a task says nothing else
-LEAST, MOST = 0.05, 1.5  # share of friction and of weight that is left, and power of `fine`, at levels of any size
+LEAST, MOST = (
+    0.05,
+    1.5,
+)  # share of friction and of weight that is left, and power of `fine`: even more substeps only take longer
 FALL = 1e-3  # m, above the ground at the start
 STILL = 0.25  # s without motion that end settling
 TILT, NUDGE = 0.05, 0.5  # rad and s: how far and how long weight pulls aslant before that
@@ -65,10 +69,10 @@ class Task:
     patience: float = 4.0  # s, that it has to settle; 0: it does not
     work: int = 4_000_000  # budget of a life, in rows of the solver times substeps
     gravity: float = G  # m/s²
-    vary: float = 1.0  # by how much of their ranges gravity, friction, restitution and bearing differ between draws
+    vary: float = 1.0  # by how much of their ranges draws differ: in gravity, ground, bearing and knocks
     slip: float = SLIP  # the range of friction, to each side
-    weigh: float = 0.0  # and of gravity, by so much more for each level beyond HARD: only searches go there
-    hop: float = 0.0  # m/s upwards for each level beyond HARD, up to which knocks lift it then: ground has bumps
+    weigh: float = 0.0  # and of gravity, by so much more for each level beyond HARD
+    hop: float = 0.0  # m/s for each level beyond HARD: knocks throw it up, by up to so much, OFTEN as often as else
     bounce: float = BOUNCE  # restitution of the ground, up to twice as much; of every other draw none
     fine: float = 1.0  # up to so many times as many substeps: contacts are the harder the more there are
     turn: float = 0.0  # rad, to each side: by how much it may look aside at first
@@ -141,13 +145,14 @@ class Stage:
 
     def __init__(self, task: Task, phenotype: Phenotype, seed: int, number: int = 0, level: float = 1.0) -> None:
         self.task, self.phenotype, self.number, self.level = task, phenotype, number, level
-        self.beyond = max(0.0, level - HARD)
+        beyond = max(0.0, level - HARD)
+        self.hop = task.vary * beyond * task.hop  # m/s, up to which knocks throw it up
         self.rng = np.random.default_rng([seed, number])
         shake = [task.vary * self.chance() for _ in range(3)]
         slip, bounce = (usual + level * (most - usual) for usual, most in ((SLIP, task.slip), (BOUNCE, task.bounce)))
         rough = 0.8 * max(LEAST, 1.0 + slip * shake[0])
         self.soil = _soil(rough, min(1.0, 2.0 * max(0.0, bounce) * max(0.0, shake[1])))
-        weight = task.gravity * max(LEAST, 1.0 + (PULL + task.weigh * self.beyond) * shake[2])
+        weight = task.gravity * max(LEAST, 1.0 + (PULL + task.weigh * beyond) * shake[2])
         finer = task.fine ** min(MOST, task.vary * level * self.rng.random()) if task.fine > 1.0 else 1.0
         self.substeps = min(round(finer * task.substeps), COUNTS["substeps"][1])
         self.world = World((0.0, 0.0, -weight), task.dt, sleep=False, sweeps=True, substeps=self.substeps)
@@ -261,23 +266,28 @@ class Stage:
         life = self.mind.seen()
         self.start, self.height, self.gap = np.array(life["centre"]), float(life["lowest"]), float(life["gap"])
         woken, half, whole = (round(t / task.dt) for t in (world.time, 0.5 * task.seconds, task.seconds))
-        looks = task.looks * (OFTEN if task.hop and self.beyond else 1)
-        ends, usual = _living(half, whole, looks, bool(task.kick), self.work)
+        knocked, often = bool(task.kick or self.hop), self.spells // task.looks
+        ends, usual = _living(half, whole, self.spells, knocked, self.work)
         script = usual.copy()
-        if task.kick:
+        if knocked:
             script["knock"][1:] = self.knocks(len(ends) - 1)
         lived = script[: live(self.mind, script)]
-        self.gaps = lived["gap"].tolist()
+        self.gaps = lived["gap"][often - 1 :: often].tolist()
         if first := sum(end <= half for end in ends[: len(lived)]):
             self.half = int(lived["seen"][first - 1]), float(lived["gaps"][first - 1])
         self.time = (round(world.time / task.dt) - woken) * task.dt
 
+    @property
+    def spells(self) -> int:
+        """Of each half of its life: between any two of them it may be knocked."""
+        return self.task.looks * (OFTEN if self.hop else 1)
+
     def knocks(self, count: int) -> list[tuple[float, ...]]:
         """The next knocks: what each adds to the velocity and to the turning of all of it (m/s, rad/s)."""
-        kick, hop = self.task.vary * self.level * self.task.kick, self.task.vary * self.beyond * self.task.hop
+        kick = self.task.vary * self.level * self.task.kick
         chances = (2.0 * self.rng.random((count, 2)) - 1.0).tolist()
         pushed = [(kick * math.cos(math.pi * angle), kick * math.sin(math.pi * angle)) for angle, _ in chances]
-        lifted = (hop * self.rng.random(count)).tolist() if hop else [0.0] * count
+        lifted = (self.hop * self.rng.random(count)).tolist() if self.hop else [0.0] * count
         turned = [4.0 * kick * turn for _, turn in chances]
         return [(*push, up, 0.0, 0.0, turn) for push, up, turn in zip(pushed, lifted, turned, strict=True)]
 
