@@ -6,12 +6,14 @@ that nobody hears. A child that differs from its parent in these alone costs eva
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from kinemorph.brain import Function
 from kinemorph.brain.layout import FIRST, NOTHING
 from kinemorph.creatures.develop import Phenotype
 
+PARENTS = 128  # that are compared with one child after the other, and looked at once
 GROWN = ["parent", "form", "half", "rise", "mirrored"]  # of a part, beside what its joint says
 ONE_INPUT = {
     Function.ABSOLUTE, Function.SINE, Function.COSINE, Function.SIGMOID, Function.INTEGRATE, Function.DIFFERENTIATE,
@@ -35,10 +37,12 @@ def _parts(whole: Phenotype) -> list[bytes]:
     return [whole.rows[name].tobytes() for name in GROWN]  # known without a model
 
 
+@lru_cache(PARENTS)
 def _joints(whole: Phenotype) -> tuple[bytes, bytes]:
     return whole.model.links.tobytes(), whole.model.dofs.tobytes()
 
 
+@lru_cache(PARENTS)
 def _mind(whole: Phenotype) -> tuple[Any, ...]:
     """Effects, and the neurons from which a way leads to one of them; senses go by what they read."""
     neurons, senses, effects = (rows.tolist() for rows in whole.brain.rows)

@@ -10,7 +10,7 @@ import numpy as np
 from kinemorph.creatures.develop import Phenotype, develop
 from kinemorph.creatures.exploits import exploit, price
 from kinemorph.creatures.genotype import Genotype
-from kinemorph.creatures.tasks.task import Marks, Stage, Task
+from kinemorph.creatures.tasks.task import Marks, Stage, Task, overspent
 from kinemorph.world.minds import WINDOW_LENGTH
 from kinemorph.world.world import WorldError
 
@@ -58,26 +58,27 @@ def evaluate(
     try:
         reason = stage.settle()
         if reason:
-            return _score(stage, None, reason)
+            return _score(stage, reason=reason)
         if blank:
             stage.mind.blank = True
         if not motors:
             stage.mind.asleep = True
         stage.live()
-        marks, life = task.mark(stage), stage.life
-        return _score(stage, marks, "budget" if stage.spent else _exploit(stage, life), life)
+        return _score(stage, task.mark(stage))
     except WorldError as error:
         return Score(REJECTED, reason=f"faulty: {error}", steps=round(stage.world.time / task.dt))
 
 
-def _exploit(stage: Stage, life: dict[str, Any]) -> str:
+def _exploit(stage: Stage, life: dict[str, Any], toil: dict[str, float]) -> str:
+    if overspent(toil):
+        return "budget"
     judged = stage.task.moves and life["steps"] * stage.task.dt >= WINDOW_LENGTH
-    return exploit(life, stage.world.toil, 9.81 * stage.phenotype.mass, stage.size, judged)
+    return exploit(life, toil, 9.81 * stage.phenotype.mass, stage.size, judged)
 
 
-def _score(stage: Stage, marks: Marks | None, reason: str, life: dict[str, Any] | None = None) -> Score:
-    life = stage.life if life is None else life
-    toil, steps = stage.world.toil, round(stage.world.time / stage.task.dt)
+def _score(stage: Stage, marks: Marks | None = None, reason: str = "") -> Score:
+    life, toil, steps = stage.life, stage.world.toil, round(stage.world.time / stage.task.dt)
+    reason = reason or _exploit(stage, life, toil)
     details: dict[str, Any] = {name: float(life[name]) for name in ("fastest", "spin", "depth", "riding", "top")}
     details |= {"length": stage.length, "parts": float(stage.parts), "effort": toil["effort"], "work": toil["work"]}
     details |= {"swing": max(life["swing"], default=0.0), "surplus": toil["surplus"]}

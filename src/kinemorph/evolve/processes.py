@@ -60,7 +60,6 @@ class Processes:
     def collect(self) -> list[Result]:
         results: list[Result] = []
         while not results and (self._waiting or any(worker.doing for worker in self._crew)):
-            self._hand_out()
             watched = [worker.connection for worker in self._crew] + [worker.process.sentinel for worker in self._crew]
             ready = wait(watched, self._patience())
             for worker in list(self._crew):
@@ -68,7 +67,7 @@ class Processes:
                     results += self._hear(worker)
                 elif time.monotonic() > worker.until:
                     results += self._bury(worker, OUT_OF_TIME)
-        self._hand_out()
+            self._hand_out()
         return results
 
     def close(self) -> None:
@@ -84,6 +83,8 @@ class Processes:
 
     def _hand_out(self) -> None:
         """Every idle worker gets a job; where there are too few workers, more are started."""
+        if not self._waiting:
+            return
         busy = sum(worker.doing is not None for worker in self._crew)
         while len(self._crew) < min(self.workers, busy + len(self._waiting)):
             self._crew.append(_Worker(self._context, self._problem, self._limits))

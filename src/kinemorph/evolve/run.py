@@ -82,7 +82,8 @@ class Run:
             asked = self._search.ask()
             for generation in range(before, self._search.generation):
                 self._complete(generation)
-            self._submit(asked, self._order)
+            if asked:
+                self._submit(asked, self._order)
             if not self._order and not self._held_out:
                 break
             self._wait()

@@ -126,11 +126,8 @@ class Species(msgspec.Struct, frozen=True):
             count = len(measures(child))
             left, rest = left[: len(left) - count], left[len(left) - count :]
             child = with_measures(child, rest, self.settings)
-        for place in _places(child, self.task.grasps):
-            count = len(_weights(child, place))
-            child = _weighted(child, place, [min(max(number, -most), most) for number in left[:count]])
-            del left[:count]
-        return _told(child)
+        weights = [min(max(number, -most), most) for number in left]
+        return _told(_weighted(child, _places(child, self.task.grasps), weights))
 
     # ------------------------------------------------------------------------------------------------- judgement
 
@@ -226,12 +223,18 @@ def _weights(genotype: Genotype, place: Weighted) -> tuple[float, ...]:
     return (gene.weight,) if kind == "effectors" else gene.weights
 
 
-def _weighted(genotype: Genotype, place: Weighted, numbers: list[float]) -> Genotype:
-    node, kind, k = place
-    genes = list(getattr(genotype if node < 0 else genotype.nodes[node], kind))
-    changes = {"weight": numbers[0]} if kind == "effectors" else {"weights": tuple(numbers)}
-    genes[k] = replace(genes[k], **changes)
-    if node < 0:
-        return replace(genotype, **{kind: tuple(genes)})
-    new = replace(genotype.nodes[node], **{kind: tuple(genes)})
-    return replace(genotype, nodes=(*genotype.nodes[:node], new, *genotype.nodes[node + 1 :]))
+def _weighted(genotype: Genotype, places: list[Weighted], numbers: list[float]) -> Genotype:
+    left, nodes = iter(numbers), list(genotype.nodes)
+    changed: dict[tuple[int, str], list[Any]] = {}
+    for node, kind, k in places:
+        genes = changed.get((node, kind)) or list(getattr(genotype if node < 0 else nodes[node], kind))
+        if kind == "effectors":
+            genes[k] = replace(genes[k], weight=next(left))
+        else:
+            genes[k] = replace(genes[k], weights=tuple([next(left) for _ in genes[k].weights]))
+        changed[node, kind] = genes
+    for (node, kind), genes in changed.items():
+        if node >= 0:
+            nodes[node] = replace(nodes[node], **{kind: tuple(genes)})
+    central = {kind: tuple(genes) for (node, kind), genes in changed.items() if node < 0}
+    return replace(genotype, nodes=tuple(nodes), **central)

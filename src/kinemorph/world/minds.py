@@ -204,16 +204,21 @@ class Mind:
     @property
     def alive(self) -> bool:
         """Whether it goes on thinking."""
+        return self._found() is not None
+
+    def _found(self) -> Any:
         minds = self.world._minds["minds"]
         if self.row >= len(minds):
-            return False
+            return None
         one = minds[self.row]
-        return bool(one["generation"] == self._generation and self.world.forest.has_body(int(one["body"])))
+        goes_on = one["generation"] == self._generation and self.world.forest.has_body(int(one["body"]))
+        return one if goes_on else None
 
     def _one(self) -> Any:
-        if not self.alive:
+        one = self._found()
+        if one is None:
             raise KeyError(f"mind {self.row} has ended: the body that it was in is gone")
-        return self.world._minds["minds"][self.row]
+        return one
 
     @property
     def body(self) -> Body:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from kinemorph.creatures.tasks.task import Marks, Stage, Task
+from kinemorph.creatures.tasks.task import Marks, Stage, Task, Vector
 
 ASIDE = 0.3  # of what counts for the way, what counts against what goes aside
 FAR = 100.0  # m: where the target is, that shows the way
@@ -34,14 +35,13 @@ class Locomotion(Task):
     turn: float = 0.7
     kick: float = 0.12
     looks: int = 4
-
-    def begin(self, stage: Stage) -> None:
-        stage.mind.target = (FAR, 0.0, 0.0)
+    aim: ClassVar[Vector] = (FAR, 0.0, 0.0)
 
     def mark(self, stage: Stage) -> Marks:
-        x, y, _ = stage.way
+        seen = stage.mind.seen()
+        x, y, _ = seen["centre"] - stage.start
         aside = abs(y)
-        jumps = stage.mind.seen()["top"] - stage.start[2] > stage.size
+        jumps = seen["top"] - stage.start[2] > stage.size
         thesis = 0.0 if jumps else max(0.0, x) / (aside + stage.size)
         return Marks(-1.0 if jumps else advance(stage, x, aside), thesis, x / self.seconds / stage.size)
 
@@ -53,12 +53,10 @@ class Swim(Task):
     gravity: float = 0.0
     patience: float = 0.0
     density: float = 1000.0  # kg/m³
+    aim: ClassVar[Vector] = (FAR, 0.0, 0.0)
 
     def prepare(self, stage: Stage) -> None:
         stage.world.immerse(self.density)
-
-    def begin(self, stage: Stage) -> None:
-        stage.mind.target = (FAR, 0.0, 0.0)
 
     def mark(self, stage: Stage) -> Marks:
         way = stage.way

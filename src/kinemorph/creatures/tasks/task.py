@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -82,6 +82,7 @@ class Task:
     settings: Settings = DEFAULT  # of growth
     moves: bool = True  # whether its joints must move
     looks: int = 1  # how often in each half of a life the way to the target is written down
+    aim: ClassVar[Vector | None] = None  # m: the target from the start; others come when it wakes
 
     def __post_init__(self) -> None:
         check_members(f"task {self.name}", self, NUMBERS, COUNTS)
@@ -124,6 +125,11 @@ SHARED = 1024  # draws by which many live, one after the other: what they have i
 
 
 @lru_cache(maxsize=SHARED)
+def _seeds(seed: int, number: int) -> np.random.SeedSequence:
+    return np.random.SeedSequence([seed, number])
+
+
+@lru_cache(maxsize=SHARED)
 def _soil(friction: float, restitution: float) -> Material:
     return Material(friction=friction, restitution=restitution)
 
@@ -147,7 +153,7 @@ class Stage:
         self.task, self.phenotype, self.number, self.level = task, phenotype, number, level
         beyond = max(0.0, level - HARD)
         self.hop = task.vary * beyond * task.hop  # m/s, up to which knocks throw it up
-        self.rng = np.random.default_rng([seed, number])
+        self.rng = np.random.Generator(np.random.PCG64(_seeds(seed, number)))
         shake = [task.vary * self.chance() for _ in range(3)]
         slip, bounce = (usual + level * (most - usual) for usual, most in ((SLIP, task.slip), (BOUNCE, task.bounce)))
         rough = 0.8 * max(LEAST, 1.0 + slip * shake[0])
@@ -165,7 +171,7 @@ class Stage:
         self.notes: dict[str, Any] = {}  # of the task's own
         task.prepare(self)
         self.figure: Figure = self.world.add(phenotype.model, at=Pose.known(at, turned))
-        self.mind: Mind = self.world.think(self.figure, phenotype.brain)
+        self.mind: Mind = self.world.think(self.figure, phenotype.brain, task.aim)
         self.start: Array = np.zeros(3)  # m, centre of mass when it woke
         self.height = 0.0  # m, of its lowest point then
         self.gap = 0.0  # m, to the target then
@@ -299,8 +305,12 @@ class Stage:
     @property
     def spent(self) -> bool:
         """Whether the budget of work has ended the life."""
-        toil = self.world.toil
-        return toil["work"] > toil["budget"]
+        return overspent(self.world.toil)
+
+
+def overspent(toil: dict[str, float]) -> bool:
+    """Whether more work was done than the budget allows, of `kinemorph.World.toil`."""
+    return toil["work"] > toil["budget"]
 
 
 @lru_cache(maxsize=64)
