@@ -61,6 +61,7 @@ def test_any_sequence_of_operators_gives_valid_genotypes_that_grow(seed: int, na
         i, j = (int(k) for k in rng.integers(len(pool), size=2))
         child = one[name](pool[i]) if name in one else two[name](pool[i], pool[j], rng, ALL)
         assert child.checked() == child
+        assert child.checked().line() == child.line()  # to the type: searches do not check them
         assert len(child.nodes) <= ALL.most_nodes
         pool[i] = child
         creature = develop(child, ALL)

@@ -99,8 +99,10 @@ def test_operators_are_pure_and_leave_valid_creatures(search):
         numbers = problem.numbers(genotype)
         assert problem.with_numbers(genotype, numbers) == genotype
         doubled = [2.0 * number for number in numbers]
-        tuned = problem.numbers(problem.with_numbers(genotype, doubled))
-        assert tuned == [min(max(number, -10.0), 10.0) for number in doubled]
+        child = problem.with_numbers(genotype, doubled)
+        assert problem.numbers(child) == [min(max(number, -10.0), 10.0) for number in doubled]
+        for text in (genotype, child, problem.with_numbers(genotype, problem.numbers(genotype, body=True), body=True)):
+            assert Genotype.from_json(text).line() == text
 
 
 def test_an_evaluation_is_the_same_before_and_after_others():

@@ -186,10 +186,9 @@ _known: dict[str, Genotype] = {}  # of this process: the last LIVING that it has
 
 
 def _told(genotype: Genotype) -> str:
-    """A genotype as text, which need not be read again here."""
-    sound = genotype.checked()
-    text = sound.line()
-    _remember(text, sound)
+    """A genotype as text, which need not be read again here. Operators make sound ones: they are not checked."""
+    text = genotype.line()
+    _remember(text, genotype)
     return text
 
 
