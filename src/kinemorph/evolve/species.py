@@ -223,6 +223,7 @@ def _weights(genotype: Genotype, place: Weighted) -> tuple[float, ...]:
 
 
 def _weighted(genotype: Genotype, places: list[Weighted], numbers: list[float]) -> Genotype:
+    """With these weights in these places; each node is made anew once."""
     left, nodes = iter(numbers), list(genotype.nodes)
     changed: dict[tuple[int, str], list[Any]] = {}
     for node, kind, k in places:

@@ -32,10 +32,8 @@ PULL = 0.02  # by how much gravity differs
 HARD = 1.5  # the level beyond which it may differ by more, and knocks may throw a creature up
 OFTEN = 3  # times as many knocks as looks, then
 SLIP, BOUNCE = 0.1, 0.05  # by how much friction differs, and the mean restitution, where a task says nothing else
-LEAST, MOST = (
-    0.05,
-    1.5,
-)  # share of friction and of weight that is left, and power of `fine`: even more substeps only take longer
+LEAST = 0.05  # share of friction and of weight that is left, at levels of any size
+MOST = 1.5  # power of `fine`, likewise: even more substeps only take longer
 FALL = 1e-3  # m, above the ground at the start
 STILL = 0.25  # s without motion that end settling
 TILT, NUDGE = 0.05, 0.5  # rad and s: how far and how long weight pulls aslant before that
@@ -72,7 +70,7 @@ class Task:
     vary: float = 1.0  # by how much of their ranges draws differ: in gravity, ground, bearing and knocks
     slip: float = SLIP  # the range of friction, to each side
     weigh: float = 0.0  # and of gravity, by so much more for each level beyond HARD
-    hop: float = 0.0  # m/s for each level beyond HARD: knocks throw it up, by up to so much, OFTEN as often as else
+    hop: float = 0.0  # m/s for each level beyond HARD: knocks come OFTEN times as often, and throw it up by up to this
     bounce: float = BOUNCE  # restitution of the ground, up to twice as much; of every other draw none
     fine: float = 1.0  # up to so many times as many substeps: contacts are the harder the more there are
     turn: float = 0.0  # rad, to each side: by how much it may look aside at first
