@@ -416,3 +416,9 @@ def test_rejected_lives_rank_below_all_honest_ones() -> None:
     assert honest and rejected  # noqa: PT018
     assert min(honest) >= -1.0 > max(rejected) == REJECTED
     assert all(isinstance(score, Score) and score.thesis >= 0.0 for score in scores)
+
+
+@pytest.mark.parametrize("level", [math.nan, math.inf, -0.1])
+def test_a_level_that_is_none_is_named(level: float) -> None:
+    with pytest.raises(ValueError, match=r"evaluate: level (nan|inf|-0.1) must be a finite number, 0 or more"):
+        evaluate(handmade("worm"), Locomotion(), 1, level=level)

@@ -49,6 +49,8 @@ def evaluate(
     for what, whole in (("seed", seed), ("number", number)):
         if not isinstance(whole, int | np.integer) or whole < 0:
             raise ValueError(f"evaluate: {what} {whole!r} must be a whole number, 0 or more")
+    if not 0.0 <= level < np.inf:
+        raise ValueError(f"evaluate: level {level!r} must be a finite number, 0 or more; 1 is as hard as is asked")
     phenotype = genotype if isinstance(genotype, Phenotype) else develop(genotype, task.grown())
     if phenotype.rejected:
         return Score(REJECTED, reason=phenotype.rejected)
