@@ -12,6 +12,7 @@ from kinemorph.contact.drives import fill_tree_drives
 from kinemorph.contact.layout import BOUND, ISLAND, ROOT, SPAN, Bounded
 from kinemorph.contact.loop_bounds import fill_loop_bounds
 from kinemorph.contact.root_rows import is_free, see_root
+from kinemorph.contact.warm_joints import follow_joint
 from kinemorph.multibody.joints import FREE, SPHERICAL
 from kinemorph.multibody.layout import DOF, LINK, TREE
 from kinemorph.multibody.system import F8
@@ -26,12 +27,13 @@ BRISK = 0.5  # share of its largest speed, below which a degree of freedom needs
 
 
 @kernel
-def put_limit(s: Any, tree: Any, t: int, link: int, dof: int, what: int, gap: float) -> bool:
-    """A row for one end of the way of a degree of freedom. False if a table is full."""
+def put_limit(s: Any, tree: Any, t: int, link: int, dof: int, what: int, gap: float, force: float) -> bool:
+    """A row for one end of the way of a degree of freedom, with the force that it had. False if a table is full."""
     at = put_bound(s, tree, t, link, dof, -1.0 if what == UPPER else 1.0, what)
     if at >= 0:
         b = rows_at(s["bounds"], s["bound_room"], BOUND)[at]
         b["s"] = b["s0"] = gap
+        b["p"] = s["h"] * force
     return at >= 0
 
 
@@ -49,7 +51,7 @@ def put_fast(s: Any, tree: Any, t: int, link: int, dof: int, v: float, a: float)
 
 
 @kernel(inline=False)
-def fill_ball(s: Any, tree: Any, t: int, link: int, q: Any, v: Any) -> bool:
+def fill_ball(s: Any, tree: Any, t: int, link: int, q: Any, v: Any, forces: Any) -> bool:
     """Limits of a ball joint: on the three parts of its rotation vector. False if a table is full."""
     l = rows_at(tree["links"], tree["n"], LINK)[link]
     dofs = rows_at(tree["dofs"], tree["nv"], DOF)[l["iv"] :]
@@ -61,6 +63,7 @@ def fill_ball(s: Any, tree: Any, t: int, link: int, q: Any, v: Any) -> bool:
         for what in range(2):
             gap = x - dofs[j]["lower"] if what == LOWER else dofs[j]["upper"] - x
             if not gap < reach:
+                forces[6 * what + j] = 0.0
                 continue
             sign = -1.0 if what == UPPER else 1.0
             one = (sign if j == 0 else 0.0, sign if j == 1 else 0.0, sign if j == 2 else 0.0)
@@ -72,12 +75,13 @@ def fill_ball(s: Any, tree: Any, t: int, link: int, q: Any, v: Any) -> bool:
             b["what"], b["tree"], b["dof"], b["l"], b["y"] = what, t, l["iv"] + j, length, used
             start_bound(s, b, add_turn(tree, link, log_shift(phi, one), rows_at(s["Y"], s["Y_room"], F8), used))
             b["s"] = b["s0"] = gap
+            b["p"] = s["h"] * forces[6 * what + j]
     return True
 
 
 @kernel(inline=False)
-def fill_tree_bounds(s: Any, slot: Any, t: int) -> bool:
-    """Rows for what may be reached in this step, of one tree."""
+def fill_tree_bounds(s: Any, forest: Any, slot: Any, t: int) -> bool:
+    """Rows for what may be reached in this step, of one tree. A limit that is far off has no force to start from."""
     tree = rows_at(slot["address"], 1, TREE)[0]
     links, dofs = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF)
     q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
@@ -87,7 +91,10 @@ def fill_tree_bounds(s: Any, slot: Any, t: int) -> bool:
     dt = s["h"] * s["substeps"]
     for i in range(tree["n"]):
         l = links[i]
+        if l["nv"] == 0:
+            continue
         several = l["kind"] == FREE or l["kind"] == SPHERICAL
+        forces = follow_joint(s, forest, l)["p"]
         for j in range(l["nv"]):
             k = l["iv"] + j
             d = dofs[k]
@@ -95,17 +102,19 @@ def fill_tree_bounds(s: Any, slot: Any, t: int) -> bool:
                 at = put_bound(s, tree, t, i, k, 1.0, DRY)
                 if at < 0:
                     return False
-                bounds[at]["most"] = d["friction"]
+                bounds[at]["most"], bounds[at]["p"] = d["friction"], s["h"] * forces[6 * DRY + j]
             if 0.0 < d["speed"] < np.inf and not put_fast(s, tree, t, i, k, v[k], a[k]):
                 return False
             if several:
                 continue
             x, near = q[l["iq"] + j], NEAR + AHEAD * dt * abs(v[k])
-            if x - d["lower"] < near and not put_limit(s, tree, t, i, k, LOWER, x - d["lower"]):
-                return False
-            if d["upper"] - x < near and not put_limit(s, tree, t, i, k, UPPER, d["upper"] - x):
-                return False
-        if l["kind"] == SPHERICAL and not fill_ball(s, tree, t, i, q, v):
+            for what in range(2):
+                gap = x - d["lower"] if what == LOWER else d["upper"] - x
+                if not gap < near:
+                    forces[6 * what + j] = 0.0
+                elif not put_limit(s, tree, t, i, k, what, gap, forces[6 * what + j]):
+                    return False
+        if l["kind"] == SPHERICAL and not fill_ball(s, tree, t, i, q, v, forces):
             return False
     return True
 
@@ -130,7 +139,7 @@ def fill_bounds(s: Any, forest: Any, memory: int) -> bool:
                 see_root(tree, roots[t])
             if s["drive_count"] > 0 and not fill_tree_drives(s, forest, trees[t], t):
                 return False
-            if s["figures"] != 0 and spans[t]["jointed"] != 0 and not fill_tree_bounds(s, trees[t], t):
+            if s["figures"] != 0 and spans[t]["jointed"] != 0 and not fill_tree_bounds(s, forest, trees[t], t):
                 return False
             t = spans[t]["next"]
         if islands[i]["held"] > 0 and not fill_loop_bounds(s, forest, i, memory):

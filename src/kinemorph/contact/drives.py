@@ -95,7 +95,8 @@ def find_drives(s: Any, forest: Any) -> None:
         d = drives[i]
         if d["joint"] < 0:
             continue
-        d["applied"] = 0.0
+        if d["kind"] == FORCE:
+            d["applied"] = 0.0
         at = joint_slot(forest, d["joint"])
         if at < 0 or (d["kind"] == COUPLED and joint_slot(forest, d["source"]) < 0):
             d["joint"], d["generation"] = -1, d["generation"] + 1
@@ -130,7 +131,7 @@ def fill_tree_drives(s: Any, forest: Any, slot: Any, t: int) -> bool:
             if at < 0:
                 return False
             b = bounds[at]
-            b["target"], b["force"], b["drive"] = d["speed"], d["force"], i
+            b["target"], b["force"], b["drive"], b["p"] = d["speed"], d["force"], i, s["h"] * d["applied"]
             b["stiffness"], b["damping"] = d["stiffness"], d["damping"]
             if d["damping"] == np.inf:  # at its speed it has nothing to do, but for rounding
                 b["trifle"] = TRIFLE * abs(d["speed"]) * b["inverse"]
@@ -142,7 +143,8 @@ def fill_tree_drives(s: Any, forest: Any, slot: Any, t: int) -> bool:
         elif d["kind"] == COUPLED and joints[d["source"] & INDEX]["tree"] == t:
             if not couple(s, joints, tree, t, d, q):
                 return False
-            bounds[s["bound_count"] - 1]["drive"] = i
+            b = bounds[s["bound_count"] - 1]
+            b["drive"], b["p"] = i, s["h"] * d["applied"]
         i = d["next"]
     return True
 
@@ -288,6 +290,9 @@ def settle_drives(s: Any) -> None:
     drives, bounds = rows_at(s["drives"], s["drive_room"], DRIVE), rows_at(s["bounds"], s["bound_room"], BOUND)
     pushes = rows_at(s["pushes"], s["push_room"], PUSH)
     per_step = 1.0 / (s["h"] * s["substeps"])
+    for i in range(s["drive_count"]):
+        if drives[i]["kind"] != FORCE:
+            drives[i]["applied"] = 0.0
     for i in range(s["bound_count"]):
         if bounds[i]["what"] == DRIVEN:
             drives[bounds[i]["drive"]]["applied"] = bounds[i]["sum"] * per_step

@@ -69,7 +69,8 @@ ISLAND = np.dtype(
         ("direct", "i4"),  # 1 if it is solved directly
         ("held", "i4"),  # how many HOLDs it has
         ("pairs", "i8"),  # a number that differs if other shapes touch
-        ("unused", "i8"),  # up to here it is one cache line; what follows is of direct islands only
+        ("driven", "i8"),  # how many of its bounds are drives
+        # up to here it is one cache line; what follows is of direct islands only
         ("mass", "f8"),  # kg, of its trees
         ("grips", "i8"),  # address of its GRIPs: those of touches, then those of bounds
         ("grip_count", "i8"),
@@ -244,7 +245,17 @@ DRIVE = np.dtype(
         ("source", "i8"),  # of a coupling: id of the joint that it follows,
         ("ratio", "f8"),  # and by how much
         ("told", "f8"),  # what an actuator was told
-        ("applied", "f8"),  # N m or N, mean force of the last step
+        ("applied", "f8"),  # N m or N, mean force of the last step, from which the next one starts
+    ],
+    align=True,
+)
+
+
+WARM_JOINT = np.dtype(
+    [
+        ("generation", "i4"),  # of the joint that the rest is of; `contact.warm_joints`
+        ("turned", "i4"),  # whether that was used the other way round
+        ("p", "f8", 18),  # N m or N: six of its lower limits, six of its upper ones, six of its dry friction
     ],
     align=True,
 )
@@ -406,6 +417,8 @@ SOLVER = np.dtype(
         ("drives", "i8"),  # address of the DRIVEs: what acts in joints, until it is withdrawn
         ("drive_count", "i8"),  # rows that have ever been used
         ("drive_room", "i8"),
+        ("warm_joints", "i8"),  # address of a WARM_JOINT for each joint of the forest
+        ("joint_room", "i8"),
         ("pushes", "i8"),  # address of the PUSHes: what acts on bodies
         ("push_count", "i8"),
         ("push_room", "i8"),
@@ -428,7 +441,7 @@ SOLVER = np.dtype(
 # What else wakes: a change of the structure near by, whoever asks for it, and other forces, drives or surfaces.
 BY_EDIT, BY_CALL, BY_FORCE, BY_PLACE = -2, -3, -4, -5
 SOLVER_KIND = kind_of(
-    "solver", SOLVER, SPAN, ROOT, ISLAND, REST_ON, MATERIAL, AGREEMENT, TOUCH, BOUND, TWIST, DRIVE, PUSH, GRIP, HOLD,
-    PULL,
+    "solver", SOLVER, SPAN, ROOT, ISLAND, REST_ON, MATERIAL, AGREEMENT, TOUCH, BOUND, TWIST, DRIVE, WARM_JOINT, PUSH,
+    GRIP, HOLD, PULL,
 )  # fmt: skip
 FULL_Z, FULL_TOUCHES, FULL_BOUNDS, FULL_Y, FULL_ENVELOPE = 1, 2, 4, 8, 16

@@ -124,7 +124,7 @@ def fill_loop_drives(s: Any, forest: Any, k: int, x: Any, q: Any, unit: Any) -> 
         if at < 0:
             return False
         b, effort = bounds[at], dofs[d["dof"]]["effort"]
-        b["target"], b["force"], b["drive"] = d["speed"], d["force"], i
+        b["target"], b["force"], b["drive"], b["p"] = d["speed"], d["force"], i, s["h"] * d["applied"]
         b["stiffness"], b["damping"] = d["stiffness"], d["damping"]
         b["least"], b["most"] = max(d["least"], -effort), min(d["most"], effort)
         if d["stiffness"] > 0.0:

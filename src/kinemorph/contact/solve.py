@@ -24,14 +24,14 @@ MORE = 8  # sweeps for that
 
 @kernel
 def warm_start(s: Any, island: Any) -> None:
-    """What the impulses of the step before would do, into g."""
+    """What the impulses of the step before would do, but for those of drives, into g."""
     touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
     bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
     Y, g = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["g"], s["nz"], F8)
     clear(g, island["offset"], island["nz"])
     for i in range(island["bound_count"]):
         b = bounds[i]
-        if b["p"] != 0.0:
+        if b["p"] != 0.0 and b["what"] != DRIVEN:
             kick(Y, b["y"], g, b["o"], b["l"], b["p"])
     for i in range(island["touch_count"]):
         t = touches[i]
@@ -48,21 +48,45 @@ def warm_start(s: Any, island: Any) -> None:
 def start_substep(s: Any, island: Any) -> None:
     """What forces do in a substep, into z0, and with that what is kept of impulses, into z.
 
-    Scaled so that it starts no higher than nothing at all: repeated impacts would pump energy. ½ |z0 + α g|² is least
-    at α = - z0ᵀ g / |g|².
+    Impulses of drives count among the forces. Those of contacts, limits and friction, g, are scaled so that it starts
+    no higher than without them: repeated impacts would pump energy. ½ |x + α g|² is least at α = - xᵀ g / |g|².
     """
     z, za = rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
     z0, g = rows_at(s["z0"], s["nz"], F8), rows_at(s["g"], s["nz"], F8)
     o, nz = island["offset"], island["nz"]
     against, size = apply_forces(z, za, s["h"], g, z0, o, nz)
+    add_share(z0, 0.0, g, z, o, nz)
+    if island["driven"] > 0:
+        kick_driven(s, island, z, 1.0)
+        against = product(z, o, g, o, nz)
     if -against < 0.99 * size:
         share_out(s, island, max(0.0, -against / size))
-    add_share(z0, 1.0, g, z, o, nz)
+    add_share(z, 1.0, g, z, o, nz)
+
+
+@kernel(inline=False)
+def count_driven(s: Any, island: Any) -> int:
+    """How many rows of an island are drives."""
+    bounds, count = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :], 0
+    for i in range(island["bound_count"]):
+        count += 1 if bounds[i]["what"] == DRIVEN else 0
+    return count
+
+
+@kernel(inline=False)
+def kick_driven(s: Any, island: Any, x: Any, sign: float) -> None:
+    """Add to a vector what the impulses of drives do."""
+    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+    Y = rows_at(s["Y"], s["Y_room"], F8)
+    for i in range(island["bound_count"]):
+        b = bounds[i]
+        if b["what"] == DRIVEN and b["p"] != 0.0:
+            kick(Y, b["y"], x, b["o"], b["l"], sign * b["p"])
 
 
 @kernel(inline=False)
 def share_out(s: Any, island: Any, share: float) -> None:
-    """Let the impulses of a substep be a share of what they are, and g with them."""
+    """Let the impulses of a substep, but for those of drives, be a share of what they are, and g with them."""
     touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
     bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
     g = rows_at(s["g"], s["nz"], F8)
@@ -73,7 +97,8 @@ def share_out(s: Any, island: Any, share: float) -> None:
         touches[i]["p1"] *= share
         touches[i]["p2"] *= share
     for i in range(island["bound_count"]):
-        bounds[i]["p"] *= share
+        if bounds[i]["what"] != DRIVEN:
+            bounds[i]["p"] *= share
     if island["twist_count"] > 0:
         scale_twists(s, island, share)
 
@@ -196,9 +221,9 @@ def solve_island(s: Any, island: Any, soft: tuple[float, float, float]) -> None:
     start, nz, h = island["offset"], island["nz"], s["h"]
     z, za, moved = rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8)
     g, z0, x = rows_at(s["g"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8), rows_at(s["x"], s["nz"], F8)
-    Y = rows_at(s["Y"], s["Y_room"], F8)
     touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
     bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+    island["driven"] = count_driven(s, island) if s["drive_count"] > 0 else 0
     if island["touch_count"] + island["bound_count"] == 0:
         add_share(z, s["substeps"] * h, za, z, start, nz)
         return
@@ -242,12 +267,9 @@ def solve_island(s: Any, island: Any, soft: tuple[float, float, float]) -> None:
             go_on_so(s, island)
             break
         for i in range(island["bound_count"]):
-            b = bounds[i]
-            b["sum"] += b["p"]
-            if b["what"] == DRIVEN:  # a drive may add energy: it starts anew, and the guard has no say in it
-                if n + 1 < s["substeps"]:
-                    kick(Y, b["y"], g, b["o"], b["l"], -b["p"])
-                b["p"] = 0.0
+            bounds[i]["sum"] += bounds[i]["p"]
+        if island["driven"] > 0 and n + 1 < s["substeps"]:
+            kick_driven(s, island, g, -1.0)
     mark_touched(s, island)
     if impacts > 0 and not pass_on(s, island):
         for i in range(island["touch_count"]):

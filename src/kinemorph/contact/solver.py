@@ -28,6 +28,7 @@ from kinemorph.contact.layout import (
     SPAN,
     TOUCH,
     TWIST,
+    WARM_JOINT,
 )
 from kinemorph.multibody.tables import Pattern, Tables
 
@@ -74,6 +75,7 @@ class Solver:
         self._make("materials", "material_room", 16, MATERIAL)
         self._make_wrenches(4)
         self._make("drives", "drive_room", 16, DRIVE)
+        self._make("warm_joints", "joint_room", 16, WARM_JOINT)
         self._make("pushes", "push_room", 16, PUSH)
         self._make("agreements", "agreement_room", 4, AGREEMENT)
         self._tables.make("impulses", 6 * 64, F8)
@@ -157,10 +159,12 @@ class Solver:
             self._make("envelope", "envelope_room", 2 * int(h["envelope_used"]), F8)
         h["full"] = 0
 
-    def follow(self, trees: int, shapes: int, contacts: int, loops: int) -> None:
-        """Have a span for each tree, a material for each shape, room for so many contacts, which may all touch, and for
-        the wrenches of so many loops."""
+    def follow(self, trees: int, shapes: int, contacts: int, joints: int, loops: int) -> None:
+        """Have a span for each tree, a material for each shape, room for so many contacts, which may all touch, for
+        what is kept of so many joints, and for the wrenches of so many loops."""
         h = self.header[0]
+        if joints > h["joint_room"]:
+            self._make("warm_joints", "joint_room", 2 * joints, WARM_JOINT, keep=True)
         if loops > h["wrench_room"]:
             self._make_wrenches(2 * loops)
         if trees > h["span_room"]:

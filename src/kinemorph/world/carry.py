@@ -19,6 +19,7 @@ from kinemorph.contact.pulls import claim_pulls, fill_pulls, pull_all, tie_eleme
 from kinemorph.contact.rows import fill_touches
 from kinemorph.contact.seams import pass_seams
 from kinemorph.contact.twists import fill_twists, keep_moments, stay_swept
+from kinemorph.contact.warm_joints import keep_bounds
 from kinemorph.contact.wedges import choose_wedged
 from kinemorph.structure.forest_layout import LOOPS
 from kinemorph.structure.forest_memory import pool_of
@@ -189,6 +190,8 @@ def carry_out(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
         keep_moments(s, c, good)
     if not good:
         return NOT_FINITE
+    if s["figures"] != 0:
+        keep_bounds(s, forest)
     share(w, ADVANCE, count_trees(forest), none)
     lap(w, MOTION, since)
     return DONE

@@ -95,7 +95,7 @@ def _acting(world: Any) -> Iterator[Any]:
     ):
         rows = world.solver[table][: int(h[f"{count}_count"])]
         alive = rows[rows[owner] >= 0]
-        yield from (alive[name] for name in rows.dtype.names if name not in ("next", "generation", "applied"))
+        yield from (alive[name] for name in rows.dtype.names if name not in ("next", "generation"))
 
 
 def _minds(world: Any) -> Iterator[Any]:

@@ -29,6 +29,7 @@ from kinemorph.structure.forest_layout import (
     FULL,
     IN_USE,
     JOINT_SLOT,
+    JOINTS,
     LOOP_SLOT,
     LOOPS,
     NOT_SAID,
@@ -176,6 +177,13 @@ def let_go(w: Any, s: Any, forest: Any, c: Any, m: Any, e: Any) -> int:
     return DONE
 
 
+@kernel
+def has_room_for_one(s: Any, forest: Any) -> bool:
+    """Whether the solver has room for one tree, one joint and one loop more."""
+    trees, joints, loops = pool_of(forest, TREES), pool_of(forest, JOINTS), pool_of(forest, LOOPS)
+    return trees["count"] < s["span_room"] and joints["count"] < s["joint_room"] and loops["count"] < s["wrench_room"]
+
+
 @kernel(inline=False)
 def grasp_all(w: Any, s: Any, forest: Any, c: Any, m: Any) -> int:
     """What all grasps want since the last passes. Returns a Status; it goes on where it was when it is called again."""
@@ -194,7 +202,7 @@ def grasp_all(w: Any, s: Any, forest: Any, c: Any, m: Any) -> int:
             if body < 0:
                 continue
             status = DONE
-            if pool_of(forest, TREES)["count"] >= s["span_room"] or pool_of(forest, LOOPS)["count"] >= s["wrench_room"]:
+            if not has_room_for_one(s, forest):
                 return CHANGED  # Python makes room
             if e["wants"] != 0 and e["held"] < 0:
                 status = take_hold(w, s, forest, c, m, e, body)

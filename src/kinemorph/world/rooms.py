@@ -5,7 +5,7 @@ from __future__ import annotations
 from kinemorph._jit import entry, rows_at
 from kinemorph.collision.shape_rows import COLLISIONS
 from kinemorph.contact.layout import SOLVER
-from kinemorph.structure.forest_layout import FOREST, LOOPS, TREES
+from kinemorph.structure.forest_layout import FOREST, JOINTS, LOOPS, TREES
 from kinemorph.structure.forest_memory import pool_of
 from kinemorph.world.layout import WORLD
 
@@ -19,6 +19,11 @@ def has_all_rooms(address: int, shapes: int) -> bool:
     w = rows_at(address, 1, WORLD)[0]
     forest, s = rows_at(w["forest"], 1, FOREST)[0], rows_at(w["solver"], 1, SOLVER)[0]
     c = rows_at(w["collisions"], 1, COLLISIONS)[0]
-    trees, loops = pool_of(forest, TREES)["count"], pool_of(forest, LOOPS)["count"]
+    trees, joints, loops = (
+        pool_of(forest, TREES)["count"],
+        pool_of(forest, JOINTS)["count"],
+        pool_of(forest, LOOPS)["count"],
+    )
     enough = trees <= s["span_room"] and shapes <= s["material_room"] and loops <= s["wrench_room"]
+    enough = enough and joints <= s["joint_room"]
     return enough and c["contact_room"] <= s["impulse_room"] // 2

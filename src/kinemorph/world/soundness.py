@@ -44,6 +44,7 @@ ROOMS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("impulses", "moments"), lambda h: 3 * h["impulse_room"]),
     "wrenches": lambda h: 6 * h["wrench_room"],
     "drives": lambda h: h["drive_room"],
+    "warm_joints": lambda h: h["joint_room"],
     "pushes": lambda h: h["push_room"],
     "agreements": lambda h: h["agreement_room"],
 }
@@ -90,6 +91,7 @@ def check_solver(tables: Any) -> None:
     finite(tables["spans"], "trees in the solver")
     within(tables["spans"]["asleep"], 0, 2, "sleep of trees")
     finite(tables["materials"], "materials")
+    finite(tables["warm_joints"], "forces of joints")
     for name, but in (("drives", {"damping", "least", "most"}), ("pushes", set()), ("agreements", set())):
         finite(tables[name], name, but)
     within(tables["drives"]["kind"], 0, len(Driven), "drives")
@@ -117,6 +119,7 @@ def check_world(state: Any) -> None:
     _impulses(h, s)
     trees, shapes = int(forest._pools[TREES]["count"]), collisions.shapes.count
     demand(trees <= s["span_room"] and shapes <= s["material_room"], "a solver has no room for all trees and shapes")
+    demand(int(forest._pools[JOINTS]["count"]) <= s["joint_room"], "a solver has no room for all joints")
     demand(2 * c["contact_room"] == s["impulse_room"], "a solver has no room for all contacts")
     demand(-1 <= h["tree"] < max(trees, 1), "a world names a tree that is not there")
     within(solver.touches["contact"], 0, c["n_contacts"], "contacts of the solver")

@@ -13,7 +13,6 @@ from kinemorph.contact.layout import BY_FORCE
 from kinemorph.spatial.given import finite
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest import Change
-from kinemorph.structure.forest_layout import LOOPS, TREES
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.acting import Acting
 from kinemorph.world.body import Body, Figure
@@ -203,8 +202,9 @@ class Thinking(Acting):
     def _follow_grasps(self) -> None:
         """A grasp has changed the structure, or wants room to."""
         h = self._minds.header[0]
-        trees, loops = (int(self.forest._pools[which]["count"]) for which in (TREES, LOOPS))
-        self.solver.follow(trees + 1, self.shapes.count, int(self.collisions.header["contact_room"][0]), loops + 1)
+        trees, _, joints, loops = self.forest._pools["count"].tolist()
+        contacts = int(self.collisions.header["contact_room"][0])
+        self.solver.follow(trees + 1, self.shapes.count, contacts, joints + 1, loops + 1)
         changed = int(h["changed"])
         h["changed"] = 0
         if not changed:

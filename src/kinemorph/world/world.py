@@ -394,9 +394,9 @@ class World(Changing, Placing, Asking, Keeping):
     def _follow_tables(self) -> None:
         self.collisions.expect()
         if not has_all_rooms(self._address, self.shapes.count):
-            trees, _, _, loops = self.forest._pools["count"].tolist()
+            trees, _, joints, loops = self.forest._pools["count"].tolist()
             contacts = int(self.collisions.header["contact_room"][0])
-            self.solver.follow(trees, self.shapes.count, contacts, loops)
+            self.solver.follow(trees, self.shapes.count, contacts, joints, loops)
 
     # ----------------------------------------------------------------------------------------------------------- sleep
 
