@@ -55,13 +55,17 @@ def start_substep(s: Any, island: Any) -> None:
     z0, g = rows_at(s["z0"], s["nz"], F8), rows_at(s["g"], s["nz"], F8)
     o, nz = island["offset"], island["nz"]
     against, size = apply_forces(z, za, s["h"], g, z0, o, nz)
-    add_share(z0, 0.0, g, z, o, nz)
-    if island["driven"] > 0:
+    driven = island["driven"] > 0
+    if driven:
+        add_share(z0, 0.0, g, z, o, nz)
         kick_driven(s, island, z, 1.0)
         against = product(z, o, g, o, nz)
     if -against < 0.99 * size:
         share_out(s, island, max(0.0, -against / size))
-    add_share(z, 1.0, g, z, o, nz)
+    if driven:
+        add_share(z, 1.0, g, z, o, nz)
+    else:
+        add_share(z0, 1.0, g, z, o, nz)
 
 
 @kernel(inline=False)

@@ -95,7 +95,15 @@ def _acting(world: Any) -> Iterator[Any]:
     ):
         rows = world.solver[table][: int(h[f"{count}_count"])]
         alive = rows[rows[owner] >= 0]
-        yield from (alive[name] for name in rows.dtype.names if name not in ("next", "generation"))
+        yield from (alive[name] for name in rows.dtype.names if name not in ("next", "generation", "applied"))
+        if table == "drives" and len(alive):
+            yield alive["applied"]
+    joints = world.forest.joints & INDEX
+    kept = world.solver["warm_joints"]
+    warm = joints[joints < len(kept)]
+    warm = warm[np.any(kept["p"][warm] != 0.0, axis=1)]
+    if len(warm):  # the forces from which limits and dry friction start
+        yield from (warm, kept["p"][warm])
 
 
 def _minds(world: Any) -> Iterator[Any]:
