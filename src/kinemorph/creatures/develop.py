@@ -140,7 +140,7 @@ class Phenotype:
     @cached_property
     def moment(self) -> Vector:
         """kg m: its mass times where its centre is, in the frame of its root, joints at zero."""
-        found: Vector = self.rows["mass"] @ self.rows["p"]
+        found: Vector = np.einsum("i,ij->j", self.rows["mass"], self.rows["p"])
         return found
 
     @cached_property

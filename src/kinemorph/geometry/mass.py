@@ -23,6 +23,7 @@ from kinemorph.geometry.parts import Parts
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.geometry.shapes import Shape, ShapeKind
 from kinemorph.spatial.pose import Matrix, Pose, Vector
+from kinemorph.spatial.products import inner, times
 
 WATER = 1000.0  # kg/m³
 FLAT = 1e-12  # volume over area times size: less is rounding
@@ -65,14 +66,14 @@ class MassProperties:
     def moved(self, pose: Pose) -> MassProperties:
         """The same solid in an outer frame, where this frame stands at `pose`."""
         R = pose.rotation
-        return MassProperties(self.volume, self.mass, pose.apply(self.com), R @ self.matrix @ R.T)
+        return MassProperties(self.volume, self.mass, pose.apply(self.com), times(R, self.matrix, R.T))
 
     def __add__(self, other: MassProperties) -> MassProperties:
         """Both solids as one body; what they have in common counts twice."""
         mass = self.mass + other.mass
         d = other.com - self.com
         # Steiner: about the common centre, the two masses count like the reduced one at their distance.
-        steiner = self.mass * other.mass / mass * (d @ d * np.eye(3) - np.outer(d, d))
+        steiner = self.mass * other.mass / mass * (inner(d, d) * np.eye(3) - np.outer(d, d))
         com = self.com + other.mass / mass * d
         return MassProperties(self.volume + other.volume, mass, com, self.matrix + other.matrix + steiner)
 
@@ -136,12 +137,12 @@ def _integrals(points: Array, triangles: Array, density: float) -> MassPropertie
         raise ValueError(
             f"it is flat: its volume is {volume:.3g} m³, its surface {area:.3g} m²; there is no solid in it"
         )
-    com = volumes @ (a + b + c) / (4.0 * volume)
+    com = np.einsum("i,ij->j", volumes, a + b + c) / (4.0 * volume)
 
     a, b, c = a - com, b - com, c - com
     volumes = np.einsum("ij,ij->i", a, normal) / 6.0
     corners = np.stack([a, b, c, a + b + c])
-    C = np.einsum("i,kix,kiy->xy", volumes, corners, corners, optimize=True) / 20.0
+    C = np.einsum("i,kix,kiy->xy", volumes, corners, corners) / 20.0
     C = 0.5 * (C + C.T)
     return MassProperties(volume, density * volume, middle + com, density * (np.trace(C) * np.eye(3) - C))
 

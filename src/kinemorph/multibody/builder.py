@@ -17,6 +17,7 @@ from kinemorph.multibody.loops import Loop
 from kinemorph.multibody.massless import massless_joints
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import Pose, vector
+from kinemorph.spatial.products import times
 
 _NO_INERTIA = Inertia(0.0)
 UPPER = [0, 1, 2, 4, 5, 8]  # entries of a symmetric matrix that rows have
@@ -271,8 +272,8 @@ def complete(rows: np.ndarray[tuple[int], np.dtype[np.void]]) -> None:
     K = np.zeros((len(rows), 3, 3))
     K[:, 0, 1], K[:, 0, 2], K[:, 1, 2] = -a[:, 2], a[:, 1], -a[:, 0]
     K[:, 1, 0], K[:, 2, 0], K[:, 2, 1] = a[:, 2], -a[:, 1], a[:, 0]
-    rows["Rc"] = (R @ (np.eye(3) - a[:, :, np.newaxis] * a[:, np.newaxis])).reshape(-1, 9)
-    rows["Rs"] = (R @ K).reshape(-1, 9)
+    rows["Rc"] = times(R, np.eye(3) - a[:, :, np.newaxis] * a[:, np.newaxis]).reshape(-1, 9)
+    rows["Rs"] = times(R, K).reshape(-1, 9)
 
 
 def _shapes(where: str, shapes: Sequence[Shape] | Shape) -> tuple[Shape, ...]:

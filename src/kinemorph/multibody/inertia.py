@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.spatial.pose import Matrix, Pose, Vector, vector
+from kinemorph.spatial.products import inner, times
 
 TRIANGLE = 1e-6  # slack of the triangle inequality, relative: files carry rounded numbers
 _EYE = np.eye(3)
@@ -98,12 +99,12 @@ class Inertia:
         """A thin rod between two points."""
         a, b = vector(start, 3, "Inertia.rod: start"), vector(end, 3, "Inertia.rod: end")
         d = b - a
-        return Inertia(mass, (a + b) / 2.0, mass / 12.0 * (d @ d * np.eye(3) - np.outer(d, d)))
+        return Inertia(mass, (a + b) / 2.0, mass / 12.0 * (inner(d, d) * np.eye(3) - np.outer(d, d)))
 
     def moved(self, pose: Pose) -> Inertia:
         """The same body in an outer frame, where this frame stands at `pose`."""
         R = pose.rotation
-        return Inertia.unchecked(self.mass, self.com @ R.T + pose.position, R @ self.matrix @ R.T)
+        return Inertia.unchecked(self.mass, times(R, self.com) + pose.position, times(R, self.matrix, R.T))
 
     def about_origin(self) -> Matrix:
         """Second moment about the link's origin."""
@@ -121,7 +122,7 @@ class Inertia:
 
 def _spread(mass: float, c: Vector) -> Matrix:
     """The second moment of a point mass about the origin."""
-    return mass * (c.dot(c) * _EYE - c[:, np.newaxis] * c)
+    return mass * (inner(c, c) * _EYE - c[:, np.newaxis] * c)
 
 
 def _lengths(shape: str, **lengths: float) -> None:

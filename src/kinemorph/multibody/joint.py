@@ -14,6 +14,7 @@ import numpy as np
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.layout import DOF, LINK, NQ, NV, JointKind
 from kinemorph.spatial.pose import vector
+from kinemorph.spatial.products import inner, length
 
 Number = float | Iterable[float]  # one for all degrees of freedom of a joint, or one each
 
@@ -131,10 +132,10 @@ class Joint:
         a = unit(self.axis, "axis")
         b = unit(self.axis2, "axis2")
         if self.kind is JointKind.PLANAR:
-            b = b - (a @ b) * a
-            if np.linalg.norm(b) < 1e-6:
+            b = b - inner(a, b) * a
+            if length(b) < 1e-6:
                 raise ValueError(f"direction {self.axis2} is parallel to the normal {self.axis}")
-            b = b / np.linalg.norm(b)
+            b = b / length(b)
         if self.kind is JointKind.UNIVERSAL and np.linalg.norm(np.cross(a, b)) < 1e-6:
             raise ValueError(f"its axes {self.axis} and {self.axis2} are parallel")
         return a, b

@@ -16,6 +16,7 @@ from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.products import length, times
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 FRICTION = 0.8
@@ -45,14 +46,17 @@ class _Yard:
     def body(self, shape: Shape, at: Any, w: Any = (0, 0, 0), v: Any = (0, 0, 0), density: float = 1000.0) -> None:
         """Add a body at a pose (or a position and a quaternion), with velocities in world axes."""
         position, quaternion = at
-        quaternion = np.array(quaternion, float) / np.linalg.norm(quaternion)
+        quaternion = np.array(quaternion, float)
+        quaternion /= length(quaternion)
         R = Pose.quaternion(quaternion).rotation
         mass = inertia_of(shape, density)
         self.builder.link(
             f"body{len(self.states)}", None, Joint.free(), inertia=Inertia(mass.mass, mass.com, mass.matrix),
             shapes=[shape],
         )  # fmt: skip
-        self.states.append((np.r_[position, quaternion], np.r_[R.T @ np.array(w, float), R.T @ np.array(v, float)]))
+        self.states.append(
+            (np.r_[position, quaternion], np.r_[times(R.T, np.array(w, float)), times(R.T, np.array(v, float))])
+        )
 
     def done(self, seconds: float) -> Yardstick:
         q, v = (np.concatenate(part) for part in zip(*self.states, strict=True))
@@ -127,7 +131,7 @@ def chain() -> Yardstick:
     model = builder.build()
     q = neutral(model)
     turn = np.array((0.98, 0.1, 0.1, 0.1))
-    q[:7] = np.r_[(-1.0, 0.0, 0.6), turn / np.linalg.norm(turn)]
+    q[:7] = np.r_[(-1.0, 0.0, 0.6), turn / length(turn)]
     return Yardstick("chain", model, q, np.zeros(model.nv), 4.0)
 
 

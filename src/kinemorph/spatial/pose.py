@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.spatial.given import shown
+from kinemorph.spatial.products import inner, length, times
 
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
@@ -47,9 +48,9 @@ class Pose:
             R = np.array(rotation, dtype=np.float64)
             if R.shape != (3, 3) or not all(map(math.isfinite, R.ravel().tolist())):
                 raise ValueError(f"Pose: rotation must be a finite 3x3 matrix, got {R.tolist()}")
-            if max(map(abs, (R @ R.T - _UPRIGHT).ravel().tolist())) > ORTHOGONAL or _mirrors(R):
+            if max(map(abs, (times(R, R.T) - _UPRIGHT).ravel().tolist())) > ORTHOGONAL or _mirrors(R):
                 raise ValueError(f"Pose: {R.tolist()} is not a rotation matrix")
-            R = R @ (_ONE_AND_A_HALF - 0.5 * R.T @ R)  # one Newton step towards the nearest rotation
+            R = times(R, _ONE_AND_A_HALF - 0.5 * times(R.T, R))  # one Newton step towards the nearest rotation
         object.__setattr__(self, "rotation", R)
         object.__setattr__(self, "position", vector(position, 3, "Pose: position"))
 
@@ -71,21 +72,21 @@ class Pose:
     def turn(axis: Iterable[float], angle: float, position: Iterable[float] = (0.0, 0.0, 0.0)) -> Pose:
         """Rotation by `angle` about `axis`."""
         a = vector(axis, 3, "Pose.turn: axis")
-        length = math.hypot(*a)
-        if length == 0.0:
+        size = math.hypot(*a)
+        if size == 0.0:
             raise ValueError("Pose.turn: the axis is zero")
-        x, y, z = a / length
+        x, y, z = a / size
         K = _cross_matrix(np.array([x, y, z]))
-        return Pose(position, np.eye(3) + math.sin(angle) * K + (1.0 - math.cos(angle)) * K @ K)
+        return Pose(position, np.eye(3) + math.sin(angle) * K + (1.0 - math.cos(angle)) * times(K, K))
 
     @staticmethod
     def quaternion(wxyz: Iterable[float], position: Iterable[float] = (0.0, 0.0, 0.0)) -> Pose:
         """From a quaternion w x y z of any length but zero."""
         q = vector(wxyz, 4, "Pose.quaternion")
-        length = math.hypot(*q)
-        if length == 0.0:
+        size = math.hypot(*q)
+        if size == 0.0:
             raise ValueError("Pose.quaternion: the quaternion is zero")
-        w, x, y, z = q / length
+        w, x, y, z = q / size
         return Pose(
             position,
             [
@@ -105,11 +106,11 @@ class Pose:
     def __matmul__(self, other: Pose) -> Pose:
         """a_X_b @ b_X_c = a_X_c"""
         R = self.rotation
-        return Pose.known(R.dot(other.position) + self.position, R.dot(other.rotation))
+        return Pose.known(times(R, other.position) + self.position, times(R, other.rotation))
 
     def inverse(self) -> Pose:
         R = self.rotation.T
-        return Pose.known(-R.dot(self.position), R)
+        return Pose.known(-times(R, self.position), R)
 
     def log(self) -> Vector:
         """The twist (6: angular, linear) that moves the outer frame to this one in unit time; `Pose.exp` leads back.
@@ -118,24 +119,24 @@ class Pose:
         """
         R = self.rotation
         sine = 0.5 * np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
-        s, c = float(np.linalg.norm(sine)), 0.5 * (float(np.trace(R)) - 1.0)
+        s, c = length(sine), 0.5 * (float(np.trace(R)) - 1.0)
         angle = math.atan2(s, c)
         if s > 1e-3 or c > 0.0:
             phi = sine * (angle / s if s > 1e-12 else 1.0)
         else:  # near half a turn: the axis is the column of (R + Rᵀ)/2 + 1 that is largest, and its sign from the sine
             S = 0.5 * (R + R.T) - c * np.eye(3)
             axis = S[:, int(np.argmax(np.diag(S)))]
-            axis = axis / np.linalg.norm(axis)
-            phi = math.copysign(angle, float(axis @ sine) or 1.0) * axis
+            axis = axis / length(axis)
+            phi = math.copysign(angle, inner(axis, sine) or 1.0) * axis
         K = _cross_matrix(phi)
         k = 1.0 / 12.0 + angle**2 / 720.0 if angle < 1e-2 else (1.0 - 0.5 * angle / math.tan(0.5 * angle)) / angle**2
-        return np.concatenate([phi, self.position - 0.5 * K @ self.position + k * K @ K @ self.position])
+        return np.concatenate([phi, self.position - 0.5 * times(K, self.position) + k * times(K, K, self.position)])
 
     @staticmethod
     def exp(twist: Iterable[float]) -> Pose:
         """The pose after moving with a constant twist (6: angular, linear) for unit time."""
         phi, u = np.split(vector(twist, 6, "Pose.exp"), 2)
-        angle = float(np.linalg.norm(phi))
+        angle = length(phi)
         if angle < 1e-2:
             a, b, c = 1.0 - angle**2 / 6.0, 0.5 - angle**2 / 24.0, 1.0 / 6.0 - angle**2 / 120.0
             a, b, c = a + angle**4 / 120.0, b + angle**4 / 720.0, c + angle**4 / 5040.0
@@ -143,11 +144,11 @@ class Pose:
             a, b = math.sin(angle) / angle, (1.0 - math.cos(angle)) / angle**2
             c = (1.0 - a) / angle**2
         K = _cross_matrix(phi)
-        return Pose(u + b * K @ u + c * K @ K @ u, np.eye(3) + a * K + b * K @ K)
+        return Pose(u + b * times(K, u) + c * times(K, K, u), np.eye(3) + a * K + b * times(K, K))
 
     def apply(self, points: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Points (…, 3) of the inner frame, as the outer frame sees them."""
-        return np.asarray(points, dtype=np.float64) @ self.rotation.T + self.position
+        return np.einsum("...j,ij->...i", np.asarray(points, dtype=np.float64), self.rotation) + self.position
 
     def matrix(self) -> Matrix:
         """The 4x4 homogeneous matrix."""

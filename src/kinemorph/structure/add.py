@@ -14,6 +14,7 @@ from kinemorph.multibody.layout import copied
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.state import State
 from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.products import times
 from kinemorph.structure.edit.request import Request
 from kinemorph.structure.edit.workshop import Links, change, edits
 from kinemorph.structure.report import Report
@@ -72,7 +73,7 @@ def stood(model: Model, place: Pose) -> Model:
         row = links[i]
         row["p"] = place.apply(row["p"])
         for field in ("R", "Rc", "Rs"):
-            row[field] = (place.rotation @ row[field].reshape(3, 3)).ravel()
+            row[field] = times(place.rotation, row[field].reshape(3, 3)).ravel()
     for row in loops:
         for side in "ab":
             if row[side] < 0:
