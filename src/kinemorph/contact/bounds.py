@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import kernel, rows_at
-from kinemorph.contact.dof_rows import add_turn, claim, put_bound, start_bound, stretch_of
+from kinemorph.contact.dof_rows import put_bound, put_mixture
 from kinemorph.contact.drives import fill_tree_drives
 from kinemorph.contact.layout import BOUND, ISLAND, ROOT, SPAN, Bounded
 from kinemorph.contact.loop_bounds import fill_loop_bounds
@@ -67,13 +67,11 @@ def fill_ball(s: Any, tree: Any, t: int, link: int, q: Any, v: Any, forces: Any)
                 continue
             sign = -1.0 if what == UPPER else 1.0
             one = (sign if j == 0 else 0.0, sign if j == 1 else 0.0, sign if j == 2 else 0.0)
-            i, length = s["bound_count"], stretch_of(s, tree, t, link)
-            used = claim(s, length)
-            if used < 0:
+            m = log_shift(phi, one)
+            at = put_mixture(s, tree, t, link, l["iv"] + j, (m[0], m[1], m[2], 0.0, 0.0, 0.0), what)
+            if at < 0:
                 return False
-            b = bounds[i]
-            b["what"], b["tree"], b["dof"], b["l"], b["y"] = what, t, l["iv"] + j, length, used
-            start_bound(s, b, add_turn(tree, link, log_shift(phi, one), rows_at(s["Y"], s["Y_room"], F8), used))
+            b = bounds[at]
             b["s"] = b["s0"] = gap
             b["p"] = s["h"] * forces[6 * what + j]
     return True

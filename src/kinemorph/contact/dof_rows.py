@@ -12,6 +12,7 @@ from kinemorph.contact.layout import BOUND, FULL_BOUNDS, FULL_Y, ROOT, SPAN
 from kinemorph.contact.root_rows import is_free, taken_by
 from kinemorph.contact.vectors import clear
 from kinemorph.multibody.aba import is_at_parent
+from kinemorph.multibody.declared import Six
 from kinemorph.multibody.joints import REVOLUTE
 from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA
 from kinemorph.multibody.system import F8
@@ -76,20 +77,23 @@ def put_unit(tree: Any, root: Any, link: int, dof: int, sign: float, Y: Any, y: 
 
 
 @kernel(inline=False)
-def add_turn(tree: Any, link: int, moment: Vec3, Y: Any, y: int) -> float:
-    """Add y of a moment in a ball joint, along the link's axes. Returns yᵀ y."""
-    first = rows_at(tree["links"], tree["n"], LINK)[link]["iv"]
+def add_mixture(tree: Any, link: int, forces: Six, Y: Any, y: int) -> float:
+    """Add y of forces in all degrees of freedom of a link's joint. Returns yᵀ y."""
+    l = rows_at(tree["links"], tree["n"], LINK)[link]
+    first = l["iv"]
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
     n = f = (0.0, 0.0, 0.0)
     total = 0.0
-    for j in range(3):
+    for j in range(l["nv"]):
         e = dof_rows[first + j]
-        given = moment[0] if j == 0 else moment[1] if j == 1 else moment[2]
+        given = forces[0] if j == 0 else forces[1] if j == 1 else forces[2]
+        if j > 2:
+            given = forces[3] if j == 3 else forces[4] if j == 4 else forces[5]
         u = e["D"][0] * (given + dot(load3(e["S"]), n) + dot(load3_at(e["S"], 3), f))
         Y[y + first + j] += u
         total += u * u
         n, f = axpy(n, -u, load3(e["U"])), axpy(f, -u, load3_at(e["U"], 3))
-    return total + go_inward(tree, link, first + 3, n, f, Y, y, 1.0)
+    return total + go_inward(tree, link, first + l["nv"], n, f, Y, y, 1.0)
 
 
 @kernel(inline=False)
@@ -113,6 +117,20 @@ def put_bound(s: Any, tree: Any, t: int, link: int, dof: int, sign: float, what:
         start_bound(s, b, put_unit(tree, root, link, dof, sign, Y, used))
     else:
         start_bound(s, b, add_unit(tree, link, dof, sign, Y, used))
+    return i
+
+
+@kernel(inline=False)
+def put_mixture(s: Any, tree: Any, t: int, link: int, dof: int, forces: Six, what: int) -> int:
+    """A row for a combination of all degrees of freedom of a link's joint; -1 if a table is full."""
+    i = s["bound_count"]
+    length = stretch_of(s, tree, t, link)
+    used = claim(s, length)
+    if used < 0:
+        return -1
+    b, Y = rows_at(s["bounds"], s["bound_room"], BOUND)[i], rows_at(s["Y"], s["Y_room"], F8)
+    b["what"], b["tree"], b["dof"], b["l"], b["y"] = what, t, dof, length, used
+    start_bound(s, b, add_mixture(tree, link, forces, Y, used))
     return i
 
 

@@ -14,16 +14,34 @@ import numpy as np
 
 from kinemorph._jit import kernel, rows_at
 from kinemorph.constraint.basis import product
-from kinemorph.contact.dof_rows import add_unit, add_wrench, claim, put_bound, start_bound, stretch_of
+from kinemorph.contact.dof_rows import (
+    add_mixture,
+    add_unit,
+    add_wrench,
+    claim,
+    put_bound,
+    put_mixture,
+    start_bound,
+    stretch_of,
+)
 from kinemorph.contact.layout import BOUND, DRIVE, ISLAND, PUSH, SPAN, Bounded, Driven
-from kinemorph.multibody.joints import FREE, PLANAR, SPHERICAL, UNIVERSAL
+from kinemorph.multibody.declared import (
+    Six,
+    declared_force,
+    declared_position,
+    degree,
+    drift,
+    is_mixed,
+    mixture,
+    sense,
+)
 from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
 from kinemorph.multibody.lone import lone_of, whitened_wrench
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.vec3 import add, cross, dot, sub
-from kinemorph.structure.forest_layout import BODY_SLOT, IN_USE, JOINT_SLOT, TAU, TREE_SLOT, TREES, Q
+from kinemorph.structure.forest_layout import BODY_SLOT, IN_USE, JOINT_SLOT, TAU, TREE_SLOT, TREES, Q, V
 from kinemorph.structure.forest_memory import INDEX, pool_of
 
 DRIVEN = int(Bounded.DRIVEN)
@@ -50,21 +68,6 @@ def joint_slot(forest: Any, id: int) -> int:
 
 
 @kernel
-def degree(l: Any, dof: int) -> int:
-    """Where a degree of freedom of a joint, as that was made, is among those of its link; -1 if it is not there.
-
-    Seen from the other side, a universal joint has its axes the other way round, and the directions of a planar joint
-    and of a ball are those of the other link.
-    """
-    if l["turned"] != 0:
-        if l["kind"] == UNIVERSAL:
-            return 1 - dof
-        if l["kind"] == SPHERICAL or l["kind"] == FREE or (l["kind"] == PLANAR and dof < 2):
-            return -1
-    return dof
-
-
-@kernel
 def found_degree(forest: Any, id: int, dof: int) -> tuple[int, int, int]:
     """Of a degree of freedom of a joint, as that was made: the tree, the link, and where it is among those of the link.
 
@@ -80,8 +83,7 @@ def found_degree(forest: Any, id: int, dof: int) -> tuple[int, int, int]:
     slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
     tree = rows_at(slot["address"], 1, TREE)[0]
     l = rows_at(tree["links"], tree["n"], LINK)[k]
-    j = degree(l, dof)
-    return (t, k, j) if 0 <= j < l["nv"] else (-1, 0, 0)
+    return (t, k, degree(l, dof)) if 0 <= dof < l["nv"] else (-1, 0, 0)
 
 
 @kernel(inline=False)
@@ -124,22 +126,24 @@ def fill_tree_drives(s: Any, forest: Any, slot: Any, t: int) -> bool:
         d = drives[i]
         link = joints[d["joint"] & INDEX]["link"]
         l = links[link]
-        j = degree(l, d["dof"])
-        if d["kind"] == ROW and j >= 0:
-            k, sign = l["iv"] + j, -1.0 if l["turned"] != 0 else 1.0
-            at = put_bound(s, tree, t, link, k, sign, DRIVEN)
+        if d["kind"] == ROW and d["dof"] < l["nv"]:
+            effort = dofs[l["iv"] + degree(l, d["dof"])]["effort"]
+            at = put_drive(s, tree, t, link, d["dof"], q)
             if at < 0:
                 return False
             b = bounds[at]
             b["target"], b["force"], b["drive"], b["p"] = d["speed"], d["force"], i, s["h"] * d["applied"]
             b["stiffness"], b["damping"] = d["stiffness"], d["damping"]
+            if is_mixed(l, d["dof"]):  # its directions turn meanwhile
+                v = rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
+                b["target"] -= s["h"] * s["substeps"] * drift(l, q, v, d["dof"])
             if d["damping"] == np.inf:  # at its speed it has nothing to do, but for rounding
                 b["trifle"] = TRIFLE * abs(d["speed"]) * b["inverse"]
             if d["stiffness"] > 0.0:
-                b["s"] = b["s0"] = d["position"] - sign * q[l["iq"] + j]
-            given = sign * clip(given_force(s, joints, slot, tree, t, k), dofs[k]["effort"])
-            b["least"] = max(d["least"], min(0.0, -dofs[k]["effort"] - given))
-            b["most"] = min(d["most"], max(0.0, dofs[k]["effort"] - given))
+                b["s"] = b["s0"] = d["position"] - declared_position(l, q, d["dof"])
+            given = clip(given_force(s, joints, slot, tree, t, link, d["dof"]), effort)
+            b["least"] = max(d["least"], min(0.0, -effort - given))
+            b["most"] = min(d["most"], max(0.0, effort - given))
         elif d["kind"] == COUPLED and joints[d["source"] & INDEX]["tree"] == t:
             if not couple(s, joints, tree, t, d, q):
                 return False
@@ -147,6 +151,15 @@ def fill_tree_drives(s: Any, forest: Any, slot: Any, t: int) -> bool:
             b["drive"], b["p"] = i, s["h"] * d["applied"]
         i = d["next"]
     return True
+
+
+@kernel
+def put_drive(s: Any, tree: Any, t: int, link: int, dof: int, q: Any) -> int:
+    """The row of a degree of freedom as its joint was declared; -1 if a table is full."""
+    l = rows_at(tree["links"], tree["n"], LINK)[link]
+    if is_mixed(l, dof):
+        return put_mixture(s, tree, t, link, l["iv"] + dof, mixture(l, q, dof), DRIVEN)
+    return put_bound(s, tree, t, link, l["iv"] + degree(l, dof), sense(l), DRIVEN)
 
 
 @kernel(inline=False)
@@ -163,7 +176,7 @@ def couple(s: Any, joints: Any, tree: Any, t: int, d: Any, q: Any) -> bool:
     Y = rows_at(s["Y"], s["Y_room"], F8)
     row = rows_at(s["bounds"], s["bound_room"], BOUND)[at]
     row["what"], row["tree"], row["dof"], row["l"], row["y"] = DRIVEN, t, a["iv"], length, used
-    own, theirs = -1.0 if a["turned"] != 0 else 1.0, -1.0 if b["turned"] != 0 else 1.0
+    own, theirs = sense(a), sense(b)
     add_unit(tree, one, a["iv"], own, Y, used)
     add_unit(tree, other, b["iv"], -theirs * d["ratio"], Y, used)
     start_bound(s, row, product(Y, used, Y, used, length))
@@ -174,21 +187,26 @@ def couple(s: Any, joints: Any, tree: Any, t: int, d: Any, q: Any) -> bool:
 
 
 @kernel
-def given_force(s: Any, joints: Any, slot: Any, tree: Any, t: int, dof: int) -> float:
-    """All that is given in one degree of freedom: that of the tree's state, and that of drives."""
-    drives, links = rows_at(s["drives"], s["drive_room"], DRIVE), rows_at(tree["links"], tree["n"], LINK)
-    total = rows_at(slot["state"] + 8 * tree["nq"] * TAU, tree["nv"], F8)[dof]
+def given_force(s: Any, joints: Any, slot: Any, tree: Any, t: int, link: int, dof: int) -> float:
+    """All that is given in one degree of freedom of a joint as declared: by the tree's state, and by drives."""
+    drives = rows_at(s["drives"], s["drive_room"], DRIVE)
+    total = given_by_state(slot, tree, link, dof)
     span = rows_at(s["spans"], s["span_room"], SPAN)[t]
     i = span["drive"] if span["forced"] != 0 else -1
     while i >= 0:
         d = drives[i]
-        if d["kind"] == FORCE:
-            l = links[joints[d["joint"] & INDEX]["link"]]
-            j = degree(l, d["dof"])
-            if j >= 0 and l["iv"] + j == dof:
-                total += -d["force"] if l["turned"] != 0 else d["force"]
+        if d["kind"] == FORCE and joints[d["joint"] & INDEX]["link"] == link and d["dof"] == dof:
+            total += d["force"]
         i = d["next"]
     return total
+
+
+@kernel
+def given_by_state(slot: Any, tree: Any, link: int, dof: int) -> float:
+    """The part of that of the tree's state."""
+    q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
+    tau = rows_at(slot["state"] + 8 * tree["nq"] * TAU, tree["nv"], F8)
+    return declared_force(rows_at(tree["links"], tree["n"], LINK)[link], q, tau, dof)
 
 
 @kernel(inline=False)
@@ -207,19 +225,25 @@ def give_forces(s: Any, forest: Any) -> None:
         if t < 0 or spans[t]["offset"] < 0:
             continue
         tree = rows_at(trees[t]["address"], 1, TREE)[0]
-        l = rows_at(tree["links"], tree["n"], LINK)[at["link"]]
-        j = degree(l, d["dof"])
-        if j < 0 or tree["lone"] != 0:
+        link, dof = at["link"], d["dof"]
+        l = rows_at(tree["links"], tree["n"], LINK)[link]
+        if dof >= l["nv"] or tree["lone"] != 0 or not is_first(drives, spans[t]["drive"], i):
             continue
-        k = l["iv"] + j
-        if not is_first(drives, spans[t]["drive"], i):
-            continue
+        k = l["iv"] + degree(l, dof)
         effort = rows_at(tree["dofs"], tree["nv"], DOF)[k]["effort"]
-        acted = rows_at(trees[t]["state"] + 8 * tree["nq"] * TAU, tree["nv"], F8)[k]
-        more = clip(given_force(s, joints, trees[t], tree, t, k), effort) - clip(acted, effort)
-        if more != 0.0:
-            add_unit(tree, at["link"], k, more, za, spans[t]["offset"])
-        d["applied"] = -more if l["turned"] != 0 else more
+        acted = clip(given_by_state(trees[t], tree, link, dof), effort)
+        more = clip(given_force(s, joints, trees[t], tree, t, link, dof), effort) - acted
+        if more != 0.0 and is_mixed(l, dof):
+            q = rows_at(trees[t]["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
+            add_mixture(tree, link, scaled(mixture(l, q, dof), more), za, spans[t]["offset"])
+        elif more != 0.0:
+            add_unit(tree, link, k, sense(l) * more, za, spans[t]["offset"])
+        d["applied"] = more
+
+
+@kernel
+def scaled(x: Six, size: float) -> Six:
+    return x[0] * size, x[1] * size, x[2] * size, x[3] * size, x[4] * size, x[5] * size
 
 
 @kernel

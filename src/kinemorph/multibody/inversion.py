@@ -22,7 +22,7 @@ from kinemorph.spatial.mat3 import IDENTITY, Mat3, mul, mul_vec, tmul_vec
 from kinemorph.spatial.quaternion import conjugate, from_matrix, rotate, to_matrix
 from kinemorph.spatial.rows import get, load3, load3_at, load4_at, put, store3, store3_at, store4_at
 from kinemorph.spatial.scalar import atan2, sincos
-from kinemorph.spatial.vec3 import Scalar, Vec3, add, axpy, cross, dot, neg, scale
+from kinemorph.spatial.vec3 import Scalar, Vec3, add, axpy, cross, dot, scale
 
 TURN = 6.283185307179586
 
@@ -76,104 +76,108 @@ def invert_state(l: Any, q: Any, v: Any, a: Any, q_out: Any, v_out: Any, a_out: 
     axes. Signs alone do not do for joints that turn what they move along.
     """
     kind = l["kind"]
-    k = l["iq"]
+    i = l["iq"]
     j = l["iv"]
     invert_position(l, q, q_out)
-    if kind == UNIVERSAL:
-        for i in range(2):
-            put(v_out, j + i, -get(v, j + 1 - i))
-            put(a_out, j + i, -get(a, j + 1 - i))
-    elif kind == PLANAR:
-        s, c = sincos(get(q, k + 2))
-        x, y = get(q, k), get(q, k + 1)
+    for k in range(l["nv"]):
+        put(v_out, j + k, inverse_velocity(kind, q, i, v, j, k))
+        if kind != PLANAR:  # of a free joint the terms with v x v cancel
+            put(a_out, j + k, inverse_velocity(kind, q, i, a, j, k))
+    if kind == PLANAR:
+        s, c = sincos(get(q, i + 2))
         dx, dy, w = get(v, j), get(v, j + 1), get(v, j + 2)
         ddx, ddy, dw = get(a, j), get(a, j + 1), get(a, j + 2)
-        # X = -(c x + s y), Y = s x - c y, so X' = -(c x' + s y') + w Y and Y' = s x' - c y' - w X
-        X, Y = -(c * x + s * y), s * x - c * y
-        dX, dY = -(c * dx + s * dy) + w * Y, s * dx - c * dy - w * X
-        put(v_out, j, dX)
-        put(v_out, j + 1, dY)
-        put(v_out, j + 2, -w)
+        # the derivative of dX = -(c x' + s y') + w Y and dY = s x' - c y' - w X
+        X, Y = inverse_position(kind, q, i, 0), inverse_position(kind, q, i, 1)
+        dX, dY = inverse_velocity(kind, q, i, v, j, 0), inverse_velocity(kind, q, i, v, j, 1)
         put(a_out, j, -(c * ddx + s * ddy) + w * (s * dx - c * dy) + dw * Y + w * dY)
         put(a_out, j + 1, s * ddx - c * ddy + w * (c * dx + s * dy) - dw * X - w * dX)
         put(a_out, j + 2, -dw)
-    elif kind == SPHERICAL:
-        x = load4_at(q, k)
-        store3_at(v_out, j, neg(rotate(x, load3_at(v, j))))
-        store3_at(a_out, j, neg(rotate(x, load3_at(a, j))))
-    elif kind == FREE:
-        x = load4_at(q, k + 3)
-        p = load3_at(q, k)
-        invert_twist(x, p, v, v_out, j)
-        invert_twist(x, p, a, a_out, j)  # the terms with v x v cancel
-    else:
-        for i in range(l["nv"]):
-            put(v_out, j + i, -get(v, j + i))
-            put(a_out, j + i, -get(a, j + i))
 
 
 @kernel
 def invert_position(l: Any, q: Any, q_out: Any) -> None:
     """Position alone of the inverted joint, at the same places in the output array."""
-    kind = l["kind"]
-    k = l["iq"]
-    if kind == UNIVERSAL:
-        for i in range(2):
-            put(q_out, k + i, -get(q, k + 1 - i))
-    elif kind == PLANAR:
-        s, c = sincos(get(q, k + 2))
-        x, y = get(q, k), get(q, k + 1)
-        put(q_out, k, -(c * x + s * y))
-        put(q_out, k + 1, s * x - c * y)
-        put(q_out, k + 2, -get(q, k + 2))
-    elif kind == SPHERICAL:
-        store4_at(q_out, k, conjugate(load4_at(q, k)))
-    elif kind == FREE:
-        x = load4_at(q, k + 3)
-        store3_at(q_out, k, neg(rotate(conjugate(x), load3_at(q, k))))
-        store4_at(q_out, k + 3, conjugate(x))
-    else:
-        for i in range(l["nq"]):
-            put(q_out, k + i, -get(q, k + i))
+    i = l["iq"]
+    for k in range(l["nq"]):
+        put(q_out, i + k, inverse_position(l["kind"], q, i, k))
 
 
 @kernel
-def invert_twist(x: Any, p: Vec3, v: Any, out: Any, j: int) -> None:
-    w = rotate(x, load3_at(v, j))
-    u = add(rotate(x, load3_at(v, j + 3)), cross(p, w))
-    store3_at(out, j, neg(w))
-    store3_at(out, j + 3, neg(u))
+def component(x: Vec3, k: int) -> Scalar:
+    return x[0] if k == 0 else x[1] if k == 1 else x[2]
+
+
+@kernel
+def inverse_position(kind: int, q: Any, i: int, k: int) -> Scalar:
+    """Entry k of the position of the inverted joint; that of the joint begins at entry i."""
+    if kind == UNIVERSAL:
+        return -get(q, i + 1 - k)
+    if kind == PLANAR and k < 2:
+        s, c = sincos(get(q, i + 2))
+        x, y = get(q, i), get(q, i + 1)
+        return -(c * x + s * y) if k == 0 else s * x - c * y
+    if kind == SPHERICAL:
+        return get(q, i) if k == 0 else -get(q, i + k)
+    if kind == FREE:
+        if k == 3:
+            return get(q, i + 3)
+        if k < 3:
+            return -component(rotate(conjugate(load4_at(q, i + 3)), load3_at(q, i)), k)
+    return -get(q, i + k)
+
+
+@kernel
+def inverse_velocity(kind: int, q: Any, i: int, v: Any, j: int, k: int) -> Scalar:
+    """Entry k of the velocity of the inverted joint; position and velocity of the joint begin at entries i and j."""
+    if kind == UNIVERSAL:
+        return -get(v, j + 1 - k)
+    if kind == PLANAR and k < 2:  # X = -(c x + s y), Y = s x - c y
+        s, c = sincos(get(q, i + 2))
+        dx, dy, w = get(v, j), get(v, j + 1), get(v, j + 2)
+        if k == 0:
+            return -(c * dx + s * dy) + w * inverse_position(kind, q, i, 1)
+        return s * dx - c * dy - w * inverse_position(kind, q, i, 0)
+    if kind == SPHERICAL:
+        return -component(rotate(load4_at(q, i), load3_at(v, j)), k)
+    if kind == FREE:
+        x = load4_at(q, i + 3)
+        w = rotate(x, load3_at(v, j))
+        if k < 3:
+            return -component(w, k)
+        return -component(add(rotate(x, load3_at(v, j + 3)), cross(load3_at(q, i), w)), k - 3)
+    return -get(v, j + k)
 
 
 @kernel
 def invert_force(l: Any, q: Any, tau: Any, out: Any) -> None:
     """Forces of the inverted joint: the same power, so what multiplies its velocity, which is linear in the old one."""
-    kind = l["kind"]
-    k = l["iq"]
-    j = l["iv"]
+    for k in range(l["nv"]):
+        put(out, l["iv"] + k, inverse_force(l["kind"], q, l["iq"], tau, l["iv"], k))
+
+
+@kernel
+def inverse_force(kind: int, q: Any, i: int, tau: Any, j: int, k: int) -> Scalar:
+    """Entry k of the forces of the inverted joint; position and forces of the joint begin at entries i and j."""
     if kind == UNIVERSAL:
-        put(out, j, -get(tau, j + 1))
-        put(out, j + 1, -get(tau, j))
-    elif kind == PLANAR:
+        return -get(tau, j + 1 - k)
+    if kind == PLANAR:
         # v' = L v with L = [[-c, -s, Y], [s, -c, -X], [0, 0, -1]], and tau = Lᵀ tau'
-        s, c = sincos(get(q, k + 2))
-        x, y = get(q, k), get(q, k + 1)
-        X, Y = -(c * x + s * y), s * x - c * y
+        s, c = sincos(get(q, i + 2))
         fx, fy = get(tau, j), get(tau, j + 1)
         gx, gy = -c * fx - s * fy, s * fx - c * fy
-        put(out, j, gx)
-        put(out, j + 1, gy)
-        put(out, j + 2, Y * gx - X * gy - get(tau, j + 2))
-    elif kind == SPHERICAL:
-        store3_at(out, j, neg(rotate(load4_at(q, k), load3_at(tau, j))))
-    elif kind == FREE:  # a wrench in the link's frame becomes minus the same wrench in the joint's
-        x = load4_at(q, k + 3)
+        if k == 2:
+            return inverse_position(kind, q, i, 1) * gx - inverse_position(kind, q, i, 0) * gy - get(tau, j + 2)
+        return gx if k == 0 else gy
+    if kind == SPHERICAL:
+        return -component(rotate(load4_at(q, i), load3_at(tau, j)), k)
+    if kind == FREE:  # a wrench in the link's frame becomes minus the same wrench in the joint's
+        x = load4_at(q, i + 3)
         f = rotate(x, load3_at(tau, j + 3))
-        store3_at(out, j, neg(add(rotate(x, load3_at(tau, j)), cross(load3_at(q, k), f))))
-        store3_at(out, j + 3, neg(f))
-    else:
-        for i in range(l["nv"]):
-            put(out, j + i, -get(tau, j + i))
+        if k >= 3:
+            return -component(f, k - 3)
+        return -component(add(rotate(x, load3_at(tau, j)), cross(load3_at(q, i), f)), k)
+    return -get(tau, j + k)
 
 
 @kernel

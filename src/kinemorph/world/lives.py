@@ -16,6 +16,7 @@ from kinemorph.collision.shape_places import box_around
 from kinemorph.collision.shape_rows import COLLISIONS, MOUNT, PAIR, PLACE, SHAPE
 from kinemorph.contact.drives import found_degree
 from kinemorph.contact.layout import DRIVE, SOLVER, SPAN, TOUCH
+from kinemorph.multibody.declared import declared_position, declared_velocity
 from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec, sym_vec, tmul_vec
@@ -99,7 +100,7 @@ def watch_joint(s: Any, forest: Any, m: Any, e: Any, window: Any) -> float:
     if e["drive"] < 0 or drives[e["drive"]]["generation"] != e["generation"]:
         return 0.0
     d = drives[e["drive"]]
-    t, k, j = found_degree(forest, d["joint"], d["dof"])
+    t, k, _ = found_degree(forest, d["joint"], d["dof"])
     if t < 0:
         return 0.0
     slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
@@ -107,8 +108,8 @@ def watch_joint(s: Any, forest: Any, m: Any, e: Any, window: Any) -> float:
     l = rows_at(tree["links"], tree["n"], LINK)[k]
     if l["nq"] != l["nv"]:
         return 0.0
-    sign = -1.0 if l["turned"] != 0 else 1.0
-    q = sign * rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)[l["iq"] + j]
+    rows = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
+    q = declared_position(l, rows, d["dof"])
     if window["known"] != 0:
         work = d["applied"] * (q - window["q"])
         m["done"] += work
@@ -123,7 +124,8 @@ def watch_joint(s: Any, forest: Any, m: Any, e: Any, window: Any) -> float:
         window["widest"] = max(window["widest"], sqrt(max(0.0, window["squares"] / n - mean * mean)))
         window["sum"] = window["squares"] = 0.0
         window["count"] = 0
-    return abs(rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)[l["iv"] + j])
+    v = rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
+    return abs(declared_velocity(l, rows, v, d["dof"]))
 
 
 @kernel

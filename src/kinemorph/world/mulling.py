@@ -14,6 +14,7 @@ from kinemorph.brain.layout import EFFECT, FIRST, LONGEST, NEURON, ONE, SENSE, A
 from kinemorph.collision.shape_rows import COLLISIONS
 from kinemorph.contact.drives import found_degree
 from kinemorph.contact.layout import DRIVE, SOLVER, SPAN
+from kinemorph.multibody.declared import declared_position, declared_velocity
 from kinemorph.multibody.joints import SPHERICAL
 from kinemorph.multibody.layout import LINK, TREE
 from kinemorph.multibody.system import F8
@@ -38,20 +39,19 @@ ZERO: Vec3 = (0.0, 0.0, 0.0)
 @kernel(inline=False)
 def read_joint(forest: Any, sense: Any) -> float:
     """Position or speed of one degree of freedom of a joint as that was made; 0 if it is gone or closes a loop."""
-    t, k, j = found_degree(forest, sense["id"], sense["axis"])
+    t, k, _ = found_degree(forest, sense["id"], sense["axis"])
     if t < 0:
         return 0.0
     slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
     tree = rows_at(slot["address"], 1, TREE)[0]
     l = rows_at(tree["links"], tree["n"], LINK)[k]
-    sign = -1.0 if l["turned"] != 0 else 1.0
-    if sense["what"] == SPEED:
-        return sign * rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)[l["iv"] + j]
     q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
+    if sense["what"] == SPEED:
+        return declared_velocity(l, q, rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8), sense["axis"])
     if l["kind"] == SPHERICAL:  # twice the sine of half of the angle, about each axis
-        w = q[l["iq"]]
-        return (2.0 if w >= 0.0 else -2.0) * q[l["iq"] + 1 + j]
-    return sign * q[l["iq"] + j]
+        w = declared_position(l, q, 0)
+        return (2.0 if w >= 0.0 else -2.0) * declared_position(l, q, 1 + sense["axis"])
+    return declared_position(l, q, sense["axis"])
 
 
 @kernel
