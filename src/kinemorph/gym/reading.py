@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinemorph.multibody.declared import senses
 from kinemorph.structure.forest_layout import IN_USE, JOINTS, Q, V
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.world import World
@@ -85,5 +86,5 @@ class Reading:
                         f"reading: joint {name!r} has not one number for {size[1:]!r}, but several or none"
                     )
                 at = self._places[here[some]]
-                values[at] = forest._vector(tree, which)[links[first][some]]
+                values[at] = senses(links[some]) * forest._vector(tree, which)[links[first][some]]
                 present[at] = 1

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from kinemorph.multibody.checks import NO_FORCES, Array, as_arrays, complain
 from kinemorph.multibody.configuration import neutral
+from kinemorph.multibody.declared import as_declared
 from kinemorph.multibody.elements import ForceElement, element_rows
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.layout import DOF
@@ -254,14 +255,18 @@ class Forest(ForestSums):
         self._check(status)
 
     def position(self, joint: int) -> Array:
-        """Where a joint of a tree is: its part of q."""
-        t, l = self._carried(joint)
-        return self._vector(t, layout.Q)[l["iq"] : l["iq"] + l["nq"]].copy()
+        """Where a joint of a tree is: its part of q, counted as it was declared, whichever of its links it carries."""
+        return self._motion_of(joint)[0]
 
     def velocity(self, joint: int) -> Array:
-        """How fast a joint of a tree moves: its part of v."""
+        """How fast a joint of a tree moves: its part of v, likewise."""
+        return self._motion_of(joint)[1]
+
+    def _motion_of(self, joint: int) -> tuple[Array, Array]:
         t, l = self._carried(joint)
-        return self._vector(t, layout.V)[l["iv"] : l["iv"] + l["nv"]].copy()
+        i, j = int(l["iq"]), int(l["iv"])
+        q, v = self._vector(t, layout.Q), self._vector(t, layout.V)
+        return as_declared(l, q[i : i + int(l["nq"])], v[j : j + int(l["nv"])])
 
     def pose(self, body: int) -> Pose:
         """Where a body's own frame is in the world."""

@@ -10,6 +10,7 @@ import numpy as np
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.given import shown
 from kinemorph.spatial.pose import Pose, vector
+from kinemorph.spatial.quaternion import from_matrix
 from kinemorph.world.ids import JointId
 
 if TYPE_CHECKING:
@@ -108,17 +109,18 @@ class Body:
 class Figure:
     """The bodies and joints of a model that has come into a world, by their names in the model."""
 
-    __slots__ = ("_joints", "_known", "_made", "_model", "control", "name", "world")
+    __slots__ = ("_homes", "_joints", "_known", "_made", "_model", "control", "name", "world")
 
     def __init__(
         self, world: World, name: str, model: Model | None, bodies: list[tuple[str, int, int]], joints: dict[str, int],
-        control: Controls,
+        control: Controls, homes: list[tuple[int, tuple[float, ...]]],
     ) -> None:  # fmt: skip
         self.world, self.name, self._model = world, name, model
         self.control = control  # what its actuators are told, by their names
         self._known = bodies  # name, id and birth of each
         self._made: dict[str, Body] | None = None  # the same as handles, once somebody has asked for one
         self._joints = joints
+        self._homes = homes  # joints by which a body floats, and the places that they count from
 
     @property
     def _bodies(self) -> dict[str, Body]:
@@ -166,12 +168,39 @@ class Figure:
         return JointId.of(self.world, self._joints[name])
 
     def position(self, joint: str) -> Array:
-        """Where a joint is: its part of q."""
-        return self.world.forest.position(self.joint(joint))
+        """Where a joint is: its part of q, as it was declared, whichever of its two links it carries by now.
+
+        The free joint of a figure that floated says where its body is, also while the figure is held elsewhere.
+        """
+        id = self.joint(joint)
+        held = self._held(joint, id)
+        if held is None:
+            return self.world.forest.position(id)
+        body, home = held
+        pose = home.inverse() @ body.pose
+        R: Any = tuple(pose.rotation.ravel().tolist())
+        return np.array((*pose.position.tolist(), *from_matrix(R)))
 
     def velocity(self, joint: str) -> Array:
-        """How fast a joint moves: its part of v."""
-        return self.world.forest.velocity(self.joint(joint))
+        """How fast a joint moves: its part of v, likewise."""
+        id = self.joint(joint)
+        held = self._held(joint, id)
+        if held is None:
+            return self.world.forest.velocity(id)
+        body, _ = held
+        R, twist = body.pose.rotation, body.twist
+        return np.r_[R.T @ twist[:3], R.T @ twist[3:]]
+
+    def _held(self, joint: str, id: int) -> tuple[Body, Pose] | None:
+        """The body of a free joint that gave way to another one, and the place that it counts from; else None."""
+        if not self._homes or self.world.forest.has_joint(id):
+            return None
+        names = list(self._joints)
+        for i, numbers in self._homes:
+            body = Body(self.world, self._known[i][1], self._known[i][0], self._known[i][2])
+            if names[i] == joint and body.alive:
+                return body, Pose.known(np.array(numbers[9:]), np.array(numbers[:9]).reshape(3, 3))
+        return None
 
     def __repr__(self) -> str:
         return f"Figure {self.name!r} of {len(self)} bodies"

@@ -32,7 +32,7 @@ from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.acting import laid
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.coming import closed_state, floats, free_body, free_position, on_one_stand, tell, warn_idle
-from kinemorph.world.figures import Record, is_left, record_of
+from kinemorph.world.figures import Record, homes_of, is_left, record_of
 from kinemorph.world.given import a_material, place_at, refuse
 from kinemorph.world.ids import JointId, ShapeId
 from kinemorph.world.journal import an_input
@@ -187,10 +187,11 @@ class Changing(Thinking):
             called_so += [floor.name for floor in equipment.floors]
             named = dict(zip(reversed(called_so), reversed(shapes), strict=True))  # the first of a name
             tell(model, "materials of pairs", self._agree_by_name(model, named))
-        figure = Figure(self._world, name, model, known, dict(jointed), self._fit(model, joints))
+        homes = homes_of(model) if name else []
+        figure = Figure(self._world, name, model, known, dict(jointed), self._fit(model, joints), homes)
         if name and known:
             first = known[0][2]
-            self._figures[first] = record_of(name, known, jointed, figure.control)
+            self._figures[first] = record_of(name, known, jointed, figure.control, homes)
             self._models[first] = model
         return figure
 

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from kinemorph.contact.layout import Driven
 from kinemorph.multibody.equipment import Actuator
+from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.pose import Pose
 from kinemorph.structure.forest_check import demand
 from kinemorph.world.body import Figure
 from kinemorph.world.drives import Controls, Drive, JointForce, Servo
@@ -27,22 +31,32 @@ class Record(NamedTuple):
     joints: list[tuple[str, int]]  # name and id, those of the tree and then those of loops
     actuators: list[tuple[Any, ...]]  # fields of each
     drives: list[list[tuple[int, int]]]  # row and generation of the drives of each actuator
+    homes: list[tuple[int, tuple[float, ...]]]  # joints that let a body float, and where these stand: R and p
+
+
+def homes_of(model: Model) -> list[tuple[int, tuple[float, ...]]]:
+    """Of each root that floats its index, which is that of its joint, too, and the place that its joint counts from."""
+    links = model.links
+    afloat = np.flatnonzero((links["parent"] < 0) & (links["kind"] == JointKind.FREE)).tolist()
+    return [(i, (*links["R"][i].tolist(), *links["p"][i].tolist())) for i in afloat]
 
 
 def record_of(
-    name: str, bodies: list[tuple[str, int, int]], joints: list[tuple[str, int]], control: Controls
-) -> Record:
+    name: str, bodies: list[tuple[str, int, int]], joints: list[tuple[str, int]], control: Controls,
+    homes: list[tuple[int, tuple[float, ...]]],
+) -> Record:  # fmt: skip
     """What is kept of a figure that has just come in."""
     actuators = [tuple(vars(a).values()) for a in control._actuators.values()]
     drives = [[(drive.row, drive._generation) for drive in handles] for handles in control._handles.values()]
-    return Record(name, bodies, joints, actuators, drives)
+    return Record(name, bodies, joints, actuators, drives, homes)
 
 
 def figure_of(world: World, record: Record, model: Model | None) -> Figure:
     """The handle of a figure."""
     actuators = [Actuator(*fields) for fields in record.actuators]
     handles = [[drive_of(world, *drive) for drive in drives] for drives in record.drives]
-    return Figure(world, record.name, model, record.bodies, dict(record.joints), Controls(world, actuators, handles))
+    control = Controls(world, actuators, handles)
+    return Figure(world, record.name, model, record.bodies, dict(record.joints), control, record.homes)
 
 
 def drive_of(world: World, row: int, generation: int) -> Drive:
@@ -62,12 +76,17 @@ def check_figures(figures: Any, drives: int) -> None:
     """Raise ValueError unless these are records of figures, with drives among so many rows."""
     demand(isinstance(figures, dict) and all(type(key) is int for key in figures), "figures are none")
     for one in figures.values():
-        demand(isinstance(one, tuple) and len(one) == 5 and type(one[0]) is str, "a figure is none")
+        demand(isinstance(one, tuple) and len(one) == 6 and type(one[0]) is str, "a figure is none")
         record = Record(*one)
         demand(all(isinstance(part, list) for part in record[1:]), "a figure is none")
         demand(all(_fits(each, str, int, int) for each in record.bodies), "a figure has no bodies")
         demand(all(_fits(each, str, int) for each in record.joints), "a figure has no joints")
         demand(len(record.actuators) == len(record.drives), "a figure has other actuators")
+        for home in record.homes:
+            demand(_fits(home, int, tuple), "a figure floats nowhere")
+            demand(0 <= home[0] < min(len(record.bodies), len(record.joints)), "what floats is no body of its figure")
+            demand(len(home[1]) == 12 and all(type(x) is float for x in home[1]), "a figure floats nowhere")
+            Pose(home[1][9:], np.array(home[1][:9]).reshape(3, 3))
         for fields, rows in zip(record.actuators, record.drives, strict=True):
             demand(_fits(fields, str, str, float, tuple, tuple, tuple, tuple), "an actuator is none")
             demand(all(type(x) is float for part in fields[3:] for x in part), "an actuator has no numbers")

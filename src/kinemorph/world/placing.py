@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from kinemorph.collision.shape_table import ROWS
 from kinemorph.contact.layout import BY_PLACE
+from kinemorph.multibody.declared import as_declared
 from kinemorph.multibody.joints import FREE, SPHERICAL
 from kinemorph.spatial.given import shown
 from kinemorph.spatial.pose import Pose, vector
@@ -98,7 +99,10 @@ class Placing:
     def set_joint(
         self, joint: Change | int | str, position: npt.ArrayLike | None = None, velocity: npt.ArrayLike | None = None
     ) -> None:  # fmt: skip
-        """Where a joint of a tree is, or how fast it moves: its part of q or v. What it carries goes along."""
+        """Where a joint of a tree is, or how fast it moves, as `Figure.position` and `velocity` say it.
+
+        What it carries goes along, seen from the base: that may be the side that it was declared on.
+        """
         id = self.joint_id(joint)
         forest = self.forest
         link = forest._carried(id)[1]
@@ -110,6 +114,9 @@ class Placing:
             raise ValueError("set_joint: loops tie the links of this joint's tree, and would open; cut them first")
         state = forest.state(tree)
         q, v = state.q, state.v
+        of_q = slice(int(link["iq"]), int(link["iq"] + link["nq"]))
+        of_v = slice(int(link["iv"]), int(link["iv"] + link["nv"]))
+        where, rate = as_declared(link, q[of_q], v[of_v])
         if position is not None:
             where = numbers(position, int(link["nq"]), "set_joint: position")
             if kind == SPHERICAL:
@@ -117,10 +124,9 @@ class Placing:
                 if not length > 0.0:
                     raise ValueError("set_joint: position of a ball joint must be a quaternion, and not zero")
                 where = where / length
-            q[link["iq"] : link["iq"] + link["nq"]] = where
         if velocity is not None:
             rate = numbers(velocity, int(link["nv"]), "set_joint: velocity")
-            v[link["iv"] : link["iv"] + link["nv"]] = rate
+        q[of_q], v[of_v] = as_declared(link, where, rate)
         self._settle(tree, members, q, v)
 
     def _name(self, id: int) -> str:

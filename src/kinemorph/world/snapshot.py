@@ -16,7 +16,7 @@ from kinemorph.world.kept import KEPT, LAYOUTS
 from kinemorph.world.soundness import check_world
 
 MAGIC = b"kmworld\n"
-VERSION = 3  # raise it when older readers would misread a snapshot
+VERSION = 4  # raise it when older readers would misread a snapshot
 HEAD = 56  # bytes before the content
 
 

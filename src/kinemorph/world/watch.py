@@ -32,6 +32,7 @@ from kinemorph.motion.events import (
 from kinemorph.motion.events import (
     CONTACT as TOUCHES,
 )
+from kinemorph.multibody.declared import declared_position, declared_velocity
 from kinemorph.multibody.layout import LINK, LINK_DATA, TREE
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec
@@ -125,10 +126,11 @@ def look_at_joint(s: Any, forest: Any, e: Any) -> float:
     t = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[slot["tree"]]
     tree = rows_at(t["address"], 1, TREE)[0]
     l = rows_at(tree["links"], tree["n"], LINK)[slot["link"]]
-    if e["kind"] == POSITION:
-        return rows_at(t["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)[l["iq"] + e["index"]]
-    if e["kind"] == VELOCITY:
-        return rows_at(t["state"] + 8 * tree["nq"] * V, tree["nv"], F8)[l["iv"] + e["index"]]
+    if e["kind"] == POSITION or e["kind"] == VELOCITY:
+        q = rows_at(t["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
+        if e["kind"] == POSITION:
+            return declared_position(l, q, e["index"])
+        return declared_velocity(l, q, rows_at(t["state"] + 8 * tree["nq"] * V, tree["nv"], F8), e["index"])
     if rows_at(s["spans"], s["span_room"], SPAN)[slot["tree"]]["asleep"] != 0:
         return float(e["side"])
     return 1.0 if at_limit(s, slot["tree"], l["iv"], l["nv"]) else -1.0

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import kernel, rows_at
+from kinemorph.multibody.inversion import inverse_position
 from kinemorph.multibody.joints import FREE, PLANAR, SPHERICAL, UNIVERSAL
 from kinemorph.multibody.layout import DOF, LINK
 from kinemorph.multibody.system import F8
-from kinemorph.spatial.rows import load3, store3
-from kinemorph.spatial.scalar import sincos
+from kinemorph.spatial.rows import load3, load3_at, load4_at, store3
 from kinemorph.spatial.vec3 import neg
 from kinemorph.structure.forest_memory import DOF_SIZE, copy_words
 
@@ -33,32 +33,39 @@ def carrier(loop: Any, drives: int, graft: Any) -> None:
 def swap_roles(graft: Any) -> None:
     """The new joint of a graft becomes the joint between the same two links with their roles swapped.
 
-    Its position means the same, but for a universal joint, whose angles change places, and for spherical, planar and
-    free joints: theirs is that of the inverse motion. Limits of distances in a plane are lost then.
+    Where another axis does, its position goes on to mean the same. A joint of several turns is turned, as edits turn
+    those that they find: its position is that of the inverse motion. Limits of distances in a plane are lost then.
     """
     joint, slack = rows_at(graft["joint"], 1, LINK)[0], rows_at(graft["slack"], 7, F8)
-    dofs = rows_at(graft["dofs"], 6, DOF)
     kind = joint["kind"]
-    first, second = load3(joint["axis"]), load3(joint["axis2"])
+    if kind == UNIVERSAL or kind == PLANAR or kind == SPHERICAL or kind == FREE:
+        x = load4_at(slack, 0), load3_at(slack, 4)
+        old = x[0][0], x[0][1], x[0][2], x[0][3], x[1][0], x[1][1], x[1][2]
+        first, second = load3(joint["axis"]), load3(joint["axis2"])
+        if kind == UNIVERSAL:
+            store3(joint["axis"], second)
+            store3(joint["axis2"], first)
+        for k in range(joint["nq"]):
+            slack[k] = inverse_position(kind, old, 0, k)
+        invert_dofs(kind, joint["nv"], rows_at(graft["dofs"], 6, DOF), 0)
+        joint["turned"] = 1
+    else:
+        store3(joint["axis"], neg(load3(joint["axis"])))
+
+
+@kernel
+def invert_dofs(kind: int, nv: int, dofs: Any, first: int) -> None:
+    """Numbers of a joint's degrees of freedom when it is seen from the other side: limits change ends."""
     if kind == UNIVERSAL:
-        store3(joint["axis"], neg(second))
-        store3(joint["axis2"], neg(first))
-        swap_dofs(dofs[0], dofs[1])
-        slack[0], slack[1] = slack[1], slack[0]
-    elif kind == PLANAR:
-        store3(joint["axis"], neg(first))
-        for k in range(2):
-            dofs[k]["lower"], dofs[k]["upper"] = -np.inf, np.inf
-        x, y = slack[0], slack[1]
-        s, c = sincos(slack[2])
-        slack[0], slack[1] = -(c * x + s * y), -(s * x - c * y)  # the second direction changes sign with the normal
-    elif kind == SPHERICAL:
-        for k in range(3):
-            low = dofs[k]["lower"]
-            dofs[k]["lower"], dofs[k]["upper"] = -dofs[k]["upper"], -low
-            slack[k + 1] = -slack[k + 1]
-    elif kind != FREE:
-        store3(joint["axis"], neg(first))
+        swap_dofs(dofs[first], dofs[first + 1])
+    for j in range(nv):
+        row = dofs[first + j]
+        lower = row["lower"]
+        row["lower"] = -row["upper"]
+        row["upper"] = -lower
+        if kind == PLANAR and j < 2:  # distances along axes that now turn have no fixed limits
+            row["lower"] = -np.inf
+            row["upper"] = np.inf
 
 
 @kernel

@@ -20,14 +20,13 @@ import numpy as np
 
 from kinemorph._jit import kernel, rows_at
 from kinemorph.multibody.inversion import invert_axes
-from kinemorph.multibody.joints import PLANAR, UNIVERSAL
 from kinemorph.multibody.layout import DOF, LINK, TREE
 from kinemorph.multibody.loop_layout import last_dof
 from kinemorph.spatial.inertia import shift_rigid
 from kinemorph.spatial.mat3 import IDENTITY, Mat3, mul, rotate_sym, skew, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load6, load9, store3, store6, store9
 from kinemorph.spatial.vec3 import Vec3, neg, sub
-from kinemorph.structure.edit.carrier import swap_dofs
+from kinemorph.structure.edit.carrier import invert_dofs
 from kinemorph.structure.forest_layout import FRAME
 from kinemorph.structure.forest_memory import DOF_SIZE, LINK_SIZE, copy_words
 
@@ -155,21 +154,6 @@ def hang(graft: Any, links: Any, s: int, parent: int, row: Any) -> None:
         if up < start + length:  # it hangs on the chain
             R, p = unshift(shifts[l["parent"]], load9(l["R"]), load3(l["p"]))
             set_joint(row, straight(R), p)
-
-
-@kernel
-def invert_dofs(kind: int, nv: int, dofs: Any, first: int) -> None:
-    """Numbers of a joint's degrees of freedom when it is seen from the other side: limits change ends."""
-    if kind == UNIVERSAL:
-        swap_dofs(dofs[first], dofs[first + 1])
-    for j in range(nv):
-        row = dofs[first + j]
-        lower = row["lower"]
-        row["lower"] = -row["upper"]
-        row["upper"] = -lower
-        if kind == PLANAR and j < 2:  # distances along axes that now turn have no fixed limits
-            row["lower"] = -np.inf
-            row["upper"] = np.inf
 
 
 @kernel
