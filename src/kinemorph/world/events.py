@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from kinemorph.multibody.layout import JointKind
 from kinemorph.spatial.given import shown
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest_memory import INDEX
+from kinemorph.world.known import known_again, next_number
 from kinemorph.world.of_world import OfWorld
 from kinemorph.world.watch import ANYTHING, GROUND, measure_now
 
@@ -50,11 +52,14 @@ Action = Callable[["World", Moment], Any]
 class Watch:
     """An event that a world waits for. `count` is how often it has happened; after `cancel` it never will again."""
 
-    __slots__ = ("_all", "_lacks", "_places", "action", "cancelled", "count", "event")
+    __slots__ = ("_all", "_lacks", "_number", "_places", "action", "cancelled", "count", "event")
     _all: Watches  # that it is one of
 
-    def __init__(self, event: Event, action: Action | None, places: list[int | None], count: int = 0) -> None:
+    def __init__(
+        self, event: Event, action: Action | None, places: list[int | None], number: int, count: int = 0
+    ) -> None:  # fmt: skip
         self.event, self.action, self.count, self.cancelled = event, action, count, False
+        self._number = number  # by which snapshots know it: its world has given it to no other one
         self._lacks = False  # functions that it had when a snapshot was made
         self._places = places  # ids of its bodies or its joint; None where it is the ground, or anything
 
@@ -72,18 +77,29 @@ class Watch:
         """What it has measured in the last step: N s, N, m, rad, ..., as `Moment.value` is."""
         return self._all.value_of(self)
 
+    def _resume(self, other: Watch) -> Watch:
+        """Be waited for as another one, of a snapshot, is."""
+        self.count, self.cancelled, self._places = other.count, False, other._places
+        self._lacks = self._lacks and other._lacks
+        return self
+
     def __repr__(self) -> str:
         return f"Watch for {self.event.name!r}, which has happened {self.count} times"
 
 
 class Watches(OfWorld):
-    """All events that a world waits for, and their rows."""
+    """All events that a world waits for, and their rows.
 
-    __slots__ = ("_rows", "_watches")
+    An event is known after it is over: a world that goes back to before it has happened, or was cancelled, waits for it
+    again, with the functions and the handle that it had.
+    """
+
+    __slots__ = ("_known", "_rows", "_watches")
 
     def __init__(self) -> None:
         self._watches: list[Watch] = []
         self._rows = NO_EVENTS
+        self._known: dict[int, Watch] = {}  # all that there have been, by their numbers
 
     def join(self, world: World) -> None:
         """Be those of a world."""
@@ -95,10 +111,10 @@ class Watches(OfWorld):
             self._lend()
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return self._watches, self._rows
+        return self._watches, self._rows, self._known
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self._watches, self._rows = state
+        self._watches, self._rows, self._known = state
 
     def __len__(self) -> int:
         return len(self._watches)
@@ -117,7 +133,7 @@ class Watches(OfWorld):
                     raise ValueError(f"event {event.name!r} was of kind {watch.event.kind.name}, not {event.kind.name}")
                 watch.event, watch.action, watch._lacks = event, action, False
                 return watch
-        watch = Watch(event, action, [self._id(event, place) for place in event.places])
+        watch = Watch(event, action, [self._id(event, place) for place in event.places], next_number(self._known))
         row = np.zeros(1, EVENT)
         self._describe(watch, row[0])
         if not row[0]["awake"] and event.kind in OF_LOOPS:
@@ -138,6 +154,7 @@ class Watches(OfWorld):
             self._watches, self._rows = self._watches[:-1], self._rows[:-1].copy()
             self._lend()
             raise
+        self._known[watch._number] = watch
         return watch
 
     def _begin(self, watch: Watch) -> None:
@@ -294,22 +311,23 @@ class Watches(OfWorld):
 
     def plain(self) -> tuple[Any, ...]:
         """What a snapshot keeps: of each the plain parts of its event, its bodies or joint, and its row."""
-        listed = []
-        for watch in self._watches:
+        listed, waits = [], [not watch.cancelled for watch in self._watches]
+        for watch in compress(self._watches, waits):
             e = watch.event
             lacks = watch._lacks or any(f is not None for f in (e.action, e.only, e.function, watch.action))
             grounds = [place is not None for place in e.places]
             numbers = [float(x) for part in (*e.points, e.along) for x in part]
             settings = e.direction, int(e.ends), float(e.times), int(e.kind), float(e.level), int(e.entry)
-            listed.append((e.name, *settings, grounds, numbers, list(watch._places), watch.count, lacks))
-        return listed, self._rows
+            places = list(watch._places)
+            listed.append((e.name, *settings, grounds, numbers, places, watch._number, watch.count, lacks))
+        return listed, self._rows if all(waits) else self._rows[np.array(waits)]
 
     @staticmethod
     def of(plain: tuple[Any, ...]) -> Watches:
         """The same without functions."""
         made = Watches()
         listed, made._rows = plain
-        for name, direction, ends, times, kind, level, entry, grounds, numbers, ids, count, lacks in listed:
+        for name, direction, ends, times, kind, level, entry, grounds, numbers, ids, number, count, lacks in listed:
             each = [tuple(numbers[k : k + 3]) for k in range(0, len(numbers), 3)]
             places = tuple(
                 (GROUND if id is None else id) if there else None for there, id in zip(grounds, ids, strict=True)
@@ -318,21 +336,19 @@ class Watches(OfWorld):
                 name, None, direction, ends=ends, times=times, kind=EventKind(kind), level=level, entry=entry,
                 places=places, points=tuple(each[:-1]), along=each[-1],
             )  # fmt: skip
-            watch = Watch(event, None, ids, count)
+            watch = Watch(event, None, ids, number, count)
             watch._lacks = lacks
             made._watches.append(watch)
+            made._known[number] = watch
         return made
 
     def adopt(self, others: Watches) -> None:
-        """Take the functions of others of the same names; of several that are alike, in the order of `add`."""
-        known: dict[Any, list[Watch]] = {}
-        for watch in others._watches:
-            known.setdefault(_likeness(watch.event), []).append(watch)
-        for watch in self._watches:
-            alike = known.get(_likeness(watch.event), [])
-            if watch._lacks and alike:
-                other = alike.pop(0)
-                watch.event, watch.action, watch._lacks = other.event, other.action, other._lacks
+        """Have the events that a world has known in place of those of a snapshot that are the same."""
+        found = known_again(self._watches, others._known, lambda watch: _likeness(watch.event))
+        self._watches = [old._resume(watch) for old, watch in zip(found, self._watches, strict=True)]
+        self._known = others._known
+        for watch in self._known.values():
+            watch._all = self
 
     def refuse_orphans(self) -> None:
         """Raise for an event of a snapshot that has no functions yet."""

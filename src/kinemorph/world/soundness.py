@@ -203,9 +203,10 @@ def check_timers(plain: Any) -> None:
     """Raise ValueError unless these are timers without functions."""
     demand(isinstance(plain, list), "timers are none")
     for one in plain:
-        demand(isinstance(one, tuple) and len(one) == 4, "a timer is none")
-        name, period, start, count = one
-        demand(type(name) is str and type(count) is int and 0 <= count < 1 << 62, "a timer is none")
+        demand(isinstance(one, tuple) and len(one) == 5, "a timer is none")
+        name, period, start, count, number = one
+        whole = all(type(x) is int and 0 <= x < 1 << 62 for x in (count, number))
+        demand(type(name) is str and whole, "a timer is none")
         demand(type(period) is float and type(start) is float, "a timer has no time")
         demand(0.0 < period < math.inf and math.isfinite(start), "a timer has no time")
 
@@ -216,8 +217,9 @@ def check_watches(plain: Any) -> None:
     rows_of(plain[1], EVENT, "events", len(plain[0]))
     within(plain[1]["side"], -1, 2, "sides of events")
     for one in plain[0]:
-        demand(isinstance(one, tuple) and len(one) == 12, "an event is none")
-        name, direction, ends, times, kind, level, entry, grounds, numbers, ids, count, lacks = one
+        demand(isinstance(one, tuple) and len(one) == 13, "an event is none")
+        name, direction, ends, times, kind, level, entry, grounds, numbers, ids, number, count, lacks = one
+        demand(type(number) is int and 0 <= number < 1 << 62, "an event has no number")
         whole = all(type(x) is int for x in (direction, ends, kind, entry, count)) and type(lacks) is bool
         demand(type(name) is str and whole and type(times) is type(level) is float, "an event is none")
         demand(direction in (-1, 0, 1) and ends >= 0 and times >= 0 and math.isfinite(level), "an event is none")

@@ -7,24 +7,28 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kinemorph.spatial.given import finite, real, shown, text
+from kinemorph.world.known import known_again, next_number
 from kinemorph.world.of_world import OfWorld
 
 if TYPE_CHECKING:
     from kinemorph.world.world import World
 
 Task = Callable[["World"], Any]
-Plain = tuple[str, float, float, int]  # name, period, start and count of a timer
+Plain = tuple[str, float, float, int, int]  # name, period, start, count and number of a timer
 EARLY = 1e-6  # of a step: a time that is so near has come
 
 
 class Timer:
     """A function that a world calls every so many seconds of its own time, until `cancel`."""
 
-    __slots__ = ("_count", "_start", "action", "cancelled", "name", "period")
+    __slots__ = ("_count", "_number", "_start", "action", "cancelled", "name", "period")
 
-    def __init__(self, action: Task | None, period: float, name: str, start: float, count: int = 0) -> None:
+    def __init__(
+        self, action: Task | None, period: float, name: str, start: float, number: int, count: int = 0
+    ) -> None:  # fmt: skip
         self.action, self.period, self.name, self.cancelled = action, period, name, False
         self._start, self._count = start, count
+        self._number = number  # by which snapshots know it: its world has given it to no other one
 
     @property
     def due(self) -> float:
@@ -35,23 +39,32 @@ class Timer:
         """It is not called any more."""
         self.cancelled = True
 
+    def _resume(self, other: Timer) -> Timer:
+        """Be called as another one, of a snapshot, is."""
+        self._start, self._count, self.cancelled = other._start, other._count, False
+        return self
+
     def __repr__(self) -> str:
         return f"Timer {self.name!r}, every {self.period:g} s, next at {self.due:g} s"
 
 
 class Timers(OfWorld):
-    """All functions that a world calls, in the order in which they came."""
+    """All functions that a world calls, in the order in which they came.
 
-    __slots__ = ("_timers",)
+    A timer is known after it was cancelled: a world that goes back to before that calls it again.
+    """
+
+    __slots__ = ("_known", "_timers")
 
     def __init__(self) -> None:
         self._timers: list[Timer] = []
+        self._known: dict[int, Timer] = {}  # all that there have been, by their numbers
 
-    def __getstate__(self) -> list[Timer]:
-        return self._timers
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self._timers, self._known
 
-    def __setstate__(self, timers: list[Timer]) -> None:
-        self._timers = timers
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self._timers, self._known = state
 
     def __len__(self) -> int:
         return len(self._timers)
@@ -75,8 +88,9 @@ class Timers(OfWorld):
         first = self._world.time if start is None else finite("every: start", start)
         if not first >= self._world.time - EARLY * self._world.dt:
             raise ValueError(f"world: a timer cannot start at {start} s, it is {self._world.time:g} s already")
-        timer = Timer(action, float(period), name, float(first))
+        timer = Timer(action, float(period), name, float(first), next_number(self._known))
         self._timers.append(timer)
+        self._known[timer._number] = timer
         return timer
 
     def steps_until_due(self, most: int) -> int:
@@ -105,24 +119,21 @@ class Timers(OfWorld):
 
     def plain(self) -> list[Plain]:
         """What a snapshot keeps."""
-        return [(t.name, t.period, t._start, t._count) for t in self._timers if not t.cancelled]
+        return [(t.name, t.period, t._start, t._count, t._number) for t in self._timers if not t.cancelled]
 
     @staticmethod
     def of(plain: list[Plain]) -> Timers:
         """Timers without functions."""
         made = Timers()
-        made._timers = [Timer(None, period, name, start, count) for name, period, start, count in plain]
+        made._timers = [Timer(None, period, name, start, number, count) for name, period, start, count, number in plain]
+        made._known = {timer._number: timer for timer in made._timers}
         return made
 
     def adopt(self, others: Timers) -> None:
-        """Take the functions of others of the same names and periods; of several, in the order of `add`."""
-        known: dict[tuple[str, float], list[Task | None]] = {}
-        for timer in others._timers:
-            known.setdefault((timer.name, timer.period), []).append(timer.action)
-        for timer in self._timers:
-            alike = known.get((timer.name, timer.period), [])
-            if timer.action is None and alike:
-                timer.action = alike.pop(0)
+        """Have the timers that a world has known in place of those of a snapshot that are the same."""
+        found = known_again(self._timers, others._known, lambda timer: (timer.name, timer.period))
+        self._timers = [old._resume(timer) for old, timer in zip(found, self._timers, strict=True)]
+        self._known = others._known
 
     def refuse_orphans(self) -> None:
         """Raise for a timer of a snapshot that has no function yet."""

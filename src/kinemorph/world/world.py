@@ -333,7 +333,10 @@ class World(Changing, Placing, Asking, Keeping):
 
     def forget(self) -> None:
         """Call no controller and wait for no event any more."""
+        watches, timers = self._watches, self._timers
         self._watches, self._timers = Watches(), Timers()
+        self._watches.adopt(watches)
+        self._timers.adopt(timers)
         self._watches.join(self)
         self._timers.join(self)
         self._header["event_count"] = 0
