@@ -1,4 +1,4 @@
-"""Every scene that can be viewed goes back in time: past events that happen once, by `restore` and by the viewer's R."""
+"""Every scene that can be viewed goes back in time, past events that happen once, by `restore` and by R."""
 
 from __future__ import annotations
 

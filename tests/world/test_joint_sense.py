@@ -9,10 +9,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.strategies import random_joint, random_pose, seeds
+from tests.strategies import random_inertia, random_joint, random_pose, seeds
 from tests.world.declared_joints import KINDS, Declared, declared, random_tree
 
 import kinemorph as km
+from kinemorph.gym.reading import Reading
 
 EXAMPLES = int(os.environ.get("KINEMORPH_MACHINE_EXAMPLES", "25"))
 EXACT = 1e-10
@@ -73,6 +74,61 @@ def test_the_free_joint_of_a_robot_that_holds_the_world_says_where_its_body_is(g
     world.remove(figure["a"])
     with pytest.raises(KeyError, match="joint"):
         figure.position("root")
+
+
+# ------------------------------------------------------------------------------------------- events and environments
+
+
+def crossings(seed, kind, rooted):
+    """The event, step, and value of all that one joint's entries do at levels about where they start."""
+    rng = np.random.default_rng(seed)
+    b = km.Builder("two")
+    b.link("base", None, km.Joint.free(), inertia=random_inertia(rng))
+    b.link("tip", "base", random_joint(rng, kind), random_pose(rng, 0.4), random_inertia(rng))
+    model = b.build()
+    q, v = km.random_configuration(model, rng), rng.normal(size=model.nv)
+    world = quiet(dt=1e-3)
+    figure, found = world.add(model, q=q, v=v), []
+    if rooted:
+        world.reroot(figure["tip"])
+    of_q, of_v = figure.position("tip"), figure.velocity("tip")
+    for way in (1, -1):
+        for k, x in enumerate(of_q):
+            event = km.Event.position("tip", x + 0.03 * way, entry=k, direction=way, name=f"q{k} {way}")
+            world.when(event, lambda w, m: found.append((m.name, round(w.time / w.dt), m.value)))
+        for k, x in enumerate(of_v):
+            event = km.Event.velocity("tip", x + 0.03 * way, entry=k, direction=way, name=f"v{k} {way}")
+            world.when(event, lambda w, m: found.append((m.name, round(w.time / w.dt), m.value)))
+    world.run(0.2)
+    return sorted(found)
+
+
+@pytest.mark.parametrize("kind", HELD[1:], ids=lambda kind: kind.name.lower())
+def test_an_event_of_a_joint_happens_at_the_same_time_whatever_is_the_root(kind):
+    for seed in range(3):
+        expected, found = (crossings([int(kind), seed], kind, rooted) for rooted in (False, True))
+        assert len(expected) > 0
+        assert [one[0] for one in found] == [one[0] for one in expected]
+        for one, other in zip(found, expected, strict=True):
+            assert abs(one[1] - other[1]) <= 2
+            assert one[2] == pytest.approx(other[2], abs=5e-3)
+
+
+@pytest.mark.parametrize("kind", [km.JointKind.REVOLUTE, km.JointKind.PRISMATIC, km.JointKind.SCREW])
+def test_environments_read_joints_as_declared(kind):
+    rng = np.random.default_rng(int(kind))
+    b = km.Builder("three")
+    for i in range(3):
+        joint = random_joint(rng, kind) if i else km.Joint.free()
+        b.link(f"l{i}", f"l{i - 1}" if i else None, joint, random_pose(rng, 0.4), random_inertia(rng))
+    model = b.build()
+    world = quiet()
+    figure = world.add(model, q=km.random_configuration(model, rng), v=rng.normal(size=model.nv))
+    reading = Reading(["l1.q", "l1.v", "l2.q", "l2.v"])
+    before = reading.read(world)[0]
+    for root in ("l2", "l1", "l0"):
+        world.reroot(figure[root])
+        np.testing.assert_allclose(reading.read(world)[0], before, atol=1e-12)
 
 
 # ---------------------------------------------------------------------------------------------------------- the family
