@@ -19,7 +19,8 @@ import numpy as np
 from kinemorph._jit import kernel, rows_at
 from kinemorph.constraint.loops import frames
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import LINK_DATA
+from kinemorph.multibody.declared import declared_position, declared_velocity
+from kinemorph.multibody.layout import LINK, LINK_DATA
 from kinemorph.multibody.loops import LOOP
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.state import State
@@ -69,8 +70,8 @@ EVENT = np.dtype(
         ("awake", "i4"),  # whether what it measures exists now
         ("side", "i4"),  # sign of the function so far, 0 if it is not known yet
         ("a", "i4"),  # link, -1 for the base
-        ("b", "i4"),  # link; or a loop
-        ("index", "i4"),  # entry of q or v; of a LOAD 1 for its moment, 0 for its force
+        ("b", "i4"),  # link, of a joint the one that it carries; or a loop
+        ("index", "i4"),  # entry of the joint's part of q or v; of a LOAD 1 for its moment, 0 for its force
         ("pa", "f8", 3),  # m, point on a
         ("pb", "f8", 3),  # m, point on b
         ("n", "f8", 3),  # direction
@@ -151,13 +152,13 @@ class Event:
 
     @staticmethod
     def position(joint: str, level: float, action: Action | None = None, *, entry: int = 0, **more: Any) -> Event:
-        """An entry of a joint's position passes a value."""
+        """An entry of a joint's position passes a value, as the joint was declared, whatever the root is by then."""
         name = more.pop("name", f"{joint} at {_said(level)}")
         return _event(name, EventKind.POSITION, action, more, places=(joint,), entry=entry, level=level)
 
     @staticmethod
     def velocity(joint: str, level: float = 0.0, action: Action | None = None, *, entry: int = 0, **more: Any) -> Event:
-        """An entry of a joint's velocity passes a value; at 0 the joint turns back."""
+        """An entry of a joint's velocity passes a value, likewise; at 0 the joint turns back."""
         name = more.pop("name", f"{joint} moves at {_said(level)}")
         return _event(name, EventKind.VELOCITY, action, more, places=(joint,), entry=entry, level=level)
 
@@ -248,7 +249,7 @@ def point_of(d: Any, p: Vec3) -> Vec3:
 @kernel(inline=False)
 def measure(tree: Any, events: Any, t: float, q: Any, v: Any) -> None:
     """The functions of all events that are rows, after the links are placed (and the loops' forces known)."""
-    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    links, rows = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
     for i in range(events.shape[0]):
         e = events[i]
         kind = e["kind"]
@@ -260,9 +261,9 @@ def measure(tree: Any, events: Any, t: float, q: Any, v: Any) -> None:
             d = sub(point_of(B, load3(e["pb"])), point_of(A, load3(e["pa"])))
             g = sqrt(dot(d, d)) if kind == DISTANCE else dot(load3(e["n"]), tmul_vec(load9(A["R"]), d))
         elif kind == POSITION:
-            g = q[e["index"]]
+            g = declared_position(links[e["b"]], q, e["index"])
         elif kind == VELOCITY:
-            g = v[e["index"]]
+            g = declared_velocity(links[e["b"]], q, v, e["index"])
         elif kind == FORCE or kind == MOMENT:
             system = rows_at(tree["system"], 1, SYSTEM)[0]
             loop = rows_at(system["loops"], system["count"], LOOP)[e["b"]]
@@ -346,7 +347,7 @@ def look_up(events: tuple[Event, ...], rows: np.ndarray[Any, Any], model: Model,
                 if not 0 <= e.entry < where.stop - where.start:
                     size = where.stop - where.start
                     raise KeyError(f"joint {e.places[0]!r} has {size} entries, there is none at {e.entry}")
-                row["index"] = where.start + e.entry
+                row["b"], row["index"] = model._joint_at(e.places[0]), e.entry
             elif e.kind in (EventKind.FORCE, EventKind.MOMENT):
                 row["b"] = model.loop(str(e.places[0]))
         except (KeyError, IndexError) as error:
