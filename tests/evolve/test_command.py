@@ -28,6 +28,9 @@ trap = "slow"
 """
 
 
+TRUST = ("--trust", "tests.evolve.toy")
+
+
 def command(*words: str) -> list[str]:
     return [sys.executable, "-u", "-m", "kinemorph.cli", *words]
 
@@ -39,19 +42,19 @@ def said(*words: str) -> subprocess.CompletedProcess[str]:
 def test_stopped_by_the_keyboard_it_goes_on_to_the_same_end(tmp_path):
     settings = tmp_path / "run.toml"
     settings.write_text(SETTINGS)
-    whole = said("evolve", str(settings), "--evaluator", "serial", "--out", str(tmp_path / "whole.db"))
+    whole = said("evolve", str(settings), "--evaluator", "serial", "--out", str(tmp_path / "whole.db"), *TRUST)
     assert whole.returncode == 0, whole.stderr
-    words = ("evolve", str(settings), "--out", str(tmp_path / "run.db"))
+    words = ("evolve", str(settings), "--out", str(tmp_path / "run.db"), *TRUST)
     with subprocess.Popen(command(*words), stdout=subprocess.PIPE, text=True, cwd=ROOT) as run:
         assert run.stdout is not None
         run.stdout.readline()  # what it is
         run.stdout.readline()  # how far it is
         run.send_signal(signal.SIGINT)
-        assert f"go on with: kinemorph evolve --resume {tmp_path / 'run.db'}" in run.stdout.read()
+        assert f"go on with: kinemorph evolve --resume {tmp_path / 'run.db'} --trust tests.evolve.toy" in run.stdout.read()
     assert run.returncode == 130
-    resumed = said("evolve", "--resume", str(tmp_path / "run.db"))
+    resumed = said("evolve", "--resume", str(tmp_path / "run.db"), *TRUST)
     assert resumed.stdout.split()[-1] == whole.stdout.split()[-1]
-    again = said("evolve", "--resume", str(tmp_path / "run.db"), "--json")
+    again = said("evolve", "--resume", str(tmp_path / "run.db"), "--json", *TRUST)
     told = json.loads(again.stdout)  # and nothing else is there
     assert (told["hash"], told["golden"], told["seed"]) == (whole.stdout.split()[-1], True, 3)
     assert whole.stdout.splitlines()[-1].startswith(f"done: {told['evaluations']} evaluations")

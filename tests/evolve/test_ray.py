@@ -96,7 +96,7 @@ def test_a_node_that_is_taken_away_loses_nothing(cluster, evaluator, tmp_path):
             cluster.remove_node(node, allow_graceful=False)
             gone.append(progress.episodes)
 
-    with begin(tmp_path / "ray.db", of) as store:
+    with begin(tmp_path / "ray.db", of, trust=[Reach]) as store:
         evolve(store, of, watch, evaluator(Reach("slow"), Limits(retries=5)))
         assert gone
         assert store.golden

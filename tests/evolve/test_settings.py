@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.evolve.test_runs import settings
+from tests.evolve.toy import Reach
 
 from kinemorph._files import FileError
 from kinemorph._toml import checked
@@ -29,7 +30,7 @@ def test_a_file_is_read_and_the_command_wins(tmp_path):
     file.write_text(GOOD)
     loaded = load_settings(file, {"seed": 4, "of_search": {"draws": 2}})
     assert (loaded.search, loaded.seed, loaded.budget.generations) == ("thesis", 4, 7)
-    found = search_of(loaded, problem_of(loaded))
+    found = search_of(loaded, problem_of(loaded, trust=[Reach]))
     assert (found.settings.population, found.settings.draws) == (20, 2)
 
 
@@ -46,7 +47,7 @@ def test_a_file_is_read_and_the_command_wins(tmp_path):
 )
 def test_the_budget_decides_how_many_there_are(episodes, given, population, founders):
     of = settings(budget={"generations": 10, "episodes": episodes}, of_search=given)
-    found = search_of(of, problem_of(of)).settings
+    found = search_of(of, problem_of(of, trust=[Reach])).settings
     assert (found.population, found.founders) == (population, founders)
 
 
@@ -114,7 +115,7 @@ def test_a_mistake_of_a_search_or_a_task_is_named_with_its_place(old, new, said,
     file, text = tmp_path / "run.toml", GOOD.replace(old, new)
     file.write_text(text.partition("[of_none]")[0])
     with pytest.raises(ValueError, match=said):
-        command.evolve(str(file), {}, tmp_path / "run.db", None)
+        command.evolve(str(file), {}, tmp_path / "run.db", None, trust=("tests.evolve.toy",))
     assert not list(tmp_path.glob("run.db*"))
 
 
@@ -137,7 +138,7 @@ def test_numbers_that_cannot_be_are_refused(table, said):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"task": "json:JSONDecoder"}, 'task "json:JSONDecoder": it has no name, which problems need'),
+        ({"task": "json:JSONDecoder"}, 'task "json:JSONDecoder": it has no advice, which problems need'),
         ({"search": "hill"}, 'there is no search "hill"; there are default, map-elites, random, sims, steady, thesis'),
         ({"search": "nowhere:Search"}, 'there is no module "nowhere"'),
         ({"search": "math:Search"}, 'module math has no "Search"'),
@@ -150,7 +151,7 @@ def test_what_does_not_exist_is_refused_before_there_is_a_file(changes, said, tm
     of = settings()
     bad = Settings(**{name: getattr(of, name) for name in of.__struct_fields__} | changes)
     with pytest.raises(ValueError, match=said):
-        begin(tmp_path / "run.db", bad)
+        begin(tmp_path / "run.db", bad, trust=[Reach, "json", "nowhere", "math"])
     assert not list(tmp_path.iterdir())
 
 
@@ -165,5 +166,5 @@ class Bare:
 def test_what_a_search_needs_of_a_problem_is_missed_before_there_is_a_run(search, tmp_path):
     of = checked(Settings, {"task": "tests.evolve.test_settings:Bare", "search": search})
     with pytest.raises(ValueError, match=f'it has no crossover, which search "{search}" needs'):
-        begin(tmp_path / "run.db", of)
+        begin(tmp_path / "run.db", of, trust=[Bare])
     assert not list(tmp_path.iterdir())

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.evolve.test_runs import settings
+from tests.evolve.toy import Reach
 from tests.needs import linux
 
 from kinemorph.evolve.experiment import begin, evolve, resume
@@ -26,7 +27,7 @@ from kinemorph.evolve.store import Store, StoreError
 def file(tmp_path: Path) -> Path:
     """A run that has ended."""
     of = settings(budget={"generations": 3})
-    with begin(tmp_path / "run.db", of) as store:
+    with begin(tmp_path / "run.db", of, trust=[Reach]) as store:
         evolve(store, of)
     return tmp_path / "run.db"
 
@@ -48,7 +49,7 @@ def test_a_result_is_kept_bit_for_bit(tmp_path):
 
 def test_genomes_of_the_best_are_there_and_of_others_a_sentence(tmp_path):
     of = settings("thesis")
-    with begin(tmp_path / "run.db", of) as store:
+    with begin(tmp_path / "run.db", of, trust=[Reach]) as store:
         evolve(store, of)
         for standing in store.standings(rank=0):
             assert json.loads(store.genotype(standing.generation, 0))
@@ -61,16 +62,16 @@ def test_genomes_of_the_best_are_there_and_of_others_a_sentence(tmp_path):
 
 
 def test_two_may_not_write_but_anyone_may_read(file):
-    with resume(file)[0]:
+    with resume(file, [Reach])[0]:
         with pytest.raises(StoreError, match="another process is writing to it"):
-            resume(file)
+            resume(file, [Reach])
         with Store.open(file) as reader:
             assert reader.standings()
 
 
 def test_a_run_is_not_overwritten(file):
     with pytest.raises(StoreError, match="there is a run already; resume it, or name another file"):
-        begin(file, settings())
+        begin(file, settings(), trust=[Reach])
 
 
 @linux
@@ -78,23 +79,23 @@ def test_a_run_that_was_not_begun_to_the_end_is_not_there(tmp_path, monkeypatch)
     file = tmp_path / "run.db"
     monkeypatch.setattr("kinemorph.evolve.store._TABLES", "CREATE TABLE run (a); CREATE TABLE run (b);")
     with pytest.raises(StoreError, match=r"run.db: the run cannot be written there \(.*\); make room, or name another"):
-        begin(file, settings())
+        begin(file, settings(), trust=[Reach])
     monkeypatch.undo()
     monkeypatch.setattr(Path, "rename", lambda new, to: os._exit(9))  # killed just before it is whole
     if not (pid := os.fork()):
-        begin(file, settings())
+        begin(file, settings(), trust=[Reach])
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9
     assert not file.exists()
     monkeypatch.undo()
     Path(f"{file}-wal").write_bytes(b"of a run that was deleted")
-    with begin(file, settings()) as store:
+    with begin(file, settings(), trust=[Reach]) as store:
         assert store.facts["settings"]["seed"] == settings().seed
 
 
 def test_a_folder_that_cannot_be_written_is_a_sentence(tmp_path):
     (tmp_path / "run.db.lock").mkdir()  # as good as a folder where nothing can be made, even for root
     with pytest.raises(StoreError, match=r"run.db: it cannot be written there \(unable to open database file\)"):
-        begin(tmp_path / "run.db", settings())
+        begin(tmp_path / "run.db", settings(), trust=[Reach])
 
 
 def test_a_run_is_read_where_nothing_can_be_written(file, monkeypatch):
@@ -142,7 +143,7 @@ def test_a_damaged_text_says_so(file, damage, tmp_path):
     db.execute(damage)
     db.commit()
     db.close()
-    reads = partial(report, [file], tmp_path / "page.html") if "generation" in damage else lambda: evolve(*resume(file))
+    reads = partial(report, [file], tmp_path / "page.html") if "generation" in damage else lambda: evolve(*resume(file, [Reach]))
     with pytest.raises(StoreError, match=r"run.db: it is damaged; some of its rows are no longer what was written"):
         reads()
 
@@ -168,7 +169,7 @@ def test_other_code_is_refused(file):
     with Store.open(file, write=True) as store:
         store.note("code", store.facts["code"] | {"tests.evolve.toy": "0123456789abcdef"})
     with pytest.raises(StoreError, match=r"begun with other code \(tests.evolve.toy 0123456789abcdef, now \w+\)"):
-        resume(file)
+        resume(file, [Reach])
     with Store.open(file) as store:
         assert store.standings()
 
@@ -176,21 +177,21 @@ def test_other_code_is_refused(file):
 def test_the_code_of_a_task_of_ones_own_is_known(tmp_path, monkeypatch):
     (tmp_path / "of_mine.py").write_text("from kinemorph.creatures.tasks import JumpUp\nclass Hop(JumpUp): pass\n")
     monkeypatch.syspath_prepend(tmp_path)
-    with begin(tmp_path / "run.db", settings(task="of_mine:Hop", of_task={}, of_search={})) as store:
+    with begin(tmp_path / "run.db", settings(task="of_mine:Hop", of_task={}, of_search={}), trust=["of_mine"]) as store:
         assert store.facts["code"].keys() >= {"of_mine", "kinemorph.evolve.species"}
 
 
 @linux
 def test_a_full_disk_is_a_sentence_and_the_run_goes_on_when_there_is_room(tmp_path):
     of = settings()
-    with begin(tmp_path / "whole.db", of) as store:
+    with begin(tmp_path / "whole.db", of, trust=[Reach]) as store:
         evolve(store, of)
         whole = store.golden_hash()
-    begin(tmp_path / "full.db", of).close()
+    begin(tmp_path / "full.db", of, trust=[Reach]).close()
     code = (
         "import resource, signal, sys; from kinemorph.evolve.experiment import evolve, resume\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "store, of = resume(sys.argv[1])\n"
+        "store, of = resume(sys.argv[1], ['tests.evolve.toy'])\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, resource.RLIM_INFINITY))\n"
         "evolve(store, of)"
     )
@@ -198,7 +199,7 @@ def test_a_full_disk_is_a_sentence_and_the_run_goes_on_when_there_is_room(tmp_pa
     ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
     assert "StoreError" in ended.stderr
     assert "what was committed is intact: make room, and resume" in ended.stderr
-    store, of = resume(tmp_path / "full.db")
+    store, of = resume(tmp_path / "full.db", [Reach])
     with store:
         evolve(store, of)
         assert store.golden_hash() == whole

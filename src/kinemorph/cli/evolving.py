@@ -21,6 +21,7 @@ def evolve(
     address: str | None = None,
     out: Path | None = None,
     resume: Path | None = None,
+    trust: tuple[str, ...] = (),
     json: bool = False,
 ) -> None:
     """Evolve creatures for a task. Ctrl-C ends it cleanly; --resume goes on with it, to the same end.
@@ -40,6 +41,7 @@ def evolve(
         address: Of a Ray cluster that is there already, such as auto or 10.0.0.1:6379.
         out: The file that keeps the run; by default out/TASK-SEARCH-SEED.db.
         resume: Such a file, to go on with.
+        trust: Modules, or files of Python, in which a task or search that a file names as module:name is looked up.
         json: What came of it as JSON; how far it is goes to standard error.
     """
     from kinemorph.evolve import command
@@ -48,12 +50,13 @@ def evolve(
     given = {"search": search, "seed": seed, "workers": workers, "evaluator": evaluator, "address": address}
     command.evolve(
         task, given | {"budget": budget, "of_search": {"population": population}}, out, resume,
-        print_json if json else None,
+        print_json if json else None, trust,
     )  # fmt: skip
 
 
 def rescore(
-    run: Path, /, generation: int | None = None, rank: int = 0, draws: int = 64, json: bool = False
+    run: Path, /, generation: int | None = None, rank: int = 0, draws: int = 64, trust: tuple[str, ...] = (),
+    json: bool = False,
 ) -> None:  # fmt: skip
     """Judge a champion again: unseen draws, half the step, blind, without parts or neurons; walkers in MuJoCo, too.
 
@@ -62,13 +65,14 @@ def rescore(
         generation: Out of which it came; the last one if not given.
         rank: Its place there; 0 is the best.
         draws: How many.
+        trust: Modules, or files of Python, in which a task of your own is looked up that a run names.
         json: The table as JSON.
     """
     from kinemorph.evolve import command
     from kinemorph.scenes import in_mujoco
 
     tell = print_json if json else None
-    command.rescore(run, generation, rank, draws, in_mujoco.walks(), in_mujoco.absent(), tell)
+    command.rescore(run, generation, rank, draws, in_mujoco.walks(), in_mujoco.absent(), tell, trust)
 
 
 def results(
@@ -78,6 +82,7 @@ def results(
     out: Path = Path("docs/results"),
     workers: int | None = None,
     evaluator: Literal["serial", "processes", "ray"] = "processes",
+    trust: tuple[str, ...] = (),
 ) -> None:
     """Run all experiments that a table asks for, and write their page, again after each. Broken off, it goes on.
 
@@ -87,24 +92,28 @@ def results(
         out: Folder of the page, its curves, numbers and champions.
         workers: How many compute at a time; by default one for each core.
         evaluator: Who computes: this process, others on this machine, or a Ray cluster.
+        trust: Modules, or files of Python, in which a task or search of your own is looked up that the table names.
     """
     from kinemorph._extras import need_view
     from kinemorph.scenes import results as tables
 
     need_view("plots")
-    tables.results(table, runs, out, {"workers": workers, "evaluator": evaluator})
+    tables.results(table, runs, out, {"workers": workers, "evaluator": evaluator}, trust)
 
 
-def report(runs: tuple[Path, ...], /, out: Path = Path("out/evolution.html")) -> None:
+def report(
+    runs: tuple[Path, ...], /, out: Path = Path("out/evolution.html"), trust: tuple[str, ...] = ()
+) -> None:  # fmt: skip
     """Make one offline page of runs: all their curves, champions that move, descent, rejects, what scores rest on.
 
     Args:
         runs: Files that `kinemorph evolve` made.
         out: The HTML file. Beside each run goes a CSV file with its descent.
+        trust: Modules, or files of Python, in which a task of your own is looked up that a run names.
     """
     from kinemorph.scenes import champions
 
-    champions.report_runs(list(runs), out)
+    champions.report_runs(list(runs), out, trust)
 
 
 def replay(
@@ -115,6 +124,7 @@ def replay(
     draw: int = 0,
     behind: bool = False,
     out: Path | None = None,
+    trust: tuple[str, ...] = (),
 ) -> None:
     """Let champions live again, bit for bit, and leave a replay that plays in any browser.
 
@@ -125,7 +135,8 @@ def replay(
         draw: Which of the draws that no search saw.
         behind: Show them front to back, the first one in front.
         out: The HTML file; by default beside the first run.
+        trust: Modules, or files of Python, in which a task of your own is looked up that a run names.
     """
     from kinemorph.scenes import champions
 
-    champions.replay_champions(runs, generation, rank, draw, behind, out)
+    champions.replay_champions(runs, generation, rank, draw, behind, out, trust)

@@ -80,7 +80,7 @@ def run(
 
 def view(
     what: str = "gripper", /, seconds: float = math.inf, port: int = 0, browser: bool = True, paused: bool = False,
-    floating: bool | None = None,
+    floating: bool | None = None, trust: tuple[str, ...] = (),
 ) -> None:  # fmt: skip
     """Show something in a browser while it runs: a scene, a model file, a creature, a world that was kept, a recording.
 
@@ -93,13 +93,14 @@ def view(
         browser: Whether to open a browser, if there is a screen.
         paused: Whether to wait for the key P.
         floating: Whether the root of a URDF or SDF file moves freely.
+        trust: Modules, or files of Python, in which a task of your own is looked up that a run names.
     """
     from kinemorph._extras import need_view
     from kinemorph.scenes import viewing
 
     viewing.look_for(what, seconds, port)
     need_view("viewers")
-    viewing.show(what, seconds, port, browser, paused, floating)
+    viewing.show(what, seconds, port, browser, paused, floating, trust)
 
 
 def bounce(

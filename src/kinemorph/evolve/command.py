@@ -26,19 +26,25 @@ Tell = Callable[[object], None]  # takes what a script reads
 
 
 def evolve(
-    task: str | None, given: dict[str, Any], out: Path | None, resume: Path | None, tell: Tell | None = None
-) -> None:
-    """Begin a run, or go on with one, and show how far it is."""
+    task: str | None, given: dict[str, Any], out: Path | None, resume: Path | None, tell: Tell | None = None,
+    trust: tuple[str, ...] = (),
+) -> None:  # fmt: skip
+    """Begin a run, or go on with one, and show how far it is.
+
+    Modules of the user's own are those in `trust`, and what the command itself names as module:name.
+    """
     console = Console(highlight=False, soft_wrap=True, stderr=tell is not None)
     changes = _without_nothing(given)
-    store, settings = _resumed(resume, task, changes) if resume else _begun(task, changes, out)
+    trust = (*trust, *_modules(task, changes.get("search")))
+    store, settings = _resumed(resume, task, changes, trust) if resume else _begun(task, changes, out, trust)
     with store:
         console.print(f"[bold]{store.file}[/]: {settings.task}, search {settings.search}, seed {settings.seed}")
         try:
             with shown(console, settings.evaluator) as watch:
                 progress = experiment.evolve(store, settings, watch)
         except KeyboardInterrupt:
-            console.print(f"stopped; go on with: kinemorph evolve --resume {store.file}")
+            own = f" --trust {' '.join(dict.fromkeys(trust))}" if trust else ""
+            console.print(f"stopped; go on with: kinemorph evolve --resume {store.file}{own}")
             sys.exit(130)
         console.print(f"done: {progress.episodes} evaluations in {progress.seconds:.0f} s, hash {store.golden_hash()}")
         if not store.golden:
@@ -60,11 +66,11 @@ def _told(store: Store, settings: Settings, progress: Progress) -> dict[str, Any
 
 def rescore(
     file: Path, generation: int | None, rank: int, draws: int, walks: Mapping[str, Elsewhere], absent: str,
-    tell: Tell | None = None,
+    tell: Tell | None = None, trust: tuple[str, ...] = (),
 ) -> None:  # fmt: skip
     """Judge a champion again, show it, and keep it with the run for its report; `absent` says where no walker lives."""
     console = Console(highlight=False, soft_wrap=True)
-    with Store.open(file, write=True) as store:
+    with Store.open(file, write=True, trust=trust) as store:
         result = judge_again(store, generation, rank, draws, walks)
         store.note("rescore", msgspec.to_builtins(result))
         walker = isinstance(species_of(store).task, Locomotion)
@@ -83,22 +89,31 @@ def rescore(
         console.print(absent, markup=False)
 
 
-def _begun(task: str | None, changes: dict[str, Any], out: Path | None) -> tuple[Store, Settings]:
+def _modules(*words: str | None) -> list[str]:
+    """The modules that words of a command name, as module:name; a file of settings names none."""
+    return [word.partition(":")[0] for word in words if word and ":" in word and not word.endswith(".toml")]
+
+
+def _begun(
+    task: str | None, changes: dict[str, Any], out: Path | None, trust: tuple[str, ...]
+) -> tuple[Store, Settings]:
     if task is None:
         raise ValueError("name a task, a TOML file with settings, or a run to --resume")
     toml = task.endswith(".toml")
     settings = load_settings(task, changes) if toml else checked(Settings, {"task": task} | changes)
     name = settings.task.rpartition(":")[2].lower()
     file = out or Path("out") / f"{name}-{settings.search}-{settings.seed}.db"
-    return experiment.begin(file, settings, Toml(task).where if toml else None), settings
+    return experiment.begin(file, settings, Toml(task).where if toml else None, trust), settings
 
 
-def _resumed(file: Path, task: str | None, changes: dict[str, Any]) -> tuple[Store, Settings]:
+def _resumed(
+    file: Path, task: str | None, changes: dict[str, Any], trust: tuple[str, ...]
+) -> tuple[Store, Settings]:
     """How it is computed may change from time to time; what is computed may not."""
     if task is not None:
         raise ValueError(f"{file} says itself what its task is; leave out {task!r}")
-    store, settings = experiment.resume(file)
-    changed = checked(Settings, merged(store.facts["settings"], changes))
+    store, settings = experiment.resume(file, trust)
+    changed = checked(Settings, merged(msgspec.to_builtins(settings), changes))
     if changed.deciding != settings.deciding:
         store.close()
         raise ValueError(f"{file}: only evaluator, workers and address may change when a run is resumed")

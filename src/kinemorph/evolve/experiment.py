@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from kinemorph._files import quoted
 from kinemorph._toml import Where, checked, refuse_unknown
@@ -21,16 +23,18 @@ from kinemorph.evolve.evaluator import Evaluator, Serial
 from kinemorph.evolve.problem import Problem
 from kinemorph.evolve.run import Progress, Run
 from kinemorph.evolve.search import Search
-from kinemorph.evolve.settings import SEARCHES, Settings, named
+from kinemorph.evolve.settings import Settings, kind_of_search
 from kinemorph.evolve.store import Store, StoreError
+from kinemorph.evolve.trust import Trust, own, trusted
 
 NEEDED = ("name", "descriptors", "advice", "founder", "mutate", "viable", "evaluate", "warm")  # whatever the search
 
 
-def problem_of(settings: Settings, at: Where | None = None) -> Problem:
+def problem_of(settings: Settings, at: Where | None = None, trust: Trust = ()) -> Problem:
     """The problem that the settings name: a task of creatures, or one of the user's own.
 
-    `at` says where places of the settings are in the file that they are from.
+    `at` says where places of the settings are in the file that they are from; `trust` are classes, and modules by their
+    names or files, in which a task of one's own is looked up.
     """
     from kinemorph.evolve import species
 
@@ -42,7 +46,9 @@ def problem_of(settings: Settings, at: Where | None = None) -> Problem:
             f"{_said_of(at, 'task')}there is no task {quoted(settings.task)}; there are {', '.join(species.KINDS)}, or"
             " name a problem of your own as module:name"
         )
-    problem = _own(named(settings.task, {}, "task"), settings, where)
+    with _said_before(at, "task"):
+        found = own(settings.task, "task", trust)
+    problem = _own(found, settings, where)
     for name in NEEDED:
         if not hasattr(problem, name):
             raise ValueError(
@@ -69,9 +75,10 @@ def _own(found: Any, settings: Settings, where: Where) -> Problem:
         raise ValueError(f"{where('')}: {error}") from None
 
 
-def search_of(settings: Settings, problem: Problem, at: Where | None = None) -> Search:
+def search_of(settings: Settings, problem: Problem, at: Where | None = None, trust: Trust = ()) -> Search:
     """The search that the settings name, at its beginning."""
-    kind: Callable[..., Search] = named(settings.search, SEARCHES, "search")
+    with _said_before(at, "search"):
+        kind: Callable[..., Search] = kind_of_search(settings.search, trust)
     for name in getattr(kind, "needs", ()):
         if not hasattr(problem, name):
             text = f"task {quoted(settings.task)}: it has no {name}, which search {quoted(settings.search)} needs"
@@ -97,6 +104,15 @@ def _said_of(at: Where | None, place: str) -> str:
     return f"{at(place)}: " if at else ""
 
 
+@contextlib.contextmanager
+def _said_before(at: Where | None, place: str) -> Iterator[None]:
+    """What is wrong with a value, with its place in the file before it."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{_said_of(at, place)}{error}") from None
+
+
 def evaluator_of(settings: Settings, problem: Problem) -> Evaluator:
     """Who computes. The result does not depend on it."""
     workers = settings.workers or os.cpu_count() or 1
@@ -111,28 +127,33 @@ def evaluator_of(settings: Settings, problem: Problem) -> Evaluator:
     return Processes(problem, workers, settings.limits)
 
 
-def begin(file: Path | str, settings: Settings, at: Where | None = None) -> Store:
-    """A new store. Settings that are wrong, and Ray that is not there, are found before there is a file."""
-    problem = problem_of(settings, at)
-    search_of(settings, problem, at)
+def begin(file: Path | str, settings: Settings, at: Where | None = None, trust: Trust = ()) -> Store:
+    """A new store. Settings that are wrong, and Ray that is not there, are found before there is a file.
+
+    A task or a search of one's own is a class in `trust`, or in a module that it names.
+    """
+    trust = trusted(trust)
+    problem = problem_of(settings, at, trust)
+    search_of(settings, problem, at, trust)
     if settings.evaluator == "ray":
         from kinemorph.evolve.on_ray import imported
 
         imported(settings.address)
-    return Store.create(file, facts(settings, problem))
+    return Store.create(file, facts(settings, problem, trust), trust)
 
 
-def resume(file: Path | str) -> tuple[Store, Settings]:
+def resume(file: Path | str, trust: Trust = ()) -> tuple[Store, Settings]:
     """A store to go on with, if this code is what began it."""
-    store = Store.open(file, write=True)
+    store = Store.open(file, write=True, trust=trust)
     try:
         settings = settings_in(store)
-        theirs, ours = store.facts, facts(settings, problem_of(settings))
+        ours = facts(settings, problem_in(store), store.trust)
         for name, noun in (("code", "other code"), ("versions", "other versions")):
-            if theirs[name] != ours[name]:
+            theirs = store.fact(name, dict[str, str])
+            if theirs != ours[name]:
                 raise StoreError(
-                    f"{store.file}: it was begun with {noun} ({_difference(theirs[name], ours[name])}), which would not"
-                    " give the same creatures; go back to it, or begin a new run"
+                    f"{store.file}: it was begun with {noun} ({_difference(theirs, ours[name])}), which would not give"
+                    " the same creatures; go back to it, or begin a new run"
                 )
     except BaseException:
         store.close()
@@ -141,7 +162,14 @@ def resume(file: Path | str) -> tuple[Store, Settings]:
 
 
 def settings_in(store: Store) -> Settings:
-    return checked(Settings, store.facts["settings"], lambda place: f"{store.file}: settings")
+    """The settings of a run. Its file names no cluster: whoever runs one can run code here."""
+    found: Settings = store.fact("settings", Settings)
+    return replace(found, address=None)
+
+
+def problem_in(store: Store) -> Problem:
+    """What is evolved in a run: one of kinemorph's tasks, or what the store was opened to trust."""
+    return problem_of(settings_in(store), lambda place: str(store.file), store.trust)
 
 
 def evolve(
@@ -151,10 +179,10 @@ def evolve(
     evaluator: Evaluator | None = None,
 ) -> Progress:
     """Begin a run or go on with it, until the search ends."""
-    problem = problem_of(settings)
+    problem = problem_of(settings, trust=store.trust)
     mine = evaluator or evaluator_of(settings, problem)
     try:
-        run = Run(search_of(settings, problem), mine, store, settings.seed, settings.monitor)
+        run = Run(search_of(settings, problem, trust=store.trust), mine, store, settings.seed, settings.monitor)
         run.go(watch)
     finally:
         if evaluator is None:
@@ -163,13 +191,13 @@ def evolve(
     return run.progress
 
 
-def facts(settings: Settings, problem: Problem) -> dict[str, Any]:
+def facts(settings: Settings, problem: Problem, trust: Trust = ()) -> dict[str, Any]:
     """What a run is, and what its results depend on."""
-    modules = {type(problem).__module__, named(settings.search, SEARCHES, "search").__module__}
+    modules = {type(problem).__module__, kind_of_search(settings.search, trust).__module__}
     if ":" in settings.task:
         modules.add(settings.task.partition(":")[0])  # of creatures, too: a task of the user's own
     return {
-        "settings": msgspec.to_builtins(settings),
+        "settings": msgspec.to_builtins(replace(settings, address=None)),
         "code": {name: code_of(name) for name in sorted(modules)},
         "versions": {
             "python": ".".join(map(str, sys.version_info[:2])),

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from kinemorph._files import write_whole
-from kinemorph.evolve.experiment import problem_of, settings_in
+from kinemorph.evolve.experiment import problem_in, settings_in
 from kinemorph.evolve.problem import BLANK
+from kinemorph.evolve.rescore import Rescored
 from kinemorph.evolve.run import HELD_OUT
-from kinemorph.evolve.store import Store, said
+from kinemorph.evolve.store import Store, StoreError
+from kinemorph.evolve.trust import Trust
 
 _SHOWN = 100  # champions of a run that move on the page, at most: each takes some ten kilobytes
 _PAGE = Path(__file__).with_name("report.html")
@@ -21,9 +27,11 @@ Film = dict[str, Any]
 Filmer = Callable[[Store, int, int], Film | None]  # of whom came out of a generation at some place
 
 
-def report(runs: list[Path], file: Path, film: Filmer = lambda store, generation, rank: None) -> Path:
-    """Write the page. Without a `film` bodies do not move."""
-    data = [_run(path, film) for path in runs]
+def report(
+    runs: list[Path], file: Path, film: Filmer = lambda store, generation, rank: None, trust: Trust = ()
+) -> Path:
+    """Write the page. Without a `film` bodies do not move; `trust` is as in `Store.open`."""
+    data = [_run(path, film, trust) for path in runs]
     # Text of a run must not end the script that it is in.
     text = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     write_whole(file, _PAGE.read_text("utf-8").replace("/*DATA*/[]", text).encode())
@@ -35,19 +43,21 @@ def lineage(store: Store, file: Path) -> Path:
     with file.open("w", newline="") as out:
         rows = csv.writer(out)
         rows.writerow(["id", "ancestor_list", "origin_time", "operator", "genome_hash"])
-        for one in store.table("individual"):
-            ancestors = one["parents"] if one["parents"] != "[]" else "[none]"
-            rows.writerow([one["id"], ancestors, one["g"], one["op"], one["genome_hash"].hex()])
+        for number, one in store.people().items():
+            ancestors = str([*one.parents]) if one.parents else "[none]"
+            rows.writerow([number, ancestors, one.generation, one.operator, one.genome_hash.hex()])
     return file
 
 
-def _run(path: Path, film: Filmer) -> dict[str, Any]:
-    with Store.open(path) as store, said(path):
-        of, facts = settings_in(store), store.facts
-        generations = [{"g": row["g"], **json.loads(row["stats"])} for row in store.table("generation")]
-        last = store.last
-        people = {row["id"]: row for row in store.table("individual")}
+def _run(path: Path, film: Filmer, trust: Trust) -> dict[str, Any]:
+    with Store.open(path, trust=trust) as store:
+        of = settings_in(store)
+        generations = [{"g": g, **msgspec.to_builtins(stats)} for g, stats in store.generations()]
         best = {standing.generation: standing.individual for standing in store.standings(rank=0)}
+        for one in generations:
+            if one["g"] not in best:
+                raise StoreError(f"{path}: nobody came out of generation {one['g']}; it is damaged")
+        last = store.last
         films = {one: made for one, g in _shown(best).items() if (made := film(store, g, 0)) is not None}
         return {
             "name": path.stem,
@@ -56,15 +66,15 @@ def _run(path: Path, film: Filmer) -> dict[str, Any]:
             "seed": of.seed,
             "golden": store.golden,
             "hash": store.golden_hash(),
-            "ended": bool(facts.get("ended")),
-            "processor": facts["processor"],
+            "ended": store.fact("ended", bool, False),
+            "processor": store.fact("processor", str),
             "generations": generations,
             "held_out": measured(store),
-            "line": _line(best[last], people),
+            "line": _line(store, best[last]),
             "best": [best[one["g"]] for one in generations],
             "films": films,
             "archive": _archive(store, last, film) if of.search == "map-elites" else None,
-            "rescore": facts.get("rescore"),
+            "rescore": msgspec.to_builtins(store.fact("rescore", Rescored | None, None)),
         }
 
 
@@ -78,18 +88,21 @@ def _shown(best: dict[int, int]) -> dict[int, int]:
 
 def _archive(store: Store, last: int, film: Filmer) -> dict[str, Any] | None:
     """The map of the last generation: in each cell that is filled who lives there, with its film."""
-    axes = problem_of(settings_in(store)).descriptors
+    axes = problem_in(store).descriptors
     if len(axes) != 2:
         return None
     lived: dict[int, list[dict[str, float]]] = {}
-    for row in store.table("evaluation"):
-        if row["draw"] < HELD_OUT:
-            lived.setdefault(row["individual"], []).append(json.loads(row["details"]))
+    for row in store.details(HELD_OUT):
+        lived.setdefault(row[0], []).append(row[1])
     cells = []
-    for one in (standing for standing in store.standings() if standing.generation == last):
-        means = [sum(each[axis.name] for each in lived[one.individual]) / len(lived[one.individual]) for axis in axes]
+    places = math.prod(axis.cells for axis in axes)
+    for one in islice((standing for standing in store.standings() if standing.generation == last), places):
+        lives = lived.get(one.individual, [])
+        if not lives or not all(axis.name in life for axis in axes for life in lives):
+            raise StoreError(f"{store.file}: nothing says where individual {one.individual} is in the map; it is damaged")
+        means = [sum(each[axis.name] for each in lives) / len(lives) for axis in axes]
         shares = [(mean - axis.low) / (axis.high - axis.low) for mean, axis in zip(means, axes)]
-        at = [min(axis.cells - 1, max(0, int(share * axis.cells))) for share, axis in zip(shares, axes)]
+        at = [int(min(axis.cells - 1, max(0.0, share * axis.cells))) for share, axis in zip(shares, axes)]
         cells.append({"at": at, "id": one.individual, "score": one.score, "film": film(store, last, one.rank)})
     return {"axes": [axis._asdict() for axis in axes], "cells": cells}
 
@@ -103,14 +116,15 @@ def measured(store: Store) -> list[tuple[int, float]]:
     return [(g, sum(values) / len(values)) for g, values in sorted(sums.items())]
 
 
-def _line(one: int, people: dict[int, dict[str, Any]]) -> list[dict[str, Any]]:
+def _line(store: Store, one: int) -> list[dict[str, Any]]:
     """The champion's descent in the first line, back to its founder."""
-    line: list[dict[str, Any]] = []
+    people, line, met = store.people(), [], set[int]()
     while one in people:
-        row = people[one]
-        line.append({"id": one, "g": row["g"], "op": row["op"]})
-        parents = json.loads(row["parents"])
-        if not parents:
+        if one in met:
+            raise StoreError(f"{store.file}: individual {one} descends from itself; it is damaged")
+        met.add(one)
+        line.append({"id": one, "g": people[one].generation, "op": people[one].operator})
+        if not people[one].parents:
             break
-        one = parents[0]
+        one = people[one].parents[0]
     return line

@@ -14,7 +14,7 @@ from kinemorph.creatures.develop import Phenotype, develop
 from kinemorph.creatures.evaluate import evaluate
 from kinemorph.creatures.genotype import Genotype
 from kinemorph.creatures.tasks import Locomotion
-from kinemorph.evolve.experiment import problem_of, settings_in
+from kinemorph.evolve.experiment import problem_in, settings_in
 from kinemorph.evolve.problem import Draw, Outcome
 from kinemorph.evolve.run import held_out
 from kinemorph.evolve.species import Species
@@ -41,10 +41,17 @@ class Rescored(msgspec.Struct, frozen=True):
 
 def species_of(store: Store) -> Species:
     """The creatures of a run."""
-    problem = problem_of(settings_in(store))
+    problem = problem_in(store)
     if not isinstance(problem, Species):
         raise ValueError(f"{store.file}: it evolves no creatures, but {problem.name}; there is nothing to look at")
     return problem
+
+
+def champion_of(store: Store, generation: int, rank: int) -> str:
+    """The genotype of a creature that came out of a generation at some place, checked for being one."""
+    text = store.genotype(generation, rank)
+    Genotype.from_json(text, f"{store.file}: the genome at rank {rank} of generation {generation}")
+    return text
 
 
 Elsewhere = Callable[[Species, str, Draw], Outcome]  # a life somewhere else, such as in another engine
@@ -61,7 +68,7 @@ def rescore(
         raise ValueError(f"draws is {draws}, and must be at least 1")
     species, last = species_of(store), store.last
     generation = last if generation is None else generation
-    genotype = store.genotype(generation, rank)
+    genotype = champion_of(store, generation, rank)
     fresh = held_out(settings_in(store).seed, draws)
     half = dataclasses.replace(species.task, dt=0.5 * species.task.dt, work=2 * species.task.work)
     conditions = {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +12,7 @@ from kinemorph._files import quoted
 from kinemorph._toml import Toml, checked, merged
 from kinemorph.evolve.run import Monitor
 from kinemorph.evolve.search import Budget
+from kinemorph.evolve.trust import Trust, own
 from kinemorph.evolve.worker import Limits
 
 SEARCHES = {
@@ -29,8 +28,8 @@ SEARCHES = {
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All that decides a run (down to `monitor`), and how it is computed."""
 
-    task: str  # the name of a task, or module:name of a problem of your own
-    search: str = "default"  # one of `SEARCHES`, or module:name of a class of your own
+    task: str  # the name of a task, or module:name of a class that is trusted
+    search: str = "default"  # one of `SEARCHES`, or module:name, likewise
     seed: int = 0
     budget: Budget = Budget()
     of_search: dict[str, Any] = {}  # what the search can be told: see its Settings
@@ -57,24 +56,18 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def load_settings(file: Path | str, changes: dict[str, Any] | None = None) -> Settings:
     """Read settings from a TOML file; `changes` come from the command and win."""
     toml = Toml(file)
+    if "address" in toml.table:
+        raise toml.error("address", "whoever runs a cluster can run code here; name it at the command, as --address")
     return checked(Settings, merged(toml.table, changes or {}), toml.where)
 
 
-def named(place: str, known: dict[str, str], noun: str) -> Any:
-    """What a name stands for: one that is known, or module:name."""
-    target = known.get(place, place)
-    module, colon, name = target.partition(":")
-    if not colon:
+def kind_of_search(name: str, trust: Trust = ()) -> Any:
+    """The class of a search: one of kinemorph's by its name, or one that is trusted, by module:name."""
+    if ":" in name:
+        return own(name, "search", trust)
+    if name not in SEARCHES:
         raise ValueError(
-            f"there is no {noun} {quoted(place)}; there are {', '.join(sorted(known))}, or name yours as module:name"
+            f"there is no search {quoted(name)}; there are {', '.join(sorted(SEARCHES))}, or name yours as module:name"
         )
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())  # as `python -m` has it: a module of the user's own lies there
-    try:
-        return getattr(import_module(module), name)
-    except ModuleNotFoundError as error:
-        if error.name and module.startswith(error.name):
-            raise ValueError(f"{noun} {quoted(place)}: there is no module {quoted(module)}") from None
-        raise
-    except AttributeError:
-        raise ValueError(f"{noun} {quoted(place)}: module {module} has no {quoted(name)}") from None
+    module, _, kind = SEARCHES[name].partition(":")
+    return getattr(import_module(module), kind)

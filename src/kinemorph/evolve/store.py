@@ -21,8 +21,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kinemorph._files import FileError
+from kinemorph._toml import checked
 from kinemorph.evolve.job import Individual, Job, Result, genome_key
 from kinemorph.evolve.problem import Draw, Outcome
+from kinemorph.evolve.store_check import LONGEST, check_run
+from kinemorph.evolve.trust import Trust, trusted
 
 VERSION = 1
 _PAUSE = 1.0  # seconds between two commits of evaluations
@@ -44,6 +47,7 @@ CREATE TABLE evaluation (g INTEGER NOT NULL, individual INTEGER NOT NULL, draw I
 """
 
 
+_NAMES_A_FILE = bytes.fromhex("d9d505f920a163d7")  # how a journal ends that does
 _GENOME = "INSERT INTO genome VALUES (?, ?, ?, ?) ON CONFLICT(hash) DO UPDATE SET kept = kept OR excluded.kept"
 
 
@@ -60,11 +64,36 @@ class Standing(NamedTuple):
     score: float
 
 
+class Born(NamedTuple):
+    """An individual's descent."""
+
+    generation: int
+    parents: tuple[int, ...]
+    operator: str
+    genome_hash: bytes
+
+
+class Stats(msgspec.Struct, frozen=True):
+    """What a generation was like; what could not be said of it is None."""
+
+    episodes: int
+    best: float | None
+    mean: float | None
+    measure: float | None
+    heritability: float | None
+    rejected: dict[str, int]
+    age: float | None
+    families: int
+
+
 class Store:
     """One run. Only one process may write to it; any number may read."""
 
-    def __init__(self, file: Path | str, connection: sqlite3.Connection, lock: sqlite3.Connection | None) -> None:
+    def __init__(
+        self, file: Path | str, connection: sqlite3.Connection, lock: sqlite3.Connection | None, trust: Trust = ()
+    ) -> None:
         self.file = Path(file)
+        self.trust = trusted(trust)  # where a task or a search of the user's own is looked up
         self._db, self._lock = connection, lock
         self._last = time.monotonic()
         self._born: set[int] = set()
@@ -74,7 +103,7 @@ class Store:
     # ------------------------------------------------------------------------------------- opening, closing
 
     @classmethod
-    def create(cls, file: Path | str, facts: dict[str, Any]) -> Store:
+    def create(cls, file: Path | str, facts: dict[str, Any], trust: Trust = ()) -> Store:
         """A new run; `facts` say what it is: settings, seed, code, versions, processor."""
         file = Path(file)
         if file.exists():
@@ -89,29 +118,38 @@ class Store:
         except BaseException:
             lock.close()
             raise
-        return cls(file, db, lock)
+        return cls(file, db, lock, trust)
 
     @classmethod
-    def open(cls, file: Path | str, write: bool = False) -> Store:
-        """A run that is there, to read or to go on with."""
+    def open(cls, file: Path | str, write: bool = False, trust: Trust = ()) -> Store:
+        """A run that is there, to read or to go on with.
+
+        If its task or its search is not kinemorph's own: `trust` are classes, or modules by their names or files.
+        """
         file = Path(file)
         if not file.is_file():
             raise StoreError(f"{file}: there is no such run")
+        _refuse_rollbacks(file)
         lock = _lock(file) if write else None
-        with said(file):
-            db = sqlite3.connect(_address(file, write), uri=True, isolation_level=None)
-            if db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
-                raise StoreError(f"{file}: it is damaged; copy what can be read with: sqlite3 {file} .recover")
-            if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'run'").fetchone():
-                raise StoreError(f"{file}: this is not a run of kinemorph")
-            db.execute("PRAGMA synchronous=NORMAL")
-        store = cls(file, db, lock)
-        if store.facts.get("version") != VERSION:
-            raise StoreError(f"{file}: it has format {store.facts.get('version')}; this kinemorph reads {VERSION}")
-        store._born = {row[0] for row in store._rows("SELECT id FROM individual")}
-        store._told = set(store._rows("SELECT DISTINCT g, individual FROM evaluation"))
-        store.completed = {row[0] for row in store._rows("SELECT g FROM generation")}
+        try:
+            with said(file):
+                db = sqlite3.connect(_address(file, write), uri=True, isolation_level=None)
+                check_run(file, db, _TABLES, write)
+            store = cls(file, db, lock, trust)
+            store._read()
+        except BaseException:
+            if lock is not None:
+                lock.close()
+            raise
         return store
+
+    def _read(self) -> None:
+        """What is needed of a run that is there."""
+        if (version := self.fact("version", int, 0)) != VERSION:
+            raise StoreError(f"{self.file}: it has format {version}; this kinemorph reads {VERSION}")
+        self._born = {row[0] for row in self._rows("SELECT id FROM individual")}
+        self._told = set(self._rows("SELECT DISTINCT g, individual FROM evaluation"))
+        self.completed = {row[0] for row in self._rows("SELECT g FROM generation")}
 
     def close(self) -> None:
         if self._db.in_transaction:
@@ -186,11 +224,43 @@ class Store:
         with said(self.file):
             return {name: json.loads(value) for name, value in self._rows("SELECT name, value FROM run")}
 
+    def fact(self, name: str, kind: Any, usual: Any = ...) -> Any:
+        """A fact about the run, of some kind; `usual` if it is not there."""
+        with said(self.file):
+            row = next(self._rows("SELECT value FROM run WHERE name = ?", (name,)), None)
+            if row is not None:
+                return checked(kind, json.loads(row[0]), lambda place: f"{self.file}: {name}")
+        if usual is ...:
+            raise StoreError(f"{self.file}: it does not say its {name}; take the run from where it was made")
+        return usual
+
+    def generations(self) -> list[tuple[int, Stats]]:
+        """Those that are complete, and what is known of each."""
+        with said(self.file):
+            rows = self._rows("SELECT g, stats FROM generation ORDER BY g")
+            return [(g, msgspec.json.decode(stats, type=Stats)) for g, stats in rows]
+
+    def people(self) -> dict[int, Born]:
+        """All individuals by their numbers."""
+        with said(self.file):
+            rows = self._rows("SELECT id, g, parents, op, genome_hash FROM individual ORDER BY id")
+            return {
+                one: Born(g, msgspec.json.decode(parents, type=tuple[int, ...]), op, genome)
+                for one, g, parents, op, genome in rows
+            }
+
+    def details(self, below: int) -> list[tuple[int, dict[str, float]]]:
+        """Individuals, and what is known of each of their lives, on draws whose number is below this one."""
+        with said(self.file):
+            rows = self._rows("SELECT individual, details FROM evaluation WHERE draw < ?", (below,))
+            return [(one, msgspec.json.decode(details, type=dict[str, float])) for one, details in rows]
+
     def known(self, job: Job) -> Result | None:
         """The result of a job, if it was told before."""
         if (job.generation, job.individual) not in self._told:
             return None
-        (genome,) = next(self._rows("SELECT genome_hash FROM individual WHERE id = ?", (job.individual,)))
+        of = self._rows("SELECT genome_hash FROM individual WHERE id = ?", (job.individual,))
+        (genome,) = next(of, (None,))
         rows = list(
             self._rows(
                 "SELECT draw, seed, level, score, thesis, measure, reason, steps, details, attempt, golden, seconds"
@@ -248,10 +318,19 @@ class Store:
                 f" {_ELITES} of each, all of every {_EVERY}th, and all of the last"
             )
         with contextlib.suppress(zlib.error, UnicodeDecodeError):
-            genotype = zlib.decompress(row[0]).decode()
+            genotype = self._inflated(row[0]).decode()
             if _digest(genotype) == row[1]:
                 return genotype
         raise StoreError(f"{self.file}: the genome at rank {rank} of generation {generation} is damaged")
+
+    def _inflated(self, blob: bytes) -> bytes:
+        """A genome, if it is no bigger than one may be: a few kilobytes can stand for gigabytes."""
+        inflating = zlib.decompressobj()
+        genome = inflating.decompress(blob, LONGEST)
+        if not inflating.eof:
+            why = f"it would have more than {LONGEST} bytes" if len(genome) == LONGEST else "its end is missing"
+            raise StoreError(f"{self.file}: a genome is damaged: {why}")
+        return genome
 
     def table(self, name: str) -> Iterator[dict[str, Any]]:
         """All rows of a table, in the order of its key."""
@@ -297,7 +376,7 @@ class Store:
 
 
 def _outcome(score: float, thesis: float, measure: float, reason: str, steps: int, details: str) -> Outcome:
-    return Outcome(score, thesis, measure, reason, steps, msgspec.json.decode(details))
+    return Outcome(score, thesis, measure, reason, steps, msgspec.json.decode(details, type=dict[str, float]))
 
 
 def _digest(genotype: str) -> bytes:
@@ -343,12 +422,26 @@ def _lock(file: Path) -> sqlite3.Connection:
     return lock
 
 
+def _refuse_rollbacks(file: Path) -> None:
+    """SQLite plays back a rollback journal that it finds, and deletes the file that its end names, wherever that is."""
+    for end in ("-journal", ".lock-journal"):
+        journal = file.with_name(file.name + end)
+        with contextlib.suppress(OSError), journal.open("rb") as content:
+            content.seek(-len(_NAMES_A_FILE), os.SEEK_END)
+            if content.read() == _NAMES_A_FILE:
+                raise StoreError(f"{journal}: it names another file, which would be deleted; move it away")
+
+
 @contextlib.contextmanager
 def said(file: Path) -> Iterator[None]:
     """What is wrong with a file, as one sentence; what SQLite cannot write leaves the run intact where it is."""
     try:
         yield
-    except (json.JSONDecodeError, msgspec.DecodeError, UnicodeDecodeError, struct.error):
+    except StoreError:
+        raise
+    except FileError as error:
+        raise StoreError(str(error)) from None
+    except (ValueError, RecursionError, msgspec.DecodeError, struct.error):
         raise StoreError(f"{file}: it is damaged; some of its rows are no longer what was written") from None
     except sqlite3.DatabaseError as error:
         text = str(error)
@@ -356,6 +449,10 @@ def said(file: Path) -> Iterator[None]:
             raise StoreError(
                 f"{file}: the disk is full or cannot be written ({text}); what was committed is intact: make room, and"
                 " resume"
+            ) from None
+        if text == "interrupted":
+            raise StoreError(
+                f"{file}: to look through it takes longer than its size should; it is damaged, or made so on purpose"
             ) from None
         if "locked" in text or "busy" in text:
             raise StoreError(f"{file}: another program has locked it; end that one and resume") from None

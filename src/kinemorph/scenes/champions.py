@@ -13,13 +13,14 @@ from kinemorph.brain import Brain, Function
 from kinemorph.creatures.develop import develop
 from kinemorph.creatures.genotype import Genotype
 from kinemorph.creatures.tasks.task import Stage
-from kinemorph.evolve.experiment import problem_of, settings_in
+from kinemorph.evolve.experiment import problem_in, settings_in
 from kinemorph.evolve.problem import Draw
 from kinemorph.evolve.report import lineage, report
-from kinemorph.evolve.rescore import species_of
+from kinemorph.evolve.rescore import champion_of, species_of
 from kinemorph.evolve.run import held_out
 from kinemorph.evolve.species import Species
 from kinemorph.evolve.store import Store
+from kinemorph.evolve.trust import Trust
 from kinemorph.geometry.shapes import Shape, ShapeKind
 from kinemorph.scenes.beside import beside, excerpt
 from kinemorph.view.film import film
@@ -85,11 +86,11 @@ def _way(life: Recording, axis: int) -> float:
     return max(ends) - min(ends)
 
 
-def report_runs(runs: list[Path], out: Path) -> Path:
+def report_runs(runs: list[Path], out: Path, trust: Trust = ()) -> Path:
     """One page for runs, with champions that move, and a table of descent beside each run."""
     console = Console(highlight=False, soft_wrap=True)
     out.parent.mkdir(parents=True, exist_ok=True)
-    report(runs, out, film_of)
+    report(runs, out, film_of, trust)
     for run in runs:
         with Store.open(run) as store:
             lineage(store, run.with_suffix(".lineage.csv"))
@@ -99,10 +100,10 @@ def report_runs(runs: list[Path], out: Path) -> Path:
 
 def film_of(store: Store, generation: int, rank: int) -> dict[str, Any] | None:
     """A film as plain numbers; nothing for what is no creature or does not live."""
-    problem = problem_of(settings_in(store))
+    problem = problem_in(store)
     if not isinstance(problem, Species):
         return None
-    genotype = store.genotype(generation, rank)
+    genotype = champion_of(store, generation, rank)
     for draw in held_out(settings_in(store).seed, TRIED):
         try:
             recording, measure = filmed(problem, genotype, draw, rate=15.0)
@@ -162,8 +163,9 @@ def _graph(brain: Brain) -> dict[str, Any]:
 
 
 def replay_champions(
-    runs: Sequence[Path], generations: Sequence[int], rank: int, draw: int, behind: bool | None, out: Path | None
-) -> Path:
+    runs: Sequence[Path], generations: Sequence[int], rank: int, draw: int, behind: bool | None, out: Path | None,
+    trust: Trust = (),
+) -> Path:  # fmt: skip
     """Write the replay of one of a run, or of several together, and say what they measure."""
     console = Console(highlight=False, soft_wrap=True)
     wanted = [(run, generation) for run in runs for generation in (generations or (None,))]
@@ -173,10 +175,10 @@ def replay_champions(
         raise ValueError(f"draw is {draw}, and must not be negative")
     lives: dict[str, Recording] = {}
     for run, generation in wanted:
-        with Store.open(run) as store:
+        with Store.open(run, trust=trust) as store:
             species = species_of(store)
             generation = store.last if generation is None else generation
-            genotype = store.genotype(generation, rank)
+            genotype = champion_of(store, generation, rank)
             on = held_out(settings_in(store).seed, draw + 1)[draw]
         recording, measure = (filmed if len(wanted) == 1 else awake)(species, genotype, on)
         outcome = species.evaluate(genotype, on)
@@ -196,15 +198,16 @@ def replay_champions(
     return file
 
 
-def replay_progress(run: Path) -> Path:
+def replay_progress(run: Path, trust: Trust = ()) -> Path:
     """Write the replay of a run's champions side by side, from the first generation to the last, beside the run."""
-    with Store.open(run) as store:
+    with Store.open(run, trust=trust) as store:
         species, on = species_of(store), held_out(settings_in(store).seed, 1)[0]
         best: dict[str, int] = {}  # of each champion its first generation
         for generation in sorted({round(k * store.last / (BESIDE - 1)) for k in range(BESIDE)}):
-            genotype = store.genotype(generation, 0)
+            genotype = champion_of(store, generation, 0)
             if not species.evaluate(genotype, on).reason:
                 best.setdefault(genotype, generation)
     if not best:
         raise ValueError(f"{run}: none of its champions lives on a draw that the search did not see")
-    return replay_champions([run], [*best.values()], 0, 0, None, run.with_name(f"{run.stem}-champions.html"))
+    page = run.with_name(f"{run.stem}-champions.html")
+    return replay_champions([run], [*best.values()], 0, 0, None, page, trust)

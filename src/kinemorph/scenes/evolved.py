@@ -17,6 +17,7 @@ import numpy as np
 from kinemorph._files import FileError, read_bytes, write_whole
 from kinemorph.creatures.genotype import MOST_BYTES, Genotype
 from kinemorph.evolve.experiment import settings_in
+from kinemorph.evolve.rescore import champion_of
 from kinemorph.evolve.run import held_out
 from kinemorph.evolve.settings import Settings
 from kinemorph.evolve.species import Species, creatures
@@ -111,7 +112,7 @@ def keep(
             settings.append(settings_in(store))
             at = int(generation) if generation else store.last
             called = f"generation {at}" if generation else f"seed {settings[-1].seed}"
-            champions[called] = Genotype.from_json(store.genotype(at, 0))
+            champions[called] = Genotype.from_json(champion_of(store, at, 0))
     if len({msgspec.json.encode((one.task, one.of_task)) for one in settings}) != 1:
         raise ValueError(f"evolved: runs must be of one task, and there must be one at least: {', '.join(runs)}")
     FOLDER.mkdir(exist_ok=True)

@@ -24,7 +24,8 @@ from kinemorph.evolve.report import measured
 from kinemorph.evolve.rescore import rescore
 from kinemorph.evolve.search import Budget
 from kinemorph.evolve.settings import Settings
-from kinemorph.evolve.store import Store, said
+from kinemorph.evolve.store import Store
+from kinemorph.evolve.trust import Trust
 from kinemorph.scenes.in_mujoco import walks
 from kinemorph.scenes.results_page import Asked, write_page
 
@@ -73,19 +74,19 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     asked: tuple[Asked, ...] = ()  # of the default search: the page says what of it is reached
 
 
-def results(file: Path, runs: Path, out: Path, how: dict[str, Any]) -> None:
+def results(file: Path, runs: Path, out: Path, how: dict[str, Any], trust: Trust = ()) -> None:
     """Make all runs of a table that are not made yet, and the page."""
     console = Console(highlight=False, soft_wrap=True)
     toml = Toml(file)
     table: Table = checked(Table, toml.table, toml.where)
     (out / "champions").mkdir(parents=True, exist_ok=True)
     runs.mkdir(parents=True, exist_ok=True)
-    for run, settings in _all(toml, table, how).items():
+    for run, settings in _all(toml, table, how, trust).items():
         known, name = numbers(out), str(run)
         if name in known:
             continue
         console.print(f"[bold]{name}[/] ...")
-        with _run(runs / f"{name}.db", settings) as store:
+        with _run(runs / f"{name}.db", settings, trust) as store:
             known[name] = run._asdict() | _judged(store, table.draws)
             (out / "champions" / f"{name}.json").write_text(store.genotype(store.last, 0))
         write_whole(out / NUMBERS, json.dumps(known, indent=1, sort_keys=True).encode())
@@ -93,7 +94,7 @@ def results(file: Path, runs: Path, out: Path, how: dict[str, Any]) -> None:
         console.print(f"  {known[name]['conditions']['held out']['measure']:.3f}")
 
 
-def _all(toml: Toml, table: Table, how: dict[str, Any]) -> dict[Name, Settings]:
+def _all(toml: Toml, table: Table, how: dict[str, Any], trust: Trust) -> dict[Name, Settings]:
     """All runs, in the order of rows. What is wrong with the last one is said before the first begins."""
     found: dict[Name, Settings] = {}
     for k, row in enumerate(table.rows):
@@ -101,7 +102,7 @@ def _all(toml: Toml, table: Table, how: dict[str, Any]) -> dict[Name, Settings]:
             for name, settings in row.runs(how):
                 if found.setdefault(name, settings) != settings:
                     raise ValueError(f"{name} is in a row above with other settings; give this search a label")
-                experiment.search_of(settings, experiment.problem_of(settings))
+                experiment.search_of(settings, experiment.problem_of(settings, trust=trust), trust=trust)
     return found
 
 
@@ -117,11 +118,12 @@ def numbers(out: Path) -> dict[str, Any]:
     return found
 
 
-def _run(file: Path, settings: Settings) -> Store:
+def _run(file: Path, settings: Settings, trust: Trust) -> Store:
     """A run that has ended: begun now, or before."""
-    store = experiment.resume(file)[0] if file.exists() else experiment.begin(file, settings)
+    there = file.exists()
+    store = experiment.resume(file, trust)[0] if there else experiment.begin(file, settings, trust=trust)
     try:
-        if not store.facts.get("ended"):
+        if not store.fact("ended", bool, False):
             experiment.evolve(store, settings)
     except BaseException:
         store.close()
@@ -132,16 +134,15 @@ def _run(file: Path, settings: Settings) -> Store:
 def _judged(store: Store, draws: int) -> dict[str, Any]:
     """What there is to say of a run."""
     found = rescore(store, draws=draws, walks=walks())
-    with said(store.file):
-        generations = [json.loads(row["stats"]) for row in store.table("generation")]
-    inherited = [one["heritability"] for one in generations if one["heritability"] is not None]
-    spent = {g: one["episodes"] for g, one in enumerate(generations)}
+    generations = [stats for _, stats in store.generations()]
+    inherited = [one.heritability for one in generations if one.heritability is not None]
+    spent = {g: one.episodes for g, one in enumerate(generations)}
     spans = [row["seconds"] for row in store.table("evaluation")]
     lives = len(spans)
     return {
         "conditions": msgspec.to_builtins(found.conditions),
         "curve": [(spent[g], measure) for g, measure in measured(store)],
-        "rejected": {reason: count / lives for reason, count in generations[-1]["rejected"].items()},
+        "rejected": {reason: count / lives for reason, count in generations[-1].rejected.items()},
         "heritability": float(np.median(inherited)) if inherited else None,
         "generations": len(generations), "hash": store.golden_hash(), "golden": store.golden,
         "rate": lives / sum(spans),

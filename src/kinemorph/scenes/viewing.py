@@ -15,6 +15,7 @@ from kinemorph._files import FileError, ModelWarning
 from kinemorph.creatures.develop import develop
 from kinemorph.creatures.gallery import HANDMADE, ROOMY, handmade
 from kinemorph.creatures.genotype import load_genotype
+from kinemorph.evolve.trust import Trust
 from kinemorph.io import kinds
 from kinemorph.scenes.champions import replay_progress
 from kinemorph.scenes.creatures import stage
@@ -33,9 +34,11 @@ MODELS = (".urdf", ".sdf", ".xml", ".mjcf")
 RUN = b"SQLite f"  # what a run of evolution begins with
 
 
-def show(what: str, seconds: float, port: int, browser: bool, paused: bool, floating: bool | None) -> None:
+def show(
+    what: str, seconds: float, port: int, browser: bool, paused: bool, floating: bool | None, trust: Trust = ()
+) -> None:
     """Show it until it is closed; a recording becomes a page beside it, and a run one of its champions."""
-    page = page_of(Path(what))
+    page = page_of(Path(what), trust)
     if page is not None:
         if browser and has_screen():
             webbrowser.open(page.resolve().as_uri())
@@ -64,10 +67,10 @@ def look_for(what: str, seconds: float, port: int = 0) -> None:
         read_scene(path)
 
 
-def page_of(path: Path) -> Path | None:
+def page_of(path: Path, trust: Trust = ()) -> Path | None:
     """The page that a recording or a run becomes, beside it; nothing for what can be looked at live."""
     if path.is_file() and _head(path).startswith(RUN):
-        return replay_progress(path)
+        return replay_progress(path, trust)
     if is_recording(path):
         page = replay(Recording.load(path), path.with_suffix(".html"))
         print(f"look at {page}")

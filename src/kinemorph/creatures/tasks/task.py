@@ -46,6 +46,7 @@ NUMBERS = {
     "slip": (0.0, 1e3), "weigh": (0.0, 1e3), "hop": (0.0, 1e3), "bounce": (0.0, 1e3), "fine": (1.0, 100.0),
     "turn": (0.0, 1e3), "kick": (0.0, 1e3),
 }  # fmt: skip
+MOST_STEPS = 1_000_000  # of a life, settling included: a task may be from a file, and films keep every step
 COUNTS = {"substeps": (1, 100), "work": (0, 1 << 61), "looks": (1, 1_000_000)}
 
 
@@ -84,6 +85,11 @@ class Task:
 
     def __post_init__(self) -> None:
         check_members(f"task {self.name}", self, NUMBERS, COUNTS)
+        if (self.seconds + self.patience) / self.dt > MOST_STEPS:
+            raise ValueError(
+                f"task {self.name}: {self.seconds:g} s of life and {self.patience:g} s of patience in steps of"
+                f" {self.dt:g} s are more than {MOST_STEPS} steps; make it shorter, or the steps longer"
+            )
         if self.root not in list(Root):
             raise ValueError(f"task {self.name}: root {self.root!r} must be one of {', '.join(Root)}")
         if not isinstance(self.settings, Settings):
