@@ -11,13 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._extras import need
 from kinemorph._files import FileError, quoted, read_bytes, write_whole
+from kinemorph.io.hdf5 import LARGEST_FILE, MOST_COLUMNS, h5py, load_hdf5
 from kinemorph.motion.rollout import Trajectory
 from kinemorph.multibody.model import Model
-
-LARGEST_FILE = 1 << 30  # bytes
-MOST_COLUMNS = 100_000
 
 Array = npt.NDArray[np.float64]
 PathLike = str | os.PathLike[str]
@@ -56,7 +53,7 @@ def load_table(path: PathLike) -> dict[str, Array]:
     """The columns of numbers of such a file, by name; those of texts are left out."""
     path = Path(path)
     if path.suffix.lower() in (".h5", ".hdf5"):
-        return _load_hdf5(path)
+        return load_hdf5(path)
     return _load_csv(path)
 
 
@@ -107,33 +104,6 @@ def _number(cell: str) -> float:
     except ValueError:
         return math.inf
     return value if math.isfinite(value) else math.nan
-
-
-def _load_hdf5(path: Path) -> dict[str, Array]:
-    if not path.is_file():
-        raise FileError(f"{path}: there is no such file")
-    if path.stat().st_size > LARGEST_FILE:
-        raise FileError(f"{path}: it has {path.stat().st_size} bytes, the limit is {LARGEST_FILE}")
-    found: dict[str, Array] = {}
-    library = h5py()
-    try:
-        with library.File(path, "r") as file:
-            for name, item in file.items():
-                if isinstance(item, library.Dataset) and item.ndim == 1 and item.dtype.kind in "biuf":
-                    if 8 * item.size > LARGEST_FILE:
-                        raise FileError(f"{path}: column {quoted(name)} has {item.size} numbers, which is too many")
-                    found[name] = item[:].astype(np.float64)
-    except FileError:
-        raise
-    except (OSError, RuntimeError, ValueError, TypeError, KeyError, MemoryError) as error:  # whatever h5py says
-        why = (str(error).splitlines() or ["it is damaged"])[0][:200]
-        raise FileError(f"{path}: this is not an HDF5 file that can be read: {why}") from None
-    return found
-
-
-def h5py() -> Any:
-    """The library, or a sentence that says how to get it."""
-    return need("h5py", "io", "HDF5 files")
 
 
 def names_of(model: Model, what: str) -> list[str]:

@@ -378,7 +378,7 @@ class Acting:
         self, a: tuple[int, ...], of_a: tuple[int, ...], b: tuple[int, ...], of_b: tuple[int, ...], passing: bool
     ) -> None:  # fmt: skip
         self._wake(*of_a, *of_b, why=BY_FORCE)
-        for one, other in product(a, b):
+        for one, other in product(dict.fromkeys(a), dict.fromkeys(b)):
             (self.collisions.ignore if passing else self.collisions.heed)(one, other)
 
     def regroup(self, what: Body | int, *, group: int | None = None, mask: int | None = None) -> None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 MAGIC = b"kmjourn\n"
 VERSION = 1
 FULL = 1 << 20  # bytes of notes that make a chunk,
+MOST_APART = 1_000_000  # steps between two checks
 LONG = 5.0  # s, and the time after which one is written in any case
 Method = TypeVar("Method", bound=Callable[..., Any])
 INPUTS: dict[str, Callable[..., Any]] = {}  # methods of World that change it, by name
@@ -102,7 +103,7 @@ def names_a_file(value: Any) -> bool:
     """Whether there is a shape in a value whose mesh is in a file: elsewhere there may be another, or none."""
     if isinstance(value, dict):
         return any(map(names_a_file, value.values()))
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list | set):
         return any(map(names_a_file, value))
     return isinstance(value, Shape) and value.path is not None
 
@@ -164,7 +165,7 @@ class Journal:
     """Writes down what is done to a world, from when it is entered until it is left: see `World.record`."""
 
     def __init__(self, world: Any, path: str | os.PathLike[str], every: int) -> None:
-        self.world, self.every, self.path = world, whole("journal: every", every, 1), a_path("journal", path)
+        self.world, self.every, self.path = world, whole("journal: every", every, 1, MOST_APART), a_path("journal", path)
         self._notes: list[tuple[int, str, Any]] = []
         self._size, self._written = 0, time.monotonic()
         self._file: ChunkFile | None = None
@@ -239,8 +240,9 @@ def notes_of(path: str | os.PathLike[str]) -> Iterator[Note]:
             yield Note(*note)
 
 
-def live_again(path: str | os.PathLike[str], load: Callable[[bytes], Any]) -> Any:
+def live_again(path: str | os.PathLike[str], load: Callable[[bytes], Any], most: int) -> Any:
     """Make the world of a journal again, input by input, and compare; `DivergenceError` says where it differs."""
+    _check_length(path, whole("rerun: most_steps", most))
     world: World | None = None
     good = 0  # the last step up to which all is as it was
     for note in notes_of(path):
@@ -262,6 +264,23 @@ def live_again(path: str | os.PathLike[str], load: Callable[[bytes], Any]) -> An
     return world
 
 
+def _check_length(path: Any, most: int) -> None:
+    """Refuse a journal that asks for more steps than it may, before the first of them."""
+    at, every, total = 0, 0, 0
+    for note in notes_of(path):
+        gap = note.step - at
+        if note.step < 0 or (every and gap > every):
+            raise FileError(f"{path}: after step {at} comes step {note.step}, and checks are {every} steps apart")
+        total += max(gap, 0) if every else 0
+        if note.what == "start":
+            every = note.more[1] if len(note.more) == 2 else 0
+            if type(every) is not int or not 1 <= every <= MOST_APART:
+                raise FileError(f"{path}: its checks are not every 1 to {MOST_APART} steps")
+        at = note.step
+    if total > most:
+        raise FileError(f"{path}: it goes on for {total} steps; World.rerun(path, most_steps={total}) makes them all")
+
+
 def _begin(world: World | None, note: Note, path: Any, load: Callable[[bytes], World]) -> World:
     if len(note.more) != 2 or not isinstance(note.more[0], np.ndarray):
         raise FileError(f"{path}: it does not begin with a world")
@@ -269,6 +288,8 @@ def _begin(world: World | None, note: Note, path: Any, load: Callable[[bytes], W
         begun = load(note.more[0].tobytes())
     except FileError as error:
         raise FileError(f"{path}: {error}") from None
+    if (at := int(begun._header[0]["steps"])) != note.step:
+        raise FileError(f"{path}: its world is at step {at} where it says {note.step}")
     begun.forget()  # what its controllers and actions did is written down
     return begun
 
@@ -282,13 +303,13 @@ def _catch_up(world: World, step: int, path: Any) -> None:
 
 def _repeat(world: World, note: Note, path: Any) -> None:
     name, args, named, worked = note.more if len(note.more) == 4 else ("", (), {}, True)
-    good = isinstance(args, tuple) and isinstance(named, dict) and not names_a_file((args, named))
-    if name not in INPUTS or not good:
+    good = isinstance(args, tuple) and isinstance(named, dict) and all(isinstance(key, str) for key in named)
+    if not isinstance(name, str) or name not in INPUTS or not good or names_a_file((args, named)):
         raise FileError(f"{path}: at step {note.step} there is an input that worlds do not have, {name!r:.40}")
     fault: Exception | None = None
     try:
         INPUTS[name](world, *args, **named)
-    except (ValueError, TypeError, LookupError, ArithmeticError) as error:
+    except Exception as error:  # whatever arguments of any kind lead to
         fault = error
     if worked is not (fault is None):
         what = f"does not work as it did: {fault}" if fault else "works, and did not"
@@ -298,7 +319,8 @@ def _repeat(world: World, note: Note, path: Any) -> None:
 
 def _compare(world: World, note: Note, path: Any, good: int) -> None:
     whole, ids, digests = note.more if len(note.more) == 3 else ("", None, None)
-    if not (isinstance(ids, np.ndarray) and isinstance(digests, np.ndarray) and ids.shape == digests.shape):
+    arrays = isinstance(whole, str) and isinstance(ids, np.ndarray) and isinstance(digests, np.ndarray)
+    if not (arrays and ids.ndim == 1 and ids.shape == digests.shape and ids.dtype.kind == digests.dtype.kind == "i"):
         raise FileError(f"{path}: at step {note.step} there is a check that is none")
     if whole == moving_digest(world):
         return

@@ -81,12 +81,13 @@ class Keeping:
         return Journal(self, path, every)
 
     @classmethod
-    def rerun(cls, path: str | os.PathLike[str]) -> Self:
+    def rerun(cls, path: str | os.PathLike[str], most_steps: int = 10_000_000) -> Self:
         """The world of a journal, made again from its inputs.
 
-        If it does not come to the same, `DivergenceError` names the first step and body that differ.
+        If it does not come to the same, `DivergenceError` names the first step and body that differ. A journal with
+        more than `most_steps` steps is refused before the first of them: a few bytes can ask for very many.
         """
-        again: Self = live_again(path, cls.load)
+        again: Self = live_again(path, cls.load, most_steps)
         return again
 
     def hash(self) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from kinemorph.brain.brain import Brain, Effect, Sense
 from kinemorph.contact.layout import BY_FORCE
-from kinemorph.spatial.given import finite
+from kinemorph.spatial.given import finite, shown
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest import Change
 from kinemorph.structure.forest_memory import INDEX
@@ -20,7 +20,7 @@ from kinemorph.world.engaging import FITS, engage
 from kinemorph.world.impulse_model import slowest
 from kinemorph.world.journal import an_input
 from kinemorph.world.lives import see_lives
-from kinemorph.world.mind_rows import HELD, RELEASED
+from kinemorph.world.mind_rows import HELD, NO_TARGET, RELEASED
 from kinemorph.world.minds import WINDOW_LENGTH, Mind, MindRoom, Minds, target_of
 from kinemorph.world.mulling import tell_mind
 from kinemorph.world.watching import watch_from_now
@@ -123,6 +123,9 @@ class Thinking(Acting):
         """Change what a mind is told, as its handle does."""
         if not 0 <= row < self._minds.count or not set(fields) <= FIELDS:
             raise ValueError(f"world: there is no mind {row} with {', '.join(fields)}")
+        aim = fields.get("target", NO_TARGET)
+        if aim not in (-1, NO_TARGET) and not (type(aim) is int and self.forest.has_body(aim)):
+            raise ValueError(f"world: mind {row} cannot have target {shown(aim)}: there is no such body")
         one = self._minds["minds"][row]
         for name, value in fields.items():
             if name == "asleep":
@@ -136,7 +139,7 @@ class Thinking(Acting):
     def set_hold(self, row: int, body: Body | int, joint: Change | int) -> None:
         """Let a mind's grasp by a body begin with a joint that holds it already."""
         id, held = self._id(body), self._world.joint_id(joint)
-        found = [e for e in self._minds.part("effects", row) if e["body"] == id] if row < self._minds.count else []
+        found = [e for e in self._minds.part("effects", row) if e["body"] == id] if 0 <= row < self._minds.count else []
         if not found:
             raise ValueError(f"world: mind {row} has no grasp by that body")
         found[0]["held"], found[0]["looped"] = held, self.forest.closes_loop(held)
