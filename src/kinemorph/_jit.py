@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ._jit_claims import claims
-from ._jit_folder import cache_folder
+from ._jit_folder import cache_folder, kept_folder, make_kept, why_foreign_file
 from ._jit_generic import for_lanes, generic
 from ._jit_kernel import Kernel
 from ._jit_later import is_switched_off, machinery, when_needed
@@ -30,11 +30,14 @@ __all__ = [
     "entry",
     "for_lanes",
     "generic",
+    "kept_folder",
     "kernel",
+    "make_kept",
     "progress",
     "rows_at",
     "switched_off",
     "when_needed",
+    "why_foreign_file",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -14,14 +14,13 @@ import glob
 import hashlib
 import os
 import re
-import stat
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 from ._jit_calls import expect
-from ._jit_folder import cache_folder
+from ._jit_folder import kept_folder, make_kept, why_foreign_file
 from ._jit_helpers import helpers
 from ._jit_keys import hash_of, is_implied, is_known_by_name, reference, referred, surroundings, version_key
 from ._jit_known import note_about, note_name, version_in
@@ -38,7 +37,7 @@ files_in_use: dict[Path, None] = {}  # of the kernels that this process has comp
 
 
 def _kernels_folder() -> Path:
-    return cache_folder() / "kernels"
+    return kept_folder("kernels")
 
 
 def cache_size() -> tuple[int, int]:
@@ -52,34 +51,10 @@ def cache_size() -> tuple[int, int]:
 def why_not_kept() -> str | None:
     """Make the folder of the kernels, or say why kernels cannot be kept there."""
     try:
-        folder = _kernels_folder()
-        for path in (folder.parent, folder):
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return why_foreign() or (None if os.access(folder, os.W_OK) else f"{folder} is not writable")
+        folder = make_kept("kernels")
+        return None if os.access(folder, os.W_OK) else f"{folder} is not writable"
     except (OSError, RuntimeError) as error:  # RuntimeError: there is no home folder
         return str(error)
-
-
-def why_foreign() -> str | None:
-    """Why what lies in the folder of the kernels may not be our own; None if it must be."""
-    folder = _kernels_folder()
-    if suspicion := _suspicion(folder.stat()):
-        return f"{folder} {suspicion}"
-    above = folder.parent.stat().st_mode
-    if hasattr(os, "geteuid") and above & 0o022 and not above & stat.S_ISVTX:  # others could put another in its place
-        return f"{folder.parent} can be written to by other users: chmod go-w, or name another by KINEMORPH_CACHE_DIR"
-    return None
-
-
-def _suspicion(status: os.stat_result) -> str | None:
-    """Why what lies in a folder, or in a file, may not be our own; None if it must be."""
-    if not hasattr(os, "geteuid"):  # Windows, where the home folder is its owner's alone
-        return None
-    if status.st_uid not in (os.geteuid(), 0):  # root could change this very program
-        return "belongs to another user: name another cache folder by KINEMORPH_CACHE_DIR"
-    if status.st_mode & 0o022:
-        return "can be written to by other users: remove it, and it is made anew"
-    return None
 
 
 class KernelCache:
@@ -160,7 +135,7 @@ class KernelCache:
                 self._kernel.py_func.__name__,
                 lambda: expected(self._kernel.kernel),
                 why_not_kept,
-                cache_folder,
+                lambda: _kernels_folder().parent,
                 _remark,
                 lambda seconds: self._ask_for_help(sig, seconds),
             )
@@ -205,7 +180,7 @@ class KernelCache:
         return self._file(f"{version[0][:40]}-{version[1][:12]}{KERNEL}") if version else None
 
     def _file(self, name: str) -> Path | None:
-        with contextlib.suppress(RuntimeError):  # there is no home folder
+        with contextlib.suppress(OSError, RuntimeError):  # no folder is safe; there is no home folder
             return _kernels_folder() / f"{self._prefix}{name}"
         return None
 
@@ -286,7 +261,7 @@ def _content(path: Path) -> bytes | None:
     try:
         with open(path, "rb") as file:
             status, content = os.fstat(file.fileno()), file.read()
-        suspicion = why_foreign() or _suspicion(status)
+        suspicion = why_foreign_file(status)
     except OSError:
         return None
     seal, body = content[:32], content[32:]

@@ -13,7 +13,7 @@ from kinemorph.geometry.forget import DAY, LOOKS, forget, forget_now_and_then
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(kept_mesh, "cache_folder", lambda: tmp_path)
+    monkeypatch.setenv("KINEMORPH_CACHE_DIR", str(tmp_path))
     return tmp_path / "meshes"
 
 

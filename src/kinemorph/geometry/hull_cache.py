@@ -21,10 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._jit import cache_folder
+from kinemorph._jit import kept_folder, make_kept, why_foreign_file
 from kinemorph._jit_sources import file_digest, module_key
 from kinemorph.geometry.forget import DAY, forget_now_and_then
 
+LARGEST = 64 * 2**20  # bytes of an entry
 MOST_BYTES = 256 * 2**20  # of all entries: beyond this, those that were not used for longest go
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -40,8 +41,8 @@ def entry_of(mesh: str, *options: object) -> Path | None:
         return None
     code = module_key("kinemorph.geometry.polyhedron", str(Path(__file__).with_name("polyhedron.py")))
     key = hashlib.sha256(repr((content, Path(mesh).suffix, options, code, qhull, np.__version__)).encode()).hexdigest()
-    with contextlib.suppress(RuntimeError):  # there is no home folder
-        return cache_folder() / "hulls" / f"{key[:40]}.hull"
+    with contextlib.suppress(OSError, RuntimeError):  # no folder is safe; there is no home folder
+        return kept_folder("hulls") / f"{key[:40]}.hull"
     return None
 
 
@@ -50,13 +51,16 @@ def recall(entry: Path | None) -> tuple[Array, list[Array], float] | None:
     if entry is None:
         return None
     try:
-        content = entry.read_bytes()
+        with entry.open("rb") as file:
+            status, content = os.fstat(file.fileno()), file.read(LARGEST + 1)
+        if why_foreign_file(status) or len(content) > LARGEST:
+            return None
         if hashlib.sha256(content[32:]).digest() != content[:32]:
             return None
         with np.load(io.BytesIO(content[32:]), allow_pickle=False) as arrays:
             points, counts, corners = arrays["points"], arrays["counts"], arrays["corners"]
             hollow = float(arrays["hollow"])
-        if time.time() - entry.stat().st_mtime > DAY:
+        if time.time() - status.st_mtime > DAY:
             with contextlib.suppress(OSError):  # the folder may be shared and read-only
                 os.utime(entry)  # what is in use is not forgotten
         return points, np.split(corners, np.cumsum(counts)[:-1]), hollow
@@ -74,7 +78,7 @@ def keep(entry: Path | None, points: Array, loops: Loops, hollow: float) -> None
     np.savez(body, points=points, counts=counts, corners=corners, hollow=hollow)
     content = hashlib.sha256(body.getvalue()).digest() + body.getvalue()
     with contextlib.suppress(OSError):
-        entry.parent.mkdir(parents=True, exist_ok=True)
+        make_kept("hulls")
         handle, temporary = tempfile.mkstemp(dir=entry.parent, prefix=entry.stem, suffix=".tmp")
         try:
             with open(handle, "wb") as file:

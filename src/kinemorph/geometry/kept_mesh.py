@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph._files import FileError, write_whole
-from kinemorph._jit import cache_folder
+from kinemorph._jit import make_kept
 from kinemorph.geometry import tessellate
 from kinemorph.geometry.forget import DAY, forget_now_and_then
 from kinemorph.geometry.shapes import Shape, ShapeKind
@@ -37,9 +37,8 @@ def keep_mesh(vertices: Array, faces: Array) -> Path:
     content = b"kinemorph".ljust(HEADER - 4) + len(rows).to_bytes(4, "little") + rows.tobytes()
     name = hashlib.sha256(content).hexdigest()[:40] + ".stl"
     try:
-        path = cache_folder() / "meshes" / name
+        path = make_kept("meshes") / name
         if not (path.is_file() and path.stat().st_size == len(content)):
-            path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, content)
             forget_now_and_then(path.parent, ".stl", MOST_BYTES, len(content), spared=7.0 * DAY)
         elif time.time() - path.stat().st_mtime > DAY:

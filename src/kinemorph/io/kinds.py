@@ -38,10 +38,12 @@ NO_MODELS = {  # files of ours that somebody may take for one
 WRITERS = {".xml": save_mjcf, ".mjcf": save_mjcf, ".urdf": save_urdf, ".sdf": save_sdf}
 
 
-def load(path: Path, floating: bool | None = None, ignore: Iterable[str] = ()) -> Model:
+def load(
+    path: Path, floating: bool | None = None, ignore: Iterable[str] = (), mesh_root: Path | None = None
+) -> Model:
     """The model of a file of any kind. `floating` is for URDF and SDF, `ignore` for MJCF; None is as usual there.
 
-    A genotype becomes a creature with its drives.
+    A genotype becomes a creature with its drives. `mesh_root` is the only folder that meshes may come from.
     """
     if path.suffix.lower() == ".json":
         return develop(load_genotype(path), ROOMY).driven_model
@@ -54,12 +56,12 @@ def load(path: Path, floating: bool | None = None, ignore: Iterable[str] = ()) -
         raise root.error("this is no model file: its outermost element must be <mujoco>, <robot> or <sdf>")
     named = tuple(ignore)
     if kind == "MJCF":
-        return load_mjcf(path, ignore=named)
+        return load_mjcf(path, root=mesh_root, ignore=named)
     if named:
         raise ValueError(f"{path}: it is {kind}, which leaves nothing out; ignore is for MJCF")
     if kind == "URDF":
-        return load_urdf(path, bool(floating))
-    return load_sdf(path, floating is not False)
+        return load_urdf(path, bool(floating), mesh_root=mesh_root)
+    return load_sdf(path, floating is not False, mesh_root=mesh_root)
 
 
 def save(model: Model, path: Path) -> Path:

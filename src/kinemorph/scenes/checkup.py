@@ -90,8 +90,9 @@ def _cache() -> str:
     """Where compiled kernels are, how much that is, and whether more can be kept."""
     reason = _jit.why_not_kept()
     count, size = _jit.cache_size()
-    state = f"[red]not used: {reason}[/]" if reason else "writable"
-    return f"{_jit.cache_folder()}: {count} kernels, {size / 1e6:.0f} MB, {state}"
+    if reason:
+        return f"[red]not used: {reason}[/]"
+    return f"{_jit.kept_folder('kernels').parent}: {count} kernels, {size / 1e6:.0f} MB, writable"
 
 
 def _compiled() -> str:

@@ -206,7 +206,8 @@ class Parts:
         with self.toml.at(f"{place}.{given[0]}"), warnings.catch_warnings():
             warnings.simplefilter("ignore", ModelWarning)
             if table.file is not None:
-                return kinds.load(inside(self.toml, f"{place}.file", table.file), table.floating, table.ignore)
+                file, folder = inside(self.toml, f"{place}.file", table.file), self.toml.file.parent
+                return kinds.load(file, table.floating, table.ignore, mesh_root=folder)
             if table.human is not None:
                 return human(table.human.mass, table.human.height)
             name = table.robot or ""

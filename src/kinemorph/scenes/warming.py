@@ -40,7 +40,7 @@ def _version() -> str:
 
 
 def _note(name: str) -> Path:
-    return _jit.cache_folder() / "kernels" / f"warm.{name}-{_version()}"
+    return _jit.kept_folder("kernels") / f"warm.{name}-{_version()}"
 
 
 def cold(everything: bool = True) -> dict[str, Exercise]:

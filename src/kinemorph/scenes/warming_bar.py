@@ -28,7 +28,7 @@ def run(everything: bool, jobs: int | None) -> bool:
     try:
         outcomes = with_bar(todo, count)
     except KeyboardInterrupt:
-        console.print(f"interrupted; what was compiled so far is kept in {_jit.cache_folder()}")
+        console.print(f"interrupted; what was compiled so far is kept in {_jit.kept_folder('kernels').parent}")
         sys.exit(130)
     for name, done in outcomes.items():
         if done.fault:
@@ -36,13 +36,14 @@ def run(everything: bool, jobs: int | None) -> bool:
     compiled = sum(done.compiled for done in outcomes.values())
     seconds = sum(done.seconds for done in outcomes.values())
     taken = f"{time.monotonic() - start:.0f} s ({seconds:.0f} s of processors)"
-    console.print(f"{compiled} kernels compiled in {taken}, kept in {_jit.cache_folder()}")
+    console.print(f"{compiled} kernels compiled in {taken}, kept in {_jit.kept_folder('kernels').parent}")
     return not any(done.fault for done in outcomes.values())
 
 
 def _places() -> str:
     pack = _jit.installed_pack()
-    return f"{pack.folder} and {_jit.cache_folder()}" if pack and not pack.fault else str(_jit.cache_folder())
+    folder = _jit.kept_folder("kernels").parent
+    return f"{pack.folder} and {folder}" if pack and not pack.fault else str(folder)
 
 
 def processes(jobs: int | None) -> int:
