@@ -51,18 +51,22 @@ def kept_folder(name: str) -> Path:
         if other := why_foreign(private):
             raise PermissionError(f"{why}, and {other}; {_REMEDY}")
         progress.warn(f"{why}; what is kept in {name} goes to {private} instead; {_REMEDY}")
-        private.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _made(private)
         _safe[wanted] = private
     return _safe[wanted]
 
 
 def make_kept(name: str) -> Path:
     """The same, made for its owner alone."""
-    folder = kept_folder(name)
-    for path in (folder.parent, folder):
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = _made(kept_folder(name))
     if why := why_foreign(folder):
         raise PermissionError(f"{why}; {_REMEDY}")
+    return folder
+
+
+def _made(folder: Path) -> Path:
+    for path in (folder.parent, folder):
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
 
 

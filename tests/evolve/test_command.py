@@ -50,7 +50,9 @@ def test_stopped_by_the_keyboard_it_goes_on_to_the_same_end(tmp_path):
         run.stdout.readline()  # what it is
         run.stdout.readline()  # how far it is
         run.send_signal(signal.SIGINT)
-        assert f"go on with: kinemorph evolve --resume {tmp_path / 'run.db'} --trust tests.evolve.toy" in run.stdout.read()
+        assert (
+            f"go on with: kinemorph evolve --resume {tmp_path / 'run.db'} --trust tests.evolve.toy" in run.stdout.read()
+        )
     assert run.returncode == 130
     resumed = said("evolve", "--resume", str(tmp_path / "run.db"), *TRUST)
     assert resumed.stdout.split()[-1] == whole.stdout.split()[-1]

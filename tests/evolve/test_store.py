@@ -143,7 +143,11 @@ def test_a_damaged_text_says_so(file, damage, tmp_path):
     db.execute(damage)
     db.commit()
     db.close()
-    reads = partial(report, [file], tmp_path / "page.html") if "generation" in damage else lambda: evolve(*resume(file, [Reach]))
+    reads = (
+        partial(report, [file], tmp_path / "page.html")
+        if "generation" in damage
+        else lambda: evolve(*resume(file, [Reach]))
+    )
     with pytest.raises(StoreError, match=r"run.db: it is damaged; some of its rows are no longer what was written"):
         reads()
 

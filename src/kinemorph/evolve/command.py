@@ -106,9 +106,7 @@ def _begun(
     return experiment.begin(file, settings, Toml(task).where if toml else None, trust), settings
 
 
-def _resumed(
-    file: Path, task: str | None, changes: dict[str, Any], trust: tuple[str, ...]
-) -> tuple[Store, Settings]:
+def _resumed(file: Path, task: str | None, changes: dict[str, Any], trust: tuple[str, ...]) -> tuple[Store, Settings]:
     """How it is computed may change from time to time; what is computed may not."""
     if task is not None:
         raise ValueError(f"{file} says itself what its task is; leave out {task!r}")

@@ -99,7 +99,9 @@ def _archive(store: Store, last: int, film: Filmer) -> dict[str, Any] | None:
     for one in islice((standing for standing in store.standings() if standing.generation == last), places):
         lives = lived.get(one.individual, [])
         if not lives or not all(axis.name in life for axis in axes for life in lives):
-            raise StoreError(f"{store.file}: nothing says where individual {one.individual} is in the map; it is damaged")
+            raise StoreError(
+                f"{store.file}: nothing says where individual {one.individual} is in the map; it is damaged"
+            )
         means = [sum(each[axis.name] for each in lives) / len(lives) for axis in axes]
         shares = [(mean - axis.low) / (axis.high - axis.low) for mean, axis in zip(means, axes)]
         at = [int(min(axis.cells - 1, max(0.0, share * axis.cells))) for share, axis in zip(shares, axes)]

@@ -15,6 +15,7 @@ from kinemorph.evolve.search import Budget
 from kinemorph.evolve.trust import Trust, own
 from kinemorph.evolve.worker import Limits
 
+MOST_WORKERS = 4096  # a run that is resumed says how many there were
 SEARCHES = {
     "default": "kinemorph.evolve.recipe:Recipe",
     "map-elites": "kinemorph.evolve.map_elites:MapElites",
@@ -43,8 +44,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if self.seed < 0:
             raise ValueError(f"seed is {self.seed}, and must not be negative")
-        if self.workers is not None and self.workers < 1:
-            raise ValueError(f"workers is {self.workers}; at least one must do the work")
+        if self.workers is not None and not 1 <= self.workers <= MOST_WORKERS:
+            raise ValueError(
+                f"workers is {self.workers}; at least one must do the work, and at most {MOST_WORKERS} can"
+            )
 
     @property
     def deciding(self) -> dict[str, Any]:

@@ -66,7 +66,9 @@ def _columns(library: Any, file: Any, path: Path, most: int) -> dict[str, Array]
             continue
         needed = item.size * max(8, item.dtype.itemsize)
         if needed > left:
-            raise FileError(f"{what} has {item.size} numbers; all columns may have {most} bytes, of which {left} are left")
+            raise FileError(
+                f"{what} has {item.size} numbers; all columns may have {most} bytes, of which {left} are left"
+            )
         left -= needed
         _check_chunks(item, what, most)
         found[name] = item[:].astype(np.float64)

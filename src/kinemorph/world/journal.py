@@ -165,7 +165,11 @@ class Journal:
     """Writes down what is done to a world, from when it is entered until it is left: see `World.record`."""
 
     def __init__(self, world: Any, path: str | os.PathLike[str], every: int) -> None:
-        self.world, self.every, self.path = world, whole("journal: every", every, 1, MOST_APART), a_path("journal", path)
+        self.world, self.every, self.path = (
+            world,
+            whole("journal: every", every, 1, MOST_APART),
+            a_path("journal", path),
+        )
         self._notes: list[tuple[int, str, Any]] = []
         self._size, self._written = 0, time.monotonic()
         self._file: ChunkFile | None = None
@@ -235,7 +239,7 @@ def notes_of(path: str | os.PathLike[str]) -> Iterator[Note]:
             raise FileError(f"{path}: a chunk of it has no notes")
         for note in chunk:
             good = isinstance(note, tuple) and len(note) == 3 and type(note[0]) is int and isinstance(note[2], tuple)
-            if not good or note[1] not in ("start", "input", "check", "end"):
+            if not good or not isinstance(note[1], str) or note[1] not in ("start", "input", "check", "end"):
                 raise FileError(f"{path}: there is a note in it that is none")
             yield Note(*note)
 
