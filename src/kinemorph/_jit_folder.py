@@ -1,8 +1,8 @@
 """Where kinemorph keeps what it can make again, and whether that place is its user's alone.
 
 Kernels are code that will be run, and hulls decide what collides: whoever can write them, or put another folder in the
-place of theirs, decides what this process does. So every folder on the way, from the top of the file system, must belong
-to the user or to root, with nobody else who may write there; symbolic links are followed by the same rule.
+place of theirs, decides what this process does. So every folder on the way, from the top of the file system, must
+belong to the user or to root, with nobody else who may write there; symbolic links are followed by the same rule.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def cache_folder() -> Path:
 
 
 def kept_folder(name: str) -> Path:
-    """The folder of a kind of things that are kept: in the cache, or in a private place if others could change it there.
+    """The folder of a kind of things that are kept: in the cache, or in a private place if others could change it.
 
     It need not be there yet; `make_kept` makes it. PermissionError if neither place is safe, RuntimeError if there is
     no home folder.

@@ -131,7 +131,10 @@ COLUMNS = [
         "individual": ("id", "g", "parents", "op", "age", "genome_hash"),
         "genome": ("hash", "g", "kept", "blob"),
         "standing": ("g", "rank", "individual", "score"),
-        "evaluation": ("g", "individual", "draw", "seed", "level", "score", "thesis", "measure", "reason", "steps", "details", "attempt", "golden", "seconds"),
+        "evaluation": (
+            "g", "individual", "draw", "seed", "level", "score", "thesis", "measure", "reason", "steps", "details",
+            "attempt", "golden", "seconds",
+        ),
     }.items()
     for column in columns
 ]  # fmt: skip
@@ -189,7 +192,8 @@ def test_a_view_that_never_ends_is_not_asked(table: str, file: Path) -> None:
     write(
         file,
         f"DROP TABLE {table}",
-        f"CREATE VIEW {table} AS WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT {columns} FROM c",
+        f"CREATE VIEW {table} AS WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c)"
+        f" SELECT {columns} FROM c",
     )
     assert f"{table}" in (said := read(file))
     assert "is not as in a run of kinemorph" in said

@@ -134,7 +134,7 @@ def test_a_file_is_not_taken_for_another_module(named: str, tmp_path: Path, monk
     for folder in (tmp_path, tmp_path / "sub"):
         (folder / "json.py").write_text("class Task: ...\n")
     of = settings(task=f"{Path(named).stem}:Task")
-    with pytest.raises(ValueError, match="another module json|no such file|no module"):
+    with pytest.raises(ValueError, match=r"another module json|no such file|no module"):
         begin(tmp_path / "run.db", of, trust=[named])
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.geometry.samples import binary_stl
 from tests.test_cli import kinemorph, read_png
 
 import kinemorph as km
@@ -504,3 +505,43 @@ def test_figures_for_people_say_what_changed(tmp_path: Path) -> None:
     (tmp_path / "empty.toml").write_text("seconds = 1.0\n")
     with pytest.raises(km.FileError, match=r"there is nothing in it that moves; give it a \[\[body\]\]"):
         run(str(tmp_path / "empty.toml"), tmp_path / "out")
+
+
+# ---------------------------------------------------------------------------------------------- what it may read
+
+MESHES = {
+    "urdf": (
+        '<robot name="a"><link name="b"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
+        '<collision><geometry><mesh filename="{}"/></geometry></collision></link></robot>'
+    ),
+    "sdf": (
+        '<sdf version="1.7"><model name="a"><link name="b"><collision name="c"><geometry><mesh><uri>{}</uri></mesh>'
+        "</geometry></collision></link></model></sdf>"
+    ),
+    "xml": (
+        '<mujoco><asset><mesh name="m" file="{}"/></asset><worldbody><body><freejoint/><geom type="mesh" mesh="m"/>'
+        "</body></worldbody></mujoco>"
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", MESHES)
+def test_models_of_a_scene_have_their_meshes_in_its_folder(kind: str, tmp_path: Path) -> None:
+    """Beside the folder there are packages that the file names, which a system of robots would find."""
+    box = km.core_of(km.Shape.box((1, 1, 1)))[0]
+    mesh, deep = binary_stl(box.points[box.triangles]), tmp_path / "scene" / "deep"
+    for folder in (tmp_path / "package", tmp_path / "scene", deep, deep / "package", deep / "inner"):
+        folder.mkdir(exist_ok=True, parents=True)
+        (folder / "a.stl").write_bytes(mesh)
+    (deep / "link.stl").symlink_to(tmp_path / "package" / "a.stl")
+    (deep / "a.toml").write_text(f'[[figure]]\nname = "a"\nfile = "inner/a.{kind}"\n')
+    scheme = [] if kind == "xml" else ["package://"]
+    bad = [f"{s}{path}" for s in scheme for path in ("scene/a.stl", "deep/../a.stl", "package/../../a.stl")]
+    bad += ["../../a.stl", str(tmp_path / "package" / "a.stl"), "../link.stl", "../../../package/a.stl"]
+    for path in bad:
+        (deep / "inner" / f"a.{kind}").write_text(MESHES[kind].format(path))
+        with pytest.raises(km.FileError, match="this is outside the folders that"):
+            km.load_scene(deep / "a.toml")
+    for path in ["a.stl", "../a.stl", *(f"{s}package/a.stl" for s in scheme)]:
+        (deep / "inner" / f"a.{kind}").write_text(MESHES[kind].format(path))
+        assert km.load_scene(deep / "a.toml").world.figures

@@ -15,8 +15,9 @@ from kinemorph.world.snapshot import packed
 
 EVERY = 5
 WRONG: tuple[Any, ...] = (
-    None, True, False, -1, 0, 1, 7, 10**15, 2**63, 1.5, float("nan"), float("inf"), "", "x", "add", "drives", [], (), {}, set(),
-    [[1]], ([],), {"a": 1}, {1: 2}, {(): 3}, np.zeros(0), np.zeros(3), np.zeros((2, 2), np.int64), np.arange(4, dtype=np.int32),
+    None, True, False, -1, 0, 1, 7, 10**15, 2**63, 1.5, float("nan"), float("inf"), "", "x", "add", "drives", [], (),
+    {}, set(), [[1]], ([],), {"a": 1}, {1: 2}, {(): 3}, np.zeros(0), np.zeros(3), np.zeros((2, 2), np.int64),
+    np.arange(4, dtype=np.int32),
     km.Pose((0, 0, 1)), km.Shape.box((1, 1, 1)), km.Joint.fixed(), km.Material(0.3), [km.Shape.box((1, 1, 1))],
 )  # fmt: skip
 

@@ -1,8 +1,8 @@
 """Whether a file is a run as `Store` writes it: its tables, what is in their columns, and nothing beside them.
 
 SQLite keeps any value in any column, and a file may bring views, triggers and trees of pages that never end. So the
-schema must be ours to the letter, which leaves nothing in it that computes; then every page is looked at once, and every
-value has the type of its column. All of it in a number of steps of SQLite that grows with the size of the file.
+schema must be ours to the letter, which leaves nothing in it that computes; then every page is looked at once, and
+every value has the type of its column. All of it in a number of steps of SQLite that grows with the size of the file.
 """
 
 from __future__ import annotations

@@ -38,9 +38,7 @@ NO_MODELS = {  # files of ours that somebody may take for one
 WRITERS = {".xml": save_mjcf, ".mjcf": save_mjcf, ".urdf": save_urdf, ".sdf": save_sdf}
 
 
-def load(
-    path: Path, floating: bool | None = None, ignore: Iterable[str] = (), mesh_root: Path | None = None
-) -> Model:
+def load(path: Path, floating: bool | None = None, ignore: Iterable[str] = (), mesh_root: Path | None = None) -> Model:
     """The model of a file of any kind. `floating` is for URDF and SDF, `ignore` for MJCF; None is as usual there.
 
     A genotype becomes a creature with its drives. `mesh_root` is the only folder that meshes may come from.
