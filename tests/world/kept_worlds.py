@@ -72,7 +72,53 @@ def concave(folder: Path | None = None) -> km.World:
     return world
 
 
+def waiting(contact: str = "timestep") -> km.World:
+    """Events of all kinds, controllers, drives, pushes, springs, loops, materials of pairs, memory and chance."""
+    world = km.World(dt=2.5e-3, contact=contact)
+    world.add_ground()
+    figure = world.add(arm(), at=(0, 0, 1.0), q=[0.3, 1, 0, 0, 0], name="arm")
+    boxes = [world.add(km.Shape.box((0.2, 0.2, 0.2)), at=(1 + 0.3 * i, 0, 0.11), name=f"box {i}") for i in range(3)]
+    ball = world.add(km.Shape.sphere(0.1), at=(1, 0.05, 0.5), name="ball")
+    tie = world.connect(boxes[0], boxes[1], km.Joint.revolute("y", name="hinge"))
+    ring = [world.connect(boxes[i], boxes[j], km.Joint.fixed()) for i, j in ((1, 2), (0, 2))]  # the last closes a loop
+    swing, ball_joint = figure.joint("part 0"), figure.joint("part 1")
+    for event in (
+        km.Event.at(0.3, times=2), km.Event.height("ball", 0.2, times=1), km.Event.distance("box 0", "ball", 0.2),
+        km.Event.position(swing, 0.1), km.Event.velocity(swing), km.Event.contact("ball"), km.Event.limit(swing),
+        km.Event.contact("box 0", "ground", direction=-1), km.Event.impact("ball", "box 0", 0.01),
+        km.Event.sleep("box 2"), km.Event.load(tie, 50.0), km.Event.load(ring[1], 50.0, moment=True),
+        km.Event.load(ball_joint, 5.0), km.Event.force(ring[1], (0, 0, 1), 3.0),
+        km.Event.force(ring[1], (1, 0, 0), 3.0, moment=True), km.Event("of time", lambda world: world.time - 1.0),
+    ):  # fmt: skip
+        world.when(event)
+    world.every(0.05, lambda world: None, name="nothing")
+    world.servo(swing, 0.5, stiffness=20.0, damping=1.0, most=5.0)
+    world.motor(tie, 0.2, most=1.0)
+    world.drive(ball_joint, 0.1, dof=1)
+    world.push(ball, force=(0.1, 0, 0))
+    world.tie(km.ForceElement.spring("part 1", "box 0", 20.0, 0.5), figure["part 1"], boxes[0])
+    world.ignore(figure["part 1"], boxes[2])
+    world.memory["numbers"] = np.arange(3.0)
+    world.random.normal(size=3)
+    world.immerse(1.2, 1.0)
+    world.run(0.15)
+    return world
+
+
+def thinking() -> km.World:
+    """A mind whose hand holds a ball that it has grasped, and one that swims; their lives are watched."""
+    from tests.world.test_grasps import crane
+    from tests.world.test_minds import waves, worm
+
+    world, *_ = crane()
+    world.think(world.add(worm(), at=(2, 0, 0.1)), waves(), (2.0, 0.5, 0.2))
+    world.watch_minds()
+    world.run(0.48)
+    return world
+
+
 SMALL = {"ground": ground, "asleep": asleep, "concave": concave}
+BUSY = {"waiting": waiting, "impulses": lambda: waiting("impulse"), "thinking": thinking}
 
 
 def content_of(snapshot: bytes) -> bytes:
@@ -96,6 +142,31 @@ def spoiled(content: bytes, rng: np.random.Generator) -> bytes:
         at = start + size * int(rng.integers((len(content) - start) // size))
         changed[at : at + size] = int(rng.choice(NUMBERS)).to_bytes(size, "little", signed=True)
     return bytes(changed)
+
+
+def released(world: km.World) -> None:
+    """Let a world that was loaded go on without the functions that it had."""
+    for watch in world._watches:
+        watch._lacks = False
+    for timer in world._timers:
+        timer.action = lambda world: None
+
+
+def probe(world: km.World) -> None:
+    """Ask a world whatever it can be asked."""
+    world.hash()
+    for ask in (
+        lambda: [watch.value for watch in world.watches], lambda: [drive.applied for drive in world.drives],
+        lambda: [(mind.sensed, mind.holds, mind.life) for mind in world.minds], world.energy, world.momentum,
+        lambda: [(body.pose, body.velocity, world.why_awake(body)) for body in world.bodies], lambda: world.ignored,
+        lambda: [figure.position(name) for figure in world.figures for name in ("part 0", "bend1")],
+        lambda: world.cast((0, 0, 5.0), (0, 0, -1.0)), lambda: world.overlaps(km.Shape.sphere(0.5)), world.contacts, world.branch,
+        lambda: [watch.cancel() for watch in world.watches[::2]],
+    ):  # fmt: skip
+        try:
+            ask()
+        except (km.WorldError, ValueError, ArithmeticError, KeyError):
+            pass
 
 
 def use(world: km.World) -> None:

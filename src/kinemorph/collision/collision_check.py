@@ -13,7 +13,18 @@ from kinemorph.collision.broad_phase import BroadPhase
 from kinemorph.collision.collisions import of_pair
 from kinemorph.collision.core_pair import Relation
 from kinemorph.collision.features import Feature
-from kinemorph.collision.hash_rows import ABSENT, BOX, BOX_PAIR, FILTER, GONE, HASH, IGNORED, INDEX
+from kinemorph.collision.hash_rows import (
+    ABSENT,
+    BOX,
+    BOX_PAIR,
+    ENTRY,
+    FILTER,
+    GONE,
+    HASH,
+    IGNORED,
+    INDEX,
+    TILE,
+)
 from kinemorph.collision.hash_tables import KEPT
 from kinemorph.collision.hash_tiles import ALL_OVER_FROM, FARTHEST
 from kinemorph.collision.manifold import ROOM
@@ -115,6 +126,15 @@ def check_hash(state: Any) -> None:
     _pairs(h, pairs, there, filters)
 
 
+def room_of_hash(state: Any) -> int:
+    """Bytes of the tiles and entries that are filled from such a state: a box is in tiles of all coarser levels."""
+    _, boxes, *_ = state
+    placed = boxes[boxes["level"] >= 0]
+    first, last = (np.floor(placed[side] * placed["scale"][:, None]) for side in ("low", "high"))
+    tiles = float((last - first + 1.0).prod(axis=1).sum()) + 8.0 * len(placed) * len(np.unique(placed["level"]))
+    return int(2.0 * tiles) * (ENTRY.itemsize + 2 * TILE.itemsize)  # tables double, and that of tiles is half empty
+
+
 def _boxes(h: Any, boxes: Rows, filters: Rows) -> None:
     level = boxes["level"]
     within(level, ABSENT, h["top"] + 1, "levels of boxes")
@@ -207,6 +227,11 @@ def check_collisions(state: Any) -> None:
         good = of_pair(lasting["memory"], rows, lives, shapes.rows)
         demand(good.all(), "something is known of a pair that is not there")
         _remembered(h, lasting["memory"], lasting.get("known", np.zeros(0, KNOWN)), shapes)
+
+
+def room_of_collisions(state: Any) -> int:
+    """Bytes of the contacts of two steps for which the header of such a state has room."""
+    return 2 * int(state[0]["contact_room"][0]) * (CONTACT.itemsize + ANCHOR.itemsize)
 
 
 def _boxed_shapes(broad: BroadPhase, shapes: ShapeTable, boxed: Any) -> None:

@@ -16,18 +16,33 @@ from kinemorph._files import FileError, quoted, read_bytes, write_whole
 Array = np.ndarray[Any, np.dtype[Any]]
 
 LARGEST = 2**31  # bytes of a file, and of all its arrays once unpacked
+ROOM, ROOM_PER_BYTE = 2**28, 64  # bytes of its arrays, so many and so many for each byte of it: zeros pack a thousandfold
+HEADER = 1 << 10  # bytes, no less than any header of an array has
 DATE = (1980, 1, 1, 0, 0, 0)  # the first that a zip file knows: the same content makes the same bytes
 
 
 def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, Array]) -> None:
-    """Write arrays of numbers under their names, compressed."""
+    """Write arrays of numbers under their names, compressed, unless they shrink by more than a reader believes."""
+    content = _packed(arrays, zipfile.ZIP_DEFLATED)
+    headers = HEADER * len(arrays)
+    if headers + sum(array.nbytes for array in arrays.values()) > _allowed(len(content)):
+        content = _packed(arrays, zipfile.ZIP_STORED)
+    write_whole(path, content)
+
+
+def _packed(arrays: Mapping[str, Array], how: int) -> bytes:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as file:
         for name, array in arrays.items():
             member = io.BytesIO()
             np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
-            file.writestr(zipfile.ZipInfo(f"{name}.npy", DATE), member.getvalue(), zipfile.ZIP_DEFLATED, 6)
-    write_whole(path, content.getvalue())
+            file.writestr(zipfile.ZipInfo(f"{name}.npy", DATE), member.getvalue(), how, 6)
+    return content.getvalue()
+
+
+def _allowed(size: int) -> int:
+    """Bytes that all arrays of a file of so many bytes may take."""
+    return ROOM + ROOM_PER_BYTE * size
 
 
 def read_arrays(path: str | os.PathLike[str], limit: int = LARGEST) -> dict[str, Array]:
@@ -36,9 +51,9 @@ def read_arrays(path: str | os.PathLike[str], limit: int = LARGEST) -> dict[str,
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as file:
             members = file.infolist()
-            size = sum(m.file_size for m in members)
-            if size > limit:
-                raise FileError(f"{path}: its arrays have {size} bytes, the limit is {limit}")
+            size, most = sum(m.file_size for m in members), min(limit, _allowed(len(content)))
+            if size > most:
+                raise FileError(f"{path}: its arrays have {size} bytes, the limit is {most}")
             arrays = {}
             for member in members:
                 with file.open(member) as stream:

@@ -25,16 +25,32 @@ from kinemorph.multibody.layout import kind_of
 from kinemorph.structure.forest_check import demand
 
 LARGEST = 2**31  # bytes of what is read
+ROOM, ROOM_PER_BYTE = 2**28, 64  # bytes that all tables of a value may take: so many, and so many for each byte of it
 PLAIN = {"f8": np.float64, "i8": np.int64, "i4": np.int32, "u1": np.uint8, "f4": np.float32}
 DEEPEST = 50  # values in values
 
 
+def _accept(state: Any) -> None:
+    """The check of what `make` checks itself."""
+
+
+def _no_room(state: Any) -> int:
+    """The room of what takes no more memory than its state."""
+    return 0
+
+
 class Kept(NamedTuple):
-    """How objects of a class become a value, and come back from one that nobody vouches for."""
+    """How objects of a class become a value, and come back from one that nobody vouches for.
+
+    `check` refuses a state that cannot be. `room` is how many bytes `make` will take because a number in the state says
+    so: a short file can ask for any amount, so the reader bounds the sum over all objects before anything is made.
+    """
 
     kind: type
     take: Callable[[Any], Any]
     make: Callable[[Any], Any]
+    check: Callable[[Any], None] = _accept
+    room: Callable[[Any], int] = _no_room
 
 
 class Text(msgspec.Struct, forbid_unknown_fields=True):
@@ -116,11 +132,14 @@ class Reader:
     def __init__(self, kept: Mapping[str, Kept], layouts: Mapping[str, Any]) -> None:
         self.kept, self.layouts = kept, layouts
         self.arrays: list[Any] = []
+        self.spoken_of: set[int] = set()  # arrays: each belongs in one place
         self.things: list[Any] = []
+        self.room = self.allowed = 0  # bytes of tables so far, and at most
 
     def read(self, content: bytes | memoryview) -> Any:
         size = int.from_bytes(content[:8], "little")
         demand(8 <= 8 + size <= len(content) <= LARGEST, "its text is longer than all of it")
+        self.allowed = ROOM + ROOM_PER_BYTE * len(content)
         text = msgspec.json.decode(bytes(content[8 : 8 + size]), type=Text)
         for name, kind in text.layouts.items():
             demand(name in self.layouts and kind == kind_of(name, self.layouts[name]), _other_layout(name))
@@ -130,8 +149,14 @@ class Reader:
         demand(at == len(content), f"it has {len(content) - at} bytes more than it should")
         for name, state in text.things:
             demand(name in self.kept, f"it has a thing of an unknown kind, {name[:40]!r}")
-            self.things.append(self.kept[name].make(self.value(state)))
+            self.things.append(self.thing(self.kept[name], self.value(state)))
         return self.value(text.value)
+
+    def thing(self, kept: Kept, state: Any) -> Any:
+        kept.check(state)
+        self.room += kept.room(state)
+        demand(self.room <= self.allowed, f"its tables would take {self.room} bytes, and {self.allowed} are allowed")
+        return kept.make(state)
 
     def array(self, content: Any, at: int, name: str, shape: list[int], layouts: Mapping[str, int]) -> int:
         demand(name in PLAIN or name in layouts, _other_layout(name))
@@ -157,6 +182,9 @@ class Reader:
             known = self.arrays if kind == "a" else self.things
             number: Any = rest[0] if len(rest) == 1 else None
             demand(type(number) is int and 0 <= number < len(known), "it speaks of what is not there")
+            if kind == "a":
+                demand(number not in self.spoken_of, f"array {number} is in two places")
+                self.spoken_of.add(number)
             return known[number]
         if kind == "d":
             demand(all(isinstance(pair, list) and len(pair) == 2 for pair in rest), "there is a dict of no pairs")

@@ -9,7 +9,7 @@ from typing import Any, Self
 from kinemorph.world.digest import digest_of
 from kinemorph.world.events import Watches
 from kinemorph.world.journal import Journal, live_again
-from kinemorph.world.snapshot import load_world, save_world
+from kinemorph.world.snapshot import SNAPSHOT, load_world, refusing, save_world
 from kinemorph.world.timers import Timers
 
 
@@ -51,9 +51,17 @@ class Keeping:
         A snapshot has no functions: give each controller and each action its own again, by `every` and `when` with the
         same name, before the first step. They go on where they were.
         """
-        world = cls.__new__(cls)
-        world._hold(*load_world(data))
+        world, _ = cls._of(data)
         return world
+
+    @classmethod
+    def _of(cls, data: bytes) -> tuple[Self, tuple[Any, ...]]:
+        """The world of a snapshot, and the parts that it is made of: whatever can fail has not."""
+        state, world = load_world(data), cls.__new__(cls)
+        with refusing(SNAPSHOT):
+            world._hold(*state)
+            world.__getstate__()  # all tables follow each other
+        return world, state
 
     def restore(self, data: bytes) -> None:
         """Be as in a snapshot again; if that cannot be read, `FileError`, and nothing has changed.
@@ -64,7 +72,8 @@ class Keeping:
         if self._moving:
             self._alone()
             raise RuntimeError("world: it cannot be restored by what is called in between steps")
-        state, watches, timers = load_world(data), self._watches, self._timers
+        _, state = type(self)._of(data)  # what another world could be made of can be taken over
+        watches, timers = self._watches, self._timers
         self._hold(*state)
         self._watches.adopt(watches)
         self._timers.adopt(timers)

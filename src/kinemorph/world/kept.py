@@ -14,7 +14,14 @@ import numpy as np
 from kinemorph.brain import layout as brain_layout
 from kinemorph.collision import hash_rows, part_pairs, shape_rows
 from kinemorph.collision.broad_phase import BroadPhase
-from kinemorph.collision.collision_check import check_broad_phase, check_collisions, check_hash, check_shapes
+from kinemorph.collision.collision_check import (
+    check_broad_phase,
+    check_collisions,
+    check_hash,
+    check_shapes,
+    room_of_collisions,
+    room_of_hash,
+)
 from kinemorph.collision.collisions import Collisions
 from kinemorph.collision.hash_tables import HashTables
 from kinemorph.collision.shape_table import ShapeTable
@@ -43,7 +50,7 @@ from kinemorph.world import mind_rows
 from kinemorph.world.codec import Kept
 from kinemorph.world.events import Watches
 from kinemorph.world.minds import Minds, check_minds
-from kinemorph.world.soundness import check_solver, check_tables, check_timers, check_watches
+from kinemorph.world.soundness import check_solver, check_tables, check_timers, check_watches, room_of_tables
 from kinemorph.world.timers import Timers
 
 _MODULES = (
@@ -59,16 +66,15 @@ LAYOUTS: dict[str, Any] = {
 CONVEX = 1e-3  # how far, in sizes, a vertex of a kept hull may be from where a convex body has it
 
 
-def with_state(kind: Any, check: Any) -> Kept:
+def with_state(kind: Any, check: Any, *room: Any) -> Kept:
     """A class that is kept by its own `__getstate__`."""
 
     def make(state: Any) -> Any:
-        check(state)
         made = kind.__new__(kind)
         made.__setstate__(state)
         return made
 
-    return Kept(kind, kind.__getstate__, make)
+    return Kept(kind, kind.__getstate__, make, check, *room)
 
 
 # --------------------------------------------------------------------------------------------------------- geometry
@@ -230,13 +236,13 @@ _JOINT_FIELDS = set(Joint.__dataclass_fields__) - {"kind"}
 
 KEPT: dict[str, Kept] = {
     "forest": with_state(Forest, check_forest),
-    "tables": with_state(Tables, check_tables),
+    "tables": with_state(Tables, check_tables, room_of_tables),
     "solver": with_state(Solver, check_solver),
     "minds": with_state(Minds, check_minds),
     "shapes": with_state(ShapeTable, check_shapes),
-    "hash": with_state(HashTables, check_hash),
+    "hash": with_state(HashTables, check_hash, room_of_hash),
     "broad phase": with_state(BroadPhase, check_broad_phase),
-    "collisions": with_state(Collisions, check_collisions),
+    "collisions": with_state(Collisions, check_collisions, room_of_collisions),
     "polyhedron": Kept(Polyhedron, _take_polyhedron, _make_polyhedron),
     "parts": Kept(Parts, lambda body: (list(body.parts), body.radii, body.inner, body.solid), _make_parts),
     "half-space": Kept(HalfSpace, _take_half_space, _make_half_space),

@@ -6,6 +6,8 @@ magic (8)  version (4)  zero (4)  length of the content (8)  SHA-256 of the cont
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -18,6 +20,10 @@ from kinemorph.world.soundness import check_world
 MAGIC = b"kmworld\n"
 VERSION = 4  # raise it when older readers would misread a snapshot
 HEAD = 56  # bytes before the content
+SNAPSHOT = "snapshot of a world"
+REFUSALS = (
+    ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, MemoryError, msgspec.MsgspecError,
+)  # fmt: skip
 
 
 def sealed(magic: bytes, version: int, content: bytes) -> bytes:
@@ -51,12 +57,8 @@ def packed(value: Any) -> bytes:
 
 def unpacked(content: bytes | memoryview, what: str) -> Any:
     """A value from bytes that nobody vouches for; FileError says in a sentence what is wrong."""
-    try:
+    with refusing(what):
         return Reader(KEPT, LAYOUTS).read(content)
-    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError) as error:
-        raise FileError(f"this {what} cannot be: {_sentence(error)}") from None
-    except msgspec.MsgspecError as error:
-        raise FileError(f"this {what} cannot be: {_sentence(error)}") from None
 
 
 def save_world(state: tuple[Any, ...]) -> bytes:
@@ -68,13 +70,20 @@ def load_world(data: bytes) -> tuple[Any, ...]:
     """The state of a world from a snapshot: all of it checked, with tables of its own."""
     if not isinstance(data, bytes | bytearray | memoryview):
         raise TypeError(f"a snapshot is bytes, not {type(data).__name__}; see World.save")
-    state = unpacked(opened(MAGIC, VERSION, "snapshot of a world", bytes(data)), "snapshot of a world")
-    try:
+    state = unpacked(opened(MAGIC, VERSION, SNAPSHOT, bytes(data)), SNAPSHOT)
+    with refusing(SNAPSHOT):
         check_world(state)
-    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
-        raise FileError(f"this snapshot of a world cannot be: {_sentence(error)}") from None
     checked: tuple[Any, ...] = state
     return checked
+
+
+@contextmanager
+def refusing(what: str) -> Iterator[None]:
+    """Whatever goes wrong here with what a file holds is a FileError, in a sentence."""
+    try:
+        yield
+    except REFUSALS as error:
+        raise FileError(f"this {what} cannot be: {_sentence(error)}") from None
 
 
 def _sentence(error: BaseException) -> str:

@@ -27,6 +27,7 @@ from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Phase
 from kinemorph.world.minds import Minds
 from kinemorph.world.timers import Timers
 
+SHORTEST = 1e-100  # of a direction: the squares of shorter ones are nothing
 MOST_SUBSTEPS, MOST_ROUNDS, MOST_WORK = 100, 1000, 10**12
 # How many rows each table of the solver has, by what its header says. A new table belongs here, too: what a kernel
 # takes the header's word for must be true of a file.
@@ -61,15 +62,18 @@ def check_tables(state: Any) -> None:
     header, used, tables = state
     demand(isinstance(header, np.ndarray) and header.shape == (1,) and header.dtype.names, "tables have no header")
     demand(isinstance(used, dict) and isinstance(tables, dict), "tables have no names")
-    total = 0
     for name, one in tables.items():
         demand(name in header.dtype.names and header[name][0] == 0, f"table {name!r:.40} has an address, or no field")
         demand(isinstance(one, tuple) and len(one) == 2, f"table {name!r:.40} is none")
         room, rows = one
         demand(isinstance(rows, np.ndarray) and rows.ndim == 1, f"table {name!r:.40} is none")
         demand(type(room) is int and len(rows) <= room <= LARGEST, f"table {name!r:.40} has {room} rows")
-        total += room * rows.dtype.itemsize
-    demand(total <= LARGEST, f"its tables would take {total} bytes, more than {LARGEST}")
+
+
+def room_of_tables(state: Any) -> int:
+    """Bytes of all tables in such a state."""
+    _, _, tables = state
+    return sum(room * rows.dtype.itemsize for room, rows in tables.values())
 
 
 def check_solver(tables: Any) -> None:
@@ -216,6 +220,7 @@ def check_watches(plain: Any) -> None:
     demand(isinstance(plain, tuple) and len(plain) == 2 and isinstance(plain[0], list), "events are none")
     rows_of(plain[1], EVENT, "events", len(plain[0]))
     within(plain[1]["side"], -1, 2, "sides of events")
+    finite(plain[1], "events")
     for one in plain[0]:
         demand(isinstance(one, tuple) and len(one) == 13, "an event is none")
         name, direction, ends, times, kind, level, entry, grounds, numbers, ids, number, count, lacks = one
@@ -223,7 +228,7 @@ def check_watches(plain: Any) -> None:
         whole = all(type(x) is int for x in (direction, ends, kind, entry, count)) and type(lacks) is bool
         demand(type(name) is str and whole and type(times) is type(level) is float, "an event is none")
         demand(direction in (-1, 0, 1) and ends >= 0 and times >= 0 and math.isfinite(level), "an event is none")
-        demand(0 <= entry < 7 and count >= 0, "an event is none")
+        demand(0 <= entry < 7 and 0 <= count < 1 << 62 and ends < 1 << 62, "an event is none")
         places = {EventKind.CALL: 0, EventKind.TIME: 0, EventKind.ALONG: 2, EventKind.DISTANCE: 2}
         places |= {EventKind.CONTACT: 2, EventKind.IMPULSE: 2}
         demand(kind in list(EventKind), f"there is no event of kind {kind}")
@@ -232,9 +237,8 @@ def check_watches(plain: Any) -> None:
         demand(good and all(type(x) is bool for x in grounds), "an event has no places")
         demand(all(x is None or (type(x) is int and 0 <= x < 1 << 62) for x in ids), "an event has no places")
         demand(isinstance(numbers, list) and len(numbers) in (3, 9), "an event has no points")
-        demand(
-            all(type(x) is float and math.isfinite(x) for x in numbers) and any(numbers[-3:]), "an event has no points"
-        )
+        demand(all(type(x) is float and math.isfinite(x) for x in numbers), "an event has no points")
+        demand(SHORTEST < math.hypot(*numbers[-3:]) < math.inf, "an event looks nowhere")
 
 
 def _mounted_shapes(bodies: Rows, collisions: Any, mounted: Any) -> None:

@@ -368,7 +368,7 @@ class World(Changing, Placing, Asking, Keeping):
             )
         t = int(self._header[0]["tree"])
         body = why = ""
-        if t >= 0:
+        if t >= 0 and self.forest._tables[TREES]["next"][t] == IN_USE:  # it may be of an earlier step
             first = self.forest._id(BODIES, int(self.forest._links(t)[0]["body"]))
             body, why = self._names.get(first, ""), self._massless(first)
         what = f"the tree of body {body!r}" if body else "something"

@@ -1,0 +1,85 @@
+"""Some of the files that `python -m tests.hostile_files` makes by the ten thousand, and whether its guards see harm."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("resource")  # not on Windows
+
+from tests import hostile_files
+from tests.hostile_files import campaign, judge
+from tests.hostile_kinds import KINDS
+from tests.needs import linux
+
+pytestmark = linux  # /proc tells how much memory a process takes
+
+FILES = {"snapshot": 60, "journal": 30, "store": 60, "scene": 100, "mjcf": 100, "cache": 60, "recording": 100}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_hostile_files_are_read_or_refused_without_harm(name: str) -> None:
+    told: dict[str, int] = {}
+    assert list(campaign(KINDS[name], FILES.get(name, 150), seed=2, told=told)) == []
+    if name not in ("pack", "cache"):  # which are not used, instead of refused
+        assert 0 < told["refused"] < FILES.get(name, 150)
+
+
+def _write_elsewhere(path: Path) -> None:
+    (path.parent.parent / "elsewhere").write_text("x")
+
+
+def _run_its_text(path: Path) -> None:
+    exec(compile(path.read_text(), str(path), "exec"))
+
+
+def _import_by_name(path: Path) -> None:
+    __import__(path.read_text().strip())
+
+
+def _fill_memory(path: Path) -> None:
+    np.ones(3 * 2**26)
+
+
+def _ask_for_memory(path: Path) -> None:
+    np.empty(2**40)
+
+
+def _wait(path: Path) -> None:
+    while True:
+        pass
+
+
+HARMS = {
+    "writes": (_write_elsewhere, "opened"),
+    "reads": (lambda path: Path("/etc/hostname").read_text(), "opened /etc/hostname"),
+    "removes": (lambda path: os.unlink(path.parent.parent / "nothing-there"), "os.remove"),
+    "runs": (_run_its_text, "ran code"),
+    "imports": (_import_by_name, "imported 'colorsys'"),
+    "starts": (lambda path: subprocess.run(["true"], check=True), "subprocess.Popen"),
+    "fills": (_fill_memory, "MB"),
+    "asks": (_ask_for_memory, "MemoryError"),
+    "dies": (lambda path: os.kill(os.getpid(), signal.SIGSEGV), "SIGSEGV"),
+    "waits": (_wait, "more than"),
+    "raises": (lambda path: 1 // 0, "ZeroDivisionError"),
+    "leaves": (lambda path: sys.exit(0), "SystemExit"),
+}
+
+
+@pytest.mark.parametrize("name", HARMS)
+def test_the_guards_see_harm(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "waits":
+        monkeypatch.setattr(hostile_files, "SECONDS", 0.5)
+    read, match = HARMS[name]
+    sys.modules.pop("colorsys", None)
+    assert match in judge(read, b"colorsys")
+
+
+def test_a_file_that_does_no_harm_passes() -> None:
+    assert judge(lambda path: path.read_bytes(), b"text") == ""
