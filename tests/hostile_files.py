@@ -118,6 +118,8 @@ class Guard:
             named = str(arguments[0])
             here = named not in sys.modules and named.encode() in self.content and len(named) > 4
             return f"it imported {named!r}, which the file names" if here else ""
+        if event == "ctypes.dlopen" and str(arguments[0]).startswith(self.known):
+            return ""  # a compiler that is needed late
         return f"{event}{arguments!r:.200}" if event.startswith(STARTS) else ""
 
     def _stray(self, path: Any, folder: str, what: str, writes: bool) -> str:

@@ -144,7 +144,7 @@ def spoil_array(array: Any, rng: Rng) -> None:
         elif array.dtype.kind == "f":
             flat[at] = choice(REAL, rng) if way < 0.7 else old * choice((2.0, -1.0, 1e-9, 1e9), rng)
         elif way < 0.5:
-            flat[at] = old + choice((-1, 1), rng) if abs(int(old)) < 2**30 else 0
+            flat[at] = max(0, int(old) + choice((-1, 1), rng)) if abs(int(old)) < 100 else int(old) // 2
         else:
             size = 8 * array.dtype.itemsize
             flat[at] = np.array(choice(WHOLE, rng) & (1 << size) - 1, np.uint64).astype(f"u{size // 8}").view(array.dtype)
@@ -206,9 +206,10 @@ def spoil_content(content: bytes, rng: Rng) -> bytes:
             arrays[k] = choice((rows[: n // 2], np.concatenate([rows, rows]), rows[::-1], rows[:0]), rng).copy()
             text["arrays"][k][1] = list(arrays[k].shape)
         elif way < 0.97:
-            spoil_value(choice((text["things"], text["things"], text), rng), rng, kept_value)
+            spoil_value(choice((text["things"], text["things"], text["value"]), rng), rng, kept_value)
         else:
             text["arrays"] = spoil_value(text["arrays"], rng)
+            break
     with contextlib.suppress(RecursionError, ValueError, TypeError, msgspec.MsgspecError):
         return content_of(text, arrays)
     return content

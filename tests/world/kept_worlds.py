@@ -86,7 +86,7 @@ def waiting(contact: str = "timestep") -> km.World:
         km.Event.at(0.3, times=2), km.Event.height("ball", 0.2, times=1), km.Event.distance("box 0", "ball", 0.2),
         km.Event.position(swing, 0.1), km.Event.velocity(swing), km.Event.contact("ball"), km.Event.limit(swing),
         km.Event.contact("box 0", "ground", direction=-1), km.Event.impact("ball", "box 0", 0.01),
-        km.Event.sleep("box 2"), km.Event.load(tie, 50.0), km.Event.load(ring[1], 50.0, moment=True),
+        km.Event.sleep("ball"), km.Event.load(tie, 50.0), km.Event.load(ring[1], 50.0, moment=True),
         km.Event.load(ball_joint, 5.0), km.Event.force(ring[1], (0, 0, 1), 3.0),
         km.Event.force(ring[1], (1, 0, 0), 3.0, moment=True), km.Event("of time", lambda world: world.time - 1.0),
     ):  # fmt: skip

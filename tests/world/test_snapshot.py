@@ -5,11 +5,16 @@ import hashlib
 import msgspec
 import numpy as np
 import pytest
-from tests.world.kept_worlds import SMALL, arm, asleep, content_of, ground, resealed, spoiled, use
+from tests.hostile_files import judge
+from tests.needs import linux
+from tests.world.kept_worlds import BUSY, SMALL, arm, asleep, content_of, ground, probe, released, resealed, spoiled, use
 
 import kinemorph as km
 from kinemorph.contact.solver import Solver
+from kinemorph.structure.forest_layout import IN_USE, TREES
 from kinemorph.world import kept
+from kinemorph.world.codec import PLAIN, Reader
+from kinemorph.world.layout import Status
 from kinemorph.world.snapshot import HEAD
 from kinemorph.world.soundness import ROOMS
 
@@ -181,6 +186,145 @@ def test_hostile_texts_are_refused():
                     pair[1][1] = 2**30  # as many rows
 
     refused(world, rewritten(data, room), "bytes")
+
+    def twice(text):  # an array in two places would be as large as one, and count as two
+        places = [pair for thing in text["things"] if thing[0] == "tables" for pair in thing[1][3][1:]]
+        places[0][1][2] = places[1][1][2]
+
+    refused(world, rewritten(data, twice), "two places")
+
+
+@linux
+@pytest.mark.parametrize("seed", range(4))
+def test_no_sum_of_tables_takes_memory_on_the_word_of_a_file(seed):
+    """Each table below a limit of its own, and all of them together gigabytes: a short file, in a child process."""
+    rng = np.random.default_rng(seed)
+    make = list({**SMALL, **BUSY}.values())[seed]
+
+    def rooms(text):
+        owners = [thing for thing in text["things"] if thing[0] == "tables"]
+        for owner in owners:
+            for pair in owner[1][3][1:]:
+                if rng.random() < 0.7:
+                    size = np.dtype(PLAIN.get(kind := text["arrays"][pair[1][2][1]][0]) or kept.LAYOUTS[kind]).itemsize
+                    pair[1][1] = int(rng.integers(2**25, 2**27)) // size  # rows
+
+    data = rewritten(make().save(), rooms)
+    assert len(data) < 100_000
+    assert judge(lambda path: km.World.load(path.read_bytes()), data) == ""
+    with pytest.raises(km.FileError, match=r"its tables would take \d+ bytes, and \d+ are allowed"):
+        km.World.load(data)
+
+
+@pytest.mark.parametrize("moment", [*MOMENTS, *BUSY])
+def test_what_is_saved_is_far_from_the_bound_of_memory(moment):
+    data = {**MOMENTS, **BUSY}[moment]().save()
+    reader = Reader(kept.KEPT, kept.LAYOUTS)
+    reader.read(content_of(data))
+    assert 0 < reader.room < reader.allowed / 100
+
+
+def twins(seed):
+    """Two worlds that go the same way: with events of all kinds, or with some about a random heap of bodies."""
+    world = BUSY["waiting"]() if seed == 0 else km.World()
+    rng = np.random.default_rng(seed)
+    if seed:
+        world.add_ground()
+        for _ in range(16):
+            shape = (km.Shape.sphere(0.1), km.Shape.box((0.1, 0.2, 0.1)))[int(rng.integers(2))]
+            body = world.add(shape, at=(*rng.uniform(-1, 1, 2), rng.uniform(0.1, 3)))
+            event = (km.Event.sleep, km.Event.contact)[int(rng.integers(2))]
+            world.when(event(body, direction=int(rng.integers(-1, 2))))
+        world.step(int(rng.integers(20)))
+    released(world)
+    return world, world.branch()
+
+
+def listed(text):
+    """The events in the text of a snapshot, as lists."""
+    (events,) = [thing for thing in text["things"] if thing[0] == "events"]
+    return events[1][1][1:]
+
+
+@linux
+def test_a_refused_restore_leaves_the_world_as_it_was():
+    """An event of another kind made a restore fail half-way, and the next hash died."""
+
+    def try_all(path):
+        world = asleep()
+        world.when(km.Event.sleep("ball"))
+        data = world.save()
+        before = world.hash()
+        for kind in range(-1, 15):
+
+            def change(text, kind=kind):
+                listed(text)[0][5] = kind
+
+            try:
+                world.restore(rewritten(data, change))
+            except km.FileError:
+                assert world.hash() == before
+            else:
+                world.hash()
+                world.restore(data)
+        world.step(3)
+
+    assert judge(try_all, b"") == ""
+
+
+@linux
+@pytest.mark.parametrize("seed", range(3))
+def test_any_field_of_any_event_is_refused_with_nothing_changed_or_harmless(seed):
+    """In a child process: a field of an event of any kind at a time. `tests.hostile_files` spoils all other tables."""
+    values = (-2, -1, 0, 1, 2, 6, 7, 11, 12, 13, 2**31, 2**62, 2**63, 1e308, None, True, "x", ["t"], ["l"], ["f", "nan"])
+
+    def try_all(path):
+        rng = np.random.default_rng(seed)
+        world, twin = twins(seed)
+        data = world.save()
+        count, accepted = 0, 0
+        kinds = 12 * np.arange(16) + 4
+        for place in [*kinds.tolist(), *rng.permutation(16 * 12)[:30].tolist()]:
+
+            def change(text, place=place):
+                event, field = listed(text)[place // 12], 1 + place % 12
+                value = values[int(rng.integers(len(values)))] if place not in kinds else int(rng.integers(-1, 15))
+                if isinstance(event[field], list) and len(event[field]) > 1 and rng.random() < 0.7:
+                    event[field][int(rng.integers(1, len(event[field])))] = value
+                else:
+                    event[field] = value
+
+            spoiled = rewritten(data, change)
+            count += 1
+            try:
+                other = km.World.load(spoiled)
+            except km.FileError as error:
+                with pytest.raises(km.FileError) as again:
+                    world.restore(spoiled)
+                assert str(again.value) == str(error)
+                world.step(1)
+                twin.step(1)
+                assert world.hash() == twin.hash()
+                continue
+            accepted += 1
+            released(other)
+            probe(other)
+            use(other)
+        assert 0 < accepted < count
+
+    assert judge(try_all, b"") == ""
+
+
+def test_a_step_that_fails_after_trees_have_gone_blames_none_of_them():
+    """The header still names the tree of an earlier step, which may be part of another by now."""
+    world = km.World(gravity=(0, 0, 0))
+    ball, other = (world.add(km.Shape.sphere(0.1), at=(x, 0, 0)) for x in (0.0, 0.2))
+    world.connect(other, ball, km.Joint.fixed())
+    gone = [t for t in range(2) if world.forest._tables[TREES]["next"][t] != IN_USE]
+    assert len(gone) == 1
+    world._header["tree"] = gone[0]
+    with pytest.raises(km.WorldError, match="something"):
+        world._complain(Status.BAD_BOX)
 
 
 @pytest.mark.parametrize("moment", SMALL)

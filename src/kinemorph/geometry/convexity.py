@@ -22,14 +22,26 @@ def check_closed(points: Array, loops: Sequence[Array]) -> None:
     """That the faces close around a body like a ball: each edge has two faces, each vertex one fan of faces."""
     n = len(points)
     for f, loop in enumerate(loops):
-        if loop.ndim != 1 or len(loop) < 3 or len(set(loop.tolist())) != len(loop):
-            raise ValueError(f"face {f} has the vertices {loop.tolist()}; expected 3 or more, each once")
-        if loop.min() < 0 or loop.max() >= n:
-            raise ValueError(f"face {f} names the vertices {loop.tolist()}, but there are {n}")
+        if loop.ndim != 1 or len(loop) < 3:
+            raise _repeats(f, loop)
+    if not loops:
+        raise ValueError("0 faces do not close around a body")
+    counts = np.array([len(loop) for loop in loops])
+    tail, face = np.concatenate(loops).astype(np.int64), np.repeat(np.arange(len(loops)), counts)
+    order = np.lexsort((tail, face))
+    again = (np.diff(tail[order]) == 0) & (np.diff(face[order]) == 0)
+    if again.any():
+        f = face[order][np.argmax(again)]
+        raise _repeats(f, loops[f])
+    outside = (tail < 0) | (tail >= n)
+    if outside.any():
+        f = face[np.argmax(outside)]
+        raise ValueError(f"face {f} names the vertices {loops[f].tolist()}, but there are {n}")
     if len(loops) < 2:
         raise ValueError(f"{len(loops)} faces do not close around a body")
-    tail = np.concatenate(loops).astype(np.int64)
-    head = np.concatenate([np.roll(loop, -1) for loop in loops])
+    after = np.arange(1, len(tail) + 1)
+    after[np.cumsum(counts) - 1] = np.cumsum(counts) - counts
+    head = tail[after]
     if len(lost := np.setdiff1d(np.arange(n), tail)):
         raise ValueError(f"vertex {lost[0]} is in no face (and {len(lost) - 1} more): leave it out")
     there, count = np.unique(tail * n + head, return_counts=True)
@@ -47,6 +59,10 @@ def check_closed(points: Array, loops: Sequence[Array]) -> None:
     short = np.linalg.norm(points[head] - points[tail], axis=1) == 0.0
     if short.any():
         raise ValueError(f"vertices {tail[np.argmax(short)]} and {head[np.argmax(short)]} are in the same place")
+
+
+def _repeats(f: int, loop: Array) -> ValueError:
+    return ValueError(f"face {f} has the vertices {loop.tolist()}; expected 3 or more, each once")
 
 
 def hollow(core: Polyhedron, points: Array, triangles: Array) -> float:

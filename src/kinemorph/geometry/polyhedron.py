@@ -101,6 +101,7 @@ CORE = np.dtype(
 
 CACHED = 512  # cores that are kept in memory
 MESH_FLAT = 1e-8  # facets of a mesh this close to a plane, in sizes, are one face: files carry rounded numbers
+KEPT_CONVEX = 1e-3  # how far, in sizes, a vertex of a kept hull may be from where a convex body has it
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -319,9 +320,8 @@ def _hull_of_mesh(
     path: str, stamp: tuple[int, int], scale: tuple[float, ...], most: int | None
 ) -> tuple[Polyhedron, float]:
     entry = entry_of(path, scale, MESH_FLAT, most)
-    if known := recall(entry):
-        points, loops, depth = known
-        return assembled(points, loops), depth
+    if (known := recall(entry)) and (core := _sound(*known)):
+        return core, known[2]
     try:
         mesh = load_mesh(path, scale)
         core = Polyhedron.hull(mesh.vertices, MESH_FLAT, most)
@@ -330,6 +330,21 @@ def _hull_of_mesh(
         return core, depth
     except ValueError as error:
         raise error if path in str(error) else ValueError(f"{path}: {error}") from None
+
+
+def _sound(points: Any, loops: Sequence[Any], depth: float) -> Polyhedron | None:
+    """The polyhedron of an entry of the cache, whose checksum says that it is whole, not that it can be: or None."""
+    try:
+        if points.dtype != np.float64 or points.shape[1:] != (3,) or any(loop.dtype != np.int32 for loop in loops):
+            return None
+        if not (np.isfinite(points).all() and 0.0 <= depth < np.inf):
+            return None
+        check_closed(points, loops)
+        core = assembled(points, loops)
+        check_convex(core, KEPT_CONVEX)
+    except (ValueError, LookupError, AttributeError):
+        return None
+    return core
 
 
 @lru_cache(maxsize=CACHED)
