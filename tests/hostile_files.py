@@ -81,7 +81,8 @@ class Guard:
         self.found = ""
         own = (Path(km.__file__).parent, Path(__file__).parent)
         self.known = tuple(os.path.realpath(p) for p in (sys.prefix, sys.base_prefix, *own))
-        self.cache = os.path.realpath(cache_folder())  # of kernels and hulls, which is written to
+        # What is written to: the cache of kernels and hulls, and what says which kernel is being compiled.
+        self.cache = os.path.realpath(cache_folder()), os.path.join(tempfile.gettempdir(), "kinemorph-claims-")
         sys.addaudithook(self._heard)
 
     @contextlib.contextmanager
@@ -129,7 +130,7 @@ class Guard:
         if text.startswith("file:"):  # an address for SQLite
             text = text.removeprefix("file://").partition("?")[0]
         real = os.path.realpath(text)
-        places = (folder, self.cache) if writes else (folder, self.cache, *self.known, "/proc/", "/sys/")
+        places = (folder, *self.cache) if writes else (folder, *self.cache, *self.known, "/proc/", "/sys/")
         return "" if real.startswith(places) or real == os.devnull else f"{what} {real}"
 
 

@@ -381,3 +381,24 @@ def test_nothing_beyond_the_limit_is_unpacked(tmp_path: Path) -> None:
     assert file.stat().st_size < 10_000
     with pytest.raises(km.FileError, match="its arrays have 8000128 bytes, the limit is 1000000"):
         archive.read_arrays(file, limit=1_000_000)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_arrays_take_no_memory_on_the_word_of_a_short_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """What somebody else has packed a thousandfold is refused, and what is written here is always read."""
+    monkeypatch.setattr(archive, "ROOM", 2**20)
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2**16, 2**18, size=int(rng.integers(6, 10)))
+    arrays = {f"a{k}": np.full(size, rng.random()) for k, size in enumerate(sizes.tolist())}
+    file, bomb = tmp_path / "a.npz", tmp_path / "b.npz"
+    np.savez_compressed(bomb, **arrays)  # type: ignore[arg-type]
+    size = sum(array.nbytes + 128 for array in arrays.values())
+    assert size > 200 * bomb.stat().st_size
+    most = archive.ROOM + archive.ROOM_PER_BYTE * bomb.stat().st_size
+    with pytest.raises(km.FileError, match=f"its arrays have {size} bytes, the limit is {most}"):
+        archive.read_arrays(bomb)
+    archive.write_arrays(file, arrays)
+    again = archive.read_arrays(file)
+    assert all(np.array_equal(again[name], array) for name, array in arrays.items())

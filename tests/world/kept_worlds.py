@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import numpy as np
@@ -160,13 +161,12 @@ def probe(world: km.World) -> None:
         lambda: [(mind.sensed, mind.holds, mind.life) for mind in world.minds], world.energy, world.momentum,
         lambda: [(body.pose, body.velocity, world.why_awake(body)) for body in world.bodies], lambda: world.ignored,
         lambda: [figure.position(name) for figure in world.figures for name in ("part 0", "bend1")],
-        lambda: world.cast((0, 0, 5.0), (0, 0, -1.0)), lambda: world.overlaps(km.Shape.sphere(0.5)), world.contacts, world.branch,
+        lambda: world.cast((0, 0, 5.0), (0, 0, -1.0)), lambda: world.overlaps(km.Shape.sphere(0.5)),
+        world.contacts, world.branch,
         lambda: [watch.cancel() for watch in world.watches[::2]],
     ):  # fmt: skip
-        try:
+        with contextlib.suppress(km.WorldError, ValueError, ArithmeticError, KeyError):
             ask()
-        except (km.WorldError, ValueError, ArithmeticError, KeyError):
-            pass
 
 
 def use(world: km.World) -> None:

@@ -1,13 +1,26 @@
 """Snapshots: a world from bytes goes on bit for bit; bytes that are anything else are refused, and nothing changes."""
 
 import hashlib
+import re
 
 import msgspec
 import numpy as np
 import pytest
 from tests.hostile_files import judge
 from tests.needs import linux
-from tests.world.kept_worlds import BUSY, SMALL, arm, asleep, content_of, ground, probe, released, resealed, spoiled, use
+from tests.world.kept_worlds import (
+    BUSY,
+    SMALL,
+    arm,
+    asleep,
+    content_of,
+    ground,
+    probe,
+    released,
+    resealed,
+    spoiled,
+    use,
+)
 
 import kinemorph as km
 from kinemorph.contact.solver import Solver
@@ -276,7 +289,7 @@ def test_a_refused_restore_leaves_the_world_as_it_was():
 @pytest.mark.parametrize("seed", range(3))
 def test_any_field_of_any_event_is_refused_with_nothing_changed_or_harmless(seed):
     """In a child process: a field of an event of any kind at a time. `tests.hostile_files` spoils all other tables."""
-    values = (-2, -1, 0, 1, 2, 6, 7, 11, 12, 13, 2**31, 2**62, 2**63, 1e308, None, True, "x", ["t"], ["l"], ["f", "nan"])
+    values = (-2, -1, 0, 1, 2, 6, 7, 13, 2**31, 2**62, 2**63, 1e308, None, True, "x", ["t"], ["l"], ["f", "nan"])
 
     def try_all(path):
         rng = np.random.default_rng(seed)
@@ -299,9 +312,8 @@ def test_any_field_of_any_event_is_refused_with_nothing_changed_or_harmless(seed
             try:
                 other = km.World.load(spoiled)
             except km.FileError as error:
-                with pytest.raises(km.FileError) as again:
+                with pytest.raises(km.FileError, match=re.escape(str(error))):
                     world.restore(spoiled)
-                assert str(again.value) == str(error)
                 world.step(1)
                 twin.step(1)
                 assert world.hash() == twin.hash()

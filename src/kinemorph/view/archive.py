@@ -16,7 +16,8 @@ from kinemorph._files import FileError, quoted, read_bytes, write_whole
 Array = np.ndarray[Any, np.dtype[Any]]
 
 LARGEST = 2**31  # bytes of a file, and of all its arrays once unpacked
-ROOM, ROOM_PER_BYTE = 2**28, 64  # bytes of its arrays, so many and so many for each byte of it: zeros pack a thousandfold
+# Bytes that its arrays may take: so many, and so many for each byte of the file. Zeros pack a thousandfold.
+ROOM, ROOM_PER_BYTE = 2**28, 64
 HEADER = 1 << 10  # bytes, no less than any header of an array has
 DATE = (1980, 1, 1, 0, 0, 0)  # the first that a zip file knows: the same content makes the same bytes
 

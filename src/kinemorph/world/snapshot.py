@@ -22,7 +22,8 @@ VERSION = 4  # raise it when older readers would misread a snapshot
 HEAD = 56  # bytes before the content
 SNAPSHOT = "snapshot of a world"
 REFUSALS = (
-    ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, MemoryError, msgspec.MsgspecError,
+    ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, MemoryError,
+    msgspec.MsgspecError,
 )  # fmt: skip
 
 
