@@ -9,6 +9,7 @@ import asyncio
 import threading
 import time
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 
@@ -39,8 +40,13 @@ async def listen(url: str, done: threading.Event, heard: list[int]) -> None:
     from viser import __version__
     from websockets.asyncio.client import connect
 
+    place = urlsplit(url)
     async with connect(
-        url.replace("http", "ws"), origin=url, subprotocols=[f"viser-v{__version__}"], max_size=None, compression=None
+        f"ws://{place.netloc}/{parse_qs(place.query)['token'][0]}",
+        origin=f"http://{place.netloc}",
+        subprotocols=[f"viser-v{__version__}"],
+        max_size=None,
+        compression=None,
     ) as socket:
         while not done.is_set():
             try:

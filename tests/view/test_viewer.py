@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import re
@@ -12,6 +11,7 @@ import threading
 import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -20,6 +20,7 @@ from tests.browser import still, visit
 import kinemorph as km
 from kinemorph.scenes.gripper import arm
 from kinemorph.view.marks import MARKS
+from kinemorph.view.panel import NOBODY, _lines
 from kinemorph.view.viewer import Viewer
 
 ROOT = Path(__file__).parents[2]
@@ -116,7 +117,10 @@ def test_what_is_done_in_the_browser_is_done_in_the_world(tmp_path: Path) -> Non
         page.keyboard.press("r")
         pump(v, lambda: v.history.now == 0)
         requests, errors = list(opened.requests), list(opened.errors)
-    assert {re.sub(r"^blob:", "", url).rpartition("/")[0] for url in requests if not url.startswith("data:")} == {v.url}
+    home = v.url.rpartition("/")[0]
+    assert {urlsplit(re.sub(r"^blob:", "", url)).netloc for url in requests if not url.startswith("data:")} == {
+        home[7:]
+    }
     assert [error for error in errors if "passive event listener" not in error] == []  # viser's own, of its wheel
 
 
@@ -291,7 +295,7 @@ def test_a_single_step_is_shown_once_it_is_made() -> None:
             v.sync()
             v.advance()
             v.sync(until=time.monotonic())
-            assert v.panel.state.content.startswith(f"**{world.time:.3f} s**, paused")
+            assert v.panel.state.content.startswith(_lines(f"<b>{world.time:.3f} s</b>, paused").removesuffix("</div>"))
             assert np.array_equal(v.stage.poses[0, :3], world.bodies[0].position)
         assert world.time == pytest.approx(3 * world.dt)
 
@@ -304,7 +308,7 @@ def test_nothing_is_told_of_a_body_that_is_gone() -> None:
         assert f"{world.bodies[0].mass:.4g} kg" in v.panel.body.content
         v.ask(v.panel._remove)
         v.sync(until=time.monotonic() + 0.1)
-        assert v.panel.body.content.startswith("Click on a body")
+        assert v.panel.body.content == _lines(NOBODY)
 
 
 def test_a_loop_of_ones_own_is_held_while_it_is_paused() -> None:
@@ -340,46 +344,7 @@ def test_plots_get_energies_counts_and_times() -> None:
         assert sum(float(column[-1]) for column in step[1:]) > 0.0
 
 
-# --------------------------------------------------------------------------------------------------------------- safety
-
-
-async def _knock(port: int, path: str = "/", **headers: str) -> str:
-    """What a server answers to somebody who wants a web socket."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    lines = {
-        "Host": f"127.0.0.1:{port}", "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
-        "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==", "Sec-WebSocket-Protocol": "viser-v1", **headers,
-    }  # fmt: skip
-    writer.write(
-        (f"GET {path} HTTP/1.1\r\n" + "".join(f"{k}: {v}\r\n" for k, v in lines.items() if v) + "\r\n").encode()
-    )
-    answer = (await reader.read(2000)).decode(errors="replace")
-    writer.close()
-    return answer
-
-
-def test_only_its_own_pages_may_talk_to_it() -> None:
-    from viser import _messages
-
-    with km.viewer(one_box(), open_browser=False) as v:
-        port = v.server.get_port()
-
-        def knock(**headers: str) -> str:
-            return asyncio.run(_knock(port, **headers))
-
-        for origin in (v.url, f"http://localhost:{port}"):
-            assert knock(Origin=origin).startswith("HTTP/1.1 101")
-        for origin in ("", "null", "http://evil.example", f"http://evil.example:{port}", f"https://127.0.0.1:{port}"):
-            assert knock(Origin=origin).startswith("HTTP/1.1 403"), origin
-        assert knock(Origin=v.url, Host=f"evil.example:{port}").startswith("HTTP/1.1 403")  # a name that points here
-        page = knock(Upgrade="", Connection="close")
-        assert page.startswith("HTTP/1.1 200")
-        assert "default-src 'self'" in page[: page.index("\r\n\r\n")]
-        assert knock(Upgrade="", Connection="close", Host="evil.example").startswith("HTTP/1.1 403")
-        for path in ("/../../../../etc/passwd", "/..%2f..%2fetc/passwd", "//etc/passwd", "/assets/../../__init__.py"):
-            assert asyncio.run(_knock(port, path, Upgrade="", Connection="close")).startswith("HTTP/1.1 404"), path
-        handlers = v.server._websock_server._incoming_handlers
-        assert {_messages.ShareUrlRequest, _messages.ShareUrlDisconnect}.isdisjoint(handlers)
+# ---------------------------------------------------------------------------------------------------- who listens where
 
 
 def family(pid: int) -> list[int]:

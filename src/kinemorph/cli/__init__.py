@@ -7,6 +7,7 @@ interrupted.
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -42,8 +43,10 @@ CREATURES: dict[str, Callable[..., Any]] = {  # what follows `kinemorph creature
 def main() -> None:
     from kinemorph import __version__
     from kinemorph._command_line import understood
+    from kinemorph._escaping import plain
     from kinemorph._extras import MissingExtraError
 
+    warnings.formatwarning = lambda message, *_, **__: f"kinemorph: {plain(message)}\n"  # it may name what a file names
     words = sys.argv[1:]
     if words in (["--version"], ["-V"]):
         print(f"kinemorph {__version__}")
@@ -54,7 +57,7 @@ def main() -> None:
         else:
             understood(COMMANDS, words, "kinemorph", __doc__)()
     except MissingExtraError as error:
-        print(f"kinemorph: {error}", file=sys.stderr)
+        print(f"kinemorph: {plain(error)}", file=sys.stderr)
         sys.exit(3)
     except KeyboardInterrupt:
         print("kinemorph: interrupted", file=sys.stderr)
@@ -63,5 +66,5 @@ def main() -> None:
         message = error.args[0] if isinstance(error, KeyError) and error.args else error
         if isinstance(error, OSError) and error.filename is not None and error.strerror:
             message = f"{error.filename}: {error.strerror.lower()}"
-        print(f"kinemorph: {message}", file=sys.stderr)
+        print(f"kinemorph: {plain(message)}", file=sys.stderr)
         sys.exit(2)

@@ -44,6 +44,7 @@ def creature_random(seed: int = 0, out: Path | None = None, founder: bool = Fals
         founder: Draw it as searches draw theirs: long limbs, and effectors that are wired.
     """
     from kinemorph import creatures
+    from kinemorph._escaping import plain
     from kinemorph._files import can_hold
 
     if seed < 0:
@@ -57,7 +58,7 @@ def creature_random(seed: int = 0, out: Path | None = None, founder: bool = Fals
     if out is None:
         print(grown.genotype.to_json())
     else:
-        print(f"{creatures.save_genotype(grown.genotype, out)}: {grown}")
+        print(plain(f"{creatures.save_genotype(grown.genotype, out)}: {grown}"))
 
 
 def creature_trial(count: int = 100_000, seed: int = 0, first: int = 0, seconds: float = 1.0) -> None:

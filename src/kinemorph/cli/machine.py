@@ -24,6 +24,7 @@ def convert(
     """
     import warnings
 
+    from kinemorph._escaping import plain
     from kinemorph._files import can_hold
     from kinemorph.io import kinds
     from kinemorph.view import kinds as recordings
@@ -37,7 +38,7 @@ def convert(
         if json:
             print_json({"written": str(made), "name": recording.name, **frames})
         else:
-            print(f"{made}: {recording}")
+            print(plain(f"{made}: {recording}"))
         return
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -49,8 +50,8 @@ def convert(
         print_json({"written": str(written), "name": model.name, **counts, "mass": model.mass, "warnings": notes})
         return
     for warning in said:
-        print(f"kinemorph: {warning.message}", file=sys.stderr)
-    print(f"{written}: {model}")
+        print(f"kinemorph: {plain(warning.message)}", file=sys.stderr)
+    print(plain(f"{written}: {model}"))
 
 
 def warm(all: bool = False, jobs: int | None = None) -> None:

@@ -24,14 +24,13 @@ def demo(
         list: Only say which demos there are, and what they show.
         json: The list as JSON.
     """
-    from rich.console import Console
-
+    from kinemorph._escaping import terminal
     from kinemorph._extras import need_view
     from kinemorph._files import can_hold, is_there
     from kinemorph.scenes import gallery
     from kinemorph.scenes.robots import robot_file
 
-    console = Console(highlight=False, soft_wrap=True)
+    console = terminal()
     if json and not list:
         raise ValueError("demo: --json is for --list: a demo leaves pictures")
     if list and json:
@@ -62,8 +61,7 @@ def run(
         seconds: How long (s); as the file says if not given.
         json: The figures as JSON.
     """
-    from rich.console import Console
-
+    from kinemorph._escaping import terminal
     from kinemorph._extras import need_view
     from kinemorph._files import can_hold
     from kinemorph.scenes import running
@@ -75,7 +73,7 @@ def run(
     if json:
         print_json(told)
     else:
-        running.tell(told, Console(highlight=False, soft_wrap=True).print)
+        running.tell(told, terminal().print)
 
 
 def view(
@@ -180,9 +178,8 @@ def mocap(
             such as --hips=-0.02,0.01; four of them are those of the left hip and of the right one.
         out: Folder for the results.
     """
-    from rich.console import Console
-
     from kinemorph import mocap as capture
+    from kinemorph._escaping import in_terminal, lines, terminal
     from kinemorph._extras import need_view
     from kinemorph._files import can_hold, is_there
 
@@ -190,14 +187,14 @@ def mocap(
     is_there(source)
     need_view("plots and replays")
     can_hold(out)
-    console = Console(highlight=False, soft_wrap=True)
+    console = terminal()
     start = time.perf_counter()
     analysis = capture.analyse(
         source, mass, height, sex, table, unit=unit, up=up, skeleton=skeleton, cutoff=cutoff or None,
         contacts=contacts, friction=friction, hips=_hips(hips),
     )  # fmt: skip
-    console.print(f"[bold]{source}[/]: {len(analysis.t)} frames in {time.perf_counter() - start:.2f} s", markup=True)
-    console.print(analysis.summary(), markup=False)
+    console.print(f"[bold]{in_terminal(source)}[/]: {len(analysis.t)} frames in {time.perf_counter() - start:.2f} s")
+    console.print(lines(analysis.summary()), markup=False)
     out.mkdir(parents=True, exist_ok=True)
     results, curves, stances, film = (
         out / f"{source.stem}{end}" for end in (".csv", ".png", "_stances.png", "_replay.html")
@@ -206,7 +203,8 @@ def mocap(
     capture.plot(analysis, curves)
     capture.plot_stances(analysis, stances)
     capture.replay(analysis, film)
-    console.print(f"\nlook at [bold]{results}[/], [bold]{curves}[/], [bold]{stances}[/] and [bold]{film}[/]")
+    first = ", ".join(f"[bold]{in_terminal(path)}[/]" for path in (results, curves, stances))
+    console.print(f"\nlook at {first} and [bold]{in_terminal(film)}[/]")
 
 
 def _hips(told: str) -> str | tuple[float, float] | dict[str, tuple[float, float]]:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from rich.console import Console
 from rich.table import Table
 
+from kinemorph._escaping import in_terminal, lines, terminal
 from kinemorph._toml import Toml, checked, merged
 from kinemorph.creatures.tasks import Locomotion
 from kinemorph.evolve import experiment
@@ -33,18 +33,19 @@ def evolve(
 
     Modules of the user's own are those in `trust`, and what the command itself names as module:name.
     """
-    console = Console(highlight=False, soft_wrap=True, stderr=tell is not None)
+    console = terminal(stderr=tell is not None)
     changes = _without_nothing(given)
     trust = (*trust, *_modules(task, changes.get("search")))
     store, settings = _resumed(resume, task, changes, trust) if resume else _begun(task, changes, out, trust)
     with store:
-        console.print(f"[bold]{store.file}[/]: {settings.task}, search {settings.search}, seed {settings.seed}")
+        of = in_terminal(f"{settings.task}, search {settings.search}, seed {settings.seed}")
+        console.print(f"[bold]{in_terminal(store.file)}[/]: {of}")
         try:
             with shown(console, settings.evaluator) as watch:
                 progress = experiment.evolve(store, settings, watch)
         except KeyboardInterrupt:
             own = f" --trust {' '.join(dict.fromkeys(trust))}" if trust else ""
-            console.print(f"stopped; go on with: kinemorph evolve --resume {store.file}{own}")
+            console.print(f"stopped; go on with: kinemorph evolve --resume {in_terminal(store.file)}{in_terminal(own)}")
             sys.exit(130)
         console.print(f"done: {progress.episodes} evaluations in {progress.seconds:.0f} s, hash {store.golden_hash()}")
         if not store.golden:
@@ -69,7 +70,7 @@ def rescore(
     tell: Tell | None = None, trust: tuple[str, ...] = (),
 ) -> None:  # fmt: skip
     """Judge a champion again, show it, and keep it with the run for its report; `absent` says where no walker lives."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = terminal()
     with Store.open(file, write=True, trust=trust) as store:
         result = judge_again(store, generation, rank, draws, walks)
         store.note("rescore", msgspec.to_builtins(result))
@@ -78,15 +79,17 @@ def rescore(
         tell({"run": str(file), **msgspec.to_builtins(result)})
         return
     console.print(
-        f"[bold]{file}[/], generation {result.generation}, rank {result.rank}, {draws} draws that no search saw"
+        f"[bold]{in_terminal(file)}[/], generation {result.generation}, rank {result.rank}, "
+        f"{draws} draws that no search saw"
     )
     table = Table("", "measure", "5 to 95 %", "score", "rejected", box=None)
     for name, one in {**result.conditions, **result.lesions}.items():
         interval = f"{one.low:.3f} to {one.high:.3f}"
-        table.add_row(name, f"{one.measure:.3f}", interval, f"{one.score:.3f}", f"{one.rejected} of {one.draws}")
+        numbers = f"{one.measure:.3f}", interval, f"{one.score:.3f}", f"{one.rejected} of {one.draws}"
+        table.add_row(in_terminal(name), *numbers)
     console.print(table)
     if walker and absent:
-        console.print(absent, markup=False)
+        console.print(lines(absent), markup=False)
 
 
 def _modules(*words: str | None) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from kinemorph._escaping import in_plot
 from kinemorph.io.tables import save_table
 from kinemorph.mocap.analysis import Analysis
 from kinemorph.mocap.inertias import SIDES
@@ -93,7 +94,7 @@ def plot_stances(analysis: Analysis, path: PathLike, title: str = "") -> None:
         axes[0].plot([], [], color=colour, label=side)
     handles, labels = axes[0].get_legend_handles_labels()
     axes[0].legend(handles[-2:], labels[-2:], frameon=False, fontsize=8)
-    figure.suptitle(title or analysis.model.name)
+    figure.suptitle(in_plot(title or analysis.model.name))
     figure.savefig(Path(path), dpi=130)
 
 

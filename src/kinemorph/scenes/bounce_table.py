@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kinemorph._escaping import in_terminal, terminal
 from kinemorph.scenes.bounce import MOST, Bounce, Report, run
 
 UPDATES = 1_000_000  # if nobody says how many
@@ -32,7 +33,6 @@ def numbers(
 
 
 def show(report: Report, seed: int) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     n = report.numbers
@@ -62,18 +62,17 @@ def show(report: Report, seed: int) -> None:
         ("time for boxes and hash, motion and V-Clip, bounces", f"{broad:.0%}, {narrow:.0%}, {rest:.0%}"),
     ):
         table.add_row(what, value)
-    Console(highlight=False).print(table)
+    terminal(soft_wrap=False).print(table)
 
 
 def film(file: Path, objects: int, steps: int, side: float | None, step_size: float, seed: int) -> None:
-    from rich.console import Console
-
     from kinemorph.scenes.bounce_view import record
 
     file.parent.mkdir(parents=True, exist_ok=True)
     world = Bounce(objects, side, step_size, seed)
     record(world, steps, file)
-    Console(highlight=False).print(
+    terminal(soft_wrap=False).print(
         f"{objects} objects, {world.steps} steps, {world.numbers['pairs']} pairs at the end\n"
-        f"look at [bold]{file}[/]: boxes, tiles and closest features can be shown and hidden in its scene tree"
+        f"look at [bold]{in_terminal(file)}[/]: boxes, tiles and closest features can be shown and hidden in its scene "
+        "tree"
     )

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
+from kinemorph._escaping import in_terminal, terminal
 from kinemorph.brain import Brain, Function
 from kinemorph.creatures.develop import develop
 from kinemorph.creatures.genotype import Genotype
@@ -88,13 +88,13 @@ def _way(life: Recording, axis: int) -> float:
 
 def report_runs(runs: list[Path], out: Path, trust: Trust = ()) -> Path:
     """One page for runs, with champions that move, and a table of descent beside each run."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = terminal()
     out.parent.mkdir(parents=True, exist_ok=True)
     report(runs, out, film_of, trust)
     for run in runs:
         with Store.open(run) as store:
             lineage(store, run.with_suffix(".lineage.csv"))
-    console.print(f"look at [bold]{out}[/]")
+    console.print(f"look at [bold]{in_terminal(out)}[/]")
     return out
 
 
@@ -167,7 +167,7 @@ def replay_champions(
     trust: Trust = (),
 ) -> Path:  # fmt: skip
     """Write the replay of one of a run, or of several together, and say what they measure."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = terminal()
     wanted = [(run, generation) for run in runs for generation in (generations or (None,))]
     if not wanted:
         raise ValueError("replay: name at least one run")
@@ -187,14 +187,14 @@ def replay_champions(
         name = f"{run.stem}-{generation}-{rank}"
         lives[name if len(runs) > 1 else f"generation {generation}"] = recording
         said = f"generation {generation}, rank {rank}, draw {draw}: {measure:.3f} {outcome.reason}"
-        console.print(said if len(runs) == 1 else f"{run.stem}, {said}")
+        console.print(in_terminal(said if len(runs) == 1 else f"{run.stem}, {said}"))
     first, _ = wanted[0]
     file = out or first.with_name(f"{name if len(lives) == 1 else f'{first.stem}-and-others'}.html")
     if len(lives) == 1:
         replay(recording, file, follow="part0")
     else:
         replay(side_by_side(lives, species.name, behind), file, direction=FROM)
-    console.print(f"look at [bold]{file}[/]")
+    console.print(f"look at [bold]{in_terminal(file)}[/]")
     return file
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from kinemorph._escaping import plain
 from kinemorph.creatures.develop import Phenotype, develop
 from kinemorph.creatures.gallery import HANDMADE, ROOMY, handmade
 from kinemorph.creatures.genotype import Form, load_genotype
@@ -36,14 +37,14 @@ def show(file: Path, out: Path, seconds: float, say: Callable[[str], None]) -> N
     name = file.stem
     genotype = handmade(str(file)) if str(file) in HANDMADE else load_genotype(file)
     creature = develop(genotype, ROOMY)
-    say(f"{name}: {creature}, {creature.model.mass:.3g} kg; {creature.brain}")
+    say(f"{plain(name)}: {creature}, {creature.model.mass:.3g} kg; {creature.brain}")
     say(f"key {genotype.key}")
     out.mkdir(parents=True, exist_ok=True)
     image, film, graph = out / f"{name}.png", out / f"{name}.html", out / f"{name}_brain.png"
     picture(creature.model, neutral(creature.model), image)
     plot_brain(graph, creature.brain, name)
     replay(recorded(creature, seconds, name), film, follow="part0")
-    say(f"look at {image}, {film} and {graph}")
+    say(plain(f"look at {image}, {film} and {graph}"))
 
 
 def recorded(creature: Phenotype, seconds: float, name: str) -> Any:

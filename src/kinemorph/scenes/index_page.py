@@ -9,13 +9,13 @@ import base64
 import io
 import sys
 from collections.abc import Iterable
-from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 
+from kinemorph._escaping import in_html
 from kinemorph._extras import need
 from kinemorph.scenes.contact_sheet import panel
 from kinemorph.scenes.gallery import DEMOS, Demo
@@ -73,7 +73,7 @@ def index_page(folder: Path) -> Path:
         name, sentence = (name, demo.sentence) if demo else OTHERS.get(path.stem, (name, ""))
         more = (other for other, owner in owners.items() if owner == path)
         cards.append(_card(path, name, sentence, _thumbnail(folder, path, demo), more))
-    commands = "".join(f"<tr><td><code>{escape(c)}</code></td><td>{escape(why)}</td></tr>" for c, why in NEXT.items())
+    commands = "".join(f"<tr><td><code>{in_html(c)}</code></td><td>{in_html(why)}</td></tr>" for c, why in NEXT.items())
     others = _links(path for path, owner in owners.items() if owner is None)
     page = folder / "index.html"
     rest = f"<h2>Other files</h2><p>{others}</p>" if others else ""
@@ -93,15 +93,15 @@ def _plain(replay: Path) -> str:
 
 def _card(path: Path, name: str, sentence: str, image: str, more: Iterable[Path]) -> str:
     link = quote(path.name)
-    shown = f'<img alt="{escape(name)}" src="{image}">' if image else '<i class="none">open</i>'
+    shown = f'<img alt="{in_html(name)}" src="{image}">' if image else '<i class="none">open</i>'
     return (
-        f'<div class="card"><a href="{link}">{shown}</a><div><b><a href="{link}">{escape(name)}</a></b>'
-        f"<p>{escape(sentence)}</p><small>{_links(more)}</small></div></div>\n"
+        f'<div class="card"><a href="{link}">{shown}</a><div><b><a href="{link}">{in_html(name)}</a></b>'
+        f"<p>{in_html(sentence)}</p><small>{_links(more)}</small></div></div>\n"
     )
 
 
 def _links(paths: Iterable[Path]) -> str:
-    return " · ".join(f'<a href="{quote(path.name)}">{escape(path.name)}</a>' for path in paths)
+    return " · ".join(f'<a href="{quote(path.name)}">{in_html(path.name)}</a>' for path in paths)
 
 
 def _thumbnail(folder: Path, replay: Path, demo: Demo | None) -> str:

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
-from rich.console import Console
 
+from kinemorph._escaping import in_terminal, terminal
 from kinemorph._files import FileError, write_whole
 from kinemorph._toml import Toml, checked
 from kinemorph.evolve import experiment
@@ -76,7 +76,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def results(file: Path, runs: Path, out: Path, how: dict[str, Any], trust: Trust = ()) -> None:
     """Make all runs of a table that are not made yet, and the page."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = terminal()
     toml = Toml(file)
     table: Table = checked(Table, toml.table, toml.where)
     (out / "champions").mkdir(parents=True, exist_ok=True)
@@ -85,7 +85,7 @@ def results(file: Path, runs: Path, out: Path, how: dict[str, Any], trust: Trust
         known, name = numbers(out), str(run)
         if name in known:
             continue
-        console.print(f"[bold]{name}[/] ...")
+        console.print(f"[bold]{in_terminal(name)}[/] ...")
         with _run(runs / f"{name}.db", settings, trust) as store:
             known[name] = run._asdict() | _judged(store, table.draws)
             (out / "champions" / f"{name}.json").write_text(store.genotype(store.last, 0))

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from kinemorph._escaping import in_plot
 from kinemorph._files import write_whole
 
 ORDER = ("default", "steady", "map-elites", "sims", "thesis", "random")
@@ -156,8 +157,8 @@ def _draw(task: str, records: list[Record], out: Path) -> str:
             end = one["episodes"], _measure(one)
             axes.plot(*zip(*curve[-1:], end), ":", color=colour, alpha=0.35, lw=0.8)
             size = max(2.0, 7.0 - 1.5 * place)  # those who come to the same are rings around each other
-            axes.plot(*end, "o", color=colour, ms=size, label=search if k == 0 else None)
-    axes.set(xlabel="evaluations", ylabel=UNITS.get(task, "measure"), title=task)
+            axes.plot(*end, "o", color=colour, ms=size, label=in_plot(search) if k == 0 else None)
+    axes.set(xlabel="evaluations", ylabel=UNITS.get(task, "measure"), title=in_plot(task))
     axes.set_xscale("symlog", linthresh=5000)
     axes.set_xticks([n for n in TICKS if n <= max(one["episodes"] for one in records)], minor=False)
     axes.xaxis.set_major_formatter("{x:,.0f}")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from kinemorph._escaping import in_terminal
 from kinemorph._files import FileError
 from kinemorph._jit import compile_count
 from kinemorph.scenes.filming import draw_film
@@ -81,7 +82,7 @@ def figures(scene: Scene, before: dict[str, float]) -> dict[str, Any]:
 
 def tell(told: dict[str, Any], say: Callable[[str], None]) -> None:
     """The figures for people."""
-    say(f"[bold]{told['scene']}[/]{told['about'] and ': '}{told['about']}")
+    say(f"[bold]{in_terminal(told['scene'])}[/]{told['about'] and ': '}{in_terminal(told['about'])}")
     speed = told["seconds"] / told["computed"] if told["computed"] > 0.0 else math.inf
     compiling = ", compiling included" if told["compiled"] else ""
     say(f"{told['seconds']:g} s in {told['steps']} steps, {speed:.2g} times as fast as life{compiling}")
@@ -91,8 +92,10 @@ def tell(told: dict[str, Any], say: Callable[[str], None]) -> None:
     deep = f"{1e6 * told['deepest']:.0f} µm deep"
     say(f"{told['bodies']} bodies, {told['asleep']} asleep; {told['contacts']} contacts, at most {deep}")
     for change in told["changes"]:
-        say(f"  {change['time']:.3f} s  {change['name']}: {change['what']}, {change['energy_lost']:.4g} J lost")
+        what = in_terminal(f"{change['name']}: {change['what']}")
+        say(f"  {change['time']:.3f} s  {what}, {change['energy_lost']:.4g} J lost")
     for joint in told["broken"]:
-        say(f"  {joint['time']:.3f} s  {joint['joint']} bears {joint['force']:.0f} N, and breaks")
+        say(f"  {joint['time']:.3f} s  {in_terminal(joint['joint'])} bears {joint['force']:.0f} N, and breaks")
     files = told["files"]
-    say(f"\nlook at [bold]{files['pictures']}[/] and [bold]{files['replay']}[/]; the recording is {files['recording']}")
+    pictures, page, recording = (in_terminal(files[which]) for which in ("pictures", "replay", "recording"))
+    say(f"\nlook at [bold]{pictures}[/] and [bold]{page}[/]; the recording is {recording}")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kinemorph._escaping import in_terminal
 from kinemorph._jit import compile_count
 from kinemorph.constraint.closure import close
 from kinemorph.constraint.energy import Energy, energy
@@ -112,7 +113,7 @@ def demo(out: Path, say: Callable[[str], None], robot: str = "arm") -> None:
     result = swing(robot)
     ready = time.perf_counter() - start
     compiled = compile_count()
-    say(f"[bold]{result.model}[/]")
+    say(f"[bold]{in_terminal(result.model)}[/]")
     say(f"first result after {ready:.1f} s ({compiled.compiled} kernels compiled, {compiled.loaded} from the cache)")
     span = float(result.trajectory.t[-1])
     say(f"{span:g} s of motion at 1 ms (RK4) in {result.seconds:.3f} s: {span / result.seconds:.0f} times real time")
@@ -122,6 +123,6 @@ def demo(out: Path, say: Callable[[str], None], robot: str = "arm") -> None:
     say(f"one call from Python: {each}")
     shot, plot, film = draw(result, out)
     say("\nlook at")
-    say(f"  [bold]{shot}[/]  the robot falling, paler is earlier")
-    say(f"  [bold]{plot}[/]  its energies")
-    say(f"  [bold]{film}[/]  the motion, in any browser")
+    say(f"  [bold]{in_terminal(shot)}[/]  the robot falling, paler is earlier")
+    say(f"  [bold]{in_terminal(plot)}[/]  its energies")
+    say(f"  [bold]{in_terminal(film)}[/]  the motion, in any browser")

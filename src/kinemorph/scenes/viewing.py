@@ -11,6 +11,7 @@ import webbrowser
 from pathlib import Path
 from typing import Any
 
+from kinemorph._escaping import plain
 from kinemorph._files import FileError, ModelWarning
 from kinemorph.creatures.develop import develop
 from kinemorph.creatures.gallery import HANDMADE, ROOMY, handmade
@@ -73,7 +74,7 @@ def page_of(path: Path, trust: Trust = ()) -> Path | None:
         return replay_progress(path, trust)
     if is_recording(path):
         page = replay(Recording.load(path), path.with_suffix(".html"))
-        print(f"look at {page}")
+        print(plain(f"look at {page}"))
         return page
     return None
 

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from kinemorph import _cores, _jit
+from kinemorph._escaping import terminal
 from kinemorph.scenes.warming import Done, cold, warm
 
 _PAUSE = 10.0  # seconds between two lines in a log
@@ -17,7 +18,7 @@ _PAUSE = 10.0  # seconds between two lines in a log
 
 def run(everything: bool, jobs: int | None) -> bool:
     """Compile what is cold, with one bar. Whether all went well."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = terminal()
     count = processes(jobs)
     if reason := _jit.no_cache or _jit.why_not_kept():
         raise ValueError(f"warm: compiled kernels are not kept: {reason}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from kinemorph._escaping import in_plot
 from kinemorph.brain import Brain
 
 Place = tuple[float, float]
@@ -30,7 +31,9 @@ def plot_brain(file: Path | str, brain: Brain, title: str = "") -> None:
     places: dict[int, Place] = {}
     for k, sense in enumerate(senses):
         places[FIRST + len(neurons) + k] = at = (0.0, -(k + 0.5) / len(senses))
-        axis.text(*at, f"{sense.link} {sense.what.name.lower()} {sense.axis}", ha="right", va="center", fontsize=6)
+        axis.text(
+            *at, f"{in_plot(sense.link)} {sense.what.name.lower()} {sense.axis}", ha="right", va="center", fontsize=6
+        )
     for k, neuron in enumerate(neurons):  # in two columns, or lines between neighbours would lie on each other
         places[FIRST + k] = at = (1.0 + k % 2, -(k + 0.5) / len(neurons))
         axis.text(*at, neuron.function.name.lower(), ha="center", va="bottom", fontsize=6)
@@ -39,11 +42,11 @@ def plot_brain(file: Path | str, brain: Brain, title: str = "") -> None:
             _line(axis, places, source, places[FIRST + k], weight)
     for k, effect in enumerate(effects):
         at = (3.2, -(k + 0.5) / len(effects))
-        axis.text(*at, f" {effect.link} {effect.what.name.lower()}", ha="left", va="center", fontsize=6)
+        axis.text(*at, f" {in_plot(effect.link)} {effect.what.name.lower()}", ha="left", va="center", fontsize=6)
         _line(axis, places, effect.source, at, effect.weight)
     if places:
         axis.scatter([x for x, _ in places.values()], [y for _, y in places.values()], s=10, color="0.3", zorder=3)
-    axis.set_title(title, fontsize=9)
+    axis.set_title(in_plot(title), fontsize=9)
     figure.savefig(file, dpi=130)
 
 

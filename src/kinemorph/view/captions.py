@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from kinemorph._escaping import plain
 from kinemorph._extras import need
 from kinemorph.view.raster import Camera, Image
 
@@ -33,7 +34,7 @@ def written(image: Image, names: Mapping[str, tuple[float, float]]) -> Image:
     paper = need("PIL.Image", "view", "names in pictures").fromarray(image)
     font = need("PIL.ImageFont", "view", "names in pictures").load_default(size)
     pen = drawing.Draw(paper)
-    for name, (x, y) in names.items():
+    for name, (x, y) in ((plain(name), at) for name, at in names.items()):
         half = 0.5 * pen.textlength(name, font=font) + 3.0
         at = min(max(x, half), width - half), min(max(y, size), height - size)
         pen.text(at, name, INK, font, anchor="mm", stroke_width=2, stroke_fill=HALO)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kinemorph._escaping import plain
 from kinemorph._jit import rows_at
 from kinemorph.multibody.layout import DOF, LINK_DATA, JointKind
 from kinemorph.spatial.pose import Pose
@@ -76,10 +77,12 @@ class Marks:
         while len(labels) > len(wanted):
             labels.pop().remove()
         for label, (text, point) in zip(labels, wanted, strict=False):
-            label.text, label.position = text, point
+            label.text, label.position = plain(text), point
         for k in range(len(labels), len(wanted)):
             text, point = wanted[k]
-            labels.append(self.scene.add_label(f"/marks/{name}/{k}", text, position=point, anchor="bottom-center"))
+            labels.append(
+                self.scene.add_label(f"/marks/{name}/{k}", plain(text), position=point, anchor="bottom-center")
+            )
 
     def clear(self, name: str) -> None:
         """What a mark has drawn is gone; its parts have names that begin with its own."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import base64
-import html
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from kinemorph._escaping import in_html
 from kinemorph._extras import MissingExtraError
 from kinemorph.view.raster import Image
 
@@ -18,7 +18,7 @@ COLOURS = "#4878a8", "#d97f3e", "#5a9e5a", "#b05a6e", "#8064a8"
 
 def card(title: str, rows: dict[str, Any], image: Image | None = None, below: str = "") -> str:
     """A title, a table and a picture beside it, with what is below that."""
-    cells = ((html.escape(name), html.escape(str(value))) for name, value in rows.items())
+    cells = ((in_html(name), in_html(value)) for name, value in rows.items())
     lines = "".join(f'<tr><td style="white-space:nowrap">{name}</td><td>{value}</td></tr>' for name, value in cells)
     shown = ""
     if image is not None:
@@ -27,7 +27,7 @@ def card(title: str, rows: dict[str, Any], image: Image | None = None, below: st
         shown = f'<img alt="" src="data:image/png;base64,{base64.b64encode(png_of(image)).decode()}">'
     return (
         '<div style="display:flex;gap:1em;align-items:flex-start">'
-        f"<div><b>{html.escape(title)}</b><table>{lines}</table></div><div>{shown}{below}</div></div>"
+        f"<div><b>{in_html(title)}</b><table>{lines}</table></div><div>{shown}{below}</div></div>"
     )
 
 
@@ -153,7 +153,7 @@ def curves(t: Any, values: dict[str, Any], unit: str, marks: Sequence[float] = (
         chosen = np.unique(np.append(np.arange(0, len(t), step), len(t) - 1))
         points = " ".join(f"{x(t[i]):.1f},{y(line[i]):.1f}" for i in chosen)
         parts.append(f'<polyline fill="none" stroke="{colour}" stroke-width="1.5" points="{points}"/>')
-        names.append(f'<span style="color:{colour}">{html.escape(name)}</span>')
+        names.append(f'<span style="color:{colour}">{in_html(name)}</span>')
     for value in (low, high):
         place = f'x="{left - 4}" y="{y(value) + 4:.1f}" font-size="11" text-anchor="end" fill="#777"'
         parts.append(f"<text {place}>{value:.3g}</text>")

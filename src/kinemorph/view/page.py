@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import html
+import hashlib
 from collections.abc import Sequence
+from html import escape
 from importlib.metadata import PackageNotFoundError, distribution
 
+from kinemorph._escaping import in_html, plain
 from kinemorph.view.looks import as_bytes
 from kinemorph.view.overlays import Overlay
+from kinemorph.view.policy import sealed
 from kinemorph.view.recording import Chapter, Recording, joints_between
 
 LEGEND = ((0.86, 0.40, 0.12), (0.02, 0.33, 0.62), (0.63, 0.75, 0.78))  # how the three look in viser's light
 LISTED = 12  # chapters in the legend
-
-# The browser itself keeps the page from asking anyone for anything: all that it needs is in it.
-POLICY = "default-src 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' data: blob:"
 
 STYLE = """
 #legend { position: fixed; left: 12px; bottom: 52px; z-index: 9; padding: 10px 14px; border-radius: 6px;
@@ -52,24 +52,25 @@ JUMP = """
 
 def dressed(page: str, recording: Recording, tinted: bool, overlays: Sequence[Overlay], speed: float = 1.0) -> str:
     """The page of a player with all that. `tinted` says whether any body has the colours of its tree."""
-    title = html.escape(recording.name or "recording")
+    title = in_html(recording.name or "recording")
     ends = [f"rgb{as_bytes(c)}" for c in LEGEND]
     tree = (
         f'<i style="background: {ends[0]}"></i> root '
         f'<i style="background: linear-gradient(90deg, {ends[1]}, {ends[2]}); width: 4em; margin-left: 0.8em"></i> '
         "away from it"
     )
-    drawn = " ".join(f'<i style="background: rgb{as_bytes(o.colour)}"></i> {html.escape(o.name)}' for o in overlays)
+    drawn = " ".join(f'<i style="background: rgb{as_bytes(o.colour)}"></i> {in_html(o.name)}' for o in overlays)
+    rows = "".join(_rows(recording))
+    nonce = hashlib.sha256(f"{title}{drawn}{rows}{page}".encode()).hexdigest()[:32]  # the same page for the same film
     legend = f"""
 <style>{STYLE}</style>
 <div id="legend"><b>{title}</b>
 {tree if tinted else ""}{drawn + "<br>the scene tree shows and hides them" if drawn else ""}
-<table>{"".join(_rows(recording))}</table></div>
-<script>{JUMP.replace("SPEED", repr(float(speed)))}</script>
+<table>{rows}</table></div>
+<script nonce="{nonce}">{JUMP.replace("SPEED", repr(float(speed)))}</script>
 {licences()}
 """
-    page = page.replace("<title>Viser</title>", f"<title>{title}</title>", 1)
-    page = page.replace("<head>", f'<head><meta http-equiv="Content-Security-Policy" content="{POLICY}">', 1)
+    page = sealed(page, nonce).replace("<title>Viser</title>", f"<title>{title}</title>", 1)
     end = page.rindex("</body>")
     return page[:end] + legend + page[end:]
 
@@ -80,7 +81,7 @@ def _rows(recording: Recording) -> list[str]:
     words = [_with_links(e, before) for before, e in zip([None, *listed], listed, strict=False)]
     times = [e.t - float(recording.t[0]) for e in listed]
     rows = [
-        f'<tr><td><a href="#t={max(t, 0.0):.4f}">{t:.2f} s</a></td><td>{html.escape(told)}</td></tr>'
+        f'<tr><td><a href="#t={max(t, 0.0):.4f}">{t:.2f} s</a></td><td>{in_html(told)}</td></tr>'
         for t, told in zip(times, words, strict=True)
     ]
     if len(recording.chapters) > LISTED:
@@ -100,7 +101,7 @@ def licences() -> str:
         "License 2.0, below, and in it React, three.js, Mantine, uPlot and others, under the MIT License. kinemorph, "
         "which wrote the page, is under the Apache License 2.0 as well."
     )
-    return f'<template id="licences"><pre>{html.escape(notice)}\n\n{html.escape(terms)}</pre></template>'
+    return f'<template id="licences"><pre>{escape(notice)}\n\n{escape(terms)}</pre></template>'
 
 
 def changes(recording: Recording) -> bool:
@@ -112,7 +113,7 @@ def told(chapter: Chapter, before: Chapter | None, roots: Sequence[str]) -> str:
     """A chapter in words, with the roots from then on."""
     some = ", ".join(roots[:3]) + (", …" if len(roots) > 3 else "")
     what = _with_links(chapter, before)
-    return f"{what}   root: {some}" if some else what
+    return plain(f"{what}   root: {some}" if some else what)
 
 
 def _with_links(chapter: Chapter, before: Chapter | None) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kinemorph._escaping import in_html, plain
 from kinemorph.geometry.shapes import Shape
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.layout import JointKind
@@ -76,7 +77,7 @@ class Panel:
         v = self.viewer
         self.gui.configure_theme(show_logo=False, show_share_button=False)
         self.gui.set_panel_label("kinemorph")
-        self.state = self.gui.add_markdown("")
+        self.state = self.gui.add_html("")
         with self.gui.add_folder("time"):
             keys = "P or space pauses, O steps, I goes a step back, also across what was joined and cut, R starts again"
             self._row("run", {"pause": ("P", v.pause), "step": ("O", v.step), "back": ("I", v.back)}, keys)
@@ -98,7 +99,7 @@ class Panel:
 
     def _lay_body(self) -> None:
         with self.gui.add_folder("body"):
-            self.body = self.gui.add_markdown(NOBODY)
+            self.body = self.gui.add_html(_lines(NOBODY))
             self.joint = self.gui.add_dropdown("joint", (*JOINTS,))
             edits = {"connect": ("C", self._connect), "cut": ("X", self._cut), "re-root": ("T", self._reroot)}
             self._row(
@@ -208,7 +209,8 @@ class Panel:
         self.tell(f"{name} is new")
 
     def tell(self, words: str) -> None:
-        """Say something on the page."""
+        """Say something on the page, which shows it as text."""
+        words = plain(words)
         for client in self.viewer.server.get_clients().values():
             client.add_notification("kinemorph", words, auto_close_seconds=4.0)
         self.last = words
@@ -228,11 +230,12 @@ class Panel:
         self._fresh = now
         world, history = v.world, v.history
         trees = len(world.forest.trees)
-        bodies = f"{len(v.stage.ids)} bodies in {trees} tree{'s' * (trees != 1)}"
-        self.state.content = f"**{world.time:.3f} s**, {'paused' if v.paused else 'running'}, {bodies}"
+        count = len(v.stage.ids)
+        bodies = f"{count} bod{'y' if count == 1 else 'ies'} in {trees} tree{'s' * (trees != 1)}"
+        self.state.content = _lines(f"<b>{world.time:.3f} s</b>, {'paused' if v.paused else 'running'}, {bodies}")
         self.past.min, self.past.max = history.first, max(history.last, history.first + 1)
         self.past.value = history.now
-        self.body.content = self._about(v.selected[0]) if v.selected else NOBODY
+        self.body.content = self._about(v.selected[0]) if v.selected else _lines(NOBODY)
         if self.plotting:
             self._plot()
 
@@ -243,15 +246,15 @@ class Panel:
         x, w, u = body.position, body.angular_velocity, body.velocity
         force = float(np.linalg.norm(sum((t.force for t in touches), np.zeros(3))))
         lines = [
-            f"**{body.name}**, {body.mass:.4g} kg{', asleep' if body.asleep else ''}",
+            f"<b>{in_html(body.name)}</b>, {body.mass:.4g} kg{', asleep' if body.asleep else ''}",
             f"position {_three(x)} m",
             f"velocity {_three(u)} m/s",
             f"turns {_three(w)} rad/s",
             f"{len(touches)} contact{'s' * (len(touches) != 1)}, {force:.3g} N",
         ]
         if len(v.selected) > 1:
-            lines.append(f"second: **{v.world.body(v.selected[1]).name}**")
-        return "  \n".join(lines)
+            lines.append(f"second: <b>{in_html(v.world.body(v.selected[1]).name)}</b>")
+        return _lines(*lines)
 
     # ----------------------------------------------------------------------------------------------------------- plots
 
@@ -292,6 +295,11 @@ PLOTS = {
     "counts": ("pairs", "contacts", "islands"),
     "a step [µs]": STAGES,
 }
+
+
+def _lines(*lines: str) -> str:
+    """Lines of HTML for the panel."""
+    return f'<div style="padding: 0.2em 0.5em; font-size: 0.875em; overflow-wrap: anywhere">{"<br>".join(lines)}</div>'
 
 
 def _three(x: Any) -> str:

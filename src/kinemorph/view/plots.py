@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kinemorph._escaping import in_plot
 from kinemorph._extras import need
 from kinemorph.motion.log import Log
 
@@ -46,18 +47,18 @@ def over_time(t: npt.ArrayLike, panels: Mapping[str, Curves], title: str = "", m
             axis.plot(t, values, label=_short(name), linewidth=1.4)
         for mark in marks:
             axis.axvline(mark, color="0.6", linewidth=0.8, linestyle=":")
-        axis.set_ylabel(label)
+        axis.set_ylabel(in_plot(label))
         axis.grid(color="0.92")
         axis.spines[["top", "right"]].set_visible(False)
         if len(curves) <= 8:  # beside the panel: names are long, and panels are wide enough
             axis.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
     axes[-1].set_xlabel("time [s]")
-    figure.suptitle(title)
+    figure.suptitle(in_plot(title))
     return figure
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+    return in_plot(name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…")
 
 
 def plot_log(file: Path | str, log: Log, title: str = "") -> None:

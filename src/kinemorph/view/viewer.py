@@ -10,9 +10,9 @@ import math
 import os
 import sys
 import time
-import webbrowser
 from collections import deque
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from threading import Event
 from types import TracebackType
@@ -33,7 +33,7 @@ from kinemorph.view.panel import Panel
 from kinemorph.view.pull import pull_of
 from kinemorph.view.raster import Camera
 from kinemorph.view.recording import SOIL
-from kinemorph.view.serving import start_server, stop_server
+from kinemorph.view.serving import opened, start_server, stop_server
 from kinemorph.view.stage import Stage
 from kinemorph.world.body import Body
 from kinemorph.world.drives import Push
@@ -62,6 +62,7 @@ def viewer(
 
     `sync` shows the world, does what the browser asks for, holds while it is paused, and keeps it from going faster
     than `speed` times real time. The page is at `v.url`, on this machine alone, and at a free port if none is given.
+    That address has a secret token in it, without which nobody sees the page.
     """
     return Viewer(world, port, open_browser, rate, speed, paused, direction)
 
@@ -110,6 +111,7 @@ class Viewer:
         self._single = False  # one step, and then pause
         self._drawn = -math.inf
         self._clock = (0.0, 0.0)  # real time and the world's, from which they are compared
+        self._shown = ExitStack()
         self._grip: tuple[int, Array, Array] | None = None  # body that is pulled, where on it, and to which point
         self._depth = 0.0  # m, of that before the camera
         self._push: Push | None = None
@@ -117,8 +119,7 @@ class Viewer:
         self._owed = 0.0  # of a step, that frames were too short so far
 
     def __enter__(self) -> Viewer:
-        self.server = start_server("viewers", self._port)
-        self.url = f"http://127.0.0.1:{self.server.get_port()}"
+        self.server, self.url = start_server("viewers", self._port)
         self.history = History(self.world)
         self.stage = Stage(self.server.scene, self.world, self._listen)
         self.open = True
@@ -128,13 +129,14 @@ class Viewer:
         self._draw()
         self._reset_clock()
         if self._browse and has_screen():
-            webbrowser.open(self.url)
+            self._shown.enter_context(opened(self.url))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self.open = False
         self._let_go()
         self.history.close()
+        self._shown.close()
         stop_server(self.server)
 
     # ------------------------------------------------------------------------------------------------------------ time
