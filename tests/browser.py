@@ -75,7 +75,7 @@ def visit(file: Path | str, profile: Path, size: tuple[int, int] = (960, 640)) -
             browser.on("request", lambda request: visited.requests.append(request.url))
             visited.page.on("pageerror", lambda error: visited.errors.append(str(error)))
             visited.page.on("console", lambda m: visited.errors.append(m.text) if m.type == "error" else None)
-            visited.page.goto(file if isinstance(file, str) else file.resolve().as_uri())
+            visited.page.goto(file if isinstance(file, str) else file.resolve().as_uri(), timeout=120_000)
             yield visited
         finally:
             browser.close()

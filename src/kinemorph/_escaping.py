@@ -8,6 +8,7 @@ name goes through one of them where it is shown. Inside of the package names sta
 from __future__ import annotations
 
 import html
+import re
 import unicodedata
 from typing import TYPE_CHECKING
 
@@ -15,14 +16,15 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 LONGEST = 2000  # characters of a text that are shown
+WIDEST = 100  # characters of one in a plot
 _UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # controls, format characters, halves of pairs, separators of lines
 _JOINERS = {"\u200c", "\u200d"}  # format characters that scripts and emoji need
 
 
-def plain(text: object) -> str:
+def plain(text: object, longest: int = LONGEST) -> str:
     """Text in one line, with control characters, line ends and changes of direction as they are written in Python."""
     words = str(text)
-    cut = words if len(words) <= LONGEST else f"{words[: LONGEST - 1]}…"
+    cut = words if len(words) <= longest else f"{words[: longest - 1]}…"
     if cut.isascii() and cut.isprintable():
         return cut
     return "".join(_visible(c) for c in cut)
@@ -34,12 +36,12 @@ def in_html(text: object) -> str:
 
 
 def in_terminal(text: object) -> str:
-    """Text for a line that a console of `terminal` prints with its markup."""
-    from rich.markup import escape
+    """Text for a line that a console of `terminal` prints with its markup.
 
-    words = plain(text)
-    body = words.rstrip("\\")
-    return escape(body) + 2 * words[len(body) :]  # what follows may be a tag, which they would escape
+    Every bracket is escaped, not only those of a tag: two names in one line could make a tag together. Backslashes
+    before it, or before what follows, are doubled, or they would escape the escape.
+    """
+    return re.sub(r"(\\*)(\[|$)", lambda m: f"{2 * m[1]}{m[2] and chr(92) + m[2]}", plain(text))
 
 
 def terminal(stderr: bool = False, soft_wrap: bool = True) -> Console:
@@ -49,9 +51,9 @@ def terminal(stderr: bool = False, soft_wrap: bool = True) -> Console:
     return Console(highlight=False, soft_wrap=soft_wrap, emoji=False, stderr=stderr)
 
 
-def in_plot(text: object) -> str:
+def in_plot(text: object, longest: int = WIDEST) -> str:
     """Text for Matplotlib, which sets what is between dollars as mathematics, and hides labels that begin with `_`."""
-    words = plain(text).replace("$", r"\$")
+    words = plain(text, longest).replace("$", r"\$")
     return f" {words}" if words.startswith("_") else words
 
 

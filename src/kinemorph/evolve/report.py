@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import math
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from kinemorph._escaping import plain
 from kinemorph._files import write_whole
 from kinemorph.evolve.experiment import problem_in, settings_in
 from kinemorph.evolve.problem import BLANK
@@ -34,7 +36,9 @@ def report(
     data = [_run(path, film, trust) for path in runs]
     # Text of a run must not end the script that it is in.
     text = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    write_whole(file, _PAGE.read_text("utf-8").replace("/*DATA*/[]", text).encode())
+    nonce = hashlib.sha256(text.encode()).hexdigest()[:32]  # the browser runs no other script than the page's own
+    page = _PAGE.read_text("utf-8").replace("NONCE", nonce).replace("/*DATA*/[]", text)
+    write_whole(file, page.encode())
     return file
 
 
@@ -60,9 +64,9 @@ def _run(path: Path, film: Filmer, trust: Trust) -> dict[str, Any]:
         last = store.last
         films = {one: made for one, g in _shown(best).items() if (made := film(store, g, 0)) is not None}
         return {
-            "name": path.stem,
-            "task": of.task,
-            "search": of.search,
+            "name": plain(path.stem),
+            "task": plain(of.task),
+            "search": plain(of.search),
             "seed": of.seed,
             "golden": store.golden,
             "hash": store.golden_hash(),

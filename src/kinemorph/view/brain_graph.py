@@ -11,6 +11,7 @@ from kinemorph.brain import Brain
 Place = tuple[float, float]
 FIRST = 2  # source of the first neuron
 WIDE = 3.0  # of lines, at most
+WIDE_NAME = 24  # characters of a name, at most
 COLOURS = {True: "#3a6ea5", False: "#c0504d"}  # of weights that are positive or not
 
 
@@ -32,7 +33,11 @@ def plot_brain(file: Path | str, brain: Brain, title: str = "") -> None:
     for k, sense in enumerate(senses):
         places[FIRST + len(neurons) + k] = at = (0.0, -(k + 0.5) / len(senses))
         axis.text(
-            *at, f"{in_plot(sense.link)} {sense.what.name.lower()} {sense.axis}", ha="right", va="center", fontsize=6
+            *at,
+            f"{in_plot(sense.link, WIDE_NAME)} {sense.what.name.lower()} {sense.axis}",
+            ha="right",
+            va="center",
+            fontsize=6,
         )
     for k, neuron in enumerate(neurons):  # in two columns, or lines between neighbours would lie on each other
         places[FIRST + k] = at = (1.0 + k % 2, -(k + 0.5) / len(neurons))
@@ -42,7 +47,9 @@ def plot_brain(file: Path | str, brain: Brain, title: str = "") -> None:
             _line(axis, places, source, places[FIRST + k], weight)
     for k, effect in enumerate(effects):
         at = (3.2, -(k + 0.5) / len(effects))
-        axis.text(*at, f" {in_plot(effect.link)} {effect.what.name.lower()}", ha="left", va="center", fontsize=6)
+        axis.text(
+            *at, f" {in_plot(effect.link, WIDE_NAME)} {effect.what.name.lower()}", ha="left", va="center", fontsize=6
+        )
         _line(axis, places, effect.source, at, effect.weight)
     if places:
         axis.scatter([x for x, _ in places.values()], [y for _, y in places.values()], s=10, color="0.3", zorder=3)

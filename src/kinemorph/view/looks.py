@@ -20,6 +20,7 @@ NEAR, FAR = (0.05, 0.22, 0.55), (0.55, 0.85, 0.90)  # links next to a root, and 
 BASE = (0.55, 0.57, 0.61)
 GROUND = (0.86, 0.88, 0.91)
 SMOOTH = (ShapeKind.SPHERE, ShapeKind.CAPSULE)  # the others have edges
+SHADOW = 0.35  # how dark shadows on ground are
 SHADES = 12  # colours that one mesh is drawn in, at most
 
 
@@ -68,6 +69,17 @@ def add_batch(
     )  # fmt: skip
 
 
+def add_ground(scene: Any, name: str, piece: Piece, pose: Array, colour: tuple[int, ...]) -> Any:
+    """A piece of ground that has an end, at a pose (7,). It casts no shadow, and those on it are as dark as on a grid.
+
+    A mesh in a batch would only lose the little light that comes from the side.
+    """
+    return scene.add_mesh_simple(
+        name, piece.vertices, piece.faces, color=colour, flat_shading=True, side="double", cast_shadow=False,
+        receive_shadow=SHADOW, wxyz=pose[3:], position=pose[:3],
+    )  # fmt: skip
+
+
 def own_colour(shape: Shape, piece: Piece) -> Colour | None:
     """The colour that a shape was given, or its file; None if it has none."""
     return shape.colour[:3] if shape.colour is not None else piece.colour
@@ -103,5 +115,5 @@ def add_grid(scene: Any, name: str, height: float, size: float, solid: bool = Tr
     return scene.add_grid(
         name, infinite_grid=True, position=(0.0, 0.0, height - 1e-3 * size), cell_size=cell, section_size=5.0 * cell,
         fade_distance=12.0 * size, cell_color=(205, 209, 216), section_color=(180, 186, 196),
-        plane_color=as_bytes(GROUND), plane_opacity=0.6 if solid else 0.0, shadow_opacity=0.35 if solid else 0.0,
+        plane_color=as_bytes(GROUND), plane_opacity=0.6 if solid else 0.0, shadow_opacity=SHADOW if solid else 0.0,
     )  # fmt: skip

@@ -19,6 +19,7 @@ from kinemorph.view.looks import (
     Piece,
     add_batch,
     add_grid,
+    add_ground,
     as_bytes,
     light,
     own_colour,
@@ -29,7 +30,7 @@ from kinemorph.view.looks import (
 from kinemorph.view.overlays import Overlay, Show
 from kinemorph.view.page import changes, dressed, told
 from kinemorph.view.raster import Camera
-from kinemorph.view.recording import Chapter, Recording, depths, level_ground, recording_of, seen, standing
+from kinemorph.view.recording import SOIL, Chapter, Recording, depths, level_ground, recording_of, seen, standing
 from kinemorph.view.serving import serving
 
 Array = npt.NDArray[np.float64]
@@ -120,7 +121,7 @@ class _Scene:
         shift: Array,
         direction: Sequence[float],
     ) -> None:
-        self.batches, self.shift = batches, shift
+        self.shift = shift
         self.overlays: list[Show] = []
         self.start = recording.t[0]
         self.deepest = max((d for e in recording.chapters for d in depths(e.parents).values()), default=0)
@@ -133,11 +134,16 @@ class _Scene:
         size = float(np.linalg.norm(high - low))
         scene = server.scene
         self.world = scene.add_frame("/world", show_axes=False)
-        add_grid(scene, "/world/ground", floor, size, solid)
+        if not any(b.ground for b in batches):  # two grounds in one place would flicker
+            add_grid(scene, "/world/ground", floor, size, solid)
         light(scene)
+        for i, b in enumerate(batches):
+            for k in range(len(b.names) if b.ground else 0):
+                add_ground(scene, f"/world/ground_{i}_{k}", b.piece, b.poses[0, k], tuple(b.colours[k].tolist()))
+        self.batches = [b for b in batches if not b.ground]
         self.meshes = [
             add_batch(scene, f"/world/shape_{i}", b.piece, b.shape, b.poses[0], b.colours, b.there[0])
-            for i, b in enumerate(batches)
+            for i, b in enumerate(self.batches)
         ]
         top = (*(0.5 * (low + high)[:2]).tolist(), float(high[2] + 0.06 * size))
         self.label = scene.add_label(
@@ -189,6 +195,7 @@ class _Batch:
     poses: Array  # (frames, n, 7)
     there: Array  # (frames, n): 1, or 0 where the body is absent
     bounds: Array  # (2, 3) of the mesh
+    ground: bool  # whether it is ground that has an end
 
     def corners(self) -> Array:
         """(frames, n, 8, 3): of the box around each use; NaN where it is absent."""
@@ -203,7 +210,7 @@ def _batches(recording: Recording, poses: Array, tree: bool) -> list[_Batch]:
     uses += [(i, body.name, s) for i, body in enumerate(recording.bodies) for s in seen(body.shapes)]
     groups: dict[object, list[tuple[int, str | None, Shape]]] = {}
     for use in uses:
-        groups.setdefault((use[2].kind, use[2].size, use[2].path), []).append(use)
+        groups.setdefault((use[2].kind, use[2].size, use[2].path, _is_ground(use[1], use[2])), []).append(use)
     world = np.concatenate([poses, np.broadcast_to(IDENTITY, (len(poses), 1, 7))], axis=1)  # the base is row -1
     batches = []
     for group in groups.values():
@@ -217,9 +224,16 @@ def _batches(recording: Recording, poses: Array, tree: bool) -> list[_Batch]:
             plain = np.array([as_bytes(c or plain_colour(i)) for c, i in zip(own, of, strict=True)], np.uint8)
             tinted = [tree or c is None for c in own]
             batches.append(
-                _Batch(shapes[0], piece, names, plain, tinted, placed, there.astype(np.float64), mesh.bounds)
-            )
+                _Batch(
+                    shapes[0], piece, names, plain, tinted, placed, there.astype(np.float64), mesh.bounds,
+                    _is_ground(names[0], shapes[0]),
+                )
+            )  # fmt: skip
     return batches
+
+
+def _is_ground(body: str | None, shape: Shape) -> bool:
+    return body is None and shape.colour == SOIL
 
 
 def _seen_points(batches: list[_Batch], shift: Array, level: float | None) -> tuple[Array, float, bool]:

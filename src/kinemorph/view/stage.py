@@ -15,7 +15,17 @@ from kinemorph.spatial.quaternion_arrays import multiply, rotate
 from kinemorph.structure.forest_layout import TREES
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.view.bodies import Meshes, base_shapes, parents, places, solid_shapes, visible_shapes
-from kinemorph.view.looks import Piece, add_batch, add_grid, as_bytes, own_colour, pieces, plain_colour, shade
+from kinemorph.view.looks import (
+    Piece,
+    add_batch,
+    add_grid,
+    add_ground,
+    as_bytes,
+    own_colour,
+    pieces,
+    plain_colour,
+    shade,
+)
 from kinemorph.view.picture import PALETTE
 from kinemorph.view.recording import SOIL, depths, top_of
 from kinemorph.world.coming import free_position
@@ -180,10 +190,11 @@ class Stage:
             for piece in self._pieces_of(shape):
                 self._count += 1
                 place = free_position(shape.pose)[None]
-                colour = as_bytes(own_colour(shape, piece) or plain_colour(-1))
-                handle = add_batch(self.scene, f"/ground/{self._count}", piece, shape, place, colour)
-                handle.cast_shadow = shape.colour != SOIL
-                self._ground.append(handle)
+                name, colour = f"/ground/{self._count}", as_bytes(own_colour(shape, piece) or plain_colour(-1))
+                if shape.colour == SOIL:
+                    self._ground.append(add_ground(self.scene, name, piece, place[0], colour))
+                else:
+                    self._ground.append(add_batch(self.scene, name, piece, shape, place, colour))
                 self._boxes.append(shape.pose.apply(_corners(_bounds(piece))))
 
     # --------------------------------------------------------------------------------------------------------- colours
