@@ -78,7 +78,7 @@ def run(
 
 def view(
     what: str = "gripper", /, seconds: float = math.inf, port: int = 0, browser: bool = True, paused: bool = False,
-    floating: bool | None = None, trust: tuple[str, ...] = (),
+    floating: bool | None = None, hold: bool = True, trust: tuple[str, ...] = (),
 ) -> None:  # fmt: skip
     """Show something in a browser while it runs: a scene, a model file, a creature, a world that was kept, a recording.
 
@@ -90,7 +90,9 @@ def view(
         port: At which port of 127.0.0.1; any free one if not given.
         browser: Whether to open a browser, if there is a screen.
         paused: Whether to wait for the key P.
-        floating: Whether the root of a URDF or SDF file moves freely.
+        floating: Whether the root of a URDF or SDF file moves freely. If it is not given, that of SDF does, and that of
+            URDF if it has mass and carries more than a single arm.
+        hold: Whether servos hold the joints of a URDF file; else they hang.
         trust: Modules, or files of Python, in which a task of your own is looked up that a run names.
     """
     from kinemorph._extras import need_view
@@ -98,7 +100,7 @@ def view(
 
     viewing.look_for(what, seconds, port)
     need_view("viewers")
-    viewing.show(what, seconds, port, browser, paused, floating, trust)
+    viewing.show(what, seconds, port, browser, paused, floating, hold, trust)
 
 
 def bounce(

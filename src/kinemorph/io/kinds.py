@@ -48,10 +48,7 @@ def load(path: Path, floating: bool | None = None, ignore: Iterable[str] = (), m
     what = NO_MODELS.get(path.suffix.lower())
     if what is not None and path.is_file():
         raise FileError(f"{path}: this is no model file (MJCF, URDF, SDF or a genotype) but {what}")
-    root = read_xml(path)
-    kind = ROOTS.get(root.tag)
-    if kind is None:
-        raise root.error("this is no model file: its outermost element must be <mujoco>, <robot> or <sdf>")
+    kind = kind_of(path)
     named = tuple(ignore)
     if kind == "MJCF":
         return load_mjcf(path, root=mesh_root, ignore=named)
@@ -60,6 +57,15 @@ def load(path: Path, floating: bool | None = None, ignore: Iterable[str] = (), m
     if kind == "URDF":
         return load_urdf(path, bool(floating), mesh_root=mesh_root)
     return load_sdf(path, floating is not False, mesh_root=mesh_root)
+
+
+def kind_of(path: Path) -> str:
+    """Whether a file is MJCF, URDF or SDF, by its outermost element."""
+    root = read_xml(path)
+    kind = ROOTS.get(root.tag)
+    if kind is None:
+        raise root.error("this is no model file: its outermost element must be <mujoco>, <robot> or <sdf>")
+    return kind
 
 
 def save(model: Model, path: Path) -> Path:

@@ -22,6 +22,7 @@ from kinemorph.scenes.champions import replay_progress
 from kinemorph.scenes.creatures import stage
 from kinemorph.scenes.gallery import DEMOS
 from kinemorph.scenes.scene import load_scene, read_scene, shipped
+from kinemorph.scenes.standing import about, load_standing, stand
 from kinemorph.view.kinds import is_recording
 from kinemorph.view.recording import Recording
 from kinemorph.view.replay import replay
@@ -36,15 +37,18 @@ RUN = b"SQLite f"  # what a run of evolution begins with
 
 
 def show(
-    what: str, seconds: float, port: int, browser: bool, paused: bool, floating: bool | None, trust: Trust = ()
-) -> None:
+    what: str, seconds: float, port: int, browser: bool, paused: bool, floating: bool | None, hold: bool = True,
+    trust: Trust = (),
+) -> None:  # fmt: skip
     """Show it until it is closed; a recording becomes a page beside it, and a run one of its champions."""
     page = page_of(Path(what), trust)
     if page is not None:
         if browser and has_screen():
             webbrowser.open(page.resolve().as_uri())
         return
-    world, _ = scene_of(what, floating)
+    world, _ = scene_of(what, floating, hold)
+    if Path(what).suffix.lower() in MODELS and world.bodies and kinds.kind_of(Path(what)) == "URDF":
+        print(plain(f"{what}: {about(world, hold)}"))
     view(world, seconds=seconds, port=port, open_browser=browser, paused=paused)
 
 
@@ -79,7 +83,7 @@ def page_of(path: Path, trust: Trust = ()) -> Path | None:
     return None
 
 
-def scene_of(what: str, floating: bool | None = None) -> tuple[World, Any]:
+def scene_of(what: str, floating: bool | None = None, hold: bool = True) -> tuple[World, Any]:
     """A world by the name of a demo, of a creature or of a file, and what keeps its controllers alive."""
     look_for(what, math.inf)
     if what in DEMOS:
@@ -99,18 +103,22 @@ def scene_of(what: str, floating: bool | None = None) -> tuple[World, Any]:
     if path.suffix.lower() not in MODELS:
         kinds_of = "scene (TOML), model (URDF, SDF, MJCF), creature (JSON), kept world, recording, or run of evolution"
         raise FileError(f"{path}: it is nothing that can be looked at: a {kinds_of}")
-    return world_of(path, floating), None
+    return world_of(path, floating, hold), None
 
 
-def world_of(path: Path, floating: bool | None = None) -> World:
-    """A model on the ground."""
+def world_of(path: Path, floating: bool | None = None, hold: bool = True) -> World:
+    """A model on the ground; one of URDF as `standing` has it, which others say themselves."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
-        model = kinds.load(path, floating)
+        urdf = kinds.kind_of(path) == "URDF"
+        model = load_standing(path, floating) if urdf else kinds.load(path, floating)
         world = World()
         if not model.floors:
             world.add_ground()
-        world.add(model)
+        if urdf:
+            stand(world, model, hold)
+        else:
+            world.add(model)
     return world
 
 
