@@ -20,14 +20,15 @@ def creature_show(file: Path, /, out: Path = Path("out"), seconds: float = 5.0) 
         seconds: How long the replay is (s).
     """
     from kinemorph._extras import need_view
-    from kinemorph._files import can_hold, is_there
+    from kinemorph._files import can_hold
     from kinemorph.creatures.gallery import HANDMADE
+    from kinemorph.io.recognise import FileKind, expect
     from kinemorph.scenes import creatures
 
     if str(file) not in HANDMADE:
         if not file.suffix and not file.exists():
             raise ValueError(f"there is no creature '{file}'; there are {', '.join(HANDMADE)}, or name a JSON file")
-        is_there(file)
+        expect(file, FileKind.GENOTYPE, wanted="a genotype")
     need_view("pictures and replays")
     can_hold(out)
     if not 0.0 < seconds < math.inf:

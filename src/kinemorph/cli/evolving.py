@@ -45,7 +45,12 @@ def evolve(
         json: What came of it as JSON; how far it is goes to standard error.
     """
     from kinemorph.evolve import command
+    from kinemorph.io.recognise import FileKind, expect
 
+    if task is not None and Path(task).is_file():
+        expect(task, FileKind.SEARCH, wanted="a task, or a file with settings of a search")
+    if resume is not None:
+        expect(resume, FileKind.RUN, wanted="a run to go on with")
     budget = {"generations": generations, "episodes": episodes}
     given = {"search": search, "seed": seed, "workers": workers, "evaluator": evaluator, "address": address}
     command.evolve(
@@ -69,8 +74,10 @@ def rescore(
         json: The table as JSON.
     """
     from kinemorph.evolve import command
+    from kinemorph.io.recognise import FileKind, expect
     from kinemorph.scenes import in_mujoco
 
+    expect(run, FileKind.RUN, wanted="a run of evolution")
     tell = print_json if json else None
     command.rescore(run, generation, rank, draws, in_mujoco.walks(), in_mujoco.absent(), tell, trust)
 
@@ -95,8 +102,10 @@ def results(
         trust: Modules, or files of Python, in which a task or search of your own is looked up that the table names.
     """
     from kinemorph._extras import need_view
+    from kinemorph.io.recognise import FileKind, expect
     from kinemorph.scenes import results as tables
 
+    expect(table, FileKind.TABLE_OF_RUNS, wanted="a table of experiments")
     need_view("plots")
     tables.results(table, runs, out, {"workers": workers, "evaluator": evaluator}, trust)
 
@@ -111,8 +120,10 @@ def report(
         out: The HTML file. Beside each run goes a CSV file with its descent.
         trust: Modules, or files of Python, in which a task of your own is looked up that a run names.
     """
+    from kinemorph.io.recognise import FileKind, expect_all
     from kinemorph.scenes import champions
 
+    expect_all(runs, FileKind.RUN, wanted="a run of evolution")
     champions.report_runs(list(runs), out, trust)
 
 
@@ -137,6 +148,8 @@ def replay(
         out: The HTML file; by default beside the first run.
         trust: Modules, or files of Python, in which a task of your own is looked up that a run names.
     """
+    from kinemorph.io.recognise import FileKind, expect_all
     from kinemorph.scenes import champions
 
+    expect_all(runs, FileKind.RUN, wanted="a run of evolution")
     champions.replay_champions(runs, generation, rank, draw, behind, out, trust)

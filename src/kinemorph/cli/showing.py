@@ -26,7 +26,8 @@ def demo(
     """
     from kinemorph._escaping import terminal
     from kinemorph._extras import need_view
-    from kinemorph._files import can_hold, is_there
+    from kinemorph._files import can_hold
+    from kinemorph.io.recognise import MODELS, expect
     from kinemorph.scenes import gallery
     from kinemorph.scenes.robots import robot_file
 
@@ -44,7 +45,8 @@ def demo(
     chosen = gallery.named(name)
     if robot != "arm" and name != "swing":
         raise ValueError(f"demo {name}: --robot is for the demo swing")
-    is_there(robot_file(robot))
+    if robot != "arm":
+        expect(robot_file(robot), *MODELS, wanted="a robot (URDF, SDF or MJCF)")
     need_view("demos")
     can_hold(out)
     chosen.show(out, console.print, **({"robot": robot} if name == "swing" else {}))
@@ -64,8 +66,11 @@ def run(
     from kinemorph._escaping import terminal
     from kinemorph._extras import need_view
     from kinemorph._files import can_hold
+    from kinemorph.io.recognise import FileKind, expect
     from kinemorph.scenes import running
 
+    if Path(scene).is_file():
+        expect(scene, FileKind.SCENE, wanted="a scene file")
     running.look_for(scene, seconds)
     need_view("pictures and replays")
     can_hold(out)
@@ -183,10 +188,15 @@ def mocap(
     from kinemorph import mocap as capture
     from kinemorph._escaping import in_terminal, lines, terminal
     from kinemorph._extras import need_view
-    from kinemorph._files import can_hold, is_there
+    from kinemorph._files import can_hold
+    from kinemorph.io.recognise import FileKind, expect
 
     source = file or capture.walk_file()
-    is_there(source)
+    expect(source, FileKind.MOTION, wanted="a BVH motion")
+    if contacts is not None:
+        expect(contacts, FileKind.TABLE, wanted="a table of contacts (CSV)")
+    if skeleton is not None and Path(skeleton).is_file():
+        expect(skeleton, wanted="a table of joints (TOML)")
     need_view("plots and replays")
     can_hold(out)
     console = terminal()

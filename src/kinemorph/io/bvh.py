@@ -232,6 +232,10 @@ def _parse(content: bytes, source: str, name: str, strict: bool) -> Bvh:
     try:
         text = head.decode("utf-8")
     except UnicodeDecodeError as error:
+        if content[1:2] == b"P" and not content.lstrip().startswith(b"HIERARCHY"):
+            raise FileError(
+                f"{source}: this is not a BVH file but one of markers (C3D); km.load_c3d reads it"
+            ) from None
         line = head[: error.start].count(b"\n") + 1
         raise FileError(f"{source}, line {line}: this is not UTF-8 text") from None
     reader = _Reader(text, source)

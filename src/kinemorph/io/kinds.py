@@ -11,6 +11,7 @@ from kinemorph.creatures.develop import develop
 from kinemorph.creatures.gallery import ROOMY
 from kinemorph.creatures.genotype import load_genotype
 from kinemorph.io.mjcf import load_mjcf
+from kinemorph.io.recognise import MODELS, kind_of
 from kinemorph.io.save_mjcf import save_mjcf
 from kinemorph.io.save_sdf import save_sdf
 from kinemorph.io.save_urdf import save_urdf
@@ -19,22 +20,6 @@ from kinemorph.io.urdf import load_urdf
 from kinemorph.multibody.model import Model
 
 ROOTS = {"mujoco": "MJCF", "robot": "URDF", "sdf": "SDF"}
-NO_MODELS = {  # files of ours that somebody may take for one
-    ".bvh": "a motion; km.mocap.body_of makes a model of it",
-    ".c3d": "markers; km.load_c3d reads them",
-    ".csv": "a table; km.load_table reads it",
-    ".h5": "a table; km.load_table reads it",
-    ".hdf5": "a table; km.load_table reads it",
-    ".npz": "a recording; km.Recording.load reads it, and km.save_glb writes it",
-    ".film": "a recording; km.Recording.load reads it, and km.save_glb writes it",
-    ".glb": "a picture that moves, which is only written",
-    ".toml": "a scene or a search; kinemorph run and kinemorph evolve read it",
-    ".world": "a world; km.World.load reads it",
-    ".stl": "a mesh; km.load_mesh reads it",
-    ".obj": "a mesh; km.load_mesh reads it",
-    ".dae": "a mesh; km.load_mesh reads it",
-    ".msh": "a mesh; km.load_mesh reads it",
-}
 WRITERS = {".xml": save_mjcf, ".mjcf": save_mjcf, ".urdf": save_urdf, ".sdf": save_sdf}
 
 
@@ -45,10 +30,11 @@ def load(path: Path, floating: bool | None = None, ignore: Iterable[str] = (), m
     """
     if path.suffix.lower() == ".json":
         return develop(load_genotype(path), ROOMY).driven_model
-    what = NO_MODELS.get(path.suffix.lower())
-    if what is not None and path.is_file():
-        raise FileError(f"{path}: this is no model file (MJCF, URDF, SDF or a genotype) but {what}")
-    kind = kind_of(path)
+    what = kind_of(path)
+    if what is not None and what not in MODELS:
+        known = "this is no model file (MJCF, URDF, SDF or a genotype)"
+        raise FileError(f"{path}: {known} but {what.what}; {what.reader}")
+    kind = format_of(path)
     named = tuple(ignore)
     if kind == "MJCF":
         return load_mjcf(path, root=mesh_root, ignore=named)
@@ -59,7 +45,7 @@ def load(path: Path, floating: bool | None = None, ignore: Iterable[str] = (), m
     return load_sdf(path, floating is not False, mesh_root=mesh_root)
 
 
-def kind_of(path: Path) -> str:
+def format_of(path: Path) -> str:
     """Whether a file is MJCF, URDF or SDF, by its outermost element."""
     root = read_xml(path)
     kind = ROOTS.get(root.tag)

@@ -18,6 +18,8 @@ from kinemorph.creatures.gallery import HANDMADE, ROOMY, handmade
 from kinemorph.creatures.genotype import load_genotype
 from kinemorph.evolve.trust import Trust
 from kinemorph.io import kinds
+from kinemorph.io.recognise import MODELS as ROBOTS
+from kinemorph.io.recognise import FileKind, expect
 from kinemorph.scenes.champions import replay_progress
 from kinemorph.scenes.creatures import stage
 from kinemorph.scenes.gallery import DEMOS
@@ -33,6 +35,9 @@ from kinemorph.world.snapshot import MAGIC as SNAPSHOT
 from kinemorph.world.world import World
 
 MODELS = (".urdf", ".sdf", ".xml", ".mjcf")
+SHOWN = (
+    *ROBOTS, FileKind.SCENE, FileKind.GENOTYPE, FileKind.SNAPSHOT, FileKind.JOURNAL, FileKind.RECORDING, FileKind.RUN,
+)  # fmt: skip
 RUN = b"SQLite f"  # what a run of evolution begins with
 
 
@@ -47,7 +52,7 @@ def show(
             webbrowser.open(page.resolve().as_uri())
         return
     world, _ = scene_of(what, floating, hold)
-    if Path(what).suffix.lower() in MODELS and world.bodies and kinds.kind_of(Path(what)) == "URDF":
+    if Path(what).suffix.lower() in MODELS and world.bodies and kinds.format_of(Path(what)) == "URDF":
         print(plain(f"{what}: {about(world, hold)}"))
     view(world, seconds=seconds, port=port, open_browser=browser, paused=paused)
 
@@ -68,8 +73,10 @@ def look_for(what: str, seconds: float, port: int = 0) -> None:
         if path.suffix.lower() in (*MODELS, ".toml", ".json"):
             raise FileError(f"{path}: there is no such file")
         raise FileError(f"there is no demo, no creature and no file {what!r}; demos are {', '.join(DEMOS)}")
-    elif path.suffix.lower() == ".toml":
-        read_scene(path)
+    else:
+        expect(path, *SHOWN, wanted="something that can be looked at")
+        if path.suffix.lower() == ".toml":
+            read_scene(path)
 
 
 def page_of(path: Path, trust: Trust = ()) -> Path | None:
@@ -110,7 +117,7 @@ def world_of(path: Path, floating: bool | None = None, hold: bool = True) -> Wor
     """A model on the ground; one of URDF as `standing` has it, which others say themselves."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
-        urdf = kinds.kind_of(path) == "URDF"
+        urdf = kinds.format_of(path) == "URDF"
         model = load_standing(path, floating) if urdf else kinds.load(path, floating)
         world = World()
         if not model.floors:
