@@ -32,6 +32,8 @@ from kinemorph.creatures.tasks import (
     Swim,
     Task,
 )
+from kinemorph.evolve.problem import BLANK, Draw
+from kinemorph.evolve.species import creatures
 
 ONE = Source()
 
@@ -160,6 +162,84 @@ def test_many_balls_at_once_say_what_is_hit_by_chance() -> None:
     single = replace(task, crowd=0)
     alone = np.mean([evaluate(ahead, single, seed, number=seed, blank=True).measure for seed in range(64)])
     assert abs(alone - swept) < 0.05
+
+
+@pytest.mark.parametrize("task", [kind for kind in TASKS if kind.trials], ids=lambda kind: kind.__name__)
+def test_a_catch_trial_says_what_comes_without_looking(task: Any) -> None:
+    """Of every task where the target is at varying places: many of them at once, and the life does not depend on them.
+
+    A still creature brings nothing about; what a blind one does is a share of what it does to single targets.
+    """
+    blind, single = task(seconds=1.5, moves=False).blinded(), task(seconds=1.5, moves=False)
+    bodies = [one for one in map(founder, range(12)) if not develop(one, blind.grown()).rejected]
+    for seed, one in enumerate(bodies):
+        lives = [evaluate(one, replace(blind, crowd=crowd), seed, blank=True) for crowd in (16, 16, 1)]
+        assert lives[0] == lives[1]
+        assert all(0.0 <= life.measure <= 1.0 for life in lives)
+        assert evaluate(one, blind, seed, motors=False).measure == 0.0 or task is HitBallAnywhere  # it may cover some
+    targets = {tuple(staged_target(single, seed, number)) for seed in range(2) for number in range(8)}
+    assert len(targets) == 16
+
+
+def staged_target(task: Any, seed: int, number: int) -> Any:
+    stage = Stage(task, develop(handmade("quadruped"), task.grown()), seed, number)
+    task.begin(stage)
+    target = stage.mind.target
+    return target.position if isinstance(target, km.Body) else target
+
+
+@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("bearing", [0.0, 0.4, math.radians(60.0), 3.0])
+def test_who_carries_straight_ahead_without_looking_comes_to_few_goals(bearing: float, number: int) -> None:
+    task = Carry(vary=0.0, bearing=bearing)
+    stage = Stage(task, develop(handmade("quadruped"), task.grown()), number, number)
+    task.begin(stage)
+    (goal, start), ball = stage.notes["ways"][0], stage.world["ball"]
+    angle = math.atan2(*(goal - stage.centre[:2])[::-1])
+    assert abs(angle) <= bearing + 1e-12
+    assert math.dist(goal, stage.centre[:2]) == pytest.approx(2.0)
+    assert stage.mind.target[:2] == pytest.approx(tuple(goal))
+    assert task.mark(stage).measure == pytest.approx(0.0)
+    ball.position = (*goal, 0.1)
+    assert task.mark(stage)[1:] == pytest.approx((start, start))
+    crowd = Stage(task.blinded(), develop(handmade("quadruped"), task.grown()), number)
+    crowd.task.begin(crowd)
+    crowd.world["ball"].position = (crowd.centre[0] + 2.0, crowd.centre[1], 0.1)
+    share = crowd.task.mark(crowd).measure
+    assert share > 0.8 if bearing == 0.0 else share < {0.4: 0.9, math.radians(60.0): 0.5, 3.0: 0.3}[bearing]
+
+
+def test_in_a_catch_trial_it_is_worth_most_to_fail() -> None:
+    species = creatures({"seconds": 1.0, "moves": False}, "carry", "default")
+    assert species.advice("default")["blanks"] == species.advice("steady")["blanks"] == 2
+    one = next(one for one in map(founder, range(12)) if not develop(one, species.settings).rejected)
+    blank = species.evaluate(one.line(), Draw(BLANK, 1))
+    blind = evaluate(one, species.task.blinded(), 1, number=BLANK, blank=True)
+    assert blank.score == 1.0 - blind.measure
+
+
+@pytest.mark.parametrize("kind", [kind for kind in TASKS if kind().gravity > 0.0], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("light", [0.0, 0.05, 0.3, 1.0])
+def test_weight_rises_with_the_level(kind: Any, light: float) -> None:
+    """Fontijne 4.8.3: little at first, and all of it at what is asked, to the bit."""
+    task = replace(kind(vary=0.0), light=light)
+    pulls = [-staged(task, level=level).world.gravity[2] / task.gravity for level in (0.0, 0.25, 0.5, 1.0, 1.5, 3.0)]
+    assert pulls[:3] == pytest.approx([light + level * (1.0 - light) for level in (0.0, 0.25, 0.5)])
+    assert pulls[3:] == [1.0, 1.0, 1.0]
+    usual = replace(kind(), light=1.0)
+    assert [staged(usual, number=k).world.gravity[2] for k in range(3)] == [
+        staged(replace(usual, light=light), number=k).world.gravity[2] for k in range(3)
+    ]
+
+
+def test_jumping_is_harder_at_a_higher_level() -> None:
+    """What gets off the ground under little weight gets less far off it under more."""
+    jumpers = [one for one in map(founder, range(40)) if not develop(one, JumpUp().grown()).rejected]
+    lives = [[evaluate(one, JumpUp(seconds=2.0), 1, level=level) for level in (0.0, 0.5, 1.0)] for one in jumpers]
+    high = np.array([[life.measure for life in three] for three in lives if not any(life.reason for life in three)])
+    assert len(high) > 6
+    assert (np.diff(high.mean(axis=0)) < 0.0).all()
+    assert high[:, 0].mean() > 3.0 * high[:, 2].mean()
 
 
 def test_the_marks_of_a_known_motion() -> None:

@@ -28,7 +28,7 @@ from kinemorph.creatures.mate import crossover, crossover_within, graft
 from kinemorph.creatures.measures import measures, with_measures
 from kinemorph.creatures.mutate import mutate
 from kinemorph.creatures.settings import Settings
-from kinemorph.creatures.tasks import TASKS, HitBall, HitBallAnywhere, Locomotion, Task
+from kinemorph.creatures.tasks import TASKS, HitBall, Locomotion, Task
 from kinemorph.evolve.problem import Descriptor, Draw, Outcome
 from kinemorph.evolve.ranges import Share
 from kinemorph.evolve.worker import evaluated
@@ -66,7 +66,7 @@ class Species(msgspec.Struct, frozen=True):
         if isinstance(self.task, HitBall):
             races = {"ladder": [2, 4, 8], "redraw": 6, "worst": 0.5, "founder_draws": 2}
             mixed = {"crossover": 0.4, "family_until": 0.6}  # several families look at the ball, each in its own way
-            return races | mixed | {"blanks": 2 * isinstance(self.task, HitBallAnywhere)}  # one place is hit blindly
+            return races | mixed | {"blanks": self.task.trials}
         if isinstance(self.task, Locomotion):
             races = {"ladder": [1, 2, 4], "redraw": 6, "worst": 0.3, "founder_draws": 1}
             # What only walks here, and not in MuJoCo, is lost by harder draws: 1.75 times as hard with 100 000.
@@ -74,7 +74,9 @@ class Species(msgspec.Struct, frozen=True):
             return races | hard | {"family_until": 0.8, "tuning": {"share": 0.4, "body": True}}
         usual: dict[str, Any] = {"ladder": [1, 3], "redraw": 8, "worst": 0.0, "founder_draws": 1}
         if self.task.grasps:
-            return usual | {"founders": 1000}  # few of them hold on, and fewer let go in time
+            usual["founders"] = 1000  # few of them hold on, and fewer let go in time
+        if self.task.trials:
+            usual |= {"ladder": [2, 4, 8], "worst": 0.5, "blanks": self.task.trials}  # places vary
         return usual
 
     # ----------------------------------------------------------------------------------------------- variation

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -60,6 +61,7 @@ class HitBallAnywhere(HitBall):
     azimuth: float = math.radians(90.0)
     elevation: float = math.radians(45.0)
     crowd: int = 0  # so many balls at once, which do not meet each other: what it hits of them, it hits by chance
+    trials: ClassVar[int] = 2  # one place is hit blindly, several are not
 
     def place(self, stage: Stage) -> tuple[float, float, float]:
         return self._somewhere(stage, stage.number)

@@ -3,37 +3,61 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
-from kinemorph.creatures.tasks.task import Marks, Stage, Task, closeness
+from kinemorph.creatures.tasks.task import Array, Marks, Stage, Task, closeness
 from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.events import Event
 from kinemorph.multibody.joint import Joint
 from kinemorph.spatial.pose import Pose
 
+CROWD = 16  # goals of a life without senses, which does not depend on where they are
+SECTORS = 1, 6, 4, 3, 0, 7, 5, 2  # of the range of bearings: the first few draws are to both sides
 AHEAD = 0.5  # of its own way, what the ways of its foremost and of its hindmost hand count
 
 
 @dataclass(frozen=True)
 class Carry(Task):
-    """Bring a ball that lies ahead to a goal behind it: held, pushed or thrown, but there at the end."""
+    """Bring a ball that lies ahead to a goal behind it, which is seen: held, pushed or thrown, but there at the end.
+
+    The goal is more or less to the side, eight bearings by the draw's number: who pushes without looking misses most.
+    """
 
     grasps: bool = True
     goal: float = 2.0  # m, from where it starts
+    bearing: float = math.radians(60.0)  # to each side, at level 1
+    crowd: int = 0  # so many goals at once: how near the ball comes to them, it comes by chance
+    trials: ClassVar[int] = 2
+
+    def blinded(self) -> Carry:
+        return replace(self, crowd=CROWD)
 
     def begin(self, stage: Stage) -> None:
         x, y, _ = stage.centre
         aside = stage.level * 0.2 * (2.0 * float(stage.rng.random()) - 1.0)
-        stage.add_ball((x + 0.5 * stage.length + 0.25, y + aside, 0.101))
-        stage.mind.target = (x + self.goal, y, 0.1)
+        ball = stage.add_ball((x + 0.5 * stage.length + 0.25, y + aside, 0.101))
+        numbers = range(self.crowd) if self.crowd else (stage.number,)
+        goals = [stage.centre + self._somewhere(stage, number) for number in numbers]
+        stage.mind.target = (*goals[0][:2].tolist(), 0.1)
+        stage.notes["ways"] = [(goal[:2], float(np.linalg.norm(goal[:2] - ball.position[:2]))) for goal in goals]
 
     def mark(self, stage: Stage) -> Marks:
-        goal, ball = np.array(stage.mind.target)[:2], stage.world["ball"].position[:2]
-        start, now = self.goal - 0.5 * stage.length - 0.25, float(np.linalg.norm(goal - ball))
+        ball = stage.world["ball"].position[:2]
+        ways = [(float(np.linalg.norm(goal - ball)), start) for goal, start in stage.notes["ways"]]
+        if self.crowd:
+            return Marks(0.0, 0.0, float(np.mean([max(0.0, closeness(now, start)) for now, start in ways])))
+        ((now, start),) = ways
         closer = closeness(float(np.linalg.norm(stage.centre[:2] - ball)), 0.5 * stage.length + 0.25)
         return Marks(closeness(now, start) + 0.1 * max(0.0, closer), max(0.0, start - now), start - now)
+
+    def _somewhere(self, stage: Stage, number: int) -> Array:
+        """m, the way from the creature to a goal."""
+        share = (SECTORS[number % 8] + float(stage.rng.random())) / 8.0
+        angle = stage.level * self.bearing * (2.0 * share - 1.0)
+        return self.goal * np.array((math.cos(angle), math.sin(angle), 0.0))
 
 
 @dataclass(frozen=True)

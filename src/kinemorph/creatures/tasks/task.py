@@ -44,7 +44,7 @@ SHORTEST, LOWEST = 0.4, 0.2  # m: smaller creatures are measured as if they were
 NUMBERS = {
     "seconds": (1e-9, 1e9), "dt": (1e-9, 0.1), "patience": (0.0, 1e9), "gravity": (0.0, 1e6), "vary": (0.0, 1e3),
     "slip": (0.0, 1e3), "weigh": (0.0, 1e3), "hop": (0.0, 1e3), "bounce": (0.0, 1e3), "fine": (1.0, 100.0),
-    "turn": (0.0, 1e3), "kick": (0.0, 1e3),
+    "turn": (0.0, 1e3), "kick": (0.0, 1e3), "light": (0.0, 1.0),
 }  # fmt: skip
 MOST_STEPS = 1_000_000  # of a life, settling included: a task may be from a file, and films keep every step
 COUNTS = {"substeps": (1, 100), "work": (0, 1 << 61), "looks": (1, 1_000_000)}
@@ -81,7 +81,9 @@ class Task:
     settings: Settings = DEFAULT  # of growth
     moves: bool = True  # whether its joints must move
     looks: int = 1  # how often in each half of a life the way to the target is written down
+    light: float = 1.0  # share of its weight at level 0, from which it rises with the level to all of it at 1
     aim: ClassVar[Vector | None] = None  # m: the target from the start; others come when it wakes
+    trials: ClassVar[int] = 0  # catch trials in each race of a search, where the target is not always at one place
 
     def __post_init__(self) -> None:
         check_members(f"task {self.name}", self, NUMBERS, COUNTS)
@@ -163,6 +165,7 @@ class Stage:
         rough = 0.8 * max(LEAST, 1.0 + slip * shake[0])
         self.soil = _soil(rough, min(1.0, 2.0 * max(0.0, bounce) * max(0.0, shake[1])))
         weight = task.gravity * max(LEAST, 1.0 + (PULL + task.weigh * beyond) * shake[2])
+        weight *= 1.0 - (1.0 - task.light) * max(0.0, 1.0 - level)
         finer = task.fine ** min(MOST, task.vary * level * self.rng.random()) if task.fine > 1.0 else 1.0
         self.substeps = min(round(finer * task.substeps), COUNTS["substeps"][1])
         self.world = World((0.0, 0.0, -weight), task.dt, sleep=False, sweeps=True, substeps=self.substeps)
