@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import msgspec
 import numpy as np
@@ -19,6 +21,7 @@ from kinemorph.evolve.problem import Draw, Outcome
 from kinemorph.evolve.run import held_out
 from kinemorph.evolve.species import Species
 from kinemorph.evolve.store import Store
+from kinemorph.evolve.worker import attempted
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -30,13 +33,15 @@ class Judged(msgspec.Struct, frozen=True):
     score: float
     rejected: int
     draws: int
+    made: int  # of the draws, those whose life could be made; without one, the numbers above say nothing
+    reason: str = ""  # why it was rejected, most often
 
 
 class Rescored(msgspec.Struct, frozen=True):
     generation: int
     rank: int
     conditions: dict[str, Judged]
-    lesions: dict[str, Judged]  # by part: its joints are limp; by neuron that an effect hears of: it says nothing
+    lesions: dict[str, Judged]  # by part: its effects are gone; by neuron that an effect hears of: it says nothing
 
 
 def species_of(store: Store) -> Species:
@@ -72,14 +77,20 @@ def rescore(
     fresh = held_out(settings_in(store).seed, draws)
     half = dataclasses.replace(species.task, dt=0.5 * species.task.dt, work=2 * species.task.work)
     conditions = {
-        "held out": judged([species.judged(genotype, draw) for draw in fresh]),
-        "half the step": judged([species.judged(genotype, draw, half) for draw in fresh]),
-        "sensors blanked": judged([species.judged(genotype, draw, blank=True) for draw in fresh]),
-        "motors off": judged([species.judged(genotype, draw, motors=False) for draw in fresh]),
+        "held out": _judged(lambda draw: species.judged(genotype, draw), fresh),
+        "half the step": _judged(lambda draw: species.judged(genotype, draw, half), fresh),
+        "sensors blanked": _judged(lambda draw: species.judged(genotype, draw, blank=True), fresh),
+        "motors off": _judged(lambda draw: species.judged(genotype, draw, motors=False), fresh),
     }
     if isinstance(species.task, Locomotion):
-        conditions |= {name: judged([life(species, genotype, draw) for draw in fresh]) for name, life in walks.items()}
+        for name, life in walks.items():
+            conditions[name] = _judged(partial(life, species, genotype), fresh)
     return Rescored(generation, rank, conditions, _lesions(species, genotype, fresh[:8]))
+
+
+def _judged(life: Callable[[Draw], Outcome], draws: Sequence[Draw]) -> Judged:
+    """Lives that cannot be made are outcomes like any other, as in a run: they cost no other row of the table."""
+    return judged([attempted(life, draw) for draw in draws])
 
 
 def judged(outcomes: list[Outcome]) -> Judged:
@@ -88,8 +99,10 @@ def judged(outcomes: list[Outcome]) -> Judged:
     again = np.random.default_rng(0).choice(measures, (1000, len(measures))).mean(1)
     low, high = np.quantile(again, (0.05, 0.95))
     score = float(np.mean([outcome.score for outcome in outcomes]))
-    rejected = sum(bool(outcome.reason) for outcome in outcomes)
-    return Judged(float(measures.mean()), float(low), float(high), score, rejected, len(outcomes))
+    reasons = Counter(outcome.reason for outcome in outcomes if outcome.reason)
+    made = sum(not outcome.faulty for outcome in outcomes)
+    why = reasons.most_common(1)[0][0] if reasons else ""
+    return Judged(float(measures.mean()), float(low), float(high), score, reasons.total(), len(outcomes), made, why)
 
 
 def _lesions(species: Species, genotype: str, draws: tuple[Draw, ...]) -> dict[str, Judged]:
@@ -98,17 +111,18 @@ def _lesions(species: Species, genotype: str, draws: tuple[Draw, ...]) -> dict[s
     brains = {}
     for part in whole.parts[1:]:
         kept = [effect for effect in brain.effects if effect.link not in part.links]
-        if kept:
-            brains[f"{part.name} limp"] = Brain(brain.neurons, brain.senses, kept, brain.rate)
+        brains[f"{part.name} limp"] = Brain(brain.neurons, brain.senses, kept, brain.rate)
     for k in _heard(brain):
         others = brain.neurons[:k] + (Neuron(Function.CONSTANT, weights=(0.0, 0.0, 0.0)),) + brain.neurons[k + 1 :]
         name = f"neuron {k} ({brain.neurons[k].function.name.lower()}) silent"
         brains[name] = Brain(others, brain.senses, brain.effects, brain.rate)
-    results = {}
-    for name, changed in brains.items():
-        lives = [evaluate(_with(whole, changed), species.task, draw.seed, number=draw.number) for draw in draws]
-        results[name] = judged([Outcome(life.value, life.thesis, float(life.measure), life.reason) for life in lives])
-    return results
+    return {name: _judged(partial(_life, species, _with(whole, changed)), draws) for name, changed in brains.items()}
+
+
+def _life(species: Species, changed: Phenotype, draw: Draw) -> Outcome:
+    """Of a creature that is not as its genotype says."""
+    score = evaluate(changed, species.task, draw.seed, number=draw.number)
+    return Outcome(score.value, score.thesis, float(score.measure), score.reason)
 
 
 def _heard(brain: Brain) -> list[int]:

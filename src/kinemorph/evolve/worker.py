@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated, TextIO
 
 import msgspec
@@ -47,8 +47,13 @@ def work(problem: Problem, job: Job, attempt: int = 0) -> Result:
 
 def evaluated(problem: Problem, genotype: str, draw: Draw) -> Outcome:
     """One life, whatever becomes of it."""
+    return attempted(functools.partial(problem.evaluate, genotype), draw)
+
+
+def attempted(life: Callable[[Draw], Outcome], draw: Draw) -> Outcome:
+    """What comes of a life on a draw. One that raises, or whose numbers are none, is faulty."""
     try:
-        outcome = problem.evaluate(genotype, draw)
+        outcome = life(draw)
     except MemoryError:
         raise
     except Exception as error:

@@ -141,7 +141,7 @@ class Thinking(Acting):
         id, held = self._id(body), self._world.joint_id(joint)
         found = [e for e in self._minds.part("effects", row) if e["body"] == id] if 0 <= row < self._minds.count else []
         if not found:
-            raise ValueError(f"world: mind {row} has no grasp by that body")
+            raise ValueError(f"world: mind {row} has no grasp by {self._world._names[id]!r} that could hold it")
         found[0]["held"], found[0]["looped"] = held, self.forest.closes_loop(held)
 
     @an_input
