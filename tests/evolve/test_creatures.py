@@ -17,13 +17,19 @@ from kinemorph.creatures.alike import alike
 from kinemorph.creatures.develop import develop
 from kinemorph.creatures.gallery import handmade
 from kinemorph.creatures.genotype import Genotype
+from kinemorph.evolve import command
 from kinemorph.evolve.evaluator import Serial
 from kinemorph.evolve.experiment import begin, evolve, problem_of, resume, search_of
 from kinemorph.evolve.problem import Draw
+from kinemorph.evolve.report import report
 from kinemorph.evolve.rescore import _heard, _lesions, rescore
-from kinemorph.evolve.run import held_out
+from kinemorph.evolve.run import HELD_OUT, held_out
 from kinemorph.evolve.settings import Settings, checked
+from kinemorph.evolve.show import line
+from kinemorph.evolve.species import KINDS, creatures
+from kinemorph.evolve.store import Store
 from kinemorph.scenes.champions import filmed, replay_champions
+from kinemorph.scenes.evolved import cast
 from kinemorph.scenes.viewing import page_of, scene_of
 
 SHORT = {
@@ -34,7 +40,7 @@ SHORT = {
 
 def settings(task: str, **changes: object) -> Settings:
     small = {"population": 24, "founders": 24, "ladder": [1, 2], "redraw": 2, "vote": 4, "founder_draws": 1}
-    table = {"task": task, "seed": 5, "budget": {"generations": 4}, "of_search": small, "of_task": SHORT[task]}
+    table = {"task": task, "seed": 5, "budget": {"generations": 4}, "of_search": small, "of_task": SHORT.get(task, {})}
     return checked(Settings, table | {"evaluator": "serial", "monitor": {"every": 2, "draws": 2}} | changes)
 
 
@@ -143,6 +149,46 @@ def test_a_walker_misses_each_of_its_clocks_and_legs():
     assert all(lesions[name].measure != whole for name in missed)
 
 
+@pytest.mark.parametrize("task", KINDS)
+def test_every_lesion_in_every_task_is_a_row(task):
+    """What a task cannot begin without may be what is taken away: the hand at the first bar, for one."""
+    species = creatures({"seconds": 0.1}, task, "default")
+    rng, made = np.random.default_rng(sum(task.encode())), []
+    while len(made) < 4:
+        genotype = species.founder(rng)
+        if species.viable(genotype):
+            made.append(_lesions(species, genotype, held_out(5, 1)))
+            parts = develop(Genotype.from_json(genotype), species.settings).parts[1:]
+            assert [name for name in made[-1] if name.endswith("limp")] == [f"{part.name} limp" for part in parts]
+    rows = [row for lesions in made for row in lesions.values()]
+    assert all(row.draws == 1 and row.rejected == bool(row.reason) for row in rows)
+    lost = [row for row in rows if not row.made]
+    assert all("has no grasp by 'part" in row.reason for row in lost)
+    assert bool(lost) == (task == "brachiate")
+
+
+def test_a_lesion_that_cannot_be_made_costs_no_other_row(tmp_path, capsys):
+    (hand,) = cast("brachiation").champions.values()
+    (tmp_path / "hand.json").write_text(hand.to_json())
+    alone = {"population": 2, "founders": 1, "vote": 1, "founder_draws": 1, "ladder": [1]}
+    short = {"seconds": 0.3, "moves": False}
+    of = settings(
+        "brachiate", of_task=short, of_search=alone, budget={"generations": 1}, initial=[str(tmp_path / "hand.json")]
+    )
+    with begin(tmp_path / "run.db", of) as store:
+        evolve(store, of)
+        rank = next(k for k in range(2) if store.genotype(1, k) == hand.line())
+    command.rescore(tmp_path / "run.db", None, rank, 2, {}, "")
+    rows = [re.split("  +", line.strip()) for line in capsys.readouterr().out.splitlines()[2:]]
+    assert [row[0] for row in rows[:4]] == ["held out", "half the step", "sensors blanked", "motors off"]
+    (lost,) = (row for row in rows if "cannot be" in row[-1])
+    assert lost[:4] == ["part2 limp", "-", "-", "-"]
+    with Store.open(tmp_path / "run.db") as store:
+        kept = store.facts["rescore"]["lesions"]
+    assert [name for name, one in kept.items() if one["made"] == 0] == ["part2 limp"]
+    assert "has no grasp by" in report([tmp_path / "run.db"], tmp_path / "page.html").read_text()
+
+
 def test_without_mujoco_it_is_said_that_walkers_are_not_judged_there(runs, capsys, monkeypatch):
     from kinemorph.cli import rescore as command
 
@@ -193,6 +239,10 @@ def test_a_report_of_runs_opens_offline_and_shows_all_of_them(runs, tmp_path):
             assert told.startswith(f"{champion}, the best of generation ") is known  # else it lives on no draw
         assert "parts, it measures" in seen.page.inner_text("#facts")
         assert "founder" in seen.page.inner_text("#line")
+        assert "Selected by it: no run." in seen.page.inner_text("#formulas")
+        curve = "() => [...$('formula').getContext('2d').getImageData(46, 10, 600, 180).data].some(x => x)"
+        assert seen.page.evaluate(curve)
+        assert "best by the thesis's formula" in seen.page.inner_text("#now")
         drawn = (
             "() => [...document.getElementById('view').getContext('2d').getImageData(0, 0, 620, 400).data].some(x => x)"
         )
@@ -205,6 +255,32 @@ def test_a_report_of_runs_opens_offline_and_shows_all_of_them(runs, tmp_path):
     table = Path(runs["locomotion"]).with_suffix(".lineage.csv").read_text().splitlines()
     assert table[0].startswith("id,ancestor_list,origin_time")
     assert table[1].split(",")[1] == "[none]"
+
+
+@pytest.mark.parametrize("search", ["thesis", "sims", "default"])
+def test_the_thesis_s_formula_has_a_curve_beside_the_score(search, tmp_path, capsys):
+    """Of each generation the best and the mean of what the thesis's formula says of its population."""
+    few = {} if search == "default" else {"of_search": {"population": 12}}
+    of = settings("locomotion", search=search, budget={"generations": 3}, **few)
+    with begin(tmp_path / "run.db", of) as store:
+        progress = evolve(store, of)
+        lives = [row for row in store.table("evaluation") if row["draw"] < HELD_OUT]
+        generations = [json.loads(row["stats"]) for row in store.table("generation")]
+        standings = [[one.individual for one in store.standings() if one.generation == g] for g in range(3)]
+    for g, (told, population) in enumerate(zip(generations, standings)):
+        marks = [[row["thesis"] for row in lives if row["individual"] == one and row["g"] <= g] for one in population]
+        if search != "default":  # whose draws are new now and then
+            assert told["thesis_best"] == pytest.approx(max(map(np.mean, marks)))
+            assert told["thesis_mean"] == pytest.approx(np.mean([*map(np.mean, marks)]))
+        assert 0.0 <= told["thesis_mean"] <= told["thesis_best"]
+    assert max(one["thesis_best"] for one in generations) > 0.0
+    assert progress.selects == ("score" if search == "default" else "thesis")
+    said = line(progress)
+    assert f"by the thesis's formula {progress.thesis_best:.3f} and {progress.thesis_mean:.3f}, " in said
+    page = report([tmp_path / "run.db"], tmp_path / "page.html").read_text()
+    data = json.loads(re.search(r"const RUNS = (.*);\n", page)[1])
+    assert data[0]["selects"] == progress.selects
+    assert [one["thesis_best"] for one in data[0]["generations"]] == [one["thesis_best"] for one in generations]
 
 
 def test_cells_of_an_archive_play(tmp_path):

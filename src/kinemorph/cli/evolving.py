@@ -19,6 +19,7 @@ def evolve(
     workers: int | None = None,
     evaluator: Literal["serial", "processes", "ray"] | None = None,
     address: str | None = None,
+    initial: tuple[Path, ...] = (),
     out: Path | None = None,
     resume: Path | None = None,
     trust: tuple[str, ...] = (),
@@ -39,6 +40,8 @@ def evolve(
         workers: How many compute at a time; by default one for each core.
         evaluator: Who computes: this process, others on this machine, or a Ray cluster.
         address: Of a Ray cluster that is there already, such as auto or 10.0.0.1:6379.
+        initial: Genotypes (JSON) that the first generation begins with, and runs, whose last generation does; founders
+            fill the rest of it. The run keeps them.
         out: The file that keeps the run; by default out/TASK-SEARCH-SEED.db.
         resume: Such a file, to go on with.
         trust: Modules, or files of Python, in which a task or search that a file names as module:name is looked up.
@@ -53,6 +56,7 @@ def evolve(
         expect(resume, FileKind.RUN, wanted="a run to go on with")
     budget = {"generations": generations, "episodes": episodes}
     given = {"search": search, "seed": seed, "workers": workers, "evaluator": evaluator, "address": address}
+    given["initial"] = [str(file) for file in initial] or None
     command.evolve(
         task, given | {"budget": budget, "of_search": {"population": population}}, out, resume,
         print_json if json else None, trust,

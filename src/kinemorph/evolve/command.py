@@ -57,6 +57,7 @@ def evolve(
 def _told(store: Store, settings: Settings, progress: Progress) -> dict[str, Any]:
     """What came of a run, for scripts."""
     numbers = {"best": progress.best, "mean": progress.mean, "held_out": progress.held_out}
+    numbers |= {"thesis_best": progress.thesis_best, "thesis_mean": progress.thesis_mean}
     return {
         "run": str(store.file), "task": settings.task, "search": settings.search, "seed": settings.seed,
         "generation": progress.generation, "evaluations": progress.episodes, "seconds": progress.seconds,
@@ -84,8 +85,11 @@ def rescore(
     )
     table = Table("", "measure", "5 to 95 %", "score", "rejected", box=None)
     for name, one in {**result.conditions, **result.lesions}.items():
-        interval = f"{one.low:.3f} to {one.high:.3f}"
-        numbers = f"{one.measure:.3f}", interval, f"{one.score:.3f}", f"{one.rejected} of {one.draws}"
+        if not one.made:
+            table.add_row(in_terminal(name), "-", "-", "-", f"cannot be made: {in_terminal(one.reason)}")
+            continue
+        interval, why = f"{one.low:.3f} to {one.high:.3f}", f" ({in_terminal(one.reason)})" if one.reason else ""
+        numbers = f"{one.measure:.3f}", interval, f"{one.score:.3f}", f"{one.rejected} of {one.draws}{why}"
         table.add_row(in_terminal(name), *numbers)
     console.print(table)
     if walker and absent:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -20,9 +20,10 @@ from kinemorph._toml import Where, checked, refuse_unknown
 from kinemorph.creatures.tasks import Task
 from kinemorph.evolve.code import code_of
 from kinemorph.evolve.evaluator import Evaluator, Serial
+from kinemorph.evolve.initial import initial_genotypes
 from kinemorph.evolve.problem import Problem
 from kinemorph.evolve.run import Progress, Run
-from kinemorph.evolve.search import Search
+from kinemorph.evolve.search import Planned, Search
 from kinemorph.evolve.settings import Settings, kind_of_search
 from kinemorph.evolve.store import Store, StoreError
 from kinemorph.evolve.trust import Trust, own, trusted
@@ -75,8 +76,21 @@ def _own(found: Any, settings: Settings, where: Where) -> Problem:
         raise ValueError(f"{where('')}: {error}") from None
 
 
-def search_of(settings: Settings, problem: Problem, at: Where | None = None, trust: Trust = ()) -> Search:
-    """The search that the settings name, at its beginning."""
+def search_of(
+    settings: Settings, problem: Problem, at: Where | None = None, trust: Trust = (), initial: Sequence[str] = ()
+) -> Search:  # fmt: skip
+    """The search that the settings name, at its beginning; its first individuals have the `initial` genotypes."""
+    search = _search_of(settings, problem, at, trust)
+    if settings.initial:
+        if not isinstance(search, Planned):
+            text = f"search {quoted(settings.search)} takes no initial population, for it is no Planned"
+            with _said_before(at, "initial"):
+                raise ValueError(f"{text}; leave out initial")
+        search.initial = initial
+    return search
+
+
+def _search_of(settings: Settings, problem: Problem, at: Where | None, trust: Trust) -> Search:
     with _said_before(at, "search"):
         kind: Callable[..., Search] = kind_of_search(settings.search, trust)
     for name in getattr(kind, "needs", ()):
@@ -134,12 +148,14 @@ def begin(file: Path | str, settings: Settings, at: Where | None = None, trust: 
     """
     trust = trusted(trust)
     problem = problem_of(settings, at, trust)
-    search_of(settings, problem, at, trust)
+    search = search_of(settings, problem, at, trust)
     if settings.evaluator == "ray":
         from kinemorph.evolve.on_ray import imported
 
         imported(settings.address)
-    return Store.create(file, facts(settings, problem, trust), trust)
+    initial = initial_genotypes(settings.initial, problem)
+    more = {"initial": initial, "selects": getattr(search, "selects", "score")}
+    return Store.create(file, facts(settings, problem, trust) | more, trust)
 
 
 def resume(file: Path | str, trust: Trust = ()) -> tuple[Store, Settings]:
@@ -182,7 +198,8 @@ def evolve(
     problem = problem_of(settings, trust=store.trust)
     mine = evaluator or evaluator_of(settings, problem)
     try:
-        run = Run(search_of(settings, problem, trust=store.trust), mine, store, settings.seed, settings.monitor)
+        search = search_of(settings, problem, trust=store.trust, initial=store.fact("initial", list[str], []))
+        run = Run(search, mine, store, settings.seed, settings.monitor)
         run.go(watch)
     finally:
         if evaluator is None:

@@ -67,6 +67,7 @@ def _run(path: Path, film: Filmer, trust: Trust) -> dict[str, Any]:
             "name": plain(path.stem),
             "task": plain(of.task),
             "search": plain(of.search),
+            "selects": plain(store.fact("selects", str, "score")),
             "seed": of.seed,
             "golden": store.golden,
             "hash": store.golden_hash(),

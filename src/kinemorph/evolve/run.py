@@ -38,6 +38,9 @@ class Progress(msgspec.Struct):
     reused: int = 0  # of them, known from before
     best: float = float("nan")
     mean: float = float("nan")
+    selects: str = "score"  # by which the search selects: the score, or the thesis's formula
+    thesis_best: float = float("nan")  # by that formula, of the same population
+    thesis_mean: float = float("nan")
     held_out: float = float("nan")  # what the best one measures on draws that the search never sees
     heritability: float = float("nan")
     spent: float = 0.0
@@ -64,7 +67,7 @@ class Run:
     def __init__(
         self, search: Search, evaluator: Evaluator, store: Store, seed: int, monitor: Monitor = Monitor()
     ) -> None:
-        self.progress = Progress()
+        self.progress = Progress(selects=getattr(search, "selects", "score"))
         self._search, self._evaluator, self._store = search, evaluator, store
         self._seed, self._monitor = seed, monitor
         self._order: deque[Job] = deque()  # asked for and not told yet, in the order of asking
@@ -154,6 +157,9 @@ class Run:
         progress = self.progress
         progress.generation = generation + 1
         progress.best, progress.mean = (fitness[0], float(np.mean(sound))) if sound else (float("nan"), float("nan"))
+        if (formula := getattr(self._search, "formula", None)) is not None:
+            marks = [mark for mark in map(formula, population) if np.isfinite(mark)]
+            progress.thesis_best, progress.thesis_mean = (max(marks), mean(marks)) if marks else (np.nan, np.nan)
         progress.heritability = self._heritability()
         self._keys = {key for key in self._keys if key[0] >= generation}
         if generation not in self._store.completed:
@@ -175,6 +181,8 @@ class Run:
             "episodes": progress.episodes,
             "best": _plain(progress.best),
             "mean": _plain(progress.mean),
+            "thesis_best": _plain(progress.thesis_best),
+            "thesis_mean": _plain(progress.thesis_mean),
             "measure": float(np.mean(measures)) if measures else None,
             "heritability": _plain(progress.heritability),
             "rejected": dict(progress.rejected),

@@ -9,12 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated, Protocol
+from typing import Annotated, Literal, Protocol
 
 import msgspec
 import numpy as np
 
-from kinemorph.evolve.job import Individual, Job, Result
+from kinemorph.evolve.job import Individual, Job, Result, mean
 from kinemorph.evolve.problem import Draw, Problem
 from kinemorph.evolve.ranges import MOST
 from kinemorph.evolve.streams import Purpose, seed_of, stream
@@ -64,6 +64,9 @@ Trial = tuple[Individual, tuple[Draw, ...]]
 class Planned(ABC):
     """A search that is written as a plan: a generator that yields what must be evaluated before it goes on."""
 
+    selects: Literal["score", "thesis"] = "score"  # by which of the two marks it selects
+    initial: Sequence[str] = ()  # genotypes of the first individuals of all: as many as there are founders, at most
+
     def __init__(self, problem: Problem, seed: int, budget: Budget) -> None:
         self.problem, self.seed, self.budget = problem, seed, budget
         self.generation = 0
@@ -109,11 +112,19 @@ class Planned(ABC):
         self.population = [replace(one, outcomes=dict(one.outcomes)) for one in population]
         self.generation += 1
 
+    def formula(self, one: Individual) -> float:
+        """What one is worth by the thesis's formula, on the draws that it lived with its senses."""
+        lived = tuple(draw for draw in one.outcomes if not draw.blank)
+        return mean(one.scores(lived, "thesis")) if lived and not one.faulty else -np.inf
+
     # ------------------------------------------------------------------------------- what most searches need
 
     def founder(self, viable: int = 1) -> Individual:
-        """A random individual, the first viable one of so many."""
+        """One of the initial population as long as there are any; then a random individual, the first viable one of so
+        many."""
         number = self._next()
+        if number <= len(self.initial) and not self.generation:
+            return Individual(number, 0, self.initial[number - 1], operator="given", family=number)
         for attempt in range(viable):
             genotype = self.problem.founder(stream(self.seed, Purpose.FOUNDER, self.generation, number, attempt))
             if attempt + 1 == viable or self.problem.viable(genotype):

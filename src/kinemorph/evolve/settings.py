@@ -35,6 +35,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     budget: Budget = Budget()
     of_search: dict[str, Any] = {}  # what the search can be told: see its Settings
     of_task: dict[str, Any] = {}
+    initial: tuple[str, ...] = ()  # files of genotypes, and runs: those that the first generation begins with
     monitor: Monitor = Monitor()
     evaluator: Literal["serial", "processes", "ray"] = "processes"
     workers: int | None = None  # by default one for each core
@@ -52,16 +53,20 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def deciding(self) -> dict[str, Any]:
         """What the result depends on."""
-        names = ("task", "search", "seed", "budget", "of_search", "of_task", "monitor")
+        names = ("task", "search", "seed", "budget", "of_search", "of_task", "initial", "monitor")
         return {name: msgspec.to_builtins(getattr(self, name)) for name in names}
 
 
 def load_settings(file: Path | str, changes: dict[str, Any] | None = None) -> Settings:
-    """Read settings from a TOML file; `changes` come from the command and win."""
+    """Read settings from a TOML file; `changes` come from the command and win. Files that it names are beside it."""
     toml = Toml(file)
-    if "address" in toml.table:
+    table = toml.table
+    if "address" in table:
         raise toml.error("address", "whoever runs a cluster can run code here; name it at the command, as --address")
-    return checked(Settings, merged(toml.table, changes or {}), toml.where)
+    files = table.get("initial")
+    if isinstance(files, list) and all(isinstance(one, str) for one in files):
+        table = table | {"initial": [str(toml.file.parent / one) for one in files]}
+    return checked(Settings, merged(table, changes or {}), toml.where)
 
 
 def kind_of_search(name: str, trust: Trust = ()) -> Any:

@@ -50,9 +50,10 @@ def _log(console: Console) -> Callable[[Progress], None]:
 
 def line(progress: Progress) -> str:
     best, mean = _number(progress.best), _number(progress.mean)
+    formula = f"by the thesis's formula {_by_formula(progress)}, " if _counts(progress) else ""
     return (
         f"generation {progress.generation}: {progress.episodes} evaluations, {progress.rate:.0f}/s, best {best},"
-        f" mean {mean}, held out {_number(progress.held_out)}, rejected {_rejected(progress)},"
+        f" mean {mean}, {formula}held out {_number(progress.held_out)}, rejected {_rejected(progress)},"
         f" {_time(progress.left)} left"
     )
 
@@ -62,12 +63,23 @@ def table(progress: Progress) -> Table:
     grid.add_row("generation", str(progress.generation), ProgressBar(1.0, progress.spent, width=40))
     grid.add_row("evaluations", str(progress.episodes), f"{progress.rate:.0f}/s, {_time(progress.left)} left")
     grid.add_row("best", _number(progress.best), f"mean {_number(progress.mean)}")
+    if _counts(progress):
+        grid.add_row("by the thesis's formula", _number(progress.thesis_best), f"mean {_number(progress.thesis_mean)}")
     grid.add_row("held out", _number(progress.held_out), f"heritability {_number(progress.heritability)}")
     if progress.rejected:
         grid.add_row("rejected", str(progress.rejected.total()), _reasons(progress))
     if not progress.golden:
         grid.add_row("not golden", "", "the clock, memory or a death decided some evaluations")
     return grid
+
+
+def _counts(progress: Progress) -> bool:
+    """Whether the thesis's formula is worth a line: the search selects by it, or it says something."""
+    return progress.selects == "thesis" or progress.thesis_best > 0.0
+
+
+def _by_formula(progress: Progress) -> str:
+    return f"{_number(progress.thesis_best)} and {_number(progress.thesis_mean)}"
 
 
 def _rejected(progress: Progress) -> str:

@@ -29,7 +29,7 @@ class Sims(Planned):
 
     def __init__(self, problem: Problem, seed: int, budget: Budget, settings: SimsSettings = SimsSettings()) -> None:
         super().__init__(problem, seed, budget)
-        self.settings = settings
+        self.settings, self.selects = settings, settings.fitness
 
     def plan(self) -> Iterator[list[Trial]]:
         settings = self.settings

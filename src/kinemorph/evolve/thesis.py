@@ -34,7 +34,7 @@ class Thesis(Planned):
         self, problem: Problem, seed: int, budget: Budget, settings: ThesisSettings = ThesisSettings()
     ) -> None:
         super().__init__(problem, seed, budget)
-        self.settings = settings
+        self.settings, self.selects = settings, settings.fitness
 
     def plan(self) -> Iterator[list[Trial]]:
         population = [self.founder() for _ in range(self.settings.population)]
@@ -50,6 +50,9 @@ class Thesis(Planned):
             if self.spent >= 1.0:
                 return
             population = self._offspring(population)
+
+    def formula(self, one: Individual) -> float:
+        return one.fitness("thesis", self.settings.lowest)
 
     def _offspring(self, population: list[Individual]) -> list[Individual]:
         settings, rng = self.settings, self.choices()

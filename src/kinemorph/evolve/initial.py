@@ -1,0 +1,63 @@
+"""The genotypes that a search begins with, read from files (Fontijne 4.6.2: "or loads one from disk").
+
+They are read once, when a run begins, and kept in its store: what becomes of the files later changes no run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from kinemorph._files import FileError, is_there, read_bytes
+from kinemorph.creatures.genotype import MOST_BYTES, Genotype, load_genotype
+from kinemorph.evolve.problem import Problem
+from kinemorph.evolve.species import Species
+from kinemorph.evolve.store import Store
+
+MOST = 10_000  # genotypes of an initial population
+RUN = b"SQLite format 3"  # how the file of a run begins
+
+
+def initial_genotypes(files: Sequence[str], problem: Problem) -> list[str]:
+    """What files hold, in their order: a genotype each, or a run, of which all come that its last generation left, the
+    best first."""
+    found: list[str] = []
+    for name in files:
+        file = Path(name)
+        is_there(file)
+        found += _of_run(file, problem) if _is_run(file) else [_of_file(file, problem)]
+        if len(found) > MOST:
+            raise FileError(f"{file}: with it the initial population has {len(found)} genotypes, and may have {MOST}")
+    return found
+
+
+def _is_run(file: Path) -> bool:
+    with file.open("rb") as data:
+        return data.read(len(RUN)) == RUN
+
+
+def _of_run(file: Path, problem: Problem) -> list[str]:
+    with Store.open(file) as store:
+        last = store.last
+        genotypes = [store.genotype(last, one.rank) for one in store.standings() if one.generation == last]
+    return [_sound(genotype, file, problem) for genotype in genotypes]
+
+
+def _of_file(file: Path, problem: Problem) -> str:
+    if isinstance(problem, Species):
+        return load_genotype(file).line()
+    try:
+        return _sound(read_bytes(file, MOST_BYTES).decode().strip(), file, problem)
+    except UnicodeDecodeError:
+        raise FileError(f"{file}: this is no text, and genotypes are text") from None
+
+
+def _sound(genotype: str, file: Path, problem: Problem) -> str:
+    """A genotype that the problem can read: better to learn it now than from the first evaluation."""
+    if isinstance(problem, Species):
+        return Genotype.from_json(genotype, str(file)).line()
+    try:
+        problem.viable(genotype)
+    except Exception as error:  # of code that is the user's own
+        raise FileError(f"{file}: {problem.name} cannot read its genotype ({type(error).__name__}: {error})") from None
+    return genotype
