@@ -1,11 +1,13 @@
 """The compass walker (SPW section 8): impacts by two ways, a steady gait, and its return map."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from kinemorph.multibody.state import State
+from kinemorph.scenes import walker
 from kinemorph.scenes.walker import (
     FOOT,
     HIP_MASS,
@@ -18,11 +20,13 @@ from kinemorph.scenes.walker import (
     compass,
     draw,
     feet,
+    points,
     return_map,
     strike,
     strike_by_momentum,
     walk,
 )  # fmt: skip
+from kinemorph.view.plots import blank
 
 
 def leg(angle: float) -> np.ndarray:
@@ -136,6 +140,36 @@ def test_the_paper_s_figures_can_be_drawn(tmp_path) -> None:
     for one, next in pairwise(moments):
         assert (np.abs(one - next).max(axis=2) > 0.2).mean() > 0.01
     assert "step on a" in film.read_text()
+
+
+@pytest.mark.parametrize("nudge", [(0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.02, -0.03), (0.0, 0.0, -0.03, 0.02)])
+def test_points_of_interest_are_those_of_the_paper(nudge: tuple[float, ...]) -> None:
+    """SPW 8.7: from A up to B and down to C with one total energy; the impact C A' takes its loss of it."""
+    steps = walk(6, nudge).steps
+    for s in steps:
+        found = points(s)
+        assert list(found) == ["A", "B", "C"]
+        totals = [sum(place) for place in found.values()]
+        assert np.ptp(totals) < 1e-6
+        assert found["B"][1] > found["A"][1] > found["C"][1]
+        assert found["B"][1] == s.potential.max()
+        assert found["C"][0] > found["A"][0] > found["B"][0]
+    for one, following in pairwise(steps):
+        c, a = points(one)["C"], points(following)["A"]
+        assert a[1] == pytest.approx(c[1], abs=1e-6)
+        assert c[0] - a[0] == pytest.approx(one.strike.energy_lost, abs=1e-9)
+
+
+def test_the_figure_of_energies_names_its_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    figures = []
+    monkeypatch.setattr(walker, "blank", lambda *size: figures.append(blank(*size)) or figures[0])
+    draw(walk(3), tmp_path)
+    right = figures[0].axes[1]
+    named = {text.get_text(): text.xy for text in right.texts}
+    first, second = walk(3).steps[-2:]
+    expected = points(first) | {f"{name}\u2032": place for name, place in points(second).items()}
+    assert named.keys() == expected.keys()
+    assert all(named[name] == pytest.approx(place) for name, place in expected.items())
 
 
 def test_a_walker_that_falls_says_so() -> None:

@@ -232,16 +232,38 @@ def _hips(told: str) -> str | tuple[float, float] | dict[str, tuple[float, float
     return numbers[0], numbers[1]
 
 
-def thesis(out: Path = Path("out")) -> None:
-    """Do the experiments of Fontijne's thesis with the contact model "impulse": a cube that rests, a wall that stands.
+def thesis(
+    figures: tuple[str, ...] = (),
+    /,
+    out: Path = Path("out"),
+    population: int | None = None,
+    generations: int | None = None,
+    seed: int = 1,
+    workers: int | None = None,
+) -> None:
+    """Do the experiments of Fontijne's thesis: with the contact model "impulse", a cube that rests and a wall that
+    stands; or the evolutions of its figures 4.6a, 4.6b and 4.7. Ctrl-C ends one cleanly; the same command goes on.
 
     Args:
-        out: Folder for the tables and plots.
+        figures: fig4.6a, fig4.6b, fig4.7; without one, the experiments of its chapter 3.
+        out: Folder for the tables and plots, and for the runs of evolutions.
+        population: Of an evolution, how many there are in a generation; by default 300, as in the thesis.
+        generations: Of an evolution, how many; by default 200 for fig4.6a, else 100.
+        seed: Of everything that is random in an evolution.
+        workers: How many compute an evolution at a time; by default one for each core.
     """
     from kinemorph._extras import need_view
     from kinemorph._files import can_hold
     from kinemorph.scenes import thesis as experiments
+    from kinemorph.scenes import thesis_evolution
 
+    thesis_evolution.look_for(figures)
+    if not figures and (population, generations, seed, workers) != (None, None, 1, None):
+        raise ValueError("thesis: --population, --generations, --seed and --workers are for figures of evolutions")
+    settings = [thesis_evolution.settings_of(one, population, generations, seed, workers) for one in figures]
     need_view("plots")
     can_hold(out)
-    experiments.thesis(out, print)
+    if not figures:
+        experiments.thesis(out, print)
+    for one, of in zip(figures, settings):
+        thesis_evolution.evolve(one, of, out)

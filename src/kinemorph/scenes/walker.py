@@ -203,6 +203,13 @@ def angles(result: Walk, leg: str) -> tuple[Any, Any, Any]:
     return np.concatenate(t), np.concatenate(q), np.concatenate(v)
 
 
+def points(s: Step) -> dict[str, tuple[float, float]]:
+    """Kinetic and potential energy (J) at SPW's points of interest: A, where a step starts, B, where its potential
+    energy is largest, and C, where the ground is hit."""
+    at = {"A": 0, "B": int(np.argmax(s.potential)), "C": -1}
+    return {name: (float(s.kinetic[k]), float(s.potential[k])) for name, k in at.items()}
+
+
 def draw(result: Walk, folder: Path) -> tuple[Path, Path, Path]:
     """SPW Figs. 10 and 11 as one PNG file, a strip of the first two steps, and a replay of the walk."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -215,9 +222,14 @@ def draw(result: Walk, folder: Path) -> tuple[Path, Path, Path]:
             left.plot(q, v, color=colour, linewidth=1.0, label=label if s is result.steps[0] else None)
     left.set(xlabel="angle from the vertical [rad]", ylabel="rate [rad/s]", title="phase portrait (SPW Fig. 10)")
     left.legend(frameon=False)
-    for s in result.steps[-2:]:
-        right.plot(s.kinetic, s.potential, linewidth=1.4)
+    for prime, s in zip(("", "′"), result.steps[-2:]):
+        (curve,) = right.plot(s.kinetic, s.potential, linewidth=1.4)
+        for name, place in points(s).items():
+            right.plot(*place, "o", color=curve.get_color(), markersize=5.0)
+            aside = (-9, -14) if prime else (7, 2)  # of points: the second step lies below the first
+            right.annotate(f"{name}{prime}", place, aside, textcoords="offset points", ha="center")
     right.set(xlabel="kinetic energy [J]", ylabel="potential energy [J]", title="energies of two steps (SPW Fig. 11)")
+    right.margins(0.08)
     for axis in (left, right):
         axis.grid(color="0.92")
     plot, pictures, film = folder / "walker.png", folder / "walker_strip.png", folder / "walker.html"
