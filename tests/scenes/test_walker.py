@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from kinemorph.multibody.state import State
-from kinemorph.scenes import walker
 from kinemorph.scenes.walker import (
     FOOT,
     HIP_MASS,
@@ -20,6 +19,7 @@ from kinemorph.scenes.walker import (
     compass,
     draw,
     feet,
+    plot_energies,
     points,
     return_map,
     strike,
@@ -160,16 +160,13 @@ def test_points_of_interest_are_those_of_the_paper(nudge: tuple[float, ...]) -> 
         assert c[0] - a[0] == pytest.approx(one.strike.energy_lost, abs=1e-9)
 
 
-def test_the_figure_of_energies_names_its_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    figures = []
-    monkeypatch.setattr(walker, "blank", lambda *size: figures.append(blank(*size)) or figures[0])
-    draw(walk(3), tmp_path)
-    right = figures[0].axes[1]
-    named = {text.get_text(): text.xy for text in right.texts}
-    first, second = walk(3).steps[-2:]
-    expected = points(first) | {f"{name}\u2032": place for name, place in points(second).items()}
-    assert named.keys() == expected.keys()
-    assert all(named[name] == pytest.approx(place) for name, place in expected.items())
+def test_the_figure_of_energies_names_its_points() -> None:
+    result, axes = walk(3), blank(4.0, 4.0).subplots()
+    plot_energies(result, axes)
+    named = {text.get_text(): text.xy for text in axes.texts}
+    first, second = map(points, result.steps[-2:])
+    expected = first | {f"{name}\u2032": place for name, place in second.items()}
+    assert named == expected
 
 
 def test_a_walker_that_falls_says_so() -> None:

@@ -210,6 +210,18 @@ def points(s: Step) -> dict[str, tuple[float, float]]:
     return {name: (float(s.kinetic[k]), float(s.potential[k])) for name, k in at.items()}
 
 
+def plot_energies(result: Walk, axes: Any) -> None:
+    """SPW Fig. 11: of the last two steps, with their points of interest."""
+    for prime, s in zip(("", "′"), result.steps[-2:]):
+        (curve,) = axes.plot(s.kinetic, s.potential, linewidth=1.4)
+        for name, place in points(s).items():
+            axes.plot(*place, "o", color=curve.get_color(), markersize=5.0)
+            aside = (-9, -14) if prime else (7, 2)  # of points: the second step lies below the first
+            axes.annotate(f"{name}{prime}", place, aside, textcoords="offset points", ha="center")
+    axes.set(xlabel="kinetic energy [J]", ylabel="potential energy [J]", title="energies of two steps (SPW Fig. 11)")
+    axes.margins(0.08)
+
+
 def draw(result: Walk, folder: Path) -> tuple[Path, Path, Path]:
     """SPW Figs. 10 and 11 as one PNG file, a strip of the first two steps, and a replay of the walk."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -222,14 +234,7 @@ def draw(result: Walk, folder: Path) -> tuple[Path, Path, Path]:
             left.plot(q, v, color=colour, linewidth=1.0, label=label if s is result.steps[0] else None)
     left.set(xlabel="angle from the vertical [rad]", ylabel="rate [rad/s]", title="phase portrait (SPW Fig. 10)")
     left.legend(frameon=False)
-    for prime, s in zip(("", "′"), result.steps[-2:]):
-        (curve,) = right.plot(s.kinetic, s.potential, linewidth=1.4)
-        for name, place in points(s).items():
-            right.plot(*place, "o", color=curve.get_color(), markersize=5.0)
-            aside = (-9, -14) if prime else (7, 2)  # of points: the second step lies below the first
-            right.annotate(f"{name}{prime}", place, aside, textcoords="offset points", ha="center")
-    right.set(xlabel="kinetic energy [J]", ylabel="potential energy [J]", title="energies of two steps (SPW Fig. 11)")
-    right.margins(0.08)
+    plot_energies(result, right)
     for axis in (left, right):
         axis.grid(color="0.92")
     plot, pictures, film = folder / "walker.png", folder / "walker_strip.png", folder / "walker.html"
