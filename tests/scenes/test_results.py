@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from tests.needs import library
 
 from kinemorph._files import FileError
+from kinemorph._toml import Toml, checked
 from kinemorph.creatures.develop import develop
 from kinemorph.creatures.gallery import handmade
 from kinemorph.creatures.genotype import EffectorGene, From, Source
@@ -21,8 +22,8 @@ from kinemorph.evolve.problem import Draw
 from kinemorph.evolve.species import creatures
 from kinemorph.scenes.evolved import cast
 from kinemorph.scenes.in_mujoco import Twin, damping, in_mujoco
-from kinemorph.scenes.results import results
-from kinemorph.scenes.results_page import Asked, write_page
+from kinemorph.scenes.results import Table, results
+from kinemorph.scenes.results_page import SEEDS, Asked, interval, write_page
 
 library("mujoco")
 
@@ -55,15 +56,18 @@ def test_a_table_is_run_once_and_told_on_a_page(tmp_path: Path) -> None:
     assert set(first) == {"locomotion-default-24-1", "locomotion-default-24-2"}
     for file in runs.glob("*.db"):
         file.unlink()  # what is known is not run again
+    old = {"locomotion-default-24-9": record(9, 99.0) | {"episodes": 24}}  # of another table: known, but not on the page
+    (out / "results.json").write_text(json.dumps(first | old))
     table.write_text(TABLE + ANOTHER)
     results(table, runs, out, {"evaluator": "serial"})
     known = json.loads((out / "results.json").read_text())
-    assert len(known) == 5
+    assert len(known) == 6
     assert {name: known[name] for name in first} == first
     one = known["locomotion-default-24-1"]
     assert one["conditions"].keys() >= {"held out", "half the step", "sensors blanked", "motors off", "in MuJoCo"}
     assert one["golden"]
     page = (out / "index.md").read_text()
+    assert "99.00" not in page
     assert page.count("| `default` | 24 |") == page.count("| `thesis` | 24 |") == page.count("| `no vote` | 24 |") == 1
     assert (out / "locomotion.png").stat().st_size > 5000
     assert len(list((out / "champions").iterdir())) == 5
@@ -100,23 +104,72 @@ def test_damaged_numbers_are_a_sentence(tmp_path: Path) -> None:
 
 
 def test_the_page_says_what_is_reached(tmp_path: Path) -> None:
-    def run(seed: int, measure: float, kept: float) -> dict[str, object]:
-        conditions = {"held out": measure, "half the step": measure, "in MuJoCo": kept * measure, "motors off": 0.0}
-        found = {name: {"measure": value} for name, value in (conditions | {"sensors blanked": 0.05}).items()}
-        return {
-            "task": "locomotion", "search": "default", "episodes": 100, "seed": seed, "conditions": found,
-            "curve": [(50, measure)], "rejected": {}, "heritability": 0.5,
-        }  # fmt: skip
-
     def said(measure: float, **bounds: float) -> str:
         write_page(known, tmp_path, [Asked("locomotion", 100, measure, **bounds)])
         (line,) = (one for one in (tmp_path / "index.md").read_text().splitlines() if one.startswith("| locomotion"))
         return line.split("|")[-2].strip()
 
-    known = {str(seed): run(seed, *marks) for seed, marks in enumerate([(0.5, 0.9), (1.0, 0.8), (1.5, 0.3)])}
+    known = {str(seed): record(seed, *marks) for seed, marks in enumerate([(0.5, 0.9), (1.0, 0.8), (1.5, 0.3)])}
     assert said(1.0, seeds=3) == said(1.0, seeds=3, kept=0.8) == said(1.0, seeds=3, blanked=0.1) == "reached"
     assert said(1.01, seeds=3) == said(1.0, seeds=3, kept=0.81) == said(1.0, seeds=3, blanked=0.05) == "**not reached**"
-    assert said(1.0) == "3 of 5 seeds made"
+    assert said(1.0) == "3 of 15 seeds made"
+    known = {str(seed): record(seed, 0.5 + 0.1 * seed) for seed in range(15)}
+    assert said(0.8) == "reached"  # the interval is from the 4th to the 12th
+    assert said(0.81) == said(1.2) == "reached by the median, not by its interval"
+    assert said(1.21) == "**not reached**"
+
+
+@pytest.mark.parametrize("n", [*range(1, 21), 40])
+def test_an_interval_holds_the_median_as_often_as_it_says(n: int) -> None:
+    """Of distributions with long tails and of few values too; and no shorter one would do."""
+    rng = np.random.default_rng(n)
+    draws = {0.0: rng.standard_cauchy((1500, n)), 1.0: rng.lognormal(0.0, 2.0, (1500, n))}
+    for median, samples in draws.items():
+        found = [interval(one) for one in samples.tolist()]
+        if n < 5:
+            assert found == [None] * len(found)
+            continue
+        share = np.mean([low <= median <= high for low, high in found])
+        assert share > 0.9 - 0.03
+        inner = np.sort(samples)[:, [k := sorted(samples[0]).index(found[0][0]) + 1, n - 1 - k]]
+        assert k >= n - 1 - k or np.mean((inner[:, 0] <= median) & (median <= inner[:, 1])) < 0.9 + 0.03
+    assert interval([2.0] * 5) == (2.0, 2.0)
+
+
+def test_a_row_of_fewer_than_fifteen_seeds_is_no_claim(tmp_path: Path) -> None:
+    for seeds in (5, 14, 15, 20):
+        known = {str(seed): record(seed, 1.0 + 0.1 * seed) for seed in range(seeds)}
+        write_page(known, tmp_path)
+        (line,) = (one for one in (tmp_path / "index.md").read_text().splitlines() if one.startswith("| `default`"))
+        cells = [cell.strip() for cell in line.split("|")[1:]]
+        median = f"{np.median([1.0 + 0.1 * seed for seed in range(seeds)]):.2f}"
+        assert cells[3] == (f"**{median}**" if seeds >= 15 else median)
+        low, high = interval([1.0 + 0.1 * seed for seed in range(seeds)])
+        assert cells[4] == f"{low:.2f} to {high:.2f}"
+
+
+def test_what_is_asked_needs_its_seeds(tmp_path: Path) -> None:
+    asked = '[[asked]]\ntask = "locomotion"\nepisodes = 24\nmeasure = 0.1\n'
+    (tmp_path / "table.toml").write_text(TABLE + asked)
+    with pytest.raises(ValueError, match="locomotion with 24 evaluations is asked for with 15 seeds, and rows of the def"):
+        results(tmp_path / "table.toml", tmp_path / "runs", tmp_path / "page", {"evaluator": "serial"})
+    assert not (tmp_path / "runs").exists()
+
+
+def test_every_row_of_our_own_table_has_seeds_enough() -> None:
+    toml = Toml(Path(__file__).parents[2] / "docs" / "results" / "table.toml")
+    table = checked(Table, toml.table, toml.where)
+    assert all(len(set(row.seeds)) >= SEEDS for row in table.rows)
+    assert all(one.seeds >= SEEDS for one in table.asked)
+
+
+def record(seed: int, measure: float, kept: float = 1.0) -> dict[str, Any]:
+    conditions = {"held out": measure, "half the step": measure, "in MuJoCo": kept * measure, "motors off": 0.0}
+    found = {name: {"measure": value} for name, value in (conditions | {"sensors blanked": 0.05}).items()}
+    return {
+        "task": "locomotion", "search": "default", "episodes": 100, "seed": seed, "conditions": found,
+        "curve": [(50, measure)], "rejected": {}, "heritability": 0.5,
+    }  # fmt: skip
 
 
 def test_a_walker_walks_in_mujoco_too() -> None:

@@ -73,15 +73,24 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     draws: Count = 64  # that a champion is judged on
     asked: tuple[Asked, ...] = ()  # of the default search: the page says what of it is reached
 
+    def __post_init__(self) -> None:
+        for one in self.asked:
+            rows = [row for row in self.rows if one.task in row.tasks and row.episodes == one.episodes]
+            usual = [row for row in rows if "default" in row.searches and not row.label]
+            if (seeds := len({seed for row in usual for seed in row.seeds})) < one.seeds:
+                asked = f"{one.task} with {one.episodes} evaluations is asked for with {one.seeds} seeds"
+                raise ValueError(f"{asked}, and rows of the default search have {seeds}; give them more")
+
 
 def results(file: Path, runs: Path, out: Path, how: dict[str, Any], trust: Trust = ()) -> None:
-    """Make all runs of a table that are not made yet, and the page."""
+    """Make all runs of a table that are not made yet, and the page, which has the runs of the table and no others."""
     console = terminal()
     toml = Toml(file)
     table: Table = checked(Table, toml.table, toml.where)
     (out / "champions").mkdir(parents=True, exist_ok=True)
     runs.mkdir(parents=True, exist_ok=True)
-    for run, settings in _all(toml, table, how, trust).items():
+    runs_of = _all(toml, table, how, trust)
+    for run, settings in runs_of.items():
         known, name = numbers(out), str(run)
         if name in known:
             continue
@@ -90,7 +99,7 @@ def results(file: Path, runs: Path, out: Path, how: dict[str, Any], trust: Trust
             known[name] = run._asdict() | _judged(store, table.draws)
             (out / "champions" / f"{name}.json").write_text(store.genotype(store.last, 0))
         write_whole(out / NUMBERS, json.dumps(known, indent=1, sort_keys=True).encode())
-        write_page(known, out, table.asked)
+        write_page({one: known[one] for one in map(str, runs_of) if one in known}, out, table.asked)
         console.print(f"  {known[name]['conditions']['held out']['measure']:.3f}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +24,25 @@ UNITS = {
 }  # fmt: skip
 TICKS = (0, 1000, 2000, 3000, 4000, 5000, 10_000, 20_000, 50_000, 100_000)  # evaluations
 COLOURS = ("#c8553d", "#588b8b", "#7d5ba6", "#8a9a5b", "#4a6fa5", "#888888")
+SEEDS = 15  # of a row that is claimed, at least: of six more, four were worse than the worst of five
+SURE = 0.9  # with which the median of all seeds there are is in an interval
 HEAD = """# Results of evolution
 
-Made by `kinemorph results docs/results/table.toml`, which says what was run. Every seed is shown. A champion is what
-the search itself names at its end; it is judged on 64 draws that no search and no tuning has seen. What is rejected
-counts as nothing. *Half the step* and *MuJoCo* are shares of the measure that are kept there; *blanked* is the measure
-with senses that read nothing, *limp* with motors off; *rejected* is the share of all lives of the search, with the most
-frequent reason. `random` draws the founders of `default`, with their routes from senses to effectors, again and again;
-`thesis` and `sims` have the creatures and operators of the thesis.
+Made by `kinemorph results docs/results/table.toml`, which says what was run. Every seed is shown. Beside a median is the
+interval between two of the seeds' results, as many from the lowest as from the highest, that holds the median of all
+seeds there could be with a probability of at least 90 %, whatever their distribution (order statistics; from the
+binomial distribution: with 15 seeds the 4th and the 12th, with 5 the lowest and the highest, with 4 or fewer none).
+Medians of fewer than 15 seeds are not in bold type: they are no claims.
+
+A champion is what the search itself names at its end; it is judged on 64 draws that no search and no tuning has seen.
+What is rejected counts as nothing. *Half the step* and *MuJoCo* are shares of the measure that are kept there;
+*blanked* is the measure with senses that read nothing, *limp* with motors off; *rejected* is the share of all lives of
+the search, with the most frequent reason. `random` draws the founders of `default`, with their routes from senses to
+effectors, again and again; `thesis` and `sims` have the creatures and operators of the thesis.
 """
 
 NAMES = (
-    "search", "evaluations", "seeds", "median", "half the step", "MuJoCo", "blanked", "limp", "rejected",
+    "search", "evaluations", "seeds", "median", "90 % interval", "half the step", "MuJoCo", "blanked", "limp", "rejected",
     "heritability", "lives a CPU-second",
 )  # fmt: skip
 
@@ -42,12 +50,12 @@ Record = dict[str, Any]
 
 
 class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the default search is asked for: medians over seeds."""
+    """What the default search is asked for: medians over seeds, of so many."""
 
     task: str
     episodes: int
     measure: float  # at least
-    seeds: int = 5
+    seeds: int = SEEDS
     kept: float = 0.0  # at least this share of the measure at half the step, and in MuJoCo
     blanked: float | None = None  # less than this with senses that read nothing
 
@@ -76,26 +84,45 @@ def _answers(known: dict[str, Record], asked: Sequence[Asked]) -> str:
             bounds += [("blanked", one.blanked, False, [_measure(each, "sensors blanked") for each in records])]
         wants = [f"{name} {'at least' if least else 'below'} {bound:g}" for name, bound, least, _ in bounds]
         found = [f"{np.median(values):.2f}" if values else "none" for *_, values in bounds]
+        if ends := interval(bounds[0][-1]):
+            found[0] += f" ({ends[0]:.2f} to {ends[1]:.2f})"
         good = all(values and (np.median(values) >= bound) == least for _, bound, least, values in bounds)
         said = "reached" if good else "**not reached**"
+        if good and ends and ends[0] < one.measure:
+            said = "reached by the median, not by its interval"
         if len(records) < one.seeds:
             said = f"{len(records)} of {one.seeds} seeds made"
         lines.append((one.task, f"{one.episodes}", ", ".join(wants), ", ".join(found), said))
     table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    return f"## What is asked of the default search\n\nMedians over seeds.\n\n{table}\n"
+    return f"## What is asked of the default search\n\nMedians over seeds, and 90 % intervals of the first.\n\n{table}\n"
 
 
 def _table(records: list[Record]) -> str:
     lines: list[tuple[str, ...]] = [NAMES, ("---",) * len(NAMES)]
     for (search, episodes), group in _groups(records):
         one = sorted(group, key=lambda record: record["seed"])
+        measures = [_measure(each) for each in one]
+        median, ends = f"{np.median(measures):.2f}", interval(measures)
         lines.append((
-            f"`{search}`", f"{episodes}", ", ".join(f"{_measure(each):.2f}" for each in one),
-            f"**{np.median([_measure(each) for each in one]):.2f}**", _kept(one, "half the step"),
-            _kept(one, "in MuJoCo"), _median(one, "sensors blanked"), _median(one, "motors off"), _rejected(one),
+            f"`{search}`", f"{episodes}", ", ".join(f"{each:.2f}" for each in measures),
+            f"**{median}**" if len(one) >= SEEDS else median, f"{ends[0]:.2f} to {ends[1]:.2f}" if ends else "",
+            _kept(one, "half the step"), _kept(one, "in MuJoCo"), _median(one, "sensors blanked"), _median(one, "motors off"), _rejected(one),
             _middle(each["heritability"] for each in one), _middle(each.get("rate") for each in one),
         ))  # fmt: skip
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """Two of the values between which the median of what they are drawn from is, with a probability of SURE at least.
+
+    That k of n values at most are below it has the probability of a binomial distribution of a half. None, if there
+    are too few of them.
+    """
+    n, k = len(values), 0
+    while 2 * sum(comb(n, i) for i in range(k + 1)) <= (1.0 - SURE) * 2**n:
+        k += 1  # as many may be left out at each end
+    ordered = sorted(values)
+    return (ordered[k - 1], ordered[n - k]) if k else None
 
 
 def _groups(records: list[Record]) -> list[tuple[tuple[str, int], list[Record]]]:
