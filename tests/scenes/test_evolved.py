@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from kinemorph._files import FileError
+from kinemorph.creatures.founders import founder
 from kinemorph.evolve.run import held_out
 from kinemorph.scenes import evolved
 from kinemorph.scenes.beside import excerpt
@@ -30,6 +31,37 @@ def test_they_live_as_they_were_judged(name: str) -> None:
     assert recording.t[-1] == pytest.approx(task.seconds)
     roots = [body.name for body in recording.bodies if body.name.endswith("part0")]
     assert roots == ([f"{called} part0" for called in measures] if len(measures) > 1 else ["part0"])
+
+
+@pytest.mark.parametrize("name", [name for name in CASTS if any("generation" in c for c in evolved.cast(name).champions)])
+def test_generations_that_are_shown_show_progress(name: str) -> None:
+    """No genotype twice, each better than the one before in the mean of draws, and so on the draw that is shown."""
+    who = evolved.cast(name)
+    found = evolved.measured(who.species, who.seed, who.champions)
+    evolved.check_progress(found, who.champions)
+    shown = list(evolved.together(name)[1].values())
+    assert shown == sorted(shown)
+    assert len(shown) == 1 or shown[-1] > shown[0]
+    assert name != "jumping_2" or found["generation 61"].mean() > 2.0 * found["generation 0"].mean()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_champions_without_progress_are_not_kept(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    draws, champions = 12, {f"generation {g}": founder(10 * seed + g) for g in (0, 3, 7)}
+    found = {name: level + 0.1 * rng.random(draws) for name, level in zip(champions, (0.1, 0.5, 0.9))}
+    evolved.check_progress(found, champions)
+    order = ([1, 0, 2], [0, 2, 1], [2, 1, 0], [1, 2, 0])[seed]
+    shuffled = dict(zip(champions, (list(found.values())[k] for k in order)))
+    with pytest.raises(ValueError, match="in the mean, and generation . [0-9.]+: no progress"):
+        evolved.check_progress(shuffled, champions)
+    with pytest.raises(ValueError, match="two of generation 0, generation 3, generation 7 are one genotype"):
+        evolved.check_progress(found, champions | {"generation 7": champions["generation 3"]})
+
+
+def test_the_draw_that_is_shown_is_a_typical_one() -> None:
+    found = {"a": np.array([0.0, 1.0, 0.5, 0.4]), "b": np.array([2.0, 0.0, 1.1, 0.2])}
+    assert evolved.typical(found) == 2
 
 
 def test_the_one_that_goes_along_bars_changes_hands() -> None:

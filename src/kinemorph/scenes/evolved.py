@@ -6,13 +6,15 @@ runs, to be shipped with the package.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from kinemorph._files import FileError, read_bytes, write_whole
 from kinemorph.creatures.genotype import MOST_BYTES, Genotype
@@ -28,6 +30,8 @@ from kinemorph.view.picture import recorded_solids
 from kinemorph.view.recording import Recording
 
 FOLDER = Path(__file__).with_name("data") / "evolved"
+DRAWS = 16  # on which champions are measured before they are shown
+Array = np.ndarray[Any, np.dtype[np.float64]]
 ALONE, BESIDE, BEHIND = (900, 320), (620, 200), (420, 280)  # pixels of a picture of one life, and of several
 
 
@@ -66,12 +70,22 @@ def together(name: str) -> tuple[Recording, dict[str, float]]:
     return recording, {called: measure for called, (_, measure) in lives.items()}
 
 
+def measured(species: Species, seed: int, champions: Mapping[str, Genotype], draws: int = DRAWS) -> dict[str, Array]:
+    """What each of them measures on draws that no search saw; what is rejected counts as nothing."""
+    found = {}
+    for called, one in champions.items():
+        lives = [species.evaluate(one.to_json(), draw) for draw in held_out(seed, draws)]
+        found[called] = np.array([0.0 if life.reason else life.measure for life in lives])
+    return found
+
+
 def demo(out: Path, say: Callable[[Any], None], name: str) -> None:
     """Let them live: pictures, and a replay."""
     recording, measures = together(name)
-    for called, measure in measures.items():
-        say(f"{called}: {measure:.3g}")
     who, alone = cast(name), len(measures) == 1
+    means = {called: found.mean() for called, found in measured(who.species, who.seed, who.champions).items()}
+    for called, measure in measures.items():
+        say(f"{called}: {measure:.3g}; in the mean of {DRAWS} draws that no search saw {means[called]:.3g}")
     low, high = _around(recording, who.moments)
     views = [View(times, FROM, low, high, near=True, room=1.0) for times in ([who.moments] if alone else who.moments)]
     pictures, film = draw_views(
@@ -100,10 +114,32 @@ locomotion_1, locomotion_2, locomotion_3 = (partial(demo, name=f"locomotion_{k}"
 brachiation = partial(demo, name="brachiation")
 
 
+def typical(found: Mapping[str, Array]) -> int:
+    """The draw on which all of them measure what they do in the mean, most nearly: a picture of it promises no more."""
+    measures = np.array(list(found.values()))
+    apart = np.abs(measures - measures.mean(axis=1, keepdims=True)).sum(axis=0)
+    return int(apart.argmin())
+
+
+def check_progress(found: Mapping[str, Array], champions: Mapping[str, Genotype]) -> None:
+    """Refuse champions of generations that show none: one that is there twice, or that is no better than the one
+    before."""
+    if len({one.line() for one in champions.values()}) < len(champions):
+        raise ValueError(f"evolved: two of {', '.join(champions)} are one genotype; name other generations")
+    for before, after in pairwise(name for name in champions if name.startswith("generation")):
+        old, new = found[before].mean(), found[after].mean()
+        if not new > old:
+            raise ValueError(f"evolved: {after} measures {new:.3g} in the mean, and {before} {old:.3g}: no progress")
+
+
 def keep(
-    name: str, runs: tuple[str, ...], /, behind: bool = False, draw: int = 0, moments: tuple[float, ...] = (0.0,)
-) -> None:
-    """Take champions out of runs, each said as RUN or RUN@GENERATION, all of the task of the first."""
+    name: str, runs: tuple[str, ...], /, behind: bool = False, draw: int | None = None,
+    moments: tuple[float, ...] = (0.0,),
+) -> None:  # fmt: skip
+    """Take champions out of runs, each said as RUN or RUN@GENERATION, all of the task of the first.
+
+    Without a `draw` they are shown on the most typical one.
+    """
     champions: dict[str, Genotype] = {}
     settings: list[Settings] = []
     for place in runs:
@@ -115,8 +151,12 @@ def keep(
             champions[called] = Genotype.from_json(champion_of(store, at, 0))
     if len({msgspec.json.encode((one.task, one.of_task)) for one in settings}) != 1:
         raise ValueError(f"evolved: runs must be of one task, and there must be one at least: {', '.join(runs)}")
+    made = Cast(settings[0].task, settings[0].seed, champions, settings[0].of_task, draw or 0, behind, moments)
+    found = measured(made.species, made.seed, champions)
+    check_progress(found, champions)
+    if draw is None:
+        made = replace(made, draw=typical(found))
     FOLDER.mkdir(exist_ok=True)
-    made = Cast(settings[0].task, settings[0].seed, champions, settings[0].of_task, draw, behind, moments)
     write_whole(FOLDER / f"{name}.json", msgspec.json.encode(made))
 
 
