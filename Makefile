@@ -45,7 +45,7 @@ lock: $(VENV)/.locked  ## resolve pyproject.toml into requirements.lock (newest:
 # -------------------------------------------------------------------------------------------------- working
 
 BENCHMARKS := tuples dynamics batch collision ground broad_phase bounce structure forest files mocap world simbench \
-  start viewer compile
+  start viewer crash compile
 
 DEMOS := chain_bridge mechanisms walk high_bar swing_breaks human car dominos
 

@@ -161,3 +161,11 @@ def test_creatures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_viewer() -> None:
     assert good(benchmark("viewer").rows(0.1))
+
+
+def test_crash() -> None:
+    crash = benchmark("crash")
+    rows = crash.of_model("timestep", 1, 3.0)
+    assert good(rows)
+    assert [row.metric for row in rows] == list(crash.METRICS)
+    assert all(row.machine for row in rows)

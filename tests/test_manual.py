@@ -176,6 +176,23 @@ def test_calls_that_stand_beside_those_of_other_engines_exist() -> None:
             thing = getattr(thing, name, None)
 
 
+def test_what_the_guide_says_can_be_set_can_be_set() -> None:
+    """And what it says is set once cannot."""
+    world, cells = km.World(), [here for rows in guide().values() for _, here in rows]
+    said = [re.findall(r"`world\.(\w+)`, which (can be set|`km\.World\(\w+=[\w.-]+\)` sets once)", cell) for cell in cells]
+    found = dict(pair for pairs in said for pair in pairs)
+    assert found.keys() == {"dt", "gravity"}
+    for name, how in found.items():
+        value = getattr(world, name)
+        if how == "can be set":
+            setattr(world, name, value)
+        else:
+            with pytest.raises(AttributeError):
+                setattr(world, name, value)
+            assert getattr(km.World(**{name: 1e-3}), name) == 1e-3
+    assert sum("can be set" in cell for cell in cells) == list(found.values()).count("can be set")
+
+
 def test_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for file in sorted((ROOT / "examples").glob("*.py")):

@@ -130,6 +130,21 @@ def plot(name: str, *words: str) -> str:
     return f"![{' '.join(words)}](_static/{name}.png)"
 
 
+def crash() -> str:
+    """Fig. 3.13 of Fontijne's thesis: seconds of computing for one of motion, by contact model."""
+    found: dict[str, dict[str, Any]] = {}
+    for row in measured("crash"):
+        found.setdefault(row["case"], {})[row["metric"]] = row
+    if not found:
+        return MISSING
+    lines = []
+    for model, rows in found.items():
+        *_, last = rows.values()
+        lines.append([model, *(f"{row['ours']:.3f}" for row in rows.values()), number(last["peer"])])
+    made = table(["contact model", *rows, "the thesis, all of it"], lines)
+    return f"{made}\n\nThe best of five runs, one core of {last['machine']}."
+
+
 ENGINES = re.compile("Pinocchio|MuJoCo|coal|constraintDynamics")
 EDITS = {"re-root call": "poses through a re-root", "connect": "both sides of a new joint", "cut": ""}
 
@@ -353,6 +368,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "commands": commands,
     "consistency": consistency,
     "contact": contact,
+    "crash": crash,
     "gallery": gallery,
     "gait": gait,
     "gait_counts": gait_counts,

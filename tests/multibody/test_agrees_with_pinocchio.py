@@ -94,6 +94,8 @@ def check_totals(twin, rng):
     close(found.kinetic, 0.5 * peer_v @ dense(pin.crba(peer, peer_data, peer_q)) @ peer_v)
     centroidal = pin.computeCentroidalMomentum(peer, peer_data, peer_q, peer_v).vector
     close(km.momentum(model, data, q, v, about="com"), centroidal[ANGULAR_FIRST])
+    columns = [km.momentum(model, data, q, unit, "com") for unit in np.eye(model.nv)]  # as the guide says of ccrba
+    close(np.transpose(columns), (pin.ccrba(peer, peer_data, peer_q, peer_v) @ twin.T(q))[ANGULAR_FIRST])
     world = sum(peer_data.oMi[i].act(peer.inertias[i] * peer_data.v[i]).vector for i in range(1, peer.njoints))
     close(km.momentum(model, data, q, v), world[ANGULAR_FIRST])
 

@@ -40,9 +40,11 @@ def test_tables_have_a_line_for_each_experiment():
 
 @pytest.mark.parametrize("model", ["impulse", "timestep"])
 def test_the_clock_of_a_crash_runs_on_and_knows_when_the_wall_is_hit(model, tmp_path):
-    found = crash(model, 3.0)
+    found = crash(model, 3.0, runs=2)
     assert 2.0 < found.hit < 3.0
     np.testing.assert_allclose(found.t, np.linspace(0.0, 3.0, 31))
     assert (np.diff(found.took) > 0.0).all()
     assert len(thesis.crash_lines([found])) == 3
+    before, after, whole = thesis.crash_times(found)
+    assert min(before, after) <= whole <= max(before, after)
     assert thesis.draw_crashes([found], tmp_path).exists()

@@ -93,15 +93,20 @@ def wall_lines(found: list[Standing]) -> list[str]:
     return lines
 
 
+def crash_times(r: Crash) -> tuple[float, float, float]:
+    """s of computing for one of motion: while the wall stands, while it falls, and of all of it."""
+    hit = int(np.searchsorted(r.t, r.hit))
+    before, after = r.took[hit] / r.t[hit], (r.took[-1] - r.took[hit]) / (r.t[-1] - r.t[hit])
+    return float(before), float(after), float(r.took[-1] / r.t[-1])
+
+
 def crash_lines(found: list[Crash]) -> list[str]:
     """A table of crashes, in Markdown."""
     lines = ["| contact model | s for a second, wall stands | wall falls | all of it | thesis |"]
     lines.append("| --- | ---: | ---: | ---: | ---: |")
     for r in found:
-        hit = int(np.searchsorted(r.t, r.hit))
-        before, after = r.took[hit] / r.t[hit], (r.took[-1] - r.took[hit]) / (r.t[-1] - r.t[hit])
-        numbers = f"{before:.3f} | {after:.3f} | {r.took[-1] / r.t[-1]:.3f} | {PRINTED if r.model == 'impulse' else ''}"
-        lines.append(f"| {r.model} | {numbers} |")
+        numbers = " | ".join(f"{each:.3f}" for each in crash_times(r))
+        lines.append(f"| {r.model} | {numbers} | {PRINTED if r.model == 'impulse' else ''} |")
     return lines
 
 
