@@ -13,8 +13,10 @@ from tests.browser import Visit, chromium, still, visit
 from tests.needs import WHOLE
 
 import kinemorph as km
+from kinemorph.view.looks import SHADOW
 from kinemorph.view.recording import SOIL, Body, Recording, level_ground
-from kinemorph.view.replay import _batches, _seen_points, replay
+from kinemorph.view.replay import _batches, _Scene, _seen_points, replay
+from kinemorph.view.serving import serving
 
 LENGTH = 0.5
 Image = npt.NDArray[np.float64]
@@ -203,6 +205,57 @@ def test_the_ground_is_where_it_is(recording: Recording, height: float, solid: b
     _, floor, firm = _seen_points(batches, np.zeros((len(recording.t), 3)), level_ground(recording))
     assert (floor, firm) == (pytest.approx(height), solid)
     assert [name for batch in batches for name in batch.names] == ["ball"]  # the grid stands for level ground
+
+
+def on_ground(kind: str, size: float, seed: int = 0) -> Recording:
+    """A box that rests on ground that has an end, flat or with hills."""
+    x = np.linspace(-0.5 * size, 0.5 * size, 25)
+    hills = 0.0 if "flat" in kind else 0.01 * size * np.random.default_rng(seed).normal()
+    heights = hills * np.sin(6.0 * x / size)[:, None] * np.cos(4.0 * x / size)[None, :]
+    ground: km.Ground = km.HeightField(heights, (size, size))
+    if "mesh" in kind:
+        ground = km.Terrain(ground.mesh)  # type: ignore[attr-defined]
+    world = km.World()
+    world.add_ground(ground)
+    world.add(km.Shape.box((0.5, 0.5, 0.5), colour=(0.8, 0.1, 0.1, 1.0)), at=(0, 0, 0.26 + abs(hills)))
+    with km.film(world) as taken:
+        world.run(0.1)
+    return taken.recording
+
+
+@pytest.mark.parametrize("size", [3.0, 20.0, 300.0])
+@pytest.mark.parametrize("kind", ["flat field", "hilly field", "flat mesh", "hilly mesh"])
+def test_ground_that_has_an_end_takes_shadows_and_casts_none(kind: str, size: float) -> None:
+    """It lay in one plane with a grid, which flickered as a dark band, and no shadow was seen on it."""
+    recording = on_ground(kind, size, seed=int(size))
+    batches = _batches(recording, recording.poses, tree=False)
+    with serving("tests") as server:
+        scene = _Scene(server, recording, batches, np.zeros((len(recording.t), 3)), (1.0, -1.3, 0.55))
+        scene.show(len(recording.t) - 1)
+        scene.happen(recording.chapters[0])
+        nodes = server.scene._handle_from_node_name
+        assert "/world/ground" not in nodes
+        (ground,) = (node for name, node in nodes.items() if name.startswith("/world/ground_"))
+        assert (ground.cast_shadow, ground.receive_shadow, ground.side) == (False, SHADOW, "double")
+        assert len(scene.meshes) == 1  # the box
+
+
+def test_shadows_are_seen_on_ground_that_has_an_end(tmp_path: Path) -> None:
+    """Of a box that rests, beside it, and no band of the ground is dark."""
+    recording = on_ground("hilly field", 8.0)
+    with visit(replay(recording, tmp_path / "ground.html"), tmp_path / "profile", (480, 330)) as opened:
+        page = opened.page
+        page.locator("canvas").first.wait_for(timeout=120_000)
+        page.locator("input").first.wait_for(timeout=120_000)
+        page.add_style_tag(content="#legend, .mantine-Notifications-root { display: none !important }")
+        page.wait_for_timeout(4000)
+        image = seek(opened, 0.1)
+    grey = image.max(axis=2) - image.min(axis=2) < 0.06
+    level = image.mean(axis=2)
+    lit = float(np.median(level[grey & (level < 0.97)]))
+    dark = grey & (level < 0.85 * lit)
+    assert 0.005 < dark.mean() < 0.2
+    assert dark[: len(dark) // 3].sum() == 0  # far away there is none
 
 
 def test_shapes_and_files_keep_their_colours() -> None:
