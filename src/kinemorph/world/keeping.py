@@ -67,7 +67,7 @@ class Keeping:
         """Be as in a snapshot again; if that cannot be read, `FileError`, and nothing has changed.
 
         Handles of bodies that were there then go on working; those of others are refused. Controllers and events that
-        were waited for then have the functions of those of the same name that the world has now.
+        were waited for then are again, with their functions and handles, also those that are over or cancelled by now.
         """
         if self._moving:
             self._alone()
