@@ -101,6 +101,24 @@ def test_a_snapshot_of_a_world_that_was_built_alike_finds_its_functions():
     assert other == ["touch", "time", "touch"]
 
 
+def test_what_is_over_and_in_no_snapshot_does_not_pile_up(monkeypatch):
+    monkeypatch.setattr("kinemorph.world.known.MOST", 8)
+    world, said = bouncing(), []
+    world.when(E.contact("ball", "ground", times=1), lambda w, m: said.append(m.name))
+    start = world.save()
+    for _ in range(40):  # episodes that register what they wait for
+        world.restore(start)
+        world.when(E.at(0.05), lambda w, m: said.append(m.name))
+        world.every(0.02, lambda w: None)
+        world.step(30)
+    assert len(world._watches._known) < 12
+    assert len(world._timers._known) < 12
+    said.clear()
+    world.restore(start)
+    world.run(0.5)
+    assert said == ["ball touches ground"]
+
+
 # ---------------------------------------------------------------------------------------------------------- the family
 
 

@@ -15,7 +15,7 @@ from kinemorph.multibody.layout import JointKind
 from kinemorph.spatial.given import shown
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest_memory import INDEX
-from kinemorph.world.known import known_again, next_number
+from kinemorph.world.known import known_again, learn, next_number
 from kinemorph.world.of_world import OfWorld
 from kinemorph.world.watch import ANYTHING, GROUND, measure_now
 
@@ -52,13 +52,14 @@ Action = Callable[["World", Moment], Any]
 class Watch:
     """An event that a world waits for. `count` is how often it has happened; after `cancel` it never will again."""
 
-    __slots__ = ("_all", "_lacks", "_number", "_places", "action", "cancelled", "count", "event")
+    __slots__ = ("_all", "_lacks", "_number", "_places", "_saved", "action", "cancelled", "count", "event")
     _all: Watches  # that it is one of
 
     def __init__(
         self, event: Event, action: Action | None, places: list[int | None], number: int, count: int = 0
     ) -> None:  # fmt: skip
         self.event, self.action, self.count, self.cancelled = event, action, count, False
+        self._saved = False  # in a snapshot
         self._number = number  # by which snapshots know it: its world has given it to no other one
         self._lacks = False  # functions that it had when a snapshot was made
         self._places = places  # ids of its bodies or its joint; None where it is the ground, or anything
@@ -154,7 +155,7 @@ class Watches(OfWorld):
             self._watches, self._rows = self._watches[:-1], self._rows[:-1].copy()
             self._lend()
             raise
-        self._known[watch._number] = watch
+        learn(self._known, watch, self._watches)
         return watch
 
     def _begin(self, watch: Watch) -> None:
@@ -313,7 +314,7 @@ class Watches(OfWorld):
         """What a snapshot keeps: of each the plain parts of its event, its bodies or joint, and its row."""
         listed, waits = [], [not watch.cancelled for watch in self._watches]
         for watch in compress(self._watches, waits):
-            e = watch.event
+            e, watch._saved = watch.event, True
             lacks = watch._lacks or any(f is not None for f in (e.action, e.only, e.function, watch.action))
             grounds = [place is not None for place in e.places]
             numbers = [float(x) for part in (*e.points, e.along) for x in part]
@@ -337,7 +338,7 @@ class Watches(OfWorld):
                 places=places, points=tuple(each[:-1]), along=each[-1],
             )  # fmt: skip
             watch = Watch(event, None, ids, number, count)
-            watch._lacks = lacks
+            watch._lacks, watch._saved = lacks, True
             made._watches.append(watch)
             made._known[number] = watch
         return made

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
+MOST = 4096  # that are over and in no snapshot, such as those that each episode of a long training registers anew
+
 
 class Numbered(Protocol):
     """What a world has given a number that no other one of its kind gets."""
 
     _number: int
+    _saved: bool  # whether a snapshot may have it
 
 
 Known = TypeVar("Known", bound=Numbered)
@@ -18,6 +21,16 @@ Known = TypeVar("Known", bound=Numbered)
 def next_number(known: dict[int, Any]) -> int:
     """A number that none has had."""
     return 1 + max(known, default=-1)
+
+
+def learn(known: dict[int, Known], one: Known, waiting: Sequence[Known]) -> None:
+    """Know one more; of many that are over, and in no snapshot, the older half is forgotten."""
+    known[one._number] = one
+    if len(known) > MOST:
+        here = {other._number for other in waiting} | {one._number}
+        over = sorted(n for n, other in known.items() if n not in here and not other._saved)
+        for n in over[: len(over) // 2] if len(over) > MOST // 2 else ():
+            del known[n]
 
 
 def known_again(kept: Sequence[Known], known: dict[int, Known], likeness: Callable[[Known], Any]) -> list[Known]:

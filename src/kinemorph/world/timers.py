@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kinemorph.spatial.given import finite, real, shown, text
-from kinemorph.world.known import known_again, next_number
+from kinemorph.world.known import known_again, learn, next_number
 from kinemorph.world.of_world import OfWorld
 
 if TYPE_CHECKING:
@@ -21,13 +21,14 @@ EARLY = 1e-6  # of a step: a time that is so near has come
 class Timer:
     """A function that a world calls every so many seconds of its own time, until `cancel`."""
 
-    __slots__ = ("_count", "_number", "_start", "action", "cancelled", "name", "period")
+    __slots__ = ("_count", "_number", "_saved", "_start", "action", "cancelled", "name", "period")
 
     def __init__(
         self, action: Task | None, period: float, name: str, start: float, number: int, count: int = 0
     ) -> None:  # fmt: skip
         self.action, self.period, self.name, self.cancelled = action, period, name, False
         self._start, self._count = start, count
+        self._saved = False  # in a snapshot
         self._number = number  # by which snapshots know it: its world has given it to no other one
 
     @property
@@ -90,7 +91,7 @@ class Timers(OfWorld):
             raise ValueError(f"world: a timer cannot start at {start} s, it is {self._world.time:g} s already")
         timer = Timer(action, float(period), name, float(first), next_number(self._known))
         self._timers.append(timer)
-        self._known[timer._number] = timer
+        learn(self._known, timer, self._timers)
         return timer
 
     def steps_until_due(self, most: int) -> int:
@@ -119,14 +120,19 @@ class Timers(OfWorld):
 
     def plain(self) -> list[Plain]:
         """What a snapshot keeps."""
-        return [(t.name, t.period, t._start, t._count, t._number) for t in self._timers if not t.cancelled]
+        waiting = [timer for timer in self._timers if not timer.cancelled]
+        for timer in waiting:
+            timer._saved = True
+        return [(t.name, t.period, t._start, t._count, t._number) for t in waiting]
 
     @staticmethod
     def of(plain: list[Plain]) -> Timers:
         """Timers without functions."""
         made = Timers()
         made._timers = [Timer(None, period, name, start, number, count) for name, period, start, count, number in plain]
-        made._known = {timer._number: timer for timer in made._timers}
+        for timer in made._timers:
+            timer._saved = True
+            made._known[timer._number] = timer
         return made
 
     def adopt(self, others: Timers) -> None:
