@@ -511,7 +511,8 @@ def test_figures_for_people_say_what_changed(tmp_path: Path) -> None:
 
 MESHES = {
     "urdf": (
-        '<robot name="a"><link name="b"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
+        '<robot name="a"><link name="b"><inertial><mass value="1"/>'
+        '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
         '<collision><geometry><mesh filename="{}"/></geometry></collision></link></robot>'
     ),
     "sdf": (
@@ -533,10 +534,12 @@ def test_models_of_a_scene_have_their_meshes_in_its_folder(kind: str, tmp_path: 
     for folder in (tmp_path / "package", tmp_path / "scene", deep, deep / "package", deep / "inner"):
         folder.mkdir(exist_ok=True, parents=True)
         (folder / "a.stl").write_bytes(mesh)
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "beside" / "only.stl").write_bytes(mesh)
     (deep / "link.stl").symlink_to(tmp_path / "package" / "a.stl")
     (deep / "a.toml").write_text(f'[[figure]]\nname = "a"\nfile = "inner/a.{kind}"\n')
     scheme = [] if kind == "xml" else ["package://"]
-    bad = [f"{s}{path}" for s in scheme for path in ("scene/a.stl", "deep/../a.stl", "package/../../a.stl")]
+    bad = [f"{s}{path}" for s in scheme for path in ("beside/only.stl", "deep/../a.stl", "package/../../a.stl")]
     bad += ["../../a.stl", str(tmp_path / "package" / "a.stl"), "../link.stl", "../../../package/a.stl"]
     for path in bad:
         (deep / "inner" / f"a.{kind}").write_text(MESHES[kind].format(path))
