@@ -547,4 +547,4 @@ def test_models_of_a_scene_have_their_meshes_in_its_folder(kind: str, tmp_path: 
             km.load_scene(deep / "a.toml")
     for path in ["a.stl", "../a.stl", *(f"{s}package/a.stl" for s in scheme)]:
         (deep / "inner" / f"a.{kind}").write_text(MESHES[kind].format(path))
-        assert km.load_scene(deep / "a.toml").world.figures
+        assert km.load_scene(deep / "a.toml").world.shapes.count == 1

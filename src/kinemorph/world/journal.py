@@ -322,7 +322,7 @@ def _repeat(world: World, note: Note, path: Any) -> None:
 
 
 def _compare(world: World, note: Note, path: Any, good: int) -> None:
-    whole, ids, digests = note.more if len(note.more) == 3 else ("", None, None)
+    whole, ids, digests = cast(tuple[Any, Any, Any], note.more if len(note.more) == 3 else ("", None, None))
     arrays = isinstance(whole, str) and isinstance(ids, np.ndarray) and isinstance(digests, np.ndarray)
     if not (arrays and ids.ndim == 1 and ids.shape == digests.shape and ids.dtype.kind == digests.dtype.kind == "i"):
         raise FileError(f"{path}: at step {note.step} there is a check that is none")
