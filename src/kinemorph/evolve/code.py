@@ -9,5 +9,5 @@ from kinemorph._jit_sources import module_key
 
 def code_of(module: str) -> str:
     """A hash of a module and of all that it imports from its package and from ours."""
-    file = getattr(sys.modules[module], "__file__", None)
+    file = getattr(sys.modules.get(module), "__file__", None)  # a notebook is in none
     return module_key(module, file)[:16] if file else "unknown"
