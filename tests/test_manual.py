@@ -179,7 +179,8 @@ def test_calls_that_stand_beside_those_of_other_engines_exist() -> None:
 def test_what_the_guide_says_can_be_set_can_be_set() -> None:
     """And what it says is set once cannot."""
     world, cells = km.World(), [here for rows in guide().values() for _, here in rows]
-    said = [re.findall(r"`world\.(\w+)`, which (can be set|`km\.World\(\w+=[\w.-]+\)` sets once)", cell) for cell in cells]
+    pattern = r"`world\.(\w+)`, which (can be set|`km\.World\(\w+=[\w.-]+\)` sets once)"
+    said = [re.findall(pattern, cell) for cell in cells]
     found = dict(pair for pairs in said for pair in pairs)
     assert found.keys() == {"dt", "gravity"}
     for name, how in found.items():

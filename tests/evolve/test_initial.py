@@ -130,7 +130,7 @@ class Own:
 
 
 def test_a_search_that_takes_none_says_so(files, tmp_path):
-    with pytest.raises(ValueError, match='search "tests.evolve.test_initial:Own" takes no initial population'):
+    with pytest.raises(ValueError, match=r'search "tests\.evolve\.test_initial:Own" takes no initial population'):
         begin(tmp_path / "run.db", settings(files, "tests.evolve.test_initial:Own"))
 
 

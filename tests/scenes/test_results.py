@@ -56,7 +56,7 @@ def test_a_table_is_run_once_and_told_on_a_page(tmp_path: Path) -> None:
     assert set(first) == {"locomotion-default-24-1", "locomotion-default-24-2"}
     for file in runs.glob("*.db"):
         file.unlink()  # what is known is not run again
-    old = {"locomotion-default-24-9": record(9, 99.0) | {"episodes": 24}}  # of another table: known, but not on the page
+    old = {"locomotion-default-24-9": record(9, 99.0)}  # of another table: known, but not on the page
     (out / "results.json").write_text(json.dumps(first | old))
     table.write_text(TABLE + ANOTHER)
     results(table, runs, out, {"evaluator": "serial"})
@@ -151,7 +151,7 @@ def test_a_row_of_fewer_than_fifteen_seeds_is_no_claim(tmp_path: Path) -> None:
 def test_what_is_asked_needs_its_seeds(tmp_path: Path) -> None:
     asked = '[[asked]]\ntask = "locomotion"\nepisodes = 24\nmeasure = 0.1\n'
     (tmp_path / "table.toml").write_text(TABLE + asked)
-    with pytest.raises(ValueError, match="locomotion with 24 evaluations is asked for with 15 seeds, and rows of the def"):
+    with pytest.raises(ValueError, match="locomotion with 24 evaluations is asked for with 15 seeds, and rows of"):
         results(tmp_path / "table.toml", tmp_path / "runs", tmp_path / "page", {"evaluator": "serial"})
     assert not (tmp_path / "runs").exists()
 

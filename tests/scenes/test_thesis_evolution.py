@@ -1,4 +1,4 @@
-"""The figures of the thesis's evolutions are made by a command each, with its own algorithm; here with a tiny budget."""
+"""The figures of the thesis's evolutions are made by a command each; here with a tiny budget."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from kinemorph.scenes.thesis_evolution import EVOLUTIONS, settings_of
 def test_a_figure_has_the_budget_and_the_algorithm_of_the_thesis(figure: str) -> None:
     of = settings_of(figure, None, None, 1, None)
     search = search_of(of, problem_of(of))
-    assert (of.search, search.settings.population, search.selects, search.settings.ramp) == ("thesis", 300, "thesis", True)
+    assert of.search == search.selects == "thesis"
+    assert search.settings.population == 300
+    assert search.settings.ramp
     assert of.budget.generations == (200 if figure == "fig4.6a" else 100)
     assert problem_of(of).variant == "thesis"
 
@@ -32,9 +34,10 @@ def test_a_figure_is_drawn_and_goes_on_where_it_was(figure: str, tmp_path: Path,
 
     few = {"population": 16, "generations": 3, "workers": 1}
     here = replace(settings_of(figure, 16, 3, 1, 1), evaluator="serial")
-    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+    with monkeypatch.context() as patch:
         patch.setattr(thesis_evolution.experiment, "evolve", stop)
-        command((figure,), out=tmp_path, **few)
+        with pytest.raises(SystemExit):
+            command((figure,), out=tmp_path, **few)
     assert "stopped; the same command goes on with" in capsys.readouterr().out
     thesis_evolution.evolve(figure, here, tmp_path)
     stem = tmp_path / f"thesis_{figure.replace('.', '_')}"

@@ -1,7 +1,6 @@
 """The compass walker (SPW section 8): impacts by two ways, a steady gait, and its return map."""
 
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest

@@ -56,9 +56,10 @@ def evolve(
         expect(resume, FileKind.RUN, wanted="a run to go on with")
     budget = {"generations": generations, "episodes": episodes}
     given = {"search": search, "seed": seed, "workers": workers, "evaluator": evaluator, "address": address}
-    given["initial"] = [str(file) for file in initial] or None
+    groups = {"budget": budget, "of_search": {"population": population}}
+    begins = {"initial": [str(file) for file in initial] or None}
     command.evolve(
-        task, given | {"budget": budget, "of_search": {"population": population}}, out, resume,
+        task, given | groups | begins, out, resume,
         print_json if json else None, trust,
     )  # fmt: skip
 

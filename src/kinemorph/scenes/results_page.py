@@ -28,9 +28,9 @@ SEEDS = 15  # of a row that is claimed, at least: of six more, four were worse t
 SURE = 0.9  # with which the median of all seeds there are is in an interval
 HEAD = """# Results of evolution
 
-Made by `kinemorph results docs/results/table.toml`, which says what was run. Every seed is shown. Beside a median is the
-interval between two of the seeds' results, as many from the lowest as from the highest, that holds the median of all
-seeds there could be with a probability of at least 90 %, whatever their distribution (order statistics; from the
+Made by `kinemorph results docs/results/table.toml`, which says what was run. Every seed is shown. Beside a median is
+the interval between two of the seeds' results, as many from the lowest as from the highest, that holds the median of
+all seeds there could be with a probability of at least 90 %, whatever their distribution (order statistics; from the
 binomial distribution: with 15 seeds the 4th and the 12th, with 5 the lowest and the highest, with 4 or fewer none).
 Medians of fewer than 15 seeds are not in bold type: they are no claims.
 
@@ -42,8 +42,8 @@ effectors, again and again; `thesis` and `sims` have the creatures and operators
 """
 
 NAMES = (
-    "search", "evaluations", "seeds", "median", "90 % interval", "half the step", "MuJoCo", "blanked", "limp", "rejected",
-    "heritability", "lives a CPU-second",
+    "search", "evaluations", "seeds", "median", "90 % interval", "half the step", "MuJoCo", "blanked", "limp",
+    "rejected", "heritability", "lives a CPU-second",
 )  # fmt: skip
 
 Record = dict[str, Any]
@@ -94,7 +94,7 @@ def _answers(known: dict[str, Record], asked: Sequence[Asked]) -> str:
             said = f"{len(records)} of {one.seeds} seeds made"
         lines.append((one.task, f"{one.episodes}", ", ".join(wants), ", ".join(found), said))
     table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    return f"## What is asked of the default search\n\nMedians over seeds, and 90 % intervals of the first.\n\n{table}\n"
+    return f"## What is asked of the default search\n\nMedians over seeds; of the first, 90 % intervals.\n\n{table}\n"
 
 
 def _table(records: list[Record]) -> str:
@@ -106,8 +106,9 @@ def _table(records: list[Record]) -> str:
         lines.append((
             f"`{search}`", f"{episodes}", ", ".join(f"{each:.2f}" for each in measures),
             f"**{median}**" if len(one) >= SEEDS else median, f"{ends[0]:.2f} to {ends[1]:.2f}" if ends else "",
-            _kept(one, "half the step"), _kept(one, "in MuJoCo"), _median(one, "sensors blanked"), _median(one, "motors off"), _rejected(one),
-            _middle(each["heritability"] for each in one), _middle(each.get("rate") for each in one),
+            _kept(one, "half the step"), _kept(one, "in MuJoCo"), _median(one, "sensors blanked"),
+            _median(one, "motors off"), _rejected(one), _middle(each["heritability"] for each in one),
+            _middle(each.get("rate") for each in one),
         ))  # fmt: skip
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 

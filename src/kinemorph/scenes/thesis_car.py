@@ -47,5 +47,6 @@ def crash(model: str, seconds: float = SECONDS, runs: int = RUNS) -> Crash:
             begin = time.process_time()
             scene.world.run(EVERY)
             run[k] = time.process_time() - begin
-    took = np.append(0.0, np.cumsum(parts.min(axis=0)))
+    took: Array = np.zeros(parts.shape[1] + 1)
+    np.cumsum(parts.min(axis=0), out=took[1:])
     return Crash(model, EVERY * np.arange(len(took)), took, scene.hit[0])

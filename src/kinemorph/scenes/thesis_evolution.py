@@ -71,7 +71,8 @@ def evolve(figure: str, settings: Settings, out: Path) -> Path:
     console = Console(highlight=False, soft_wrap=True)
     out.mkdir(parents=True, exist_ok=True)
     file = out / f"{_stem(figure)}_{settings.seed}.db"
-    console.print(f"[bold]{figure}[/]: {EVOLUTIONS[figure].what}, in each generation {EVOLUTIONS[figure].rises}; {file}")
+    of = EVOLUTIONS[figure]
+    console.print(f"[bold]{figure}[/]: {of.what}, in each generation {of.rises}; {file}")
     with _run(file, settings) as store:
         if not store.facts.get("ended"):
             try:
