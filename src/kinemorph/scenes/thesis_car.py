@@ -47,6 +47,5 @@ def crash(model: str, seconds: float = SECONDS, runs: int = RUNS) -> Crash:
             begin = time.process_time()
             scene.world.run(EVERY)
             run[k] = time.process_time() - begin
-    took: Array = np.zeros(parts.shape[1] + 1)
-    np.cumsum(parts.min(axis=0), out=took[1:])
-    return Crash(model, EVERY * np.arange(len(took)), took, scene.hit[0])
+    took = np.append(0.0, np.cumsum(parts.min(axis=0)))
+    return Crash(model, np.linspace(0.0, EVERY * parts.shape[1], len(took)), took, scene.hit[0])
