@@ -143,3 +143,14 @@ def test_what_a_run_began_with_is_not_changed_when_it_goes_on(files, tmp_path):
         command(None, {"initial": [str(files[0])]}, None, tmp_path / "run.db")
     with Store.open(tmp_path / "run.db") as store:
         assert len(store.facts["initial"]) == 3
+
+
+def test_the_command_takes_files(files, tmp_path, capsys):
+    from kinemorph.cli import evolve as command
+
+    chosen = (files[2], files[0])
+    command(TASK, generations=2, seed=1, evaluator="serial", initial=chosen, out=tmp_path / "run.db", json=True)
+    assert json.loads(capsys.readouterr().out)["thesis_best"] > 0.0
+    with Store.open(tmp_path / "run.db") as store:
+        assert store.facts["initial"] == [file.read_text().strip() for file in chosen]
+        assert [op for op, _ in first(store)[:3]] == ["given", "given", "founder"]
