@@ -8,6 +8,9 @@ from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.multibody.joints import FREE
 from kinemorph.multibody.layout import LINK, LINK_DATA, TREE
 from kinemorph.multibody.system import F8
+from kinemorph.spatial.mat3 import mul_vec
+from kinemorph.spatial.rows import load3, load9
+from kinemorph.spatial.vec3 import cross, sub
 from kinemorph.structure.forest_elements import set_moving
 from kinemorph.structure.forest_layout import (
     BODY_SLOT,
@@ -43,6 +46,7 @@ def knock(forest: Any, index: int, push: Vec3, turn: Vec3) -> int:
         return NOT_CARRIED
     set_moving(slot)
     R = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[body["link"] + 1]["R"]
+    push = sub(push, cross(turn, mul_vec(load9(R), load3(body["p"]))))  # of the link's origin: it is not the body's
     v = rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
     for k in range(3):  # Rᵀ of both
         v[l["iv"] + k] += R[k] * turn[0] + R[3 + k] * turn[1] + R[6 + k] * turn[2]

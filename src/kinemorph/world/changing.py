@@ -33,6 +33,7 @@ from kinemorph.world.acting import laid
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.coming import closed_state, floats, free_body, free_position, on_one_stand, tell, warn_idle
 from kinemorph.world.figures import Record, homes_of, is_left, record_of
+from kinemorph.world.free_root import FreeRoot
 from kinemorph.world.given import a_material, place_at, refuse
 from kinemorph.world.ids import JointId, ShapeId
 from kinemorph.world.journal import an_input
@@ -136,10 +137,8 @@ class Changing(Thinking):
         refuse("add", "a shape; a model has masses, and moves by `v`", twist=twist, density=density, mass=mass)
         start = neutral(what) if q is None else checked(what, q=q)[0]
         if floats(what):
-            if q is None and pose is not at:  # upright, as in `neutral`
-                start[:3] = pose.position
-            else:
-                start[:7] = free_position(pose if q is None else pose @ Pose.quaternion(start[3:7], start[:3]))
+            root = FreeRoot.of_link(what.links[0])
+            start[:7] = root.position(pose @ root.pose(start))
         else:
             what = on_one_stand(stood(what, pose))
         return self._plant(what, start, v, material, name or what.name or "figure")
@@ -201,7 +200,7 @@ class Changing(Thinking):
         """The shapes of a model on its bodies, and what they are made of, or all of them; a `solid` is on the first."""
         if model.mounts is not None and solid is None:
             return model.mounts, [usual]
-        on = [(body & INDEX, shape) for body, shapes in zip(bodies, model.shapes, strict=True) for shape in shapes]
+        on = [(body & INDEX, shape) for body, shapes in zip(bodies, model._own_shapes, strict=True) for shape in shapes]
         on += [(-1, shape) for shape in model.base_shapes]
         mounts: list[Mount] = [(s, body, None, s.group, s.mask) for body, s in on if s.role is not Role.VISUAL]
         materials = [s.material or usual for _, s in on if s.role is not Role.VISUAL]

@@ -18,7 +18,7 @@ from kinemorph.structure.forest import Change, Forest
 from kinemorph.structure.forest_layout import IN_USE, LOOPS
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.body import Body
-from kinemorph.world.coming import free_position
+from kinemorph.world.free_root import FreeRoot
 from kinemorph.world.journal import an_input
 
 if TYPE_CHECKING:
@@ -68,8 +68,8 @@ class Placing:
         if not isinstance(pose, Pose):
             pose = Pose(vector(pose, 3, "place: at"), before.rotation)
         wanted = moved if twist is None else vector(twist, 6, "place: twist")
-        members = forest.members(tree).tolist()
-        if int(forest._links(tree & INDEX)[0]["kind"]) != FREE:
+        members, root = forest.members(tree).tolist(), FreeRoot.of_tree(forest, tree)
+        if root is None:
             raise ValueError(
                 f"place: body {self._name(id)!r} does not float: a joint holds its tree to the base; "
                 "set_joint says where a joint is, or cut it first"
@@ -80,19 +80,18 @@ class Placing:
             )
         state = forest.state(tree)
         q, v = state.q, state.v
-        root = Pose.quaternion(q[3:7], q[:3])
+        top, stood, went = id == members[0], root.pose(q), root.twist(q, v)
         turn = np.eye(3) if pose.rotation is before.rotation else pose.rotation @ before.rotation.T
-        whole = len(members) == 1 and (root.position == before.position).all()
-        there = pose if whole else Pose(pose.position + turn @ (root.position - before.position), turn @ root.rotation)
         if at is not None:
-            q[:3] = there.position
+            off = turn @ (stood.position - before.position)
+            entries = root.position(pose if top else Pose(pose.position + off, turn @ stood.rotation))
+            q[:3] = entries[:3]
             if pose.rotation is not before.rotation:
-                q[3:7] = free_position(there)[3:]
-        now = Pose.quaternion(q[3:7], q[:3])
+                q[3:7] = entries[3:]
         spin, push = wanted[:3] - turn @ moved[:3], wanted[3:] - turn @ moved[3:]
-        turning = turn @ (root.rotation @ v[:3]) + spin
-        going = turn @ (root.rotation @ v[3:6]) + push + np.cross(spin, now.position - pose.position)
-        v[:6] = np.r_[now.rotation.T @ turning, now.rotation.T @ going]
+        lever = root.pose(q).position - pose.position
+        goes = wanted if top else np.r_[turn @ went[:3] + spin, turn @ went[3:] + push + np.cross(spin, lever)]
+        v[:6] = root.velocity(q, goes)
         self._settle(tree, members, q, v)
 
     @an_input

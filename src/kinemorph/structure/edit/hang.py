@@ -220,7 +220,7 @@ def place_root(forest: Any, edit: Any, graft: Any) -> None:
     top = graft["top"]
     joint, shift = rows_at(graft["joint"], 1, LINK)[0], rows_at(graft["shifts"], source["n"], FRAME)[top]
     body = rows_at(source["links"], source["n"], LINK)[top]["body"]
-    own = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
     d = rows_at(source["rows"], source["n"] + 1, LINK_DATA)[top + 1]
     R, p = IDENTITY, (0.0, 0.0, 0.0)
     free = joint["kind"] == FREE
@@ -229,11 +229,11 @@ def place_root(forest: Any, edit: Any, graft: Any) -> None:
     store9(joint["R"], R)
     store3(joint["p"], p)
     if edit["held"] != NOT_SAID or not free:
-        R, p = hold(edit, d, own, R, p)
+        R, p = hold(edit, d, bodies, body, R, p)
     elif edit["placed"] == AT_POINT:  # a point of the link, with the link's axes
         _, p = seen(d, IDENTITY, load3(edit["at_p"]))
     else:
-        R, p = load9(own["R"]), load3(own["p"])
+        R, p = load9(bodies[body]["R"]), load3(bodies[body]["p"])
     store9(shift["R"], R)
     store3(shift["p"], p)
 

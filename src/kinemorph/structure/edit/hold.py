@@ -19,12 +19,15 @@ def seen(d: Any, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
 
 
 @kernel
-def hold(edit: Any, d: Any, own: Any, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
-    """Where on a link a joint holds it: as it is said, or else where the joint, at (R, p) in the world, is now."""
+def hold(edit: Any, d: Any, bodies: Any, body: int, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
+    """Where on a link a joint holds it: as it is said, or else where the joint, at (R, p) in the world, is now.
+
+    The base, body -1, has the world's frame for its own.
+    """
     if edit["held"] == NOT_SAID:
         return seen(d, R, p)
     on_R, on_p = load9(edit["on_R"]), load3(edit["on_p"])
-    if edit["held"] == ON_BODY:
-        E = load9(own["R"])
-        return mul(E, on_R), add(load3(own["p"]), mul_vec(E, on_p))
+    if edit["held"] == ON_BODY and body >= 0:
+        E = load9(bodies[body]["R"])
+        return mul(E, on_R), add(load3(bodies[body]["p"]), mul_vec(E, on_p))
     return on_R, on_p

@@ -63,7 +63,7 @@ def take_hold(forest: Any, edit: Any, plan: Any) -> None:
     Ra, pa = seen(da, R, p)
     store9(loop["Ra"], Ra)
     store3(loop["pa"], pa)
-    Rb, pb = hold(edit, db, bodies[plan["b"] if plan["b"] >= 0 else plan["a"]], R, p)
+    Rb, pb = hold(edit, db, bodies, plan["b"], R, p)
     store9(loop["Rb"], Rb)
     store3(loop["pb"], pb)
     stand(loop, trees[ta]["place"] if ta >= 0 else 0, a, trees[tb]["place"] if tb >= 0 else 0, b)
