@@ -233,11 +233,22 @@ class Model:
     @cached_property
     def shapes(self) -> tuple[tuple[Shape, ...], ...]:
         """The shapes of each link, in its frame."""
-        own, bodies = self.catalog.shapes, self.bodies
-        ids = self.links["body"].tolist()
+        own, bodies = self._own_shapes, self.bodies
         if not any(bodies["moved"].tolist()):
-            return tuple([own[i] for i in ids])
-        return tuple([tuple([s.moved(self._home(i)) for s in own[i]]) if bodies[i]["moved"] else own[i] for i in ids])
+            return own
+        ids = self.links["body"].tolist()
+        return tuple(
+            [
+                tuple([s.moved(self._home(i)) for s in shapes]) if bodies[i]["moved"] else shapes
+                for i, shapes in zip(ids, own, strict=True)
+            ]
+        )
+
+    @cached_property
+    def _own_shapes(self) -> tuple[tuple[Shape, ...], ...]:
+        """The shapes of each link, in the own frame of its body, which edits of the structure leave where it is."""
+        own = self.catalog.shapes
+        return tuple([own[i] for i in self.links["body"].tolist()])
 
     @cached_property
     def frames(self) -> dict[str, tuple[int, Pose]]:

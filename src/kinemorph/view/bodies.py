@@ -36,7 +36,7 @@ def visible_shapes(world: World, id: int, meshes: Meshes) -> tuple[Shape, ...]:
         model = world._models.get(key)
         if model is None or not any(born == birth for _, _, born in record.bodies):
             continue
-        shapes = seen(model.shapes[[born for _, _, born in record.bodies].index(birth)])
+        shapes = seen(model._own_shapes[[born for _, _, born in record.bodies].index(birth)])
         if any(shape.role is Role.VISUAL for shape in shapes):
             for shape in shapes:
                 _load(shape, meshes)
