@@ -30,8 +30,9 @@ def cut(
     If it closes a loop, the loop is gone. If it belongs to a tree, and a loop still holds what it carried, the loop's
     joint carries that from now on, as a joint of the tree: of several loops the one that leaves the fewest
     coordinates. Otherwise what it carried gets a free joint on the base, called `name`, or after its link; `root` is
-    the link that this joint carries, the one that the cut joint carried if not given. With `allow_free=False`, a cut
-    that leaves a part without support raises.
+    the link that this joint carries, the one that the cut joint carried if not given. So it does where the loop's sides
+    move apart, as those of a taut chain may by a little: the loop stays one then. With `allow_free=False`, a cut that
+    leaves a part without support raises.
     """
     checked_state(model, state)
     if not isinstance(joint, str) and not hasattr(joint, "__index__"):

@@ -12,7 +12,14 @@ from kinemorph.multibody.system import F8
 from kinemorph.structure.edit.enroll import forget_joint, link_loop, unlink_loop
 from kinemorph.structure.edit.hang import after_impact, drop_tree, forget_tree, hang
 from kinemorph.structure.edit.impact import strike
-from kinemorph.structure.edit.plan import graft_through, plan_connection, plan_cut, plan_removal, plan_root
+from kinemorph.structure.edit.plan import (
+    cut_loose,
+    graft_through,
+    plan_connection,
+    plan_cut,
+    plan_removal,
+    plan_root,
+)
 from kinemorph.structure.forest_layout import (
     BODIES,
     BODY_SLOT,
@@ -119,6 +126,17 @@ def fell(forest: Any, t: int) -> None:
     drop_tree(forest, block)
 
 
+@kernel(inline=False)
+def hang_as_planned(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
+    """Hang a link elsewhere, as the graft of the plan says. Returns a status."""
+    graft = rows_at(plan["graft"], 1, GRAFT)[0]
+    graft["made"] = outcome["loop"]
+    status = hang(forest, edit, graft, outcome)
+    if status == DONE and plan["velocities"] != 0:
+        adopt_velocities(forest, plan["velocities"], graft["from"], graft["to"])
+    return status
+
+
 @entry
 def perform_edit(address: int, edits: Records, outcomes: Records) -> int:
     """One change of structure, that of the first row, into the first outcome: from Python, or from another kernel.
@@ -144,12 +162,13 @@ def perform_edit(address: int, edits: Records, outcomes: Records) -> int:
     if status == HANG and plan["graft"] == 0:
         status = graft_through(forest, plan)
     if status == HANG:
-        graft = rows_at(plan["graft"], 1, GRAFT)[0]
-        graft["made"] = outcome["loop"]
-        status = hang(forest, edit, graft, outcome)
-        if status == DONE and plan["velocities"] != 0:
-            adopt_velocities(forest, plan["velocities"], graft["from"], graft["to"])
-        if outcome["loop"] >= 0 and (status == OFF or status == MOVES):
+        status = hang_as_planned(forest, edit, plan, outcome)
+        if status == MOVES and outcome["loop"] >= 0:  # next to a singular configuration, such as a taut chain, loops
+            outcome["loop"] = -1  # are closed, but their sides keep some of a velocity that no joint can follow
+            status = cut_loose(forest, edit, plan)
+            if status == HANG:
+                status = hang_as_planned(forest, edit, plan, outcome)
+        if outcome["loop"] >= 0 and status == OFF:
             status = OPEN
     if status == DONE and plan["felled"] != 0:
         fell(forest, outcome["tree"])

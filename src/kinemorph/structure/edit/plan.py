@@ -122,13 +122,20 @@ def plan_cut(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
         plan["tree_a"], plan["tree_b"] = bodies[a]["tree"] if a >= 0 else -1, bodies[b]["tree"] if b >= 0 else -1
         outcome["loop"] = loop["joint"]
         return HANG
-    top = link
+    return cut_loose(forest, edit, plan)
+
+
+@kernel(inline=False)
+def cut_loose(forest: Any, edit: Any, plan: Any) -> int:
+    """What hangs on the joint that is cut gets a free joint, and the loops on it stay loops. A status."""
+    top = plan["end"]
     if edit["root"] != -1:
+        bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
         root = find(pool_of(forest, BODIES), bodies, edit["root"])
         if root < 0:
             return STALE_ROOT
         top = bodies[root]["link"]
-        if bodies[root]["tree"] != t or not carries(forest, t, link, top):
+        if bodies[root]["tree"] != plan["tree"] or not carries(forest, plan["tree"], plan["end"], top):
             return NOT_CARRIED
     return graft_free(forest, edit, plan, top)
 
