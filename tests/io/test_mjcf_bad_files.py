@@ -82,7 +82,7 @@ AFTER = {
     '<compiler coordinate="global"/>': "use local coordinates",
     "<default><default/></default>": "the attribute 'class' is missing",
     '<default><default class="a"/><default class="a"/></default>': "there is already a class",
-    "".join(f'<default class="{i}">' for i in range(60)) + "</default>" * 60: "classes lie in each other",
+    "<default>" + "".join(f'<default class="{i}">' for i in range(60)) + "</default>" * 61: "classes lie in each other",
     "<default><wheel/></default>": "there are no defaults of this",
     "<wheels/>": "there is no such section",
     '<asset><mesh name="m"/></asset>': "it has neither a file nor vertices",

@@ -176,11 +176,15 @@ class Collisions:
             self._busy.release()
 
     def _complain(self) -> NoReturn:
+        raise ValueError(f"shape {self.shapes.id_at(self.endless()[0])}: its pose is not finite, or its box has no end")
+
+    def endless(self) -> list[int]:
+        """The rows of shapes whose boxes have no finite size, which no pairs can be found for."""
         boxes = self._tables["boxes"][: self.shapes.count]
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             size = boxes["high"] - boxes["low"]
-        row = int(np.flatnonzero(~((size >= 0.0) & (size < np.inf)).all(axis=1))[0])
-        raise ValueError(f"shape {self.shapes.id_at(row)}: its pose is not finite, or its box has no end")
+        rows: list[int] = np.flatnonzero(~((size >= 0.0) & (size < np.inf)).all(axis=1)).tolist()
+        return rows
 
     def _check_links(self, links: Any) -> None:
         highest = int(self.shapes.rows["link"][: self.shapes.count].max(initial=-1))

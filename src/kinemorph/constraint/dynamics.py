@@ -36,6 +36,7 @@ from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import GEAR, TREE, TREE_KIND
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.system import F8, SYSTEM
+from kinemorph.spatial.four import WIDTH
 
 
 @kernel(inline=False)
@@ -85,8 +86,6 @@ def geared_body(tree: Any, q: Any, v: Any, tau: Any, pushes: Any, a: Any) -> Non
     gears = rows_at(tree["gears"], count, GEAR)
     room = rows_at(tree["gear_room"], (2 + count) * nv + count * (count + 2), F8)
     forces, free, responses = room[:nv], room[nv : 2 * nv], room[2 * nv : (2 + count) * nv]
-    rest = room[(2 + count) * nv :]
-    G, b, least = rest[: count * count], rest[count * count : count * (count + 1)], rest[count * (count + 1) :]
     for i in range(nv):
         free[i], forces[i] = a[i], tau[i]
     for k in range(count):
@@ -94,6 +93,15 @@ def geared_body(tree: Any, q: Any, v: Any, tau: Any, pushes: Any, a: Any) -> Non
         looped_body(tree, q, v, forces, external, a)
         for i in range(nv):
             responses[k * nv + i], forces[i] = a[i] - free[i], tau[i]
+    press_all(gears, free, responses, room[(2 + count) * nv :], forces)
+    looped_body(tree, q, v, forces, external, a)
+
+
+@kernel
+def press_all(gears: Any, free: Any, responses: Any, room: Any, forces: Any) -> None:
+    """Add to joint forces what makes all gears hold, from accelerations without it, and those that each one adds."""
+    count, nv = gears.shape[0], free.shape[0]
+    G, b, least = room[: count * count], room[count * count : count * (count + 1)], room[count * (count + 1) :]
     for k in range(count):
         b[k] = -gap(gears[k], free)
         for i in range(count):
@@ -102,6 +110,28 @@ def geared_body(tree: Any, q: Any, v: Any, tau: Any, pushes: Any, a: Any) -> Non
     solve_gears(G, b, least, count)
     for k in range(count):
         press(gears[k], b[k], forces)
+
+
+@kernel(inline=False)
+def geared_lanes(tree: Any, q: Any, v: Any, tau: Any, pushes: Any, a: Any) -> None:
+    """`geared_body` of several states: their forward dynamics side by side, the gears of each one by themselves."""
+    count, nv, external = tree["gear_count"], tree["nv"], pushes.reshape((0, 6, WIDTH))
+    gears, size = rows_at(tree["gears"], count, GEAR), (2 + count) * nv
+    room = rows_at(tree["gear_room"], WIDTH * (size + count * (count + 2)), F8)
+    motions = room[: WIDTH * size].reshape((size, WIDTH))
+    forces, free, responses = motions[:nv], motions[nv : 2 * nv], motions[2 * nv :]
+    for j in range(nv):
+        for i in range(WIDTH):
+            free[j, i], forces[j, i] = a[j, i], tau[j, i]
+    for k in range(count):
+        for i in range(WIDTH):
+            press(gears[k], 1.0, forces[:, i])
+        looped_body(tree, q, v, forces, external, a)
+        for j in range(nv):
+            for i in range(WIDTH):
+                responses[k * nv + j, i], forces[j, i] = a[j, i] - free[j, i], tau[j, i]
+    for i in range(WIDTH):
+        press_all(gears, free[:, i], responses[:, i], room[WIDTH * size :], forces[:, i])
     looped_body(tree, q, v, forces, external, a)
 
 
@@ -114,7 +144,9 @@ def engage(tree: Any, q: Any, v: Any, tau: Any, pushes: Any, a: Any) -> None:
 
 @for_lanes(engage)
 def _engage_lanes(tree: Any, q: Any, v: Any, tau: Any, pushes: Any, a: Any) -> None:
-    """Batches leave joints free that follow others."""
+    """The same for batches, in which no forces push on links."""
+    if tree["gears"] != 0:
+        geared_lanes(tree, q, v, tau, pushes, a)
 
 
 @kernel

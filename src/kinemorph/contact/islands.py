@@ -79,7 +79,7 @@ def wake_islands(s: Any, forest: Any) -> int:
     for t in range(count):
         waker = spans[root_of(spans, t)]["island"]
         if trees[t]["next"] == IN_USE and spans[t]["asleep"] != 0 and waker >= 0:
-            spans[t]["asleep"], spans[t]["still"], spans[t]["woken_by"] = 2, 0.0, waker  # to be set in motion
+            spans[t]["asleep"], spans[t]["still"], spans[t]["woken_by"] = 2, 0.0, waker + 1  # to be set in motion
             woken += 1
     return woken
 

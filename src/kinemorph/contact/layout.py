@@ -37,7 +37,7 @@ SPAN = np.dtype(
         ("touched", "i4"),  # whether an impulse has acted on the tree in this step: 1 inside of it, FROM_OUTSIDE
         ("middle", "i4"),  # whether its forces are those of the middle of the step
         ("jointed", "i4"),  # whether it has joints, in this step: it is no lone body
-        ("woken_by", "i4"),  # the tree that woke it last; or BY_EDIT and the like; -1 if nothing has
+        ("woken_by", "i4"),  # 1 + the tree that woke it last; or BY_EDIT and the like; 0 if nothing has
         ("on_ground", "i4"),  # the first of its TOUCHes with ground, -1 for none; good in steps with paved ground
         ("forced", "i4"),  # whether one of its DRIVEs gives a force
         ("width", "i4"),  # its entries in z: one for each degree of freedom, and zeros up to a multiple of four
@@ -439,7 +439,7 @@ SOLVER = np.dtype(
     ]
 )
 # What else wakes: a change of the structure near by, whoever asks for it, and other forces, drives or surfaces.
-BY_EDIT, BY_CALL, BY_FORCE, BY_PLACE = -2, -3, -4, -5
+BY_EDIT, BY_CALL, BY_FORCE, BY_PLACE, BY_LOST = -2, -3, -4, -5, -6
 SOLVER_KIND = kind_of(
     "solver", SOLVER, SPAN, ROOT, ISLAND, REST_ON, MATERIAL, AGREEMENT, TOUCH, BOUND, TWIST, DRIVE, WARM_JOINT, PUSH,
     GRIP, HOLD, PULL,

@@ -29,6 +29,14 @@ class Markers:
     positions: Array
     rate: float  # Hz
 
+    def __post_init__(self) -> None:
+        shape = np.shape(self.positions)
+        if len(shape) != 3 or shape[1:] != (len(self.names), 3):
+            raise ValueError(
+                f"Markers: positions have shape {shape}, expected (frames, {len(self.names)}, 3) for {len(self.names)} "
+                "names"
+            )
+
     @property
     def t(self) -> Array:
         return np.arange(len(self.positions), dtype=np.float64) / self.rate

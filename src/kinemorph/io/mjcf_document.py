@@ -145,7 +145,9 @@ class Document:
         name = element.attributes.get("class", MAIN if top else "")
         if not name:
             raise element.error("the attribute 'class' is missing")
-        if name != outer:
+        if top and name != MAIN:
+            raise element.error(f"class={quoted(name)}: the outermost class is {MAIN!r}; put this one into <default>")
+        if not top:
             if name in self.classes:
                 raise element.error(f"there is already a class {quoted(name)}")
             self.classes[name] = {tag: list(known) for tag, known in self.classes[outer].items()}

@@ -26,7 +26,7 @@ from kinemorph.multibody.aba import articulated_body
 from kinemorph.multibody.checks import Array, checked_model, real, refuse_no_rotation
 from kinemorph.multibody.configuration import difference, integrate
 from kinemorph.multibody.crba import composite
-from kinemorph.multibody.layout import DOF_DATA, LINK_DATA, TREE, TREE_KIND, dof_data, link_data
+from kinemorph.multibody.layout import DOF_DATA, LINK_DATA, TREE, TREE_KIND, dof_data, gear_room, link_data
 from kinemorph.multibody.model import Model, fill_tree
 from kinemorph.multibody.rnea import newton_euler
 from kinemorph.spatial import lane_math  # noqa: F401  (teaches the kernels lanes)
@@ -68,6 +68,8 @@ class Workspace:
         header = self._keep[2][0]
         fill_tree(header, model, TREE_KIND)
         header["rows"], header["dof_rows"] = rows.ctypes.data, dof_rows.ctypes.data
+        self._gears = np.zeros(WIDTH * gear_room(int(header["gear_count"]), model.nv))
+        header["gear_room"] = self._gears.ctypes.data if len(self._gears) else 0
         self.address = int(self._keep[2].ctypes.data)
         self.states = np.zeros((4, max(model.nq, model.nv, 1), WIDTH))  # three inputs and an output
         self._model = model

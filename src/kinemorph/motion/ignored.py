@@ -93,7 +93,7 @@ def _look_at_gears(model: Model, q: Array) -> None:
             model.told.add(GEARS)
             warnings.warn(
                 f"model {model.name!r}: joint {m.joint!r} does not follow {m.source!r} as its mimic says; begin with "
-                "q, v = km.follow(model, q, v) (batches leave such joints free)",
+                "q, v = km.follow(model, q, v)",
                 ModelWarning,
                 stacklevel=4,
             )

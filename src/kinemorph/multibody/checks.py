@@ -138,10 +138,11 @@ def refuse_no_rotation(model: Model, q: Any, name: str = "q") -> None:
     numbers = np.asarray(q, dtype=np.float64)
     for i in np.flatnonzero((model.links["kind"] == JointKind.SPHERICAL) | (model.links["kind"] == JointKind.FREE)):
         end = int(model.links[i]["iq"] + model.links[i]["nq"])
-        if not np.linalg.norm(numbers[end - 4 : end]) > 0.0:
+        length = float(np.linalg.norm(numbers[end - 4 : end]))
+        if not 0.0 < length < np.inf:
             raise ValueError(
                 f"model {model.name!r}: {name}[{end - 4}:{end}] (joint {model.joint_names[i]!r}) is a quaternion of "
-                "length 0, which is no rotation; see km.neutral"
+                f"length {length:g}, which is no rotation; see km.neutral"
             )
 
 

@@ -15,7 +15,7 @@ from kinemorph._files import FileError
 from kinemorph._jit import compile_count
 from kinemorph.scenes.filming import draw_film
 from kinemorph.scenes.scene import Scene, load_scene, read_scene
-from kinemorph.world.world import World
+from kinemorph.world.world import World, WorldError
 
 PICTURES = 4  # of a strip, evenly over the run
 LONGEST = 86400.0  # s
@@ -37,10 +37,17 @@ def run(what: str, out: Path, seconds: float | None = None) -> dict[str, Any]:
     out.mkdir(parents=True, exist_ok=True)  # if it cannot be, before all is computed
     before, began = energies(scene.world), time.perf_counter()
     compiled = compile_count().compiled
-    recording = scene.run(seconds)
-    took, compiled = time.perf_counter() - began, compile_count().compiled - compiled
     name = scene.file.stem
     kept = out / f"{name}.npz"
+    try:
+        recording = scene.run(seconds)
+    except WorldError as error:
+        if scene.recording is None:
+            raise
+        scene.recording.save(kept)
+        text = f"{error}; what was recorded until then is {kept}"
+        raise WorldError(text, error.time, error.body) from error
+    took, compiled = time.perf_counter() - began, compile_count().compiled - compiled
     recording.save(kept)
     camera = scene.table.camera
     times = np.linspace(0.0, scene.world.time, PICTURES).tolist()
@@ -72,7 +79,13 @@ def figures(scene: Scene, before: dict[str, float]) -> dict[str, Any]:
         "deepest": max((-touch.distance for touch in touches), default=0.0),
         "events": {watch.event.name: watch.count for watch in world.watches if watch.count},
         "changes": [
-            {"time": h.time, "name": h.name, "what": h.what, "energy_lost": h.change.energy_lost if h.change else 0.0}
+            {
+                "time": h.time,
+                "name": h.name,
+                "what": h.what,
+                "energy_lost": h.change.energy_lost if h.change else 0.0,
+                "missed": h.missed,
+            }
             for h in scene.happened
         ],
         "broken": [{"time": t, "joint": joint, "force": force} for t, joint, force in scene.broken],
@@ -92,8 +105,8 @@ def tell(told: dict[str, Any], say: Callable[[str], None]) -> None:
     deep = f"{1e6 * told['deepest']:.0f} µm deep"
     say(f"{told['bodies']} bodies, {told['asleep']} asleep; {told['contacts']} contacts, at most {deep}")
     for change in told["changes"]:
-        what = in_terminal(f"{change['name']}: {change['what']}")
-        say(f"  {change['time']:.3f} s  {what}, {change['energy_lost']:.4g} J lost")
+        became = f"not made, {change['missed']}" if change["missed"] else f"{change['energy_lost']:.4g} J lost"
+        say(in_terminal(f"  {change['time']:.3f} s  {change['name']}: {change['what']}, {became}"))
     for joint in told["broken"]:
         say(f"  {joint['time']:.3f} s  {in_terminal(joint['joint'])} bears {joint['force']:.0f} N, and breaks")
     files = told["files"]

@@ -13,7 +13,7 @@ from kinemorph._files import FileError
 from kinemorph._toml import Toml, checked, merged, nearest, refuse_not_finite
 from kinemorph.multibody.elements import ForceElement
 from kinemorph.scenes.scene_changes import Changes, Happening
-from kinemorph.scenes.scene_parts import THE_WORLD, Parts, body_names, body_of, joint_names, joint_of
+from kinemorph.scenes.scene_parts import KINDS, THE_WORLD, Parts, body_names, body_of, joint_names, joint_of
 from kinemorph.scenes.scene_tables import MOST_BODIES, SceneTable, ServoTable
 from kinemorph.view.film import film
 from kinemorph.view.recording import Recording
@@ -22,6 +22,13 @@ from kinemorph.world.drives import Handle, Servo
 from kinemorph.world.world import World
 
 SHIPPED = Path(__file__).with_name("data")
+EXCLUSIVE = {  # settings of kinds of tables of which the later one wins: defaults give way, and files to Python
+    "body": (("density", "mass"), (*KINDS, "shapes")),
+    "ground": (KINDS,),
+    "figure": (("file", "robot", "human"),),
+    "change": (("at", "when"),),
+    "turn": (("degrees", "radians", "quaternion", "rpy"),),
+}
 RATE = 0.01  # s, from one place of a path to the next
 MOST_POSES = 2e7  # of a recording: a gigabyte
 
@@ -68,6 +75,7 @@ class Scene:
         parts = Parts(toml, self.table.material)
         self.world = self._world(parts)
         self.acting: dict[str, Handle] = {}  # what acts, by name
+        self.recording: Recording | None = None  # of the last run, also if that broke off
         self.changes = Changes(parts, self.table.change, self.acting)
         for k, ground in enumerate(self.table.ground):
             parts.ground(self.world, f"ground[{k}]", ground)
@@ -117,6 +125,7 @@ class Scene:
             text = f"{seconds:g} s of {len(self.world.bodies)} bodies are {poses:.2g} poses, more than {MOST_POSES:.2g}"
             raise FileError(f"{self.file}: {text}; record them with a lower rate")
         with film(self.world, rate=rate, name=self.name) as taken:
+            self.recording = taken.recording
             self.world.run(seconds)
         return taken.recording
 
@@ -234,7 +243,9 @@ def _changed(toml: Toml, changes: Mapping[str, Any]) -> dict[str, Any]:
             raise toml.error(f"default.{kind}", "defaults are tables, for kinds of which there are many, such as body")
         if kind not in SceneTable.__struct_fields__:
             raise toml.error(f"default.{kind}", nearest(kind, list(SceneTable.__struct_fields__), "table"))
-        table[kind] = [common | one if isinstance(one, dict) else one for one in table.get(kind, [])]
+        table[kind] = [
+            without(kind, common, one) | one if isinstance(one, dict) else one for one in table.get(kind, [])
+        ]
     for kind, value in changes.items():
         if isinstance(value, Mapping) and isinstance(table.get(kind), list):
             names = [one.get("name") for one in table[kind] if isinstance(one, dict)]
@@ -242,12 +253,25 @@ def _changed(toml: Toml, changes: Mapping[str, Any]) -> dict[str, Any]:
                 if name not in names:
                     raise toml.error(kind, nearest(str(name), [str(one) for one in names if one], kind))
             table[kind] = [
-                merged(one, dict(value[one["name"]])) if isinstance(one, dict) and one.get("name") in value else one
+                merged(without(kind, one, value[one["name"]]), dict(value[one["name"]]))
+                if isinstance(one, dict) and one.get("name") in value
+                else one
                 for one in table[kind]
             ]
         else:
             table = merged(table, {kind: dict(value) if isinstance(value, Mapping) else value})
     return table
+
+
+def without(kind: str, table: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """A table of a kind without what excludes something that more settings give."""
+    groups = [group for group in EXCLUSIVE.get(kind, ()) if any(name in more for name in group)]
+    gone = {name for group in groups for name in group if name not in more}
+    left = {name: value for name, value in table.items() if name not in gone}
+    for name in EXCLUSIVE:
+        if isinstance(left.get(name), dict) and isinstance(more.get(name), Mapping):
+            left[name] = without(name, left[name], more[name])
+    return left
 
 
 def _tables(toml: Toml, place: str, value: Any) -> dict[str, Any]:

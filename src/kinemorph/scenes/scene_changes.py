@@ -14,7 +14,7 @@ from kinemorph.motion.events import Event
 from kinemorph.scenes.breaking import Breaking
 from kinemorph.scenes.scene_events import Condition, condition
 from kinemorph.scenes.scene_parts import THE_WORLD, Parts, body_names, body_of, joint_names, joint_of
-from kinemorph.scenes.scene_tables import ChangeTable, JointTable, SetTable
+from kinemorph.scenes.scene_tables import BodyTable, ChangeTable, JointTable, SetTable
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.forest import Change
 from kinemorph.world.body import Body
@@ -23,15 +23,17 @@ from kinemorph.world.events import Moment
 from kinemorph.world.world import World
 
 VECTORS = ("force", "torque")  # of a push
+DEEDS = ("cut", "remove", "add", "connect", "reroot", "set", "stop")  # in the order in which a change makes them
 
 
 class Happening(NamedTuple):
-    """A change that was made."""
+    """A change that was made, or was due and could not be made."""
 
     time: float  # s
     name: str
     what: str  # connect, cut, ...
     change: Change | None  # what `World.connect`, `cut`, ... have said of it
+    missed: str = ""  # why it was not made: what it names is not there
 
 
 class Changes:
@@ -63,6 +65,8 @@ class Changes:
             if self.name(k) in taken:
                 raise self.parts.toml.error(f"{place}.name", f"something is called {self.name(k)!r} already")
             taken.add(self.name(k))
+            if not table.ends and all(getattr(table, deed) is None for deed in DEEDS):
+                raise self.parts.toml.error(place, f"it changes nothing: give one of {', '.join(DEEDS)} and ends")
             if table.when is not None:
                 with self.parts.toml.at(f"{place}.when"):
                     self._conditions[k] = condition(table.when)
@@ -135,36 +139,43 @@ class Changes:
                 world.when(event, Deed(self, k))
 
     def perform(self, world: World, k: int, moment: Moment) -> None:
-        """Make all that a change names."""
+        """Make all that a change names; what is not there by now, or never came, is noted, and the rest is made."""
         table, place, name = self.tables[k], f"change[{k}]", self.name(k)
-
-        def note(what: str, change: Change | None = None) -> None:
-            self.happened.append(Happening(moment.time, name, what, change))
-
         with self.parts.toml.at(place):
-            if table.cut is not None:
-                note("cut", world.cut(joint_of(world, table.cut)))
-            if table.remove is not None:
-                note("remove", world.remove(body_of(world, table.remove)))
-            if table.add is not None:
-                self.parts.bodies(world, f"{place}.add", table.add, {body.name: body for body in world.bodies})
-                note("add")
-            if table.connect is not None:
-                note("connect", self._connect_now(world, f"{place}.connect", table.connect))
-            if table.reroot is not None:
-                note("reroot", world.reroot(body_of(world, table.reroot)))
-            if table.set is not None:
-                for number, value in _given(table.set):
-                    setattr(self.acting[table.set.name].on(world), number, value)
-                note("set")
-            if table.stop is not None:
-                self.acting[table.stop].on(world).withdraw()
-                note("stop")
+            for what in DEEDS:
+                if (told := getattr(table, what)) is None:
+                    continue
+                try:
+                    change = getattr(self, f"_{what}")(world, f"{place}.{what}", told)
+                except KeyError as error:
+                    missed = " ".join(str(error.args[0] if error.args else error).split())
+                    self.happened.append(Happening(moment.time, name, what, None, missed))
+                else:
+                    self.happened.append(Happening(moment.time, name, what, change))
             if table.ends:
-                note("end")
+                self.happened.append(Happening(moment.time, name, "end", None))
         self.arm(world)
 
-    def _connect_now(self, world: World, place: str, table: JointTable) -> Change:
+    def _cut(self, world: World, place: str, joint: str) -> Change:
+        return world.cut(joint_of(world, joint))
+
+    def _remove(self, world: World, place: str, body: str) -> Change:
+        return world.remove(body_of(world, body))
+
+    def _add(self, world: World, place: str, table: BodyTable) -> None:
+        self.parts.bodies(world, place, table, {body.name: body for body in world.bodies})
+
+    def _reroot(self, world: World, place: str, body: str) -> Change:
+        return world.reroot(body_of(world, body))
+
+    def _set(self, world: World, place: str, table: SetTable) -> None:
+        for number, value in _given(table):
+            setattr(self.acting[table.name].on(world), number, value)
+
+    def _stop(self, world: World, place: str, name: str) -> None:
+        self.acting[name].on(world).withdraw()
+
+    def _connect(self, world: World, place: str, table: JointTable) -> Change:
         if table.name is not None and table.name in joint_names(world):
             raise self.parts.toml.error(f"{place}.name", f"there is a joint {table.name!r} already")
         a, b = (None if name == THE_WORLD else body_of(world, name) for name in table.between)

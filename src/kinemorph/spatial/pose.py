@@ -31,6 +31,16 @@ def vector(values: Iterable[float], size: int, what: str) -> Vector:
     return array
 
 
+def rotation(values: Iterable[float], what: str) -> Vector:
+    """A quaternion w x y z of any length but zero, made one of length 1; `what` names it in the error."""
+    q = vector(values, 4, what)
+    length = math.hypot(*q.tolist())
+    if not 0.0 < length < math.inf:
+        raise ValueError(f"{what}: {q.tolist()} is a quaternion of length {length:g}, which is no rotation")
+    return q if abs(length - 1.0) < _ROUNDED else q / length
+
+
+_ROUNDED = 1e-14  # lengths closer to 1 are those of quaternions that were made so, and keep their bits
 _UPRIGHT = np.eye(3)
 _ONE_AND_A_HALF = 1.5 * _UPRIGHT
 

@@ -11,6 +11,7 @@ from kinemorph.multibody.checks import checked, checked_state
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.state import State
+from kinemorph.spatial.given import text
 from kinemorph.structure.edit.request import Request
 from kinemorph.structure.edit.workshop import Links, change, edits
 from kinemorph.structure.report import Report
@@ -47,7 +48,7 @@ def cut(
     top = link if root is None else model.link(root) if isinstance(root, str) else operator.index(root)
     if not (0 <= top < model.n and _carries(model, link, top)):
         raise ValueError(f"model {model.name!r}: link {model.names[link]!r} does not carry {root!r}")
-    return change(model, state, Request.cut(edits()), Links(root=top, cut=link), name or _free_name(model, link, top))
+    return change(model, state, Request.cut(edits()), Links(root=top, cut=link), _name(model, link, top, name))
 
 
 def _open(model: Model, state: State, loop: str, allow_free: bool) -> Report:
@@ -70,9 +71,14 @@ def _carries(model: Model, link: int, other: int) -> bool:
     return other == link
 
 
-def _free_name(model: Model, link: int, top: int) -> str:
-    """As the link that it carries, or after it: re-rooting may have given that name to another link's joint."""
+def _name(model: Model, link: int, top: int, name: str | None) -> str:
+    """What the free joint is called: as it is said, or as the link that it carries, or after that: re-rooting may have
+    given that name to another link's joint."""
     others = {*model.joint_names, *model.loop_names} - {model.joint_names[link]}
+    if name is not None and text("cut: name", name):
+        if name in others:
+            raise ValueError(f"model {model.name!r}: there is already a joint {name!r}")
+        return name
     own = model.names[top]
     return next(n for n in (own, *(f"base-{own}{k or ''}" for k in range(len(others) + 1))) if n not in others)
 

@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.multibody.checks import NO_FORCES, Array, as_arrays, complain
-from kinemorph.multibody.configuration import neutral
+from kinemorph.multibody.configuration import TURNING, neutral
 from kinemorph.multibody.declared import as_declared
 from kinemorph.multibody.elements import ForceElement, element_rows
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.layout import DOF
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.state import State
-from kinemorph.spatial.pose import Pose, vector
+from kinemorph.spatial.pose import Pose, rotation, vector
 from kinemorph.structure import forest_layout as layout
 from kinemorph.structure.edit.perform import perform_edit
 from kinemorph.structure.edit.plant import PLANT, plant_model
@@ -236,13 +236,29 @@ class Forest(ForestSums):
         self, tree: int, q: npt.ArrayLike | None = None, v: npt.ArrayLike | None = None,
         tau: npt.ArrayLike | None = None,
     ) -> None:  # fmt: skip
-        """Other positions, velocities or joint forces for a tree; what is not given stays."""
+        """Other positions, velocities or joint forces for a tree; what is not given stays.
+
+        Quaternions may have any length but zero.
+        """
         t = self._find(TREES, tree, "tree")
         with self.claimed():
-            for name, which, values in (("q", layout.Q, q), ("v", layout.V, v), ("tau", layout.TAU, tau)):
-                if values is not None:
-                    to = self._vector(t, which)
-                    to[:] = vector(np.asarray(values), len(to), f"tree {tree}: {name}")
+            given = {layout.Q: ("q", q), layout.V: ("v", v), layout.TAU: ("tau", tau)}
+            rows = {which: self._vector(t, which) for which, (_, values) in given.items() if values is not None}
+            new = {
+                which: vector(np.asarray(given[which][1]), len(row), f"tree {tree}: {given[which][0]}")
+                for which, row in rows.items()
+            }
+            if layout.Q in new:
+                self._turn_rightly(t, new[layout.Q], f"tree {tree}: q")
+            for which, row in rows.items():
+                row[:] = new[which]
+
+    def _turn_rightly(self, t: int, q: Array, what: str) -> None:
+        """Make the quaternions in a tree's q rotations."""
+        for link in self._links(t):
+            if link["kind"] in TURNING:
+                end = int(link["iq"] + link["nq"])
+                q[end - 4 : end] = rotation(q[end - 4 : end], f"{what}[{end - 4}:{end}]")
 
     def knock(self, body: int, push: Iterable[float], turn: Iterable[float]) -> None:
         """Add to the velocity and the angular velocity (world axes) of a body that floats: its tree goes along."""

@@ -377,6 +377,8 @@ class Acting:
     def _let_pass(
         self, a: tuple[int, ...], of_a: tuple[int, ...], b: tuple[int, ...], of_b: tuple[int, ...], passing: bool
     ) -> None:  # fmt: skip
+        if set(a) & set(b):
+            raise ValueError("world: ignore and heed take two bodies, or two shapes, not the same one twice")
         self._wake(*of_a, *of_b, why=BY_FORCE)
         for one, other in product(dict.fromkeys(a), dict.fromkeys(b)):
             (self.collisions.ignore if passing else self.collisions.heed)(one, other)

@@ -11,7 +11,7 @@ from kinemorph.multibody.model import Model
 from kinemorph.spatial.given import shown
 from kinemorph.spatial.pose import Pose, vector
 from kinemorph.spatial.quaternion import from_matrix
-from kinemorph.world.ids import JointId
+from kinemorph.world.ids import BodyId, JointId
 
 if TYPE_CHECKING:
     from kinemorph.world.drives import Controls
@@ -26,7 +26,7 @@ class Body:
     __slots__ = ("birth", "id", "name", "world")
 
     def __init__(self, world: World, id: int, name: str, birth: int | None = None) -> None:
-        self.world, self.id, self.name = world, id, name
+        self.world, self.id, self.name = world, BodyId(id), name
         self.birth = world._births[id] if birth is None else birth  # an id may come to another body, after `restore`
 
     @property

@@ -73,6 +73,7 @@ class Changing(Thinking):
         def joint_id(self, joint: Change | int | str) -> int: ...
         def _shape_owner(self, row: int) -> str: ...
         def _waking(self, *bodies: int) -> AbstractContextManager[None]: ...
+        def _begin_trees(self, trees: list[int]) -> None: ...
 
     # ------------------------------------------------------------------------------------------------ coming and going
 
@@ -154,6 +155,7 @@ class Changing(Thinking):
         if model.m:
             q, v = closed_state(model, q, v)
         planted = self.forest.add(model, q, v)
+        self._begin_trees(planted.trees.tolist())
         bodies, equipment = planted.bodies.tolist(), model.catalog.equipment
         births = range(self._born + 1, self._born + 1 + model.n)
         known = list(zip(model.names, bodies, births, strict=True))

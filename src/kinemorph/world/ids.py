@@ -1,4 +1,4 @@
-"""Ids that know whose they are: plain numbers, which another world refuses, as it does the handles of bodies."""
+"""Ids that know what they are of, and those of joints and shapes whose: plain numbers, which other worlds refuse."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Id(int):
         made._whose = weakref.ref(world)
         return made
 
-    def check(self, world: World, wanted: type[Id] | None) -> None:
+    def check(self, world: World, wanted: type[Id]) -> None:
         """Refuse the id of something else, or of another world."""
-        if wanted is None or not isinstance(self, wanted):
-            raise TypeError(f"world: {self:d} is the id of a {self.what}, not of a {wanted.what if wanted else 'body'}")
+        if not isinstance(self, wanted):
+            raise TypeError(f"world: {self:d} is the id of a {self.what}, not of a {wanted.what}")
         if self._whose() is not world:
             there = "in a copy of that one it has the same number, int(id)"
             raise ValueError(f"world: {self.what} {self:d} is of another world; {there}")
@@ -36,6 +36,17 @@ class Id(int):
 
     def __deepcopy__(self, memo: object) -> int:
         return int(self)
+
+
+class BodyId(Id):
+    """Of a body: what `Body.id` says. In copies of its world, and in futures of it, it stands for the same body."""
+
+    what = "body"
+
+    def check(self, world: World, wanted: type[Id]) -> None:
+        """Refuse it where something else is asked for."""
+        if wanted is not BodyId:
+            raise TypeError(f"world: {self:d} is the id of a body, not of a {wanted.what}")
 
 
 class JointId(Id):

@@ -89,7 +89,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, tuple) and hasattr(value, "joint"):
         return int(value.joint)
     if hasattr(value, "birth"):
-        return value.id
+        return int(value.id)
     if isinstance(value, Id):
         return int(value)
     if isinstance(value, dict):

@@ -13,7 +13,7 @@ from kinemorph.contact.layout import BY_PLACE
 from kinemorph.multibody.declared import as_declared
 from kinemorph.multibody.joints import FREE, SPHERICAL
 from kinemorph.spatial.given import shown
-from kinemorph.spatial.pose import Pose, vector
+from kinemorph.spatial.pose import Pose, rotation, vector
 from kinemorph.structure.forest import Change, Forest
 from kinemorph.structure.forest_layout import IN_USE, LOOPS
 from kinemorph.structure.forest_memory import INDEX
@@ -119,10 +119,7 @@ class Placing:
         if position is not None:
             where = numbers(position, int(link["nq"]), "set_joint: position")
             if kind == SPHERICAL:
-                length = float(np.linalg.norm(where))
-                if not length > 0.0:
-                    raise ValueError("set_joint: position of a ball joint must be a quaternion, and not zero")
-                where = where / length
+                where = rotation(where, "set_joint: position of a ball joint")
         if velocity is not None:
             rate = numbers(velocity, int(link["nv"]), "set_joint: velocity")
         q[of_q], v[of_v] = as_declared(link, where, rate)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph.collision.collisions import Collisions
-from kinemorph.contact.layout import BY_PLACE, FROM_OUTSIDE, SOLVER, SOLVER_KIND, Driven
+from kinemorph.contact.layout import BY_LOST, FROM_OUTSIDE, SOLVER, SOLVER_KIND, Driven
 from kinemorph.contact.solver import USED, Solver
 from kinemorph.geometry.material import Material
 from kinemorph.motion.events import EVENT, EventKind
@@ -129,7 +129,7 @@ def check_world(state: Any) -> None:
     within(solver.touches["contact"], 0, c["n_contacts"], "contacts of the solver")
     within(solver.twists["touch"], 0, s["touch_count"], "twists of the solver")
     within(solver.bounds["tree"], 0, trees, "trees of the solver")
-    within(solver["spans"]["woken_by"], BY_PLACE, max(trees, 1), "what has woken trees")
+    within(solver["spans"]["woken_by"], BY_LOST, trees + 1, "what has woken trees")
     within(solver["spans"]["touched"], 0, FROM_OUTSIDE + 1, "what has touched trees")
     _acting(forest, collisions, solver)
     _named_joints(joints, parted)

@@ -18,7 +18,7 @@ from kinemorph.collision.collisions import Collisions
 from kinemorph.collision.collisions import first_tables as first_collisions
 from kinemorph.collision.shape_table import ShapeTable
 from kinemorph.collision.shape_table import first_tables as first_shapes
-from kinemorph.contact.layout import BY_CALL, BY_EDIT, BY_FORCE, BY_PLACE
+from kinemorph.contact.layout import BY_CALL, BY_EDIT, BY_FORCE, BY_LOST, BY_PLACE
 from kinemorph.contact.solver import Solver
 from kinemorph.geometry.material import Material
 from kinemorph.motion.events import Event
@@ -39,7 +39,7 @@ from kinemorph.world.dice import dice_of, thrown
 from kinemorph.world.events import Action, Watch, Watches
 from kinemorph.world.figures import Record, figure_of
 from kinemorph.world.given import a_material
-from kinemorph.world.ids import Id, JointId
+from kinemorph.world.ids import BodyId, Id, JointId
 from kinemorph.world.impulse_model import NONE, impulses, settle_model
 from kinemorph.world.journal import an_input
 from kinemorph.world.keeping import Keeping
@@ -72,6 +72,7 @@ WHY = {
     BY_CALL: "it was asked to wake",
     BY_FORCE: "what acts on it was changed",
     BY_PLACE: "something was put elsewhere, or set in motion",
+    BY_LOST: "something that is gone touched it",
 }
 
 
@@ -367,10 +368,15 @@ class World(Changing, Placing, Asking, Keeping):
                 self.time,
             )
         t = int(self._header[0]["tree"])
+        there = t >= 0 and self.forest._tables[TREES]["next"][t] == IN_USE  # it may be of an earlier step
+        first = int(self.forest._links(t)[0]["body"]) if there else -1
+        if status == Status.BAD_BOX:
+            links = [int(self.shapes.rows["link"][row]) for row in self.collisions.endless()]
+            first = next((link for link in links if link >= 0), -1)
         body = why = ""
-        if t >= 0 and self.forest._tables[TREES]["next"][t] == IN_USE:  # it may be of an earlier step
-            first = self.forest._id(BODIES, int(self.forest._links(t)[0]["body"]))
-            body, why = self._names.get(first, ""), self._massless(first)
+        if first >= 0:
+            id = self.forest._id(BODIES, first)
+            body, why = self._names.get(id, ""), self._massless(id)
         what = f"the tree of body {body!r}" if body else "something"
         model = ContactModel(int(self._header[0]["model"]))
         left = "as it was before that step" if model is ContactModel.STEPS else "as the last part of a step left it"
@@ -437,11 +443,21 @@ class World(Changing, Placing, Asking, Keeping):
     def why_awake(self, body: Body | int) -> str:
         """What woke a body when it last slept."""
         waker = int(self.solver["spans"][self.forest.tree_of(self._id(body)) & INDEX]["woken_by"])
-        if waker < 0:
+        if waker <= 0:
             return WHY.get(waker, "")
-        if self.forest._tables[TREES][waker]["next"] != IN_USE:
-            return "something that is gone touched it"
-        return f"{self._names[self.forest._id(BODIES, int(self.forest._links(waker)[0]['body']))]!r} touched it"
+        if self.forest._tables[TREES][waker - 1]["next"] != IN_USE:
+            return WHY[BY_LOST]
+        return f"{self._names[self.forest._id(BODIES, int(self.forest._links(waker - 1)[0]['body']))]!r} touched it"
+
+    def _begin_trees(self, trees: list[int]) -> None:
+        """Nothing has woken trees that have just come in; those whose places they have are gone."""
+        spans = self.solver["spans"]
+        for tree in trees:
+            place = tree & INDEX
+            if tree != place and place < len(spans):  # else nothing has had that place
+                woken = spans["woken_by"]
+                woken[woken == place + 1] = BY_LOST
+                woken[place] = 0
 
     def _neighbours(self, bodies: list[int]) -> list[int]:
         """Bodies that touched one of these in the last step, or that loops or force elements tie to one."""
@@ -481,9 +497,9 @@ class World(Changing, Placing, Asking, Keeping):
                 raise ValueError(f"{body!r} is of another world; here it is world[name], or world.body(id)")
             if self._births.get(body.id) != body.birth:
                 raise KeyError(f"world: there is no body {body.name!r} (any more)")
-            return body.id
+            return int(body.id)
         if isinstance(body, Id):
-            body.check(self, None)
+            body.check(self, BodyId)
         if not isinstance(body, int | np.integer) or isinstance(body, bool):
             raise TypeError(
                 f"world: a body is a kinemorph.Body or its id, not {shown(body)}; by its name it is world[name], and "

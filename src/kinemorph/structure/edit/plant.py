@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.multibody.checks import finite
+from kinemorph.multibody.checks import LARGEST, finite
 from kinemorph.multibody.joints import FREE, SPHERICAL
 from kinemorph.multibody.layout import DOF, LINK, TREE
 from kinemorph.multibody.loop_layout import top_of
 from kinemorph.multibody.system import F8
-from kinemorph.spatial.rows import load3, load9, store3, store9
+from kinemorph.spatial.quaternion import normalized
+from kinemorph.spatial.rows import load3, load4_at, load9, store3, store4_at, store9
 from kinemorph.structure.edit.enroll import enroll, link_loop, new_body
 from kinemorph.structure.edit.hang import make_tree, new_tree
 from kinemorph.structure.forest_islands import LOOP_SIZE
@@ -61,6 +62,8 @@ PLANT = np.dtype(
         ("nv", "i8"),
     ]
 )
+
+ROUNDED = 2e-14  # what rounding leaves of the square of a length, which was made 1
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
 Integers = np.ndarray[tuple[int], np.dtype[np.int32]]
@@ -176,8 +179,21 @@ def plant_tree(forest: Any, model: Any, numbers: int, first: int, last: int, bod
         start = iq if position else iv
         for k in range(nq if position else nv):
             to[k] = given[start + k] if which != JUMP else 0.0
+    turn_rightly(new_links, rows_at(state, nq, F8))
     describe_tree(block)
     enroll(forest, new_tree(forest), block, state)
+
+
+@kernel
+def turn_rightly(links: Any, q: Any) -> None:
+    """Make quaternions of other lengths than one rotations; the others keep their bits."""
+    for i in range(links.shape[0]):
+        kind = links[i]["kind"]
+        if kind == FREE or kind == SPHERICAL:
+            k = links[i]["iq"] + (3 if kind == FREE else 0)
+            x = load4_at(q, k)
+            if abs(x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3] - 1.0) > ROUNDED:
+                store4_at(q, k, normalized(x))
 
 
 @kernel(inline=False)
@@ -196,12 +212,13 @@ def plant_loops(forest: Any, loops: Any, drives: Any, chosen: Any, here: Any) ->
 
 @kernel
 def are_turned(links: Any, q: Any) -> bool:
-    """Whether no quaternion is zero: that is no rotation."""
+    """Whether every quaternion is a rotation: none is zero, and the square of its length is a number."""
     for i in range(links.shape[0]):
         kind = links[i]["kind"]
         if kind == FREE or kind == SPHERICAL:
             k = links[i]["iq"] + (3 if kind == FREE else 0)
-            if q[k] == 0.0 and q[k + 1] == 0.0 and q[k + 2] == 0.0 and q[k + 3] == 0.0:
+            x = load4_at(q, k)
+            if not 0.0 < x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3] <= LARGEST:
                 return False
     return True
 
