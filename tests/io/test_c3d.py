@@ -70,3 +70,9 @@ def test_files_that_are_cut_off_or_lie_are_refused_before_they_are_read(ezc3d, t
         bad.write_bytes(changed)
         with pytest.raises(km.FileError, match=why):
             km.load_c3d(bad)
+
+
+@pytest.mark.parametrize("shape", [(7, 1, 3), (7, 3, 3), (7, 2), (7, 2, 2), (2, 3), ()])
+def test_markers_have_as_many_positions_as_names(shape):
+    with pytest.raises(ValueError, match=r"Markers: positions have shape .* \(frames, 2, 3\) for 2 names"):
+        km.Markers(("a", "b"), np.zeros(shape), 100.0)

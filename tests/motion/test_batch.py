@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.robots import EMPTY, ROBOTS, load
-from tests.strategies import random_tree
+from tests.strategies import random_pose, random_tree
 
 import kinemorph as km
 from kinemorph._jit import entry, rows_at
@@ -174,3 +174,39 @@ def test_inputs_stay_as_they_are() -> None:
     km.batch.rollout(model, Q, V, U, steps=3)
     km.batch.aba(model, Q.tolist(), V.astype(np.float32), U)
     assert all(np.array_equal(x, y) for x, y in zip((Q, V, U), before, strict=True))
+
+
+def geared(rng: np.random.Generator) -> km.Model:
+    """A tree in which some joints follow others, in a row, some of them a joint that follows as well."""
+    n, free = int(rng.integers(4, 8)), rng.random() < 0.5
+    b = km.Builder("hand")
+    for i in range(n):
+        axis = rng.normal(size=3)
+        joint = km.Joint.free() if i == 0 and free else km.Joint.revolute(axis, name=f"joint {i}", damping=0.1)
+        if i and rng.random() < 0.3:
+            joint = km.Joint.prismatic(axis, name=f"joint {i}", stiffness=5.0)
+        above = f"link {rng.integers(i)}" if i else None
+        b.link(f"link {i}", above, joint, random_pose(rng), km.Inertia.box(1.0, (0.1, 0.2, 0.3), rng.normal(size=3)))
+    followers = rng.permutation(np.arange(2, n))[: rng.integers(1, n - 1)]
+    for k in sorted(followers.tolist()):
+        source = int(rng.integers(1, k))
+        b.mimic(f"joint {k}", f"joint {source}", float(rng.normal()), float(rng.normal()))
+    return b.build()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_gears_are_honoured_to_the_last_bit(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    model, batch = geared(rng), int(rng.integers(1, 11))
+    starts = [km.follow(model, km.random_configuration(model, rng), rng.normal(size=model.nv)) for _ in range(batch)]
+    Q, V = (np.array([start[i] for start in starts]) for i in range(2))
+    TAU = rng.normal(size=(batch, model.nv))
+    for method in ("rk4", "euler"):
+        q, v = km.batch.step(model, Q, V, TAU, dt=2e-3, steps=20, method=method, workers=1 + seed % 2)
+        for k in range(batch):
+            one = km.step(model, km.Data(model), Q[k], V[k], TAU[k], 2e-3, steps=20, method=method)
+            np.testing.assert_array_equal(q[k], one[0])
+            np.testing.assert_array_equal(v[k], one[1])
+        for m in model.mimics:
+            wanted = m.multiplier * q[:, model.q_slice(m.source)] + m.offset
+            np.testing.assert_allclose(q[:, model.q_slice(m.joint)], wanted, atol=1e-9)

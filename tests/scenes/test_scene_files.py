@@ -277,11 +277,59 @@ def test_every_kind_of_condition_is_tried() -> None:
 
 
 def test_a_change_that_cannot_be_made_says_where_it_is_told(tmp_path: Path) -> None:
-    grip = '[[change]]\nwhen = "impact ball 1e6"\nconnect = { between = ["world", "ball"], name = "grip" }\n'
-    made = scene(tmp_path, f'{HEAD}{grip}[[change]]\nname = "too early"\nat = 0.1\ncut = "grip"\n')
-    with pytest.raises(km.WorldError, match=r"at 0.1 s: .*mine\.toml:9: change\[1\]: there is no joint \"grip"):
+    grip = (
+        '[[change]]\nat = 0.1\nconnect = { between = ["world", "ball"], kind = "revolute", lower = 1.0, upper = 2.0 }\n'
+    )
+    made = scene(tmp_path, f"{HEAD}{grip}")
+    with pytest.raises(km.WorldError, match=r"at 0.1 s: .*mine\.toml:6: change\[0\]: .*outside of its limits"):
         made.world.run(1.0)
     assert made.world.time == pytest.approx(0.1)
+    with pytest.raises(km.WorldError, match=r"limits.*; what was recorded until then is .*mine\.npz") as caught:
+        run(str(tmp_path / "mine.toml"), tmp_path / "out", 1.0)
+    assert caught.value.time == pytest.approx(0.1)
+    assert km.Recording.load(tmp_path / "out" / "mine.npz").t[-1] == pytest.approx(0.1)
+
+
+NEVER = '[[change]]\nwhen = "impact ball 1e6"\n'
+ABSENT = {  # changes that name what another one was to make, or has taken away
+    'cut = "grip"': NEVER + 'connect = { between = ["world", "ball"], name = "grip" }\n',
+    'remove = "late"': NEVER + 'add = { name = "late", sphere = 0.1 }\n',
+    'reroot = "late"': NEVER + 'add = { name = "late", sphere = 0.1 }\n',
+    'connect = { between = ["world", "late"] }': NEVER + 'add = { name = "late", sphere = 0.1 }\n',
+    'set = { name = "p", force = [1.0, 0.0, 0.0] }': '[[push]]\nname = "p"\nbody = "ball"\n'
+    '[[change]]\nat = 0.05\nremove = "ball"\n',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("deed", ABSENT)
+def test_a_change_of_what_is_not_there_is_told_and_the_run_goes_on(deed: str, tmp_path: Path) -> None:
+    more = '[[body]]\nname = "other"\nsphere = 0.1\nat = [3.0, 0.0, 0.5]\n'
+    due = f'[[change]]\nname = "too early"\nat = 0.1\n{deed}\nadd = {{ name = "beside", sphere = 0.1 }}\n'
+    made = scene(tmp_path, f"{HEAD}{more}{ABSENT[deed]}{due}")
+    made.run(0.2)
+    assert made.world.time == pytest.approx(0.2)
+    late = [h for h in made.happened if h.name == "too early"]
+    assert [(h.what, bool(h.missed)) for h in late if h.missed] == [(deed.partition(" ")[0], True)]
+    assert "beside" in made.world  # the rest of it is made
+    told: list[str] = []
+    tell(run(str(tmp_path / "mine.toml"), tmp_path / "out", 0.2), told.append)
+    assert any("too early" in line and "not made, " in line for line in told)
+
+
+@pytest.mark.parametrize(
+    ("common", "own"),
+    [
+        ("density = 500.0", "mass = 2.0"), ("mass = 500.0", "density = 2.0"), ("box = [1.0, 1.0, 1.0]", ""),
+        ("cylinder = [1.0, 1.0]\nmass = 3.0", "density = 100.0"),
+    ],
+)  # fmt: skip
+def test_what_a_body_says_wins_over_what_bodies_have_by_default(common: str, own: str, tmp_path: Path) -> None:
+    head, _, rest = HEAD.partition("[[body]]")
+    plain = scene(tmp_path, f"{head}[[body]]{rest}{own}\n").world["ball"].mass
+    made = scene(tmp_path, f"{head}[default.body]\n{common}\n[[body]]{rest}{own}\n").world["ball"]
+    assert made.mass == pytest.approx(plain if own or "mass" not in common else 3.0)
+    python = km.load_scene(tmp_path / "mine.toml", {"body": {"ball": {"mass": 7.0}}})
+    assert python.world["ball"].mass == pytest.approx(7.0)
 
 
 def test_a_joint_that_bears_too_much_breaks(tmp_path: Path) -> None:
@@ -371,6 +419,8 @@ WRONG = [
     ('[[joint]]\nbetween = ["world", "ball"]\nstrength = 1', r"joint\[0\]\.name: a joint that can break needs a name"),
     ('[[motor]]\njoint = "axle"', r'mine\.toml:7: motor\[0\]\.joint: there is no joint "axle"; there are none'),
     ('[[push]]\nbody = "bell"', r'mine\.toml:7: push\[0\]\.body: there is no body "bell"; did you mean "ball"\?'),
+    ("[[change]]\nat = 1", r"mine\.toml:6: change\[0\]: it changes nothing: give one of cut, remove, add, connect, "),
+    ('[[change]]\nwhen = "contact ball"\ntimes = 3', r"change\[0\]: it changes nothing"),
     ("[[change]]\nends = true", r"mine\.toml:6: change\[0\]: give at \(s\) or when, one of them"),
     ('[[change]]\nwhen = "contct ball"', r'change\[0\]\.when: there is no event "contct"; did you mean "contact"\?'),
     ('[[change]]\nwhen = "contact \'ball"', r"change\[0\]\.when: .* cannot be read"),

@@ -7,6 +7,7 @@ another type raise TypeError there, are converted here, and the call is made aga
 
 from __future__ import annotations
 
+import math
 from typing import Any, NoReturn
 
 import numpy as np
@@ -138,7 +139,7 @@ def refuse_no_rotation(model: Model, q: Any, name: str = "q") -> None:
     numbers = np.asarray(q, dtype=np.float64)
     for i in np.flatnonzero((model.links["kind"] == JointKind.SPHERICAL) | (model.links["kind"] == JointKind.FREE)):
         end = int(model.links[i]["iq"] + model.links[i]["nq"])
-        length = float(np.linalg.norm(numbers[end - 4 : end]))
+        length = math.sqrt(sum(x * x for x in numbers[end - 4 : end].tolist()))
         if not 0.0 < length < np.inf:
             raise ValueError(
                 f"model {model.name!r}: {name}[{end - 4}:{end}] (joint {model.joint_names[i]!r}) is a quaternion of "
