@@ -22,7 +22,9 @@ from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import dot
 from kinemorph.structure.forest_layout import BODY_SLOT, TREE_SLOT
 
-HEAVY, LIGHT = 8.0, 4.0  # times its own mass: an island becomes direct above one, and stays so above the other
+HEAVY = 8.0  # times its own mass: an island becomes direct above that,
+BURDENED = 1.5  # or above this, if it rests as worlds of impulses mean it;
+LIGHT = 0.5  # and stays so above a share of it
 CRUSHING = 50.0  # times its own mass: above it an island becomes direct though something in it is faster than this:
 CALM = 0.5  # m/s
 STEEP = 0.3  # cosine of the angle to the vertical, above which a normal carries
@@ -156,7 +158,7 @@ def is_new(s: Any, island: Any) -> bool:
 
 
 @kernel(inline=False)
-def decide(s: Any, island: Any) -> None:
+def decide(s: Any, island: Any, slow: float) -> None:
     """Set `direct` of an island and of its trees. One that may calm down is looked at again in the next step."""
     spans = rows_at(s["spans"], s["span_room"], SPAN)
     was, heaviest, fastest = 0, 0.0, 0.0
@@ -168,10 +170,11 @@ def decide(s: Any, island: Any) -> None:
         if span["mass"] > 0.0:
             heaviest = max(heaviest, span["load"] / span["mass"])
         t = span["next"]
-    least = LIGHT if was != 0 else HEAVY if fastest < CALM else CRUSHING
+    heavy = BURDENED if fastest < slow else HEAVY
+    least = LIGHT * heavy if was != 0 else heavy if fastest < CALM else CRUSHING
     direct = 1 if heaviest > least else 0
     new = 1 if fastest < CALM and is_new(s, island) else 0
-    if direct == 0 and (new != 0 or heaviest > HEAVY):
+    if direct == 0 and (new != 0 or heaviest > (BURDENED if slow > 0.0 else HEAVY)):
         spans[island["first_tree"]]["pairs"] = -1
     island["direct"] = max(direct, new)
     t = island["first_tree"]
@@ -181,8 +184,8 @@ def decide(s: Any, island: Any) -> None:
 
 
 @kernel
-def choose(s: Any, forest: Any, c: Any) -> None:
-    """Set `direct` of each island."""
+def choose(s: Any, forest: Any, c: Any, slow: float) -> None:
+    """Set `direct` of each island. In worlds of impulses what is slower than `slow` rests, and is not to sway."""
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     islands = rows_at(s["islands"], s["span_room"], ISLAND)
     if not mark_due(s, trees, c["step"]):
@@ -192,4 +195,4 @@ def choose(s: Any, forest: Any, c: Any) -> None:
     hand_down(s, count)
     for i in range(s["island_count"]):
         if islands[i]["direct"] < 0:
-            decide(s, islands[i])
+            decide(s, islands[i], slow)

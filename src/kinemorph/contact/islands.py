@@ -190,10 +190,10 @@ def sort_contacts(s: Any, forest: Any, c: Any) -> bool:
 
 
 @kernel(inline=False)
-def leave_contacts(s: Any, c: Any, within: float, flying: bool) -> None:
-    """Leave contacts out of `order`: those that are farther than that from the closest of their pair, or `flying`.
+def leave_far(s: Any, c: Any, within: float) -> None:
+    """Leave contacts out of `order` that are farther than that from the closest of their pair, for they do not collide.
 
-    The latter are left to collisions, which look at everything themselves. Within 0 a pair has one contact.
+    Within 0 a pair has one contact.
     """
     islands, order = rows_at(s["islands"], s["span_room"], ISLAND), rows_at(s["order"], s["touch_room"], I4)
     contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
@@ -205,10 +205,28 @@ def leave_contacts(s: Any, c: Any, within: float, flying: bool) -> None:
         islands[i]["first_touch"] = start = total
         for k in range(first, stop):
             this = contacts[now + order[k]]
-            if (flying and this["flies"] != 0) or this["distance"] > pairs[this["pair"]]["distance"] + within:
+            if this["distance"] > pairs[this["pair"]]["distance"] + within:
                 continue
             alone = within > 0.0 or total == start or contacts[now + order[total - 1]]["pair"] != this["pair"]
             if alone:
+                order[total] = order[k]
+                total += 1
+        islands[i]["touch_count"] = total - start
+    s["touch_count"] = total
+
+
+@kernel(inline=False)
+def leave_flying(s: Any, c: Any) -> None:
+    """Leave contacts out of `order` that collisions see to: nobody carries those."""
+    islands, order = rows_at(s["islands"], s["span_room"], ISLAND), rows_at(s["order"], s["touch_room"], I4)
+    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
+    now = half_of(c["step"], c["contact_room"])
+    total = 0
+    for i in range(s["island_count"]):
+        first, stop = islands[i]["first_touch"], islands[i]["first_touch"] + islands[i]["touch_count"]
+        islands[i]["first_touch"] = start = total
+        for k in range(first, stop):
+            if contacts[now + order[k]]["flies"] == 0:
                 order[total] = order[k]
                 total += 1
         islands[i]["touch_count"] = total - start

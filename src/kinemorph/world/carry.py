@@ -11,7 +11,7 @@ from kinemorph.contact.burden import choose
 from kinemorph.contact.drives import choose_driven, find_drives, give_forces, keep_pushed_awake, push_bodies
 from kinemorph.contact.envelope import plan_envelopes
 from kinemorph.contact.hold import find_holds, hold_forces, hold_rows, note_forces, tell_forces
-from kinemorph.contact.islands import leave_contacts, number_islands, sort_contacts, tie_trees, wake_islands
+from kinemorph.contact.islands import leave_flying, number_islands, sort_contacts, tie_trees, wake_islands
 from kinemorph.contact.layout import FULL_Y, SPAN, TOUCH
 from kinemorph.contact.leavings import keep_old
 from kinemorph.contact.passing import let_pass
@@ -105,9 +105,9 @@ def keep_all(w: Any, s: Any, c: Any, good: bool, none: Any) -> None:
 
 
 @kernel(inline=False)
-def plan_direct(s: Any, forest: Any, c: Any) -> bool:
+def plan_direct(w: Any, s: Any, forest: Any, c: Any) -> bool:
     """Say which islands are solved directly, and lay out their matrices. False if a table is full."""
-    choose(s, forest, c)
+    choose(s, forest, c, w["impacts"]["slow"])
     if s["figures"] != 0:
         choose_wedged(s)
     if s["drive_count"] > 0:
@@ -140,7 +140,7 @@ def carry_out(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
     if not filled:
         return FULL_SOLVER
     if w["model"] != 0:
-        leave_contacts(s, c, w["within"], True)
+        leave_flying(s, c)
     if not fill_all(w, s, forest, c, none):
         return FULL_SOLVER
     s["twist_count"] = 0
@@ -148,7 +148,7 @@ def carry_out(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
         return FULL_SOLVER
     if tied and not (hold_rows(s) and fill_pulls(s, forest, memory)):
         return FULL_SOLVER
-    if s["direct_work"] > 0 and not plan_direct(s, forest, c):
+    if s["direct_work"] > 0 and not plan_direct(w, s, forest, c):
         return FULL_SOLVER
     w["phase"] = MOVE
     if not early:

@@ -29,7 +29,7 @@ from kinemorph.contact.bounds import fill_bounds
 from kinemorph.contact.drives import find_drives, settle_drives
 from kinemorph.contact.hold import hold_rows
 from kinemorph.contact.impacts import collide_all
-from kinemorph.contact.islands import end_with_zeros, leave_contacts, sort_contacts
+from kinemorph.contact.islands import end_with_zeros, leave_far, sort_contacts
 from kinemorph.contact.layout import SOLVER, SPAN, TOUCH
 from kinemorph.contact.rows import fill_touches
 from kinemorph.contact.seams import pass_seams
@@ -47,7 +47,7 @@ from kinemorph.world.mulling import mull
 from kinemorph.world.pace import all_asleep, go_on, lap
 from kinemorph.world.places import place_bodies, stay_in_boxes
 from kinemorph.world.sleep import let_sleep
-from kinemorph.world.time_to_impact import TOLERATED, look_ahead
+from kinemorph.world.time_to_impact import look_ahead
 from kinemorph.world.undo import exchange
 
 FORCES, PAIRS, CONTACTS, SOLUTION = (int(x) for x in (Stage.FORCES, Stage.PAIRS, Stage.CONTACTS, Stage.SOLUTION))
@@ -134,7 +134,7 @@ def strike(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
     s["twist_count"] = 0
     if not (sort_contacts(s, forest, c) and fill_bounds(s, forest, memory)):
         return FULL_SOLVER
-    leave_contacts(s, c, w["within"], False)
+    leave_far(s, c, w["within"])
     if not fill_touches(s, forest, c) or (tied and not hold_rows(s)):
         return FULL_SOLVER
     if s["paved"] != 0:
@@ -179,14 +179,12 @@ def meet(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
             mull(w, s, forest, c)
         if w["boxed"] != 0 and not stay_in_boxes(s, forest, c):
             w["boxed"] = 0
-            w["reach"] *= 2.0  # what was pushed apart is faster than it looks
+            w["reach"] += 1.0
             if w["part"] > 0.0:
                 undo(w, s, forest)
                 return DONE
         if w["boxed"] == 0:
-            w["dt"] = w["reach"] * w["whole"]
             place_bodies(w, s, forest, c, 0, c["n"])
-            w["dt"] = w["whole"]
         w["phase"] = COLLIDE
         since = lap(w, FORCES, since)
     if c["goes_on"] == 0 and w["boxed"] == 0:
@@ -205,8 +203,7 @@ def meet(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
             return OVERLAP
         w["fresh"] = 0
     if w["part"] > 0.0:
-        most = TOLERATED * epsilon if w["within"] < np.inf and w["impacts"]["boost"] == 0.0 else 0.0
-        if not overlapping(w, c, most):
+        if not overlapping(w, c, 0.0):
             w["cuts"], w["cap"] = 0, np.inf
         elif w["cuts"] < CUTS:
             w["cuts"], w["cap"] = w["cuts"] + 1, 0.5 * w["part"]
@@ -298,7 +295,7 @@ def make_impulse_step(w: Any, none: Any) -> int:
     if w["phase"] == MOVE:
         if all_asleep(s, forest):
             return go_on(w, s, forest, c)
-        w["whole"], w["part"], w["boxed"], w["noted"], w["reach"] = w["dt"], 0.0, 0, 0, 1.0
+        w["whole"], w["part"], w["boxed"], w["noted"], w["reach"] = w["dt"], 0.0, 0, 0, 0.0
         if w["impacts"]["struck"] != 0:
             forget_strikes(c)
             w["impacts"]["struck"] = 0

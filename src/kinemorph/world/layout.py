@@ -43,7 +43,7 @@ WORLD = np.dtype(
         ("undone", "i8"),  # of these undone
         ("fresh", "i8"),  # whether there are bodies whose overlap would be an error
         ("noted", "i8"),  # whether the account of what joints bear in the step has begun
-        ("reach", "f8"),  # for how many steps boxes are predicted
+        ("reach", "f8"),  # how often boxes were too small in this step; those that were are larger since
         ("boxed", "i8"),  # whether the boxes of shapes are those of a prediction that holds
         ("a", "i8"),  # rows of two shapes that something is wrong with
         ("b", "i8"),

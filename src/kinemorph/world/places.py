@@ -31,7 +31,8 @@ SPAN_SIZE, SPEED = SPAN.itemsize, int(_FIELDS["speed"][1])
 def place_bodies(w: Any, s: Any, forest: Any, c: Any, first: int, stop: int) -> None:
     """Where the shapes from `first` to before `stop` of bodies that are awake are, and how far they may come in a step.
 
-    Shapes of one tree may be in the hands of several threads.
+    Shapes of one tree may be in the hands of several threads. Whoever has left its box in this step keeps what that was
+    widened by: contacts push what neither moves nor has any weight.
     """
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
@@ -42,6 +43,7 @@ def place_bodies(w: Any, s: Any, forest: Any, c: Any, first: int, stop: int) -> 
     dt = w["dt"]
     fall = dt * sqrt(forest["gx"] ** 2 + forest["gy"] ** 2 + forest["gz"] ** 2)
     way = dt if w["model"] == BY_STEPS else 0.0  # collisions happen where shapes are
+    again = w["reach"] > 0.0
     alone = w["crew"] == 0
     singles = not alone and rows_at(w["crew"], 1, CREW)[0]["singles"] != 0
     for i in range(first, stop):
@@ -64,14 +66,18 @@ def place_bodies(w: Any, s: Any, forest: Any, c: Any, first: int, stop: int) -> 
                 span["speed"] = speed
             else:
                 raise_float(s["spans"] + slot["tree"] * SPAN_SIZE + SPEED, speed)
-        places[i]["sweep"] = dt * (speed + fall)
+        sweep = dt * (speed + fall)
+        places[i]["sweep"] = max(sweep, places[i]["sweep"]) if again else sweep
         store3(places[i]["travel"], scale(v, way))
         place_shape(c, i, R, p)
 
 
 @kernel(inline=False)
 def stay_in_boxes(s: Any, forest: Any, c: Any) -> bool:
-    """Where the shapes of all bodies that are awake are now; whether each is still in the box predicted for it."""
+    """Where the shapes of all bodies that are awake are now; whether each is still in the box predicted for it.
+
+    Those that are not may come twice as far as they came the next time.
+    """
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
     spans = rows_at(s["spans"], s["span_room"], SPAN)
@@ -94,6 +100,8 @@ def stay_in_boxes(s: Any, forest: Any, c: Any) -> bool:
         store3(places[i]["p"], p)
         low, high = box_around(mounts[i], R, p)
         a, b = load3(boxes[i]["low"]), load3(boxes[i]["high"])
-        good &= (low[0] - grow >= a[0]) & (low[1] - grow >= a[1]) & (low[2] - grow >= a[2])
-        good &= (high[0] + grow <= b[0]) & (high[1] + grow <= b[1]) & (high[2] + grow <= b[2])
+        out = max(a[0] - low[0], a[1] - low[1], a[2] - low[2], high[0] - b[0], high[1] - b[1], high[2] - b[2]) + grow
+        if out > 0.0:
+            places[i]["sweep"] = 2.0 * (places[i]["sweep"] + out + grow)
+            good = False
     return good

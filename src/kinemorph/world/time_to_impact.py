@@ -19,7 +19,6 @@ from kinemorph.structure.forest_layout import BODY_SLOT, TREE_SLOT
 
 INSIDE = 0.75  # share of the envelope: where a collision is to be found
 SAFE = 0.9  # share of a distance that boosted micro-collisions leave for the way to the next one
-TOLERATED = 0.25  # share of the envelope by which a point may get ahead of the closest one before it is that
 FOLLOWED = 1.0 / 16.0  # share of the envelope by which the lowest point of a rim may sink in a part: contacts undo that
 SLOWEST = 1e-6  # m/s, in which something always falls
 SHORT = 0.1  # shares of the time to go through the envelope: parts are no shorter, so that time goes on;
@@ -91,16 +90,17 @@ def look_ahead(w: Any, s: Any, forest: Any, c: Any) -> tuple[int, float]:
         n, turn = load3(one["normal"]), sub(wb, wa)
         whirl = whirling(c, pair["a"], n, turn, ahead) + whirling(c, pair["b"], n, turn, ahead)
         u, d, a = dot(n, sub(va, vb)), one["distance"], g + bend_a + bend_b + whirl
-        collides = d <= epsilon and u > (0.0 if boost else slow)
+        fast = d <= epsilon and u > (0.0 if boost else slow)
+        collides = fast and (boost or d <= pair["distance"] + w["within"])
         if collides:
             count += 1
         least = 2.0 * epsilon / (abs(u) + sqrt(2.0 * a * epsilon) + SLOWEST)  # no more than a way through the envelope
-        if boost or d > pair["distance"] + w["within"]:  # nobody carries it: it comes nearer until it collides
-            first = min(first, max(time_until(SAFE * max(d, 0.0), u, a), least * (SHORTEST if boost else TOLERATED)))
+        if boost:  # nobody carries it: it comes nearer until it collides
+            first = min(first, max(time_until(SAFE * max(d, 0.0), u, a), SHORTEST * least))
         if whirl > 0.0 and d <= epsilon:  # whoever carries it carries the point that is the lowest now
             first = min(first, max(sqrt(2.0 * ahead / whirl), SHORT * least))
         left = max(d - INSIDE * epsilon, 0.0)
-        bounces = not collides and (d > epsilon or u < -slow) and u * u + 2.0 * a * left > slow * slow
+        bounces = not collides and (fast or d > epsilon or u < -slow) and u * u + 2.0 * a * left > slow * slow
         one["flies"] = 1 if boost or bounces else 0
         if bounces and not boost:
             first = min(first, max(time_until(left, u, a), SHORT * least))
