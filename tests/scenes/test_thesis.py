@@ -30,6 +30,19 @@ def test_a_wall_has_34_bricks_and_stands_as_still_as_that_of_the_thesis():
             assert ours <= min(1e-3, printed if np.isfinite(printed) else 1.0)
 
 
+def test_walls_and_stacks_of_other_sizes_stand_as_still():
+    sizes, built = (0.4, 0.05), ((3, 3), (3, thesis.CUBES))
+    found = thesis.others(sizes, built)
+    for each in found:
+        for walls in each:
+            for size, one in zip(sizes, walls, strict=True):
+                assert one.farthest < 0.01 * size
+                assert one.strikes == 0
+    lines = thesis.other_lines(found, sizes, built)
+    assert len(lines) == 6
+    assert lines[-1].startswith("| 3 cubes on each other | 0.1 % | ")
+
+
 def test_tables_have_a_line_for_each_experiment():
     walls = [stand(0.01, thesis.ALL, seconds=0.1), stand(0.0, seconds=0.1)]
     lines = thesis.wall_lines(walls)

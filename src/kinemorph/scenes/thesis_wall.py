@@ -2,6 +2,8 @@
 
 Four rows, of eight bricks each, or of seven and a half one at both ends. Ten times a second it is measured by how far
 each brick has come and turned since the time before; the sums of both are what the thesis calls stability.
+
+Other walls, and cubes on each other, show whether this is so of one wall or of all.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ SETTLED = 2.0  # s, after which it is watched
 WATCHED = 5.0  # s
 EVERY = 0.1  # s
 NARROW = 1e-3  # m, between the bricks of a world without an envelope
+CUBES = 0  # columns, in place of which there are cubes on each other
 
 
 @dataclass(frozen=True)
@@ -36,20 +39,25 @@ class Standing:
     rotation: float  # rad, sum over all bricks and measurements
     offset: float  # m, likewise
     strikes: int  # collisions
+    farthest: float = 0.0  # m, between two looks, of any brick
 
 
-def wall(epsilon: float, handling: str = "", boost: float | None = None) -> tuple[World, list[Body]]:
+def wall(
+    epsilon: float, handling: str = "", boost: float | None = None, size: float = SIZE, rows: int = ROWS,
+    columns: int = COLUMNS,
+) -> tuple[World, list[Body]]:  # fmt: skip
     """The world, and its bricks; without an epsilon that of the default contact model."""
     settings: dict[str, Any] = {"sleep": False}
     if epsilon > 0.0:
-        settings |= {"contact": "impulse", "epsilon": epsilon * SIZE, "handling": handling, "boost": boost}
+        settings |= {"contact": "impulse", "epsilon": epsilon * size, "handling": handling, "boost": boost}
     world = World(**settings)
     world.add_ground()
-    gap = 1.2 * epsilon * SIZE or NARROW
+    gap = 1.2 * epsilon * size or NARROW
     bricks: list[Body] = []
-    for row in range(ROWS):
-        half = 0.5 * SIZE
-        lengths = [SIZE] * COLUMNS if row % 2 == 0 else [half, *[SIZE] * (COLUMNS - 1), half]
+    half = size if columns == CUBES else 0.5 * size
+    for row in range(rows):
+        whole = row % 2 == 0 or columns == CUBES
+        lengths = [size] * max(columns, 1) if whole else [half, *[size] * (columns - 1), half]
         x = -0.5 * (sum(lengths) + gap * (len(lengths) - 1))
         z = (row + 0.5) * half + (row + 1) * gap
         for length in lengths:
@@ -59,19 +67,23 @@ def wall(epsilon: float, handling: str = "", boost: float | None = None) -> tupl
     return world, bricks
 
 
-def stand(epsilon: float, handling: str = "", boost: float | None = None, seconds: float = WATCHED) -> Standing:
+def stand(
+    epsilon: float, handling: str = "", boost: float | None = None, seconds: float = WATCHED, size: float = SIZE,
+    rows: int = ROWS, columns: int = COLUMNS,
+) -> Standing:  # fmt: skip
     """Let a wall settle, and watch it."""
-    world, bricks = wall(epsilon, handling, boost)
+    world, bricks = wall(epsilon, handling, boost, size, rows, columns)
     world.run(SETTLED)
     before, strikes = [brick.pose for brick in bricks], world.statistics.strikes
-    took = rotation = offset = 0.0
+    took = rotation = offset = farthest = 0.0
     for _ in range(round(seconds / EVERY)):
         begin = time.perf_counter()
         world.run(EVERY)
         took += time.perf_counter() - begin
         now = [brick.pose for brick in bricks]
         for a, b in zip(before, now, strict=True):
-            offset += float(np.linalg.norm(b.position - a.position))
+            way = float(np.linalg.norm(b.position - a.position))
+            offset, farthest = offset + way, max(farthest, way)
             rotation += 2.0 * math.asin(min(1.0, float(np.linalg.norm(b.rotation - a.rotation)) / math.sqrt(8.0)))
         before = now
-    return Standing(epsilon, handling, boost, took, rotation, offset, world.statistics.strikes - strikes)
+    return Standing(epsilon, handling, boost, took, rotation, offset, world.statistics.strikes - strikes, farthest)
