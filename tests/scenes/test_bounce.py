@@ -140,7 +140,7 @@ def test_hashing_and_coherence_change_nothing() -> None:
 def test_the_oracle_knows_a_wrong_distance_and_a_missed_pair() -> None:
     world = Bounce(60, seed=1)
     world.advance(20)
-    report = Report(60, world.side)
+    report = Report(60, world.sides)
     bounce_oracle.check(world, report, 30)
     assert report.good
     assert report.proved == 30
@@ -179,7 +179,7 @@ def test_tables_grow_in_the_middle_of_a_run() -> None:
     world.objects["x"] *= 0.02  # now everybody meets everybody
     world.advance(5)
     assert len(world.collisions.broad_phase.rows) > 2 * room
-    report = Report(150, world.side)
+    report = Report(150, world.sides)
     bounce_oracle.check(world, report, 10)
     assert report.good
 
@@ -250,3 +250,69 @@ def test_the_replay_shows_and_hides_tiles(tmp_path: Path) -> None:
     assert differ(before[canvas], after[canvas]) > 200
     assert [url for url in requests if not url.startswith(("data:", "blob:"))] == [file.as_uri()]
     assert not errors
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_world_may_be_a_box_of_any_sides(seed: int) -> None:
+    """Whoever's centre leaves it through one of its walls is led back through that one."""
+    sides = np.random.default_rng(seed).uniform(2.0, 20.0, 3)
+    world = Bounce(40, tuple(sides), dt=0.05, seed=seed)
+    assert (np.abs(world.objects["x"]) <= 0.5 * sides).all()
+    left = np.zeros(3, int)
+    for step in range(1, 201):
+        world.advance(step)
+        out = np.abs(world.objects["x"]) > 0.5 * sides
+        back = world.objects["v"] * world.objects["x"] < 0.0
+        untouched = np.ones(40, bool)
+        untouched[world.close()[0].ravel()] = False  # who penetrates another has been sent elsewhere since
+        assert back[out & untouched[:, None]].all()
+        left += out.any(axis=0)
+    assert (left > 0).all()
+    assert run(world, 300).good
+
+
+def test_one_side_is_that_of_a_cube() -> None:
+    worlds = [Bounce(12, side, seed=2) for side in (4.0, (4.0, 4.0, 4.0), [4.0])]
+    for world in worlds:
+        world.advance(100)
+        np.testing.assert_array_equal(world.poses, worlds[0].poses)
+    for side in (0.0, -1.0, float("nan"), (1.0, 2.0), (1.0, 2.0, 0.0), (1.0, 2.0, float("inf")), ()):
+        with pytest.raises(ValueError, match="expected a positive length, or three for a box"):
+            Bounce(12, side)
+
+
+def test_a_bounce_can_be_looked_at_while_it_runs() -> None:
+    """The page as a browser has it: what it shows, and what its buttons do."""
+    pytest.importorskip("viser")
+    from kinemorph.scenes.bounce_live import LINES, Live
+    from kinemorph.view.serving import serving
+
+    world = Bounce(20, (9.0, 6.0, 4.0))
+    with serving("viewers") as server:
+        live = Live(world, server, paused=False)
+        for name in LINES:
+            live.mark(name, True)
+        live.go_on()
+        assert world.steps == live.each
+        assert f"20 objects, {len(world.close()[0])} pairs" in live.told.content
+        boxes = live.lines["boxes"].points.reshape(20, 12, 2, 3)
+        np.testing.assert_allclose(boxes.min(axis=(1, 2)), world.lows, rtol=1e-6)
+        shown = np.concatenate([mesh.batched_positions for mesh in live.meshes if mesh is not None])
+        np.testing.assert_allclose(shown, np.concatenate([world.poses[rows, :3] for rows in live.rows]), rtol=1e-6)
+        live.pause()
+        live.go_on()
+        assert world.steps == live.each
+        live.step()
+        live.go_on()
+        live.go_on()
+        assert world.steps == live.each + 1
+        live.close()
+        assert not live.open
+
+
+def test_the_live_bounce_ends_when_its_time_is_up() -> None:
+    pytest.importorskip("viser")
+    from kinemorph.scenes.viewing import look_for, show
+
+    look_for("bounce", 0.2)
+    show("bounce", 0.2, 0, False, False, None)

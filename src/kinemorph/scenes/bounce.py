@@ -42,6 +42,7 @@ SPEED = 1.0  # m/s, largest component of a velocity
 SPIN = 2.0  # rad/s, likewise
 GRAVITY = 0.002  # m/s a step, largest gravity factor
 SPACE = 3.0  # m, default side of the world for one object: it grows with the cube root of their number
+Sides = float | Sequence[float]  # m, of the world: one number for a cube, or width (x), height (y) and depth (z)
 SAMPLED = 24  # pairs whose distance is proved at each check
 MOST = 1 << 62
 NUMBERS = ("updates", "walked", "fallbacks", "rough", "opened")
@@ -78,8 +79,19 @@ def scaled(body: Parts, size: float) -> Parts:
     return Parts([piece.scaled(size) for piece in body.parts])
 
 
+def sides_of(side: Sides) -> tuple[float, float, float]:
+    """Width, height and depth of a world, from those or from the side of a cube."""
+    given = np.ravel(np.array(side, dtype=float)).tolist()
+    sides = given * 3 if len(given) == 1 else given
+    if len(sides) != 3 or not all(0.0 < each < math.inf for each in sides):
+        raise ValueError(f"bounce: the world's side is {side} m; expected a positive length, or three for a box")
+    return sides[0], sides[1], sides[2]
+
+
 class Bounce:
-    """A world of `count` objects, `side` wide, that moves `dt` at each step. All that happens is set by `seed`.
+    """A world of `count` objects that moves `dt` at each step. All that happens is set by `seed`.
+
+    `side` is that of a cube, or three numbers are the sides of a box: width, height and depth (m).
 
     `bodies` are what the objects are, in turn; by default the six shapes in three sizes. Without `hashing` the
     distances of all pairs are computed, without `coherence` the hash is built from scratch at each step, and without
@@ -89,7 +101,7 @@ class Bounce:
     def __init__(
         self,
         count: int = 200,
-        side: float | None = None,
+        side: Sides | None = None,
         dt: float = 0.01,
         seed: int = 0,
         *,
@@ -98,21 +110,19 @@ class Bounce:
         coherence: bool = True,
         vclip: bool = True,
     ) -> None:
-        side = SPACE * count ** (1.0 / 3.0) if side is None else side
         if not 2 <= count <= 1_000_000:
             raise ValueError(f"bounce: {count} objects; expected 2 to 1000000")
-        if not 0.0 < side < math.inf:
-            raise ValueError(f"bounce: the world's side is {side} m; expected a positive length")
+        sides = sides_of(SPACE * count ** (1.0 / 3.0) if side is None else side)
         if not 0.0 <= dt < math.inf:
             raise ValueError(f"bounce: the step size is {dt} s; expected 0 or more")
         rng = np.random.default_rng(seed)
         self.bodies = list(bodies) if bodies else [scaled(shape, s) for s in SIZES for shape in shapes().values()]
         self.which = rng.permutation(np.arange(count) % len(self.bodies))
-        self.count, self.side = count, side
+        self.count, self.sides = count, sides
         self.objects: Any = np.zeros(count, OBJECT)
         self._state: Any = np.zeros(1, BOUNCE)
         b = self._state[0]
-        b["n"], b["half"], b["dt"], b["speed"] = count, 0.5 * side, dt, SPEED
+        b["n"], b["half"], b["dt"], b["speed"] = count, 0.5 * np.array(sides), dt, SPEED
         b["random"] = rng.integers(1, 1 << 31, 2) % 2147483398 + 1
         b["phases"] = HASHING * hashing + VCLIP * vclip
         table = ShapeTable()
@@ -131,7 +141,7 @@ class Bounce:
     def _place(self, rng: np.random.Generator, dt: float) -> None:
         boxes = self.collisions.boxes
         for o, box, which in zip(self.objects, boxes, self.which, strict=True):
-            o["x"] = rng.uniform(-0.5, 0.5, 3) * self.side
+            o["x"] = rng.uniform(-0.5, 0.5, 3) * self.sides
             q = rng.normal(size=4)
             o["q"] = q / np.linalg.norm(q)
             o["v"], o["w"] = rng.uniform(-SPEED, SPEED, 3), rng.uniform(-SPIN, SPIN, 3)
@@ -174,6 +184,11 @@ class Bounce:
         counted |= {"pairs": len(self.collisions.pairs), "bounces": int(self._state["bounces"][0])}
         hashed = self._state["phases"][0] & HASHING
         return counted | {"made": self.collisions.broad_phase.pairs_made if hashed else 0}
+
+    @property
+    def side(self) -> float:
+        """m, the longest one of the world."""
+        return max(self.sides)
 
     @property
     def steps(self) -> int:
@@ -237,7 +252,7 @@ class Report:
     """What came of a run. The numbers depend on the seed alone, but for the times."""
 
     count: int
-    side: float
+    sides: tuple[float, float, float]
     steps: int = 0
     numbers: dict[str, int] = field(default_factory=dict)
     pairs: float = 0.0  # mean of the steps that were looked at
@@ -266,7 +281,7 @@ def run(
     """Step until `steps` or `updates` are reached; every so often check everything, and call `watch`."""
     if steps == MOST and updates == MOST:
         raise ValueError("bounce: say how many steps or how many updates")
-    report = Report(world.count, world.side)
+    report = Report(world.count, world.sides)
     world.advance(world.steps)  # compiles
     spent: list[tuple[float, float, float]] = []
     while world.steps < steps and world.updates < updates:

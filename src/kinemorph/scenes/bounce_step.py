@@ -35,7 +35,7 @@ BOUNCE = np.dtype(
     [
         ("n", "i8"),  # objects
         ("collisions", "i8"),  # address of the COLLISIONS, see Collisions.lend
-        ("half", "f8"),  # m, half a side of the world, which is a cube around the origin
+        ("half", "f8", 3),  # m, half the sides of the world, which is a box around the origin
         ("dt", "f8"),  # s, the step size
         ("speed", "f8"),  # m/s, largest component of a new velocity
         ("random", "i8", 2),  # state of the random numbers
@@ -99,12 +99,12 @@ def turn_back(b: Any, o: Any) -> None:
     """Rule 5: whoever's centre has left the world gets a random velocity that leads back."""
     out = False
     for d in range(3):
-        out |= abs(o["x"][d]) > b["half"]
+        out |= abs(o["x"][d]) > b["half"][d]
     if out:
         v = any_velocity(b)
         store3(o["v"], v)
         for d in range(3):
-            if abs(o["x"][d]) > b["half"]:
+            if abs(o["x"][d]) > b["half"][d]:
                 o["v"][d] = -abs(o["v"][d]) if o["x"][d] > 0.0 else abs(o["v"][d])
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from kinemorph._escaping import in_terminal, terminal
-from kinemorph.scenes.bounce import MOST, Bounce, Report, run
+from kinemorph.scenes.bounce import MOST, Bounce, Report, Sides, run
 
 UPDATES = 1_000_000  # if nobody says how many
 
 
 def numbers(
-    objects: int, steps: int | None, updates: int | None, side: float | None, step_size: float, seed: int
+    objects: int, steps: int | None, updates: int | None, side: Sides | None, step_size: float, seed: int
 ) -> Report:
     """Run it, and show how far it is meanwhile."""
     from rich.console import Console
@@ -38,7 +38,9 @@ def show(report: Report, seed: int) -> None:
     n = report.numbers
     broad, narrow, rest = report.shares
     table = Table(
-        title=f"bounce: {report.count} objects in a cube of {report.side:.4g} m, seed {seed}", show_header=False
+        title=f"bounce: {report.count} objects in a box of {' x '.join(f'{side:.4g}' for side in report.sides)} m, "
+        f"seed {seed}",
+        show_header=False,
     )
     table.add_column("what")
     table.add_column("how much", justify="right")
@@ -65,7 +67,7 @@ def show(report: Report, seed: int) -> None:
     terminal(soft_wrap=False).print(table)
 
 
-def film(file: Path, objects: int, steps: int, side: float | None, step_size: float, seed: int) -> None:
+def film(file: Path, objects: int, steps: int, side: Sides | None, step_size: float, seed: int) -> None:
     from kinemorph.scenes.bounce_view import record
 
     file.parent.mkdir(parents=True, exist_ok=True)

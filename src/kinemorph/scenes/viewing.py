@@ -20,6 +20,8 @@ from kinemorph.evolve.trust import Trust
 from kinemorph.io import kinds
 from kinemorph.io.recognise import MODELS as ROBOTS
 from kinemorph.io.recognise import FileKind, expect
+from kinemorph.scenes import bounce_live
+from kinemorph.scenes.bounce import Bounce
 from kinemorph.scenes.champions import replay_progress
 from kinemorph.scenes.creatures import stage
 from kinemorph.scenes.gallery import DEMOS
@@ -38,6 +40,7 @@ MODELS = (".urdf", ".sdf", ".xml", ".mjcf")
 SHOWN = (
     *ROBOTS, FileKind.SCENE, FileKind.GENOTYPE, FileKind.SNAPSHOT, FileKind.JOURNAL, FileKind.RECORDING, FileKind.RUN,
 )  # fmt: skip
+BOUNCE = "bounce"  # objects that are in no world: collision detection alone
 RUN = b"SQLite f"  # what a run of evolution begins with
 
 
@@ -50,6 +53,9 @@ def show(
     if page is not None:
         if browser and has_screen():
             webbrowser.open(page.resolve().as_uri())
+        return
+    if what == BOUNCE:
+        bounce_live.show(Bounce(), seconds, port, browser, paused)
         return
     world, _ = scene_of(what, floating, hold)
     if Path(what).suffix.lower() in MODELS and world.bodies and kinds.format_of(Path(what)) == "URDF":
@@ -67,12 +73,12 @@ def look_for(what: str, seconds: float, port: int = 0) -> None:
         if not DEMOS[what].in_world:
             worlds = ", ".join(name for name, demo in DEMOS.items() if demo.in_world)
             raise ValueError(f"demo {what!r} has no world to look into, but these have: {worlds}")
-    elif what in shipped() or what in HANDMADE:
+    elif what in shipped() or what in HANDMADE or what == BOUNCE:
         return
     elif not path.is_file():
         if path.suffix.lower() in (*MODELS, ".toml", ".json"):
             raise FileError(f"{path}: there is no such file")
-        raise FileError(f"there is no demo, no creature and no file {what!r}; demos are {', '.join(DEMOS)}")
+        raise FileError(f"there is no demo, no creature and no file {what!r}; demos are {', '.join(DEMOS)}, {BOUNCE}")
     else:
         expect(path, *SHOWN, wanted="something that can be looked at")
         if path.suffix.lower() == ".toml":
