@@ -105,6 +105,42 @@ def test_the_wall_stands_with_both_handlings(tmp_path: Path, monkeypatch: pytest
     assert (tmp_path / "wall_handlings.png").exists()
 
 
+def test_boosted_micro_collisions_stir_the_wall_and_contacts_that_carry_do_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(brick_wall, "STIRRED", 4.0)
+    told: list[str] = []
+    DEMOS["wall_boost"].show(tmp_path, told.append)
+    moved = [float(line.split("bricks move by ")[1].split(" mm")[0]) for line in told if "bricks move by" in line]
+    assert moved[0] > 10.0
+    assert moved[1] < 0.01
+    assert (tmp_path / "wall_boost.png").exists()
+
+
+@pytest.mark.parametrize("name", [name for name, demo in DEMOS.items() if demo.epsilon > 0.0])
+def test_a_demonstration_by_impulses_is_made_of_them(name: str) -> None:
+    scene = DEMOS[name].make(**DEMOS[name].settings(name, "impulse"))
+    scene.world.step(3)
+    assert scene.world.statistics.parts >= 3
+    assert scene.world.dt == DEMOS[name].stride
+
+
+def test_those_that_do_not_go_by_impulses_say_so() -> None:
+    for name, demo in DEMOS.items():
+        assert demo.settings(name, "timestep") == {}
+        if demo.epsilon == 0.0:
+            with pytest.raises(ValueError, match=rf"demo {name}: it does not go by impulses; those do: friction, "):
+                demo.settings(name, "impulse")
+
+
+def test_a_demonstration_by_impulses_leaves_its_pictures(tmp_path: Path) -> None:
+    told: list[str] = []
+    demo = DEMOS["bouncing"]
+    demo.show(tmp_path, told.append, **demo.settings("bouncing", "impulse"))
+    assert told
+    assert (tmp_path / f"{demo.picture}.png").exists()
+
+
 def test_the_car_breaks_the_wall() -> None:
     scene = made("wall_and_car")
     scene.world.run(1.5)

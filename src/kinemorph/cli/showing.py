@@ -12,8 +12,9 @@ from kinemorph.cli.told import print_json
 
 
 def demo(
-    name: str = "swing", /, out: Path = Path("out"), robot: str = "arm", list: bool = False, json: bool = False
-) -> None:
+    name: str = "swing", /, out: Path = Path("out"), robot: str = "arm",
+    contact: Literal["timestep", "impulse"] = "timestep", list: bool = False, json: bool = False,
+) -> None:  # fmt: skip
     """Show what kinemorph does, and leave pictures.
 
     Args:
@@ -21,6 +22,7 @@ def demo(
         out: Folder for the pictures.
         robot: Which robot swings: arm, a file of your own (URDF, SDF, MJCF), or one of the package example-robot-data:
             anymal, g1, human, panda, talos, ur5, or a name such as tiago_description/tiago.
+        contact: How contact is made: by steps in time or, as in Fontijne's thesis, by impulses.
         list: Only say which demos there are, and what they show.
         json: The list as JSON.
     """
@@ -45,11 +47,12 @@ def demo(
     chosen = gallery.named(name)
     if robot != "arm" and name != "swing":
         raise ValueError(f"demo {name}: --robot is for the demo swing")
+    settings = chosen.settings(name, contact) | ({"robot": robot} if name == "swing" else {})
     if robot != "arm":
         expect(robot_file(robot), *MODELS, wanted="a robot (URDF, SDF or MJCF)")
     need_view("demos")
     can_hold(out)
-    chosen.show(out, console.print, **({"robot": robot} if name == "swing" else {}))
+    chosen.show(out, console.print, **settings)
 
 
 def run(
@@ -88,9 +91,9 @@ def view(
     """Show something in a browser while it runs: a scene, a model file, a creature, a world that was kept, a recording.
 
     Args:
-        what: A demo with a world (see demo --list), a scene file (TOML) or the name of one, a URDF, SDF or MJCF file, a
-            creature (JSON, or the name of a handmade one), a snapshot or journal of a world; or a recording or film,
-            which becomes a page beside it, or a run of evolution, which becomes one of its champions, side by side.
+        what: A demo with a world (see demo --list), bounce, a scene file (TOML) or the name of one, a URDF, SDF or MJCF
+            file, a creature (JSON, or the name of a handmade one), a snapshot or journal of a world; or a recording or
+            film, which becomes a page beside it, or a run of evolution, which becomes its champions, side by side.
         seconds: When to end by itself (s).
         port: At which port of 127.0.0.1; any free one if not given.
         browser: Whether to open a browser, if there is a screen.
@@ -112,10 +115,11 @@ def bounce(
     objects: int = 200,
     steps: int | None = None,
     updates: int | None = None,
-    side: float | None = None,
+    side: str | None = None,
     step_size: float = 0.01,
     seed: int = 0,
     replay: Path | None = None,
+    live: bool = False,
     json: bool = False,
 ) -> None:
     """Let objects of six shapes and three sizes bounce, and check the collision detection while they do.
@@ -124,31 +128,48 @@ def bounce(
         objects: How many there are.
         steps: How many steps to make; or
         updates: how many updates of pairs by V-Clip (1000000 if neither is given).
-        side: Side of the world, a cube (m); by default 3 m times the cube root of their number.
+        side: Side of the world, a cube (m), or three of a box, such as 12,8,4; by default 3 m times the cube root of
+            their number.
         step_size: How far a step goes (s).
         seed: Of everything that is random.
         replay: Instead of numbers, write this HTML file, with a picture beside it: the objects, their boxes, tiles and
             closest features.
+        live: Instead of numbers, show them in a browser while they move, until the page's button close or Ctrl-C.
         json: The numbers as JSON.
     """
     from kinemorph._extras import need_view
     from kinemorph._files import can_hold
     from kinemorph.scenes import bounce_table
 
-    if replay is not None and json:
-        raise ValueError("bounce: --json is for numbers, and --replay leaves a page instead of them")
+    if json and (live or replay is not None):
+        raise ValueError("bounce: --json is for numbers, which --replay and --live do not make")
+    sides = None if side is None else _lengths(side)
+    if live:
+        need_view("viewers")
+        from kinemorph.scenes import bounce_live
+
+        bounce_live.show(bounce_table.Bounce(objects, sides, step_size, seed))
+        return
     if replay is not None:
         need_view("replays")
         can_hold(replay.parent)
-        bounce_table.film(replay, objects, steps or 1000, side, step_size, seed)
+        bounce_table.film(replay, objects, steps or 1000, sides, step_size, seed)
         return
-    report = bounce_table.numbers(objects, steps, updates, side, step_size, seed)
+    report = bounce_table.numbers(objects, steps, updates, sides, step_size, seed)
     if json:
         print_json({"good": report.good, "seed": seed, **vars(report)})
     else:
         bounce_table.show(report, seed)
     if not report.good:
         sys.exit(1)
+
+
+def _lengths(told: str) -> list[float]:
+    """Numbers between commas."""
+    try:
+        return [float(word) for word in told.split(",")]
+    except ValueError:
+        raise ValueError(f"bounce: --side {told}: expected a length in m, or three of them such as 12,8,4") from None
 
 
 def mocap(

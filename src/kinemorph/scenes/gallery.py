@@ -47,6 +47,15 @@ class Demo(NamedTuple):
         """The settings of its world with which all contact is made of impulses."""
         return {"contact": "impulse", "epsilon": self.epsilon, "dt": self.stride}
 
+    def settings(self, name: str, contact: str) -> dict[str, Any]:
+        """The settings of its world with a contact model; none with that in which it was made."""
+        if contact == "timestep":
+            return {}
+        if self.epsilon == 0.0:
+            those = ", ".join(name for name, demo in DEMOS.items() if demo.epsilon > 0.0)
+            raise ValueError(f"demo {name}: it does not go by impulses; those do: {those}")
+        return self.by_impulses
+
     def make(self, *arguments: Any, **settings: Any) -> Any:
         """The scene, in a world with such settings."""
         return getattr(self._module(), self.maker)(*arguments, **settings)
@@ -162,6 +171,11 @@ DEMOS = {
     "wall_handlings": Demo(
         "The wall by impulses: at closest points on the left, at all contact points on the right.",
         "brick_wall", "wall", "wall_handlings", (1, 1, 2), "demo_of_handlings",
+        python="it compares worlds of two settings; the wall is that of `wall`",
+    ),
+    "wall_boost": Demo(
+        "The wall by impulses at closest points: with boosted micro-collisions on the left, carried on the right.",
+        "brick_wall", "wall", "wall_boost", (1, 1, 2), "demo_of_boost",
         python="it compares worlds of two settings; the wall is that of `wall`",
     ),
     "wall_and_car": Demo(
