@@ -197,7 +197,7 @@ def spoil_content(content: bytes, rng: Rng) -> bytes:
             k = int(rng.integers(len(arrays)))
             inside = arrays[k].dtype == np.uint8 and arrays[k].tobytes()[:8] == snapshot.MAGIC
             if inside and rng.random() < 0.8:  # the world of a journal
-                arrays[k] = np.frombuffer(spoil_snapshot(arrays[k].tobytes(), [], rng), np.uint8)
+                arrays[k] = np.frombuffer(spoil_snapshot(arrays[k].tobytes(), [], rng), np.uint8).copy()
                 text["arrays"][k][1] = [len(arrays[k])]
             else:
                 spoil_array(arrays[k], rng)
