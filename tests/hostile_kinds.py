@@ -124,8 +124,8 @@ def _journals() -> list[tuple[str, bytes]]:
 
 
 STATS = {
-    "episodes": 12, "best": 0.5, "mean": 0.2, "measure": 1.5, "heritability": None, "rejected": {"exploit": 1}, "age": 1.0,
-    "families": 2,
+    "episodes": 12, "best": 0.5, "mean": 0.2, "measure": 1.5, "heritability": None, "rejected": {"exploit": 1},
+    "age": 1.0, "families": 2,
 }  # fmt: skip
 
 

@@ -453,7 +453,16 @@ def spoil_toml(content: bytes, others: list[bytes], rng: Rng) -> bytes:
 
 
 def spoil_text(content: bytes, others: list[bytes], rng: Rng) -> bytes:
-    return mutated(content, others, rng)
+    """A file of lines of numbers: text, or a number or two."""
+    numbers = list(NUMBER.finditer(text := content.decode()))
+    if rng.random() < 0.4 or not numbers:
+        return mutated(content, others, rng)
+    for _ in range(int(rng.integers(1, 3))):
+        number = choice(numbers, rng)
+        new = choice(STRANGE, rng) if rng.random() < 0.5 else choice(numbers, rng).group()
+        text = text[: number.start()] + new + text[number.end() :]
+        numbers = list(NUMBER.finditer(text))
+    return text.encode()
 
 
 def spoil_binary(content: bytes, others: list[bytes], rng: Rng) -> bytes:
