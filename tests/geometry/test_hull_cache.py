@@ -96,6 +96,32 @@ def test_a_damaged_entry_is_made_again(folder: Path, mesh: Path, spoil) -> None:
     assert entry.read_bytes() == good
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_an_entry_that_is_whole_and_cannot_be_is_made_again(folder: Path, mesh: Path, seed: int) -> None:
+    """A checksum says nothing of indices, which kernels follow without a look."""
+    first = afresh(mesh)
+    (entry,) = folder.iterdir()
+    good = entry.read_bytes()
+    rng = np.random.default_rng(seed)
+    with np.load(io.BytesIO(good[32:])) as file:
+        arrays = dict(file)
+    corners, counts, points = arrays["corners"], arrays["counts"], arrays["points"]
+    k, value = int(rng.integers(len(corners))), int(rng.choice((-1, len(points), 2**31 - 1)))
+    spoiled = (
+        lambda: corners.__setitem__(k, value), lambda: counts.__setitem__(k % len(counts), -value),
+        lambda: points.__setitem__((k % len(points), 1), rng.choice((np.nan, np.inf, 1e3))),
+        lambda: corners.__setitem__(slice(k, k + 2), corners[k : k + 2][::-1].copy() if k % 2 else corners[:1]),
+        lambda: arrays.update(corners=corners.astype(float)), lambda: arrays.update(points=points[:-1]),
+        lambda: arrays.update(hollow=np.array(-1.0)), lambda: arrays.update(points=points.astype("U9")),
+    )[seed]  # fmt: skip
+    spoiled()
+    body = io.BytesIO()
+    np.savez(body, **arrays)
+    entry.write_bytes(hull_cache.hashlib.sha256(body.getvalue()).digest() + body.getvalue())
+    assert same(afresh(mesh), first)
+    assert entry.read_bytes() == good
+
+
 def test_without_a_folder_it_works_all_the_same(mesh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("KINEMORPH_CACHE_DIR", str(tmp_path / "file"))
