@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -16,7 +18,11 @@ pytest.importorskip("resource")  # not on Windows
 from tests import hostile_files
 from tests.hostile_files import campaign, judge
 from tests.hostile_kinds import KINDS
+from tests.mutators import WORDS, spoil_json
 from tests.needs import linux
+
+from kinemorph import _jit_known
+from kinemorph._jit_pack import MANIFEST, Pack
 
 pytestmark = linux  # /proc tells how much memory a process takes
 
@@ -85,3 +91,28 @@ def test_the_guards_see_harm(name: str, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_file_that_does_no_harm_passes() -> None:
     assert judge(lambda path: path.read_bytes(), b"text") == ""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_note_that_makes_no_sense_is_none(seed: int) -> None:
+    """What modules it names may be anything: the key is found again."""
+    rng = np.random.default_rng(seed)
+    note = msgspec.json.encode(["a" * 40, "b" * 40, ["kinemorph.world.step", "numpy.linalg"], ["numpy", "json"]])
+    for _ in range(50):
+        assert _jit_known.version_in(spoil_json(note, [note], rng)) is None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_fault_of_a_pack_is_one_short_line(tmp_path: Path, seed: int) -> None:
+    """It is shown by commands, and its manifest may say anything."""
+    rng = np.random.default_rng(seed)
+    ((_, content),) = KINDS["pack"].examples()
+    for _ in range(25):
+        value = json.loads(content)
+        group = value[("versions", "settings")[int(rng.integers(2))]]
+        group[list(group)[int(rng.integers(len(group)))]] = WORDS[int(rng.integers(len(WORDS)))]
+        (tmp_path / MANIFEST).write_text(json.dumps(value))
+        fault = Pack(tmp_path).fault
+        assert fault is not None
+        assert "\n" not in fault
+        assert len(fault) < 1000

@@ -73,7 +73,7 @@ def version_in(note: bytes) -> str | None:
     try:
         version, seen, looked_into, others = json.loads(note)
         return str(version) if seen == _fingerprint(looked_into, others) else None
-    except (ValueError, TypeError):  # of another kinemorph
+    except (ValueError, TypeError, AttributeError, RecursionError):  # of another kinemorph, or damaged
         return None
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from ._files import FileError, read_bytes
+from ._files import SHOWN, FileError, quoted, read_bytes
 from ._jit_keys import settings, versions
 from ._jit_numba import chosen_target, host_features, host_triple
 from ._jit_sources import package_digest
@@ -115,19 +115,25 @@ def _objection(manifest: Manifest) -> str | None:
         return _of_format(manifest.format)
     for name, here in versions().items():
         if (made_for := manifest.versions.get(name)) != here:
-            return f"it was made for {name} {made_for}, and this is {here}"
+            return f"it was made for {name} {_shown(made_for)}, and this is {here}"
     for name, value in settings_of_packs().items():
         if (made_with := manifest.settings.get(name)) != value:
-            return f"it was made with NUMBA_{name} = {made_with}, and here it is {value}"
+            return f"it was made with NUMBA_{name} = {_shown(made_with)}, and here it is {value}"
     triple, processor, features = manifest.target
     if triple != host_triple():
-        return f"it was made for {triple}, and this is {host_triple()}"
+        return f"it was made for {_shown(triple)}, and this is {host_triple()}"
     if chosen_target() not in ((None, None), (processor, features)):
         return "NUMBA_CPU_NAME or NUMBA_CPU_FEATURES asks for another processor"
     able = host_features()
     if lacking := [name[1:] for name in features.split(",") if name[:1] == "+" and name[1:] not in able]:
-        return f"it needs a processor with {', '.join(lacking)}"
+        return f"it needs a processor with {_shown(', '.join(lacking))}"
     return None
+
+
+def _shown(value: str | None) -> str:
+    """What a manifest says: as it is if it is a word or a few, else quoted and cut."""
+    text = str(value)
+    return text if text.isprintable() and len(text) <= SHOWN else quoted(text)
 
 
 @functools.cache
