@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from kinemorph.gym.episode import MOST, Episode, Observation, Outcome
+from kinemorph.gym.episode import MOST, NUMBERS, PRESENT, Episode, Observation, Outcome
 from kinemorph.gym.task import Task
 from kinemorph.gym.tasks import task_of
 from kinemorph.view.film import film
@@ -19,7 +19,7 @@ from kinemorph.world.world import World, WorldError
 def observation_space(task: Task) -> spaces.Dict:
     """The numbers that a task names, and of each whether what it is of is there."""
     size = len(task.names)
-    return spaces.Dict({"values": spaces.Box(-MOST, MOST, (size,), np.float32), "present": spaces.MultiBinary(size)})
+    return spaces.Dict({NUMBERS: spaces.Box(-MOST, MOST, (size,), np.float32), PRESENT: spaces.MultiBinary(size)})
 
 
 def action_space(task: Task) -> spaces.Box:
@@ -28,7 +28,7 @@ def action_space(task: Task) -> spaces.Box:
 
 
 class WorldEnv(gymnasium.Env[Observation, Any]):
-    """A task alone. `names` says what the observation's values are, `actions` what an action's numbers do."""
+    """A task alone. `names` says what the observation's numbers are, `actions` what an action's numbers do."""
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 50}  # type: ignore[misc]
 
@@ -40,6 +40,7 @@ class WorldEnv(gymnasium.Env[Observation, Any]):
         self.observation_space: Any = observation_space(self.task)
         self.action_space = action_space(self.task)
         self._episode = Episode(self.task, self.task.world())
+        self.metadata = self.metadata | {"render_fps": round(1.0 / self.task.period)}
 
     @property
     def world(self) -> World:

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from kinemorph.gym.reading import Reading
 from kinemorph.gym.task import Task
+from kinemorph.spatial.given import positive, whole
 from kinemorph.world.world import World
 
 MOST = 100.0  # what is seen has bounds: larger numbers are cut to these
+# keys of an observation. Policies make submodules of them: no attribute of a dict or of a module of PyTorch may have
+# such a name (`values`, `training`, ...), and no dot may be in it
+NUMBERS, PRESENT = "numbers", "present"
 
 Observation = dict[str, np.ndarray[Any, Any]]
 Outcome = tuple[Observation, float, bool, bool, dict[str, Any]]
+
+
+def check_period(task: Task, world: World) -> None:
+    """Refuse a period that is no whole number of steps: the world would go on for another time than it says."""
+    what = f"task {type(task).__name__}"
+    period, steps = positive(f"{what}: period", task.period), task.period / world.dt
+    if round(steps) < 1 or abs(steps - round(steps)) > 1e-9 * steps:
+        best = max(1, round(steps)) * world.dt
+        raise ValueError(
+            f"{what}: period {period:g} s is {steps:.6g} steps of {world.dt:g} s, and must be a whole number of them; "
+            f"for example period = {best:g}, or World(dt={period / max(1, math.ceil(steps)):g})"
+        )
+    whole(f"{what}: longest", task.longest, 1)
 
 
 class Episode:
@@ -21,6 +39,8 @@ class Episode:
 
     def __init__(self, task: Task, start: World) -> None:
         self.task, self.reading, self._start = task, Reading(task.names), start
+        self.reading.check(start)
+        check_period(task, start)
         self.world: World | None = None
         self.steps = 0
 
@@ -56,4 +76,4 @@ class Episode:
         """What there is to see now."""
         assert self.world is not None
         values, present = self.reading.read(self.world)
-        return {"values": np.clip(values, -MOST, MOST).astype(np.float32), "present": present}
+        return {NUMBERS: np.clip(values, -MOST, MOST).astype(np.float32), PRESENT: present}

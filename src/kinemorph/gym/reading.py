@@ -54,6 +54,25 @@ class Reading:
     def __len__(self) -> int:
         return len(self.names)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.names,)  # what is looked up by them is made anew
+
+    def check(self, world: World) -> None:
+        """Refuse the name of a joint that is there and has not one coordinate.
+
+        A joint of such a kind that appears later is not there in the mask, for there is no one number to read.
+        """
+        for name in dict.fromkeys(self._joints):
+            for id, other in world._joints.items():
+                if name != other or not world.forest.has_joint(id) or world.forest.closes_loop(id):
+                    continue
+                count = len(world.forest.velocity(id))
+                if count != 1:
+                    raise ValueError(
+                        f"reading: joint {name!r} has {count} degrees of freedom, and q and v are of joints with one; "
+                        "read the body that it carries"
+                    )
+
     def read(self, world: World) -> tuple[Array, np.ndarray[Any, np.dtype[np.int8]]]:
         """The numbers, and of each 1 if what it is of is there, else 0: then the number is 0, too."""
         values, present = np.zeros(len(self.names)), np.zeros(len(self.names), np.int8)
@@ -79,12 +98,7 @@ class Reading:
             here = np.flatnonzero(alive & (slots["tree"] == tree))
             links = forest._links(tree)[slots["link"][here]]
             for rate, first, size, which in ((False, "iq", "nq", Q), (True, "iv", "nv", V)):
-                some = self._rates[here] == rate
-                if (links[size][some] != 1).any():
-                    name = self._joints[int(here[some][links[size][some] != 1][0])]
-                    raise ValueError(
-                        f"reading: joint {name!r} has not one number for {size[1:]!r}, but several or none"
-                    )
+                some = (self._rates[here] == rate) & (links[size] == 1)  # see `check`
                 at = self._places[here[some]]
                 values[at] = senses(links[some]) * forest._vector(tree, which)[links[first][some]]
                 present[at] = 1

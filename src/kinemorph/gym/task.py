@@ -58,6 +58,12 @@ class Aim:
         self._servos = list(servos)
         self._here: WeakKeyDictionary[World, list[Servo]] = WeakKeyDictionary()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_servos": self._servos}  # weak references cannot be copied, and are found again
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._servos, self._here = state["_servos"], WeakKeyDictionary()
+
     def __call__(self, world: World, targets: Array) -> None:
         here = self._here.get(world)
         if here is None:

@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from kinemorph.gym.env import action_space, observation_space
-from kinemorph.gym.episode import Episode, Observation
+from kinemorph.gym.episode import NUMBERS, PRESENT, Episode, Observation
 from kinemorph.gym.task import Task
 from kinemorph.gym.tasks import task_of
 from kinemorph.motion import batch
@@ -45,6 +45,7 @@ class WorldVectorEnv(VectorEnv[Observation, Any, Array]):
         self.action_space = batch_space(self.single_action_space, num_envs)
         start = self.task.world()
         self._episodes = [Episode(self.task, start) for _ in range(num_envs)]
+        self.metadata = self.metadata | {"render_fps": round(1.0 / self.task.period)}
         self._rngs: list[np.random.Generator] = []
         self._over = np.zeros(num_envs, np.bool_)
         self._quick = True  # whether all worlds together go on in a moment
@@ -97,7 +98,7 @@ class WorldVectorEnv(VectorEnv[Observation, Any, Array]):
         return self._stacked(seen), rewards, terminated, truncated, self._told(infos)
 
     def _stacked(self, seen: list[Observation]) -> Observation:
-        return {name: np.stack([one[name] for one in seen]) for name in ("values", "present")}
+        return {name: np.stack([one[name] for one in seen]) for name in (NUMBERS, PRESENT)}
 
     def _told(self, infos: list[dict[str, Any]]) -> dict[str, Any]:
         told: dict[str, Any] = {}
