@@ -40,7 +40,7 @@ class WorldEnv(gymnasium.Env[Observation, Any]):
         self.observation_space: Any = observation_space(self.task)
         self.action_space = action_space(self.task)
         self._episode = Episode(self.task, self.task.world())
-        self.metadata = self.metadata | {"render_fps": round(1.0 / self.task.period)}
+        self.metadata = self.metadata | {"render_fps": round(1.0 / self.task.period)}  # type: ignore[misc]
 
     @property
     def world(self) -> World:

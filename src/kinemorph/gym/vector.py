@@ -45,7 +45,7 @@ class WorldVectorEnv(VectorEnv[Observation, Any, Array]):
         self.action_space = batch_space(self.single_action_space, num_envs)
         start = self.task.world()
         self._episodes = [Episode(self.task, start) for _ in range(num_envs)]
-        self.metadata = self.metadata | {"render_fps": round(1.0 / self.task.period)}
+        self.metadata = self.metadata | {"render_fps": round(1.0 / self.task.period)}  # type: ignore[misc]
         self._rngs: list[np.random.Generator] = []
         self._over = np.zeros(num_envs, np.bool_)
         self._quick = True  # whether all worlds together go on in a moment
