@@ -1,0 +1,411 @@
+"""Every public function, constructor, method and setter, called with absurd values, one argument at a time.
+
+    python -m tests.absurd_values [--only World.connect] [--share 1.0] [--seed 0] [--workers 1] [--all]
+
+Of each a valid call is made from `tests.valid_calls`, and has to work. Then one of its arguments is replaced by each of
+the values below. The outcome must be a result without NaN, or a refusal: an exception that the project raises by a
+`raise` of its own, in a sentence that names the argument or its value. What refuses leaves worlds as they were. An
+AttributeError from inside, a warning, a hang or a crash is a finding. All calls are made in child processes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import enum
+import inspect
+import json
+import os
+import re
+import resource
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+SECONDS = 10.0  # of one call; more is a hang
+MEMORY = 6 * 2**30  # bytes of a child
+
+
+class Unlike:
+    """Nothing that anybody expects."""
+
+    def __repr__(self) -> str:
+        return "<Unlike>"
+
+
+ABSURD: dict[str, Callable[[Any], Any]] = {
+    "None": lambda b: None,
+    "0.5": lambda b: 0.5,
+    "-1": lambda b: -1,
+    "0": lambda b: 0,
+    "10**6": lambda b: 10**6,
+    "2**63": lambda b: 2**63,
+    "-2**63": lambda b: -(2**63),
+    "10**400": lambda b: 10**400,
+    "nan": lambda b: float("nan"),
+    "inf": lambda b: float("inf"),
+    "-inf": lambda b: float("-inf"),
+    "1e308": lambda b: 1e308,
+    "1e-300": lambda b: 1e-300,
+    "True": lambda b: True,
+    "1j": lambda b: 1j,
+    "np.int64(-7)": lambda b: np.int64(-7),
+    "np.float32(nan)": lambda b: np.float32("nan"),
+    "word": lambda b: "word",
+    "empty word": lambda b: "",
+    "zero byte": lambda b: "\0",
+    "long word": lambda b: "x" * 100_000,
+    "outside": lambda b: "../../../no/such/folder/../../x",
+    "surrogate": lambda b: "\ud800",
+    "bytes": lambda b: b"",
+    "some bytes": lambda b: b"\x00\xff" * 20,
+    "[]": lambda b: [],
+    "()": lambda b: (),
+    "{}": lambda b: {},
+    "{1: 2}": lambda b: {1: 2},
+    "set": lambda b: {1},
+    "[None]": lambda b: [None],
+    "[[]]": lambda b: [[], [1.0]],
+    "['a', 1]": lambda b: ["a", 1],
+    "object": lambda b: Unlike(),
+    "class": lambda b: int,
+    "function": lambda b: print,
+    "generator": lambda b: (x for x in "ab"),
+    "range": lambda b: range(3),
+    "slice": lambda b: slice(0, 2),
+    "array ()": lambda b: np.array(1.0),
+    "array (0,)": lambda b: np.zeros(0),
+    "array (3,)": lambda b: np.ones(3),
+    "array (7,)": lambda b: np.ones(7),
+    "array (2, 2, 2)": lambda b: np.ones((2, 2, 2)),
+    "array of nan": lambda b: np.full(3, np.nan),
+    "array of 1e308": lambda b: np.full(3, 1e308),
+    "float32": lambda b: np.ones(3, np.float32),
+    "strided": lambda b: np.ones(6)[::2],
+    "read only": lambda b: np.frombuffer(np.ones(3).tobytes()),
+    "complex": lambda b: np.ones(3, complex),
+    "object array": lambda b: np.array([1.0, None, "a"], object),
+    "text array": lambda b: np.array(["a", "b", "c"]),
+    "structured": lambda b: np.zeros(3, [("a", "f8")]),
+    "dates": lambda b: np.zeros(3, "M8[s]"),
+    "a Loop": lambda b: b.model.loops[0],
+    "a Joint": lambda b: b.joint,
+    "a Pose": lambda b: b.pose,
+    "a Shape": lambda b: b.box,
+    "a Model": lambda b: b.other_model,
+    "a Data": lambda b: b.other_data,
+    "a State": lambda b: b.other_state,
+    "a World": lambda b: b.stranger,
+    "a body of another world": lambda b: b.stranger["stranger"],
+    "a removed body": lambda b: b.removed,
+    "an Event": lambda b: b.event,
+}
+
+
+# --------------------------------------------------------------------------------------------------- what is public
+
+
+@dataclasses.dataclass(frozen=True)
+class Public:
+    """Something that users call: its name, how it is reached, and the names of its arguments."""
+
+    name: str
+    owner: str  # "" if it is no method of an object
+    attribute: str
+    arguments: tuple[str, ...]
+    kind: str  # "function", "method" or "setter"
+
+    def call(self, receiver: Any, given: dict[str, Any]) -> Any:
+        if self.kind == "setter":
+            return setattr(receiver, self.attribute, *given.values())
+        found = getattr(receiver, self.attribute)
+        named = {key: value for key, value in given.items() if not key.startswith("*")}
+        first: list[Any] = []
+        for parameter in inspect.signature(found).parameters.values():  # those that have to be positional
+            if parameter.kind is parameter.POSITIONAL_ONLY:
+                first.append(named.pop(parameter.name))
+        return found(*first, *given.get("*", ()), **named)
+
+
+def modules() -> dict[str, Any]:
+    """The public modules, and what their names begin with here."""
+    import kinemorph as km
+    import kinemorph.gym
+
+    found = {"": km, "gym.": kinemorph.gym, "tasks.": km.creatures.tasks}
+    return found | {f"{name}.": getattr(km, name) for name in ("batch", "convert", "brain", "creatures", "evolve", "mocap")}
+
+
+def public() -> Iterator[Public]:
+    """All of it."""
+    seen: set[Any] = set()
+    for prefix, module in modules().items():
+        own = [n for n, v in vars(module).items() if n[0] != "_" and getattr(v, "__module__", "") == module.__name__]
+        for name in getattr(module, "__all__", own):
+            value = getattr(module, name)
+            if inspect.ismodule(value) or not callable(value) or value in seen:
+                continue
+            seen.add(value)
+            if not inspect.isclass(value):
+                yield Public(prefix + name, "", name, arguments(value), "function")
+            elif not issubclass(value, enum.Enum | BaseException):
+                yield from _of_class(prefix + name, value)
+
+
+def _of_class(name: str, kind: type) -> Iterator[Public]:
+    if not getattr(kind, "_is_protocol", False) and not inspect.isabstract(kind):
+        yield Public(name, "", name.rpartition(".")[2], arguments(kind), "function")
+    for attribute in dir(kind):
+        ours = any(attribute in vars(c) and c.__module__.startswith("kinemorph") for c in kind.__mro__)
+        operator = attribute in ("__getitem__", "__setitem__", "__contains__", "__matmul__", "__add__")
+        if not ours or (attribute.startswith("_") and not operator):
+            continue
+        found = inspect.getattr_static(kind, attribute)
+        if isinstance(found, property):
+            if found.fset:
+                yield Public(f"{name}.{attribute}=", name, attribute, ("value",), "setter")
+        elif isinstance(found, staticmethod | classmethod) or inspect.isfunction(found):
+            whole = arguments(getattr(kind, attribute))
+            bound = whole if isinstance(found, staticmethod | classmethod) else whole[1:]
+            yield Public(f"{name}.{attribute}", name, attribute, bound, "method")
+
+
+def arguments(function: Any) -> tuple[str, ...]:
+    """Names of all arguments; variadic ones are no arguments to be absurd."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return ()
+    return tuple(p.name if p.kind is not p.VAR_POSITIONAL else "*" for p in parameters if p.kind is not p.VAR_KEYWORD)
+
+
+# --------------------------------------------------------------------------------------------------------- judging
+
+
+def _raises(frame: Any, instruction: int) -> bool:
+    """Whether a frame stands at a `raise` of its own."""
+    import dis
+
+    return dis.opname[frame.f_code.co_code[instruction]] in ("RAISE_VARARGS", "RERAISE")
+
+
+def judge(error: BaseException, name: str, argument: str, value: Any, receiver: Any) -> str:
+    """What is wrong with a refusal: "" if nothing is."""
+    from kinemorph import ModelWarning
+
+    if isinstance(error, ModelWarning):
+        return ""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    where = trace.tb_frame.f_code.co_filename if trace else ""
+    place = f"{where.rpartition('src/')[2]}:{trace.tb_lineno}" if trace else "?"
+    text = f"{type(error).__name__}: {error}"
+    if isinstance(error, Warning):
+        return f"warning: {text[:160]} ({place})"
+    if isinstance(error, OSError) and error.filename is not None:
+        return ""  # Python's sentence, which names the file
+    if "/kinemorph/" not in where or "/tests/" in where or "/_jit" in where or not _raises(trace.tb_frame, trace.tb_lasti):
+        if isinstance(error, TypeError) and trace is not None and "/tests/" in where and "argument" in text:
+            return ""  # Python's own sentence on a missing or surplus argument
+        return f"from inside: {text[:160]} ({place})"
+    words = str(error)
+    if len(words) < 12 or " " not in words:
+        return f"no sentence: {text[:160]} ({place})"
+    if "\n" in words or len(words) > 1200:
+        return f"no one sentence of a bearable length: {text[:160]!r}, {len(words)} characters ({place})"
+    if not names(words, name, argument, value):
+        return f"names neither the argument nor its value: {text[:160]} ({place})"
+    return ""
+
+
+def names(words: str, name: str, argument: str, value: Any) -> bool:
+    """Whether a sentence names an argument, the thing that it is, or its value."""
+    low, plain = words.lower(), argument.lower().strip("_").replace("_", " ")
+    known = {plain, argument.lower(), plain.rstrip("s"), *name.lower().removesuffix("=").split(".")[-1:]}
+    if any(word and word in low for word in known):
+        return True
+    shown = " ".join(repr(value).split())[:20]
+    return shown in words or str(value)[:20] in words
+
+
+def has_nan(result: Any, depth: int = 0) -> bool:
+    """Whether there is a NaN in a result: in arrays, numbers, tuples, and in what objects have."""
+    if isinstance(result, np.ndarray):
+        if result.dtype.names:
+            return any(has_nan(result[name], depth + 1) for name in result.dtype.names)
+        return result.dtype.kind in "fc" and bool(np.isnan(result).any())
+    if isinstance(result, float | np.floating):
+        return bool(np.isnan(result))
+    if depth > 2:
+        return False
+    if isinstance(result, tuple | list):
+        return any(has_nan(one, depth + 1) for one in result[:20])
+    if isinstance(result, dict):
+        return any(has_nan(one, depth + 1) for one in list(result.values())[:20])
+    if type(result).__module__.startswith("kinemorph") and type(result).__name__ in HOLD_NUMBERS:
+        return any(has_nan(one, depth + 1) for one in vars(result).values())
+    return False
+
+
+HOLD_NUMBERS = {"Pose", "Inertia", "Joint", "Material", "State", "Trajectory", "Shape", "ForceElement", "Markers"}
+
+
+class Hang(BaseException):
+    """A call that took too long."""
+
+
+def _ring(*_: Any) -> None:
+    raise Hang
+
+
+def trial(one: Public, argument: str, label: str) -> str:
+    """Make a call with an absurd value, or the valid one if `argument` is "". What is wrong with the outcome."""
+    from tests.valid_calls import Bench, kwargs_of, receiver_of, state_of, used
+
+    with Bench() as bench, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        receiver = receiver_of(one, bench)
+        given = kwargs_of(one, bench)
+        value = None
+        if argument:
+            value = ABSURD[label](bench)
+            given[argument] = (value,) if argument == "*" else value
+        elif one.kind == "setter":
+            value = given["value"]
+        before = state_of(receiver, bench)
+        warnings.simplefilter("error")
+        signal.setitimer(signal.ITIMER_REAL, SECONDS)
+        try:
+            try:
+                result = one.call(receiver, given)
+                if inspect.isgenerator(result):
+                    list(result)
+                wrong = "NaN in the result" if argument and has_nan(result) else ""
+                if not wrong and argument:
+                    wrong = used(one, receiver, result, bench)
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0.0)
+        except Hang:
+            return "hang"
+        except MemoryError:
+            return f"memory: more than {MEMORY / 2**30:g} GB"
+        except BaseException as error:
+            if not argument:
+                import traceback
+
+                return f"the valid call: {type(error).__name__}: {str(error)[:200]} {traceback.format_exc(limit=-2)[-300:]}"
+            wrong = judge(error, one.name, argument, value, receiver)
+            if not wrong and state_of(receiver, bench) != before:
+                wrong = f"refused, and changed nevertheless: {error}"
+        return wrong
+
+
+# ------------------------------------------------------------------------------------------------------- processes
+
+
+def cases(only: str = "", share: float = 1.0, seed: int = 0) -> list[tuple[str, str, str]]:
+    """What to try: the name of a callable, an argument and the name of a value; the valid call has no argument."""
+    from tests.valid_calls import SKIPPED, arguments_of
+
+    rng = np.random.default_rng(seed)
+    found = []
+    for one in public():
+        if one.name in SKIPPED or (only and not re.fullmatch(only, one.name)):
+            continue
+        here = [(one.name, argument, label) for argument in arguments_of(one) for label in ABSURD]
+        if share < 1.0:
+            here = [case for case in here if rng.random() < share]
+        if here or share >= 1.0:
+            found += [(one.name, "", ""), *here]
+    return found
+
+
+def child(first: int, last: int, selection: dict[str, Any]) -> None:
+    """Try cases, and tell of each when it begins and how it ends."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    signal.signal(signal.SIGALRM, _ring)
+    out = os.fdopen(os.dup(1), "w", buffering=1)
+    sys.stdout.flush()
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(quiet, 1)
+    os.chdir(tempfile.mkdtemp(prefix="absurd-"))
+    all_public = {one.name: one for one in public()}
+    for number, (name, argument, label) in enumerate(cases(**selection)):
+        if first <= number < last:
+            print(json.dumps([number, None]), file=out)
+            print(json.dumps([number, trial(all_public[name], argument, label)]), file=out)
+
+
+def run(selection: dict[str, Any], patience: float = 4 * SECONDS, first_patience: float = 300.0) -> dict[tuple[str, str, str], str]:
+    """Try all cases of a selection in child processes: what is wrong, by case."""
+    todo = cases(**selection)
+    wrong: dict[tuple[str, str, str], str] = {}
+    first = 0
+    while first < len(todo):
+        command = [sys.executable, "-m", "tests.absurd_values", "--child", str(first), json.dumps(selection)]
+        with tempfile.TemporaryFile() as errors:
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors)
+            assert process.stdout is not None
+            current, wait, buffer, silent = first, first_patience, b"", False
+            while not silent:
+                ready, _, _ = select.select([process.stdout], [], [], wait)
+                piece = os.read(process.stdout.fileno(), 1 << 16) if ready else b""
+                silent = not ready
+                if not piece:
+                    break
+                *lines, buffer = (buffer + piece).split(b"\n")
+                for line in lines:
+                    number, verdict = json.loads(line)
+                    current, wait = number, patience
+                    if verdict is not None:
+                        current = number + 1
+                        if verdict:
+                            wrong[todo[number]] = verdict
+            process.kill()
+            code = process.wait()
+            errors.seek(0)
+            error = errors.read()[-400:].decode(errors="replace")
+        if current < len(todo):
+            how = "hang in a kernel" if silent else f"crash ({code}): {error}"
+            wrong[todo[current]] = how
+            current += 1
+        first = current
+    return wrong
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="a regular expression that the whole name matches")
+    parser.add_argument("--share", type=float, default=1.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--names", action="store_true", help="only list what would be called")
+    given = parser.parse_args()
+    if given.child:
+        child(int(given.child[0]), sys.maxsize, json.loads(given.child[1]))
+        return
+    selection = {"only": given.only, "share": given.share, "seed": given.seed}
+    todo = cases(**selection)
+    if given.names:
+        print("\n".join(sorted({name for name, _, _ in todo})))
+        return
+    began = time.time()
+    wrong = run(selection)
+    for (name, argument, label), what in wrong.items():
+        print(f"{name}({argument}={label}): {what}" if argument else f"{name}: {what}")
+    calls = len({name for name, _, _ in todo})
+    print(f"{len(todo)} calls of {calls} functions and methods in {time.time() - began:.0f} s: {len(wrong)} findings")
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
