@@ -345,8 +345,16 @@ def child(first: int, last: int, selection: dict[str, Any]) -> None:
             print(json.dumps([number, trial(all_public[name], argument, label)]), file=out)
 
 
-def run(selection: dict[str, Any], patience: float = 4 * SECONDS, first_patience: float = 300.0) -> dict[tuple[str, str, str], str]:
-    """Try all cases of a selection in child processes: what is wrong, by case."""
+Case = tuple[str, str, str]
+
+
+def run(
+    selection: dict[str, Any],
+    tell: Callable[[Case, str], None] = lambda case, wrong: None,
+    patience: float = 4 * SECONDS,
+    first_patience: float = 300.0,
+) -> dict[Case, str]:
+    """Try all cases of a selection in child processes: what is wrong, by case; `tell` hears of it at once."""
     todo = cases(**selection)
     wrong: dict[tuple[str, str, str], str] = {}
     first = 0
@@ -370,6 +378,7 @@ def run(selection: dict[str, Any], patience: float = 4 * SECONDS, first_patience
                         current = number + 1
                         if verdict:
                             wrong[todo[number]] = verdict
+                            tell(todo[number], verdict)
             process.kill()
             code = process.wait()
             errors.seek(0)
@@ -377,9 +386,16 @@ def run(selection: dict[str, Any], patience: float = 4 * SECONDS, first_patience
         if current < len(todo):
             how = "hang in a kernel" if silent else f"crash ({code}): {error}"
             wrong[todo[current]] = how
+            tell(todo[current], how)
             current += 1
         first = current
     return wrong
+
+
+def said(case: Case, what: str) -> str:
+    """A finding, as one line."""
+    name, argument, label = case
+    return " ".join(f"{name}({argument}={label}): {what}".split()) if argument else f"{name}: {what}"
 
 
 def main() -> None:
@@ -399,9 +415,7 @@ def main() -> None:
         print("\n".join(sorted({name for name, _, _ in todo})))
         return
     began = time.time()
-    wrong = run(selection)
-    for (name, argument, label), what in wrong.items():
-        print(f"{name}({argument}={label}): {what}" if argument else f"{name}: {what}")
+    wrong = run(selection, lambda case, what: print(said(case, what), flush=True))
     calls = len({name for name, _, _ in todo})
     print(f"{len(todo)} calls of {calls} functions and methods in {time.time() - began:.0f} s: {len(wrong)} findings")
     sys.exit(1 if wrong else 0)

@@ -627,7 +627,7 @@ VALID: dict[str, Given] = {
     "evolve.Store.genotype": lambda b: {"generation": 0, "rank": 0}, "evolve.Store.known": lambda b: {"job": b.job},
     "evolve.Store.keep": lambda b: {"job": b.job, "result": b.result}, "evolve.Store.note": lambda b: {"name": "n", "value": 1},
     "evolve.Store.complete": lambda b: {"generation": 0, "population": [], "stats": {}},
-    "evolve.Store.standings": lambda b: {}, "evolve.Store.table": lambda b: {"name": "individuals"},
+    "evolve.Store.standings": lambda b: {}, "evolve.Store.table": lambda b: {"name": "individual"},
     "evolve.Descriptor": lambda b: {"name": "n", "low": 0.0, "high": 1.0, "cells": 3},
     "evolve.RecipeSettings.within": lambda b: {"budget": evolve.Budget(generations=2)},
     "evolve.Draw": lambda b: {"number": 0}, "evolve.Settings": lambda b: {"task": "locomotion"},

@@ -16,6 +16,7 @@ from kinemorph.collision.hash_tables import HashTables
 from kinemorph.collision.hash_update import FULL, forget, meetings, put_boxes, set_linger, update_boxes
 from kinemorph.geometry.ground import BOUNDS
 from kinemorph.multibody.tables import Tables
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.given import bits
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -24,6 +25,7 @@ Ids = np.ndarray[Any, np.dtype[np.int32]]
 EVERYTHING = 0xFFFFFFFF  # the mask of a box that meets all groups
 
 
+@checked_on_failure
 class BroadPhase:
     """Boxes in a hierarchical hash (Fontijne 2.3), and the pairs of them that overlap.
 
@@ -335,6 +337,7 @@ class BroadPhase:
         raise AssertionError("a kernel refused boxes that are good")
 
 
+@checked_on_failure
 def swept(lows: npt.ArrayLike, highs: npt.ArrayLike, moves: npt.ArrayLike) -> tuple[Array, Array]:
     """The boxes that hold boxes on their way along `moves` (m): what to `update` with to miss nothing in between."""
     low, high, move = (np.asarray(x, np.float64) for x in (lows, highs, moves))

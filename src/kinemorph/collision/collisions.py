@@ -44,6 +44,7 @@ from kinemorph.collision.shape_table import ShapeTable
 from kinemorph.collision.shape_writing import I8, NO_END, list_moving, put_shapes
 from kinemorph.geometry.ground import BOUNDS
 from kinemorph.multibody.tables import Pattern, Tables
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.rows import load3, load9, store3
 
@@ -74,6 +75,7 @@ FEW, MANY, EACH = 16, 1024, 4  # shapes for which there is room, or is made whil
 NUMBERS = ("updates", "walked", "fallbacks", "rough", "opened", "kept")
 
 
+@checked_on_failure
 class Collisions:
     """The pairs of shapes that meet, and their contacts in the world frame, kept up to date as links move.
 

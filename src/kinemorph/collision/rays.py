@@ -15,11 +15,13 @@ from kinemorph.geometry.ground import Ground
 from kinemorph.geometry.parts import Parts
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.geometry.shapes import Shape
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.pose import Pose, Vector, vector
 
 A_POINT = Polyhedron.point()
 
 
+@checked_on_failure
 def cast(
     shape: Solid,
     pose: Pose | None,
@@ -44,6 +46,7 @@ def cast(
     return hit and _seen_from(at, hit)
 
 
+@checked_on_failure
 def closest_point(shape: Solid, pose: Pose | None, point: Iterable[float]) -> Hit:
     """What of the surface of a shape is closest to a point; the distance is negative inside.
 

@@ -22,6 +22,7 @@ from kinemorph.geometry.polyhedron import BOX_ROWS, CACHED, Polyhedron, box_of, 
 from kinemorph.geometry.shapes import Shape, ShapeKind
 from kinemorph.multibody.catalog import Catalog
 from kinemorph.multibody.tables import Pattern, Tables, in_one_piece
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.given import bits, shown
 from kinemorph.spatial.pose import Pose
 
@@ -81,6 +82,7 @@ def _made(solid: Solid | Later | None) -> Solid | None:
     return solid.made() if isinstance(solid, Later) else solid
 
 
+@checked_on_failure
 class ShapeTable:
     """Shapes that may be added and removed at any time; each has an id, which no other shape ever gets.
 

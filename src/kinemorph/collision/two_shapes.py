@@ -24,6 +24,7 @@ from kinemorph.geometry.ground import Ground
 from kinemorph.geometry.parts import Parts
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.geometry.shapes import Shape
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.pose import Matrix, Pose, Vector
 
 Core: TypeAlias = tuple[Polyhedron, float]  # with the radius around it
@@ -67,11 +68,13 @@ class Contact(NamedTuple):
         return self.part_a, *map(int, self.feature_a), self.part_b, *map(int, self.feature_b)
 
 
+@checked_on_failure
 def distance(a: Solid, pose_a: Pose | None, b: Solid, pose_b: Pose | None) -> Distance:
     """Distance or depth, normal and closest points of two shapes; None is the pose of the frame itself."""
     return Pair(a, b).distance(pose_a, pose_b)
 
 
+@checked_on_failure
 def contacts(
     a: Solid, pose_a: Pose | None, b: Solid, pose_b: Pose | None, margin: float = 0.0, most: int = 4
 ) -> list[Contact]:
@@ -82,6 +85,7 @@ def contacts(
     return Pair(a, b).contacts(pose_a, pose_b, margin, most)
 
 
+@checked_on_failure
 class Pair:
     """Two shapes that are asked about again and again: each answer starts from the one before."""
 

@@ -26,6 +26,7 @@ from kinemorph.multibody.layout import DOF_DATA, TREE
 from kinemorph.multibody.lone import lone_of
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.system import I8, SYSTEM
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.rows import store6
 
 CLOSED = 1e-12  # rad or m: loops this close together are closed
@@ -142,6 +143,7 @@ def _project(address: int, q: Vector, v: Vector, step: Vector, gap: float) -> fl
     return error if finite(q) and finite(v) else np.inf
 
 
+@checked_on_failure
 def project(
     model: Model,
     data: Data,
@@ -165,6 +167,7 @@ def project(
     return q64, v64
 
 
+@checked_on_failure
 def close(
     model: Model,
     data: Data,

@@ -36,6 +36,7 @@ from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import GEAR, TREE, TREE_KIND
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.system import F8, SYSTEM
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.four import WIDTH
 
 
@@ -172,6 +173,7 @@ def _forward(address: int, q: Vector, v: Vector, tau: Vector, external: Matrix, 
     return OK if finite(a) else NOT_FINITE
 
 
+@checked_on_failure
 def forward_dynamics(
     model: Model,
     data: Data,
@@ -204,6 +206,7 @@ def forward_dynamics(
     return a
 
 
+@checked_on_failure
 def loop_forces(model: Model, data: Data, wrenches: npt.ArrayLike | None = None) -> Array:
     """Wrenches at the loops (`data.wrenches` if not given) as external forces on all links (n x 6).
 

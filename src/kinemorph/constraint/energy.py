@@ -15,6 +15,7 @@ from kinemorph.multibody.energy_momentum import sums_of
 from kinemorph.multibody.layout import DOF, TREE
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.springs import stretch
+from kinemorph.spatial.annotated import checked_on_failure
 
 
 class Energy(NamedTuple):
@@ -44,6 +45,7 @@ def _elastic(address: int, rest: Vector, q: Vector, v: Vector, out: Vector) -> f
     return energy
 
 
+@checked_on_failure
 def energy(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike) -> Energy:
     """Kinetic, potential and elastic energy. Armatures count as kinetic."""
     sums = sums_of(model, data, q, v)

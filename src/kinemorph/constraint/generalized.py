@@ -27,6 +27,7 @@ from kinemorph.multibody.loops import LOOP
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.rnea import rnea
 from kinemorph.multibody.system import SYSTEM
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load3_at
 from kinemorph.spatial.scalar import sqrt
@@ -167,6 +168,7 @@ def _generalized(
     return eliminate(E, weights, sqrt(rows_at(tree["system"], 1, SYSTEM)[0]["dependence"]), row_of)
 
 
+@checked_on_failure
 def generalized(
     model: Model,
     data: Data,
@@ -198,6 +200,7 @@ def generalized(
     return Coordinates(H, every[:nv], S, tuple(independent.tolist()), tuple(dependent.tolist()), J)
 
 
+@checked_on_failure
 def mobility(model: Model, data: Data, q: npt.ArrayLike) -> int:
     """Degrees of freedom N_F that the loops leave at a configuration (N&Y eq. 13)."""
     return generalized(model, data, q).mobility
@@ -224,6 +227,7 @@ def complete_acceleration(
     return whole
 
 
+@checked_on_failure
 def inverse_dynamics(
     model: Model,
     data: Data,
@@ -283,6 +287,7 @@ def _root(weights: npt.ArrayLike, count: int) -> Array:
         raise ValueError(f"{refusal} that is positive definite") from None
 
 
+@checked_on_failure
 def loop_actuation(model: Model, data: Data, q: npt.ArrayLike, tau_loops: npt.ArrayLike) -> Array:
     """What actuators in loop joints do to the tree: external forces on its links, for `forward_dynamics`."""
     J = generalized(model, data, q).J

@@ -37,6 +37,7 @@ from kinemorph.multibody.loop_layout import last_dof
 from kinemorph.multibody.loops import LOOP
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.system import I8, ROW, SYSTEM
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.quaternion import from_matrix, log
 from kinemorph.spatial.rows import load3, load3_at, load9, store3
@@ -291,12 +292,14 @@ def _call(
         complain(model, status, q=q, v=v)
 
 
+@checked_on_failure
 def loop_errors(model: Model, data: Data, q: npt.ArrayLike) -> Array:
     """How far apart the two sides of the loops are (m): rotations in rad and distances in m along the rows."""
     _call(model, data, _ERRORS, q)
     return data.rows["c"].copy()
 
 
+@checked_on_failure
 def loop_jacobian(model: Model, data: Data, q: npt.ArrayLike) -> Array:
     """J_C (m x nv): a motion that keeps all loops closed has J_C v = 0."""
     belongs(model, data)
@@ -305,12 +308,14 @@ def loop_jacobian(model: Model, data: Data, q: npt.ArrayLike) -> Array:
     return J
 
 
+@checked_on_failure
 def loop_drift(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
     """J̇_C v (m): loops stay closed if J_C a = - J̇_C v."""
     _call(model, data, _DRIFT, q, v)
     return data.rows["c"].copy()
 
 
+@checked_on_failure
 def loop_positions(model: Model, data: Data, q: npt.ArrayLike) -> Array:
     """Positions of the loops' joints, one after the other, each written as that of a joint of the tree."""
     belongs(model, data)

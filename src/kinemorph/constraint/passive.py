@@ -16,6 +16,7 @@ from kinemorph.multibody.kinematics import move_all, place_all
 from kinemorph.multibody.layout import DOF, NUMBER, TREE, TREE_KIND
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.springs import pull
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.rows import get, put
 
 
@@ -75,6 +76,7 @@ def _passive(address: int, rest: Vector, q: Vector, v: Vector, zero: Vector, tau
     return 0
 
 
+@checked_on_failure
 def passive_forces(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike) -> tuple[Array, Array]:
     """What acts in time without being applied, at a state: joint forces (nv), and forces on links (n x 6).
 

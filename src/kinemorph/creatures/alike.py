@@ -12,6 +12,7 @@ from typing import Any
 from kinemorph.brain import Function
 from kinemorph.brain.layout import FIRST, NOTHING
 from kinemorph.creatures.develop import Phenotype
+from kinemorph.spatial.annotated import checked_first
 
 PARENTS = 128  # that are compared with one child after the other, and looked at once
 GROWN = ["parent", "form", "half", "rise", "mirrored"]  # of a part, beside what its joint says
@@ -28,6 +29,7 @@ INPUTS = [1 if f in ONE_INPUT else 2 if f in TWO_INPUTS else 3 for f in Function
 Input = tuple[Any, float]  # a source and its weight
 
 
+@checked_first
 def alike(one: Phenotype, other: Phenotype) -> bool:
     """Whether two creatures that may live are the same but for what has no effect."""
     return _parts(one) == _parts(other) and _joints(one) == _joints(other) and _mind(one) == _mind(other)

@@ -28,6 +28,7 @@ from kinemorph.multibody.layout import BODY, DOF, LINK, TREE
 from kinemorph.multibody.loops import NO_LOOPS
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.tables import in_one_piece
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.pose import Pose, Vector
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
@@ -178,6 +179,7 @@ class Phenotype:
         return f"Phenotype of {len(self.rows)} parts and {int(self.rows['dof'].sum())} degrees of freedom{why}"
 
 
+@checked_first
 def develop(genotype: Genotype, settings: Settings = DEFAULT) -> Phenotype:
     """Grow a creature from its genotype. `rejected` of what comes out says whether, and why, it must not live."""
     return Phenotype(genotype, settings)

@@ -11,6 +11,7 @@ from kinemorph.creatures.develop import Phenotype, develop
 from kinemorph.creatures.exploits import exploit, price
 from kinemorph.creatures.genotype import Genotype
 from kinemorph.creatures.tasks.task import Marks, Stage, Task, overspent
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.world.minds import WINDOW_LENGTH
 from kinemorph.world.world import WorldError
 
@@ -36,6 +37,7 @@ class Score:
         return self.reason.startswith("faulty")
 
 
+@checked_first
 def evaluate(
     genotype: Genotype | Phenotype, task: Task, seed: int, *, number: int = 0, level: float = 1.0, blank: bool = False,
     motors: bool = True,
@@ -110,6 +112,7 @@ class Audit:
         return ""
 
 
+@checked_first
 def audit(genotype: Genotype, task: Task, seed: int, *, number: int = 0, level: float = 1.0) -> Audit:
     """A score, and the same with half the step, with blank senses, and with motors off."""
     same: dict[str, Any] = {"number": number, "level": level}

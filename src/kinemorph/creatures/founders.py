@@ -26,6 +26,7 @@ from kinemorph.creatures.genotype import (
 )
 from kinemorph.creatures.initial import GLOBAL_NEURONS, LOCAL_NEURONS, drawn, random_connection, random_neurons
 from kinemorph.creatures.settings import DEFAULT, Settings
+from kinemorph.spatial.annotated import checked_first
 
 ALONG, ACROSS = (0.10, 0.25), (0.04, 0.15)  # half extents of parts of founders, m
 LOW, HIGH = ([math.log(ends[k]) for ends in (ACROSS, ACROSS, ALONG)] for k in (0, 1))
@@ -34,6 +35,7 @@ GRIPS = (0.4, 0.4)  # shares of grasps that keep to the oscillator, or to the an
 PACE = Source(From.GLOBAL, 0)  # the first neuron of the central brain: when it mutates, all limbs stay in step
 
 
+@checked_first
 @dataclass(frozen=True)
 class Routes:
     """Shares of effectors by what drives them at first: an oscillator, the direction to the target, their product."""
@@ -50,6 +52,7 @@ REACHERS = Routes(0.1, 0.6, 0.2, towards=0.5)
 HOLDERS = Routes(0.4, 0.3, 0.2)  # those who grasp, swing and let go
 
 
+@checked_first
 def founder(seed: int | np.random.Generator, settings: Settings = DEFAULT, routes: Routes = WALKERS) -> Genotype:
     """A genotype to start a search from. It may still be rejected at birth: then draw another one."""
     rng, s = np.random.default_rng(seed), settings

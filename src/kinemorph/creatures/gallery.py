@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kinemorph.creatures.genotype import Form, Genotype, load_genotype
 from kinemorph.creatures.settings import Settings
+from kinemorph.spatial.annotated import checked_first
 
 FOLDER = Path(__file__).with_name("handmade")
 HANDMADE = {
@@ -19,6 +20,7 @@ ROOMY = Settings(forms=tuple(Form), most_nodes=16, most_connections=48, most_par
 """Settings under which creatures made by hand grow whole."""
 
 
+@checked_first
 def handmade(name: str) -> Genotype:
     """The genotype of a creature that was made by hand: one of `HANDMADE`."""
     if name not in HANDMADE:

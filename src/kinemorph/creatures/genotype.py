@@ -20,6 +20,7 @@ from msgspec import Meta
 
 from kinemorph._files import FileError, read_bytes, write_whole
 from kinemorph.brain import Function
+from kinemorph.spatial.annotated import checked_first
 
 MOST_BYTES = 1_000_000
 LONGEST_REASON = 200  # characters
@@ -130,6 +131,7 @@ class Connection(Gene, frozen=True):
     terminal: bool = False  # only where the limit of the parent's node is used up
 
 
+@checked_first
 class Genotype(Gene, frozen=True, kw_only=True):
     """The whole description of a creature. Growth starts at the first node."""
 
@@ -187,12 +189,14 @@ _HEAD = msgspec.json.Decoder(_Head)
 _DECODER = msgspec.json.Decoder(Genotype)
 
 
+@checked_first
 def save_genotype(genotype: Genotype, path: str | os.PathLike[str]) -> Path:
     """Write a genotype as a JSON file that people can read, whole or not at all."""
     write_whole(path, msgspec.json.format(genotype.to_json(), indent=1).encode() + b"\n")
     return Path(path)
 
 
+@checked_first
 def load_genotype(path: str | os.PathLike[str]) -> Genotype:
     """Read a genotype from a JSON file; FileError names the file and the place of what is wrong."""
     text = read_bytes(path, MOST_BYTES)

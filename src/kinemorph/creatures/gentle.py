@@ -16,6 +16,7 @@ from kinemorph.creatures.genotype import Connection, EffectorGene, From, Gene, G
 from kinemorph.creatures.graph import mirror_twin, new_limb, reached
 from kinemorph.creatures.initial import drawn, random_connection
 from kinemorph.creatures.settings import DEFAULT, Settings
+from kinemorph.spatial.annotated import checked_first
 
 G = TypeVar("G", bound=Gene)
 SHARES = (0.60, 0.25, 0.15)  # of control, body, structure
@@ -30,6 +31,7 @@ class Operator(StrEnum):
     STRUCTURE = "structure"
 
 
+@checked_first
 def offspring(
     genotype: Genotype, rng: Rng, settings: Settings = DEFAULT, shares: tuple[float, float, float] = SHARES,
     finest: float = FINEST,
@@ -82,6 +84,7 @@ def _holders(kind: From, at: int, nodes: list[int]) -> list[int]:
     return nodes if kind in (From.PARENT, From.CHILD) else []
 
 
+@checked_first
 def change_control(genotype: Genotype, rng: Rng, settings: Settings = DEFAULT) -> Genotype:
     """One to a few weights move that have a say in what an effector does."""
     effectors, neurons = upstream(genotype, settings.grasps)
@@ -108,6 +111,7 @@ def _nudged(genotype: Genotype, which: Weighted, rng: Rng, s: Settings) -> Genot
 # -------------------------------------------------------------------------------------------------------------- body
 
 
+@checked_first
 def change_body(genotype: Genotype, rng: Rng, settings: Settings = DEFAULT) -> Genotype:
     """One to a few numbers of the body move that are used; now and then all of it grows or shrinks."""
     if rng.random() < WHOLE:
@@ -139,6 +143,7 @@ def _changed(thing: G, member: str, rng: Rng, s: Settings) -> G:
 # --------------------------------------------------------------------------------------------------------- structure
 
 
+@checked_first
 def change_structure(genotype: Genotype, rng: Rng, settings: Settings = DEFAULT) -> Genotype:
     """One edit of the graph or of the wiring."""
     s, used = settings, reached(genotype)

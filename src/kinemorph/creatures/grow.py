@@ -20,6 +20,7 @@ from kinemorph.creatures.layout import CONNECTION, GROWTH, NODE, PART
 from kinemorph.creatures.settings import DEFAULT, Counting, Root, Settings
 from kinemorph.creatures.solids import FORMS, frame_on, half_extents, moments_of, surface, volume_of
 from kinemorph.multibody.tables import in_one_piece
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot
@@ -34,6 +35,7 @@ COUNT = len(FORMS)
 FORM_NUMBER = {form: k for k, form in enumerate(FORMS)}
 
 
+@checked_first
 def grow(genotype: Genotype, settings: Settings = DEFAULT) -> Records:
     """The parts of a creature as PART rows (`layout.py`), each after the one that carries it."""
     return grown(genotype, settings)[1]

@@ -11,6 +11,7 @@ import numpy as np
 from kinemorph.creatures.genes import GENES, Array, NodeNumber, Object, Rng, Several
 from kinemorph.creatures.genotype import Connection, Gene, Genotype, NeuronGene, Node
 from kinemorph.creatures.settings import DEFAULT, Settings
+from kinemorph.spatial.annotated import checked_first
 
 G = TypeVar("G", bound=Gene)
 Draw = Callable[[Rng, Settings], Any]
@@ -60,6 +61,7 @@ def random_connection(rng: Rng, s: Settings, nodes: int, **given: Any) -> Connec
     return drawn(Connection, rng, s, **numbers, **given)
 
 
+@checked_first
 def random_genotype(seed: int | np.random.Generator, settings: Settings = DEFAULT) -> Genotype:
     """A random creature. Most nodes hang on one before them; a few connections more go anywhere, cycles included."""
     rng, s = np.random.default_rng(seed), settings

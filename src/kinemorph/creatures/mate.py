@@ -9,10 +9,12 @@ from kinemorph.creatures.genotype import Connection, Genotype
 from kinemorph.creatures.graph import kept_nodes, reached, renumbered, trimmed
 from kinemorph.creatures.initial import random_connection
 from kinemorph.creatures.settings import DEFAULT, Settings
+from kinemorph.spatial.annotated import checked_first
 
 SHARED = (("form", "size"), ("dof", "axes", "limits"), ("neurons", "effectors"), ("replication",))  # go together
 
 
+@checked_first
 def crossover(a: Genotype, b: Genotype, rng: Rng, settings: Settings = DEFAULT) -> Genotype:
     """A genotype like `a`, with a run of consecutive nodes of `b`, and b's connections among them."""
     count = min(len(a.nodes), len(b.nodes))
@@ -30,6 +32,7 @@ def crossover(a: Genotype, b: Genotype, rng: Rng, settings: Settings = DEFAULT) 
     )
 
 
+@checked_first
 def crossover_within(a: Genotype, b: Genotype, rng: Rng, settings: Settings = DEFAULT) -> Genotype:
     """A genotype like `a`, one of whose nodes has the body, the joint, the control or the limit of any node of `b`.
 
@@ -41,6 +44,7 @@ def crossover_within(a: Genotype, b: Genotype, rng: Rng, settings: Settings = DE
     return replace(a, nodes=(*a.nodes[:at], node, *a.nodes[at + 1 :]))
 
 
+@checked_first
 def graft(a: Genotype, b: Genotype, rng: Rng, settings: Settings = DEFAULT) -> Genotype:
     """A genotype like `a`, on which a limb of `b` is grown: a node, all that it leads to, and how that is connected.
 

@@ -13,11 +13,13 @@ from kinemorph.creatures.genes import GENES, Array, NodeNumber, Object, Rng, Sev
 from kinemorph.creatures.genotype import Gene, Genotype, Node
 from kinemorph.creatures.graph import edit_connections, edit_global_neurons, edit_node_neurons, edit_nodes
 from kinemorph.creatures.settings import DEFAULT, Settings
+from kinemorph.spatial.annotated import checked_first
 
 G = TypeVar("G", bound=Gene)
 TRIES = 100  # passes, of which the first one that changes something counts
 
 
+@checked_first
 @dataclass(frozen=True)
 class Rates:
     """How likely members are to change: the first that is said of them of
@@ -59,6 +61,7 @@ BODY = {"Source": 0.0, "NeuronGene": 0.0, "EffectorGene": 0.0, "Node.neurons": 0
 """`Rates(by=CONTROL)` changes neurons and effectors only, `Rates(by=BODY)` everything else only."""
 
 
+@checked_first
 def mutate(
     genotype: Genotype, rng: Rng, settings: Settings = DEFAULT, rates: Rates = Rates()  # noqa: B008
 ) -> Genotype:  # fmt: skip

@@ -27,6 +27,7 @@ from kinemorph.creatures.genotype import (
     Form,
     From,
 )
+from kinemorph.spatial.annotated import checked_first
 
 MOST_PARTS = MOST // 4  # three effectors a part, and a grasp
 
@@ -63,6 +64,7 @@ COUNTS = {
 }  # fmt: skip
 
 
+@checked_first
 @dataclass(frozen=True)
 class Settings:
     """What a search may draw, and how genotypes become bodies. The defaults are those that evolved best so far."""

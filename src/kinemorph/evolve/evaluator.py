@@ -9,6 +9,7 @@ from typing import Protocol
 from kinemorph.evolve.job import Job, Result
 from kinemorph.evolve.problem import Problem
 from kinemorph.evolve.worker import work
+from kinemorph.spatial.annotated import checked_first
 
 
 class Evaluator(Protocol):
@@ -28,6 +29,7 @@ class Evaluator(Protocol):
         ...
 
 
+@checked_first
 class Serial:
     """In this process: no limits but the task's own budget of steps. A crash takes the whole run along."""
 

@@ -27,6 +27,7 @@ from kinemorph.evolve.search import Planned, Search
 from kinemorph.evolve.settings import Settings, kind_of_search
 from kinemorph.evolve.store import Store, StoreError
 from kinemorph.evolve.trust import Trust, own, trusted
+from kinemorph.spatial.annotated import checked_first
 
 NEEDED = ("name", "descriptors", "advice", "founder", "mutate", "viable", "evaluate", "warm")  # whatever the search
 
@@ -141,6 +142,7 @@ def evaluator_of(settings: Settings, problem: Problem) -> Evaluator:
     return Processes(problem, workers, settings.limits)
 
 
+@checked_first
 def begin(file: Path | str, settings: Settings, at: Where | None = None, trust: Trust = ()) -> Store:
     """A new store. Settings that are wrong, and Ray that is not there, are found before there is a file.
 
@@ -158,6 +160,7 @@ def begin(file: Path | str, settings: Settings, at: Where | None = None, trust: 
     return Store.create(file, facts(settings, problem, trust) | more, trust)
 
 
+@checked_first
 def resume(file: Path | str, trust: Trust = ()) -> tuple[Store, Settings]:
     """A store to go on with, if this code is what began it."""
     store = Store.open(file, write=True, trust=trust)
@@ -188,6 +191,7 @@ def problem_in(store: Store) -> Problem:
     return problem_of(settings_in(store), lambda place: str(store.file), store.trust)
 
 
+@checked_first
 def evolve(
     store: Store,
     settings: Settings,

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from kinemorph.evolve.problem import Draw, Outcome
+from kinemorph.spatial.annotated import checked_first
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -44,6 +45,7 @@ class Result(msgspec.Struct, frozen=True):
         return self.generation, self.individual, self.draws[0].number
 
 
+@checked_first
 @dataclass(slots=True, eq=False)
 class Individual:
     """A genotype with its descent and what it has scored so far."""

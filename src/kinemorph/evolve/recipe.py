@@ -18,6 +18,7 @@ from kinemorph.evolve.ranges import Count, Factor, Score, Share, Some
 from kinemorph.evolve.search import Budget, Planned, Trial
 from kinemorph.evolve.streams import Purpose, seed_of, stream
 from kinemorph.evolve.tuning import TuningSettings, tune
+from kinemorph.spatial.annotated import checked_first
 
 PEOPLE, FOUNDERS, EPISODES = 40, 300, 5000  # what was measured: a population, its founders, the budget
 LARGE, LARGEST = 20_000, 100_000  # evaluations: in between draws get harder with the budget, as was measured
@@ -27,6 +28,7 @@ BLIND = 2  # power of the share of lives without senses that fail, by which one 
 STEP, FULL = 0.1, 5  # of the level, by which success makes draws harder; and of so many draws, one is at full level
 
 
+@checked_first
 class RecipeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     population: Some = 0  # 0: PEOPLE for up to EPISODES evaluations, twice as many for four times as many of these
     founders: Some = 0  # so many are tried, at most a fifth of the budget; 0: a tenth of it, but not less than FOUNDERS

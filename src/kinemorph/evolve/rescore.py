@@ -22,6 +22,7 @@ from kinemorph.evolve.run import held_out
 from kinemorph.evolve.species import Species
 from kinemorph.evolve.store import Store
 from kinemorph.evolve.worker import attempted
+from kinemorph.spatial.annotated import checked_first
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -62,6 +63,7 @@ def champion_of(store: Store, generation: int, rank: int) -> str:
 Elsewhere = Callable[[Species, str, Draw], Outcome]  # a life somewhere else, such as in another engine
 
 
+@checked_first
 def rescore(
     store: Store, generation: int | None = None, rank: int = 0, draws: int = 64, walks: Mapping[str, Elsewhere] = {}
 ) -> Rescored:

@@ -17,6 +17,7 @@ from kinemorph.evolve.ranges import Count, Some
 from kinemorph.evolve.search import Search
 from kinemorph.evolve.store import Store
 from kinemorph.evolve.streams import Purpose, seed_of
+from kinemorph.spatial.annotated import checked_first
 
 HELD_OUT = 1024  # draws from this number on are never told to the search
 
@@ -191,6 +192,7 @@ class Run:
         }
 
 
+@checked_first
 def held_out(seed: int, number: int) -> tuple[Draw, ...]:
     """Draws that no search sees."""
     return tuple(Draw(HELD_OUT + i, seed_of(seed, Purpose.HELD_OUT, draw=i)) for i in range(number))

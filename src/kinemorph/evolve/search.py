@@ -18,6 +18,7 @@ from kinemorph.evolve.job import Individual, Job, Result, mean
 from kinemorph.evolve.problem import Draw, Problem
 from kinemorph.evolve.ranges import MOST
 from kinemorph.evolve.streams import Purpose, seed_of, stream
+from kinemorph.spatial.annotated import checked_first
 
 
 class Search(Protocol):
@@ -167,6 +168,7 @@ class Planned(ABC):
         return self._count
 
 
+@checked_first
 def best_first(individuals: Sequence[Individual], of: str = "score", lowest: bool = False) -> list[Individual]:
     """By fitness, the faulty last; of equals the older one first."""
     return sorted(individuals, key=lambda one: (-one.fitness(of, lowest), one.number))

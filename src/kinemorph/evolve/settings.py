@@ -14,6 +14,7 @@ from kinemorph.evolve.run import Monitor
 from kinemorph.evolve.search import Budget
 from kinemorph.evolve.trust import Trust, own
 from kinemorph.evolve.worker import Limits
+from kinemorph.spatial.annotated import checked_first
 
 MOST_WORKERS = 4096  # a run that is resumed says how many there were
 SEARCHES = {
@@ -57,6 +58,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return {name: msgspec.to_builtins(getattr(self, name)) for name in names}
 
 
+@checked_first
 def load_settings(file: Path | str, changes: dict[str, Any] | None = None) -> Settings:
     """Read settings from a TOML file; `changes` come from the command and win. Files that it names are beside it."""
     toml = Toml(file)

@@ -32,6 +32,7 @@ from kinemorph.creatures.tasks import TASKS, HitBall, Locomotion, Task
 from kinemorph.evolve.problem import Descriptor, Draw, Outcome
 from kinemorph.evolve.ranges import Share
 from kinemorph.evolve.worker import evaluated
+from kinemorph.spatial.annotated import checked_first
 
 Variant = Literal["gentle", "thesis"]
 TRIES = 8  # at a child that is not its parent again
@@ -41,6 +42,7 @@ KINDS: dict[str, type[Task]] = {kind().name.replace(" ", "-"): kind for kind in 
 _EGOCENTRIC = {From.DIRECTION, From.DISTANCE, From.UP, From.SPEED}  # senses that the thesis does not have
 
 
+@checked_first
 class Species(msgspec.Struct, frozen=True):
     """Creatures for a task."""
 
@@ -161,6 +163,7 @@ class _Ways(msgspec.Struct):
     within: Share = 0.5
 
 
+@checked_first
 def creatures(
     table: dict[str, Any], name: str, search: str, own: type[Task] | None = None, where: Where | None = None
 ) -> Species:

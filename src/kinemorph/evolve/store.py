@@ -26,6 +26,7 @@ from kinemorph.evolve.job import Individual, Job, Result, genome_key
 from kinemorph.evolve.problem import Draw, Outcome
 from kinemorph.evolve.store_check import LONGEST, check_run
 from kinemorph.evolve.trust import Trust, trusted
+from kinemorph.spatial.annotated import checked_first
 
 VERSION = 1
 _PAUSE = 1.0  # seconds between two commits of evaluations
@@ -84,8 +85,11 @@ class Stats(msgspec.Struct, frozen=True):
     rejected: dict[str, int]
     age: float | None
     families: int
+    thesis_best: float | None = None  # by the thesis's formula; runs of earlier versions do not have it
+    thesis_mean: float | None = None
 
 
+@checked_first
 class Store:
     """One run. Only one process may write to it; any number may read."""
 

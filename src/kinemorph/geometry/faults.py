@@ -11,6 +11,7 @@ import numpy as np
 
 from kinemorph.geometry.distinct_points import distinct_points
 from kinemorph.geometry.mesh import Mesh
+from kinemorph.spatial.annotated import checked_first
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -28,6 +29,7 @@ class FaultKind(StrEnum):
 FATAL = (FaultKind.OPEN, FaultKind.TURNED, FaultKind.INSIDE_OUT)  # with these there is no volume to speak of
 
 
+@checked_first
 @dataclass(frozen=True, eq=False)
 class Fault:
     kind: FaultKind
@@ -56,6 +58,7 @@ def check_mesh(mesh: Mesh, what: str) -> None:
         raise ValueError(f"{what}: face {bad[0]} has the vertices {face}, but there are only {n}")
 
 
+@checked_first
 def mesh_faults(mesh: Mesh) -> list[Fault]:
     """All that is wrong with a mesh as the surface of a solid; what spoils its volume comes first.
 

@@ -19,6 +19,7 @@ from kinemorph.geometry.distinct_points import distinct_points
 from kinemorph.geometry.faults import check_mesh
 from kinemorph.geometry.mesh import Mesh
 from kinemorph.geometry.polyhedron import VERTEX
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.pose import vector
 
 
@@ -71,6 +72,7 @@ THIN = 1e-9  # twice the area over the square of the longest side: less is no tr
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+@checked_first
 class Ground:
     """What does not move and has no volume of its own. Kernels read it through `address`. Nothing changes it."""
 
@@ -119,6 +121,7 @@ def _copied(which: type[Ground], kind: int, rows: dict[str, Array], header: dict
 ALL_OVER = (-math.inf,) * 3, (math.inf,) * 3
 
 
+@checked_first
 class HalfSpace(Ground):
     """All points x with normal · x <= offset: solid ground up to a plane. The normal gets length 1."""
 
@@ -137,6 +140,7 @@ class HalfSpace(Ground):
         return f"HalfSpace(normal={self._header['normal'][0].tolist()}, offset={float(self._header['offset'][0])})"
 
 
+@checked_first
 class HeightField(Ground):
     """The ground over a rectangle size[0] by size[1] (m), its middle at the origin; heights[i, j] at x_i, y_j.
 
@@ -185,6 +189,7 @@ class HeightField(Ground):
         return f"HeightField of {nx} by {ny} heights"
 
 
+@checked_first
 class Terrain(Ground):
     """The triangles of a mesh as thin ground that need not be closed; those without area are left out.
 

@@ -22,6 +22,7 @@ from kinemorph.geometry.mesh import Mesh, mesh_of
 from kinemorph.geometry.parts import Parts
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.geometry.shapes import Shape, ShapeKind
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.pose import Matrix, Pose, Vector
 from kinemorph.spatial.products import inner, times
 
@@ -31,6 +32,7 @@ FLAT = 1e-12  # volume over area times size: less is rounding
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+@checked_first
 @dataclass(frozen=True, eq=False)
 class MassProperties:
     """Of a homogeneous solid. `km.Inertia(m.mass, m.com, m.matrix)` puts them on a link."""
@@ -78,6 +80,7 @@ class MassProperties:
         return MassProperties(self.volume + other.volume, mass, com, self.matrix + other.matrix + steiner)
 
 
+@checked_first
 def mass_properties(body: Mesh | Polyhedron, density: float = WATER, *, turn: bool = False) -> MassProperties:
     """Mass properties of what a closed mesh or a polyhedron holds; density in kg/m³.
 
@@ -95,6 +98,7 @@ def mass_properties(body: Mesh | Polyhedron, density: float = WATER, *, turn: bo
     return _integrals(mesh.vertices, mesh.faces, density)
 
 
+@checked_first
 def inertia_of(shape: Shape | Parts | Polyhedron, density: float = WATER, *, turn: bool = False) -> MassProperties:
     """Mass properties of a shape where it is on its link; density in kg/m³. Round shapes are round, not tessellated.
 

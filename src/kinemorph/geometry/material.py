@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.given import BITS, finite, whole
 from kinemorph.spatial.pose import vector
 
@@ -16,6 +17,7 @@ RANGES = {
 EVERYTHING = 0xFFFFFFFF  # the mask of a shape that meets all groups
 
 
+@checked_first
 @dataclass(frozen=True)
 class Material:
     """How a surface rubs and bounces. What the materials of two shapes make together is for the world to say."""

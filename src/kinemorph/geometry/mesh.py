@@ -15,6 +15,7 @@ from kinemorph._files import FileError, quoted
 from kinemorph.geometry import dae, msh, obj, stl, tessellate
 from kinemorph.geometry.first_object import read_first
 from kinemorph.geometry.shapes import Shape, ShapeKind
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.pose import Vector, vector
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -37,6 +38,7 @@ MAKERS: dict[ShapeKind, Callable[..., tuple[Array, Array]]] = {
 }
 
 
+@checked_first
 @dataclass(frozen=True, eq=False)
 class Mesh:
     """Triangles. Seen from outside, the corners of a face are counterclockwise. Nothing changes a mesh."""
@@ -70,6 +72,7 @@ class Mesh:
         return f"Mesh of {len(self.vertices)} vertices and {len(self.faces)} faces"
 
 
+@checked_first
 def load_mesh(path: str | os.PathLike[str], scale: Iterable[float] = (1.0, 1.0, 1.0)) -> Mesh:
     """The mesh of an .stl, .obj, .dae or .msh file. The last ones are kept in memory until their file changes."""
     factors = vector(scale, 3, f"{path}: scale")
@@ -92,6 +95,7 @@ def _found(path: str | os.PathLike[str], weighed: bool) -> Mesh:
     return _load(os.path.abspath(path), status.st_mtime_ns, status.st_size, weighed)
 
 
+@checked_first
 def mesh_of(shape: Shape) -> Mesh:
     """The surface of a shape, in the shape's own frame (`shape.pose` is where that is on the link)."""
     if shape.kind is ShapeKind.MESH:

@@ -23,6 +23,7 @@ from kinemorph.geometry.faults import check_mesh
 from kinemorph.geometry.mesh import Mesh, mesh_of
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.geometry.shapes import Shape, ShapeKind
+from kinemorph.spatial.annotated import checked_first
 
 NODE = np.dtype(
     [
@@ -57,6 +58,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Distance = Callable[[Polyhedron, Polyhedron], float]  # of two cores; 0 or less if they overlap
 
 
+@checked_first
 class Parts:
     """A body made of convex parts, as a tree in rows: the root first, each node followed by all that is below it.
 
@@ -234,6 +236,7 @@ def closest_parts(a: Parts, b: Parts, distance: Distance, threshold: float = mat
 def decompose(body: Mesh, concavity: float = 0.05, most: int | None = None, seed: int = 0) -> Parts: ...
 @overload
 def decompose(body: Shape, concavity: float = 0.05, most: int | None = None, seed: int = 0) -> Shape: ...
+@checked_first
 def decompose(
     body: Mesh | Shape, concavity: float = 0.05, most: int | None = None, seed: int = 0
 ) -> Parts | Shape:  # fmt: skip

@@ -41,6 +41,7 @@ from kinemorph.geometry.hull_cache import entry_of, keep, recall
 from kinemorph.geometry.mesh import load_mesh
 from kinemorph.geometry.shapes import Shape, ShapeKind
 from kinemorph.geometry.tessellate import SEGMENTS
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.pose import Pose, vector
 
 VERTEX = np.dtype(
@@ -106,6 +107,7 @@ KEPT_CONVEX = 1e-3  # how far, in sizes, a vertex of a kept hull may be from whe
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+@checked_first
 @dataclass(frozen=True, eq=False)
 class Polyhedron:
     """A convex polyhedron, polygon, segment or point: rows that kernels read through `address`. Nothing changes it.
@@ -283,6 +285,7 @@ class Polyhedron:
         return core
 
 
+@checked_first
 def core_of(shape: Shape, most: int | None = None) -> tuple[Polyhedron, float]:
     """The core of a shape and the radius around it, in the shape's own frame. A mesh stands for its hull.
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kinemorph.geometry.material import EVERYTHING, Material
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.given import bits, real, shown
 from kinemorph.spatial.pose import Pose, vector
 
@@ -36,6 +37,7 @@ class ShapeKind(StrEnum):
     MESH = "mesh"  # size: scale along x, y, z; the file is `path`
 
 
+@checked_first
 @dataclass(frozen=True)
 class Shape:
     """A solid fixed to a link, at `pose` in the link's frame. Lengths in metres.

@@ -11,6 +11,7 @@ from gymnasium import spaces
 from kinemorph.gym.episode import MOST, NUMBERS, PRESENT, Episode, Observation, Outcome
 from kinemorph.gym.task import Task
 from kinemorph.gym.tasks import task_of
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.view.film import film
 from kinemorph.view.picture import picture
 from kinemorph.world.world import World, WorldError
@@ -27,6 +28,7 @@ def action_space(task: Task) -> spaces.Box:
     return spaces.Box(-1.0, 1.0, (len(task.actions),), np.float32)
 
 
+@checked_first
 class WorldEnv(gymnasium.Env[Observation, Any]):
     """A task alone. `names` says what the observation's numbers are, `actions` what an action's numbers do."""
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinemorph.multibody.declared import senses
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.structure.forest_layout import IN_USE, JOINTS, Q, V
 from kinemorph.structure.forest_memory import INDEX
 from kinemorph.world.world import World
@@ -31,6 +32,7 @@ class _Name(NamedTuple):
     of_joint: bool
 
 
+@checked_first
 class Reading:
     """Reads numbers of bodies (x y z, vx vy vz, wx wy wz, ahead, aside, up) and of joints (q, v) by name."""
 

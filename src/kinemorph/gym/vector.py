@@ -16,11 +16,13 @@ from kinemorph.gym.task import Task
 from kinemorph.gym.tasks import task_of
 from kinemorph.motion import batch
 from kinemorph.motion.many import BatchError
+from kinemorph.spatial.annotated import checked_first
 
 Array = np.ndarray[Any, Any]
 QUICK = 0.02  # s: what takes less is not worth a second thread
 
 
+@checked_first
 class WorldVectorEnv(VectorEnv[Observation, Any, Array]):
     """Each goes as a `WorldEnv` goes alone, bit for bit: number k of seed s is that of seed s + k.
 

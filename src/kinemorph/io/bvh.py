@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._files import FileError, ModelWarning, quoted, read_bytes, write_whole
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.quaternion_arrays import about, multiply, rotate
 
 LARGEST_FILE = 1 << 28  # bytes: an hour of 31 joints at 120 Hz is 330 MB, a minute 5 MB
@@ -40,6 +41,7 @@ class BvhJoint:
     ends: tuple[tuple[float, float, float], ...] = ()  # its end sites
 
 
+@checked_first
 @dataclass(frozen=True, eq=False)
 class Bvh:
     """A skeleton and its motion, as the file has them: degrees, the file's unit of length, the file's axes.
@@ -120,16 +122,19 @@ class Bvh:
         return f"Bvh {self.name!r}: {len(self.joints)} joints, {count} frames at {1.0 / self.dt:.4g} Hz"
 
 
+@checked_first
 def load_bvh(path: PathLike, *, strict: bool = False) -> Bvh:
     """The skeleton and motion of a BVH file. `strict`: what else would be a `ModelWarning` is a `FileError`."""
     return _parse(read_bytes(path, LARGEST_FILE), str(path), Path(path).stem, strict)
 
 
+@checked_first
 def parse_bvh(text: str | bytes, *, source: str = "BVH text", strict: bool = False) -> Bvh:
     """The same from a text; `source` names it in errors."""
     return _parse(text.encode() if isinstance(text, str) else text, source, "", strict)
 
 
+@checked_first
 def save_bvh(bvh: Bvh, path: PathLike, digits: int = 8) -> None:
     """Write a BVH file. Read again it is the same to so many decimals."""
     write_whole(path, format_bvh(bvh, digits).encode())

@@ -11,6 +11,7 @@ from kinemorph.multibody.data import Data
 from kinemorph.multibody.kinematics import kinematics
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.quaternion_arrays import rotate, to_matrix
 
 Array = npt.NDArray[np.float64]
@@ -20,6 +21,7 @@ ORDER = ("Zrotation", "Xrotation", "Yrotation")
 LIE = np.array([0.5, -0.5, -0.5, -0.5])  # from z up, x forward to y up, z forward
 
 
+@checked_first
 def bvh_of(
     model: Model, q: npt.ArrayLike, dt: float, unit: float = 0.01, names: dict[str, str] | None = None, name: str = ""
 ) -> Bvh:

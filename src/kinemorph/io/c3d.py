@@ -14,6 +14,7 @@ import numpy.typing as npt
 from kinemorph._extras import need
 from kinemorph._files import FileError, read_bytes
 from kinemorph.io.c3d_check import check_c3d
+from kinemorph.spatial.annotated import checked_first
 
 LARGEST_FILE = 1 << 30  # bytes
 UNITS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "in": 0.0254}
@@ -21,6 +22,7 @@ UNITS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "in": 0.0254}
 Array = npt.NDArray[np.float64]
 
 
+@checked_first
 @dataclass(frozen=True, eq=False)
 class Markers:
     """Where markers were: `positions` (frames, markers, 3) in m, in the file's axes, NaN where one was not seen."""
@@ -51,6 +53,7 @@ class Markers:
         return f"Markers: {len(self.names)} markers, {len(self.positions)} frames at {self.rate:g} Hz"
 
 
+@checked_first
 def load_c3d(path: str | os.PathLike[str]) -> Markers:
     """The markers of a C3D file."""
     path = Path(path)
@@ -75,6 +78,7 @@ def load_c3d(path: str | os.PathLike[str]) -> Markers:
     return Markers(tuple(names[:count]), np.ascontiguousarray(positions), rate)
 
 
+@checked_first
 def save_c3d(markers: Markers, path: str | os.PathLike[str]) -> None:
     """Write markers into a C3D file, in millimetres, as is usual."""
     content = ezc3d().c3d()

@@ -32,6 +32,7 @@ from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.mujoco_names import compiled_names, texts
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.pose import Pose
 
 # MuJoCo's numbers for kinds of things
@@ -49,6 +50,7 @@ NO_ACTUATION = 2048
 GREY = (0.5, 0.5, 0.5, 1.0)  # the colour of a geom that says nothing
 
 
+@checked_first
 def from_mujoco(
     peer: Any, *, name: str | None = None, merge_fixed: bool = True, ignore: Iterable[str] = (), strict: bool = False
 ) -> Model:

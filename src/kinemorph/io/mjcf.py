@@ -25,6 +25,7 @@ from kinemorph.multibody.crba import crba
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.equipment import Floor
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.pose import Pose
 
 PathLike = str | os.PathLike[str]
@@ -32,6 +33,7 @@ GRAVITY = (0.0, 0.0, -9.81)
 LEAST = 1e-14  # what MuJoCo divides by at least
 
 
+@checked_first
 def load_mjcf(
     path: PathLike,
     *,
@@ -50,6 +52,7 @@ def load_mjcf(
     return _model(read_xml(path, DEEP), Path(path).stem, Path(path).parent, root, merge_fixed, ignore, strict)
 
 
+@checked_first
 def parse_mjcf(
     text: str,
     *,

@@ -20,6 +20,7 @@ from kinemorph.multibody.equipment import Floor
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.mujoco_names import new_name
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.pose import Pose
 
 LEAST = 2e-14  # kg, kg m²: MuJoCo refuses bodies that have less
@@ -28,6 +29,7 @@ TYPES = {JointKind.REVOLUTE: "hinge", JointKind.PRISMATIC: "slide", JointKind.SP
 GROUPS = {Role.BOTH: 0, Role.VISUAL: 1, Role.COLLISION: 3}
 
 
+@checked_first
 def save_mjcf(model: Model, path: PathLike) -> Path:
     """Write a model as an MJCF file, and meshes that are not in its folder into one beside it. Returns the path.
 

@@ -19,6 +19,7 @@ from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.mujoco_names import new_name
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.pose import Pose
 
 WORLD, MODEL = "world", "__model__"
@@ -30,6 +31,7 @@ TYPES = {
 }  # fmt: skip
 
 
+@checked_first
 def save_sdf(model: Model, path: PathLike) -> Path:
     """Write a model as an SDF file, and meshes that are not in its folder into one beside it. Returns the path.
 

@@ -15,6 +15,7 @@ from kinemorph.io.file_parts import Lost, MeshFiles, PathLike, SimpleJoint, at_p
 from kinemorph.io.xml_text import Tag, rpy_of
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.pose import Pose
 
 WORLD = "world"
@@ -23,6 +24,7 @@ PLACES = ("armature", "stiffness")  # what acts in a joint and has no place in U
 LIGHTEST = 2e-15  # kg and kg m²: MuJoCo takes no link that moves and has less, unless a file lets it give it as much
 
 
+@checked_first
 def save_urdf(model: Model, path: PathLike) -> Path:
     """Write a model as a URDF file, and meshes that are not in its folder into one beside it. Returns the path.
 

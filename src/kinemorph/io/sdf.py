@@ -23,6 +23,7 @@ from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.pose import Pose
 
 KINDS = {
@@ -43,6 +44,7 @@ _VERSION = re.compile(r"1\.([0-9]{1,3})")
 PathLike = str | os.PathLike[str]
 
 
+@checked_first
 def load_sdf(
     path: PathLike,
     floating: bool = True,
@@ -64,6 +66,7 @@ def load_sdf(
     return _model(root, Path(path).parent, floating, prefer, package_dirs, mesh_root, merge_fixed, gravity, strict)
 
 
+@checked_first
 def parse_sdf(
     text: str,
     floating: bool = True,

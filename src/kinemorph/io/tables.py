@@ -15,12 +15,14 @@ from kinemorph._files import FileError, quoted, read_bytes, write_whole
 from kinemorph.io.hdf5 import LARGEST_FILE, MOST_COLUMNS, h5py, load_hdf5
 from kinemorph.motion.rollout import Trajectory
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.annotated import checked_first
 
 Array = npt.NDArray[np.float64]
 PathLike = str | os.PathLike[str]
 Columns = Mapping[str, npt.ArrayLike]  # name: numbers (frames,) or texts
 
 
+@checked_first
 def save_table(path: PathLike, columns: Columns, about: Mapping[str, Any] | None = None) -> None:
     """Write columns of equal length: into a CSV file, or, if it is called .h5 or .hdf5, into datasets of an HDF5 file.
 
@@ -49,6 +51,7 @@ def save_table(path: PathLike, columns: Columns, about: Mapping[str, Any] | None
         raise ValueError(f"{path}: call it .csv, .h5 or .hdf5")
 
 
+@checked_first
 def load_table(path: PathLike) -> dict[str, Array]:
     """The columns of numbers of such a file, by name; those of texts are left out."""
     path = Path(path)
@@ -116,6 +119,7 @@ def names_of(model: Model, what: str) -> list[str]:
     return found
 
 
+@checked_first
 def save_trajectory(model: Model, trajectory: Trajectory, path: PathLike) -> None:
     """Write what `rollout` returns, as a table: time, then a column for each entry of q and v, by the joint's name."""
     columns: dict[str, npt.ArrayLike] = {"time": trajectory.t}
@@ -124,6 +128,7 @@ def save_trajectory(model: Model, trajectory: Trajectory, path: PathLike) -> Non
     save_table(path, columns, {"model": model.name, "nq": model.nq, "nv": model.nv})
 
 
+@checked_first
 def load_trajectory(model: Model, path: PathLike) -> Trajectory:
     """The trajectory of a table; its columns must be those of the model."""
     table = load_table(path)

@@ -20,6 +20,7 @@ from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.pose import Pose
 
 KINDS = {
@@ -34,6 +35,7 @@ KINDS = {
 PathLike = str | os.PathLike[str]
 
 
+@checked_first
 def load_urdf(
     path: PathLike,
     floating: bool = False,
@@ -58,6 +60,7 @@ def load_urdf(
     )
 
 
+@checked_first
 def parse_urdf(
     text: str,
     floating: bool = False,

@@ -26,6 +26,7 @@ from kinemorph.mocap.support import Loads, Support, centre_of_pressure, support_
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.energy_momentum import momentum
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.quaternion_arrays import rotate, to_matrix
 
 Array = npt.NDArray[np.float64]
@@ -38,6 +39,7 @@ PRESSED = 0.05  # share of the weight below which a foot has no centre of pressu
 EXTENSION = {"thigh": 1.0, "shank": -1.0, "foot": 1.0}
 
 
+@checked_first
 @dataclass(frozen=True, eq=False)
 class Analysis:
     """A recorded motion and what moved it. Arrays have a row for each frame; world axes, z up; SI units."""
@@ -210,6 +212,7 @@ def _moved(model: Model, motion: Motion, k: int, h: float) -> tuple[Array, Array
     return integrate(model, motion.q[k], 0.5 * (motion.v[k] + v), h), v
 
 
+@checked_first
 def analyse(
     source: str | os.PathLike[str] | Bvh | Body,
     mass: float = 70.0,

@@ -12,6 +12,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kinemorph.spatial.annotated import checked_first
+
 LANDMARKS = {
     "VERT": "vertex, the top of the head",
     "CERV": "cervicale, the tip of the seventh cervical vertebra",
@@ -36,6 +38,7 @@ LANDMARKS = {
 LIMBS = ("upper arm", "forearm", "hand", "thigh", "shank", "foot")  # both sides have one
 
 
+@checked_first
 @dataclass(frozen=True)
 class Segment:
     """A row of a table: shares of the body's mass, of its height (`length`), and of the segment's length (the rest)."""
@@ -51,6 +54,7 @@ class Segment:
     products: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
+@checked_first
 @dataclass(frozen=True)
 class Table:
     """Segments of a body, by name. Limbs are there once, and both sides have them."""
@@ -216,6 +220,7 @@ TABLES["Dumas", "female"] = _dumas(
 )
 
 
+@checked_first
 def table_of(name: str = "de Leva", sex: str = "male") -> Table:
     """A table by its name and a sex; Winter's makes no difference between them."""
     try:

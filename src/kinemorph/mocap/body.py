@@ -20,6 +20,7 @@ from kinemorph.mocap.inertias import AHEAD, ANKLE, SIDES, Bone, unit
 from kinemorph.mocap.legs import Shift, quaternion, shifts_of, with_hips_moved
 from kinemorph.mocap.skeleton import Moves, Skeleton, match
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.given import positive, real, shown
 from kinemorph.spatial.quaternion_arrays import conjugate, multiply, normalized, rotate, to_matrix
 
@@ -45,6 +46,7 @@ APART = (  # joints that cannot be in one place
 )  # fmt: skip
 
 
+@checked_first
 @dataclass(frozen=True, eq=False)
 class Foot:
     """The sole of a foot in the frame of its link (m): below the heel, the ball and the tip of the toes."""
@@ -61,6 +63,7 @@ class Foot:
         return np.array([self.heel + side, self.heel - side, self.toe - side, self.toe + side])
 
 
+@checked_first
 @dataclass(frozen=True, eq=False)
 class Body:
     """A model of the one who was recorded, and the recorded motion in its coordinates, z up, in metres."""
@@ -93,6 +96,7 @@ class Body:
         return float(np.mean([sum(self.lengths(side)) - self.feet[side].heel[2] for side in SIDES]))
 
 
+@checked_first
 def body_of(
     bvh: Bvh,
     mass: float = 70.0,

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from kinemorph._files import FileError, quoted, read_bytes
 from kinemorph.mocap.inertias import SIDES
 from kinemorph.mocap.smooth import derivatives
+from kinemorph.spatial.annotated import checked_first
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -23,6 +24,7 @@ LEVEL = math.radians(3.0)  # a floor that seems steeper is taken as level
 SPREAD = 0.3  # m: points that cover less ground say nothing about its slope
 
 
+@checked_first
 @dataclass(frozen=True)
 class Thresholds:
     """A point touches when it is low and slow; it has left when it is high or fast. Short phases do not count."""
@@ -43,6 +45,7 @@ class Phase(NamedTuple):
     end: int
 
 
+@checked_first
 @dataclass(frozen=True, eq=False)
 class Contacts:
     """Which feet stand on the floor, frame by frame, and where the floor is: z = level + slope · (x, y)."""
@@ -85,6 +88,7 @@ def runs(kinds: npt.NDArray[np.str_]) -> tuple[Phase, ...]:
     return tuple(Phase(str(kinds[a]), a, b) for a, b in zip(starts, ends, strict=True) if b > a)
 
 
+@checked_first
 def find_contacts(
     points: Mapping[str, tuple[Array, Array]], dt: float, thresholds: Thresholds | None = None
 ) -> Contacts:
@@ -155,6 +159,7 @@ def lasting(flags: Flags, value: bool, least: int) -> Flags:
     return found
 
 
+@checked_first
 def read_contacts(path: str | os.PathLike[str], found: Contacts, t: Array) -> Contacts:
     """The contacts of a CSV file instead of those found: lines "left,0.52,1.13", a foot, its start and its end (s)."""
     feet = {side: np.zeros(len(t), dtype=bool) for side in SIDES}

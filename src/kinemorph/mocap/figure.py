@@ -21,6 +21,7 @@ from kinemorph.multibody.configuration import neutral
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.given import positive
 from kinemorph.spatial.pose import Pose
 
@@ -61,6 +62,7 @@ def upright(height: float = HEIGHT) -> dict[str, Bone]:
     return bones
 
 
+@checked_first
 def human(
     mass: float = MASS,
     height: float = HEIGHT,

@@ -21,6 +21,7 @@ from kinemorph.mocap.legs import Shift, bend, reach, width_of
 from kinemorph.mocap.norms import Norm, norms, pace_of
 from kinemorph.mocap.places import places_of
 from kinemorph.mocap.smooth import Motion
+from kinemorph.spatial.annotated import checked_first
 
 Array = npt.NDArray[np.float64]
 
@@ -117,6 +118,7 @@ def steps(recording: Recorded) -> bool:
     return "double" in kinds and "flight" not in kinds
 
 
+@checked_first
 def calibrate_hips(*recordings: Recorded) -> dict[str, Shift]:
     """How far the hips of a walker are to be moved in the pelvis, forward and up (m), by side.
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kinemorph._toml import Toml
+from kinemorph.spatial.annotated import checked_first
 
 PACES = ("slow", "natural", "fast")
 WIDE = 2.0  # deviations to both sides of the mean that count as normal: 95 % of people
@@ -39,6 +40,7 @@ def sources() -> dict[str, str]:
     return dict(_table().table["sources"])
 
 
+@checked_first
 def norms(pace: str, source: str = "Winter") -> dict[str, Norm]:
     """The quantities of gait at a pace ("slow", "natural" or "fast"), as "Winter" or "Schwartz" published them."""
     if pace not in PACES or source not in sources():
@@ -47,6 +49,7 @@ def norms(pace: str, source: str = "Winter") -> dict[str, Norm]:
     return {name: Norm(*row[pace]) for name, row in _table().table[source].items()}
 
 
+@checked_first
 def pace_of(speed: float, leg: float) -> str:
     """How somebody walks, by the speed (m/s) and the length of the leg (m): people of all sizes are alike then.
 

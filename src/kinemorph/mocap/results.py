@@ -12,6 +12,7 @@ from kinemorph._escaping import in_plot
 from kinemorph.io.tables import save_table
 from kinemorph.mocap.analysis import Analysis
 from kinemorph.mocap.inertias import SIDES
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.view.overlays import Lines
 from kinemorph.view.plots import blank, plot_over_time
 from kinemorph.view.recording import Recording
@@ -45,6 +46,7 @@ def columns(analysis: Analysis) -> dict[str, npt.ArrayLike]:
     return found
 
 
+@checked_first
 def save(analysis: Analysis, path: PathLike) -> None:
     """Write everything into a .csv file, or an HDF5 file (.h5; the extra `io`)."""
     about = {
@@ -55,6 +57,7 @@ def save(analysis: Analysis, path: PathLike) -> None:
     save_table(path, columns(analysis), about)
 
 
+@checked_first
 def plot(analysis: Analysis, path: PathLike) -> None:
     """Vertical forces, and the moments that extend hip, knee and ankle, over time, by all methods."""
     panels: dict[str, dict[str, npt.ArrayLike]] = {}
@@ -69,6 +72,7 @@ def plot(analysis: Analysis, path: PathLike) -> None:
     plot_over_time(Path(path), analysis.t, panels, analysis.model.name, marks)
 
 
+@checked_first
 def plot_stances(analysis: Analysis, path: PathLike, title: str = "") -> None:
     """All whole stances over one another, from contact to toe-off: force and moments of the leg that stands.
 
@@ -105,6 +109,7 @@ def _curve(analysis: Analysis, side: str, bone: str, method: str) -> Array:
     return analysis.force(side, method)[:, 2] / analysis.weight
 
 
+@checked_first
 def recording_of(analysis: Analysis) -> Recording:
     """The motion, with an event and another root at every change of support: what stands is orange."""
     recording = Recording(analysis.model.name)
@@ -147,6 +152,7 @@ def arrow(start: Array, end: Array) -> Array:
     return np.array([[start, end], [end, neck + side], [end, neck - side]])
 
 
+@checked_first
 def replay(analysis: Analysis, path: PathLike, rate: float = 30.0) -> None:
     """One HTML page with the motion, arrows for the forces of the ground, and the root of support in orange."""
     reach = float(np.linalg.norm(np.ptp(analysis.motion.q[:, :2], axis=0)))

@@ -11,6 +11,7 @@ from typing import Any
 
 from kinemorph._files import FileError, read_bytes
 from kinemorph.io.bvh import Bvh
+from kinemorph.spatial.annotated import checked_first
 
 NEEDED = ("pelvis", "chest", "head", "upper arm", "forearm", "thigh", "shank", "foot")
 SIDED = ("clavicle", "upper arm", "forearm", "hand", "thigh", "shank", "foot", "toe")
@@ -28,6 +29,7 @@ class Moves:
     turns: int
 
 
+@checked_first
 @dataclass(frozen=True)
 class Skeleton:
     """The joints of a recording that move bones, by name: "pelvis", "left thigh", "right toe"."""
@@ -49,6 +51,7 @@ def read_tables(path: PathLike) -> dict[str, Any]:
         raise FileError(f"{path}: this is not a TOML file: {error}") from None
 
 
+@checked_first
 def match(bvh: Bvh, names: str | PathLike | Mapping[str, Any] | None = None) -> Skeleton:
     """The joints of a recording that move the bones of a figure.
 

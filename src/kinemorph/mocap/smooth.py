@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.quaternion_arrays import conjugate, continuous, exp, log, multiply, normalized, rotate
 
 Array = npt.NDArray[np.float64]
@@ -35,6 +36,7 @@ class Motion(NamedTuple):
     a: Array
 
 
+@checked_first
 @dataclass(frozen=True, eq=False)
 class Residuals:
     """What filters of different cutoffs take away from a recording (Winter's residual analysis)."""
@@ -97,6 +99,7 @@ def rotations_of(model: Model) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int
     return first.astype(np.intp), l["iv"].astype(np.intp)
 
 
+@checked_first
 def smooth(model: Model, q: Array, dt: float, cutoff: Cutoff = 6.0) -> Motion:
     """A recorded motion, filtered, with its velocities and accelerations. Without a cutoff only derivatives are taken.
 
@@ -148,6 +151,7 @@ def angular(turns: Array, dt: float) -> tuple[Array, Array, Array]:
     return turns, w[..., 1:], al[..., 1:] - stretch * w[..., 1:]
 
 
+@checked_first
 def residuals(model: Model, q: Array, dt: float) -> Residuals:
     """Winter's residual analysis of the root's position and of all joints' rotations."""
     iq, _ = rotations_of(model)

@@ -21,12 +21,14 @@ from kinemorph.motion import batch
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.jacobian import jacobian
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.quaternion_arrays import rotate
 from kinemorph.structure.reroot_motion import Rerooted, reroot_motion
 
 Array = npt.NDArray[np.float64]
 
 
+@checked_first
 @dataclass(frozen=True, eq=False)
 class Loads:
     """What acts in all frames: forces of joints, as the model has them, and of the ground on each foot.

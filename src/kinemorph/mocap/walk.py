@@ -25,6 +25,7 @@ from kinemorph.mocap.inertias import SIDES
 from kinemorph.mocap.legs import bend
 from kinemorph.multibody.configuration import neutral
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.quaternion_arrays import about, conjugate, multiply, rotate
 
 Array = npt.NDArray[np.float64]
@@ -45,6 +46,7 @@ NAMES = {
 }  # fmt: skip
 
 
+@checked_first
 @dataclass(frozen=True)
 class Gait:
     """How somebody walks; lengths in m, angles in rad, times in s, shares of the stride."""
@@ -77,11 +79,13 @@ class Gait:
     )
 
 
+@checked_first
 def walk_file() -> Path:
     """A small BVH file that comes with kinemorph: this walk, four seconds of it."""
     return FILE
 
 
+@checked_first
 def synthetic_walk(seconds: float = 4.0, rate: float = 100.0, gait: Gait | None = None) -> Bvh:
     """The walk, as a recording."""
     g = gait or Gait()

@@ -12,6 +12,7 @@ from kinemorph.mocap.analysis import EXTENSION, Analysis
 from kinemorph.mocap.hips import speed_of, steps
 from kinemorph.mocap.inertias import SIDES
 from kinemorph.mocap.norms import Norm, norms, pace_of
+from kinemorph.spatial.annotated import checked_first
 
 Array = npt.NDArray[np.float64]
 
@@ -30,6 +31,7 @@ PEAKS = {  # of each quantity: the curve, within which shares of the stance, and
 }
 
 
+@checked_first
 @dataclass(frozen=True, eq=False)
 class Walking:
     """Somebody's walk: mean curves over all whole stances, from strike to toe-off, and their peaks.
@@ -71,6 +73,7 @@ def walks(analysis: Analysis) -> bool:
     return pace != "" and {side for side, _ in stances} == {*SIDES} and steps(analysis)
 
 
+@checked_first
 def walking_of(*analyses: Analysis) -> Walking:
     """One person's walk, out of one recording or several."""
     found: dict[str, list[Array]] = {name: [] for name in ("flexion", "force", *EXTENSION)}

@@ -30,6 +30,7 @@ from kinemorph.multibody.layout import DOF_DATA, LINK_DATA, TREE, TREE_KIND, dof
 from kinemorph.multibody.model import Model, fill_tree
 from kinemorph.multibody.rnea import newton_euler
 from kinemorph.spatial import lane_math  # noqa: F401  (teaches the kernels lanes)
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.four import WIDTH
 
 __all__ = ["BatchError", "aba", "crba", "linearize", "rnea", "rollout", "run", "step"]
@@ -193,6 +194,7 @@ def _rollout(
 NO_LANES = np.zeros((0, 6, WIDTH))
 
 
+@checked_on_failure
 def aba(
     model: Model,
     Q: npt.ArrayLike,
@@ -216,6 +218,7 @@ def aba(
     return A
 
 
+@checked_on_failure
 def rnea(
     model: Model,
     Q: npt.ArrayLike,
@@ -236,6 +239,7 @@ def rnea(
     return TAU
 
 
+@checked_on_failure
 def crba(model: Model, Q: npt.ArrayLike, *, out: Array | None = None, workers: int | None = None) -> Array:
     """Mass matrices (batch, nv, nv) at configurations Q (batch, nq): `kinemorph.crba` of each."""
     arrays = _arrays(model, Q=Q)
@@ -249,6 +253,7 @@ def crba(model: Model, Q: npt.ArrayLike, *, out: Array | None = None, workers: i
     return M
 
 
+@checked_on_failure
 def step(
     model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, TAU: npt.ArrayLike | None = None, *, dt: float = 1e-3,
     steps: int = 1, method: str = "rk4", workers: int | None = None,
@@ -258,6 +263,7 @@ def step(
     return np.ascontiguousarray(end.q[:, -1]), np.ascontiguousarray(end.v[:, -1])
 
 
+@checked_on_failure
 def rollout(
     model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, TAU: npt.ArrayLike | None = None, *, dt: float = 1e-3,
     steps: int = 1000, method: str = "rk4", every: int = 1, workers: int | None = None,
@@ -298,6 +304,7 @@ def rollout(
     return Trajectory(np.arange(kept) * (dt * every), Q_log, V_log)
 
 
+@checked_on_failure
 def linearize(
     model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, TAU: npt.ArrayLike | None = None, *, dt: float = 1e-3,
     steps: int = 1, method: str = "rk4", offset: float = 1e-6, workers: int | None = None,

@@ -25,6 +25,7 @@ from kinemorph.multibody.loops import LOOP
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.state import State
 from kinemorph.multibody.system import ROW, SYSTEM
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.given import largest, real, shown, text, whole
 from kinemorph.spatial.mat3 import mul_vec, tmul_vec
 from kinemorph.spatial.pose import vector
@@ -83,6 +84,7 @@ EVENT = np.dtype(
 )
 
 
+@checked_first
 @dataclass(frozen=True, eq=False)
 class Event:
     """Something to wait for, and what to do when it happens.

@@ -10,6 +10,7 @@ from kinemorph._extras import in_notebooks
 from kinemorph.multibody.checks import Array
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.state import State
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.structure.report import Report
 
 FRAME = np.dtype(
@@ -85,6 +86,7 @@ class Happening:
     report: Report | None = None
 
 
+@checked_on_failure
 @dataclass(eq=False)
 class Log:
     """All that a simulation did. Curves over time (`t`, `kinetic`, ...) run through all stretches.

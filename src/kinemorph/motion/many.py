@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from kinemorph._cores import cores
 from kinemorph.motion.progress import Bar
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.given import finite, shown, whole
 
 SLICE = 0.5  # s of computing, about, after which a world tells how far it is
@@ -39,6 +40,7 @@ class BatchError(RuntimeError):
         return str(self.args[0])
 
 
+@checked_on_failure
 def run(worlds: Sequence[Any], seconds: float, *, workers: int | None = None) -> None:
     """Let all worlds go on for so long, several at a time: each takes the way that it takes alone, bit for bit.
 

@@ -28,11 +28,13 @@ from kinemorph.multibody.checks import (
 )
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.annotated import checked_on_failure
 
 MOST_STEPS = 10_000_000
 _METHODS = {m.name.lower(): int(m) for m in Method if m is not Method.ADAPTIVE}
 
 
+@checked_on_failure
 @dataclass(frozen=True, eq=False)
 class Trajectory:
     """States over time: `q[i]` and `v[i]` at time `t[i]`, in seconds.
@@ -46,6 +48,7 @@ class Trajectory:
     loop_error: float = 0.0
 
 
+@checked_on_failure
 def step(
     model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike | None = None, dt: float = 1e-3,
     steps: int = 1, method: str = "rk4", external: npt.ArrayLike = NO_FORCES, gap: float = 1e-9,
@@ -59,6 +62,7 @@ def step(
     return end.q[-1], end.v[-1]
 
 
+@checked_on_failure
 def rollout(
     model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike | None = None, dt: float = 1e-3,
     steps: int = 1000, method: str = "rk4", every: int = 1, external: npt.ArrayLike = NO_FORCES, gap: float = 1e-9,
@@ -83,6 +87,7 @@ def rollout(
     return Trajectory(np.arange(count) * (dt * every), q_log, v_log, float(row["worst"]))
 
 
+@checked_on_failure
 def rollout_adaptive(
     model: Model,
     data: Data,

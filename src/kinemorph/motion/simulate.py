@@ -26,6 +26,7 @@ from kinemorph.multibody.data import Data
 from kinemorph.multibody.kinematics import kinematics
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.state import State
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.structure.report import Report
 
 MOST_AT_ONCE = 100  # events within one step; more of them have no end
@@ -45,6 +46,7 @@ class SimulationError(ArithmeticError):
         return str(self.args[0])
 
 
+@checked_first
 class Simulation:
     """A model that moves and changes. `run` it as often as you like.
 
@@ -415,6 +417,7 @@ class Simulation:
         return function(self.model, state, self._data)
 
 
+@checked_first
 def simulate(
     model: Model,
     state: State,

@@ -16,6 +16,7 @@ from kinemorph.multibody.layout import DOF, LINK
 from kinemorph.multibody.loops import Loop
 from kinemorph.multibody.massless import massless_joints
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.pose import Pose, vector
 from kinemorph.spatial.products import times
 
@@ -34,6 +35,7 @@ class _Link:
     shapes: tuple[Shape, ...]
 
 
+@checked_first
 class Builder:
     """Collects links, then builds a `Model`.
 

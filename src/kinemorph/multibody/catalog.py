@@ -10,9 +10,11 @@ from kinemorph.geometry.shapes import Shape
 from kinemorph.multibody.elements import ForceElement
 from kinemorph.multibody.equipment import NO_EQUIPMENT, Equipment
 from kinemorph.multibody.joint import Joint
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.pose import Pose
 
 
+@checked_first
 @dataclass(frozen=True)
 class Mimic:
     """A joint that follows another one: q = multiplier * q(source) + offset. See `kinemorph.follow`."""

@@ -24,6 +24,7 @@ from kinemorph.multibody.checks import (
 from kinemorph.multibody.joints import FREE, SPHERICAL
 from kinemorph.multibody.layout import LINK, MODEL_KIND, TREE, JointKind
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.mat3 import tmul_vec
 from kinemorph.spatial.quaternion import (
     conjugate,
@@ -111,6 +112,7 @@ def _difference(address: int, q0: Vector, q1: Vector, out: Vector) -> int:
     return OK if finite(out) else NOT_FINITE
 
 
+@checked_on_failure
 def integrate(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, h: float = 1.0) -> Array:
     """The configuration after moving from q with constant v for a time h."""
     checked_model(model)
@@ -125,6 +127,7 @@ def integrate(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, h: float = 1.0) 
     return out
 
 
+@checked_on_failure
 def difference(model: Model, q0: npt.ArrayLike, q1: npt.ArrayLike) -> Array:
     """The constant v that leads from q0 to q1 in unit time: integrate(q0, difference(q0, q1)) = q1."""
     checked_model(model)
@@ -139,6 +142,7 @@ def difference(model: Model, q0: npt.ArrayLike, q1: npt.ArrayLike) -> Array:
     return out
 
 
+@checked_on_failure
 def neutral(model: Model) -> Array:
     """The configuration with every joint at zero."""
     checked_model(model)
@@ -150,6 +154,7 @@ def neutral(model: Model) -> Array:
     return q
 
 
+@checked_on_failure
 def random_configuration(model: Model, rng: np.random.Generator | int | None = None) -> Array:
     """A configuration within the joints' limits; uniform, on rotations too.
 
@@ -180,6 +185,7 @@ def random_configuration(model: Model, rng: np.random.Generator | int | None = N
 def follow(model: Model, q: npt.ArrayLike) -> Array: ...
 @overload
 def follow(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> tuple[Array, Array]: ...
+@checked_on_failure
 def follow(model: Model, q: npt.ArrayLike, v: npt.ArrayLike | None = None) -> Array | tuple[Array, Array]:
     """q, or q and v, with every mimic joint set from the joint it follows."""
     checked_model(model)

@@ -29,6 +29,7 @@ from kinemorph.multibody.counterparts import Convention, Names, Part, PeerJoint,
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.mujoco_names import compiled_names
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.pose import Pose
 
 PINOCCHIO = Convention(
@@ -76,6 +77,7 @@ _DRAKE = {
 _PYBULLET = (("revolute", "a"), ("prismatic", "d"), ("spherical", "s"), ("planar", ""), ("fixed", ""))
 
 
+@checked_first
 class Peer:
     """Another engine's view of a model: `q` puts our q into its order and frames, `q_back` its q into ours.
 
@@ -175,6 +177,7 @@ class Peer:
 # ------------------------------------------------------------------------------------------------- the engines
 
 
+@checked_first
 def pinocchio(
     model: Model, peer: Any = None, *, names: Names | None = None, continuous: Iterable[str] = (), others: bool = False
 ) -> Peer:
@@ -195,6 +198,7 @@ def pinocchio(
     return Peer(PINOCCHIO, model, joints, names, others, (peer.nq, peer.nv))
 
 
+@checked_first
 def mujoco(model: Model, peer: Any = None, *, names: Names | None = None, others: bool = False) -> Peer:
     """MuJoCo's view of a model. `peer`: a `mujoco.MjModel`, or joint names in its order; None: our own order.
 
@@ -211,6 +215,7 @@ def mujoco(model: Model, peer: Any = None, *, names: Names | None = None, others
     return Peer(MUJOCO, model, joints, names, others, (peer.nq, peer.nv))
 
 
+@checked_first
 def drake(
     model: Model, peer: Any = None, instance: Any = None, *, names: Names | None = None, others: bool = False
 ) -> Peer:
@@ -231,6 +236,7 @@ def drake(
     return Peer(DRAKE, model, joints, names, others, (peer.num_positions(), peer.num_velocities()))
 
 
+@checked_first
 def pybullet(
     model: Model,
     peer: Any = None,

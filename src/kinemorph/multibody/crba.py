@@ -25,6 +25,7 @@ from kinemorph.multibody.joints import REVOLUTE
 from kinemorph.multibody.kinematics import orient
 from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, NUMBER, TREE, TREE_KIND, dof_data, link_data
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.inertia import shift_rigid
 from kinemorph.spatial.mat3 import add6, mul_vec, rotate_sym, sym_vec
 from kinemorph.spatial.rows import get, load3, load3_at, load6, put, store3, store6
@@ -144,6 +145,7 @@ def _blocks(address: int, q: Vector, blocks: np.ndarray[tuple[int], np.dtype[np.
     return OK if finite(M) else NOT_FINITE
 
 
+@checked_on_failure
 def mass_blocks(model: Model, data: Data, q: npt.ArrayLike) -> list[Array]:
     """The mass matrix of each tree by itself (nv x nv of the tree), as `model.trees` has them.
 

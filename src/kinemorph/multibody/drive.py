@@ -7,8 +7,10 @@ import numpy.typing as npt
 
 from kinemorph.multibody.checks import Array, checked
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.annotated import checked_on_failure
 
 
+@checked_on_failure
 def drive(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, control: npt.ArrayLike) -> Array:
     """The joint forces (nv) that the model's actuators make of their controls, one for each, in the model's order."""
     q64, v64 = checked(model, q=q, v=v)

@@ -16,6 +16,7 @@ import numpy as np
 
 from kinemorph._jit import kernel, rows_at
 from kinemorph.multibody.layout import LINK_DATA
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec, transpose
 from kinemorph.spatial.pose import Pose, Vector
 from kinemorph.spatial.quaternion import from_matrix, log, log_shift
@@ -53,6 +54,7 @@ ELEMENT = np.dtype(
 )
 
 
+@checked_first
 @dataclass(frozen=True, eq=False)
 class ForceElement:
     """A spring, damper or bushing between a place on link `a` and one on link `b`; -1 or None is the base.

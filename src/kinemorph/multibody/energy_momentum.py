@@ -25,6 +25,7 @@ from kinemorph.multibody.data import Data
 from kinemorph.multibody.kinematics import move, place
 from kinemorph.multibody.layout import DOF, LINK, TREE, TREE_KIND, dof_data, link_data
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.mat3 import mul_vec, sym_vec, tmul_vec
 from kinemorph.spatial.pose import vector
 from kinemorph.spatial.rows import get, load3, load6, store3
@@ -120,16 +121,19 @@ def _centre(model: Model, moment: Array) -> Array:
     return moment / model.mass
 
 
+@checked_on_failure
 def com(model: Model, data: Data, q: npt.ArrayLike) -> Array:
     """Centre of mass in the world."""
     return _centre(model, sums_of(model, data, q, None)["moment"])
 
 
+@checked_on_failure
 def com_velocity(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
     """Velocity of the centre of mass in the world."""
     return _centre(model, sums_of(model, data, q, v)["linear"])
 
 
+@checked_on_failure
 def momentum(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike, about: Any = (0.0, 0.0, 0.0)) -> Array:
     """Angular and linear momentum (6), world axes; the angular part about a point, or about "com"."""
     sums = sums_of(model, data, q, v)

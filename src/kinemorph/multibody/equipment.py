@@ -15,11 +15,13 @@ from kinemorph.geometry.ground import Ground, HalfSpace
 from kinemorph.geometry.material import EVERYTHING, Material
 from kinemorph.geometry.shapes import Colour
 from kinemorph.multibody.state import State
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.pose import Pose
 
 NO_RANGE = (-math.inf, math.inf)
 
 
+@checked_first
 @dataclass(frozen=True, eq=False)
 class Floor:
     """Ground that stands in the world, with its frame at `pose`."""
@@ -33,6 +35,7 @@ class Floor:
     name: str = ""
 
 
+@checked_first
 @dataclass(frozen=True)
 class PairMaterial:
     """The material of one pair of shapes, by their names; they touch whatever their groups and masks say."""
@@ -42,6 +45,7 @@ class PairMaterial:
     material: Material
 
 
+@checked_first
 @dataclass(frozen=True)
 class Actuator:
     """A drive of a joint. From a control u it makes the force f = gain u + bias₀ + bias₁ x + bias₂ ẋ.
@@ -90,6 +94,7 @@ class Actuator:
         return replace(self, gear=tuple(-g for g in self.gear))
 
 
+@checked_first
 @dataclass(frozen=True, eq=False)
 class Keyframe:
     """A state with a name, and what the actuators were told then, in the model's order of both."""

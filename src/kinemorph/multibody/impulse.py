@@ -22,6 +22,7 @@ from kinemorph.multibody.joints import FREE
 from kinemorph.multibody.kinematics import place
 from kinemorph.multibody.layout import DOF, LINK, TREE, TREE_KIND, dof_data, link_data
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.inertia import shift_force
 from kinemorph.spatial.mat3 import Sym3, sub_outer_sym
 from kinemorph.spatial.pose import vector
@@ -174,6 +175,7 @@ def _collision_matrix(address: int, q: Vector, link: int, point: tuple[float, fl
     return OK if finite(K) else NOT_FINITE
 
 
+@checked_on_failure
 def impulse_response(
     model: Model,
     data: Data,
@@ -204,6 +206,7 @@ def impulse_response(
     return dv
 
 
+@checked_on_failure
 def collision_matrix(
     model: Model, data: Data, q: npt.ArrayLike, place: str | int, point: Iterable[float] = (0.0, 0.0, 0.0)
 ) -> Array:

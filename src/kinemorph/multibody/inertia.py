@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.pose import Matrix, Pose, Vector, vector
 from kinemorph.spatial.products import inner, times
 
@@ -16,6 +17,7 @@ _EYE = np.eye(3)
 GYRATION = 1e-6  # m: a body whose radius of gyration is smaller is a point, and what its matrix says is rounding
 
 
+@checked_on_failure
 @dataclass(frozen=True, eq=False)
 class Inertia:
     """Mass in kg, centre of mass in m, and inertia about it in kg m², all in the link's frame."""

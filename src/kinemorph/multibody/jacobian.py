@@ -27,6 +27,7 @@ from kinemorph.multibody.kinematics import kinematics, locate, place_all
 from kinemorph.multibody.layout import DOF, TREE, TREE_KIND, dof_data, link_data
 from kinemorph.multibody.loop_layout import last_dof
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.mat3 import mul_vec
 from kinemorph.spatial.pose import vector
 from kinemorph.spatial.rows import load3, load3_at, load9
@@ -75,6 +76,7 @@ def _jacobian(address: int, q: Vector, link: int, point: tuple[float, float, flo
     return OK
 
 
+@checked_on_failure
 def jacobian(
     model: Model, data: Data, q: npt.ArrayLike, place: str | int, point: Iterable[float] = (0.0, 0.0, 0.0)
 ) -> Array:
@@ -94,6 +96,7 @@ def jacobian(
     return J
 
 
+@checked_on_failure
 def jacobian_drift(
     model: Model,
     data: Data,

@@ -13,6 +13,7 @@ import numpy as np
 
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.layout import DOF, LINK, NQ, NV, JointKind
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.pose import vector
 from kinemorph.spatial.products import inner, length
 
@@ -37,6 +38,7 @@ for _kind in JointKind:
     _USUAL_ROWS[_kind]["kind"], _USUAL_ROWS[_kind]["nq"], _USUAL_ROWS[_kind]["nv"] = _kind, NQ[_kind], NV[_kind]
 
 
+@checked_first
 @dataclass(frozen=True)
 class Joint:
     """A joint: its kind, its axes in the joint frame, and what acts on its degrees of freedom.

@@ -15,6 +15,7 @@ import numpy as np
 
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.layout import JointKind
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.pose import Pose
 
 LOOP = np.dtype(
@@ -57,6 +58,7 @@ NO_LOOPS = np.zeros(0, LOOP)
 DEPENDENT = 1e-5  # sine of the angle to other rows below which a row counts as dependent on them
 
 
+@checked_first
 @dataclass(frozen=True, eq=False)
 class Loop:
     """A joint between two links that are already in the tree, by name or index; -1 or None is the base.

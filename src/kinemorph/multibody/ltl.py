@@ -11,6 +11,7 @@ from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.multibody.checks import Array, Matrix, as_arrays, checked_model
 from kinemorph.multibody.layout import DOF, TREE
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.scalar import sqrt
 
 
@@ -65,6 +66,7 @@ def _solve(address: int, L: Matrix, X: Matrix) -> None:
         solve_in_place(rows_at(tree["dofs"], tree["nv"], DOF), L, X[c])
 
 
+@checked_on_failure
 def ltl(model: Model, M: npt.ArrayLike) -> Array:
     """The lower triangular L with M = Lᵀ L, for a mass matrix M of this model."""
     checked_model(model)
@@ -76,6 +78,7 @@ def ltl(model: Model, M: npt.ArrayLike) -> Array:
     return L
 
 
+@checked_on_failure
 def ltl_solve(model: Model, L: npt.ArrayLike, b: npt.ArrayLike) -> Array:
     """x with Lᵀ L x = b; b may be a vector or a matrix with nv rows."""
     checked_model(model)

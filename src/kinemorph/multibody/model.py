@@ -26,6 +26,7 @@ from kinemorph.multibody.layout import BLOCK, BODY, DOF, GEAR, LINK, MODEL_KIND,
 from kinemorph.multibody.loop_layout import SIZES, measure_model
 from kinemorph.multibody.loops import DEPENDENT, LOOP, NO_LOOPS, Loop, loop_row
 from kinemorph.multibody.tables import aligned_at
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.pose import Pose, Vector, vector
 
 ORIGIN = Pose()
@@ -33,6 +34,7 @@ NO_SIZES = np.zeros(1, SIZES)
 _UPRIGHT = np.eye(3).ravel()
 
 
+@checked_on_failure
 class Model:
     """Trees of links, and the loops that close them, as rows of constants (`multibody.layout`, `multibody.loops`).
 

@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from kinemorph.spatial.annotated import checked_on_failure
+
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
+@checked_on_failure
 @dataclass(frozen=True, eq=False)
 class State:
     """Where a model is and how it moves; accelerations and joint forces are carried along if they are given."""

@@ -15,6 +15,7 @@ from kinemorph.multibody.elements import ForceElement
 from kinemorph.scenes.scene_changes import Changes, Happening
 from kinemorph.scenes.scene_parts import KINDS, THE_WORLD, Parts, body_names, body_of, joint_names, joint_of
 from kinemorph.scenes.scene_tables import MOST_BODIES, SceneTable, ServoTable
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.view.film import film
 from kinemorph.view.recording import Recording
 from kinemorph.world.body import Body
@@ -56,6 +57,7 @@ def read_scene(path: str | os.PathLike[str], changes: Mapping[str, Any] | None =
     return toml, table
 
 
+@checked_first
 def load_scene(path: str | os.PathLike[str], changes: Mapping[str, Any] | None = None) -> Scene:
     """Read a scene file, or one that comes with kinemorph by its name, and make its world.
 
@@ -65,6 +67,7 @@ def load_scene(path: str | os.PathLike[str], changes: Mapping[str, Any] | None =
     return Scene(path, changes)
 
 
+@checked_first
 class Scene:
     """A world as a file describes it: `scene.world` can be run, asked and changed as any other."""
 

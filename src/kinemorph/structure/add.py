@@ -13,6 +13,7 @@ from kinemorph.multibody.configuration import neutral
 from kinemorph.multibody.layout import copied
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.state import State
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.products import times
 from kinemorph.structure.edit.request import Request
@@ -22,6 +23,7 @@ from kinemorph.structure.report import Report
 HERE = Pose()
 
 
+@checked_first
 def add(
     model: Model,
     state: State,
@@ -143,6 +145,7 @@ def _joined(model: Model, other: Model, prefix: str) -> Catalog:
     )
 
 
+@checked_first
 def remove(model: Model, state: State, link: str | int) -> Report:
     """Take a link away, with all that it carries and the loops on that. What is left moves as before."""
     checked_state(model, state)
@@ -152,6 +155,7 @@ def remove(model: Model, state: State, link: str | int) -> Report:
     return change(model, state, Request.remove(edits()), Links(b=index))
 
 
+@checked_first
 def submodel(model: Model, link: str | int) -> Model:
     """A link and all that it carries, with the loops inside, as a model; its joint stands on the base."""
     if not isinstance(model, Model):

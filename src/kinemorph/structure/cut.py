@@ -11,6 +11,7 @@ from kinemorph.multibody.checks import checked, checked_state
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.state import State
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.given import text
 from kinemorph.structure.edit.request import Request
 from kinemorph.structure.edit.workshop import Links, change, edits
@@ -18,6 +19,7 @@ from kinemorph.structure.report import Report
 from kinemorph.structure.support import first_to_fall
 
 
+@checked_first
 def cut(
     model: Model,
     state: State,

@@ -18,6 +18,7 @@ from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.layout import DOF
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.state import State
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.pose import Pose, rotation, vector
 from kinemorph.structure import forest_layout as layout
 from kinemorph.structure.edit.perform import perform_edit
@@ -63,6 +64,7 @@ class Change(NamedTuple):
     loop_error: float  # m and rad: how far the worst loop that took part is open
 
 
+@checked_on_failure
 class Forest(ForestSums):
     """Trees of bodies, and loops between them, that are added, connected, cut, re-rooted and removed while they move.
 

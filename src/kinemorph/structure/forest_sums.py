@@ -10,6 +10,7 @@ import numpy as np
 from kinemorph.constraint.energy import Energy
 from kinemorph.multibody.checks import Array
 from kinemorph.multibody.energy_momentum import SUMS
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest_energy import elastic_forest, sum_forest
 from kinemorph.structure.forest_layout import BODIES, FULL
@@ -17,6 +18,7 @@ from kinemorph.structure.forest_memory import pull
 from kinemorph.structure.forest_tables import ForestTables
 
 
+@checked_on_failure
 class ForestSums(ForestTables):
     """The part of a `Forest` that adds up bodies."""
 

@@ -15,11 +15,13 @@ from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.state import State
+from kinemorph.spatial.annotated import checked_first
 
 Indices = np.ndarray[tuple[int], np.dtype[np.int32]]
 AXES_TURN = (JointKind.SPHERICAL, JointKind.PLANAR, JointKind.FREE)  # with the link that the joint carries
 
 
+@checked_first
 @dataclass(frozen=True, eq=False)
 class Report:
     """A change of structure. Everything is new; the old model and state stay as they were.

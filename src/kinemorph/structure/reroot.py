@@ -6,6 +6,7 @@ from kinemorph.multibody.checks import checked_state
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.state import State
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.edit.request import Place, Request
 from kinemorph.structure.edit.workshop import Links, change, edits
@@ -13,6 +14,7 @@ from kinemorph.structure.forest_layout import ON_LINK
 from kinemorph.structure.report import Report
 
 
+@checked_first
 def reroot(
     model: Model,
     state: State,

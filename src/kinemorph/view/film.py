@@ -14,6 +14,7 @@ import numpy.typing as npt
 from kinemorph._files import FileError
 from kinemorph.geometry.mesh import Mesh
 from kinemorph.geometry.shapes import Shape
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.view.bodies import base_shapes, places, visible_shapes
 from kinemorph.view.bodies import parents as parents_of
 from kinemorph.view.recording import Body, Recording
@@ -30,6 +31,7 @@ CHANGES = ("connect", "cut", "reroot", "grasp", "let go")  # what are chapters o
 BUILT = frozenset({"add_ground", "add", "remove", "connect", "tie", "cut", "reroot", "restore"})  # who carries whom
 
 
+@checked_first
 def film(
     world: World, path: str | os.PathLike[str] | None = None, *, rate: float = 60.0, name: str = "world"
 ) -> Film:  # fmt: skip

@@ -10,10 +10,12 @@ from kinemorph.geometry.mesh import Mesh
 from kinemorph.geometry.shapes import Shape
 from kinemorph.io.gltf import GlbBody, GlbPart
 from kinemorph.io.gltf import save_glb as write
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.view.picture import PALETTE
 from kinemorph.view.recording import Recording, seen
 
 
+@checked_first
 def save_glb(recording: Recording, path: str | os.PathLike[str]) -> None:
     """Write a recording as a GLB file: every body is a node that moves. Blender and browsers open it."""
     t, poses = recording.t, recording.poses

@@ -16,6 +16,7 @@ import numpy as np
 from kinemorph._extras import need
 from kinemorph._files import FileError, can_hold, write_whole
 from kinemorph.motion.log import Log
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.view.picture import recorded_solids
 from kinemorph.view.raster import Camera, Image, draw
 from kinemorph.view.recording import Recording, level_ground, recording_of
@@ -23,6 +24,7 @@ from kinemorph.view.recording import Recording, level_ground, recording_of
 KINDS = (".gif", ".webp", ".mp4")
 
 
+@checked_first
 def animate(
     recording: Recording | Log,
     file: Path | str,

@@ -16,6 +16,7 @@ from kinemorph.motion.log import Log
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.kinematics import kinematics, pose_of
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.pose import Pose
 from kinemorph.view.captions import captioned
 from kinemorph.view.raster import Camera, Image, Solid, draw
@@ -62,6 +63,7 @@ def _recorded(recording: Recording, shape: Shape, body: int, place: Pose) -> Sol
     return Solid((place @ shape.pose).apply(mesh.vertices), mesh.faces, _colours(shape, mesh, body, 0.0))
 
 
+@checked_first
 def picture(
     model: Model | Recording | Log,
     q: npt.ArrayLike,

@@ -20,6 +20,7 @@ from kinemorph.multibody.checks import belongs, checked_model
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.kinematics import kinematics
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.pose import Pose
 
 Array = npt.NDArray[np.float64]
@@ -53,6 +54,7 @@ class Chapter:
         return tuple(link for link, parent in self.parents.items() if parent is None)
 
 
+@checked_first
 class Recording:
     """Poses of bodies, frame by frame, with the changes of structure in between.
 

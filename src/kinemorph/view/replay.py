@@ -15,6 +15,7 @@ import numpy.typing as npt
 from kinemorph._files import write_whole
 from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.log import Log
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.view.looks import (
     Piece,
     add_batch,
@@ -40,6 +41,7 @@ ANGLE = 30.0  # vertical field of view, degrees
 IDENTITY = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
 
+@checked_first
 def replay(
     recording: Recording | Log,
     file: Path | str,

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.multibody.layout import JointKind
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.forest_layout import BODIES, JOINTS
 from kinemorph.structure.forest_memory import INDEX
@@ -49,6 +50,7 @@ AT_ONCE = partial(print, flush=True)  # whoever reads it waits for the address
 REFUSALS = (ValueError, KeyError, TypeError, ArithmeticError, RuntimeError)
 
 
+@checked_first
 def viewer(
     world: World, *, port: int = 0, open_browser: bool = True, rate: float = 30.0, speed: float = 1.0,
     paused: bool = False, direction: tuple[float, float, float] = (1.0, -1.3, 0.55),

@@ -16,6 +16,7 @@ from kinemorph.geometry.material import Material
 from kinemorph.multibody.equipment import Actuator
 from kinemorph.multibody.layout import DOF, JointKind
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.given import bits, finite, flag, largest, whole
 from kinemorph.spatial.pose import Pose, vector
 from kinemorph.structure.forest import Change
@@ -53,6 +54,7 @@ MATERIAL_NUMBERS = ("friction", "restitution", "rolling", "torsion", "tangential
 NUMBERS = {"position", "speed", "stiffness", "damping", "force", "torque", "least", "most", "ratio", "told"}
 
 
+@checked_on_failure
 class Acting:
     """The part of a `World` that acts on single joints, bodies and surfaces."""
 

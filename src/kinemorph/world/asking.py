@@ -12,6 +12,7 @@ import numpy.typing as npt
 from kinemorph.collision.shape_table import ShapeTable, Solid
 from kinemorph.constraint.energy import Energy
 from kinemorph.geometry.material import EVERYTHING
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.pose import Pose, vector
 from kinemorph.structure.forest import Change, Forest
 from kinemorph.structure.forest_layout import JOINTS
@@ -32,6 +33,7 @@ NONE = np.zeros(3)
 ORIGIN = (0.0, 0.0, 0.0)
 
 
+@checked_on_failure
 class Asking:
     """The part of a `World` that changes nothing."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.given import shown
 from kinemorph.spatial.pose import Pose, vector
 from kinemorph.spatial.quaternion import from_matrix
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
+@checked_on_failure
 class Body:
     """One body of a world. What it says is of now; once the body is removed, it is refused."""
 
@@ -106,6 +108,7 @@ class Body:
         return f"Body {self.name!r}"
 
 
+@checked_on_failure
 class Figure:
     """The bodies and joints of a model that has come into a world, by their names in the model."""
 

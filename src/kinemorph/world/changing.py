@@ -23,6 +23,7 @@ from kinemorph.multibody.configuration import neutral
 from kinemorph.multibody.elements import ForceElement
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.model import Model
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.given import shown, text
 from kinemorph.spatial.pose import Pose, vector
 from kinemorph.structure.add import stood
@@ -52,6 +53,7 @@ def _plane() -> Mounts:
     return mounts_of([(HalfSpace(), -1, None, 1, EVERYTHING)])
 
 
+@checked_on_failure
 class Changing(Thinking):
     """The part of a `World` that changes what there is, and how it hangs together."""
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from kinemorph.contact.layout import Driven
 from kinemorph.multibody.equipment import Actuator
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.given import finite, largest, real, shown
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest_layout import BODIES, IN_USE, JOINTS
@@ -45,6 +46,7 @@ class Number:
         handle._set(**{self.name: number})
 
 
+@checked_on_failure
 class Handle:
     """One row of a table: it is there until it is withdrawn, or what it acts on is gone."""
 
@@ -122,6 +124,7 @@ class Drive(Handle):
         return float(self._row()["applied"])
 
 
+@checked_on_failure
 class Motor(Drive):
     """Holds a speed, as far as its largest force goes."""
 
@@ -164,6 +167,7 @@ class Coupling(Drive):
     position = Number()
 
 
+@checked_on_failure
 class Push(Handle):
     """A force and a torque on a body, at a point that moves with it."""
 
@@ -189,6 +193,7 @@ class Push(Handle):
         self._set(torque=vector(value, 3, f"{self!r}: torque"))
 
 
+@checked_on_failure
 class Controls:
     """What the actuators of a figure are told, by their names: `figure.control["hip"] = 0.4`."""
 

@@ -12,6 +12,7 @@ import numpy as np
 from kinemorph.motion.event_time import crossed, signs
 from kinemorph.motion.events import DEAD, EVENT, Event, EventKind, check_events
 from kinemorph.multibody.layout import JointKind
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.given import shown
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest_memory import INDEX
@@ -49,6 +50,7 @@ class Moment:
 Action = Callable[["World", Moment], Any]
 
 
+@checked_on_failure
 class Watch:
     """An event that a world waits for. `count` is how often it has happened; after `cancel` it never will again."""
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from kinemorph._files import FileError, read_bytes
 from kinemorph.geometry.shapes import Shape
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.given import shown, whole
 from kinemorph.world.codec import LARGEST
 from kinemorph.world.digest import bodies_of, digest_of
@@ -161,6 +162,7 @@ def chunks_of(path: str | os.PathLike[str], magic: bytes, version: int, what: st
         raise FileError(f"{path}: this is no {what}: it is empty")
 
 
+@checked_on_failure
 class Journal:
     """Writes down what is done to a world, from when it is entered until it is left: see `World.record`."""
 

@@ -6,6 +6,7 @@ import copy
 import os
 from typing import Any, Self
 
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.world.digest import digest_of
 from kinemorph.world.events import Watches
 from kinemorph.world.journal import Journal, live_again
@@ -13,6 +14,7 @@ from kinemorph.world.snapshot import SNAPSHOT, load_world, refusing, save_world
 from kinemorph.world.timers import Timers
 
 
+@checked_on_failure
 class Keeping:
     """What has a state, by `__getstate__`, that it can take over again, by `_hold`."""
 

@@ -14,6 +14,7 @@ from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.layout import DOF
 from kinemorph.multibody.loops import LOOP, joint_row
 from kinemorph.multibody.tables import BYTE, LINE, Tables, aligned_at
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest_check import demand, finite, rows_of, within
 from kinemorph.structure.forest_layout import EDIT, OUTCOME
@@ -182,6 +183,7 @@ ORDER = [(name, dtype, dtype.itemsize) for name, dtype in (("minds", MIND), ("fr
 PLACES = {"generation", "unused", "neurons", "senses", "effects", "signals", "rings"}
 
 
+@checked_on_failure
 class Mind:
     """A brain in the body of a figure: it senses, thinks and acts in every step of the world that it is due.
 

@@ -12,6 +12,7 @@ from kinemorph.collision.shape_table import ROWS
 from kinemorph.contact.layout import BY_PLACE
 from kinemorph.multibody.declared import as_declared
 from kinemorph.multibody.joints import FREE, SPHERICAL
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.given import shown
 from kinemorph.spatial.pose import Pose, rotation, vector
 from kinemorph.structure.forest import Change, Forest
@@ -33,6 +34,7 @@ def numbers(given: Any, count: int, what: str) -> Any:
     return vector([given] if alone else given, count, what)
 
 
+@checked_on_failure
 class Placing:
     """The part of a `World` that puts things where they are said to be."""
 

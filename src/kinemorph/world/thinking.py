@@ -10,6 +10,7 @@ import numpy as np
 
 from kinemorph.brain.brain import Brain, Effect, Sense
 from kinemorph.contact.layout import BY_FORCE
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.given import finite, shown
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest import Change
@@ -34,6 +35,7 @@ TOIL = ("start", "energy", "done", "effort", "conveyed", "surplus", "work", "bud
 FIELDS = {"target", "point", "blank", "asleep"}
 
 
+@checked_on_failure
 class Thinking(Acting):
     """What a world does with brains."""
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.given import finite, real, shown, text
 from kinemorph.world.known import known_again, learn, next_number
 from kinemorph.world.of_world import OfWorld
@@ -18,6 +19,7 @@ Plain = tuple[str, float, float, int, int]  # name, period, start, count and num
 EARLY = 1e-6  # of a step: a time that is so near has come
 
 
+@checked_on_failure
 class Timer:
     """A function that a world calls every so many seconds of its own time, until `cancel`."""
 

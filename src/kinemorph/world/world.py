@@ -25,6 +25,7 @@ from kinemorph.motion.events import Event
 from kinemorph.motion.progress import Bar
 from kinemorph.multibody.massless import massless_joints
 from kinemorph.multibody.tables import Pattern, Pointer, Tables
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.given import finite, flag, shown, whole
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest import Change, Forest
@@ -114,6 +115,7 @@ class WorldError(ArithmeticError):
         return str(self.args[0])
 
 
+@checked_on_failure
 class World(Changing, Placing, Asking, Keeping):
     """Bodies that move and touch, on ground and each other, and may be joined and cut apart at any time.
 

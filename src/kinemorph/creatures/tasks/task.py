@@ -19,6 +19,7 @@ from kinemorph.creatures.settings import DEFAULT, Root, Settings, check_members
 from kinemorph.geometry.material import Material
 from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.events import Event
+from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.pose import Pose
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.living import ASLEEP, AWAKE, Stretches, live, stretches
@@ -58,6 +59,7 @@ class Marks(NamedTuple):
     measure: float
 
 
+@checked_first
 @dataclass(frozen=True)
 class Task:
     """What a creature is to do. Fields are settings of a task: two of the same class may differ in them."""
@@ -152,6 +154,7 @@ def _grown(settings: Settings, root: Root, grasps: bool) -> Settings:
     return replace(settings, root=root, grasps=grasps)
 
 
+@checked_first
 class Stage:
     """One creature in a world, for one task and one draw. What is random in it comes from `rng`."""
 
