@@ -829,7 +829,7 @@ def _class_of(one: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------------- before and after
 
-PICKLED = ("Builder", "Forest", "ShapeTable", "BroadPhase", "Recording", "Collisions")
+PICKLED = ("Builder", "Forest", "ShapeTable", "Recording")  # tables of others remember what they have looked up
 
 
 def state_of(receiver: Any, b: Bench) -> str:

@@ -17,7 +17,7 @@ from kinemorph.collision.hash_update import FULL, forget, meetings, put_boxes, s
 from kinemorph.geometry.ground import BOUNDS
 from kinemorph.multibody.tables import Tables
 from kinemorph.spatial.annotated import checked_on_failure
-from kinemorph.spatial.given import bits
+from kinemorph.spatial.given import bits, shown
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Ids = np.ndarray[Any, np.dtype[np.int32]]
@@ -321,7 +321,7 @@ class BroadPhase:
     def _known(self, id: Any) -> int:
         if isinstance(id, int | np.integer) and id in self:
             return int(id)
-        raise ValueError(f"there is no box {id!r}")
+        raise ValueError(f"there is no box {shown(id)}")
 
     def _convert(self, values: npt.ArrayLike, name: str) -> Array:
         shape, self._shape = self._shape, None  # None: if this raises, the next update begins afresh
@@ -340,8 +340,19 @@ class BroadPhase:
 @checked_on_failure
 def swept(lows: npt.ArrayLike, highs: npt.ArrayLike, moves: npt.ArrayLike) -> tuple[Array, Array]:
     """The boxes that hold boxes on their way along `moves` (m): what to `update` with to miss nothing in between."""
-    low, high, move = (np.asarray(x, np.float64) for x in (lows, highs, moves))
+    low, high, move = (_rows(name, x) for name, x in (("lows", lows), ("highs", highs), ("moves", moves)))
+    if not low.shape == high.shape == move.shape:
+        raise ValueError(f"swept: lows, highs and moves have shapes {low.shape}, {high.shape}, {move.shape}: not one")
     return low + np.minimum(move, 0.0), high + np.maximum(move, 0.0)
+
+
+def _rows(name: str, given: npt.ArrayLike) -> Array:
+    rows = np.asarray(given, np.float64)
+    if rows.ndim not in (1, 2) or rows.shape[-1] != 3:
+        raise ValueError(f"swept: {name} has shape {rows.shape}, expected (n, 3)")
+    if not np.isfinite(rows).all():
+        raise ValueError(f"swept: {name} must be finite, and is {shown(rows.tolist())}")
+    return rows
 
 
 def _bounds(box: tuple[Array, Array]) -> Any:

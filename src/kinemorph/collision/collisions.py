@@ -45,6 +45,7 @@ from kinemorph.collision.shape_writing import I8, NO_END, list_moving, put_shape
 from kinemorph.geometry.ground import BOUNDS
 from kinemorph.multibody.tables import Pattern, Tables
 from kinemorph.spatial.annotated import checked_on_failure
+from kinemorph.spatial.given import shown
 from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.rows import load3, load9, store3
 
@@ -104,7 +105,7 @@ class Collisions:
         from_scratch: bool = False,
     ) -> None:
         if not isinstance(shapes, ShapeTable | None):
-            raise TypeError(f"Collisions: shapes must be a kinemorph.ShapeTable, not {shapes!r}")
+            raise TypeError(f"Collisions: shapes must be a kinemorph.ShapeTable, not {shown(shapes)}")
         for name, length in (("margin", margin), ("keep_within", keep_within)):
             if not 0.0 <= length < math.inf:
                 raise ValueError(f"Collisions: {name} {length} must be finite and not negative")
@@ -495,7 +496,7 @@ def _rows_of(links: Any) -> Any:
             raise TypeError(f"update: rows of links need R and p, not {links.dtype.names}")
         return links
     if not isinstance(links, Sequence) or not all(isinstance(pose, Pose) for pose in links):
-        raise TypeError(f"update: expected a list of km.Pose, or rows with R and p, not {links!r}")
+        raise TypeError(f"update: expected a list of km.Pose, or rows with R and p, not {shown(links)}")
     rows = np.zeros(len(links) + 1, POSE)
     rows["R"][0] = np.eye(3).reshape(9)
     for row, pose in zip(rows[1:], links, strict=True):

@@ -16,6 +16,7 @@ from kinemorph.geometry.parts import Parts
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.geometry.shapes import Shape
 from kinemorph.spatial.annotated import checked_on_failure
+from kinemorph.spatial.given import shown
 from kinemorph.spatial.pose import Pose, Vector, vector
 
 A_POINT = Polyhedron.point()
@@ -66,7 +67,7 @@ def closest_point(shape: Solid, pose: Pose | None, point: Iterable[float]) -> Hi
 def _placed(shape: Solid, pose: Pose | None) -> Pose:
     here = Pose() if pose is None else pose
     if not isinstance(here, Pose):
-        raise TypeError(f"pose must be a km.Pose or None, not {pose!r}")
+        raise TypeError(f"pose must be a km.Pose or None, not {shown(pose)}")
     return here @ shape.pose if isinstance(shape, Shape) else here
 
 

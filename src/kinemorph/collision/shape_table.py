@@ -474,7 +474,7 @@ def _description(body: Parts | Ground) -> Description:
 def _pose_on_link(solid: Solid, pose: Pose | None) -> Pose:
     at = HERE if pose is None else pose
     if not isinstance(at, Pose):
-        raise TypeError(f"pose must be a km.Pose or None, not {pose!r}")
+        raise TypeError(f"pose must be a km.Pose or None, not {shown(pose)}")
     if not isinstance(solid, Shape):
         return at
     return solid.pose if at is HERE else at @ solid.pose

@@ -25,6 +25,7 @@ from kinemorph.geometry.parts import Parts
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.geometry.shapes import Shape
 from kinemorph.spatial.annotated import checked_on_failure
+from kinemorph.spatial.given import shown
 from kinemorph.spatial.pose import Matrix, Pose, Vector
 
 Core: TypeAlias = tuple[Polyhedron, float]  # with the radius around it
@@ -135,7 +136,7 @@ class Pair:
         if not 0.0 <= slack < math.inf:
             raise ValueError(f"track: slack {slack} must be finite and not negative")
         if not isinstance(contact, Contact | Distance):
-            raise TypeError(f"track: it follows a kinemorph.Contact or Distance, not {contact!r}")
+            raise TypeError(f"track: it follows a kinemorph.Contact or Distance, not {shown(contact)}")
         if contact.feature_a is None or contact.feature_b is None:
             raise ValueError("track: there are no features to follow: the cores overlap, or it is a distance of ground")
         if any(isinstance(shape, Ground) or _is_round(shape) for shape in self._shapes):
@@ -200,7 +201,7 @@ def _checked(pose: Pose | None, name: str) -> Pose:
     if pose is None:
         return ORIGIN
     if not isinstance(pose, Pose):
-        raise TypeError(f"{name} must be a km.Pose or None, not {pose!r}")
+        raise TypeError(f"{name} must be a km.Pose or None, not {shown(pose)}")
     return pose
 
 

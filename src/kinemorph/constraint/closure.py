@@ -27,8 +27,11 @@ from kinemorph.multibody.lone import lone_of
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.system import I8, SYSTEM
 from kinemorph.spatial.annotated import checked_on_failure
+from kinemorph.spatial.given import whole
 from kinemorph.spatial.rows import store6
+from kinemorph.spatial.seeds import random_stream
 
+MOST_TRIES = 100_000  # of `close`
 CLOSED = 1e-12  # rad or m: loops this close together are closed
 MOST_TURNS = 30  # of a projection
 CAUTIOUS_TURNS = 5  # and how many of them leave rows aside that may depend on others
@@ -185,13 +188,14 @@ def close(
     belongs(model, data)
     if not gap > 0.0:
         raise ValueError(f"gap {gap} must be positive")
+    whole("close: tries", tries, 1, MOST_TRIES)
     (start,) = checked(model, q=q)
     mask = np.full(model.nv, free is None)
     for joint in (free,) if isinstance(free, str) else free or ():
         mask[model.v_slice(joint)] = True
-    rng = np.random.default_rng(seed)
+    rng = random_stream("close: seed", seed)
     best, best_error = start, np.inf
-    for turn in range(max(1, tries)):
+    for turn in range(tries):
         beside = mask * rng.normal(size=model.nv) * (0.01 * 3.0**turn if turn else 0.0)
         found = _descend(model, data, integrate(model, start, beside), mask, gap)
         error = float(np.abs(loop_errors(model, data, found)).max(initial=0.0))

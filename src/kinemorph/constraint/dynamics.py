@@ -214,6 +214,11 @@ def loop_forces(model: Model, data: Data, wrenches: npt.ArrayLike | None = None)
     """
     belongs(model, data)
     given = data.wrenches if wrenches is None else np.asarray(wrenches, dtype=np.float64)
+    if given.shape != (len(model.loop_rows), 6) or not np.isfinite(given).all():
+        raise ValueError(
+            f"model {model.name!r}: wrenches must be finite, a moment and a force for each loop, of shape "
+            f"{(len(model.loop_rows), 6)}; they have shape {given.shape}"
+        )
     forces = np.zeros((model.n, 6))
     for wrench, loop in zip(given, model.loop_rows, strict=True):
         if not loop["m"]:

@@ -29,6 +29,7 @@ from kinemorph.multibody.loops import NO_LOOPS
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.tables import in_one_piece
 from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.given import shown
 from kinemorph.spatial.pose import Pose, Vector
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
@@ -68,7 +69,7 @@ class Phenotype:
 
     def __init__(self, genotype: Genotype, settings: Settings) -> None:
         if not isinstance(genotype, Genotype):
-            raise TypeError(f"develop: it takes a kinemorph.creatures.Genotype, not {genotype!r}")
+            raise TypeError(f"develop: it takes a kinemorph.creatures.Genotype, not {shown(genotype)}")
         self.genotype, self.settings = genotype, settings
         self._growth = growth_row(settings)
         self._nodes, self.rows, self._bounds = grown(genotype, settings)  # the second are PART rows, see `layout.py`

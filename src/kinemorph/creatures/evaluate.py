@@ -12,6 +12,7 @@ from kinemorph.creatures.exploits import exploit, price
 from kinemorph.creatures.genotype import Genotype
 from kinemorph.creatures.tasks.task import Marks, Stage, Task, overspent
 from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.given import shown
 from kinemorph.world.minds import WINDOW_LENGTH
 from kinemorph.world.world import WorldError
 
@@ -47,7 +48,7 @@ def evaluate(
     With `blank` its senses read nothing, without `motors` it does nothing: to see what these are worth.
     """
     if not isinstance(task, Task):
-        raise TypeError(f"evaluate: it takes a task, such as kinemorph.creatures.tasks.Locomotion(), not {task!r}")
+        raise TypeError(f"evaluate: it takes a task, such as kinemorph.creatures.tasks.Locomotion(), not {shown(task)}")
     for what, whole in (("seed", seed), ("number", number)):
         if not isinstance(whole, int | np.integer) or whole < 0:
             raise ValueError(f"evaluate: {what} {whole!r} must be a whole number, 0 or more")

@@ -27,6 +27,7 @@ from kinemorph.creatures.genotype import (
 from kinemorph.creatures.initial import GLOBAL_NEURONS, LOCAL_NEURONS, drawn, random_connection, random_neurons
 from kinemorph.creatures.settings import DEFAULT, Settings
 from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.seeds import random_stream
 
 ALONG, ACROSS = (0.10, 0.25), (0.04, 0.15)  # half extents of parts of founders, m
 LOW, HIGH = ([math.log(ends[k]) for ends in (ACROSS, ACROSS, ALONG)] for k in (0, 1))
@@ -55,7 +56,7 @@ HOLDERS = Routes(0.4, 0.3, 0.2)  # those who grasp, swing and let go
 @checked_first
 def founder(seed: int | np.random.Generator, settings: Settings = DEFAULT, routes: Routes = WALKERS) -> Genotype:
     """A genotype to start a search from. It may still be rejected at birth: then draw another one."""
-    rng, s = np.random.default_rng(seed), settings
+    rng, s = random_stream("founder: seed", seed), settings
     count = int(rng.integers(min(2, s.most_nodes), min(4, s.most_nodes) + 1))
     pace = NeuronGene("constant", (ONE, ONE, ONE), (float(rng.uniform(*routes.pace)), 0.0, 0.0))
     nodes = [_node(rng, s, routes) for _ in range(count)]

@@ -12,6 +12,7 @@ from kinemorph.creatures.genes import GENES, Array, NodeNumber, Object, Rng, Sev
 from kinemorph.creatures.genotype import Connection, Gene, Genotype, NeuronGene, Node
 from kinemorph.creatures.settings import DEFAULT, Settings
 from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.seeds import random_stream
 
 G = TypeVar("G", bound=Gene)
 Draw = Callable[[Rng, Settings], Any]
@@ -64,7 +65,7 @@ def random_connection(rng: Rng, s: Settings, nodes: int, **given: Any) -> Connec
 @checked_first
 def random_genotype(seed: int | np.random.Generator, settings: Settings = DEFAULT) -> Genotype:
     """A random creature. Most nodes hang on one before them; a few connections more go anywhere, cycles included."""
-    rng, s = np.random.default_rng(seed), settings
+    rng, s = random_stream("random_genotype: seed", seed), settings
     count = int(rng.integers(min(2, s.most_nodes), s.most_nodes + 1))
     connections = [
         random_connection(rng, s, count, parent=int(rng.integers(child)), child=child)

@@ -24,6 +24,7 @@ from kinemorph.geometry.mesh import Mesh, mesh_of
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.geometry.shapes import Shape, ShapeKind
 from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.given import shown
 
 NODE = np.dtype(
     [
@@ -80,9 +81,9 @@ class Parts:
             raise ValueError("Parts: a body needs one convex part or more")
         for k, part in enumerate(self.parts):
             if not isinstance(part, Polyhedron):
-                raise TypeError(f"Parts: part {k} must be a Polyhedron, not {part!r}; core_of(shape)[0] is one")
+                raise TypeError(f"Parts: part {k} must be a Polyhedron, not {shown(part)}; core_of(shape)[0] is one")
         if inner not in ("hull", "box"):
-            raise ValueError(f"Parts: inner nodes are 'hull' or 'box', not {inner!r}")
+            raise ValueError(f"Parts: inner nodes are 'hull' or 'box', not {shown(inner)}")
         try:
             self.radii: Array = np.broadcast_to(np.asarray(radii, dtype=np.float64), len(self.parts)).copy()
         except ValueError:

@@ -15,6 +15,7 @@ from kinemorph._extras import need
 from kinemorph._files import FileError, read_bytes
 from kinemorph.io.c3d_check import check_c3d
 from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.given import positive
 
 LARGEST_FILE = 1 << 30  # bytes
 UNITS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "in": 0.0254}
@@ -32,6 +33,7 @@ class Markers:
     rate: float  # Hz
 
     def __post_init__(self) -> None:
+        positive("Markers: rate", self.rate)
         shape = np.shape(self.positions)
         if len(shape) != 3 or shape[1:] != (len(self.names), 3):
             raise ValueError(

@@ -22,10 +22,11 @@ from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.annotated import checked_first
-from kinemorph.spatial.given import positive
+from kinemorph.spatial.given import finite
 from kinemorph.spatial.pose import Pose
 
 HEIGHT, MASS = 1.75, 70.0  # m, kg
+HEIGHTS, MASSES = (0.2, 5.0), (0.5, 2000.0)  # m, kg: shares of a table say nothing about what is no human figure
 FOOT = 0.152  # length of a foot, a share of the height
 THICK = {  # radii, shares of the height
     "head": 0.052, "clavicle": 0.030, "upper arm": 0.027, "forearm": 0.022, "hand": 0.020, "thigh": 0.042,
@@ -96,7 +97,7 @@ def builder(
     rest: Posture | None = None,
 ) -> Builder:
     """A builder with the figure in it, to add more to it; see `human`."""
-    kg, tall = positive("human: mass", mass), positive("human: height", height)
+    kg, tall = finite("human: mass", mass, *MASSES), finite("human: height", height, *HEIGHTS)
     return assemble(upright(tall), table_of(table, sex), kg, tall, welded, root, stiffness, rest)
 
 

@@ -26,6 +26,7 @@ from kinemorph.mocap.legs import bend
 from kinemorph.multibody.configuration import neutral
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.given import positive, whole
 from kinemorph.spatial.quaternion_arrays import about, conjugate, multiply, rotate
 
 Array = npt.NDArray[np.float64]
@@ -33,6 +34,7 @@ Array = npt.NDArray[np.float64]
 TURN = 0.07  # rad: of the pelvis about the vertical
 BENDS = (0.0, 0.05, 0.11, 0.18, 0.26, 0.34)  # shares of the stride
 SHORTLY = 1e-4  # s
+MOST_FRAMES = 1_000_000
 STRETCHED = 0.9999  # of a leg: so far it reaches at most
 HIP = float(upright()["left thigh"].at[1])  # from the middle of the pelvis, m
 THIGH, SHANK = (float(np.linalg.norm(upright()[f"left {bone}"].end)) for bone in ("thigh", "shank"))
@@ -88,6 +90,9 @@ def walk_file() -> Path:
 @checked_first
 def synthetic_walk(seconds: float = 4.0, rate: float = 100.0, gait: Gait | None = None) -> Bvh:
     """The walk, as a recording."""
+    positive("synthetic_walk: seconds", seconds)
+    positive("synthetic_walk: rate", rate)
+    whole("synthetic_walk: frames (seconds * rate)", round(min(seconds * rate, 1e18)), 2, MOST_FRAMES)
     g = gait or Gait()
     model = human()
     t = np.arange(round(seconds * rate)) / rate

@@ -17,6 +17,7 @@ from kinemorph.multibody.loops import Loop
 from kinemorph.multibody.massless import massless_joints
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.given import shown
 from kinemorph.spatial.pose import Pose, vector
 from kinemorph.spatial.products import times
 
@@ -83,12 +84,12 @@ class Builder:
         where = f"link {name!r}"
         joint = joint or Joint.fixed()
         if not isinstance(joint, Joint):
-            raise TypeError(f"{where}: joint must be a kinemorph.Joint, not {joint!r}")
+            raise TypeError(f"{where}: joint must be a kinemorph.Joint, not {shown(joint)}")
         if inertia is not None and not isinstance(inertia, Inertia):
-            raise TypeError(f"{where}: inertia must be a kinemorph.Inertia, not {inertia!r}")
+            raise TypeError(f"{where}: inertia must be a kinemorph.Inertia, not {shown(inertia)}")
         joint_name = joint.name or name
         if not (isinstance(name, str) and name):
-            raise ValueError(f"model {self.name!r}: a link needs a name, a text, not {name!r}")
+            raise ValueError(f"model {self.name!r}: a link needs a name, a text, not {shown(name)}")
         if name in self._links:
             raise ValueError(f"{where}: there is already a link of this name")
         if joint_name in self._joints:
@@ -110,7 +111,7 @@ class Builder:
     def frame(self, name: str, link: str | None, at: Pose | Iterable[float] = (0.0, 0.0, 0.0)) -> str:
         """Name a place on a link, or on the base (None). The name of a link can only mean a place on that link."""
         if not (isinstance(name, str) and name):
-            raise ValueError(f"model {self.name!r}: a frame needs a name, a text, not {name!r}")
+            raise ValueError(f"model {self.name!r}: a frame needs a name, a text, not {shown(name)}")
         if name in self._frames:
             raise ValueError(f"frame {name!r}: there is already a frame of this name")
         self._frames[name] = (link, at if isinstance(at, Pose) else Pose(at))
@@ -131,7 +132,7 @@ class Builder:
     def element(self, element: ForceElement) -> None:
         """Add a force element between two links, or a link and the base."""
         if not isinstance(element, ForceElement):
-            raise TypeError(f"model {self.name!r}: an element must be a kinemorph.ForceElement, not {element!r}")
+            raise TypeError(f"model {self.name!r}: an element must be a kinemorph.ForceElement, not {shown(element)}")
         self._elements.append(element)
 
     def mimic(self, joint: str, source: str, multiplier: float = 1.0, offset: float = 0.0) -> None:
@@ -282,5 +283,5 @@ def _shapes(where: str, shapes: Sequence[Shape] | Shape) -> tuple[Shape, ...]:
     parts = (shapes,) if isinstance(shapes, Shape) else tuple(shapes)
     for part in parts:
         if not isinstance(part, Shape):
-            raise TypeError(f"{where}: shapes must be kinemorph.Shape objects, not {part!r}")
+            raise TypeError(f"{where}: shapes must be kinemorph.Shape objects, not {shown(part)}")
     return parts

@@ -17,6 +17,7 @@ from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.state import State
+from kinemorph.spatial.given import shown
 
 OK = 0
 BAD_SIZE = 1  # an argument has a wrong shape
@@ -45,7 +46,7 @@ def refuse_stale(model: Model, data: Data) -> NoReturn:
     """Raise the sentence for a model and a data that do not belong together."""
     checked_model(model)
     if not isinstance(data, Data):
-        raise TypeError(f"the second argument must be a kinemorph.Data, not {data!r}: data = km.Data(model)")
+        raise TypeError(f"the second argument must be a kinemorph.Data, not {shown(data)}: data = km.Data(model)")
     raise ValueError(
         f"this Data belongs to another model (revision {data.revision}) than {model.name!r} "
         f"(revision {model.revision}); make a new one: data = km.Data(model)"
@@ -61,14 +62,14 @@ def belongs(model: Model, data: Data) -> None:
 def checked_model(model: Model) -> None:
     """Refuse what is no model."""
     if not isinstance(model, Model):
-        raise TypeError(f"the first argument must be a kinemorph.Model, not {model!r}")
+        raise TypeError(f"the first argument must be a kinemorph.Model, not {shown(model)}")
 
 
 def checked_state(model: Model, state: State) -> None:
     """Refuse what is no model and what is no state."""
     checked_model(model)
     if not isinstance(state, State):
-        raise TypeError(f"model {model.name!r}: the state must be a kinemorph.State, not {state!r}")
+        raise TypeError(f"model {model.name!r}: the state must be a kinemorph.State, not {shown(state)}")
 
 
 def checked(model: Model, **values: Any) -> Any:

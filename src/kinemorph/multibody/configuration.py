@@ -38,6 +38,7 @@ from kinemorph.spatial.quaternion import (
     to_matrix,
 )  # fmt: skip
 from kinemorph.spatial.rows import get, load3_at, load4_at, put, store3_at, store4_at
+from kinemorph.spatial.seeds import random_stream
 from kinemorph.spatial.vec3 import Scalar, add, scale, sub
 
 TURNING = int(JointKind.SPHERICAL), int(JointKind.FREE)  # joints with a quaternion
@@ -160,7 +161,7 @@ def random_configuration(model: Model, rng: np.random.Generator | int | None = N
 
     Where a joint has no limit, angles come from ±π and distances from ±1 m. A number as `rng` is a seed.
     """
-    rng = np.random.default_rng(rng)
+    rng = random_stream("random_configuration: rng", rng)
     q = neutral(model)
     for i, l in enumerate(model.links):
         kind = JointKind(l["kind"])

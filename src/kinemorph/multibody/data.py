@@ -13,6 +13,7 @@ from kinemorph.multibody.loops import LOOP
 from kinemorph.multibody.model import Model, fill_tree
 from kinemorph.multibody.state import Array
 from kinemorph.multibody.system import ROW, SYSTEM
+from kinemorph.spatial.given import shown
 
 _UPRIGHT = np.eye(3).ravel()
 
@@ -28,7 +29,7 @@ class Data:
 
     def __init__(self, model: Model) -> None:
         if not isinstance(model, Model):
-            raise TypeError(f"Data belongs to a kinemorph.Model, not to {model!r}")
+            raise TypeError(f"Data belongs to a kinemorph.Model, not to {shown(model)}")
         self.model = model  # kept alive: the kernels read its rows through an address
         self.revision = model.revision
         self.nv = model.nv

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import operator
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from kinemorph.multibody.loop_layout import SIZES, measure_model
 from kinemorph.multibody.loops import DEPENDENT, LOOP, NO_LOOPS, Loop, loop_row
 from kinemorph.multibody.tables import aligned_at
 from kinemorph.spatial.annotated import checked_on_failure
+from kinemorph.spatial.given import finite, shown
 from kinemorph.spatial.pose import Pose, Vector, vector
 
 ORIGIN = Pose()
@@ -207,10 +208,15 @@ class Model:
     def _joint_at(self, joint: str | int) -> int:
         if isinstance(joint, str):
             return self.joint(joint)
-        index = operator.index(joint)
+        index = self._index(joint, "joint")
         if not 0 <= index < self.n:
             raise IndexError(f"model {self.name!r} has joints 0 to {self.n - 1}, not {index}")
         return index
+
+    def _index(self, given: Any, what: str) -> int:
+        if isinstance(given, Integral) and not isinstance(given, bool):
+            return int(given)
+        raise TypeError(f"model {self.name!r}: {what} is {shown(given)}, and must be a name or an index")
 
     # --------------------------------------------------------------------------------------------------- what it has
 
@@ -388,7 +394,7 @@ class Model:
             return -1, ORIGIN
         if isinstance(place, str):
             return self.frames[place] if place in self.frames else (self.link(place), ORIGIN)
-        index = operator.index(place)
+        index = self._index(place, "place")
         if not -1 <= index < self.n:
             raise IndexError(f"model {self.name!r} has links 0 to {self.n - 1} (and -1, the base), not {place}")
         return index, ORIGIN
@@ -416,6 +422,9 @@ class Model:
 
     def with_parts(self, concavity: float = 0.05, most: int | None = None) -> Model:
         """The same model, whose meshes that collide are cut into convex parts if they are hollow: see `decompose`."""
+
+        if not 0.01 <= finite("with_parts: concavity", concavity) <= 1.0:
+            raise ValueError(f"with_parts: concavity is {concavity:g}, and must be from 0.01 to 1")
 
         def cut(shape: Shape) -> Shape:
             is_cut = shape.path is None or shape.parts is not None or shape.role is Role.VISUAL

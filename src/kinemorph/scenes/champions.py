@@ -89,6 +89,8 @@ def _way(life: Recording, axis: int) -> float:
 def report_runs(runs: list[Path], out: Path, trust: Trust = ()) -> Path:
     """One page for runs, with champions that move, and a table of descent beside each run."""
     console = terminal()
+    if not runs:
+        raise ValueError("there are no runs to report; name files that `kinemorph evolve` made")
     out.parent.mkdir(parents=True, exist_ok=True)
     report(runs, out, film_of, trust)
     for run in runs:

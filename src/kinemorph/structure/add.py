@@ -14,6 +14,7 @@ from kinemorph.multibody.layout import copied
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.state import State
 from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.given import shown
 from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.products import times
 from kinemorph.structure.edit.request import Request
@@ -39,7 +40,7 @@ def add(
     """
     checked_state(model, state)
     if not isinstance(other, Model):
-        raise TypeError(f"model {model.name!r}: only a kinemorph.Model can be added, not {other!r}")
+        raise TypeError(f"model {model.name!r}: only a kinemorph.Model can be added, not {shown(other)}")
     theirs = State(neutral(other), np.zeros(other.nv)) if other_state is None else other_state
     checked_state(other, theirs)
     other = stood(other, at if isinstance(at, Pose) else Pose(at))
@@ -159,7 +160,7 @@ def remove(model: Model, state: State, link: str | int) -> Report:
 def submodel(model: Model, link: str | int) -> Model:
     """A link and all that it carries, with the loops inside, as a model; its joint stands on the base."""
     if not isinstance(model, Model):
-        raise TypeError(f"submodel takes a kinemorph.Model, not {model!r}")
+        raise TypeError(f"submodel takes a kinemorph.Model, not {shown(model)}")
     top, _ = model.place(link)
     if link is None or top < 0:
         raise IndexError(f"model {model.name!r} has links 0 to {model.n - 1}, not {link}")

@@ -12,7 +12,7 @@ from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.state import State
 from kinemorph.spatial.annotated import checked_first
-from kinemorph.spatial.given import text
+from kinemorph.spatial.given import shown, text
 from kinemorph.structure.edit.request import Request
 from kinemorph.structure.edit.workshop import Links, change, edits
 from kinemorph.structure.report import Report
@@ -39,7 +39,7 @@ def cut(
     """
     checked_state(model, state)
     if not isinstance(joint, str) and not hasattr(joint, "__index__"):
-        raise TypeError(f"model {model.name!r}: a joint is named, or an integer, not {joint!r}")
+        raise TypeError(f"model {model.name!r}: a joint is named, or an integer, not {shown(joint)}")
     if isinstance(joint, str) and joint in model.loop_names:
         return _open(model, state, joint, allow_free)
     link = model.joint(joint) if isinstance(joint, str) else operator.index(joint)

@@ -19,6 +19,7 @@ from kinemorph.multibody.layout import DOF
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.state import State
 from kinemorph.spatial.annotated import checked_on_failure
+from kinemorph.spatial.given import shown
 from kinemorph.spatial.pose import Pose, rotation, vector
 from kinemorph.structure import forest_layout as layout
 from kinemorph.structure.edit.perform import perform_edit
@@ -82,7 +83,7 @@ class Forest(ForestSums):
     ) -> Planted:  # fmt: skip
         """All trees, loops and force elements of a model, in a state; neutral and at rest if that is not given."""
         if not isinstance(model, Model):
-            raise TypeError(f"forest: add takes a kinemorph.Model, not {model!r}")
+            raise TypeError(f"forest: add takes a kinemorph.Model, not {shown(model)}")
         n, end = model.n, 2 * model.n + len(model.loop_rows)
         numbers = np.zeros((6, model.nq))
         given = {"q": neutral(model) if q is None else q}

@@ -17,11 +17,13 @@ from kinemorph._extras import need
 from kinemorph._files import FileError, can_hold, write_whole
 from kinemorph.motion.log import Log
 from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.given import positive
 from kinemorph.view.picture import recorded_solids
-from kinemorph.view.raster import Camera, Image, draw
+from kinemorph.view.raster import Camera, Image, checked_size, draw
 from kinemorph.view.recording import Recording, level_ground, recording_of
 
 KINDS = (".gif", ".webp", ".mp4")
+MOST_FRAMES = 100_000
 
 
 @checked_first
@@ -41,12 +43,17 @@ def animate(
     path = Path(file)
     if path.suffix.lower() not in KINDS:
         raise ValueError(f"{path}: moving pictures end in {', '.join(KINDS)}")
-    for what, value in (("rate", rate), ("speed", speed)):
-        if not 0.0 < value < np.inf:
-            raise ValueError(f"animate: {what} {value} must be positive")
+    positive("animate: rate", rate)
+    positive("animate: speed", speed)
+    checked_size("animate: size", size)
     film = recording_of(recording)
     if not len(film.t):
         raise ValueError(f"recording {film.name!r} has no frames to draw")
+    count = float(film.t[-1] - film.t[0]) * (rate / speed)
+    if not count < MOST_FRAMES:
+        raise ValueError(
+            f"animate: rate {rate:g} and speed {speed:g} make {count:.3g} pictures, and {MOST_FRAMES} are the most"
+        )
     can_hold(path.parent)
     if not path.parent.is_dir():
         raise FileError(f"{path}: there is no folder {path.parent}")

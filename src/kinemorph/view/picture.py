@@ -17,9 +17,10 @@ from kinemorph.multibody.data import Data
 from kinemorph.multibody.kinematics import kinematics, pose_of
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.given import shown
 from kinemorph.spatial.pose import Pose
 from kinemorph.view.captions import captioned
-from kinemorph.view.raster import Camera, Image, Solid, draw
+from kinemorph.view.raster import Camera, Image, Solid, checked_size, draw
 from kinemorph.view.recording import SOIL, Recording, level_ground, recording_of, seen, standing
 
 PALE = np.array([0.93, 0.94, 0.96])
@@ -79,6 +80,9 @@ def picture(
     `names` are written at points of the world: {"elbow": (0, 0, 0.5)}.
     Of a recording, or the log of a simulation, q is a time, and the camera looks at what moves and what is close to it.
     """
+    checked_size("picture: size", size)
+    if file is not None and Path(file).suffix.lower() != ".png":
+        raise ValueError(f"picture: file is {shown(str(file))}, and must end in .png")
     if isinstance(model, Recording | Log):
         model = recording_of(model)
         still, moving = recorded_solids(model, float(np.asarray(q)))

@@ -10,12 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._jit import entry
+from kinemorph.spatial.given import whole
 from kinemorph.spatial.pose import vector
 
 Image = npt.NDArray[np.uint8]
 Array = npt.NDArray[np.float64]
 
 SAMPLES = 2  # per pixel and axis
+LARGEST_SIDE = 10_000  # pixels
 LIGHT = np.array([0.45, -0.35, 0.82]) / np.linalg.norm([0.45, -0.35, 0.82])  # towards the light, world axes
 SKY = np.array([0.93, 0.95, 0.98])
 GROUND = np.array([0.80, 0.82, 0.86])
@@ -81,6 +83,12 @@ class Camera:
         distance = max((right + left) / (2.0 * tangent * aspect), (above + below) / (2.0 * tangent), 1e-3)
         target = target + 0.5 * (right - left) * R[0] + 0.5 * (above - below) * R[1]
         return Camera((*(target + R[2] * distance).tolist(),), (*target.tolist(),), angle)
+
+
+def checked_size(what: str, size: tuple[int, int]) -> None:
+    """Refuse a size of a picture that is none, or that no memory holds."""
+    for side in size:
+        whole(what, side, 1, LARGEST_SIDE)
 
 
 @entry(nogil=True)

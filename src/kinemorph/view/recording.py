@@ -21,6 +21,7 @@ from kinemorph.multibody.data import Data
 from kinemorph.multibody.kinematics import kinematics
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.given import shown
 from kinemorph.spatial.pose import Pose
 
 Array = npt.NDArray[np.float64]
@@ -353,7 +354,7 @@ def recording_of(what: Recording | Log) -> Recording:
     if isinstance(what, Log):
         return Recording.from_log(what)
     if not isinstance(what, Recording):
-        raise TypeError(f"this takes a kinemorph.Recording or a kinemorph.Log, not {what!r}")
+        raise TypeError(f"this takes a kinemorph.Recording or a kinemorph.Log, not {shown(what)}")
     return what
 
 

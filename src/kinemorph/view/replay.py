@@ -16,6 +16,7 @@ from kinemorph._files import write_whole
 from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.log import Log
 from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.given import positive
 from kinemorph.view.looks import (
     Piece,
     add_batch,
@@ -67,10 +68,8 @@ def replay(
     recording = recording_of(recording)
     if not len(recording.t):
         raise ValueError(f"recording {recording.name!r} has no frames to replay")
-    if not rate > 0.0:
-        raise ValueError(f"rate {rate} must be positive")
-    if not speed > 0.0:
-        raise ValueError(f"speed {speed} must be positive")
+    positive("replay: rate", rate)
+    positive("replay: speed", speed)
     for overlay in overlays:
         if len(overlay.frames) != len(recording.t):
             raise ValueError(f"overlay {overlay.name!r} has {len(overlay.frames)} frames, not {len(recording.t)}")

@@ -17,7 +17,7 @@ from kinemorph.multibody.equipment import Actuator
 from kinemorph.multibody.layout import DOF, JointKind
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.annotated import checked_on_failure
-from kinemorph.spatial.given import bits, finite, flag, largest, whole
+from kinemorph.spatial.given import bits, finite, flag, largest, shown, whole
 from kinemorph.spatial.pose import Pose, vector
 from kinemorph.structure.forest import Change
 from kinemorph.structure.forest_layout import BODIES, JOINTS
@@ -335,6 +335,8 @@ class Acting:
         """A material for two shapes, by their ids, where they touch each other, whatever their own ones are."""
         a_material("agree", material)
         one, other = sorted((self._shape_row(a), self._shape_row(b)))
+        if one == other:
+            raise ValueError(f"agree: a and b are one shape, {shown(a)}, and must be two that can touch each other")
         table = self.solver["agreements"][: int(self.solver.header["agreement_count"][0])]
         same = np.flatnonzero((table["a"] == one) & (table["b"] == other))
         i = int(same[0]) if len(same) else self.solver.claim("agreements", "a")
