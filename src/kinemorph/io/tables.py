@@ -19,7 +19,7 @@ from kinemorph.spatial.annotated import checked_first
 
 Array = npt.NDArray[np.float64]
 PathLike = str | os.PathLike[str]
-Columns = Mapping[str, npt.ArrayLike]  # name: numbers (frames,) or texts
+Columns = Mapping[str, Any]  # name: numbers (frames,) or texts
 
 
 @checked_first

@@ -1,0 +1,182 @@
+"""Absurd values for everything public: a share of them here, all of them by `python -m tests.absurd_values`.
+
+Each outcome is a result or a sentence. Below are also the cases that strangers met, one by one.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests import absurd_values, copies, valid_calls
+from tests.absurd_values import ABSURD, judge, public, run
+from tests.valid_calls import Bench
+
+import kinemorph as km
+from kinemorph import creatures, evolve, mocap
+from kinemorph.spatial.annotations import is_told
+
+NAMES = [one.name for one in public()]
+SHARE = 0.004  # of all calls, in the suite
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_share_of_all_calls_is_answered_by_a_result_or_a_sentence(seed):
+    wrong = run({"only": "", "share": SHARE, "seed": seed}, first_patience=600.0)
+    assert not wrong, "\n".join(absurd_values.said(case, what) for case, what in wrong.items())
+
+
+def test_everything_public_is_called_or_skipped_by_name():
+    assert len(NAMES) == len(set(NAMES)) > 500
+    called = [name for name in NAMES if name not in valid_calls.SKIPPED]
+    assert len(called) > 400
+    methods = {name for name in NAMES if "." in name}
+    for name in (valid_calls.INNER | valid_calls.RESULTS) - {"Ground", "Model"}:
+        assert name in NAMES or any(one.startswith(f"{name}.") for one in methods), f"{name} is no public name"
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("None.x", "from inside"), ("[][3]", "from inside"), ("{}['a']", "from inside"), ("1 + 'a'", "from inside"),
+        ("np.linalg.inv(np.zeros((2, 2)))", "from inside"), ("int('x')", "from inside"),
+        ("warnings.warn('overflow encountered', RuntimeWarning)", "warning"), ("km.Pose('word')", ""),
+        ("km.World(dt='word')", "names neither"), ("open('no such file')", ""),
+    ],
+)  # fmt: skip
+def test_the_judge_tells_a_sentence_from_an_accident(code, found):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises((Exception, Warning)) as caught:
+            exec(code, {"np": np, "km": km, "warnings": warnings})
+    argument = "position" if "Pose" in code else "nothing"
+    said = judge(caught.value, "f", argument, object(), None)
+    assert said.startswith(found) if found else not said
+
+
+# ------------------------------------------------------------------------------------------ what strangers have met
+
+
+def _chain(**more):
+    return {"model": valid_calls.chain(), "state": Bench().chain_state, **more}
+
+
+def _fd(call, **more):
+    b = Bench()
+    return call(b.chain, b.chain_data, b.chain_q, np.zeros(8), **more)
+
+
+def _gym_step(action):
+    from kinemorph.gym import WorldEnv
+
+    env = WorldEnv("walk")
+    env.reset(seed=0)
+    env.step(action)
+
+
+def _shape_pair(world):
+    ground = world.add_ground()
+    world.agree(ground, ground, km.Material())
+
+
+MET = {
+    # accepted
+    "human, too tall": (lambda b: km.human(height=1e9), "height is 1000000000.0, and must be from 0.2 to 5"),
+    "human, not finite": (lambda b: km.human(height=np.inf), "height is inf"),
+    "human, too heavy": (lambda b: km.human(mass=1e9), "mass is"),
+    "close, no tries": (lambda b: km.close(b.model, b.data, b.q, tries=-1), "close: tries is -1, and must be a whole"),
+    "parts, no concavity": (lambda b: b.model.with_parts(-1), "concavity is -1, and must be from 0.01 to 1"),
+    "agree, one shape": (lambda b: _shape_pair(b.world), "agree: a and b are one shape"),
+    "picture, no picture": (
+        lambda b: km.picture(valid_calls.tree_model(), [0, 0], "x.exe"), r"file is 'x.exe', and must end in \.png",
+    ),
+    "c3d, no rate": (lambda b: km.save_c3d(km.Markers(("a",), np.zeros((2, 1, 3)), np.nan), "x.c3d"), "rate is nan"),
+    # indices
+    "connect": (lambda b: km.connect(**_chain(a=0.5, b="free", joint=b.joint, at=(0, 0, 0))), "connect: a is 0.5"),
+    "connect, None": (lambda b: km.connect(**_chain(a="l1", b=[], joint=b.joint, at=(0, 0, 0))), r"connect: b is \[\]"),
+    "pose_of": (lambda b: km.pose_of(b.model, b.data, 1.5), "place is 1.5, and must be a name or an index"),
+    "pose_of, Loop": (lambda b: km.pose_of(b.model, b.data, b.model.loops[0]), "place is .*Loop"),
+    "rollout": (lambda b: _fd(km.rollout, steps=1.5), "rollout: steps is 1.5, and must be a whole number"),
+    "step": (lambda b: _fd(km.step, steps=2**63), "steps"),
+    "Forest.connect": (
+        lambda b: b.forest.connect(0.5, b.bodies[0], b.joint, (0, 0, 0)), "Forest.connect: a is 0.5, and must be a whole",
+    ),
+    "Forest.cut": (lambda b: b.forest.cut("x"), "Forest.cut: joint is 'x', and must be a whole number"),
+    "Forest.position": (lambda b: b.forest.position(None), "Forest.position: joint is None"),
+    # types
+    "with_loops": (lambda b: b.model.with_loops(b.model.loops[0]), "with_loops: loops is .*, and must be a list of Loops"),
+    "Simulation": (lambda b: km.Simulation(b.other_model, b.other_state, events=5), "events is 5, and must be a list"),
+    "Forest.tie": (lambda b: b.forest.tie("x", *b.bodies), "tie.* (not|is) 'x'"),
+    "viewer": (lambda b: km.viewer("x", open_browser=False), "viewer: world is 'x', and must be a World"),
+    "save_glb": (lambda b: km.save_glb("x", "x.glb"), "save_glb: recording is 'x', and must be a Recording"),
+    "parse_bvh": (lambda b: km.parse_bvh(5), "parse_bvh: text is 5, and must be a string or bytes"),
+    "load_urdf": (lambda b: km.load_urdf(None), "load_urdf: path is None, and must be a path"),
+    "parse_mjcf": (lambda b: km.parse_mjcf("<mujoco/>", ignore=5), "parse_mjcf: ignore is 5, and must be a list of"),
+    "parse_mjcf, a word": (lambda b: km.parse_mjcf("<mujoco/>", ignore="word"), "ignore is 'word', and must be a list"),
+    "convert": (lambda b: km.convert.pinocchio(None), "pinocchio: model is None, and must be a Model"),
+    "Scene.run": (lambda b: km.load_scene("crane").run("x"), "Scene.run: seconds is 'x', and must be a real number"),
+    "load_scene": (lambda b: km.load_scene("crane", changes=[]), r"load_scene: changes is \[\], and must be a dict"),
+    "mutate": (lambda b: creatures.mutate(b.genotype, rng=5), "mutate: rng is 5, and must be a Generator"),
+    "crossover": (lambda b: creatures.crossover(None, b.genotype, b.rng), "crossover: a is None, and must be a Genotype"),
+    "gym": (lambda b: _gym_step("go"), "action"),
+    # values
+    "swept": (lambda b: km.swept(np.zeros((2, 3)), np.ones((2, 3)), np.zeros((3, 3))), "swept: lows, highs and moves"),
+    "swept, nan": (lambda b: km.swept(np.zeros((2, 3)), np.ones((2, 3)), np.full((2, 3), np.nan)), "moves must be finite"),
+    "loop_forces": (lambda b: km.loop_forces(b.model, b.data, np.ones(3)), r"wrenches .* shape \(3,\)"),
+    "loop_forces, rows": (lambda b: km.loop_forces(b.model, b.data, np.ones((5, 6))), r"wrenches .* shape \(5, 6\)"),
+    "replay": (lambda b: km.replay(b.recording, "x.html", speed=np.inf), "replay: speed is inf, and must be positive"),
+    "animate": (lambda b: km.animate(b.recording, "x.gif", size=(0, 0)), "animate: size is 0, and must be a whole number"),
+    "animate, slow": (lambda b: km.animate(b.recording, "x.gif", speed=1e-300), "speed 1e-300 make .* pictures"),
+    "picture": (lambda b: km.picture(valid_calls.tree_model(), [0, 0], size=(-5, 5)), "picture: size is -5"),
+    "random_genotype": (lambda b: creatures.random_genotype(-1), "seed is -1, and must be a whole number, 0 or more"),
+    "founder": (lambda b: creatures.founder("x"), "founder: seed is 'x'"),
+    "random_configuration": (lambda b: km.random_configuration(b.model, -1), "rng is -1, and must be a whole number"),
+    "synthetic_walk": (lambda b: mocap.synthetic_walk(-1), "synthetic_walk: seconds is -1, and must be positive"),
+    "synthetic_walk, long": (lambda b: mocap.synthetic_walk(1e300), "synthetic_walk: frames"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", MET)
+def test_what_strangers_met_is_a_sentence(case, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    call, sentence = MET[case]
+    bench = Bench()
+    with pytest.raises((TypeError, ValueError)) as caught:
+        call(bench)
+    assert is_told(caught.value)
+    assert re.search(sentence, str(caught.value)), str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_run_without_settings_is_a_sentence(tmp_path):
+    evolve.Store.create(tmp_path / "run.db", {}).close()
+    with pytest.raises(evolve.StoreError, match="it does not say its settings"):
+        evolve.resume(tmp_path / "run.db")
+
+
+def test_a_report_of_no_runs_is_refused(tmp_path):
+    command = [sys.executable, "-m", "kinemorph", "report", "--out", str(tmp_path / "page.html")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "there are no runs to report" in done.stdout + done.stderr
+    assert not Path(tmp_path / "page.html").exists()
+
+
+def test_worlds_stay_as_they_were_whoever_is_given():
+    """What `World`'s methods refuse of all absurd values leaves no trace."""
+    rng = np.random.default_rng(7)
+    methods = [one for one in public() if one.owner == "World" and one.name not in valid_calls.SKIPPED]
+    for one in rng.permutation(np.array(methods, object))[:12]:
+        for argument in one.arguments[:2]:
+            for label in rng.permutation(list(ABSURD))[:4]:
+                said = absurd_values.trial(one, argument, str(label))
+                assert not said, absurd_values.said((one.name, argument, str(label)), said)
+
+
+def test_samples_of_copies_have_receivers():
+    assert set(valid_calls.RECEIVERS) - set(copies.SAMPLES) <= {name.rpartition(".")[0] for name in NAMES} | {"Journal"}
