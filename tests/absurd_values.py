@@ -46,7 +46,7 @@ ABSURD: dict[str, Callable[[Any], Any]] = {
     "0.5": lambda b: 0.5,
     "-1": lambda b: -1,
     "0": lambda b: 0,
-    "10**6": lambda b: 10**6,
+    "10**4": lambda b: 10**4,
     "2**63": lambda b: 2**63,
     "-2**63": lambda b: -(2**63),
     "10**400": lambda b: 10**400,
@@ -141,7 +141,9 @@ def modules() -> dict[str, Any]:
     import kinemorph.gym
 
     found = {"": km, "gym.": kinemorph.gym, "tasks.": km.creatures.tasks}
-    return found | {f"{name}.": getattr(km, name) for name in ("batch", "convert", "brain", "creatures", "evolve", "mocap")}
+    return found | {
+        f"{name}.": getattr(km, name) for name in ("batch", "convert", "brain", "creatures", "evolve", "mocap")
+    }
 
 
 def public() -> Iterator[Public]:
@@ -213,11 +215,17 @@ def judge(error: BaseException, name: str, argument: str, value: Any, receiver: 
         return f"warning: {text[:160]} ({place})"
     if isinstance(error, OSError) and error.filename is not None:
         return ""  # Python's sentence, which names the file
-    if "/kinemorph/" not in where or "/tests/" in where or "/_jit" in where or not _raises(trace.tb_frame, trace.tb_lasti):
+    if (
+        "/kinemorph/" not in where
+        or "/tests/" in where
+        or "/_jit" in where
+        or not _raises(trace.tb_frame, trace.tb_lasti)
+    ):
         if isinstance(error, TypeError) and trace is not None and "/tests/" in where and "argument" in text:
             return ""  # Python's own sentence on a missing or surplus argument
         return f"from inside: {text[:160]} ({place})"
     words = str(error)
+    value = ABSURD["long word"](None) if argument == "" else value
     if isinstance(value, str) and len(value) > 100:
         words = words.replace(value, "...")  # a name may be as long as its owner wants
     if len(words) < 12 or " " not in words:
@@ -232,14 +240,35 @@ def judge(error: BaseException, name: str, argument: str, value: Any, receiver: 
 def names(words: str, name: str, argument: str, value: Any) -> bool:
     """Whether a sentence names an argument, the thing that it is, or its value."""
     low, plain = words.lower(), argument.lower().strip("_").replace("_", " ")
-    known = {plain, argument.lower(), plain.rstrip("s"), plain.removesuffix("ies") + "y", *name.lower().removesuffix("=").split(".")[-1:]}
+    known = {
+        plain,
+        argument.lower(),
+        plain.rstrip("s"),
+        plain.removesuffix("ies") + "y",
+        *name.lower().removesuffix("=").split(".")[-1:],
+    }
     if any(word and word in low for word in known):
+        return True
+    if any(noun in low for noun in CALLED.get(argument, ())):
+        return True
+    if len(words) < len(str(value)) and words.count("..."):
         return True
     parts = [value, *(value if isinstance(value, list | tuple | set | dict | range) else ())]
     if isinstance(value, np.ndarray):
         parts = [value.tolist(), *value.ravel().tolist()[:3], value.shape]
     texts = {text for part in parts for text in (" ".join(repr(part).split())[:20], str(part)[:20])}
     return any(text in words for text in texts)
+
+
+# what sentences call an argument by
+CALLED = {
+    "data": ("snapshot",), "what": ("body", "shape", "figure"), "at": ("pose", "position", "com"), "on": ("pose",),
+    "com": ("position",), "place": ("link",), "keep": ("joint",), "actuated": ("joint",), "state": ("q has", "v has"),
+    "forces": ("tau",), "external": ("force",), "ghosts": ("q has",), "id": ("box", "shape", "body", "joint"),
+    "name": ("actuator", "body", "figure", "joint"), "told": ("control",), "a": ("body", "shape", "box", "joint"),
+    "b": ("body", "shape", "box", "joint"), "ids": ("box",), "bodies": ("body",), "low": ("box",), "high": ("box",),
+    "points": ("vertices",), "damping": ("finite",), "at_a": ("pose",), "at_b": ("pose",), "to": ("body",),
+}  # fmt: skip
 
 
 def has_nan(result: Any, depth: int = 0) -> bool:
@@ -261,7 +290,7 @@ def has_nan(result: Any, depth: int = 0) -> bool:
     return False
 
 
-HOLD_NUMBERS = {"Pose", "Inertia", "Joint", "Material", "State", "Trajectory", "Shape", "ForceElement", "Markers"}
+HOLD_NUMBERS = {"Pose", "Inertia", "Joint", "Material", "Shape", "ForceElement", "Markers"}
 
 
 class Hang(BaseException):

@@ -184,7 +184,8 @@ class BroadPhase:
         return int(self.hash.header["n"][0]) - len(self._free)
 
     def __contains__(self, id: Any) -> bool:
-        return 0 <= id < self.hash.header["n"][0] and bool(self.boxes["level"][id] != ABSENT)
+        there = isinstance(id, int | np.integer) and 0 <= id < self.hash.header["n"][0]
+        return bool(there) and bool(self.boxes["level"][id] != ABSENT)
 
     @property
     def ids(self) -> Ids:

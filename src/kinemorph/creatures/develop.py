@@ -64,6 +64,7 @@ class Part:
     links: tuple[str, ...]  # that its degrees of freedom move; the last one is its own
 
 
+@checked_first
 class Phenotype:
     """A grown creature: `rejected` says why it must not live, and is empty if it may."""
 

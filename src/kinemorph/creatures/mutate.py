@@ -14,6 +14,7 @@ from kinemorph.creatures.genotype import Gene, Genotype, Node
 from kinemorph.creatures.graph import edit_connections, edit_global_neurons, edit_node_neurons, edit_nodes
 from kinemorph.creatures.settings import DEFAULT, Settings
 from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.given import shown
 
 G = TypeVar("G", bound=Gene)
 TRIES = 100  # passes, of which the first one that changes something counts
@@ -50,6 +51,8 @@ class Rates:
     def of(self, kind: type[Gene], member: str) -> float:
         """Of a member of a kind of object."""
         name, by = kind.__name__, self.by
+        if member not in GENES.get(kind, {}):
+            raise KeyError(f"rates of mutation: {name} has no member {shown(member)}")
         for key in (f"{name}.{member}", name, GENES[kind][member].kind):
             if key in by:
                 return by[key]

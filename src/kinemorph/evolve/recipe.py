@@ -19,6 +19,7 @@ from kinemorph.evolve.search import Budget, Planned, Trial
 from kinemorph.evolve.streams import Purpose, seed_of, stream
 from kinemorph.evolve.tuning import TuningSettings, tune
 from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.annotations import refuse_fields
 
 PEOPLE, FOUNDERS, EPISODES = 40, 300, 5000  # what was measured: a population, its founders, the budget
 LARGE, LARGEST = 20_000, 100_000  # evaluations: in between draws get harder with the budget, as was measured
@@ -55,6 +56,7 @@ class RecipeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     newcomers: Some = 0  # founders of each generation; whom a younger one beats goes before whom only older ones beat
 
     def __post_init__(self) -> None:
+        refuse_fields(self)
         if not self.ladder or min(self.ladder) < 1 or sorted(set(self.ladder)) != list(self.ladder):
             raise ValueError(f"ladder is {self.ladder}, and must rise: numbers of draws, such as 2, 4, 8")
         if self.population < 2 and self.population != 0:
@@ -73,6 +75,7 @@ class RecipeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return replaced(self, population=people, founders=founders, hardest=hardest)
 
 
+@checked_first
 class Recipe(Planned):
     """Truncation with all that was measured to matter: docs/evolve.md says what, and by how much."""
 

@@ -19,6 +19,7 @@ from kinemorph.evolve.problem import Draw, Problem
 from kinemorph.evolve.ranges import MOST
 from kinemorph.evolve.streams import Purpose, seed_of, stream
 from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.annotations import refuse_fields
 
 
 class Search(Protocol):
@@ -53,6 +54,7 @@ class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     episodes: Annotated[int, msgspec.Meta(le=MOST)] | None = None
 
     def __post_init__(self) -> None:
+        refuse_fields(self)
         if self.generations < 1:
             raise ValueError(f"generations is {self.generations}, and must be at least 1")
         if self.episodes is not None and self.episodes < 1:

@@ -15,6 +15,7 @@ from kinemorph.evolve.search import Budget
 from kinemorph.evolve.trust import Trust, own
 from kinemorph.evolve.worker import Limits
 from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.annotations import refuse_fields
 
 MOST_WORKERS = 4096  # a run that is resumed says how many there were
 SEARCHES = {
@@ -44,6 +45,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limits: Limits = Limits()
 
     def __post_init__(self) -> None:
+        refuse_fields(self)
         if self.seed < 0:
             raise ValueError(f"seed is {self.seed}, and must not be negative")
         if self.workers is not None and not 1 <= self.workers <= MOST_WORKERS:

@@ -63,6 +63,8 @@ class MassProperties:
         """The same solid with another density, so that it weighs this much."""
         if not 0.0 < mass < np.inf:
             raise ValueError(f"MassProperties.with_mass: {mass} must be positive and finite")
+        if not self.mass > 0.0:
+            raise ValueError(f"MassProperties.with_mass: mass {mass:g} is for a solid that has a volume")
         return MassProperties(self.volume, mass, self.com, self.matrix * (mass / self.mass))
 
     def moved(self, pose: Pose) -> MassProperties:
@@ -173,6 +175,8 @@ def _simple(kind: ShapeKind, size: tuple[float, ...], density: float) -> MassPro
         r, l = size
         rod, ball = np.pi * r * r * l, 4.0 / 3.0 * np.pi * r**3
         volume = rod + ball
+        if not volume > 0.0:
+            raise ValueError(f"inertia_of: a capsule of radius {r:g} and length {l:g} is too thin to have a volume")
         side = rod * (3.0 * r * r + l * l) / 12.0 + ball * (0.4 * r * r + 0.375 * r * l + 0.25 * l * l)
         gyration = [side / volume, side / volume, (0.5 * rod + 0.4 * ball) * r * r / volume]
     return MassProperties(volume, density * volume, com, density * volume * np.diag(gyration))

@@ -9,7 +9,7 @@ import numpy as np
 
 from kinemorph.gym.reading import Reading
 from kinemorph.gym.task import Task
-from kinemorph.spatial.given import positive, whole
+from kinemorph.spatial.given import positive, shown, whole
 from kinemorph.world.world import World
 
 MOST = 100.0  # what is seen has bounds: larger numbers are cut to these
@@ -54,9 +54,13 @@ class Episode:
         """Do it, and return the world that is to go on for a `period`."""
         if self.world is None:
             raise RuntimeError("an episode begins with reset")
-        self._action = np.clip(np.asarray(action, dtype=np.float64), -1.0, 1.0)
-        if self._action.shape != (len(self.task.actions),) or not np.isfinite(self._action).all():
-            raise ValueError(f"an action is {len(self.task.actions)} finite numbers, not {action!r}")
+        try:
+            given = np.asarray(action, dtype=np.float64)
+        except (TypeError, ValueError):
+            given = np.zeros(0)
+        if given.shape != (len(self.task.actions),) or not np.isfinite(given).all():
+            raise ValueError(f"an action is {len(self.task.actions)} finite numbers, not {shown(action)}")
+        self._action = np.clip(given, -1.0, 1.0)
         self.task.act(self.world, self._action)
         return self.world
 

@@ -17,6 +17,7 @@ from kinemorph.gym.tasks import task_of
 from kinemorph.motion import batch
 from kinemorph.motion.many import BatchError
 from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.given import shown
 
 Array = np.ndarray[Any, Any]
 QUICK = 0.02  # s: what takes less is not worth a second thread
@@ -75,8 +76,8 @@ class WorldVectorEnv(VectorEnv[Observation, Any, Array]):
 
     def step(self, actions: Any) -> tuple[Observation, Array, Array, Array, dict[str, Any]]:
         """An action for each, and all worlds go on for a period; those that were over begin anew."""
-        if len(actions) != self.num_envs:
-            raise ValueError(f"there are {self.num_envs} episodes, and {len(actions)} actions")
+        if not isinstance(actions, Sequence | np.ndarray) or np.ndim(actions) == 0 or len(actions) != self.num_envs:
+            raise ValueError(f"actions are {self.num_envs} rows, one for each episode, not {shown(actions)}")
         going = np.flatnonzero(~self._over).tolist()
         worlds = [self._episodes[k].act(actions[k]) for k in going]
         errors: dict[int, Exception] = {}

@@ -27,6 +27,7 @@ from kinemorph.multibody.data import Data
 from kinemorph.multibody.energy_momentum import momentum
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.given import shown
 from kinemorph.spatial.quaternion_arrays import rotate, to_matrix
 
 Array = npt.NDArray[np.float64]
@@ -113,11 +114,17 @@ class Analysis:
 
     def force(self, side: str, method: str | None = None) -> Array:
         """(frames, 3) N: of the ground on a foot."""
-        return self.loads[method or self.method].wrenches[side][:, 3:]
+        return self._wrench(side, method)[:, 3:]
+
+    def _wrench(self, side: str, method: str | None) -> Array:
+        wrenches = self.loads[method or self.method].wrenches
+        if side not in wrenches:
+            raise KeyError(f"there is no side {shown(side)}; there are {', '.join(wrenches)}")
+        return wrenches[side]
 
     def pressure(self, side: str, method: str | None = None) -> Array:
         """(frames, 3) m: where the force on a foot goes through the floor; NaN where it bears too little."""
-        wrench = self.loads[method or self.method].wrenches[side]
+        wrench = self._wrench(side, method)
         floor = self.contacts.floor(self.ankles[side])
         point, _ = centre_of_pressure(wrench, self.ankles[side], floor)
         point[wrench[:, 5] < PRESSED * self.weight] = np.nan

@@ -21,7 +21,7 @@ from kinemorph.mocap.legs import Shift, quaternion, shifts_of, with_hips_moved
 from kinemorph.mocap.skeleton import Moves, Skeleton, match
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.annotated import checked_first
-from kinemorph.spatial.given import positive, real, shown
+from kinemorph.spatial.given import real, shown
 from kinemorph.spatial.quaternion_arrays import conjugate, multiply, normalized, rotate, to_matrix
 
 Array = npt.NDArray[np.float64]
@@ -323,7 +323,7 @@ def scale_of(
     if unit is not None or height is not None:
         for what, value in (("unit", unit), ("height", height)):
             if value is not None:
-                positive(what, value)
+                finite(what, value, 1e-9, 1e9)
         scale = unit if unit is not None else float(height or USUAL) / tall
         if not 0.0 < scale * tall <= TALLEST:
             raise ValueError(f"the body would be {scale * tall:.3g} m tall; the limit is {TALLEST:g} m")

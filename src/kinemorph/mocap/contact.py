@@ -15,6 +15,7 @@ from kinemorph._files import FileError, quoted, read_bytes
 from kinemorph.mocap.inertias import SIDES
 from kinemorph.mocap.smooth import derivatives
 from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.given import positive
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -78,7 +79,10 @@ class Contacts:
 
     def floor(self, x: Array) -> Array:
         """The height of the floor below points (..., 3)."""
-        return np.asarray(self.level + x[..., :2] @ self.slope)
+        points = np.asarray(x, dtype=np.float64)
+        if points.ndim == 0 or points.shape[-1] != 3:
+            raise ValueError(f"floor: x has shape {points.shape}, expected (..., 3)")
+        return np.asarray(self.level + points[..., :2] @ self.slope)
 
 
 def runs(kinds: npt.NDArray[np.str_]) -> tuple[Phase, ...]:
@@ -94,6 +98,10 @@ def find_contacts(
 ) -> Contacts:
     """Contacts from where the heel and the ball of each foot were: (frames, 3) each."""
     th = thresholds or Thresholds()
+    missing = [side for side in SIDES if side not in points]
+    if missing:
+        raise ValueError(f"find_contacts: points have no side {missing[0]!r}: a heel and a ball")
+    positive("find_contacts: dt", dt)
     series = [points[side][k] for side in SIDES for k in range(2)]
     speeds = [np.linalg.norm(derivatives(x, dt)[1], axis=1) for x in series]
     slope, levels = fit_floor(series, speeds, th)
@@ -162,6 +170,9 @@ def lasting(flags: Flags, value: bool, least: int) -> Flags:
 @checked_first
 def read_contacts(path: str | os.PathLike[str], found: Contacts, t: Array) -> Contacts:
     """The contacts of a CSV file instead of those found: lines "left,0.52,1.13", a foot, its start and its end (s)."""
+    t = np.asarray(t, dtype=np.float64)
+    if t.shape != found.heels[SIDES[0]].shape:
+        raise ValueError(f"read_contacts: t has shape {t.shape}, and those found {found.heels[SIDES[0]].shape}")
     feet = {side: np.zeros(len(t), dtype=bool) for side in SIDES}
     text = read_bytes(path, LARGEST_FILE).decode("utf-8-sig", "replace")  # spreadsheets put a mark before it
     for number, line in enumerate(text.splitlines(), 1):

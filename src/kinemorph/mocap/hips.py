@@ -22,6 +22,7 @@ from kinemorph.mocap.norms import Norm, norms, pace_of
 from kinemorph.mocap.places import places_of
 from kinemorph.mocap.smooth import Motion
 from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.given import shown
 
 Array = npt.NDArray[np.float64]
 
@@ -126,6 +127,9 @@ def calibrate_hips(*recordings: Recorded) -> dict[str, Shift]:
     stance, as Winter 1991 found (at this pace, with his deviations), and if skeletons have their hips misplaced by 2 cm
     (standard deviation) forward or up, 5 cm at most. Give one or several analyses of one person, such as all trials.
     """
+    for one in recordings:
+        if not all(hasattr(one, name) for name in ("contacts", "body", "motion", "reliable")):
+            raise TypeError(f"calibrate_hips: recordings are analyses of a walk, not {shown(one)}")
     stances = [x.contacts.stances(x.reliable) for x in recordings]
     legs = [legs_of(x.body, x.motion, found, x.reliable) for x, found in zip(recordings, stances, strict=True)]
     speeds = [speed_of(x.motion.q[:, :2], s, x.body.dt) for x, s in zip(recordings, stances, strict=True) if s]

@@ -30,6 +30,7 @@ from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model import Model
 from kinemorph.multibody.mujoco_names import compiled_names
 from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.given import shown
 from kinemorph.spatial.pose import Pose
 
 PINOCCHIO = Convention(
@@ -177,6 +178,11 @@ class Peer:
 # ------------------------------------------------------------------------------------------------- the engines
 
 
+def _refuse_other(peer: Any, attribute: str, what: str) -> None:
+    if not hasattr(peer, attribute):
+        raise TypeError(f"convert: peer is {shown(peer)}, and must be {what}, a list of names, or None")
+
+
 @checked_first
 def pinocchio(
     model: Model, peer: Any = None, *, names: Names | None = None, continuous: Iterable[str] = (), others: bool = False
@@ -190,6 +196,7 @@ def pinocchio(
     """
     if _is_list(peer):
         return Peer(PINOCCHIO, model, listed(PINOCCHIO, model, peer, names, continuous), names, others)
+    _refuse_other(peer, "names", "a pinocchio.Model")
     joints = []
     for name, joint in list(zip(peer.names, peer.joints))[1:]:  # the first one is the universe
         kind = joint.shortname().removeprefix("JointModel")
@@ -227,6 +234,7 @@ def drake(
     """
     if _is_list(peer):
         return Peer(DRAKE, model, listed(DRAKE, model, peer, names), names, others)
+    _refuse_other(peer, "GetJointIndices", "a Drake MultibodyPlant")
     joints = []
     indices = peer.GetJointIndices() if instance is None else peer.GetJointIndices(instance)
     for joint in map(peer.get_joint, indices):
@@ -261,6 +269,7 @@ def pybullet(
         order = peer if peer is None or base is None or base in peer else [base, *peer]
         joints = listed(PYBULLET, model, order, names)
     else:
+        _refuse_other(peer, "getNumJoints", "the module pybullet, or a client of it")
         joints = []
         for i in range(-1, peer.getNumJoints(body)):
             name, kind, form = base, "base", "f"

@@ -70,9 +70,10 @@ def _solve(address: int, L: Matrix, X: Matrix) -> None:
 def ltl(model: Model, M: npt.ArrayLike) -> Array:
     """The lower triangular L with M = Lᵀ L, for a mass matrix M of this model."""
     checked_model(model)
-    L = np.tril(np.asarray(M, dtype=np.float64))
-    if L.shape != (model.nv, model.nv):
-        raise ValueError(f"model {model.name!r}: M has shape {L.shape}, expected {(model.nv, model.nv)}")
+    given = np.asarray(M, dtype=np.float64)
+    if given.shape != (model.nv, model.nv):
+        raise ValueError(f"model {model.name!r}: M has shape {given.shape}, expected {(model.nv, model.nv)}")
+    L = np.tril(given)
     if not _factor(model.address, L):
         raise ValueError(f"model {model.name!r}: M is not positive definite; a joint may move no mass")
     return L

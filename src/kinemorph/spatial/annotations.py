@@ -189,19 +189,42 @@ def _kind_of(said: Any, scope: dict[str, Any]) -> Kind | None:
 def _class(kind: type) -> Kind | None:
     if kind in SIMPLE:
         return SIMPLE[kind]
-    if kind is object or getattr(kind, "_is_protocol", False):
+    if kind is object:
         return None
+    if getattr(kind, "_is_protocol", False):
+        return _protocol(kind)
     if kind in LISTS or kind in (abc.Mapping, dict):
         return _generic(kind, (), {})
     name = kind.__name__
     return Kind(lambda value: isinstance(value, kind), _a(name), f"{name}s")
 
 
+def _protocol(kind: type) -> Kind:
+    """What has the methods that a protocol asks for."""
+    methods = [name for name, found in vars(kind).items() if name[0] != "_" and inspect.isfunction(found)]
+    words = f"an object with {', '.join(methods)}" if methods else "an object"
+    return Kind(lambda value: all(callable(getattr(value, name, None)) for name in methods), words, "objects")
+
+
+def refuse_fields(record: Any) -> None:
+    """Raise a TypeError for the first field of a record that does not fit its annotation."""
+    for name, kind in _field_kinds(type(record)).items():
+        value = getattr(record, name)
+        if not kind.accepts(value):
+            raise TypeError(f"{type(record).__name__}: {name} is {shown(value)}, and must be {kind.one}")
+
+
+@cache
+def _field_kinds(record: type) -> dict[str, Kind]:
+    said = {name: _kind(hint, {}) for name, hint in typing.get_type_hints(record).items()}
+    return {name: kind for name, kind in said.items() if kind is not None}
+
+
 def _generic(origin: Any, inner: tuple[Any, ...], scope: dict[str, Any]) -> Kind | None:
     if origin is typing.Literal:
         return Kind(lambda value: isinstance(value, str) and value in inner, " or ".join(map(repr, inner)), "words")
     if origin is np.ndarray or origin is npt.NDArray:
-        return ANY_ARRAY if "Any" in str(inner[-1]).rpartition("dtype")[2] else ARRAY
+        return ANY_ARRAY if "Any" in str(inner[-1]).rpartition("dtype")[2] else ROWS
     if origin is os.PathLike:
         return PATH
     if origin is type:
@@ -243,7 +266,9 @@ def _list_of(kinds: list[Kind | None], bounded: bool) -> Kind:
     def accepts(value: Any) -> bool:
         if isinstance(value, str | bytes | dict) or not isinstance(value, abc.Iterable | np.ndarray):
             return False
-        if not whole or not isinstance(value, abc.Collection | np.ndarray):
+        if not isinstance(value, abc.Collection | np.ndarray):
+            return not bounded
+        if not whole:
             return True
         try:
             entries = list(value)
@@ -269,7 +294,7 @@ def _a(name: str) -> str:
 
 
 def _is_real(value: Any) -> bool:
-    if getattr(value, "shape", None) == ():
+    if isinstance(value, np.ndarray) and value.shape == ():
         value = value[()]
     if not isinstance(value, Real) or isinstance(value, bool):
         return False
@@ -304,6 +329,7 @@ def _is_path(value: Any) -> bool:
 
 NONE = Kind(lambda value: value is None, "None", "None")
 ARRAY = Kind(_is_array, "an array of real numbers", "arrays")
+ROWS = Kind(lambda value: _is_array(value) and np.ndim(value) > 0, "an array of real numbers", "arrays")
 ANY_ARRAY = Kind(lambda value: isinstance(value, np.ndarray) or _is_array(value), "an array", "arrays")
 PATH = Kind(_is_path, "a path", "paths")
 FUNCTION = Kind(callable, "a function", "functions")

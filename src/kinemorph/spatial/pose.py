@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.given import shown
 from kinemorph.spatial.products import inner, length, times
 
@@ -21,8 +22,10 @@ ORTHOGONAL = 1e-6  # how far from a rotation a matrix may be; what is closer is 
 def vector(values: Iterable[float], size: int, what: str) -> Vector:
     """`values` as a float64 vector of a given size without NaN and infinity; `what` names it in the error."""
     try:
+        if isinstance(values, np.ndarray) and values.dtype.kind == "c":
+            raise TypeError
         array = np.array(list(values) if not isinstance(values, np.ndarray) else values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, LookupError):
         raise ValueError(f"{what}: expected {size} numbers, got {shown(values)}") from None
     if array.shape != (size,):
         raise ValueError(f"{what}: expected {size} numbers, got shape {array.shape}")
@@ -52,6 +55,7 @@ class Pose:
     rotation: Matrix
     position: Vector
 
+    @checked_on_failure
     def __init__(self, position: Iterable[float] = (0.0, 0.0, 0.0), rotation: npt.ArrayLike | None = None) -> None:
         R = _UPRIGHT.copy()
         if rotation is not None:
@@ -79,6 +83,7 @@ class Pose:
         )
 
     @staticmethod
+    @checked_on_failure
     def turn(axis: Iterable[float], angle: float, position: Iterable[float] = (0.0, 0.0, 0.0)) -> Pose:
         """Rotation by `angle` about `axis`."""
         a = vector(axis, 3, "Pose.turn: axis")
@@ -115,6 +120,8 @@ class Pose:
 
     def __matmul__(self, other: Pose) -> Pose:
         """a_X_b @ b_X_c = a_X_c"""
+        if not isinstance(other, Pose):
+            return NotImplemented
         R = self.rotation
         return Pose.known(times(R, other.position) + self.position, times(R, other.rotation))
 
@@ -143,6 +150,7 @@ class Pose:
         return np.concatenate([phi, self.position - 0.5 * times(K, self.position) + k * times(K, K, self.position)])
 
     @staticmethod
+    @checked_on_failure
     def exp(twist: Iterable[float]) -> Pose:
         """The pose after moving with a constant twist (6: angular, linear) for unit time."""
         phi, u = np.split(vector(twist, 6, "Pose.exp"), 2)
@@ -156,9 +164,13 @@ class Pose:
         K = _cross_matrix(phi)
         return Pose(u + b * times(K, u) + c * times(K, K, u), np.eye(3) + a * K + b * times(K, K))
 
+    @checked_on_failure
     def apply(self, points: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Points (…, 3) of the inner frame, as the outer frame sees them."""
-        return np.einsum("...j,ij->...i", np.asarray(points, dtype=np.float64), self.rotation) + self.position
+        given = np.asarray(points, dtype=np.float64)
+        if given.ndim == 0 or given.shape[-1] != 3:
+            raise ValueError(f"Pose.apply: points have shape {given.shape}, expected (..., 3)")
+        return np.einsum("...j,ij->...i", given, self.rotation) + self.position
 
     def matrix(self) -> Matrix:
         """The 4x4 homogeneous matrix."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Iterable
 from typing import Any, NamedTuple, NoReturn
@@ -265,9 +264,8 @@ class Forest(ForestSums):
 
     def knock(self, body: int, push: Iterable[float], turn: Iterable[float]) -> None:
         """Add to the velocity and the angular velocity (world axes) of a body that floats: its tree goes along."""
-        (a, b, c), (x, y, z) = map(float, push), map(float, turn)
-        if not all(map(math.isfinite, (a, b, c, x, y, z))):
-            raise ValueError(f"body {body}: knock: {(a, b, c)} and {(x, y, z)} must be finite")
+        a, b, c = vector(push, 3, f"body {body}: knock: push").tolist()
+        x, y, z = vector(turn, 3, f"body {body}: knock: turn").tolist()
         status = knock_body(self.address, self._find(BODIES, body, "body"), (a, b, c), (x, y, z))
         if status == layout.NOT_CARRIED:
             raise ValueError(f"forest: body {body} does not float; only what a free joint carries can be knocked")

@@ -18,6 +18,7 @@ from kinemorph.multibody.layout import DOF, LINK, TREE
 from kinemorph.multibody.loops import DEPENDENT, LOOP
 from kinemorph.multibody.system import F8
 from kinemorph.multibody.tables import BYTE, WORD, Pattern, Tables
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.pose import vector
 from kinemorph.structure import forest_layout as layout
 from kinemorph.structure.forest_layout import BODIES, EDIT, FOREST, FOREST_KIND, JOINTS, LOOPS, OUTCOME, POOL, TREES
@@ -70,6 +71,7 @@ def longer(table: np.ndarray[Any, Any], need: int) -> np.ndarray[Any, Any]:
     return longer
 
 
+@checked_on_failure
 class ForestTables:
     """Trees, bodies, joints and loops by their ids, and the force elements between bodies."""
 

@@ -43,8 +43,7 @@ def animate(
     path = Path(file)
     if path.suffix.lower() not in KINDS:
         raise ValueError(f"{path}: moving pictures end in {', '.join(KINDS)}")
-    positive("animate: rate", rate)
-    positive("animate: speed", speed)
+    rate, speed = positive("animate: rate", rate), positive("animate: speed", speed)
     checked_size("animate: size", size)
     film = recording_of(recording)
     if not len(film.t):

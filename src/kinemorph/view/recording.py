@@ -194,6 +194,8 @@ class Recording:
 
     def row(self, name: str) -> int:
         """The row of a body in `poses`."""
+        if name not in self._rows:
+            raise KeyError(f"recording {self.name!r} has no body {shown(name)}")
         return self._rows[name]
 
     def take_frames(self) -> tuple[Array, list[tuple[npt.NDArray[np.intp], Array]]]:

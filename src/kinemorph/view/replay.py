@@ -39,6 +39,7 @@ Array = npt.NDArray[np.float64]
 
 PAUSE = 1.0  # s at the end, before the player starts again
 ANGLE = 30.0  # vertical field of view, degrees
+FASTEST = 1e5  # frames a second: no recording has more
 IDENTITY = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
 
@@ -68,8 +69,7 @@ def replay(
     recording = recording_of(recording)
     if not len(recording.t):
         raise ValueError(f"recording {recording.name!r} has no frames to replay")
-    positive("replay: rate", rate)
-    positive("replay: speed", speed)
+    rate, speed = positive("replay: rate", rate), positive("replay: speed", speed)
     for overlay in overlays:
         if len(overlay.frames) != len(recording.t):
             raise ValueError(f"overlay {overlay.name!r} has {len(overlay.frames)} frames, not {len(recording.t)}")
@@ -282,6 +282,7 @@ def _turned(wxyz: Array, points: Array) -> Array:
 
 def _kept(t: Array, rate: float) -> npt.NDArray[np.intp]:
     """Which frames to keep: at most `rate` a second, the first and the last among them."""
+    rate = min(rate, FASTEST)
     ticks = np.arange(t[0], t[-1] + 0.5 / rate, 1.0 / rate)
     kept = np.searchsorted(t, ticks + 1e-9 / rate, side="right") - 1
     return np.unique([0, *kept, len(t) - 1])
