@@ -141,9 +141,8 @@ def modules() -> dict[str, Any]:
     import kinemorph.gym
 
     found = {"": km, "gym.": kinemorph.gym, "tasks.": km.creatures.tasks}
-    return found | {
-        f"{name}.": getattr(km, name) for name in ("batch", "convert", "brain", "creatures", "evolve", "mocap")
-    }
+    names = ("batch", "convert", "brain", "creatures", "evolve", "mocap")
+    return found | {f"{name}.": getattr(km, name) for name in names}
 
 
 def public() -> Iterator[Public]:
@@ -215,12 +214,8 @@ def judge(error: BaseException, name: str, argument: str, value: Any, receiver: 
         return f"warning: {text[:160]} ({place})"
     if isinstance(error, OSError) and error.filename is not None:
         return ""  # Python's sentence, which names the file
-    if (
-        "/kinemorph/" not in where
-        or "/tests/" in where
-        or "/_jit" in where
-        or not _raises(trace.tb_frame, trace.tb_lasti)
-    ):
+    ours = "/kinemorph/" in where and "/tests/" not in where and "/_jit" not in where
+    if trace is None or not (ours and _raises(trace.tb_frame, trace.tb_lasti)):
         if isinstance(error, TypeError) and trace is not None and "/tests/" in where and "argument" in text:
             return ""  # Python's own sentence on a missing or surplus argument
         return f"from inside: {text[:160]} ({place})"
@@ -240,13 +235,8 @@ def judge(error: BaseException, name: str, argument: str, value: Any, receiver: 
 def names(words: str, name: str, argument: str, value: Any) -> bool:
     """Whether a sentence names an argument, the thing that it is, or its value."""
     low, plain = words.lower(), argument.lower().strip("_").replace("_", " ")
-    known = {
-        plain,
-        argument.lower(),
-        plain.rstrip("s"),
-        plain.removesuffix("ies") + "y",
-        *name.lower().removesuffix("=").split(".")[-1:],
-    }
+    own = name.lower().removesuffix("=").split(".")[-1]
+    known = {plain, argument.lower(), plain.rstrip("s"), plain.removesuffix("ies") + "y", own}
     if any(word and word in low for word in known):
         return True
     if any(noun in low for noun in CALLED.get(argument, ())):
@@ -267,7 +257,7 @@ CALLED = {
     "forces": ("tau",), "external": ("force",), "ghosts": ("q has",), "id": ("box", "shape", "body", "joint"),
     "name": ("actuator", "body", "figure", "joint"), "told": ("control",), "a": ("body", "shape", "box", "joint"),
     "b": ("body", "shape", "box", "joint"), "ids": ("box",), "bodies": ("body",), "low": ("box",), "high": ("box",),
-    "points": ("vertices",), "damping": ("finite",), "at_a": ("pose",), "at_b": ("pose",), "to": ("body",),
+    "points": ("vertices",), "q": ("frames",), "one": ("genotype",), "other": ("genotype",), "damping": ("finite",), "at_a": ("pose",), "at_b": ("pose",), "to": ("body",),
 }  # fmt: skip
 
 
@@ -323,7 +313,8 @@ def trial(one: Public, argument: str, label: str) -> str:
                 result = one.call(receiver, given)
                 if inspect.isgenerator(result):
                     list(result)
-                wrong = "NaN in the result" if argument and has_nan(result) else ""
+                record = isinstance(result, tuple) and type(result).__name__ == one.attribute
+                wrong = "NaN in the result" if argument and not record and has_nan(result) else ""
                 if not wrong and argument:
                     wrong = used(one, receiver, result, bench)
             finally:
@@ -336,7 +327,8 @@ def trial(one: Public, argument: str, label: str) -> str:
             if not argument:
                 import traceback
 
-                return f"the valid call: {type(error).__name__}: {str(error)[:200]} {traceback.format_exc(limit=-2)[-300:]}"
+                text = f"{type(error).__name__}: {str(error)[:200]}"
+                return f"the valid call: {text} {traceback.format_exc(limit=-2)[-300:]}"
             wrong = judge(error, one.name, argument, value, receiver)
             if not wrong and state_of(receiver, bench) != before:
                 wrong = f"refused, and changed nevertheless: {error}"

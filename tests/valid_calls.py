@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (tables)
 """A valid call of every public function, constructor, method and setter, made of what `Bench` has."""
 
 from __future__ import annotations

@@ -214,6 +214,7 @@ def mujoco(model: Model, peer: Any = None, *, names: Names | None = None, others
     """
     if _is_list(peer):
         return Peer(MUJOCO, model, listed(MUJOCO, model, peer, names), names, others)
+    _refuse_other(peer, "name_jntadr", "a mujoco.MjModel")
     joints = []
     for i, name in enumerate(compiled_names(peer)[1]):
         kind, form = _MUJOCO[peer.jnt_type[i]]

@@ -215,7 +215,7 @@ def refuse_fields(record: Any) -> None:
 
 
 @cache
-def _field_kinds(record: type) -> dict[str, Kind]:
+def _field_kinds(record: Any) -> dict[str, Kind]:
     said = {name: _kind(hint, {}) for name, hint in typing.get_type_hints(record).items()}
     return {name: kind for name, kind in said.items() if kind is not None}
 
