@@ -257,7 +257,8 @@ CALLED = {
     "forces": ("tau",), "external": ("force",), "ghosts": ("q has",), "id": ("box", "shape", "body", "joint"),
     "name": ("actuator", "body", "figure", "joint"), "told": ("control",), "a": ("body", "shape", "box", "joint"),
     "b": ("body", "shape", "box", "joint"), "ids": ("box",), "bodies": ("body",), "low": ("box",), "high": ("box",),
-    "points": ("vertices",), "q": ("frames",), "one": ("genotype",), "other": ("genotype",), "damping": ("finite",), "at_a": ("pose",), "at_b": ("pose",), "to": ("body",),
+    "points": ("vertices",), "q": ("frames",), "one": ("genotype",), "other": ("genotype",),
+    "damping": ("finite",), "at_a": ("pose",), "at_b": ("pose",), "to": ("body",),
 }  # fmt: skip
 
 

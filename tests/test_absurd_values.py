@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a table)
 """Absurd values for everything public: a share of them here, all of them by `python -m tests.absurd_values`.
 
 Each outcome is a result or a sentence. Below are also the cases that strangers met, one by one.

@@ -21,7 +21,7 @@ from kinemorph.mocap.legs import Shift, quaternion, shifts_of, with_hips_moved
 from kinemorph.mocap.skeleton import Moves, Skeleton, match
 from kinemorph.multibody.model import Model
 from kinemorph.spatial.annotated import checked_first
-from kinemorph.spatial.given import real, shown
+from kinemorph.spatial.given import finite, real, shown
 from kinemorph.spatial.quaternion_arrays import conjugate, multiply, normalized, rotate, to_matrix
 
 Array = npt.NDArray[np.float64]
