@@ -294,6 +294,8 @@ def _a(name: str) -> str:
 
 
 def _is_real(value: Any) -> bool:
+    if type(value) is float:  # the usual one, ten times as fast as what asks for abstract classes
+        return value == value
     if isinstance(value, np.ndarray) and value.shape == ():
         value = value[()]
     if not isinstance(value, Real) or isinstance(value, bool):
@@ -305,6 +307,8 @@ def _is_real(value: Any) -> bool:
 
 
 def _is_whole(value: Any) -> bool:
+    if type(value) is int:
+        return -LARGEST <= value < LARGEST
     return isinstance(value, Integral) and not isinstance(value, bool) and -LARGEST <= int(value) < LARGEST
 
 
