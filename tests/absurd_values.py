@@ -152,7 +152,7 @@ def public() -> Iterator[Public]:
         own = [n for n, v in vars(module).items() if n[0] != "_" and getattr(v, "__module__", "") == module.__name__]
         for name in getattr(module, "__all__", own):
             value = getattr(module, name)
-            if inspect.ismodule(value) or not callable(value) or value in seen:
+            if not callable(value) or value in seen:  # `view` is a module that can be called
                 continue
             seen.add(value)
             if not inspect.isclass(value):

@@ -56,7 +56,7 @@ def test_the_judge_tells_a_sentence_from_an_accident(code, found):
         with pytest.raises((Exception, Warning)) as caught:
             exec(code, {"np": np, "km": km, "warnings": warnings})
     argument = "position" if "Pose" in code else "nothing"
-    said = judge(caught.value, "f", argument, object(), None)
+    said = judge(caught.value, "called", argument, object(), None)
     assert said.startswith(found) if found else not said
 
 

@@ -291,7 +291,6 @@ RECEIVERS: dict[str, Callable[[Bench], Any]] = {
     "brain.Brain": lambda b: b.brain,
     "convert.Peer": lambda b: km.convert.pinocchio(b.chain),
     "creatures.Genotype": lambda b: b.genotype,
-    "creatures.Phenotype": lambda b: b.phenotype,
     "creatures.Settings": lambda b: creatures.Settings(),
     "creatures.Rates": lambda b: creatures.Rates(),
     "evolve.Individual": lambda b: b.individual,
@@ -779,6 +778,7 @@ RESULTS = {
 }  # fmt: skip
 # for the package itself: what skips checks on purpose, what journals write and read, what grows tables
 INNER = {
+    "view",  # it waits for a browser: `viewer` is called instead
     "BroadPhase.of", "BroadPhase.follow_order", "BroadPhase.set_order", "BroadPhase.take_out", "BroadPhase.make_room",
     "BroadPhase.grow", "Collisions.of", "Collisions.lend", "Collisions.expect", "Collisions.grow", "Data.claimed",
     "Data.pushed_by", "Forest.claimed", "Forest.fill_poses", "Forest.sums", "Inertia.unchecked", "Joint.check",
@@ -787,7 +787,7 @@ INNER = {
     "World.failure", "World.link_of", "World.set_hold", "World.set_mind", "World.set_numbers", "World.withdraw",
     "World.watch_minds", "Recording.add_poses", "Recording.add_chapter", "Recording.add_body", "Recording.take_frames",
     "brain.Brain.known", "evolve.Recipe.survivors", "evolve.Store.complete", "evolve.Store.keep", "evolve.Store.note",
-    "evolve.Store.known", "Model.with_dofs", "Model.with_equipment", "view", "Collisions.contacts_of",
+    "evolve.Store.known", "Model.with_dofs", "Model.with_equipment", "Collisions.contacts_of",
 }  # fmt: skip
 # written by users, called by the package
 ABSTRACT = (
