@@ -23,7 +23,7 @@ PathLike = str | os.PathLike[str]
 Place = Pose | Iterable[float]
 Action = Callable[[int], None]
 GOOD = {
-    "number": ("float", (0.5, 3, np.float32(1), np.array(2.0), -np.inf)),
+    "number": ("float", (0.5, 3, np.nan, np.float32(1), np.array(2.0), -np.inf)),
     "whole": ("int", (3, -5, np.int64(7))),
     "truth": ("bool", (True, np.True_)),
     "word": ("str", ("", "\0", "word")),
@@ -47,7 +47,7 @@ GOOD = {
     "unknown": ("NobodyKnowsThis", (object(), 5)),
 }
 BAD = {
-    "number": (None, "1", True, 1j, float("nan"), [1], 10**400, np.ones(1), object()),
+    "number": (None, "1", True, 1j, [1], 10**400, np.ones(1), object()),
     "whole": (0.5, True, "1", None, 2**63, float("nan"), 1.0),
     "truth": (1, 0, None, "yes"),
     "word": (b"x", None, 5, ["a"]),
@@ -56,7 +56,7 @@ BAD = {
     "array": (None, "abc", [1, [2]], 1j, [None], object(), {1: 2}, np.ones(2, complex), np.array(["a"])),
     "matrix": (None, "abc", np.zeros(2, [("a", "f8")])),
     "rows": (None, "abc"),
-    "place": (None, "abc", 5, ["a"], [np.nan], np.ones((2, 2)), {1.0: 2}),
+    "place": (None, "abc", 5, ["a"], np.ones((2, 2)), {1.0: 2}),
     "pair": (5, (1,), (1, 2, 3), (0.5, 1), "ab"),
     "names": ("abc", [1], 5),
     "path": (5, None, b"x", "\0", "\ud800"),

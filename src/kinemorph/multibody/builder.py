@@ -16,7 +16,7 @@ from kinemorph.multibody.layout import DOF, LINK
 from kinemorph.multibody.loops import Loop
 from kinemorph.multibody.massless import massless_joints
 from kinemorph.multibody.model import Model
-from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.given import shown
 from kinemorph.spatial.pose import Pose, vector
 from kinemorph.spatial.products import times
@@ -36,7 +36,7 @@ class _Link:
     shapes: tuple[Shape, ...]
 
 
-@checked_first
+@checked_on_failure
 class Builder:
     """Collects links, then builds a `Model`.
 
