@@ -65,13 +65,13 @@ class Changes:
             if self.name(k) in taken:
                 raise self.parts.toml.error(f"{place}.name", f"something is called {self.name(k)!r} already")
             taken.add(self.name(k))
-            if not table.ends and all(getattr(table, deed) is None for deed in DEEDS):
-                raise self.parts.toml.error(place, f"it changes nothing: give one of {', '.join(DEEDS)} and ends")
             if table.when is not None:
                 with self.parts.toml.at(f"{place}.when"):
                     self._conditions[k] = condition(table.when)
                     for noun, name in self._conditions[k].named:
                         _known(name, bodies if noun == "body" else joints, noun)
+            if not table.ends and all(getattr(table, deed) is None for deed in DEEDS):
+                raise self.parts.toml.error(place, f"it changes nothing: give one of {', '.join(DEEDS)} and ends")
             self._check_names(place, table, bodies, joints)
             if table.set is not None:
                 self._check_set(f"{place}.set", table.set)
