@@ -304,7 +304,8 @@ ABSENT = {  # changes that name what another one was to make, or has taken away
 @pytest.mark.parametrize("deed", ABSENT)
 def test_a_change_of_what_is_not_there_is_told_and_the_run_goes_on(deed: str, tmp_path: Path) -> None:
     more = '[[body]]\nname = "other"\nsphere = 0.1\nat = [3.0, 0.0, 0.5]\n'
-    due = f'[[change]]\nname = "too early"\nat = 0.1\n{deed}\nadd = {{ name = "beside", sphere = 0.1, at = [6.0, 0.0, 1.0] }}\n'
+    beside = 'add = { name = "beside", sphere = 0.1, at = [6.0, 0.0, 1.0] }'
+    due = f'[[change]]\nname = "too early"\nat = 0.1\n{deed}\n{beside}\n'
     made = scene(tmp_path, f"{HEAD}{more}{ABSENT[deed]}{due}")
     made.run(0.2)
     assert made.world.time == pytest.approx(0.2)
