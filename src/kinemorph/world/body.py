@@ -102,7 +102,7 @@ class Body:
         return hash(self.id)
 
     def __index__(self) -> int:
-        return self.id
+        return int(self.id)
 
     def __repr__(self) -> str:
         return f"Body {self.name!r}"
