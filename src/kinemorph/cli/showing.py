@@ -147,8 +147,9 @@ def bounce(
     if live:
         need_view("viewers")
         from kinemorph.scenes import bounce_live
+        from kinemorph.scenes.bounce import Bounce
 
-        bounce_live.show(bounce_table.Bounce(objects, sides, step_size, seed))
+        bounce_live.show(Bounce(objects, sides, step_size, seed))
         return
     if replay is not None:
         need_view("replays")

@@ -99,7 +99,7 @@ class Live:
         self.server.initial_camera.position, self.server.initial_camera.look_at = camera.eye, camera.target
         self.server.initial_camera.fov = math.radians(ANGLE)
 
-    def _add_lines(self, scene: Any, name: str, points: Array, colour: Any, width: float, shown: bool) -> Any:
+    def _add_lines(self, scene: Any, name: str, points: Any, colour: Any, width: float, shown: bool) -> Any:
         rgb = tuple(round(255 * c) for c in colour)
         return scene.add_line_segments(
             f"/{name}", points, rgb, thickness=width, thickness_units="screen", visible=shown
