@@ -207,7 +207,8 @@ def _protocol(kind: type) -> Kind:
 
 def refuse_fields(record: Any) -> None:
     """Raise a TypeError for the first field of a record that does not fit its annotation."""
-    for name, kind in _field_kinds(type(record)).items():
+    made_of: Any = type(record)
+    for name, kind in _field_kinds(made_of).items():
         value = getattr(record, name)
         if not kind.accepts(value):
             raise TypeError(f"{type(record).__name__}: {name} is {shown(value)}, and must be {kind.one}")
