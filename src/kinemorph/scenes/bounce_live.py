@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
-import webbrowser
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from kinemorph.scenes.bounce_sights import BLACK, BLUE, GREY, RED, frames
 from kinemorph.scenes.bounce_view import COLOURS, closest_features, mesh_of, native_tiles
 from kinemorph.view.looks import light
 from kinemorph.view.raster import Camera
-from kinemorph.view.serving import HOST, start_server, stop_server
+from kinemorph.view.serving import opened, start_server, stop_server
 from kinemorph.view.viewer import has_screen
 
 Array = npt.NDArray[np.float64]
@@ -41,19 +41,17 @@ def show(
 ) -> None:  # fmt: skip
     """Let it run in a browser until the page's button "close", Ctrl-C, or so many seconds."""
     end = time.monotonic() + seconds
-    server = start_server("viewers", port)
+    server, url = start_server("viewers", port)
     try:
         live = Live(world, server, paused)
-        url = f"http://{HOST}:{server.get_port()}"
         say(f"look at {url} (Ctrl-C ends)")
-        if browser and has_screen():
-            webbrowser.open(url)
-        while not server.get_clients() and time.monotonic() < end:
-            time.sleep(WAIT)
-        while live.open and time.monotonic() < end:
-            start = time.monotonic()
-            live.go_on()
-            time.sleep(max(0.0, min(1.0 / RATE, end - start) - (time.monotonic() - start)))
+        with opened(url) if browser and has_screen() else contextlib.nullcontext():
+            while not server.get_clients() and time.monotonic() < end:
+                time.sleep(WAIT)
+            while live.open and time.monotonic() < end:
+                start = time.monotonic()
+                live.go_on()
+                time.sleep(max(0.0, min(1.0 / RATE, end - start) - (time.monotonic() - start)))
     except KeyboardInterrupt:
         say("closed")
     finally:

@@ -55,7 +55,7 @@ class Wall:
     def look(self, world: World) -> None:
         """How far bricks have come since the last look."""
         self.bricks = [brick for brick in self.bricks if brick.alive]  # who looks on may have taken one away
-        poses = {brick.id: brick.pose for brick in self.bricks}
+        poses = {int(brick.id): brick.pose for brick in self.bricks}
         for now, before in ((now, self.last[id]) for id, now in poses.items() if id in self.last):
             self.moved += float(np.linalg.norm(now.position - before.position))
             off = now.rotation - before.rotation  # its norm is √8 times the sine of half the angle
