@@ -172,7 +172,7 @@ def read_contacts(path: str | os.PathLike[str], found: Contacts, t: Array) -> Co
     """The contacts of a CSV file instead of those found: lines "left,0.52,1.13", a foot, its start and its end (s)."""
     t = np.asarray(t, dtype=np.float64)
     if t.shape != found.heels["left"].shape:
-        raise ValueError(f"read_contacts: t has shape {t.shape}, and those found {found.heels["left"].shape}")
+        raise ValueError(f"read_contacts: t has shape {t.shape}, and those found {found.heels['left'].shape}")
     feet = {side: np.zeros(len(t), dtype=bool) for side in SIDES}
     text = read_bytes(path, LARGEST_FILE).decode("utf-8-sig", "replace")  # spreadsheets put a mark before it
     for number, line in enumerate(text.splitlines(), 1):
