@@ -101,7 +101,7 @@ class Event:
     direction: int = 0
     action: Action | None = None
     only: Callable[..., bool] | None = None
-    ends: int = 0
+    ends: bool | int = 0
     times: float = np.inf
     kind: EventKind = EventKind.CALL
     level: float = 0.0
