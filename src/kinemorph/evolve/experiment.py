@@ -15,7 +15,7 @@ from typing import Any, cast
 import msgspec
 from msgspec.structs import replace
 
-from kinemorph._files import quoted
+from kinemorph._files import FileError, quoted
 from kinemorph._toml import Where, checked, refuse_unknown
 from kinemorph.creatures.tasks import Task
 from kinemorph.evolve.code import code_of
@@ -188,7 +188,12 @@ def settings_in(store: Store) -> Settings:
 
 def problem_in(store: Store) -> Problem:
     """What is evolved in a run: one of kinemorph's tasks, or what the store was opened to trust."""
-    return problem_of(settings_in(store), lambda place: str(store.file), store.trust)
+    try:
+        return problem_of(settings_in(store), lambda place: str(store.file), store.trust)
+    except FileError:
+        raise
+    except ValueError as error:
+        raise StoreError(str(error)) from None
 
 
 @checked_first
