@@ -259,6 +259,7 @@ CALLED = {
     "b": ("body", "shape", "box", "joint"), "ids": ("box",), "bodies": ("body",), "low": ("box",), "high": ("box",),
     "points": ("vertices",), "q": ("frames",), "one": ("genotype",), "other": ("genotype",),
     "damping": ("finite",), "at_a": ("pose",), "at_b": ("pose",), "to": ("body",),
+    "value": ("body",), "source": ("path",),
 }  # fmt: skip
 
 

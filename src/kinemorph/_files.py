@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 
@@ -78,3 +79,11 @@ def can_hold(folder: str | os.PathLike[str]) -> None:
 def quoted(value: str) -> str:
     """A value as errors repeat it: in quotes, without control characters, cut where it is long."""
     return f'"{repr(value[:SHOWN])[1:-1]}{"…" if len(value) > SHOWN else ""}"'
+
+
+def outside() -> int:
+    """How many callers up the first one is that is not of this package: who a warning is for."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("kinemorph."):
+        frame, level = frame.f_back, level + 1
+    return level

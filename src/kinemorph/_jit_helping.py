@@ -94,11 +94,17 @@ class Helper:
         return True
 
 
+_TRIES = 100  # to remove a folder while another thread, or another helper, may claim one more unit in it
+
+
 def _listen(lines: queue.Queue[str], folder: Path) -> None:
     """Until the process that we help ends, however it does."""
     for line in sys.stdin:
         lines.put(line)
-    shutil.rmtree(folder, ignore_errors=True)
+    for _ in range(_TRIES):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            break
     os._exit(0)
 
 

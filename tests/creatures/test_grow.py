@@ -377,5 +377,5 @@ def test_choices_may_be_told_by_their_values() -> None:
 
 
 def test_what_is_no_genotype_does_not_develop() -> None:
-    with pytest.raises(TypeError, match=r"develop: it takes a kinemorph.creatures.Genotype, not 'worm'"):
+    with pytest.raises(TypeError, match="develop: genotype is 'worm', and must be a Genotype"):
         develop("worm")  # type: ignore[arg-type]

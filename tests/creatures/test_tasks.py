@@ -95,9 +95,9 @@ def test_tasks_that_make_no_sense_are_refused(bad: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("task", "draw", "words"),
     [
-        (Locomotion, {"seed": 0}, "it takes a task"),
+        (Locomotion, {"seed": 0}, "task is .*Locomotion.*, and must be a Task"),
         (Locomotion(), {"seed": -1}, "seed -1 must be a whole number, 0 or more"),
-        (Locomotion(), {"seed": 1.5}, "seed 1.5 must be"),
+        (Locomotion(), {"seed": 1.5}, "seed is 1.5, and must be a whole number"),
         (Locomotion(), {"seed": 0, "number": -1}, "number -1 must be"),
     ],
 )

@@ -69,7 +69,7 @@ def test_stopped_by_the_keyboard_it_goes_on_to_the_same_end(tmp_path):
         ((), "name a task, a TOML file with settings, or a run to --resume"),
         (("fly",), 'there is no task "fly"; there are hit-ball'),
         (("none.toml",), "none.toml: there is no such file"),
-        (("--resume", "none.db"), "none.db: there is no such run"),
+        (("--resume", "none.db"), "none.db: there is no such file"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(words, sentence):

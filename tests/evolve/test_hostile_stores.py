@@ -62,7 +62,7 @@ def read(file: Path) -> str:
         with Store.open(file) as store:
             lineage(store, file.with_suffix(".csv"))
             of = settings_in(store)
-            search_of(of, problem_in(store), trust=store.trust)
+            search_of(of, problem_in(store), lambda place: str(file), store.trust)
         resume(file)[0].close()
     except ValueError as error:
         said = str(error)

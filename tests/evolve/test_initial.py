@@ -18,6 +18,7 @@ from kinemorph.evolve.settings import SEARCHES, Settings, checked, load_settings
 from kinemorph.evolve.store import Store
 
 TASK = "tests.evolve.toy:Reach"
+TRUST = [Reach]
 
 
 def settings(files, search="default", **changes):
@@ -46,7 +47,7 @@ def first(store):
 def test_every_search_begins_with_what_is_given(search, files, tmp_path):
     few = {} if search in ("default", "steady") else {"population": 8}
     of = settings(files, search, of_search=few)
-    with begin(tmp_path / "run.db", of) as store:
+    with begin(tmp_path / "run.db", of, trust=TRUST) as store:
         evolve(store, of)
         began = first(store)
     assert [op for op, _ in began[:4]] == ["given", "given", "given", "founder"]
@@ -58,17 +59,17 @@ def test_every_search_begins_with_what_is_given(search, files, tmp_path):
 def test_a_run_keeps_what_it_began_with(files, tmp_path):
     """Its files may be gone when it is resumed."""
     of = settings(files)
-    with begin(tmp_path / "whole.db", of) as store:
+    with begin(tmp_path / "whole.db", of, trust=TRUST) as store:
         evolve(store, of)
         whole = store.golden_hash()
-    with begin(tmp_path / "random.db", settings([])) as store:
+    with begin(tmp_path / "random.db", settings([]), trust=TRUST) as store:
         evolve(store, settings([]))
         assert store.golden_hash() != whole
-    with contextlib.suppress(BrokenOffError), begin(tmp_path / "part.db", of) as store:
+    with contextlib.suppress(BrokenOffError), begin(tmp_path / "part.db", of, trust=TRUST) as store:
         evolve(store, of, evaluator=BreaksOff(60, Reach()))
     for file in files:
         file.unlink()
-    store, again = resume(tmp_path / "part.db")
+    store, again = resume(tmp_path / "part.db", trust=TRUST)
     with store:
         assert evolve(store, again).reused > 20
         assert store.golden_hash() == whole
@@ -76,12 +77,12 @@ def test_a_run_keeps_what_it_began_with(files, tmp_path):
 
 def test_a_run_goes_on_from_where_another_one_ended(files, tmp_path):
     of = settings(files, "thesis", of_search={"population": 10})
-    with begin(tmp_path / "one.db", of) as store:
+    with begin(tmp_path / "one.db", of, trust=TRUST) as store:
         evolve(store, of)
         last = [store.genotype(store.last, rank) for rank in range(10)]
     assert initial_genotypes([str(tmp_path / "one.db")], Reach()) == last
     more = settings([tmp_path / "one.db", files[0]], "thesis", of_search={"population": 20})
-    with begin(tmp_path / "two.db", more) as store:
+    with begin(tmp_path / "two.db", more, trust=TRUST) as store:
         evolve(store, more)
         assert [op for op, _ in first(store)].count("given") == 11
 
@@ -111,7 +112,7 @@ def test_a_file_that_is_none_is_named_before_there_is_a_run(data, said, tmp_path
     if data is not None:
         (tmp_path / "bad.json").write_bytes(data)
     with pytest.raises((OSError, ValueError), match=said):
-        begin(tmp_path / "run.db", settings([tmp_path / "bad.json"]))
+        begin(tmp_path / "run.db", settings([tmp_path / "bad.json"]), trust=TRUST)
     assert not (tmp_path / "run.db").exists()
 
 
@@ -128,21 +129,53 @@ class Own:
     def __init__(self, problem, seed, budget):
         pass
 
+    def ask(self):
+        return []
+
+    def tell(self, result):
+        pass
+
 
 def test_a_search_that_takes_none_says_so(files, tmp_path):
     with pytest.raises(ValueError, match=r'search "tests\.evolve\.test_initial:Own" takes no initial population'):
-        begin(tmp_path / "run.db", settings(files, "tests.evolve.test_initial:Own"))
+        begin(tmp_path / "run.db", settings(files, "tests.evolve.test_initial:Own"), trust=[Reach, Own])
 
 
 def test_what_a_run_began_with_is_not_changed_when_it_goes_on(files, tmp_path):
     from kinemorph.evolve.command import evolve as command
 
     of = settings(files)
-    begin(tmp_path / "run.db", of).close()
+    begin(tmp_path / "run.db", of, trust=TRUST).close()
     with pytest.raises(ValueError, match="only evaluator, workers and address may change"):
-        command(None, {"initial": [str(files[0])]}, None, tmp_path / "run.db")
+        command(None, {"initial": [str(files[0])]}, None, tmp_path / "run.db", trust=("tests.evolve.toy",))
     with Store.open(tmp_path / "run.db") as store:
         assert len(store.facts["initial"]) == 3
+
+
+def test_the_command_takes_files_and_trust_together(files, tmp_path, capsys):
+    """A file of settings names a task, which is trusted by its module; so does the run that is resumed."""
+    from kinemorph.cli import evolve as command
+
+    named = f'task = "{TASK}"\nseed = 3\nevaluator = "serial"\nbudget = {{generations = 3}}\n'
+    (tmp_path / "run.toml").write_text(named + 'initial = ["0.json"]\n')
+    (tmp_path / "plain.toml").write_text(named)
+    ends = []
+    for k, (toml, chosen) in enumerate([("run.toml", ()), ("plain.toml", (files[0],))]):
+        words = {"initial": chosen, "out": tmp_path / f"{k}.db"}
+        with pytest.raises(ValueError, match=f'task "{TASK}" is not one of kinemorph'):
+            command(str(tmp_path / toml), **words)
+        assert not (tmp_path / f"{k}.db").exists()
+        command(str(tmp_path / toml), **words, trust=("tests.evolve.toy",), json=True)
+        ends.append(json.loads(capsys.readouterr().out)["hash"])
+    assert ends[0] == ends[1]
+    with contextlib.suppress(BrokenOffError):
+        of = load_settings(tmp_path / "run.toml")
+        with begin(tmp_path / "part.db", of, trust=TRUST) as store:
+            evolve(store, of, evaluator=BreaksOff(60, Reach()))
+    with pytest.raises(ValueError, match=f'task "{TASK}" is not one of kinemorph'):
+        command(resume=tmp_path / "part.db")
+    command(resume=tmp_path / "part.db", trust=("tests.evolve.toy",), json=True)
+    assert json.loads(capsys.readouterr().out)["hash"] == ends[0]
 
 
 def test_the_command_takes_files(files, tmp_path, capsys):

@@ -19,7 +19,7 @@ from kinemorph.evolve.report import report
 from kinemorph.evolve.rescore import rescore
 from kinemorph.evolve.settings import Settings, checked, load_settings
 from kinemorph.evolve.store import Store
-from kinemorph.evolve.trust import name_of
+from kinemorph.evolve.trust import name_of, trusted
 from kinemorph.scenes.champions import film_of, replay_champions, replay_progress
 from kinemorph.scenes.viewing import show
 
@@ -65,7 +65,7 @@ def test_a_run_that_names_code_runs_none(reader: str, there: Path) -> None:
             READERS[reader](file)
     facts_rewritten(file, "settings", SETTINGS | {"search": "boom:Boom"})
     if reader == "resume":
-        with pytest.raises(ValueError, match=r'search "boom:Boom" is not one of kinemorph'):
+        with pytest.raises(ValueError, match=rf'^{file}: search "boom:Boom" is not one of kinemorph'):
             READERS[reader](file)
     assert not marker.exists()
     assert not (there / "boom.ran").exists()
@@ -140,8 +140,11 @@ def test_a_file_is_not_taken_for_another_module(named: str, tmp_path: Path, monk
 
 @pytest.mark.parametrize("trust", ["my_tasks", Reach, [3], [None]])
 def test_trust_is_a_list_of_classes_and_names(trust: object, tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="trust: "):
+    with pytest.raises(TypeError, match=r"begin: trust is .*, and must be a list of strings or types"):
         begin(tmp_path / "run.db", settings(), trust=trust)  # type: ignore[arg-type]
+    assert not (tmp_path / "run.db").exists()
+    with pytest.raises(TypeError, match="trust: "):
+        trusted(trust)  # type: ignore[arg-type]
 
 
 def test_a_file_names_no_cluster(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_height_and_unit_can_be_given():
     assert km.mocap.body_of(bvh, height=1.9).height == pytest.approx(1.9)
     assert km.mocap.body_of(bvh, unit=0.0254).height == pytest.approx(1.75 * 2.54, rel=1e-3)
     assert any("centimetres" in note for note in km.mocap.body_of(bvh).notes)
-    with pytest.raises(ValueError, match=r"height is -1.0, and must be positive"):
+    with pytest.raises(ValueError, match=r"height is -1.0, and must be from"):
         km.mocap.body_of(bvh, height=-1.0)
     with pytest.raises(ValueError, match=r"mass 0.0 must be positive"):
         km.mocap.body_of(bvh, mass=0.0)
@@ -160,8 +160,8 @@ def test_the_pose_that_converters_put_first_is_left_out():
 def test_wrong_arguments_get_a_sentence():
     file = km.mocap.walk_file()
     for arguments, why in (
-        ({"mass": float("nan")}, "mass nan must be positive"), ({"height": 1e300}, "the limit is 100 m"),
-        ({"mass": "70"}, "mass '70' must be positive"), ({"height": "tall"}, "height is 'tall', and must be positive"),
+        ({"mass": float("nan")}, "mass nan must be positive"), ({"height": 1e300}, "height is 1e.300, and must be"),
+        ({"mass": "70"}, "mass '70' must be positive"), ({"height": "tall"}, "height is 'tall', and must be from"),
         ({"unit": 1e9}, "the limit is 100 m"), ({"friction": -1.0}, "friction -1.0 must be a number that is not neg"),
         ({"friction": float("nan")}, "friction nan"), ({"cutoff": float("nan")}, "cutoff nan Hz must be positive"),
         ({"cutoff": -2.0}, "cutoff -2 Hz must be positive"), ({"cutoff": "best"}, "cutoff 'best'"),

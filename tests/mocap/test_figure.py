@@ -45,11 +45,11 @@ def test_welded_parts_keep_the_mass():
 
 
 def test_wrong_arguments_get_a_sentence():
-    with pytest.raises(ValueError, match=r"human: mass is -1.0, and must be positive"):
+    with pytest.raises(ValueError, match=r"human: mass is -1.0, and must be from 0.5 to 2000"):
         km.human(mass=-1.0)
-    with pytest.raises(ValueError, match=r"human: mass is '70', and must be positive"):
+    with pytest.raises(TypeError, match=r"human: mass is '70', and must be a real number"):
         km.human(mass="70")
-    with pytest.raises(ValueError, match=r"human: height is None, and must be positive"):
+    with pytest.raises(TypeError, match=r"human: height is None, and must be a real number"):
         km.human(height=None)
     with pytest.raises(ValueError, match="there is no part 'tail' to weld"):
         km.human(welded=["tail"])

@@ -728,7 +728,7 @@ def test_what_is_no_model_is_refused_by_a_sentence(name: str) -> None:
     model, _ = swing()
     WITHOUT_DATA[name](model.with_dofs(damping=1.0))
     for other in (None, "model", km.Data(model), km.State(PLAIN, PLAIN)):
-        with pytest.raises(TypeError, match=r"must be a kinemorph\.Model"):
+        with pytest.raises(TypeError, match=r"must be a (kinemorph\.)?Model"):
             WITHOUT_DATA[name](other)
 
 
@@ -757,7 +757,7 @@ def test_names_are_texts() -> None:
         lambda: km.ForceElement.damper("a", "b", 1.0, name=5),
         lambda: km.Builder().frame(5, None),
     ):
-        with pytest.raises((TypeError, ValueError), match="a text"):
+        with pytest.raises((TypeError, ValueError), match=r"name.* (a text|a string)"):
             call()
 
 

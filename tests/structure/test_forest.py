@@ -153,7 +153,7 @@ def test_stale_ids_are_refused(planted: tuple[km.Forest, km.Model, km.State, lis
     forest.remove(ids[0])
     with pytest.raises(KeyError, match=rf"no tree {tree} "):
         forest.state(tree)
-    with pytest.raises(TypeError, match="integer"):
+    with pytest.raises(TypeError, match="body is 'left', and must be a whole number"):
         forest.pose("left")  # type: ignore[arg-type]
 
 
@@ -321,7 +321,7 @@ def test_a_knock_adds_to_the_motion_of_what_floats_and_of_all_that_hangs_on_it()
     held = next(int(b) for b in forest.add(model).bodies if forest.velocity(forest.joint_of(int(b))).size < 6)
     with pytest.raises(ValueError, match="does not float"):
         forest.knock(held, (1.0, 0.0, 0.0), (0.0, 0.0, 0.0))
-    with pytest.raises(ValueError, match="must be finite"):
+    with pytest.raises(ValueError, match=r"knock: push: \[nan, 0.0, 0.0\] is not finite"):
         forest.knock(floating[0], (np.nan, 0.0, 0.0), (0.0, 0.0, 0.0))
     forest.remove(floating[0])
     with pytest.raises(KeyError, match="there is no body"):

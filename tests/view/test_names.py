@@ -277,7 +277,7 @@ def report_of_names(folder: Path) -> Path:
                 "UPDATE generation SET stats = ? WHERE g = ?",
                 (json.dumps({**json.loads(stats), "rejected": rejected}), g),
             )
-        row = {"measure": 1.0, "low": 0.0, "high": 1.0, "score": 1.0, "rejected": 0, "draws": 1}
+        row = {"measure": 1.0, "low": 0.0, "high": 1.0, "score": 1.0, "rejected": 0, "draws": 1, "made": 1}
         told = {"generation": 1, "rank": 0, "conditions": {n: row for n in NAMES if "\ud83d" not in n}, "lesions": {}}
         db.execute("INSERT OR REPLACE INTO run VALUES ('rescore', ?)", (json.dumps(told),))
     db.close()

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from kinemorph._jit import entry
 from kinemorph.brain.functions import think
 from kinemorph.brain.layout import EFFECT, FIRST, LONGEST, NEURON, ONE, SENSE, Acted, Function, Sensed
-from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.annotated import checked_on_failure
 
 Array = npt.NDArray[np.float64]
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
@@ -24,7 +24,6 @@ FASTEST = 1000.0  # Hz
 COMPONENTS = Sensed.UP, Sensed.DIRECTION, Sensed.PLACE
 
 
-@checked_first
 @dataclass(frozen=True, slots=True)
 class Neuron:
     """One neuron: its function of three inputs, each a source times a weight."""
@@ -34,7 +33,6 @@ class Neuron:
     weights: tuple[float, float, float] = (1.0, 1.0, 1.0)
 
 
-@checked_first
 @dataclass(frozen=True, slots=True)
 class Sense:
     """What is read of a link, or of the joint that carries it; `mirrored` turns the sign round."""
@@ -45,7 +43,6 @@ class Sense:
     mirrored: bool = False
 
 
-@checked_first
 @dataclass(frozen=True, slots=True)
 class Effect:
     """What is done, by weight times a source, held in ±1, in the joint that carries a link, or by the link."""
@@ -60,7 +57,7 @@ class Effect:
     high: float = 1.0
 
 
-@checked_first
+@checked_on_failure
 class Brain:
     """Neurons that all update at once, `rate` times a second, what they sense, and what they do.
 

@@ -483,4 +483,4 @@ def _pose_on_link(solid: Solid, pose: Pose | None) -> Pose:
 def _check_link(link: Any) -> None:
     whole = type(link) is int or isinstance(link, np.integer)
     if not whole or not BASE <= link < 1 << 31:
-        raise ValueError(f"link is {link!r}; expected -1 for the base, or the number of a link")
+        raise ValueError(f"link is {shown(link)}; expected -1 for the base, or the number of a link")

@@ -165,8 +165,9 @@ def resume(file: Path | str, trust: Trust = ()) -> tuple[Store, Settings]:
     """A store to go on with, if this code is what began it."""
     store = Store.open(file, write=True, trust=trust)
     try:
-        settings = settings_in(store)
-        ours = facts(settings, problem_in(store), store.trust)
+        settings, problem = settings_in(store), problem_in(store)
+        with _said_before(lambda place: str(store.file), "search"):
+            ours = facts(settings, problem, store.trust)
         for name, noun in (("code", "other code"), ("versions", "other versions")):
             theirs = store.fact(name, dict[str, str])
             if theirs != ours[name]:

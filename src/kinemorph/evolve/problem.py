@@ -7,6 +7,8 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 import numpy as np
 
+from kinemorph.spatial.annotated import not_needed
+
 BLANK = 1 << 16  # draws from this number on are lived with senses that read nothing
 
 
@@ -70,19 +72,23 @@ class Problem(Protocol):
         """Another genotype, and what was done."""
         ...
 
+    @not_needed
     def crossover(self, one: str, other: str, rng: np.random.Generator) -> str: ...
 
+    @not_needed
     def graft(self, one: str, other: str, rng: np.random.Generator) -> str: ...
 
     def viable(self, genotype: str) -> bool:
         """Whether it is worth an evaluation at all; a stillbirth costs none."""
         ...
 
+    @not_needed
     def numbers(self, genotype: str) -> list[float]:
         """The numbers that can be tuned without changing the body. If the body may be tuned too (`body` of a search's
         `tuning`), this and the next are called with `body=True`."""
         ...
 
+    @not_needed
     def with_numbers(self, genotype: str, numbers: list[float]) -> str: ...
 
     def evaluate(self, genotype: str, draw: Draw) -> Outcome:

@@ -62,7 +62,7 @@ def check_closed(points: Array, loops: Sequence[Array]) -> None:
 
 
 def _repeats(f: int, loop: Array) -> ValueError:
-    return ValueError(f"face {f} has the vertices {loop.tolist()}; expected 3 or more, each once")
+    return ValueError(f"face {f} of the loops has the vertices {loop.tolist()}; expected 3 or more, each once")
 
 
 def hollow(core: Polyhedron, points: Array, triangles: Array) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 from kinemorph.geometry.distinct_points import distinct_points
 from kinemorph.geometry.mesh import Mesh
 from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.given import shown
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -46,7 +47,7 @@ def check_mesh(mesh: Mesh, what: str) -> None:
     `what` names the mesh in the error.
     """
     if not isinstance(mesh, Mesh):
-        raise TypeError(f"{what}: expected a km.Mesh, got {mesh!r}")
+        raise TypeError(f"{what}: expected a km.Mesh, got {shown(mesh)}")
     if not len(mesh.faces):
         raise ValueError(f"{what}: the mesh has no faces")
     bad = np.flatnonzero(~np.isfinite(mesh.vertices).all(axis=1))

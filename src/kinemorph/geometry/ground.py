@@ -19,7 +19,7 @@ from kinemorph.geometry.distinct_points import distinct_points
 from kinemorph.geometry.faults import check_mesh
 from kinemorph.geometry.mesh import Mesh
 from kinemorph.geometry.polyhedron import VERTEX
-from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.annotated import checked_first, checked_on_failure
 from kinemorph.spatial.pose import vector
 
 
@@ -189,7 +189,7 @@ class HeightField(Ground):
         return f"HeightField of {nx} by {ny} heights"
 
 
-@checked_first
+@checked_on_failure
 class Terrain(Ground):
     """The triangles of a mesh as thin ground that need not be closed; those without area are left out.
 

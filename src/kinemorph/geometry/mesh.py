@@ -16,6 +16,7 @@ from kinemorph.geometry import dae, msh, obj, stl, tessellate
 from kinemorph.geometry.first_object import read_first
 from kinemorph.geometry.shapes import Shape, ShapeKind
 from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.given import shown
 from kinemorph.spatial.pose import Vector, vector
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -48,8 +49,13 @@ class Mesh:
     colours: Array | None = None  # (m, 4) float32, red green blue opacity of each face, NaN where the file has none
 
     def __post_init__(self) -> None:
-        for array in (self.vertices, self.faces, self.colours):
+        for name in ("vertices", "faces", "colours"):
+            array = getattr(self, name)
             if array is not None:
+                if not isinstance(array, np.ndarray):
+                    raise TypeError(f"Mesh: {name} is {shown(array)}, and must be a NumPy array")
+                if name != "colours" and (array.ndim != 2 or array.shape[1] != 3 or array.dtype.kind not in "fiu"):
+                    raise ValueError(f"Mesh: {name} is {shown(array)}, and must be rows of 3 numbers")
                 array.flags.writeable = False
 
     @property

@@ -23,7 +23,7 @@ from kinemorph.geometry.faults import check_mesh
 from kinemorph.geometry.mesh import Mesh, mesh_of
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.geometry.shapes import Shape, ShapeKind
-from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.annotated import checked_first, checked_on_failure
 from kinemorph.spatial.given import shown
 
 NODE = np.dtype(
@@ -59,7 +59,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Distance = Callable[[Polyhedron, Polyhedron], float]  # of two cores; 0 or less if they overlap
 
 
-@checked_first
+@checked_on_failure
 class Parts:
     """A body made of convex parts, as a tree in rows: the root first, each node followed by all that is below it.
 
@@ -76,7 +76,7 @@ class Parts:
     ) -> None:  # fmt: skip
         self.parts, self.solid = tuple(parts), solid
         if not isinstance(solid, Mesh | None):
-            raise TypeError(f"Parts: the solid is a Mesh, not {solid!r:.60}")
+            raise TypeError(f"Parts: the solid is a Mesh, not {shown(solid)}")
         if not self.parts:
             raise ValueError("Parts: a body needs one convex part or more")
         for k, part in enumerate(self.parts):

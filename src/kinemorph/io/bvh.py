@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._files import FileError, ModelWarning, quoted, read_bytes, write_whole
+from kinemorph._files import FileError, ModelWarning, outside, quoted, read_bytes, write_whole
 from kinemorph.spatial.annotated import checked_first
 from kinemorph.spatial.quaternion_arrays import about, multiply, rotate
 
@@ -366,7 +366,7 @@ def _motion(reader: _Reader, body: bytes, first: int, width: int, strict: bool) 
         message = f"{int(declared)} frames are declared, and {len(frames)} are there: all of these are taken"
         if strict:
             raise reader.error(f"{message} (refused because strict=True)", line)
-        warnings.warn(str(reader.error(message, line)), ModelWarning, stacklevel=4)
+        warnings.warn(str(reader.error(message, line)), ModelWarning, stacklevel=outside())
     return frames, seconds
 
 

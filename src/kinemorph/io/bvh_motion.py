@@ -31,6 +31,8 @@ def bvh_of(
     its end site. The skeleton is that of the model with all joints at zero.
     """
     frames = np.asarray(q, dtype=np.float64)
+    if frames.ndim != 2:
+        raise ValueError(f"bvh_of: q has shape {frames.shape}, and must be frames of {model.nq} numbers")
     parents = model.links["parent"].tolist()
     if parents.count(-1) != 1:
         raise ValueError(f"model {model.name!r} has {parents.count(-1)} trees; a BVH file holds one")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._files import FileError, ModelWarning, write_whole
+from kinemorph._files import FileError, ModelWarning, outside, write_whole
 from kinemorph.geometry.kept_mesh import keep_mesh
 from kinemorph.geometry.material import EVERYTHING
 from kinemorph.geometry.mesh import load_mesh
@@ -99,18 +99,18 @@ class Lost:
             if np.isfinite(dofs[field]).any():
                 self.add(f"{called} {of}", name)
 
-    def issue(self, stacklevel: int) -> None:
+    def issue(self) -> None:
         for what, names in self.found.items():
             shown = ", ".join(repr(name) for name in names[:3]) + (f" and {len(names) - 3} more" if names[3:] else "")
             text = f"model {self.model.name!r}: {self.kind} has no {what}: left out of {shown}"
-            warnings.warn(text, ModelWarning, stacklevel + 1)
+            warnings.warn(text, ModelWarning, outside())
 
 
 def written(file: Path, root: object, lost: Lost) -> Path:
     """Write a file, whole or not at all, and tell the caller of `save_...` what it has no place for."""
     file.parent.mkdir(parents=True, exist_ok=True)
     write_whole(file, str(root).encode())
-    lost.issue(stacklevel=3)
+    lost.issue()
     return file
 
 

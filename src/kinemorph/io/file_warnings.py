@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from kinemorph._files import ModelWarning
+from kinemorph._files import ModelWarning, outside
 from kinemorph._xml import Element
 
 NAMED = 6  # further places that a warning names
@@ -22,10 +22,10 @@ class FileWarnings:
             raise element.error(f"{message} (refused because strict=True)")
         self._found.setdefault(kind, []).append((element, message))
 
-    def issue(self, stacklevel: int) -> None:
+    def issue(self) -> None:
         for (element, message), *others in self._found.values():
             text = element.says(message)
             if others:
                 names = ", ".join(other.place for other, _ in others[:NAMED])
                 text += f" (the same: {names}{f' and {len(others) - NAMED} more' if len(others) > NAMED else ''})"
-            warnings.warn(text, ModelWarning, stacklevel + 1)
+            warnings.warn(text, ModelWarning, outside())

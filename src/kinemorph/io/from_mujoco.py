@@ -66,7 +66,7 @@ def from_mujoco(
     warned = FileWarnings(strict)
     parts = _Compiled(peer, name, Unsupported(ignore, warned, KINDS)).parts
     model = build(parts, merge_fixed, warned)
-    warned.issue(stacklevel=2)
+    warned.issue()
     return model
 
 

@@ -93,7 +93,7 @@ def _model(
     if bodies.sprung or ratios:
         _settle_damping(parts, bodies, merge_fixed)
     model = build(parts, merge_fixed, warned)
-    warned.issue(stacklevel=3)
+    warned.issue()
     return model
 
 

@@ -115,7 +115,7 @@ def _model(
         warned.add("empty", model, "there are no <link> elements; the model is empty")
     floating = floating and not flag(model.one("static"))
     result = build(model, links, joints, frames, floating, list(prefer), merge_fixed, gravity, warned)
-    warned.issue(stacklevel=3)
+    warned.issue()
     return result
 
 

@@ -110,7 +110,7 @@ def _model(
         robot, robot.attributes.get("name") or name, links, joints,
         floating=floating, merge_fixed=merge_fixed, gravity=gravity, warned=warned,
     )  # fmt: skip
-    warned.issue(stacklevel=3)
+    warned.issue()
     return model
 
 

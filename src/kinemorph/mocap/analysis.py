@@ -26,7 +26,7 @@ from kinemorph.mocap.support import Loads, Support, centre_of_pressure, support_
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.energy_momentum import momentum
 from kinemorph.multibody.model import Model
-from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.annotated import checked_first, checked_on_failure
 from kinemorph.spatial.given import shown
 from kinemorph.spatial.quaternion_arrays import rotate, to_matrix
 
@@ -219,7 +219,7 @@ def _moved(model: Model, motion: Motion, k: int, h: float) -> tuple[Array, Array
     return integrate(model, motion.q[k], 0.5 * (motion.v[k] + v), h), v
 
 
-@checked_first
+@checked_on_failure
 def analyse(
     source: str | os.PathLike[str] | Bvh | Body,
     mass: float = 70.0,

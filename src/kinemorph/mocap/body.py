@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._files import ModelWarning
+from kinemorph._files import ModelWarning, outside
 from kinemorph.io.bvh import Bvh
 from kinemorph.mocap.anthropometry import table_of
 from kinemorph.mocap.figure import FOOT, assemble, upright
@@ -20,7 +20,7 @@ from kinemorph.mocap.inertias import AHEAD, ANKLE, SIDES, Bone, unit
 from kinemorph.mocap.legs import Shift, quaternion, shifts_of, with_hips_moved
 from kinemorph.mocap.skeleton import Moves, Skeleton, match
 from kinemorph.multibody.model import Model
-from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.annotated import checked_first, checked_on_failure
 from kinemorph.spatial.given import finite, real, shown
 from kinemorph.spatial.quaternion_arrays import conjugate, multiply, normalized, rotate, to_matrix
 
@@ -96,7 +96,7 @@ class Body:
         return float(np.mean([sum(self.lengths(side)) - self.feet[side].heel[2] for side in SIDES]))
 
 
-@checked_first
+@checked_on_failure
 def body_of(
     bvh: Bvh,
     mass: float = 70.0,
@@ -138,7 +138,7 @@ def body_of(
     if 1.0 / bvh.dt < SLOW - 0.5:
         warnings.warn(
             f"BVH {bvh.name!r}: {1.0 / bvh.dt:.3g} frames a second are few; accelerations, and so forces, are "
-            f"smoothed away; {SLOW:g} or more are better", ModelWarning, stacklevel=3,
+            f"smoothed away; {SLOW:g} or more are better", ModelWarning, stacklevel=outside(),
         )  # fmt: skip
     scaled = {k: Bone(b.parent, scale * b.at, scale * b.end, None) for k, b in bones.items()}
     root = scale * places[:, found.bones["pelvis"].where]
@@ -326,7 +326,7 @@ def scale_of(
                 finite(what, value, 1e-9, 1e9)
         scale = unit if unit is not None else float(height or USUAL) / tall
         if not 0.0 < scale * tall <= TALLEST:
-            raise ValueError(f"the body would be {scale * tall:.3g} m tall; the limit is {TALLEST:g} m")
+            raise ValueError(f"the body's height would be {scale * tall:.3g} m; the limit is {TALLEST:g} m")
         notes.append(f"one unit is {scale:.6g} m, as asked for: the body is {scale * tall:.3f} m tall")
         return scale, scale * tall
     name = min(UNITS, key=lambda name: abs(math.log(UNITS[name] * tall / USUAL)))

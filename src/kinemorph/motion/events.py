@@ -118,13 +118,13 @@ class Event:
 
     @staticmethod
     def height(
-        place: str | int,
+        place: Any,
         level: float = 0.0,
         action: Action | None = None,
         *,
         point: Iterable[float] = (0.0, 0.0, 0.0),
         normal: Iterable[float] = (0.0, 0.0, 1.0),
-        seen_from: str | int = -1,
+        seen_from: Any = -1,
         **more: Any,
     ) -> Event:
         """A point of a link or frame passes a plane: `level` along `normal`, as another place (or the world) sees it.
@@ -140,8 +140,8 @@ class Event:
 
     @staticmethod
     def distance(
-        a: str | int,
-        b: str | int,
+        a: Any,
+        b: Any,
         level: float,
         action: Action | None = None,
         *,
@@ -153,20 +153,20 @@ class Event:
         return _event(name, EventKind.DISTANCE, action, more, places=(a, b), points=points, level=level)
 
     @staticmethod
-    def position(joint: str, level: float, action: Action | None = None, *, entry: int = 0, **more: Any) -> Event:
+    def position(joint: Any, level: float, action: Action | None = None, *, entry: int = 0, **more: Any) -> Event:
         """An entry of a joint's position passes a value, as the joint was declared, whatever the root is by then."""
         name = more.pop("name", f"{joint} at {_said(level)}")
         return _event(name, EventKind.POSITION, action, more, places=(joint,), entry=entry, level=level)
 
     @staticmethod
-    def velocity(joint: str, level: float = 0.0, action: Action | None = None, *, entry: int = 0, **more: Any) -> Event:
+    def velocity(joint: Any, level: float = 0.0, action: Action | None = None, *, entry: int = 0, **more: Any) -> Event:
         """An entry of a joint's velocity passes a value, likewise; at 0 the joint turns back."""
         name = more.pop("name", f"{joint} moves at {_said(level)}")
         return _event(name, EventKind.VELOCITY, action, more, places=(joint,), entry=entry, level=level)
 
     @staticmethod
     def force(
-        loop: str,
+        loop: Any,
         along: Iterable[float],
         level: float = 0.0,
         action: Action | None = None,

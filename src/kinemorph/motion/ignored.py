@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._files import ModelWarning
+from kinemorph._files import ModelWarning, outside
 from kinemorph._jit import entry, rows_at
 from kinemorph.multibody.checks import Matrix
 from kinemorph.multibody.model import Model
@@ -95,7 +95,7 @@ def _look_at_gears(model: Model, q: Array) -> None:
                 f"model {model.name!r}: joint {m.joint!r} does not follow {m.source!r} as its mimic says; begin with "
                 "q, v = km.follow(model, q, v)",
                 ModelWarning,
-                stacklevel=4,
+                stacklevel=outside(),
             )
             return
 
@@ -124,5 +124,5 @@ def _tell(model: Model, what: str, which: Array) -> None:
         f"model {model.name!r}: {what} of joint {', '.join(map(repr, names[:3]))}{more} would have acted, but "
         "rollouts and simulations of a model do not honour them",
         ModelWarning,
-        stacklevel=4,
+        stacklevel=outside(),
     )

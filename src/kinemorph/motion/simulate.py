@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._files import ModelWarning
+from kinemorph._files import ModelWarning, outside
 from kinemorph.constraint.loops import loop_errors
 from kinemorph.motion.controlled import take_controlled
 from kinemorph.motion.event_time import HappensAgainError, crossed, first_crossing, new_sides, signs
@@ -404,7 +404,7 @@ class Simulation:
                 f"model {self.model.name!r}: joint {report.misled[0]!r} changed sides at t = {t:g} s, so its constant "
                 "forces act along axes that turn with its other link from now on; give forces as a function instead",
                 ModelWarning,
-                stacklevel=2,
+                stacklevel=outside(),
             )
         self.log.happenings.append(Happening(t, e.name, before, self.state, lost, result is not None, report))
         return self._counts[i] == e.ends

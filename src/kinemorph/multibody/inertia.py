@@ -87,7 +87,8 @@ class Inertia:
         edges = vector(size, 3, "Inertia.box: size")
         _lengths("box", size=min(edges))
         x, y, z = edges**2
-        return Inertia(mass, at, mass / 12.0 * np.array([y + z, x + z, x + y]))
+        with np.errstate(all="ignore"):  # what is not finite is refused
+            return Inertia(mass, at, mass / 12.0 * np.array([y + z, x + z, x + y]))
 
     @staticmethod
     def cylinder(mass: float, radius: float, length: float, at: Iterable[float] = (0.0, 0.0, 0.0)) -> Inertia:
@@ -100,8 +101,9 @@ class Inertia:
     def rod(mass: float, start: Iterable[float], end: Iterable[float]) -> Inertia:
         """A thin rod between two points."""
         a, b = vector(start, 3, "Inertia.rod: start"), vector(end, 3, "Inertia.rod: end")
-        d = b - a
-        return Inertia(mass, (a + b) / 2.0, mass / 12.0 * (inner(d, d) * np.eye(3) - np.outer(d, d)))
+        with np.errstate(all="ignore"):  # what is not finite is refused
+            d = b - a
+            return Inertia(mass, (a + b) / 2.0, mass / 12.0 * (inner(d, d) * np.eye(3) - np.outer(d, d)))
 
     def moved(self, pose: Pose) -> Inertia:
         """The same body in an outer frame, where this frame stands at `pose`."""

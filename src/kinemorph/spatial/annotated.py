@@ -14,7 +14,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 Callee = TypeVar("Callee", bound=Callable[..., Any])
 
@@ -29,6 +29,12 @@ def checked_on_failure(target: Callee) -> Callee:
 def checked_first(target: Callee) -> Callee:
     """The same, and arguments are compared before anything is done: for what must not be left half done."""
     return _decorate(target, _comparing)
+
+
+def not_needed(method: Callee) -> Callee:
+    """Decorate a method of a protocol that only some callers need: objects without it fit the protocol, too."""
+    cast(Any, method).not_needed = True
+    return method
 
 
 def _decorate(target: Any, wrapped: Callable[[Any], Any]) -> Any:

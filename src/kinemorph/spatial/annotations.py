@@ -200,7 +200,8 @@ def _class(kind: type) -> Kind | None:
 
 def _protocol(kind: type) -> Kind:
     """What has the methods that a protocol asks for."""
-    methods = [name for name, found in vars(kind).items() if name[0] != "_" and inspect.isfunction(found)]
+    members = [(name, found) for name, found in vars(kind).items() if name[0] != "_" and inspect.isfunction(found)]
+    methods = [name for name, found in members if not hasattr(found, "not_needed")]
     words = f"an object with {', '.join(methods)}" if methods else "an object"
     return Kind(lambda value: all(callable(getattr(value, name, None)) for name in methods), words, "objects")
 
@@ -216,7 +217,11 @@ def refuse_fields(record: Any) -> None:
 
 @cache
 def _field_kinds(record: Any) -> dict[str, Kind]:
-    said = {name: _kind(hint, {}) for name, hint in typing.get_type_hints(record).items()}
+    try:
+        hints = typing.get_type_hints(record)
+    except NameError:  # of a class of a user, who imports it for type checkers alone
+        return {}
+    said = {name: _kind(hint, {}) for name, hint in hints.items()}
     return {name: kind for name, kind in said.items() if kind is not None}
 
 
@@ -334,7 +339,7 @@ def _is_path(value: Any) -> bool:
 
 NONE = Kind(lambda value: value is None, "None", "None")
 ARRAY = Kind(_is_array, "an array of real numbers", "arrays")
-ROWS = Kind(lambda value: _is_array(value) and np.ndim(value) > 0, "an array of real numbers", "arrays")
+ROWS = Kind(lambda value: _is_array(value) and np.ndim(value) > 0, "an array of real numbers, not of one", "arrays")
 ANY_ARRAY = Kind(lambda value: isinstance(value, np.ndarray) or _is_array(value), "an array", "arrays")
 PATH = Kind(_is_path, "a path", "paths")
 FUNCTION = Kind(callable, "a function", "functions")

@@ -203,7 +203,7 @@ class Forest(ForestSums):
         if status:
             self._refuse(request, o)
         if o["lossy"] >= 0:
-            warn(_NAMES, o, 3)
+            warn(_NAMES, o)
         return Change(
             int(o["joint"]), bool(o["closes"]), o["impulse"].copy(), float(o["energy_lost"]),
             float(o["momentum_error"]), float(o["pose_error"]), float(o["twist_error"]), float(o["loop_error"]),

@@ -81,7 +81,7 @@ class Writer:
             return value
         if isinstance(value, float):
             return float(value) if math.isfinite(value) else ["f", str(float(value))]
-        if isinstance(value, np.integer):
+        if isinstance(value, int | np.integer):  # ids are numbers that know what they are of
             return int(value)
         if type(value) is tuple:
             return ["t", *map(self.value, value)]

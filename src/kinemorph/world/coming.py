@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import sys
 import warnings
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from kinemorph._files import ModelWarning
+from kinemorph._files import ModelWarning, outside
 from kinemorph.constraint.closure import LoopError, project
 from kinemorph.constraint.loops import loop_errors
 from kinemorph.geometry.mass import WATER, inertia_of
@@ -145,14 +144,6 @@ def tell(model: Model, what: str, names: list[str], but: str = "do not act in wo
         shown = ", ".join(map(repr, dict.fromkeys(names[:3]))) + (", ..." if names[3:] else "")
         text = f"world: model {model.name!r} has {what} ({shown}), which {but}"
         warnings.warn(text, ModelWarning, stacklevel=outside())
-
-
-def outside() -> int:
-    """How many callers up the first one is that is not of this package: who a warning is for."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("kinemorph."):
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 def free_position(pose: Pose) -> Array:

@@ -16,7 +16,7 @@ from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.given import shown
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest_memory import INDEX
-from kinemorph.world.known import known_again, learn, next_number
+from kinemorph.world.known import known_again, lasting, learn, next_number
 from kinemorph.world.of_world import OfWorld
 from kinemorph.world.watch import ANYTHING, GROUND, measure_now
 
@@ -114,7 +114,7 @@ class Watches(OfWorld):
             self._lend()
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return self._watches, self._rows, self._known
+        return self._watches, self._rows, lasting(self._known, self._watches)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self._watches, self._rows, self._known = state

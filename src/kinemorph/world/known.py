@@ -33,6 +33,12 @@ def learn(known: dict[int, Known], one: Known, waiting: Sequence[Known]) -> None
             del known[n]
 
 
+def lasting(known: dict[int, Known], waiting: Sequence[Known]) -> dict[int, Known]:
+    """What a copy has to know: those that wait, and those that a snapshot may bring back."""
+    here = {one._number for one in waiting}
+    return {n: one for n, one in known.items() if n in here or one._saved}
+
+
 def known_again(kept: Sequence[Known], known: dict[int, Known], likeness: Callable[[Known], Any]) -> list[Known]:
     """Of each that a snapshot has the one that the world has known: by its number, if they are alike.
 

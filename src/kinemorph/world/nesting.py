@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kinemorph._files import ModelWarning
+from kinemorph._files import ModelWarning, outside
 from kinemorph.collision.shape_rows import Form
 from kinemorph.collision.shape_table import ROWS
 from kinemorph.collision.two_shapes import Pair
@@ -85,7 +85,7 @@ def let_nested_pass(world: Changing, model: Model, shapes: list[int]) -> None:
             f"world: model {model.name!r} comes in with links in each other ({listed(deepest)}), which pass through "
             "each other from now on; see world.ignored, and world.heed if they shall be pushed apart",
             ModelWarning,
-            stacklevel=6,
+            stacklevel=outside(),
         )
 
 
@@ -110,7 +110,7 @@ def tell_overlaps(world: World, newcomers: list[int]) -> None:
             f"world: at {world.time - world.dt:.6g} s there are bodies deep in each other ({listed(deepest)}), which "
             "are pushed apart; start them apart, or let them pass with world.ignore",
             ModelWarning,
-            stacklevel=5,
+            stacklevel=outside(),
         )
 
 

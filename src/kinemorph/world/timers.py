@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.given import finite, real, shown, text
-from kinemorph.world.known import known_again, learn, next_number
+from kinemorph.world.known import known_again, lasting, learn, next_number
 from kinemorph.world.of_world import OfWorld
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Timers(OfWorld):
         self._known: dict[int, Timer] = {}  # all that there have been, by their numbers
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return self._timers, self._known
+        return self._timers, lasting(self._known, self._timers)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self._timers, self._known = state

@@ -12,7 +12,7 @@ from kinemorph.creatures.settings import Root
 from kinemorph.creatures.tasks.task import Marks, Stage, Task, closeness
 from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.events import Event
-from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.world.body import Body
 
 RADIUS, NEAR = 0.1, 0.02  # m, of the ball; and the least way to it
@@ -21,7 +21,7 @@ CROWD = 16  # balls of a life without senses, which does not depend on where the
 LIGHT_BALL = Shape.sphere(RADIUS, group=2, mask=1)
 
 
-@checked_first
+@checked_on_failure
 @dataclass(frozen=True)
 class HitBall(Task):
     """Hit a ball on the x axis, the farther the higher the level: upwards, with few parts (Fontijne 4.5)."""
@@ -56,7 +56,7 @@ class HitBall(Task):
         return Marks(1.2 + 0.3 * (1.0 - spent / self.seconds), max(0.0, float(z)) / stage.parts, 1.0)
 
 
-@checked_first
+@checked_on_failure
 @dataclass(frozen=True)
 class HitBallAnywhere(HitBall):
     """Hit a ball at varying places: a quarter of a sphere around, eight octants by the draw's number."""

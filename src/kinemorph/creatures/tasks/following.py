@@ -13,7 +13,7 @@ from kinemorph.multibody.builder import Builder
 from kinemorph.multibody.inertia import Inertia
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.model import Model
-from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.annotated import checked_on_failure
 
 AT = 0.3  # m: so near is at the target
 
@@ -27,7 +27,7 @@ def _arm(reach: float) -> Model:
     return arm.build()
 
 
-@checked_first
+@checked_on_failure
 @dataclass(frozen=True)
 class Follow(Task):
     """Stay close to a target that goes round on a circle, ahead of it at first, left or right by the draw's number.

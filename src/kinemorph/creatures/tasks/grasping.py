@@ -12,7 +12,7 @@ from kinemorph.creatures.tasks.task import Array, Marks, Stage, Task, closeness
 from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.events import Event
 from kinemorph.multibody.joint import Joint
-from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.annotated import checked_on_failure
 from kinemorph.spatial.pose import Pose
 
 CROWD = 16  # goals of a life without senses, which does not depend on where they are
@@ -20,7 +20,7 @@ SECTORS = 1, 6, 4, 3, 0, 7, 5, 2  # of the range of bearings: the first few draw
 AHEAD = 0.5  # of its own way, what the ways of its foremost and of its hindmost hand count
 
 
-@checked_first
+@checked_on_failure
 @dataclass(frozen=True)
 class Carry(Task):
     """Bring a ball that lies ahead to a goal behind it, which is seen: held, pushed or thrown, but there at the end.
@@ -62,7 +62,7 @@ class Carry(Task):
         return self.goal * np.array((math.cos(angle), math.sin(angle), 0.0))
 
 
-@checked_first
+@checked_on_failure
 @dataclass(frozen=True)
 class Brachiate(Task):
     """Go along bars: grasp, swing, let go. It begins with one hand on the first bar; below there is nothing."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kinemorph.creatures.tasks.task import Marks, Stage, Task
-from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.annotated import checked_on_failure
 
 EFFORT = 0.2  # what raising the centre of mass counts, while something touches the ground still
 
@@ -19,7 +19,7 @@ def leap(stage: Stage) -> tuple[float, float, float]:
     return high / stage.tall, rise / stage.size, float(np.hypot(*stage.way[:2])) / stage.size
 
 
-@checked_first
+@checked_on_failure
 @dataclass(frozen=True)
 class JumpUp(Task):
     """Clear the ground with all of the body, and come down where it was. At low levels it weighs little (Fontijne
@@ -33,7 +33,7 @@ class JumpUp(Task):
         return Marks(high + EFFORT * rise - 0.1 * min(away, 1.0), high / (away + 1.0), high)
 
 
-@checked_first
+@checked_on_failure
 @dataclass(frozen=True)
 class JumpAway(Task):
     """Clear the ground with all of the body, and come down elsewhere."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from kinemorph.creatures.tasks.task import Marks, Stage, Task, Vector
-from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.annotated import checked_on_failure
 
 ASIDE = 0.3  # of what counts for the way, what counts against what goes aside
 FAR = 100.0  # m: where the target is, that shows the way
@@ -19,7 +19,7 @@ def advance(stage: Stage, x: float, aside: float) -> float:
     return max(-1.0, (x - ASIDE * aside) / stage.task.seconds / stage.size)
 
 
-@checked_first
+@checked_on_failure
 @dataclass(frozen=True)
 class Locomotion(Task):
     """Go along x. Who jumps higher than its own length is out (Fontijne 4.5).
@@ -48,7 +48,7 @@ class Locomotion(Task):
         return Marks(-1.0 if jumps else advance(stage, x, aside), thesis, x / self.seconds / stage.size)
 
 
-@checked_first
+@checked_on_failure
 @dataclass(frozen=True)
 class Swim(Task):
     """Go along x in water, without weight, by the drag on faces (Sims 1994)."""

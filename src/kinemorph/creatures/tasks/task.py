@@ -19,7 +19,8 @@ from kinemorph.creatures.settings import DEFAULT, Root, Settings, check_members
 from kinemorph.geometry.material import Material
 from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.events import Event
-from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.annotated import checked_first, checked_on_failure
+from kinemorph.spatial.annotations import refuse_fields
 from kinemorph.spatial.pose import Pose
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.living import ASLEEP, AWAKE, Stretches, live, stretches
@@ -59,7 +60,7 @@ class Marks(NamedTuple):
     measure: float
 
 
-@checked_first
+@checked_on_failure
 @dataclass(frozen=True)
 class Task:
     """What a creature is to do. Fields are settings of a task: two of the same class may differ in them."""
@@ -99,6 +100,7 @@ class Task:
         if not isinstance(self.settings, Settings):
             raise TypeError(f"task {self.name}: settings {self.settings!r} must be kinemorph.creatures.Settings")
         object.__setattr__(self, "root", Root(self.root))
+        refuse_fields(self)
 
     @property
     def name(self) -> str:

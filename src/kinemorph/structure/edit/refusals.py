@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from kinemorph._files import ModelWarning
+from kinemorph._files import ModelWarning, outside
 from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.loops import refuse_in_loop
@@ -75,12 +75,12 @@ def refuse(names: Names, outcome: Any, joint: Joint | None = None, a: int = -1, 
     raise ValueError(f"{whose}: the edit cannot be made (status {status})")
 
 
-def warn(names: Names, outcome: Any, stacklevel: int) -> None:
+def warn(names: Names, outcome: Any) -> None:
     """Warn of a joint that does not act as before."""
     if outcome["lossy"] >= 0:
         warnings.warn(
             f"{names.whose}: joint {names.joint(int(outcome['lossy']))} changes sides, and its axes turn with its "
             "other link then: what acts in it, or limits it, does so along other directions from now on",
             ModelWarning,
-            stacklevel=stacklevel + 1,
+            stacklevel=outside(),
         )

@@ -74,7 +74,7 @@ def change(model: Model, state: State, request: Request, links: Links, name: str
     if status:
         refuse(_names(model, here), outcome, request.joint, int(row["a"]), int(row["b"]), name)
     if outcome["lossy"] >= 0:
-        warn(_names(model, here), outcome, 4)
+        warn(_names(model, here), outcome)
     if outcome["closes"]:
         return _closed(forest, model, state, request, links, name, numbers, chosen)
     return _harvested(forest, model, state, request, name, numbers, here, chosen, planted)
