@@ -123,7 +123,7 @@ def test_a_champion_is_judged_again_and_filmed(runs):
     with store:
         result = rescore(store, draws=8)
         assert result == rescore(store, draws=8)
-        with pytest.raises(ValueError, match="draws is 0, and must be at least 1"):  # their mean would be NaN
+        with pytest.raises(ValueError, match="draws is 0, and must be from 1 to 4096"):  # their mean would be NaN
             rescore(store, draws=0)
         assert result.conditions.keys() == {"held out", "half the step", "sensors blanked", "motors off"}
         assert all(one.low <= one.measure <= one.high for one in result.conditions.values())

@@ -24,6 +24,8 @@ from kinemorph.evolve.store import Store
 from kinemorph.evolve.worker import attempted
 from kinemorph.spatial.annotated import checked_first
 
+MOST_DRAWS = 4096  # hours of lives
+
 
 class Judged(msgspec.Struct, frozen=True):
     """What a champion did under one condition, over all draws."""
@@ -71,8 +73,8 @@ def rescore(
 
     Walkers live in the other ways to walk, too.
     """
-    if draws < 1:
-        raise ValueError(f"draws is {draws}, and must be at least 1")
+    if not 1 <= draws <= MOST_DRAWS:
+        raise ValueError(f"draws is {draws}, and must be from 1 to {MOST_DRAWS}")
     species, last = species_of(store), store.last
     generation = last if generation is None else generation
     genotype = champion_of(store, generation, rank)

@@ -131,7 +131,11 @@ class Species(msgspec.Struct, frozen=True):
             left, rest = left[: len(left) - count], left[len(left) - count :]
             child = with_measures(child, rest, self.settings)
         weights = [min(max(number, -most), most) for number in left]
-        return _told(_weighted(child, _places(child, self.task.grasps), weights))
+        places = _places(child, self.task.grasps)
+        wanted = sum(len(_weights(child, place)) for place in places)
+        if len(weights) != wanted:
+            raise ValueError(f"with_numbers: {len(weights)} weights are left, and the genotype has {wanted}")
+        return _told(_weighted(child, places, weights))
 
     # ------------------------------------------------------------------------------------------------- judgement
 

@@ -174,7 +174,7 @@ DEMOS = {
         python="it compares worlds of two settings; the wall is that of `wall`",
     ),
     "wall_boost": Demo(
-        "The wall by impulses at closest points: with boosted micro-collisions on the left, carried on the right.",
+        "The wall by impulses at closest points: boosted micro-collisions on the left, carried on the right.",
         "brick_wall", "wall", "wall_boost", (1, 1, 2), "demo_of_boost",
         python="it compares worlds of two settings; the wall is that of `wall`",
     ),

@@ -29,4 +29,4 @@ def inner(a: Any, b: Any) -> float:
 
 def length(x: Any) -> float:
     """The length of a vector."""
-    return math.hypot(*x.tolist())
+    return math.sqrt(inner(x, x))
