@@ -419,6 +419,7 @@ def run(
                             wrong[todo[number]] = verdict
                             tell(todo[number], verdict)
             process.kill()
+            process.stdout.close()
             code = process.wait()
             errors.seek(0)
             error = errors.read()[-400:].decode(errors="replace")

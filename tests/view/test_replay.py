@@ -63,7 +63,7 @@ def still_chain_that_turns_round() -> Recording:
 def seek(opened: Visit, t: float) -> Image:
     """The canvas at a time, once it was drawn since, however slow the machine is."""
     opened.page.locator("input").first.fill(f"{t:.1f}")
-    opened.page.wait_for_function(f"() => +document.querySelector('input[type=hidden]').value == {t}", timeout=60_000)
+    opened.page.wait_for_function(f"() => +document.querySelector('input[type=hidden]').value == {t}", timeout=180_000)
     opened.page.evaluate(FRAMES)
     box = opened.page.locator("canvas").first.bounding_box()
     assert box is not None
@@ -92,8 +92,8 @@ def test_the_page_plays_offline_and_shows_the_tree_change(tmp_path: Path) -> Non
     file = replay(still_chain_that_turns_round(), tmp_path / "chain.html")
     with visit(file, tmp_path / "profile", (640, 480)) as opened:
         page = opened.page
-        page.locator("canvas").first.wait_for(timeout=60_000)
-        page.locator("input").first.wait_for(timeout=60_000)  # the player's time: the recording is there
+        page.locator("canvas").first.wait_for(timeout=180_000)
+        page.locator("input").first.wait_for(timeout=180_000)  # the player's time: the recording is there
         led = []
         for time in ("1.00 s", "0.00 s", "1.00 s"):  # links of the legend lead to what happens
             page.get_by_role("link", name=time).click()

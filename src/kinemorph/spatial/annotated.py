@@ -49,9 +49,15 @@ def _decorate(target: Any, wrapped: Callable[[Any], Any]) -> Any:
         elif isinstance(found, property):
             if found.fset is not None:
                 setattr(target, name, property(found.fget, wrapped(found.fset), found.fdel, found.__doc__))
-        elif inspect.isfunction(found) and _has_kinds(found):
+        elif inspect.isfunction(found) and _has_kinds(found) and not hasattr(found, "_checks_itself"):
             setattr(target, name, wrapped(found))
     return target
+
+
+def checks_itself(function: Callee) -> Callee:
+    """Mark a method that says by itself what is wrong with its arguments, and is called too often to pay for more."""
+    function._checks_itself = True  # type: ignore[attr-defined]
+    return function
 
 
 def _has_kinds(function: Any) -> bool:

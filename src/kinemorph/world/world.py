@@ -25,7 +25,7 @@ from kinemorph.motion.events import Event
 from kinemorph.motion.progress import Bar
 from kinemorph.multibody.massless import massless_joints
 from kinemorph.multibody.tables import Pattern, Pointer, Tables
-from kinemorph.spatial.annotated import checked_on_failure
+from kinemorph.spatial.annotated import checked_on_failure, checks_itself
 from kinemorph.spatial.given import finite, flag, shown, whole
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest import Change, Forest
@@ -222,6 +222,7 @@ class World(Changing, Placing, Asking, Keeping):
         finite("world: run: seconds", seconds, 0.0)
         self.step(round(seconds / self.dt))
 
+    @checks_itself
     def step(self, count: int = 1) -> None:
         """Make so many steps. One that cannot be made raises `WorldError`, and the world stays where it was."""
         if type(count) is not int or not 0 <= count <= MOST_STEPS:
