@@ -38,8 +38,10 @@ def test_figures_that_tumble_on_the_ground_gain_no_energy(scene, spin, dt):
     world = falling(scene(), dt, spin)
     start = energy(world)
     step, whole = rises(world, 1.5)
-    assert step < 0.7  # J: what pushing overlap apart lifts; 0.1 to 0.6 of 25 as the last bits of the start have it
-    assert whole < 1.0 + 1e-4 * start
+    # A chain that drops straight down folds up: how much that lifts, 0.1 to 0.6 J, hangs on the last bits of its start.
+    folds = scene is yardsticks.chain and spin == 0.0
+    assert step < (0.7 if folds else 0.25)  # J: what pushing overlap apart lifts
+    assert whole < (1.0 if folds else 0.3) + 1e-4 * start
 
 
 def test_what_turns_further_in_a_step_than_can_be_followed_keeps_its_energy():
