@@ -24,8 +24,8 @@ from mujoco import rollout as mujoco_rollout
 import kinemorph as km
 from benchmarks.measure import Row, arguments, repeat, report, time_side_by_side
 from benchmarks.mujoco_twin import twin
-from kinemorph import _jit
-from kinemorph.scenes.robots import UNSTOPPED, robot, robot_file
+from kinemorph.jit import api
+from kinemorph.scenes.robots.catalog import UNSTOPPED, robot, robot_file
 
 ROBOTS = ("anymal", "g1", "talos")
 ASKED = {"aba": 6.0, "rnea": 4.0, "rollout": 3.0}
@@ -180,13 +180,13 @@ def main() -> None:
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw throughput against batch size")
     options = parser.parse_args()
     seconds = 0.6 if options.quick else 3.0
-    before, start = _jit.compile_count().compiled, time.perf_counter()
+    before, start = api.compile_count().compiled, time.perf_counter()
     model = robot("anymal", floating=True).with_dofs(**UNSTOPPED)
     Q, V, TAU = states(model, 5)
     km.batch.aba(model, Q, V, TAU)
     km.batch.rnea(model, Q, V, TAU)
     km.batch.rollout(model, Q, V, TAU, steps=1, method="euler")
-    count = _jit.compile_count().compiled - before
+    count = api.compile_count().compiled - before
     print(f"lane kernels ready in {time.perf_counter() - start:.1f} s ({count} compiled, the rest from the cache)")
     rows = [row for name in ROBOTS for row in of_robot(name, 1024 if options.quick else 4096, seconds)]
     report(

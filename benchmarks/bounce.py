@@ -21,8 +21,8 @@ import numpy as np
 
 from benchmarks.collision import hull
 from benchmarks.measure import Row, arguments, report, time_side_by_side
-from kinemorph.geometry.parts import Parts
-from kinemorph.scenes.bounce import Bounce
+from kinemorph.geometry.convex_parts import Parts
+from kinemorph.scenes.bounce.simulation import Bounce
 
 STEPS = (0.0, 0.01, 5.0)
 VERTICES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)

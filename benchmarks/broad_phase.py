@@ -29,9 +29,9 @@ import mujoco
 import numpy as np
 
 from benchmarks.measure import Row, arguments, report, time_side_by_side
-from kinemorph._jit import entry
-from kinemorph.collision.broad_phase import BroadPhase
-from kinemorph.collision.hash_update import fill, update_boxes
+from kinemorph.collision.broad.broad_phase import BroadPhase
+from kinemorph.collision.broad.hash_update import fill, update_boxes
+from kinemorph.jit.api import entry
 
 COUNTS = (16, 64, 256, 1024, 4096)
 WARM = 60  # steps before the clock starts: levels settle, tables reach their size

@@ -20,10 +20,10 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from benchmarks.measure import Row, arguments, report, time_side_by_side
-from kinemorph._jit import entry
-from kinemorph.collision.core_pair import evaluate
-from kinemorph.collision.core_pairs import CorePairs, make_work
+from kinemorph.collision.narrow.core_pair import evaluate
+from kinemorph.collision.narrow.core_pairs import CorePairs, make_work
 from kinemorph.geometry.polyhedron import Polyhedron
+from kinemorph.jit.api import entry
 
 SIZES = (8, 32, 128, 512, 2048)
 POSES = 1024

@@ -22,9 +22,11 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.measure import arguments
-from kinemorph import _jit, _jit_dispatch, _jit_library
-from kinemorph.scenes.exercises import EXERCISES
-from kinemorph.scenes.warming import Done, exercise
+from kinemorph.jit import api
+from kinemorph.jit.compiler import dispatch
+from kinemorph.jit.compiler import library as jit_library
+from kinemorph.scenes.commands.exercises import EXERCISES
+from kinemorph.scenes.commands.warming import Done, exercise
 
 
 @dataclass
@@ -79,7 +81,7 @@ def name_of(kernel: Any) -> str:
 def size_of(library: Any) -> int:
     """Instructions of a library that is not a unit yet."""
     if not hasattr(library, "instruction_count"):
-        functions = library.part().functions if isinstance(library, _jit_library.KernelLibrary) else ()
+        functions = library.part().functions if isinstance(library, jit_library.KernelLibrary) else ()
         library.instruction_count = sum(len(list(block.instructions)) for f in functions for block in f.blocks)
     return int(library.instruction_count)
 
@@ -88,13 +90,13 @@ def size_of(library: Any) -> int:
 def watched() -> Iterator[Ledger]:
     """Note down all that is compiled in this block."""
     ledger = Ledger()
-    compile_kernel, finalize = _jit_dispatch._Kept.compile, _jit_library.KernelLibrary.finalize
+    compile_kernel, finalize = dispatch._Kept.compile, jit_library.KernelLibrary.finalize
 
     def noted_compile(self: Any, signature: Any) -> Any:
-        before = _jit.compile_count().compiled
+        before = api.compile_count().compiled
         with ledger.own_time() as taken:
             result = compile_kernel(self, signature)
-        if _jit.compile_count().compiled > before:
+        if api.compile_count().compiled > before:
             ledger.kernels[name_of(self)].versions += 1
             ledger.kernels[name_of(self)].lowering += taken[0]
         return result
@@ -114,11 +116,11 @@ def watched() -> Iterator[Ledger]:
         size = len(self._get_compiled_object())
         ledger.units.append(Unit(self.name, taken[0], size, len(taken_in), instructions))
 
-    _jit_dispatch._Kept.compile, _jit_library.KernelLibrary.finalize = noted_compile, noted_finalize  # type: ignore[method-assign]
+    dispatch._Kept.compile, jit_library.KernelLibrary.finalize = noted_compile, noted_finalize  # type: ignore[method-assign]
     try:
         yield ledger
     finally:
-        _jit_dispatch._Kept.compile, _jit_library.KernelLibrary.finalize = compile_kernel, finalize  # type: ignore[method-assign]
+        dispatch._Kept.compile, jit_library.KernelLibrary.finalize = compile_kernel, finalize  # type: ignore[method-assign]
 
 
 def table(title: str, headings: str, rows: list[tuple[object, ...]]) -> Table:

@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from benchmarks.measure import Row, arguments, report
-from kinemorph.scenes.checkup import cpu
-from kinemorph.scenes.thesis import crash_times
-from kinemorph.scenes.thesis_car import PRINTED, crash
-from kinemorph.scenes.wall_and_car import SECONDS
+from kinemorph.scenes.commands.checkup import cpu
+from kinemorph.scenes.thesis.car_experiment import PRINTED, crash
+from kinemorph.scenes.thesis.experiments import crash_times
+from kinemorph.scenes.thesis.wall_and_car import SECONDS
 
 METRICS = "s for a second, wall stands", "wall falls", "all of it"
 MODELS = "impulse", "timestep"

@@ -29,12 +29,12 @@ from tests.brain.oracle import Slow
 import kinemorph as km
 from benchmarks.measure import Row, arguments, report
 from kinemorph.brain import Brain
-from kinemorph.creatures.develop import Phenotype, develop
 from kinemorph.creatures.evaluate import evaluate
-from kinemorph.creatures.initial import random_genotype
+from kinemorph.creatures.genotype.random_genotype import random_genotype
+from kinemorph.creatures.growth.develop import Phenotype, develop
 from kinemorph.creatures.tasks import Locomotion
 from kinemorph.geometry.ground import HalfSpace
-from kinemorph.scenes.in_mujoco import Senses, shares_of, told
+from kinemorph.scenes.creatures.in_mujoco import Senses, shares_of, told
 
 SECONDS, DT, RATE = 9.0, 5e-3, 25.0
 STEPS, EVERY = round(SECONDS / DT), round(1.0 / RATE / DT)

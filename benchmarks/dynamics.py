@@ -19,13 +19,13 @@ import pinocchio as pin
 import kinemorph as km
 from benchmarks import native
 from benchmarks.measure import Row, arguments, repeat, report, time_side_by_side
-from kinemorph._jit import entry, rows_at
-from kinemorph.multibody.aba import articulated_body
+from kinemorph.jit.api import entry, rows_at
+from kinemorph.multibody.algorithms.aba import articulated_body
+from kinemorph.multibody.algorithms.crba import composite
+from kinemorph.multibody.algorithms.rnea import newton_euler
 from kinemorph.multibody.checks import NO_FORCES
-from kinemorph.multibody.crba import composite
 from kinemorph.multibody.layout import TREE
-from kinemorph.multibody.rnea import newton_euler
-from kinemorph.scenes.robots import robot, robot_file
+from kinemorph.scenes.robots.catalog import robot, robot_file
 
 ROBOTS = {"panda": False, "anymal": True, "g1": True, "talos": True, "human": True}  # name: floating
 ASKED = {  # the least ratio that the project promises, and where it promises more

@@ -17,10 +17,10 @@ from concurrent.futures import FIRST_COMPLETED, wait
 from importlib.metadata import version
 from typing import Any
 
-from kinemorph.evolve.job import Job
+from kinemorph.evolve.evaluators.job import Job
+from kinemorph.evolve.evaluators.processes import Processes
+from kinemorph.evolve.evaluators.worker import Limits
 from kinemorph.evolve.problem import Draw, Outcome
-from kinemorph.evolve.processes import Processes
-from kinemorph.evolve.worker import Limits
 
 JOBS, WORKERS, STALLED = 1500, 2, 10.0
 

@@ -23,13 +23,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from kinemorph.evolve.evaluator import Serial
+from kinemorph.evolve.creature_problem import Species
+from kinemorph.evolve.evaluators.evaluator import Serial
 from kinemorph.evolve.experiment import problem_of, search_of
 from kinemorph.evolve.problem import Draw, Outcome
 from kinemorph.evolve.run import Monitor, Run
 from kinemorph.evolve.settings import Settings, checked
-from kinemorph.evolve.species import Species
-from kinemorph.evolve.store import Store
+from kinemorph.evolve.store.run_store import Store
 
 
 class Instant(Species, frozen=True):
@@ -128,7 +128,9 @@ class Cluster:
                 if again:
                     number = again.popleft()
                 else:
-                    fair = math.ceil((limit - asked) / (2 * self.workers))  # as kinemorph.evolve.on_ray has it
+                    fair = math.ceil(
+                        (limit - asked) / (2 * self.workers)
+                    )  # as kinemorph.evolve.evaluators.on_ray has it
                     number = min(self.batch, fair, limit - asked, window - (asked - told))
                     asked += number
                 master = max(master, now) + self.costs.task

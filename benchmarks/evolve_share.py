@@ -22,12 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._jit import Kernel
-from kinemorph.evolve.evaluator import Evaluator, Serial
+from kinemorph.evolve.evaluators.evaluator import Evaluator, Serial
+from kinemorph.evolve.evaluators.processes import Processes
 from kinemorph.evolve.experiment import begin, evolve, problem_of
 from kinemorph.evolve.problem import Draw, Outcome, Problem
-from kinemorph.evolve.processes import Processes
 from kinemorph.evolve.settings import Settings, checked
+from kinemorph.jit.api import Kernel
 
 NOTE = np.dtype([("ready", "f8"), ("now", "f8"), ("inside", "f8"), ("calls", "i8")])  # s; what a process tells
 SPENT: Counter[str] = Counter()  # ns of this process inside each entry, and how many calls

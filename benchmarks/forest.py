@@ -24,11 +24,11 @@ import kinemorph as km
 from benchmarks import mujoco_twin
 from benchmarks.dynamics import grown
 from benchmarks.measure import Row, arguments, report, time_side_by_side
-from kinemorph._jit import entry
-from kinemorph.scenes.figure import human
+from kinemorph.jit.api import entry
+from kinemorph.scenes.robots.figure import human
 from kinemorph.structure.edit.perform import perform_edit
 from kinemorph.structure.edit.request import Request
-from kinemorph.structure.forest_layout import EDIT, OUTCOME
+from kinemorph.structure.forest.layout import EDIT, OUTCOME
 
 COUNTS = (10, 100, 1000, 10_000)
 PEER_COUNTS = (10, 100, 1000)  # beyond, a recompile takes many seconds

@@ -16,9 +16,9 @@ import numpy as np
 
 import kinemorph as km
 from benchmarks.measure import arguments
-from kinemorph.mocap.norms import norms
-from kinemorph.mocap.walking import PEAKS, Walking, walks
-from kinemorph.view.plots import blank
+from kinemorph.mocap.gait_comparison import PEAKS, Walking, walks
+from kinemorph.mocap.normal_gait import norms
+from kinemorph.view.pictures.plots import blank
 
 SEEN = {  # the subjects whose walks were looked at when the calibration was made
     "02": ["01", "02"], "07": ["01", "02", "03"], "08": ["01", "02", "03"], "12": ["01", "02", "03"],

@@ -21,15 +21,15 @@ import numpy as np
 
 from benchmarks.collision import call_floor, convex
 from benchmarks.measure import Row, arguments, report, time_side_by_side
-from kinemorph._jit import entry, rows_at
 from kinemorph.collision.collisions import Collisions
-from kinemorph.collision.dispatch import find_contacts
-from kinemorph.collision.shape_rows import COLLISIONS, PAIR, PLACE, Candidates, Question, Status
-from kinemorph.collision.shape_table import ShapeTable, Solid
+from kinemorph.collision.narrow.dispatch import find_contacts
+from kinemorph.collision.shapes.shape_rows import COLLISIONS, PAIR, PLACE, Candidates, Question, Status
+from kinemorph.collision.shapes.shape_table import ShapeTable, Solid
+from kinemorph.geometry.convex_parts import Parts
 from kinemorph.geometry.ground import Ground, HeightField, Terrain
-from kinemorph.geometry.mesh import Mesh
-from kinemorph.geometry.parts import Parts
+from kinemorph.geometry.meshes.mesh import Mesh
 from kinemorph.geometry.polyhedron import Polyhedron
+from kinemorph.jit.api import entry, rows_at
 from kinemorph.spatial.pose import Pose
 
 POSES = 1024

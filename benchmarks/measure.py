@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from kinemorph.scenes.checkup import cpu
+from kinemorph.scenes.commands.checkup import cpu
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import numpy as np
 
 import kinemorph as km
 from benchmarks.measure import Row, arguments, repeat, report, time_side_by_side
-from kinemorph.io.bvh import BvhJoint, format_bvh, parse_bvh
-from kinemorph.mocap.walk import Gait
+from kinemorph.io.motion.bvh import BvhJoint, format_bvh, parse_bvh
+from kinemorph.mocap.synthetic_walk import Gait
 
 JOINTS = 31
 

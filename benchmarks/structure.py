@@ -28,20 +28,20 @@ import kinemorph as km
 from benchmarks import mujoco_twin, pinocchio_twin
 from benchmarks.dynamics import LENGTHS, grown, looped
 from benchmarks.measure import Row, arguments, repeat, report, time_side_by_side
-from kinemorph._jit import entry, rows_at
 from kinemorph.constraint.dynamics import constrained_body
+from kinemorph.jit.api import entry, rows_at
 from kinemorph.multibody.checks import NO_FORCES, Matrix, Vector
 from kinemorph.multibody.layout import TREE
-from kinemorph.scenes import mechanisms
-from kinemorph.scenes.figure import human
-from kinemorph.scenes.robots import UNSTOPPED, robot
+from kinemorph.scenes.robots import mechanisms
+from kinemorph.scenes.robots.catalog import UNSTOPPED, robot
+from kinemorph.scenes.robots.figure import human
 from kinemorph.structure.edit.graft import graft_rows, order_links, shift_frames
 from kinemorph.structure.edit.graft_state import graft_state
 from kinemorph.structure.edit.hang import make_trees, place_root, set_in_motion
 from kinemorph.structure.edit.perform import PLAN_SIZE, Records, make_plan
 from kinemorph.structure.edit.request import Request
-from kinemorph.structure.forest_layout import EDIT, FOREST, GRAFT, OUTCOME, PLAN
-from kinemorph.structure.forest_memory import claim
+from kinemorph.structure.forest.layout import EDIT, FOREST, GRAFT, OUTCOME, PLAN
+from kinemorph.structure.forest.memory import claim
 
 FEET = ("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT")
 ABA = "our ABA, same tree"

@@ -17,11 +17,12 @@ import mujoco
 import kinemorph as km
 from benchmarks.measure import Row, arguments, report
 from benchmarks.mujoco_twin import twin
-from kinemorph.scenes import gallery, thesis, yardsticks
-from kinemorph.scenes.thesis_cube import WATCHED as CUBE
-from kinemorph.scenes.thesis_cube import rest
-from kinemorph.scenes.thesis_wall import WATCHED as WALL
-from kinemorph.scenes.thesis_wall import stand
+from kinemorph.scenes import gallery, yardsticks
+from kinemorph.scenes.thesis import experiments
+from kinemorph.scenes.thesis.cube_experiment import WATCHED as CUBE
+from kinemorph.scenes.thesis.cube_experiment import rest
+from kinemorph.scenes.thesis.wall_experiment import WATCHED as WALL
+from kinemorph.scenes.thesis.wall_experiment import stand
 
 PEER, MUJOCO = "Fontijne 2000, printed", "MuJoCo"
 METRIC = "s for a second"
@@ -33,8 +34,8 @@ ENVELOPE = 1e-3  # m
 
 
 def of_wall(handling: str, epsilon: float, share: float) -> Row:
-    found, his = stand(epsilon, handling, seconds=share * WALL), thesis.TABLE[handling, epsilon]
-    peer = None if his is thesis.FAILED else his.seconds / WALL
+    found, his = stand(epsilon, handling, seconds=share * WALL), experiments.TABLE[handling, epsilon]
+    peer = None if his is experiments.FAILED else his.seconds / WALL
     case = f"wall, {handling}, {100.0 * epsilon:g} %"
     return Row("thesis", case, METRIC, found.seconds / (share * WALL), peer, PEER, found.rotation)
 
@@ -83,8 +84,8 @@ def of_yardstick(name: str, share: float) -> Row:
 def main() -> None:
     options = arguments(__doc__ or "").parse_args()
     share = 0.1 if options.quick else 1.0
-    rows = [of_wall(handling, epsilon, share) for handling, epsilon in thesis.TABLE]
-    rows += [of_cube(handling, epsilon, share) for handling, epsilon in thesis.TABLE]
+    rows = [of_wall(handling, epsilon, share) for handling, epsilon in experiments.TABLE]
+    rows += [of_cube(handling, epsilon, share) for handling, epsilon in experiments.TABLE]
     rows += [of_demonstration(name, share) for name in DEMONSTRATIONS]
     rows += [of_yardstick(name, share) for name in FREE]
     packages = ("kinemorph", "numba", "numpy", "mujoco-core")

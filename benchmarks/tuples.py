@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import Row, arguments, report, time_side_by_side
-from kinemorph._jit import entry
+from kinemorph.jit.api import entry
 from kinemorph.spatial.inertia import shift_articulated
 from kinemorph.spatial.mat3 import sub_outer, sub_outer_sym, sym_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load6, load9, store6, store9

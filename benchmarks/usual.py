@@ -1,10 +1,10 @@
-"""Which units of machine code the usual programs call: writes `src/kinemorph/_jit_usual.txt`.
+"""Which units of machine code the usual programs call: writes `src/kinemorph/jit/cache/usual_kernels.txt`.
 
     python -m benchmarks.usual
 
 Runs the usual exercises of `kinemorph warm` and the programs of `benchmarks.start`, each in a process of its own: after
-`kinemorph warm`, this takes a minute. What comes out is a guess that first calls are based on (`kinemorph._jit_usual`),
-to be written anew when many kernels have changed their names.
+`kinemorph warm`, this takes a minute. What comes out is a guess that first calls are based on
+(`kinemorph.jit.cache.usual_kernels`), to be written anew when many kernels have changed their names.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from pathlib import Path
 import kinemorph
 from benchmarks.start import OURS
 from kinemorph._cores import jobs
-from kinemorph.scenes.exercises import EXERCISES
+from kinemorph.scenes.commands.exercises import EXERCISES
 
-_FILE = Path(kinemorph.__file__).with_name("_jit_usual.txt")
+_FILE = Path(kinemorph.__file__).parent / "jit" / "cache" / "usual_kernels.txt"
 _NAME = re.compile(r"kinemorph\.(.*)-[0-9a-f]{40}-[0-9a-f]{12}\.kernel")
 _SHORT = 3  # as how many programs a short one counts: a stranger's first program is more like it than like an exercise
-_SAY = "\nfrom kinemorph import _jit; print(*(path.name for path in _jit.files_in_use), sep='\\n')"
+_SAY = "\nfrom kinemorph.jit import api; print(*(path.name for path in api.files_in_use), sep='\\n')"
 
 
 def units_of(program: str) -> list[str]:
@@ -45,7 +45,9 @@ def _is_unit(name: str) -> bool:
 
 
 def main() -> None:
-    programs = [f"from kinemorph.scenes.exercises import {name}; {name}()" for name, e in EXERCISES.items() if e.usual]
+    programs = [
+        f"from kinemorph.scenes.commands.exercises import {name}; {name}()" for name, e in EXERCISES.items() if e.usual
+    ]
     starts = [f"import kinemorph as km\n{program}" for program in OURS.values() if program]
     with ThreadPoolExecutor(jobs()) as pool:
         called = list(pool.map(units_of, starts + programs))

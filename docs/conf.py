@@ -109,7 +109,7 @@ def place(name: str) -> str:
     """Where Sphinx finds a name: `view` is a folder as well as a function, and a module has a place of its own."""
     thing = getattr(km, name)
     if name == "view":
-        return "kinemorph.view.viewer.view"
+        return "kinemorph.view.live.viewer.view"
     return thing.__name__ if isinstance(thing, ModuleType) else f"kinemorph.{name}"
 
 

@@ -214,7 +214,7 @@ def judge(error: BaseException, name: str, argument: str, value: Any, receiver: 
         return f"warning: {text[:160]} ({place})"
     if isinstance(error, OSError) and error.filename is not None:
         return ""  # Python's sentence, which names the file
-    ours = "/kinemorph/" in where and "/tests/" not in where and "/_jit" not in where
+    ours = "/kinemorph/" in where and "/tests/" not in where and "/kinemorph/jit/" not in where
     if trace is None or not (ours and _raises(trace.tb_frame, trace.tb_lasti)):
         if isinstance(error, TypeError) and trace is not None and "/tests/" in where and "argument" in text:
             return ""  # Python's own sentence on a missing or surplus argument

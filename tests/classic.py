@@ -1,6 +1,6 @@
 """The classic mechanisms, and how many degrees of freedom each has."""
 
-from kinemorph.scenes import mechanisms
+from kinemorph.scenes.robots import mechanisms
 
 CLASSIC = [
     (mechanisms.four_bar, 1),

@@ -31,11 +31,11 @@ import numpy as np
 from tests.mujoco_twin import gymnasium_files
 
 import kinemorph as km
-from kinemorph._jit import cache_folder
-from kinemorph.creatures.genotype import load_genotype
-from kinemorph.geometry.kept_mesh import keep_mesh
-from kinemorph.geometry.mesh import load_weighed_mesh
-from kinemorph.io.bvh import format_bvh
+from kinemorph.creatures.genotype.genotype import load_genotype
+from kinemorph.geometry.meshes.kept_mesh import keep_mesh
+from kinemorph.geometry.meshes.mesh import load_weighed_mesh
+from kinemorph.io.motion.bvh import format_bvh
+from kinemorph.jit.api import cache_folder
 
 SECONDS = 10.0  # for one file
 MEMORY = 2 * 2**30  # bytes more than the process has when it starts
@@ -86,7 +86,7 @@ def _mjcf_seeds() -> list[tuple[str, bytes]]:
 
 
 def _urdf_seeds() -> list[tuple[str, bytes]]:
-    from kinemorph.scenes.robots import robot_files
+    from kinemorph.scenes.robots.catalog import robot_files
 
     found = sorted(robot_files().values(), key=lambda path: path.stat().st_size)
     return [(".urdf", path.read_bytes()) for path in found[:12]]

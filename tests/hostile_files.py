@@ -34,7 +34,7 @@ import numpy as np
 from tests.fuzz import mutated
 
 import kinemorph as km
-from kinemorph._jit import cache_folder
+from kinemorph.jit.api import cache_folder
 
 SECONDS = 10.0  # of the processor, for one file
 PATIENCE = 300.0  # s: a child that waits for something for so long never ends

@@ -18,24 +18,24 @@ from tests.mutators import Rng
 from tests.world.kept_worlds import BUSY, SMALL, asleep, ground, probe, released, use
 
 import kinemorph as km
-from kinemorph import _jit_cache, _jit_known
-from kinemorph._jit_keys import versions
-from kinemorph._jit_numba import host_triple
-from kinemorph._jit_pack import FORMAT, KERNEL, MANIFEST, NOTE, Manifest, Pack, settings_of_packs
-from kinemorph._jit_sources import package_digest
 from kinemorph.creatures.gallery import HANDMADE, handmade
-from kinemorph.creatures.genotype import load_genotype
+from kinemorph.creatures.genotype.genotype import load_genotype
+from kinemorph.evolve.evaluators.job import Individual, Job, Result
 from kinemorph.evolve.experiment import facts, problem_of, settings_in
-from kinemorph.evolve.job import Individual, Job, Result
 from kinemorph.evolve.problem import Draw, Outcome
 from kinemorph.evolve.report import lineage, report
 from kinemorph.evolve.settings import Settings
-from kinemorph.evolve.store import Store, StoreError
+from kinemorph.evolve.store.run_store import Store, StoreError
 from kinemorph.geometry import hull_cache, polyhedron
-from kinemorph.geometry.kept_mesh import keep_mesh
+from kinemorph.geometry.meshes.kept_mesh import keep_mesh
 from kinemorph.geometry.polyhedron import Polyhedron, core_of
-from kinemorph.view import film
-from kinemorph.world.journal import DivergenceError
+from kinemorph.jit.cache import known_keys, machine_code
+from kinemorph.jit.cache.keys import versions
+from kinemorph.jit.cache.pack import FORMAT, KERNEL, MANIFEST, NOTE, Manifest, Pack, settings_of_packs
+from kinemorph.jit.cache.source_hash import package_digest
+from kinemorph.jit.compiler.numba_names import host_triple
+from kinemorph.view.recordings import film
+from kinemorph.world.persistence.journal import DivergenceError
 
 ROUNDS = 100  # refused restores of a live world before another one is made
 
@@ -218,10 +218,15 @@ def _cache_entries() -> list[tuple[str, bytes]]:
         gem = Polyhedron.hull(np.random.default_rng(0).normal(size=(40, 3)))
         hull_cache.keep(folder / "a.hull", gem.points, gem.loops, 0.0)
         found.append((".hull", (folder / "a.hull").read_bytes()[32:]))
-    note = ["a" * 40, "b" * 40, ["kinemorph.world.step", "kinemorph.contact.sweep"], ["numpy"]]
+    note = [
+        "a" * 40,
+        "b" * 40,
+        ["kinemorph.world.step.pipeline", "kinemorph.contact.gauss_seidel.iteration"],
+        ["numpy"],
+    ]
     found.append((".note", msgspec.json.encode(note)))
     body = _pieces()[0]
-    found.append((".kernel", _jit_cache.checksum("seed.kernel", body) + body))
+    found.append((".kernel", machine_code.checksum("seed.kernel", body) + body))
     return found
 
 
@@ -237,9 +242,9 @@ def _read_entry(path: Path) -> None:
     """What is in the cache is made again if it is damaged, and is never an error."""
     content = path.read_bytes()
     if path.suffix == ".note":
-        _jit_known.version_in(content)
+        known_keys.version_in(content)
     elif path.suffix == ".kernel":
-        body = _jit_cache._content(path)
+        body = machine_code._content(path)
         if body not in (None, _pieces()[0]):
             raise AssertionError("a kernel that is not what was written would be run")
     else:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import kinemorph as km
-from kinemorph.multibody.mujoco_names import compiled_names
+from kinemorph.multibody.convert.mujoco_names import compiled_names
 
 OFF = mujoco.mjtDisableBit
 

@@ -23,9 +23,9 @@ import msgspec
 import numpy as np
 from tests.fuzz import mutated
 
-from kinemorph.world import journal, snapshot
-from kinemorph.world.codec import PLAIN
-from kinemorph.world.kept import LAYOUTS
+from kinemorph.world.persistence import journal, snapshot
+from kinemorph.world.persistence.codec import PLAIN
+from kinemorph.world.persistence.kept_classes import LAYOUTS
 
 Rng = np.random.Generator
 WHOLE = (

@@ -3,8 +3,8 @@
     python -m tests.random_collisions 1000000 [--seed 0]
 
 A collision of any bodies, free or jointed, is three rows y of as many numbers as they have degrees of freedom, and
-their whitened velocities z (`contact.law`): random ones of these are all collisions that there are. Energy is ½ zᵀ z.
-Every other one has rows that depend on each other, as those of bodies have that joints hold.
+their whitened velocities z (`contact.impulse.collision_law`): random ones of these are all collisions that there are.
+Energy is ½ zᵀ z. Every other one has rows that depend on each other, as those of bodies have that joints hold.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._jit import entry
-from kinemorph.contact.law import collision_impulse
+from kinemorph.contact.impulse.collision_law import collision_impulse
+from kinemorph.jit.api import entry
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 ROUNDING = 1e-10  # share of the energy, where rows nearly depend on each other

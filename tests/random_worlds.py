@@ -56,7 +56,7 @@ _FILES: list[Path] = []
 
 def _wedge() -> Path:
     if not _FILES:
-        from kinemorph.geometry.kept_mesh import keep_mesh
+        from kinemorph.geometry.meshes.kept_mesh import keep_mesh
 
         points = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 1), (0.5, 0.5, 0.5)], float)
         faces = np.array([(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 4), (1, 4, 3), (2, 3, 4)])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 
 from kinemorph._files import ModelWarning
-from kinemorph.io.urdf import load_urdf
-from kinemorph.multibody.model import Model
-from kinemorph.scenes.robots import folder, robot_files
+from kinemorph.io.urdf.load_urdf import load_urdf
+from kinemorph.multibody.model.model import Model
+from kinemorph.scenes.robots.catalog import folder, robot_files
 
 FOLDER = folder()
 ROBOTS = robot_files()

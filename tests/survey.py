@@ -21,7 +21,7 @@ import numpy as np
 from tests.mujoco_twin import assert_equal, without_what_is_ignored
 
 import kinemorph as km
-from kinemorph.io.mujoco_parts import KINDS
+from kinemorph.io.mjcf.mujoco_parts import KINDS
 
 TRIES = 20  # kinds that one file may need to have ignored
 

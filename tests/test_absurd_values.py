@@ -20,7 +20,7 @@ from tests.valid_calls import Bench
 
 import kinemorph as km
 from kinemorph import creatures, evolve, mocap
-from kinemorph.spatial.annotations import is_told
+from kinemorph.spatial.arguments.annotations import is_told
 
 NAMES = [one.name for one in public()]
 SHARE = 0.004  # of all calls, in the suite

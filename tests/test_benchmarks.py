@@ -10,9 +10,9 @@ import pytest
 from benchmarks.measure import Row
 from numba import config
 
-from kinemorph import _jit
 from kinemorph.geometry.polyhedron import Polyhedron
-from kinemorph.scenes.robots import folder
+from kinemorph.jit import api
+from kinemorph.scenes.robots.catalog import folder
 
 BRIEF = 1e-3  # s
 needs_robots = pytest.mark.skipif(folder() is None, reason="example-robot-data is not installed")
@@ -114,7 +114,8 @@ def test_start(tmp_path: Path) -> None:
     start = benchmark("start").Start(str(tmp_path), "dynamics")
     assert good(start.of_case("first aba", 0, 1))
     used = (
-        benchmark("start").OURS["first aba"] + "\nfrom kinemorph import _jit; assert not _jit.compile_count().compiled"
+        benchmark("start").OURS["first aba"]
+        + "\nfrom kinemorph.jit import api; assert not api.compile_count().compiled"
     )
     start.seconds("import kinemorph as km\n" + used, str(tmp_path / "home"), start.packed)
 
@@ -125,15 +126,15 @@ def test_compile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("KINEMORPH_CACHE_DIR", str(tmp_path))
     with compile.watched() as ledger:
 
-        @_jit.kernel
+        @api.kernel
         def part(x: float) -> float:
             return 2.0 * x
 
-        @_jit.kernel(inline=False)
+        @api.kernel(inline=False)
         def unit(x: float) -> float:
             return part(x) + 1.0
 
-        @_jit.entry
+        @api.entry
         def ask(x: float) -> float:
             return part(x) + unit(x)
 

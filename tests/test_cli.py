@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import kinemorph as km
-from kinemorph.scenes.robots import ARM
+from kinemorph.scenes.robots.catalog import ARM
 
 pytestmark = pytest.mark.filterwarnings("default")
 

@@ -118,7 +118,7 @@ def test_a_model_is_its_own_copy() -> None:
 
 
 def test_entries_refuse_rows_of_another_kind() -> None:
-    from kinemorph.multibody.aba import _aba
+    from kinemorph.multibody.algorithms.aba import _aba
     from kinemorph.multibody.checks import UNUSABLE
 
     model = arm()

@@ -14,9 +14,9 @@ import pytest
 import kinemorph as km
 from kinemorph.cli import main
 from kinemorph.creatures.gallery import handmade
-from kinemorph.creatures.genotype import save_genotype
+from kinemorph.creatures.genotype.genotype import save_genotype
 from kinemorph.io.recognise import FileKind, expect, kind_of
-from kinemorph.scenes.robots import ARM
+from kinemorph.scenes.robots.catalog import ARM
 
 ROOT = Path(__file__).parents[1]
 K = FileKind

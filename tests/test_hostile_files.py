@@ -21,8 +21,8 @@ from tests.hostile_kinds import KINDS
 from tests.mutators import WORDS, spoil_json
 from tests.needs import linux
 
-from kinemorph import _jit_known
-from kinemorph._jit_pack import MANIFEST, Pack
+from kinemorph.jit.cache import known_keys
+from kinemorph.jit.cache.pack import MANIFEST, Pack
 
 pytestmark = linux  # /proc tells how much memory a process takes
 
@@ -97,9 +97,11 @@ def test_a_file_that_does_no_harm_passes() -> None:
 def test_a_note_that_makes_no_sense_is_none(seed: int) -> None:
     """What modules it names may be anything: the key is found again."""
     rng = np.random.default_rng(seed)
-    note = msgspec.json.encode(["a" * 40, "b" * 40, ["kinemorph.world.step", "numpy.linalg"], ["numpy", "json"]])
+    note = msgspec.json.encode(
+        ["a" * 40, "b" * 40, ["kinemorph.world.step.pipeline", "numpy.linalg"], ["numpy", "json"]]
+    )
     for _ in range(50):
-        assert _jit_known.version_in(spoil_json(note, [note], rng)) is None
+        assert known_keys.version_in(spoil_json(note, [note], rng)) is None
 
 
 @pytest.mark.parametrize("seed", range(4))

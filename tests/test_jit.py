@@ -13,9 +13,9 @@ import pytest
 from tests.needs import linux
 from tests.workshop import CALL_OUTER, ZOO, Workshop
 
-from kinemorph._jit import cache_folder, generic, kernel, rows_at
-from kinemorph._jit_cache import checksum
-from kinemorph._jit_keys import kernel_key
+from kinemorph.jit.api import cache_folder, generic, kernel, rows_at
+from kinemorph.jit.cache.keys import kernel_key
+from kinemorph.jit.cache.machine_code import checksum
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_edit_of_an_overload_reaches_kernels_that_use_it(workshop):
         {
             "pack/__init__.py": "",
             "pack/extension.py": """
-from kinemorph._jit import overload
+from kinemorph.jit.api import overload
 def double(x):
     return 2 * x
 @overload(double)
@@ -88,7 +88,7 @@ def typed_double(x):
     return lambda x: 2 * x
 """,
             "pack/user.py": """
-from kinemorph._jit import kernel
+from kinemorph.jit.api import kernel
 from pack.extension import double
 @kernel
 def use(x):
@@ -106,7 +106,7 @@ def use(x):
 
 
 def test_edit_of_a_version_for_lanes_reaches_kernels_that_do_not_import_it(workshop):
-    imports = "from kinemorph._jit import for_lanes, generic, kernel\n"
+    imports = "from kinemorph.jit.api import for_lanes, generic, kernel\n"
     workshop.write(
         {
             "pack/__init__.py": "",
@@ -127,7 +127,7 @@ def test_edit_of_a_version_for_lanes_reaches_kernels_that_do_not_import_it(works
 
 def test_edit_of_a_version_for_lanes_reaches_kernels_of_rows_with_lanes(workshop):
     """The row does not say that it is of lanes; what is in it does."""
-    imports = "import numpy as np\nfrom kinemorph._jit import for_lanes, generic, kernel\n"
+    imports = "import numpy as np\nfrom kinemorph.jit.api import for_lanes, generic, kernel\n"
     workshop.write(
         {
             "pack/__init__.py": "",
@@ -155,13 +155,14 @@ def test_keys_do_not_depend_on_what_else_is_imported():
     program = """
 import sys
 from numba import types
-from kinemorph._jit_keys import version_key
-from kinemorph.multibody.aba import _aba
+from kinemorph.jit.cache.keys import version_key
+from kinemorph.multibody.algorithms.aba import _aba
 one, two = types.Array(types.float64, 1, "C"), types.Array(types.float64, 2, "C")
-print("kinemorph.spatial.lane_math" in sys.modules, version_key(_aba, (types.int64, one, one, one, two, one), None))
+arguments = (types.int64, one, one, one, two, one)
+print("kinemorph.spatial.lanes.lane_math" in sys.modules, version_key(_aba, arguments, None))
 """
     found = []
-    for imports in ("", "import kinemorph.motion.batch, kinemorph.spatial.lane_math\n"):
+    for imports in ("", "import kinemorph.motion.batch, kinemorph.spatial.lanes.lane_math\n"):
         told = subprocess.run([sys.executable, "-c", imports + program], capture_output=True, text=True, check=True)
         found.append(told.stdout.split())
     (alone, key), (beside, same) = found
@@ -171,7 +172,7 @@ print("kinemorph.spatial.lane_math" in sys.modules, version_key(_aba, (types.int
 
 def test_a_version_for_lanes_beside_its_function_is_nothing_to_other_kernels(workshop):
     """Whether a process has imported it or not, they find what was compiled before."""
-    imports = "from kinemorph._jit import for_lanes, generic, kernel\n"
+    imports = "from kinemorph.jit.api import for_lanes, generic, kernel\n"
     beside = "@generic\ndef get(a):\n    return a[0]\n@for_lanes(get)\ndef get_lanes(a):\n    return a[0, 0]\n"
     corner = "@kernel\ndef corner(a):\n    return a[0, 0]\n"
     workshop.write({"beside.py": imports + beside, "other.py": imports + corner})
@@ -183,10 +184,10 @@ def test_a_version_for_lanes_beside_its_function_is_nothing_to_other_kernels(wor
 def test_script_sees_edits_in_the_modules_beside_it(workshop):
     workshop.write(
         {
-            "helper.py": "from kinemorph._jit import kernel\n@kernel\ndef helper(x):\n    return x + 1\n",
+            "helper.py": "from kinemorph.jit.api import kernel\n@kernel\ndef helper(x):\n    return x + 1\n",
             "script.py": """
 import helper
-from kinemorph._jit import kernel
+from kinemorph.jit.api import kernel
 @kernel
 def call(x):
     return helper.helper(x)
@@ -208,7 +209,7 @@ def test_values_that_kernels_capture_are_part_of_the_key(workshop):
         {
             "factory.py": """
 import os
-from kinemorph._jit import kernel
+from kinemorph.jit.api import kernel
 LIMIT = float(os.environ["LIMIT"])
 def make(factor):
     @kernel
@@ -247,7 +248,7 @@ def test_captured_tuples_of_different_shape_are_different():
 
 
 def test_code_that_is_in_no_file_is_compiled_but_not_kept(workshop):
-    code = "from kinemorph._jit import kernel\n@kernel\ndef f(x):\n    return x\nresult = f(1.0)"
+    code = "from kinemorph.jit.api import kernel\n@kernel\ndef f(x):\n    return x\nresult = f(1.0)"
     typed = workshop.run(code)
     assert (typed.result, typed.compiled) == (1.0, 1)
     assert workshop.kept() == []
@@ -257,7 +258,7 @@ def test_code_that_is_in_no_file_is_compiled_but_not_kept(workshop):
 
 
 def test_bounds_checks_are_honoured_and_have_kernels_of_their_own(workshop):
-    text = "from kinemorph._jit import kernel\n@kernel\ndef pick(a, k):\n    return a[k]\n"
+    text = "from kinemorph.jit.api import kernel\n@kernel\ndef pick(a, k):\n    return a[k]\n"
     workshop.write({"picker.py": text})
     call = "import numpy as np; from picker import pick\n"
     workshop.run(call + "result = pick(np.ones(3), 2)", NUMBA_BOUNDSCHECK="0")
@@ -267,7 +268,7 @@ def test_bounds_checks_are_honoured_and_have_kernels_of_their_own(workshop):
 
 
 def test_constants_count_from_the_end_and_bounds_checks_refuse_other_negative_indices(workshop):
-    text = "from kinemorph._jit import kernel\n@kernel\ndef last(a):\n    return a[-1]\n"
+    text = "from kinemorph.jit.api import kernel\n@kernel\ndef last(a):\n    return a[-1]\n"
     text += "@kernel\ndef pick(a, k):\n    return a[k]\n"
     workshop.write({"picker.py": text})
     attempt = "import numpy as np; from picker import last, pick\nresult = [last(np.arange(3.0))]\n"
@@ -360,7 +361,7 @@ def test_damaged_files_are_compiled_again(zoo):
 @linux
 def test_killed_process_leaves_a_usable_cache(workshop):
     links = [f"@kernel\ndef f{k}(x):\n    return f{k - 1}(x) + 1\n" for k in range(1, 30)]
-    base = "from kinemorph._jit import kernel\n@kernel\ndef f0(x):\n    return x\n"
+    base = "from kinemorph.jit.api import kernel\n@kernel\ndef f0(x):\n    return x\n"
     workshop.write({"chain.py": base + "".join(links)})
     call = "from chain import f29; result = f29(0.0)"
     process = workshop.start(call)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kinemorph._jit import compile_count, entry
+from kinemorph.jit.api import compile_count, entry
 
 
 @pytest.fixture(autouse=True)

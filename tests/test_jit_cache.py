@@ -7,7 +7,7 @@ import pytest
 from tests.workshop import Workshop
 
 FACTORY = """
-from kinemorph._jit import kernel
+from kinemorph.jit.api import kernel
 def make(factor):
     @kernel
     def scaled(x):

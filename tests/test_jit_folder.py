@@ -15,11 +15,11 @@ import pytest
 from tests.geometry.samples import binary_stl
 from tests.needs import linux
 
-from kinemorph import _jit_folder
-from kinemorph._jit_folder import kept_folder, make_kept, why_foreign
 from kinemorph.geometry import hull_cache
-from kinemorph.geometry.kept_mesh import keep_mesh
+from kinemorph.geometry.meshes.kept_mesh import keep_mesh
 from kinemorph.geometry.polyhedron import Polyhedron
+from kinemorph.jit.cache import folder as jit_folder
+from kinemorph.jit.cache.folder import kept_folder, make_kept, why_foreign
 
 OTHER = 12345
 as_root = pytest.mark.skipif(getattr(os, "geteuid", int)() != 0, reason="only root can give a folder away")
@@ -113,7 +113,7 @@ def test_usual_places_are_good(umask: int, tmp_path: Path, monkeypatch: pytest.M
                 monkeypatch.delenv(other, raising=False)
             monkeypatch.setenv(variable, str(place))
             for name in ("kernels", "hulls", "meshes"):
-                assert make_kept(name) == kept_folder(name) == _jit_folder.cache_folder() / name
+                assert make_kept(name) == kept_folder(name) == jit_folder.cache_folder() / name
                 assert stat.S_IMODE(kept_folder(name).stat().st_mode) == 0o700
     finally:
         os.umask(before)
@@ -145,7 +145,7 @@ def test_hulls_and_meshes_are_not_taken_from_another_user(
     assert hull_cache.recall(hull_cache.entry_of(str(mesh))) is not None
     folder = base / "cache" / place
     os.chown(folder, OTHER, -1)
-    _jit_folder._safe.clear()
+    jit_folder._safe.clear()
     capfd.readouterr()
     again, private = hull_cache.entry_of(str(mesh)), base / f"kinemorph-{os.geteuid()}"
     if place == "meshes":
@@ -156,7 +156,7 @@ def test_hulls_and_meshes_are_not_taken_from_another_user(
         assert again.parent == private / "hulls"
         assert hull_cache.recall(again) is None
     assert f"{folder} belongs to another user; what is kept" in capfd.readouterr().err
-    _jit_folder._safe.clear()
+    jit_folder._safe.clear()
 
 
 @linux

@@ -11,7 +11,7 @@ from tests.workshop import Workshop
 from kinemorph._cores import allowed, cores
 
 COUNT = 56  # units: more than four seconds of work, as far as anybody can tell before
-MANY = "from kinemorph._jit import entry, kernel\n"
+MANY = "from kinemorph.jit.api import entry, kernel\n"
 MANY += "".join(f"@kernel(inline=False)\ndef u{k}(x: float) -> float:\n    return x + {k}.0\n\n" for k in range(COUNT))
 MANY += "@entry\ndef call(x: float) -> float:\n"
 MANY += "".join(f"    x = u{k}(x)\n" for k in range(COUNT)) + "    return x\n"
@@ -21,8 +21,8 @@ RESULT = COUNT * (COUNT - 1) / 2.0
 HELPED = """
 import os, time, many, numba
 from pathlib import Path
-from kinemorph._jit_claims import claims
-from kinemorph._jit_helpers import helpers
+from kinemorph.jit.cache.claims import claims
+from kinemorph.jit.cache.compile_processes import helpers
 many.call.compile((numba.float64,))
 (helper,) = helpers._running.values()
 kept, end = Path(os.environ["KINEMORPH_CACHE_DIR"], "kernels"), time.monotonic() + 100.0
@@ -121,7 +121,7 @@ assert helper.poll() is not None
     assert many.run(HELPED + again, KINEMORPH_JOBS="2").result == RESULT
 
 
-NOBODY = "\nfrom kinemorph._jit_helpers import helpers\nassert not helpers._running"
+NOBODY = "\nfrom kinemorph.jit.cache.compile_processes import helpers\nassert not helpers._running"
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_settings_that_a_new_process_would_not_have_are_respected(many):
     """Machine code for other settings is under other names: the helper sees that it is of no use."""
     other = """
 import many, numba
-from kinemorph._jit_helpers import helpers
+from kinemorph.jit.cache.compile_processes import helpers
 numba.config.OPT = type(numba.config.OPT)(2)
 many.call.compile((numba.float64,))
 (helper,) = helpers._running.values()

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests.workshop import CALL_OUTER, COUNTED, ZOO, Workshop
 
-from kinemorph import _jit
+from kinemorph.jit import api
 
-pytestmark = pytest.mark.skipif(bool(_jit.no_cache or _jit.why_not_kept()), reason="kernels are not kept here")
+pytestmark = pytest.mark.skipif(bool(api.no_cache or api.why_not_kept()), reason="kernels are not kept here")
 
 SLOW = f"{COUNTED}\n{CALL_OUTER}\nresult = [result, len(long)]"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.workshop import CALL_OUTER, SOURCES, ZOO, Workshop
 
-from kinemorph import _jit_numba
+from kinemorph.jit.compiler import numba_names
 
 PACKAGE = SOURCES / "kinemorph"
 
@@ -41,13 +41,13 @@ def used_modules(file: Path) -> set[str]:
 
 def test_one_file_uses_what_numba_does_not_promise():
     users = {file.relative_to(PACKAGE).as_posix() for file in PACKAGE.rglob("*.py") if used_modules(file) - PROMISED}
-    assert users == {"_jit_numba.py"}
+    assert users == {"jit/compiler/numba_names.py"}
 
 
 def test_bounds_of_the_requirement_are_the_tested_versions():
     project = tomllib.loads((SOURCES.parent / "pyproject.toml").read_text())["project"]
     (requirement,) = [text for text in project["dependencies"] if text.startswith("numba")]
-    (_, oldest), (major, newest) = _jit_numba.TESTED
+    (_, oldest), (major, newest) = numba_names.TESTED
     assert requirement == f"numba>={major}.{oldest},<{major}.{newest + 1}"
 
 
@@ -80,7 +80,7 @@ for bad in np.float32(1.0), [1.0]:
         zoo.outer(bad)
     except TypeError as error:
         result.append(str(error))
-from kinemorph._jit import kernel
+from kinemorph.jit.api import kernel
 @kernel
 def twice(x):
     return 2 * zoo.outer(x)
@@ -111,7 +111,7 @@ def test_without_a_private_name_kernels_work_and_one_sentence_says_they_are_not_
     ],
 )
 def test_probes_see_what_is_gone_or_works_in_another_way(path, mentions, there):
-    fault = _jit_numba._fault({path: mentions})
+    fault = numba_names._fault({path: mentions})
     assert fault is None if there else fault.startswith(f"numba.{path} in Numba ")
 
 
@@ -140,9 +140,9 @@ wrapped(callconv.CPUCallConv, "call_function")
 wrapped(typeinfer.ConstraintNetwork, "propagate")
 """
     ask = """
-from kinemorph import _jit_numba, _jit_pipeline
-names = [name for _, name, _ in _jit_pipeline._substitutes()]
-result = [result, _jit_numba.lowers_plainly, *(name in names for name in ("call_function", "propagate", "find"))]
+from kinemorph.jit.compiler import numba_names, pipeline
+names = [name for _, name, _ in pipeline._substitutes()]
+result = [result, numba_names.lowers_plainly, *(name in names for name in ("call_function", "propagate", "find"))]
 """
     ours, others = (workshop.run(before + CALL_OUTER + ask) for before in ("", wrap))
     assert (ours.result, ours.compiled) == ([2000.0, True, True, True, True], 3)
@@ -153,7 +153,7 @@ result = [result, _jit_numba.lowers_plainly, *(name in names for name in ("call_
 
 
 def test_without_what_has_no_substitute_the_first_kernel_says_what_to_install(workshop):
-    call = "from kinemorph._jit import kernel; kernel(lambda x: x)(1.0)"
+    call = "from kinemorph.jit.api import kernel; kernel(lambda x: x)(1.0)"
     process = workshop.start(f"import numba; del numba.core.cgutils.create_struct_proxy; {call}")
     _, stderr = process.communicate(timeout=120)
     assert process.returncode != 0
@@ -195,7 +195,7 @@ result = km.crba(model, km.Data(model), [0.5]).tolist()
 FACTORY = """
 import math
 import numba
-from kinemorph._jit import kernel
+from kinemorph.jit.api import kernel
 def make(factor):
     @kernel
     def scaled(x):
@@ -276,10 +276,10 @@ def test_closures_that_others_gave_to_numba_are_told_apart(workshop):
 
 
 TEXT = """
-from kinemorph import _jit; _jit.machinery()
+from kinemorph.jit import api; api.machinery()
 import contextlib
 import llvmlite.ir as ir
-from kinemorph import _jit_lowering, _jit_pipeline
+from kinemorph.jit.compiler import lowering, pipeline
 
 def written():
     module = ir.Module("m")
@@ -298,9 +298,9 @@ def written():
 
 plain = written()
 with contextlib.ExitStack() as changes:
-    substitutes = _jit_lowering.text_substitutes()
+    substitutes = lowering.text_substitutes()
     for change in substitutes:
-        changes.enter_context(_jit_pipeline._changed(*change))
+        changes.enter_context(pipeline._changed(*change))
     ours = written()
 result = [len(substitutes), ours == plain, written() == plain]
 """

@@ -5,16 +5,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from kinemorph import _jit_progress
-from kinemorph._jit_progress import Progress
+from kinemorph.jit import progress as jit_progress
+from kinemorph.jit.progress import Progress
 
 
 @pytest.mark.parametrize("terminal", [False, True])
 def test_long_compilation_says_how_far_it_is(monkeypatch, capsys, terminal):
     clock = iter([0.0, 1.0, 3.0, 4.0, 14.0, 14.0])  # the start, the end of each kernel, and of all
     monkeypatch.delenv("KINEMORPH_QUIET", raising=False)
-    monkeypatch.setattr(_jit_progress, "_on_terminal", lambda: terminal)
-    monkeypatch.setattr(_jit_progress, "time", SimpleNamespace(monotonic=lambda: 1000.0 + next(clock)))
+    monkeypatch.setattr(jit_progress, "_on_terminal", lambda: terminal)
+    monkeypatch.setattr(jit_progress, "time", SimpleNamespace(monotonic=lambda: 1000.0 + next(clock)))
     progress = Progress()
     with progress.compiling():
         progress.missed("outer", lambda: {"outer": 1.0, "inner": 1.0}, lambda: None, lambda: "the folder")

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import kinemorph
-from kinemorph import _jit_sources
-from kinemorph._jit_sources import module_key
+from kinemorph.jit.cache import source_hash
+from kinemorph.jit.cache.source_hash import module_key
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_module_key_follows_imports(monkeypatch, tmp_path, importer, statement, 
     }
     keys = []
     for name, addition in [("before", ""), ("after", "# edited\n")]:
-        monkeypatch.setattr(_jit_sources, "_KINEMORPH_ROOT", tmp_path / name)
+        monkeypatch.setattr(source_hash, "_KINEMORPH_ROOT", tmp_path / name)
         for file, text in files.items():
             path = tmp_path / name / file
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -70,9 +70,9 @@ def test_module_key_follows_imports(monkeypatch, tmp_path, importer, statement, 
 
 def test_imports_found_without_parsing_are_those_of_the_parser(monkeypatch):
     files = sorted(Path(kinemorph.__file__).parent.rglob("*.py"))
-    quick = [sorted(map(ast.unparse, _jit_sources._import_statements(file))) for file in files]
-    monkeypatch.setattr(_jit_sources, "_parsed", ast.parse)
-    assert quick == [sorted(map(ast.unparse, _jit_sources._import_statements(file))) for file in files]
+    quick = [sorted(map(ast.unparse, source_hash._import_statements(file))) for file in files]
+    monkeypatch.setattr(source_hash, "_parsed", ast.parse)
+    assert quick == [sorted(map(ast.unparse, source_hash._import_statements(file))) for file in files]
 
 
 @pytest.mark.parametrize(
@@ -91,4 +91,4 @@ def test_unusual_imports_are_found(text):
     def found(tree):
         return {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)}
 
-    assert found(_jit_sources._parsed(f"{text}\n".encode())) == found(ast.parse(text))
+    assert found(source_hash._parsed(f"{text}\n".encode())) == found(ast.parse(text))

@@ -8,7 +8,7 @@ from tests.workshop import Workshop
 
 UNITS = {
     "units.py": """
-from kinemorph._jit import entry, kernel
+from kinemorph.jit.api import entry, kernel
 
 @kernel
 def part(x):
@@ -79,9 +79,9 @@ def test_units_of_a_kernel_that_is_found_are_loaded_without_a_look_at_their_sour
     units.run("import units; result = units.ask(1.0)")
     program = """
 import units
-from kinemorph import _jit_cache
-asked, version_key = [], _jit_cache.version_key
-_jit_cache.version_key = lambda kernel, *types: asked.append(kernel.__name__) or version_key(kernel, *types)
+from kinemorph.jit.cache import machine_code
+asked, version_key = [], machine_code.version_key
+machine_code.version_key = lambda kernel, *types: asked.append(kernel.__name__) or version_key(kernel, *types)
 result = [units.ask(1.0), asked]
 """
     again = units.run(program)
@@ -99,7 +99,7 @@ def test_edits_reach_a_unit_that_its_caller_does_not_import(tmp_path):
         {
             "pack/__init__.py": "",
             "pack/grow.py": """
-from kinemorph._jit import overload
+from kinemorph.jit.api import overload
 def grow(x):
     return x + 1.0
 @overload(grow)
@@ -107,14 +107,14 @@ def typed_grow(x):
     return lambda x: x + 1.0
 """,
             "pack/held.py": """
-from kinemorph._jit import kernel
+from kinemorph.jit.api import kernel
 from pack.grow import grow
 @kernel(inline=False)
 def unit(x: float) -> float:
     return grow(x)
 """,
             "pack/holder.py": """
-from kinemorph._jit import entry
+from kinemorph.jit.api import entry
 def caller(unit):
     @entry
     def ask(x: float) -> float:
@@ -143,13 +143,13 @@ def test_a_module_that_is_loaded_again_spoils_nothing(tmp_path):
         {
             "pack/__init__.py": "",
             "pack/held.py": """
-from kinemorph._jit import kernel
+from kinemorph.jit.api import kernel
 @kernel(inline=False)
 def unit(x: float) -> float:
     return x + 1.0
 """,
             "pack/holder.py": """
-from kinemorph._jit import entry
+from kinemorph.jit.api import entry
 from pack.held import unit
 @entry
 def ask(x: float) -> float:
@@ -184,15 +184,15 @@ def test_functions_of_other_users_may_call_kernels(units):
 def test_an_interrupt_while_a_unit_is_compiled_comes_when_the_kernel_is_done(units):
     program = """
 import os, signal, time, units
-from kinemorph import _jit_calls
+from kinemorph.jit.compiler import calls
 def interrupted(before):
     def address():
         os.kill(os.getpid(), signal.SIGINT)
         return before()
     return address
 units.ask.compile((__import__("numba").float64,))
-for key, before in list(_jit_calls._addresses.items()):
-    _jit_calls._addresses[key] = interrupted(before)
+for key, before in list(calls._addresses.items()):
+    calls._addresses[key] = interrupted(before)
 try:
     assert units.ask(1.0) == 15.0
     time.sleep(60.0)
@@ -209,14 +209,14 @@ except KeyboardInterrupt:
 def test_the_third_interrupt_ends_a_program_that_compiles_at_once(units):
     program = """
 import os, signal, time, units
-from kinemorph import _jit_calls
+from kinemorph.jit.compiler import calls
 def impatient():
     for _ in range(3):
         os.kill(os.getpid(), signal.SIGINT)
     time.sleep(60.0)
 units.ask.compile((__import__("numba").float64,))
-for key in list(_jit_calls._addresses):
-    _jit_calls._addresses[key] = impatient
+for key in list(calls._addresses):
+    calls._addresses[key] = impatient
 result = units.ask(1.0)
 """
     process = units.start(program)
@@ -243,7 +243,7 @@ except KeyboardInterrupt:
 ROWS = {
     "rows.py": """
 import numpy as np
-from kinemorph._jit import entry, kernel
+from kinemorph.jit.api import entry, kernel
 A, B = np.dtype([("x", "f8")], align=True), np.dtype([("x", "f8"), ("y", "f8")], align=True)
 
 @kernel
@@ -280,7 +280,7 @@ def test_parts_fit_together_whichever_process_made_them(tmp_path):
 
 TABLES = {
     "tables.py": """
-from kinemorph._jit import entry, kernel
+from kinemorph.jit.api import entry, kernel
 
 @kernel(inline=False)
 def seldom(table, x: float) -> int:
@@ -305,7 +305,7 @@ def test_units_that_get_tables_and_return_a_status_are_compiled_when_they_are_fi
 
 FAILING = {
     "failing.py": """
-from kinemorph._jit import entry, kernel
+from kinemorph.jit.api import entry, kernel
 
 @kernel
 def sure(x):
@@ -354,14 +354,14 @@ def test_only_what_is_called_as_it_is_becomes_machine_code(tmp_path):
     workshop = Workshop(tmp_path)
     workshop.write(FAILING)
     count = """
-from kinemorph import _jit; _jit.machinery()
-from kinemorph import _jit_library
-made, finalize = [], _jit_library.KernelLibrary.finalize
+from kinemorph.jit import api; api.machinery()
+from kinemorph.jit.compiler import library
+made, finalize = [], library.KernelLibrary.finalize
 def noted(library):
     if library.name != "nrt":  # Numba's own, for memory
         made.append(library.name)
     finalize(library)
-_jit_library.KernelLibrary.finalize = noted
+library.KernelLibrary.finalize = noted
 import failing, numba
 result = [failing.ask(3.0), made[:]]
 @numba.njit

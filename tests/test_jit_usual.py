@@ -4,27 +4,28 @@ import importlib
 
 import pytest
 
-from kinemorph import _jit, _jit_usual
-from kinemorph._jit_arguments import numba_types
-from kinemorph._jit_keys import reachable, used_kernels
-from kinemorph._jit_usual import expected, next_after
+from kinemorph.jit import api
+from kinemorph.jit.arguments import numba_types
+from kinemorph.jit.cache import usual_kernels
+from kinemorph.jit.cache.keys import reachable, used_kernels
+from kinemorph.jit.cache.usual_kernels import expected, next_after
 
-pytestmark = pytest.mark.skipif(_jit.switched_off, reason="kernels are plain functions")
+pytestmark = pytest.mark.skipif(api.switched_off, reason="kernels are plain functions")
 
 
 def test_the_list_knows_the_kernels_of_today():
     """It is a guess, and may lag behind; if it knows nothing, first calls take twice as long."""
     lost = []
-    for name in _jit_usual._uses():
+    for name in usual_kernels._uses():
         module, _, function = name.rpartition(".")
         if not hasattr(importlib.import_module(f"kinemorph.{module}"), function):
             lost.append(name)
-    assert len(_jit_usual._uses()) > 300
+    assert len(usual_kernels._uses()) > 300
     assert len(lost) < 60, f"python -m benchmarks.usual writes it anew; lost: {lost}"
 
 
 def test_a_step_is_expected_to_need_a_part_of_what_it_reaches():
-    from kinemorph.world.step import run_steps
+    from kinemorph.world.step.pipeline import run_steps
 
     likely = expected(run_steps)
     assert likely[run_steps] == 1.0
@@ -33,34 +34,34 @@ def test_a_step_is_expected_to_need_a_part_of_what_it_reaches():
 
 
 def test_what_only_unlikely_kernels_call_is_unlikely(monkeypatch):
-    from kinemorph.world.step import run_steps
+    from kinemorph.world.step.pipeline import run_steps
 
-    monkeypatch.setattr(_jit_usual, "_share", lambda kernel, root: 0.25 if kernel in used_kernels(root) else 1.0)
+    monkeypatch.setattr(usual_kernels, "_share", lambda kernel, root: 0.25 if kernel in used_kernels(root) else 1.0)
     assert {likely for kernel, likely in expected(run_steps).items() if kernel is not run_steps} == {0.25}
 
 
 def test_without_a_list_all_that_is_reached_is_expected(monkeypatch):
-    from kinemorph.world.step import run_steps
+    from kinemorph.world.step.pipeline import run_steps
 
-    monkeypatch.setattr(_jit_usual, "_uses", dict)
+    monkeypatch.setattr(usual_kernels, "_uses", dict)
     assert set(expected(run_steps)) == set(reachable(run_steps))
 
 
 def test_what_a_program_calls_next_is_guessed_from_what_it_has_called():
-    from kinemorph.collision.hash_update import fill
-    from kinemorph.multibody.aba import _aba
+    from kinemorph.collision.broad.hash_update import fill
+    from kinemorph.multibody.algorithms.aba import _aba
 
-    assert "kinemorph.world.step.run_steps" in next_after(fill)
-    assert "kinemorph.world.step.run_steps" not in next_after(_aba)
+    assert "kinemorph.world.step.pipeline.run_steps" in next_after(fill)
+    assert "kinemorph.world.step.pipeline.run_steps" not in next_after(_aba)
 
 
 def test_annotations_say_what_an_entry_will_be_compiled_for():
-    from kinemorph.world.step import run_steps
+    from kinemorph.world.step.pipeline import run_steps
 
-    @_jit.entry
+    @api.entry
     def unsaid(x: float, rows) -> float:
         return x
 
-    number, table = _jit.types.int64, _jit.types.Array(_jit.types.float64, 2, "C")
-    assert numba_types(run_steps.py_func, _jit.types) == (number, number, number, table)
-    assert numba_types(unsaid.py_func, _jit.types) is None
+    number, table = api.types.int64, api.types.Array(api.types.float64, 2, "C")
+    assert numba_types(run_steps.py_func, api.types) == (number, number, number, table)
+    assert numba_types(unsaid.py_func, api.types) is None

@@ -21,10 +21,10 @@ import kinemorph as km
 from kinemorph import cli
 from kinemorph._command_line import understood
 from kinemorph.creatures.gallery import HANDMADE
-from kinemorph.scenes.contact_sheet import CAPTION, COLUMNS, HEIGHT, WIDTH
+from kinemorph.scenes.files.scene import shipped
 from kinemorph.scenes.gallery import DEMOS
-from kinemorph.scenes.index_page import index_page
-from kinemorph.scenes.scene import shipped
+from kinemorph.scenes.pictures.contact_sheet import CAPTION, COLUMNS, HEIGHT, WIDTH
+from kinemorph.scenes.pictures.index_page import index_page
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -18,11 +18,12 @@ import pytest
 from tests.workshop import CALL_OUTER, COUNTED, SOURCES, ZOO, Workshop
 from tests.world import golden
 
-from kinemorph import _jit, pack
-from kinemorph._jit_pack import Pack
+from kinemorph import pack
+from kinemorph.jit import api
+from kinemorph.jit.cache.pack import Pack
 
 pytestmark = pytest.mark.skipif(
-    bool(_jit.no_cache or _jit.why_not_kept()) or os.name == "nt", reason="kernels are not kept here"
+    bool(api.no_cache or api.why_not_kept()) or os.name == "nt", reason="kernels are not kept here"
 )
 
 
@@ -61,7 +62,7 @@ def zoo_pack(tmp_path_factory: pytest.TempPathFactory) -> tuple[Place, Path]:
     workshop.write(ZOO)
     workshop.run(CALL_OUTER)
     files = [*workshop.kept(), *workshop.cache.glob("kernels/*.note")]
-    wheel = pack.wheel_of(files, ["zoo"], _jit.target(), folder / "dist")
+    wheel = pack.wheel_of(files, ["zoo"], api.target(), folder / "dist")
     here = place(folder / "venv")
     here.install(wheel)
     shutil.copytree(here.pack, here.pack.with_name("kept"))
@@ -120,7 +121,7 @@ def test_edited_sources_are_compiled_and_not_taken_from_the_pack(zoo: tuple[Work
         ({"format": 2, "kernels": []}, "its format is 2, and this kinemorph reads 1; .*"),
         ({"versions": {}}, "it was made for Python None, and this is cpython-.*"),
         ({"target": ["m68k-unknown-amiga", "68060", ""]}, "it was made for m68k-unknown-amiga, and this is .*"),
-        ({"target": [_jit.target()[0], "x", "+sse,+warp9"]}, "it needs a processor with .*warp9"),
+        ({"target": [api.target()[0], "x", "+sse,+warp9"]}, "it needs a processor with .*warp9"),
         ({"settings": {}}, "it was made with NUMBA_ALWAYS_WARN_UNINIT_VAR = None, and here it is 0"),
         (
             {"kernels": 3},
@@ -140,7 +141,7 @@ def test_a_pack_for_something_else_is_not_used(
 
 
 def test_with_a_pack_for_another_numpy_kernels_are_compiled(zoo: tuple[Workshop, Path]) -> None:
-    _edit(zoo[1], versions=_jit.versions() | {"NumPy": "1.2.3"})
+    _edit(zoo[1], versions=api.versions() | {"NumPy": "1.2.3"})
     assert _sentence(zoo[0]).startswith("it was made for NumPy 1.2.3, and this is ")
 
 
@@ -190,7 +191,7 @@ def test_a_kernel_that_no_manifest_lists_is_not_read(zoo: tuple[Workshop, Path])
 
 def test_machine_code_that_asks_for_what_is_nowhere_is_compiled_again(zoo: tuple[Workshop, Path]) -> None:
     """LLVM would end the process."""
-    program = "import kinemorph._jit_numba as n; n._lacking = lambda names: True; " + CALL_OUTER
+    program = "import kinemorph.jit.compiler.numba_names as n; n._lacking = lambda names: True; " + CALL_OUTER
     outcome = zoo[0].run(program)
     assert (outcome.result, outcome.compiled, outcome.loaded) == (2000.0, 3, 0)
 
@@ -231,7 +232,7 @@ def test_faults_are_sentences(capsys: pytest.CaptureFixture[str]) -> None:
 NEEDED = "world", "robot_in_a_world", "scenes_of_worlds", "keeping", "dynamics", "motion", "pictures"  # demo, goldens
 NUMBERS = """
 import numpy as np, kinemorph as km
-from kinemorph.scenes.oracle import every_joint, state
+from kinemorph.scenes.commands.known_tree import every_joint, state
 model = every_joint()
 data, (q, v, tau) = km.Data(model), state(model)
 found = [km.aba(model, data, q, v, tau), km.rnea(model, data, q, v, v), km.crba(model, data, q)]
@@ -269,7 +270,7 @@ def _run(here: Place, home: Path, *command: str, **variables: str) -> subprocess
 
 def test_a_stranger_sees_the_first_picture_without_a_compiler(fresh: Place, tmp_path: Path) -> None:
     code = "import sys; from kinemorph.cli import main; sys.argv = ['kinemorph', 'demo']; main(); "
-    code += "from kinemorph import _jit, __file__; print(*_jit.compile_count(), __file__)"
+    code += "from kinemorph.jit import api; from kinemorph import __file__; print(*api.compile_count(), __file__)"
     shown = _run(fresh, tmp_path, "-c", code)
     assert (shown.returncode, shown.stderr) == (0, ""), shown.stderr
     compiled, loaded, file = shown.stdout.split()[-3:]

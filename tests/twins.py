@@ -12,8 +12,8 @@ from tests.strategies import random_inertia, random_pose
 
 import kinemorph as km
 from kinemorph import Joint, JointKind, Pose
-from kinemorph.multibody import convert
-from kinemorph.multibody.coordinates import quaternion
+from kinemorph.multibody.convert import convert
+from kinemorph.multibody.convert.coordinates import quaternion
 
 
 def tree(joints, seed=0, floating_at=None):

@@ -15,17 +15,17 @@ SOURCES = Path(kinemorph.__file__).parents[1]
 # outer calls middle calls leaf, each in a module of its own; beside is nobody's business.
 ZOO = {
     "zoo/__init__.py": "from zoo.outer import outer\nfrom zoo import beside\n",
-    "zoo/beside.py": "from kinemorph._jit import kernel\n@kernel\ndef beside(x):\n    return x\n",
-    "zoo/leaf.py": "from kinemorph._jit import kernel\n@kernel\ndef leaf(x):\n    return x + 1\n",
+    "zoo/beside.py": "from kinemorph.jit.api import kernel\n@kernel\ndef beside(x):\n    return x\n",
+    "zoo/leaf.py": "from kinemorph.jit.api import kernel\n@kernel\ndef leaf(x):\n    return x + 1\n",
     "zoo/middle.py": """
-from kinemorph._jit import kernel
+from kinemorph.jit.api import kernel
 from .leaf import leaf
 @kernel
 def middle(x):
     return 10 * leaf(x)
 """,
     "zoo/outer.py": """
-from kinemorph._jit import entry
+from kinemorph.jit.api import entry
 from zoo import middle
 @entry
 def outer(x: float) -> float:
@@ -35,9 +35,9 @@ def outer(x: float) -> float:
 HOW_FAR = re.compile(r"kinemorph: compiled \d+ kernels? in \d+ s\n")  # only a slow machine says so
 CALL_OUTER = "import zoo; result = zoo.outer(1.0)"
 COUNTED = """
-from kinemorph import _jit_keys
-long, kernel_key = [], _jit_keys.kernel_key
-_jit_keys.kernel_key = lambda kernel: long.append(1) or kernel_key(kernel)
+from kinemorph.jit.cache import keys
+long, kernel_key = [], keys.kernel_key
+keys.kernel_key = lambda kernel: long.append(1) or kernel_key(kernel)
 """  # how often a key is found the long way
 
 
@@ -70,7 +70,7 @@ class Workshop:
 
     def start(self, code: str, **variables: str) -> subprocess.Popen[str]:
         """A process that runs `code`, and prints its variable `result` and what was compiled."""
-        report = "import json; from kinemorph._jit import compile_count as c; print(json.dumps([result, *c()]))"
+        report = "import json; from kinemorph.jit.api import compile_count as c; print(json.dumps([result, *c()]))"
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("KINEMORPH_", "NUMBA_", "XDG_"))}
         given = {
             "KINEMORPH_CACHE_DIR": str(self.cache),

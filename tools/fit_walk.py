@@ -1,4 +1,4 @@
-"""Search for the numbers of `kinemorph.mocap.walk.Gait`: python tools/fit_walk.py [--rounds 30]
+"""Search for the numbers of `kinemorph.mocap.synthetic_walk.Gait`: python tools/fit_walk.py [--rounds 30]
 
 Least squares over what a stride of the walk shows: angles of hip, knee and ankle as in textbooks; vertical force;
 the centre of pressure; feet clear of the floor; legs that reach; curves that are smooth; and, of the whole analysis,
@@ -20,9 +20,9 @@ from scipy.interpolate import CubicSpline, PchipInterpolator
 from scipy.optimize import least_squares
 
 import kinemorph as km
-from kinemorph.mocap.figure import FOOT, HEIGHT, human, sole
-from kinemorph.mocap.walk import FILE, HIP, NAMES, SHANK, THIGH, Gait, glide, on_floor, posture
-from kinemorph.multibody.configuration import difference
+from kinemorph.mocap.body.figure import FOOT, HEIGHT, human, sole
+from kinemorph.mocap.synthetic_walk import FILE, HIP, NAMES, SHANK, THIGH, Gait, glide, on_floor, posture
+from kinemorph.multibody.algorithms.configuration import difference
 from kinemorph.spatial.quaternion_arrays import about, multiply, rotate, to_matrix
 
 Array = npt.NDArray[np.float64]

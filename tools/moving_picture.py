@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from kinemorph.scenes.filming import film_run
 from kinemorph.scenes.gallery import DEMOS
-from kinemorph.view.moving import images
+from kinemorph.scenes.pictures.filming import film_run
+from kinemorph.view.pictures.moving_pictures import images
 
 RATE, SECONDS = 15.0, 5.0  # frames a second, and how long both take in the picture
 SCENES = {  # s that each takes, whence one looks, and pixels

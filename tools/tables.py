@@ -198,7 +198,7 @@ def machine() -> str:
 def note_machine() -> None:
     from importlib.metadata import version
 
-    from kinemorph.scenes.checkup import cpu
+    from kinemorph.scenes.commands.checkup import cpu
 
     told = {
         "processor": cpu(),
@@ -222,7 +222,7 @@ GAIT = {  # quantities by columns, and digits behind the point
 
 def gait_norms() -> str:
     """What is normal, pace by pace: mean and standard deviation."""
-    from kinemorph.mocap.norms import PACES, norms, sources
+    from kinemorph.mocap.normal_gait import PACES, norms, sources
 
     every = {(source, pace): norms(pace, source) for source in sources() for pace in PACES}
     heads = ["", *(f"{source}, {pace}" for source, pace in every)]
@@ -249,7 +249,7 @@ def walkers() -> list[dict[str, Any]]:
 
 def normal(told: dict[str, Any], hips: str, name: str) -> bool:
     """Whether a peak of a walker is within two deviations."""
-    from kinemorph.mocap.norms import norms
+    from kinemorph.mocap.normal_gait import norms
 
     norm = norms(told["pace"])[name]
     return bool(norm.low <= told[hips][name] <= norm.high)

@@ -22,11 +22,11 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 import msgspec
 import tyro
 
-from kinemorph import _jit
-from kinemorph._jit_pack import DISTRIBUTION, FOLDER, FORMAT, KERNEL, MANIFEST, NOTE, Manifest, settings_of_packs
-from kinemorph._jit_sources import package_digest
-from kinemorph.scenes.exercises import EXERCISES
-from kinemorph.scenes.warming_bar import processes, with_bar
+from kinemorph.jit import api
+from kinemorph.jit.cache.pack import DISTRIBUTION, FOLDER, FORMAT, KERNEL, MANIFEST, NOTE, Manifest, settings_of_packs
+from kinemorph.jit.cache.source_hash import package_digest
+from kinemorph.scenes.commands.exercises import EXERCISES
+from kinemorph.scenes.commands.warming_bar import processes, with_bar
 
 _X86 = (
     "x86-64-v3",
@@ -50,9 +50,9 @@ def make(out: Path = Path("dist"), native: bool = False, only: tuple[str, ...] =
     names = list(only or EXERCISES)
     if unknown := [name for name in names if name not in EXERCISES]:
         raise ValueError(f"pack: there is no exercise {unknown[0]!r}; there are {', '.join(EXERCISES)}")
-    if reason := _jit.no_cache or _jit.why_not_kept():
+    if reason := api.no_cache or api.why_not_kept():
         raise ValueError(f"pack: compiled kernels are not kept: {reason}")
-    target = _jit.target()
+    target = api.target()
     os.environ["KINEMORPH_PACK"] = "0"  # for the processes that compile
     if not native:
         target = (target[0], *_portable(platform.machine()))
@@ -65,12 +65,12 @@ def make(out: Path = Path("dist"), native: bool = False, only: tuple[str, ...] =
 
 def wheel_of(files: Iterable[Path], exercises: list[str], target: tuple[str, str, str], out: Path) -> Path:
     """A wheel of files from the cache, which must have been compiled for that target."""
-    content = dict(found for file in sorted(files) if (found := _jit.for_packs(file)))
+    content = dict(found for file in sorted(files) if (found := api.for_packs(file)))
     digests = {name: hashlib.sha256(body).hexdigest() for name, body in content.items()}
     manifest = Manifest(
         format=FORMAT,
         sources=package_digest(),
-        versions=_jit.versions(),
+        versions=api.versions(),
         settings=settings_of_packs(),
         target=target,
         exercises=exercises,

@@ -3,7 +3,7 @@
 import numpy as np
 
 import kinemorph as km
-from kinemorph.collision.core_pairs import CorePairs
+from kinemorph.collision.narrow.core_pairs import CorePairs
 from kinemorph.geometry.polyhedron import core_of
 
 

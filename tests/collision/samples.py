@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from kinemorph.collision.core_pairs import CorePairs
+from kinemorph.collision.narrow.core_pairs import CorePairs
 from kinemorph.geometry.polyhedron import Polyhedron
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from tests.collision.samples import awkward, evaluated, hull, rotations
 
-from kinemorph._jit import entry, rows_at
-from kinemorph.collision.all_features import all_features
-from kinemorph.collision.features import tolerance
-from kinemorph.collision.vclip import LOST, walk
+from kinemorph.collision.narrow.all_features import all_features
+from kinemorph.collision.narrow.features import tolerance
+from kinemorph.collision.narrow.vclip import LOST, walk
 from kinemorph.geometry.polyhedron import CORE, Polyhedron
+from kinemorph.jit.api import entry, rows_at
 from kinemorph.spatial.rows import load3, load9
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from tests.naive.boxes import overlapping
 
-from kinemorph.collision.broad_phase import BroadPhase, swept
-from kinemorph.collision.hash_rows import ALL_OVER
+from kinemorph.collision.broad.broad_phase import BroadPhase, swept
+from kinemorph.collision.broad.hash_rows import ALL_OVER
 
 UNIT = np.ones(3)
 

@@ -13,10 +13,10 @@ import pytest
 from tests.collision.samples import Array, awkward, evaluated, hull, rotations, solids
 from tests.naive import distance as naive
 
-from kinemorph.collision.core_pair import Relation
+from kinemorph.collision.narrow.core_pair import Relation
 from kinemorph.geometry.polyhedron import Polyhedron, core_of
 from kinemorph.geometry.shapes import Role, ShapeKind
-from kinemorph.scenes.robots import folder, robot
+from kinemorph.scenes.robots.catalog import folder, robot
 
 coal = pytest.importorskip("coal")
 

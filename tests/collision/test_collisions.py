@@ -14,12 +14,12 @@ from scipy.spatial.transform import Rotation
 from tests.collision.samples import hull
 
 import kinemorph as km
-from kinemorph._jit import entry, rows_at
 from kinemorph.collision.collide import collide
 from kinemorph.collision.collisions import Collisions
-from kinemorph.collision.manifold import contact_features
-from kinemorph.collision.shape_rows import COLLISIONS, PAIR, POSE
+from kinemorph.collision.narrow.manifold import contact_features
+from kinemorph.collision.shapes.shape_rows import COLLISIONS, PAIR, POSE
 from kinemorph.geometry.polyhedron import Polyhedron
+from kinemorph.jit.api import entry, rows_at
 
 COPIES = [copy.copy, copy.deepcopy, lambda thing: pickle.loads(pickle.dumps(thing))]
 BOX, BALL = km.Shape.box((1.0, 1.0, 1.0)), km.Shape.sphere(0.5)

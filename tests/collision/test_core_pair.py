@@ -10,8 +10,8 @@ from scipy.spatial.transform import Rotation
 from tests.collision.samples import awkward, evaluated, hull, rotations
 from tests.naive import distance as naive
 
-from kinemorph.collision.core_pair import Relation
-from kinemorph.collision.core_pairs import CorePairs
+from kinemorph.collision.narrow.core_pair import Relation
+from kinemorph.collision.narrow.core_pairs import CorePairs
 from kinemorph.geometry.polyhedron import Polyhedron
 
 JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"

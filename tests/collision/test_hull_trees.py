@@ -10,10 +10,10 @@ import pytest
 from tests.collision.samples import evaluated, rotations
 
 import kinemorph as km
-from kinemorph.collision.core_pairs import make_work
-from kinemorph.collision.hull_trees import search_of
-from kinemorph.collision.part_pairs import PartPairs
-from kinemorph.geometry.parts import Parts, closest_parts
+from kinemorph.collision.narrow.core_pairs import make_work
+from kinemorph.collision.narrow.hull_trees import search_of
+from kinemorph.collision.narrow.part_pairs import PartPairs
+from kinemorph.geometry.convex_parts import Parts, closest_parts
 from kinemorph.geometry.polyhedron import Polyhedron
 
 WORK = make_work()

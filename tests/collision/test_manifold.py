@@ -9,8 +9,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 from tests.collision.samples import evaluated, hull, rotations
 
-from kinemorph.collision.features import Feature
-from kinemorph.collision.manifold import POINT, ROOM, contact_features, contact_id, manifold_of, track_of
+from kinemorph.collision.narrow.features import Feature
+from kinemorph.collision.narrow.manifold import POINT, ROOM, contact_features, contact_id, manifold_of, track_of
 from kinemorph.geometry.polyhedron import Polyhedron
 
 BOX = Polyhedron.box((1.0, 1.0, 1.0))

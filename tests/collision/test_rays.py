@@ -9,7 +9,7 @@ import pytest
 from tests.collision.samples import hull, solids
 from tests.naive import distance as naive
 
-from kinemorph.collision.core_rays import cast_all, core_cast, core_closest_point, locate_all
+from kinemorph.collision.queries.core_rays import cast_all, core_cast, core_closest_point, locate_all
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.spatial.pose import Pose
 

@@ -5,7 +5,7 @@ import pytest
 from tests.collision.round_oracle import OTHERS, ROUND, apart, best_apart, outside, placed, turns
 
 import kinemorph as km
-from kinemorph.collision.core_pairs import CorePairs
+from kinemorph.collision.narrow.core_pairs import CorePairs
 from kinemorph.geometry.polyhedron import Polyhedron
 
 MANY = 400  # poses of each pair of shapes

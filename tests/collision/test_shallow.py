@@ -9,10 +9,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 from tests.collision.samples import evaluated, rotations, solids
 
-from kinemorph._jit import entry, rows_at
-from kinemorph.collision.core_pairs import CorePairs
-from kinemorph.collision.shallow import shallow
+from kinemorph.collision.narrow.core_pairs import CorePairs
+from kinemorph.collision.narrow.shallow import shallow
 from kinemorph.geometry.polyhedron import CORE, Polyhedron
+from kinemorph.jit.api import entry, rows_at
 from kinemorph.spatial.rows import load3, load9
 
 BOX = Polyhedron.box((1.0, 1.0, 1.0))

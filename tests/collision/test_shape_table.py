@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import kinemorph as km
-from kinemorph.collision.shape_rows import Form
-from kinemorph.collision.shape_table import ROW_BITS
+from kinemorph.collision.shapes.shape_rows import Form
+from kinemorph.collision.shapes.shape_table import ROW_BITS
 
 BOX, BALL = km.Shape.box((1.0, 2.0, 3.0)), km.Shape.sphere(0.25)
 COPIES = [copy.copy, copy.deepcopy, lambda thing: pickle.loads(pickle.dumps(thing))]

@@ -6,7 +6,7 @@ import numpy as np
 from tests.naive.constrained import Closed
 
 import kinemorph as km
-from kinemorph.scenes import mechanisms
+from kinemorph.scenes.robots import mechanisms
 
 
 def moving(scene: mechanisms.Scene, rng: np.random.Generator) -> Closed:

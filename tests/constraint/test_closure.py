@@ -8,7 +8,7 @@ from tests.naive.constrained import random_closed
 from tests.strategies import random_state, random_tree
 
 import kinemorph as km
-from kinemorph.scenes import mechanisms
+from kinemorph.scenes.robots import mechanisms
 
 KINDS = [kind for kind in km.JointKind if kind is not km.JointKind.FREE]
 SCENES = [mechanisms.four_bar, mechanisms.slider_crank, mechanisms.bennett, mechanisms.stewart, mechanisms.two_arms]

@@ -14,7 +14,7 @@ from tests.naive.constrained import Closed, closed_at, kkt, random_closed, unit_
 from tests.strategies import random_joint, random_tree, seeds, trees
 
 import kinemorph as km
-from kinemorph.scenes import mechanisms
+from kinemorph.scenes.robots import mechanisms
 
 KINDS = list(km.JointKind)
 

@@ -8,7 +8,7 @@ from tests.classic import CLASSIC
 from tests.naive.constrained import Closed, unit_vectors
 
 import kinemorph as km
-from kinemorph.scenes import mechanisms
+from kinemorph.scenes.robots import mechanisms
 
 
 @pytest.mark.parametrize(("make", "expected"), CLASSIC)

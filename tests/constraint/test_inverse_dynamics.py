@@ -10,7 +10,7 @@ from tests.strategies import random_state, random_tree
 
 import kinemorph as km
 from kinemorph.constraint.generalized import complete_acceleration
-from kinemorph.scenes import mechanisms
+from kinemorph.scenes.robots import mechanisms
 
 
 @pytest.mark.parametrize("make", [make for make, _ in CLASSIC])

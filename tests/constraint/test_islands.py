@@ -8,7 +8,7 @@ from tests.constraint.samples import moving
 from tests.strategies import copy_into
 
 import kinemorph as km
-from kinemorph.scenes import mechanisms
+from kinemorph.scenes.robots import mechanisms
 
 pytestmark = pytest.mark.lane
 BARS = [(0.3, 0.8, 0.6, 0.9), (0.2, 0.7, 0.5, 0.8), (0.3, 0.9, 0.3, 0.9)]

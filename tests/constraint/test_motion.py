@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import kinemorph as km
-from kinemorph.scenes import mechanisms
-from kinemorph.scenes.robots import UNSTOPPED, folder, robot
+from kinemorph.scenes.robots import mechanisms
+from kinemorph.scenes.robots.catalog import UNSTOPPED, folder, robot
 
 
 def pushed(model: km.Model, data: km.Data, q: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -10,13 +10,13 @@ from tests.naive.constrained import random_closed
 from tests.strategies import Rng, random_joint, random_pose, random_tree
 
 import kinemorph as km
-from kinemorph._jit import entry, rows_at
 from kinemorph.constraint.closure import cancel, prepare
 from kinemorph.constraint.loops import orient, relative_velocities
 from kinemorph.constraint.solve import trust
 from kinemorph.constraint.whiten import whiten, whiten_velocity
-from kinemorph.multibody.impulse import articulate, jump
-from kinemorph.multibody.kinematics import move_all
+from kinemorph.jit.api import entry, rows_at
+from kinemorph.multibody.algorithms.impulse import articulate, jump
+from kinemorph.multibody.algorithms.kinematics import move_all
 from kinemorph.multibody.layout import TREE
 from kinemorph.multibody.loop_layout import SIZES, Integers, lay_out, measure_model, place_system, system_bytes
 from kinemorph.multibody.system import F8, I8, ROW, SYSTEM

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.contact.starting import start
 
-from kinemorph.contact.burden import HEAVY
+from kinemorph.contact.newton.load_estimate import HEAVY
 from kinemorph.geometry.shapes import Shape
 from kinemorph.scenes.yardsticks import SEVEN
 from kinemorph.world.world import World

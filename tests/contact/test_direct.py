@@ -8,13 +8,13 @@ from tests.contact.starting import start
 from tests.naive.gripping import Touch, solve_slowly
 from tests.strategies import Rng
 
-from kinemorph._jit import entry, rows_at
-from kinemorph.contact.direct import solve_directly
-from kinemorph.contact.envelope import lay_out, measure
-from kinemorph.contact.grip import FADE, FIRM
 from kinemorph.contact.layout import ISLAND, SOLVER, Bounded
+from kinemorph.contact.newton.constraint_cost import FADE, FIRM
+from kinemorph.contact.newton.newton import solve_directly
+from kinemorph.contact.newton.skyline import lay_out, measure
 from kinemorph.contact.solver import Solver
 from kinemorph.geometry.shapes import Shape
+from kinemorph.jit.api import entry, rows_at
 from kinemorph.scenes.yardsticks import FRICTION, Yardstick, heavy_on_light, stack
 from kinemorph.world.world import World
 

@@ -15,10 +15,10 @@ from typing import Any
 
 from tests.world.golden import machine
 
-from kinemorph.creatures.develop import develop
 from kinemorph.creatures.evaluate import evaluate
-from kinemorph.creatures.founders import founder
-from kinemorph.creatures.genotype import Genotype
+from kinemorph.creatures.genotype.genotype import Genotype
+from kinemorph.creatures.genotype.initial_genotypes import founder
+from kinemorph.creatures.growth.develop import develop
 from kinemorph.creatures.tasks import TASKS
 
 FILE = Path(__file__).with_name("golden.json")

@@ -7,12 +7,12 @@ import pytest
 from msgspec.structs import replace
 
 from kinemorph.brain import Brain, Function, Neuron
-from kinemorph.creatures.alike import INPUTS, alike
-from kinemorph.creatures.develop import develop
 from kinemorph.creatures.evaluate import evaluate
-from kinemorph.creatures.founders import founder
-from kinemorph.creatures.genotype import ONE, EffectorGene, From, Genotype, NeuronGene, Source
-from kinemorph.creatures.gentle import offspring
+from kinemorph.creatures.genotype.equivalence import INPUTS, alike
+from kinemorph.creatures.genotype.genotype import ONE, EffectorGene, From, Genotype, NeuronGene, Source
+from kinemorph.creatures.genotype.initial_genotypes import founder
+from kinemorph.creatures.genotype.small_steps import offspring
+from kinemorph.creatures.growth.develop import develop
 from kinemorph.creatures.tasks import Locomotion
 
 TASK = Locomotion(seconds=1.0, patience=1.0, moves=False)

@@ -20,7 +20,7 @@ from kinemorph.creatures import (
     random_genotype,
     save_genotype,
 )
-from kinemorph.creatures.genotype import MOST_BYTES, MOST_NODES
+from kinemorph.creatures.genotype.genotype import MOST_BYTES, MOST_NODES
 
 HEAD = '"schema": "kinemorph.genotype", "version": 1'
 seeds = st.integers(0, 2**32 - 1)

@@ -23,11 +23,10 @@ from kinemorph.creatures import (
     Root,
     Settings,
     Source,
-    develop,
-    grow,
     random_genotype,
 )
-from kinemorph.creatures.birth import REASONS, Reason
+from kinemorph.creatures.growth import develop, grow
+from kinemorph.creatures.growth.birth_checks import REASONS, Reason
 
 ALL = Settings(forms=tuple(Form))
 USES, CYCLES = Settings(most_parts=64), Settings(most_parts=64, counting=Counting.CYCLES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kinemorph.scenes import creature_trial
+from kinemorph.scenes.creatures import creature_trial
 
 
 def test_random_creatures_end_well(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import kinemorph as km
-from kinemorph.creatures.develop import develop
 from kinemorph.creatures.evaluate import REJECTED, Score, evaluate
-from kinemorph.creatures.founders import founder
 from kinemorph.creatures.gallery import handmade
-from kinemorph.creatures.genotype import Connection, EffectorGene, From, Genotype, NeuronGene, Node, Source
+from kinemorph.creatures.genotype.genotype import Connection, EffectorGene, From, Genotype, NeuronGene, Node, Source
+from kinemorph.creatures.genotype.initial_genotypes import founder
+from kinemorph.creatures.growth.develop import develop
 from kinemorph.creatures.settings import Root
 from kinemorph.creatures.tasks import (
     TASKS,
@@ -32,8 +32,8 @@ from kinemorph.creatures.tasks import (
     Swim,
     Task,
 )
+from kinemorph.evolve.creature_problem import creatures
 from kinemorph.evolve.problem import BLANK, Draw
-from kinemorph.evolve.species import creatures
 
 ONE = Source()
 

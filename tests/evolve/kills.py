@@ -22,7 +22,7 @@ from tests.evolve.toy import Reach
 
 from kinemorph.evolve.experiment import begin
 from kinemorph.evolve.settings import Settings
-from kinemorph.evolve.store import Store
+from kinemorph.evolve.store.run_store import Store
 
 MASTER = (
     "import sys; from kinemorph.evolve.experiment import evolve, resume\n"

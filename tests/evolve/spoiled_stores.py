@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from kinemorph.creatures.gallery import handmade
+from kinemorph.evolve.evaluators.job import Individual, Job, Result
 from kinemorph.evolve.experiment import begin
-from kinemorph.evolve.job import Individual, Job, Result
 from kinemorph.evolve.problem import Draw, Outcome
 from kinemorph.evolve.run import held_out
 from kinemorph.evolve.settings import Settings, checked
-from kinemorph.evolve.store import Store
+from kinemorph.evolve.store.run_store import Store
 
 SETTINGS = {
     "task": "locomotion",

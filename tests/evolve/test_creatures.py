@@ -13,24 +13,24 @@ import pytest
 from tests.evolve.test_runs import BreaksOff, BrokenOffError, Shuffled
 from tests.needs import library
 
-from kinemorph.creatures.alike import alike
-from kinemorph.creatures.develop import develop
 from kinemorph.creatures.gallery import handmade
-from kinemorph.creatures.genotype import Genotype
+from kinemorph.creatures.genotype.equivalence import alike
+from kinemorph.creatures.genotype.genotype import Genotype
+from kinemorph.creatures.growth.develop import develop
 from kinemorph.evolve import command
-from kinemorph.evolve.evaluator import Serial
+from kinemorph.evolve.creature_problem import KINDS, creatures
+from kinemorph.evolve.evaluators.evaluator import Serial
 from kinemorph.evolve.experiment import begin, evolve, problem_of, resume, search_of
 from kinemorph.evolve.problem import Draw
+from kinemorph.evolve.progress import line
 from kinemorph.evolve.report import report
 from kinemorph.evolve.rescore import _heard, _lesions, rescore
 from kinemorph.evolve.run import HELD_OUT, held_out
 from kinemorph.evolve.settings import Settings, checked
-from kinemorph.evolve.show import line
-from kinemorph.evolve.species import KINDS, creatures
-from kinemorph.evolve.store import Store
-from kinemorph.scenes.champions import filmed, replay_champions
-from kinemorph.scenes.evolved import cast
-from kinemorph.scenes.viewing import page_of, scene_of
+from kinemorph.evolve.store.run_store import Store
+from kinemorph.scenes.commands.viewing import page_of, scene_of
+from kinemorph.scenes.creatures.champions import filmed, replay_champions
+from kinemorph.scenes.creatures.evolved import cast
 
 SHORT = {
     "hit-ball-anywhere": {"seconds": 0.3, "moves": False},
@@ -226,7 +226,7 @@ def test_settings_of_tasks_are_checked():
 def test_a_report_of_runs_opens_offline_and_shows_all_of_them(runs, tmp_path):
     from tests.browser import visit
 
-    from kinemorph.scenes.champions import report_runs
+    from kinemorph.scenes.creatures.champions import report_runs
 
     page = report_runs([Path(file) for file in runs.values()], tmp_path / "report.html")
     with visit(page, tmp_path / "profile") as seen:
@@ -286,7 +286,7 @@ def test_the_thesis_s_formula_has_a_curve_beside_the_score(search, tmp_path, cap
 def test_cells_of_an_archive_play(tmp_path):
     from tests.browser import visit
 
-    from kinemorph.scenes.champions import report_runs
+    from kinemorph.scenes.creatures.champions import report_runs
 
     library("ribs")
     few = {"population": 8, "founders": 30, "draws": 1}

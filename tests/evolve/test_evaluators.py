@@ -11,12 +11,12 @@ import pytest
 from tests.evolve.toy import Reach
 from tests.needs import linux
 
-from kinemorph.evolve import processes
-from kinemorph.evolve.evaluator import Evaluator, Serial
-from kinemorph.evolve.job import Job, Result
+from kinemorph.evolve.evaluators import processes
+from kinemorph.evolve.evaluators.evaluator import Evaluator, Serial
+from kinemorph.evolve.evaluators.job import Job, Result
+from kinemorph.evolve.evaluators.processes import Processes
+from kinemorph.evolve.evaluators.worker import Limits, heed_alarms
 from kinemorph.evolve.problem import Draw
-from kinemorph.evolve.processes import Processes
-from kinemorph.evolve.worker import Limits, heed_alarms
 
 QUICK = Limits(seconds=1.0, memory=1 << 28)
 

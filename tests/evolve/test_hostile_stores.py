@@ -31,8 +31,8 @@ from kinemorph.creatures.gallery import handmade
 from kinemorph.evolve.experiment import problem_in, resume, search_of, settings_in
 from kinemorph.evolve.report import lineage, report
 from kinemorph.evolve.rescore import champion_of
-from kinemorph.evolve.store import Store, StoreError
-from kinemorph.evolve.store_check import LONGEST
+from kinemorph.evolve.store.run_store import Store, StoreError
+from kinemorph.evolve.store.validation import LONGEST
 
 WRONG: tuple[Any, ...] = (
     None, True, -1, 0, 3, 10**30, 1.5, -1e300, "", "x", "\u0000", "locomotion", [], [1], [[]], {}, {"a": 1}, {"": None},
@@ -201,9 +201,9 @@ def test_a_view_that_never_ends_is_not_asked(table: str, file: Path) -> None:
 
 def test_what_takes_longer_than_its_size_should_is_broken_off(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages can name each other in ways that take for ever: here the limit is made so small that any file is such."""
-    monkeypatch.setattr("kinemorph.evolve.store_check._AT_LEAST", 0)
-    monkeypatch.setattr("kinemorph.evolve.store_check._EACH_BYTE", 0)
-    monkeypatch.setattr("kinemorph.evolve.store_check._STEPS", 1)
+    monkeypatch.setattr("kinemorph.evolve.store.validation._AT_LEAST", 0)
+    monkeypatch.setattr("kinemorph.evolve.store.validation._EACH_BYTE", 0)
+    monkeypatch.setattr("kinemorph.evolve.store.validation._STEPS", 1)
     assert "takes longer than its size should" in read(file)
 
 

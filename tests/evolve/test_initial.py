@@ -15,7 +15,7 @@ from kinemorph.creatures import random_genotype, save_genotype
 from kinemorph.evolve.experiment import begin, evolve, problem_of, resume
 from kinemorph.evolve.initial import initial_genotypes
 from kinemorph.evolve.settings import SEARCHES, Settings, checked, load_settings
-from kinemorph.evolve.store import Store
+from kinemorph.evolve.store.run_store import Store
 
 TASK = "tests.evolve.toy:Reach"
 TRUST = [Reach]

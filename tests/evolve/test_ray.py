@@ -13,9 +13,9 @@ from tests.evolve.test_runs import golden, settings
 from tests.evolve.toy import Reach
 from tests.needs import library, linux
 
-from kinemorph.evolve.evaluator import Serial
+from kinemorph.evolve.evaluators.evaluator import Serial
+from kinemorph.evolve.evaluators.worker import Limits
 from kinemorph.evolve.experiment import begin, evolve, problem_of
-from kinemorph.evolve.worker import Limits
 
 library("ray")
 
@@ -40,7 +40,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture
 def evaluator(cluster: Any) -> Iterator[Any]:
-    from kinemorph.evolve.on_ray import Ray
+    from kinemorph.evolve.evaluators.on_ray import Ray
 
     made = []
 
@@ -72,7 +72,7 @@ def test_a_lost_task_is_sent_again(trap, evaluator, tmp_path):
 
 
 def test_a_worker_that_is_stopped_is_given_up(evaluator, tmp_path, monkeypatch):
-    monkeypatch.setattr("kinemorph.evolve.on_ray._START", 20.0)
+    monkeypatch.setattr("kinemorph.evolve.evaluators.on_ray._START", 20.0)
     asked = jobs(20)
     there = all_results(evaluator(Reach("stopped", str(tmp_path / "mark")), Limits(seconds=0.2, retries=9)), asked)
     here = all_results(Serial(Reach()), asked)

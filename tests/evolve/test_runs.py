@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 from tests.evolve.toy import Reach
 
-from kinemorph.evolve.evaluator import Serial
+from kinemorph.evolve.evaluators.evaluator import Serial
+from kinemorph.evolve.evaluators.job import Job, Result, mean
 from kinemorph.evolve.experiment import begin, evolve, problem_of, resume, search_of
-from kinemorph.evolve.job import Job, Result, mean
 from kinemorph.evolve.problem import BLANK, Draw, Outcome, Problem
-from kinemorph.evolve.recipe import CANDIDATES, VOTED
+from kinemorph.evolve.progress import line
 from kinemorph.evolve.report import measured
 from kinemorph.evolve.run import HELD_OUT, held_out
+from kinemorph.evolve.searches.default_search import CANDIDATES, VOTED
 from kinemorph.evolve.settings import SEARCHES, Settings, checked
-from kinemorph.evolve.show import line
 
 SMALL = {
     "default": {"population": 12, "founders": 24, "ladder": [1, 2, 4], "redraw": 2, "vote": 8},

@@ -16,11 +16,11 @@ from tests.evolve.test_runs import settings
 from tests.evolve.toy import Reach
 from tests.needs import linux
 
+from kinemorph.evolve.evaluators.job import Individual, Job, Result
 from kinemorph.evolve.experiment import begin, evolve, resume
-from kinemorph.evolve.job import Individual, Job, Result
 from kinemorph.evolve.problem import Draw, Outcome
 from kinemorph.evolve.report import report
-from kinemorph.evolve.store import Store, StoreError
+from kinemorph.evolve.store.run_store import Store, StoreError
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_a_run_is_not_overwritten(file):
 @linux
 def test_a_run_that_was_not_begun_to_the_end_is_not_there(tmp_path, monkeypatch):
     file = tmp_path / "run.db"
-    monkeypatch.setattr("kinemorph.evolve.store._TABLES", "CREATE TABLE run (a); CREATE TABLE run (b);")
+    monkeypatch.setattr("kinemorph.evolve.store.run_store._TABLES", "CREATE TABLE run (a); CREATE TABLE run (b);")
     with pytest.raises(StoreError, match=r"run.db: the run cannot be written there \(.*\); make room, or name another"):
         begin(file, settings(), trust=[Reach])
     monkeypatch.undo()
@@ -182,7 +182,7 @@ def test_the_code_of_a_task_of_ones_own_is_known(tmp_path, monkeypatch):
     (tmp_path / "of_mine.py").write_text("from kinemorph.creatures.tasks import JumpUp\nclass Hop(JumpUp): pass\n")
     monkeypatch.syspath_prepend(tmp_path)
     with begin(tmp_path / "run.db", settings(task="of_mine:Hop", of_task={}, of_search={}), trust=["of_mine"]) as store:
-        assert store.facts["code"].keys() >= {"of_mine", "kinemorph.evolve.species"}
+        assert store.facts["code"].keys() >= {"of_mine", "kinemorph.evolve.creature_problem"}
 
 
 @linux

@@ -18,10 +18,10 @@ from kinemorph.evolve.experiment import begin, evolve, problem_in, resume, setti
 from kinemorph.evolve.report import report
 from kinemorph.evolve.rescore import rescore
 from kinemorph.evolve.settings import Settings, checked, load_settings
-from kinemorph.evolve.store import Store
+from kinemorph.evolve.store.run_store import Store
 from kinemorph.evolve.trust import name_of, trusted
-from kinemorph.scenes.champions import film_of, replay_champions, replay_progress
-from kinemorph.scenes.viewing import show
+from kinemorph.scenes.commands.viewing import show
+from kinemorph.scenes.creatures.champions import film_of, replay_champions, replay_progress
 
 BOOM = "from pathlib import Path\nPath(__file__).with_suffix('.ran').touch()\nboom = print\nclass Boom: ...\n"
 FUNCTIONS = (
@@ -72,7 +72,7 @@ def test_a_run_that_names_code_runs_none(reader: str, there: Path) -> None:
 
 
 def test_settings_and_tables_that_name_code_run_none(there: Path) -> None:
-    from kinemorph.scenes.results import results
+    from kinemorph.scenes.creatures.results import results
 
     for place in FUNCTIONS:
         (there / "run.toml").write_text(f'task = "{place}"\n')

@@ -7,10 +7,10 @@ from tests.evolve.test_runs import SMALL, Shuffled, golden, settings
 from tests.evolve.toy import Reach
 
 from kinemorph.evolve.problem import Draw
-from kinemorph.evolve.recipe import VOTED, Recipe, RecipeSettings
-from kinemorph.evolve.search import Budget
-from kinemorph.evolve.store import Store
-from kinemorph.evolve.tuning import Strategy, TuningSettings, tune
+from kinemorph.evolve.searches.default_search import VOTED, Recipe, RecipeSettings
+from kinemorph.evolve.searches.search import Budget
+from kinemorph.evolve.searches.tuning import Strategy, TuningSettings, tune
+from kinemorph.evolve.store.run_store import Store
 
 
 def test_tuned_numbers_are_better_ones():

@@ -14,8 +14,8 @@ import time
 import msgspec
 import numpy as np
 
-from kinemorph._jit import entry
 from kinemorph.evolve.problem import Descriptor, Draw, Outcome
+from kinemorph.jit.api import entry
 
 
 class Reach(msgspec.Struct, frozen=True):

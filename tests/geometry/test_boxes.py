@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kinemorph.geometry.boxes import box_pattern, make_boxes
-from kinemorph.geometry.parts import NODE, Parts
+from kinemorph.geometry.convex_parts import NODE, Parts
 from kinemorph.geometry.polyhedron import BOX_PLACES, BOX_ROWS, Polyhedron, box_of
 from kinemorph.multibody.tables import in_one_piece
 

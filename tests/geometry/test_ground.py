@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kinemorph.geometry.ground import IN_LEAF, HalfSpace, HeightField, Terrain
-from kinemorph.geometry.mesh import Mesh, mesh_of
+from kinemorph.geometry.meshes.mesh import Mesh, mesh_of
 from kinemorph.geometry.shapes import Shape
 
 

@@ -13,7 +13,7 @@ from tests.robots import load
 from kinemorph.geometry import polyhedron
 from kinemorph.geometry.hull import hull_faces
 from kinemorph.geometry.mass import mass_properties
-from kinemorph.geometry.mesh import load_mesh
+from kinemorph.geometry.meshes.mesh import load_mesh
 from kinemorph.geometry.polyhedron import Polyhedron, core_of
 from kinemorph.geometry.shapes import ShapeKind
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import kinemorph as km
-from kinemorph.geometry import kept_mesh
-from kinemorph.geometry.forget import DAY, LOOKS, forget, forget_now_and_then
+from kinemorph.geometry.cache_eviction import DAY, LOOKS, forget, forget_now_and_then
+from kinemorph.geometry.meshes import kept_mesh
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.geometry.samples import FACES, TETRAHEDRON, binary_stl
 
 import kinemorph as km
-from kinemorph.geometry.faults import FaultKind, mesh_faults, turned_out
 from kinemorph.geometry.mass import MassProperties, inertia_of, mass_properties
-from kinemorph.geometry.mesh import Mesh, mesh_of
+from kinemorph.geometry.meshes.faults import FaultKind, mesh_faults, turned_out
+from kinemorph.geometry.meshes.mesh import Mesh, mesh_of
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.geometry.shapes import Shape
 from kinemorph.spatial.pose import Pose

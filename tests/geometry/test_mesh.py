@@ -10,9 +10,9 @@ from tests.geometry.samples import DAE, FACES, OBJ, TETRAHEDRON, ascii_stl, bina
 from tests.robots import ROBOTS, load
 
 from kinemorph._files import FileError
-from kinemorph.geometry.mesh import load_mesh, mesh_of
+from kinemorph.geometry.meshes.mesh import load_mesh, mesh_of
 from kinemorph.geometry.shapes import Shape
-from kinemorph.multibody.model import Model
+from kinemorph.multibody.model.model import Model
 
 
 @pytest.fixture

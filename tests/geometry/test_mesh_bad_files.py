@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.geometry.samples import DAE, FACES, OBJ, TETRAHEDRON, ascii_stl, binary_stl
 
 from kinemorph._files import FileError
-from kinemorph.geometry.mesh import load_mesh, mesh_of
+from kinemorph.geometry.meshes.mesh import load_mesh, mesh_of
 from kinemorph.geometry.shapes import Shape
 
 SOLID = TETRAHEDRON[FACES]

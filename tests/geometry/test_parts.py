@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from kinemorph._jit import entry, rows_at
+from kinemorph.geometry.convex_parts import NODE, PARTS, Parts, closest_parts, decompose
 from kinemorph.geometry.mass import mass_properties
-from kinemorph.geometry.mesh import Mesh, mesh_of
-from kinemorph.geometry.parts import NODE, PARTS, Parts, closest_parts, decompose
+from kinemorph.geometry.meshes.mesh import Mesh, mesh_of
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.geometry.shapes import Shape
+from kinemorph.jit.api import entry, rows_at
 from kinemorph.spatial.pose import Pose
 
 

@@ -11,10 +11,10 @@ import pytest
 from tests.geometry.samples import FACES, TETRAHEDRON, binary_stl
 
 from kinemorph._files import FileError
-from kinemorph._jit import entry, rows_at
-from kinemorph.geometry.mesh import mesh_of
+from kinemorph.geometry.meshes.mesh import mesh_of
 from kinemorph.geometry.polyhedron import CORE, EDGE, FACE, VERTEX, Polyhedron, core_of
 from kinemorph.geometry.shapes import Shape
+from kinemorph.jit.api import entry, rows_at
 from kinemorph.spatial.pose import Pose
 
 INT = np.dtype("i4")

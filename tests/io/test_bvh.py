@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 from tests.mocap_files import recording
 
 import kinemorph as km
-from kinemorph.io.bvh import BvhJoint, format_bvh, parse_bvh
+from kinemorph.io.motion.bvh import BvhJoint, format_bvh, parse_bvh
 
 SMALL = """HIERARCHY
 ROOT Hips

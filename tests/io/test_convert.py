@@ -10,8 +10,8 @@ import pytest
 import kinemorph as km
 from kinemorph.cli import main
 from kinemorph.creatures.gallery import handmade
-from kinemorph.creatures.genotype import save_genotype
-from kinemorph.io import kinds
+from kinemorph.creatures.genotype.genotype import save_genotype
+from kinemorph.io import model_formats
 
 MODELS = ("arm.xml", "arm.mjcf", "arm.urdf", "arm.sdf", "crawler.json")
 ENDS = (".xml", ".mjcf", ".urdf", ".sdf")
@@ -78,7 +78,7 @@ def told(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
 def test_machine_stays_the_same(source, end, folder, tmp_path, monkeypatch, capsys, rng):
     target = tmp_path / f"out{end}"
     assert told(monkeypatch, "convert", folder / source, target) == 0, capsys.readouterr().err
-    before, after = kinds.load(folder / source), kinds.load(target)
+    before, after = model_formats.load(folder / source), model_formats.load(target)
     assert str(target) in capsys.readouterr().out
     assert (after.n, after.nq, after.nv) == (before.n, before.nq, before.nv)
     assert after.mass == pytest.approx(before.mass, rel=1e-9)
@@ -144,4 +144,4 @@ def test_loops_stay_or_are_refused_by_name(end, tmp_path, monkeypatch, capsys):
         assert not (tmp_path / "out.urdf").exists()
     else:
         assert code == 0
-        assert kinds.load(tmp_path / f"out{end}").loop_names == ("closing",)
+        assert model_formats.load(tmp_path / f"out{end}").loop_names == ("closing",)

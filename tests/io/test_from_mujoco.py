@@ -153,7 +153,7 @@ def test_shapes_keep_sizes_roles_and_materials(machine):
 
 @pytest.mark.parametrize(("first", "second"), [((1, 0), (0, 1)), ((3, 4), (4, 2)), ((2, 1), (1, 2)), ((1, 0), (1, 0))])
 def test_shapes_meet_as_in_mujoco(first, second):
-    from kinemorph.io.mujoco_build import filters
+    from kinemorph.io.mjcf.mujoco_build import filters
 
     for bits in ([first, second, (1, 1), (0, 0)], [first, second]):
         sorts = filters(bits)

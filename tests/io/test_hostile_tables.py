@@ -13,7 +13,7 @@ import pytest
 from tests.needs import library, linux
 
 import kinemorph as km
-from kinemorph.io import hdf5
+from kinemorph.io.motion import hdf5
 
 library("h5py")
 import h5py  # noqa: E402

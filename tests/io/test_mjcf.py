@@ -177,7 +177,7 @@ def written(folder, suffix):
             head.tobytes() + HOLLOW.vertices.astype("<f4").tobytes() + HOLLOW.faces.astype("<i4").tobytes()
         )
     else:
-        from kinemorph.geometry.kept_mesh import keep_mesh
+        from kinemorph.geometry.meshes.kept_mesh import keep_mesh
 
         path.write_bytes(keep_mesh(HOLLOW.vertices, HOLLOW.faces).read_bytes())
     return path
@@ -258,7 +258,7 @@ def test_first_object_of_a_file_is_weighed(tmp_path, rng, word, rule):
 
 def test_polygons_are_cut_as_mujoco_cuts_them(tmp_path, rng):
     """Bent and hollow ones of three to nine corners, near the origin and off it, in all planes."""
-    from kinemorph.geometry.first_object import read_first
+    from kinemorph.geometry.meshes.first_object import read_first
 
     points, polygons = list(WEDGE), list(SIDES)
     for _ in range(300):

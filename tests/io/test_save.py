@@ -13,7 +13,7 @@ from tests.strategies import random_tree, seeds
 
 import kinemorph as km
 from kinemorph.multibody.layout import JointKind
-from kinemorph.scenes.robots import cassie
+from kinemorph.scenes.robots.catalog import cassie
 
 FIELDS = ("parent", "kind", "iq", "iv", "R", "p", "mass", "h", "I")
 PLAIN = [JointKind.REVOLUTE, JointKind.PRISMATIC, JointKind.SPHERICAL, JointKind.FIXED]

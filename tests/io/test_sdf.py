@@ -14,8 +14,8 @@ from tests.strategies import random_pose, random_tree
 
 import kinemorph as km
 from kinemorph._files import FileError, ModelWarning
-from kinemorph.io.sdf import load_sdf, parse_sdf
-from kinemorph.scenes.robots import cassie, folder
+from kinemorph.io.sdf.load_sdf import load_sdf, parse_sdf
+from kinemorph.scenes.robots.catalog import cassie, folder
 
 WRITTEN = {
     km.JointKind.REVOLUTE: "revolute",

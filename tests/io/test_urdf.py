@@ -9,7 +9,7 @@ import pytest
 
 from kinemorph._files import FileError, ModelWarning
 from kinemorph.geometry.shapes import Role, ShapeKind
-from kinemorph.io.urdf import load_urdf, parse_urdf
+from kinemorph.io.urdf.load_urdf import load_urdf, parse_urdf
 from kinemorph.multibody.layout import JointKind
 
 INERTIAL = '<inertial><mass value="2"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kinemorph import _xml
 from kinemorph._files import FileError, ModelWarning
-from kinemorph.io.urdf import load_urdf, parse_urdf
+from kinemorph.io.urdf.load_urdf import load_urdf, parse_urdf
 
 BAD = Path(__file__).parent / "bad"
 

@@ -12,9 +12,9 @@ import pytest
 from tests.robots import EMPTY, ROBOTS, load
 
 from kinemorph._files import FileError, ModelWarning
-from kinemorph.io.urdf import load_urdf
+from kinemorph.io.urdf.load_urdf import load_urdf
 from kinemorph.multibody.layout import JointKind
-from kinemorph.multibody.model import Model
+from kinemorph.multibody.model.model import Model
 
 if not ROBOTS:
     pytest.skip("example-robot-data is not installed", allow_module_level=True)

@@ -7,11 +7,11 @@ from functools import cache
 import numpy as np
 
 import kinemorph as km
-from kinemorph.mocap.anthropometry import table_of
-from kinemorph.mocap.body import Body
+from kinemorph.mocap.body.anthropometry import table_of
+from kinemorph.mocap.body.body import Body
+from kinemorph.mocap.body.figure import assemble, upright
+from kinemorph.mocap.body.inertias import Bone
 from kinemorph.mocap.contact import Contacts
-from kinemorph.mocap.figure import assemble, upright
-from kinemorph.mocap.inertias import Bone
 
 FEET = ("left", "right")
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from kinemorph.mocap.anthropometry import LANDMARKS, LIMBS, TABLES, table_of
-from kinemorph.mocap.figure import upright
-from kinemorph.mocap.inertias import Bone, inertias, solid
+from kinemorph.mocap.body.anthropometry import LANDMARKS, LIMBS, TABLES, table_of
+from kinemorph.mocap.body.figure import upright
+from kinemorph.mocap.body.inertias import Bone, inertias, solid
 
 DE_LEVA = [table for (name, _), table in TABLES.items() if name == "de Leva"]
 EVERY = pytest.mark.parametrize("table", TABLES.values(), ids=[" ".join(key) for key in TABLES])

@@ -8,8 +8,8 @@ from tests.mocap.samples import walk
 from tests.mocap_files import recording
 
 import kinemorph as km
-from kinemorph.io.bvh import BvhJoint
-from kinemorph.mocap.skeleton import built_in, match
+from kinemorph.io.motion.bvh import BvhJoint
+from kinemorph.mocap.body.skeleton import built_in, match
 
 
 def skeleton(*names: str) -> km.Bvh:

@@ -6,8 +6,8 @@ from tests.mocap.samples import FEET, walk
 
 import kinemorph as km
 from kinemorph.mocap.contact import Thresholds, find_contacts, lasting, read_contacts, runs, touches
-from kinemorph.mocap.places import on_link, places_of
-from kinemorph.mocap.walk import Gait
+from kinemorph.mocap.link_motion import on_link, places_of
+from kinemorph.mocap.synthetic_walk import Gait
 
 
 def test_the_walk_is_left_double_right_double():

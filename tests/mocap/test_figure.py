@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kinemorph as km
-from kinemorph.mocap.figure import SIMPLE, both, pose
+from kinemorph.mocap.body.figure import SIMPLE, both, pose
 
 
 @pytest.mark.parametrize("table", ["de Leva", "Winter"])

@@ -8,12 +8,12 @@ from tests.mocap.samples import FEET, walk
 
 import kinemorph as km
 from kinemorph.cli.showing import _hips
-from kinemorph.mocap.legs import SOFT, reach, shifts_of
-from kinemorph.mocap.norms import sources
-from kinemorph.mocap.places import places_of
+from kinemorph.mocap.body.legs import SOFT, reach, shifts_of
+from kinemorph.mocap.gait_comparison import Walking
+from kinemorph.mocap.link_motion import places_of
+from kinemorph.mocap.normal_gait import sources
 from kinemorph.mocap.smooth import Motion
-from kinemorph.mocap.walk import NAMES
-from kinemorph.mocap.walking import Walking
+from kinemorph.mocap.synthetic_walk import NAMES
 
 AHEAD, LOW = {side: (0.02, -0.02) for side in FEET}, {"left": (0.03, -0.01), "right": (0.0, -0.02)}
 Hips = dict[str, tuple[float, float]]

@@ -6,10 +6,10 @@ from tests.mocap.samples import FEET, body, by_name, standing, walk
 
 import kinemorph as km
 from kinemorph.mocap.contact import Contacts
-from kinemorph.mocap.handover import LONGEST, handed_over
-from kinemorph.mocap.places import places_of
-from kinemorph.mocap.sharing import PIVOT
+from kinemorph.mocap.double_support import PIVOT
+from kinemorph.mocap.link_motion import places_of
 from kinemorph.mocap.smooth import Motion
+from kinemorph.mocap.support_handover import LONGEST, handed_over
 from kinemorph.spatial.quaternion_arrays import rotate
 
 
@@ -109,7 +109,7 @@ def test_the_centre_of_pressure_lies_in_the_foot():
 
 
 def _feet(analysis):
-    from kinemorph.mocap.places import places_of
+    from kinemorph.mocap.link_motion import places_of
 
     return places_of(analysis.model, analysis.motion, [f"{side} foot" for side in FEET])
 

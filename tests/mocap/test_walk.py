@@ -6,10 +6,10 @@ from tests.mocap.samples import FEET, walk
 from tests.mocap_files import own_recording, recording
 
 import kinemorph as km
-from kinemorph.mocap.figure import HEIGHT, sole
-from kinemorph.mocap.places import on_link, places_of
+from kinemorph.mocap.body.figure import HEIGHT, sole
+from kinemorph.mocap.link_motion import on_link, places_of
 from kinemorph.mocap.smooth import Motion
-from kinemorph.mocap.walk import Gait, posture, quintic
+from kinemorph.mocap.synthetic_walk import Gait, posture, quintic
 
 
 def test_the_file_is_what_the_code_makes():

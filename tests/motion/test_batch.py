@@ -8,12 +8,12 @@ from tests.robots import EMPTY, ROBOTS, load
 from tests.strategies import random_pose, random_tree
 
 import kinemorph as km
-from kinemorph._jit import entry, rows_at
+from kinemorph.jit.api import entry, rows_at
 from kinemorph.motion.batch import TREE_LANES, WIDTH, Workspace
-from kinemorph.multibody.impulse import articulate, collision_matrix_at, strike_point
-from kinemorph.multibody.jacobian import world_point
-from kinemorph.multibody.kinematics import accelerate_all
-from kinemorph.scenes.oracle import every_joint
+from kinemorph.multibody.algorithms.impulse import articulate, collision_matrix_at, strike_point
+from kinemorph.multibody.algorithms.jacobian import world_point
+from kinemorph.multibody.algorithms.kinematics import accelerate_all
+from kinemorph.scenes.commands.known_tree import every_joint
 from kinemorph.spatial.rows import store6
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.strategies import random_tree
 
 import kinemorph as km
-from kinemorph.scenes import mechanisms
+from kinemorph.scenes.robots import mechanisms
 
 G = 9.81
 

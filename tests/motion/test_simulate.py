@@ -8,7 +8,7 @@ from scipy.special import ellipk
 
 import kinemorph as km
 from kinemorph.constraint.generalized import generalized
-from kinemorph.scenes import mechanisms
+from kinemorph.scenes.robots import mechanisms
 
 G = 9.81
 

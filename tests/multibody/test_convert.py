@@ -32,7 +32,7 @@ from tests.twins import (
 
 import kinemorph as km
 from kinemorph import Joint, JointKind, Pose
-from kinemorph.multibody import convert
+from kinemorph.multibody.convert import convert
 
 ENGINES = ("pinocchio", "mujoco", "drake", "pybullet")
 

@@ -7,7 +7,7 @@ import pytest
 from tests.strategies import KINDS, build_tree, random_state
 
 import kinemorph as km
-from kinemorph.scenes.oracle import every_joint, state
+from kinemorph.scenes.commands.known_tree import every_joint, state
 
 BALL = km.Inertia.sphere(1.0, 0.1)
 

@@ -13,7 +13,7 @@ from tests.naive.spatial import homogeneous, vee
 from tests.strategies import KINDS, build_tree, configurations, lone_joints, random_state, seeds, vectors
 
 import kinemorph as km
-from kinemorph.multibody import inversion, joints
+from kinemorph.multibody.algorithms import inversion, joints
 from kinemorph.multibody.layout import LINK
 
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name.lower())

@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from kinemorph._jit import rows_at
+from kinemorph.jit.api import rows_at
 from kinemorph.multibody.tables import LINE, Pattern, Tables
 
 HEADER = np.dtype([("kind", "i8"), ("few", "i8"), ("few_room", "i8"), ("many", "i8"), ("long", "i8"), ("share", "f8")])

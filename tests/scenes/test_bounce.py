@@ -15,9 +15,9 @@ from tests.naive.boxes import overlapping
 from tests.naive.distance import distance as naive_distance
 
 import kinemorph as km
-from kinemorph.scenes import bounce_oracle
-from kinemorph.scenes.bounce import SPEED, Bounce, Report, run, scaled, shapes
-from kinemorph.scenes.bounce_view import record
+from kinemorph.scenes.bounce import oracle
+from kinemorph.scenes.bounce.replay import record
+from kinemorph.scenes.bounce.simulation import SPEED, Bounce, Report, run, scaled, shapes
 
 
 @pytest.fixture(scope="module")
@@ -141,19 +141,19 @@ def test_the_oracle_knows_a_wrong_distance_and_a_missed_pair() -> None:
     world = Bounce(60, seed=1)
     world.advance(20)
     report = Report(60, world.sides)
-    bounce_oracle.check(world, report, 30)
+    oracle.check(world, report, 30)
     assert report.good
     assert report.proved == 30
     world.collisions.contacts["distance"] += 1e-6
-    bounce_oracle.check(world, report, 30)
+    oracle.check(world, report, 30)
     assert report.wrong == 30
     world.collisions.contacts["distance"] -= 1e-6
     world.lows[0], world.highs[0] = -world.side, world.side  # all over, and the hash was not told
-    bounce_oracle.check(world, report, 0)
+    oracle.check(world, report, 0)
     assert report.missed > 0
     assert report.invalid == 0
     world.collisions.broad_phase.rows["shared"][:5] += 1
-    bounce_oracle.check(world, report, 0)
+    oracle.check(world, report, 0)
     assert report.invalid == 1
 
 
@@ -169,7 +169,7 @@ def test_proofs_agree_with_a_slow_search() -> None:
         (R1, p1), (R2, p2) = ((o["R"].reshape(3, 3), o["x"]) for o in world.objects[[i, j]])
         expected = naive_distance(a, b, R1.T @ R2, R1.T @ (p2 - p1))
         assert contacts["distance"][k] == pytest.approx(expected, abs=1e-9)
-        assert bounce_oracle.mistake(world, i, j, pairs[k], contacts[k]) < 1e-9
+        assert oracle.mistake(world, i, j, pairs[k], contacts[k]) < 1e-9
 
 
 def test_tables_grow_in_the_middle_of_a_run() -> None:
@@ -180,7 +180,7 @@ def test_tables_grow_in_the_middle_of_a_run() -> None:
     world.advance(5)
     assert len(world.collisions.broad_phase.rows) > 2 * room
     report = Report(150, world.sides)
-    bounce_oracle.check(world, report, 10)
+    oracle.check(world, report, 10)
     assert report.good
 
 
@@ -284,8 +284,8 @@ def test_one_side_is_that_of_a_cube() -> None:
 def test_a_bounce_can_be_looked_at_while_it_runs() -> None:
     """The page as a browser has it: what it shows, and what its buttons do."""
     pytest.importorskip("viser")
-    from kinemorph.scenes.bounce_live import LINES, Live
-    from kinemorph.view.serving import serving
+    from kinemorph.scenes.bounce.live import LINES, Live
+    from kinemorph.view.live.server import serving
 
     world = Bounce(20, (9.0, 6.0, 4.0))
     with serving("viewers") as server:
@@ -312,7 +312,7 @@ def test_a_bounce_can_be_looked_at_while_it_runs() -> None:
 
 def test_the_live_bounce_ends_when_its_time_is_up() -> None:
     pytest.importorskip("viser")
-    from kinemorph.scenes.viewing import look_for, show
+    from kinemorph.scenes.commands.viewing import look_for, show
 
     look_for("bounce", 0.2)
     show("bounce", 0.2, 0, False, False, None)

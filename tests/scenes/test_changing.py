@@ -10,11 +10,11 @@ import pytest
 from tests.browser import still, visit
 
 import kinemorph as km
-from kinemorph.mocap.figure import upright
-from kinemorph.scenes import high_bar, human, swing_breaks
-from kinemorph.scenes.figure import HEIGHT, MASS, SIMPLE, pose
-from kinemorph.scenes.figure import human as figure
-from kinemorph.view.recording import Recording
+from kinemorph.mocap.body.figure import upright
+from kinemorph.scenes.robots.figure import HEIGHT, MASS, SIMPLE, pose
+from kinemorph.scenes.robots.figure import human as figure
+from kinemorph.scenes.structure import high_bar, human, swing_breaks
+from kinemorph.view.recordings.recording import Recording
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

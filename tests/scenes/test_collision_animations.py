@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kinemorph.collision.features import E, V
-from kinemorph.collision.manifold import contact_features
-from kinemorph.scenes import bounce_sights, collision_features, collision_hashing, collision_tiles
-from kinemorph.scenes.bounce import rotation
-from kinemorph.scenes.bounce_view import native_tiles
+from kinemorph.collision.narrow.features import E, V
+from kinemorph.collision.narrow.manifold import contact_features
+from kinemorph.scenes.bounce import collision_features, collision_hashing, collision_tiles, drawing
+from kinemorph.scenes.bounce.replay import native_tiles
+from kinemorph.scenes.bounce.simulation import rotation
 
 
 def _off(core: Any, kind: int, index: int, point: Any) -> float:
@@ -57,14 +57,14 @@ def test_tiles_hold_the_boxes_and_pairs_share_tiles() -> None:
     seen = set()
     for _ in range(60):
         world.advance(world.steps + 10)
-        now = bounce_sights.sight(world)
+        now = drawing.sight(world)
         tiles = native_tiles(world)
         low, high = tiles[:, 0].min(axis=0), tiles[:, 1].max(axis=0)
         boxes = world.collisions.broad_phase.boxes[world.collisions.broad_phase.ids]
         assert (boxes["low"] >= low - 1e-9).all()
         assert (boxes["high"] <= high + 1e-9).all()
         seen.add(len(now.lines))
-        assert len(bounce_sights.frames(now.boxes)) == 12 * collision_tiles.COUNT
+        assert len(drawing.frames(now.boxes)) == 12 * collision_tiles.COUNT
     assert len(seen) > 1  # pairs come and go
 
 

@@ -12,7 +12,10 @@ import pytest
 from tests.scenes.restart import bits, goes_on_alike
 
 import kinemorph as km
-from kinemorph.scenes import (
+from kinemorph.scenes import gallery
+from kinemorph.scenes.pictures.beside import beside
+from kinemorph.scenes.pictures.filming import film_run
+from kinemorph.scenes.thesis import (
     bouncing_balls,
     brick_wall,
     car,
@@ -21,12 +24,9 @@ from kinemorph.scenes import (
     demolition,
     domino_track,
     friction_cubes,
-    gallery,
     marble_run,
     wall_and_car,
 )
-from kinemorph.scenes.beside import beside
-from kinemorph.scenes.filming import film_run
 
 G = 9.81
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kinemorph.scenes import (
+from kinemorph.scenes.gallery import DEMOS
+from kinemorph.scenes.thesis import (
     bouncing_balls,
     brick_wall,
     car_track,
@@ -20,7 +21,6 @@ from kinemorph.scenes import (
     marble_run,
     wall_and_car,
 )
-from kinemorph.scenes.gallery import DEMOS
 
 G = 9.81
 

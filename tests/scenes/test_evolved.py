@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from kinemorph._files import FileError
-from kinemorph.creatures.founders import founder
+from kinemorph.creatures.genotype.initial_genotypes import founder
 from kinemorph.evolve.run import held_out
-from kinemorph.scenes import evolved
-from kinemorph.scenes.beside import excerpt
+from kinemorph.scenes.creatures import evolved
 from kinemorph.scenes.gallery import DEMOS
-from kinemorph.view.recording import Body, Recording
+from kinemorph.scenes.pictures.beside import excerpt
+from kinemorph.view.recordings.recording import Body, Recording
 
 CASTS = sorted(file.stem for file in evolved.FOLDER.glob("*.json"))
 

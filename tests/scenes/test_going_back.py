@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from kinemorph.scenes.commands.viewing import scene_of
+from kinemorph.scenes.files.scene import shipped
 from kinemorph.scenes.gallery import DEMOS
-from kinemorph.scenes.scene import shipped
-from kinemorph.scenes.viewing import scene_of
-from kinemorph.view.history import History
+from kinemorph.view.live.history import History
 
 VIEWABLE = sorted({name for name, demo in DEMOS.items() if demo.in_world} | set(shipped()))
 SECONDS = {"train": 6.2, "crane": 5.6}  # until its last event

@@ -9,8 +9,8 @@ from tests.classic import CLASSIC
 from tests.naive.constrained import Closed, kkt
 
 import kinemorph as km
-from kinemorph.scenes import mechanisms, parade
-from kinemorph.scenes.robots import UNSTOPPED, folder, robot
+from kinemorph.scenes.robots import mechanisms, parade
+from kinemorph.scenes.robots.catalog import UNSTOPPED, folder, robot
 
 FEET = ("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT")
 needs_robots = pytest.mark.skipif(folder() is None, reason="example-robot-data is not installed")

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from kinemorph.scenes import bouncing_balls, demolition, friction_cubes, walker, wall_and_car
+from kinemorph.scenes.structure import walker
+from kinemorph.scenes.thesis import bouncing_balls, demolition, friction_cubes, wall_and_car
 
 DOCS = Path(__file__).parents[2] / "docs"
 

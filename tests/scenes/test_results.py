@@ -14,16 +14,16 @@ from tests.needs import library
 
 from kinemorph._files import FileError
 from kinemorph._toml import Toml, checked
-from kinemorph.creatures.develop import develop
 from kinemorph.creatures.gallery import handmade
-from kinemorph.creatures.genotype import EffectorGene, From, Source
+from kinemorph.creatures.genotype.genotype import EffectorGene, From, Source
+from kinemorph.creatures.growth.develop import develop
 from kinemorph.creatures.tasks.task import Stage
+from kinemorph.evolve.creature_problem import creatures
 from kinemorph.evolve.problem import Draw
-from kinemorph.evolve.species import creatures
-from kinemorph.scenes.evolved import cast
-from kinemorph.scenes.in_mujoco import Twin, damping, in_mujoco
-from kinemorph.scenes.results import Table, results
-from kinemorph.scenes.results_page import SEEDS, Asked, interval, write_page
+from kinemorph.scenes.creatures.evolved import cast
+from kinemorph.scenes.creatures.in_mujoco import Twin, damping, in_mujoco
+from kinemorph.scenes.creatures.results import Table, results
+from kinemorph.scenes.creatures.results_page import SEEDS, Asked, interval, write_page
 
 library("mujoco")
 

@@ -17,12 +17,12 @@ from tests.test_cli import kinemorph, read_png
 
 import kinemorph as km
 from kinemorph._toml import lines_of
+from kinemorph.scenes.commands.running import run, tell
+from kinemorph.scenes.commands.viewing import scene_of
+from kinemorph.scenes.files.scene import shipped
+from kinemorph.scenes.files.scene_events import KINDS
 from kinemorph.scenes.gallery import DEMOS
-from kinemorph.scenes.robots import ARM
-from kinemorph.scenes.running import run, tell
-from kinemorph.scenes.scene import shipped
-from kinemorph.scenes.scene_events import KINDS
-from kinemorph.scenes.viewing import scene_of
+from kinemorph.scenes.robots.catalog import ARM
 
 HEAD = '[[ground]]\n[[body]]\nname = "ball"\nsphere = 0.1\nat = [0.0, 0.0, 0.5]\n'
 CRANE = shipped()["crane"].read_text()

@@ -10,10 +10,10 @@ import pytest
 
 import kinemorph as km
 from kinemorph.multibody.layout import JointKind
-from kinemorph.scenes.robots import ARM, FAMOUS, robot_files
-from kinemorph.scenes.standing import about, lowest, start
-from kinemorph.scenes.viewing import scene_of
-from kinemorph.view.bodies import Meshes, solid_shapes
+from kinemorph.scenes.commands.viewing import scene_of
+from kinemorph.scenes.robots.catalog import ARM, FAMOUS, robot_files
+from kinemorph.scenes.robots.standing import about, lowest, start
+from kinemorph.view.body_poses import Meshes, solid_shapes
 
 LINK = (
     """<link name="{name}">{inertial}<collision><origin xyz="{at}"/><geometry>{shape}</geometry></collision></link>"""
@@ -140,8 +140,8 @@ def test_the_arm_that_comes_along_stands_as_it_did() -> None:
     ],
 )  # fmt: skip
 def test_robots_that_people_know(name: str, moves: bool) -> None:
-    from kinemorph.scenes.robots import robot
-    from kinemorph.scenes.standing import moves_freely
+    from kinemorph.scenes.robots.catalog import robot
+    from kinemorph.scenes.robots.standing import moves_freely
 
     model = robot(FAMOUS.get(name, name), floating=True)
     assert moves_freely(model) is moves

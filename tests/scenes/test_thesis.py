@@ -3,52 +3,52 @@
 import numpy as np
 import pytest
 
-from kinemorph.scenes import thesis
-from kinemorph.scenes.thesis_car import crash
-from kinemorph.scenes.thesis_cube import rest
-from kinemorph.scenes.thesis_wall import stand, wall
+from kinemorph.scenes.thesis import experiments
+from kinemorph.scenes.thesis.car_experiment import crash
+from kinemorph.scenes.thesis.cube_experiment import rest
+from kinemorph.scenes.thesis.wall_experiment import stand, wall
 
 
-@pytest.mark.parametrize("epsilon", thesis.EPSILONS)
-@pytest.mark.parametrize("handling", [thesis.ALL, thesis.CLOSEST])
+@pytest.mark.parametrize("epsilon", experiments.EPSILONS)
+@pytest.mark.parametrize("handling", [experiments.ALL, experiments.CLOSEST])
 def test_a_cube_that_rests_does_not_spin(epsilon, handling):
     assert np.abs(rest(epsilon, handling).yaw).max() < 1e-3
 
 
 def test_it_spins_steadily_with_the_settings_of_the_thesis():
-    found = rest(0.01, thesis.CLOSEST, thesis.BOOST, 20.0)
+    found = rest(0.01, experiments.CLOSEST, experiments.BOOST, 20.0)
     assert 20.0 < abs(found.spin) < 360.0
     rates = np.diff(found.yaw[::20])
     assert np.ptp(rates) < 0.1 * np.abs(rates).mean()
 
 
 def test_a_wall_has_34_bricks_and_stands_as_still_as_that_of_the_thesis():
-    assert len(wall(0.01, thesis.ALL)[1]) == 34
-    for handling, epsilon in thesis.TABLE:
-        found, his = stand(epsilon, handling), thesis.TABLE[handling, epsilon]
+    assert len(wall(0.01, experiments.ALL)[1]) == 34
+    for handling, epsilon in experiments.TABLE:
+        found, his = stand(epsilon, handling), experiments.TABLE[handling, epsilon]
         for ours, printed in ((found.rotation, his.rotation), (found.offset, his.offset)):
             assert ours <= min(1e-3, printed if np.isfinite(printed) else 1.0)
 
 
 def test_walls_and_stacks_of_other_sizes_stand_as_still():
-    sizes, built = (0.4, 0.05), ((3, 3), (3, thesis.CUBES))
-    found = thesis.others(sizes, built)
+    sizes, built = (0.4, 0.05), ((3, 3), (3, experiments.CUBES))
+    found = experiments.others(sizes, built)
     for each in found:
         for walls in each:
             for size, one in zip(sizes, walls, strict=True):
                 assert one.farthest < 0.01 * size
                 assert one.strikes == 0
-    lines = thesis.other_lines(found, sizes, built)
+    lines = experiments.other_lines(found, sizes, built)
     assert len(lines) == 6
     assert lines[-1].startswith("| 3 cubes on each other | 0.1 % | ")
 
 
 def test_tables_have_a_line_for_each_experiment():
-    walls = [stand(0.01, thesis.ALL, seconds=0.1), stand(0.0, seconds=0.1)]
-    lines = thesis.wall_lines(walls)
+    walls = [stand(0.01, experiments.ALL, seconds=0.1), stand(0.0, seconds=0.1)]
+    lines = experiments.wall_lines(walls)
     assert "(27.1)" in lines[2]
     assert len(lines) == 4
-    assert len(thesis.cube_lines([rest(0.1, thesis.ALL, seconds=0.5)])) == 3
+    assert len(experiments.cube_lines([rest(0.1, experiments.ALL, seconds=0.5)])) == 3
 
 
 @pytest.mark.parametrize("model", ["impulse", "timestep"])
@@ -57,7 +57,7 @@ def test_the_clock_of_a_crash_runs_on_and_knows_when_the_wall_is_hit(model, tmp_
     assert 2.0 < found.hit < 3.0
     np.testing.assert_allclose(found.t, np.linspace(0.0, 3.0, 31))
     assert (np.diff(found.took) > 0.0).all()
-    assert len(thesis.crash_lines([found])) == 3
-    before, after, whole = thesis.crash_times(found)
+    assert len(experiments.crash_lines([found])) == 3
+    before, after, whole = experiments.crash_times(found)
     assert min(before, after) <= whole <= max(before, after)
-    assert thesis.draw_crashes([found], tmp_path).exists()
+    assert experiments.draw_crashes([found], tmp_path).exists()

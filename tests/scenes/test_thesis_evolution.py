@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from kinemorph.cli import thesis as command
 from kinemorph.evolve.experiment import problem_of, search_of, settings_in
-from kinemorph.evolve.store import Store
-from kinemorph.scenes import thesis_evolution
-from kinemorph.scenes.thesis_evolution import EVOLUTIONS, settings_of
+from kinemorph.evolve.store.run_store import Store
+from kinemorph.scenes.thesis import evolution_experiment
+from kinemorph.scenes.thesis.evolution_experiment import EVOLUTIONS, settings_of
 
 
 @pytest.mark.parametrize("figure", EVOLUTIONS)
@@ -35,11 +35,11 @@ def test_a_figure_is_drawn_and_goes_on_where_it_was(figure: str, tmp_path: Path,
     few = {"population": 16, "generations": 3, "workers": 1}
     here = replace(settings_of(figure, 16, 3, 1, 1), evaluator="serial")
     with monkeypatch.context() as patch:
-        patch.setattr(thesis_evolution.experiment, "evolve", stop)
+        patch.setattr(evolution_experiment.experiment, "evolve", stop)
         with pytest.raises(SystemExit):
             command((figure,), out=tmp_path, **few)
     assert "stopped; the same command goes on with" in capsys.readouterr().out
-    thesis_evolution.evolve(figure, here, tmp_path)
+    evolution_experiment.evolve(figure, here, tmp_path)
     stem = tmp_path / f"thesis_{figure.replace('.', '_')}"
     assert stem.with_suffix(".png").stat().st_size > 5000
     rows = list(csv.DictReader(stem.with_suffix(".csv").read_text().splitlines()))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kinemorph.multibody.state import State
-from kinemorph.scenes.walker import (
+from kinemorph.scenes.structure.walker import (  # fmt: skip
     FOOT,
     HIP_MASS,
     LEG_MASS,
@@ -24,8 +24,8 @@ from kinemorph.scenes.walker import (
     strike,
     strike_by_momentum,
     walk,
-)  # fmt: skip
-from kinemorph.view.plots import blank
+)
+from kinemorph.view.pictures.plots import blank
 
 
 def leg(angle: float) -> np.ndarray:

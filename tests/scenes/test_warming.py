@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from tests.workshop import ZOO, Workshop
 
-from kinemorph import _jit
-from kinemorph.scenes import warming
-from kinemorph.scenes.exercises import EXERCISES, Exercise
+from kinemorph.jit import api
+from kinemorph.scenes.commands import warming
+from kinemorph.scenes.commands.exercises import EXERCISES, Exercise
 
-needs_cache = pytest.mark.skipif(bool(_jit.no_cache or _jit.why_not_kept()), reason="kernels are not kept here")
+needs_cache = pytest.mark.skipif(bool(api.no_cache or api.why_not_kept()), reason="kernels are not kept here")
 
 
 @pytest.mark.parametrize("name", EXERCISES)
@@ -72,8 +72,8 @@ def test_of_two_processes_one_compiles_and_the_other_waits(tmp_path: Path) -> No
     (tmp_path / "claims").mkdir()
     program = f"""
 import pathlib
-from kinemorph import _jit
-_jit.claims.folder = pathlib.Path({str(tmp_path / "claims")!r})
+from kinemorph.jit import api
+api.claims.folder = pathlib.Path({str(tmp_path / "claims")!r})
 import zoo
 result = zoo.outer(1.0)
 """
@@ -87,10 +87,10 @@ result = zoo.outer(1.0)
 def test_a_mark_that_a_dead_process_left_holds_nobody_up_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kinemorph import _jit_claims
+    from kinemorph.jit.cache import claims as jit_claims
 
-    monkeypatch.setattr(_jit_claims, "_PATIENCE", 0.1)
-    claims = _jit_claims.Claims()
+    monkeypatch.setattr(jit_claims, "_PATIENCE", 0.1)
+    claims = jit_claims.Claims()
     claims.folder = tmp_path
     (tmp_path / "a.kernel").touch()
     with claims.on(tmp_path / "kernels" / "a.kernel"):
@@ -123,7 +123,7 @@ def test_on_a_full_disk_nothing_counts_as_compiled(tmp_path: Path) -> None:
     program = """
 import resource, zoo
 from kinemorph.scenes import warming
-from kinemorph.scenes.exercises import EXERCISES, Exercise
+from kinemorph.scenes.commands.exercises import EXERCISES, Exercise
 EXERCISES |= {name: Exercise(lambda: zoo.outer(1.0), 1, 1.0, True) for name in ("one", "two")}
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 result = [[*warming.exercise(name)[:3:2], name in warming.cold()] for name in ("one", "two")]

@@ -11,9 +11,9 @@ import pytest
 from tests.scenes.restart import bits, goes_on_alike
 
 import kinemorph as km
-from kinemorph.scenes import chain_bridge, dismount, glued_tower, gripper, train, walker_on_ground
+from kinemorph.scenes.commands.viewing import scene_of
 from kinemorph.scenes.gallery import DEMOS
-from kinemorph.scenes.viewing import scene_of
+from kinemorph.scenes.structure import chain_bridge, dismount, glued_tower, gripper, train, walker_on_ground
 
 G = 9.81
 PERIOD, LENGTH = 0.734379, 0.53558  # s, m: of the walker whose feet are held by joints (test_walker)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt  # noqa: F401  (an annotation below)
 import pytest
 
-from kinemorph.spatial.annotated import checked_first, checked_on_failure
+from kinemorph.spatial.arguments.annotated import checked_first, checked_on_failure
 from kinemorph.spatial.pose import Pose
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from kinemorph._jit import kernel
+from kinemorph.jit.api import kernel
 from kinemorph.spatial import scalar
 
 ULPS = 2.0

@@ -7,7 +7,7 @@ from tests.structure.checks import poses, same, twists, valid
 from tests.structure.test_connect import moving, two_chains
 
 import kinemorph as km
-from kinemorph.scenes import mechanisms
+from kinemorph.scenes.robots import mechanisms
 
 
 def pendulum() -> km.Model:

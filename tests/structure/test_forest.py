@@ -12,7 +12,7 @@ from tests.structure.checks import poses, twists
 from tests.structure.test_connect import JOINTS, moving, two_chains
 
 import kinemorph as km
-from kinemorph.structure import forest_layout as layout
+from kinemorph.structure.forest import layout as layout
 
 Where = dict[int, tuple[np.ndarray, np.ndarray]]
 

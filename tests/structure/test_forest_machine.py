@@ -13,7 +13,7 @@ from tests.strategies import random_inertia, random_joint, random_pose, seeds
 from tests.structure.test_forest import alike, bodies, tree_bytes
 
 import kinemorph as km
-from kinemorph.structure import forest_layout as layout
+from kinemorph.structure.forest import layout as layout
 
 EXAMPLES = int(os.environ.get("KINEMORPH_MACHINE_EXAMPLES", "25"))
 MOST_LOOPS, MOST_BODIES = 4, 30

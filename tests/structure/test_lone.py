@@ -11,10 +11,9 @@ from tests.strategies import Rng, random_inertia, random_joint, random_pose
 from tests.structure.test_forest import alike, bodies
 
 import kinemorph as km
-from kinemorph._jit import entry, rows_at
 from kinemorph.constraint.whiten import share_alone, whiten_velocity
-from kinemorph.multibody.layout import LINK_DATA, TREE
-from kinemorph.multibody.lone import (
+from kinemorph.jit.api import entry, rows_at
+from kinemorph.multibody.algorithms.free_body import (
     LONE,
     accelerate_tree,
     articulate_tree,
@@ -24,8 +23,9 @@ from kinemorph.multibody.lone import (
     move_tree,
     unwhitened,
 )
+from kinemorph.multibody.layout import LINK_DATA, TREE
 from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at
-from kinemorph.structure import forest_layout as layout
+from kinemorph.structure.forest import layout as layout
 
 KINDS = list(km.JointKind)
 INDEX = 0xFFFFFFFF

@@ -8,8 +8,8 @@ import pytest
 from tests.strategies import random_tree
 
 import kinemorph as km
-from kinemorph.scenes.oracle import every_joint
-from kinemorph.scenes.robots import robot
+from kinemorph.scenes.commands.known_tree import every_joint
+from kinemorph.scenes.robots.catalog import robot
 from kinemorph.structure.reroot import reroot
 
 

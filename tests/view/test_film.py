@@ -6,8 +6,8 @@ from tests.world.kept_worlds import asleep, ground
 
 import kinemorph as km
 from kinemorph.geometry.shapes import ShapeKind
-from kinemorph.view.bodies import base_shapes
-from kinemorph.view.recording import standing
+from kinemorph.view.body_poses import base_shapes
+from kinemorph.view.recordings.recording import standing
 
 
 def acted(world: km.World) -> None:
@@ -47,7 +47,7 @@ def test_a_film_has_frames_and_events():
 
 
 def test_a_film_on_disk_is_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr("kinemorph.view.film.FULL", 2000)
+    monkeypatch.setattr("kinemorph.view.recordings.film.FULL", 2000)
     world = ground()
     with km.film(world) as kept, km.film(world, tmp_path / "a.film") as long:
         acted(world)

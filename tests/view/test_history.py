@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import kinemorph as km
-from kinemorph.view.history import History
+from kinemorph.view.live.history import History
 
 
 def pair() -> km.World:

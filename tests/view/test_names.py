@@ -20,13 +20,13 @@ from tests.hostile_names import NAMES, hostile, in_xml
 import kinemorph as km
 from kinemorph._escaping import LONGEST, WIDEST, in_html, in_plot, in_terminal, lines, plain, terminal
 from kinemorph.brain import Acted, Brain, Effect, Sense, Sensed
-from kinemorph.scenes.scene import load_scene
-from kinemorph.view.brain_graph import plot_brain
-from kinemorph.view.captions import titled
-from kinemorph.view.plots import over_time
-from kinemorph.view.recording import Body, Recording
-from kinemorph.view.replay import replay
-from kinemorph.view.viewer import Viewer
+from kinemorph.scenes.files.scene import load_scene
+from kinemorph.view.live.viewer import Viewer
+from kinemorph.view.pictures.brain_graph import plot_brain
+from kinemorph.view.pictures.captions import titled
+from kinemorph.view.pictures.plots import over_time
+from kinemorph.view.recordings.recording import Body, Recording
+from kinemorph.view.replays.replay import replay
 
 EVERY = (*NAMES, *hostile(300, 33))
 
@@ -286,7 +286,7 @@ def report_of_names(folder: Path) -> Path:
 
 def test_pages_run_nothing_that_is_in_a_name(tmp_path: Path) -> None:
     """Replays, reports, notebooks and the page of what was made."""
-    from kinemorph.scenes.index_page import index_page
+    from kinemorph.scenes.pictures.index_page import index_page
 
     folder = tmp_path / "pages"
     folder.mkdir()

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.image import imread
 
 import kinemorph as km
-from kinemorph.view.raster import Camera, Solid, draw
+from kinemorph.view.pictures.raster import Camera, Solid, draw
 
 
 def ball(colour: tuple[float, float, float], at: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Solid:
@@ -112,7 +112,7 @@ def test_the_log_of_a_simulation_is_drawn_at_a_time() -> None:
 
 def test_a_camera_just_sees_all_points() -> None:
     """On each side of the frame that binds, something touches the margin, however deep the points are."""
-    from kinemorph.view.raster import MARGIN, Camera
+    from kinemorph.view.pictures.raster import MARGIN, Camera
 
     rng = np.random.default_rng(3)
     for _ in range(50):
@@ -127,7 +127,7 @@ def test_a_camera_just_sees_all_points() -> None:
 
 @pytest.mark.parametrize("height", [2.0, -2.0])
 def test_a_camera_may_look_straight_down_or_up(height: float) -> None:
-    from kinemorph.view.raster import Camera
+    from kinemorph.view.pictures.raster import Camera
 
     points = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     origin, x, y = Camera.framing(points, (0.0, 0.0, height), 1.0).project(points, 200, 200)[:, :2]

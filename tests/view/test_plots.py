@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kinemorph.view.plots import over_time, plot_over_time
+from kinemorph.view.pictures.plots import over_time, plot_over_time
 
 T = np.linspace(0.0, 1.0, 50)
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import kinemorph as km
-from kinemorph.scenes.gripper import arm
-from kinemorph.view.pull import least_mass, masses, pull_of
+from kinemorph.scenes.structure.gripper import arm
+from kinemorph.view.live.mouse_spring import least_mass, masses, pull_of
 
 Made = tuple[km.World, km.Body]
 

@@ -13,10 +13,10 @@ from tests.browser import Visit, chromium, still, visit
 from tests.needs import WHOLE
 
 import kinemorph as km
-from kinemorph.view.looks import SHADOW
-from kinemorph.view.recording import SOIL, Body, Recording, level_ground
-from kinemorph.view.replay import _batches, _Scene, _seen_points, replay
-from kinemorph.view.serving import serving
+from kinemorph.view.colours import SHADOW
+from kinemorph.view.live.server import serving
+from kinemorph.view.recordings.recording import SOIL, Body, Recording, level_ground
+from kinemorph.view.replays.replay import _batches, _Scene, _seen_points, replay
 
 LENGTH = 0.5
 Image = npt.NDArray[np.float64]

@@ -22,9 +22,9 @@ import pytest
 from tests.browser import visit
 
 import kinemorph as km
-from kinemorph.view import viewer as of_viewer
-from kinemorph.view.serving import serving
-from kinemorph.view.viewer import Viewer
+from kinemorph.view.live import viewer as of_viewer
+from kinemorph.view.live.server import serving
+from kinemorph.view.live.viewer import Viewer
 
 ANOTHER = 12345  # id of a user who is not ours
 

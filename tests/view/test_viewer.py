@@ -18,10 +18,10 @@ import pytest
 from tests.browser import still, visit
 
 import kinemorph as km
-from kinemorph.scenes.gripper import arm
-from kinemorph.view.marks import MARKS
-from kinemorph.view.panel import NOBODY, _lines
-from kinemorph.view.viewer import Viewer
+from kinemorph.scenes.structure.gripper import arm
+from kinemorph.view.live.overlays import MARKS
+from kinemorph.view.live.panel import NOBODY, _lines
+from kinemorph.view.live.viewer import Viewer
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 import kinemorph as km
-from kinemorph.collision.shape_table import mounts_of
-from kinemorph.world.snapshot import HEAD, MAGIC, VERSION, sealed
+from kinemorph.collision.shapes.shape_table import mounts_of
+from kinemorph.world.persistence.snapshot import HEAD, MAGIC, VERSION, sealed
 
 NUMBERS = (-1, -2, 0, 1, 2, 3, 5, 7, 8, 15, 16, 31, 63, 64, 100, 255, 1000, 2**15, 2**31 - 1, -(2**31), 2**24)
 

@@ -11,9 +11,9 @@ from tests.naive.dynamics import Tree
 from tests.strategies import random_pose, random_tree
 
 import kinemorph as km
-from kinemorph.structure.forest_layout import BODIES, Q, V
-from kinemorph.structure.forest_memory import INDEX
-from kinemorph.view.bodies import visible_shapes
+from kinemorph.structure.forest.layout import BODIES, Q, V
+from kinemorph.structure.forest.memory import INDEX
+from kinemorph.view.body_poses import visible_shapes
 
 TURNED = """<mujoco><worldbody><body name="a" pos="0 0 1" euler="0 0 90"><freejoint/>
     <geom type="box" size=".1 .2 .3" pos=".1 0 0"/></body></worldbody></mujoco>"""

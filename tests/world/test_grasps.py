@@ -9,8 +9,8 @@ import pytest
 
 import kinemorph as km
 from kinemorph.brain import Acted, Brain, Effect, Function, Neuron
-from kinemorph.view.history import History
-from kinemorph.world.journal import moving_digest
+from kinemorph.view.live.history import History
+from kinemorph.world.persistence.journal import moving_digest
 
 HAND = (0.2, 0.2, 0.1)
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import kinemorph as km
-from kinemorph.scenes import viewing
-from kinemorph.world.journal import INPUTS, MAGIC, MOST_APART, VERSION, ChunkFile, notes_of
-from kinemorph.world.snapshot import packed
+from kinemorph.scenes.commands import viewing
+from kinemorph.world.persistence.journal import INPUTS, MAGIC, MOST_APART, VERSION, ChunkFile, notes_of
+from kinemorph.world.persistence.snapshot import packed
 
 EVERY = 5
 WRONG: tuple[Any, ...] = (

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import kinemorph as km
-from kinemorph.world.impulse_model import HANDLINGS
+from kinemorph.world.impulse.settings import HANDLINGS
 
 ALL, CLOSEST = HANDLINGS
 STILL = 0.01  # share of its size that a body may move by while it rests

@@ -73,7 +73,7 @@ def test_the_first_step_and_body_that_differ_are_named(tmp_path):
 
 
 def test_a_journal_is_good_up_to_its_last_whole_chunk(tmp_path, monkeypatch):
-    monkeypatch.setattr("kinemorph.world.journal.FULL", 2000)
+    monkeypatch.setattr("kinemorph.world.persistence.journal.FULL", 2000)
     world = asleep()
     path = tmp_path / "a.journal"
     with world.record(path, every=5):
@@ -93,7 +93,7 @@ def test_a_journal_is_good_up_to_its_last_whole_chunk(tmp_path, monkeypatch):
 
 
 def test_inputs_that_name_files_are_not_written(tmp_path):
-    from kinemorph.geometry.kept_mesh import ball_file
+    from kinemorph.geometry.meshes.kept_mesh import ball_file
 
     world = km.World()
     with world.record(tmp_path / "a.journal"):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import kinemorph as km
-from kinemorph._jit import rows_at
 from kinemorph.contact.layout import HOLD
-from kinemorph.scenes import mechanisms
+from kinemorph.jit.api import rows_at
+from kinemorph.scenes.robots import mechanisms
 
 CLOSED = 1e-9  # rad, m, rad/s and m/s
 HINGE, BALL = km.Joint.revolute("y"), km.Joint.spherical()

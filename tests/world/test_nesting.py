@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import kinemorph as km
-from kinemorph.scenes import robots
+from kinemorph.scenes.robots import catalog
 
-with_robots = pytest.mark.skipif(robots.folder() is None, reason="example-robot-data is not installed")
+with_robots = pytest.mark.skipif(catalog.folder() is None, reason="example-robot-data is not installed")
 # A pose in which each stands, by what its joints are called
 STANDING = {
     "anymal": {"F_HFE": 0.4, "F_KFE": -0.8, "H_HFE": -0.4, "H_KFE": 0.8},
@@ -35,7 +35,7 @@ def bent_arm(reach: float) -> km.Model:
 
 
 def standing(name: str) -> tuple[km.Model, np.ndarray]:
-    model = robots.robot(name, floating=True)
+    model = catalog.robot(name, floating=True)
     q = km.neutral(model)
     for joint, link in zip(model.joint_names, model.links, strict=True):
         if link["nv"] == 1:

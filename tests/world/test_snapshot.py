@@ -24,12 +24,12 @@ from tests.world.kept_worlds import (
 
 import kinemorph as km
 from kinemorph.contact.solver import Solver
-from kinemorph.structure.forest_layout import IN_USE, TREES
-from kinemorph.world import kept
-from kinemorph.world.codec import PLAIN, Reader
+from kinemorph.structure.forest.layout import IN_USE, TREES
 from kinemorph.world.layout import Status
-from kinemorph.world.snapshot import HEAD
-from kinemorph.world.soundness import ROOMS
+from kinemorph.world.persistence import kept_classes
+from kinemorph.world.persistence.codec import PLAIN, Reader
+from kinemorph.world.persistence.snapshot import HEAD
+from kinemorph.world.persistence.validation import ROOMS
 
 
 def hand() -> km.World:
@@ -105,7 +105,7 @@ def test_handles_of_what_is_in_the_snapshot_go_on_working():
 
 
 def test_meshes_are_in_the_snapshot(tmp_path):
-    from kinemorph.geometry.kept_mesh import keep_mesh
+    from kinemorph.geometry.meshes.kept_mesh import keep_mesh
 
     mesh = km.mesh_of(km.Shape.box((0.3, 0.2, 0.1)))
     path = tmp_path / "brick.stl"
@@ -219,7 +219,9 @@ def test_no_sum_of_tables_takes_memory_on_the_word_of_a_file(seed):
         for owner in owners:
             for pair in owner[1][3][1:]:
                 if rng.random() < 0.7:
-                    size = np.dtype(PLAIN.get(kind := text["arrays"][pair[1][2][1]][0]) or kept.LAYOUTS[kind]).itemsize
+                    size = np.dtype(
+                        PLAIN.get(kind := text["arrays"][pair[1][2][1]][0]) or kept_classes.LAYOUTS[kind]
+                    ).itemsize
                     pair[1][1] = int(rng.integers(2**25, 2**27)) // size  # rows
 
     data = rewritten(make().save(), rooms)
@@ -232,7 +234,7 @@ def test_no_sum_of_tables_takes_memory_on_the_word_of_a_file(seed):
 @pytest.mark.parametrize("moment", [*MOMENTS, *BUSY])
 def test_what_is_saved_is_far_from_the_bound_of_memory(moment):
     data = {**MOMENTS, **BUSY}[moment]().save()
-    reader = Reader(kept.KEPT, kept.LAYOUTS)
+    reader = Reader(kept_classes.KEPT, kept_classes.LAYOUTS)
     reader.read(content_of(data))
     assert 0 < reader.room < reader.allowed / 100
 
@@ -355,14 +357,18 @@ def test_spoiled_tables_are_refused_or_harmless(moment):
 
 def test_every_table_of_the_solver_is_known_to_the_checks():
     tables = set(Solver()._tables._arrays)
-    assert tables == set(ROOMS), "say in world/soundness.py how long a new table must be, and check its indices there"
+    assert tables == set(ROOMS), (
+        "say in world/persistence/validation.py how long a new table must be, and check its indices there"
+    )
 
 
 def test_names_of_layouts_are_theirs_alone():
-    for module in kept._MODULES:
+    for module in kept_classes._MODULES:
         for name, value in vars(module).items():
             if isinstance(value, np.dtype) and value.names is not None:
-                assert kept.LAYOUTS[name] == value, f"{name} of {module.__name__} is the name of other rows, too"
+                assert kept_classes.LAYOUTS[name] == value, (
+                    f"{name} of {module.__name__} is the name of other rows, too"
+                )
 
 
 def test_the_digest_is_of_what_decides():

@@ -13,8 +13,8 @@ from tests.world.golden import SCENES, SECONDS, digest, go, made
 from tests.world.kept_worlds import arm
 
 import kinemorph as km
-from kinemorph.motion.many import cores
-from kinemorph.world import crew
+from kinemorph.motion.many_worlds import cores
+from kinemorph.world.threads import worker_threads
 
 needs_cores = pytest.mark.skipif(cores() < 2, reason="there is one core")
 PATIENCE = 60.0  # s
@@ -39,8 +39,8 @@ def crowd(threads: int, count: int = 150) -> km.World:
 @pytest.fixture
 def eager(monkeypatch):
     """Threads for the smallest of worlds."""
-    monkeypatch.setattr(crew, "WORTH", 1)
-    monkeypatch.setattr(crew, "LEAST", 2)
+    monkeypatch.setattr(worker_threads, "WORTH", 1)
+    monkeypatch.setattr(worker_threads, "LEAST", 2)
 
 
 def way_of(world: km.World) -> list[str]:

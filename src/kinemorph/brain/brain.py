@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._jit import entry
 from kinemorph.brain.functions import think
 from kinemorph.brain.layout import EFFECT, FIRST, LONGEST, NEURON, ONE, SENSE, Acted, Function, Sensed
-from kinemorph.spatial.annotated import checked_on_failure
+from kinemorph.jit.api import entry
+from kinemorph.spatial.arguments.annotated import checked_on_failure
 
 Array = npt.NDArray[np.float64]
 Records = np.ndarray[tuple[int], np.dtype[np.void]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from kinemorph._jit import kernel
 from kinemorph.brain.layout import BOUND, FIRST, LONGEST, Function
+from kinemorph.jit.api import kernel
 from kinemorph.spatial.scalar import sincos
 
 (

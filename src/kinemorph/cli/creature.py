@@ -23,7 +23,7 @@ def creature_show(file: Path, /, out: Path = Path("out"), seconds: float = 5.0) 
     from kinemorph._files import can_hold
     from kinemorph.creatures.gallery import HANDMADE
     from kinemorph.io.recognise import FileKind, expect
-    from kinemorph.scenes import creatures
+    from kinemorph.scenes.creatures import creature_pictures
 
     if str(file) not in HANDMADE:
         if not file.suffix and not file.exists():
@@ -33,7 +33,7 @@ def creature_show(file: Path, /, out: Path = Path("out"), seconds: float = 5.0) 
     can_hold(out)
     if not 0.0 < seconds < math.inf:
         raise ValueError(f"creature show: seconds {seconds} must be positive")
-    creatures.show(file, out, seconds, print)
+    creature_pictures.show(file, out, seconds, print)
 
 
 def creature_random(seed: int = 0, out: Path | None = None, founder: bool = False) -> None:
@@ -71,7 +71,7 @@ def creature_trial(count: int = 100_000, seed: int = 0, first: int = 0, seconds:
         first: Number of the first one: a seed and a number make the same creature again.
         seconds: How long those live that may (s).
     """
-    from kinemorph.scenes import creature_trial
+    from kinemorph.scenes.creatures import creature_trial
 
     if count < 1 or min(seed, first) < 0 or not 0.0 < seconds < math.inf:
         said = f"count {count} and seconds {seconds} must be positive, seed {seed} and first {first} not negative"

@@ -80,7 +80,7 @@ def rescore(
     """
     from kinemorph.evolve import command
     from kinemorph.io.recognise import FileKind, expect
-    from kinemorph.scenes import in_mujoco
+    from kinemorph.scenes.creatures import in_mujoco
 
     expect(run, FileKind.RUN, wanted="a run of evolution")
     tell = print_json if json else None
@@ -108,7 +108,7 @@ def results(
     """
     from kinemorph._extras import need_view
     from kinemorph.io.recognise import FileKind, expect
-    from kinemorph.scenes import results as tables
+    from kinemorph.scenes.creatures import results as tables
 
     expect(table, FileKind.TABLE_OF_RUNS, wanted="a table of experiments")
     need_view("plots")
@@ -126,7 +126,7 @@ def report(
         trust: Modules, or files of Python, in which a task of your own is looked up that a run names.
     """
     from kinemorph.io.recognise import FileKind, expect_all
-    from kinemorph.scenes import champions
+    from kinemorph.scenes.creatures import champions
 
     expect_all(runs, FileKind.RUN, wanted="a run of evolution")
     champions.report_runs(list(runs), out, trust)
@@ -154,7 +154,7 @@ def replay(
         trust: Modules, or files of Python, in which a task of your own is looked up that a run names.
     """
     from kinemorph.io.recognise import FileKind, expect_all
-    from kinemorph.scenes import champions
+    from kinemorph.scenes.creatures import champions
 
     expect_all(runs, FileKind.RUN, wanted="a run of evolution")
     champions.replay_champions(runs, generation, rank, draw, behind, out, trust)

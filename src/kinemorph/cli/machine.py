@@ -26,9 +26,9 @@ def convert(
 
     from kinemorph._escaping import plain
     from kinemorph._files import can_hold
-    from kinemorph.io import kinds
-    from kinemorph.view import kinds as recordings
-    from kinemorph.view.recording import Recording
+    from kinemorph.io import model_formats
+    from kinemorph.view.recordings import formats as recordings
+    from kinemorph.view.recordings.recording import Recording
 
     can_hold(target.parent)
     if recordings.is_recording(source):
@@ -42,8 +42,8 @@ def convert(
         return
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        model = kinds.load(source, floating, ignore)
-        written = kinds.save(model, target)
+        model = model_formats.load(source, floating, ignore)
+        written = model_formats.save(model, target)
     if json:
         counts = {"links": model.n, "nq": model.nq, "nv": model.nv, "loops": len(model.loops)}
         notes = [str(warning.message) for warning in said]
@@ -61,7 +61,7 @@ def warm(all: bool = False, jobs: int | None = None) -> None:
         all: The rest too: queries of shapes, contact of impulses, batches of states, and the tasks of benchmarks.
         jobs: How many processes to compile in; by default one for each core.
     """
-    from kinemorph.scenes import warming_bar
+    from kinemorph.scenes.commands import warming_bar
 
     if not warming_bar.run(all, jobs):
         sys.exit(1)
@@ -73,7 +73,7 @@ def doctor(json: bool = False) -> None:
     Args:
         json: Say it as JSON.
     """
-    from kinemorph.scenes import checkup
+    from kinemorph.scenes.commands import checkup
 
     if not checkup.run(print_json if json else None):
         sys.exit(1)

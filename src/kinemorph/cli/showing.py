@@ -31,7 +31,7 @@ def demo(
     from kinemorph._files import can_hold
     from kinemorph.io.recognise import MODELS, expect
     from kinemorph.scenes import gallery
-    from kinemorph.scenes.robots import robot_file
+    from kinemorph.scenes.robots.catalog import robot_file
 
     console = terminal()
     if json and not list:
@@ -70,7 +70,7 @@ def run(
     from kinemorph._extras import need_view
     from kinemorph._files import can_hold
     from kinemorph.io.recognise import FileKind, expect
-    from kinemorph.scenes import running
+    from kinemorph.scenes.commands import running
 
     if Path(scene).is_file():
         expect(scene, FileKind.SCENE, wanted="a scene file")
@@ -104,7 +104,7 @@ def view(
         trust: Modules, or files of Python, in which a task of your own is looked up that a run names.
     """
     from kinemorph._extras import need_view
-    from kinemorph.scenes import viewing
+    from kinemorph.scenes.commands import viewing
 
     viewing.look_for(what, seconds, port)
     need_view("viewers")
@@ -139,15 +139,15 @@ def bounce(
     """
     from kinemorph._extras import need_view
     from kinemorph._files import can_hold
-    from kinemorph.scenes import bounce_table
+    from kinemorph.scenes.bounce import table as bounce_table
 
     if json and (live or replay is not None):
         raise ValueError("bounce: --json is for numbers, which --replay and --live do not make")
     sides = None if side is None else _lengths(side)
     if live:
         need_view("viewers")
-        from kinemorph.scenes import bounce_live
-        from kinemorph.scenes.bounce import Bounce
+        from kinemorph.scenes.bounce import live as bounce_live
+        from kinemorph.scenes.bounce.simulation import Bounce
 
         bounce_live.show(Bounce(objects, sides, step_size, seed))
         return
@@ -276,16 +276,16 @@ def thesis(
     """
     from kinemorph._extras import need_view
     from kinemorph._files import can_hold
-    from kinemorph.scenes import thesis as experiments
-    from kinemorph.scenes import thesis_evolution
+    from kinemorph.scenes.thesis import evolution_experiment
+    from kinemorph.scenes.thesis import experiments as experiments
 
-    thesis_evolution.look_for(figures)
+    evolution_experiment.look_for(figures)
     if not figures and (population, generations, seed, workers) != (None, None, 1, None):
         raise ValueError("thesis: --population, --generations, --seed and --workers are for figures of evolutions")
-    settings = [thesis_evolution.settings_of(one, population, generations, seed, workers) for one in figures]
+    settings = [evolution_experiment.settings_of(one, population, generations, seed, workers) for one in figures]
     need_view("plots")
     can_hold(out)
     if not figures:
         experiments.thesis(out, print)
     for one, of in zip(figures, settings):
-        thesis_evolution.evolve(one, of, out)
+        evolution_experiment.evolve(one, of, out)

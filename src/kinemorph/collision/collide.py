@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.collision.dispatch import find_contacts
-from kinemorph.collision.hash_order import collect_close, collect_overlapping
-from kinemorph.collision.hash_rows import HASH, INDEX, MEETING
-from kinemorph.collision.hash_update import fill, move_box
-from kinemorph.collision.shape_places import place_shapes
-from kinemorph.collision.shape_rows import (
+from kinemorph.collision.broad.hash_order import collect_close, collect_overlapping
+from kinemorph.collision.broad.hash_rows import HASH, INDEX, MEETING
+from kinemorph.collision.broad.hash_update import fill, move_box
+from kinemorph.collision.narrow.dispatch import find_contacts
+from kinemorph.collision.shapes.shape_poses import place_shapes
+from kinemorph.collision.shapes.shape_rows import (
     BAD_BOX,
     COLLISIONS,
     COLLISIONS_KIND,
@@ -31,6 +30,7 @@ from kinemorph.collision.shape_rows import (
     Form,
 )
 from kinemorph.geometry.ground import BOUNDS
+from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.spatial.rows import load3
 
 NONE = int(Form.NONE)

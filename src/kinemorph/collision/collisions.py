@@ -11,15 +11,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from kinemorph._jit import entry, rows_at
-from kinemorph.collision.broad_phase import BroadPhase
+from kinemorph.collision.broad.broad_phase import BroadPhase
+from kinemorph.collision.broad.hash_rows import INDEX, MEETING
 from kinemorph.collision.collide import look_at_all, pair_up, pair_up_all
-from kinemorph.collision.hash_rows import INDEX, MEETING
-from kinemorph.collision.manifold import ROOM
-from kinemorph.collision.part_pairs import KNOWN, PartPairs
-from kinemorph.collision.scratch import make_scratch, no_search
-from kinemorph.collision.shape_places import place_shape
-from kinemorph.collision.shape_rows import (
+from kinemorph.collision.narrow.manifold import ROOM
+from kinemorph.collision.narrow.part_pairs import KNOWN, PartPairs
+from kinemorph.collision.narrow.scratch import make_scratch, no_search
+from kinemorph.collision.shapes.shape_poses import place_shape
+from kinemorph.collision.shapes.shape_rows import (
     ANCHOR,
     COLLISIONS,
     COLLISIONS_KIND,
@@ -40,12 +39,13 @@ from kinemorph.collision.shape_rows import (
     Question,
     Status,
 )
-from kinemorph.collision.shape_table import ShapeTable
-from kinemorph.collision.shape_writing import I8, NO_END, list_moving, put_shapes
+from kinemorph.collision.shapes.shape_table import ShapeTable
+from kinemorph.collision.shapes.shape_writing import I8, NO_END, list_moving, put_shapes
 from kinemorph.geometry.ground import BOUNDS
+from kinemorph.jit.api import entry, rows_at
 from kinemorph.multibody.tables import Pattern, Tables
-from kinemorph.spatial.annotated import checked_on_failure
-from kinemorph.spatial.given import shown
+from kinemorph.spatial.arguments.annotated import checked_on_failure
+from kinemorph.spatial.arguments.checks import shown
 from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.rows import load3, load9, store3
 

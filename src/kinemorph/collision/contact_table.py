@@ -7,10 +7,9 @@ features, or because its pair has hardly moved and keeps all of them.
 import math
 from typing import Any
 
-from kinemorph._jit import kernel, rows_at
-from kinemorph.collision.core_pair import CORE_PAIR
-from kinemorph.collision.part_pairs import KNOWN, start_from
-from kinemorph.collision.shape_rows import (
+from kinemorph.collision.narrow.core_pair import CORE_PAIR
+from kinemorph.collision.narrow.part_pairs import KNOWN, start_from
+from kinemorph.collision.shapes.shape_rows import (
     ANCHOR,
     CONTACT,
     DONE,
@@ -25,6 +24,7 @@ from kinemorph.collision.shape_rows import (
     Form,
 )
 from kinemorph.geometry.polyhedron import CORE
+from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, scale, sub

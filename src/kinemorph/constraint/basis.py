@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph._jit import kernel, rows_at
+from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.system import F8, I8, ISLAND, ROW
-from kinemorph.spatial.four import fma, load_from, splat, sum_of
+from kinemorph.spatial.lanes.four import fma, load_from, splat, sum_of
 from kinemorph.spatial.scalar import sqrt
 
 

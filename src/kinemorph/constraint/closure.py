@@ -13,23 +13,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.constraint.loops import errors, loop_errors, loop_jacobian, orient, relative_velocities
 from kinemorph.constraint.solve import doubt, factor_rows, multiply_rows, solve_rows, trust
 from kinemorph.constraint.whiten import apply_rows, whiten
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.multibody.algorithms.configuration import advance, integrate
+from kinemorph.multibody.algorithms.free_body import lone_of
+from kinemorph.multibody.algorithms.impulse import articulate, jump
+from kinemorph.multibody.algorithms.kinematics import move_all, place_all
 from kinemorph.multibody.checks import LARGEST, Array, Vector, belongs, checked, finite
-from kinemorph.multibody.configuration import advance, integrate
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.impulse import articulate, jump
-from kinemorph.multibody.kinematics import move_all, place_all
 from kinemorph.multibody.layout import DOF_DATA, TREE
-from kinemorph.multibody.lone import lone_of
-from kinemorph.multibody.model import Model
+from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.system import I8, SYSTEM
-from kinemorph.spatial.annotated import checked_on_failure
-from kinemorph.spatial.given import whole
+from kinemorph.spatial.arguments.annotated import checked_on_failure
+from kinemorph.spatial.arguments.checks import whole
+from kinemorph.spatial.arguments.seeds import random_stream
 from kinemorph.spatial.rows import store6
-from kinemorph.spatial.seeds import random_stream
 
 MOST_TRIES = 100_000  # of `close`
 CLOSED = 1e-12  # rad or m: loops this close together are closed

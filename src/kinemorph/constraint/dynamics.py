@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._jit import entry, for_lanes, generic, kernel, rows_at
 from kinemorph.constraint.gears import DEPENDENT, gap, press, solve_gears
 from kinemorph.constraint.loops import drifts, errors, orient
 from kinemorph.constraint.solve import doubt, factor_rows, multiply_rows, solve_rows
 from kinemorph.constraint.whiten import apply_rows, whiten
-from kinemorph.multibody.aba import articulated_body, outward
+from kinemorph.jit.api import entry, for_lanes, generic, kernel, rows_at
+from kinemorph.multibody.algorithms.aba import articulated_body, outward
 from kinemorph.multibody.checks import (
     BAD_SIZE,
     NO_FORCES,
@@ -34,10 +34,10 @@ from kinemorph.multibody.checks import (
 )
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import GEAR, TREE, TREE_KIND
-from kinemorph.multibody.model import Model
+from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.system import F8, SYSTEM
-from kinemorph.spatial.annotated import checked_on_failure
-from kinemorph.spatial.four import WIDTH
+from kinemorph.spatial.arguments.annotated import checked_on_failure
+from kinemorph.spatial.lanes.four import WIDTH
 
 
 @kernel(inline=False)

@@ -7,15 +7,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._jit import entry, rows_at
 from kinemorph.constraint.passive import push_links
+from kinemorph.jit.api import entry, rows_at
+from kinemorph.multibody.algorithms.energy_momentum import sums_of
 from kinemorph.multibody.checks import Vector, as_arrays
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.energy_momentum import sums_of
 from kinemorph.multibody.layout import DOF, TREE
-from kinemorph.multibody.model import Model
-from kinemorph.multibody.springs import stretch
-from kinemorph.spatial.annotated import checked_on_failure
+from kinemorph.multibody.model.model import Model
+from kinemorph.multibody.model.springs import stretch
+from kinemorph.spatial.arguments.annotated import checked_on_failure
 
 
 class Energy(NamedTuple):

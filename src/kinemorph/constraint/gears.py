@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph._jit import kernel, rows_at
+from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.layout import GEAR
 
 DEPENDENT = 1e-10  # of a diagonal entry: what is left of it when others have settled this already

@@ -13,21 +13,21 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.constraint.dynamics import forward_dynamics, loop_forces
 from kinemorph.constraint.loops import frames, loop_drift, loop_errors, loop_jacobian
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.multibody.algorithms.inversion import extract_position
+from kinemorph.multibody.algorithms.joints import column
+from kinemorph.multibody.algorithms.kinematics import place_all
+from kinemorph.multibody.algorithms.rnea import rnea
 from kinemorph.multibody.checks import Array, Matrix, Vector, belongs, checked
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.inversion import extract_position
-from kinemorph.multibody.joints import column
-from kinemorph.multibody.kinematics import place_all
 from kinemorph.multibody.layout import DOF, DOF_DATA, LINK_DATA, TREE
 from kinemorph.multibody.loop_layout import last_dof
-from kinemorph.multibody.loops import LOOP
-from kinemorph.multibody.model import Model
-from kinemorph.multibody.rnea import rnea
+from kinemorph.multibody.model.loops import LOOP
+from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.system import SYSTEM
-from kinemorph.spatial.annotated import checked_on_failure
+from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load3_at
 from kinemorph.spatial.scalar import sqrt

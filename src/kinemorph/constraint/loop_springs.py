@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph._jit import kernel, rows_at
 from kinemorph.constraint.loops import frames
-from kinemorph.multibody.elements import point_velocity, push_pair
-from kinemorph.multibody.inversion import extract_position, extract_velocity
-from kinemorph.multibody.joints import FREE, SPHERICAL, UNIVERSAL, column
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.algorithms.inversion import extract_position, extract_velocity
+from kinemorph.multibody.algorithms.joints import FREE, SPHERICAL, UNIVERSAL, column
 from kinemorph.multibody.layout import LINK_DATA
-from kinemorph.multibody.loops import LOOP
-from kinemorph.multibody.springs import ball_pull, free_pull
+from kinemorph.multibody.model.elements import point_velocity, push_pair
+from kinemorph.multibody.model.loops import LOOP
+from kinemorph.multibody.model.springs import ball_pull, free_pull
 from kinemorph.multibody.system import F8, SYSTEM
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load3_at, load4_at

@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._jit import entry, kernel, rows_at
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.multibody.algorithms.inversion import TURN, extract_position, rotation_about
+from kinemorph.multibody.algorithms.joints import FIXED, FREE, PRISMATIC, SCREW, SPHERICAL, UNIVERSAL
+from kinemorph.multibody.algorithms.kinematics import accelerate_all, place_all
 from kinemorph.multibody.checks import (
     BAD_SIZE,
     LARGEST,
@@ -29,15 +32,12 @@ from kinemorph.multibody.checks import (
     finite,
 )
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.inversion import TURN, extract_position, rotation_about
-from kinemorph.multibody.joints import FIXED, FREE, PRISMATIC, SCREW, SPHERICAL, UNIVERSAL
-from kinemorph.multibody.kinematics import accelerate_all, place_all
 from kinemorph.multibody.layout import DOF, DOF_DATA, LINK_DATA, TREE, TREE_KIND
 from kinemorph.multibody.loop_layout import last_dof
-from kinemorph.multibody.loops import LOOP
-from kinemorph.multibody.model import Model
+from kinemorph.multibody.model.loops import LOOP
+from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.system import I8, ROW, SYSTEM
-from kinemorph.spatial.annotated import checked_on_failure
+from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.quaternion import from_matrix, log
 from kinemorph.spatial.rows import load3, load3_at, load9, store3

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._jit import entry, for_lanes, generic, kernel, rows_at
 from kinemorph.constraint.loop_springs import push_loops
+from kinemorph.jit.api import entry, for_lanes, generic, kernel, rows_at
+from kinemorph.multibody.algorithms.kinematics import move_all, place_all
 from kinemorph.multibody.checks import NO_FORCES, UNUSABLE, Array, Vector, as_arrays, belongs, complain, finite
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.elements import push_elements
-from kinemorph.multibody.kinematics import move_all, place_all
 from kinemorph.multibody.layout import DOF, NUMBER, TREE, TREE_KIND
-from kinemorph.multibody.model import Model
-from kinemorph.multibody.springs import pull
-from kinemorph.spatial.annotated import checked_on_failure
+from kinemorph.multibody.model.elements import push_elements
+from kinemorph.multibody.model.model import Model
+from kinemorph.multibody.model.springs import pull
+from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.rows import get, put
 
 

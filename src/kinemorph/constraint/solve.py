@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._jit import kernel, rows_at
-from kinemorph.multibody.loops import LOOP
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.model.loops import LOOP
 from kinemorph.multibody.system import F8, I8, ISLAND, ROW, UNKNOWN
 from kinemorph.spatial.scalar import LARGEST, sqrt
 

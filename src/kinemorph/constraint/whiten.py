@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph._jit import kernel, rows_at
-from kinemorph.multibody.aba import is_at_parent
-from kinemorph.multibody.joints import FREE, REVOLUTE
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.algorithms.aba import is_at_parent
+from kinemorph.multibody.algorithms.free_body import link_of, lone_of, whitened, whitened_wrench
+from kinemorph.multibody.algorithms.joints import FREE, REVOLUTE
 from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA, TREE
-from kinemorph.multibody.lone import link_of, lone_of, whitened, whitened_wrench
 from kinemorph.multibody.system import F8, I8, ROW
 from kinemorph.spatial.inertia import shift_force
 from kinemorph.spatial.mat3 import mul_vec

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._jit import kernel, rows_at
 from kinemorph.collision.contact_table import half_of
-from kinemorph.collision.shape_rows import CONTACT, PAIR, SHAPE
+from kinemorph.collision.shapes.shape_rows import CONTACT, PAIR, SHAPE
 from kinemorph.contact.layout import FULL_TOUCHES, FULL_Z, ISLAND, REST_ON, SPAN
+from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.layout import TREE
-from kinemorph.structure.forest_layout import BODY_SLOT, IN_USE, LOOP_SLOT, LOOPS, TREE_SLOT, TREES
-from kinemorph.structure.forest_memory import pool_of
+from kinemorph.structure.forest.layout import BODY_SLOT, IN_USE, LOOP_SLOT, LOOPS, TREE_SLOT, TREES
+from kinemorph.structure.forest.memory import pool_of
 
 SMALL = 16  # entries of z that a tree may have for its rows to be all of one length
 I4, I8 = np.dtype("i4"), np.dtype("i8")

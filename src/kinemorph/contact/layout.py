@@ -13,7 +13,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from kinemorph.multibody.energy_momentum import SUMS
+from kinemorph.multibody.algorithms.energy_momentum import SUMS
 from kinemorph.multibody.layout import kind_of
 
 SPAN = np.dtype(
@@ -50,7 +50,7 @@ ROOT = np.dtype(
     [
         ("turn", "f8", 9),  # of a tree whose root is free: what its turning takes of a moment,
         ("swing", "f8", 9),  # what its going along takes of it,
-        ("go", "f8", 9),  # and of a force; `contact.root_rows`
+        ("go", "f8", 9),  # and of a force; `contact.rows.free_root_rows`
     ]
 )
 
@@ -94,7 +94,10 @@ MATERIAL = np.dtype(
         ("restitution", "f8"),  # share of the approach speed that comes back; that of a pair is the larger one
         ("rolling", "f8"),  # m, rolling friction: the largest moment is so much of the normal force; the larger one
         ("torsion", "f8"),  # m, friction against spinning about the normal, likewise
-        ("tangential", "f8"),  # restitution of collisions along the surface, -1 to 1, likewise; see `contact.law`
+        (
+            "tangential",
+            "f8",
+        ),  # restitution of collisions along the surface, -1 to 1, likewise; see `contact.impulse.collision_law`
         ("surface", "f8", 3),  # m/s, velocity of the surface along itself in the shape's frame: a conveyor
         ("priority", "i4"),  # where two materials differ in it, the higher one alone decides, but for the surfaces
         ("pairs", "i4"),  # of how many AGREEMENTs the shape is
@@ -124,8 +127,8 @@ TOUCH = np.dtype(
         ("tree2", "i4"),
         ("acted", "i2"),  # whether it pressed at any time in this step, if only to push overlap apart
         ("fast", "i1"),  # 1 if its bodies are alone and move by much of their size in a step, PASSES if past each other
-        ("keeps", "i1"),  # whether another one is left out for its sake; `contact.seams`
-        ("beside", "i8"),  # the next TOUCH of its tree with ground, -1 after the last; `contact.seams`
+        ("keeps", "i1"),  # whether another one is left out for its sake; `contact.rows.ghost_edges`
+        ("beside", "i8"),  # the next TOUCH of its tree with ground, -1 after the last; `contact.rows.ghost_edges`
         ("y", "i8"),  # first of its 3 (l1 + l2) numbers: normal, first and second tangent; what loops bear is behind
         ("s", "f8"),  # m, separation as the step goes on
         ("s0", "f8"),  # m, at its start
@@ -253,7 +256,7 @@ DRIVE = np.dtype(
 
 WARM_JOINT = np.dtype(
     [
-        ("generation", "i4"),  # of the joint that the rest is of; `contact.warm_joints`
+        ("generation", "i4"),  # of the joint that the rest is of; `contact.joint_warm_start`
         ("turned", "i4"),  # whether that was used the other way round
         ("p", "f8", 18),  # N m or N: six of its lower limits, six of its upper ones, six of its dry friction
     ],

@@ -1,13 +1,10 @@
 """Creatures: bodies and brains that grow from a graph of nodes and connections. As `km.creatures`."""
 
 from kinemorph.creatures import tasks
-from kinemorph.creatures.alike import alike
-from kinemorph.creatures.birth import Reason
-from kinemorph.creatures.develop import Part, Phenotype, develop
 from kinemorph.creatures.evaluate import Audit, Score, audit, evaluate
-from kinemorph.creatures.founders import HOLDERS, REACHERS, WALKERS, Routes, founder
 from kinemorph.creatures.gallery import HANDMADE, ROOMY, handmade
-from kinemorph.creatures.genotype import (
+from kinemorph.creatures.genotype.equivalence import alike
+from kinemorph.creatures.genotype.genotype import (
     Connection,
     EffectorGene,
     Form,
@@ -20,11 +17,14 @@ from kinemorph.creatures.genotype import (
     load_genotype,
     save_genotype,
 )
-from kinemorph.creatures.gentle import Operator, change_body, change_control, change_structure, offspring
-from kinemorph.creatures.grow import grow
-from kinemorph.creatures.initial import random_genotype
-from kinemorph.creatures.mate import crossover, crossover_within, graft
-from kinemorph.creatures.mutate import Rates, mutate
+from kinemorph.creatures.genotype.initial_genotypes import HOLDERS, REACHERS, WALKERS, Routes, founder
+from kinemorph.creatures.genotype.mutate import Rates, mutate
+from kinemorph.creatures.genotype.random_genotype import random_genotype
+from kinemorph.creatures.genotype.recombine import crossover, crossover_within, graft
+from kinemorph.creatures.genotype.small_steps import Operator, change_body, change_control, change_structure, offspring
+from kinemorph.creatures.growth.birth_checks import Reason
+from kinemorph.creatures.growth.develop import Part, Phenotype, develop
+from kinemorph.creatures.growth.grow import grow
 from kinemorph.creatures.settings import Counting, Root, Settings
 
 __all__ = [

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.creatures.develop import Phenotype, develop
 from kinemorph.creatures.exploits import exploit, price
-from kinemorph.creatures.genotype import Genotype
+from kinemorph.creatures.genotype.genotype import Genotype
+from kinemorph.creatures.growth.develop import Phenotype, develop
 from kinemorph.creatures.tasks.task import Marks, Stage, Task, overspent
-from kinemorph.spatial.annotated import checked_first
-from kinemorph.spatial.given import shown
-from kinemorph.world.minds import WINDOW_LENGTH
+from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.arguments.checks import shown
+from kinemorph.world.brains.brain_instances import WINDOW_LENGTH
 from kinemorph.world.world import WorldError
 
 REJECTED = -2.0  # what no honest life is worth

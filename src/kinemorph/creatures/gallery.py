@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kinemorph.creatures.genotype import Form, Genotype, load_genotype
+from kinemorph.creatures.genotype.genotype import Form, Genotype, load_genotype
 from kinemorph.creatures.settings import Settings
-from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.arguments.annotated import checked_first
 
 FOLDER = Path(__file__).with_name("handmade")
 HANDMADE = {

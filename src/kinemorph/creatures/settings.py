@@ -12,7 +12,7 @@ import numpy as np
 
 from kinemorph.brain import Acted
 from kinemorph.brain.brain import FASTEST, MOST
-from kinemorph.creatures.genotype import (
+from kinemorph.creatures.genotype.genotype import (
     FUNCTIONS,
     HEAVIEST,
     LARGEST,
@@ -27,9 +27,9 @@ from kinemorph.creatures.genotype import (
     Form,
     From,
 )
-from kinemorph.spatial.annotated import checked_on_failure
-from kinemorph.spatial.annotations import refuse_fields
-from kinemorph.spatial.given import shown
+from kinemorph.spatial.arguments.annotated import checked_on_failure
+from kinemorph.spatial.arguments.annotations import refuse_fields
+from kinemorph.spatial.arguments.checks import shown
 
 MOST_PARTS = MOST // 4  # three effectors a part, and a grasp
 

@@ -1,17 +1,17 @@
 """Evolution: searches that ask, evaluators that answer, a store that keeps both. As `km.evolve`."""
 
-from kinemorph.evolve.evaluator import Evaluator, Serial
+from kinemorph.evolve.creature_problem import Species, creatures
+from kinemorph.evolve.evaluators.evaluator import Evaluator, Serial
+from kinemorph.evolve.evaluators.job import Individual, Job, Result
+from kinemorph.evolve.evaluators.processes import Processes
 from kinemorph.evolve.experiment import begin, evolve, resume
-from kinemorph.evolve.job import Individual, Job, Result
 from kinemorph.evolve.problem import Descriptor, Draw, Outcome, Problem
-from kinemorph.evolve.processes import Processes
-from kinemorph.evolve.recipe import Recipe, RecipeSettings
 from kinemorph.evolve.rescore import Rescored, rescore
 from kinemorph.evolve.run import Monitor, Progress, held_out
-from kinemorph.evolve.search import Budget, Planned, Search, best_first
+from kinemorph.evolve.searches.default_search import Recipe, RecipeSettings
+from kinemorph.evolve.searches.search import Budget, Planned, Search, best_first
 from kinemorph.evolve.settings import Settings, load_settings
-from kinemorph.evolve.species import Species, creatures
-from kinemorph.evolve.store import Store, StoreError
+from kinemorph.evolve.store.run_store import Store, StoreError
 
 __all__ = [
     "Budget",

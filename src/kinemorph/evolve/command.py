@@ -15,12 +15,12 @@ from kinemorph._escaping import in_terminal, lines, terminal
 from kinemorph._toml import Toml, checked, merged
 from kinemorph.creatures.tasks import Locomotion
 from kinemorph.evolve import experiment
+from kinemorph.evolve.progress import shown
 from kinemorph.evolve.rescore import Elsewhere, species_of
 from kinemorph.evolve.rescore import rescore as judge_again
 from kinemorph.evolve.run import Progress
 from kinemorph.evolve.settings import Settings, load_settings
-from kinemorph.evolve.show import shown
-from kinemorph.evolve.store import Store
+from kinemorph.evolve.store.run_store import Store
 
 Tell = Callable[[object], None]  # takes what a script reads
 

@@ -18,16 +18,16 @@ from msgspec.structs import replace
 from kinemorph._files import FileError, quoted
 from kinemorph._toml import Where, checked, refuse_unknown
 from kinemorph.creatures.tasks import Task
-from kinemorph.evolve.code import code_of
-from kinemorph.evolve.evaluator import Evaluator, Serial
+from kinemorph.evolve.evaluators.evaluator import Evaluator, Serial
 from kinemorph.evolve.initial import initial_genotypes
 from kinemorph.evolve.problem import Problem
 from kinemorph.evolve.run import Progress, Run
-from kinemorph.evolve.search import Planned, Search
+from kinemorph.evolve.searches.search import Planned, Search
 from kinemorph.evolve.settings import Settings, kind_of_search
-from kinemorph.evolve.store import Store, StoreError
+from kinemorph.evolve.store.run_store import Store, StoreError
+from kinemorph.evolve.store.source_hash import code_of
 from kinemorph.evolve.trust import Trust, own, trusted
-from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.arguments.annotated import checked_first
 
 NEEDED = ("name", "descriptors", "advice", "founder", "mutate", "viable", "evaluate", "warm")  # whatever the search
 
@@ -38,15 +38,15 @@ def problem_of(settings: Settings, at: Where | None = None, trust: Trust = ()) -
     `at` says where places of the settings are in the file that they are from; `trust` are classes, and modules by their
     names or files, in which a task of one's own is looked up.
     """
-    from kinemorph.evolve import species
+    from kinemorph.evolve import creature_problem
 
     where = _places(at, "of_task", settings.task)
     if ":" not in settings.task:
-        if settings.task in species.KINDS:
-            return species.creatures(settings.of_task, settings.task, settings.search, where=where)
+        if settings.task in creature_problem.KINDS:
+            return creature_problem.creatures(settings.of_task, settings.task, settings.search, where=where)
         raise ValueError(
-            f"{_said_of(at, 'task')}there is no task {quoted(settings.task)}; there are {', '.join(species.KINDS)}, or"
-            " name a problem of your own as module:name"
+            f"{_said_of(at, 'task')}there is no task {quoted(settings.task)}; there are"
+            f" {', '.join(creature_problem.KINDS)}, or name a problem of your own as module:name"
         )
     with _said_before(at, "task"):
         found = own(settings.task, "task", trust)
@@ -61,12 +61,12 @@ def problem_of(settings: Settings, at: Where | None = None, trust: Trust = ()) -
 
 def _own(found: Any, settings: Settings, where: Where) -> Problem:
     """What the user has written: a task for creatures, a problem, or a class of problems with settings."""
-    from kinemorph.evolve import species
+    from kinemorph.evolve import creature_problem
 
     if not isinstance(found, type):
         return cast(Problem, found)
     if issubclass(found, Task):
-        return species.creatures(settings.of_task, settings.task, settings.search, found, where)
+        return creature_problem.creatures(settings.of_task, settings.task, settings.search, found, where)
     if issubclass(found, msgspec.Struct) or is_dataclass(found):
         names = [field.name for field in fields(found)] if is_dataclass(found) else found.__struct_fields__
         refuse_unknown(names, settings.of_task, where)
@@ -134,10 +134,10 @@ def evaluator_of(settings: Settings, problem: Problem) -> Evaluator:
     if settings.evaluator == "serial":
         return Serial(problem)
     if settings.evaluator == "ray":
-        from kinemorph.evolve.on_ray import Ray
+        from kinemorph.evolve.evaluators.on_ray import Ray
 
         return Ray(problem, settings.address, settings.workers, settings.limits)
-    from kinemorph.evolve.processes import Processes
+    from kinemorph.evolve.evaluators.processes import Processes
 
     return Processes(problem, workers, settings.limits)
 
@@ -152,7 +152,7 @@ def begin(file: Path | str, settings: Settings, at: Where | None = None, trust: 
     problem = problem_of(settings, at, trust)
     search = search_of(settings, problem, at, trust)
     if settings.evaluator == "ray":
-        from kinemorph.evolve.on_ray import imported
+        from kinemorph.evolve.evaluators.on_ray import imported
 
         imported(settings.address)
     initial = initial_genotypes(settings.initial, problem)

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kinemorph._files import FileError, is_there, read_bytes
-from kinemorph.creatures.genotype import MOST_BYTES, Genotype, load_genotype
+from kinemorph.creatures.genotype.genotype import MOST_BYTES, Genotype, load_genotype
+from kinemorph.evolve.creature_problem import Species
 from kinemorph.evolve.problem import Problem
-from kinemorph.evolve.species import Species
-from kinemorph.evolve.store import Store
+from kinemorph.evolve.store.run_store import Store
 
 MOST = 10_000  # genotypes of an initial population
 RUN = b"SQLite format 3"  # how the file of a run begins

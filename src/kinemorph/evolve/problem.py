@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 import numpy as np
 
-from kinemorph.spatial.annotated import not_needed
+from kinemorph.spatial.arguments.annotated import not_needed
 
 BLANK = 1 << 16  # draws from this number on are lived with senses that read nothing
 

@@ -19,7 +19,7 @@ from kinemorph.evolve.experiment import problem_in, settings_in
 from kinemorph.evolve.problem import BLANK
 from kinemorph.evolve.rescore import Rescored
 from kinemorph.evolve.run import HELD_OUT
-from kinemorph.evolve.store import Store, StoreError
+from kinemorph.evolve.store.run_store import Store, StoreError
 from kinemorph.evolve.trust import Trust
 
 _SHOWN = 100  # champions of a run that move on the page, at most: each takes some ten kilobytes

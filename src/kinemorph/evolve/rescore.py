@@ -12,17 +12,17 @@ import numpy as np
 
 from kinemorph.brain import Brain, Function, Neuron
 from kinemorph.brain.layout import FIRST
-from kinemorph.creatures.develop import Phenotype, develop
 from kinemorph.creatures.evaluate import evaluate
-from kinemorph.creatures.genotype import Genotype
+from kinemorph.creatures.genotype.genotype import Genotype
+from kinemorph.creatures.growth.develop import Phenotype, develop
 from kinemorph.creatures.tasks import Locomotion
+from kinemorph.evolve.creature_problem import Species
+from kinemorph.evolve.evaluators.worker import attempted
 from kinemorph.evolve.experiment import problem_in, settings_in
 from kinemorph.evolve.problem import Draw, Outcome
 from kinemorph.evolve.run import held_out
-from kinemorph.evolve.species import Species
-from kinemorph.evolve.store import Store
-from kinemorph.evolve.worker import attempted
-from kinemorph.spatial.annotated import checked_first
+from kinemorph.evolve.store.run_store import Store
+from kinemorph.spatial.arguments.annotated import checked_first
 
 MOST_DRAWS = 4096  # hours of lives
 

@@ -10,14 +10,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from kinemorph.evolve.evaluator import Evaluator
-from kinemorph.evolve.job import Individual, Job, Result, mean
+from kinemorph.evolve.evaluators.evaluator import Evaluator
+from kinemorph.evolve.evaluators.job import Individual, Job, Result, mean
 from kinemorph.evolve.problem import Draw
+from kinemorph.evolve.random_streams import Purpose, seed_of
 from kinemorph.evolve.ranges import Count, Some
-from kinemorph.evolve.search import Search
-from kinemorph.evolve.store import Store
-from kinemorph.evolve.streams import Purpose, seed_of
-from kinemorph.spatial.annotated import checked_first
+from kinemorph.evolve.searches.search import Search
+from kinemorph.evolve.store.run_store import Store
+from kinemorph.spatial.arguments.annotated import checked_first
 
 HELD_OUT = 1024  # draws from this number on are never told to the search
 

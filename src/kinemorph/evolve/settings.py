@@ -10,21 +10,21 @@ import msgspec
 
 from kinemorph._files import quoted
 from kinemorph._toml import Toml, checked, merged
+from kinemorph.evolve.evaluators.worker import Limits
 from kinemorph.evolve.run import Monitor
-from kinemorph.evolve.search import Budget
+from kinemorph.evolve.searches.search import Budget
 from kinemorph.evolve.trust import Trust, own
-from kinemorph.evolve.worker import Limits
-from kinemorph.spatial.annotated import checked_first
-from kinemorph.spatial.annotations import refuse_fields
+from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.arguments.annotations import refuse_fields
 
 MOST_WORKERS = 4096  # a run that is resumed says how many there were
 SEARCHES = {
-    "default": "kinemorph.evolve.recipe:Recipe",
-    "map-elites": "kinemorph.evolve.map_elites:MapElites",
-    "random": "kinemorph.evolve.random_search:Random",
-    "sims": "kinemorph.evolve.sims:Sims",
-    "steady": "kinemorph.evolve.steady:Steady",
-    "thesis": "kinemorph.evolve.thesis:Thesis",
+    "default": "kinemorph.evolve.searches.default_search:Recipe",
+    "map-elites": "kinemorph.evolve.searches.map_elites:MapElites",
+    "random": "kinemorph.evolve.searches.random_search:Random",
+    "sims": "kinemorph.evolve.searches.sims:Sims",
+    "steady": "kinemorph.evolve.searches.steady:Steady",
+    "thesis": "kinemorph.evolve.searches.thesis:Thesis",
 }
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._jit import entry, kernel, rows_at
-from kinemorph.geometry.parts import NODE
+from kinemorph.geometry.convex_parts import NODE
 from kinemorph.geometry.polyhedron import BOX_PLACES, BOX_ROWS, CORE, EDGE, FACE, VERTEX, unit_box
+from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.spatial.memory import WORD
 from kinemorph.spatial.rows import load3, store3
 

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.geometry.distinct_points import distinct_points
-from kinemorph.geometry.faults import check_mesh
-from kinemorph.geometry.mesh import Mesh
+from kinemorph.geometry.meshes.distinct_points import distinct_points
+from kinemorph.geometry.meshes.faults import check_mesh
+from kinemorph.geometry.meshes.mesh import Mesh
 from kinemorph.geometry.polyhedron import VERTEX
-from kinemorph.spatial.annotated import checked_first, checked_on_failure
+from kinemorph.spatial.arguments.annotated import checked_first, checked_on_failure
 from kinemorph.spatial.pose import vector
 
 

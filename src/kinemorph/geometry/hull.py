@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.geometry.distinct_points import distinct_points
+from kinemorph.geometry.meshes.distinct_points import distinct_points
 
 MOST_VERTICES = 65536  # V-Clip walks on fewer; a hull with more is a mistake or wants `most`
 THICKEST = 1e-4  # sizes: what is merged within this is still a face

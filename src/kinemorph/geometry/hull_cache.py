@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._jit import kept_folder, make_kept, why_foreign_file
-from kinemorph._jit_sources import file_digest, module_key
-from kinemorph.geometry.forget import DAY, forget_now_and_then
+from kinemorph.geometry.cache_eviction import DAY, forget_now_and_then
+from kinemorph.jit.api import kept_folder, make_kept, why_foreign_file
+from kinemorph.jit.cache.source_hash import file_digest, module_key
 
 LARGEST = 64 * 2**20  # bytes of an entry
 MOST_BYTES = 256 * 2**20  # of all entries: beyond this, those that were not used for longest go

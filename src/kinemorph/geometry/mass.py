@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.geometry.faults import FATAL, mesh_faults, turned_out
-from kinemorph.geometry.mesh import Mesh, mesh_of
-from kinemorph.geometry.parts import Parts
+from kinemorph.geometry.convex_parts import Parts
+from kinemorph.geometry.meshes.faults import FATAL, mesh_faults, turned_out
+from kinemorph.geometry.meshes.mesh import Mesh, mesh_of
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.geometry.shapes import Shape, ShapeKind
-from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.pose import Matrix, Pose, Vector
 from kinemorph.spatial.products import inner, times
 
@@ -87,7 +87,7 @@ def mass_properties(body: Mesh | Polyhedron, density: float = WATER, *, turn: bo
     """Mass properties of what a closed mesh or a polyhedron holds; density in kg/m³.
 
     A mesh with holes, with faces that disagree about the outside, or inside out raises ValueError, which says where;
-    `turn=True` turns what is inside out. `geometry.faults.mesh_faults` lists all that is wrong.
+    `turn=True` turns what is inside out. `geometry.meshes.faults.mesh_faults` lists all that is wrong.
     """
     _check_density(density)
     if isinstance(body, Polyhedron):

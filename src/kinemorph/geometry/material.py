@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from kinemorph.spatial.annotated import checked_first
-from kinemorph.spatial.given import BITS, finite, whole
+from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.arguments.checks import BITS, finite, whole
 from kinemorph.spatial.pose import vector
 
 RANGES = {

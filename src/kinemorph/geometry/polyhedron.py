@@ -38,10 +38,10 @@ from kinemorph.geometry.convexity import (
 )
 from kinemorph.geometry.hull import hull_faces
 from kinemorph.geometry.hull_cache import entry_of, keep, recall
-from kinemorph.geometry.mesh import load_mesh
+from kinemorph.geometry.meshes.mesh import load_mesh
+from kinemorph.geometry.meshes.tessellate import SEGMENTS
 from kinemorph.geometry.shapes import Shape, ShapeKind
-from kinemorph.geometry.tessellate import SEGMENTS
-from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.pose import Pose, vector
 
 VERTEX = np.dtype(

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kinemorph.geometry.material import EVERYTHING, Material
-from kinemorph.spatial.annotated import checked_first
-from kinemorph.spatial.given import bits, real, shown
+from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.arguments.checks import bits, real, shown
 from kinemorph.spatial.pose import Pose, vector
 
 if TYPE_CHECKING:
-    from kinemorph.geometry.parts import Parts
+    from kinemorph.geometry.convex_parts import Parts
 
 Colour = tuple[float, float, float, float]  # red, green, blue, opacity: 0 to 1
 

@@ -11,9 +11,9 @@ from gymnasium import spaces
 from kinemorph.gym.episode import MOST, NUMBERS, PRESENT, Episode, Observation, Outcome
 from kinemorph.gym.task import Task
 from kinemorph.gym.tasks import task_of
-from kinemorph.spatial.annotated import checked_first
-from kinemorph.view.film import film
-from kinemorph.view.picture import picture
+from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.view.pictures.picture import picture
+from kinemorph.view.recordings.film import film
 from kinemorph.world.world import World, WorldError
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from kinemorph.gym.reading import Reading
 from kinemorph.gym.task import Task
-from kinemorph.spatial.given import positive, shown, whole
+from kinemorph.spatial.arguments.checks import positive, shown, whole
 from kinemorph.world.world import World
 
 MOST = 100.0  # what is seen has bounds: larger numbers are cut to these

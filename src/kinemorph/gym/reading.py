@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinemorph.multibody.declared import senses
-from kinemorph.spatial.annotated import checked_first
-from kinemorph.structure.forest_layout import IN_USE, JOINTS, Q, V
-from kinemorph.structure.forest_memory import INDEX
+from kinemorph.multibody.model.declared import senses
+from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.structure.forest.layout import IN_USE, JOINTS, Q, V
+from kinemorph.structure.forest.memory import INDEX
 from kinemorph.world.world import World
 
 Array = np.ndarray[Any, np.dtype[np.float64]]

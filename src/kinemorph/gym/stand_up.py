@@ -7,10 +7,10 @@ import numpy as np
 from kinemorph.geometry.material import Material
 from kinemorph.geometry.shapes import Shape
 from kinemorph.gym.task import Aim, Array, Task, scatter
-from kinemorph.multibody.builder import Builder
-from kinemorph.multibody.inertia import Inertia
-from kinemorph.multibody.joint import Joint
-from kinemorph.multibody.model import Model
+from kinemorph.multibody.model.builder import Builder
+from kinemorph.multibody.model.inertia import Inertia
+from kinemorph.multibody.model.joint import Joint
+from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.pose import Pose
 from kinemorph.world.world import World
 

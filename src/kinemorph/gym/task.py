@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from kinemorph.world.drives import Servo
+from kinemorph.world.control.drives import Servo
 from kinemorph.world.world import World
 
 Array = np.ndarray[Any, np.dtype[np.float64]]

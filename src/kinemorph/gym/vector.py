@@ -15,9 +15,9 @@ from kinemorph.gym.episode import NUMBERS, PRESENT, Episode, Observation
 from kinemorph.gym.task import Task
 from kinemorph.gym.tasks import task_of
 from kinemorph.motion import batch
-from kinemorph.motion.many import BatchError
-from kinemorph.spatial.annotated import checked_first
-from kinemorph.spatial.given import shown
+from kinemorph.motion.many_worlds import BatchError
+from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.arguments.checks import shown
 
 Array = np.ndarray[Any, Any]
 QUICK = 0.02  # s: what takes less is not worth a second thread

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._files import write_whole
-from kinemorph.geometry.mesh import Mesh
+from kinemorph.geometry.meshes.mesh import Mesh
 from kinemorph.spatial.quaternion_arrays import continuous
 
 Array = npt.NDArray[np.float64]

@@ -61,7 +61,7 @@ def written(value: Any) -> str:
 
 def quaternion_of(R: Matrix) -> list[float]:
     """w x y z, w not negative."""
-    from kinemorph.multibody.coordinates import quaternion
+    from kinemorph.multibody.convert.coordinates import quaternion
 
     x = quaternion(R)
     return (x if x[0] >= 0.0 else -x).tolist()

@@ -12,22 +12,22 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.io.bvh import Bvh, load_bvh
-from kinemorph.mocap.body import Body, body_of
+from kinemorph.io.motion.bvh import Bvh, load_bvh
+from kinemorph.mocap.body.body import Body, body_of
+from kinemorph.mocap.body.hips import calibrate_hips
+from kinemorph.mocap.body.inertias import SIDES
+from kinemorph.mocap.body.legs import Shift
 from kinemorph.mocap.contact import Contacts, Phase, Thresholds, find_contacts, read_contacts
-from kinemorph.mocap.handover import handed_over
-from kinemorph.mocap.hips import calibrate_hips
-from kinemorph.mocap.inertias import SIDES
-from kinemorph.mocap.legs import Shift
-from kinemorph.mocap.places import Places, on_link, places_of
-from kinemorph.mocap.sharing import METHODS, least_torque_share, measured_share, smooth_share
+from kinemorph.mocap.double_support import METHODS, least_torque_share, measured_share, smooth_share
+from kinemorph.mocap.link_motion import Places, on_link, places_of
 from kinemorph.mocap.smooth import Cutoff, Motion, Residuals, highest, reliable, residuals, smooth
 from kinemorph.mocap.support import Loads, Support, centre_of_pressure, support_of
+from kinemorph.mocap.support_handover import handed_over
+from kinemorph.multibody.algorithms.energy_momentum import momentum
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.energy_momentum import momentum
-from kinemorph.multibody.model import Model
-from kinemorph.spatial.annotated import checked_first, checked_on_failure
-from kinemorph.spatial.given import shown
+from kinemorph.multibody.model.model import Model
+from kinemorph.spatial.arguments.annotated import checked_first, checked_on_failure
+from kinemorph.spatial.arguments.checks import shown
 from kinemorph.spatial.quaternion_arrays import rotate, to_matrix
 
 Array = npt.NDArray[np.float64]
@@ -190,7 +190,7 @@ class Analysis:
 
     def _beside_normal_gait(self) -> list[str]:
         """If this is a walk: where its hips are, and what is not as in healthy people."""
-        from kinemorph.mocap.walking import walking_of, walks  # late: it stands on this file
+        from kinemorph.mocap.gait_comparison import walking_of, walks  # late: it stands on this file
 
         moved = [
             f"the {side} one by {1e3 * forward:+.1f} mm forward and {1e3 * up:+.1f} mm up"
@@ -213,7 +213,7 @@ class Analysis:
 
 def _moved(model: Model, motion: Motion, k: int, h: float) -> tuple[Array, Array]:
     """Frame k, a moment later, by its own velocity and acceleration."""
-    from kinemorph.multibody.configuration import integrate
+    from kinemorph.multibody.algorithms.configuration import integrate
 
     v = motion.v[k] + h * motion.a[k]
     return integrate(model, motion.q[k], 0.5 * (motion.v[k] + v), h), v

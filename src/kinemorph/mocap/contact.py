@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._files import FileError, quoted, read_bytes
-from kinemorph.mocap.inertias import SIDES
+from kinemorph.mocap.body.inertias import SIDES
 from kinemorph.mocap.smooth import derivatives
-from kinemorph.spatial.annotated import checked_first
-from kinemorph.spatial.given import positive
+from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.arguments.checks import positive
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._escaping import in_plot
-from kinemorph.io.tables import save_table
+from kinemorph.io.motion.tables import save_table
 from kinemorph.mocap.analysis import Analysis
-from kinemorph.mocap.inertias import SIDES
-from kinemorph.spatial.annotated import checked_first
-from kinemorph.view.overlays import Lines
-from kinemorph.view.plots import blank, plot_over_time
-from kinemorph.view.recording import Recording
-from kinemorph.view.replay import replay as write_page
+from kinemorph.mocap.body.inertias import SIDES
+from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.view.pictures.plots import blank, plot_over_time
+from kinemorph.view.recordings.recording import Recording
+from kinemorph.view.replays.overlays import Lines
+from kinemorph.view.replays.replay import replay as write_page
 
 PathLike = str | os.PathLike[str]
 Array = npt.NDArray[np.float64]

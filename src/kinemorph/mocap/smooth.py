@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.multibody.layout import JointKind
-from kinemorph.multibody.model import Model
-from kinemorph.spatial.annotated import checked_first
+from kinemorph.multibody.model.model import Model
+from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.quaternion_arrays import conjugate, continuous, exp, log, multiply, normalized, rotate
 
 Array = npt.NDArray[np.float64]

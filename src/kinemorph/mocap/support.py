@@ -14,14 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from kinemorph.mocap.body.inertias import SIDES
 from kinemorph.mocap.contact import Contacts
-from kinemorph.mocap.inertias import SIDES
 from kinemorph.mocap.smooth import Motion
 from kinemorph.motion import batch
+from kinemorph.multibody.algorithms.jacobian import jacobian
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.jacobian import jacobian
-from kinemorph.multibody.model import Model
-from kinemorph.spatial.annotated import checked_first
+from kinemorph.multibody.model.model import Model
+from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.quaternion_arrays import rotate
 from kinemorph.structure.reroot_motion import Rerooted, reroot_motion
 

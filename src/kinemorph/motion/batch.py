@@ -1,8 +1,8 @@
 """Many states of one model at once: four in a register, several registers on several cores.
 
-The kernels are those of one state, compiled for lanes (`spatial.lanes`). States lie one behind the other in arrays of
-shape (batch, n); four of them at a time are turned into rows of lanes and back. The results do not depend on the number
-of workers, nor on how states fall into groups, to the last bit.
+The kernels are those of one state, compiled for lanes (`spatial.lanes.lane_type`). States lie one behind the other in
+arrays of shape (batch, n); four of them at a time are turned into rows of lanes and back. The results do not depend on
+the number of workers, nor on how states fall into groups, to the last bit.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._cores import cores
-from kinemorph._jit import entry, for_lanes, kernel, rows_at
+from kinemorph.jit.api import entry, for_lanes, kernel, rows_at
 from kinemorph.motion.ignored import warn_ignored
 from kinemorph.motion.integrators import EULER, REST, WORK_ROWS, euler_step, rk4_step
-from kinemorph.motion.many import BatchError, run
+from kinemorph.motion.many_worlds import BatchError, run
 from kinemorph.motion.rollout import Trajectory, checked_steps
-from kinemorph.multibody.aba import articulated_body
+from kinemorph.multibody.algorithms.aba import articulated_body
+from kinemorph.multibody.algorithms.configuration import difference, integrate
+from kinemorph.multibody.algorithms.crba import composite
+from kinemorph.multibody.algorithms.rnea import newton_euler
 from kinemorph.multibody.checks import Array, checked_model, real, refuse_no_rotation
-from kinemorph.multibody.configuration import difference, integrate
-from kinemorph.multibody.crba import composite
 from kinemorph.multibody.layout import DOF_DATA, LINK_DATA, TREE, TREE_KIND, dof_data, gear_room, link_data
-from kinemorph.multibody.model import Model, fill_tree
-from kinemorph.multibody.rnea import newton_euler
-from kinemorph.spatial import lane_math  # noqa: F401  (teaches the kernels lanes)
-from kinemorph.spatial.annotated import checked_on_failure
-from kinemorph.spatial.four import WIDTH
+from kinemorph.multibody.model.model import Model, fill_tree
+from kinemorph.spatial.arguments.annotated import checked_on_failure
+from kinemorph.spatial.lanes import lane_math  # noqa: F401  (teaches the kernels lanes)
+from kinemorph.spatial.lanes.four import WIDTH
 
 __all__ = ["BatchError", "aba", "crba", "linearize", "rnea", "rollout", "run", "step"]
 

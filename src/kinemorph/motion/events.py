@@ -16,17 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._jit import kernel, rows_at
 from kinemorph.constraint.loops import frames
+from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.declared import declared_position, declared_velocity
 from kinemorph.multibody.layout import LINK, LINK_DATA
-from kinemorph.multibody.loops import LOOP
-from kinemorph.multibody.model import Model
+from kinemorph.multibody.model.declared import declared_position, declared_velocity
+from kinemorph.multibody.model.loops import LOOP
+from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.state import State
 from kinemorph.multibody.system import ROW, SYSTEM
-from kinemorph.spatial.annotated import checked_first
-from kinemorph.spatial.given import largest, real, shown, text, whole
+from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.arguments.checks import largest, real, shown, text, whole
 from kinemorph.spatial.mat3 import mul_vec, tmul_vec
 from kinemorph.spatial.pose import vector
 from kinemorph.spatial.rows import load3, load9

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from kinemorph._files import ModelWarning, outside
-from kinemorph._jit import entry, rows_at
+from kinemorph.jit.api import entry, rows_at
 from kinemorph.multibody.checks import Matrix
-from kinemorph.multibody.model import Model
+from kinemorph.multibody.model.model import Model
 
 Array = np.ndarray[Any, Any]
 

@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._jit import for_lanes, generic, kernel, rows_at
 from kinemorph.constraint.closure import CLOSED, project_position, project_velocity
 from kinemorph.constraint.dynamics import constrained_body
 from kinemorph.constraint.gears import follow_gears
 from kinemorph.constraint.passive import joint_forces, push
+from kinemorph.jit.api import for_lanes, generic, kernel, rows_at
+from kinemorph.multibody.algorithms.configuration import advance, subtract
+from kinemorph.multibody.algorithms.joints import FREE, SPHERICAL
 from kinemorph.multibody.checks import Array
-from kinemorph.multibody.configuration import advance, subtract
-from kinemorph.multibody.joints import FREE, SPHERICAL
 from kinemorph.multibody.layout import LINK
-from kinemorph.multibody.model import Model
+from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.rows import get, load3_at, put, store3_at
 from kinemorph.spatial.vec3 import Scalar, Vec3, add, axpy, cross
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from kinemorph._extras import in_notebooks
 from kinemorph.multibody.checks import Array
-from kinemorph.multibody.model import Model
+from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.state import State
-from kinemorph.spatial.annotated import checked_on_failure
+from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.structure.report import Report
 
 FRAME = np.dtype(

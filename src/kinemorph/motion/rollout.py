@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._jit import entry
 from kinemorph.constraint.closure import LoopError
+from kinemorph.jit.api import entry
 from kinemorph.motion.ignored import warn_ignored
 from kinemorph.motion.integrators import ADAPTIVE, Method, workspace
 from kinemorph.motion.stepping import RUN, Halt, march
@@ -27,8 +27,8 @@ from kinemorph.multibody.checks import (
     refuse_no_rotation,
 )
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.model import Model
-from kinemorph.spatial.annotated import checked_on_failure
+from kinemorph.multibody.model.model import Model
+from kinemorph.spatial.arguments.annotated import checked_on_failure
 
 MOST_STEPS = 10_000_000
 _METHODS = {m.name.lower(): int(m) for m in Method if m is not Method.ADAPTIVE}

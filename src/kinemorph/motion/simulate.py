@@ -21,12 +21,12 @@ from kinemorph.motion.integrators import ADAPTIVE, Method, workspace
 from kinemorph.motion.log import FRAME, Happening, Log, Stretch
 from kinemorph.motion.progress import Bar
 from kinemorph.motion.stepping import MOST_TRIES, RUN, Halt, attempt, march, step_length, take_frame
+from kinemorph.multibody.algorithms.kinematics import kinematics
 from kinemorph.multibody.checks import NO_FORCES, Array, checked, checked_state, refuse_no_rotation
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.kinematics import kinematics
-from kinemorph.multibody.model import Model
+from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.state import State
-from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.structure.report import Report
 
 MOST_AT_ONCE = 100  # events within one step; more of them have no end

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._jit import entry, kernel, rows_at
 from kinemorph.constraint.closure import prepare
 from kinemorph.constraint.loops import errors, relative_velocities
 from kinemorph.constraint.passive import push_links
 from kinemorph.constraint.solve import trust
+from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.motion.events import EVENT, FORCE, crosses, measure, pass_by
 from kinemorph.motion.integrators import (
     A1,
@@ -38,12 +38,12 @@ from kinemorph.motion.integrators import (
     rk4_step,
 )
 from kinemorph.motion.log import FRAME
+from kinemorph.multibody.algorithms.energy_momentum import SUMS, sum_up
+from kinemorph.multibody.algorithms.impulse import articulate
+from kinemorph.multibody.algorithms.kinematics import move_all, place_all
 from kinemorph.multibody.checks import LARGEST, Matrix, Vector
-from kinemorph.multibody.energy_momentum import SUMS, sum_up
-from kinemorph.multibody.impulse import articulate
-from kinemorph.multibody.kinematics import move_all, place_all
 from kinemorph.multibody.layout import DOF, TREE
-from kinemorph.multibody.springs import stretch
+from kinemorph.multibody.model.springs import stretch
 from kinemorph.multibody.system import SYSTEM, UNKNOWN
 
 SHORTEST = 1e-12  # s: an adaptive step below this is stuck,

@@ -12,12 +12,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from kinemorph._jit import kernel
+from kinemorph.jit.api import kernel
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import JointKind
-from kinemorph.multibody.model import Model
+from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.state import State
-from kinemorph.spatial.given import shown
+from kinemorph.spatial.arguments.checks import shown
 
 OK = 0
 BAD_SIZE = 1  # an argument has a wrong shape
@@ -123,7 +123,9 @@ def complain(model: Model, status: int, **arguments: Any) -> NoReturn:
     if status == NOT_FINITE:
         for name in _POSITIONS:
             refuse_no_rotation(model, arguments.get(name), name)
-        from kinemorph.multibody.massless import massless_joints  # it computes what it needs, with the checks above
+        from kinemorph.multibody.model.massless import (
+            massless_joints,  # it computes what it needs, with the checks above
+        )
 
         names = massless_joints(model, arguments.get("q"))
         why = "a joint may move too little mass, or a number may be too large"

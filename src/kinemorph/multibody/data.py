@@ -9,11 +9,11 @@ import numpy as np
 
 from kinemorph.multibody.layout import DOF_DATA, LINK_DATA, TREE, TREE_KIND, copied, gear_room
 from kinemorph.multibody.loop_layout import make_system, system_bytes
-from kinemorph.multibody.loops import LOOP
-from kinemorph.multibody.model import Model, fill_tree
+from kinemorph.multibody.model.loops import LOOP
+from kinemorph.multibody.model.model import Model, fill_tree
 from kinemorph.multibody.state import Array
 from kinemorph.multibody.system import ROW, SYSTEM
-from kinemorph.spatial.given import shown
+from kinemorph.spatial.arguments.checks import shown
 
 _UPRIGHT = np.eye(3).ravel()
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._jit import generic
+from kinemorph.jit.api import generic
 
 
 class JointKind(IntEnum):

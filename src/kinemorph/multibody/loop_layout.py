@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._jit import entry, kernel, rows_at
+from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.layout import DOF, LINK, TREE
 from kinemorph.multibody.system import F8, I8, ISLAND, ROW, SYSTEM_KIND
 

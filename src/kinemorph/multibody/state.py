@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.spatial.annotated import checked_on_failure
+from kinemorph.spatial.arguments.annotated import checked_on_failure
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 

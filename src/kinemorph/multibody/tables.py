@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._jit import entry, rows_at
+from kinemorph.jit.api import entry, rows_at
 from kinemorph.spatial.memory import BYTE, LINE, WORD, cleared, lent
 
 __all__ = ["BYTE", "LINE", "WORD", "Pattern", "Pointer", "Tables", "aligned_at", "in_one_piece"]

@@ -10,11 +10,11 @@ import numpy as np
 
 from kinemorph.geometry.mass import inertia_of
 from kinemorph.geometry.shapes import Shape
-from kinemorph.multibody.builder import Builder
-from kinemorph.multibody.configuration import neutral
-from kinemorph.multibody.inertia import Inertia
-from kinemorph.multibody.joint import Joint
-from kinemorph.multibody.model import Model
+from kinemorph.multibody.algorithms.configuration import neutral
+from kinemorph.multibody.model.builder import Builder
+from kinemorph.multibody.model.inertia import Inertia
+from kinemorph.multibody.model.joint import Joint
+from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.products import length, times
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kinemorph import _jit
+from kinemorph.jit import api
 
 
 def fma(a: Any, b: Any, c: Any) -> Any:
@@ -19,16 +19,16 @@ def fma(a: Any, b: Any, c: Any) -> Any:
 
 def _type_fma(context: Any) -> Callable[..., Any]:
     def typer(a: Any, b: Any, c: Any) -> Any:
-        kind = next((t for t in (a, b, c) if _jit.is_lanes(t)), _jit.types.float64)
+        kind = next((t for t in (a, b, c) if api.is_lanes(t)), api.types.float64)
         return kind(kind, kind, kind)
 
     return typer
 
 
 def _lower_fma(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    if not _jit.fuses(context):  # LLVM would call a slow function
+    if not api.fuses(context):  # LLVM would call a slow function
         return builder.fadd(builder.fmul(args[0], args[1]), args[2])
-    kind, ir = args[0].type, _jit.ir
+    kind, ir = args[0].type, api.ir
     name = f"llvm.fma.v{kind.count}f64" if isinstance(kind, ir.VectorType) else "llvm.fma.f64"
     return builder.call(builder.module.declare_intrinsic(name, fnty=ir.FunctionType(kind, [kind] * 3)), args)
 
@@ -38,4 +38,4 @@ def _register(numba: Any) -> None:
     numba.lower_builtin(fma, *[numba.types.Any] * 3)(_lower_fma)
 
 
-_jit.when_needed(_register)
+api.when_needed(_register)

@@ -6,7 +6,7 @@ Shifting to another point needs no rotation, because the axes are the world's ev
 passes of `multibody` cheap.
 """
 
-from kinemorph._jit import kernel
+from kinemorph.jit.api import kernel
 from kinemorph.spatial.fused import fma
 from kinemorph.spatial.mat3 import Mat3, Sym3, add9, cross_sym, mul_vec, sym_vec, tmul_vec
 from kinemorph.spatial.vec3 import Scalar, Vec3, add, axpy, cross, dot

@@ -2,7 +2,7 @@
 
 from typing import TypeAlias
 
-from kinemorph._jit import kernel
+from kinemorph.jit.api import kernel
 from kinemorph.spatial.fused import fma
 from kinemorph.spatial.vec3 import Scalar, Vec3, dot
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._jit import entry, rows_at
+from kinemorph.jit.api import entry, rows_at
 
 LINE = 64  # bytes of a cache line: where pieces begin
 BYTE, WORD = np.dtype(np.uint8), np.dtype(np.int64)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.spatial.annotated import checked_on_failure
-from kinemorph.spatial.given import shown
+from kinemorph.spatial.arguments.annotated import checked_on_failure
+from kinemorph.spatial.arguments.checks import shown
 from kinemorph.spatial.products import inner, length, times
 
 Vector = npt.NDArray[np.float64]

@@ -3,7 +3,7 @@ logarithm of rotations and of rigid motions. None branches on a value, so all ru
 
 from typing import TypeAlias
 
-from kinemorph._jit import kernel
+from kinemorph.jit.api import kernel
 from kinemorph.spatial.mat3 import Mat3
 from kinemorph.spatial.scalar import atan2, sincos, sqrt, where
 from kinemorph.spatial.vec3 import Scalar, Vec3, add, axpy, cross, dot, scale

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from kinemorph._jit import kernel
+from kinemorph.jit.api import kernel
 
 # 2/π, 64 bits a word, after one word of zeros for exponents below the first bit
 WORDS = np.array(

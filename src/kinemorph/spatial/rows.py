@@ -3,7 +3,7 @@
 import operator
 from typing import Any
 
-from kinemorph._jit import generic, kernel
+from kinemorph.jit.api import generic, kernel
 from kinemorph.spatial.mat3 import Mat3, Sym3
 from kinemorph.spatial.vec3 import Scalar, Vec3
 
@@ -16,7 +16,7 @@ def _lower_get(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return context.get_function(operator.getitem, signature)(builder, args)
 
 
-@generic(lanes="kinemorph.spatial.lane_math", emitted=(_type_get, _lower_get))
+@generic(lanes="kinemorph.spatial.lanes.lane_math", emitted=(_type_get, _lower_get))
 def get(a: Any, k: int) -> Scalar:
     return a[k]
 
@@ -30,7 +30,7 @@ def _lower_put(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return context.get_dummy_value()
 
 
-@generic(lanes="kinemorph.spatial.lane_math", emitted=(_type_put, _lower_put))
+@generic(lanes="kinemorph.spatial.lanes.lane_math", emitted=(_type_put, _lower_put))
 def put(a: Any, k: int, x: Scalar) -> None:
     a[k] = x
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._jit import generic, kernel
+from kinemorph.jit.api import generic, kernel
 from kinemorph.spatial.fused import fma
 from kinemorph.spatial.reduction import quarter_turns
 from kinemorph.spatial.vec3 import Scalar
@@ -20,12 +20,12 @@ REDUCIBLE = 1.0e6  # beyond it the three parts do not suffice
 LARGEST = 1.7976931348623157e308
 
 
-@generic(lanes="kinemorph.spatial.lane_math")
+@generic(lanes="kinemorph.spatial.lanes.lane_math")
 def sqrt(x: Scalar) -> Scalar:
     return np.sqrt(x)
 
 
-@generic(lanes="kinemorph.spatial.lane_math")
+@generic(lanes="kinemorph.spatial.lanes.lane_math")
 def atan2(y: Scalar, x: Scalar) -> Scalar:
     return math.atan2(y, x)
 
@@ -39,13 +39,13 @@ def _lower_where(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return builder.select(*args)
 
 
-@generic(lanes="kinemorph.spatial.lane_math", emitted=(_type_where, _lower_where))
+@generic(lanes="kinemorph.spatial.lanes.lane_math", emitted=(_type_where, _lower_where))
 def where(condition: Any, yes: Scalar, no: Scalar) -> Scalar:
     """`yes` or `no`, both already computed: a choice without a branch."""
     return yes if condition else no
 
 
-@generic(lanes="kinemorph.spatial.lane_math")
+@generic(lanes="kinemorph.spatial.lanes.lane_math")
 def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
     """Sine and cosine at the price of one, to 2 ulp."""
     if abs(x) > REDUCIBLE:

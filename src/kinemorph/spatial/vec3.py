@@ -2,7 +2,7 @@
 
 from typing import Any, TypeAlias
 
-from kinemorph._jit import kernel
+from kinemorph.jit.api import kernel
 from kinemorph.spatial.fused import fma
 
 Scalar: TypeAlias = Any  # float, or four floats in a SIMD register

@@ -7,18 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from kinemorph.multibody.catalog import Catalog, Mimic
+from kinemorph.multibody.algorithms.configuration import neutral
 from kinemorph.multibody.checks import Array, checked, checked_state
-from kinemorph.multibody.configuration import neutral
 from kinemorph.multibody.layout import copied
-from kinemorph.multibody.model import Model
+from kinemorph.multibody.model.catalog import Catalog, Mimic
+from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.state import State
-from kinemorph.spatial.annotated import checked_first
-from kinemorph.spatial.given import shown
+from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.arguments.checks import shown
 from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.products import times
+from kinemorph.structure.edit.model_edit import Links, change, edits
 from kinemorph.structure.edit.request import Request
-from kinemorph.structure.edit.workshop import Links, change, edits
 from kinemorph.structure.report import Report
 
 HERE = Pose()

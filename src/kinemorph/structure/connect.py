@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from kinemorph.multibody.checks import checked_state
-from kinemorph.multibody.joint import Joint
-from kinemorph.multibody.model import Model
+from kinemorph.multibody.model.joint import Joint
+from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.state import State
-from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.pose import Pose
+from kinemorph.structure.edit.model_edit import Links, change, edits
 from kinemorph.structure.edit.request import Place, Request
-from kinemorph.structure.edit.workshop import Links, change, edits
-from kinemorph.structure.forest_layout import ON_LINK
+from kinemorph.structure.forest.layout import ON_LINK
 from kinemorph.structure.report import Report
 
 

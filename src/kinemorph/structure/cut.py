@@ -9,12 +9,12 @@ import numpy as np
 
 from kinemorph.multibody.checks import checked, checked_state
 from kinemorph.multibody.layout import JointKind
-from kinemorph.multibody.model import Model
+from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.state import State
-from kinemorph.spatial.annotated import checked_first
-from kinemorph.spatial.given import shown, text
+from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.arguments.checks import shown, text
+from kinemorph.structure.edit.model_edit import Links, change, edits
 from kinemorph.structure.edit.request import Request
-from kinemorph.structure.edit.workshop import Links, change, edits
 from kinemorph.structure.report import Report
 from kinemorph.structure.support import first_to_fall
 

@@ -13,9 +13,9 @@ from kinemorph.constraint.loops import loop_errors
 from kinemorph.multibody.checks import Array
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import JointKind
-from kinemorph.multibody.model import Model
+from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.state import State
-from kinemorph.spatial.annotated import checked_first
+from kinemorph.spatial.arguments.annotated import checked_first
 
 Indices = np.ndarray[tuple[int], np.dtype[np.int32]]
 AXES_TURN = (JointKind.SPHERICAL, JointKind.PLANAR, JointKind.FREE)  # with the link that the joint carries

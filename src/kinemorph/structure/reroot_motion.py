@@ -13,14 +13,14 @@ import numpy as np
 
 from kinemorph.multibody.checks import NOT_FINITE, Array, complain
 from kinemorph.multibody.layout import DOF, LINK, copied
-from kinemorph.multibody.loops import LOOP
-from kinemorph.multibody.model import Model
+from kinemorph.multibody.model.loops import LOOP
+from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.state import State
-from kinemorph.structure.edit.harvest import HARVEST, harvest_model, measure
+from kinemorph.structure.edit.model_edit import edits, workshop
 from kinemorph.structure.edit.request import Request
-from kinemorph.structure.edit.workshop import edits, workshop
-from kinemorph.structure.forest_layout import ON_LINK, REST, TAU, A, Q, V
-from kinemorph.structure.forest_memory import clear
+from kinemorph.structure.edit.to_model import HARVEST, harvest_model, measure
+from kinemorph.structure.forest.layout import ON_LINK, REST, TAU, A, Q, V
+from kinemorph.structure.forest.memory import clear
 from kinemorph.structure.reroot import reroot
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from kinemorph.multibody.joints import FREE
-from kinemorph.structure.forest_layout import BODIES, JOINTS, LOOPS
+from kinemorph.multibody.algorithms.joints import FREE
+from kinemorph.structure.forest.layout import BODIES, JOINTS, LOOPS
 
 if TYPE_CHECKING:
-    from kinemorph.structure.forest_tables import ForestTables
+    from kinemorph.structure.forest.tables import ForestTables
 
 Pair = tuple[int, int]  # two bodies that a joint ties; -1 is the base
 

@@ -11,8 +11,8 @@ from typing import Any as _Any
 
 class _Callable(_ModuleType):
     def __call__(self, world: _Any, **options: _Any) -> None:
-        """Show a world in a browser and let it run: see `kinemorph.view.viewer.view`."""
-        from kinemorph.view.viewer import view
+        """Show a world in a browser and let it run: see `kinemorph.view.live.viewer.view`."""
+        from kinemorph.view.live.viewer import view
 
         view(world, **options)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from kinemorph._escaping import in_html
 from kinemorph._extras import MissingExtraError
-from kinemorph.view.raster import Image
+from kinemorph.view.pictures.raster import Image
 
 SIZE = 420, 300
 COLOURS = "#4878a8", "#d97f3e", "#5a9e5a", "#b05a6e", "#8064a8"
@@ -22,7 +22,7 @@ def card(title: str, rows: dict[str, Any], image: Image | None = None, below: st
     lines = "".join(f'<tr><td style="white-space:nowrap">{name}</td><td>{value}</td></tr>' for name, value in cells)
     shown = ""
     if image is not None:
-        from kinemorph.view.picture import png_of
+        from kinemorph.view.pictures.picture import png_of
 
         shown = f'<img alt="" src="data:image/png;base64,{base64.b64encode(png_of(image)).decode()}">'
     return (
@@ -33,8 +33,8 @@ def card(title: str, rows: dict[str, Any], image: Image | None = None, below: st
 
 def model_html(model: Any) -> str:
     """A model at rest."""
-    from kinemorph.multibody.configuration import neutral
-    from kinemorph.view.picture import picture
+    from kinemorph.multibody.algorithms.configuration import neutral
+    from kinemorph.view.pictures.picture import picture
 
     rows = {"links": model.n, "nq": model.nq, "nv": model.nv, "loops": len(model.loops), "mass": f"{model.mass:.4g} kg"}
     image = picture(model, neutral(model), size=SIZE) if _can_be_seen(model) else None
@@ -50,7 +50,7 @@ def recording_html(recording: Any) -> str:
 
 def log_html(log: Any) -> str:
     """A simulation: the start, a change, the end; energies over time; and what happened."""
-    from kinemorph.view.picture import picture
+    from kinemorph.view.pictures.picture import picture
 
     if not log.stretches:
         return card("Log", {"time": "nothing was simulated"})
@@ -68,7 +68,7 @@ def log_html(log: Any) -> str:
 
 def report_html(report: Any) -> str:
     """A change of structure: what it made, with the new joint named where it is, what it cost, and the proof."""
-    from kinemorph.view.picture import picture
+    from kinemorph.view.pictures.picture import picture
 
     old, new = report.before, report.model
     rows = {
@@ -90,8 +90,8 @@ def report_html(report: Any) -> str:
 
 def _place_of_joint(report: Any) -> dict[str, Any]:
     """Where the new joint is in the world, by its name."""
+    from kinemorph.multibody.algorithms.kinematics import kinematics, pose_of
     from kinemorph.multibody.data import Data
-    from kinemorph.multibody.kinematics import kinematics, pose_of
 
     model, data, name = report.model, Data(report.model), report.joint
     if not name:
@@ -109,7 +109,7 @@ def _can_be_seen(model: Any) -> bool:
 
 def world_html(world: Any) -> str:
     """A world as it is now."""
-    from kinemorph.view.film import Film
+    from kinemorph.view.recordings.film import Film
 
     with Film(world, None, 60.0, "world") as taken:
         pass
@@ -121,7 +121,7 @@ def world_html(world: Any) -> str:
 
 def _end_of(recording: Any) -> Image | None:
     """How a recording ends, if there is anything to be seen."""
-    from kinemorph.view.picture import picture, recorded_solids
+    from kinemorph.view.pictures.picture import picture, recorded_solids
 
     if not len(recording.t) or not any(recorded_solids(recording, float(recording.t[-1]))):
         return None

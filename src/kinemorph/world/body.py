@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kinemorph.multibody.model import Model
-from kinemorph.spatial.annotated import checked_on_failure
-from kinemorph.spatial.given import shown
+from kinemorph.multibody.model.model import Model
+from kinemorph.spatial.arguments.annotated import checked_on_failure
+from kinemorph.spatial.arguments.checks import shown
 from kinemorph.spatial.pose import Pose, vector
 from kinemorph.spatial.quaternion import from_matrix
 from kinemorph.world.ids import BodyId, JointId
 
 if TYPE_CHECKING:
-    from kinemorph.world.drives import Controls
+    from kinemorph.world.control.drives import Controls
     from kinemorph.world.world import World
 
 Array = np.ndarray[Any, np.dtype[np.float64]]

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from kinemorph.contact.layout import Driven
-from kinemorph.multibody.equipment import Actuator
 from kinemorph.multibody.layout import JointKind
-from kinemorph.multibody.model import Model
+from kinemorph.multibody.model.equipment import Actuator
+from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.forest_check import demand
+from kinemorph.structure.forest.validation import demand
 from kinemorph.world.body import Figure
-from kinemorph.world.drives import Controls, Drive, JointForce, Servo
+from kinemorph.world.control.drives import Controls, Drive, JointForce, Servo
 
 if TYPE_CHECKING:
     from kinemorph.world.world import World

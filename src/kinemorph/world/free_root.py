@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinemorph.multibody.joints import FREE
+from kinemorph.multibody.algorithms.joints import FREE
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.forest import Forest
-from kinemorph.structure.forest_layout import BODIES
-from kinemorph.structure.forest_memory import INDEX
-from kinemorph.world.coming import free_position
+from kinemorph.structure.forest.forest import Forest
+from kinemorph.structure.forest.layout import BODIES
+from kinemorph.structure.forest.memory import INDEX
+from kinemorph.world.spawn import free_position
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 

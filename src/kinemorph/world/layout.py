@@ -6,7 +6,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from kinemorph.contact.impacts import IMPACTS
+from kinemorph.contact.impulse.collisions import IMPACTS
 from kinemorph.multibody.layout import kind_of
 
 WORLD = np.dtype(

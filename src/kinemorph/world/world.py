@@ -16,43 +16,43 @@ import numpy as np
 from kinemorph._extras import in_notebooks
 from kinemorph.collision.collisions import Collisions
 from kinemorph.collision.collisions import first_tables as first_collisions
-from kinemorph.collision.shape_table import ShapeTable
-from kinemorph.collision.shape_table import first_tables as first_shapes
+from kinemorph.collision.shapes.shape_table import ShapeTable
+from kinemorph.collision.shapes.shape_table import first_tables as first_shapes
 from kinemorph.contact.layout import BY_CALL, BY_EDIT, BY_FORCE, BY_LOST, BY_PLACE
 from kinemorph.contact.solver import Solver
 from kinemorph.geometry.material import Material
 from kinemorph.motion.events import Event
 from kinemorph.motion.progress import Bar
-from kinemorph.multibody.massless import massless_joints
+from kinemorph.multibody.model.massless import massless_joints
 from kinemorph.multibody.tables import Pattern, Pointer, Tables
-from kinemorph.spatial.annotated import checked_on_failure, checks_itself
-from kinemorph.spatial.given import finite, flag, shown, whole
+from kinemorph.spatial.arguments.annotated import checked_on_failure, checks_itself
+from kinemorph.spatial.arguments.checks import finite, flag, shown, whole
 from kinemorph.spatial.pose import vector
-from kinemorph.structure.forest import Change, Forest
-from kinemorph.structure.forest_layout import BODIES, IN_USE, LOOPS, TREES
-from kinemorph.structure.forest_memory import INDEX
-from kinemorph.structure.forest_tables import first_tables as first_forest
-from kinemorph.world.asking import Asking
+from kinemorph.structure.forest.forest import Change, Forest
+from kinemorph.structure.forest.layout import BODIES, IN_USE, LOOPS, TREES
+from kinemorph.structure.forest.memory import INDEX
+from kinemorph.structure.forest.tables import first_tables as first_forest
+from kinemorph.world.argument_checks import a_material
 from kinemorph.world.body import Body, Figure
-from kinemorph.world.changing import Changing
-from kinemorph.world.crew import MOST_THREADS, Crew
-from kinemorph.world.dice import dice_of, thrown
-from kinemorph.world.events import Action, Watch, Watches
+from kinemorph.world.brains.brain_instances import Minds
+from kinemorph.world.brains.episode_statistics import see_lives
+from kinemorph.world.control.events import Action, Watch, Watches
+from kinemorph.world.control.timers import Task, Timer, Timers
 from kinemorph.world.figures import Record, figure_of
-from kinemorph.world.given import a_material
 from kinemorph.world.ids import BodyId, Id, JointId
-from kinemorph.world.impulse_model import NONE, impulses, settle_model
-from kinemorph.world.journal import an_input
-from kinemorph.world.keeping import Keeping
+from kinemorph.world.impulse.settings import NONE, impulses, settle_model
+from kinemorph.world.initial_overlap import tell_overlaps
 from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Phase, Status
-from kinemorph.world.lives import see_lives
-from kinemorph.world.minds import Minds
-from kinemorph.world.nesting import tell_overlaps
-from kinemorph.world.placing import Placing
-from kinemorph.world.rooms import has_all_rooms
-from kinemorph.world.soundness import check_memory
-from kinemorph.world.step import run_steps
-from kinemorph.world.timers import Task, Timer, Timers
+from kinemorph.world.persistence.journal import an_input
+from kinemorph.world.persistence.random_streams import dice_of, thrown
+from kinemorph.world.persistence.validation import check_memory
+from kinemorph.world.persistence.world_persistence import Keeping
+from kinemorph.world.placement import Placing
+from kinemorph.world.queries.world_queries import Asking
+from kinemorph.world.step.capacity import has_all_rooms
+from kinemorph.world.step.pipeline import run_steps
+from kinemorph.world.structure_changes import Changing
+from kinemorph.world.threads.worker_threads import MOST_THREADS, Crew
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 NO_FORCES = np.zeros((0, 6))
@@ -127,7 +127,7 @@ class World(Changing, Placing, Asking, Keeping):
 
     With `contact` "impulse" all contact is made of impulses, as in Fontijne's simulator: steps go in parts up to the
     next collision, which happens in an envelope of `epsilon` (m) around shapes; what rests keeps half of it open. See
-    `world.impulse_model` for `handling` and `boost`.
+    `world.impulse.settings` for `handling` and `boost`.
     """
 
     def __init__(

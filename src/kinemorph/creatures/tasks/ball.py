@@ -12,7 +12,7 @@ from kinemorph.creatures.settings import Root
 from kinemorph.creatures.tasks.task import Marks, Stage, Task, closeness
 from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.events import Event
-from kinemorph.spatial.annotated import checked_on_failure
+from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.world.body import Body
 
 RADIUS, NEAR = 0.1, 0.02  # m, of the ball; and the least way to it

@@ -9,11 +9,11 @@ from functools import lru_cache
 import numpy as np
 
 from kinemorph.creatures.tasks.task import Marks, Stage, Task, closeness
-from kinemorph.multibody.builder import Builder
-from kinemorph.multibody.inertia import Inertia
-from kinemorph.multibody.joint import Joint
-from kinemorph.multibody.model import Model
-from kinemorph.spatial.annotated import checked_on_failure
+from kinemorph.multibody.model.builder import Builder
+from kinemorph.multibody.model.inertia import Inertia
+from kinemorph.multibody.model.joint import Joint
+from kinemorph.multibody.model.model import Model
+from kinemorph.spatial.arguments.annotated import checked_on_failure
 
 AT = 0.3  # m: so near is at the target
 

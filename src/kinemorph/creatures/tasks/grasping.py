@@ -11,8 +11,8 @@ import numpy as np
 from kinemorph.creatures.tasks.task import Array, Marks, Stage, Task, closeness
 from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.events import Event
-from kinemorph.multibody.joint import Joint
-from kinemorph.spatial.annotated import checked_on_failure
+from kinemorph.multibody.model.joint import Joint
+from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.pose import Pose
 
 CROWD = 16  # goals of a life without senses, which does not depend on where they are

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kinemorph.creatures.tasks.task import Marks, Stage, Task
-from kinemorph.spatial.annotated import checked_on_failure
+from kinemorph.spatial.arguments.annotated import checked_on_failure
 
 EFFORT = 0.2  # what raising the centre of mass counts, while something touches the ground still
 

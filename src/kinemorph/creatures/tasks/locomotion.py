@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from kinemorph.creatures.tasks.task import Marks, Stage, Task, Vector
-from kinemorph.spatial.annotated import checked_on_failure
+from kinemorph.spatial.arguments.annotated import checked_on_failure
 
 ASIDE = 0.3  # of what counts for the way, what counts against what goes aside
 FAR = 100.0  # m: where the target is, that shows the way

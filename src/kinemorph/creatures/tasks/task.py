@@ -14,17 +14,17 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.creatures.develop import Phenotype
+from kinemorph.creatures.growth.develop import Phenotype
 from kinemorph.creatures.settings import DEFAULT, Root, Settings, check_members
 from kinemorph.geometry.material import Material
 from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.events import Event
-from kinemorph.spatial.annotated import checked_first, checked_on_failure
-from kinemorph.spatial.annotations import refuse_fields
+from kinemorph.spatial.arguments.annotated import checked_first, checked_on_failure
+from kinemorph.spatial.arguments.annotations import refuse_fields
 from kinemorph.spatial.pose import Pose
 from kinemorph.world.body import Body, Figure
-from kinemorph.world.living import ASLEEP, AWAKE, Stretches, live, stretches
-from kinemorph.world.minds import Mind
+from kinemorph.world.brains.brain_instances import Mind
+from kinemorph.world.brains.episode_script import ASLEEP, AWAKE, Stretches, live, stretches
 from kinemorph.world.world import World
 
 Array = npt.NDArray[np.float64]

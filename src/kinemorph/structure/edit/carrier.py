@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._jit import kernel, rows_at
-from kinemorph.multibody.inversion import inverse_position
-from kinemorph.multibody.joints import FREE, PLANAR, SPHERICAL, UNIVERSAL
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.algorithms.inversion import inverse_position
+from kinemorph.multibody.algorithms.joints import FREE, PLANAR, SPHERICAL, UNIVERSAL
 from kinemorph.multibody.layout import DOF, LINK
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.rows import load3, load3_at, load4_at, store3
 from kinemorph.spatial.vec3 import neg
-from kinemorph.structure.forest_memory import DOF_SIZE, copy_words
+from kinemorph.structure.forest.memory import DOF_SIZE, copy_words
 
 
 @kernel(inline=False)

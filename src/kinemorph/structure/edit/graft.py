@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._jit import kernel, rows_at
-from kinemorph.multibody.inversion import invert_axes
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.algorithms.inversion import invert_axes
 from kinemorph.multibody.layout import DOF, LINK, TREE
 from kinemorph.multibody.loop_layout import last_dof
 from kinemorph.spatial.inertia import shift_rigid
@@ -27,8 +27,8 @@ from kinemorph.spatial.mat3 import IDENTITY, Mat3, mul, rotate_sym, skew, tmul_v
 from kinemorph.spatial.rows import load3, load6, load9, store3, store6, store9
 from kinemorph.spatial.vec3 import Vec3, neg, sub
 from kinemorph.structure.edit.carrier import invert_dofs
-from kinemorph.structure.forest_layout import FRAME
-from kinemorph.structure.forest_memory import DOF_SIZE, LINK_SIZE, copy_words
+from kinemorph.structure.forest.layout import FRAME
+from kinemorph.structure.forest.memory import DOF_SIZE, LINK_SIZE, copy_words
 
 I4 = np.dtype("i4")
 

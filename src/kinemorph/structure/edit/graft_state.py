@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph._jit import kernel, rows_at
-from kinemorph.multibody.inversion import (
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.algorithms.inversion import (
     extract_position,
     extract_velocity,
     invert_force,
     invert_position,
     invert_state,
 )
-from kinemorph.multibody.joints import bias
+from kinemorph.multibody.algorithms.joints import bias
 from kinemorph.multibody.layout import LINK, LINK_DATA, TREE
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.vec3 import add, axpy, cross, sub
 from kinemorph.structure.edit.graft import I4
-from kinemorph.structure.forest_layout import FRAME, JUMP, REST, TAU, A, Q, V
-from kinemorph.structure.forest_memory import clear_words
+from kinemorph.structure.forest.layout import FRAME, JUMP, REST, TAU, A, Q, V
+from kinemorph.structure.forest.memory import clear_words
 
 
 @kernel(inline=False)

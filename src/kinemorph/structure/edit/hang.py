@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph._jit import kernel, rows_at
-from kinemorph.multibody.impulse import articulate
-from kinemorph.multibody.joints import FREE
-from kinemorph.multibody.kinematics import accelerate_all
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.algorithms.impulse import articulate
+from kinemorph.multibody.algorithms.joints import FREE
+from kinemorph.multibody.algorithms.kinematics import accelerate_all
 from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import IDENTITY
 from kinemorph.spatial.rows import load3, load3_at, load9, store3, store9
 from kinemorph.spatial.vec3 import dot
-from kinemorph.structure.edit.enroll import enroll, forget_joint, shift_body, unlink_loop
 from kinemorph.structure.edit.graft import I4, graft_rows, order_links, shift_frames
 from kinemorph.structure.edit.graft_state import graft_state
 from kinemorph.structure.edit.hold import hold, seen
 from kinemorph.structure.edit.proof import compare, first_lossy, fits, keeps_up, settle
-from kinemorph.structure.forest_layout import (
+from kinemorph.structure.edit.registration import enroll, forget_joint, shift_body, unlink_loop
+from kinemorph.structure.forest.layout import (
     AT_POINT,
     AT_POSE,
     BODY_SLOT,
@@ -40,7 +40,7 @@ from kinemorph.structure.forest_layout import (
     Q,
     V,
 )
-from kinemorph.structure.forest_memory import (
+from kinemorph.structure.forest.memory import (
     DOF_SIZE,
     LINK_SIZE,
     ROWS,

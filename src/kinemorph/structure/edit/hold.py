@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph._jit import kernel
+from kinemorph.jit.api import kernel
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.vec3 import Vec3, add, sub
-from kinemorph.structure.forest_layout import NOT_SAID, ON_BODY
+from kinemorph.structure.forest.layout import NOT_SAID, ON_BODY
 
 
 @kernel

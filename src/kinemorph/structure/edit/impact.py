@@ -12,24 +12,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph._jit import kernel, rows_at
 from kinemorph.constraint.closure import cancel, prepare
 from kinemorph.constraint.loops import errors, frames, link_at, relative_velocities
 from kinemorph.constraint.solve import doubt
-from kinemorph.multibody.energy_momentum import SUMS, sum_up
-from kinemorph.multibody.inversion import extract_position
-from kinemorph.multibody.joints import FREE
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.algorithms.energy_momentum import SUMS, sum_up
+from kinemorph.multibody.algorithms.free_body import articulate_tree, jump_tree
+from kinemorph.multibody.algorithms.inversion import extract_position
+from kinemorph.multibody.algorithms.joints import FREE
 from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
-from kinemorph.multibody.lone import articulate_tree, jump_tree
-from kinemorph.multibody.loops import LOOP
+from kinemorph.multibody.model.loops import LOOP
 from kinemorph.multibody.system import F8, ROW, SYSTEM
 from kinemorph.spatial.mat3 import mul, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at, store9
 from kinemorph.spatial.vec3 import add, axpy, sub
 from kinemorph.structure.edit.hold import hold, seen
 from kinemorph.structure.edit.proof import FITS, fits, larger
-from kinemorph.structure.forest_islands import assemble, stand
-from kinemorph.structure.forest_layout import (
+from kinemorph.structure.forest.islands import assemble, stand
+from kinemorph.structure.forest.layout import (
     BODY_SLOT,
     FULL,
     HANG,
@@ -41,7 +41,7 @@ from kinemorph.structure.forest_layout import (
     Q,
     V,
 )
-from kinemorph.structure.forest_memory import claim, copy_words
+from kinemorph.structure.forest.memory import claim, copy_words
 
 SUMS_SIZE, ROW_SIZE = SUMS.itemsize, LINK_DATA.itemsize
 LARGEST = 1.7976931348623157e308

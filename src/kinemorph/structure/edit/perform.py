@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._jit import entry, kernel, rows_at
+from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.layout import LINK, TREE
 from kinemorph.multibody.system import F8
-from kinemorph.structure.edit.enroll import forget_joint, link_loop, unlink_loop
 from kinemorph.structure.edit.hang import after_impact, drop_tree, forget_tree, hang
 from kinemorph.structure.edit.impact import strike
 from kinemorph.structure.edit.plan import (
@@ -20,7 +19,8 @@ from kinemorph.structure.edit.plan import (
     plan_removal,
     plan_root,
 )
-from kinemorph.structure.forest_layout import (
+from kinemorph.structure.edit.registration import forget_joint, link_loop, unlink_loop
+from kinemorph.structure.forest.layout import (
     BODIES,
     BODY_SLOT,
     CONNECT,
@@ -45,7 +45,7 @@ from kinemorph.structure.forest_layout import (
     TREE_SLOT,
     V,
 )
-from kinemorph.structure.forest_memory import claim, give_back, id_of, pool_of, take
+from kinemorph.structure.forest.memory import claim, give_back, id_of, pool_of, take
 
 PLAN_SIZE = PLAN.itemsize
 

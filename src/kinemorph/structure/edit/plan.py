@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph._jit import kernel, rows_at
-from kinemorph.multibody.joints import FREE
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.algorithms.free_body import floats
+from kinemorph.multibody.algorithms.joints import FREE
 from kinemorph.multibody.layout import DOF, LINK, TREE
-from kinemorph.multibody.lone import floats
-from kinemorph.multibody.loops import LOOP
+from kinemorph.multibody.model.loops import LOOP
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.structure.edit.carrier import carrier, swap_roles
-from kinemorph.structure.edit.enroll import LOOP_SIZE, forget_joint, unlink_loop
 from kinemorph.structure.edit.hang import begin_graft
-from kinemorph.structure.forest_islands import collect, next_side
-from kinemorph.structure.forest_layout import (
+from kinemorph.structure.edit.registration import LOOP_SIZE, forget_joint, unlink_loop
+from kinemorph.structure.forest.islands import collect, next_side
+from kinemorph.structure.forest.layout import (
     AS_LOOP,
     AS_TREE,
     BODIES,
@@ -41,7 +41,7 @@ from kinemorph.structure.forest_layout import (
     TREE_SLOT,
     UNFIT,
 )
-from kinemorph.structure.forest_memory import DOF_SIZE, claim, copy_words, find, has_room, pool_of
+from kinemorph.structure.forest.memory import DOF_SIZE, claim, copy_words, find, has_room, pool_of
 
 
 @kernel

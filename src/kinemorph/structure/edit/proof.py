@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._jit import kernel, rows_at
-from kinemorph.multibody.joints import FREE, PLANAR, SPHERICAL
-from kinemorph.multibody.kinematics import move, place
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.algorithms.joints import FREE, PLANAR, SPHERICAL
+from kinemorph.multibody.algorithms.kinematics import move, place
 from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.vec3 import cross, sub
 from kinemorph.structure.edit.graft import I4
-from kinemorph.structure.forest_layout import FRAME, Q, V
+from kinemorph.structure.forest.layout import FRAME, Q, V
 
 FITS = 1e-6  # how far from its joint's motion a link may be, in m, rad and per second, for sizes of one
 FINE = 1e-6  # and how much of that comes with every m, or m/s, of the largest coordinate: what rounding leaves

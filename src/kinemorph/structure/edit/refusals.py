@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from kinemorph._files import ModelWarning, outside
-from kinemorph.multibody.joint import Joint
 from kinemorph.multibody.layout import JointKind
-from kinemorph.multibody.loops import refuse_in_loop
-from kinemorph.structure import forest_layout as layout
+from kinemorph.multibody.model.joint import Joint
+from kinemorph.multibody.model.loops import refuse_in_loop
+from kinemorph.structure.forest import layout as layout
 
 
 class Names:

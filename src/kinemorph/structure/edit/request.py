@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kinemorph.multibody.joint import Joint
-from kinemorph.multibody.loops import joint_row
-from kinemorph.spatial.given import shown
+from kinemorph.multibody.model.joint import Joint
+from kinemorph.multibody.model.loops import joint_row
+from kinemorph.spatial.arguments.checks import shown
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.forest_layout import (
+from kinemorph.structure.forest.layout import (
     AT_POINT,
     AT_POSE,
     AUTO,

@@ -1,0 +1,1 @@
+"""The broad phase: a hierarchical hash of boxes, and the pairs that overlap."""

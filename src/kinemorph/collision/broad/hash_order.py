@@ -1,0 +1,185 @@
+"""The pairs of the hash in the order of their ids, which does not follow from the table: its rows are used again.
+
+Those that overlap are few: they are found and then sorted, at each update. Those that share a tile are many, and nearly
+the same from update to update: their order is kept, what is gone drops out, and the few that are new are merged in.
+"""
+
+from typing import Any
+
+from kinemorph.collision.broad.hash_pairs import grow_old
+from kinemorph.collision.broad.hash_rows import BOX, BOX_PAIR, FRESH, IGNORED, INDEX, MEETING
+from kinemorph.jit.api import kernel, rows_at
+
+FEW = 16  # meetings, which are sorted one by one
+
+
+@kernel
+def collect_overlapping(h: Any, passed: int) -> int:
+    """Write the pairs whose boxes overlap, sorted by ids. Returns how many. `passed` updates (0, 1) go by."""
+    boxes = rows_at(h["boxes"], h["n"], BOX)
+    pairs = rows_at(h["pairs"], h["pair_room"], BOX_PAIR)
+    found = rows_at(h["found"], h["pair_room"], MEETING)
+    spare = rows_at(h["sorted"], h["pair_room"], MEETING)
+    m = 0
+    order = -1  # of the last one found: rows are used again, but most often in order
+    sorted_so_far = True
+    for row in range(h["pair_count"]):
+        pair = pairs[row]
+        write(found[m], pair["a"], pair["b"], row)  # in any case: to add 0 or 1 is faster than to guess a branch
+        meets = overlap(boxes[pair["a"]], boxes[pair["b"]]) & (pair["linger"] != IGNORED)
+        m += meets
+        here = (int(pair["a"]) << 32) + int(pair["b"]) if meets else order
+        sorted_so_far &= here >= order
+        order = here
+        if pair["shared"] == 0 and passed:
+            grow_old(h, row)
+    h["n_fresh"] = -1  # the other order is lost
+    if not sorted_so_far:
+        _sort(h, found, spare, m)
+    return m
+
+
+@kernel
+def overlap(p: Any, q: Any) -> int:
+    """1 if two boxes overlap or touch, else 0."""
+    pl, ph, ql, qh = p["low"], p["high"], q["low"], q["high"]
+    return (
+        (pl[0] <= qh[0]) & (ql[0] <= ph[0]) & (pl[1] <= qh[1])
+        & (ql[1] <= ph[1]) & (pl[2] <= qh[2]) & (ql[2] <= ph[2])
+    )  # fmt: skip
+
+
+@kernel
+def _sort(h: Any, meetings: Any, spare: Any, m: int) -> None:
+    """Sort by ids: two passes of counting sort, by b and then by a, linear in boxes and pairs; a few one by one."""
+    if m <= FEW:
+        _insert_all(meetings, m)
+        return
+    tally = rows_at(h["tally"], h["n"] + 1, INDEX)
+    _sort_by(meetings, spare, m, 1, tally)
+    _sort_by(spare, meetings, m, 0, tally)
+
+
+@kernel
+def _insert_all(meetings: Any, m: int) -> None:
+    """Sort the first m meetings by both ids, each among those before it."""
+    for k in range(1, m):
+        a, b, row = meetings[k]["ij"][0], meetings[k]["ij"][1], meetings[k]["row"]
+        i = k
+        while i > 0 and (
+            meetings[i - 1]["ij"][0] > a or (meetings[i - 1]["ij"][0] == a and meetings[i - 1]["ij"][1] > b)
+        ):
+            one = meetings[i - 1]
+            write(meetings[i], one["ij"][0], one["ij"][1], one["row"])
+            i -= 1
+        write(meetings[i], a, b, row)
+
+
+@kernel(inline=False)
+def _sort_by(source: Any, target: Any, m: int, side: int, tally: Any) -> None:
+    """A stable counting sort of the first m meetings by one of the two ids."""
+    for i in range(tally.shape[0]):
+        tally[i]["i"] = 0
+    for k in range(m):
+        tally[source[k]["ij"][side] + 1]["i"] += 1
+    for i in range(1, tally.shape[0]):
+        tally[i]["i"] += tally[i - 1]["i"]
+    for k in range(m):
+        at = tally[source[k]["ij"][side]]
+        write(target[at["i"]], source[k]["ij"][0], source[k]["ij"][1], source[k]["row"])
+        at["i"] += 1
+
+
+@kernel
+def write(meeting: Any, a: int, b: int, row: int) -> None:
+    meeting["ij"][0] = a
+    meeting["ij"][1] = b
+    meeting["row"] = row
+
+
+# --- the order that is kept ---
+
+
+@kernel(inline=False)
+def collect_close(h: Any, passed: int) -> int:
+    """Write the pairs that share a tile, or did so a few updates ago, sorted by ids. Returns how many.
+
+    The order of before and what is new are merged into the other half of its table.
+    """
+    if h["n_fresh"] < 0:
+        _start_order(h)
+    _sort_fresh(h)
+    room = h["pair_room"]
+    pairs = rows_at(h["pairs"], room, BOX_PAIR)
+    both = rows_at(h["sorted"], 2 * room + 1, MEETING)
+    fresh = rows_at(h["fresh"], FRESH, MEETING)
+    found = rows_at(h["found"], room + 1, MEETING)
+    old, new = (room, 0) if h["half"] else (0, room)
+    end = old + h["n_sorted"]
+    start = new
+    m = 0
+    f = 0
+    while old < end or f < h["n_fresh"]:
+        if f < h["n_fresh"] and (old == end or not _comes_first(both[old], fresh[f])):
+            next = fresh[f]
+            old += old < end and not _comes_first(next, both[old])  # a pair that was gone and has come back
+            f += 1
+        else:
+            next = both[old]
+            old += 1
+        a, b, row = next["ij"][0], next["ij"][1], next["row"]
+        pair = pairs[row]
+        if pair["shared"] == 0 and passed:
+            grow_old(h, row)
+        alive = (pair["a"] == a) & (pair["b"] == b) & (pair["shared"] >= 0)
+        write(both[new], a, b, row)  # in any case, as above
+        write(found[m], a, b, row)
+        new += alive
+        m += alive & (pair["linger"] != IGNORED)
+    h["n_sorted"] = new - start
+    h["half"] = 1 - h["half"]
+    h["n_fresh"] = 0
+    return m
+
+
+@kernel
+def _comes_first(p: Any, q: Any) -> bool:
+    return p["ij"][0] < q["ij"][0] or (p["ij"][0] == q["ij"][0] and p["ij"][1] < q["ij"][1])
+
+
+@kernel(inline=False)
+def _start_order(h: Any) -> None:
+    """Bring all pairs into order, from scratch."""
+    room = h["pair_room"]
+    pairs = rows_at(h["pairs"], room, BOX_PAIR)
+    order = rows_at(h["sorted"], room, MEETING)
+    found = rows_at(h["found"], room, MEETING)
+    m = 0
+    for row in range(h["pair_count"]):
+        if pairs[row]["shared"] >= 0:
+            write(order[m], pairs[row]["a"], pairs[row]["b"], row)
+            m += 1
+    _sort(h, order, found, m)
+    h["n_sorted"] = m
+    h["n_fresh"] = 0
+    h["half"] = 0
+
+
+@kernel(inline=False)
+def _sort_fresh(h: Any) -> None:
+    """Bring the few new pairs into their order, each once: one that has gone and come back has its last row."""
+    fresh = rows_at(h["fresh"], FRESH, MEETING)
+    n = 0
+    for k in range(h["n_fresh"]):
+        a, b, row = fresh[k]["ij"][0], fresh[k]["ij"][1], fresh[k]["row"]
+        q = n
+        while q > 0 and (fresh[q - 1]["ij"][0] > a or (fresh[q - 1]["ij"][0] == a and fresh[q - 1]["ij"][1] > b)):
+            q -= 1
+        if q > 0 and fresh[q - 1]["ij"][0] == a and fresh[q - 1]["ij"][1] == b:
+            fresh[q - 1]["row"] = row
+            continue
+        for r in range(n, q, -1):
+            write(fresh[r], fresh[r - 1]["ij"][0], fresh[r - 1]["ij"][1], fresh[r - 1]["row"])
+        write(fresh[q], a, b, row)
+        n += 1
+    h["n_fresh"] = n

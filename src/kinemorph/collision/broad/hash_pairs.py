@@ -1,0 +1,159 @@
+"""Collision pairs and their counts of shared tiles: an open-addressing table in front of dense rows.
+
+Fontijne 2.3.3: a pair is born when two boxes come to share a tile, counts the tiles they share at the coarser of their
+native levels, and lingers for a few updates after the count has dropped to zero. A pair keeps its row as long as it
+lives, so that others can keep what they know of the pair in a row of the same number; rows of pairs that are gone are
+used again. The table of slots finds a row by two ids in constant time.
+"""
+
+from typing import Any
+
+from kinemorph.collision.broad.hash_rows import (
+    BOX_PAIR,
+    FILTER,
+    FRESH,
+    FULL_PAIRS,
+    GONE,
+    IGNORED,
+    INDEX,
+    MEETING,
+    VACANT,
+)
+from kinemorph.jit.api import kernel, rows_at
+
+
+@kernel
+def wanted(p: Any, q: Any) -> bool:
+    """Whether two boxes may meet at all, by what they are."""
+    return (p["mask"] & q["group"]) != 0 and (q["mask"] & p["group"]) != 0 and p["fixed"] + q["fixed"] < 2
+
+
+@kernel
+def scatter(high: int, low: int) -> int:
+    """A number from 0 to 2^62 for two of 32 bits: close ones are sent far apart.
+
+    Nothing overflows on the way. Overflow of signed numbers is undefined for LLVM, and two places that compile the
+    same formula could come to different results.
+    """
+    x = low * 0x3C6EF373 ^ high * 0x2545F491
+    x = (x ^ x >> 31) & 0xFFFFFFFF
+    x *= 0x27D4EB2F
+    return x ^ x >> 32
+
+
+@kernel
+def home(i: int, j: int) -> int:
+    """Where the search for the pair i < j begins."""
+    return scatter(int(i), int(j))
+
+
+@kernel
+def slot_of(h: Any, i: int, j: int) -> int:
+    """The slot that has the row of a pair, or the free one where it belongs."""
+    slots = rows_at(h["slots"], h["slot_mask"] + 1, INDEX)
+    pairs = rows_at(h["pairs"], h["pair_room"], BOX_PAIR)
+    a = min(i, j)
+    b = max(i, j)
+    s = home(a, b) & h["slot_mask"]
+    while slots[s]["i"] != VACANT and (pairs[slots[s]["i"]]["a"] != a or pairs[slots[s]["i"]]["b"] != b):
+        s = (s + 1) & h["slot_mask"]
+    return s
+
+
+@kernel
+def row_of(h: Any, i: int, j: int) -> int:
+    """The row of a pair, made if there is none; -1 if the pair is not wanted or there is no room."""
+    slot = rows_at(h["slots"], h["slot_mask"] + 1, INDEX)[slot_of(h, i, j)]
+    if slot["i"] != VACANT:
+        return slot["i"]
+    filters = rows_at(h["filters"], h["n"], FILTER)
+    if not wanted(filters[i], filters[j]):
+        return -1
+    pairs = rows_at(h["pairs"], h["pair_room"], BOX_PAIR)
+    row = h["pair_free"]
+    if row >= 0:
+        h["pair_free"] = GONE - pairs[row]["shared"]
+    elif h["pair_count"] < h["pair_room"]:
+        row = h["pair_count"]
+        h["pair_count"] = row + 1
+    else:
+        h["full"] |= FULL_PAIRS
+        return -1
+    h["pairs_made"] += 1
+    rows_at(h["lives"], h["pair_room"], INDEX)[row]["i"] += 1
+    slot["i"] = row
+    pair = pairs[row]
+    pair["a"] = min(i, j)
+    pair["b"] = max(i, j)
+    pair["shared"] = 0
+    pair["linger"] = h["linger"]
+    _list_fresh(h, pair, row)
+    return row
+
+
+@kernel
+def _list_fresh(h: Any, pair: Any, row: int) -> None:
+    """Say that a pair is new, for the order of pairs; with too many it is made from scratch."""
+    n = h["n_fresh"]
+    if n >= 0 and n < FRESH:
+        fresh = rows_at(h["fresh"], FRESH, MEETING)[n]
+        fresh["ij"][0] = pair["a"]
+        fresh["ij"][1] = pair["b"]
+        fresh["row"] = row
+        h["n_fresh"] = n + 1
+    else:
+        h["n_fresh"] = -1
+
+
+@kernel(inline=False)
+def share_tile(h: Any, i: int, j: int) -> None:
+    """Two boxes share one more tile."""
+    row = row_of(h, i, j)
+    if row >= 0:
+        pair = rows_at(h["pairs"], h["pair_room"], BOX_PAIR)[row]
+        if pair["shared"] == 0 and pair["linger"] != IGNORED:
+            pair["linger"] = h["linger"]
+        pair["shared"] += 1
+
+
+@kernel(inline=False)
+def unshare_tile(h: Any, i: int, j: int) -> None:
+    """Two boxes share one tile less. The pair stays: `age` lets it go in time."""
+    row = rows_at(h["slots"], h["slot_mask"] + 1, INDEX)[slot_of(h, i, j)]["i"]
+    if row != VACANT:  # else nobody wants the pair, or the table was full when it was to be made
+        rows_at(h["pairs"], h["pair_room"], BOX_PAIR)[row]["shared"] -= 1
+
+
+@kernel(inline=False)
+def delete_pair(h: Any, row: int) -> None:
+    """Give a row and its slot back."""
+    pairs = rows_at(h["pairs"], h["pair_room"], BOX_PAIR)
+    slots = rows_at(h["slots"], h["slot_mask"] + 1, INDEX)
+    hole = slot_of(h, pairs[row]["a"], pairs[row]["b"])
+    s = hole
+    while True:  # close the gap: move up each later row that a search could no longer reach
+        s = (s + 1) & h["slot_mask"]
+        other = slots[s]["i"]
+        if other == VACANT:
+            break
+        start = home(pairs[other]["a"], pairs[other]["b"])
+        if ((s - start) & h["slot_mask"]) >= ((s - hole) & h["slot_mask"]):
+            slots[hole]["i"] = other
+            hole = s
+    slots[hole]["i"] = VACANT
+    pair = pairs[row]
+    pair["a"] = 0
+    pair["b"] = 0
+    pair["linger"] = IGNORED  # `collect` has nothing to do with it
+    pair["shared"] = GONE - h["pair_free"]
+    h["pair_free"] = row
+
+
+@kernel(inline=False)
+def grow_old(h: Any, row: int) -> None:
+    """An update passes for a pair that shares no tile: in time it goes (the hysteresis of Fontijne 2.3.3)."""
+    pair = rows_at(h["pairs"], h["pair_room"], BOX_PAIR)[row]
+    if pair["linger"] == 0:
+        delete_pair(h, row)
+    elif pair["linger"] != IGNORED:
+        pair["linger"] -= 1

@@ -1,0 +1,165 @@
+"""The tables of the hierarchical hash, and how they grow when a kernel says that one is full."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from kinemorph.collision.broad.hash_rows import (
+    ABSENT,
+    BOX,
+    BOX_PAIR,
+    EMPTY,
+    ENTRY,
+    FILTER,
+    FRESH,
+    FULL_ENTRIES,
+    FULL_PAIRS,
+    FULL_TILES,
+    HASH,
+    INDEX,
+    MEETING,
+    TILE,
+)
+from kinemorph.collision.broad.hash_update import FULL, fill
+from kinemorph.multibody.tables import Pattern, Tables
+
+KEPT = (
+    "n",
+    "moving",
+    "top",
+    "finest",
+    "budget",
+    "fixed_budget",
+    "linger",
+    "pair_count",
+    "pair_free",
+    "pairs_made",
+)  # fmt: skip; fields of the header that last: the others follow
+
+
+class HashTables:
+    """Everything that kernels of the hash read and write; `address` is that of the HASH row."""
+
+    __slots__ = ("_tables", "address", "header")
+
+    def __init__(self, levels: int, finest: float, linger: int) -> None:
+        self._hold(_pattern().tables()[0])
+        h = self.header[0]
+        h["top"], h["finest"], h["linger"] = levels - 1, finest, linger
+
+    @staticmethod
+    def of(tables: Tables) -> HashTables:
+        """With tables that are as those of another one."""
+        made = HashTables.__new__(HashTables)
+        made._hold(tables)
+        return made
+
+    def _fill(self) -> Tables:
+        self.header["pair_free"] = -1
+        self.make_boxes(32)
+        self._make_entries(256)
+        self._make_tiles(256)
+        self._make_pairs(64)
+        fill(self.address)
+        return self._tables
+
+    def _hold(self, tables: Tables) -> None:
+        self._tables, self.header, self.address = tables, tables.header, tables.address
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        """Boxes, and pairs in their rows; tiles and all else that finds them is filled again."""
+        header = self.header.copy()
+        for name in HASH.names or ():
+            if name not in KEPT:
+                header[name] = 0
+        n, moving, count = (int(header[name][0]) for name in ("n", "moving", "pair_count"))
+        boxes, pairs = self["boxes"][:n].copy(), self["pairs"][:count].copy()
+        boxes["entry"] = -1
+        pairs["shared"] = np.minimum(pairs["shared"], 0)  # counted again; those that are gone are a list
+        lives = self["lives"][:count].copy()
+        return header, boxes, self["filters"][:n].copy(), self["order"][:moving].copy(), pairs, lives
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        header, boxes, filters, order, pairs, lives = state
+        if header.dtype != HASH:
+            raise ValueError("a broad phase that another version of kinemorph has pickled cannot be read")
+        self._hold(Tables(HASH))
+        self.header[:] = header
+        self.make_boxes(max(32, len(boxes)))
+        self._make_entries(256)
+        self._make_tiles(256)
+        self._make_pairs(max(64, 1 << (len(pairs) - 1).bit_length()))
+        for name, rows in (
+            ("boxes", boxes),
+            ("filters", filters),
+            ("order", order),
+            ("pairs", pairs),
+            ("lives", lives),
+        ):
+            self[name][: len(rows)] = rows
+        while fill(self.address) == FULL:
+            if self.header["full"][0] & FULL_PAIRS:  # it has a row for each pair
+                raise ValueError("a broad phase lacks pairs of boxes that share a tile")
+            self._double()
+
+    def __getitem__(self, name: str) -> Any:
+        return self._tables[name]
+
+    @property
+    def tile_count(self) -> int:
+        """How many tiles have a box in them."""
+        tiles = self["tiles"]
+        return int(((tiles["key"] != EMPTY) & ((tiles["natives"] >= 0) | (tiles["guests"] >= 0))).sum())
+
+    def make_boxes(self, room: int) -> None:
+        """Room for so many boxes; those that are there stay."""
+        there = len(self["boxes"]) if "boxes" in self._tables else 0
+        self._tables.make("boxes", room, BOX, keep=True)["level"][there:] = ABSENT
+        self._tables.make("filters", room, FILTER, keep=True)
+        self._tables.make("order", room, INDEX, keep=True)
+        self._tables.make("tally", room + 1, INDEX)
+
+    def _make_entries(self, room: int) -> None:
+        self._tables.make("entries", room, ENTRY)
+        self.header["entry_room"] = room
+
+    def _make_tiles(self, room: int) -> None:
+        self._tables.make("tiles", room, TILE)
+        self.header["tile_mask"] = room - 1
+
+    def _make_pairs(self, room: int) -> None:
+        self._tables.make("pairs", room, BOX_PAIR, keep=True)
+        self._tables.make("lives", room, INDEX, keep=True)
+        self._tables.make("slots", 2 * room, INDEX)
+        self._tables.make("sorted", 2 * room + 1, MEETING)  # one more is written beyond the last
+        self._tables.make("fresh", FRESH, MEETING)
+        self._tables.make("found", room + 1, MEETING)
+        self.header["n_fresh"] = -1
+        self.header["pair_room"], self.header["slot_mask"] = room, 2 * room - 1
+
+    def rebuild(self) -> None:
+        """Fill all tables again from the rows of the boxes, larger ones if they must be."""
+        while fill(self.address) == FULL:
+            self._double()
+
+    def grow(self) -> None:
+        """Double the tables that are full, and fill them again."""
+        self._double()
+        self.rebuild()
+
+    def _double(self) -> None:
+        full = int(self.header["full"][0])
+        if full & FULL_ENTRIES:
+            self._make_entries(2 * int(self.header["entry_room"][0]))
+        if full & FULL_PAIRS:
+            self._make_pairs(2 * int(self.header["pair_room"][0]))
+        if full & FULL_TILES and 4 * self.tile_count > len(self["tiles"]):  # else most are empty by now
+            self._make_tiles(2 * len(self["tiles"]))
+
+
+@functools.cache
+def _pattern() -> Pattern:
+    return Pattern(HashTables.of(Tables(HASH))._fill())

@@ -1,0 +1,387 @@
+"""The hierarchical hash: which boxes share a tile (Fontijne 2.3, after Mirtich).
+
+Space is cut into cubes of every power of two. Level 0 is the finest, each next one twice as coarse (the thesis counts
+the other way). A box is *native* to the finest level where it covers at most t tiles, and a *guest* of every
+coarser level that is native to some other box. Two boxes that overlap share a tile at the coarser of their
+native levels, where one of them is native: so natives look for all others in their tiles, and guests only for natives.
+
+A tile is a row of an open-addressing table with two lists of entries, natives and guests. A box has a chain of its
+entries. When it moves, the entries whose tiles it has left are given back, and the tiles it has reached are entered; as
+long as it covers the same tiles, nothing is touched. Tiles that become empty stay until the table is full: then the
+table is built again, which also closes levels that no box is native to any more.
+
+Kernels cannot allocate. When a table is full they set a bit in `full` and do no more than keep memory safe: the tiles
+of every box follow from its BOX row, so `fill` restores all tables from these rows once they are larger.
+"""
+
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from kinemorph.collision.broad.hash_pairs import scatter, share_tile, unshare_tile
+from kinemorph.collision.broad.hash_rows import (
+    ABSENT,
+    ALL_OVER,
+    BOX,
+    EMPTY,
+    ENTRY,
+    FILTER,
+    FULL_ENTRIES,
+    FULL_TILES,
+    LEVEL_BITS,
+    LEVEL_MASK,
+    PLACE_BITS,
+    PLACE_MASK,
+    TILE,
+)
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.spatial.rows import store3
+from kinemorph.spatial.vec3 import Vec3
+
+Z_BIT = LEVEL_BITS
+Y_BIT = LEVEL_BITS + PLACE_BITS
+X_BIT = LEVEL_BITS + 2 * PLACE_BITS
+BLOCK = ~(1 << X_BIT | 1 << Y_BIT | 1 << Z_BIT)  # of a key, what the tiles of a block have in common
+ROW = (1 << 48) - 1  # tables have fewer rows
+FARTHEST = 2.0**50  # tile coordinates beyond are not told apart safely
+MARGIN = 1.25  # by which a box may grow without leaving a level that it has just come down to
+ALL_OVER_FROM = 4  # times the budget, at the coarsest level (Fontijne 2.3.3)
+NOWHERE = (0.0, 0.0, 0.0), (-1.0, -1.0, -1.0)  # first and last of no tiles at all
+
+
+# --- one tile ---
+
+
+@kernel
+def tile_key(x: int, y: int, z: int, level: int) -> int:
+    """One number for a tile. Space repeats itself after 2^19 tiles: no box is as large, and the last test knows
+    boxes apart that are as far apart."""
+    place = ((x & PLACE_MASK) << PLACE_BITS | (y & PLACE_MASK)) << PLACE_BITS | (z & PLACE_MASK)
+    return place << LEVEL_BITS | level
+
+
+@kernel
+def between(x: int, first: int, last: int) -> bool:
+    """Whether a tile coordinate, of which the last 19 bits count, is that of one of some tiles."""
+    return ((x - first) & PLACE_MASK) <= last - first
+
+
+@kernel
+def tile_home(key: int) -> int:
+    """Where the search for a tile begins. Two by two by two tiles are next to each other in memory, as boxes visit
+    neighbours together; these blocks are anywhere."""
+    block = key & BLOCK
+    corner = key >> X_BIT & 1 | (key >> Y_BIT & 1) << 1 | (key >> Z_BIT & 1) << 2
+    return (scatter(block >> 32, block & 0xFFFFFFFF) & ROW) << 3 | corner
+
+
+@kernel
+def tile_at(h: Any, key: int) -> int:
+    """The row of a tile, made if there is none; -1 when the table is half full."""
+    mask = h["tile_mask"]
+    tiles = rows_at(h["tiles"], mask + 1, TILE)
+    k = tile_home(key) & mask
+    while tiles[k]["key"] != EMPTY:
+        if tiles[k]["key"] == key:
+            return k
+        k = (k + 1) & mask
+    if 2 * h["tile_count"] > mask:
+        h["full"] |= FULL_TILES
+        return -1
+    h["tile_count"] += 1
+    tiles[k]["key"] = key
+    tiles[k]["natives"] = -1
+    tiles[k]["guests"] = -1
+    return k
+
+
+@kernel
+def new_entry(h: Any) -> int:
+    e = h["entry_free"]
+    if e >= 0:
+        h["entry_free"] = rows_at(h["entries"], h["entry_room"], ENTRY)[e]["sibling"]
+        return e
+    e = h["entry_count"]
+    if e == h["entry_room"]:
+        h["full"] |= FULL_ENTRIES
+        return -1
+    h["entry_count"] = e + 1
+    return e
+
+
+@kernel(inline=False)
+def enter(h: Any, i: int, x: int, y: int, z: int, level: int) -> None:
+    """Box i reaches a tile: it meets the natives, and the guests too if it is a native itself."""
+    key = tile_key(x, y, z, level)
+    k = tile_at(h, key)
+    e = new_entry(h) if k >= 0 else -1
+    if e < 0:
+        return
+    entries = rows_at(h["entries"], h["entry_room"], ENTRY)
+    tile = rows_at(h["tiles"], h["tile_mask"] + 1, TILE)[k]
+    box = rows_at(h["boxes"], h["n"], BOX)[i]
+    meet(h, i, tile["natives"], 1)
+    if level == box["level"]:
+        meet(h, i, tile["guests"], 1)
+        head = tile["natives"]
+        tile["natives"] = e
+    else:
+        head = tile["guests"]
+        tile["guests"] = e
+    if head >= 0:
+        entries[head]["before"] = e
+    new = entries[e]
+    new["key"] = key
+    new["box"] = i
+    new["tile"] = k
+    new["next"] = head
+    new["before"] = -1
+    new["sibling"] = box["entry"]
+    box["entry"] = e
+
+
+@kernel(inline=False)
+def leave(h: Any, i: int, e: int) -> None:
+    """Box i gives entry e back; its caller takes it out of the box's chain."""
+    entries = rows_at(h["entries"], h["entry_room"], ENTRY)
+    old = entries[e]
+    tile = rows_at(h["tiles"], h["tile_mask"] + 1, TILE)[old["tile"]]
+    native = (old["key"] & LEVEL_MASK) == rows_at(h["boxes"], h["n"], BOX)[i]["level"]
+    after = old["next"]
+    if after >= 0:
+        entries[after]["before"] = old["before"]
+    if old["before"] >= 0:
+        entries[old["before"]]["next"] = after
+    elif native:
+        tile["natives"] = after
+    else:
+        tile["guests"] = after
+    meet(h, i, tile["natives"], -1)
+    if native:
+        meet(h, i, tile["guests"], -1)
+    old["sibling"] = h["entry_free"]
+    h["entry_free"] = e
+
+
+@kernel
+def meet(h: Any, i: int, e: int, change: int) -> None:
+    """Box i shares a tile more or less with each box of a list."""
+    entries = rows_at(h["entries"], h["entry_room"], ENTRY)
+    while e >= 0:
+        if change > 0:
+            share_tile(h, i, int(entries[e]["box"]))  # int: another type would be another compilation
+        else:
+            unshare_tile(h, i, int(entries[e]["box"]))
+        e = entries[e]["next"]
+
+
+# --- the tiles of one box ---
+
+
+@kernel
+def covered(low: Any, high: Any, scale: float) -> float:
+    """How many tiles a box covers (Fontijne eq. 2.3), inf where tile coordinates get too large.
+
+    A face that just touches the next tile counts as in it, unlike in the thesis: boxes that touch then share a tile.
+    """
+    n = 1.0
+    for d in range(3):
+        first = np.floor(low[d] * scale)
+        last = np.floor(high[d] * scale)
+        if not (first > -FARTHEST and last < FARTHEST):
+            return inf
+        n *= last - first + 1.0
+    return n
+
+
+@kernel
+def most_covered(low: Any, high: Any, scale: float) -> float:
+    """How many tiles a box that is a bit larger would cover in the worst place."""
+    n = 1.0
+    for d in range(3):
+        n *= np.floor(MARGIN * (high[d] - low[d]) * scale) + 2.0
+    return n
+
+
+@kernel
+def native_level(h: Any, i: int) -> int:
+    """The level that suits a box (Fontijne 2.3.2).
+
+    It becomes coarser when the box covers more tiles than the budget, but finer only when that will not happen there
+    soon: this is the hysteresis.
+    """
+    box = rows_at(h["boxes"], h["n"], BOX)[i]
+    t = h["fixed_budget"] if rows_at(h["filters"], h["n"], FILTER)[i]["fixed"] else h["budget"]
+    old = int(box["level"])
+    level = max(old, 0)
+    scale = box["scale"] if old >= 0 else h["finest"]
+    while level < h["top"] and covered(box["low"], box["high"], scale) > t:
+        level += 1
+        scale *= 0.5
+    if level == h["top"]:
+        n = covered(box["low"], box["high"], scale)
+        if n > ALL_OVER_FROM * t or (old == ALL_OVER and n > t):
+            return ALL_OVER
+    if level == old:
+        while level > 0 and most_covered(box["low"], box["high"], 2.0 * scale) <= t:
+            level -= 1
+            scale *= 2.0
+        while level < old and covered(box["low"], box["high"], scale) > t:  # far away, where only coarse tiles do
+            level += 1
+            scale *= 0.5
+    return level
+
+
+@kernel
+def first_tile(box: Any) -> Vec3:
+    """The lowest tile that a box covers at its level: whole numbers, compared without conversion."""
+    low, scale = box["low"], box["scale"]
+    return (np.floor(low[0] * scale), np.floor(low[1] * scale), np.floor(low[2] * scale))
+
+
+@kernel
+def last_tile(box: Any) -> Vec3:
+    high, scale = box["high"], box["scale"]
+    return (np.floor(high[0] * scale), np.floor(high[1] * scale), np.floor(high[2] * scale))
+
+
+@kernel(inline=False)
+def enter_level(h: Any, i: int, level: int, first: Vec3, last: Vec3) -> None:
+    """Enter the tiles of a level, but those between first and last (of the native level), where the box is already."""
+    box = rows_at(h["boxes"], h["n"], BOX)[i]
+    s = level - int(box["level"])
+    p, q = first_tile(box), last_tile(box)
+    x0, y0, z0 = int(first[0]) >> s, int(first[1]) >> s, int(first[2]) >> s
+    x1, y1, z1 = int(last[0]) >> s, int(last[1]) >> s, int(last[2]) >> s
+    for x in range(int(p[0]) >> s, (int(q[0]) >> s) + 1):
+        for y in range(int(p[1]) >> s, (int(q[1]) >> s) + 1):
+            known = between(x, x0, x1) and between(y, y0, y1)
+            for z in range(int(p[2]) >> s, (int(q[2]) >> s) + 1):
+                if not (known and between(z, z0, z1)):
+                    enter(h, i, x, y, z, level)
+
+
+@kernel(inline=False)
+def enter_levels(h: Any, i: int, first: Vec3, last: Vec3) -> None:
+    """The same at the native level and, as a guest, at all coarser ones that are open."""
+    level = int(rows_at(h["boxes"], h["n"], BOX)[i]["level"])
+    while h["open"] >> level:
+        if h["open"] >> level & 1:
+            enter_level(h, i, level, first, last)
+        level += 1
+
+
+@kernel(inline=False)
+def attach(h: Any, i: int) -> None:
+    """Put a box that is placed into all its tiles; or, if it is all over, form pairs with all others."""
+    boxes = rows_at(h["boxes"], h["n"], BOX)
+    box = boxes[i]
+    if box["level"] == ALL_OVER:
+        for j in range(h["n"]):
+            if j != i and boxes[j]["level"] != ABSENT:
+                share_tile(h, i, j)
+        box["entry"] = h["all_over"]
+        h["all_over"] = i
+        return
+    box["entry"] = -1
+    enter_levels(h, i, NOWHERE[0], NOWHERE[1])
+    j = h["all_over"]
+    while j >= 0:
+        share_tile(h, i, j)
+        j = boxes[j]["entry"]
+
+
+@kernel(inline=False)
+def detach(h: Any, i: int) -> None:
+    """Undo `attach`: the box is ABSENT afterwards."""
+    boxes = rows_at(h["boxes"], h["n"], BOX)
+    box = boxes[i]
+    if box["level"] == ALL_OVER:
+        for j in range(h["n"]):
+            if j != i and boxes[j]["level"] != ABSENT:
+                unshare_tile(h, i, j)
+        if h["all_over"] == i:
+            h["all_over"] = box["entry"]
+        else:
+            j = h["all_over"]
+            while boxes[j]["entry"] != i:
+                j = boxes[j]["entry"]
+            boxes[j]["entry"] = box["entry"]
+    else:
+        give_back(h, i, NOWHERE[0], NOWHERE[1])
+        j = h["all_over"]
+        while j >= 0:
+            unshare_tile(h, i, j)
+            j = boxes[j]["entry"]
+    box["level"] = ABSENT
+    box["entry"] = -1
+
+
+@kernel(inline=False)
+def give_back(h: Any, i: int, first: Vec3, last: Vec3) -> None:
+    """Leave all tiles but those between first and last, of the native level or, halved as needed, of a coarser one."""
+    box = rows_at(h["boxes"], h["n"], BOX)[i]
+    entries = rows_at(h["entries"], h["entry_room"], ENTRY)
+    kept = -1
+    e = box["entry"]
+    while e >= 0:
+        after = entries[e]["sibling"]
+        key = entries[e]["key"]
+        s = (key & LEVEL_MASK) - int(box["level"])
+        inside = between(key >> X_BIT, int(first[0]) >> s, int(last[0]) >> s)
+        inside = inside and between(key >> Y_BIT, int(first[1]) >> s, int(last[1]) >> s)
+        inside = inside and between(key >> Z_BIT, int(first[2]) >> s, int(last[2]) >> s)
+        if inside:
+            kept = e
+        else:
+            leave(h, i, e)
+            if kept >= 0:
+                entries[kept]["sibling"] = after
+            else:
+                box["entry"] = after
+        e = after
+
+
+@kernel
+def open_level(h: Any, level: int) -> None:
+    """A level gets its first native: all boxes of finer levels become its guests."""
+    if level < 0 or h["open"] >> level & 1:
+        return
+    h["open"] |= 1 << level
+    boxes = rows_at(h["boxes"], h["n"], BOX)
+    for j in range(h["n"]):
+        if boxes[j]["level"] >= 0 and boxes[j]["level"] < level:
+            enter_level(h, j, level, NOWHERE[0], NOWHERE[1])
+
+
+@kernel(inline=False)
+def rehash(h: Any, i: int, low: Vec3, high: Vec3) -> None:
+    """Put a box elsewhere, and bring its tiles up to date."""
+    box = rows_at(h["boxes"], h["n"], BOX)[i]
+    first, last = first_tile(box), last_tile(box)
+    store3(box["low"], low)
+    store3(box["high"], high)
+    level = native_level(h, i)
+    if level != box["level"]:
+        if box["level"] != ABSENT:
+            detach(h, i)
+        open_level(h, level)
+        box["level"] = level
+        box["scale"] = h["finest"] * 0.5**level if level >= 0 else 0.0
+        attach(h, i)
+    elif level != ALL_OVER:
+        new_first, new_last = first_tile(box), last_tile(box)
+        if not within(first, last, new_first, new_last):
+            give_back(h, i, new_first, new_last)
+        if not within(new_first, new_last, first, last):
+            enter_levels(h, i, first, last)
+
+
+@kernel
+def within(first: Vec3, last: Vec3, outer_first: Vec3, outer_last: Vec3) -> bool:
+    """Whether some tiles are among others."""
+    return (
+        (outer_first[0] <= first[0]) & (last[0] <= outer_last[0]) & (outer_first[1] <= first[1])
+        & (last[1] <= outer_last[1]) & (outer_first[2] <= first[2]) & (last[2] <= outer_last[2])
+    )  # fmt: skip

@@ -1,0 +1,133 @@
+"""The hierarchical hash as Python calls it: update, add, remove, build again. See `hash_tiles` and `hash_pairs`."""
+
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from kinemorph.collision.broad.hash_order import collect_overlapping
+from kinemorph.collision.broad.hash_pairs import delete_pair, row_of, slot_of
+from kinemorph.collision.broad.hash_rows import ABSENT, BOX, BOX_PAIR, EMPTY, HASH, IGNORED, INDEX, TILE, VACANT
+from kinemorph.collision.broad.hash_tiles import MARGIN, attach, detach, rehash
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.spatial.rows import load3, store3
+from kinemorph.spatial.vec3 import Vec3
+
+Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
+FULL = -1  # a table is too small; other statuses are BAD_BOX or a number of pairs
+BAD_BOX = -2
+
+
+@entry
+def update_boxes(address: int, lows: Any, highs: Any) -> int:
+    """Move the boxes of `order`, let pairs age, and collect those that overlap."""
+    h = rows_at(address, 1, HASH)[0]
+    order = rows_at(h["order"], h["moving"], INDEX)
+    if not are_boxes(lows, highs):
+        return BAD_BOX
+    for r in range(h["moving"]):
+        move_box(h, int(order[r]["i"]), load3(lows[r]), load3(highs[r]))
+    if h["full"]:
+        return FULL
+    return collect_overlapping(h, 1)
+
+
+@kernel
+def move_box(h: Any, i: int, low: Vec3, high: Vec3) -> None:
+    """Put box i elsewhere; in the same tiles, that is all there is to do."""
+    b = rows_at(h["boxes"], h["n"], BOX)[i]
+    scale = b["scale"]
+    size = 0.0
+    same = True
+    for d in range(3):
+        same &= np.floor(low[d] * scale) == np.floor(b["low"][d] * scale)
+        same &= np.floor(high[d] * scale) == np.floor(b["high"][d] * scale)
+        size = max(size, high[d] - low[d])
+    if same and 2.0 * MARGIN * size * scale >= 1.0:
+        store3(b["low"], low)
+        store3(b["high"], high)
+    else:  # other tiles, or so small that finer ones do
+        rehash(h, i, low, high)
+
+
+@kernel
+def are_boxes(lows: Any, highs: Any) -> bool:
+    good = True
+    for r in range(lows.shape[0]):
+        for d in range(3):
+            size = highs[r, d] - lows[r, d]
+            good &= (size >= 0.0) & (size < inf)  # False for NaN, and so for any number that is not finite
+    return good
+
+
+@entry
+def put_boxes(address: int, ids: Ids, boxes: Any) -> int:
+    """Put boxes, BOUNDS rows in the order of ids, elsewhere; they may be new. Returns how many, until it is full."""
+    h = rows_at(address, 1, HASH)[0]
+    for k in range(ids.shape[0]):
+        rehash(h, ids[k], load3(boxes[k]["low"]), load3(boxes[k]["high"]))
+        if h["full"]:
+            return k + 1
+    return ids.shape[0]
+
+
+@entry
+def meetings(address: int) -> int:
+    """Collect the pairs that overlap, without an update."""
+    return collect_overlapping(rows_at(address, 1, HASH)[0], 0)
+
+
+@entry
+def forget(address: int, i: int) -> None:
+    """Take a box out, with all its pairs."""
+    h = rows_at(address, 1, HASH)[0]
+    detach(h, i)
+    pairs = rows_at(h["pairs"], h["pair_room"], BOX_PAIR)
+    for row in range(h["pair_count"]):
+        if pairs[row]["shared"] >= 0 and (pairs[row]["a"] == i or pairs[row]["b"] == i):
+            delete_pair(h, row)
+
+
+@entry
+def set_linger(address: int, i: int, j: int, linger: int) -> int:
+    """Say how long a pair outlives its last shared tile; or that it is IGNORED, from now on if it is yet to come."""
+    h = rows_at(address, 1, HASH)[0]
+    slots = rows_at(h["slots"], h["slot_mask"] + 1, INDEX)
+    if linger != IGNORED and slots[slot_of(h, i, j)]["i"] == VACANT:
+        return 0
+    row = row_of(h, i, j)
+    if row >= 0:
+        rows_at(h["pairs"], h["pair_room"], BOX_PAIR)[row]["linger"] = linger
+    return FULL if h["full"] else 0
+
+
+@entry
+def fill(address: int) -> int:
+    """Build all tables again from the rows of boxes and pairs."""
+    h = rows_at(address, 1, HASH)[0]
+    n = h["n"]
+    boxes = rows_at(h["boxes"], h["n"], BOX)
+    tiles = rows_at(h["tiles"], h["tile_mask"] + 1, TILE)
+    slots = rows_at(h["slots"], h["slot_mask"] + 1, INDEX)
+    pairs = rows_at(h["pairs"], h["pair_room"], BOX_PAIR)
+    for k in range(h["tile_mask"] + 1):
+        tiles[k]["key"] = EMPTY
+    for s in range(h["slot_mask"] + 1):
+        slots[s]["i"] = VACANT
+    for row in range(h["pair_count"]):
+        if pairs[row]["shared"] >= 0:
+            pairs[row]["shared"] = 0
+            slots[slot_of(h, pairs[row]["a"], pairs[row]["b"])]["i"] = row
+    h["full"] = h["open"] = h["tile_count"] = h["entry_count"] = 0
+    h["entry_free"] = h["all_over"] = -1
+    for i in range(n):
+        if boxes[i]["level"] >= 0:
+            h["open"] |= 1 << int(boxes[i]["level"])
+    for i in range(n):
+        h["n"] = i + 1  # those after it are not there yet
+        if boxes[i]["level"] != ABSENT:
+            attach(h, i)
+        if h["full"]:
+            h["n"] = n
+            return FULL
+    return 0

@@ -1,0 +1,224 @@
+"""Where the ground carries a body: the contacts of all triangles that are s, without what seams add.
+
+Each triangle gives the manifold of a flat core. A contact is named by features of the whole ground, so that two
+triangles agree on a side or a corner that they share, and its points count once. Where the ground goes on straight, the
+sides and corners of triangles are no places of their own: nothing is added there. What is left is grouped by normals,
+and each group keeps a few well-spread points: a box in a corner has some on the floor and some on the wall.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.collision.ground.search import ACROSS
+from kinemorph.collision.ground.surface import (
+    HALF_SPACE,
+    SLACK,
+    across,
+    corner,
+    face,
+    is_seam,
+    normal_of,
+    open_at_vertex,
+    side,
+)
+from kinemorph.collision.narrow.core_pair import CORE_PAIR
+from kinemorph.collision.narrow.features import HERE, INDEX, F, V, facing, point_outside_face, position
+from kinemorph.collision.narrow.manifold import (
+    PARALLEL,
+    ROOM,
+    between,
+    closest_id,
+    contact_features,
+    contact_id,
+    known,
+    spread,
+    swap,
+    with_radii,
+)
+from kinemorph.collision.narrow.part_pairs import KEY, LISTED
+from kinemorph.collision.round.solids import carries
+from kinemorph.geometry.polyhedron import CORE, EDGE, FACE, VERTEX
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.spatial.mat3 import mul_vec, tmul_vec
+from kinemorph.spatial.rows import load3, load9, store3
+from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg
+
+SAME_WAY = 0.99  # cosine: normals closer than 8° are one group
+
+
+@kernel(inline=False)
+def ground_contacts(ground: Any, body: Any, s: Any, margin: float, most: int, contacts: Any, spare: Any) -> int:
+    """Contacts of a body that was surveyed with at least this margin: their number, at most `most` a group.
+
+    `contacts` and `spare` have ROOM rows each.
+    """
+    if not s["distance"] <= margin or (s["best"] < 0 and ground["kind"] != HALF_SPACE):
+        return 0
+    if ground["kind"] == HALF_SPACE:
+        return spread(contacts, 0, _on_plane(ground, body, margin, contacts), most, margin)
+    listed = rows_at(s["listed"], s["room"], LISTED)
+    pairs = rows_at(s["pairs"], s["room"], CORE_PAIR)
+    keys = rows_at(s["keys"], s["room"], KEY)
+    count = 0
+    for k in range(s["n_listed"]):
+        found = _on_triangle(ground, int(keys[listed[k]]["i"]), pairs[listed[k]], margin, spare)
+        if count + found > ROOM:
+            count = _thin_out(contacts, count, most, margin)
+        for c in range(found):
+            if count < ROOM and not known(contacts, 0, count, spare[c]["id"]):
+                swap(contacts[count], spare[c])
+                count += 1
+    if count == 0:  # the closest points: seams and corners all around
+        contacts[0]["id"] = contact_id(F, s["i"], V, 0)
+        contacts[0]["distance"] = s["distance"]
+        store3(contacts[0]["normal"], load3(s["normal"]))
+        store3(contacts[0]["x1"], load3(s["x1"]))
+        store3(contacts[0]["x2"], load3(s["x2"]))
+        return 1
+    return _thin_out(contacts, count, most, margin)
+
+
+@kernel(inline=False)
+def _on_triangle(ground: Any, t: int, row: Any, margin: float, contacts: Any) -> int:
+    """The contacts of triangle t, under names that the whole ground knows."""
+    count = between(row, margin, contacts)
+    n = load3(row["normal"])
+    if count == 0:
+        core = rows_at(row["core1"], 1, CORE)[0]
+        x1 = load3(row["x1"])
+        if row["distance"] > margin or point_outside_face(core, 0, x1, 1e-9 * core["radius_bound"]) != HERE:
+            return 0  # it is the neighbour that carries
+        contacts[0]["id"] = closest_id(row)
+        store3(contacts[0]["x1"], x1)
+        store3(contacts[0]["x2"], axpy(load3(row["x2"]), row["radius2"], n))
+        count = 1
+    with_radii(row, contacts, count)
+    m = normal_of(ground, t)
+    kept = 0
+    for k in range(count):
+        k1, i1, k2, i2 = contact_features(contacts[k]["id"])
+        name = _name(ground, t, k1, i1, m, count > 1)
+        if name >= 0:
+            contacts[k]["id"] = contact_id(k1, name, k2, i2)
+            if kept != k:
+                swap(contacts[kept], contacts[k])
+            kept += 1
+    return kept
+
+
+@kernel(inline=False)
+def _name(ground: Any, t: int, kind: int, i: int, m: Vec3, others: bool) -> int:
+    """What feature i of triangle t is in the ground as a whole; -1 if it is no place of its own."""
+    if kind == F:
+        return face(ground, t)
+    if kind == V:
+        v = corner(ground, t, i)
+        inside = across(ground, t, i) >= 0 and across(ground, t, i - 1 if i > 0 else 2) >= 0
+        flat = others and inside and open_at_vertex(ground, v, m, SLACK) and open_at_vertex(ground, v, neg(m), SLACK)
+        return -1 if flat else v
+    c = 0 if i == 0 else 3 - i  # the edges of a flat core are 0 1, 0 2 and 1 2
+    return -1 if others and is_seam(ground, t, c, m) else side(ground, t, c)
+
+
+@kernel(inline=False)
+def _thin_out(contacts: Any, count: int, most: int, margin: float) -> int:
+    """Of each group of normals at most `most` contacts; the deepest group first."""
+    done = 0
+    while done < count:
+        leader = done
+        for k in range(done, count):
+            if contacts[k]["distance"] < contacts[leader]["distance"]:
+                leader = k
+        swap(contacts[done], contacts[leader])
+        n = load3(contacts[done]["normal"])
+        end = done + 1
+        for k in range(done + 1, count):
+            if dot(n, load3(contacts[k]["normal"])) > SAME_WAY:
+                swap(contacts[end], contacts[k])
+                end += 1
+        kept = spread(contacts, done, end, most, margin)
+        for k in range(end, count):
+            swap(contacts[done + kept + k - end], contacts[k])
+        count -= end - done - kept
+        done += kept
+    return count
+
+
+@kernel
+def _on_plane(ground: Any, body: Any, margin: float, contacts: Any) -> int:
+    """A half-space: the corners of the face that lies on it, or the deepest vertex, and the edges that lie on it."""
+    core = rows_at(body["core"], 1, CORE)[0]
+    m = neg(tmul_vec(load9(body["R"]), load3(ground["normal"])))
+    round_core = core["sides"] > 0
+    f, side, cosine = carries(core, m) if round_core else (HERE, HERE, -1.0)
+    if not round_core:
+        f, cosine = facing(core, body["vertex"], m)
+    edges = rows_at(core["edges"], core["n_edges"], EDGE)
+    if cosine > ACROSS:
+        row = rows_at(core["faces"], core["n_faces"], FACE)[f]
+        face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
+        count = 0
+        for k in range(row["first"], row["first"] + row["count"]):
+            edge = edges[face_edges[k] >> 1]
+            v = edge["head"] if face_edges[k] & 1 else edge["tail"]
+            count = _put_vertex(ground, body, core, v, margin, contacts, count)
+        return count if round_core else _along_edges(ground, body, core, m, f, margin, contacts, count)
+    count = _put_vertex(ground, body, core, body["vertex"], margin, contacts, 0)
+    if not round_core:
+        return _along_edges(ground, body, core, m, HERE, margin, contacts, count)
+    if side == HERE or abs(dot(load3(edges[side]["direction"]), m)) >= PARALLEL:
+        return count
+    if edges[side]["tail"] != body["vertex"] and edges[side]["head"] != body["vertex"]:
+        return count
+    return _put_end(ground, body, core, edges[side], body["vertex"], margin, contacts, count)
+
+
+@kernel(inline=False)
+def _along_edges(ground: Any, body: Any, core: Any, m: Vec3, f: int, margin: float, contacts: Any, count: int) -> int:
+    """Add the vertices where edges lead that lie on the plane, from those there are, and on from there; the edges of
+    face f are known.
+
+    A hull may have small faces at both ends of a long edge. It lies on that edge, whichever of them faces the plane.
+    """
+    vertices, edges = (
+        rows_at(core["vertices"], core["n_vertices"], VERTEX),
+        rows_at(core["edges"], core["n_edges"], EDGE),
+    )
+    edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
+    seen = 0
+    while seen < count:
+        _, _, _, v = contact_features(contacts[seen]["id"])
+        vertex = vertices[v]
+        for k in range(vertex["first"], vertex["first"] + vertex["count"]):
+            edge = edges[edge_at[k]]
+            if f != HERE and (edge["left"] == f or edge["right"] == f):
+                continue
+            if abs(dot(load3(edge["direction"]), m)) < PARALLEL:
+                count = _put_end(ground, body, core, edge, v, margin, contacts, count)
+        seen += 1
+    return count
+
+
+@kernel
+def _put_end(ground: Any, body: Any, core: Any, edge: Any, v: int, margin: float, contacts: Any, count: int) -> int:
+    """Add the other end of an edge of vertex v, if it is not there yet."""
+    end = edge["head"] if edge["tail"] == v else edge["tail"]
+    if known(contacts, 0, count, contact_id(F, 0, V, end)):
+        return count
+    return _put_vertex(ground, body, core, end, margin, contacts, count)
+
+
+@kernel
+def _put_vertex(ground: Any, body: Any, core: Any, v: int, margin: float, contacts: Any, count: int) -> int:
+    n = load3(ground["normal"])
+    x = add(mul_vec(load9(body["R"]), position(core, v)), load3(body["p"]))
+    above = dot(n, x) - ground["offset"]
+    if above - body["radius"] > margin or count >= ROOM:
+        return count
+    contacts[count]["id"] = contact_id(F, 0, V, v)
+    contacts[count]["distance"] = above - body["radius"]
+    store3(contacts[count]["normal"], n)
+    store3(contacts[count]["x1"], axpy(x, -above, n))
+    store3(contacts[count]["x2"], axpy(x, -body["radius"], n))
+    return count + 1

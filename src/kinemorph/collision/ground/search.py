@@ -1,0 +1,361 @@
+"""A convex body near the ground: the triangles that are near, with distance, normal and depth of each.
+
+The ground is the first of the two, and its frame that of all answers. A tree of boxes, or the grid of a height field,
+finds the triangles; V-Clip does the rest, with each triangle as a flat core. What it says of one triangle is then
+judged by the whole surface (see `surface`):
+
+- apart, with a normal that belongs to the surface: as it is.
+- apart, with a normal that leads to a neighbour: it is a seam. If the body lies flat on the triangle, to within 8°, the
+  normal of the triangle replaces it, and what of the body is above the triangle may carry; else the row is dropped.
+- apart, and behind the triangle: this counts for the distance but carries nothing. Below a height field is inside it.
+- overlapping: the shortest way out, if its normal belongs to the surface, to within 8°, and along the normal of the
+  triangle if that is within 8°. Else along the normal of the
+  triangle or of a neighbour beyond a side that is bent outwards, whichever is shorter; but if that is much longer than
+  the ways out of other triangles, those are the ones that count: a box that stands on a step is not pushed off it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.collision.ground.surface import (
+    FIELD,
+    HALF_SPACE,
+    LOOSE,
+    SLACK,
+    SOUP,
+    belongs,
+    corner,
+    face,
+    normal_beyond,
+    normal_of,
+    place,
+    put_triangle,
+)
+from kinemorph.collision.narrow.core_pair import CORE_PAIR, DEEP, evaluate
+from kinemorph.collision.narrow.features import F, V, farthest, position
+from kinemorph.collision.narrow.manifold import NO_FEATURES
+from kinemorph.collision.narrow.part_pairs import (
+    KEY,
+    LISTED,
+    TRIANGLE_SIZE,
+    begin,
+    count,
+    keep_closest,
+    next_row,
+    put_on_list,
+)
+from kinemorph.collision.round.solids import farthest_piece, support, turn_to, turned
+from kinemorph.geometry.ground import BOUNDS
+from kinemorph.geometry.polyhedron import CORE
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.spatial.mat3 import mul_vec, tmul_vec
+from kinemorph.spatial.rows import load3, load9, store3, store9
+from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg
+
+CARRIED = np.dtype(
+    [
+        ("core", "i8"),  # address of a CORE
+        ("R", "f8", 9),  # rotation of the body in the frame of the ground
+        ("p", "f8", 3),  # m, position there
+        ("radius", "f8"),  # m, around the core
+        ("part", "i8"),  # which part of a concave body it is; 0 if it is convex
+        ("vertex", "i8"),  # of the core, the deepest in a half-space; where the search starts. Written by `survey`
+        ("low", "f8", 3),  # m, the box around it, with its radius; written by `survey`
+        ("high", "f8", 3),
+    ],
+    align=True,
+)
+HEIGHTS = np.dtype(np.float64)
+ACROSS = 0.99  # cosine: a body within 8° of a triangle lies flat on it
+DROPPED, BEHIND, SEAM, FORCED, BURIED, GOOD = 0, 1, 2, 3, 4, 5  # what is to be thought of a row
+LONGER = 2.0  # a forced way out may be so much longer than the deepest good one
+
+
+@kernel
+def survey(ground: Any, body: Any, margin: float, reach: float, s: Any, work: Any) -> None:
+    """List the triangles no farther than `margin` from a body, and find the distance if it is below `reach`.
+
+    s["distance"] is inf if nothing was found.
+    """
+    begin(s)
+    if ground["kind"] == HALF_SPACE:
+        _turn_down(ground, body)
+        _over_plane(ground, body, s)
+        return
+    _measure(body)
+    if ground["kind"] == SOUP:
+        _through_tree(ground, body, margin, reach, s, work)
+    else:
+        first = max(margin, 0.0)
+        while True:
+            _over_cells(ground, body, margin, min(first, reach), s, work)
+            if s["distance"] <= first or s["n_listed"] > 0 or first >= reach or _covers(ground, body, first):
+                break
+            first = 4.0 * first + ground["dx"] + ground["dy"]
+            begin(s)
+    _settle(ground, s, margin)
+
+
+@kernel(inline=False)
+def _measure(body: Any) -> None:
+    """The box around a body, from what is farthest along the axes."""
+    core = rows_at(body["core"], 1, CORE)[0]
+    R = load9(body["R"])
+    v = 0
+    for k in range(3):
+        n = (R[3 * k], R[3 * k + 1], R[3 * k + 2])
+        reach, v = farthest_piece(core, v, n)
+        body["high"][k] = reach + body["p"][k] + body["radius"]
+        reach, v = farthest_piece(core, v, neg(n))
+        body["low"][k] = body["p"][k] - reach - body["radius"]
+
+
+@kernel
+def _gap(body: Any, low: Any, high: Any) -> float:
+    """The squared distance of the body's box from another one."""
+    s = 0.0
+    for k in range(3):
+        d = max(low[k] - body["high"][k], body["low"][k] - high[k], 0.0)
+        s += d * d
+    return s
+
+
+@kernel
+def _limit(s: Any, margin: float, reach: float) -> float:
+    """What is farther cannot matter any more."""
+    return max(margin, min(reach, s["distance"]), 0.0)
+
+
+@kernel(inline=False)
+def _through_tree(ground: Any, body: Any, margin: float, reach: float, s: Any, work: Any) -> None:
+    boxes = rows_at(ground["boxes"], 2 * ground["leaves"], BOUNDS)
+    n, leaves = ground["n"], ground["leaves"]
+    stack = s["stack"]
+    stack[0] = 1
+    top = 1
+    while top > 0:
+        top -= 1
+        node = stack[top]
+        limit = _limit(s, margin, reach)
+        if not _gap(body, boxes[node]["low"], boxes[node]["high"]) <= limit * limit:
+            continue
+        if node >= leaves:
+            k = node - leaves
+            for t in range(k * n // leaves, (k + 1) * n // leaves):
+                _consider(ground, t, body, margin, _limit(s, margin, reach), s, work)
+        else:  # the nearer child first: it may make the other one needless
+            a = 2 * node
+            swap = _gap(body, boxes[a]["low"], boxes[a]["high"]) < _gap(body, boxes[a + 1]["low"], boxes[a + 1]["high"])
+            stack[top] = a + 1 if swap else a
+            stack[top + 1] = a if swap else a + 1
+            top += 2
+
+
+@kernel(inline=False)
+def _over_cells(ground: Any, body: Any, margin: float, reach: float, s: Any, work: Any) -> None:
+    """The triangles of a height field under the box of the body, which grows by `reach` to all sides."""
+    z = rows_at(ground["heights"], ground["n_points"], HEIGHTS)
+    nx, ny = ground["nx"], ground["ny"]
+    i0 = _cell(body["low"][0] - reach, ground["x0"], ground["dx"], nx, 0)
+    i1 = _cell(body["high"][0] + reach, ground["x0"], ground["dx"], nx, 1)
+    j0 = _cell(body["low"][1] - reach, ground["y0"], ground["dy"], ny, 0)
+    j1 = _cell(body["high"][1] + reach, ground["y0"], ground["dy"], ny, 1)
+    for i in range(i0, i1):
+        for j in range(j0, j1):
+            v = i * ny + j
+            limit = min(_limit(s, margin, reach), reach)
+            if max(max(z[v], z[v + 1]), max(z[v + ny], z[v + ny + 1])) < body["low"][2] - limit:
+                continue
+            for half in range(2):
+                _consider(ground, 2 * (i * (ny - 1) + j) + half, body, margin, limit, s, work)
+
+
+@kernel
+def _cell(x: float, x0: float, dx: float, n: int, up: int) -> int:
+    """The cell at a coordinate, with `up` the one after it; 0 to n - 1."""
+    s = (x - x0) / dx
+    if not s >= 0.0:  # NaN too
+        return 0
+    return min(int(s) + up, n - 1) if s < n else n - 1
+
+
+@kernel
+def _within(ground: Any, x: Any) -> bool:
+    """Whether a height field has a height at this x and y."""
+    i = (x[0] - ground["x0"]) / ground["dx"]
+    j = (x[1] - ground["y0"]) / ground["dy"]
+    return 0.0 <= i <= ground["nx"] - 1 and 0.0 <= j <= ground["ny"] - 1
+
+
+@kernel
+def _covers(ground: Any, body: Any, reach: float) -> bool:
+    """Whether no cell is farther than `reach` from the body's box, seen from above."""
+    x1 = ground["x0"] + (ground["nx"] - 1) * ground["dx"]
+    y1 = ground["y0"] + (ground["ny"] - 1) * ground["dy"]
+    wide = body["low"][0] - reach <= ground["x0"] and body["high"][0] + reach >= x1
+    long = body["low"][1] - reach <= ground["y0"] and body["high"][1] + reach >= y1
+    z = rows_at(ground["heights"], ground["n_points"], HEIGHTS)[0]
+    return (wide and long and reach > body["low"][2] - z + x1 + y1) or not reach < 1e30
+
+
+@kernel(inline=False)
+def _consider(ground: Any, t: int, body: Any, margin: float, limit: float, s: Any, work: Any) -> None:
+    """Evaluate a triangle, unless its box is farther than `limit`, and list it if it is near."""
+    a = place(ground, corner(ground, t, 0))
+    b = place(ground, corner(ground, t, 1))
+    c = place(ground, corner(ground, t, 2))
+    low = (min(a[0], b[0], c[0]), min(a[1], b[1], c[1]), min(a[2], b[2], c[2]))
+    high = (max(a[0], b[0], c[0]), max(a[1], b[1], c[1]), max(a[2], b[2], c[2]))
+    if ground["kind"] == FIELD:  # solid below
+        low = (low[0], low[1], -np.inf)
+    if not _gap(body, low, high) <= limit * limit:
+        return
+    k = next_row(s, t, body["part"])
+    if k < 0:
+        return
+    row = rows_at(s["pairs"], s["room"], CORE_PAIR)[k]
+    row["core1"] = s["triangles"] + k * TRIANGLE_SIZE
+    put_triangle(ground, t, row["core1"])
+    row["core2"] = body["core"]
+    row["radius1"] = 0.0
+    row["radius2"] = body["radius"]
+    for m in range(9):
+        row["R"][m] = body["R"][m]
+    store3(row["p"], load3(body["p"]))
+    evaluate(row, work)
+    count(s, row)
+    verdict = _judge(ground, t, row)
+    keep = verdict >= SEAM and row["distance"] <= margin
+    if row["distance"] < s["distance"] and (verdict == GOOD or verdict == BEHIND):
+        keep_closest(s, row, k if keep else -1, face(ground, t), body["part"], NO_FEATURES, 1)
+    if keep:
+        put_on_list(s, verdict)
+
+
+@kernel(inline=False)
+def _settle(ground: Any, s: Any, margin: float) -> None:
+    """Strike the forced ways out that are much longer than the others, if there are others.
+
+    Of a body that is below the surface altogether, the shortest way up is its depth.
+    """
+    pairs = rows_at(s["pairs"], s["room"], CORE_PAIR)
+    keys = rows_at(s["keys"], s["room"], KEY)
+    listed = rows_at(s["listed"], s["room"], LISTED)
+    good = s["distance"]
+    up = -np.inf
+    for c in range(s["n_listed"]):
+        if keys[listed[c]]["verdict"] == BURIED:
+            up = max(up, pairs[listed[c]]["distance"])
+    deepest = min(good, up) if up > -np.inf else good
+    kept = 0
+    for c in range(s["n_listed"]):
+        k = listed[c]
+        verdict = keys[k]["verdict"]
+        if verdict == FORCED or verdict == BURIED:
+            if deepest < 0.0 and pairs[k]["distance"] < LONGER * deepest - margin:
+                continue
+            if pairs[k]["distance"] < s["distance"] and (verdict == FORCED or pairs[k]["distance"] == up):
+                keep_closest(s, pairs[k], k, face(ground, int(keys[k]["i"])), keys[k]["j"], NO_FEATURES, 1)
+        listed[kept] = k
+        kept += 1
+    s["n_listed"] = kept
+
+
+@kernel(inline=False)
+def _judge(ground: Any, t: int, row: Any) -> int:
+    """Put right what V-Clip said of triangle t alone."""
+    n = load3(row["normal"])
+    m = normal_of(ground, t)
+    front = dot(n, m)
+    if row["relation"] == DEEP:
+        if front > ACROSS and not belongs(ground, t, n, SLACK):
+            _along(ground, t, row, m)
+            return GOOD
+        if front > -LOOSE and belongs(ground, t, n, LOOSE):
+            return GOOD
+        _push_out(ground, t, row, m)
+        return FORCED
+    if belongs(ground, t, n, SLACK):
+        if front > -LOOSE:
+            return GOOD
+        if ground["kind"] != FIELD or not _within(ground, row["x2"]):
+            return BEHIND
+        _push_out(ground, t, row, m)
+        return BURIED
+    if front < ACROSS:
+        return DROPPED
+    _along(ground, t, row, m)
+    return SEAM
+
+
+@kernel(inline=False)
+def _push_out(ground: Any, t: int, row: Any, m: Vec3) -> None:
+    """The shortest way apart along the normal of the triangle, or of a neighbour beyond an outward bend."""
+    best = m
+    least = _depth(ground, t, row, m)
+    for c in range(3):
+        n = normal_beyond(ground, t, c, m)
+        depth = _depth(ground, t, row, n)
+        if depth < least:
+            least = depth
+            best = n
+    _along(ground, t, row, best)
+
+
+@kernel
+def _depth(ground: Any, t: int, row: Any, n: Vec3) -> float:
+    """How far the core must go along n to be clear of triangle t."""
+    core = rows_at(row["core2"], 1, CORE)[0]
+    R = load9(row["R"])
+    reach, _ = farthest_piece(core, 0, neg(tmul_vec(R, n)))
+    top = -np.inf
+    for c in range(3):
+        top = max(top, dot(n, place(ground, corner(ground, t, c))))
+    return top + reach - dot(n, load3(row["p"]))
+
+
+@kernel(inline=False)
+def _along(ground: Any, t: int, row: Any, n: Vec3) -> None:
+    """Let n be the normal of a row, and the lowest point of the body along it what touches."""
+    core = rows_at(row["core2"], 1, CORE)[0]
+    R = load9(row["R"])
+    v, x = support(core, 0, neg(tmul_vec(R, n)))
+    x = add(mul_vec(R, x), load3(row["p"]))
+    depth = _depth(ground, t, row, n)
+    row["distance"] = -depth - row["radius2"]
+    row["kind1"], row["index1"] = F, 0
+    row["kind2"], row["index2"] = V, v
+    store3(row["normal"], n)
+    store3(row["x1"], axpy(x, depth, n))
+    store3(row["x2"], axpy(x, -row["radius2"], n))
+
+
+@kernel
+def _turn_down(ground: Any, body: Any) -> None:
+    """Turn a round body about its axis until it touches a half-space with an edge."""
+    core = rows_at(body["core"], 1, CORE)[0]
+    R = load9(body["R"])
+    c, s = turn_to(core, neg(tmul_vec(R, load3(ground["normal"]))))
+    store9(body["R"], turned(R, c, s))
+
+
+@kernel
+def _over_plane(ground: Any, body: Any, s: Any) -> None:
+    """A half-space: the vertex that is deepest along its normal answers."""
+    core = rows_at(body["core"], 1, CORE)[0]
+    R = load9(body["R"])
+    n = load3(ground["normal"])
+    v = farthest(core, body["vertex"], neg(tmul_vec(R, n)))
+    x = add(mul_vec(R, position(core, v)), load3(body["p"]))
+    above = dot(n, x) - ground["offset"]
+    s["distance"] = above - body["radius"]
+    s["i"] = 0
+    s["j"] = body["part"]
+    s["id"] = NO_FEATURES
+    body["vertex"] = v
+    store3(s["normal"], n)
+    store3(s["x1"], axpy(x, -above, n))
+    store3(s["x2"], axpy(x, -body["radius"], n))

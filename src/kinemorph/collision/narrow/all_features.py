@@ -1,0 +1,116 @@
+"""The answer of last resort: every feature of one core against every feature of the other.
+
+V-Clip comes here when it has walked too long, which takes degenerate geometry and bad luck. It is exact, cannot loop,
+and is quick when the walk had come close: any direction n bounds the distance from below, so only features that
+reach into the slab between that bound and the best distance so far can do better.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.collision.narrow.closest_points import closest_points
+from kinemorph.collision.narrow.features import HERE, INDEX, E, F, V, point_outside_face, position
+from kinemorph.geometry.polyhedron import EDGE, FACE
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
+from kinemorph.spatial.vec3 import Vec3, add, dot, neg
+
+Best = tuple[float, int, int, int, int]  # distance, then kind and row of the feature of A and of that of B
+
+
+@kernel(inline=False)
+def all_features(A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, best: Best, tol: float) -> Best:
+    """The closest features of two cores that do not overlap, where a point x of A is R x + p in B.
+
+    n is a direction from B to A, `best` the distance of any two features.
+    """
+    q = neg(tmul_vec(R, p))
+    low, _ = _extent(A, R, p, n)
+    _, high = _extent(B, (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 0.0), n)
+    best = _edges_edges(A, B, R, p, n, low, high, best, tol)
+    best = _vertices_faces(A, B, R, p, n, low, high, best, tol)
+    m = neg(tmul_vec(R, n))  # now from A to B, and in the frame of A
+    shift = dot(n, p)
+    best = _flip(_vertices_faces(B, A, transpose(R), q, m, -high + shift, -low + shift, _flip(best), tol))
+    if A["n_edges"] == 0 or B["n_edges"] == 0:
+        best = _points(A, B, R, p, best)
+    return best
+
+
+@kernel
+def _flip(best: Best) -> Best:
+    return best[0], best[3], best[4], best[1], best[2]
+
+
+@kernel(inline=False)
+def _extent(core: Any, R: Mat3, p: Vec3, n: Vec3) -> tuple[float, float]:
+    """The least and the largest n · (R x + p) of a core."""
+    low = np.inf
+    high = -np.inf
+    for v in range(core["n_vertices"]):
+        s = dot(n, add(mul_vec(R, position(core, v)), p))
+        low = min(low, s)
+        high = max(high, s)
+    return low, high
+
+
+@kernel(inline=False)
+def _edges_edges(A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, low: float, high: float, best: Best, tol: float) -> Best:
+    edges_a = rows_at(A["edges"], A["n_edges"], EDGE)
+    edges_b = rows_at(B["edges"], B["n_edges"], EDGE)
+    for a in range(A["n_edges"]):
+        s = dot(n, add(mul_vec(R, position(A, edges_a[a]["tail"])), p))
+        t = dot(n, add(mul_vec(R, position(A, edges_a[a]["head"])), p))
+        if min(s, t) > high + best[0] + tol:
+            continue
+        for b in range(B["n_edges"]):
+            u = max(dot(n, position(B, edges_b[b]["tail"])), dot(n, position(B, edges_b[b]["head"])))
+            if u < low - best[0] - tol:
+                continue
+            _, _, _, distance = closest_points(A, B, R, p, E, a, E, b)
+            if distance < best[0]:
+                best = (distance, E, a, E, b)
+    return best
+
+
+@kernel(inline=False)
+def _vertices_faces(A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, low: float, high: float, best: Best, tol: float) -> Best:
+    edges = rows_at(B["edges"], B["n_edges"], EDGE)
+    faces = rows_at(B["faces"], B["n_faces"], FACE)
+    face_edges = rows_at(B["face_edges"], B["n_edge_at"], INDEX)
+    for f in range(B["n_faces"]):
+        reach = -np.inf
+        for k in range(faces[f]["first"], faces[f]["first"] + faces[f]["count"]):
+            reach = max(reach, dot(n, position(B, edges[face_edges[k] >> 1]["tail"])))
+            reach = max(reach, dot(n, position(B, edges[face_edges[k] >> 1]["head"])))
+        if reach < low - best[0] - tol:
+            continue
+        for v in range(A["n_vertices"]):
+            x = add(mul_vec(R, position(A, v)), p)
+            if dot(n, x) > high + best[0] + tol or point_outside_face(B, f, x, 0.0) != HERE:
+                continue
+            _, _, _, distance = closest_points(A, B, R, p, V, v, F, f)
+            if 0.0 <= distance < best[0]:
+                best = (distance, V, v, F, f)
+    return best
+
+
+@kernel(inline=False)
+def _points(A: Any, B: Any, R: Mat3, p: Vec3, best: Best) -> Best:
+    """Vertices against vertices and edges: needed where a core has no edge to stand for its vertices."""
+    for a in range(A["n_vertices"]):
+        for b in range(B["n_vertices"]):
+            _, _, _, distance = closest_points(A, B, R, p, V, a, V, b)
+            if distance < best[0]:
+                best = (distance, V, a, V, b)
+        for b in range(B["n_edges"]):
+            _, _, _, distance = closest_points(A, B, R, p, V, a, E, b)
+            if distance < best[0]:
+                best = (distance, V, a, E, b)
+    for b in range(B["n_vertices"]):
+        for a in range(A["n_edges"]):
+            _, _, _, distance = closest_points(A, B, R, p, E, a, V, b)
+            if distance < best[0]:
+                best = (distance, E, a, V, b)
+    return best

@@ -1,0 +1,73 @@
+"""Where two features are closest: a point on each, the direction between them and the distance."""
+
+import math
+from typing import Any
+
+from kinemorph.collision.narrow.features import E, F, V, between_segments, clip_to_face, height, position
+from kinemorph.geometry.polyhedron import EDGE, FACE
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
+from kinemorph.spatial.rows import load3
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
+
+Closest = tuple[Vec3, Vec3, Vec3, float]  # a point of A, a point of B, unit normal from B to A, distance
+SKEW = 1e-3  # edges at a larger angle have a normal of their own: it is sharp even where they touch
+
+
+@kernel(inline=False)
+def closest_points(A: Any, B: Any, R: Mat3, p: Vec3, ka: int, a: int, kb: int, b: int) -> Closest:
+    """Of a feature of A and one of B, in the frame of B, where a point x of A is R x + p."""
+    if ka <= kb:
+        return _simpler_first(A, B, R, p, ka, a, kb, b)
+    y, x, n, distance = _simpler_first(B, A, transpose(R), neg(tmul_vec(R, p)), kb, b, ka, a)
+    return add(mul_vec(R, x), p), add(mul_vec(R, y), p), neg(mul_vec(R, n)), distance
+
+
+@kernel
+def _simpler_first(A: Any, B: Any, R: Mat3, p: Vec3, ka: int, a: int, kb: int, b: int) -> Closest:
+    if ka == V:
+        x = add(mul_vec(R, position(A, a)), p)
+        if kb == V:
+            return apart(x, position(B, b))
+        if kb == E:
+            row = rows_at(B["edges"], B["n_edges"], EDGE)[b]
+            tail = position(B, row["tail"])
+            d = load3(row["direction"])
+            s = min(max(dot(sub(x, tail), d), 0.0), row["length"])
+            return apart(x, axpy(tail, s, d))
+        return _over_face(B, b, x)
+    row = rows_at(A["edges"], A["n_edges"], EDGE)[a]
+    t = add(mul_vec(R, position(A, row["tail"])), p)
+    d = mul_vec(R, load3(row["direction"]))
+    if kb == F:
+        lo, hi, _, _ = clip_to_face(B, b, t, d, row["length"], 0.0)
+        return _over_face(B, b, axpy(t, 0.5 * (lo + hi), d))
+    other = rows_at(B["edges"], B["n_edges"], EDGE)[b]
+    tail = position(B, other["tail"])
+    u = load3(other["direction"])
+    s1, s2 = between_segments(t, d, row["length"], tail, u, other["length"])
+    x = axpy(t, s1, d)
+    y = axpy(tail, s2, u)
+    n = cross(d, u)
+    sine = math.sqrt(dot(n, n))
+    if sine < SKEW or s1 <= 0.0 or s2 <= 0.0 or s1 >= row["length"] or s2 >= other["length"]:
+        return apart(x, y)
+    distance = dot(n, sub(x, y)) / sine
+    n = scale(n, 1.0 / sine if distance >= 0.0 else -1.0 / sine)
+    return x, y, n, abs(distance)
+
+
+@kernel
+def apart(x: Vec3, y: Vec3) -> Closest:
+    r = sub(x, y)
+    distance = math.sqrt(dot(r, r))
+    if distance == 0.0:
+        return x, y, (0.0, 0.0, 1.0), 0.0
+    return x, y, scale(r, 1.0 / distance), distance
+
+
+@kernel
+def _over_face(B: Any, f: int, x: Vec3) -> Closest:
+    n = load3(rows_at(B["faces"], B["n_faces"], FACE)[f]["normal"])
+    above = height(B, f, x)
+    return x, axpy(x, -above, n), n, above

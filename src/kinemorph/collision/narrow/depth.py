@@ -1,0 +1,406 @@
+"""Signed depth of two cores that overlap: the shortest way apart, by an expanding polytope in the difference B - A.
+
+The difference of two convex bodies is convex; they overlap where it holds the origin, and the shortest translation that
+parts them is from the origin to its surface. A polytope of a few of its corners grows from inside: the facet that is
+nearest to the origin, by *signed* distance, is pushed out to the farthest corner there is along its normal. So it
+need not hold the origin at first, and an axis that separates the bodies comes out as well. The facet bounds
+the depth from below and the corner from above; when they meet, the depth is exact. If the room runs out, the best axis
+so far is returned: still a true way apart, if not quite the shortest.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from kinemorph.collision.narrow.features import farthest, position, uphill
+from kinemorph.jit.api import kernel
+from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
+from kinemorph.spatial.rows import load3, store3
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
+
+CORNERS = 512  # room of the polytope: as many corners, and 2 n - 4 facets
+FACETS = 2 * CORNERS
+COPLANAR = 1e-3  # of the gap: facets that see a corner by less are in a plane with it
+TRIES = 4  # after the first
+CLOSE = 12  # corners after which facets are small
+SMALL = 24  # vertices
+SAME_PLANE = 1e-12  # 1 - cosine
+
+CORNER = np.dtype(
+    [
+        ("w", "f8", 3),  # m, y - x in the frame of B
+        ("a", "i4"),  # the vertex x of A
+        ("b", "i4"),  # the vertex y of B
+    ],
+    align=True,
+)
+FACET = np.dtype(
+    [
+        ("n", "f8", 3),  # unit, outwards
+        ("d", "f8"),  # m, n · w on the facet: signed distance of the origin from it, positive if the origin is inside
+        ("corners", "i4", 3),  # counterclockwise seen from outside
+        ("unused", "i4"),
+    ],
+    align=True,
+)
+WORK = np.dtype([("corners", CORNER, (CORNERS,)), ("facets", FACET, (FACETS,)), ("rim", "i4", (FACETS, 2))])
+
+PARTED = 0  # the normal separates the cores, by minus the depth
+DEEP = 1  # they overlap; depth to within the gap
+FLAT = 2  # the difference is flat: they touch without overlap
+ROUGH = 3  # the room ran out: the depth is an upper bound
+TORN = 4  # rounding tore the polytope: an upper bound as well
+Depth = tuple[int, Vec3, Vec3, Vec3, float]  # what it is, point of A, point of B, unit normal from B to A, depth
+
+
+@kernel(inline=False)
+def penetration(A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, a: int, b: int, gap: float, work: Any) -> Depth:
+    """How deep A and B overlap, where a point x of A is R x + p in B.
+
+    `guess` is about the direction from B to A, and vertices a and b are where the search for corners starts. Facets
+    almost in one plane can make a polytope that rounding has torn; another idea of "almost" then helps.
+    """
+    slack = COPLANAR * gap
+    best = _expand(A, B, R, p, guess, a, b, gap, slack, work)
+    for _ in range(TRIES):
+        if best[0] != TORN:
+            break
+        slack *= 10.0
+        other = _expand(A, B, R, p, best[3], a, b, gap, slack, work)
+        if other[0] != TORN or other[4] < best[4]:
+            best = other
+    return best
+
+
+@kernel(inline=False)
+def _expand(
+    A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, a: int, b: int, gap: float, slack: float, work: Any
+) -> Depth:
+    corners = work["corners"]
+    facets = work["facets"]
+    corners[0]["a"] = a
+    corners[0]["b"] = b
+    status, n = _first_corners(A, B, R, p, guess, gap, corners)
+    if status != DEEP:
+        x, y = _ends(A, B, R, p, corners, 0)
+        return status, x, y, n, dot(n, load3(corners[0]["w"]))
+    count = _tetrahedron(corners, facets)
+    best = np.inf
+    best_n = n
+    status = ROUGH
+    for size in range(4, CORNERS):
+        f = nearest(facets, count)
+        n = load3(facets[f]["n"])
+        reach = _corner(A, B, R, p, n, corners, facets[f]["corners"][0], size)
+        if reach < -gap:
+            x, y = _ends(A, B, R, p, corners, size)
+            return PARTED, x, y, n, reach
+        if reach < best:
+            best = reach
+            best_n = n
+        if reach - facets[f]["d"] <= gap:
+            x, y = _middle(A, B, R, p, corners, facets, count, f)
+            if _beside(x, y, n, reach) <= gap:
+                return DEEP, x, y, n, reach
+            status, x, y, n, reach = _beyond(A, B, R, p, corners, facets, count, f, gap, size)
+            if status != ROUGH:
+                return status, x, y, n, reach
+        grown = grow(corners, facets, work["rim"], size, count, slack)
+        if grown < 0 or grown > 2 * size - 2:  # Euler: n corners carry 2 n - 4 facets at most
+            status = TORN
+            break
+        count = grown
+    x, y = _middle(A, B, R, p, corners, facets, count, nearest(facets, count))
+    return status, x, y, best_n, best
+
+
+@kernel
+def nearest(facets: Any, count: int) -> int:
+    """The facet at the least signed distance from the origin."""
+    f = 0
+    for k in range(1, count):
+        if facets[k]["d"] < facets[f]["d"]:
+            f = k
+    return f
+
+
+@kernel
+def _corner(A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, corners: Any, near: int, k: int) -> float:
+    """Put the corner of B - A that is farthest along n into row k, and say how far it is; row `near` is a start.
+
+    Once facets are small, a corner of one is a start from which it is not far uphill.
+    """
+    if k < CLOSE:
+        a = farthest(A, corners[near]["a"], neg(tmul_vec(R, n)))
+        b = farthest(B, corners[near]["b"], n)
+    else:
+        a = _uphill(A, corners[near]["a"], neg(tmul_vec(R, n)))
+        b = _uphill(B, corners[near]["b"], n)
+    w = sub(position(B, b), add(mul_vec(R, position(A, a)), p))
+    row = corners[k]
+    store3(row["w"], w)
+    row["a"] = a
+    row["b"] = b
+    return dot(n, w)
+
+
+@kernel(inline=False)
+def _uphill(core: Any, v: int, n: Vec3) -> int:
+    """The farthest vertex again: to look at all of a small core is faster than to walk."""
+    return uphill(core, v, n) if core["n_vertices"] > SMALL else farthest(core, v, n)
+
+
+@kernel
+def _ends(A: Any, B: Any, R: Mat3, p: Vec3, corners: Any, k: int) -> tuple[Vec3, Vec3]:
+    return add(mul_vec(R, position(A, corners[k]["a"])), p), position(B, corners[k]["b"])
+
+
+@kernel(inline=False)
+def _first_corners(A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, gap: float, corners: Any) -> tuple[int, Vec3]:
+    """Four corners that span a volume, or the normal in which the difference is flat, or one that separates.
+
+    Each direction points to the origin from what is there, as in GJK; where it finds no extent, its opposite may.
+    """
+    n = unit(guess)
+    for k in range(4):
+        if k == 1:
+            n = neg(n)
+        elif k == 2:
+            e = unit(sub(load3(corners[1]["w"]), load3(corners[0]["w"])))
+            w = load3(corners[0]["w"])
+            n = sub(scale(e, dot(w, e)), w)  # from the line to the origin
+            n = unit(n) if dot(n, n) > gap * gap else _across(e)
+            n = unit(sub(n, scale(e, dot(n, e))))
+        elif k == 3:
+            w = load3(corners[0]["w"])
+            n = unit(cross(sub(load3(corners[1]["w"]), w), sub(load3(corners[2]["w"]), w)))
+            n = n if dot(n, w) <= 0.0 else neg(n)
+        reach = _corner(A, B, R, p, n, corners, max(k - 1, 0), k)
+        if reach < -gap:
+            return _swap_first(corners, k, PARTED), n
+        if k == 0 or reach - dot(n, load3(corners[0]["w"])) > gap:
+            continue
+        if k == 1:  # no width along the guess
+            return FLAT, neg(n)
+        reach = _corner(A, B, R, p, neg(n), corners, k, k)
+        if reach < -gap:
+            return _swap_first(corners, k, PARTED), neg(n)
+        if reach + dot(n, load3(corners[0]["w"])) <= gap:
+            return FLAT, n
+    return DEEP, n
+
+
+@kernel
+def _swap_first(corners: Any, k: int, status: int) -> int:
+    """Let row 0 be the corner that answers."""
+    corners[0]["a"] = corners[k]["a"]
+    corners[0]["b"] = corners[k]["b"]
+    store3(corners[0]["w"], load3(corners[k]["w"]))
+    return status
+
+
+@kernel
+def _across(e: Vec3) -> Vec3:
+    """A direction perpendicular to e."""
+    return unit(cross(e, (1.0, 0.0, 0.0) if abs(e[0]) < 0.6 else (0.0, 1.0, 0.0)))
+
+
+@kernel
+def unit(a: Vec3) -> Vec3:
+    """a / |a|; something of length 1 for a = 0."""
+    length = math.sqrt(dot(a, a))
+    return scale(a, 1.0 / length) if length > 0.0 else (0.0, 0.0, 1.0)
+
+
+@kernel
+def put_facet(corners: Any, facet: Any, i: int, j: int, k: int) -> None:
+    w = load3(corners[i]["w"])
+    n = cross(sub(load3(corners[j]["w"]), w), sub(load3(corners[k]["w"]), w))
+    length = math.sqrt(dot(n, n))
+    facet["corners"][0] = i
+    facet["corners"][1] = j
+    facet["corners"][2] = k
+    if length > 0.0:
+        n = scale(n, 1.0 / length)
+        facet["d"] = dot(n, w)
+    else:  # a sliver is nobody's nearest facet
+        facet["d"] = np.inf
+    store3(facet["n"], n)
+
+
+@kernel
+def _tetrahedron(corners: Any, facets: Any) -> int:
+    w = load3(corners[0]["w"])
+    n = cross(sub(load3(corners[1]["w"]), w), sub(load3(corners[2]["w"]), w))
+    above = dot(n, sub(load3(corners[3]["w"]), w)) > 0.0
+    i, j = (2, 1) if above else (1, 2)
+    put_facet(corners, facets[0], 0, i, j)
+    put_facet(corners, facets[1], 0, j, 3)
+    put_facet(corners, facets[2], j, i, 3)
+    put_facet(corners, facets[3], i, 0, 3)
+    return 4
+
+
+@kernel
+def grow(corners: Any, facets: Any, rim: Any, new: int, count: int, slack: float) -> int:
+    """The number of facets after the hull has taken in corner `new`, or -1 if nothing was visible or there is no room.
+
+    Facets that see the corner go; the sides that only one of them has are the rim of the hole. Facets in a plane with
+    the corner stay, all of them: if rounding chose, the hole could fall apart.
+    """
+    w = load3(corners[new]["w"])
+    sides = 0
+    k = 0
+    while k < count:
+        facet = facets[k]
+        if dot(load3(facet["n"]), w) <= facet["d"] + slack:
+            k += 1
+            continue
+        for c in range(3):
+            i = facet["corners"][c]
+            j = facet["corners"][(c + 1) % 3]
+            twin = -1
+            for s in range(sides):
+                if rim[s, 0] == j and rim[s, 1] == i:
+                    twin = s
+            if twin >= 0:
+                sides -= 1
+                rim[twin, 0] = rim[sides, 0]
+                rim[twin, 1] = rim[sides, 1]
+            elif sides < FACETS:
+                rim[sides, 0] = i
+                rim[sides, 1] = j
+                sides += 1
+        count -= 1
+        _copy_facet(facets[count], facet)
+    if sides < 3 or count + sides > FACETS:
+        return -1
+    for s in range(sides):
+        put_facet(corners, facets[count + s], rim[s, 0], rim[s, 1], new)
+    return count + sides
+
+
+@kernel
+def _copy_facet(source: Any, target: Any) -> None:
+    store3(target["n"], load3(source["n"]))
+    target["d"] = source["d"]
+    for c in range(3):
+        target["corners"][c] = source["corners"][c]
+
+
+@kernel(inline=False)
+def _middle(A: Any, B: Any, R: Mat3, p: Vec3, corners: Any, facets: Any, count: int, f: int) -> tuple[Vec3, Vec3]:
+    """The points of A and B whose difference is the foot of the origin on facet f.
+
+    A face of the difference may consist of several facets in one plane: the foot is on one of them.
+    """
+    n = load3(facets[f]["n"])
+    foot = scale(n, facets[f]["d"])
+    most = -np.inf
+    r, s, t = 1.0, 0.0, 0.0
+    for k in range(count):
+        if dot(load3(facets[k]["n"]), n) > 1.0 - SAME_PLANE:
+            rk, sk, tk = _shares(corners, facets[k], foot)
+            if min(rk, sk, tk) > most:
+                most = min(rk, sk, tk)
+                r, s, t = rk, sk, tk
+                f = k
+    r, s, t = max(r, 0.0), max(s, 0.0), max(t, 0.0)
+    total = r + s + t
+    return _mixed(A, B, R, p, corners, facets[f], r / total, s / total, t / total)
+
+
+@kernel
+def _mixed(
+    A: Any, B: Any, R: Mat3, p: Vec3, corners: Any, facet: Any, r: float, s: float, t: float
+) -> tuple[Vec3, Vec3]:
+    """The points of A and B of which the corners of a facet have these shares."""
+    xi, yi = _ends(A, B, R, p, corners, facet["corners"][0])
+    xj, yj = _ends(A, B, R, p, corners, facet["corners"][1])
+    xk, yk = _ends(A, B, R, p, corners, facet["corners"][2])
+    return axpy(axpy(scale(xi, r), s, xj), t, xk), axpy(axpy(scale(yi, r), s, yj), t, yk)
+
+
+@kernel
+def _beside(x: Vec3, y: Vec3, n: Vec3, depth: float) -> float:
+    """How far y - x is from depth n, which it should be."""
+    r = axpy(sub(y, x), -depth, n)
+    return math.sqrt(dot(r, r))
+
+
+@kernel(inline=False)
+def _beyond(
+    A: Any, B: Any, R: Mat3, p: Vec3, corners: Any, facets: Any, count: int, f: int, gap: float, size: int
+) -> Depth:
+    """What to do if facet f is the plane that was looked for, and yet neither it nor its like has the foot.
+
+    A polytope that is thinner than the gap may lie beside the origin, and slivers have any normal. Then what of the
+    polytope is closest to the origin says where to look: ROUGH means that there is a new corner in row `size`.
+    """
+    least = np.inf
+    best = f
+    r, s, t = 1.0, 0.0, 0.0
+    for k in range(count):
+        rk, sk, tk = _closest_shares(corners, facets[k])
+        w = _blend(corners, facets[k], rk, sk, tk)
+        if dot(w, w) < least:
+            least = dot(w, w)
+            best = k
+            r, s, t = rk, sk, tk
+    x, y = _mixed(A, B, R, p, corners, facets[best], r, s, t)
+    n = load3(facets[f]["n"])
+    inside = facets[f]["d"] > 0.0
+    if least <= gap * gap:
+        return DEEP, x, y, n, math.sqrt(least) if inside else 0.0
+    n = unit(sub(y, x)) if inside else unit(sub(x, y))
+    reach = _corner(A, B, R, p, n, corners, facets[best]["corners"][0], size)
+    if reach < -gap:
+        x, y = _ends(A, B, R, p, corners, size)
+        return PARTED, x, y, n, reach
+    if inside and reach - math.sqrt(least) <= gap:
+        return DEEP, x, y, n, reach
+    return ROUGH, x, y, n, reach
+
+
+@kernel
+def _blend(corners: Any, facet: Any, r: float, s: float, t: float) -> Vec3:
+    u = load3(corners[facet["corners"][0]]["w"])
+    v = load3(corners[facet["corners"][1]]["w"])
+    w = load3(corners[facet["corners"][2]]["w"])
+    return axpy(axpy(scale(u, r), s, v), t, w)
+
+
+@kernel(inline=False)
+def _closest_shares(corners: Any, facet: Any) -> tuple[float, float, float]:
+    """Barycentric coordinates of what of a facet is closest to the origin: its foot, or a point on a side."""
+    r, s, t = _shares(corners, facet, scale(load3(facet["n"]), facet["d"]))
+    if min(r, s, t) >= 0.0:
+        return r, s, t
+    best = (1.0, 0.0, 0.0)
+    least = np.inf
+    for c in range(3):
+        u = load3(corners[facet["corners"][c]]["w"])
+        e = sub(load3(corners[facet["corners"][(c + 1) % 3]]["w"]), u)
+        length = dot(e, e)
+        a = min(max(-dot(u, e) / length, 0.0), 1.0) if length > 0.0 else 0.0
+        w = axpy(u, a, e)
+        if dot(w, w) < least:
+            least = dot(w, w)
+            best = (1.0 - a, a, 0.0) if c == 0 else ((0.0, 1.0 - a, a) if c == 1 else (a, 0.0, 1.0 - a))
+    return best
+
+
+@kernel
+def _shares(corners: Any, facet: Any, foot: Vec3) -> tuple[float, float, float]:
+    """Barycentric coordinates: the weights of the corners of which a point of the facet is the sum."""
+    u = load3(corners[facet["corners"][0]]["w"])
+    v = load3(corners[facet["corners"][1]]["w"])
+    w = load3(corners[facet["corners"][2]]["w"])
+    n = cross(sub(v, u), sub(w, u))
+    area = dot(n, n)
+    if area == 0.0:
+        return 1.0, -np.inf, 0.0
+    r = dot(cross(sub(v, foot), sub(w, foot)), n) / area
+    s = dot(cross(sub(w, foot), sub(u, foot)), n) / area
+    return r, s, 1.0 - r - s

@@ -1,0 +1,499 @@
+"""Pairs of shapes that may touch: what they are decides who computes their distance or contacts.
+
+| shapes | by |
+| --- | --- |
+| convex, convex | V-Clip and depth (`core_pair`), `manifold` |
+| tree, tree or convex | `hull_trees`, then the same for each pair of parts |
+| ground, convex or tree | `ground_search` and `ground_contacts`, part by part |
+| ground, ground | nobody: they never meet |
+
+A pair that cannot be finished for lack of room leaves everything as it was: after the tables have grown it is looked at
+again, and comes out the same.
+"""
+
+import math
+from typing import Any
+
+from kinemorph.collision.broad.hash_rows import INDEX, MEETING
+from kinemorph.collision.contact_table import (
+    half_of,
+    has_hardly_moved,
+    keep_contacts,
+    met_along,
+    met_fast,
+    put_contacts,
+    put_world,
+    settle,
+    was_looked_at,
+)
+from kinemorph.collision.ground.contacts import ground_contacts
+from kinemorph.collision.ground.search import CARRIED, survey
+from kinemorph.collision.ground.surface import HALF_SPACE
+from kinemorph.collision.narrow.conservative_advancement import bring_back, go_ahead, way_of
+from kinemorph.collision.narrow.core_pair import CORE_PAIR, NEW, bound, evaluate
+from kinemorph.collision.narrow.depth import WORK
+from kinemorph.collision.narrow.hull_trees import search
+from kinemorph.collision.narrow.manifold import POINT, ROOM, features_of, manifold
+from kinemorph.collision.narrow.part_pairs import (
+    KEY,
+    KNOWN,
+    KNOWN_SIZE,
+    LISTED,
+    SEARCH,
+    keep_start,
+    remember,
+    start_from,
+)
+from kinemorph.collision.narrow.speculative_corners import GUARDS, go_back, guard
+from kinemorph.collision.shapes.shape_rows import (
+    ANCHOR,
+    CONTACT,
+    DONE,
+    FULL,
+    FULL_CONTACTS,
+    FULL_KNOWN,
+    FULL_SEARCH,
+    MADE,
+    MEETS,
+    MEMORY,
+    MOUNT,
+    PAIR,
+    PLACE,
+    SHAPE,
+    SLOW,
+    Form,
+    Question,
+)
+from kinemorph.geometry.convex_parts import NODE
+from kinemorph.geometry.ground import GROUND
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.jit.prefetch import LINE, prefetch, prefetch_to_write
+from kinemorph.spatial.mat3 import mul, tmul_vec, transpose
+from kinemorph.spatial.rows import load3, load9, store3, store9
+from kinemorph.spatial.vec3 import Vec3, dot, scale, sub
+
+CONVEX, IS_GROUND = int(Form.CONVEX), int(Form.GROUND)
+CONTACTS = int(Question.CONTACTS)
+POINT_SIZE = POINT.itemsize
+MEMORY_SIZE, PAIR_SIZE, CONTACT_SIZE, ANCHOR_SIZE = (x.itemsize for x in (MEMORY, PAIR, CONTACT, ANCHOR))
+AHEAD = 4  # pairs whose memory is on its way: their rows are anywhere
+PAIRS_AHEAD = 8  # rows of pairs that another thread may have looked at last
+
+
+@kernel(inline=False)
+def find_contacts(c: Any) -> int:
+    """Find the contacts, or the closest points, of all pairs; after FULL and larger tables, of those that are left."""
+    if c["goes_on"] == 0:
+        begin_looking(c)
+    c["goes_on"] = 0
+    open_rows(c)
+    return look_at(c, c["next"], c["n_met"])
+
+
+@kernel
+def begin_looking(c: Any) -> None:
+    """Nothing has been found in this step so far."""
+    c["step"] += 1
+    c["next"] = 0
+    c["n_pairs"] = 0
+    c["n_contacts"] = 0
+    c["n_known"] = 0
+
+
+@kernel
+def open_rows(c: Any) -> None:
+    """Where the contacts of this step come."""
+    now = half_of(c["step"], c["contact_room"])
+    c["fresh"] = c["contacts"] + now * CONTACT_SIZE
+    c["fresh_anchors"] = c["anchors"] + now * ANCHOR_SIZE
+
+
+@kernel(inline=False)
+def look_at(c: Any, start: int, stop: int) -> int:
+    """Find the contacts, or the closest points, of the pairs that met from `start` to before `stop`."""
+    met = rows_at(c["met"], c["n_met"], MEETING)
+    lives = rows_at(c["lives"], c["room"], INDEX)
+    pairs = rows_at(c["pairs"], c["room"], PAIR)
+    shapes = rows_at(c["shapes"], c["n"], SHAPE)
+    memories = rows_at(c["memory"], c["room"], MEMORY)
+    for m in range(start, stop):
+        i, j, r = met[m]["ij"][0], met[m]["ij"][1], met[m]["row"]
+        ahead = c["memory"] + met[min(m + AHEAD, c["n_met"] - 1)]["row"] * MEMORY_SIZE
+        prefetch(ahead)
+        prefetch(ahead + LINE)
+        prefetch_to_write(c["pairs"] + min(c["n_pairs"] + PAIRS_AHEAD, c["room"] - 1) * PAIR_SIZE)
+        if _are_joined(shapes[i], shapes[j]):
+            continue
+        k = c["n_pairs"]
+        pair, memory = pairs[k], memories[r]
+        turned = shapes[j]["form"] == IS_GROUND
+        pair["a"], pair["b"] = (j, i) if turned else (i, j)
+        pair["row"] = r
+        pair["exact"] = 1
+        first, second = shapes[pair["a"]], shapes[pair["b"]]
+        if not _is_of(memory, pair, first, second, lives[r]["i"]):
+            _stamp(memory, pair, first, second, lives[r]["i"])
+        kept, margin = _approach(c, pair, memory)
+        if kept:
+            places = rows_at(c["places"], c["n"], PLACE)
+            status = keep_contacts(c, k, pair, memory, places[pair["a"]], places[pair["b"]])
+        elif first["form"] == CONVEX and second["form"] == CONVEX:
+            status = _two_cores(c, k, pair, first, second, memory, margin)
+        elif turned or first["form"] == IS_GROUND:
+            status = _on_ground(c, k, pair, first, second, memory, margin)
+        else:
+            status = _two_trees(c, k, pair, first, second, memory, margin)
+        if status == FULL:
+            c["next"] = m
+            c["goes_on"] = 1
+            return FULL
+        c["n_pairs"] = k + 1
+    return DONE
+
+
+@kernel
+def _are_joined(p: Any, q: Any) -> bool:
+    """Whether two shapes are on one link, or one of their links carries the other."""
+    return (p["link"] == q["link"]) | (p["carrier"] == q["link"]) | (q["carrier"] == p["link"])
+
+
+@kernel
+def _approach(c: Any, pair: Any, memory: Any) -> tuple[bool, float]:
+    """Write where the second shape is in the frame of the first; whether contacts are kept, and else the margin."""
+    places = rows_at(c["places"], c["n"], PLACE)
+    one, other = places[pair["a"]], places[pair["b"]]
+    row = rows_at(c["row"], 1, CORE_PAIR)[0]
+    turn = transpose(load9(one["R"]))
+    R = mul(turn, load9(other["R"]))
+    p = tmul_vec(load9(one["R"]), sub(load3(other["p"]), load3(one["p"])))
+    store9(row["R"], R)
+    store3(row["p"], p)
+    if c["question"] != CONTACTS:
+        return False, 0.0
+    margin = c["margin"] + one["sweep"] + other["sweep"]
+    if c["keep_within"] > 0.0:
+        made = rows_at(c["made"], c["room"], MADE)[pair["row"]]
+        reach = rows_at(c["mounts"], c["n"], MOUNT)[pair["b"]]["reach"]
+        shapes = rows_at(c["shapes"], c["n"], SHAPE)
+        both_round = shapes[pair["a"]]["radius"] > 0.0 and shapes[pair["b"]]["radius"] > 0.0 and memory["count"] > 0
+        if not both_round and has_hardly_moved(c, memory, made, R, p, reach, margin):
+            return True, margin
+    return False, margin + c["keep_within"]
+
+
+@kernel
+def _is_of(memory: Any, pair: Any, first: Any, second: Any, life: int) -> bool:
+    """Whether a row of MEMORY has the stamp of a pair."""
+    same = (memory["a"] == pair["a"]) & (memory["b"] == pair["b"]) & (memory["life"] == life)
+    same &= memory["generation_a"] == first["generation"]
+    return same & (memory["generation_b"] == second["generation"])
+
+
+@kernel
+def _stamp(memory: Any, pair: Any, first: Any, second: Any, life: int) -> None:
+    """Let a row of MEMORY belong to a pair; nothing is known of it."""
+    memory["a"] = pair["a"]
+    memory["b"] = pair["b"]
+    memory["generation_a"] = first["generation"]
+    memory["generation_b"] = second["generation"]
+    memory["life"] = life
+    memory["step"] = -1
+    memory["count"] = 0
+    memory["n_known"] = 0
+    memory["struck"] = 0.0
+    memory["rolls"] = 0
+    memory["start"]["relation"] = NEW
+    memory["start"]["index2"] = 0
+
+
+# --- convex, convex ---
+
+
+@kernel
+def _two_cores(c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
+    if c["n_contacts"] + c["most"] + GUARDS > c["contact_room"]:  # beforehand: an evaluation cannot be taken back
+        c["full"] |= FULL_CONTACTS
+        return FULL
+    row = rows_at(c["row"], 1, CORE_PAIR)[0]
+    row["core1"] = first["core"]
+    row["core2"] = second["core"]
+    row["radius1"] = first["radius"]
+    row["radius2"] = second["radius"]
+    row["coarse"] = margin if c["question"] == CONTACTS else 0.0
+    row["steps"] = row["missed"] = 0  # of bodies that rest on each other: most overlaps are shallow
+    start_from(memory["start"], row)
+    evaluate(row, rows_at(c["work"], 1, WORK)[0])
+    keep_start(row, memory["start"])
+    c["updates"] += 1
+    c["walked"] += row["steps"]
+    if row["fallbacks"] + row["rough"] > 0:
+        c["fallbacks"] += row["fallbacks"]
+        c["rough"] += row["rough"]
+        row["fallbacks"] = 0
+        row["rough"] = 0
+    place = rows_at(c["places"], c["n"], PLACE)[pair["a"]]
+    if c["question"] != CONTACTS:
+        return _put_closest(c, k, pair, memory, row, features_of(row), 0, 0, place)
+    points = rows_at(c["found"], ROOM, POINT)
+    distance = row["distance"]
+    back = (
+        row["distance"] < 0.0
+        and met_fast(c, memory)
+        and go_back(row, tmul_vec(load9(place["R"]), met_along(c, memory)))
+    )
+    found, passes = _where_they_meet(c, row, way_of(c, pair, first, second), margin, points)
+    passes = MEETS if back else passes
+    end = put_contacts(c, k, memory, points, found, 0, 0, c["n_contacts"], place, passes)
+    return settle(c, pair, memory, end, distance, margin, c["n_known"])
+
+
+@kernel
+def _where_they_meet(c: Any, row: Any, way: Vec3, margin: float, points: Any) -> tuple[int, float]:
+    """How many contacts two cores have that are up to date, and by how much they pass each other.
+
+    If they are fast, the contacts are those of the moment on their way when they touch.
+    """
+    if row["distance"] > margin or dot(way, way) == 0.0:
+        return manifold(row, margin, c["most"], points), SLOW
+    p = load3(row["p"])
+    share, passes = go_ahead(row, way, rows_at(c["work"], 1, WORK)[0])
+    found = manifold(row, margin, c["most"], points)
+    if passes == MEETS:
+        found = guard(row, scale(way, 1.0 - share), points, found)
+    if share > 0.0:
+        bring_back(points, found, share, way)
+    store3(row["p"], p)
+    return found, passes
+
+
+@kernel
+def _put_closest(
+    c: Any, k: int, pair: Any, memory: Any, point: Any, id: int, part1: int, part2: int, place: Any
+) -> int:
+    """The closest points of a pair as its only contact; there is room for it. Nobody looks for it in the next step."""
+    at = c["n_contacts"]
+    put_world(rows_at(c["contacts"], c["contact_room"], CONTACT)[at], id, part1, part2, k, point, place)
+    pair["first"] = at
+    pair["count"] = 1
+    pair["distance"] = point["distance"]
+    memory["count"] = 0
+    memory["step"] = c["step"]
+    c["n_contacts"] = at + 1
+    return DONE
+
+
+@kernel
+def _keep_known(c: Any, memory: Any, end: int) -> None:
+    """The rows of KNOWN up to `end` are those of a pair."""
+    memory["first_known"] = c["n_known"]
+    memory["n_known"] = end - c["n_known"]
+    c["n_known"] = end
+
+
+# --- trees ---
+
+
+@kernel
+def _recall(c: Any, s: Any, memory: Any) -> None:
+    """Let a search know what the one of the step before knew."""
+    s["cursor"] = 0
+    s["n_known"] = memory["n_known"] if was_looked_at(c, memory) else 0
+    then = half_of(c["step"] - 1, c["known_room"]) + memory["first_known"]
+    s["known"] = c["known"] + then * KNOWN_SIZE
+    s["updates"] = 0
+    s["walked"] = 0
+    s["fallbacks"] = 0
+    s["rough"] = 0
+
+
+@kernel
+def _remembered(c: Any, s: Any, first: int) -> int:
+    """Keep what a search has found out, in rows `first` and on: the row after them, or -1 if something was full."""
+    if s["missed"] > 0:
+        c["full"] |= FULL_SEARCH
+        return -1
+    now = half_of(c["step"], c["known_room"])
+    end = remember(s, rows_at(c["known"] + now * KNOWN_SIZE, c["known_room"], KNOWN), first)
+    if end < 0:
+        c["full"] |= FULL_KNOWN
+    return end
+
+
+@kernel
+def _add_up(c: Any, s: Any) -> None:
+    """A search is done: count what it took."""
+    c["updates"] += s["updates"]
+    c["walked"] += s["walked"]
+    c["fallbacks"] += s["fallbacks"]
+    c["rough"] += s["rough"]
+
+
+@kernel(inline=False)
+def _two_trees(c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
+    if c["n_contacts"] >= c["contact_room"]:
+        c["full"] |= FULL_CONTACTS
+        return FULL
+    s = rows_at(c["search"], 1, SEARCH)[0]
+    row = rows_at(c["row"], 1, CORE_PAIR)[0]
+    nodes1 = rows_at(first["nodes"], first["n_nodes"], NODE)
+    nodes2 = rows_at(second["nodes"], second["n_nodes"], NODE)
+    place = rows_at(c["places"], c["n"], PLACE)[pair["a"]]
+    asked = c["question"] == CONTACTS
+    threshold = margin if asked else c["threshold"]
+    end_known = c["n_known"]
+    end = c["n_contacts"]
+    if _stay_closed(row, nodes1[0], nodes2[0], memory, threshold):
+        c["updates"] += 1
+        c["walked"] += row["steps"]
+        pair["exact"] = 0
+        distance = row["distance"]
+        if not asked:
+            _keep_known(c, memory, end_known)
+            part1, part2 = _part(nodes1, 0), _part(nodes2, 0)
+            _put_closest(c, k, pair, memory, row, features_of(row), part1, part2, place)
+    else:
+        _recall(c, s, memory)
+        work = rows_at(c["work"], 1, WORK)[0]
+        deepest = threshold if asked else math.inf  # once open, a distance is the true one
+        search(nodes1, nodes2, load9(row["R"]), load3(row["p"]), margin, deepest, s, work)
+        end_known = _remembered(c, s, end_known)
+        if asked and end_known >= 0:
+            end = _of_parts(c, k, memory, s, nodes1, nodes2, margin, place, way_of(c, pair, first, second))
+        if end_known < 0 or end < 0:
+            return FULL
+        c["opened"] += 1
+        _add_up(c, s)
+        distance = s["distance"]
+        if not asked:
+            pair["exact"] = s["exact"]
+            _keep_known(c, memory, end_known)
+            part1, part2 = _part(nodes1, int(s["i"])), _part(nodes2, int(s["j"]))
+            _put_closest(c, k, pair, memory, s, s["id"], part1, part2, place)
+    if threshold < math.inf:  # else nobody asked about the hulls
+        keep_start(row, memory["start"])
+    return settle(c, pair, memory, end, distance, margin, end_known) if asked else DONE
+
+
+@kernel
+def _stay_closed(row: Any, root1: Any, root2: Any, memory: Any, threshold: float) -> bool:
+    """Whether the hulls around two shapes are farther apart than a threshold: then there is no need to open them."""
+    if threshold == math.inf:
+        return False
+    row["core1"] = root1["core"]
+    row["core2"] = root2["core"]
+    row["radius1"] = root1["radius"]
+    row["radius2"] = root2["radius"]
+    row["steps"] = 0
+    start_from(memory["start"], row)
+    bound(row)
+    return row["distance"] > threshold
+
+
+@kernel
+def _part(nodes: Any, i: int) -> int:
+    """Which part a node is, or -1 - node if it is a hull that was not opened."""
+    part = int(nodes[i]["part"])
+    return part if part >= 0 else -1 - i
+
+
+@kernel(inline=False)
+def _of_parts(
+    c: Any, k: int, memory: Any, s: Any, nodes1: Any, nodes2: Any, margin: float, place: Any, way: Vec3
+) -> int:
+    """Put the contacts of all pairs of parts that a search has listed: the row after them, or -1."""
+    points = rows_at(c["found"], ROOM, POINT)
+    pairs = rows_at(s["pairs"], s["room"], CORE_PAIR)
+    keys = rows_at(s["keys"], s["room"], KEY)
+    listed = rows_at(s["listed"], s["room"], LISTED)
+    at = c["n_contacts"]
+    for m in range(s["n_listed"]):
+        key = keys[listed[m]]
+        found, passes = _where_they_meet(c, pairs[listed[m]], way, margin, points)
+        part1, part2 = int(nodes1[key["i"]]["part"]), int(nodes2[key["j"]]["part"])
+        at = put_contacts(c, k, memory, points, found, part1, part2, at, place, passes)
+        if at < 0:
+            break
+    return at
+
+
+# --- ground ---
+
+
+@kernel
+def _on_ground(c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
+    s = rows_at(c["search"], 1, SEARCH)[0]
+    body = rows_at(c["carried"], 1, CARRIED)[0]
+    ground = rows_at(first["ground"], 1, GROUND)[0]
+    nodes = rows_at(second["nodes"], second["n_nodes"], NODE)
+    place = rows_at(c["places"], c["n"], PLACE)[pair["a"]]
+    points = rows_at(c["found"], ROOM, POINT)
+    asked = c["question"] == CONTACTS
+    way = way_of(c, pair, first, second)
+    passes = MEETS if dot(way, way) > 0.0 else SLOW  # where it meets the ground is not looked for
+    _recall(c, s, memory)
+    _carry(c, body, memory["start"]["index2"] if second["n_nodes"] == 1 else 0)
+    reach = margin if asked else math.inf
+    nearest = math.inf
+    points[0]["distance"] = math.inf
+    part1, part2 = 0, 0
+    at = c["n_contacts"]
+    end_known = c["n_known"]
+    for i in range(second["n_nodes"]):
+        if nodes[i]["part"] < 0:
+            continue
+        body["core"] = nodes[i]["core"]
+        body["radius"] = nodes[i]["radius"]
+        body["part"] = nodes[i]["part"]
+        survey(ground, body, margin, reach, s, rows_at(c["work"], 1, WORK)[0])
+        end_known = _remembered(c, s, end_known)
+        if end_known >= 0 and asked:
+            at = _put_carried(c, k, memory, ground, body, s, margin, at, place, passes)
+            seen = math.inf if ground["kind"] == HALF_SPACE else margin  # terrain is searched no farther than that
+            nearest = min(nearest, s["distance"], seen)
+        elif s["distance"] < nearest:
+            nearest = s["distance"]
+            reach = max(nearest, 0.0)
+            part1, part2 = int(s["i"]), int(s["j"])
+            _copy_point(s, points[0])
+        if end_known < 0 or at < 0:
+            return FULL
+        body["vertex"] = body["vertex"] if second["n_nodes"] == 1 else 0
+    if at >= c["contact_room"]:
+        c["full"] |= FULL_CONTACTS
+        return FULL
+    memory["start"]["index2"] = body["vertex"]
+    if asked:
+        settle(c, pair, memory, at, nearest, margin, end_known)
+    else:
+        _keep_known(c, memory, end_known)
+        _put_closest(c, k, pair, memory, points[0], -1, part1, part2, place)
+    _add_up(c, s)
+    return DONE
+
+
+@kernel
+def _carry(c: Any, body: Any, vertex: int) -> None:
+    """Place a body on the ground where the second shape is."""
+    row = rows_at(c["row"], 1, CORE_PAIR)[0]
+    store9(body["R"], load9(row["R"]))
+    store3(body["p"], load3(row["p"]))
+    body["vertex"] = vertex
+
+
+@kernel
+def _put_carried(
+    c: Any, k: int, memory: Any, ground: Any, body: Any, s: Any, margin: float, at: int, place: Any, passes: float
+) -> int:
+    """Put the contacts of one part on the ground: the row after them, or -1."""
+    points = rows_at(c["found"], ROOM, POINT)
+    spare = rows_at(c["found"] + ROOM * POINT_SIZE, ROOM, POINT)
+    found = ground_contacts(ground, body, s, margin, c["most"], points, spare)
+    return put_contacts(c, k, memory, points, found, 0, int(body["part"]), at, place, passes)
+
+
+@kernel
+def _copy_point(source: Any, target: Any) -> None:
+    target["distance"] = source["distance"]
+    store3(target["normal"], load3(source["normal"]))
+    store3(target["x1"], load3(source["x1"]))
+    store3(target["x2"], load3(source["x2"]))

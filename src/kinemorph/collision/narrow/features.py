@@ -1,0 +1,334 @@
+"""What V-Clip asks of one core: in which Voronoi region a point or an edge is, and where to go if it is outside.
+
+A **feature** is a vertex, an edge or a face, given by its kind and its row. Points and directions come in the frame of
+the core that is asked. `tol` is the length below which a plane counts as not crossed; with strict tests on both sides
+of every plane, two neighbours can never both send a point to the other.
+"""
+
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from kinemorph.geometry.polyhedron import EDGE, FACE, VERTEX
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.spatial.rows import load3
+from kinemorph.spatial.vec3 import Vec3, axpy, cross, dot, sub
+
+INDEX = np.dtype(np.int32)
+TOLERANCE = 1e-14  # of the sizes and distances at hand: some ten roundings
+ROUNDING = 1e-15  # of the sizes: what cross products of unit vectors lose
+SLOPE = 1e-12  # an edge that rises less than this over its length is parallel to a face
+SAMPLE = 64  # vertices of a large core that are looked at before a walk uphill
+HERE = -1  # no neighbour is nearer: stay
+TOUCH = -2  # the features meet: what is nearer cannot be told
+
+
+class Feature(IntEnum):
+    """What a core is made of. The value is what rows store."""
+
+    VERTEX = 0
+    EDGE = 1
+    FACE = 2
+
+
+V, E, F = int(Feature.VERTEX), int(Feature.EDGE), int(Feature.FACE)  # what kernels compare with
+
+
+@kernel
+def position(core: Any, v: int) -> Vec3:
+    return load3(rows_at(core["vertices"], core["n_vertices"], VERTEX)[v]["x"])
+
+
+@kernel
+def tolerance(A: Any, B: Any, p: Vec3) -> float:
+    """The length that counts as nothing between two cores, the origin of one of them at p in the other."""
+    cA = load3(A["centre"])
+    cB = load3(B["centre"])
+    far = abs(cA[0]) + abs(cA[1]) + abs(cA[2]) + abs(cB[0]) + abs(cB[1]) + abs(cB[2])
+    return TOLERANCE * (far + A["radius_bound"] + B["radius_bound"] + abs(p[0]) + abs(p[1]) + abs(p[2]))
+
+
+@kernel
+def edge_towards(core: Any, v: int, x: Vec3, tol: float) -> int:
+    """The edge of vertex v that leads towards x most, or HERE: then x is in the region of v."""
+    edges = rows_at(core["edges"], core["n_edges"], EDGE)
+    edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
+    vertex = rows_at(core["vertices"], core["n_vertices"], VERTEX)[v]
+    r = sub(x, load3(vertex["x"]))
+    found = HERE
+    most = tol
+    for k in range(vertex["first"], vertex["first"] + vertex["count"]):
+        e = edge_at[k]
+        s = dot(load3(edges[e]["direction"]), r)
+        s = s if edges[e]["tail"] == v else -s
+        if s > most:
+            most = s
+            found = e
+    return found
+
+
+@kernel
+def edge_down(core: Any, v: int, n: Vec3) -> int:
+    """The edge of vertex v that descends most steeply against n, or HERE."""
+    edges = rows_at(core["edges"], core["n_edges"], EDGE)
+    edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
+    vertex = rows_at(core["vertices"], core["n_vertices"], VERTEX)[v]
+    found = HERE
+    least = -SLOPE
+    for k in range(vertex["first"], vertex["first"] + vertex["count"]):
+        e = edge_at[k]
+        s = dot(load3(edges[e]["direction"]), n)
+        s = s if edges[e]["tail"] == v else -s
+        if s < least:
+            least = s
+            found = e
+    return found
+
+
+@kernel(inline=False)
+def farthest(core: Any, v: int, n: Vec3) -> int:
+    """The vertex that is farthest along n. v is a guess.
+
+    A few dozen vertices are looked at first. If there are more, the way goes uphill from the best of them along edges,
+    which leads to the top of a convex body.
+    """
+    vertices = rows_at(core["vertices"], core["n_vertices"], VERTEX)
+    most = dot(n, load3(vertices[v]["x"]))
+    stride = core["n_vertices"] // SAMPLE
+    for k in range(0, core["n_vertices"], max(stride, 1)):
+        s = dot(n, load3(vertices[k]["x"]))
+        if s > most:
+            most = s
+            v = k
+    return uphill(core, v, n) if stride > 1 else v
+
+
+@kernel(inline=False)
+def facing(core: Any, v: int, n: Vec3) -> tuple[int, float]:
+    """The face, among those at the vertex farthest along n, that faces n most, and the cosine; or HERE."""
+    if core["n_faces"] == 0:
+        return HERE, -1.0
+    edges = rows_at(core["edges"], core["n_edges"], EDGE)
+    edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
+    faces = rows_at(core["faces"], core["n_faces"], FACE)
+    vertex = rows_at(core["vertices"], core["n_vertices"], VERTEX)[farthest(core, v, n)]
+    found = HERE
+    most = -2.0
+    for k in range(vertex["first"], vertex["first"] + vertex["count"]):
+        for f in (edges[edge_at[k]]["left"], edges[edge_at[k]]["right"]):
+            s = dot(load3(faces[f]["normal"]), n)
+            if s > most:
+                most = s
+                found = f
+    return found, most
+
+
+@kernel
+def uphill(core: Any, v: int, n: Vec3) -> int:
+    """The vertex that is farthest along n, reached from v along edges."""
+    edges = rows_at(core["edges"], core["n_edges"], EDGE)
+    edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
+    vertices = rows_at(core["vertices"], core["n_vertices"], VERTEX)
+    most = dot(n, load3(vertices[v]["x"]))
+    for _ in range(core["n_vertices"]):
+        vertex = vertices[v]
+        best = v
+        for k in range(vertex["first"], vertex["first"] + vertex["count"]):
+            edge = edges[edge_at[k]]
+            other = edge["head"] if edge["tail"] == v else edge["tail"]
+            s = dot(n, load3(vertices[other]["x"]))
+            if s > most:
+                most = s
+                best = other
+        if best == v:
+            break
+        v = best
+    return v
+
+
+@kernel
+def point_outside_edge(core: Any, e: int, x: Vec3, tol: float) -> tuple[int, int]:
+    """The neighbour of edge e whose side of a Voronoi plane x is on, as kind and row; or HERE.
+
+    The ends come first: only between them does a step into a face shorten the distance.
+    """
+    edge = rows_at(core["edges"], core["n_edges"], EDGE)[e]
+    r = sub(x, position(core, edge["tail"]))
+    s = dot(r, load3(edge["direction"]))
+    if s < -tol:
+        return V, edge["tail"]
+    if s > edge["length"] + tol:
+        return V, edge["head"]
+    left = dot(r, load3(edge["left_normal"]))  # zero for a segment
+    right = dot(r, load3(edge["right_normal"]))
+    if left > tol and left >= right:
+        return F, edge["left"]
+    if right > tol:
+        return F, edge["right"]
+    return E, HERE
+
+
+@kernel
+def point_outside_face(core: Any, f: int, x: Vec3, tol: float) -> int:
+    """The edge of face f whose Voronoi plane x violates most, or HERE."""
+    edges = rows_at(core["edges"], core["n_edges"], EDGE)
+    face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
+    face = rows_at(core["faces"], core["n_faces"], FACE)[f]
+    found = HERE
+    least = -tol
+    for k in range(face["first"], face["first"] + face["count"]):
+        side = face_edges[k]
+        edge = edges[side >> 1]
+        inward = load3(edge["right_normal"]) if side & 1 else load3(edge["left_normal"])
+        s = dot(inward, sub(x, position(core, edge["tail"])))
+        if s < least:
+            least = s
+            found = side >> 1
+    return found
+
+
+@kernel
+def height(core: Any, f: int, x: Vec3) -> float:
+    """Of a point above a face."""
+    face = rows_at(core["faces"], core["n_faces"], FACE)[f]
+    return dot(load3(face["normal"]), x) - face["offset"]
+
+
+@kernel
+def highest_face(core: Any, x: Vec3) -> tuple[int, float]:
+    """The face that x is above most, and how high: below zero means inside. An O(n) search."""
+    faces = rows_at(core["faces"], core["n_faces"], FACE)
+    found = 0
+    most = -np.inf
+    for f in range(core["n_faces"]):
+        s = dot(load3(faces[f]["normal"]), x) - faces[f]["offset"]
+        if s > most:
+            most = s
+            found = f
+    return found, most
+
+
+@kernel
+def edge_outside_edge(core: Any, e: int, t: Vec3, d: Vec3, length: float, tol: float) -> tuple[int, int]:
+    """The neighbour of edge e that the edge from t along d comes nearer to, as kind and row; or HERE, or TOUCH.
+
+    The incoming edge is clipped at the planes through the ends of e. Where it enters or leaves, the sign of the
+    derivative of its distance says whether the closest point is out there (Fontijne 2.4). The planes to the faces of e
+    follow, for the part that is left.
+    """
+    edge = rows_at(core["edges"], core["n_edges"], EDGE)[e]
+    tail = position(core, edge["tail"])
+    u = load3(edge["direction"])
+    r = sub(t, tail)
+    s0 = dot(r, u)
+    ds = dot(d, u)
+    s1 = s0 + length * ds
+    if s0 < -tol and s1 < -tol:
+        return V, edge["tail"]
+    if s0 > edge["length"] + tol and s1 > edge["length"] + tol:
+        return V, edge["head"]
+    lo = 0.0
+    hi = length
+    rd = dot(r, d)
+    if s0 < 0.0 and ds > 0.0:  # it enters at the tail, at lo; beyond lo the distance to the tail changes by rd + lo
+        lo = min(-s0 / ds, length)
+        if rd + lo > tol:
+            return V, edge["tail"]
+    elif s1 < 0.0 and ds < 0.0:
+        hi = max(-s0 / ds, 0.0)
+        if rd + hi < -tol:
+            return V, edge["tail"]
+    excess = edge["length"] - s0
+    if excess < 0.0 and ds < 0.0:
+        lo = max(lo, min(excess / ds, length))
+        if rd + lo - edge["length"] * ds > tol:
+            return V, edge["head"]
+    elif s1 > edge["length"] and ds > 0.0:
+        hi = min(hi, max(excess / ds, 0.0))
+        if rd + hi - edge["length"] * ds < -tol:
+            return V, edge["head"]
+    if edge["left"] < 0:
+        return E, HERE
+    left = _crosses_into_face(core, edge["left"], load3(edge["left_normal"]), r, d, lo, hi, tol)
+    if left != HERE:
+        return F, left
+    return F, _crosses_into_face(core, edge["right"], load3(edge["right_normal"]), r, d, lo, hi, tol)
+
+
+@kernel(inline=False)
+def _crosses_into_face(core: Any, f: int, inward: Vec3, r: Vec3, d: Vec3, lo: float, hi: float, tol: float) -> int:
+    """Face f, if the edge r + λ d, lo ≤ λ ≤ hi, is nearer to f than to the edge at the origin; or HERE, or TOUCH."""
+    a0 = dot(r, inward)
+    da = dot(d, inward)
+    at_lo = a0 + lo * da
+    at_hi = a0 + hi * da
+    if at_lo <= tol and at_hi <= tol:
+        return HERE
+    if at_lo > tol and at_hi > tol:
+        return f
+    n = load3(rows_at(core["faces"], core["n_faces"], FACE)[f]["normal"])
+    above = dot(axpy(r, -a0 / da, d), n)  # where it crosses the Voronoi plane, it is this far above the edge
+    if abs(above) <= tol:
+        return TOUCH
+    slope = dot(d, n) if above > 0.0 else -dot(d, n)  # of the distance
+    if (at_lo > tol and slope > SLOPE) or (at_hi > tol and slope < -SLOPE):
+        return f
+    return HERE
+
+
+@kernel
+def clip_to_face(core: Any, f: int, t: Vec3, d: Vec3, length: float, slack: float) -> tuple[float, float, int, int]:
+    """The part lo .. hi of the edge from t along d above face f, and the edges of f where it is cut off, or HERE.
+
+    lo > hi if nothing is left. The face is wider by `slack` metres on all sides.
+    """
+    edges = rows_at(core["edges"], core["n_edges"], EDGE)
+    face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
+    face = rows_at(core["faces"], core["n_faces"], FACE)[f]
+    lo = 0.0
+    hi = length
+    edge_lo = HERE
+    edge_hi = HERE
+    for k in range(face["first"], face["first"] + face["count"]):
+        side = face_edges[k]
+        edge = edges[side >> 1]
+        inward = load3(edge["right_normal"]) if side & 1 else load3(edge["left_normal"])
+        a = dot(inward, sub(t, position(core, edge["tail"]))) + slack
+        da = dot(inward, d)
+        b = a + length * da
+        if a < 0.0 and b < 0.0:
+            return 1.0, 0.0, side >> 1, side >> 1
+        if a < 0.0 <= b and -a > lo * da:
+            lo = -a / da
+            edge_lo = side >> 1
+        elif b < 0.0 <= a and a < -hi * da:
+            hi = -a / da
+            edge_hi = side >> 1
+    return lo, hi, edge_lo, edge_hi
+
+
+@kernel
+def between_segments(t1: Vec3, d1: Vec3, l1: float, t2: Vec3, d2: Vec3, l2: float) -> tuple[float, float]:
+    """Where two segments are closest: lengths along each, from its tail.
+
+    The sine of their angle comes from the cross product: 1 - cos² would have lost half of its digits. Where rounding
+    could move the place by more than the length, the segments are parallel.
+    """
+    r = sub(t2, t1)
+    n = cross(d1, d2)
+    q = cross(r, d2)
+    c = dot(d1, d2)
+    nn = dot(n, n)
+    if nn * nn * l1 * l1 > ROUNDING * ROUNDING * dot(q, q):
+        s = dot(n, q) / nn
+    else:  # parallel: the middle of what they share along d1
+        a = dot(r, d1)
+        b = a + c * l2
+        s = 0.5 * (min(max(min(a, b), 0.0), l1) + max(min(max(a, b), l1), 0.0))
+    s = min(max(s, 0.0), l1)
+    u = min(max(-dot(axpy(r, -s, d1), d2), 0.0), l2)  # the foot of that point on segment 2, and back
+    s = min(max(dot(axpy(r, u, d2), d1), 0.0), l1)
+    if s == 0.0 or s == l1:  # cut off at an end: the foot of that is elsewhere
+        u = min(max(-dot(axpy(r, -s, d1), d2), 0.0), l2)
+    return s, u

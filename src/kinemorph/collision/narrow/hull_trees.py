@@ -1,0 +1,113 @@
+"""Concave bodies: the search through two trees of convex parts (Fontijne 2.4 and 2.4.2) as a kernel.
+
+A pair of nodes is opened if its hulls are closer than a threshold, the larger of the two first. Hulls need a lower
+bound only, so that V-Clip does for them; pairs of leaves get the whole answer, with depth. Every pair that was looked
+at keeps its features for the next call. Everything is in the frame of the first body.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from kinemorph.collision.narrow.core_pair import CORE_PAIR, bound, evaluate
+from kinemorph.collision.narrow.manifold import features_of
+from kinemorph.collision.narrow.part_pairs import begin, count, keep_closest, next_row, put_on_list
+from kinemorph.geometry.convex_parts import NODE, PARTS
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.spatial.mat3 import Mat3, mul_vec
+from kinemorph.spatial.rows import load3, load9, store3, store9
+from kinemorph.spatial.vec3 import Vec3, add, dot, sub
+
+LEAF = 1  # the verdict on a pair of leaves below the margin
+
+
+@kernel(inline=False)
+def search(nodes1: Any, nodes2: Any, R: Mat3, p: Vec3, margin: float, threshold: float, s: Any, work: Any) -> None:
+    """List the pairs of parts no farther apart than `margin`, and find the distance of the two bodies.
+
+    Nodes open only below `threshold`, or the margin if that is more: a distance below it is the true one, else it may
+    be a lower bound, and s["exact"] is 0.
+    """
+    begin(s)
+    threshold = max(threshold, margin)
+    stack = s["stack"]
+    stack[0], stack[1] = 0, 0
+    top = 1
+    while top > 0:
+        top -= 1
+        i = int(stack[2 * top])
+        j = int(stack[2 * top + 1])
+        if _beyond(_balls(nodes1[i], nodes2[j], R, p), margin, s):
+            continue
+        leaves = nodes1[i]["first"] < 0 and nodes2[j]["first"] < 0
+        k = next_row(s, i, j)
+        if k < 0:
+            continue
+        row = rows_at(s["pairs"], s["room"], CORE_PAIR)[k]
+        _ask(row, nodes1[i], nodes2[j], R, p)
+        if leaves:
+            evaluate(row, work)
+        else:
+            bound(row)
+        count(s, row)
+        if row["distance"] < s["distance"] and (leaves or row["distance"] > threshold):
+            keep_closest(s, row, k, i, j, features_of(row), int(leaves))
+        if leaves and row["distance"] <= margin:
+            put_on_list(s, LEAF)
+            continue
+        s["n"] += 1
+        if not leaves and row["distance"] <= threshold and not _beyond(row["distance"], margin, s):
+            top = _open(nodes1, i, nodes2, j, R, p, stack, top)
+
+
+@kernel
+def _beyond(distance: float, margin: float, s: Any) -> bool:
+    return distance > margin and distance >= s["distance"]
+
+
+@kernel
+def _balls(x: Any, y: Any, R: Mat3, p: Vec3) -> float:
+    """A lower bound of the distance of two nodes, from the balls around them."""
+    r = sub(add(mul_vec(R, load3(y["centre"])), p), load3(x["centre"]))
+    return math.sqrt(dot(r, r)) - x["radius_bound"] - y["radius_bound"]
+
+
+@kernel
+def _ask(row: Any, x: Any, y: Any, R: Mat3, p: Vec3) -> None:
+    row["core1"] = x["core"]
+    row["core2"] = y["core"]
+    row["radius1"] = x["radius"]
+    row["radius2"] = y["radius"]
+    store9(row["R"], R)
+    store3(row["p"], p)
+
+
+@kernel(inline=False)
+def _open(nodes1: Any, i: int, nodes2: Any, j: int, R: Mat3, p: Vec3, stack: Any, top: int) -> int:
+    """Put the children of the larger node on the stack, the nearer one on top."""
+    x = nodes1[i]
+    y = nodes2[j]
+    if y["first"] < 0 or (x["first"] >= 0 and x["radius_bound"] >= y["radius_bound"]):
+        a, b = x["first"], x["second"]
+        swap = _balls(nodes1[a], y, R, p) > _balls(nodes1[b], y, R, p)
+        stack[2 * top], stack[2 * top + 1] = (a if swap else b), j
+        stack[2 * top + 2], stack[2 * top + 3] = (b if swap else a), j
+    else:
+        a, b = y["first"], y["second"]
+        swap = _balls(x, nodes2[a], R, p) > _balls(x, nodes2[b], R, p)
+        stack[2 * top], stack[2 * top + 1] = i, (a if swap else b)
+        stack[2 * top + 2], stack[2 * top + 3] = i, (b if swap else a)
+    return top + 2
+
+
+@entry(nogil=True)
+def search_of(first: int, second: int, poses: Any, margin: float, threshold: float, searches: Any, work: Any) -> None:
+    """`search` for Python: addresses of two `Parts`, and the pose of the second, R (9) and p (3) in one array."""
+    R = load9(poses)
+    p = (poses[9], poses[10], poses[11])
+    a = rows_at(first, 1, PARTS)[0]
+    b = rows_at(second, 1, PARTS)[0]
+    nodes1 = rows_at(a["nodes"], a["n"], NODE)
+    nodes2 = rows_at(b["nodes"], b["n"], NODE)
+    search(nodes1, nodes2, R, p, margin, threshold, searches[0], work[0])

@@ -1,0 +1,470 @@
+"""Contact manifolds: the points where two shapes that touch or nearly touch carry each other, and their tracking.
+
+Seen along the normal, two faces overlap in a convex polygon. Its corners are vertices of one face above the other
+and crossings of two edges: each is named by two features, which makes an id that survives from step to step, so that
+solvers can start from the impulses they had there. A core without faces takes part with its edge. Where no face lies
+across the normal there is one point, or two on parallel edges.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from kinemorph.collision.narrow.closest_points import closest_points
+from kinemorph.collision.narrow.core_pair import APART
+from kinemorph.collision.narrow.features import (
+    HERE,
+    INDEX,
+    E,
+    F,
+    V,
+    clip_to_face,
+    edge_towards,
+    facing,
+    height,
+    point_outside_edge,
+    point_outside_face,
+    position,
+)
+from kinemorph.collision.round.solids import ACROSS, carries, farthest_piece, turn_to, turned, turned_vec
+from kinemorph.geometry.polyhedron import CORE, EDGE, FACE, VERTEX
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
+from kinemorph.spatial.rows import load3, load9, store3
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
+
+POINT = np.dtype(
+    [
+        ("id", "i8"),  # kinds and rows of the two features
+        ("distance", "f8"),  # m, along the normal; negative: depth
+        ("normal", "f8", 3),  # unit, from shape 1 to shape 2; of a pair of convex shapes all are the same
+        ("x1", "f8", 3),  # m, on the surface of shape 1, in the frame of core 1
+        ("x2", "f8", 3),  # m, on that of shape 2: x2 - x1 = distance normal
+    ],
+    align=True,
+)
+NO_FEATURES = -1  # an id where there is nothing to name
+ROOM = 128  # rows that `manifold` needs: no two faces of reasonable size give more points
+PARALLEL = 0.01  # sine: edges closer to parallel touch in two points
+SLACK = 1e-9  # of its size, by which a face is wider: corners that lie on its rim are not lost to rounding
+MANY = 8  # sides: of two faces with more, most are inside the other one or far from it, as circles around it tell
+LEVEL = 0.1  # share of the margin: corners that are higher than this above the deepest one hardly carry
+TINY = 1e-12  # m
+ROUNDED = 1.0 - 1e-9  # share of the square of a radius that is no rounding
+
+
+@kernel
+def contact_id(k1: int, i1: int, k2: int, i2: int) -> int:
+    """Kinds and rows of two features as one number."""
+    return ((int(k1) << 29 | int(i1)) << 32) | (int(k2) << 29 | int(i2))
+
+
+@kernel
+def contact_features(id: int) -> tuple[int, int, int, int]:
+    """The inverse of `contact_id`."""
+    first = id >> 32
+    second = id & 0xFFFFFFFF
+    return first >> 29, first & 0x1FFFFFFF, second >> 29, second & 0x1FFFFFFF
+
+
+@kernel
+def features_of(pair: Any) -> int:
+    """The closest features of a pair as an id, or NO_FEATURES where the cores overlap."""
+    apart = pair["relation"] == APART or pair["distance"] + pair["radius1"] + pair["radius2"] > 0.0
+    return closest_id(pair) if apart else NO_FEATURES
+
+
+@kernel(inline=False)
+def closest_id(pair: Any) -> int:
+    """The same wherever it is. Features of round cores are those after a turn to the normal: they stay as it rolls."""
+    n = load3(pair["normal"])
+    A = rows_at(pair["core2"], 1, CORE)[0]
+    B = rows_at(pair["core1"], 1, CORE)[0]
+    k1, i1 = _named(B, pair["kind1"], pair["index1"], n)
+    k2, i2 = _named(A, pair["kind2"], pair["index2"], neg(tmul_vec(load9(pair["R"]), n)))
+    return contact_id(k1, i1, k2, i2)
+
+
+@kernel
+def _named(core: Any, kind: int, i: int, n: Vec3) -> tuple[int, int]:
+    if core["sides"] == 0:
+        return int(kind), int(i)
+    f, e, _ = carries(core, n)
+    if f != HERE:
+        return F, f
+    return (E, e) if e != HERE else (V, farthest_piece(core, 0, n)[1])
+
+
+@kernel(inline=False)
+def manifold(pair: Any, margin: float, most: int, contacts: Any) -> int:
+    """Contacts of a pair that is up to date, at most `most`, no farther apart than `margin`: their number.
+
+    `contacts` has ROOM rows; the answer is in the first ones.
+    """
+    if pair["distance"] > margin:
+        return 0
+    count = between(pair, margin, contacts)
+    if count == 0:
+        n = load3(pair["normal"])
+        contacts[0]["id"] = closest_id(pair)
+        store3(contacts[0]["x1"], axpy(load3(pair["x1"]), -pair["radius1"], n))
+        store3(contacts[0]["x2"], axpy(load3(pair["x2"]), pair["radius2"], n))
+        count = 1
+    with_radii(pair, contacts, count)
+    return spread(contacts, 0, count, most, margin)
+
+
+@kernel(inline=False)
+def between(pair: Any, margin: float, contacts: Any) -> int:
+    """Contacts of the cores where faces or parallel edges lie upon each other: their number, 0 if there are none.
+
+    Round cores are turned about their axes until an edge is where they touch.
+    """
+    A = rows_at(pair["core2"], 1, CORE)[0]
+    B = rows_at(pair["core1"], 1, CORE)[0]
+    R = load9(pair["R"])
+    p = load3(pair["p"])
+    n = load3(pair["normal"])
+    reach = margin + pair["radius1"] + pair["radius2"]  # of the cores
+    start = pair["kind1"], pair["index1"], pair["kind2"], pair["index2"]
+    if A["sides"] + B["sides"] == 0:
+        return _between_cores(A, B, R, p, n, start, reach, contacts)
+    c, s = turn_to(A, neg(tmul_vec(R, n)))
+    R = turned(R, c, s)
+    c, s = turn_to(B, n)
+    R = transpose(turned(transpose(R), c, s))
+    count = _between_cores(A, B, R, turned_vec(p, c, -s), turned_vec(n, c, -s), start, reach, contacts)
+    for k in range(count):
+        store3(contacts[k]["x1"], turned_vec(load3(contacts[k]["x1"]), c, s))
+        store3(contacts[k]["x2"], turned_vec(load3(contacts[k]["x2"]), c, s))
+    return count
+
+
+@kernel(inline=False)
+def _between_cores(
+    A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, start: tuple[int, int, int, int], reach: float, contacts: Any
+) -> int:
+    kb, b, ka, a = start
+    q = neg(tmul_vec(R, p))
+    m = neg(tmul_vec(R, n))  # from shape 2 to shape 1, in the frame of core 2
+    f1, b, c1 = _front(B, kb, b, n)
+    f2, a, c2 = _front(A, ka, a, m)
+    count = 0
+    if c1 > ACROSS:
+        count = _over(A, f2, a, B, f1, R, p, n, True, reach, contacts, 0)
+        count = _beside(A, f2, B, f1, R, p, n, reach, contacts, 0, count)
+    if c2 > ACROSS:
+        first = count
+        count = _over(B, f1, b, A, f2, transpose(R), q, m, c1 <= ACROSS, reach, contacts, first)
+        count = _beside(B, f1, A, f2, transpose(R), q, m, reach, contacts, first, count)
+        _turn_round(contacts, first, count, R, p)
+    if c1 <= ACROSS and c2 <= ACROSS and a != HERE and b != HERE:
+        count = _along_edges(A, a, B, b, R, p, n, reach, contacts)
+    return count
+
+
+@kernel(inline=False)
+def _front(core: Any, kind: int, i: int, n: Vec3) -> tuple[int, int, float]:
+    """The face that faces n most, its cosine, and the edge that may carry if no face does: the closest feature, or all
+    there is. HERE where there is none."""
+    if core["sides"] > 0:
+        return carries(core, n)
+    f, cosine = facing(core, i if kind == V else 0, n)
+    if kind == E:
+        return f, i, cosine
+    return f, 0 if core["n_edges"] == 1 else HERE, cosine
+
+
+@kernel
+def with_radii(pair: Any, contacts: Any, count: int) -> None:
+    """From the cores to the shapes."""
+    n = load3(pair["normal"])
+    for k in range(count):
+        x1 = load3(contacts[k]["x1"])
+        x2 = load3(contacts[k]["x2"])
+        contacts[k]["distance"] = dot(n, sub(x2, x1)) - pair["radius1"] - pair["radius2"]
+        store3(contacts[k]["x1"], axpy(x1, pair["radius1"], n))
+        store3(contacts[k]["x2"], axpy(x2, -pair["radius2"], n))
+        store3(contacts[k]["normal"], n)
+
+
+@kernel(inline=False)
+def circles(core: Any, f: int) -> tuple[Vec3, float, float]:
+    """A point inside a face, and two squared radii around it: what is nearer is inside, what is farther is not."""
+    edges = rows_at(core["edges"], core["n_edges"], EDGE)
+    face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
+    face = rows_at(core["faces"], core["n_faces"], FACE)[f]
+    centre = (0.0, 0.0, 0.0)
+    for k in range(face["first"], face["first"] + face["count"]):
+        centre = add(centre, position(core, edges[face_edges[k] >> 1]["tail"]))
+        centre = add(centre, position(core, edges[face_edges[k] >> 1]["head"]))
+    centre = scale(centre, 0.5 / face["count"])
+    inner, outer = math.inf, 0.0
+    for k in range(face["first"], face["first"] + face["count"]):
+        side = face_edges[k]
+        edge = edges[side >> 1]
+        inward = load3(edge["right_normal"]) if side & 1 else load3(edge["left_normal"])
+        r = sub(centre, position(core, edge["tail"]))
+        inner, outer = min(inner, dot(inward, r)), max(outer, dot(r, r))
+    return centre, ROUNDED * max(inner, 0.0) ** 2, outer / ROUNDED
+
+
+@kernel
+def reach_of(r: Vec3, d: Vec3, length: float, n: Vec3) -> tuple[float, float]:
+    """Squared distances of the nearest and the farthest point of an edge from a centre, as seen along n; r is its
+    tail."""
+    along = axpy(d, -dot(n, d), n)
+    r = axpy(r, -dot(n, r), n)
+    rr, rd, dd = dot(r, r), dot(r, along), dot(along, along)
+    end = rr + length * (2.0 * rd + length * dd)
+    s = min(max(-rd, 0.0), length * dd)  # times dd
+    near = rr if dd == 0.0 else rr + s * (2.0 * rd + s) / dd
+    return near, max(rr, end)
+
+
+@kernel(inline=False)
+def _over(
+    A: Any,
+    fa: int,
+    ea: int,
+    B: Any,
+    fb: int,
+    R: Mat3,
+    p: Vec3,
+    n: Vec3,
+    cross: bool,
+    reach: float,
+    contacts: Any,
+    count: int,
+) -> int:
+    """Contacts of the rim of face fa of A, or else of its edge ea, above face fb of B; with B as shape 1, in its frame.
+
+    Crossings of edges are found from both sides: only one call should keep them, with `cross` true.
+    """
+    edges = rows_at(A["edges"], A["n_edges"], EDGE)
+    face_edges = rows_at(A["face_edges"], A["n_edge_at"], INDEX)
+    first, sides = 0, 1 if ea != HERE else 0
+    if fa != HERE:
+        face = rows_at(A["faces"], A["n_faces"], FACE)[fa]
+        first, sides = int(face["first"]), int(face["count"])
+    slack = SLACK * B["radius_bound"]
+    many = sides > MANY and rows_at(B["faces"], B["n_faces"], FACE)[fb]["count"] > MANY
+    centre, inner, outer = circles(B, fb) if many else ((0.0, 0.0, 0.0), 0.0, 0.0)
+    for k in range(first, first + sides):
+        side = int(face_edges[k]) if fa != HERE else 2 * ea
+        e = side >> 1
+        t = add(mul_vec(R, position(A, edges[e]["tail"])), p)
+        d = mul_vec(R, load3(edges[e]["direction"]))
+        length = edges[e]["length"]
+        lo, hi, edge_lo, edge_hi = 0.0, length, HERE, HERE
+        near, far = reach_of(sub(t, centre), d, length, load3(rows_at(B["faces"], B["n_faces"], FACE)[fb]["normal"]))
+        if many and near > outer:
+            continue
+        if not (many and far < inner):
+            lo, hi, edge_lo, edge_hi = clip_to_face(B, fb, t, d, length, slack)
+        if lo > hi:
+            continue
+        if edge_lo == HERE and (fa == HERE or side & 1 == 0):  # each vertex starts one side of its face
+            count = _put(B, fb, F, fb, V, edges[e]["tail"], t, n, reach, contacts, count)
+        if edge_hi == HERE and (fa == HERE or side & 1 == 1):
+            count = _put(B, fb, F, fb, V, edges[e]["head"], axpy(t, length, d), n, reach, contacts, count)
+        if edge_lo != HERE and cross:
+            count = _put(B, fb, E, edge_lo, E, e, axpy(t, lo, d), n, reach, contacts, count)
+        if edge_hi != HERE and cross:
+            count = _put(B, fb, E, edge_hi, E, e, axpy(t, hi, d), n, reach, contacts, count)
+    return count
+
+
+@kernel(inline=False)
+def _beside(
+    A: Any, fa: int, B: Any, fb: int, R: Mat3, p: Vec3, n: Vec3, reach: float, contacts: Any, first: int, count: int
+) -> int:
+    """Add contacts where edges of A lead that lie on face fb of B, from its vertices that do; those of fa are known.
+
+    A hull may have small faces at both ends of a long edge. It lies on that edge, whichever of them faces the other.
+    """
+    if fa == HERE or A["sides"] > 0:
+        return count
+    vertices, edges = rows_at(A["vertices"], A["n_vertices"], VERTEX), rows_at(A["edges"], A["n_edges"], EDGE)
+    edge_at = rows_at(A["edge_at"], A["n_edge_at"], INDEX)
+    m = tmul_vec(R, n)
+    seen = first
+    while seen < count:
+        _, _, kind, v = contact_features(contacts[seen]["id"])
+        seen += 1
+        if kind != V:
+            continue
+        for k in range(vertices[v]["first"], vertices[v]["first"] + vertices[v]["count"]):
+            edge = edges[edge_at[k]]
+            if edge["left"] == fa or edge["right"] == fa or abs(dot(load3(edge["direction"]), m)) >= PARALLEL:
+                continue
+            end = edge["head"] if edge["tail"] == v else edge["tail"]
+            t = add(mul_vec(R, position(A, v)), p)
+            d = scale(mul_vec(R, load3(edge["direction"])), 1.0 if edge["tail"] == v else -1.0)
+            _, hi, _, cut = clip_to_face(B, fb, t, d, edge["length"], SLACK * B["radius_bound"])
+            id = contact_id(F, fb, V, end) if cut == HERE else contact_id(E, cut, E, edge_at[k])
+            if hi > 0.0 and not known(contacts, first, count, id):
+                k1, i1, k2, i2 = contact_features(id)
+                count = _put(B, fb, k1, i1, k2, i2, axpy(t, hi, d), n, reach, contacts, count)
+    return count
+
+
+@kernel
+def known(contacts: Any, first: int, count: int, id: int) -> bool:
+    """Whether one of the contacts from `first` to before `count` has this id."""
+    for k in range(first, count):
+        if contacts[k]["id"] == id:
+            return True
+    return False
+
+
+@kernel(inline=False)
+def _put(
+    B: Any, f: int, kb: int, b: int, ka: int, a: int, x: Vec3, n: Vec3, reach: float, contacts: Any, count: int
+) -> int:
+    """Add the point x of A, and the point of face f of B that is below it along n, if they are near."""
+    slope = dot(n, load3(rows_at(B["faces"], B["n_faces"], FACE)[f]["normal"]))
+    above = height(B, f, x) / slope if slope > 0.1 else np.inf
+    if above > reach or count >= ROOM:
+        return count
+    contacts[count]["id"] = contact_id(kb, b, ka, a)
+    store3(contacts[count]["x1"], axpy(x, -above, n))
+    store3(contacts[count]["x2"], x)
+    return count + 1
+
+
+@kernel
+def _turn_round(contacts: Any, start: int, end: int, R: Mat3, p: Vec3) -> None:
+    """Contacts that were found with the shapes in the other order, in the frame of core 2."""
+    for k in range(start, end):
+        k2, i2, k1, i1 = contact_features(contacts[k]["id"])
+        contacts[k]["id"] = contact_id(k1, i1, k2, i2)
+        x2 = load3(contacts[k]["x1"])
+        store3(contacts[k]["x1"], add(mul_vec(R, load3(contacts[k]["x2"])), p))
+        store3(contacts[k]["x2"], add(mul_vec(R, x2), p))
+
+
+@kernel(inline=False)
+def _along_edges(A: Any, a: int, B: Any, b: int, R: Mat3, p: Vec3, n: Vec3, reach: float, contacts: Any) -> int:
+    """The two ends of what parallel edges share; 0 if they cross instead, or one end is too far."""
+    edge_a = rows_at(A["edges"], A["n_edges"], EDGE)[a]
+    edge_b = rows_at(B["edges"], B["n_edges"], EDGE)[b]
+    t = add(mul_vec(R, position(A, edge_a["tail"])), p)
+    d = mul_vec(R, load3(edge_a["direction"]))
+    tail = position(B, edge_b["tail"])
+    u = load3(edge_b["direction"])
+    sine = cross(d, u)
+    s0 = dot(sub(t, tail), u)
+    s1 = s0 + edge_a["length"] * dot(d, u)
+    lo = max(min(s0, s1), 0.0)
+    hi = min(max(s0, s1), edge_b["length"])
+    if math.sqrt(dot(sine, sine)) > PARALLEL or hi <= lo:
+        return 0
+    for k in range(2):
+        s = hi if k else lo
+        y = axpy(tail, s, u)
+        end_b = s == 0.0 or s == edge_b["length"]
+        i = (edge_b["tail"] if s == 0.0 else edge_b["head"]) if end_b else b
+        j = a if end_b else (edge_a["tail"] if s == s0 else edge_a["head"])
+        contacts[k]["id"] = contact_id(V if end_b else E, i, E if end_b else V, j)
+        x = axpy(t, (s - s0) * dot(d, u), d)
+        above = dot(n, sub(x, y))
+        if above > reach:
+            return 0
+        store3(contacts[k]["x1"], y)
+        store3(contacts[k]["x2"], axpy(y, above, n))
+    return 2
+
+
+@kernel(inline=False)
+def spread(contacts: Any, start: int, end: int, most: int, margin: float) -> int:
+    """Bring `most` well-spread contacts of rows start .. end to the start, and say how many there are.
+
+    These are the deepest, the farthest from it, then what adds most area; but what is far above the deepest one counts
+    for little: the rim of a coin that leans is carried by the corners beside the lowest, not by those across from it.
+    """
+    if end - start <= most:
+        return end - start
+    for chosen in range(start, start + most):
+        best = chosen
+        value = -np.inf
+        for k in range(chosen, end):
+            v = _merit(contacts, start, chosen, k, margin)
+            if v > value:
+                value = v
+                best = k
+        swap(contacts[chosen], contacts[best])
+    return most
+
+
+@kernel
+def _merit(contacts: Any, start: int, chosen: int, k: int, margin: float) -> float:
+    """What contact k would add to those from `start` to before `chosen`."""
+    if chosen == start:
+        return -contacts[k]["distance"]
+    deepest = contacts[start]["distance"]
+    above = (contacts[k]["distance"] - deepest) / (LEVEL * (margin - deepest) + TINY)
+    share = 1.0 / (1.0 + above * above)
+    x = load3(contacts[k]["x1"])
+    first = load3(contacts[start]["x1"])
+    if chosen == start + 1:
+        return share * dot(sub(x, first), sub(x, first))
+    if chosen == start + 2:
+        n = load3(contacts[start]["normal"])
+        return share * abs(dot(n, cross(sub(load3(contacts[start + 1]["x1"]), first), sub(x, first))))
+    least = np.inf  # beyond three: far from all that are chosen
+    for c in range(start, chosen):
+        r = sub(x, load3(contacts[c]["x1"]))
+        least = min(least, dot(r, r))
+    return share * least
+
+
+@kernel
+def swap(a: Any, b: Any) -> None:
+    a["id"], b["id"] = b["id"], a["id"]
+    a["distance"], b["distance"] = b["distance"], a["distance"]
+    for c in range(3):
+        a["normal"][c], b["normal"][c] = b["normal"][c], a["normal"][c]
+        a["x1"][c], b["x1"][c] = b["x1"][c], a["x1"][c]
+        a["x2"][c], b["x2"][c] = b["x2"][c], a["x2"][c]
+
+
+@kernel(inline=False)
+def track(pair: Any, contact: Any, slack: float) -> bool:
+    """Move a contact to where its features are closest now, and say whether it still is one (Fontijne 2.4.2).
+
+    It is, if the closest points lie in the Voronoi regions of each other's feature, to within `slack` metres.
+    """
+    A = rows_at(pair["core2"], 1, CORE)[0]
+    B = rows_at(pair["core1"], 1, CORE)[0]
+    R = load9(pair["R"])
+    p = load3(pair["p"])
+    kb, b, ka, a = contact_features(contact["id"])
+    x, y, n, distance = closest_points(A, B, R, p, ka, a, kb, b)
+    contact["distance"] = distance - pair["radius1"] - pair["radius2"]
+    store3(contact["normal"], n)
+    store3(contact["x1"], axpy(y, pair["radius1"], n))
+    store3(contact["x2"], axpy(x, -pair["radius2"], n))
+    return _in_region(B, kb, b, x, slack) and _in_region(A, ka, a, tmul_vec(R, sub(y, p)), slack)
+
+
+@kernel
+def _in_region(core: Any, kind: int, i: int, x: Vec3, slack: float) -> bool:
+    if kind == V:
+        return edge_towards(core, i, x, slack) == HERE
+    if kind == E:
+        return point_outside_edge(core, i, x, slack)[1] == HERE
+    return point_outside_face(core, i, x, slack) == HERE and height(core, i, x) >= -slack
+
+
+@entry
+def manifold_of(pairs: Any, margin: float, most: int, contacts: Any) -> int:
+    """`manifold` of the first of the pairs, for Python."""
+    return manifold(pairs[0], margin, most, contacts)
+
+
+@entry
+def track_of(pairs: Any, contacts: Any, slack: float) -> bool:
+    """`track` of the first of the contacts with the first of the pairs, for Python."""
+    return track(pairs[0], contacts[0], slack)

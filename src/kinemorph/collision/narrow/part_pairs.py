@@ -1,0 +1,259 @@
+"""Which parts of two shapes are near: the list that a search through many parts fills, and what it knew before.
+
+A search looks at pairs of parts: nodes of two trees, or a triangle of the ground and a part of a body. It fills the
+list anew each time and looks up what the call before knew of a pair (coherence, Fontijne 2.4.1): both are in the order
+of the search, so that a cursor that moves along finds it at once. Python owns the memory; a search that runs out of
+room says so, and is repeated with more.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from kinemorph.collision.narrow.core_pair import CORE_PAIR, DEEP, NEW
+from kinemorph.geometry.polyhedron import CORE, EDGE, FACE, VERTEX, Polyhedron
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.multibody.tables import Pattern, Tables
+from kinemorph.spatial.rows import load3, store3
+
+KNOWN = np.dtype(
+    [
+        ("i", "i4"),  # node of the first tree, or triangle of the ground
+        ("j", "i4"),  # node of the second tree, or part on the ground
+        ("kind1", "i4"),  # the rest as in CORE_PAIR: where the next walk starts
+        ("index1", "i4"),
+        ("kind2", "i4"),
+        ("index2", "i4"),
+        ("relation", "i4"),
+        ("unused", "i4"),
+        ("normal", "f8", 3),  # if the cores overlap, or one is round
+    ]
+)  # what is known of a pair of parts from the last call
+KNOWN_SIZE = KNOWN.itemsize
+
+KEY = np.dtype(
+    [
+        ("i", "i4"),  # as in KNOWN
+        ("j", "i4"),
+        ("verdict", "i4"),  # what the search thinks of it
+    ]
+)
+LISTED = np.dtype(np.int32)
+STACK = 128  # nodes or pairs of nodes that wait: one or two a level of the trees
+
+SEARCH = np.dtype(
+    [
+        ("n", "i8"),  # rows in use
+        ("room", "i8"),  # rows there are
+        ("pairs", "i8"),  # address of the CORE_PAIR rows
+        ("keys", "i8"),  # address of as many KEY rows
+        ("triangles", "i8"),  # address of as many FLAT_CORE rows: core 1 where that is a triangle
+        ("listed", "i8"),  # address of as many int32: the rows that are no farther apart than the margin
+        ("n_listed", "i8"),
+        ("missed", "i8"),  # how many rows there was no room for
+        ("known", "i8"),  # address of the KNOWN rows of the call before; set by who asks, with the next two
+        ("n_known", "i8"),
+        ("cursor", "i8"),  # after the row where the last pair was found; 0 at first
+        ("best", "i8"),  # the closest row, or -1
+        ("exact", "i8"),  # 1, or 0 if the distance is a lower bound only
+        ("distance", "f8"),  # m, of the shapes; negative: depth. What follows is of the closest pair
+        ("normal", "f8", 3),  # unit, from the first shape to the second
+        ("x1", "f8", 3),  # m, in the frame of the first
+        ("x2", "f8", 3),
+        ("i", "i4"),  # its key
+        ("j", "i4"),
+        ("id", "i8"),  # its features, see `manifold.contact_id`; -1 where the cores overlap
+        ("updates", "i8"),  # by V-Clip, since somebody has set it to 0, as what follows
+        ("walked", "i8"),  # steps of V-Clip
+        ("fallbacks", "i8"),
+        ("rough", "i8"),
+        ("stack", "i4", 2 * STACK),  # what a search still has to look at
+    ],
+    align=True,
+)
+
+FLAT_CORE = np.dtype([("core", CORE), ("vertices", VERTEX, (3,)), ("edges", EDGE, (3,)), ("faces", FACE, (2,))])
+TRIANGLE_SIZE = FLAT_CORE.itemsize
+ROWS_OF_CORES = ("vertices", "edges", "faces")
+NOTHING = np.zeros(0, KNOWN)
+TEMPLATE = Polyhedron.polygon([(0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)])
+
+
+@kernel
+def begin(s: Any) -> None:
+    """Make the list empty."""
+    s["n"] = 0
+    s["n_listed"] = 0
+    s["missed"] = 0
+    s["best"] = -1
+    s["exact"] = 1
+    s["distance"] = np.inf
+
+
+@kernel(inline=False)
+def next_row(s: Any, i: int, j: int) -> int:
+    """Prepare the next row for the pair (i, j) with what is known of it; the row is not yet in use. -1: no room."""
+    k = s["n"]
+    if k >= s["room"]:
+        s["missed"] += 1
+        return -1
+    row = rows_at(s["pairs"], s["room"], CORE_PAIR)[k]
+    key = rows_at(s["keys"], s["room"], KEY)[k]
+    key["i"] = i
+    key["j"] = j
+    row["relation"] = NEW
+    row["steps"] = row["missed"] = 0
+    n = s["n_known"]
+    known = rows_at(s["known"], n, KNOWN)
+    c = s["cursor"]
+    for _ in range(n):
+        c = c if c < n else 0
+        if known[c]["i"] == i and known[c]["j"] == j:
+            start_from(known[c], row)
+            s["cursor"] = c + 1
+            break
+        c += 1
+    return k
+
+
+@kernel
+def start_from(known: Any, row: Any) -> None:
+    """Let the next walk of a pair of cores start where the last one ended."""
+    row["kind1"], row["index1"] = known["kind1"], known["index1"]
+    row["kind2"], row["index2"] = known["kind2"], known["index2"]
+    row["relation"] = known["relation"]
+    if known["relation"] >= DEEP:
+        store3(row["normal"], load3(known["normal"]))
+
+
+@kernel
+def keep_start(row: Any, known: Any) -> None:
+    """The inverse of `start_from`."""
+    known["kind1"], known["index1"] = row["kind1"], row["index1"]
+    known["kind2"], known["index2"] = row["kind2"], row["index2"]
+    known["relation"] = row["relation"]
+    if row["relation"] >= DEEP:
+        store3(known["normal"], load3(row["normal"]))
+
+
+@kernel
+def count(s: Any, row: Any) -> None:
+    """A row was evaluated: add up what that took."""
+    s["updates"] += 1
+    s["walked"] += row["steps"]
+    if row["fallbacks"] + row["rough"] > 0:
+        s["fallbacks"] += row["fallbacks"]
+        s["rough"] += row["rough"]
+        row["fallbacks"] = 0
+        row["rough"] = 0
+
+
+@kernel
+def put_on_list(s: Any, verdict: int) -> None:
+    """Keep the row that `next_row` prepared, and list it."""
+    rows_at(s["keys"], s["room"], KEY)[s["n"]]["verdict"] = verdict
+    rows_at(s["listed"], s["room"], LISTED)[s["n_listed"]] = s["n"]
+    s["n_listed"] += 1
+    s["n"] += 1
+
+
+@kernel
+def keep_closest(s: Any, row: Any, k: int, i: int, j: int, id: int, exact: int) -> None:
+    """Let a row be the closest one. k is -1 if it will not be kept."""
+    s["distance"] = row["distance"]
+    s["best"] = k
+    s["exact"] = exact
+    s["i"] = i
+    s["j"] = j
+    s["id"] = id
+    store3(s["normal"], load3(row["normal"]))
+    store3(s["x1"], load3(row["x1"]))
+    store3(s["x2"], load3(row["x2"]))
+
+
+@kernel(inline=False)
+def remember(s: Any, known: Any, first: int) -> int:
+    """Write what the rows of a search know into rows `first` and on; returns the row after them, or -1: no room."""
+    if first + s["n"] > known.shape[0]:
+        return -1
+    pairs = rows_at(s["pairs"], s["room"], CORE_PAIR)
+    keys = rows_at(s["keys"], s["room"], KEY)
+    for k in range(s["n"]):
+        row = known[first + k]
+        row["i"] = keys[k]["i"]
+        row["j"] = keys[k]["j"]
+        keep_start(pairs[k], row)
+    return first + s["n"]
+
+
+class PartPairs:
+    """The memory of a search. `header` is what kernels get: one row of SEARCH."""
+
+    __slots__ = ("_known", "_tables", "header")
+
+    def __init__(self, room: int = 16) -> None:
+        self.make(room)
+
+    def make(self, room: int) -> None:
+        """Another size; what was known is forgotten."""
+        self._tables = tables = _pattern(room).tables()[0]
+        self.header = tables.header
+        if room:  # flat cores have their rows in themselves; kernels move the corners
+            cores, start = tables["triangles"]["core"], int(self.header["triangles"][0])
+            for name in ROWS_OF_CORES:
+                cores[name] += start
+        self._known = NOTHING
+
+    def __reduce__(self) -> Any:  # it has addresses, and nothing in it outlives a call
+        return PartPairs, (int(self.header["room"][0]),)
+
+    @property
+    def address(self) -> int:
+        return self._tables.address
+
+    @property
+    def rows(self) -> Any:
+        """All CORE_PAIR rows of the last search."""
+        return self._tables["pairs"][: int(self.header["n"][0])]
+
+    @property
+    def keys(self) -> Any:
+        """What they are of: the KEY rows."""
+        return self._tables["keys"][: int(self.header["n"][0])]
+
+    @property
+    def listed(self) -> Any:
+        """Which of them are no farther apart than the margin."""
+        return self._tables["listed"][: int(self.header["n_listed"][0])]
+
+    def remember(self) -> None:
+        """Let the next search start from what this one has found."""
+        self._known = np.zeros(int(self.header["n"][0]), KNOWN)
+        _remember_all(self.header, self._known)
+        self.header["known"], self.header["n_known"] = self._known.ctypes.data, len(self._known)
+        self.header["cursor"] = 0
+
+
+@functools.lru_cache(4)
+def _pattern(room: int) -> Pattern:
+    """The tables of a search; flat cores know where in their table their rows are."""
+    tables = Tables(SEARCH)
+    tables.header["room"], tables.header["distance"] = room, np.inf
+    tables.make("pairs", room, CORE_PAIR)
+    tables.make("keys", room, KEY)
+    tables.make("listed", room, LISTED)
+    cores = tables.make("triangles", room, FLAT_CORE)
+    cores["core"] = rows_at(TEMPLATE.address, 1, CORE)[0]  # the index lists of the template serve them all
+    offsets: Any = FLAT_CORE.fields
+    for name in ROWS_OF_CORES:
+        cores[name] = getattr(TEMPLATE, name)
+        cores["core"][name] = TRIANGLE_SIZE * np.arange(room) + offsets[name][1]
+    return Pattern(tables)
+
+
+@entry
+def _remember_all(searches: Any, known: Any) -> None:
+    remember(searches[0], known, 0)

@@ -1,0 +1,70 @@
+"""Depth of two cores that overlap a little, with a corner of one behind a face of the other: no search is needed.
+
+The difference B - A has a facet there: all of B's face, as seen from A's deepest corner. The origin is below it, by the
+depth that is looked for if nothing else of the surface is nearer. That is sure if the ball around the origin that
+touches the facet is inside a cone that the difference, which is convex, is known to hold: from a disc on the facet,
+around the origin's foot, to the difference of the two centres.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from kinemorph.collision.narrow.features import HERE, INDEX, facing, farthest, position
+from kinemorph.geometry.polyhedron import EDGE, FACE
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
+from kinemorph.spatial.rows import load3
+from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg, sub
+
+Shallow = tuple[bool, Vec3, Vec3, Vec3, float]  # whether it is, point of A, point of B, unit normal from B to A, depth
+
+
+@kernel(inline=False)
+def shallow(A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3) -> Shallow:
+    """How deep A and B overlap, where a point x of A is R x + p in B, if that can be seen from faces near the guess."""
+    found, x, n, depth = behind_face(A, B, R, p, guess)
+    if found:
+        return True, x, axpy(x, depth, n), n, depth
+    S, q = transpose(R), neg(tmul_vec(R, p))
+    found, y, m, depth = behind_face(B, A, S, q, neg(mul_vec(S, guess)))
+    y, n = add(mul_vec(R, y), p), neg(mul_vec(R, m))
+    return found, axpy(y, -depth, n), y, n, depth
+
+
+@kernel(inline=False)
+def behind_face(A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3) -> tuple[bool, Vec3, Vec3, float]:
+    """The deepest corner of A behind the face of B that faces the guess most: whether that is the depth of both, where
+    it is, the face's normal, and how far behind it."""
+    f, _ = facing(B, 0, guess)
+    if f == HERE:
+        return False, guess, guess, 0.0
+    face = rows_at(B["faces"], B["n_faces"], FACE)[f]
+    n = load3(face["normal"])
+    x = add(mul_vec(R, position(A, farthest(A, 0, neg(tmul_vec(R, n))))), p)
+    depth = face["offset"] - dot(n, x)
+    if not depth > 0.0:
+        return False, x, n, depth
+    w = sub(load3(B["centre"]), add(mul_vec(R, load3(A["centre"])), p))
+    below = depth - dot(n, w)  # of the cone's tip
+    aside = axpy(w, -dot(n, w), n)
+    if not below > 2.0 * depth:
+        return False, x, n, depth
+    share = 2.0 * depth / below
+    room = inside_by(B, face, x)
+    return room * (1.0 - share) - share * math.sqrt(dot(aside, aside)) >= depth, x, n, depth
+
+
+@kernel
+def inside_by(core: Any, face: Any, x: Vec3) -> float:
+    """How far a point is from the nearest side of a face, seen along its normal; negative if it is outside."""
+    edges = rows_at(core["edges"], core["n_edges"], EDGE)
+    face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
+    least = math.inf
+    for k in range(face["first"], face["first"] + face["count"]):
+        side = face_edges[k]
+        edge = edges[side >> 1]
+        inward = load3(edge["right_normal"]) if side & 1 else load3(edge["left_normal"])
+        least = min(least, dot(inward, sub(x, position(core, edge["tail"]))))
+    return least

@@ -1,0 +1,1 @@
+"""Queries: rays, closest points, distances and contacts of shapes that Python asks for."""

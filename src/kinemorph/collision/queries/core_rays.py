@@ -1,0 +1,212 @@
+"""Where a ray meets a shape, and what of a shape is closest to a point.
+
+A point walks over the features of a core as in V-Clip, with a single vertex on the other side. A ray is a sequence of
+such points: the distance of a convex body along a line is a convex function, so that Newton's method from outside comes
+nearer and nearer to where it reaches the radius, and never steps over it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinemorph.collision.narrow.closest_points import apart
+from kinemorph.collision.narrow.depth import unit
+from kinemorph.collision.narrow.features import (
+    HERE,
+    INDEX,
+    TOLERANCE,
+    E,
+    F,
+    V,
+    edge_towards,
+    height,
+    highest_face,
+    point_outside_edge,
+    point_outside_face,
+    position,
+)
+from kinemorph.collision.round.solids import closest_on_round
+from kinemorph.geometry.polyhedron import CORE, EDGE, FACE, VERTEX, Polyhedron
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.spatial.pose import Vector, vector
+from kinemorph.spatial.rows import load3, load3_at, store3_at
+from kinemorph.spatial.vec3 import Vec3, axpy, cross, dot, sub
+
+FAR = 1e150  # m: the square of what is farther is no number
+NEWTON = 60  # steps along a ray; a handful is usual
+Place = tuple[int, int, Vec3, Vec3, float]  # kind and row of a feature, its closest point, unit normal, distance
+
+
+@kernel(inline=False)
+def locate(core: Any, x: Vec3, kind: int, i: int) -> Place:
+    """The feature of a core that is closest to x, from a first guess; inside a solid the distance is negative."""
+    if core["sides"] > 0:
+        y, n, distance = closest_on_round(core, x)
+        return V, 0, y, n, distance
+    c = load3(core["centre"])
+    far = abs(x[0] - c[0]) + abs(x[1] - c[1]) + abs(x[2] - c[2]) + abs(c[0]) + abs(c[1]) + abs(c[2])
+    tol = TOLERANCE * (far + core["radius_bound"])
+    for _ in range(100 + 4 * core["n_faces"]):
+        if kind == V:
+            e = edge_towards(core, i, x, tol)
+            if e == HERE:
+                y = position(core, i)
+                return _outside(core, V, i, x, y, tol)
+            kind, i = E, e
+        elif kind == E:
+            k, j = point_outside_edge(core, i, x, tol)
+            if j == HERE:
+                return _outside(core, E, i, x, _foot(core, i, x), tol)
+            kind, i = k, j
+        else:
+            e = point_outside_face(core, i, x, tol)
+            above = height(core, i, x)
+            if e == HERE and above < -tol:
+                f, above = highest_face(core, x)
+                if above > tol and f != i:
+                    i = f
+                    continue
+                i = f
+            if e == HERE:
+                n = load3(rows_at(core["faces"], core["n_faces"], FACE)[i]["normal"])
+                return F, i, axpy(x, -above, n), n, above
+            kind, i = E, e
+    return _scan(core, x)
+
+
+@kernel
+def _foot(core: Any, e: int, x: Vec3) -> Vec3:
+    row = rows_at(core["edges"], core["n_edges"], EDGE)[e]
+    tail = position(core, row["tail"])
+    d = load3(row["direction"])
+    return axpy(tail, min(max(dot(sub(x, tail), d), 0.0), row["length"]), d)
+
+
+@kernel(inline=False)
+def _outside(core: Any, kind: int, i: int, x: Vec3, y: Vec3, tol: float) -> Place:
+    """A point x that is closest to y on a vertex or edge. On the core itself, the normal is one that leads out."""
+    _, _, n, distance = apart(x, y)
+    if distance <= tol and core["n_edges"] > 0:
+        e = i
+        if kind == V:
+            first = rows_at(core["vertices"], core["n_vertices"], VERTEX)[i]["first"]
+            e = int(rows_at(core["edge_at"], core["n_edge_at"], INDEX)[first])
+        edge = rows_at(core["edges"], core["n_edges"], EDGE)[e]
+        if core["n_faces"] > 0:
+            n = load3(rows_at(core["faces"], core["n_faces"], FACE)[edge["left"]]["normal"])
+        else:
+            d = load3(edge["direction"])
+            n = unit(cross(d, (1.0, 0.0, 0.0) if abs(d[0]) < 0.6 else (0.0, 1.0, 0.0)))
+    return kind, i, y, n, distance
+
+
+@kernel(inline=False)
+def _scan(core: Any, x: Vec3) -> Place:
+    """The same by trying all features: what is left if rounding sends the walk round in circles."""
+    if core["n_faces"] > 0:
+        f, above = highest_face(core, x)
+        if above <= 0.0 or point_outside_face(core, f, x, 0.0) == HERE:
+            n = load3(rows_at(core["faces"], core["n_faces"], FACE)[f]["normal"])
+            return F, f, axpy(x, -above, n), n, above
+    best = _outside(core, V, 0, x, position(core, 0), 0.0)
+    for e in range(core["n_edges"]):
+        place = _outside(core, E, e, x, _foot(core, e, x), 0.0)
+        if place[4] < best[4]:
+            best = place
+    for f in range(core["n_faces"]):
+        above = height(core, f, x)
+        if 0.0 <= above < best[4] and point_outside_face(core, f, x, 0.0) == HERE:
+            n = load3(rows_at(core["faces"], core["n_faces"], FACE)[f]["normal"])
+            best = (F, f, axpy(x, -above, n), n, above)
+    return best
+
+
+@kernel(inline=False)
+def cast(core: Any, radius: float, origin: Vec3, direction: Vec3, longest: float) -> tuple[float, Vec3]:
+    """How far along a unit direction the ray meets the shape, and the normal there; inf if it does not.
+
+    A ray that starts inside meets it at once, with the normal of the surface that is closest.
+    """
+    kind, i, _, n, distance = locate(core, origin, V, 0)
+    near = 10.0 * TOLERANCE * (abs(distance) + core["radius_bound"] + radius)
+    t = 0.0
+    for _ in range(NEWTON):
+        gap = distance - radius
+        if gap <= near:
+            return t, n
+        speed = -dot(n, direction)
+        if speed <= 0.0 or speed * (longest - t) < gap:  # it turns away, or would meet too late
+            return np.inf, n
+        t += gap / speed
+        kind, i, _, n, distance = locate(core, axpy(origin, t, direction), kind, i)
+    return np.inf, n  # it grazes
+
+
+@entry
+def cast_all(address: int, radius: float, origins: Any, directions: Any, longest: float, t: Any, normals: Any) -> None:
+    """`cast` for rows of origins and unit directions (n, 3)."""
+    core = rows_at(address, 1, CORE)[0]
+    for k in range(t.shape[0]):
+        t[k], n = cast(core, radius, load3(origins[k]), load3(directions[k]), longest)
+        store3_at(normals[k], 0, n)
+
+
+@entry
+def locate_all(address: int, radius: float, points: Any, distances: Any, normals: Any) -> None:
+    """Signed distances and normals of rows of points (n, 3) from a shape."""
+    core = rows_at(address, 1, CORE)[0]
+    kind, i = V, 0
+    for k in range(distances.shape[0]):
+        kind, i, _, n, distance = locate(core, load3_at(points[k], 0), kind, i)
+        distances[k] = distance - radius
+        store3_at(normals[k], 0, n)
+
+
+class Hit(NamedTuple):
+    """Where a ray meets a shape, or what of it is closest to a point."""
+
+    distance: float  # m, along the ray; of a point from the surface, negative inside
+    point: tuple[float, float, float]  # m, on the surface
+    normal: tuple[float, float, float]  # unit, outwards
+
+
+def core_cast(
+    core: Polyhedron, radius: float, origin: Iterable[float], direction: Iterable[float], longest: float = math.inf
+) -> Hit | None:
+    """The first point of a shape on a ray, in the frame of its core; None if there is none nearer than `longest`."""
+    start = vector(origin, 3, "core_cast: origin")
+    way = vector(direction, 3, "core_cast: direction")
+    way = unit_way(way, "core_cast")
+    if not np.abs(start).max() < FAR:
+        raise ValueError(f"core_cast: origin {start.tolist()} is too far away, more than {FAR} m")
+    t, normals = np.zeros(1), np.zeros((1, 3))
+    cast_all(core.address, float(radius), start.reshape(1, 3), way.reshape(1, 3), float(longest), t, normals)
+    if t[0] == np.inf:
+        return None
+    return Hit(float(t[0]), triple(start + t[0] * way), triple(normals[0]))
+
+
+def core_closest_point(core: Polyhedron, radius: float, point: Iterable[float]) -> Hit:
+    """What of the surface of a shape is closest to a point, in the frame of its core."""
+    x = vector(point, 3, "core_closest_point: point")
+    distances, normals = np.zeros(1), np.zeros((1, 3))
+    locate_all(core.address, float(radius), x.reshape(1, 3), distances, normals)
+    if not math.isfinite(distances[0]):  # beyond FAR
+        raise ValueError(f"core_closest_point: {x.tolist()} is too far away for its distance to be a number")
+    return Hit(float(distances[0]), triple(x - distances[0] * normals[0]), triple(normals[0]))
+
+
+def unit_way(direction: Vector, what: str) -> Vector:
+    largest = np.abs(direction).max()
+    if largest == 0.0:
+        raise ValueError(f"{what}: direction is zero")
+    way = direction / largest  # first, so that no square is too large or too small
+    return way / np.linalg.norm(way)
+
+
+def triple(x: Any) -> tuple[float, float, float]:
+    return float(x[0]), float(x[1]), float(x[2])

@@ -1,0 +1,1 @@
+"""Round solids: exact distances and contacts of cylinders, cones and their like."""

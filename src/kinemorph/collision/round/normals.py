@@ -1,0 +1,178 @@
+"""Along which normal two solids are farthest apart, at least one of which is round: exact, from a normal that is near.
+
+How far two solids are apart along a unit vector n is what n says of their pieces (see `round_solids`),
+
+    f(n) = min over pieces of A (n · c - r |n⊥|)  -  max over pieces of B (n · c + r |n⊥|),
+
+n⊥ what of n is across the axis of a disc. The largest f is the distance, or less the depth if the solids overlap: the
+shortest way apart. It is where n is the normal of a flat, where it is on two circles, where it is best on a circle, or
+best on the whole sphere, for the pieces that are farthest there. All of these are tried with the pieces that face each
+other now, and each is judged by the true f: whatever comes out is a true way apart, and no shorter one is near.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from kinemorph.collision.round.solids import circle_at, farthest_piece, flat_at, middle, ways_round
+from kinemorph.jit.api import kernel
+from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
+
+Way = tuple[float, Vec3, int, int]  # how far apart, along which normal from B to A, and the pieces of A and B there
+Disc = tuple[float, Vec3]  # radius and axis
+NEWTON = 15  # steps
+STRIDE = 0.2  # rad, at most in a step
+LAST = 1e-8  # rad: what a step of this size leaves is its square
+PARALLEL = 1e-24  # square of a sine
+
+
+@kernel(inline=False)
+def along(A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, a: int, b: int) -> Way:
+    """How far apart A, of which a point x is R x + p in B, and B are along n; a and b are guesses."""
+    reach_a, a = farthest_piece(A, a, neg(tmul_vec(R, n)))
+    reach_b, b = farthest_piece(B, b, n)
+    return dot(n, p) - reach_a - reach_b, n, a, b
+
+
+@kernel(inline=False)
+def best_around(A: Any, B: Any, R: Mat3, p: Vec3, start: Way, best: Way) -> Way:
+    """The best of a normal that is known and of all that the pieces of `start` propose."""
+    _, n, a, b = start
+    (ca, ra), (cb, rb) = middle(A, a), middle(B, b)
+    w = sub(add(mul_vec(R, ca), p), cb)
+    one, other = (ra, (R[2], R[5], R[8])), (rb, (0.0, 0.0, 1.0))
+    best = _better(A, B, R, p, on_sphere(w, one, other, n), best)
+    ways_a, ways_b = ways_round(A, a), ways_round(B, b)
+    for j in range(ways_b):
+        d, s = circle_at(B, b, j)
+        best = _better(A, B, R, p, flat_at(B, b, j), best)
+        best = _better(A, B, R, p, on_circle(d, s, w, one, other, n), best)
+    for i in range(ways_a):
+        d, s = circle_at(A, a, i)
+        d, s = mul_vec(R, d), -s
+        best = _better(A, B, R, p, neg(mul_vec(R, flat_at(A, a, i))), best)
+        best = _better(A, B, R, p, on_circle(d, s, w, one, other, n), best)
+        for j in range(ways_b):
+            e, t = circle_at(B, b, j)
+            best = _better(A, B, R, p, on_both(d, s, e, t, n), best)
+    return best
+
+
+@kernel(inline=False)
+def _better(A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, best: Way) -> Way:
+    found = along(A, B, R, p, n, best[2], best[3])
+    return found if found[0] > best[0] else best
+
+
+@kernel
+def _scaled(w: Vec3, near: Vec3) -> Vec3:
+    """w / |w|, or something else of length 1."""
+    size = math.sqrt(dot(w, w))
+    return scale(w, 1.0 / size) if size > 0.0 else near
+
+
+@kernel(inline=False)
+def on_both(d: Vec3, s: float, e: Vec3, t: float, near: Vec3) -> Vec3:
+    """The normal on two circles, of both the one that is nearer; `near` if they do not meet."""
+    c, q = dot(d, e), cross(d, e)
+    qq = dot(q, q)
+    if qq <= PARALLEL:
+        return near
+    x, y = (s - c * t) / qq, (t - c * s) / qq
+    rest = 1.0 - x * s - y * t
+    if not rest >= 0.0:
+        return near
+    z = math.copysign(math.sqrt(rest / qq), dot(q, near))
+    return _scaled(axpy(axpy(scale(d, x), y, e), z, q), near)
+
+
+@kernel
+def _bends(disc: Disc, n: Vec3, n1: Vec3, n2: Vec3) -> tuple[float, float]:
+    """First and second derivative of r |n⊥| on a curve of unit vectors."""
+    r, a = disc
+    z, z1, z2 = dot(n, a), dot(n1, a), dot(n2, a)
+    q = math.sqrt(max(1.0 - z * z, 1e-30))
+    return -r * z * z1 / q, -r * ((z1 * z1 + z * z2) + (z * z1 / q) ** 2) / q
+
+
+@kernel
+def _turns_with(disc: Disc, d: Vec3) -> bool:
+    """Whether a disc looks the same for all normals of a circle about d."""
+    q = cross(disc[1], d)
+    return disc[0] == 0.0 or dot(q, q) <= PARALLEL
+
+
+@kernel(inline=False)
+def on_circle(d: Vec3, s: float, w: Vec3, one: Disc, other: Disc, near: Vec3) -> Vec3:
+    """The best normal on a circle for two pieces, w from one to the other."""
+    if s * s >= 1.0:
+        return near
+    c = math.sqrt(1.0 - s * s)
+    if _turns_with(one, d) and _turns_with(other, d):
+        e = _scaled(axpy(w, -dot(w, d), d), near)
+        return _scaled(axpy(scale(e, c), s, d), near)
+    e = _scaled(axpy(near, -dot(near, d), d), w)
+    for _ in range(NEWTON):
+        g = cross(d, e)
+        n, n1, n2 = axpy(scale(e, c), s, d), scale(g, c), scale(e, -c)
+        a1, a2 = _bends(one, n, n1, n2)
+        b1, b2 = _bends(other, n, n1, n2)
+        f1, f2 = dot(n1, w) - a1 - b1, dot(n2, w) - a2 - b2
+        step = -f1 / f2 if f2 < 0.0 else math.copysign(STRIDE, f1)
+        step = min(max(step, -STRIDE), STRIDE)
+        e = add(scale(e, math.cos(step)), scale(g, math.sin(step)))
+        if not abs(step) > LAST:
+            break
+    return _scaled(axpy(scale(e, c), s, d), near)
+
+
+@kernel
+def _rim(disc: Disc, n: Vec3) -> tuple[Vec3, Vec3, float]:
+    """From the middle of a disc to the point of its rim along n, the tangent there, and the curvature of r |n⊥|."""
+    r, a = disc
+    out = axpy(n, -dot(n, a), a)
+    q = math.sqrt(dot(out, out))
+    if r == 0.0 or q < 1e-15:
+        return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 0.0
+    return scale(out, r / q), scale(cross(a, out), 1.0 / q), r / q
+
+
+@kernel
+def _lean(disc: Disc, n: Vec3) -> float:
+    """The sine of the angle between n and the normal of a disc."""
+    q = cross(disc[1], n)
+    return math.sqrt(dot(q, q)) if disc[0] > 0.0 else 1.0
+
+
+@kernel(inline=False)
+def on_sphere(w: Vec3, one: Disc, other: Disc, near: Vec3) -> Vec3:
+    """The best of all normals for two pieces, w from one to the other: the direction between their points."""
+    if one[0] == 0.0 or other[0] == 0.0:  # from a point to a rim: the nearest point of the rim is on its side
+        r, a = one if other[0] == 0.0 else other
+        out = _scaled(axpy(w, -dot(w, a), a), near)
+        return _scaled(axpy(w, -r, out), near)
+    n = near
+    for _ in range(NEWTON):
+        xa, ta, ka = _rim(one, n)
+        xb, tb, kb = _rim(other, n)
+        apart = sub(sub(w, xa), xb)
+        f = dot(n, apart)
+        e = _scaled(cross(n, (1.0, 0.0, 0.0) if abs(n[0]) < 0.6 else (0.0, 1.0, 0.0)), near)
+        g = cross(n, e)
+        u, v = dot(apart, e), dot(apart, g)  # the slope of f, and what it is bent by
+        ae, ag, be, bg = dot(ta, e), dot(ta, g), dot(tb, e), dot(tb, g)
+        uu, vv, uv = f + ka * ae * ae + kb * be * be, f + ka * ag * ag + kb * bg * bg, ka * ae * ag + kb * be * bg
+        det = uu * vv - uv * uv
+        if uu > 0.0 and det > 0.0:
+            x, y = (vv * u - uv * v) / det, (uu * v - uv * u) / det
+        else:  # no summit: uphill
+            x, y = u, v
+        size = math.sqrt(x * x + y * y)
+        stride = min(STRIDE, 0.5 * min(_lean(one, n), _lean(other, n)))  # not across the normal of a disc
+        share = 1.0 if size <= min(stride, LAST) or (size < stride and det > 0.0 and uu > 0.0) else stride / size
+        n = _scaled(axpy(axpy(n, share * x, e), share * y, g), near)
+        if not size > LAST:
+            break
+    return n

@@ -1,0 +1,218 @@
+"""From two prisms to the round solids that they stand for: distance, normal and closest points of a pair.
+
+The true normal is found near one that was known a moment ago, or near that of the prisms, which V-Clip or the depth
+says: their sides are within 0.5 % of the radius. The prisms are inside of the solids, so that solids which are as far
+apart as the prisms along the normal of these need nothing else.
+
+Of solids that are apart, a normal along which two of their points lie upon each other is the best of all. Of solids
+that overlap it is one of several, and the shortest way apart is to be proved: the difference B - A of the two holds the
+origin, and its surface must be nowhere nearer than the foot of the way that is known. A polytope of points of the
+difference proves it if all of its facets are as far away, for all of it is inside. The foot is one of its corners;
+around it are those that are farthest along normals a little aside, and one is on the far side. If that is not enough,
+it grows where a facet is too near: the farthest point along the normal of that facet is a new corner, or it shows a
+way apart that is shorter.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from kinemorph.collision.narrow.depth import grow, nearest, put_facet, unit
+from kinemorph.collision.narrow.features import HERE, facing
+from kinemorph.collision.round.normals import Way, along, best_around, on_both, on_circle, on_sphere
+from kinemorph.collision.round.points import FLAT, LINE, SAME, Closest, front_of, level, points_along
+from kinemorph.collision.round.solids import AXIS, BESIDE, flat_at, middle, point_of
+from kinemorph.geometry.polyhedron import FACE
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
+from kinemorph.spatial.rows import load3, store3
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
+
+Found = tuple[bool, Vec3, Vec3, Way]  # whether it is proved, points of A and B, and the best normal
+LIKELY = 4  # normals that are tried first
+ROUNDS = 12  # of all normals; most often none is needed
+BETTER = 8  # ways apart, each shorter than the one before
+WORTH = 1e-3  # of the radii: ways apart that are shorter by less are not looked for,
+LEAST = 1e-3  # nor those that are shorter by this share,
+GAP = 1e5  # or by so many tolerances
+MOST = 128  # corners of a polytope: what is not proved by then is the best that is known
+ASIDE = 0.4  # rad, at most, between the normals of the foot and the corners around it
+WIDE = 1e3  # what is flat, as a share of what is bent
+LOST, PROVED, SHORTER = 0, 1, 2
+
+
+@kernel(inline=False)
+def true_closest(A: Any, B: Any, R: Mat3, p: Vec3, x: Vec3, n: Vec3, distance: float, tol: float, work: Any) -> Closest:
+    """What is true of two solids whose cores are so far apart along n, A at x."""
+    if distance - along(A, B, R, p, n, 0, 0)[0] <= SAME * tol:
+        return x, axpy(x, -distance, n), n, distance
+    _, x, y, best = follow(A, B, R, p, x, n, tol, work)
+    return level(x, y, best)
+
+
+@kernel(inline=False)
+def follow(A: Any, B: Any, R: Mat3, p: Vec3, x: Vec3, n: Vec3, tol: float, work: Any) -> Found:
+    """The closest points of A and B, of which a point x of A is R x + p in B, and the shortest way apart, near n.
+
+    x is where A is if nothing is known.
+    """
+    best = start = along(A, B, R, p, n, 0, 0)
+    most = WORTH * (A["low"] + B["low"])
+    y = x
+    for _ in range(BETTER):
+        found, x, y, best = _climb(A, B, R, p, x, start, SAME * tol)
+        if not found or best[0] >= 0.0:
+            return found, x, y, best
+        slack = max(min(most, -LEAST * best[0]), GAP * tol)
+        proof, n = _prove(A, B, R, p, best, slack, SAME * tol, work)
+        if proof != SHORTER:
+            return proof == PROVED, x, y, best
+        start = along(A, B, R, p, n, best[2], best[3])
+    return False, x, y, best
+
+
+@kernel(inline=False)
+def _climb(A: Any, B: Any, R: Mat3, p: Vec3, x: Vec3, best: Way, near: float) -> Found:
+    """Whether there is a normal near the one that is known along which two points lie upon each other.
+
+    The likely ones come first; if none of them is it, all that the pieces propose are tried.
+    """
+    flat = along(A, B, R, p, _flat(B, best[3], best[1]), best[2], best[3])
+    best = flat if flat[0] > best[0] else best
+    flat = along(A, B, R, p, neg(mul_vec(R, _flat(A, best[2], neg(tmul_vec(R, best[1]))))), best[2], best[3])
+    best = flat if flat[0] > best[0] else best
+    x, y, beside, start = points_along(A, B, R, p, x, best, near)
+    for which in range(LIKELY + ROUNDS):
+        if beside <= near:
+            return True, x, y, best
+        before = best[0]
+        if which < LIKELY:
+            likely, n = _likely(A, B, R, p, start, which)
+            way = along(A, B, R, p, n, best[2], best[3]) if likely else best
+            best = way if way[0] > before else best
+        else:
+            best = best_around(A, B, R, p, start, best)
+        if best[0] > before:
+            x, y, beside, start = points_along(A, B, R, p, x, best, near)
+        elif which >= LIKELY:
+            break
+    return beside <= near, x, y, best
+
+
+@kernel(inline=False)
+def _flat(core: Any, v: int, n: Vec3) -> Vec3:
+    """The normal of the disc, or of the face, that faces n most."""
+    if core["sides"] > 0:
+        return flat_at(core, v, 0)
+    f, _ = facing(core, v, n)
+    return load3(rows_at(core["faces"], core["n_faces"], FACE)[f]["normal"]) if f != HERE else n
+
+
+@kernel(inline=False)
+def _likely(A: Any, B: Any, R: Mat3, p: Vec3, way: Way, which: int) -> tuple[bool, Vec3]:
+    """A normal for the pieces that face each other: across both sides, across one of them, or of their rims; and
+    whether it is likely to be near."""
+    _, n, a, b = way
+    axis = (R[2], R[5], R[8])
+    side_a = A["sides"] > 0 and abs(-dot(axis, n) - A["slope"]) < BESIDE
+    side_b = B["sides"] > 0 and abs(n[2] - B["slope"]) < BESIDE
+    if which == 0:
+        return (True, on_both(axis, -A["slope"], AXIS, B["slope"], n)) if side_a and side_b else (False, n)
+    if (which == 1 and not side_b) or (which == 2 and not side_a):
+        return False, n
+    (ca, ra), (cb, rb) = middle(A, a), middle(B, b)
+    w = sub(add(mul_vec(R, ca), p), cb)
+    if which == 1:
+        return True, on_circle(AXIS, B["slope"], w, (ra, axis), (rb, AXIS), n)
+    if which == 2:
+        return True, on_circle(axis, -A["slope"], w, (ra, axis), (rb, AXIS), n)
+    return True, on_sphere(w, (ra, axis), (rb, AXIS), n)
+
+
+@kernel(inline=False)
+def _prove(A: Any, B: Any, R: Mat3, p: Vec3, way: Way, slack: float, near: float, work: Any) -> tuple[int, Vec3]:
+    """Whether no way apart is shorter than this one by more than the slack; and else the normal of one that is."""
+    depth, n, a, b = -way[0], way[1], way[2], way[3]
+    corners, facets = work["corners"], work["facets"]
+    d, e = _bent(A, B, R, way, near)
+    lean = min(ASIDE, math.sqrt(2.0 * slack / depth)) if depth > 0.0 else ASIDE
+    store3(corners[0]["w"], scale(n, depth))
+    for k in range(4):
+        aside = d if k & 1 == 0 else e
+        _, w = _corner(A, B, R, p, unit(axpy(n, lean if k < 2 else -lean, aside)), a, b)
+        store3(corners[k + 1]["w"], w)
+    _, w = _corner(A, B, R, p, neg(n), a, b)
+    store3(corners[5]["w"], w)
+    for k in range(4):
+        one, other = k + 1, (k + 1) % 4 + 1
+        put_facet(corners, facets[k], 0, one, other)
+        put_facet(corners, facets[k + 4], 5, other, one)
+    count = 8
+    for size in range(6, MOST):
+        f = nearest(facets, count)
+        if facets[f]["d"] == math.inf:  # two corners: any way beside is shorter
+            return SHORTER, unit(axpy(n, lean, d))
+        if facets[f]["d"] >= depth - slack:
+            return PROVED, n
+        m = load3(facets[f]["n"])
+        reach, w = _corner(A, B, R, p, m, a, b)
+        if reach < depth - slack:
+            return SHORTER, m
+        store3(corners[size]["w"], w)
+        count = grow(corners, facets, work["rim"], size, count, near)
+        if count < 0:
+            return LOST, n
+    return LOST, n
+
+
+@kernel(inline=False)
+def _corner(A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, a: int, b: int) -> tuple[float, Vec3]:
+    """The point of the difference that is farthest along n, and how far it is."""
+    way = along(A, B, R, p, n, a, b)
+    y = point_of(B, way[3], n)
+    x = point_of(A, way[2], neg(tmul_vec(R, n)))
+    return -way[0], sub(y, add(mul_vec(R, x), p))
+
+
+@kernel(inline=False)
+def _bent(A: Any, B: Any, R: Mat3, way: Way, near: float) -> tuple[Vec3, Vec3]:
+    """Two directions across a normal, and each other, in which the surface of the difference is bent most and least.
+
+    The corners around the foot are then on two lines that cross in it, and not beside each other.
+    """
+    _, n, a, b = way
+    m = neg(tmul_vec(R, n))
+    u = unit(cross(n, (1.0, 0.0, 0.0) if abs(n[0]) < 0.6 else (0.0, 1.0, 0.0)))
+    v = cross(n, u)
+    one, along_one = _lines(A, a, m, near)
+    other, along_other = _lines(B, b, n, near)
+    x, y = 0.0, 0.0  # of 2 t tᵀ for all tangents t: what of it is not the same all around
+    for t in (mul_vec(R, one), mul_vec(R, along_one), other, along_other):
+        c, s = dot(t, u), dot(t, v)
+        size = math.sqrt(c * c + s * s)
+        if size > 0.0:
+            x += (c * c - s * s) / size
+            y += 2.0 * c * s / size
+    size = math.sqrt(x * x + y * y)
+    if size == 0.0:
+        return u, v
+    c = math.sqrt(0.5 * (1.0 + x / size))  # of half the angle
+    s = math.copysign(math.sqrt(max(0.5 * (1.0 - x / size), 0.0)), y)
+    return add(scale(u, c), scale(v, s)), sub(scale(v, c), scale(u, s))
+
+
+@kernel(inline=False)
+def _lines(core: Any, v: int, n: Vec3, near: float) -> tuple[Vec3, Vec3]:
+    """Tangents of a solid at its point along n, as long as the radius by which it is bent: of its rim, of its line."""
+    front = front_of(core, v, n, near)
+    nothing = (0.0, 0.0, 0.0)
+    if front[0] == FLAT:
+        return nothing, nothing
+    line = sub(front[2], front[1]) if front[0] == LINE else nothing
+    radius = middle(core, v)[1]
+    out = (n[0], n[1], 0.0)
+    size = math.sqrt(dot(out, out))
+    if core["sides"] == 0 or size == 0.0:
+        return nothing, scale(line, WIDE)
+    return scale((-out[1], out[0], 0.0), radius / (size * size)), scale(line, WIDE)

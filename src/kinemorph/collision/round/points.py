@@ -1,0 +1,210 @@
+"""Where two solids are farthest towards each other along a normal: corners and rims, lines, flats, and what they share.
+
+If points of both lie upon each other as seen along the normal, it is the best one near: the way from one to the other.
+Else the pieces there lead to a better one.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from kinemorph.collision.narrow.depth import unit
+from kinemorph.collision.narrow.features import HERE, INDEX, E, F, V, between_segments, clip_to_face, facing, position
+from kinemorph.collision.round.normals import Way
+from kinemorph.collision.round.solids import middle, point_of
+from kinemorph.geometry.polyhedron import EDGE, FACE, VERTEX
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
+from kinemorph.spatial.rows import load3
+from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg, scale, sub
+
+SAME = 1e3  # tolerances: what is farthest to within so much takes part, 1e-11 of the sizes
+LEAN = 0.05  # rad, at most, away from the normal of a disc: in it, the way uphill is not known
+NOTHING = (0.0, 0.0, 0.0)
+CORNER, LINE, FLAT = 0, 1, 2
+Front = tuple[int, Vec3, Vec3, int, int]  # what of a solid is farthest, its ends, the piece at the second, and an edge
+Closest = tuple[Vec3, Vec3, Vec3, float]  # a point of A, a point of B, unit normal from B to A, distance
+
+
+@kernel
+def level(x: Vec3, y: Vec3, way: Way) -> Closest:
+    """Points of A and B that lie upon each other but for next to nothing: each of them takes its half of it."""
+    distance, n = way[0], way[1]
+    r = scale(axpy(sub(x, y), -distance, n), 0.5)
+    return sub(x, r), add(y, r), n, distance
+
+
+@kernel(inline=False)
+def points_along(A: Any, B: Any, R: Mat3, p: Vec3, x: Vec3, way: Way, near: float) -> tuple[Vec3, Vec3, float, Way]:
+    """Points of A and B that are farthest along a normal, and how far they are beside each other as seen along it: if
+    that is nothing, the normal is the best one, else the pieces there are and a normal lead to a better one.
+
+    x is where A is if nothing is known.
+    """
+    distance, n, a, b = way
+    m = neg(tmul_vec(R, n))
+    one, other = front_of(A, a, m, near), front_of(B, b, n, near)
+    if one[0] == FLAT and other[0] == FLAT:
+        return _on_flats(A, B, R, p, way)
+    if one[0] == FLAT:
+        y, beside, a, out = _above(A, a, tmul_vec(R, sub(other[1], p)), tmul_vec(R, sub(other[2], p)), m, near)
+        y = add(mul_vec(R, y), p)
+        return axpy(y, distance, n), y, beside, (distance, _leant(n, neg(mul_vec(R, out)), beside, distance), a, b)
+    x1, x2 = add(mul_vec(R, one[1]), p), add(mul_vec(R, one[2]), p)
+    if other[0] == FLAT:
+        x, beside, b, out = _above(B, b, x1, x2, n, near)
+        return x, axpy(x, -distance, n), beside, (distance, _leant(n, out, beside, distance), a, b)
+    s, u = _crossing(x1, sub(x2, x1), other[1], sub(other[2], other[1]), n)
+    x, y = axpy(x1, s, sub(x2, x1)), axpy(other[1], u, sub(other[2], other[1]))
+    r = _across(sub(x, y), n)
+    return x, y, math.sqrt(dot(r, r)), (distance, n, one[3] if s > 0.5 else a, other[3] if u > 0.5 else b)
+
+
+@kernel(inline=False)
+def _on_flats(A: Any, B: Any, R: Mat3, p: Vec3, way: Way) -> tuple[Vec3, Vec3, float, Way]:
+    """The same for two flats, of which at least one is a disc."""
+    distance, n, a, b = way
+    if A["sides"] == 0:  # a face of A on a disc of B
+        c, r = middle(B, b)
+        x, beside, a, out = _on_face(A, a, tmul_vec(R, sub(c, p)), r, neg(tmul_vec(R, n)))
+        x, out = add(mul_vec(R, x), p), neg(mul_vec(R, out))
+        return x, axpy(x, -distance, n), beside, (distance, _leant(n, out, beside, distance), a, b)
+    c, r = middle(A, a)
+    c = add(mul_vec(R, c), p)
+    if B["sides"] == 0:
+        y, beside, b, out = _on_face(B, b, c, r, n)
+    else:
+        y, beside, out = _on_disc(middle(B, b), c, r, n)
+    return axpy(y, distance, n), y, beside, (distance, _leant(n, out, beside, distance), a, b)
+
+
+@kernel(inline=False)
+def _on_disc(disc: tuple[Vec3, float], c: Vec3, r: float, n: Vec3) -> tuple[Vec3, float, Vec3]:
+    """The middle of what a disc shares with another of radius r about c, or how far beside it that is, and where to."""
+    y, s = disc
+    w = _across(sub(c, y), n)
+    away = math.sqrt(dot(w, w))
+    out = scale(w, 1.0 / away) if away > 0.0 else w
+    if away > r + s:
+        return axpy(y, s, out), away - r - s, out
+    return axpy(y, 0.5 * (max(-s, away - r) + min(s, away + r)), out), 0.0, out
+
+
+@kernel(inline=False)
+def _on_face(core: Any, v: int, c: Vec3, r: float, n: Vec3) -> tuple[Vec3, float, int, Vec3]:
+    """What of the face at vertex v is closest to the middle c of a disc of radius r, how far beside the disc that is,
+    the vertex near it, and where the disc is from there."""
+    f, _ = facing(core, v, n)
+    if f == HERE:
+        return c, 0.0, v, NOTHING
+    edges = rows_at(core["edges"], core["n_edges"], EDGE)
+    face = rows_at(core["faces"], core["n_faces"], FACE)[f]
+    face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
+    c = axpy(c, -dot(n, sub(c, position(core, v))), n)  # in the plane of the face
+    inside, least, found = True, math.inf, c
+    for k in range(face["first"], face["first"] + face["count"]):
+        side = face_edges[k]
+        edge = edges[side >> 1]
+        tail, d = position(core, edge["tail"]), load3(edge["direction"])
+        inward = load3(edge["right_normal"]) if side & 1 else load3(edge["left_normal"])
+        inside = inside and dot(inward, sub(c, tail)) >= 0.0
+        s = min(max(dot(sub(c, tail), d), 0.0), edge["length"])
+        w = sub(c, axpy(tail, s, d))
+        if dot(w, w) < least:
+            least, found = dot(w, w), axpy(tail, s, d)
+            v = int(edge["tail"] if s < 0.5 * edge["length"] else edge["head"])
+    away = math.sqrt(least)
+    if inside or away == 0.0:
+        return c, 0.0, v, NOTHING
+    return found, max(away - r, 0.0), v, scale(sub(c, found), 1.0 / away)
+
+
+@kernel
+def _leant(n: Vec3, out: Vec3, beside: float, distance: float) -> Vec3:
+    """A normal of a disc leant outwards, by no more than what leads to a point so far beside and above its rim."""
+    lean = LEAN if beside > LEAN * abs(distance) else beside / abs(distance)
+    return unit(axpy(n, lean, out))
+
+
+@kernel(inline=False)
+def front_of(core: Any, v: int, n: Vec3, near: float) -> Front:
+    """What of a solid is farthest along n, with piece v."""
+    x = point_of(core, v, n)
+    if core["sides"] > 0:
+        other = int(core["sides"]) - v
+        y = point_of(core, other, n)
+        if middle(core, v)[1] * math.sqrt(n[0] * n[0] + n[1] * n[1]) <= near and middle(core, v)[1] > 0.0:
+            return FLAT, x, x, v, HERE
+        return (LINE, x, y, other, HERE) if dot(n, sub(x, y)) <= near else (CORNER, x, x, v, HERE)
+    edges = rows_at(core["edges"], core["n_edges"], EDGE)
+    edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
+    vertex = rows_at(core["vertices"], core["n_vertices"], VERTEX)[v]
+    y, count, end, line = x, 0, v, HERE
+    for k in range(vertex["first"], vertex["first"] + vertex["count"]):
+        edge = edges[edge_at[k]]
+        other = int(edge["head"] if edge["tail"] == v else edge["tail"])
+        z = position(core, other)
+        if dot(n, sub(x, z)) <= near:
+            y, end, line = z, other, int(edge_at[k])
+            count += 1
+    return min(count, FLAT), x, y, end, line
+
+
+@kernel(inline=False)
+def feature_along(core: Any, v: int, n: Vec3, near: float) -> tuple[int, int]:
+    """The same as a feature; of a round solid, whose features are named as they are needed, a vertex."""
+    if core["sides"] > 0:
+        return V, v
+    front = front_of(core, v, n, near)
+    if front[0] == FLAT and core["n_faces"] > 0:
+        return F, facing(core, v, n)[0]
+    return (E, front[4]) if front[0] != CORNER else (V, v)
+
+
+@kernel
+def _across(r: Vec3, n: Vec3) -> Vec3:
+    """A vector as seen along n."""
+    return axpy(r, -dot(r, n), n)
+
+
+@kernel(inline=False)
+def _crossing(x: Vec3, r: Vec3, y: Vec3, q: Vec3, n: Vec3) -> tuple[float, float]:
+    """Where two lines, which may be points, are closest as seen along n: shares of each."""
+    r, q, w = _across(r, n), _across(q, n), _across(sub(y, x), n)
+    first, second = math.sqrt(dot(r, r)), math.sqrt(dot(q, q))
+    if first == 0.0 and second == 0.0:
+        return 0.0, 0.0
+    if first == 0.0:
+        return 0.0, min(max(-dot(w, q) / (second * second), 0.0), 1.0)
+    if second == 0.0:
+        return min(max(dot(w, r) / (first * first), 0.0), 1.0), 0.0
+    zero = (0.0, 0.0, 0.0)
+    s, u = between_segments(zero, scale(r, 1.0 / first), first, w, scale(q, 1.0 / second), second)
+    return s / first, u / second
+
+
+@kernel(inline=False)
+def _above(core: Any, v: int, x: Vec3, y: Vec3, n: Vec3, near: float) -> tuple[Vec3, float, int, Vec3]:
+    """The middle of the part of a line that is above the disc or face at piece v, and how far beside it all of it is;
+    then also the piece where it is beside it, and towards where."""
+    r = sub(y, x)
+    length = math.sqrt(dot(r, r))
+    d = scale(r, 1.0 / length) if length > 0.0 else n
+    if core["sides"] == 0:
+        f, _ = facing(core, v, n)
+        if f == HERE:
+            return x, 0.0, v, NOTHING
+        lo, hi, beyond, _ = clip_to_face(core, f, x, d, length, near)
+        if lo <= hi:
+            return axpy(x, 0.5 * (lo + hi), d), 0.0, v, NOTHING
+        return x, math.inf, int(rows_at(core["edges"], core["n_edges"], EDGE)[beyond]["tail"]), NOTHING
+    c, radius = middle(core, v)
+    q = _across(sub(x, c), n)
+    s = min(max(-dot(q, d), 0.0), length)  # where it is closest to the middle
+    w = axpy(q, s, d)
+    away = math.sqrt(dot(w, w))
+    if away > radius:
+        return axpy(x, s, d), away - radius, v, scale(w, 1.0 / away)
+    half = math.sqrt(radius * radius - away * away)
+    return axpy(x, 0.5 * (max(s - half, 0.0) + min(s + half, length)), d), 0.0, v, NOTHING

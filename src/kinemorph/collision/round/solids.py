@@ -1,0 +1,166 @@
+"""What of a core is farthest in a direction, where cores may stand for round solids: cylinders and cones.
+
+A round solid is the hull of two discs across z, and its core is the prism in it. A vertex is a disc without radius: so
+all solids are hulls of **pieces**, which a number names: the vertex of a polyhedron; of a round solid 0 is the disc at
+the bottom and `sides` the one on top, as the vertices on their rims. Around a piece there are
+
+- **flats**, normals of faces: those of a vertex, or that of a disc;
+- **circles** of normals n · d = s: across an edge d of a vertex (s = 0), or of the round side about its axis.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from kinemorph.collision.narrow.features import HERE, INDEX, farthest, position
+from kinemorph.geometry.polyhedron import EDGE, FACE, VERTEX
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.spatial.mat3 import Mat3
+from kinemorph.spatial.rows import load3
+from kinemorph.spatial.vec3 import Vec3, axpy, dot
+
+ACROSS = 0.99  # cosine: a face whose normal is within 8° of a direction carries along it
+BESIDE = 0.14  # sine: the same for the round side
+LEVEL = 1e-5  # sine: a disc that leans less has no lowest point
+AXIS = (0.0, 0.0, 1.0)
+
+
+@kernel(inline=False)
+def farthest_piece(core: Any, v: int, n: Vec3) -> tuple[float, int]:
+    """How far a solid reaches along n, and with which piece; v is a guess."""
+    if core["sides"] == 0:
+        v = farthest(core, v, n)
+        return dot(n, position(core, v)), v
+    aside = math.sqrt(n[0] * n[0] + n[1] * n[1])
+    low = core["low"] * aside - core["half"] * n[2]
+    high = core["high"] * aside + core["half"] * n[2]
+    return (high, int(core["sides"])) if high > low else (low, 0)
+
+
+@kernel
+def middle(core: Any, v: int) -> tuple[Vec3, float]:
+    """The middle of a piece, and its radius."""
+    if core["sides"] == 0:
+        return position(core, v), 0.0
+    return ((0.0, 0.0, -core["half"]), core["low"]) if v == 0 else ((0.0, 0.0, core["half"]), core["high"])
+
+
+@kernel(inline=False)
+def point_of(core: Any, v: int, n: Vec3) -> Vec3:
+    """The point of a piece that is farthest along n."""
+    c, r = middle(core, v)
+    aside = math.sqrt(n[0] * n[0] + n[1] * n[1])
+    if r == 0.0 or aside == 0.0:
+        return c
+    return c[0] + r / aside * n[0], c[1] + r / aside * n[1], c[2]
+
+
+@kernel(inline=False)
+def support(core: Any, v: int, n: Vec3) -> tuple[int, Vec3]:
+    """The piece that is farthest along n, and its point; v is a guess."""
+    _, v = farthest_piece(core, v, n)
+    return v, point_of(core, v, n)
+
+
+@kernel(inline=False)
+def ways_round(core: Any, v: int) -> int:
+    """How many flats and circles there are at a piece."""
+    if core["sides"] > 0:
+        return 1
+    return int(rows_at(core["vertices"], core["n_vertices"], VERTEX)[v]["count"]) if core["n_edges"] > 0 else 0
+
+
+@kernel(inline=False)
+def circle_at(core: Any, v: int, k: int) -> tuple[Vec3, float]:
+    """Axis and height of a circle of normals at a piece."""
+    if core["sides"] > 0:
+        return AXIS, core["slope"]
+    first = rows_at(core["vertices"], core["n_vertices"], VERTEX)[v]["first"]
+    e = rows_at(core["edge_at"], core["n_edge_at"], INDEX)[first + k]
+    return load3(rows_at(core["edges"], core["n_edges"], EDGE)[e]["direction"]), 0.0
+
+
+@kernel(inline=False)
+def flat_at(core: Any, v: int, k: int) -> Vec3:
+    """The normal of a face at a piece, each one once; a segment has none, and says its direction."""
+    if core["sides"] > 0:
+        return (0.0, 0.0, -1.0) if v == 0 else AXIS
+    first = rows_at(core["vertices"], core["n_vertices"], VERTEX)[v]["first"]
+    edge = rows_at(core["edges"], core["n_edges"], EDGE)[rows_at(core["edge_at"], core["n_edge_at"], INDEX)[first + k]]
+    if edge["left"] < 0:
+        return load3(edge["direction"])
+    f = edge["left"] if edge["tail"] == v else edge["right"]
+    return load3(rows_at(core["faces"], core["n_faces"], FACE)[f]["normal"])
+
+
+@kernel(inline=False)
+def closest_on_round(core: Any, x: Vec3) -> tuple[Vec3, Vec3, float]:
+    """What of the surface of a round solid is closest to a point, the normal there, and the distance, negative inside.
+
+    In the half-plane of the axis and the point, r is away from the axis and z along it.
+    """
+    low, high, half = core["low"], core["high"], core["half"]
+    r, z = math.sqrt(x[0] * x[0] + x[1] * x[1]), x[2]
+    s = core["slope"]
+    c = math.sqrt(1.0 - s * s)
+    side = (r - low) * c + (z + half) * s  # above the side, above the ends
+    up = (z + half) * c - (r - low) * s  # along the side, from the bottom
+    length = 2.0 * half / c
+    end = abs(z) - half
+    if side <= 0.0 and end <= 0.0:
+        nr, nz, distance = (c, s, side) if side >= end else (0.0, math.copysign(1.0, z), end)
+    elif end > 0.0 and r <= (low if z < 0.0 else high):
+        nr, nz, distance = 0.0, math.copysign(1.0, z), end
+    elif side > 0.0 and 0.0 < up < length:
+        nr, nz, distance = c, s, side
+    else:
+        rim, end = (low, z + half) if up <= 0.0 else (high, z - half)
+        distance = math.sqrt((r - rim) ** 2 + end * end)
+        nr, nz = (r - rim) / distance, end / distance
+    n = (nr * x[0] / r, nr * x[1] / r, nz) if r > 0.0 else (nr, 0.0, nz)
+    return axpy(x, -distance, n), n, distance
+
+
+# --- where a round solid is a prism after all ---
+
+
+@kernel
+def turn_to(core: Any, n: Vec3) -> tuple[float, float]:
+    """Cosine and sine of the angle by which a round core must turn about its axis to have an edge where n points.
+
+    Nobody sees it turn, and what touches along n is then a corner or an edge of the prism, of which the rest is true.
+    """
+    aside = math.sqrt(n[0] * n[0] + n[1] * n[1])
+    if core["sides"] == 0 or aside < LEVEL:
+        return 1.0, 0.0
+    return n[0] / aside, n[1] / aside
+
+
+@kernel
+def turned(R: Mat3, c: float, s: float) -> Mat3:
+    """R times a turn about z."""
+    return (
+        R[0] * c + R[1] * s, R[1] * c - R[0] * s, R[2],
+        R[3] * c + R[4] * s, R[4] * c - R[3] * s, R[5],
+        R[6] * c + R[7] * s, R[7] * c - R[6] * s, R[8],
+    )  # fmt: skip
+
+
+@kernel
+def turned_vec(x: Vec3, c: float, s: float) -> Vec3:
+    """A vector after a turn about z."""
+    return c * x[0] - s * x[1], s * x[0] + c * x[1], x[2]
+
+
+@kernel(inline=False)
+def carries(core: Any, n: Vec3) -> tuple[int, int, float]:
+    """Of a round core that is turned to n: the disc, or else the edge on its side, that lies across n, and the cosine
+    of a disc. HERE and -1 if there is none."""
+    cosine = abs(n[2])
+    disc = 1 if n[2] > 0.0 else 0
+    if cosine > ACROSS and not (disc == 1 and core["high"] == 0.0):
+        return disc, HERE, cosine
+    if abs(n[2] - core["slope"]) < BESIDE:
+        return HERE, int(core["generator"]), -1.0
+    return HERE, HERE, -1.0

@@ -1,0 +1,1 @@
+"""The table of shapes, and where each shape is."""

@@ -1,0 +1,56 @@
+"""Where shapes are: from the poses of links to a pose and a box in the world for each shape."""
+
+from typing import Any
+
+from kinemorph.collision.shapes.shape_rows import MOUNT, PLACE, SHAPE
+from kinemorph.geometry.ground import BOUNDS
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.spatial.mat3 import Mat3, mul, mul_vec
+from kinemorph.spatial.rows import load3, load9, store3, store9
+from kinemorph.spatial.vec3 import Vec3, add
+
+
+@kernel(inline=False)
+def place_shapes(c: Any, links: Any) -> None:
+    """Place all shapes that are not on the base. `links` are rows with R and p: the base first, then link 0 and on."""
+    shapes = rows_at(c["shapes"], c["n"], SHAPE)
+    for i in range(c["n"]):
+        if shapes[i]["form"] != 0 and shapes[i]["link"] >= 0:
+            link = links[shapes[i]["link"] + 1]
+            place_shape(c, i, load9(link["R"]), load3(link["p"]))
+
+
+@kernel
+def place_shape(c: Any, i: int, R: Mat3, p: Vec3) -> None:
+    """Write where shape i is, and its box, while its link is at R and p in the world."""
+    mount = rows_at(c["mounts"], c["n"], MOUNT)[i]
+    place = rows_at(c["places"], c["n"], PLACE)[i]
+    p = add(mul_vec(R, load3(mount["p"])), p)
+    R = mul(R, load9(mount["R"]))
+    store9(place["R"], R)
+    store3(place["p"], p)
+    grow = 0.5 * (c["margin"] + c["keep_within"]) + place["sweep"]  # half of the margin is that of the other shape
+    low, high = box_around(mount, R, p)
+    box = rows_at(c["boxes"], c["n"], BOUNDS)[i]
+    store3(box["low"], (low[0] - grow, low[1] - grow, low[2] - grow))
+    store3(box["high"], (high[0] + grow, high[1] + grow, high[2] + grow))
+
+
+@kernel
+def box_around(mount: Any, R: Mat3, p: Vec3) -> tuple[Vec3, Vec3]:
+    """The lowest and highest corner of a box around a shape at R and p: that of its own box, turned."""
+    a = load3(mount["low"])
+    b = load3(mount["high"])
+    r = mount["pad"]
+    x0, x1 = _span(R[0], R[1], R[2], a, b)
+    y0, y1 = _span(R[3], R[4], R[5], a, b)
+    z0, z1 = _span(R[6], R[7], R[8], a, b)
+    low = (p[0] + x0 - r, p[1] + y0 - r, p[2] + z0 - r)
+    return low, (p[0] + x1 + r, p[1] + y1 + r, p[2] + z1 + r)
+
+
+@kernel
+def _span(x: float, y: float, z: float, a: Vec3, b: Vec3) -> tuple[float, float]:
+    """The least and the largest product of a direction with a point of a box."""
+    low = min(x * a[0], x * b[0]) + min(y * a[1], y * b[1]) + min(z * a[2], z * b[2])
+    return low, max(x * a[0], x * b[0]) + max(y * a[1], y * b[1]) + max(z * a[2], z * b[2])

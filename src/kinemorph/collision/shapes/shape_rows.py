@@ -1,0 +1,225 @@
+"""The rows from shapes to contact points, field by field: shapes and where they are, pairs, contacts, what is kept.
+
+Kernels get the address of one COLLISIONS row, which has the settings, the sizes and the addresses of all tables;
+`Collisions` owns them. A shape is the number of its row; what a user holds is an id, which carries the row's generation
+as well. Everything that is reported is in the world frame.
+"""
+
+from enum import IntEnum
+
+import numpy as np
+
+from kinemorph.collision.narrow.part_pairs import KNOWN
+
+
+class Form(IntEnum):
+    """What a shape is made of. The value is what rows store."""
+
+    NONE = 0  # the row is free
+    CONVEX = 1  # a core and a radius
+    TREE = 2  # convex parts in a tree of hulls
+    GROUND = 3  # a half-space, a height field or a terrain
+
+
+class Question(IntEnum):
+    """What is asked of each pair."""
+
+    CONTACTS = 0  # where the two carry each other, if they are no farther apart than the margin
+    DISTANCE = 1  # the closest points, however far apart
+
+
+class Candidates(IntEnum):
+    """Which pairs of shapes are looked at."""
+
+    OVERLAPPING = 0  # those whose boxes overlap
+    CLOSE = 1  # those whose boxes share a tile of the hash, or did so a few updates ago
+    ALL = 2  # all: there is no broad phase
+
+
+SLOW, MEETS = -1.0, 0.0  # in place of how far two shapes pass each other by: what is not fast; what will meet
+NOBODY = -2  # carries a link that nothing but the base carries
+
+
+SHAPE = np.dtype(
+    [
+        ("form", "i4"),  # Form
+        ("generation", "i4"),  # how many shapes have had this row before
+        ("link", "i4"),  # what it is fixed to; -1 the base. Shapes of one link do not meet
+        ("group", "u4"),  # bits: what it is
+        ("mask", "u4"),  # bits: what it meets; each one's group must be in the other's mask
+        ("fixed", "i4"),  # 1 if it does not move: it is on the base, or ground. Two fixed shapes do not meet
+        ("core", "i8"),  # convex: address of its CORE
+        ("nodes", "i8"),  # convex or tree: address of its NODE rows, the root first
+        ("n_nodes", "i4"),
+        ("carrier", "i4"),  # the link that carries its link; the two do not meet. NOBODY if there is none
+        ("ground", "i8"),  # ground: address of its GROUND
+        ("radius", "f8"),  # m, around the core; convex only
+    ]
+)  # a cache line: what dispatch looks at
+
+MOUNT = np.dtype(
+    [
+        ("R", "f8", 9),  # rotation of a shape on its link
+        ("p", "f8", 3),  # m, position on its link
+        ("low", "f8", 3),  # m, corner of a box in its own frame, which holds it with so much around the box:
+        ("high", "f8", 3),  # m, the opposite corner
+        ("pad", "f8"),  # m, the radius of a convex shape; else 0
+        ("reach", "f8"),  # m, of the ball about its own origin that holds it; inf for ground
+    ]
+)
+
+SHAPES = np.dtype(
+    [
+        ("rows", "i8"),  # addresses of SHAPE rows,
+        ("mounts", "i8"),  # of MOUNT rows,
+        ("changed", "i8"),  # and of the revision in which each of them last changed
+        ("room", "i8"),  # how many there are of each
+    ]
+)
+
+POSE = np.dtype(
+    [
+        ("R", "f8", 9),  # rotation in the world
+        ("p", "f8", 3),  # m, position in the world
+    ]
+)
+
+PLACE = np.dtype(
+    [
+        ("R", "f8", 9),  # rotation of a shape in the world; `place_shape`
+        ("p", "f8", 3),  # m, position; `place_shape`
+        ("sweep", "f8"),  # m, how far any of its points may move until the next step: so much more is its margin
+        ("travel", "f8", 3),  # m, how far its origin moves until then, at the speed that it has; two cache lines
+    ]
+)
+
+PAIR = np.dtype(
+    [
+        ("a", "i4"),  # the two shapes: the ground first if one is ground, else the lower row first
+        ("b", "i4"),
+        ("row", "i4"),  # its row of MEMORY
+        ("exact", "i4"),  # 0 if hulls were not opened, and the distance is a lower bound
+        ("first", "i4"),  # its contacts are rows first to first + count of the table of contacts
+        ("count", "i4"),
+        ("distance", "f8"),  # m: Question.DISTANCE: of the two; CONTACTS: of the deepest contact, inf without one
+    ],
+    align=True,
+)
+
+CONTACT = np.dtype(
+    [
+        ("id", "i8"),  # features of the two shapes, see `manifold.contact_id`; -1 without, such as where cores overlap
+        ("part1", "i4"),  # part of a tree, or -1 - node where hulls were not opened; triangle of the ground; else 0
+        ("part2", "i4"),
+        ("pair", "i4"),  # row of its PAIR
+        ("before", "i4"),  # row of the same contact in the step before, -1 if it is new: for warm starts
+        ("distance", "f8"),  # m, along the normal; negative: depth
+        ("normal", "f8", 3),  # unit, world, from shape a to shape b
+        ("x1", "f8", 3),  # m, world, on the surface of shape a
+        ("x2", "f8", 3),  # m, world, on that of shape b: x2 - x1 = distance normal, if the two are not fast
+        ("passes", "f8"),  # m, by how much fast shapes miss each other in this step; MEETS; SLOW if they are not fast
+        ("flies", "i8"),  # whether it is left to a later collision; `world.impulse.time_to_impact`
+    ]
+)
+
+ANCHOR = np.dtype(
+    [
+        ("normal", "f8", 3),  # unit, in the frame of shape a, or of b if a is round: normal of a contact as it was made
+        ("x1", "f8", 3),  # m, in the frame of shape a: x1 then, on the core
+        ("x2", "f8", 3),  # m, in the frame of shape b: x2 then, on the core
+    ]
+)
+
+MEMORY = np.dtype(
+    [
+        ("a", "i4"),  # the stamp: rows and generations of the two shapes, and the life of the row in the hash.
+        ("b", "i4"),  # What follows belongs to a pair with the same stamp, and to no other
+        ("generation_a", "i4"),
+        ("generation_b", "i4"),
+        ("life", "i4"),
+        ("rolls", "i4"),  # whether its contacts are on the rim or the side of a round shape: bits 1 of a, 2 of b
+        ("step", "i8"),  # when the pair was last looked at; the rows below are those of that step
+        ("start", KNOWN),  # where the next walk on the cores or hulls starts. Ground: index2 is the deepest vertex
+        ("first", "i4"),  # its contacts
+        ("count", "i4"),
+        ("first_known", "i4"),  # trees, ground: its rows of KNOWN
+        ("n_known", "i4"),
+        ("distance", "f8"),  # m, no more than the true one was when its contacts were made
+        ("margin", "f8"),  # m, with which they were made
+        ("struck", "f8"),  # N s, of its collisions in a step of the impulse model; fills two cache lines
+    ]
+)
+
+MADE = np.dtype(
+    [
+        ("R", "f8", 9),  # rotation of b in the frame of a, when the contacts of a pair were made
+        ("p", "f8", 3),  # m, position of b there
+    ]
+)
+
+COLLISIONS = np.dtype(
+    [
+        ("kind", "i8"),  # COLLISIONS_KIND: what this row is
+        ("question", "i8"),  # Question
+        ("candidates", "i8"),  # Candidates
+        ("from_scratch", "i8"),  # 1 to build the hash anew at each step, which shows what coherence saves
+        ("margin", "f8"),  # m, contacts are made of shapes that are no farther apart
+        ("keep_within", "f8"),  # m, a pair that has moved by less since its contacts were made keeps them; 0: never
+        ("threshold", "f8"),  # m, hulls of trees are opened for a distance below it
+        ("most", "i8"),  # contacts of two convex shapes or parts, at most; on the ground of each direction
+        ("n", "i8"),  # rows of shapes
+        ("shapes", "i8"),  # addresses of the SHAPE rows, of
+        ("mounts", "i8"),  # as many MOUNT rows, of
+        ("places", "i8"),  # as many PLACE rows, where the shapes are, and of
+        ("boxes", "i8"),  # as many BOUNDS rows: boxes around them in the world, with their margins; `place_shape`
+        ("hash", "i8"),  # address of the HASH of the broad phase, where the id of a box is the row of its shape
+        ("room", "i8"),  # rows of pairs and of MEMORY
+        ("met", "i8"),  # address of MEETING rows: shapes that may touch, in the order of the lower and the higher row
+        ("n_met", "i8"),
+        ("lives", "i8"),  # address of an INDEX row for each of MEMORY: how many pairs have had it so far
+        ("pairs", "i8"),  # address of the PAIR rows of this step, in the same order
+        ("n_pairs", "i8"),
+        ("memory", "i8"),  # address of the MEMORY rows, and of
+        ("made", "i8"),  # as many MADE rows; used if contacts are kept
+        ("contact_room", "i8"),  # rows of contacts in a step
+        # With Question.DISTANCE all steps have the first half of the next table, else even ones have the first and odd
+        # ones the other.
+        ("contacts", "i8"),  # address of twice as many CONTACT rows
+        ("anchors", "i8"),  # address of as many ANCHOR rows; used if contacts are kept
+        ("fresh", "i8"),  # addresses of the first CONTACT of this step, in one of the halves, and
+        ("fresh_anchors", "i8"),  # of its ANCHOR; `find_contacts`
+        ("n_contacts", "i8"),  # of this step
+        ("known_room", "i8"),  # rows of KNOWN in a step
+        ("known", "i8"),  # address of twice as many KNOWN rows, likewise
+        ("n_known", "i8"),
+        ("search", "i8"),  # address of the SEARCH
+        ("work", "i8"),  # address of the WORK of depths
+        ("row", "i8"),  # address of a CORE_PAIR; R and p of it are where the second shape is, whatever the two are
+        ("carried", "i8"),  # address of a CARRIED
+        ("found", "i8"),  # address of 2 ROOM rows of a manifold's contacts
+        ("step", "i8"),  # how often pairs were looked at
+        ("next", "i8"),  # the pair where `find_contacts` goes on, after tables have grown; else 0
+        ("goes_on", "i8"),  # 1 if it does
+        ("full", "i8"),  # which tables were too small: bits of FULL_*
+        ("updates", "i8"),  # of pairs of cores by V-Clip, in all steps, as what follows; convex parts count each
+        ("walked", "i8"),  # steps of V-Clip
+        ("fallbacks", "i8"),  # how often a walk was too long or ended too early
+        ("rough", "i8"),  # how often a depth was an upper bound only
+        ("opened", "i8"),  # how often the hulls of a pair were opened
+        ("kept", "i8"),  # how often a pair has kept its contacts
+    ]
+)
+COLLISIONS_KIND = 0x6B6D636F6C6C6973
+FULL_HASH, FULL_PAIRS, FULL_CONTACTS, FULL_KNOWN, FULL_SEARCH = 1, 2, 4, 8, 16
+
+
+class Status(IntEnum):
+    """What a kernel has to say."""
+
+    DONE = 0
+    FULL = 1  # tables must grow, then call again: it goes on where it was
+    BAD_BOX = 2  # a shape's box has no finite size: a pose is not finite
+    WRONG_ROW = 3  # the address is not that of a COLLISIONS row
+
+
+DONE, FULL, BAD_BOX, WRONG_ROW = (int(status) for status in Status)

@@ -1,0 +1,486 @@
+"""The shapes of a world under stable ids: what they are made of, which link carries each, and where on it."""
+
+from __future__ import annotations
+
+import copy
+import heapq
+import math
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from kinemorph.collision.broad.broad_phase import EVERYTHING
+from kinemorph.collision.narrow.part_pairs import STACK
+from kinemorph.collision.shapes.shape_rows import MOUNT, NOBODY, SHAPE, SHAPES, Form
+from kinemorph.collision.shapes.shape_writing import ROW_BITS, write_shapes
+from kinemorph.geometry.boxes import box_pattern, make_boxes
+from kinemorph.geometry.convex_parts import NODE, Parts
+from kinemorph.geometry.ground import Ground, HalfSpace
+from kinemorph.geometry.polyhedron import BOX_ROWS, CACHED, Polyhedron, box_of, core_of
+from kinemorph.geometry.shapes import Shape, ShapeKind
+from kinemorph.multibody.model.catalog import Catalog
+from kinemorph.multibody.tables import Pattern, Tables, in_one_piece
+from kinemorph.spatial.arguments.annotated import checked_on_failure
+from kinemorph.spatial.arguments.checks import bits, shown
+from kinemorph.spatial.pose import Pose
+
+Solid: TypeAlias = Shape | Polyhedron | tuple[Polyhedron, float] | Parts | Ground
+Mount: TypeAlias = tuple[Solid, int, Pose | None, int, int]  # a solid, its link, where on it, its group and its mask
+Array = np.ndarray[Any, np.dtype[Any]]
+NO_BODIES = np.zeros(0, np.int64)
+
+BASE = -1  # the link of what does not move
+FAR = 1e18  # m: half of space has a box that reaches so far
+ALL_OVER = [-FAR] * 3, [FAR] * 3
+CONVEX, GROUND = int(Form.CONVEX), int(Form.GROUND)
+FOLLOWS = ("form", "core", "nodes", "n_nodes", "ground", "radius")  # fields of SHAPE that bodies say
+ROWS = (1 << ROW_BITS) - 1
+ROOM = 16  # rows at first
+REVISION = np.dtype(np.int64)
+
+HERE = Pose()
+
+
+class Description(NamedTuple):
+    """What rows say of a body; see `shape_rows` for the fields."""
+
+    form: int
+    core: int
+    nodes: int
+    n_nodes: int
+    ground: int
+    radius: float
+    low: list[float]
+    high: list[float]
+    reach: float
+
+
+class Mounts(NamedTuple):
+    """Shapes and the links that carry them, as `write_shapes` wants them."""
+
+    solids: Sequence[Solid | Later]  # as they were given
+    owners: Sequence[Parts | Ground | Box]  # of what the numbers have the addresses of
+    whole: Array
+    numbers: Array
+
+
+class Later:
+    """One of a model's shapes, which is made when somebody asks for it."""
+
+    __slots__ = ("_catalog", "_k")
+
+    def __init__(self, catalog: Catalog, k: int) -> None:
+        self._catalog, self._k = catalog, k
+
+    def made(self) -> Shape:
+        return [shape for shapes in self._catalog.shapes for shape in shapes][self._k]
+
+
+def _made(solid: Solid | Later | None) -> Solid | None:
+    return solid.made() if isinstance(solid, Later) else solid
+
+
+@checked_on_failure
+class ShapeTable:
+    """Shapes that may be added and removed at any time; each has an id, which no other shape ever gets.
+
+    A shape is a `Shape`, a `Polyhedron` (with a radius around it as a pair: `(core, radius)`), `Parts` for a concave
+    body, or `Ground`. The table keeps what its rows have addresses of alive. Rows are used again, the smallest free one
+    first; `row_of` and `id_at` lead from ids to rows and back, and an id of a shape that is gone is refused.
+    """
+
+    __slots__ = ("_free", "_owners", "_room", "_solids", "_tables", "moves", "revision")
+
+    def __init__(self, tables: Tables | None = None) -> None:
+        """With `tables`, which are as `first_tables` are, these are its own."""
+        self._tables, self._room = _pattern().tables()[0] if tables is None else tables, ROOM
+        self.moves = 0  # how often the rows have moved to other memory
+        self.revision = 0  # how often the table has changed
+        self._solids: list[Solid | Later | None] = []  # as they were given
+        self._owners: list[Parts | Ground | Box | None] = []  # of what rows have the addresses of
+        self._free: list[int] = []  # rows that were given back, a heap
+
+    @property
+    def addresses(self) -> tuple[int, int]:
+        """Of rows and mounts."""
+        h = self._tables.header[0]
+        return int(h["rows"]), int(h["mounts"])
+
+    @property
+    def address(self) -> int:
+        """Of the SHAPES row."""
+        return self._tables.address
+
+    @property
+    def rows(self) -> Array:
+        """One a shape; `form` is 0 in rows that are free."""
+        found: Array = self._tables["rows"]
+        return found
+
+    @property
+    def mounts(self) -> Array:
+        """As many."""
+        found: Array = self._tables["mounts"]
+        return found
+
+    @property
+    def changed(self) -> Array:
+        """Of each row, the revision in which it last did."""
+        found: Array = self._tables["changed"]
+        return found
+
+    # --- coming and going ---
+
+    def add(
+        self, solid: Solid, link: int = BASE, pose: Pose | None = None, *, group: int = 1, mask: int = EVERYTHING
+    ) -> int:
+        """Fix a shape to a link, at `pose` in the link's frame. Returns its id.
+
+        Two shapes meet if each one's group (of 32 bits) is in the other's mask, unless they are on one link or both do
+        not move: what is on the base, and ground, wherever it is.
+        """
+        return self.add_all([(solid, link, pose, group, mask)])[0]
+
+    def add_all(self, mounts: Sequence[Mount]) -> list[int]:
+        """The same for many: solid, link, pose, group and mask of each. If one is refused, none is added."""
+        return self.write(mounts_of(mounts))[:, 0].tolist()
+
+    def write(self, mounts: Mounts, bodies: Array = NO_BODIES) -> Array:
+        """Take shapes in as rows. Returns the id and the link of each; for `bodies` see `write_shapes`."""
+        first, n = len(self._owners), len(mounts.owners)
+        written = np.empty((n, 2), np.int64)
+        if self._free or first + n > self._room:
+            rows = [self._claim() for _ in range(n)]
+            written[:, 0] = rows
+            for row, solid, owner in zip(rows, mounts.solids, mounts.owners, strict=True):
+                self._solids[row], self._owners[row] = solid, owner
+        else:
+            written[:, 0] = range(first, first + n)
+            self._solids += mounts.solids
+            self._owners += mounts.owners
+        write_shapes(self._tables.address, self.revision, written, mounts.whole, mounts.numbers, bodies)
+        self.revision += n
+        return written
+
+    def _claim(self) -> int:
+        """A row that is free."""
+        row = heapq.heappop(self._free) if self._free else len(self._owners)
+        if row == len(self._owners):
+            self._owners.append(None)
+            self._solids.append(None)
+        if row == self._room:
+            self._make_room(2 * row)
+        return row
+
+    def remove(self, id: int) -> None:
+        """Take a shape out. Its id is refused from now on; its row may go to another shape."""
+        row = self.row_of(id)
+        generation = int(self.rows["generation"][row])
+        self.rows[row] = np.zeros((), SHAPE)
+        self.rows["generation"][row] = generation + 1
+        self._solids[row] = self._owners[row] = None
+        heapq.heappush(self._free, row)
+        self._note(row)
+
+    def move(self, id: int, link: int | None = None, pose: Pose | None = None) -> None:
+        """Fix a shape elsewhere: to another link, at another pose, or both. What is known of its pairs stays."""
+        row = self.row_of(id)
+        shape = self.rows[row]
+        if link is not None:
+            _check_link(link)
+        self._put(row, int(shape["link"]) if link is None else link, pose and _pose_on_link(self[id], pose))
+
+    def regroup(self, id: int, *, group: int, mask: int) -> None:
+        """Change what a shape is and what it meets."""
+        row = self.row_of(id)
+        bits("group", group)
+        bits("mask", mask)
+        self.rows["group"][row], self.rows["mask"][row] = group, mask
+        self._note(row)
+
+    def _put(self, row: int, link: int, pose: Pose | None) -> None:
+        shape = self.rows[row]
+        shape["link"], shape["fixed"] = link, link == BASE or shape["form"] == Form.GROUND
+        if pose is not None:
+            self.mounts["R"][row], self.mounts["p"][row] = pose.rotation.reshape(9), pose.position
+        self._note(row)
+
+    def _note(self, row: int) -> None:
+        self.revision += 1
+        self.changed[row] = self.revision
+
+    def _make_room(self, room: int) -> None:
+        tables_for(room, self._tables)
+        self._room, self.moves = room, self.moves + 1
+
+    # --- ids ---
+
+    def row_of(self, id: Any) -> int:
+        """The row of a shape; ValueError if there is none with this id, or not any more."""
+        if isinstance(id, int | np.integer) and not isinstance(id, bool) and id >= 0:
+            row, generation = int(id) & ROWS, int(id) >> ROW_BITS
+            if row < len(self._owners) and self._owners[row] is not None:
+                if generation == self.rows["generation"][row]:
+                    return row
+                if generation < self.rows["generation"][row]:
+                    raise ValueError(f"shape {id} was removed; {self.id_at(row)} has its row now")
+            elif row < len(self._owners) and generation < self.rows["generation"][row]:
+                raise ValueError(f"shape {id} was removed")
+        raise ValueError(f"there is no shape {shown(id)}")
+
+    def id_at(self, row: int) -> int:
+        """The id of the shape in a row."""
+        if not 0 <= row < len(self._owners) or self._owners[row] is None:
+            raise ValueError(f"row {row} has no shape")
+        return int(self.rows["generation"][row]) << ROW_BITS | int(row)
+
+    @property
+    def ids(self) -> list[int]:
+        """All ids, in the order of their rows."""
+        return [self.id_at(row) for row, owner in enumerate(self._owners) if owner is not None]
+
+    @property
+    def count(self) -> int:
+        """Rows in use are below this."""
+        return len(self._owners)
+
+    def __len__(self) -> int:
+        return len(self._owners) - len(self._free)
+
+    def __contains__(self, id: Any) -> bool:
+        try:
+            self.row_of(id)
+        except ValueError:
+            return False
+        return True
+
+    def __getitem__(self, id: int) -> Solid:
+        """What was added under this id."""
+        solid = _made(self._solids[self.row_of(id)])
+        assert solid is not None
+        return solid
+
+    def body(self, id: int) -> Parts | Ground:
+        """What a shape is made of: convex parts, or ground."""
+        body = _body(self._owners[self.row_of(id)])
+        assert body is not None
+        return body
+
+    @property
+    def bodies(self) -> list[Parts | Ground | None]:
+        """What the shape of each row is made of; None in rows that are free."""
+        return [_body(owner) for owner in self._owners]
+
+    def link(self, id: int) -> int:
+        """The link that carries a shape; -1 is the base."""
+        return int(self.rows["link"][self.row_of(id)])
+
+    def __repr__(self) -> str:
+        return f"ShapeTable of {len(self)} shapes"
+
+    # --- copies ---
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        """Rows without addresses and what follows from bodies; these never change, and are their own copies."""
+        n = self.count
+        rows = self.rows[:n].copy()
+        for name in FOLLOWS:
+            rows[name] = 0
+        mounts, changed, free = self.mounts[:n].copy(), self.changed[:n].copy(), sorted(self._free)
+        return rows, mounts, changed, self.revision, [_made(solid) for solid in self._solids], self.bodies, free
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        rows, mounts, changed, self.revision, solids, bodies, free = state
+        if rows.dtype != SHAPE or mounts.dtype != MOUNT:
+            raise ValueError("shapes that another version of kinemorph has pickled cannot be read")
+        self._room, self.moves = max(ROOM, len(rows)), 0
+        self._tables = tables_for(self._room, Tables(SHAPES))
+        self.rows[: len(rows)], self.mounts[: len(rows)], self.changed[: len(rows)] = rows, mounts, changed
+        self._solids, self._owners, self._free = list(solids), list(bodies), list(free)
+        for row, body in enumerate(bodies):  # copies of cores are elsewhere
+            if body is not None:
+                said, shape, mount = _description(body), self.rows[row], self.mounts[row]
+                for name in FOLLOWS:
+                    shape[name] = getattr(said, name)
+                mount["low"], mount["high"], mount["pad"], mount["reach"] = said.low, said.high, said.radius, said.reach
+
+    def __deepcopy__(self, memo: Any) -> ShapeTable:
+        return copy.copy(self)
+
+
+def tables_for(room: int, tables: Tables) -> Tables:
+    """Tables for so many shapes, which begin with the rows that were there."""
+    for name, dtype in (("rows", SHAPE), ("mounts", MOUNT), ("changed", REVISION)):
+        tables.make(name, room, dtype, keep=True)
+    tables.header["room"] = room
+    return tables
+
+
+def first_tables() -> Tables:
+    """The tables of shapes, as they are at first."""
+    return tables_for(ROOM, Tables(SHAPES))
+
+
+@cache
+def _pattern() -> Pattern:
+    return Pattern(first_tables())
+
+
+class Box:
+    """What keeps the rows of a box alive; it is a body of one part when somebody asks for it."""
+
+    __slots__ = ("_body", "_k", "_rows")
+
+    def __init__(self, rows: Array, k: int) -> None:
+        self._rows, self._k = rows, k  # BOX_ROWS, which one it is, and in the same memory the roots
+        self._body: Parts | None = None
+
+    @property
+    def body(self) -> Parts:
+        if self._body is None:
+            core = box_of(self._rows[self._k : self._k + 1])
+            self._body = Parts.single(core, 0.0, *core.bounds.tolist())
+        return self._body
+
+
+def _body(owner: Parts | Ground | Box | None) -> Parts | Ground | None:
+    return owner.body if isinstance(owner, Box) else owner
+
+
+def body_of(solid: Any) -> Parts | Ground:
+    """What rows can point to: ground as it is, convex shapes as trees of one part."""
+    if isinstance(solid, Shape) and solid.parts is not None:
+        solid = solid.parts
+    if isinstance(solid, Parts):
+        if 2 * solid.depth >= STACK:
+            raise ValueError(f"{solid}: trees of {STACK // 2} levels or more are not searched")
+        return solid
+    if isinstance(solid, Ground):
+        return solid
+    core, radius = core_and_radius(solid)
+    return Parts([core], radius)
+
+
+def mounts_of(mounts: Sequence[Mount]) -> Mounts:
+    """Solids with their links, poses, groups and masks, as rows."""
+    places = []
+    for solid, link, pose, group, mask in mounts:
+        bits("group", group)
+        bits("mask", mask)
+        _check_link(link)
+        places.append(_pose_on_link(solid, pose))
+    described = _described([solid for solid, *_ in mounts])
+    whole: list[int] = []
+    numbers: list[float] = []
+    for (_, link, _, group, mask), at, (_, said) in zip(mounts, places, described, strict=True):
+        form, *made, radius, low, high, reach = said
+        whole += form, link, group, mask, link == BASE or form == GROUND, *made, NOBODY
+        numbers += *at.rotation.ravel().tolist(), *at.position.tolist(), *low, *high, radius, reach
+    n = len(mounts)
+    return Mounts(
+        [solid for solid, *_ in mounts], [owner for owner, _ in described],
+        np.array(whole, np.int64).reshape(n, 10), np.array(numbers, np.float64).reshape(n, 20),
+    )  # fmt: skip
+
+
+def _described(solids: list[Any]) -> list[tuple[Parts | Ground | Box, Description]]:
+    """What solids are made of, and what rows say of them. Boxes that are not known yet are made together."""
+    found: list[Any] = []
+    new: dict[tuple[float, ...], Any] = {}
+    for solid in solids:
+        if isinstance(solid, Shape) and solid.kind is not ShapeKind.MESH:
+            if solid.kind is ShapeKind.BOX:
+                known = _BOXES.get(solid.size)
+                if known is None:
+                    new[solid.size] = None
+                found.append(known)
+            else:
+                found.append(_simple(solid.kind, solid.size))
+        else:
+            body = body_of(solid)
+            found.append((body, _description(body)))
+    if new:
+        new = dict(zip(new, _new_boxes(list(new)), strict=True))
+        _BOXES.update(new)
+        for size in list(_BOXES)[: max(0, len(_BOXES) - CACHED)]:
+            _BOXES.pop(size, None)
+        found = [one or new[solid.size] for one, solid in zip(found, solids, strict=True)]
+    return found
+
+
+_BOXES: dict[tuple[float, ...], tuple[Box, Description]] = {}  # the last ones, by size: many are alike
+
+
+def _new_boxes(sizes: list[tuple[float, ...]]) -> Iterator[tuple[Box, Description]]:
+    numbers = np.array(sizes, np.float64)
+    if not ((numbers > 0.0) & (numbers < np.inf)).all():
+        for size in sizes:
+            Polyhedron.box(size)  # which says what is wrong
+    (rows, nodes), starts = in_one_piece((len(sizes), BOX_ROWS), (len(sizes), NODE))
+    make_boxes(box_pattern(), numbers, *starts)
+    rows.flags.writeable = False
+    columns = (nodes[name].tolist() for name in ("core", "low", "high", "radius_bound"))
+    for k, (core, low, high, reach) in enumerate(zip(*columns, strict=True)):
+        yield Box(rows, k), Description(CONVEX, core, starts[1] + k * NODE.itemsize, 1, 0, 0.0, low, high, reach)
+
+
+@lru_cache(maxsize=CACHED)
+def _simple(kind: ShapeKind, size: tuple[float, ...]) -> tuple[Parts, Description]:
+    """The same for a simple shape: what it is made of never changes, and shapes of the same size share it."""
+    core, radius = core_of(Shape(kind, size, HERE))
+    low, high = core.bounds.tolist()
+    reach = math.sqrt(max(x * x + y * y + z * z for x, y, z in core.points.tolist())) + radius
+    body = Parts.single(core, radius, low, high)
+    node = body.address - NODE.itemsize
+    return body, Description(CONVEX, core.address, node, 1, 0, radius, low, high, reach)
+
+
+def core_and_radius(solid: Any) -> tuple[Polyhedron, float]:
+    """What a convex shape is made of."""
+    if isinstance(solid, Shape):
+        return core_of(solid)
+    if isinstance(solid, Polyhedron):
+        return solid, 0.0
+    if isinstance(solid, tuple) and len(solid) == 2 and isinstance(solid[0], Polyhedron):
+        radius = float(solid[1])
+        if not 0.0 <= radius < math.inf:
+            raise ValueError(f"the radius around {solid[0]!r} is {radius}; expected it finite and not negative")
+        return solid[0], radius
+    raise TypeError(
+        f"expected a Shape, a Polyhedron, a pair of a Polyhedron and a radius, Parts, or ground; got {shown(solid)}"
+    )
+
+
+def _description(body: Parts | Ground) -> Description:
+    """What rows say of a body."""
+    if isinstance(body, Ground):
+        low, high = ALL_OVER
+        if not isinstance(body, HalfSpace):
+            low, high = ([min(max(x, -FAR), FAR) for x in corner] for corner in body.bounds.tolist())
+        return Description(GROUND, 0, 0, 0, body.address, 0.0, low, high, math.inf)
+    root = body.nodes[0]
+    address, reach = int(body.nodes.ctypes.data), 0.0
+    for part, radius in zip(body.parts, body.radii.tolist(), strict=True):
+        reach = max(reach, float(np.linalg.norm(part.points, axis=1).max()) + radius)
+    if len(body.nodes) == 1:
+        low, high = body.parts[0].bounds.tolist()
+        return Description(CONVEX, int(root["core"]), address, 1, 0, float(body.radii[0]), low, high, reach)
+    low, high = root["low"].tolist(), root["high"].tolist()
+    return Description(int(Form.TREE), 0, address, len(body.nodes), 0, 0.0, low, high, reach)
+
+
+def _pose_on_link(solid: Solid, pose: Pose | None) -> Pose:
+    at = HERE if pose is None else pose
+    if not isinstance(at, Pose):
+        raise TypeError(f"pose must be a km.Pose or None, not {shown(pose)}")
+    if not isinstance(solid, Shape):
+        return at
+    return solid.pose if at is HERE else at @ solid.pose
+
+
+def _check_link(link: Any) -> None:
+    whole = type(link) is int or isinstance(link, np.integer)
+    if not whole or not BASE <= link < 1 << 31:
+        raise ValueError(f"link is {shown(link)}; expected -1 for the base, or the number of a link")

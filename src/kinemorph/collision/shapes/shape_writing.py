@@ -1,0 +1,100 @@
+"""Rows of new shapes, written in one call: of what they are made and where they sit; and their boxes in the hash."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.collision.broad.hash_rows import FILTER, HASH, INDEX
+from kinemorph.collision.broad.hash_tiles import rehash
+from kinemorph.collision.shapes.shape_rows import COLLISIONS, MOUNT, SHAPE, SHAPES
+from kinemorph.geometry.ground import BOUNDS
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.spatial.rows import load3
+
+Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
+Integers = np.ndarray[tuple[int, int], np.dtype[np.int64]]
+Numbers = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+LARGEST = 1.7976931348623157e308
+NO_END = -1
+ROW_BITS = 32  # of the id of a shape; the generation of its row is above them
+ROW = (1 << ROW_BITS) - 1  # these bits
+I8 = np.dtype(np.int64)
+
+
+@entry
+def write_shapes(
+    address: int, revision: int, written: Integers, whole: Integers, numbers: Numbers, bodies: Ids
+) -> None:  # fmt: skip
+    """Fill SHAPE and MOUNT rows. `whole`: form, link, group, mask, fixed, core, nodes, n_nodes, ground and carrier of
+    each; `numbers`: R, p, low, high, radius and reach. Links are numbers of `bodies`, ids of which the row counts; if
+    there are none of these, they are what they are. `written` are rows, and become ids and links."""
+    t = rows_at(address, 1, SHAPES)[0]
+    rows, mounts = rows_at(t["rows"], t["room"], SHAPE), rows_at(t["mounts"], t["room"], MOUNT)
+    changed = rows_at(t["changed"], t["room"], I8)
+    for k in range(whole.shape[0]):
+        i = written[k, 0]
+        r, m = rows[i], mounts[i]
+        link, carrier = whole[k, 1], whole[k, 9]
+        if bodies.shape[0] > 0:
+            link = bodies[link] & ROW if link >= 0 else link
+            carrier = bodies[carrier] & ROW if carrier >= 0 else carrier
+        r["form"], r["link"], r["group"], r["mask"], r["fixed"] = (
+            whole[k, 0], link, whole[k, 2], whole[k, 3], whole[k, 4],
+        )  # fmt: skip
+        r["core"], r["nodes"], r["n_nodes"], r["ground"] = whole[k, 5], whole[k, 6], whole[k, 7], whole[k, 8]
+        r["carrier"], r["radius"] = carrier, numbers[k, 18]
+        for j in range(9):
+            m["R"][j] = numbers[k, j]
+        for j in range(3):
+            m["p"][j], m["low"][j], m["high"][j] = numbers[k, 9 + j], numbers[k, 12 + j], numbers[k, 15 + j]
+        m["pad"], m["reach"] = numbers[k, 18], numbers[k, 19]
+        changed[i] = revision + 1 + k
+        written[k, 0], written[k, 1] = np.int64(r["generation"]) << ROW_BITS | i, link
+
+
+@kernel
+def has_end(box: Any) -> bool:
+    good = True
+    for d in range(3):
+        good &= abs(box["low"][d]) <= LARGEST and abs(box["high"][d]) <= LARGEST
+    return good
+
+
+@entry
+def put_shapes(address: int, rows: Ids, start: int) -> int:
+    """Put the boxes of shapes into the hash, from the `start`-th of these rows on; there is room for them.
+
+    Returns how many are there then, fewer than all if a table is full; or NO_END less the number of a box without end.
+    """
+    c = rows_at(address, 1, COLLISIONS)[0]
+    h = rows_at(c["hash"], 1, HASH)[0]
+    boxes, shapes = rows_at(c["boxes"], c["n"], BOUNDS), rows_at(c["shapes"], c["n"], SHAPE)
+    for k in range(start, rows.shape[0]):
+        if not has_end(boxes[rows[k]]):
+            return NO_END - k
+    for k in range(start, rows.shape[0]):
+        i = rows[k]
+        h["n"] = max(h["n"], i + 1)
+        f = rows_at(h["filters"], h["n"], FILTER)[i]
+        f["group"], f["mask"], f["fixed"] = shapes[i]["group"], shapes[i]["mask"], shapes[i]["fixed"]
+        rehash(h, i, load3(boxes[i]["low"]), load3(boxes[i]["high"]))
+        if h["full"]:
+            return k + 1
+    return rows.shape[0]
+
+
+@entry
+def list_moving(address: int) -> int:
+    """Let the next update of the hash be for the boxes of all shapes on links. Returns how many these are."""
+    c = rows_at(address, 1, COLLISIONS)[0]
+    h = rows_at(c["hash"], 1, HASH)[0]
+    shapes, order = rows_at(c["shapes"], c["n"], SHAPE), rows_at(h["order"], h["n"], INDEX)
+    count = 0
+    for i in range(c["n"]):
+        if shapes[i]["form"] != 0 and shapes[i]["link"] >= 0:
+            order[count]["i"] = i
+            count += 1
+    h["moving"] = count
+    return count

@@ -1,0 +1,248 @@
+"""Contacts by several threads at once: scouts, each of which looks at a part of the pairs.
+
+A scout has a COLLISIONS row of its own, and puts contacts where they will come if those of the scouts before it are as
+many as in the step before. It stops where the next one begins, and keeps what is left aside. When all are back they
+say how many they have found; then what is not where it belongs is moved there. So the tables do not depend on who
+looked at what, bit for bit, and where little changes nothing is ever moved.
+
+That goes for shapes of which a pair has a few contacts, known beforehand: convex ones and half-spaces.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.collision.ground.surface import HALF_SPACE
+from kinemorph.collision.narrow.dispatch import begin_looking, look_at, open_rows
+from kinemorph.collision.narrow.scratch import Scratch
+from kinemorph.collision.shapes.shape_rows import ANCHOR, COLLISIONS, CONTACT, FULL_CONTACTS, MEMORY, PAIR, Form
+from kinemorph.collision.shapes.shape_table import ShapeTable
+from kinemorph.geometry.ground import GROUND
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.tables import aligned_at
+
+SCOUT = np.dtype(
+    [
+        ("own", "i8"),  # address of its COLLISIONS
+        ("first", "i8"),  # the pairs that it looks at, of those that met,
+        ("stop", "i8"),  # to before this one
+        ("k", "i8"),  # where its rows of pairs begin: a guess, then the truth
+        ("at", "i8"),  # and its contacts,
+        ("k_stop", "i8"),  # and where those of the next scout do
+        ("stop_at", "i8"),
+        ("n_pairs", "i8"),  # how many it has put there,
+        ("n_contacts", "i8"),
+        ("more_pairs", "i8"),  # and how many aside
+        ("more_contacts", "i8"),
+        ("room", "i8"),  # rows for pairs aside, at these addresses:
+        ("pairs", "i8"),
+        ("contacts", "i8"),
+        ("anchors", "i8"),
+        ("shift_pairs", "i8"),  # by how many rows its guess was wrong
+        ("shift_contacts", "i8"),
+        ("search", "i8"),  # addresses of its scratch
+        ("work", "i8"),
+        ("row", "i8"),
+        ("carried", "i8"),
+        ("found", "i8"),
+        ("unused", "i8", 2),
+    ]
+)
+WORDS = np.dtype(np.int64)
+HEADER, PAIR_SIZE, CONTACT_SIZE, ANCHOR_SIZE = (x.itemsize for x in (COLLISIONS, PAIR, CONTACT, ANCHOR))
+
+
+class Scouts:
+    """The owner of some SCOUT rows and of all that is theirs, for at most so many contacts of a pair."""
+
+    def __init__(self, count: int, most: int) -> None:
+        self.rows, self.address = aligned_at(count, SCOUT)
+        self._most = most
+        self._scratch = [Scratch() for _ in range(count)]
+        self._tables: list[Any] = []
+        for row, scratch in zip(self.rows, self._scratch, strict=True):
+            scratch.lend(row)
+
+    def follow(self, pairs: int) -> None:
+        """Have room for so many pairs in all."""
+        room = pairs
+        if room <= self.rows[0]["room"]:
+            return
+        self._tables = []
+        for row in self.rows:
+            row["room"] = room
+            sizes = {"pairs": (1, PAIR), "contacts": (self._most, CONTACT), "anchors": (self._most, ANCHOR)}
+            for name, (size, dtype) in sizes.items():
+                table, row[name] = aligned_at(room * size, dtype)
+                self._tables.append(table)
+
+
+def may_scout(shapes: ShapeTable) -> bool:
+    """Whether all shapes of a table are such that scouts can look at their pairs."""
+    rows = shapes.rows[: shapes.count]
+    grounds = rows["ground"][rows["form"] == Form.GROUND].tolist()
+    flat = all(rows_at(address, 1, GROUND)[0]["kind"] == HALF_SPACE for address in grounds)
+    return flat and not (rows["form"] == Form.TREE).any()
+
+
+@kernel(inline=False)
+def send_scouts(c: Any, scouts: int, count: int) -> bool:
+    """Begin to look. False if the table of contacts may turn out too small: then it must grow first."""
+    if c["goes_on"] == 0:
+        begin_looking(c)
+    c["goes_on"] = 0
+    if c["n_met"] * c["most"] >= c["contact_room"]:
+        c["goes_on"] = 1
+        c["full"] |= FULL_CONTACTS
+        return False
+    open_rows(c)
+    rows = rows_at(scouts, count, SCOUT)
+    for i in range(count):
+        row = rows[i]
+        row["k"], row["at"] = min(row["k"], c["room"]), min(row["at"], c["contact_room"] - 1)
+    for i in range(count):
+        last = i == count - 1
+        rows[i]["k_stop"] = c["room"] if last else rows[i + 1]["k"]
+        rows[i]["stop_at"] = c["contact_room"] - 1 if last else rows[i + 1]["at"]
+    return True
+
+
+@kernel
+def prepare(address: int, row: Any) -> Any:
+    """The COLLISIONS of a scout, which knows all that the one at an address knows; it has found nothing."""
+    move_words(address, row["own"], HEADER)
+    own = rows_at(row["own"], 1, COLLISIONS)[0]
+    own["search"], own["work"], own["row"] = row["search"], row["work"], row["row"]
+    own["carried"], own["found"] = row["carried"], row["found"]
+    own["n_pairs"], own["n_contacts"] = row["k"], row["at"]
+    own["updates"] = own["walked"] = own["fallbacks"] = own["rough"] = own["kept"] = 0
+    return own
+
+
+@kernel(inline=False)
+def scout(address: int, row: Any) -> None:
+    """Look at the pairs of a scout, for the COLLISIONS at an address."""
+    own = prepare(address, row)
+    m, stop = row["first"], row["stop"]
+    while m < stop:
+        safe = min(stop - m, row["k_stop"] - own["n_pairs"], (row["stop_at"] - own["n_contacts"]) // own["most"])
+        if safe <= 0:
+            break
+        look_at(own, m, m + safe)
+        m += safe
+    row["n_pairs"], row["n_contacts"] = own["n_pairs"] - row["k"], own["n_contacts"] - row["at"]
+    own["pairs"], own["fresh"], own["fresh_anchors"] = row["pairs"], row["contacts"], row["anchors"]
+    own["n_pairs"] = own["n_contacts"] = 0
+    if m < stop:
+        look_at(own, m, stop)
+    row["more_pairs"], row["more_contacts"] = own["n_pairs"], own["n_contacts"]
+
+
+@kernel(inline=False)
+def await_scouts(c: Any, scouts: int, count: int) -> bool:
+    """Hear of what they have found: whether something must be moved."""
+    rows = rows_at(scouts, count, SCOUT)
+    k = at = 0
+    wrong = False
+    for i in range(count):
+        row = rows[i]
+        own = rows_at(row["own"], 1, COLLISIONS)[0]
+        c["updates"], c["walked"] = c["updates"] + own["updates"], c["walked"] + own["walked"]
+        c["fallbacks"], c["rough"] = c["fallbacks"] + own["fallbacks"], c["rough"] + own["rough"]
+        c["kept"] += own["kept"]
+        row["shift_pairs"], row["shift_contacts"] = k - row["k"], at - row["at"]
+        wrong |= row["shift_pairs"] != 0 or row["shift_contacts"] != 0
+        row["k"], row["at"] = k, at
+        k, at = k + row["n_pairs"] + row["more_pairs"], at + row["n_contacts"] + row["more_contacts"]
+    c["n_pairs"], c["n_contacts"] = k, at
+    return wrong
+
+
+@kernel(inline=False)
+def move_words(source: int, target: int, size: int) -> None:
+    """So many bytes, a multiple of eight, to where they may overlap where they were."""
+    n = size >> 3
+    old, new = rows_at(source, n, WORDS), rows_at(target, n, WORDS)
+    if target < source:
+        for i in range(n):
+            new[i] = old[i]
+    elif target > source:
+        for i in range(n):
+            new[n - 1 - i] = old[n - 1 - i]
+
+
+@kernel
+def move_rows(base: int, to: int, count: int, shift: int, size: int) -> None:
+    """Shift so many rows of a table by so many rows, to row `to`."""
+    move_words(base + (to - shift) * size, base + to * size, count * size)
+
+
+@kernel
+def renumber(c: Any, k: int, n_pairs: int, by: int, at: int, n_contacts: int, by_pairs: int) -> None:
+    """Let pairs know of contacts that were moved, and contacts of pairs."""
+    pairs, memories = rows_at(c["pairs"], c["room"], PAIR), rows_at(c["memory"], c["room"], MEMORY)
+    for i in range(k, k + n_pairs):
+        pairs[i]["first"] += by
+        memories[pairs[i]["row"]]["first"] += by
+    contacts = rows_at(c["fresh"], c["contact_room"], CONTACT)
+    for i in range(at, at + n_contacts):
+        contacts[i]["pair"] += by_pairs
+
+
+@kernel
+def move_pairs(c: Any, row: Any) -> None:
+    move_rows(c["pairs"], row["k"], row["n_pairs"], row["shift_pairs"], PAIR_SIZE)
+
+
+@kernel
+def move_contacts(c: Any, row: Any) -> None:
+    move_rows(c["fresh"], row["at"], row["n_contacts"], row["shift_contacts"], CONTACT_SIZE)
+    move_rows(c["fresh_anchors"], row["at"], row["n_contacts"], row["shift_contacts"], ANCHOR_SIZE)
+
+
+@kernel
+def renumber_moved(c: Any, row: Any) -> None:
+    shift, by = row["shift_contacts"], row["shift_pairs"]
+    if shift != 0 or by != 0:
+        renumber(c, row["k"], row["n_pairs"], shift, row["at"], row["n_contacts"], by)
+
+
+@kernel(inline=False)
+def hand_over(c: Any, row: Any) -> None:
+    """Move what a scout has put into the tables to where it belongs, if no other has anything there."""
+    move_pairs(c, row)
+    move_contacts(c, row)
+    renumber_moved(c, row)
+
+
+@kernel(inline=False)
+def hand_over_all(c: Any, scouts: int, count: int) -> None:
+    """The same for all of them: rows that go down from the first on, then those that go up from the last on, so that
+    none come where others still are."""
+    rows = rows_at(scouts, count, SCOUT)
+    for i in range(count):
+        if rows[i]["shift_pairs"] < 0:
+            move_pairs(c, rows[i])
+        if rows[i]["shift_contacts"] < 0:
+            move_contacts(c, rows[i])
+    for i in range(count):
+        row = rows[count - 1 - i]
+        if row["shift_pairs"] > 0:
+            move_pairs(c, row)
+        if row["shift_contacts"] > 0:
+            move_contacts(c, row)
+    for i in range(count):
+        renumber_moved(c, rows[i])
+
+
+@kernel(inline=False)
+def hand_over_rest(c: Any, row: Any) -> None:
+    """Put what a scout has kept aside behind that."""
+    k, at = row["k"] + row["n_pairs"], row["at"] + row["n_contacts"]
+    n_pairs, n_contacts = row["more_pairs"], row["more_contacts"]
+    move_words(row["pairs"], c["pairs"] + k * PAIR_SIZE, n_pairs * PAIR_SIZE)
+    move_words(row["contacts"], c["fresh"] + at * CONTACT_SIZE, n_contacts * CONTACT_SIZE)
+    move_words(row["anchors"], c["fresh_anchors"] + at * ANCHOR_SIZE, n_contacts * ANCHOR_SIZE)
+    renumber(c, k, n_pairs, at, at, n_contacts, k)

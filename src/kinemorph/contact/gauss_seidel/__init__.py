@@ -1,0 +1,1 @@
+"""Projected Gauss-Seidel over the rows of an island, with friction and restitution."""

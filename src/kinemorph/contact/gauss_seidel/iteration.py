@@ -1,0 +1,327 @@
+"""Gauss-Seidel over the rows of a step: each impulse in turn takes from the velocities what its row forbids.
+
+A biased pass lets touching contacts push out softly (ω, ζ), as fast as `push` at most; then velocities move bodies, and
+a relax pass takes the bias out again, with friction, so that pushing out adds no energy. A contact that does not touch
+yet may close its gap, and no more.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.contact.gauss_seidel.row_products import (
+    along,
+    in_registers,
+    is_small,
+    kick,
+    measure,
+    measure_small,
+    put,
+    put_small,
+    row_of,
+    strike,
+    strike_three,
+    struck,
+    struck_small,
+    take,
+    take_small,
+    times,
+    velocities,
+    velocity,
+)
+from kinemorph.contact.layout import BOUND, TOUCH, Bounded
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.lanes.four import columns, fma, lane
+from kinemorph.spatial.scalar import sqrt
+
+UPPER, DRIVEN, FAST = int(Bounded.UPPER), int(Bounded.DRIVEN), int(Bounded.FAST)
+
+
+@kernel
+def half_of_touches(island: Any) -> int:
+    """How many touches are in the first of the two halves that a sweep takes in turn; 0 if it goes straight through.
+
+    Touches of one pair lie side by side, and each has to wait for what the one before has done to their bodies. One of
+    other bodies in between lets the processor do both at once; a single tree has no others.
+    """
+    return (island["touch_count"] + 1) >> 1 if island["first_tree"] != island["last_tree"] else 0
+
+
+@kernel
+def in_turn(k: int, half: int) -> int:
+    """The k-th touch of a sweep."""
+    return (k >> 1) + half * (k & 1) if half > 0 else k
+
+
+@kernel
+def rub_within(t: Any, v1: float, v2: float, most: float) -> tuple[float, float]:
+    """New impulses for two velocities: sticking if a disc of radius `most` allows it, else against the slip."""
+    p1, p2 = sticking(t, v1, v2)
+    return slipping(t, v1, v2, most) if p1 * p1 + p2 * p2 > most * most else (p1, p2)
+
+
+@kernel
+def sticking(t: Any, v1: float, v2: float) -> tuple[float, float]:
+    """Impulses that let nothing slip."""
+    p1 = fma(-t["b12"], v2, fma(-t["b11"], v1, t["p1"]))
+    return p1, fma(-t["b22"], v2, fma(-t["b12"], v1, t["p2"]))
+
+
+@kernel
+def slipping(t: Any, v1: float, v2: float, most: float) -> tuple[float, float]:
+    """Impulses against the slip, as large as they may be.
+
+    Scaling by the inverse matrix and then clipping would settle at a force that is not opposite to the slip.
+    """
+    p1, p2 = fma(-t["least"], v1, t["p1"]), fma(-t["least"], v2, t["p2"])
+    size = p1 * p1 + p2 * p2
+    ratio = most / sqrt(size) if size > most * most else 1.0
+    return ratio * p1, ratio * p2
+
+
+@kernel
+def softness(s: Any) -> tuple[float, float, float]:
+    """β, and the shares of mass and impulse, of the soft contacts of a substep (CONTACT: ζ and ω)."""
+    x = s["stiffness"]  # ω h
+    a1 = 2.0 * s["damping"] + x
+    a2 = x * a1
+    return x / (s["h"] * a1), a2 / (1.0 + a2), 1.0 / (1.0 + a2)
+
+
+@kernel
+def pressed(t: Any, v: float, gap: float, h: float, push: float, soft: tuple[float, float, float]) -> float:
+    """The change of the normal impulse of a biased pass, for a gap and a velocity, which is what all wait for."""
+    beta, mass, less = soft
+    t["s"] = gap
+    keep, give, start = 1.0, t["inverse"], gap / h
+    if not gap > 0.0:
+        keep, give, start = 1.0 - less, mass * t["inverse"], max(beta * gap, -push)
+    p = max(0.0, fma(-give, v, fma(-give, start, keep * t["pn"])))
+    d = p - t["pn"]
+    t["pn"] = p
+    if p > 0.0:
+        t["acted"] = 1
+    return d
+
+
+@kernel
+def press(s: Any, island: Any, first: bool, soft: tuple[float, float, float]) -> None:
+    """The biased pass over touches: normal impulses only."""
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
+    moved = rows_at(s["moved"], s["nz"], F8)
+    h, push = s["h"], s["push"]
+    half = half_of_touches(island)
+    for k in range(island["touch_count"]):
+        t = touches[in_turn(k, half)]
+        if in_registers(t):
+            x, y = take(t, z), row_of(t, 0, Y)
+            gap = t["s0"] if first else t["s0"] + measure(y, take(t, moved))
+            put(t, z, struck(x, y, pressed(t, measure(y, x), gap, h, push, soft)))
+        elif t["l1"] == 0 and is_small(t["l2"]):
+            o, l = t["o2"], t["l2"]
+            a, b = take_small(z, o, l), take_small(Y, t["y"], l)
+            gap = t["s0"] if first else t["s0"] + measure_small(b, take_small(moved, o, l))
+            put_small(z, o, l, struck_small(a, b, pressed(t, measure_small(b, a), gap, h, push, soft)))
+        else:
+            gap = t["s0"] if first else t["s0"] + velocity(t, 0, Y, moved)
+            strike(t, Y, z, pressed(t, velocity(t, 0, Y, z), gap, h, push, soft))
+
+
+@kernel
+def relaxed(t: Any, v: float, v1: float, v2: float) -> tuple[float, float, float]:
+    """The changes of all three impulses of a touch in a relax pass, for velocities that lack them.
+
+    As `rub_within`, but what the normal impulse adds to the slip comes last: all else is known before it.
+    """
+    v1, v2 = v1 + t["w1"], v2 + t["w2"]
+    p = max(0.0, fma(-t["inverse"], v, t["pn"]))
+    d = p - t["pn"]
+    p1, p2 = sticking(t, v1, v2)
+    p1 = fma(-fma(t["b11"], t["an1"], t["b12"] * t["an2"]), d, p1)
+    p2 = fma(-fma(t["b12"], t["an1"], t["b22"] * t["an2"]), d, p2)
+    most = t["friction"] * p
+    if p1 * p1 + p2 * p2 > most * most:
+        p1, p2 = slipping(t, fma(t["an1"], d, v1), fma(t["an2"], d, v2), most)
+    d1, d2 = p1 - t["p1"], p2 - t["p2"]
+    t["pn"], t["p1"], t["p2"] = p, p1, p2
+    t["sum"] += p
+    t["sum1"] += p1
+    t["sum2"] += p2
+    return d, d1, d2
+
+
+@kernel
+def relax(s: Any, island: Any) -> None:
+    """The pass without bias over touches, with friction; the impulses of the substep are added up."""
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
+    moved = rows_at(s["moved"], s["nz"], F8)
+    h = s["h"]
+    half = half_of_touches(island)
+    for k in range(island["touch_count"]):
+        t = touches[in_turn(k, half)]
+        if (t["restitution"] > 0.0 or t["fast"] != 0) and t["s"] > 0.0 and t["pn"] == 0.0:  # it has met nothing yet
+            if t["p1"] != 0.0 or t["p2"] != 0.0:
+                strike_three(t, Y, z, 0.0, -t["p1"], -t["p2"])
+                t["p1"] = t["p2"] = 0.0
+        elif in_registers(t):
+            x, y, y1, y2 = take(t, z), row_of(t, 0, Y), row_of(t, 1, Y), row_of(t, 2, Y)
+            v = measure(y, x)
+            if t["s"] > 0.0:
+                v += (t["s0"] + measure(y, take(t, moved))) / h
+            d, d1, d2 = relaxed(t, v, measure(y1, x), measure(y2, x))
+            put(t, z, struck(struck(struck(x, y, d), y1, d1), y2, d2))
+        elif t["l1"] == 0 and is_small(t["l2"]):
+            o, l, at = t["o2"], t["l2"], t["y"]
+            a, b, b1, b2 = (
+                take_small(z, o, l),
+                take_small(Y, at, l),
+                take_small(Y, at + l, l),
+                take_small(Y, at + 2 * l, l),
+            )
+            v = measure_small(b, a)
+            if t["s"] > 0.0:
+                v += (t["s0"] + measure_small(b, take_small(moved, o, l))) / h
+            d, d1, d2 = relaxed(t, v, measure_small(b1, a), measure_small(b2, a))
+            put_small(z, o, l, struck_small(struck_small(struck_small(a, b, d), b1, d1), b2, d2))
+        else:
+            v, v1, v2 = velocities(t, Y, z)
+            if t["s"] > 0.0:
+                v += (t["s0"] + velocity(t, 0, Y, moved)) / h
+            d, d1, d2 = relaxed(t, v, v1, v2)
+            strike_three(t, Y, z, d, d1, d2)
+
+
+@kernel
+def aim_drive(b: Any, h: float) -> None:
+    """The impulse of a drive in a substep, at the end of which it has its force: what it does to v is in v already."""
+    if b["damping"] == np.inf:
+        b["start"], b["keep"], b["give"] = b["target"] * b["inverse"], 1.0, b["inverse"]
+    else:
+        k = h * (b["damping"] + h * b["stiffness"])
+        share = 1.0 / (b["inverse"] + k)
+        force = b["force"] + b["stiffness"] * b["s"] + b["damping"] * b["target"]
+        b["start"], b["keep"], b["give"] = h * force * (b["inverse"] * share), k * share, k * (b["inverse"] * share)
+    b["low"], b["high"] = b["least"] * h, b["most"] * h
+
+
+@kernel
+def aim_limit(b: Any, gap: float, h: float, push: float, soft: tuple[float, float, float], biased: bool) -> None:
+    """That of a limit, whose gap is known: as that of a contact."""
+    beta, mass, less = soft
+    if biased:
+        b["s"] = gap
+    b["keep"], b["give"] = 1.0, b["inverse"]
+    if b["s"] > 0.0:
+        b["start"] = -gap / h * b["inverse"]
+    elif biased:
+        b["start"] = -mass * max(beta * gap, -push) * b["inverse"]  # m/s, and rad/s here
+        b["keep"], b["give"] = 1.0 - less, mass * b["inverse"]
+    else:
+        b["start"] = 0.0
+    b["low"], b["high"] = 0.0, np.inf
+
+
+@kernel
+def aim(s: Any, island: Any, biased: bool, first: bool, soft: tuple[float, float, float]) -> None:
+    """What impulses of bounds are to be in a pass: start + keep p - give v, from low to high.
+
+    Only limits have a bias. All that takes time is done here, where nothing waits for it: in the pass each row waits
+    for the one before.
+    """
+    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+    Y, moved = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["moved"], s["nz"], F8)
+    for i in range(island["bound_count"]):
+        b = bounds[i]
+        if b["what"] <= UPPER:
+            gap = b["s0"] if first else b["s0"] + along(Y, b["y"], moved, b["o"], b["l"])
+            aim_limit(b, gap, s["h"], s["push"], soft, biased)
+        elif biased and b["what"] == DRIVEN:
+            if not first:
+                b["s"] = b["s0"] - along(Y, b["y"], moved, b["o"], b["l"])
+            aim_drive(b, s["h"])
+        elif first:
+            fast = b["what"] == FAST
+            b["start"], b["keep"], b["give"] = -b["target"] * b["inverse"] if fast else 0.0, 1.0, b["inverse"]
+            b["low"], b["high"] = 0.0 if fast else -b["most"] * s["h"], np.inf if fast else b["most"] * s["h"]
+
+
+@kernel
+def wanted(b: Any, v: float) -> float:
+    """The impulse that a bound is to have, for a velocity with what it has."""
+    return min(max(fma(-b["give"], v, fma(b["keep"], b["p"], b["start"])), b["low"]), b["high"])
+
+
+@kernel
+def take_over(b: Any, p: float) -> None:
+    """Let an impulse be that of a bound."""
+    b["p"] = p
+    if abs(p) > b["trifle"]:
+        b["acted"] = 1
+
+
+@kernel
+def bound(s: Any, island: Any, limits: bool) -> None:
+    """A pass over drives, dry friction, largest speeds and limits, or `limits` alone, as they `aim`."""
+    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+    Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
+    i = 0
+    while i < island["bound_count"]:
+        b = bounds[i]
+        if b["group"] != 0 and not limits:
+            bound_four(b, bounds[i + 1], bounds[i + 2], bounds[i + 3], Y, z)
+            i += 4
+            continue
+        if not limits or b["what"] <= UPPER:
+            p = wanted(b, along(Y, b["y"], z, b["o"], b["l"]))
+            kick(Y, b["y"], z, b["o"], b["l"], p - b["p"])
+            take_over(b, p)
+        i += 1
+
+
+# ------------------------------------------------------------- four bounds of a small tree: all have the same length
+
+
+@kernel
+def group_bounds(s: Any, island: Any) -> None:
+    """Find the bounds that can be taken four at a time, and the products of their rows."""
+    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+    Y, i = rows_at(s["Y"], s["Y_room"], F8), 0
+    while i < island["bound_count"]:
+        a = bounds[i]
+        a["group"] = 1 if i + 4 <= island["bound_count"] and is_small(a["l"]) else 0
+        for j in range(1, 4 if a["group"] != 0 else 1):
+            if bounds[i + j]["o"] != a["o"] or bounds[i + j]["l"] != a["l"]:
+                a["group"] = 0
+        for j in range(1, 4 if a["group"] != 0 else 1):
+            for k in range(j):
+                bounds[i + j]["couples"][k] = along(Y, bounds[i + j]["y"], Y, bounds[i + k]["y"], a["l"])
+        i += 4 if a["group"] != 0 else 1
+
+
+@kernel
+def bound_four(a: Any, b: Any, c: Any, d: Any, Y: Any, z: Any) -> None:
+    """Four bounds one after the other, as ever; but their velocities are found at once, and each then hears of what the
+    ones before it have done by the products of their rows."""
+    o, l = a["o"], a["l"]
+    x, A, B = take_small(z, o, l), take_small(Y, a["y"], l), take_small(Y, b["y"], l)
+    C, D = take_small(Y, c["y"], l), take_small(Y, d["y"], l)
+    first, second, third, fourth = columns(times(A, x), times(B, x), times(C, x), times(D, x))
+    v = (first + third) + (second + fourth)
+    pa = wanted(a, lane(v, 0))
+    da = pa - a["p"]
+    pb = wanted(b, fma(b["couples"][0], da, lane(v, 1)))
+    db = pb - b["p"]
+    pc = wanted(c, fma(c["couples"][1], db, fma(c["couples"][0], da, lane(v, 2))))
+    dc = pc - c["p"]
+    last = fma(d["couples"][1], db, fma(d["couples"][0], da, lane(v, 3)))
+    pd = wanted(d, fma(d["couples"][2], dc, last))
+    put_small(z, o, l, struck_small(struck_small(struck_small(struck_small(x, A, da), B, db), C, dc), D, pd - d["p"]))
+    take_over(a, pa)
+    take_over(b, pb)
+    take_over(c, pc)
+    take_over(d, pd)

@@ -1,0 +1,209 @@
+"""What rows say of whitened velocities, yᵀ z, and what their impulses do to them, z ← z + y p: four numbers at a time.
+
+A stretch of a tree may have any length. Most touches are of two bodies without joints, or of one with the ground: they
+have twelve or six numbers a row, which fit into three registers, and so do the velocities that they act on; `take` and
+`row_of` load them, `measure` and `struck` use them, and nothing is loaded twice. So do most touches of a creature with
+itself or the ground, and the rows of its joints: they have up to sixteen numbers of one stretch.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from kinemorph.constraint.basis import product, products
+from kinemorph.contact.islands import SMALL
+from kinemorph.jit.api import kernel
+from kinemorph.spatial.lanes.four import (
+    fma,
+    load_from,
+    load_pair,
+    load_pairs,
+    splat,
+    store_from,
+    store_pair,
+    store_pairs,
+    sum_of,
+)
+from kinemorph.spatial.vec3 import Scalar
+
+Twelve: TypeAlias = tuple[Scalar, Scalar, Scalar]  # four of the second stretch, two of each, four of the first
+Sixteen: TypeAlias = tuple[Scalar, Scalar, Scalar, Scalar]  # up to four times four of one stretch, then zeros
+
+
+# ----------------------------------------------------------------------------------------- one small tree, and no other
+
+
+@kernel
+def is_small(l: int) -> bool:
+    """Whether a stretch fits into four registers, with nothing left over."""
+    return 0 < l <= SMALL and l & 3 == 0
+
+
+@kernel
+def take_small(z: Any, o: int, l: int) -> Sixteen:
+    """A small stretch of z, or a row. There is no loop, for LLVM would unroll eight turns of it."""
+    none = splat(0.0)
+    second = load_from(z, o + 4) if l > 4 else none
+    third = load_from(z, o + 8) if l > 8 else none
+    return load_from(z, o), second, third, load_from(z, o + 12) if l > 12 else none
+
+
+@kernel
+def put_small(z: Any, o: int, l: int, x: Sixteen) -> None:
+    """Write it back."""
+    store_from(z, o, x[0])
+    if l > 4:
+        store_from(z, o + 4, x[1])
+    if l > 8:
+        store_from(z, o + 8, x[2])
+    if l > 12:
+        store_from(z, o + 12, x[3])
+
+
+@kernel
+def times(y: Sixteen, x: Sixteen) -> Scalar:
+    """Four numbers whose sum is yᵀ z."""
+    return fma(y[0], x[0], y[1] * x[1]) + fma(y[2], x[2], y[3] * x[3])
+
+
+@kernel
+def measure_small(y: Sixteen, x: Sixteen) -> float:
+    """yᵀ z."""
+    return sum_of(times(y, x))
+
+
+@kernel
+def struck_small(x: Sixteen, y: Sixteen, p: float) -> Sixteen:
+    """z + y p."""
+    P = splat(p)
+    return fma(y[0], P, x[0]), fma(y[1], P, x[1]), fma(y[2], P, x[2]), fma(y[3], P, x[3])
+
+
+# ------------------------------------------------------------------------------------------ stretches of any length
+
+
+@kernel
+def along(Y: Any, y: int, z: Any, o: int, l: int) -> float:
+    """yᵀ z."""
+    return measure_small(take_small(Y, y, l), take_small(z, o, l)) if is_small(l) else product(Y, y, z, o, l)
+
+
+@kernel
+def velocity(t: Any, row: int, Y: Any, z: Any) -> float:
+    """How fast the two sides of a touch part, along its normal (row 0) or slide along a tangent (1, 2)."""
+    y = t["y"] + row * (t["l1"] + t["l2"])
+    x = product(Y, y + t["l1"], z, t["o2"], t["l2"])
+    return x + product(Y, y, z, t["o1"], t["l1"]) if t["l1"] > 0 else x
+
+
+@kernel
+def velocities(t: Any, Y: Any, z: Any) -> tuple[float, float, float]:
+    """`velocity` of all three rows."""
+    stride = t["l1"] + t["l2"]
+    a, b, c = t["y"], t["y"] + stride, t["y"] + 2 * stride
+    v, v1, v2 = products(Y, a + t["l1"], b + t["l1"], c + t["l1"], z, t["o2"], t["l2"])
+    if t["l1"] == 0:
+        return v, v1, v2
+    u, u1, u2 = products(Y, a, b, c, z, t["o1"], t["l1"])
+    return v + u, v1 + u1, v2 + u2
+
+
+@kernel
+def kick(Y: Any, y: int, z: Any, o: int, l: int, p: float) -> None:
+    """z ← z + y p."""
+    if is_small(l):
+        put_small(z, o, l, struck_small(take_small(z, o, l), take_small(Y, y, l), p))
+        return
+    whole, P = l & ~3, splat(p)
+    for k in range(0, whole, 4):
+        store_from(z, o + k, fma(load_from(Y, y + k), P, load_from(z, o + k)))
+    for k in range(whole, l):
+        z[o + k] = fma(Y[y + k], p, z[o + k])
+
+
+@kernel
+def kick_three(Y: Any, y: int, stride: int, z: Any, o: int, l: int, p: float, p1: float, p2: float) -> None:
+    """The same of three rows."""
+    if is_small(l):
+        x = struck_small(take_small(z, o, l), take_small(Y, y, l), p)
+        x = struck_small(struck_small(x, take_small(Y, y + stride, l), p1), take_small(Y, y + 2 * stride, l), p2)
+        put_small(z, o, l, x)
+        return
+    y1, y2 = y + stride, y + 2 * stride
+    whole, P, P1, P2 = l & ~3, splat(p), splat(p1), splat(p2)
+    for k in range(0, whole, 4):
+        x = fma(load_from(Y, y1 + k), P1, fma(load_from(Y, y + k), P, load_from(z, o + k)))
+        store_from(z, o + k, fma(load_from(Y, y2 + k), P2, x))
+    for k in range(whole, l):
+        z[o + k] = fma(Y[y2 + k], p2, fma(Y[y1 + k], p1, fma(Y[y + k], p, z[o + k])))
+
+
+@kernel
+def strike(t: Any, Y: Any, z: Any, p: float) -> None:
+    """A normal impulse acts."""
+    if t["l1"] > 0:
+        kick(Y, t["y"], z, t["o1"], t["l1"], p)
+    kick(Y, t["y"] + t["l1"], z, t["o2"], t["l2"], p)
+
+
+@kernel
+def strike_three(t: Any, Y: Any, z: Any, p: float, p1: float, p2: float) -> None:
+    """A normal and two tangential impulses act."""
+    stride = t["l1"] + t["l2"]
+    if t["l1"] > 0:
+        kick_three(Y, t["y"], stride, z, t["o1"], t["l1"], p, p1, p2)
+    kick_three(Y, t["y"] + t["l1"], stride, z, t["o2"], t["l2"], p, p1, p2)
+
+
+# ------------------------------------------------------------------------------------------------ one or two of six
+
+
+@kernel
+def in_registers(t: Any) -> bool:
+    """Whether a touch has two stretches of six numbers, or one."""
+    return t["l2"] == 6 and (t["l1"] == 6 or t["l1"] == 0)
+
+
+@kernel
+def take(t: Any, z: Any) -> Twelve:
+    """The numbers of z that a touch acts on."""
+    o1, o2 = t["o1"], t["o2"]
+    if t["l1"] == 0:
+        return load_from(z, o2), load_pair(z, o2 + 4), splat(0.0)
+    return load_from(z, o2), load_pairs(z, o2 + 4, o1 + 4), load_from(z, o1)
+
+
+@kernel
+def put(t: Any, z: Any, x: Twelve) -> None:
+    """Write them back."""
+    o1, o2 = t["o1"], t["o2"]
+    if t["l1"] == 0:
+        store_from(z, o2, x[0])
+        store_pair(z, o2 + 4, x[1])
+    else:
+        store_from(z, o2, x[0])
+        store_pairs(z, o2 + 4, o1 + 4, x[1])
+        store_from(z, o1, x[2])
+
+
+@kernel
+def row_of(t: Any, row: int, Y: Any) -> Twelve:
+    """One of the rows of a touch."""
+    if t["l1"] == 0:
+        y = t["y"] + 6 * row
+        return load_from(Y, y), load_pair(Y, y + 4), splat(0.0)
+    y = t["y"] + 12 * row
+    return load_from(Y, y + 6), load_pairs(Y, y + 10, y + 4), load_from(Y, y)
+
+
+@kernel
+def measure(y: Twelve, x: Twelve) -> float:
+    """yᵀ z."""
+    return sum_of(fma(y[2], x[2], fma(y[1], x[1], y[0] * x[0])))
+
+
+@kernel
+def struck(x: Twelve, y: Twelve, p: float) -> Twelve:
+    """z + y p."""
+    P = splat(p)
+    return fma(y[0], P, x[0]), fma(y[1], P, x[1]), fma(y[2], P, x[2])

@@ -1,0 +1,69 @@
+"""Whole vectors of an island, four numbers at a time: what a substep does to them between its passes over rows.
+
+LLVM would ask in each such loop whether two of the vectors overlap, and call a function to clear a few numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.constraint.basis import last_product
+from kinemorph.jit.api import kernel
+from kinemorph.spatial.lanes.four import fma, load_from, splat, store_from, sum_of
+
+
+@kernel
+def clear(x: Any, at: int, n: int) -> None:
+    """n numbers of x from entry `at` on become zero."""
+    whole = n & ~3
+    for k in range(at, at + whole, 4):
+        store_from(x, k, splat(0.0))
+    if n & 2:
+        x[at + whole] = x[at + whole + 1] = 0.0
+    if n & 1:
+        x[at + n - 1] = 0.0
+
+
+@kernel
+def apply_forces(z: Any, za: Any, h: float, g: Any, z0: Any, o: int, n: int) -> tuple[float, float]:
+    """z0 ← z + h za. Returns z0ᵀ g and gᵀ g."""
+    whole, H = n & ~3, splat(h)
+    along = size = splat(0.0)
+    for k in range(o, o + whole, 4):
+        x, y = load_from(z, k) + H * load_from(za, k), load_from(g, k)
+        store_from(z0, k, x)
+        along, size = fma(x, y, along), fma(y, y, size)
+    for k in range(o + whole, o + n):
+        z0[k] = z[k] + h * za[k]
+    return _both(along, size, z0, g, o + whole, n)
+
+
+@kernel
+def difference(z: Any, z0: Any, g: Any, o: int, n: int) -> tuple[float, float]:
+    """g ← z - z0. Returns z0ᵀ g and gᵀ g."""
+    whole = n & ~3
+    along = size = splat(0.0)
+    for k in range(o, o + whole, 4):
+        x = load_from(z0, k)
+        y = load_from(z, k) - x
+        store_from(g, k, y)
+        along, size = fma(x, y, along), fma(y, y, size)
+    for k in range(o + whole, o + n):
+        g[k] = z[k] - z0[k]
+    return _both(along, size, z0, g, o + whole, n)
+
+
+@kernel
+def _both(along: Any, size: Any, z0: Any, g: Any, rest: int, n: int) -> tuple[float, float]:
+    """Two products, with what the last numbers add."""
+    return sum_of(along) + last_product(z0, rest, g, rest, n), sum_of(size) + last_product(g, rest, g, rest, n)
+
+
+@kernel
+def add_share(x: Any, share: float, y: Any, z: Any, o: int, n: int) -> None:
+    """z ← x + share y."""
+    whole, S = n & ~3, splat(share)
+    for k in range(o, o + whole, 4):
+        store_from(z, k, load_from(x, k) + S * load_from(y, k))
+    for k in range(o + whole, o + n):
+        z[k] = x[k] + share * y[k]

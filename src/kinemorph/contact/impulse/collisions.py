@@ -1,0 +1,202 @@
+"""Collisions of the impulse model: the law of `contact.impulse.collision_law` at the points of one pair after another.
+
+All points of a pair that approach act as one: at their mean, weighted by how fast each approaches, whose rows are the
+same mean of theirs. A box that lands flat is then hit below its centre, in no order of its corners, and does not spin.
+With boosted micro-collisions (Fontijne 3.4.4) each point has its own collision, one after the other, as in the thesis.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.collision.contact_table import half_of
+from kinemorph.collision.shapes.shape_rows import CONTACT, MEMORY, PAIR
+from kinemorph.constraint.basis import product
+from kinemorph.contact.gauss_seidel.row_products import kick, velocity
+from kinemorph.contact.impulse.collision_law import collision_impulse
+from kinemorph.contact.layout import AGREEMENT, BOUND, ISLAND, MATERIAL, TOUCH, Bounded
+from kinemorph.contact.material_mixing import blend_tangential
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.rows import load3
+from kinemorph.spatial.scalar import sqrt
+from kinemorph.spatial.vec3 import Vec3, dot
+
+ROUNDS = 30  # over all pairs
+ALIKE = 1.0 - 1e-6  # cosine of normals that are one
+AT_LIMIT = 1e-3  # rad or m: a joint that is no farther from its limit is stopped there
+LOWER, UPPER = int(Bounded.LOWER), int(Bounded.UPPER)
+
+IMPACTS = np.dtype(
+    [
+        ("epsilon", "f8"),  # m, width of the collision envelope
+        ("slow", "f8"),  # m/s: what meets no faster makes micro-collisions
+        ("boost", "f8"),  # their largest restitution e_max; 0 if contacts without a bounce take their place
+        ("turn", "i8"),  # which way round the pairs are looked at
+        ("strikes", "i8"),  # collisions so far
+        ("struck", "i8"),  # whether there were any in the step
+    ]
+)
+
+
+@kernel
+def approaches(r: Any, t: Any, gap: float, v: float) -> bool:
+    """Whether a touch collides that has this normal velocity."""
+    return t["s0"] + gap <= r["epsilon"] and v < (0.0 if r["boost"] > 0.0 else -r["slow"]) and t["inverse"] > 0.0
+
+
+@kernel
+def add_rows(t: Any, weight: float, Y: Any, a: Any, b: Any, c: Any) -> None:
+    """Add a share of the three rows of a touch to others."""
+    stride = t["l1"] + t["l2"]
+    for k in range(stride):
+        a[k] += weight * Y[t["y"] + k]
+        b[k] += weight * Y[t["y"] + stride + k]
+        c[k] += weight * Y[t["y"] + 2 * stride + k]
+
+
+@kernel
+def add_impulse(t: Any, share: float, p: Vec3) -> None:
+    """Note what a touch had of an impulse."""
+    t["sum"] += share * p[0]
+    t["sum1"] += share * p[1]
+    t["sum2"] += share * p[2]
+
+
+@kernel(inline=False)
+def hit(t: Any, a: Any, b: Any, c: Any, z: Any, e: float, tangential: float) -> tuple[float, float, float]:
+    """A collision along three rows, with the stretches, the friction and the surface of a touch. Its impulse."""
+    o1, l1, o2, l2 = t["o1"], t["l1"], t["o2"], t["l2"]
+    n = l1 + l2
+    u = (
+        product(a, 0, z, o1, l1) + product(a, l1, z, o2, l2),
+        product(b, 0, z, o1, l1) + product(b, l1, z, o2, l2) + t["w1"],
+        product(c, 0, z, o1, l1) + product(c, l1, z, o2, l2) + t["w2"],
+    )
+    K = (
+        product(a, 0, a, 0, n), product(a, 0, b, 0, n), product(a, 0, c, 0, n),
+        product(b, 0, b, 0, n), product(b, 0, c, 0, n), product(c, 0, c, 0, n),
+    )  # fmt: skip
+    p = collision_impulse(u, K, e, tangential, t["friction"])
+    for k in range(l1):
+        z[o1 + k] += a[k] * p[0] + b[k] * p[1] + c[k] * p[2]
+    for k in range(l2):
+        z[o2 + k] += a[l1 + k] * p[0] + b[l1 + k] * p[1] + c[l1 + k] * p[2]
+    return p
+
+
+@kernel
+def boosted(r: Any, t: Any, gap: float, speed: float) -> float:
+    """Restitution of a touch; of a micro-collision, the more the deeper it is in the envelope (Fontijne eq. 3.38)."""
+    if r["boost"] == 0.0 or speed >= r["slow"]:
+        return t["restitution"]
+    depth = min(max((r["epsilon"] - t["s0"] - gap) / r["epsilon"], 0.0), 1.0)
+    return t["restitution"] + (r["boost"] - t["restitution"]) * depth
+
+
+@kernel(inline=False)
+def collide_pair(s: Any, r: Any, touches: Any, first: int, stop: int, tangential: float) -> float:
+    """The touches of one pair, from `first` on. Their normal impulse, 0 if they do not collide."""
+    Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
+    a, b, c = rows_at(s["g"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8), rows_at(s["x"], s["nz"], F8)
+    lead, least = -1, 0.0
+    for i in range(first, stop):
+        v = velocity(touches[i], 0, Y, z)
+        if v < least and approaches(r, touches[i], s["gap"], v):
+            lead, least = i, v
+    if lead < 0:
+        return 0.0
+    t = touches[lead]
+    n, along, total = load3(t["normal"]), load3(t["t1"]), 0.0
+    for k in range(t["l1"] + t["l2"]):
+        a[k] = b[k] = c[k] = 0.0
+    if r["boost"] > 0.0:
+        add_rows(t, 1.0, Y, a, b, c)
+        u1, u2 = velocity(t, 1, Y, z), velocity(t, 2, Y, z)
+        e = boosted(r, t, s["gap"], sqrt(least * least + u1 * u1 + u2 * u2))
+        p = hit(t, a, b, c, z, e, tangential)
+        add_impulse(t, 1.0, p)
+        return p[0]
+    for k in range(2):  # their sum, then their rows
+        for i in range(first, stop):
+            other = touches[i]
+            v = velocity(other, 0, Y, z)
+            other["approach"] = 0.0
+            if not (approaches(r, other, s["gap"], v) and dot(load3(other["normal"]), n) > ALIKE):
+                continue
+            if dot(load3(other["t1"]), along) > ALIKE:
+                if k == 0:
+                    total -= v
+                else:
+                    other["approach"] = -v / total
+                    add_rows(other, -v / total, Y, a, b, c)
+    p = hit(t, a, b, c, z, t["restitution"], tangential)
+    for i in range(first, stop):
+        add_impulse(touches[i], touches[i]["approach"], p)
+    return p[0]
+
+
+@kernel(inline=False)
+def stop_joints(s: Any, island: Any) -> bool:
+    """Joint impulses (Fontijne 3.6.8): what moves on at a limit stops there. Whether anything did."""
+    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+    Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
+    some = False
+    for i in range(island["bound_count"]):
+        b = bounds[i]
+        if (b["what"] == LOWER or b["what"] == UPPER) and b["s0"] < AT_LIMIT:
+            v = product(Y, b["y"], z, b["o"], b["l"])
+            if v < 0.0:
+                kick(Y, b["y"], z, b["o"], b["l"], -v * b["inverse"])
+                some |= v < -AT_LIMIT
+    return some
+
+
+@kernel(inline=False)
+def collide_island(s: Any, c: Any, r: Any, island: Any) -> None:
+    """All collisions of an island, with the velocities that it has."""
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    room = c["contact_room"]
+    contacts, pairs = rows_at(c["contacts"], 2 * room, CONTACT), rows_at(c["pairs"], c["room"], PAIR)
+    memories = rows_at(c["memory"], c["room"], MEMORY)
+    materials = rows_at(s["materials"], s["material_room"], MATERIAL)
+    agreed = rows_at(s["agreements"], s["agreement_count"], AGREEMENT)
+    now, count = half_of(c["step"], room), island["touch_count"]
+    for turn in range(ROUNDS):
+        some = False
+        backward = (turn + r["turn"]) & 1 != 0
+        at = count if backward else 0
+        while (at > 0) if backward else (at < count):
+            pair = contacts[now + touches[at - 1 if backward else at]["contact"]]["pair"]
+            first = stop = at
+            if backward:
+                while first > 0 and contacts[now + touches[first - 1]["contact"]]["pair"] == pair:
+                    first -= 1
+                at = first
+            else:
+                while stop < count and contacts[now + touches[stop]["contact"]]["pair"] == pair:
+                    stop += 1
+                at = stop
+            tangential = blend_tangential(materials, agreed, pairs[pair]["a"], pairs[pair]["b"])
+            p = collide_pair(s, r, touches, first, stop, tangential)
+            if p > 0.0:
+                some = True
+                r["strikes"] += 1
+                memories[pairs[pair]["row"]]["struck"] += p
+        if island["bound_count"] > 0 and stop_joints(s, island):
+            some = True
+        if not some:
+            break
+
+
+@kernel(inline=False)
+def collide_all(s: Any, c: Any, r: Any) -> None:
+    """All collisions of all islands; z has the velocities before, and those after."""
+    islands = rows_at(s["islands"], s["span_room"], ISLAND)
+    for i in range(s["island_count"]):
+        if islands[i]["touch_count"] > 0:
+            collide_island(s, c, r, islands[i])
+    r["turn"] += 1
+    r["struck"] = 1

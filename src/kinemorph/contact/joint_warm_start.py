@@ -1,0 +1,55 @@
+"""The impulses of joint limits and dry friction, kept from one step to the next.
+
+A solve by a few sweeps starts from the impulses of the step before, and is right at rest because nothing has to change
+any more. That holds for all rows or for none: a leg that stands by the friction of its knee needs the impulse of the
+knee as much as that of the foot. Rows are known by their joint and degree of freedom, and turn with the joint; drives
+keep their own impulses (`DRIVE`), and contacts theirs (`contact.warm_start`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.contact.layout import BOUND, WARM_JOINT, Bounded
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.layout import DOF, LINK, TREE
+from kinemorph.structure.forest.layout import JOINT_SLOT, TREE_SLOT
+
+LOWER, UPPER, DRY = int(Bounded.LOWER), int(Bounded.UPPER), int(Bounded.DRY)
+KINDS = 3  # of rows that are kept: LOWER, UPPER and DRY, six degrees of freedom each
+
+
+@kernel
+def follow_joint(s: Any, forest: Any, l: Any) -> Any:
+    """What is kept of the joint of a link, brought up to date with the joint.
+
+    One of one degree of freedom that is now used the other way round has its forces with the other sign. One of several
+    has them along other axes, and starts anew, as a new joint does.
+    """
+    kept = rows_at(s["warm_joints"], s["joint_room"], WARM_JOINT)[l["joint"]]
+    generation = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[l["joint"]]["generation"]
+    if kept["generation"] != generation or kept["turned"] != l["turned"]:
+        p = kept["p"]
+        if kept["generation"] == generation and l["nv"] == 1:
+            p[6 * LOWER], p[6 * UPPER], p[6 * DRY] = p[6 * UPPER], p[6 * LOWER], -p[6 * DRY]
+        else:
+            for k in range(6 * KINDS):
+                p[k] = 0.0
+        kept["generation"], kept["turned"] = generation, l["turned"]
+    return kept
+
+
+@kernel(inline=False)
+def keep_bounds(s: Any, forest: Any) -> None:
+    """Keep the impulses of all limits and dry friction in joints of trees, as forces: steps may differ in length."""
+    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    kept = rows_at(s["warm_joints"], s["joint_room"], WARM_JOINT)
+    per_second = 1.0 / s["h"]
+    for i in range(s["bound_count"]):
+        b = bounds[i]
+        if b["what"] > DRY or b["dof"] < 0:
+            continue
+        tree = rows_at(trees[b["tree"]]["address"], 1, TREE)[0]
+        l = rows_at(tree["links"], tree["n"], LINK)[rows_at(tree["dofs"], tree["nv"], DOF)[b["dof"]]["link"]]
+        kept[l["joint"]]["p"][6 * b["what"] + b["dof"] - l["iv"]] = b["p"] * per_second

@@ -1,0 +1,48 @@
+"""What two materials make of a contact."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.jit.api import kernel
+from kinemorph.spatial.scalar import sqrt
+
+
+@kernel
+def blend(materials: Any, agreed: Any, a: int, b: int) -> tuple[float, float, float, float]:
+    """Friction, restitution, rolling and torsion of two shapes.
+
+    What is agreed on for them, if anything is; else what the one of higher priority has; else the geometric mean of
+    their frictions, and the larger one of all others.
+    """
+    one, other = materials[a], materials[b]
+    if one["pairs"] > 0 and other["pairs"] > 0:
+        first, second = min(a, b), max(a, b)
+        for k in range(agreed.shape[0]):
+            m = agreed[k]
+            if m["a"] == first and m["b"] == second:
+                return m["friction"], m["restitution"], m["rolling"], m["torsion"]
+    if one["priority"] > other["priority"]:
+        return one["friction"], one["restitution"], one["rolling"], one["torsion"]
+    if one["priority"] < other["priority"]:
+        return other["friction"], other["restitution"], other["rolling"], other["torsion"]
+    return (
+        sqrt(one["friction"] * other["friction"]),
+        max(one["restitution"], other["restitution"]),
+        max(one["rolling"], other["rolling"]),
+        max(one["torsion"], other["torsion"]),
+    )
+
+
+@kernel
+def blend_tangential(materials: Any, agreed: Any, a: int, b: int) -> float:
+    """Tangential restitution of two shapes, likewise."""
+    one, other = materials[a], materials[b]
+    if one["pairs"] > 0 and other["pairs"] > 0:
+        first, second = min(a, b), max(a, b)
+        for k in range(agreed.shape[0]):
+            if agreed[k]["a"] == first and agreed[k]["b"] == second:
+                return agreed[k]["tangential"]
+    if one["priority"] != other["priority"]:
+        return one["tangential"] if one["priority"] > other["priority"] else other["tangential"]
+    return max(one["tangential"], other["tangential"])

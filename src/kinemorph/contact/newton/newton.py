@@ -1,0 +1,306 @@
+"""The direct solve of an island: the velocities of least cost, by Newton's method on all rows at once.
+
+    ½ |z - z*|² + Σ the costs of the grips,    z* = z + dt za
+
+It is convex, and quadratic but for grips that let go, take hold, stick or slip. So a step of Newton's with an exact
+search along it needs few matrices, and none where nothing changes: at rest the velocities of the step before are the
+solution. The friction that a normal impulse allows is that of the round before, so that slip lifts nothing.
+
+Positions move with these velocities, which push overlap apart. Then springs of touching contacts are slackened to what
+they hold, and velocities solved for again, so that pushing out adds no energy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.contact.gauss_seidel.restitution import only_takes
+from kinemorph.contact.islands import I4, I8
+from kinemorph.contact.layout import GRIP
+from kinemorph.contact.newton.constraint_cost import (
+    act,
+    grip_bounds,
+    grip_touches,
+    impulses,
+    release,
+    slopes,
+    stay_in,
+    velocities,
+)
+from kinemorph.contact.newton.skyline import add_one, add_three, factor, substitute
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.system import F8
+
+MOST_STEPS, MOST_TRIALS = 40, 12
+WHOLE_ROUNDS = 2  # then bounds are changed by half of what they should be
+GOOD = 1e-8  # a residual, as a share of velocities, that one more solution with the same matrix takes away
+ROUNDING = 1e-6  # of the energy of an island
+PARTS = 1e-6  # m/s, touching contacts that part or sink no faster need no second solve
+
+
+@kernel(inline=False)
+def start(s: Any, island: Any) -> None:
+    """Grips with their velocities, biases and surfaces included; and z*.
+
+    Velocities that are nothing beside what forces do in a step are dropped. They could not fade, as they ask for no
+    step of Newton's, and would sway about the rest for ever.
+    """
+    first, stop = island["offset"], island["offset"] + island["nz"]
+    Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
+    za, z0 = rows_at(s["za"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8)
+    grips = rows_at(island["grips"], island["grip_count"], GRIP)
+    dt = s["h"] * s["substeps"]
+    forces = speed = 0.0
+    for k in range(first, stop):
+        forces += dt * dt * za[k] * za[k]
+        speed += z[k] * z[k]
+    keep = 0.0 if speed <= s["still"] * s["still"] * forces else 1.0
+    for k in range(first, stop):
+        z[k] *= keep
+        z0[k] = z[k] + dt * za[k]
+    grip_touches(s, island)
+    grip_bounds(s, island)
+    for i in range(island["grip_count"]):
+        g = grips[i]
+        vn, v1, v2 = velocities(g, Y, z)
+        g["vn"], g["v1"], g["v2"], g["dn"], g["d1"], g["d2"] = vn + g["bias"], g["v1"] + v1, g["v2"] + v2, 0.0, 0.0, 0.0
+
+
+@kernel(inline=False)
+def residual(s: Any, island: Any) -> float:
+    """Impulses of all grips at their velocities, and the slope of the cost into g: z - z* - Σ Y p. Its square."""
+    first, stop = island["offset"], island["offset"] + island["nz"]
+    Y, z, z0, r = (
+        rows_at(s["Y"], s["Y_room"], F8),
+        rows_at(s["z"], s["nz"], F8),
+        rows_at(s["z0"], s["nz"], F8),
+        rows_at(s["g"], s["nz"], F8),
+    )
+    grips = rows_at(island["grips"], island["grip_count"], GRIP)
+    for k in range(first, stop):
+        r[k] = z[k] - z0[k]
+    for i in range(island["grip_count"]):
+        g = grips[i]
+        g["pn"], g["p1"], g["p2"] = impulses(g, 0.0)
+        if g["pn"] != 0.0 or g["p1"] != 0.0 or g["p2"] != 0.0:
+            act(g, Y, r, -1.0)
+    size = 0.0
+    for k in range(first, stop):
+        size += r[k] * r[k]
+    return size
+
+
+@kernel(inline=False)
+def fill_matrix(s: Any, island: Any) -> None:
+    """H at the velocities of the grips, and its factor."""
+    first, n = island["offset"], island["nz"]
+    Y = rows_at(s["Y"], s["Y_room"], F8)
+    E = rows_at(s["envelope"], s["envelope_room"], F8)[island["envelope"] :]
+    row_of, low = rows_at(s["row_of"], s["nz"], I4)[first:], rows_at(s["low"], s["nz"], I4)[first:]
+    at = rows_at(s["start"], s["nz"], I8)[first:]
+    grips = rows_at(island["grips"], island["grip_count"], GRIP)
+    for k in range(n):
+        for j in range(at[k] + low[k], at[k] + k):
+            E[j] = 0.0
+        E[at[k] + k] = 1.0
+    for i in range(island["grip_count"]):
+        g = grips[i]
+        gn, g11, g12, g22 = slopes(g, 0.0)
+        l1, l2 = g["l1"], g["l2"]
+        r1 = row_of[g["o1"] - first] if l1 > 0 else 0
+        r2 = row_of[g["o2"] - first] if l2 > 0 else 0
+        if g["tangents"] == 2 and g["most"] > 0.0:
+            add_three(E, at, r1, l1, r2, l2, Y, g["yn"], gn, g11, g12, g22)
+        elif g["normal"] != 0:
+            if gn > 0.0:
+                add_one(E, at, r1, l1, r2, l2, Y, g["yn"], gn)
+        elif g11 > 0.0:
+            add_one(E, at, r1, l1, r2, l2, Y, g["yt"], g11)
+    factor(E, at, low, n)
+
+
+@kernel(inline=False)
+def newton_direction(s: Any, island: Any) -> None:
+    """g ← -H⁻¹ g, and what that changes of the velocities of grips."""
+    first, n = island["offset"], island["nz"]
+    Y, r, x = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["g"], s["nz"], F8), rows_at(s["x"], s["nz"], F8)[first:]
+    E = rows_at(s["envelope"], s["envelope_room"], F8)[island["envelope"] :]
+    row_of, low = rows_at(s["row_of"], s["nz"], I4)[first:], rows_at(s["low"], s["nz"], I4)[first:]
+    at = rows_at(s["start"], s["nz"], I8)[first:]
+    grips = rows_at(island["grips"], island["grip_count"], GRIP)
+    for k in range(n):
+        x[row_of[k]] = -r[first + k]
+    substitute(E, at, low, n, x)
+    for k in range(n):
+        r[first + k] = x[row_of[k]]
+    for i in range(island["grip_count"]):
+        g = grips[i]
+        g["dn"], g["d1"], g["d2"] = velocities(g, Y, r)
+
+
+@kernel(inline=False)
+def search(s: Any, island: Any) -> float:
+    """How far to go along g: to the least cost there, where the slope, which only rises, is zero."""
+    first, stop = island["offset"], island["offset"] + island["nz"]
+    z, z0, d = rows_at(s["z"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8), rows_at(s["g"], s["nz"], F8)
+    grips = rows_at(island["grips"], island["grip_count"], GRIP)
+    begin = size = 0.0
+    for k in range(first, stop):
+        begin += d[k] * (z[k] - z0[k])
+        size += d[k] * d[k]
+    down = begin
+    for i in range(island["grip_count"]):
+        g = grips[i]
+        down -= g["pn"] * g["dn"] + g["p1"] * g["d1"] + g["p2"] * g["d2"]
+    left, right, x = 0.0, 1e9, 1.0
+    for _ in range(MOST_TRIALS):
+        slope, curve = begin + x * size, size
+        for i in range(island["grip_count"]):
+            g = grips[i]
+            pn, p1, p2 = impulses(g, x)
+            gn, g11, g12, g22 = slopes(g, x)
+            dn, d1, d2 = g["dn"], g["d1"], g["d2"]
+            slope -= pn * dn + p1 * d1 + p2 * d2
+            curve += gn * dn * dn + g11 * d1 * d1 + 2.0 * g12 * d1 * d2 + g22 * d2 * d2
+        if abs(slope) <= -1e-3 * down:
+            break
+        if slope < 0.0:
+            left = x
+        else:
+            right = x
+        x -= slope / curve
+        if not left < x < right:
+            x = 0.5 * (left + right) if right < 1e9 else 2.0 * left
+    return x
+
+
+@kernel
+def advance(s: Any, island: Any, x: float) -> None:
+    """Go so far along g."""
+    z, d = rows_at(s["z"], s["nz"], F8), rows_at(s["g"], s["nz"], F8)
+    grips = rows_at(island["grips"], island["grip_count"], GRIP)
+    for k in range(island["offset"], island["offset"] + island["nz"]):
+        z[k] += x * d[k]
+    for i in range(island["grip_count"]):
+        g = grips[i]
+        g["vn"], g["v1"], g["v2"] = g["vn"] + x * g["dn"], g["v1"] + x * g["d1"], g["v2"] + x * g["d2"]
+
+
+@kernel(inline=False)
+def descend(s: Any, island: Any) -> int:
+    """Newton's method, from the velocities that there are. Returns the number of steps.
+
+    A residual that is small beside what forces do in a step asks for none.
+    """
+    first, stop = island["offset"], island["offset"] + island["nz"]
+    z0, za = rows_at(s["z0"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
+    dt = s["h"] * s["substeps"]
+    forces = scale = 0.0
+    for k in range(first, stop):
+        forces += dt * dt * za[k] * za[k]
+        scale += z0[k] * z0[k]
+    scale += forces
+    if residual(s, island) <= s["still"] * s["still"] * forces:
+        return 0
+    for n in range(MOST_STEPS):
+        fill_matrix(s, island)
+        newton_direction(s, island)
+        advance(s, island, search(s, island))
+        if residual(s, island) <= GOOD * GOOD * scale:
+            newton_direction(s, island)
+            advance(s, island, 1.0)
+            residual(s, island)
+            return n + 1
+    return MOST_STEPS
+
+
+@kernel(inline=False)
+def update(s: Any, island: Any, slack: bool, weight: float) -> bool:
+    """Take impulses as the new estimates, and friction's bounds from them; whether they were so already.
+
+    With `slack` that goes for the normals of touching grips as well, which then yield to nothing. The new bounds have a
+    weight: where friction and normals answer each other too strongly they would swing between two states.
+    """
+    grips = rows_at(island["grips"], island["grip_count"], GRIP)
+    largest = change = 0.0
+    for i in range(island["grip_count"]):
+        g = grips[i]
+        largest = max(largest, g["pn"])
+        if slack and g["touching"] != 0:
+            change = max(change, abs(g["pn"] - g["qn"]))
+            g["qn"] = g["pn"]
+        if g["tangents"] == 0 or g["driven"] != 0:  # a drive's law has nothing to estimate
+            largest = max(largest, abs(g["p1"]))
+            continue
+        change = max(change, max(abs(g["p1"] - g["q1"]), abs(g["p2"] - g["q2"])))
+        if g["friction"] > 0.0:
+            most = g["friction"] * g["pn"]
+            change = max(change, abs(most - g["most"]))
+            g["most"] += weight * (most - g["most"])
+        else:
+            largest = max(largest, abs(g["p1"]))
+        stay_in(g, g["p1"], g["p2"])
+    return change <= s["settled"] * largest
+
+
+@kernel(inline=False)
+def settle(s: Any, island: Any, slack: bool) -> bool:
+    """Rounds of velocities and friction's bounds, until these are what they should be. False if there is no end."""
+    steps = 0
+    for n in range(s["rounds"]):
+        steps = descend(s, island)
+        island["newton_steps"] += steps
+        if update(s, island, slack, 1.0 if n < WHOLE_ROUNDS else 0.5):
+            break
+    return steps < MOST_STEPS
+
+
+@kernel(inline=False)
+def slacken(island: Any) -> bool:
+    """Have touching grips hold what they hold now, without a bias; whether that may change velocities."""
+    grips = rows_at(island["grips"], island["grip_count"], GRIP)
+    changes = False
+    for i in range(island["grip_count"]):
+        g = grips[i]
+        if g["touching"] != 0:
+            g["vn"] -= g["bias"]
+            g["bias"], g["qn"] = 0.0, g["pn"]
+            if g["pn"] > 0.0 and abs(g["vn"]) > PARTS:
+                changes = True
+    return changes
+
+
+@kernel
+def has_lost(s: Any, island: Any) -> bool:
+    """Whether an island has no more energy than without rows, as it should; drives and moving surfaces may add some."""
+    z, z0 = rows_at(s["z"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8)
+    now = before = 0.0
+    for k in range(island["offset"], island["offset"] + island["nz"]):
+        now += z[k] * z[k]
+        before += z0[k] * z0[k]
+    return now <= (1.0 + ROUNDING) * before or not only_takes(s, island)
+
+
+@kernel(inline=False)
+def solve_directly(s: Any, island: Any) -> bool:
+    """Velocities of an island after the step into z, and what was moved in it into `moved`, both whitened.
+
+    False if that has failed, and nothing has changed then: what is jammed, of masses that differ by a million, may have
+    more digits than numbers have.
+    """
+    z, moved = rows_at(s["z"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8)
+    z0, za = rows_at(s["z0"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
+    dt = s["h"] * s["substeps"]
+    island["newton_steps"] = 0
+    start(s, island)
+    good = settle(s, island, False)
+    for k in range(island["offset"], island["offset"] + island["nz"]):
+        moved[k] = dt * z[k]
+    if good and slacken(island):
+        good = settle(s, island, True)
+    if not (good and has_lost(s, island)):
+        for k in range(island["offset"], island["offset"] + island["nz"]):
+            z[k] = z0[k] - dt * za[k]
+        return False
+    release(s, island)
+    return True

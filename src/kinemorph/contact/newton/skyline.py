@@ -1,0 +1,237 @@
+"""The matrix of a direct solve, H = 1 + Σ Y G Yᵀ, and its Cholesky factor, in one envelope.
+
+A row of the envelope is kept from its first entry that is not zero to its diagonal; the factor has no others. Trees
+have their rows in the order of their indices, or level by level from the ground up, whichever takes less work: a stack
+becomes a band, and the work grows with its height alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.constraint.basis import product
+from kinemorph.contact.islands import I4, I8
+from kinemorph.contact.layout import BOUND, FULL_ENVELOPE, GRIP, ISLAND, SPAN, TOUCH
+from kinemorph.contact.newton.load_estimate import mass_of
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.layout import TREE
+from kinemorph.spatial.scalar import sqrt
+from kinemorph.structure.forest.layout import TREE_SLOT
+
+GRIP_SIZE = GRIP.itemsize
+DEEP = 2e-3  # m: overlap that no load presses in
+NARROW = 144  # multiplications a row: rows no longer than those of two free bodies are narrow enough
+
+
+@kernel
+def lower(low: Any, row: int, length: int, column: int) -> None:
+    for k in range(row, row + length):
+        low[k] = min(low[k], column)
+
+
+@kernel(inline=False)
+def measure(s: Any, island: Any) -> int:
+    """The first column of each row, for the rows that entries of z have. Returns multiplications for a factor."""
+    first, nz = island["offset"], island["nz"]
+    row_of, low = rows_at(s["row_of"], s["nz"], I4)[first:], rows_at(s["low"], s["nz"], I4)[first:]
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+    for k in range(nz):
+        low[k] = k
+    for i in range(island["touch_count"]):
+        t = touches[i]
+        second = row_of[t["o2"] - first] if t["l2"] > 0 else nz
+        one = row_of[t["o1"] - first] if t["l1"] > 0 else nz
+        column = min(one, second)
+        if t["l1"] > 0:
+            lower(low, one, t["l1"], column)
+        if t["l2"] > 0:
+            lower(low, second, t["l2"], column)
+    for i in range(island["bound_count"]):
+        row = row_of[bounds[i]["o"] - first]
+        lower(low, row, bounds[i]["l"], row)
+    work = 0
+    for k in range(nz):
+        work += (k - low[k] + 1) * (k - low[k] + 1)
+    return work
+
+
+@kernel
+def rows_by_index(s: Any, island: Any) -> None:
+    row_of = rows_at(s["row_of"], s["nz"], I4)[island["offset"] :]
+    for k in range(island["nz"]):
+        row_of[k] = k
+
+
+@kernel(inline=False)
+def rows_by_level(s: Any, island: Any) -> None:
+    """Rows for the trees of an island, the lowest level first; within one, in the order of their indices."""
+    first, nz = island["offset"], island["nz"]
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    row_of, count = rows_at(s["row_of"], s["nz"], I4)[first:], rows_at(s["low"], s["nz"], I4)[first:]
+    for k in range(nz):
+        count[k] = 0
+    t = island["first_tree"]
+    while t >= 0:
+        if spans[t]["width"] > 0:
+            count[min(max(spans[t]["level"], 0), nz - 1)] += spans[t]["width"]
+        t = spans[t]["next"]
+    row = 0
+    for k in range(nz):
+        row, count[k] = row + count[k], row
+    t = island["first_tree"]
+    while t >= 0:
+        if spans[t]["width"] > 0:
+            level = min(max(spans[t]["level"], 0), nz - 1)
+            for k in range(spans[t]["width"]):
+                row_of[spans[t]["offset"] - first + k] = count[level] + k
+            count[level] += spans[t]["width"]
+        t = spans[t]["next"]
+
+
+@kernel
+def weigh_island(s: Any, trees: Any, island: Any) -> None:
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    island["mass"] = 0.0
+    t = island["first_tree"]
+    while t >= 0:
+        spans[t]["mass"] = mass_of(rows_at(trees[t]["address"], 1, TREE)[0])
+        island["mass"] += spans[t]["mass"]
+        t = spans[t]["next"]
+
+
+@kernel(inline=False)
+def lay_out(s: Any, island: Any) -> None:
+    """Where rows start in the envelope, and where the grips of an island are."""
+    low = rows_at(s["low"], s["nz"], I4)[island["offset"] :]
+    start = rows_at(s["start"], s["nz"], I8)[island["offset"] :]
+    at = 0
+    for k in range(island["nz"]):
+        start[k] = at - low[k]
+        at += k - low[k] + 1
+    island["envelope"] = s["envelope_used"]
+    s["envelope_used"] += at
+    island["grips"] = s["grips"] + GRIP_SIZE * (island["first_touch"] + island["first_bound"])
+    island["grip_count"] = island["touch_count"] + island["bound_count"]
+
+
+@kernel
+def jammed(s: Any, island: Any) -> bool:
+    """Whether contacts overlap deeply where loops tie bodies together, and may not let them part at all.
+
+    Stiff springs that push against each other through loops would leave nothing whole.
+    """
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    for i in range(island["touch_count"]):
+        if touches[i]["s0"] < -DEEP:
+            return True
+    return False
+
+
+@kernel(inline=False)
+def plan_island(s: Any, trees: Any, island: Any) -> bool:
+    """Rows of one island. False if its matrix would be too much work, or its springs too stiff."""
+    if island["held"] > 0 and jammed(s, island):
+        return False
+    rows_by_index(s, island)
+    work = measure(s, island)
+    if work > NARROW * island["nz"] and island["held"] == 0:  # trees of a hold stay side by side
+        rows_by_level(s, island)
+        other = measure(s, island)
+        if other > work:
+            rows_by_index(s, island)
+            measure(s, island)
+        work = min(work, other)
+    if work > s["direct_work"]:
+        return False
+    weigh_island(s, trees, island)
+    lay_out(s, island)
+    return True
+
+
+@kernel
+def plan_envelopes(s: Any, forest: Any) -> bool:
+    """Rows of all islands that are to be solved directly. False if the envelope is too short."""
+    islands = rows_at(s["islands"], s["span_room"], ISLAND)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    s["envelope_used"] = 0
+    for i in range(s["island_count"]):
+        if islands[i]["direct"] != 0 and not plan_island(s, trees, islands[i]):
+            islands[i]["direct"] = 0
+    if s["envelope_used"] > s["envelope_room"]:
+        s["full"] |= FULL_ENVELOPE
+        return False
+    return True
+
+
+@kernel
+def add_row(E: Any, at: int, count: int, Y: Any, y: int, w: float) -> None:
+    for j in range(count):
+        E[at + j] += w * Y[y + j]
+
+
+@kernel(inline=False)
+def add_one(E: Any, start: Any, r1: int, l1: int, r2: int, l2: int, Y: Any, y: int, g: float) -> None:
+    """H ← H + g y yᵀ, the lower half of it; y has two stretches, in the rows from r1 and r2 on."""
+    for k in range(l1):
+        w = g * Y[y + k]
+        add_row(E, start[r1 + k] + r1, k + 1, Y, y, w)
+        if r2 < r1:
+            add_row(E, start[r1 + k] + r2, l2, Y, y + l1, w)
+    for k in range(l2):
+        w = g * Y[y + l1 + k]
+        add_row(E, start[r2 + k] + r2, k + 1, Y, y + l1, w)
+        if r1 < r2:
+            add_row(E, start[r2 + k] + r1, l1, Y, y, w)
+
+
+@kernel
+def add_rows(E: Any, at: int, count: int, Y: Any, y: int, stride: int, w: float, w1: float, w2: float) -> None:
+    for j in range(count):
+        E[at + j] += w * Y[y + j] + w1 * Y[y + stride + j] + w2 * Y[y + 2 * stride + j]
+
+
+@kernel(inline=False)
+def add_three(
+    E: Any, start: Any, r1: int, l1: int, r2: int, l2: int, Y: Any, y: int, g: float, g11: float, g12: float, g22: float
+) -> None:
+    """The same for a normal and two tangents: H ← H + g y yᵀ + Σ g_ab y_a y_bᵀ."""
+    n = l1 + l2
+    for k in range(l1):
+        a, b = Y[y + n + k], Y[y + 2 * n + k]
+        w, w1, w2 = g * Y[y + k], g11 * a + g12 * b, g12 * a + g22 * b
+        add_rows(E, start[r1 + k] + r1, k + 1, Y, y, n, w, w1, w2)
+        if r2 < r1:
+            add_rows(E, start[r1 + k] + r2, l2, Y, y + l1, n, w, w1, w2)
+    for k in range(l2):
+        a, b = Y[y + n + l1 + k], Y[y + 2 * n + l1 + k]
+        w, w1, w2 = g * Y[y + l1 + k], g11 * a + g12 * b, g12 * a + g22 * b
+        add_rows(E, start[r2 + k] + r2, k + 1, Y, y + l1, n, w, w1, w2)
+        if r1 < r2:
+            add_rows(E, start[r2 + k] + r1, l1, Y, y, n, w, w1, w2)
+
+
+@kernel(inline=False)
+def factor(E: Any, start: Any, low: Any, n: int) -> None:
+    """H = L Lᵀ in place, row by row; the diagonal becomes its inverse. No pivot is below 1, as H is not below 1."""
+    for i in range(n):
+        row, first = start[i], low[i]
+        for j in range(first, i):
+            k = max(first, low[j])
+            E[row + j] = (E[row + j] - product(E, row + k, E, start[j] + k, j - k)) * E[start[j] + j]
+        pivot = E[row + i] - product(E, row + first, E, row + first, i - first)
+        E[row + i] = 1.0 / sqrt(max(pivot, 1.0))
+
+
+@kernel(inline=False)
+def substitute(E: Any, start: Any, low: Any, n: int, x: Any) -> None:
+    """x ← H⁻¹ x."""
+    for i in range(n):
+        row, first = start[i], low[i]
+        x[i] = (x[i] - product(E, row + first, x, first, i - first)) * E[row + i]
+    for k in range(n):
+        i = n - 1 - k
+        row = start[i]
+        x[i] *= E[row + i]
+        for j in range(low[i], i):
+            x[j] -= E[row + j] * x[i]

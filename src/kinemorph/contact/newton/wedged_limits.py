@@ -1,0 +1,104 @@
+"""Which islands are solved directly because a light link is wedged: a limit of its joint holds it from one side, and a
+contact from the other.
+
+A robot that has collapsed lies on shins that weigh a hundredth of it, with its knees at their limits. Each row alone
+feels the shin, and both together bear the robot: sweeps hand so little of it from one to the other that limits give way
+by tenths of a radian, and to push them back lifts the robot. Two rows that work against each other, with a cosine c
+between them, bear 1 / (1 - c²) times what either of them feels; as the load of a stack is to the mass of what carries
+it (`contact.newton.load_estimate`). A contact between two links of the tree may take the place of the limit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.constraint.basis import product
+from kinemorph.contact.layout import BOUND, ISLAND, SAME_TREE, SPAN, TOUCH, WEDGED, Bounded
+from kinemorph.contact.newton.load_estimate import HEAVY, LIGHT
+from kinemorph.contact.rows.drive_rows import FEW_RATES, FEW_TOUCHES
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.system import F8
+
+UPPER = int(Bounded.UPPER)
+LEAST_SHARE, LIGHT_SHARE = 1.0 - 1.0 / HEAVY, 1.0 - 1.0 / LIGHT  # c², to become direct, and to stay so
+
+
+@kernel
+def side_of(t: Any, tree: int) -> tuple[int, int]:
+    """Where the numbers of a tree begin in the normal of a touch, and how many there are: 0 if it is of others."""
+    if t["tree2"] == tree:
+        return t["y"] + t["l1"], int(t["l2"])
+    return t["y"], int(t["l1"]) if t["tree1"] == tree else 0
+
+
+@kernel
+def limit_against(Y: Any, b: Any, t: Any) -> float:
+    """The product of a limit and the normal of a touch, if they work against each other, and the joint of the limit is
+    between the touch and the base; else 0."""
+    y, l = side_of(t, b["tree"])
+    if b["dof"] >= l or Y[y + b["dof"]] == 0.0:
+        return 0.0
+    return min(product(Y, b["y"], Y, y, min(b["l"], l)), 0.0)
+
+
+@kernel
+def touch_against(Y: Any, a: Any, t: Any) -> float:
+    """The same of a touch of two links of a tree."""
+    y, l = side_of(t, a["tree2"])
+    return min(product(Y, a["y"], Y, y, min(a["l2"], l)), 0.0) if l > 0 else 0.0
+
+
+@kernel
+def may_wedge(s: Any, island: Any) -> tuple[bool, bool]:
+    """Whether an island has limits near, and whether links of one tree touch each other."""
+    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    limits = within = False
+    for i in range(island["bound_count"]):
+        limits = limits or bounds[i]["what"] <= UPPER
+    for i in range(island["touch_count"]):
+        within = within or touches[i]["tree1"] == SAME_TREE
+    return limits, within
+
+
+@kernel
+def wedged_by(s: Any, island: Any) -> float:
+    """The largest c² of an island; and what limits bear, into their rows."""
+    limits, within = may_wedge(s, island)
+    if not (limits or within):
+        return 0.0
+    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    Y, most = rows_at(s["Y"], s["Y_room"], F8), 0.0
+    for i in range(island["touch_count"]):
+        t = touches[i]
+        total = 0.0
+        for j in range(island["bound_count"] if limits else 0):
+            b = bounds[j]
+            if b["what"] <= UPPER:
+                both = limit_against(Y, b, t)
+                share = both * both * b["inverse"]
+                b["bears"] = max(b["bears"], share)
+                total += share * t["inverse"]  # as if limits did not touch on each other, which they hardly do
+        for j in range(island["touch_count"] if within else 0):
+            a = touches[j]
+            if a["tree1"] == SAME_TREE:
+                both = touch_against(Y, a, t)
+                total = max(total, both * both * a["inverse"] * t["inverse"])
+        most = max(most, total)
+    return most
+
+
+@kernel(inline=False)
+def choose_wedged(s: Any) -> None:
+    """Set `direct` of islands in which something is wedged, if they are small."""
+    spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)
+    for i in range(s["island_count"]):
+        island = islands[i]
+        first = spans[island["first_tree"]]
+        was = first["direct"] & WEDGED
+        first["direct"] &= ~WEDGED
+        few = island["nz"] <= FEW_RATES and island["touch_count"] <= FEW_TOUCHES
+        if few and island["touch_count"] > 0 and wedged_by(s, island) > (LIGHT_SHARE if was != 0 else LEAST_SHARE):
+            first["direct"] |= WEDGED
+            island["direct"] = 1

@@ -1,0 +1,1 @@
+"""Constraint rows: contacts, joint limits, drives, force elements, friction against rolling."""

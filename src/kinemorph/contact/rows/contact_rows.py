@@ -1,0 +1,428 @@
+"""Rows of contacts: what the joints on both sides take of a normal and two tangential forces, y = L⁻ᵀ jᵀ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.collision.contact_table import half_of
+from kinemorph.collision.narrow.conservative_advancement import points_of
+from kinemorph.collision.shapes.shape_rows import CONTACT, PAIR, PLACE, SHAPE, SLOW
+from kinemorph.constraint.basis import product, products
+from kinemorph.contact.gauss_seidel.vectors import clear
+from kinemorph.contact.islands import I4, stretch_to
+from kinemorph.contact.layout import AGREEMENT, FULL_Y, MATERIAL, PASSES, ROOT, SAME_TREE, SPAN, TOUCH
+from kinemorph.contact.material_mixing import blend
+from kinemorph.contact.rows.free_body_rows import NOWHERE, Alone, beside, next_ones, put_alone, put_six, seen_alone
+from kinemorph.contact.rows.free_root_rows import is_free, taken_by
+from kinemorph.contact.rows.ghost_edges import is_paved
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.algorithms.aba import is_at_parent
+from kinemorph.multibody.algorithms.joints import FREE, REVOLUTE
+from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA, TREE
+from kinemorph.multibody.loop_layout import last_dof
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.lanes.four import fma, lane, splat, turned
+from kinemorph.spatial.mat3 import mul_vec
+from kinemorph.spatial.rows import load3, load3_at, load9, store3
+from kinemorph.spatial.scalar import sqrt
+from kinemorph.spatial.vec3 import Scalar, Vec3, add, axpy, cross, dot, scale, sub
+from kinemorph.structure.forest.layout import BODY_SLOT, TREE_SLOT
+
+OUT_OF_REACH = 1.0  # m: the gap of a contact that nothing can close
+RIGID = 1e-20  # share of what a tree would feel as a whole that is nothing but rounding
+LIGHTEST = 1e-6  # kg: joints may have inertia where links have none
+STUCK = 1e5  # times the mass of all that moves: who weighs more along a normal does not move along it
+ASLANT = 10.0  # m along the surface for one out of it
+STEEP = 0.6  # a normal with less than this along x has its first tangent across x
+
+
+@kernel
+def tangents(n: Vec3) -> tuple[Vec3, Vec3]:
+    """Two unit vectors across a unit vector and each other; the same ones for the same vector, always."""
+    t = (0.0, n[2], -n[1]) if abs(n[0]) < STEEP else (-n[2], 0.0, n[0])
+    t = scale(t, 1.0 / sqrt(dot(t, t)))
+    return t, cross(n, t)
+
+
+@kernel
+def pass_link(
+    tree: Any, link: int, n: Vec3, f: Vec3, Y: Any, y: int, stride: int, same: Scalar, next_one: Scalar
+) -> tuple[Vec3, Vec3, Scalar, Scalar]:
+    """Three wrenches on a link, side by side, at its origin, pass its joint: what that takes goes into three rows of y.
+
+    Returns what is left at the origin of its parent, and the products of the rows, each with itself and with the next
+    one in a circle, added to those so far.
+    """
+    l = rows_at(tree["links"], tree["n"], LINK)[link]
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    turns = l["kind"] == REVOLUTE  # half of its S is zero
+    for k in range(l["iv"], l["iv"] + l["nv"]):
+        e = dof_rows[k]
+        along = dot(load3(e["S"]), n)
+        u = e["D"][0] * (along if turns else along + dot(load3_at(e["S"], 3), f))
+        Y[y + k], Y[y + stride + k], Y[y + 2 * stride + k] = lane(u, 0), lane(u, 1), lane(u, 2)
+        same, next_one = fma(u, u, same), fma(u, turned(u), next_one)
+        n, f = axpy(n, -u, load3(e["U"])), axpy(f, -u, load3_at(e["U"], 3))
+    if not is_at_parent(l):
+        n = add(n, cross(load3(rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[link + 1]["r"]), f))
+    return n, f, same, next_one
+
+
+@kernel
+def to_base(
+    tree: Any, root: Any, link: int, n: Vec3, f: Vec3, Y: Any, y: int, stride: int, same: Scalar, next_one: Scalar
+) -> tuple[Scalar, Scalar]:
+    """The same of all joints from a link to the base; of a free root, its ROOT says what it takes."""
+    links, end = rows_at(tree["links"], tree["n"], LINK), 0 if is_free(tree) else -1
+    while link > end:
+        n, f, same, next_one = pass_link(tree, link, n, f, Y, y, stride, same, next_one)
+        link = links[link]["parent"]
+    if link == 0:
+        turns, goes = taken_by(root, n, f)
+        put_six(turns, goes, Y, y, stride)
+        same = same + dot(turns, turns) + dot(goes, goes)
+        next_one = next_one + dot(turns, next_ones(turns)) + dot(goes, next_ones(goes))
+    return same, next_one
+
+
+@kernel
+def both_to_base(
+    tree: Any, root: Any, a: int, b: int, na: Vec3, fa: Vec3, nb: Vec3, fb: Vec3, Y: Any, y: int, stride: int
+) -> tuple[Scalar, Scalar]:
+    """The same of wrenches on two links of a tree: from where their ways meet, what is left of both goes on as one."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    same, next_one = splat(0.0), splat(0.0)
+    while a != b:  # the deeper of the two goes on
+        if b > a:
+            nb, fb, same, next_one = pass_link(tree, b, nb, fb, Y, y, stride, same, next_one)
+            b = links[b]["parent"]
+        else:
+            na, fa, same, next_one = pass_link(tree, a, na, fa, Y, y, stride, same, next_one)
+            a = links[a]["parent"]
+    return to_base(tree, root, a, add(na, nb), add(fa, fb), Y, y, stride, same, next_one)
+
+
+@kernel
+def moments_at(tree: Any, link: int, x: Vec3, forces: Vec3) -> Vec3:
+    """Of forces at x, about the origin of a link."""
+    return cross(sub(x, load3(rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[link + 1]["p"])), forces)
+
+
+@kernel
+def tree_at(forest: Any, body: int) -> Any:
+    """The TREE of a body."""
+    slot = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
+    return rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[slot["tree"]]["address"], 1, TREE)[0]
+
+
+@kernel
+def stretch(forest: Any, spans: Any, body: int) -> tuple[int, int, int, bool]:
+    """The tree of a body, -1 if it does not move, where its rows are in z, first entry and length; and whether it has
+    joints."""
+    if body < 0:
+        return -1, 0, 0, False
+    slot = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
+    offset = spans[slot["tree"]]["offset"]
+    if offset < 0:
+        return -1, 0, 0, False
+    tree = tree_at(forest, body)
+    if tree["lone"] != 0:
+        return slot["tree"], offset, 6, False
+    return slot["tree"], offset, stretch_to(spans[slot["tree"]], last_dof(tree, slot["link"]) + 1), True
+
+
+@kernel
+def lay_side(
+    s: Any, forest: Any, body: int, x: Vec3, forces: Vec3, sign: float, Y: Any, y: int, stride: int
+) -> tuple[Scalar, Scalar]:
+    """The part of one body in the rows of a touch, which are zero so far; and the products of that."""
+    tree = tree_at(forest, body)
+    if tree["lone"] != 0:
+        return put_alone(seen_alone(tree), x, forces, sign, Y, y, stride)
+    slot, f = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body], scale(forces, sign)
+    root, n = rows_at(s["roots"], s["span_room"], ROOT)[slot["tree"]], moments_at(tree, slot["link"], x, f)
+    return to_base(tree, root, slot["link"], n, f, Y, y, stride, splat(0.0), splat(0.0))
+
+
+@kernel
+def invert_two(t: Any, t11: float, t12: float, t22: float) -> None:
+    """The inverse of a 2 x 2 matrix, that of the tangents of a touch or a twist."""
+    determinant = t11 * t22 - t12 * t12
+    middle, half = 0.5 * (t11 + t22), sqrt(0.25 * (t11 - t22) * (t11 - t22) + t12 * t12)
+    t["least"] = 1.0 / (middle + half) if middle > 0.0 else 0.0
+    if determinant > 1e-12 * middle * middle:
+        one = 1.0 / determinant
+        t["b11"], t["b12"], t["b22"] = t22 * one, -t12 * one, t11 * one
+    else:  # motion along one tangent only
+        t["b11"], t["b12"], t["b22"] = t["least"], 0.0, t["least"]
+
+
+@kernel
+def weigh_by(t: Any, same: Scalar, next_one: Scalar) -> None:
+    """What the impulses of a touch feel, by the products of its three rows."""
+    nn = lane(same, 0)
+    t["inverse"] = 1.0 / nn if nn > 0.0 else 0.0  # 0: nothing moves along the normal
+    t["an1"], t["an2"] = lane(next_one, 0), lane(next_one, 2)
+    invert_two(t, lane(same, 1), lane(next_one, 1), lane(same, 2))
+
+
+@kernel
+def weigh(t: Any, Y: Any) -> None:
+    """The same by the rows themselves, when they have changed."""
+    l = t["l1"] + t["l2"]
+    a, b, c = t["y"], t["y"] + l, t["y"] + 2 * l
+    nn, an1, an2 = products(Y, a, b, c, Y, a, l)
+    t["inverse"] = 1.0 / nn if nn > 0.0 else 0.0  # 0: nothing moves along the normal
+    t["an1"], t["an2"] = an1, an2
+    bb, bc, cc = product(Y, b, Y, b, l), product(Y, b, Y, c, l), product(Y, c, Y, c, l)
+    invert_two(t, bb, bc, cc)
+
+
+@kernel
+def mass_held(forest: Any, a: int, b: int) -> float:
+    """kg, of the heavier of the trees of two bodies that the base holds, or of the one that both are of; else 0."""
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    joined = a >= 0 and b >= 0 and bodies[a]["tree"] == bodies[b]["tree"]
+    most = 0.0
+    for body in (a, b):
+        if body >= 0:
+            tree = rows_at(trees[bodies[body]["tree"]]["address"], 1, TREE)[0]
+            links = rows_at(tree["links"], tree["n"], LINK)
+            if links[0]["kind"] == FREE and not joined:
+                return 0.0
+            mass = 0.0
+            for i in range(tree["n"]):
+                mass += links[i]["mass"]
+            most = max(most, mass)
+    return most
+
+
+@kernel
+def go_easy(s: Any, t: Any, held: float) -> None:
+    """Do not push a tree that the base holds, or that holds both sides, along a normal that goes through what holds it,
+    or nearly so.
+
+    There it weighs more than it has mass, and to move along the normal it must go many times as fast otherwise. Overlap
+    counts for no more than can be pushed apart in a step when all that moves is no faster than `push`.
+    """
+    if held > 0.0 and t["inverse"] > held:
+        deepest = s["push"] * s["h"] * s["substeps"] * sqrt(held / t["inverse"])
+        t["s"] = t["s0"] = max(t["s0"], -deepest)
+        if t["inverse"] > STUCK * held:
+            t["inverse"] = 0.0  # it would take any speed
+
+
+@kernel
+def go_straight(s: Any, t: Any) -> None:
+    """Do not push what would go many times as far along the surface as out of it, as light links on sliders may.
+
+    Overlap counts for no more than can be pushed apart in a step when it goes along no faster than ASLANT times `push`.
+    """
+    aside = t["inverse"] * t["inverse"] * (t["an1"] * t["an1"] + t["an2"] * t["an2"])  # squared
+    if aside > ASLANT * ASLANT:
+        t["s"] = t["s0"] = max(t["s0"], -s["push"] * s["h"] * s["substeps"] * ASLANT / sqrt(aside))
+
+
+@kernel
+def leave_out(t: Any, Y: Any, y: int, length: int) -> None:
+    """Have no impulse at a contact along whose normal nothing can move, for its two sides are tied to each other."""
+    clear(Y, y, 3 * length)
+    t["s"] = t["s0"] = OUT_OF_REACH
+    t["pn"] = t["p1"] = t["p2"] = t["friction"] = t["restitution"] = 0.0
+
+
+@kernel
+def slide_of(c: Any, shape: int, material: Any) -> Vec3:
+    """Velocity of a shape's surface along itself, in the world."""
+    return mul_vec(load9(rows_at(c["places"], c["n"], PLACE)[shape]["R"]), load3(material["surface"]))
+
+
+@kernel
+def mix(s: Any, c: Any, pair: Any) -> tuple[float, float, Vec3]:
+    """What the materials of both shapes make of a pair: friction, restitution, and how their surfaces slide."""
+    materials = rows_at(s["materials"], s["material_room"], MATERIAL)
+    agreed = rows_at(s["agreements"], s["agreement_count"], AGREEMENT)
+    friction, restitution, _, _ = blend(materials, agreed, pair["a"], pair["b"])
+    slip = (0.0, 0.0, 0.0)
+    if s["conveys"] != 0:
+        one, other = materials[pair["a"]], materials[pair["b"]]
+        slip = sub(slide_of(c, pair["b"], other), slide_of(c, pair["a"], one))
+    return friction, restitution, slip
+
+
+@kernel
+def start_touch(t: Any, k: Any, t1: Vec3, t2: Vec3, p: Vec3, slip: Vec3, gap: float) -> None:
+    """What a touch is before its rows are known: where it is, and the impulse that it had in the world."""
+    n = load3(k["normal"])
+    store3(t["normal"], n)
+    store3(t["t1"], t1)
+    store3(t["t2"], t2)
+    t["s0"] = t["s"] = k["distance"] - gap
+    t["pn"], t["p1"], t["p2"] = max(0.0, dot(p, n)), dot(p, t1), dot(p, t2)
+    t["kept"][0], t["kept"][1], t["kept"][2] = t["pn"], t["p1"], t["p2"]
+    t["sum"] = t["sum1"] = t["sum2"] = t["approach"] = 0.0
+    t["acted"] = 0
+    t["w1"], t["w2"] = dot(slip, t1), dot(slip, t2)
+
+
+@kernel(inline=False)
+def lay_joined(s: Any, forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int, held: float) -> None:
+    """The rows of a touch of two bodies of one tree, of that mass, which are zero so far."""
+    Y, y, length = rows_at(s["Y"], s["Y_room"], F8), t["y"], t["l2"]
+    bodies, tree = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT), tree_at(forest, a)
+    one, other, root = bodies[a]["link"], bodies[b]["link"], rows_at(s["roots"], s["span_room"], ROOT)[t["tree2"]]
+    back = scale(forces, -1.0)
+    na, nb = moments_at(tree, one, x1, back), moments_at(tree, other, x2, forces)
+    same, next_one = both_to_base(tree, root, one, other, na, back, nb, forces, Y, y, length)
+    if lane(same, 0) * max(held, LIGHTEST) <= RIGID:
+        leave_out(t, Y, y, length)
+        same = next_one = splat(0.0)
+    weigh_by(t, same, next_one)
+
+
+@kernel
+def lay_jointed(s: Any, forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int) -> None:
+    """The same of bodies of two trees, of which one at least has joints; or of one and what does not move."""
+    Y, y, l1, length = rows_at(s["Y"], s["Y_room"], F8), t["y"], t["l1"], t["l1"] + t["l2"]
+    same = next_one = splat(0.0)
+    if l1 > 0:
+        same, next_one = lay_side(s, forest, a, x1, forces, -1.0, Y, y, length)
+    if t["l2"] > 0:
+        more, more_next = lay_side(s, forest, b, x2, forces, 1.0, Y, y + l1, length)
+        same, next_one = same + more, next_one + more_next
+    weigh_by(t, same, next_one)
+
+
+@kernel
+def stretches(forest: Any, spans: Any, a: int, b: int) -> tuple[int, int, int, int, int, int, bool]:
+    """Trees and stretches of z of two bodies that touch, as a TOUCH has them, and whether both are alone."""
+    tree1, o1, l1, jointed1 = stretch(forest, spans, a)
+    tree2, o2, l2, jointed2 = stretch(forest, spans, b)
+    if l1 > 0 and tree1 == tree2:
+        o1, l1, l2 = 0, 0, max(l1, l2)
+    return tree1, o1, l1, tree2, o2, l2, not (jointed1 or jointed2)
+
+
+@kernel
+def fill_pair(s: Any, forest: Any, c: Any, first: int, stop: int, used: int) -> int:
+    """The touches from `first` to before `stop`, which are of one pair, with numbers y from `used` on.
+
+    Returns where the next ones come, -1 if there is no room.
+    """
+    touches, order = rows_at(s["touches"], s["touch_room"], TOUCH), rows_at(s["order"], s["touch_room"], I4)
+    room = c["contact_room"]
+    now = half_of(c["step"], room)
+    contacts = rows_at(c["contacts"], 2 * room, CONTACT)
+    impulses, Y = rows_at(s["impulses"], 3 * s["impulse_room"], F8), rows_at(s["Y"], s["Y_room"], F8)
+    shapes, spans = rows_at(c["shapes"], c["n"], SHAPE), rows_at(s["spans"], s["span_room"], SPAN)
+    pair = rows_at(c["pairs"], c["room"], PAIR)[contacts[now + order[first]]["pair"]]
+    a, b = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]
+    tree1, o1, l1, tree2, o2, l2, alone = stretches(forest, spans, a, b)
+    length = l1 + l2
+    if used + 3 * length * (stop - first) > s["Y_room"]:
+        s["full"] |= FULL_Y
+        return -1
+    if is_paved(shapes, pair):
+        s["paved"] = 1
+    friction, restitution, slip = mix(s, c, pair)
+    if restitution > 0.0:
+        s["bouncing"] = 1
+    joined = tree2 >= 0 and tree1 == tree2
+    held = 0.0
+    if not alone:
+        held = mass_held(forest, a, b)
+        clear(Y, used, 3 * length * (stop - first))
+    one = seen_alone(tree_at(forest, a)) if alone and l1 > 0 else NOWHERE
+    other = seen_alone(tree_at(forest, b)) if alone and l2 > 0 else NOWHERE
+    n = (0.0, 0.0, 0.0)
+    t1, t2 = n, n
+    forces = beside(n, t1, t2)
+    for i in range(first, stop):
+        t, k = touches[i], contacts[now + order[i]]
+        normal = load3(k["normal"])
+        if normal[0] != n[0] or normal[1] != n[1] or normal[2] != n[2]:
+            n = normal
+            t1, t2 = tangents(n)
+            forces = beside(n, t1, t2)
+        p = load3_at(impulses, 3 * (room - now + k["before"])) if k["before"] >= 0 else (0.0, 0.0, 0.0)
+        start_touch(t, k, t1, t2, p, slip, s["gap"])
+        t["friction"], t["restitution"] = friction, restitution
+        t["contact"], t["y"], t["o1"], t["l1"], t["o2"], t["l2"] = order[i], used, o1, l1, o2, l2
+        t["tree1"], t["tree2"] = tree1, tree2
+        t["fast"] = PASSES if k["passes"] > 0.0 else (1 if k["passes"] != SLOW and alone else 0)
+        if t["fast"] == PASSES:
+            s["passing"] = 1
+        x1, x2 = points_of(k)
+        if alone:
+            fill_alone(t, x1, x2, forces, one, other, Y)
+        else:
+            if joined:
+                lay_joined(s, forest, t, x1, x2, forces, a, b, held)
+            else:
+                lay_jointed(s, forest, t, x1, x2, forces, a, b)
+            go_easy(s, t, held)
+            go_straight(s, t)
+            if joined:
+                t["tree1"] = SAME_TREE
+        used += 3 * length
+    return used
+
+
+@kernel
+def fill_alone(t: Any, x1: Vec3, x2: Vec3, forces: Vec3, one: Alone, other: Alone, Y: Any) -> None:
+    """The rows of a touch of bodies without joints, or of one and what does not move."""
+    y, l1, l2 = t["y"], t["l1"], t["l2"]
+    same, next_one = splat(0.0), splat(0.0)
+    if l1 > 0:
+        same, next_one = put_alone(one, x1, forces, -1.0, Y, y, l1 + l2)
+    if l2 > 0:
+        more, more_next = put_alone(other, x2, forces, 1.0, Y, y + l1, l1 + l2)
+        same, next_one = same + more, next_one + more_next
+    weigh_by(t, same, next_one)
+
+
+@kernel
+def end_of_pair(order: Any, contacts: Any, first: int, stop: int) -> int:
+    """Where the touches of the pair end that touch `first` is of."""
+    k = first + 1
+    while k < stop and contacts[order[k]]["pair"] == contacts[order[first]]["pair"]:
+        k += 1
+    return k
+
+
+@kernel(inline=False)
+def fill_some(s: Any, forest: Any, c: Any, first: int, stop: int, used: int) -> int:
+    """Rows for the touches from `first` to before `stop`, with numbers y from `used` on: where these end, or -1."""
+    order, contacts = rows_at(s["order"], s["touch_room"], I4), rows_at(c["fresh"], c["n_contacts"], CONTACT)
+    while first < stop and used >= 0:
+        end = end_of_pair(order, contacts, first, stop)
+        used = fill_pair(s, forest, c, first, end, used)
+        first = end
+    return used
+
+
+@kernel
+def fill_touches(s: Any, forest: Any, c: Any) -> bool:
+    """Rows for the contacts of islands that are awake, in their order. False if a table is full."""
+    s["bouncing"] = s["passing"] = s["paved"] = 0
+    used = fill_some(s, forest, c, 0, s["touch_count"], s["Y_used"])
+    if used >= 0:
+        s["Y_used"] = used
+    return used >= 0
+
+
+@kernel(inline=False)
+def numbers_of(s: Any, forest: Any, c: Any, first: int, stop: int) -> int:
+    """How many numbers y the touches from `first` to before `stop` have."""
+    order, contacts = rows_at(s["order"], s["touch_room"], I4), rows_at(c["fresh"], c["n_contacts"], CONTACT)
+    shapes, spans = rows_at(c["shapes"], c["n"], SHAPE), rows_at(s["spans"], s["span_room"], SPAN)
+    pairs = rows_at(c["pairs"], c["room"], PAIR)
+    need = 0
+    while first < stop:
+        end = end_of_pair(order, contacts, first, stop)
+        pair = pairs[contacts[order[first]]["pair"]]
+        _, _, l1, _, _, l2, _ = stretches(forest, spans, shapes[pair["a"]]["link"], shapes[pair["b"]]["link"])
+        need += 3 * (l1 + l2) * (end - first)
+        first = end
+    return need

@@ -1,0 +1,146 @@
+"""Rows of single degrees of freedom: joint limits, largest speeds and dry friction, each a force with bounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.contact.joint_warm_start import follow_joint
+from kinemorph.contact.layout import BOUND, ISLAND, ROOT, SPAN, Bounded
+from kinemorph.contact.rows.dof_rows import put_bound, put_mixture
+from kinemorph.contact.rows.drive_rows import fill_tree_drives
+from kinemorph.contact.rows.free_root_rows import is_free, see_root
+from kinemorph.contact.rows.loop_joint_rows import fill_loop_bounds
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.algorithms.joints import FREE, SPHERICAL
+from kinemorph.multibody.layout import DOF, LINK, TREE
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.quaternion import log, log_shift
+from kinemorph.spatial.rows import load4_at
+from kinemorph.structure.forest.layout import TREE_SLOT, A, Q, V
+
+LOWER, UPPER, DRY, FAST = int(Bounded.LOWER), int(Bounded.UPPER), int(Bounded.DRY), int(Bounded.FAST)
+AHEAD = 2.0  # steps: limits that are reached no sooner have no rows
+NEAR = 0.01  # rad or m, or closer than this
+BRISK = 0.5  # share of its largest speed, below which a degree of freedom needs no row for it
+
+
+@kernel
+def put_limit(s: Any, tree: Any, t: int, link: int, dof: int, what: int, gap: float, force: float) -> bool:
+    """A row for one end of the way of a degree of freedom, with the force that it had. False if a table is full."""
+    at = put_bound(s, tree, t, link, dof, -1.0 if what == UPPER else 1.0, what)
+    if at >= 0:
+        b = rows_at(s["bounds"], s["bound_room"], BOUND)[at]
+        b["s"] = b["s0"] = gap
+        b["p"] = s["h"] * force
+    return at >= 0
+
+
+@kernel(inline=False)
+def put_fast(s: Any, tree: Any, t: int, link: int, dof: int, v: float, a: float) -> bool:
+    """A row for the largest speed of a degree of freedom, if it may be reached. False if a table is full."""
+    fastest = rows_at(tree["dofs"], tree["nv"], DOF)[dof]["speed"]
+    then = v + s["h"] * s["substeps"] * a
+    if max(abs(v), abs(then)) < BRISK * fastest:
+        return True
+    at = put_bound(s, tree, t, link, dof, -1.0 if v + then > 0.0 else 1.0, FAST)
+    if at >= 0:
+        rows_at(s["bounds"], s["bound_room"], BOUND)[at]["target"] = fastest
+    return at >= 0
+
+
+@kernel(inline=False)
+def fill_ball(s: Any, tree: Any, t: int, link: int, q: Any, v: Any, forces: Any) -> bool:
+    """Limits of a ball joint: on the three parts of its rotation vector. False if a table is full."""
+    l = rows_at(tree["links"], tree["n"], LINK)[link]
+    dofs = rows_at(tree["dofs"], tree["nv"], DOF)[l["iv"] :]
+    bounds = rows_at(s["bounds"], s["bound_room"], BOUND)
+    phi = log(load4_at(q, l["iq"]))
+    reach = NEAR + AHEAD * s["h"] * s["substeps"] * (abs(v[l["iv"]]) + abs(v[l["iv"] + 1]) + abs(v[l["iv"] + 2]))
+    for j in range(3):
+        x = phi[0] if j == 0 else phi[1] if j == 1 else phi[2]
+        for what in range(2):
+            gap = x - dofs[j]["lower"] if what == LOWER else dofs[j]["upper"] - x
+            if not gap < reach:
+                forces[6 * what + j] = 0.0
+                continue
+            sign = -1.0 if what == UPPER else 1.0
+            one = (sign if j == 0 else 0.0, sign if j == 1 else 0.0, sign if j == 2 else 0.0)
+            m = log_shift(phi, one)
+            at = put_mixture(s, tree, t, link, l["iv"] + j, (m[0], m[1], m[2], 0.0, 0.0, 0.0), what)
+            if at < 0:
+                return False
+            b = bounds[at]
+            b["s"] = b["s0"] = gap
+            b["p"] = s["h"] * forces[6 * what + j]
+    return True
+
+
+@kernel(inline=False)
+def fill_tree_bounds(s: Any, forest: Any, slot: Any, t: int) -> bool:
+    """Rows for what may be reached in this step, of one tree. A limit that is far off has no force to start from."""
+    tree = rows_at(slot["address"], 1, TREE)[0]
+    links, dofs = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF)
+    q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
+    v = rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
+    a = rows_at(slot["state"] + 8 * tree["nq"] * A, tree["nv"], F8)
+    bounds = rows_at(s["bounds"], s["bound_room"], BOUND)
+    dt = s["h"] * s["substeps"]
+    for i in range(tree["n"]):
+        l = links[i]
+        if l["nv"] == 0:
+            continue
+        several = l["kind"] == FREE or l["kind"] == SPHERICAL
+        forces = follow_joint(s, forest, l)["p"]
+        for j in range(l["nv"]):
+            k = l["iv"] + j
+            d = dofs[k]
+            if d["friction"] > 0.0:
+                at = put_bound(s, tree, t, i, k, 1.0, DRY)
+                if at < 0:
+                    return False
+                bounds[at]["most"], bounds[at]["p"] = d["friction"], s["h"] * forces[6 * DRY + j]
+            if 0.0 < d["speed"] < np.inf and not put_fast(s, tree, t, i, k, v[k], a[k]):
+                return False
+            if several:
+                continue
+            x, near = q[l["iq"] + j], NEAR + AHEAD * dt * abs(v[k])
+            for what in range(2):
+                gap = x - d["lower"] if what == LOWER else d["upper"] - x
+                if not gap < near:
+                    forces[6 * what + j] = 0.0
+                elif not put_limit(s, tree, t, i, k, what, gap, forces[6 * what + j]):
+                    return False
+        if l["kind"] == SPHERICAL and not fill_ball(s, tree, t, i, q, v, forces):
+            return False
+    return True
+
+
+@kernel(inline=False)
+def fill_bounds(s: Any, forest: Any, memory: int) -> bool:
+    """Rows of all trees that are awake, and of their loops, island by island, and the ROOTs that rows need. False if a
+    table is full.
+
+    The memory is for 19 numbers, if there are loops.
+    """
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)
+    roots = rows_at(s["roots"], s["span_room"], ROOT)
+    s["bound_count"] = 0
+    for i in range(s["island_count"]):
+        islands[i]["first_bound"] = s["bound_count"]
+        t = islands[i]["first_tree"]
+        while t >= 0:
+            tree = rows_at(trees[t]["address"], 1, TREE)[0]
+            if s["figures"] != 0 and spans[t]["jointed"] != 0 and is_free(tree):
+                see_root(tree, roots[t])
+            if s["drive_count"] > 0 and not fill_tree_drives(s, forest, trees[t], t):
+                return False
+            if s["figures"] != 0 and spans[t]["jointed"] != 0 and not fill_tree_bounds(s, forest, trees[t], t):
+                return False
+            t = spans[t]["next"]
+        if islands[i]["held"] > 0 and not fill_loop_bounds(s, forest, i, memory):
+            return False
+        islands[i]["bound_count"] = s["bound_count"] - islands[i]["first_bound"]
+    return True

@@ -1,0 +1,166 @@
+"""One row on one degree of freedom of a joint: what the joints from there to the base take of a force in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.contact.gauss_seidel.vectors import clear
+from kinemorph.contact.islands import stretch_to
+from kinemorph.contact.layout import BOUND, FULL_BOUNDS, FULL_Y, ROOT, SPAN
+from kinemorph.contact.rows.free_root_rows import is_free, taken_by
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.algorithms.aba import is_at_parent
+from kinemorph.multibody.algorithms.joints import REVOLUTE
+from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA
+from kinemorph.multibody.model.declared import Six
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.rows import load3, load3_at, store3_at
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale
+
+
+@kernel
+def go_inward(tree: Any, link: int, first: int, n: Vec3, f: Vec3, Y: Any, y: int, share: float) -> float:
+    """Add a share of what joints take of a wrench on a link, at its origin, from one degree of freedom on. yᵀ y."""
+    total, n, f = go_until(tree, link, -1, first, n, f, Y, y, share)
+    return total
+
+
+@kernel
+def go_until(
+    tree: Any, link: int, end: int, first: int, n: Vec3, f: Vec3, Y: Any, y: int, share: float
+) -> tuple[float, Vec3, Vec3]:
+    """The same, as far as link `end`; what is left of the wrench there, at its origin."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    total = 0.0
+    while link > end:
+        l = links[link]
+        turns = l["kind"] == REVOLUTE  # half of its S is zero
+        for k in range(max(first, l["iv"]), l["iv"] + l["nv"]):
+            e = dof_rows[k]
+            along = dot(load3(e["S"]), n)
+            u = e["D"][0] * (along if turns else along + dot(load3_at(e["S"], 3), f))
+            Y[y + k] += share * u
+            total += u * u
+            n, f = axpy(n, -u, load3(e["U"])), axpy(f, -u, load3_at(e["U"], 3))
+        if not is_at_parent(l):
+            n = add(n, cross(load3(rows[link + 1]["r"]), f))
+        link, first = l["parent"], 0
+    return total, n, f
+
+
+@kernel(inline=False)
+def add_unit(tree: Any, link: int, dof: int, size: float, Y: Any, y: int) -> float:
+    """Add y of a force in one degree of freedom of a link's joint. Returns yᵀ y."""
+    e = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)[dof]
+    u = e["D"][0]
+    Y[y + dof] += size * u
+    n, f = scale(load3(e["U"]), -u), scale(load3_at(e["U"], 3), -u)
+    return size * size * (u * u + go_inward(tree, link, dof + 1, n, f, Y, y, size))
+
+
+@kernel
+def put_unit(tree: Any, root: Any, link: int, dof: int, sign: float, Y: Any, y: int) -> float:
+    """The same of a force of size 1 in a tree whose root is free, for a row that is zero so far."""
+    e = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)[dof]
+    u = e["D"][0]
+    Y[y + dof] = sign * u
+    n, f = scale(load3(e["U"]), -u), scale(load3_at(e["U"], 3), -u)
+    total, n, f = go_until(tree, link, 0, dof + 1, n, f, Y, y, sign)
+    turn, go = taken_by(root, n, f)
+    store3_at(Y, y, scale(turn, sign))
+    store3_at(Y, y + 3, scale(go, sign))
+    return u * u + total + dot(turn, turn) + dot(go, go)
+
+
+@kernel(inline=False)
+def add_mixture(tree: Any, link: int, forces: Six, Y: Any, y: int) -> float:
+    """Add y of forces in all degrees of freedom of a link's joint. Returns yᵀ y."""
+    l = rows_at(tree["links"], tree["n"], LINK)[link]
+    first = l["iv"]
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    n = f = (0.0, 0.0, 0.0)
+    total = 0.0
+    for j in range(l["nv"]):
+        e = dof_rows[first + j]
+        given = forces[0] if j == 0 else forces[1] if j == 1 else forces[2]
+        if j > 2:
+            given = forces[3] if j == 3 else forces[4] if j == 4 else forces[5]
+        u = e["D"][0] * (given + dot(load3(e["S"]), n) + dot(load3_at(e["S"], 3), f))
+        Y[y + first + j] += u
+        total += u * u
+        n, f = axpy(n, -u, load3(e["U"])), axpy(f, -u, load3_at(e["U"], 3))
+    return total + go_inward(tree, link, first + l["nv"], n, f, Y, y, 1.0)
+
+
+@kernel(inline=False)
+def add_wrench(tree: Any, link: int, n: Vec3, f: Vec3, Y: Any, y: int) -> None:
+    """Add y of a wrench on a link, at the link's origin, world axes."""
+    go_inward(tree, link, 0, n, f, Y, y, 1.0)
+
+
+@kernel
+def put_bound(s: Any, tree: Any, t: int, link: int, dof: int, sign: float, what: int) -> int:
+    """A row for one degree of freedom, counted with a sign; -1 if a table is full."""
+    i = s["bound_count"]
+    length = stretch_of(s, tree, t, link)
+    used = claim(s, length)
+    if used < 0:
+        return -1
+    b, Y = rows_at(s["bounds"], s["bound_room"], BOUND)[i], rows_at(s["Y"], s["Y_room"], F8)
+    b["what"], b["tree"], b["dof"], b["l"], b["y"] = what, t, dof, length, used
+    if link > 0 and is_free(tree):
+        root = rows_at(s["roots"], s["span_room"], ROOT)[t]
+        start_bound(s, b, put_unit(tree, root, link, dof, sign, Y, used))
+    else:
+        start_bound(s, b, add_unit(tree, link, dof, sign, Y, used))
+    return i
+
+
+@kernel(inline=False)
+def put_mixture(s: Any, tree: Any, t: int, link: int, dof: int, forces: Six, what: int) -> int:
+    """A row for a combination of all degrees of freedom of a link's joint; -1 if a table is full."""
+    i = s["bound_count"]
+    length = stretch_of(s, tree, t, link)
+    used = claim(s, length)
+    if used < 0:
+        return -1
+    b, Y = rows_at(s["bounds"], s["bound_room"], BOUND)[i], rows_at(s["Y"], s["Y_room"], F8)
+    b["what"], b["tree"], b["dof"], b["l"], b["y"] = what, t, dof, length, used
+    start_bound(s, b, add_mixture(tree, link, forces, Y, used))
+    return i
+
+
+@kernel
+def stretch_of(s: Any, tree: Any, t: int, link: int) -> int:
+    """How many numbers a row on the joint of a link of tree t has."""
+    l = rows_at(tree["links"], tree["n"], LINK)[link]
+    return stretch_to(rows_at(s["spans"], s["span_room"], SPAN)[t], l["iv"] + l["nv"])
+
+
+@kernel
+def claim(s: Any, length: int) -> int:
+    """Room for so many numbers of one row more, all zero: where they begin, -1 if a table is full."""
+    used = s["Y_used"]
+    if s["bound_count"] == s["bound_room"]:
+        s["full"] |= FULL_BOUNDS
+        return -1
+    if used + length > s["Y_room"]:
+        s["full"] |= FULL_Y
+        return -1
+    clear(rows_at(s["Y"], s["Y_room"], F8), used, length)
+    s["bound_count"], s["Y_used"] = s["bound_count"] + 1, used + length
+    return used
+
+
+@kernel
+def start_bound(s: Any, b: Any, total: float) -> None:
+    """What a row is before anything has acted; `total` is its yᵀ y."""
+    b["o"] = rows_at(s["spans"], s["span_room"], SPAN)[b["tree"]]["offset"]
+    b["inverse"], b["p"], b["sum"], b["target"] = 1.0 / total, 0.0, 0.0, 0.0
+    b["most"], b["least"], b["drive"] = np.inf, -np.inf, -1
+    b["s"] = b["s0"] = b["bears"] = b["trifle"] = 0.0
+    b["acted"] = 0

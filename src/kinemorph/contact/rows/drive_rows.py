@@ -1,0 +1,367 @@
+"""Drives: what acts in joints and on bodies because somebody has said so, as rows of the solve or as given forces.
+
+A drive pulls its degree of freedom to a position and a speed: force + stiffness (position - x) + damping (speed - v),
+between its smallest and its largest force. Both x and v are those at the end of a substep, so that no gain is too stiff
+for a step. A drive is known by the id of its joint: it stays with that through every change of structure, counted as
+the joint was made, and is gone when the joint is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.constraint.basis import product
+from kinemorph.contact.layout import BOUND, DRIVE, ISLAND, PUSH, SPAN, Bounded, Driven
+from kinemorph.contact.rows.dof_rows import (
+    add_mixture,
+    add_unit,
+    add_wrench,
+    claim,
+    put_bound,
+    put_mixture,
+    start_bound,
+    stretch_of,
+)
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.algorithms.free_body import lone_of, whitened_wrench
+from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
+from kinemorph.multibody.model.declared import (
+    Six,
+    declared_force,
+    declared_position,
+    degree,
+    drift,
+    is_mixed,
+    mixture,
+    sense,
+)
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.mat3 import mul, mul_vec
+from kinemorph.spatial.rows import load3, load9
+from kinemorph.spatial.vec3 import add, cross, dot, sub
+from kinemorph.structure.forest.layout import BODY_SLOT, IN_USE, JOINT_SLOT, TAU, TREE_SLOT, TREES, Q, V
+from kinemorph.structure.forest.memory import INDEX, pool_of
+
+DRIVEN = int(Bounded.DRIVEN)
+ROW, FORCE, COUPLED = int(Driven.ROW), int(Driven.FORCE), int(Driven.COUPLED)
+TRIFLE = 1e-12  # share of the impulse that would stop a motor
+CATCH_UP = 0.2  # share of what a coupling is off by that a step takes away
+STRONGLY = 0.3  # cosine between two drives of a tree, above which sweeps would take many turns to satisfy both
+FEW_RATES, FEW_TOUCHES = 128, 64  # islands of more are swept, whatever pulls or bears there
+
+
+@kernel
+def clip(x: float, size: float) -> float:
+    return min(max(x, -size), size)
+
+
+@kernel
+def joint_slot(forest: Any, id: int) -> int:
+    """The row of a joint, -1 if it is gone."""
+    i = id & INDEX
+    if i >= forest["joint_room"]:
+        return -1
+    slot = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[i]
+    return i if slot["next"] == IN_USE and slot["generation"] == id >> 32 else -1
+
+
+@kernel
+def found_degree(forest: Any, id: int, dof: int) -> tuple[int, int, int]:
+    """Of a degree of freedom of a joint, as that was made: the tree, the link, and where it is among those of the link.
+
+    The tree is -1 if the joint is gone or closes a loop, or if the degree of freedom is not there.
+    """
+    at = joint_slot(forest, id)
+    if at < 0:
+        return -1, 0, 0
+    joint = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[at]
+    t, k = int(joint["tree"]), int(joint["link"])
+    if t < 0:
+        return -1, 0, 0
+    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
+    tree = rows_at(slot["address"], 1, TREE)[0]
+    l = rows_at(tree["links"], tree["n"], LINK)[k]
+    return (t, k, degree(l, dof)) if 0 <= dof < l["nv"] else (-1, 0, 0)
+
+
+@kernel(inline=False)
+def find_drives(s: Any, forest: Any) -> None:
+    """List the drives of each tree, in the order of their rows; those of joints that are gone are dropped."""
+    spans, drives = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["drives"], s["drive_room"], DRIVE)
+    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
+    for t in range(pool_of(forest, TREES)["count"]):
+        spans[t]["drive"], spans[t]["forced"] = -1, 0
+    for i in range(s["drive_count"] - 1, -1, -1):
+        d = drives[i]
+        if d["joint"] < 0:
+            continue
+        if d["kind"] == FORCE:
+            d["applied"] = 0.0
+        at = joint_slot(forest, d["joint"])
+        if at < 0 or (d["kind"] == COUPLED and joint_slot(forest, d["source"]) < 0):
+            d["joint"], d["generation"] = -1, d["generation"] + 1
+            continue
+        t = joints[at]["tree"]
+        if t >= 0:  # else it closes a loop, and has no degrees of freedom
+            d["next"], spans[t]["drive"] = spans[t]["drive"], i
+            if d["kind"] == FORCE:
+                spans[t]["forced"] = 1
+            if d["kind"] == ROW or d["force"] != 0.0:  # a coupling by itself moves nothing
+                spans[t]["still"] = 0.0  # what is driven does not sleep
+
+
+@kernel(inline=False)
+def fill_tree_drives(s: Any, forest: Any, slot: Any, t: int) -> bool:
+    """Rows of the drives of one tree. False if a table is full."""
+    spans, drives = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["drives"], s["drive_room"], DRIVE)
+    tree = rows_at(slot["address"], 1, TREE)[0]
+    links, dofs = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF)
+    bounds = rows_at(s["bounds"], s["bound_room"], BOUND)
+    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
+    q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
+    i = spans[t]["drive"]
+    while i >= 0:
+        d = drives[i]
+        link = joints[d["joint"] & INDEX]["link"]
+        l = links[link]
+        if d["kind"] == ROW and d["dof"] < l["nv"]:
+            effort = dofs[l["iv"] + degree(l, d["dof"])]["effort"]
+            at = put_drive(s, tree, t, link, d["dof"], q)
+            if at < 0:
+                return False
+            b = bounds[at]
+            b["target"], b["force"], b["drive"], b["p"] = d["speed"], d["force"], i, s["h"] * d["applied"]
+            b["stiffness"], b["damping"] = d["stiffness"], d["damping"]
+            if is_mixed(l, d["dof"]):  # its directions turn meanwhile
+                v = rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
+                b["target"] -= s["h"] * s["substeps"] * drift(l, q, v, d["dof"])
+            if d["damping"] == np.inf:  # at its speed it has nothing to do, but for rounding
+                b["trifle"] = TRIFLE * abs(d["speed"]) * b["inverse"]
+            if d["stiffness"] > 0.0:
+                b["s"] = b["s0"] = d["position"] - declared_position(l, q, d["dof"])
+            given = clip(given_force(s, joints, slot, tree, t, link, d["dof"]), effort)
+            b["least"] = max(d["least"], min(0.0, -effort - given))
+            b["most"] = min(d["most"], max(0.0, effort - given))
+        elif d["kind"] == COUPLED and joints[d["source"] & INDEX]["tree"] == t:
+            if not couple(s, joints, tree, t, d, q):
+                return False
+            b = bounds[s["bound_count"] - 1]
+            b["drive"], b["p"] = i, s["h"] * d["applied"]
+        i = d["next"]
+    return True
+
+
+@kernel
+def put_drive(s: Any, tree: Any, t: int, link: int, dof: int, q: Any) -> int:
+    """The row of a degree of freedom as its joint was declared; -1 if a table is full."""
+    l = rows_at(tree["links"], tree["n"], LINK)[link]
+    if is_mixed(l, dof):
+        return put_mixture(s, tree, t, link, l["iv"] + dof, mixture(l, q, dof), DRIVEN)
+    return put_bound(s, tree, t, link, l["iv"] + degree(l, dof), sense(l), DRIVEN)
+
+
+@kernel(inline=False)
+def couple(s: Any, joints: Any, tree: Any, t: int, d: Any, q: Any) -> bool:
+    """The row of a coupling: the speed of a joint, less a multiple of that of another one. False if a table is full."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    one, other = joints[d["joint"] & INDEX]["link"], joints[d["source"] & INDEX]["link"]
+    a, b = links[one], links[other]
+    length = max(stretch_of(s, tree, t, one), stretch_of(s, tree, t, other))
+    at = s["bound_count"]
+    used = claim(s, length)
+    if used < 0:
+        return False
+    Y = rows_at(s["Y"], s["Y_room"], F8)
+    row = rows_at(s["bounds"], s["bound_room"], BOUND)[at]
+    row["what"], row["tree"], row["dof"], row["l"], row["y"] = DRIVEN, t, a["iv"], length, used
+    own, theirs = sense(a), sense(b)
+    add_unit(tree, one, a["iv"], own, Y, used)
+    add_unit(tree, other, b["iv"], -theirs * d["ratio"], Y, used)
+    start_bound(s, row, product(Y, used, Y, used, length))
+    off = d["position"] + d["ratio"] * theirs * q[b["iq"]] - own * q[a["iq"]]
+    row["target"] = CATCH_UP * off / (s["h"] * s["substeps"])
+    row["damping"], row["stiffness"], row["force"] = np.inf, 0.0, 0.0
+    return True
+
+
+@kernel
+def given_force(s: Any, joints: Any, slot: Any, tree: Any, t: int, link: int, dof: int) -> float:
+    """All that is given in one degree of freedom of a joint as declared: by the tree's state, and by drives."""
+    drives = rows_at(s["drives"], s["drive_room"], DRIVE)
+    total = given_by_state(slot, tree, link, dof)
+    span = rows_at(s["spans"], s["span_room"], SPAN)[t]
+    i = span["drive"] if span["forced"] != 0 else -1
+    while i >= 0:
+        d = drives[i]
+        if d["kind"] == FORCE and joints[d["joint"] & INDEX]["link"] == link and d["dof"] == dof:
+            total += d["force"]
+        i = d["next"]
+    return total
+
+
+@kernel
+def given_by_state(slot: Any, tree: Any, link: int, dof: int) -> float:
+    """The part of that of the tree's state."""
+    q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
+    tau = rows_at(slot["state"] + 8 * tree["nq"] * TAU, tree["nv"], F8)
+    return declared_force(rows_at(tree["links"], tree["n"], LINK)[link], q, tau, dof)
+
+
+@kernel(inline=False)
+def give_forces(s: Any, forest: Any) -> None:
+    """What the given forces of drives do to velocities, beside those of the trees' states, which have acted already."""
+    spans, drives = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["drives"], s["drive_room"], DRIVE)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
+    za = rows_at(s["za"], s["nz"], F8)
+    for i in range(s["drive_count"]):
+        d = drives[i]
+        if d["joint"] < 0 or d["kind"] != FORCE:
+            continue
+        at = joints[d["joint"] & INDEX]
+        t = at["tree"]
+        if t < 0 or spans[t]["offset"] < 0:
+            continue
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        link, dof = at["link"], d["dof"]
+        l = rows_at(tree["links"], tree["n"], LINK)[link]
+        if dof >= l["nv"] or tree["lone"] != 0 or not is_first(drives, spans[t]["drive"], i):
+            continue
+        k = l["iv"] + degree(l, dof)
+        effort = rows_at(tree["dofs"], tree["nv"], DOF)[k]["effort"]
+        acted = clip(given_by_state(trees[t], tree, link, dof), effort)
+        more = clip(given_force(s, joints, trees[t], tree, t, link, dof), effort) - acted
+        if more != 0.0 and is_mixed(l, dof):
+            q = rows_at(trees[t]["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
+            add_mixture(tree, link, scaled(mixture(l, q, dof), more), za, spans[t]["offset"])
+        elif more != 0.0:
+            add_unit(tree, link, k, sense(l) * more, za, spans[t]["offset"])
+        d["applied"] = more
+
+
+@kernel
+def scaled(x: Six, size: float) -> Six:
+    return x[0] * size, x[1] * size, x[2] * size, x[3] * size, x[4] * size, x[5] * size
+
+
+@kernel
+def is_first(drives: Any, at: int, i: int) -> bool:
+    """Whether no drive before this one gives forces in the same degree of freedom: it acts for all of them."""
+    while at != i:
+        e = drives[at]
+        if e["kind"] == FORCE and e["joint"] == drives[i]["joint"] and e["dof"] == drives[i]["dof"]:
+            return False
+        at = e["next"]
+    return True
+
+
+@kernel(inline=False)
+def push_bodies(s: Any, forest: Any) -> None:
+    """What pushes on bodies do to velocities."""
+    spans, pushes = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["pushes"], s["push_room"], PUSH)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    za = rows_at(s["za"], s["nz"], F8)
+    for i in range(s["push_count"]):
+        p = pushes[i]
+        if p["body"] < 0:
+            continue
+        slot = bodies[p["body"] & INDEX]
+        if slot["next"] != IN_USE or slot["generation"] != p["body"] >> 32:
+            p["body"], p["generation"] = -1, p["generation"] + 1
+            continue
+        o = spans[slot["tree"]]["offset"]
+        if o < 0:
+            continue
+        tree = rows_at(trees[slot["tree"]]["address"], 1, TREE)[0]
+        d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[slot["link"] + 1]
+        R = load9(d["R"])
+        own = mul(R, load9(slot["R"]))
+        f, n = load3(p["force"]), load3(p["torque"])
+        if p["turning"] != 0:
+            f, n = mul_vec(own, f), mul_vec(own, n)
+        arm = add(mul_vec(R, load3(slot["p"])), mul_vec(own, load3(p["at"])))
+        n = add(n, cross(arm, f))
+        if tree["lone"] == 0:
+            add_wrench(tree, slot["link"], n, f, za, o)
+            continue
+        lone = lone_of(tree)
+        turn, push = whitened_wrench(lone, R, sub(n, cross(mul_vec(R, load3(lone["c"])), f)), f)
+        for k in range(3):
+            za[o + k] += turn[0] if k == 0 else turn[1] if k == 1 else turn[2]
+            za[o + 3 + k] += push[0] if k == 0 else push[1] if k == 1 else push[2]
+
+
+@kernel(inline=False)
+def keep_pushed_awake(s: Any, forest: Any) -> None:
+    """What is pushed does not sleep."""
+    spans, pushes = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["pushes"], s["push_room"], PUSH)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    for i in range(s["push_count"]):
+        p = pushes[i]
+        acts = dot(load3(p["force"]), load3(p["force"])) + dot(load3(p["torque"]), load3(p["torque"])) > 0.0
+        if p["body"] >= 0 and acts:
+            slot = bodies[p["body"] & INDEX]
+            if slot["next"] == IN_USE and slot["generation"] == p["body"] >> 32:
+                spans[slot["tree"]]["still"] = 0.0
+
+
+@kernel(inline=False)
+def settle_drives(s: Any) -> None:
+    """After a step: forces that the rows of drives have had, and pushes for one step are gone."""
+    drives, bounds = rows_at(s["drives"], s["drive_room"], DRIVE), rows_at(s["bounds"], s["bound_room"], BOUND)
+    pushes = rows_at(s["pushes"], s["push_room"], PUSH)
+    per_step = 1.0 / (s["h"] * s["substeps"])
+    for i in range(s["drive_count"]):
+        if drives[i]["kind"] != FORCE:
+            drives[i]["applied"] = 0.0
+    for i in range(s["bound_count"]):
+        if bounds[i]["what"] == DRIVEN:
+            drives[bounds[i]["drive"]]["applied"] = bounds[i]["sum"] * per_step
+    for i in range(s["push_count"]):
+        if pushes[i]["body"] >= 0 and pushes[i]["lasting"] == 0:
+            pushes[i]["body"], pushes[i]["generation"] = -1, pushes[i]["generation"] + 1
+
+
+# ------------------------------------------------------------------------------------- how islands with them are solved
+
+
+@kernel
+def yielding(b: Any, h: float) -> float:
+    """yᵀ y of a drive's row, and what it gives way by itself: the diagonal of what a sweep has to solve."""
+    if b["damping"] == np.inf:
+        return 1.0 / b["inverse"]
+    k = h * (b["damping"] + h * b["stiffness"])
+    return 1.0 / b["inverse"] + 1.0 / k if k > 0.0 else np.inf
+
+
+@kernel
+def pull_at_each_other(s: Any, island: Any) -> bool:
+    """Whether two drives of an island are so stiff, and so close, that each undoes much of what the other does."""
+    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+    Y, h = rows_at(s["Y"], s["Y_room"], F8), s["h"] * s["substeps"]
+    for i in range(island["bound_count"]):
+        a = bounds[i]
+        if a["what"] != DRIVEN:
+            continue
+        most = STRONGLY * STRONGLY * yielding(a, h)
+        for j in range(i + 1, island["bound_count"]):
+            b = bounds[j]
+            if b["what"] != DRIVEN or b["tree"] != a["tree"]:
+                continue
+            both = product(Y, a["y"], Y, b["y"], min(a["l"], b["l"]))
+            if both * both > most * yielding(b, h):
+                return True
+    return False
+
+
+@kernel(inline=False)
+def choose_driven(s: Any) -> None:
+    """Islands whose drives pull at each other are solved directly, if they are small."""
+    islands = rows_at(s["islands"], s["span_room"], ISLAND)
+    for i in range(s["island_count"]):
+        island = islands[i]
+        if island["direct"] == 0 and island["nz"] <= FEW_RATES and island["touch_count"] <= FEW_TOUCHES:
+            island["direct"] = 1 if pull_at_each_other(s, island) else 0

@@ -1,0 +1,44 @@
+"""Fast bodies that pass by others: their contacts are left out, unless something throws them off their way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.collision.contact_table import half_of
+from kinemorph.collision.shapes.shape_rows import CONTACT
+from kinemorph.contact.gauss_seidel.row_products import velocity
+from kinemorph.contact.layout import PASSES, TOUCH
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.system import F8
+
+FAR = 1e9  # m: the gap of a contact that is left out
+MORE = 2.0  # how much farther what is thrown off its way may come than what threw it off takes of it
+
+
+@kernel(inline=False)
+def let_pass(s: Any, c: Any) -> None:
+    """Leave contacts out whose bodies pass each other by more than all their other contacts may take of their way."""
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)
+    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
+    now = half_of(c["step"], c["contact_room"])
+    for i in range(s["touch_count"]):
+        t = touches[i]
+        if t["fast"] == PASSES and contacts[now + t["contact"]]["passes"] > MORE * thrown_off(s, touches, t):
+            t["s0"] = t["s"] = FAR
+
+
+@kernel(inline=False)
+def thrown_off(s: Any, touches: Any, t: Any) -> float:
+    """m, what contacts that do not pass may take of the ways that the bodies of one that does would go in this step."""
+    Y, z, za = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
+    dt = s["h"] * s["substeps"]
+    taken = 0.0
+    for j in range(s["touch_count"]):
+        u = touches[j]
+        shared = (u["tree1"] >= 0 and (u["tree1"] == t["tree1"] or u["tree1"] == t["tree2"])) or (
+            u["tree2"] >= 0 and (u["tree2"] == t["tree1"] or u["tree2"] == t["tree2"])
+        )
+        if shared and u["fast"] != PASSES:
+            ahead = u["s0"] + dt * (velocity(u, 0, Y, z) + dt * velocity(u, 0, Y, za))
+            taken += max(0.0, -ahead) * (1.0 + u["friction"])
+    return taken

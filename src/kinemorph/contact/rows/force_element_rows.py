@@ -1,0 +1,220 @@
+"""Force elements, and springs and dampers in the joints of loops, as rows: each pulls along one direction.
+
+A step asks a spring for the force that it has half a step on, and a damper for that at the end,
+
+    p = dt f - (dt c + ½ dt² k) v,    f at the start, v = yᵀ z at the end,
+
+which does not overshoot however stiff it is, and keeps the energy of a spring whose period the steps resolve. One that
+they do not resolve is asked for its force at the end instead, and calms down. Rows answer each other by Gauss-Seidel.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.constraint.basis import product
+from kinemorph.constraint.loop_springs import as_wrench, joint_forces
+from kinemorph.constraint.loops import frames
+from kinemorph.contact.gauss_seidel.row_products import strike, velocity
+from kinemorph.contact.islands import tie
+from kinemorph.contact.layout import FULL_Y, PULL, SPAN
+from kinemorph.contact.rows.contact_rows import stretch
+from kinemorph.contact.rows.dof_rows import go_inward
+from kinemorph.contact.rows.loop_projection import widen
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.algorithms.free_body import link_of, lone_of, whitened_wrench
+from kinemorph.multibody.algorithms.inversion import extract_position
+from kinemorph.multibody.layout import LINK_DATA, TREE
+from kinemorph.multibody.model.elements import ELEMENT, LINE, TOUCHING, bend_springs, place_on
+from kinemorph.multibody.model.loops import LOOP
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
+from kinemorph.spatial.rows import load3, load3_at, load9, store3_at
+from kinemorph.spatial.scalar import sqrt
+from kinemorph.spatial.vec3 import Vec3, add, cross, dot, neg, scale, sub
+from kinemorph.structure.forest.elements import drop_stale, end_of, end_row, on_link
+from kinemorph.structure.forest.layout import BODY_SLOT, IN_USE, LOOP_SLOT, LOOPS, TREE_SLOT
+from kinemorph.structure.forest.memory import claim, clear_words, pool_of
+
+PULL_SIZE = PULL.itemsize
+MOST_PASSES = 30
+SETTLED = 1e-12  # change of impulses, as a share of the largest, after which no pass is needed
+ZERO = (0.0, 0.0, 0.0)
+
+
+@kernel(inline=False)
+def tie_elements(s: Any, forest: Any) -> None:
+    """Trees between which elements act belong to one island, and sleep and wake together."""
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    drop_stale(forest)
+    for i in range(forest["element_count"]):
+        a, b = end_of(forest, i, 0), end_of(forest, i, 1)
+        if a >= 0 and b >= 0:
+            tie(spans, bodies[a]["tree"], bodies[b]["tree"])
+
+
+@kernel(inline=False)
+def add_wrench(tree: Any, link: int, x: Vec3, n: Vec3, f: Vec3, Y: Any, y: int) -> None:
+    """Add what the joints from a link to the base take of a wrench at x to a row of y."""
+    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    if tree["lone"] != 0:
+        lone, d = lone_of(tree), link_of(tree)
+        R = load9(d["R"])
+        lever = sub(sub(x, load3(d["p"])), mul_vec(R, load3(lone["c"])))
+        turn, push = whitened_wrench(lone, R, add(n, cross(lever, f)), f)
+        store3_at(Y, y, add(load3_at(Y, y), turn))
+        store3_at(Y, y + 3, add(load3_at(Y, y + 3), push))
+        return
+    n = add(n, cross(sub(x, load3(rows[link + 1]["p"])), f))
+    go_inward(tree, link, 0, n, f, Y, y, 1.0)
+
+
+@kernel
+def add_end(forest: Any, body: int, x: Vec3, n: Vec3, f: Vec3, Y: Any, y: int) -> None:
+    slot = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    add_wrench(rows_at(trees[slot["tree"]]["address"], 1, TREE)[0], slot["link"], x, n, f, Y, y)
+
+
+@kernel(inline=False)
+def put_pull(
+    s: Any, forest: Any, a: int, b: int, x: Vec3, n: Vec3, f: Vec3, force: float, stiffness: float, damping: float
+) -> bool:
+    """A row along a unit wrench at x on body b, and its opposite on a (-1: the base). False if Y is full."""
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    Y, dt = rows_at(s["Y"], s["Y_room"], F8), s["h"] * s["substeps"]
+    tree1, o1, l1, _ = stretch(forest, spans, a)
+    tree2, o2, l2, _ = stretch(forest, spans, b)
+    pull = rows_at(s["pulls"], s["pull_count"] + 1, PULL)[s["pull_count"]]
+    pull["tree1"], pull["tree2"] = tree1, tree2
+    joined = tree1 >= 0 and tree1 == tree2
+    length = max(l1, l2) if joined else l1 + l2
+    used = s["Y_used"]
+    if used + length > s["Y_room"]:
+        s["full"] |= FULL_Y
+        return False
+    for k in range(used, used + length):
+        Y[k] = 0.0
+    first = 0 if joined else l1
+    if l1 > 0:
+        add_end(forest, a, x, neg(n), neg(f), Y, used)
+    if l2 > 0:
+        add_end(forest, b, x, n, f, Y, used + first)
+    pull["o1"], pull["l1"], pull["o2"], pull["l2"] = o1, 0 if joined else l1, o2, length if joined else l2
+    pull["y"], pull["p"], pull["force"] = used, 0.0, force
+    s["Y_used"] = used + length
+    if s["hold_count"] > 0 and not widen(s, pull, 1):
+        return False
+    size = product(Y, pull["y"], Y, pull["y"], pull["l1"] + pull["l2"])
+    turns = dt * dt * stiffness * size  # squared radians a step
+    share = 0.5 if turns <= 1.0 else 1.0 - 0.5 / turns
+    pull["size"], pull["give"] = size, dt * (damping + share * dt * stiffness)
+    if size > 0.0:
+        s["pull_count"] += 1
+    return True
+
+
+@kernel(inline=False)
+def fill_element(s: Any, forest: Any, i: int) -> bool:
+    """The rows of an element, unless its bodies sleep. False if Y is full."""
+    e = rows_at(forest["elements"], forest["element_count"], ELEMENT)[i]
+    spans, bodies = (
+        rows_at(s["spans"], s["span_room"], SPAN),
+        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
+    )
+    a, b = end_of(forest, i, 0), end_of(forest, i, 1)
+    if (a < 0 and b < 0) or spans[bodies[a if a >= 0 else b]["tree"]]["offset"] < 0:
+        return True
+    Ra, pa = on_link(forest, a, load9(e["Ra"]), load3(e["pa"]))
+    Rb, pb = on_link(forest, b, load9(e["Rb"]), load3(e["pb"]))
+    Ra, xa, _ = place_on(rows_at(end_row(forest, a, b), 1, LINK_DATA)[0], Ra, pa)
+    Rb, x, _ = place_on(rows_at(end_row(forest, b, a), 1, LINK_DATA)[0], Rb, pb)
+    d = sub(x, xa)
+    k, c = e["stiffness"], e["damping"]
+    if e["kind"] == LINE:
+        distance = sqrt(dot(d, d))
+        if not distance > TOUCHING:
+            return True
+        force = -k[0] * (distance - e["length"]) - e["tension"]
+        return put_pull(s, forest, a, b, x, ZERO, scale(d, 1.0 / distance), force, k[0], c[0])
+    n, f, _ = bend_springs(e, transpose(Ra), Rb, d)
+    for j in range(3):
+        axis = (Ra[j], Ra[3 + j], Ra[6 + j])
+        turns, moves = k[j] > 0.0 or c[j] > 0.0 or n[j] != 0.0, k[3 + j] > 0.0 or c[3 + j] > 0.0
+        if turns and not put_pull(s, forest, a, b, x, axis, ZERO, n[j], k[j], c[j]):
+            return False
+        if moves and not put_pull(s, forest, a, b, x, ZERO, axis, f[j], k[3 + j], c[3 + j]):
+            return False
+    return True
+
+
+@kernel(inline=False)
+def fill_loop(s: Any, forest: Any, i: int, memory: int) -> bool:
+    """The rows of springs and dampers in the joint of a loop; the memory is for 19 numbers. False if Y is full."""
+    loop = rows_at(forest["ties"], forest["loop_room"], LOOP)[i]
+    slot = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)[i]
+    spans, bodies = (
+        rows_at(s["spans"], s["span_room"], SPAN),
+        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
+    )
+    a, b = slot["a"], slot["b"]
+    if spans[bodies[a if a >= 0 else b]["tree"]]["offset"] < 0:
+        return True
+    da, db = rows_at(end_row(forest, a, b), 1, LINK_DATA)[0], rows_at(end_row(forest, b, a), 1, LINK_DATA)[0]
+    Ra, xa, Rb, x = frames(loop, da, db)
+    clear_words(memory, 8 * 19)
+    q, force, unit = rows_at(memory, 7, F8), rows_at(memory + 56, 6, F8), rows_at(memory + 104, 6, F8)
+    loop["iq"] = loop["iv"] = 0  # each system counts in its own way
+    extract_position(loop, mul(transpose(Ra), Rb), tmul_vec(Ra, sub(x, xa)), q)
+    joint_forces(loop, q, force)
+    for j in range(loop["nv"]):
+        if loop["stiffness"][j] > 0.0 or loop["damping"][j] > 0.0 or force[j] != 0.0:
+            unit[j] = 1.0
+            n, f = as_wrench(loop, q, unit)
+            unit[j] = 0.0
+            n, f = mul_vec(Rb, n), mul_vec(Rb, f)
+            if not put_pull(s, forest, a, b, x, n, f, force[j], loop["stiffness"][j], loop["damping"][j]):
+                return False
+    return True
+
+
+@kernel(inline=False)
+def claim_pulls(s: Any, forest: Any) -> int:
+    """Room for all rows. Returns the address of 19 numbers more, 0 if the forest's scratch is too small."""
+    s["pulls"] = claim(forest, 6 * PULL_SIZE * (forest["element_count"] + pool_of(forest, LOOPS)["used"]))
+    return claim(forest, 8 * 19)
+
+
+@kernel(inline=False)
+def fill_pulls(s: Any, forest: Any, memory: int) -> bool:
+    """The rows of all elements, and of all joints of loops in which something acts. False if Y is full."""
+    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
+    ties = rows_at(forest["ties"], forest["loop_room"], LOOP)
+    s["pull_count"] = 0
+    for i in range(forest["element_count"]):
+        if not fill_element(s, forest, i):
+            return False
+    for i in range(pool_of(forest, LOOPS)["count"]):
+        if loops[i]["next"] == IN_USE and ties[i]["passive"] != 0 and not fill_loop(s, forest, i, memory):
+            return False
+    return True
+
+
+@kernel(inline=False)
+def pull_all(s: Any) -> None:
+    """What elements do in the step, added to the accelerations za."""
+    pulls = rows_at(s["pulls"], s["pull_count"], PULL)
+    Y, z, za = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
+    dt = s["h"] * s["substeps"]
+    for _ in range(MOST_PASSES if s["pull_count"] > 1 else 1):
+        largest = change = 0.0
+        for i in range(s["pull_count"]):
+            t = pulls[i]
+            v = velocity(t, 0, Y, z) + dt * velocity(t, 0, Y, za) - t["size"] * t["p"]  # without this row
+            p = (dt * t["force"] - t["give"] * v) / (1.0 + t["give"] * t["size"])
+            strike(t, Y, za, (p - t["p"]) / dt)
+            largest, change = max(largest, abs(p)), max(change, abs(p - t["p"]))
+            t["p"] = p
+        if change <= SETTLED * largest:
+            break

@@ -1,0 +1,63 @@
+"""The rows of touches on bodies without joints, of a normal and two tangents at once, side by side in lanes.
+
+A force d at x is y = [L⁻¹ Rᵀ (x - x_c) × d, d / √m] to such a body (`multibody.algorithms.free_body`). Of a set of
+three vectors, as each number of a `Vec3` is of them all, the products of each with itself, and with the next one, are
+all that a solve needs to know of their rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from kinemorph.jit.api import kernel
+from kinemorph.multibody.algorithms.free_body import link_of, lone_of
+from kinemorph.spatial.lanes.four import columns, splat, store_from, store_pair, three, turned
+from kinemorph.spatial.mat3 import Mat3, mul_vec
+from kinemorph.spatial.rows import load3, load6, load9
+from kinemorph.spatial.triangle import tri_vec
+from kinemorph.spatial.vec3 import Scalar, Vec3, add, cross, dot, scale, sub
+
+Alone: TypeAlias = tuple[Mat3, Vec3, float]  # L⁻¹ Rᵀ, m: the centre of mass in the world, and 1 / √m
+NOWHERE: Alone = ((0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 0.0)
+
+
+@kernel
+def seen_alone(tree: Any) -> Alone:
+    """What rows need to know of a lone body."""
+    lone, d = lone_of(tree), link_of(tree)
+    R, K = load9(d["R"]), load6(lone["K"])
+    x, y, z = tri_vec(K, (R[0], R[1], R[2])), tri_vec(K, (R[3], R[4], R[5])), tri_vec(K, (R[6], R[7], R[8]))
+    W = (x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2])
+    return W, add(load3(d["p"]), mul_vec(R, load3(lone["c"]))), lone["light"]
+
+
+@kernel
+def beside(a: Vec3, b: Vec3, c: Vec3) -> Vec3:
+    """Three vectors as one of lanes."""
+    return three(a[0], b[0], c[0]), three(a[1], b[1], c[1]), three(a[2], b[2], c[2])
+
+
+@kernel
+def put_alone(body: Alone, x: Vec3, forces: Vec3, sign: float, Y: Any, y: int, stride: int) -> tuple[Scalar, Scalar]:
+    """Write what a lone body takes of three forces at x into three rows. Returns the products of each with itself, and
+    with the next one in a circle, if they are unit vectors at right angles."""
+    W, centre, light = body
+    turns, pushes = mul_vec(W, cross(scale(sub(x, centre), sign), forces)), scale(forces, sign * light)
+    put_six(turns, pushes, Y, y, stride)
+    return dot(turns, turns) + splat(light * light), dot(turns, next_ones(turns))
+
+
+@kernel
+def put_six(turns: Vec3, pushes: Vec3, Y: Any, y: int, stride: int) -> None:
+    """Write the six numbers of a body that moves freely into three rows."""
+    starts = columns(turns[0], turns[1], turns[2], pushes[0])
+    ends = columns(pushes[1], pushes[2], pushes[1], pushes[2])
+    for i in range(3):
+        store_from(Y, y + i * stride, starts[i])
+        store_pair(Y, y + i * stride + 4, ends[i])
+
+
+@kernel
+def next_ones(a: Vec3) -> Vec3:
+    """Of three vectors side by side, to the place of each the next one in a circle."""
+    return turned(a[0]), turned(a[1]), turned(a[2])

@@ -1,0 +1,76 @@
+"""What a free root takes of the wrenches that come to it from its links, and how it moves.
+
+All rows on a tree that hangs on nothing end there, and of its six degrees of freedom each would wait for the one
+before. But what they take is linear in the wrench, so it is found once for all rows of a step: a free joint turns about
+its axes first, which see the moment alone, and then goes along them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.constraint.whiten import keep_both
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.algorithms.joints import FREE
+from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA
+from kinemorph.spatial.mat3 import mul_vec, tmul_vec
+from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at
+from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, scale
+
+
+@kernel
+def is_free(tree: Any) -> bool:
+    """Whether a tree of joints hangs on nothing."""
+    return rows_at(tree["links"], tree["n"], LINK)[0]["kind"] == FREE
+
+
+@kernel
+def see_root(tree: Any, root: Any) -> None:
+    """The ROOT of a tree whose root is free.
+
+    Degree of freedom k takes u_k = D_k s_kᵀ (w - Σ_j<k U_j u_j) of a wrench w: rows of numbers, each from those before.
+    """
+    e = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    for k in range(3):
+        s, row = load3(e[k]["S"]), load3(e[k]["S"])
+        for j in range(k):
+            row = axpy(row, -dot(s, load3(e[j]["U"])), load3_at(root["turn"], 3 * j))
+        store3_at(root["turn"], 3 * k, scale(row, e[k]["D"][0]))
+    for k in range(3):
+        s, row, push = load3_at(e[3 + k]["S"], 3), load3_at(e[3 + k]["S"], 3), (0.0, 0.0, 0.0)
+        for j in range(3):
+            push = axpy(push, -dot(s, load3_at(e[j]["U"], 3)), load3_at(root["turn"], 3 * j))
+        for j in range(k):
+            taken = -dot(s, load3_at(e[3 + j]["U"], 3))
+            row = axpy(row, taken, load3_at(root["go"], 3 * j))
+            push = axpy(push, taken, load3_at(root["swing"], 3 * j))
+        store3_at(root["go"], 3 * k, scale(row, e[3 + k]["D"][0]))
+        store3_at(root["swing"], 3 * k, scale(push, e[3 + k]["D"][0]))
+
+
+@kernel
+def taken_by(root: Any, n: Vec3, f: Vec3) -> tuple[Vec3, Vec3]:
+    """What the root's turning and its going take of a wrench at its origin, or of several side by side."""
+    return mul_vec(load9(root["turn"]), n), add(mul_vec(load9(root["swing"]), n), mul_vec(load9(root["go"]), f))
+
+
+@kernel
+def velocity_of(root: Any, z: Any) -> tuple[Vec3, Vec3]:
+    """How the root turns and goes, world axes, by its whitened velocity: what a wrench does there is yᵀ z too."""
+    turning, going = load3(z), load3_at(z, 3)
+    w = add(tmul_vec(load9(root["turn"]), turning), tmul_vec(load9(root["swing"]), going))
+    return w, tmul_vec(load9(root["go"]), going)
+
+
+@kernel
+def unwhiten_root(tree: Any, root: Any, z: Any, v: Any, z2: Any, v2: Any) -> None:
+    """The first six numbers of two sets of velocities, and the first link's own, for `unwhiten_two` of the others."""
+    d = rows_at(tree["rows"], 2, LINK_DATA)[1]
+    R = load9(d["R"])
+    w, u = velocity_of(root, z)
+    w2, u2 = velocity_of(root, z2)
+    keep_both(d, w, u, w2, u2)
+    store3(v, tmul_vec(R, w))
+    store3_at(v, 3, tmul_vec(R, u))
+    store3(v2, tmul_vec(R, w2))
+    store3_at(v2, 3, tmul_vec(R, u2))

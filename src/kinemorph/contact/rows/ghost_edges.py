@@ -1,0 +1,123 @@
+"""Ground of several pieces: what slides from one onto the next does not catch on the edge between them.
+
+A shape that is a micrometre deep in one tile meets the side of the next one, or its edge at a slant, before it is over
+it. But the plane of a contact parts two convex shapes for the length of a step. If all of another fixed shape lies
+behind it too, then that one is kept away already, and its own contact, which looks another way, has nothing to add.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.collision.contact_table import half_of
+from kinemorph.collision.shapes.shape_rows import CONTACT, MOUNT, PAIR, PLACE, SHAPE, Form
+from kinemorph.contact.layout import SPAN, TOUCH
+from kinemorph.contact.rows.fly_by import FAR
+from kinemorph.geometry.polyhedron import CORE, VERTEX
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.spatial.mat3 import tmul_vec
+from kinemorph.spatial.rows import load3, load9
+from kinemorph.spatial.scalar import sqrt
+from kinemorph.spatial.vec3 import Vec3, dot, scale, sub
+
+FLUSH = 1e-4  # m, by which a piece may stand out: more is a step, which stops
+ALIKE = 1e-10  # one minus the cosine between normals that are the same
+CONVEX = int(Form.CONVEX)
+
+
+@kernel
+def is_paved(shapes: Any, pair: Any) -> bool:
+    """Whether a pair has a piece of ground that is convex."""
+    a, b = shapes[pair["a"]], shapes[pair["b"]]
+    return (a["fixed"] != 0 and a["form"] == CONVEX) or (b["fixed"] != 0 and b["form"] == CONVEX)
+
+
+@kernel(inline=False)
+def pass_seams(s: Any, c: Any) -> None:
+    """Leave contacts with convex ground out that another one makes needless; whoever does so stays."""
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    for i in range(s["touch_count"]):
+        touches[i]["keeps"] = 0
+        tree = tree_on_ground(touches[i])
+        if tree >= 0:
+            spans[tree]["on_ground"] = -1
+    for i in range(s["touch_count"] - 1, -1, -1):
+        tree = tree_on_ground(touches[i])
+        if tree >= 0:
+            touches[i]["beside"] = spans[tree]["on_ground"]
+            spans[tree]["on_ground"] = i
+    for j in range(s["touch_count"]):
+        tree = tree_on_ground(touches[j])
+        if tree >= 0 and touches[j]["keeps"] == 0 and touches[j]["s"] < FAR:
+            k = keeper_of(c, touches, j, spans[tree]["on_ground"])
+            if k >= 0:
+                touches[k]["keeps"] = 1
+                touches[j]["s0"] = touches[j]["s"] = FAR
+
+
+@kernel
+def tree_on_ground(t: Any) -> int:
+    """The tree of a touch whose other side does not move, else -1."""
+    if t["tree1"] == -1:
+        return t["tree2"]
+    return t["tree1"] if t["tree2"] == -1 else -1
+
+
+@kernel(inline=False)
+def keeper_of(c: Any, touches: Any, j: int, first: int) -> int:
+    """The touch, of those from `first` on through `beside`, that makes touch j needless; -1 if there is none."""
+    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
+    shapes, pairs = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["pairs"], c["room"], PAIR)
+    now = half_of(c["step"], c["contact_room"])
+    contact = contacts[now + touches[j]["contact"]]
+    pair = pairs[contact["pair"]]
+    fixed, moving, part, n, _ = seen_from_ground(shapes, pair, contact)
+    if fixed < 0 or shapes[fixed]["form"] != CONVEX:
+        return -1
+    y, size = on_moving(pair, contact, fixed), 2.0 * rows_at(c["mounts"], c["n"], MOUNT)[moving]["reach"]
+    k = first
+    while k >= 0:
+        other = contacts[now + touches[k]["contact"]]
+        if other["pair"] != contact["pair"] and touches[k]["s"] < FAR:
+            ground, shape, of, m, x = seen_from_ground(shapes, pairs[other["pair"]], other)
+            if ground >= 0 and shape == moving and of == part and dot(n, m) <= 1.0 - ALIKE:
+                d, z = sub(n, m), on_moving(pairs[other["pair"]], other, ground)
+                near = abs(dot(d, sub(y, z))) <= size * dot(d, d)  # else it is flat there, and rests on both
+                if near and reach(c, fixed, m) <= dot(m, x) + FLUSH:
+                    return k
+        k = touches[k]["beside"]
+    return -1
+
+
+@kernel
+def on_moving(pair: Any, contact: Any, fixed: int) -> Vec3:
+    """The point of a contact on the shape that moves."""
+    return load3(contact["x2"]) if pair["a"] == fixed else load3(contact["x1"])
+
+
+@kernel
+def seen_from_ground(shapes: Any, pair: Any, contact: Any) -> tuple[int, int, int, Vec3, Vec3]:
+    """The fixed shape of a contact, -1 if none is, the one that moves, its part, and normal and point on the ground."""
+    n = load3(contact["normal"])
+    if shapes[pair["a"]]["fixed"] != 0:
+        return pair["a"], pair["b"], contact["part2"], n, load3(contact["x1"])
+    fixed = pair["b"] if shapes[pair["b"]]["fixed"] != 0 else -1
+    return fixed, pair["a"], contact["part1"], scale(n, -1.0), load3(contact["x2"])
+
+
+@kernel(inline=False)
+def reach(c: Any, row: int, n: Vec3) -> float:
+    """How far a convex shape goes along a direction, in m from the origin of the world."""
+    shape, place = rows_at(c["shapes"], c["n"], SHAPE)[row], rows_at(c["places"], c["n"], PLACE)[row]
+    core = rows_at(shape["core"], 1, CORE)[0]
+    d = tmul_vec(load9(place["R"]), n)
+    far = -FAR
+    if core["sides"] > 0:
+        across, along = sqrt(d[0] * d[0] + d[1] * d[1]), core["half"] * d[2]
+        far = max(core["low"] * across - along, core["high"] * across + along)
+    else:
+        vertices = rows_at(core["vertices"], core["n_vertices"], VERTEX)
+        for v in range(core["n_vertices"]):
+            far = max(far, dot(d, load3(vertices[v]["x"])))
+    return far + shape["radius"] + dot(n, load3(place["p"]))

@@ -1,0 +1,163 @@
+"""Rows in the joints that close loops: limits, largest speeds, motors and servos, as those of joints in a tree.
+
+Such a joint has no entry in q and v: where it is, and how fast it moves, follows from its two bodies, and a force in it
+is a wrench between them. Its angles are those nearest to zero, so its limits lie within half a turn.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.constraint.basis import product
+from kinemorph.constraint.loop_springs import as_wrench
+from kinemorph.constraint.loops import frames
+from kinemorph.contact.layout import BOUND, DRIVE, HOLD, SPAN, Bounded, Driven
+from kinemorph.contact.rows.dof_rows import claim, start_bound
+from kinemorph.contact.rows.force_element_rows import add_end
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.algorithms.inversion import extract_position, extract_velocity
+from kinemorph.multibody.algorithms.joints import FREE, SPHERICAL
+from kinemorph.multibody.layout import DOF, LINK_DATA
+from kinemorph.multibody.model.elements import point_velocity
+from kinemorph.multibody.model.loops import LOOP
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
+from kinemorph.spatial.rows import load3
+from kinemorph.spatial.vec3 import neg, sub
+from kinemorph.structure.forest.elements import end_row
+from kinemorph.structure.forest.layout import BODY_SLOT, IN_USE, JOINT_SLOT, LOOP_SLOT, LOOPS
+from kinemorph.structure.forest.memory import INDEX, clear_words, pool_of
+
+LOWER, UPPER, DRIVEN, FAST = int(Bounded.LOWER), int(Bounded.UPPER), int(Bounded.DRIVEN), int(Bounded.FAST)
+ROW = int(Driven.ROW)
+DOF_SIZE = DOF.itemsize
+NO_DOF = -1  # a row in a loop's joint moves no degree of freedom of its tree by itself
+AHEAD, NEAR, BRISK = 2.0, 0.01, 0.5  # as in `bounds`
+
+
+@kernel(inline=False)
+def put_loop_bound(s: Any, forest: Any, k: int, x: Any, q: Any, unit: Any, j: int, sign: float, what: int) -> int:
+    """A row along degree of freedom j of the joint of loop k, which is at x. Its index, -1 if a table is full."""
+    loop, slot = (
+        rows_at(forest["ties"], forest["loop_room"], LOOP)[k],
+        rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)[k],
+    )
+    spans, bodies = (
+        rows_at(s["spans"], s["span_room"], SPAN),
+        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
+    )
+    a, b = slot["a"], slot["b"]
+    t = bodies[b if b >= 0 else a]["tree"]
+    hold = rows_at(s["holds"], s["hold_count"], HOLD)[spans[t]["hold"]]
+    at = s["bound_count"]
+    y = claim(s, hold["nz"])
+    if y < 0:
+        return -1
+    unit[j] = sign
+    n, f = as_wrench(loop, q, unit)
+    unit[j] = 0.0
+    da, db = ends_of(forest, a, b)
+    _, _, R, _ = frames(loop, da, db)
+    n, f = mul_vec(R, n), mul_vec(R, f)
+    Y = rows_at(s["Y"], s["Y_room"], F8)
+    first = y - hold["offset"]
+    if a >= 0:
+        add_end(forest, a, x, neg(n), neg(f), Y, first + spans[bodies[a]["tree"]]["offset"])
+    if b >= 0:
+        add_end(forest, b, x, n, f, Y, first + spans[bodies[b]["tree"]]["offset"])
+    row = rows_at(s["bounds"], s["bound_room"], BOUND)[at]
+    row["what"], row["tree"], row["dof"], row["l"], row["y"] = what, t, NO_DOF, hold["nz"], y
+    start_bound(s, row, product(Y, y, Y, y, hold["nz"]))
+    row["o"] = hold["offset"]
+    return at
+
+
+@kernel
+def ends_of(forest: Any, a: int, b: int) -> tuple[Any, Any]:
+    """The rows of the links that two bodies are, one of which may be the base."""
+    return rows_at(end_row(forest, a, b), 1, LINK_DATA)[0], rows_at(end_row(forest, b, a), 1, LINK_DATA)[0]
+
+
+@kernel(inline=False)
+def fill_loop_limits(s: Any, forest: Any, k: int, x: Any, q: Any, v: Any, unit: Any) -> bool:
+    """Rows for the limits and the largest speeds that the joint of loop k may reach. False if a table is full."""
+    loop = rows_at(forest["ties"], forest["loop_room"], LOOP)[k]
+    dofs = rows_at(forest["drives"] + 6 * k * DOF_SIZE, 6, DOF)
+    bounds, dt = rows_at(s["bounds"], s["bound_room"], BOUND), s["h"] * s["substeps"]
+    several = loop["kind"] == FREE or loop["kind"] == SPHERICAL
+    for j in range(loop["nv"]):
+        d, near = dofs[j], NEAR + AHEAD * dt * abs(v[j])
+        if 0.0 < d["speed"] < np.inf and abs(v[j]) > BRISK * d["speed"]:
+            at = put_loop_bound(s, forest, k, x, q, unit, j, -1.0 if v[j] > 0.0 else 1.0, FAST)
+            if at < 0:
+                return False
+            bounds[at]["target"] = d["speed"]
+        for what in range(0 if several else 2):
+            gap = q[j] - d["lower"] if what == LOWER else d["upper"] - q[j]
+            if gap < near:
+                at = put_loop_bound(s, forest, k, x, q, unit, j, 1.0 if what == LOWER else -1.0, what)
+                if at < 0:
+                    return False
+                bounds[at]["s"] = bounds[at]["s0"] = gap
+    return True
+
+
+@kernel(inline=False)
+def fill_loop_drives(s: Any, forest: Any, k: int, x: Any, q: Any, unit: Any) -> bool:
+    """Rows for the motors and servos in the joint of loop k. False if a table is full."""
+    slot = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)[k]
+    dofs = rows_at(forest["drives"] + 6 * k * DOF_SIZE, 6, DOF)
+    bounds, drives = rows_at(s["bounds"], s["bound_room"], BOUND), rows_at(s["drives"], s["drive_room"], DRIVE)
+    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
+    spans, bodies = (
+        rows_at(s["spans"], s["span_room"], SPAN),
+        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
+    )
+    for i in range(s["drive_count"]):
+        d = drives[i]
+        there = d["joint"] >= 0 and d["joint"] & INDEX == slot["joint"]
+        if not there or d["kind"] != ROW or joints[slot["joint"]]["generation"] != d["joint"] >> 32:
+            continue
+        at = put_loop_bound(s, forest, k, x, q, unit, d["dof"], 1.0, DRIVEN)
+        if at < 0:
+            return False
+        b, effort = bounds[at], dofs[d["dof"]]["effort"]
+        b["target"], b["force"], b["drive"], b["p"] = d["speed"], d["force"], i, s["h"] * d["applied"]
+        b["stiffness"], b["damping"] = d["stiffness"], d["damping"]
+        b["least"], b["most"] = max(d["least"], -effort), min(d["most"], effort)
+        if d["stiffness"] > 0.0:
+            b["s"] = b["s0"] = d["position"] - q[d["dof"]]
+        spans[bodies[slot["b"] if slot["b"] >= 0 else slot["a"]]["tree"]]["still"] = 0.0  # it does not sleep
+    return True
+
+
+@kernel(inline=False)
+def fill_loop_bounds(s: Any, forest: Any, island: int, memory: int) -> bool:
+    """Rows of the joints of all loops in an island; the memory is for 19 numbers. False if a table is full."""
+    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
+    ties = rows_at(forest["ties"], forest["loop_room"], LOOP)
+    spans, bodies = (
+        rows_at(s["spans"], s["span_room"], SPAN),
+        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
+    )
+    q, v, unit = rows_at(memory, 7, F8), rows_at(memory + 56, 6, F8), rows_at(memory + 104, 6, F8)
+    for k in range(pool_of(forest, LOOPS)["count"]):
+        slot, loop = loops[k], ties[k]
+        if slot["next"] != IN_USE or loop["nv"] == 0:
+            continue
+        if spans[bodies[slot["b"] if slot["b"] >= 0 else slot["a"]]["tree"]]["island"] != island:
+            continue
+        da, db = ends_of(forest, slot["a"], slot["b"])
+        Ra, xa, Rb, x = frames(loop, da, db)
+        clear_words(memory, 8 * 19)
+        loop["iq"] = loop["iv"] = 0  # each system counts in its own way
+        extract_position(loop, mul(transpose(Ra), Rb), tmul_vec(Ra, sub(x, xa)), q)
+        w, u = sub(load3(db["w"]), load3(da["w"])), sub(point_velocity(db, x), point_velocity(da, x))
+        extract_velocity(loop, q, tmul_vec(Rb, w), tmul_vec(Rb, u), v)
+        if not fill_loop_limits(s, forest, k, x, q, v, unit):
+            return False
+        if s["drive_count"] > 0 and not fill_loop_drives(s, forest, k, x, q, unit):
+            return False
+    return True

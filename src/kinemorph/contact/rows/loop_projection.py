@@ -1,0 +1,363 @@
+"""Loops stay hard: whatever acts on trees that loops tie together, acts so that it opens none of them.
+
+Trees that loops tie lie side by side in z. What their loops forbid has an orthonormal basis there, Q
+(`constraint.basis`), which is taken out of the rows of contacts, limits and motors once a step: y ← y - Qᵀ Q y. A row
+then reaches all trees of its hold, and whoever solves the rows need not know that there are loops.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.constraint.basis import add_forces, fill_basis, product, subtract, take_out, take_out_row
+from kinemorph.constraint.loops import errors, orient
+from kinemorph.constraint.solve import doubt, factor_rows, multiply_rows
+from kinemorph.constraint.whiten import whiten
+from kinemorph.contact.layout import BOUND, FULL_Y, HOLD, ISLAND, PULL, SPAN, TOUCH, TWIST
+from kinemorph.contact.rows.contact_rows import leave_out, weigh
+from kinemorph.contact.rows.torsional_friction import weigh_twist
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.layout import TREE
+from kinemorph.multibody.model.loops import LOOP
+from kinemorph.multibody.system import F8, ROW, SYSTEM
+from kinemorph.spatial.rows import load3, store3_at
+from kinemorph.spatial.scalar import sqrt
+from kinemorph.spatial.vec3 import axpy
+from kinemorph.structure.forest.islands import assemble, collect
+from kinemorph.structure.forest.layout import LOOP_SLOT, LOOPS, TREE_SLOT
+from kinemorph.structure.forest.memory import claim, clear_words, pool_of
+
+HOLD_SIZE = HOLD.itemsize
+IMMOVABLE = 1e-10  # share of yᵀ y that is left of a row along which the loops let nothing move
+STUBBORN = 0.1  # share of y below which overlap is pushed apart gently: all else would have to move fast for it
+
+
+@kernel
+def hold_of(s: Any, t: int) -> int:
+    """The index of the HOLD that a tree is in, -1 if it is in none or does not move."""
+    return rows_at(s["spans"], s["span_room"], SPAN)[t]["hold"] if t >= 0 else -1
+
+
+@kernel(inline=False)
+def find_holds(s: Any, forest: Any) -> bool:
+    """Give trees that loops tie a HOLD and stretches of z side by side. False if the forest's scratch is too small."""
+    spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    room = pool_of(forest, LOOPS)["used"]
+    s["holds"] = claim(forest, room * HOLD_SIZE)
+    if s["holds"] == 0:
+        return False
+    holds = rows_at(s["holds"], room, HOLD)
+    for i in range(s["island_count"]):
+        at = islands[i]["offset"]
+        t = islands[i]["first_tree"]
+        while t >= 0:
+            if spans[t]["hold"] < 0 and trees[t]["sides"] > 0:
+                k = s["hold_count"]
+                collect(forest, t, -1)
+                if not begin_hold(forest, holds[k], at):
+                    return False
+                u = holds[k]["first_tree"]
+                while u >= 0:
+                    spans[u]["offset"], spans[u]["hold"] = at, k
+                    at += spans[u]["width"]
+                    u = trees[u]["follows"]
+                s["hold_count"] = k + 1
+                islands[i]["held"] += 1
+            elif spans[t]["hold"] < 0:
+                spans[t]["offset"] = at
+                at += spans[t]["width"]
+            t = spans[t]["next"]
+    return True
+
+
+@kernel(inline=False)
+def begin_hold(forest: Any, hold: Any, offset: int) -> bool:
+    """The system and the basis of the loops over the trees that are collected. False if scratch is too small."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    hold["first_tree"], hold["first_loop"] = forest["first_tree"], forest["first_loop"]
+    hold["offset"], hold["flies"] = offset, 0
+    hold["system"] = assemble(forest, 0)
+    if hold["system"] == 0:
+        return False
+    system = rows_at(hold["system"], 1, SYSTEM)[0]
+    hold["nz"] = system["nv"]
+    numbers = 0
+    t = hold["first_tree"]
+    while t >= 0:
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        numbers += tree["nq"] + tree["nv"]
+        t = trees[t]["follows"]
+    hold["Q"], hold["reaction"] = claim(forest, 8 * system["m"] * system["nv"]), claim(forest, 8 * system["m"])
+    hold["backup"] = claim(forest, 8 * numbers)
+    if hold["backup"] == 0:
+        return False
+    orient(system)
+    whiten(system)
+    multiply_rows(system)
+    hold["error"] = errors(system)
+    doubt(system, system["dependence"])
+    factor_rows(system, 0.0)
+    hold["rank"] = fill_basis(system, rows_at(hold["Q"], system["m"] * system["nv"], F8))
+    clear_words(hold["reaction"], 8 * system["m"])
+    return True
+
+
+@kernel
+def strip(hold: Any, x: Any, at: int, share: float) -> None:
+    """Take from the numbers of a hold that begin at an entry of x what its loops forbid, or a share of it."""
+    take_out(rows_at(hold["Q"], hold["rank"] * hold["nz"], F8), hold["rank"], hold["nz"], x, at, share)
+
+
+@kernel
+def stretches(s: Any, t: Any) -> tuple[int, int, int, int]:
+    """The stretches of z that a row with two of them has once it reaches all trees of its holds: o1, l1, o2, l2."""
+    h1, h2 = hold_of(s, t["tree1"]), hold_of(s, t["tree2"])
+    holds = rows_at(s["holds"], s["hold_count"], HOLD)
+    o1, l1 = (holds[h1]["offset"], holds[h1]["nz"]) if h1 >= 0 else (t["o1"], t["l1"])
+    o2, l2 = (holds[h2]["offset"], holds[h2]["nz"]) if h2 >= 0 else (t["o2"], t["l2"])
+    return (0, 0, o2, l2) if h1 >= 0 and h1 == h2 else (o1, l1, o2, l2)
+
+
+@kernel
+def ranks(s: Any, t: Any) -> tuple[int, int]:
+    """How many numbers there are behind such a row for what the loops of its holds bear of it."""
+    h1, h2 = hold_of(s, t["tree1"]), hold_of(s, t["tree2"])
+    holds = rows_at(s["holds"], s["hold_count"], HOLD)
+    return holds[h1]["rank"] if h1 >= 0 and h1 != h2 else 0, holds[h2]["rank"] if h2 >= 0 else 0
+
+
+@kernel(inline=False)
+def widen_rows(s: Any, t: Any, old: int, count: int) -> int:
+    """Rows with the stretches of a touch, or of a pull, from number `old` on, such that they open no loop.
+
+    Returns where they begin now, -1 if Y is full. What they were is left behind; the stretches are still the old ones.
+    """
+    h1, h2 = hold_of(s, t["tree1"]), hold_of(s, t["tree2"])
+    holds, Y = rows_at(s["holds"], s["hold_count"], HOLD), rows_at(s["Y"], s["Y_room"], F8)
+    p1, n1, p2, n2 = stretches(s, t)
+    r1, r2 = ranks(s, t)
+    o1, l1, o2, l2 = t["o1"], t["l1"], t["o2"], t["l2"]
+    length, used = n1 + n2, s["Y_used"]
+    if used + count * (length + r1 + r2) > s["Y_room"]:
+        s["full"] |= FULL_Y
+        return -1
+    for k in range(used, used + count * (length + r1 + r2)):
+        Y[k] = 0.0
+    first = o1 - (p1 if n1 > 0 else p2)  # both sides may be in one stretch now
+    for r in range(count):
+        y, x = used + r * length, old + r * (l1 + l2)
+        for k in range(l1):
+            Y[y + first + k] += Y[x + k]
+        for k in range(l2):
+            Y[y + n1 + o2 - p2 + k] += Y[x + l1 + k]
+        kept = used + count * length + r * (r1 + r2)
+        if h1 >= 0 and l1 > 0:
+            rank, n = (r1, n1) if n1 > 0 else (r2, n2)
+            take_out_row(rows_at(holds[h1]["Q"], rank * n, F8), rank, n, Y, y, x, first, l1, kept)
+        if h2 >= 0 and l2 > 0:
+            take_out_row(
+                rows_at(holds[h2]["Q"], r2 * n2, F8), r2, n2, Y, y + n1, x + l1, o2 - p2, l2, kept + r1
+            )  # fmt: skip
+    s["Y_used"] = used + count * (length + r1 + r2)
+    return used
+
+
+@kernel
+def widen(s: Any, t: Any, count: int) -> bool:
+    """Make a touch or a pull reach all trees of its holds, with all its rows. False if Y is full."""
+    if hold_of(s, t["tree1"]) < 0 and hold_of(s, t["tree2"]) < 0:
+        return True
+    y = widen_rows(s, t, t["y"], count)
+    if y >= 0:
+        t["o1"], t["l1"], t["o2"], t["l2"] = stretches(s, t)
+        t["y"] = y
+    return y >= 0
+
+
+@kernel
+def react(s: Any, t: Any, count: int, row: int, p: float) -> None:
+    """What loops bear of an impulse at one of the rows of a touch or a pull, after `widen`."""
+    h1, h2 = hold_of(s, t["tree1"]), hold_of(s, t["tree2"])
+    if p == 0.0 or (h1 < 0 and h2 < 0):
+        return
+    holds, Y = rows_at(s["holds"], s["hold_count"], HOLD), rows_at(s["Y"], s["Y_room"], F8)
+    r1, r2 = ranks(s, t)
+    kept = t["y"] + count * (t["l1"] + t["l2"]) + row * (r1 + r2)
+    if r1 > 0:
+        subtract(rows_at(holds[h1]["reaction"], r1, F8), 0, Y, kept, r1, p)
+    if r2 > 0:
+        subtract(rows_at(holds[h2]["reaction"], r2, F8), 0, Y, kept + r1, r2, p)
+
+
+@kernel
+def gently(gap: float, after: float, before: float) -> float:
+    """A gap, or part of it if it is overlap and the loops hardly let it be pushed apart."""
+    return gap if gap > 0.0 else gap * min(1.0, sqrt(after / before) / STUBBORN)
+
+
+@kernel(inline=False)
+def hold_touch(s: Any, t: Any) -> bool:
+    """The rows of a contact. Where loops let nothing move along its normal, it is left out."""
+    Y = rows_at(s["Y"], s["Y_room"], F8)
+    old, n = t["y"], t["l1"] + t["l2"]
+    normal = product(Y, old, Y, old, n)
+    along = product(Y, old + n, Y, old + n, 2 * n)
+    if not widen(s, t, 3):
+        return False
+    y, n = t["y"], t["l1"] + t["l2"]
+    left = product(Y, y, Y, y, n)
+    if left > IMMOVABLE * normal:
+        t["s"] = t["s0"] = gently(t["s0"], left, normal)
+        if not product(Y, y + n, Y, y + n, 2 * n) > IMMOVABLE * along:
+            for k in range(y + n, y + 3 * n):
+                Y[k] = 0.0
+    else:
+        leave_out(t, Y, y, n)
+    weigh(t, Y)
+    return True
+
+
+@kernel(inline=False)
+def hold_bound(s: Any, b: Any) -> bool:
+    """The row of one degree of freedom. One that the loops do not let move feels no impulse."""
+    h = hold_of(s, b["tree"])
+    if h < 0:
+        return True
+    hold, Y = rows_at(s["holds"], s["hold_count"], HOLD)[h], rows_at(s["Y"], s["Y_room"], F8)
+    used, n, shift, rank = s["Y_used"], hold["nz"], b["o"] - hold["offset"], hold["rank"]
+    if used + n + rank > s["Y_room"]:
+        s["full"] |= FULL_Y
+        return False
+    before = product(Y, b["y"], Y, b["y"], b["l"])
+    for k in range(n + rank):
+        Y[used + k] = Y[b["y"] + k - shift] if shift <= k < shift + b["l"] else 0.0
+    take_out_row(rows_at(hold["Q"], rank * n, F8), rank, n, Y, used, b["y"], shift, b["l"], used + n)
+    after = product(Y, used, Y, used, n)
+    if after > IMMOVABLE * before:
+        b["inverse"], b["s0"] = 1.0 / after, gently(b["s0"], after, before)
+    else:
+        b["inverse"], b["damping"] = 0.0, np.inf  # so that a drive has no force there
+        for k in range(used, used + n):
+            Y[k] = 0.0
+    b["o"], b["l"], b["y"] = hold["offset"], n, used
+    s["Y_used"] = used + n + rank
+    return True
+
+
+@kernel(inline=False)
+def hold_twist(s: Any, r: Any, t: Any) -> bool:
+    """The rows of moments at a contact, before those of the contact itself, whose stretches they have."""
+    if hold_of(s, t["tree1"]) < 0 and hold_of(s, t["tree2"]) < 0:
+        return True
+    y = widen_rows(s, t, r["y"], 3)
+    if y < 0:
+        return False
+    r["y"] = y
+    _, n1, _, n2 = stretches(s, t)
+    weigh_twist(r, n1 + n2, rows_at(s["Y"], s["Y_room"], F8))
+    return True
+
+
+@kernel(inline=False)
+def hold_rows(s: Any) -> bool:
+    """Take what loops forbid out of all rows of contacts, limits, friction and motors. False if Y is full."""
+    touches, bounds = rows_at(s["touches"], s["touch_count"], TOUCH), rows_at(s["bounds"], s["bound_count"], BOUND)
+    twists = rows_at(s["twists"], s["touch_room"], TWIST)
+    for i in range(s["bound_count"]):
+        if not hold_bound(s, bounds[i]):
+            return False
+    for i in range(s["twist_count"]):
+        if not hold_twist(s, twists[i], touches[twists[i]["touch"]]):
+            return False
+    for i in range(s["touch_count"]):
+        if (hold_of(s, touches[i]["tree1"]) >= 0 or hold_of(s, touches[i]["tree2"]) >= 0) and not hold_touch(
+            s, touches[i]
+        ):
+            return False
+    return True
+
+
+@kernel(inline=False)
+def note_forces(s: Any) -> None:
+    """Before given forces act on trees that loops tie: what accelerations are without them, into g."""
+    holds = rows_at(s["holds"], s["hold_count"], HOLD)
+    za, g = rows_at(s["za"], s["nz"], F8), rows_at(s["g"], s["nz"], F8)
+    for i in range(s["hold_count"]):
+        for k in range(holds[i]["offset"], holds[i]["offset"] + holds[i]["nz"]):
+            g[k] = za[k]
+
+
+@kernel(inline=False)
+def hold_forces(s: Any) -> None:
+    """After they do: take from what they have added what the loops forbid, and let the loops bear it."""
+    holds = rows_at(s["holds"], s["hold_count"], HOLD)
+    za, g, dt = rows_at(s["za"], s["nz"], F8), rows_at(s["g"], s["nz"], F8), s["h"] * s["substeps"]
+    z = rows_at(s["z"], s["nz"], F8)
+    for i in range(s["hold_count"]):
+        hold = holds[i]
+        at, nz, rank = hold["offset"], hold["nz"], hold["rank"]
+        Q, reaction = rows_at(hold["Q"], rank * nz, F8), rows_at(hold["reaction"], rank, F8)
+        for k in range(at, at + nz):
+            za[k] -= g[k]
+        for j in range(rank):
+            reaction[j] -= dt * product(Q, j * nz, za, at, nz)
+        strip(hold, za, at, 1.0)
+        more = product(za, at, z, at, nz) + dt * product(za, at, g, at, nz) + 0.5 * dt * product(za, at, za, at, nz)
+        hold["given"] = dt * abs(more)
+        for k in range(at, at + nz):
+            za[k] += g[k]
+
+
+@kernel(inline=False)
+def tell_forces(s: Any, forest: Any) -> None:
+    """What the joints of loops bear, the mean of the step: the forces that are in the rows of their systems, and what
+    contacts, limits and elements add to these."""
+    touches, bounds = rows_at(s["touches"], s["touch_count"], TOUCH), rows_at(s["bounds"], s["bound_count"], BOUND)
+    pulls, holds = rows_at(s["pulls"], s["pull_count"], PULL), rows_at(s["holds"], s["hold_count"], HOLD)
+    twists = rows_at(s["twists"], s["touch_room"], TWIST)
+    Y, dt = rows_at(s["Y"], s["Y_room"], F8), s["h"] * s["substeps"]
+    for i in range(s["touch_count"]):
+        t = touches[i]
+        react(s, t, 3, 0, t["sum"])
+        react(s, t, 3, 1, t["sum1"])
+        react(s, t, 3, 2, t["sum2"])
+    for i in range(s["twist_count"]):
+        r = twists[i]
+        t = touches[r["touch"]]
+        y, t["y"] = t["y"], r["y"]
+        react(s, t, 3, 0, r["sum"])
+        react(s, t, 3, 1, r["sum1"])
+        react(s, t, 3, 2, r["sum2"])
+        t["y"] = y
+    for i in range(s["pull_count"]):
+        react(s, pulls[i], 1, 0, pulls[i]["p"])
+    for i in range(s["bound_count"]):
+        b = bounds[i]
+        h = hold_of(s, b["tree"])
+        if h >= 0 and b["sum"] != 0.0:
+            rank = holds[h]["rank"]
+            subtract(rows_at(holds[h]["reaction"], rank, F8), 0, Y, b["y"] + b["l"], rank, b["sum"])
+    for i in range(s["hold_count"]):
+        system = rows_at(holds[i]["system"], 1, SYSTEM)[0]
+        add_forces(system, 1.0 / dt, rows_at(holds[i]["reaction"], system["m"], F8))
+        tell_wrenches(s, forest, holds[i], system)
+
+
+@kernel(inline=False)
+def tell_wrenches(s: Any, forest: Any, hold: Any, system: Any) -> None:
+    """The wrenches of the loops of a hold, each at its own joint."""
+    slots = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
+    loops, rows = rows_at(system["loops"], system["count"], LOOP), rows_at(system["rows"], system["m"], ROW)
+    wrenches = rows_at(s["wrenches"], 6 * s["wrench_room"], F8)
+    k = hold["first_loop"]
+    for i in range(system["count"]):
+        n = f = (0.0, 0.0, 0.0)
+        for j in range(loops[i]["first"], loops[i]["first"] + loops[i]["m"]):
+            n = axpy(n, rows[j]["force"], load3(rows[j]["n"]))
+            f = axpy(f, rows[j]["force"], load3(rows[j]["f"]))
+        store3_at(wrenches, 6 * k, n)
+        store3_at(wrenches, 6 * k + 3, f)
+        k = slots[k]["follows"]

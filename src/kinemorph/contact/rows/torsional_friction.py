@@ -1,0 +1,248 @@
+"""Friction against spinning and rolling: moments at a contact, about its normal and in its plane.
+
+Two more laws at a touch, for materials that have them: the moment about the normal is at most `torsion`, a length,
+times the normal force, and that in the plane of the contact lies in a disc of radius `rolling` times that force. Both
+oppose the angular velocity of one body against the other, and hold it at rest as long as they can.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.collision.contact_table import half_of
+from kinemorph.collision.shapes.shape_rows import CONTACT, PAIR, SHAPE
+from kinemorph.constraint.basis import product
+from kinemorph.contact.gauss_seidel.iteration import rub_within
+from kinemorph.contact.gauss_seidel.row_products import kick, kick_three
+from kinemorph.contact.gauss_seidel.vectors import clear
+from kinemorph.contact.layout import AGREEMENT, FULL_Y, ISLAND, MATERIAL, ROOT, TOUCH, TWIST
+from kinemorph.contact.material_mixing import blend
+from kinemorph.contact.rows.contact_rows import both_to_base, invert_two, to_base, tree_at
+from kinemorph.contact.rows.free_body_rows import beside
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.algorithms.free_body import link_of, lone_of
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.lanes.four import lane, splat
+from kinemorph.spatial.mat3 import tmul_vec
+from kinemorph.spatial.rows import load3, load3_at, load6, load9, store3_at
+from kinemorph.spatial.triangle import tri_vec
+from kinemorph.spatial.vec3 import axpy, dot, scale
+from kinemorph.structure.forest.layout import BODY_SLOT
+
+SPIN, ROLL = 1, 2
+
+
+@kernel(inline=False)
+def lay_moments(s: Any, forest: Any, body: int, t: Any, sign: float, Y: Any, y: int, stride: int) -> None:
+    """What the joints of a body take of three moments on it, about the normal and both tangents of a touch."""
+    tree, slot = tree_at(forest, body), rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
+    moments = scale(beside(load3(t["normal"]), load3(t["t1"]), load3(t["t2"])), sign)
+    if tree["lone"] == 0:
+        root, none = rows_at(s["roots"], s["span_room"], ROOT)[slot["tree"]], splat(0.0)
+        to_base(tree, root, slot["link"], moments, (none, none, none), Y, y, stride, none, none)
+        return
+    turns = tri_vec(load6(lone_of(tree)["K"]), tmul_vec(load9(link_of(tree)["R"]), moments))
+    for i in range(3):
+        store3_at(Y, y + i * stride, (lane(turns[0], i), lane(turns[1], i), lane(turns[2], i)))
+
+
+@kernel(inline=False)
+def lay_both_moments(s: Any, forest: Any, a: int, b: int, t: Any, Y: Any, y: int, stride: int) -> None:
+    """The same of moments on one body of a tree, and their opposites on another."""
+    tree, bodies = tree_at(forest, b), rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    moments = beside(load3(t["normal"]), load3(t["t1"]), load3(t["t2"]))
+    root = rows_at(s["roots"], s["span_room"], ROOT)[bodies[b]["tree"]]
+    none = splat(0.0), splat(0.0), splat(0.0)
+    one, other = bodies[a]["link"], bodies[b]["link"]
+    both_to_base(tree, root, one, other, scale(moments, -1.0), none, moments, none, Y, y, stride)
+
+
+@kernel
+def weigh_twist(r: Any, length: int, Y: Any) -> None:
+    """The products of the three rows of a twist."""
+    a, b, c = r["y"], r["y"] + length, r["y"] + 2 * length
+    nn, t11, t12, t22 = (
+        product(Y, a, Y, a, length),
+        product(Y, b, Y, b, length),
+        product(Y, b, Y, c, length),
+        product(Y, c, Y, c, length),
+    )
+    r["inverse"] = 1.0 / nn if nn > 0.0 else 0.0
+    invert_two(r, t11, t12, t22)
+
+
+@kernel(inline=False)
+def fill_twist(s: Any, forest: Any, r: Any, t: Any, a: int, b: int) -> bool:
+    """The rows of one twist, of a touch of two bodies. False if there is no room for their numbers."""
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    Y, used = rows_at(s["Y"], s["Y_room"], F8), s["Y_used"]
+    length = t["l1"] + t["l2"]
+    if used + 3 * length > s["Y_room"]:
+        s["full"] |= FULL_Y
+        return False
+    clear(Y, used, 3 * length)
+    joined = t["l1"] == 0 and t["l2"] > 0 and a >= 0 and b >= 0 and bodies[a]["tree"] == bodies[b]["tree"]
+    if joined:
+        lay_both_moments(s, forest, a, b, t, Y, used, length)
+    if t["l1"] > 0:
+        lay_moments(s, forest, a, t, -1.0, Y, used, length)
+    if t["l2"] > 0 and not joined:
+        lay_moments(s, forest, b, t, 1.0, Y, used + t["l1"], length)
+    r["y"] = used
+    weigh_twist(r, length, Y)
+    s["Y_used"] = used + 3 * length
+    return True
+
+
+@kernel(inline=False)
+def fill_twists(s: Any, forest: Any, c: Any) -> bool:
+    """Rows for all touches whose materials resist spinning or rolling. False if a table is full."""
+    shapes, pairs = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["pairs"], c["room"], PAIR)
+    room = c["contact_room"]
+    now = half_of(c["step"], room)
+    contacts = rows_at(c["contacts"], 2 * room, CONTACT)
+    touches, twists = rows_at(s["touches"], s["touch_room"], TOUCH), rows_at(s["twists"], s["touch_room"], TWIST)
+    materials = rows_at(s["materials"], s["material_room"], MATERIAL)
+    agreed = rows_at(s["agreements"], s["agreement_count"], AGREEMENT)
+    moments = rows_at(s["moments"], 3 * s["impulse_room"], F8)
+    islands = rows_at(s["islands"], s["span_room"], ISLAND)
+    count = 0
+    for i in range(s["island_count"]):
+        island = islands[i]
+        island["first_twist"] = count
+        for j in range(island["first_touch"], island["first_touch"] + island["touch_count"]):
+            t = touches[j]
+            k = contacts[now + t["contact"]]
+            pair = pairs[k["pair"]]
+            _, _, rolling, torsion = blend(materials, agreed, pair["a"], pair["b"])
+            if rolling == 0.0 and torsion == 0.0:
+                continue
+            r = twists[count]
+            if not fill_twist(s, forest, r, t, shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]):
+                return False
+            r["touch"], r["torsion"], r["rolling"] = j, torsion, rolling
+            r["acts"] = (SPIN if torsion > 0.0 else 0) + (ROLL if rolling > 0.0 else 0)
+            p = (0.0, 0.0, 0.0)
+            if s["moments_kept"] != 0 and k["before"] >= 0:
+                p = load3_at(moments, 3 * (room - now + k["before"]))
+            r["pn"], r["p1"], r["p2"] = dot(p, load3(t["normal"])), dot(p, load3(t["t1"])), dot(p, load3(t["t2"]))
+            r["sum"] = r["sum1"] = r["sum2"] = 0.0
+            count += 1
+        island["twist_count"] = count - island["first_twist"]
+    s["twist_count"] = count
+    return True
+
+
+@kernel(inline=False)
+def stay_swept(s: Any) -> None:
+    """Islands with such friction are swept: a direct solve does not know it."""
+    islands = rows_at(s["islands"], s["span_room"], ISLAND)
+    for i in range(s["island_count"]):
+        if islands[i]["twist_count"] > 0:
+            islands[i]["direct"] = 0
+
+
+# --------------------------------------------------------------------------------------------------------- the sweeps
+
+
+@kernel
+def turning(r: Any, t: Any, row: int, Y: Any, z: Any) -> float:
+    """How fast one side turns against the other."""
+    y = r["y"] + row * (t["l1"] + t["l2"])
+    x = product(Y, y + t["l1"], z, t["o2"], t["l2"])
+    return x + product(Y, y, z, t["o1"], t["l1"]) if t["l1"] > 0 else x
+
+
+@kernel
+def wring(r: Any, t: Any, Y: Any, z: Any, p: float, p1: float, p2: float) -> None:
+    """Three moments act."""
+    stride = t["l1"] + t["l2"]
+    if t["l1"] > 0:
+        kick_three(Y, r["y"], stride, z, t["o1"], t["l1"], p, p1, p2)
+    kick_three(Y, r["y"] + t["l1"], stride, z, t["o2"], t["l2"], p, p1, p2)
+
+
+@kernel
+def wring_one(r: Any, t: Any, Y: Any, z: Any, p: float) -> None:
+    """A moment about the normal acts."""
+    if t["l1"] > 0:
+        kick(Y, r["y"], z, t["o1"], t["l1"], p)
+    kick(Y, r["y"] + t["l1"], z, t["o2"], t["l2"], p)
+
+
+@kernel(inline=False)
+def resist(s: Any, island: Any) -> None:
+    """Moments at contacts, with the normal impulses that these have now."""
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)
+    twists = rows_at(s["twists"], s["touch_room"], TWIST)[island["first_twist"] :]
+    Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
+    for i in range(island["twist_count"]):
+        r = twists[i]
+        t = touches[r["touch"]]
+        if r["acts"] & SPIN:
+            most = r["torsion"] * t["pn"]
+            p = min(max(r["pn"] - turning(r, t, 0, Y, z) * r["inverse"], -most), most)
+            wring_one(r, t, Y, z, p - r["pn"])
+            r["pn"] = p
+        if r["acts"] & ROLL:
+            v1, v2 = turning(r, t, 1, Y, z), turning(r, t, 2, Y, z)
+            p1, p2 = rub_within(r, v1, v2, r["rolling"] * t["pn"])
+            wring(r, t, Y, z, 0.0, p1 - r["p1"], p2 - r["p2"])
+            r["p1"], r["p2"] = p1, p2
+
+
+@kernel(inline=False)
+def warm_twists(s: Any, island: Any) -> None:
+    """What the moments of the step before would do, added to g."""
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)
+    twists = rows_at(s["twists"], s["touch_room"], TWIST)[island["first_twist"] :]
+    Y, g = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["g"], s["nz"], F8)
+    for i in range(island["twist_count"]):
+        r = twists[i]
+        t = touches[r["touch"]]
+        if t["pn"] > 0.0:
+            wring(r, t, Y, g, r["pn"], r["p1"], r["p2"])
+        else:
+            r["pn"] = r["p1"] = r["p2"] = 0.0
+
+
+@kernel(inline=False)
+def scale_twists(s: Any, island: Any, share: float) -> None:
+    twists = rows_at(s["twists"], s["touch_room"], TWIST)[island["first_twist"] :]
+    for i in range(island["twist_count"]):
+        r = twists[i]
+        r["pn"], r["p1"], r["p2"] = share * r["pn"], share * r["p1"], share * r["p2"]
+
+
+@kernel(inline=False)
+def sum_twists(s: Any, island: Any) -> None:
+    twists = rows_at(s["twists"], s["touch_room"], TWIST)[island["first_twist"] :]
+    for i in range(island["twist_count"]):
+        r = twists[i]
+        r["sum"], r["sum1"], r["sum2"] = r["sum"] + r["pn"], r["sum1"] + r["p1"], r["sum2"] + r["p2"]
+
+
+@kernel(inline=False)
+def keep_moments(s: Any, c: Any, good: bool) -> None:
+    """The moments of contacts as world vectors, beside their impulses, for the next step; none of one that failed.
+
+    What sleeps keeps those that it had.
+    """
+    before, s["moments_kept"] = s["moments_kept"], 1 if good else 0
+    if not good:
+        return
+    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
+    touches, twists = rows_at(s["touches"], s["touch_count"], TOUCH), rows_at(s["twists"], s["touch_room"], TWIST)
+    moments = rows_at(s["moments"], 3 * s["impulse_room"], F8)
+    now = half_of(c["step"], c["contact_room"])
+    for k in range(c["n_contacts"]):
+        p, old = (0.0, 0.0, 0.0), contacts[now + k]["before"]
+        if before != 0 and old >= 0:
+            p = load3_at(moments, 3 * (c["contact_room"] - now + old))
+        store3_at(moments, 3 * (now + k), p)
+    for i in range(s["twist_count"]):
+        r = twists[i]
+        t = touches[r["touch"]]
+        p = scale(load3(t["normal"]), r["pn"])
+        p = axpy(axpy(p, r["p1"], load3(t["t1"])), r["p2"], load3(t["t2"]))
+        store3_at(moments, 3 * (now + t["contact"]), p)

@@ -1,0 +1,298 @@
+"""One step of all rows: substeps with fixed rows, each with a biased and a relax pass, and bounces at the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.constraint.basis import product
+from kinemorph.contact.gauss_seidel.iteration import aim, bound, group_bounds, press, relax, softness
+from kinemorph.contact.gauss_seidel.restitution import bounce, meet, only_takes, pass_on, start_impacts
+from kinemorph.contact.gauss_seidel.row_products import (
+    in_registers,
+    kick,
+    put,
+    row_of,
+    strike_three,
+    struck,
+    take,
+    velocity,
+)
+from kinemorph.contact.gauss_seidel.vectors import add_share, apply_forces, clear, difference
+from kinemorph.contact.layout import BOUND, FROM_OUTSIDE, ISLAND, SAME_TREE, SPAN, TOUCH, Bounded
+from kinemorph.contact.newton.newton import solve_directly
+from kinemorph.contact.rows.torsional_friction import resist, scale_twists, sum_twists, warm_twists
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.system import F8
+
+DRIVEN = int(Bounded.DRIVEN)
+TINY = 1e-6  # share of what forces do in a substep
+HARD = 0.5  # m/s: what meets faster is struck
+FEW = 16  # touches of an island whose impacts are swept until they are even
+MORE = 8  # sweeps for that
+
+
+@kernel
+def warm_start(s: Any, island: Any) -> None:
+    """What the impulses of the step before would do, but for those of drives, into g."""
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+    Y, g = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["g"], s["nz"], F8)
+    clear(g, island["offset"], island["nz"])
+    for i in range(island["bound_count"]):
+        b = bounds[i]
+        if b["p"] != 0.0 and b["what"] != DRIVEN:
+            kick(Y, b["y"], g, b["o"], b["l"], b["p"])
+    for i in range(island["touch_count"]):
+        t = touches[i]
+        if t["pn"] > 0.0 and in_registers(t):
+            x = struck(take(t, g), row_of(t, 0, Y), t["pn"])
+            put(t, g, struck(struck(x, row_of(t, 1, Y), t["p1"]), row_of(t, 2, Y), t["p2"]))
+        elif t["pn"] > 0.0:
+            strike_three(t, Y, g, t["pn"], t["p1"], t["p2"])
+    if island["twist_count"] > 0:
+        warm_twists(s, island)
+
+
+@kernel
+def start_substep(s: Any, island: Any) -> None:
+    """What forces do in a substep, into z0, and with that what is kept of impulses, into z.
+
+    Impulses of drives count among the forces. Those of contacts, limits and friction, g, are scaled so that it starts
+    no higher than without them: repeated impacts would pump energy. ½ |x + α g|² is least at α = - xᵀ g / |g|².
+    """
+    z, za = rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
+    z0, g = rows_at(s["z0"], s["nz"], F8), rows_at(s["g"], s["nz"], F8)
+    o, nz = island["offset"], island["nz"]
+    against, size = apply_forces(z, za, s["h"], g, z0, o, nz)
+    driven = island["driven"] > 0
+    if driven:
+        add_share(z0, 0.0, g, z, o, nz)
+        kick_driven(s, island, z, 1.0)
+        against = product(z, o, g, o, nz)
+    if -against < 0.99 * size:
+        share_out(s, island, max(0.0, -against / size))
+    if driven:
+        add_share(z, 1.0, g, z, o, nz)
+    else:
+        add_share(z0, 1.0, g, z, o, nz)
+
+
+@kernel(inline=False)
+def count_driven(s: Any, island: Any) -> int:
+    """How many rows of an island are drives."""
+    bounds, count = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :], 0
+    for i in range(island["bound_count"]):
+        count += 1 if bounds[i]["what"] == DRIVEN else 0
+    return count
+
+
+@kernel(inline=False)
+def kick_driven(s: Any, island: Any, x: Any, sign: float) -> None:
+    """Add to a vector what the impulses of drives do."""
+    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+    Y = rows_at(s["Y"], s["Y_room"], F8)
+    for i in range(island["bound_count"]):
+        b = bounds[i]
+        if b["what"] == DRIVEN and b["p"] != 0.0:
+            kick(Y, b["y"], x, b["o"], b["l"], sign * b["p"])
+
+
+@kernel(inline=False)
+def share_out(s: Any, island: Any, share: float) -> None:
+    """Let the impulses of a substep, but for those of drives, be a share of what they are, and g with them."""
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+    g = rows_at(s["g"], s["nz"], F8)
+    for k in range(island["offset"], island["offset"] + island["nz"]):
+        g[k] *= share
+    for i in range(island["touch_count"]):
+        touches[i]["pn"] *= share
+        touches[i]["p1"] *= share
+        touches[i]["p2"] *= share
+    for i in range(island["bound_count"]):
+        if bounds[i]["what"] != DRIVEN:
+            bounds[i]["p"] *= share
+    if island["twist_count"] > 0:
+        scale_twists(s, island, share)
+
+
+@kernel(inline=False)
+def add_up(s: Any, island: Any, sign: float) -> None:
+    """Add the impulses of touches in this substep to their sums, or take them out."""
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    for i in range(island["touch_count"]):
+        t = touches[i]
+        t["sum"] += sign * t["pn"]
+        t["sum1"] += sign * t["p1"]
+        t["sum2"] += sign * t["p2"]
+
+
+@kernel
+def add_nothing(s: Any, island: Any) -> None:
+    """What the impulses of a substep have done, into g; and no more of it than adds no energy.
+
+    Contacts and limits only take some. Where sweeps have not come to an end, as in a jam of bodies of very different
+    masses, what was pushed apart could be left as speed: |z0 + α g|² is |z0|² again at α = - 2 z0ᵀ g / |g|².
+    """
+    z, z0, g = rows_at(s["z"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8), rows_at(s["g"], s["nz"], F8)
+    o, nz = island["offset"], island["nz"]
+    against, size = difference(z, z0, g, o, nz)
+    along = -2.0 * against
+    if size > along and only_takes(s, island):
+        add_up(s, island, -1.0)
+        share_out(s, island, max(0.0, along / size))
+        add_up(s, island, 1.0)
+        add_share(z0, 1.0, g, z, o, nz)
+
+
+@kernel
+def rests(s: Any, island: Any) -> bool:
+    """Whether a substep has neither moved nor sped up anything, but for a tiny share of what forces would: in the
+    others the same happens again."""
+    if island["bound_count"] + island["twist_count"] > 0:
+        return False
+    g, za, moved = rows_at(s["g"], s["nz"], F8), rows_at(s["za"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8)
+    o, nz, h = island["offset"], island["nz"], s["h"]
+    forces = h * h * product(za, o, za, o, nz)  # squared, what they do in a substep
+    if product(moved, o, moved, o, nz) > TINY * TINY * h * h * forces:
+        return False
+    change = 0.0
+    for k in range(o, o + nz):
+        d = g[k] + h * za[k]
+        change += d * d
+    return change <= TINY * TINY * forces
+
+
+@kernel(inline=False)
+def go_on_so(s: Any, island: Any) -> None:
+    """The rest of the substeps, each as the first one."""
+    moved, count = rows_at(s["moved"], s["nz"], F8), float(s["substeps"])
+    for k in range(island["offset"], island["offset"] + island["nz"]):
+        moved[k] *= count
+    add_up(s, island, count - 1.0)
+
+
+@kernel
+def is_strained(s: Any, island: Any) -> bool:
+    """Whether links of one tree are in each other."""
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    for i in range(island["touch_count"]):
+        if touches[i]["tree1"] == SAME_TREE and touches[i]["s0"] < 0.0:
+            return True
+    return False
+
+
+@kernel(inline=False)
+def is_struck(s: Any, island: Any) -> bool:
+    """Whether a few bodies without joints meet at speed, at more than one point.
+
+    One sweep gives most of such an impact to the point that comes first: a box that falls flat would tip, and a wheel
+    that meets a wall head on would spin. What presses on is made even in the steps to come, but what is struck parts.
+    """
+    if island["bound_count"] + island["twist_count"] > 0 or not 1 < island["touch_count"] <= FEW:
+        return False
+    spans, tree, fast = rows_at(s["spans"], s["span_room"], SPAN), island["first_tree"], 0.0
+    while tree >= 0:
+        if spans[tree]["jointed"] != 0:
+            return False
+        fast += spans[tree]["speed"]
+        tree = spans[tree]["next"]
+    if fast < HARD:
+        return False
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    Y, z, dt = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8), s["h"] * s["substeps"]
+    for i in range(island["touch_count"]):
+        v = velocity(touches[i], 0, Y, z)
+        if v < -HARD and touches[i]["s0"] + dt * v < 0.0:
+            return True
+    return False
+
+
+@kernel
+def mark_touched(s: Any, island: Any) -> None:
+    """Say on which trees an impulse has acted: the others flew."""
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    for i in range(island["touch_count"]):
+        t = touches[i]
+        if t["acted"] != 0 or t["sum"] > 0.0:
+            if t["tree1"] >= 0:
+                spans[t["tree1"]]["touched"] = FROM_OUTSIDE
+            if t["tree2"] >= 0:
+                span = spans[t["tree2"]]
+                span["touched"] = FROM_OUTSIDE if t["tree1"] != SAME_TREE else max(1, span["touched"])
+    for i in range(island["bound_count"]):
+        if bounds[i]["acted"] != 0 or abs(bounds[i]["sum"]) > bounds[i]["trifle"]:
+            span = spans[bounds[i]["tree"]]
+            span["touched"] = max(1, span["touched"])
+
+
+@kernel
+def solve_island(s: Any, island: Any, soft: tuple[float, float, float]) -> None:
+    """Velocities of an island after the step into z, and what was moved in it into `moved`, both whitened."""
+    start, nz, h = island["offset"], island["nz"], s["h"]
+    z, za, moved = rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8)
+    g, z0, x = rows_at(s["g"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8), rows_at(s["x"], s["nz"], F8)
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+    island["driven"] = count_driven(s, island) if s["drive_count"] > 0 else 0
+    if island["touch_count"] + island["bound_count"] == 0:
+        add_share(z, s["substeps"] * h, za, z, start, nz)
+        return
+    impacts = meet(s, island) if s["bouncing"] != 0 else 0
+    if island["direct"] != 0 and solve_directly(s, island):
+        mark_touched(s, island)
+        if impacts > 0:
+            add_share(z0, -s["substeps"] * h, za, x, start, nz)
+            bounce(s, island)
+        return
+    if impacts > 0:
+        start_impacts(s, island)
+    strained = island["bound_count"] > 0 and is_strained(s, island)
+    more = MORE if is_struck(s, island) else 0
+    warm_start(s, island)
+    clear(moved, start, nz)
+    group_bounds(s, island)
+    for n in range(s["substeps"]):
+        start_substep(s, island)
+        if island["bound_count"] > 0:
+            aim(s, island, True, n == 0, soft)
+            bound(s, island, False)
+        press(s, island, n == 0, soft)
+        for _ in range(more):
+            press(s, island, n == 0, soft)
+        if strained:  # nothing is pushed apart beyond the limit of a joint
+            bound(s, island, True)
+        add_share(moved, h, z, moved, start, nz)
+        if island["bound_count"] > 0:
+            aim(s, island, False, False, soft)
+            bound(s, island, False)
+        relax(s, island)
+        for _ in range(more):
+            add_up(s, island, -1.0)
+            relax(s, island)
+        if island["twist_count"] > 0:
+            resist(s, island)
+            sum_twists(s, island)
+        add_nothing(s, island)
+        if n == 0 and impacts == 0 and rests(s, island):
+            go_on_so(s, island)
+            break
+        for i in range(island["bound_count"]):
+            bounds[i]["sum"] += bounds[i]["p"]
+        if island["driven"] > 0 and n + 1 < s["substeps"]:
+            kick_driven(s, island, g, -1.0)
+    mark_touched(s, island)
+    if impacts > 0 and not pass_on(s, island):
+        for i in range(island["touch_count"]):
+            touches[i]["last"] = touches[i]["pn"]
+        bounce(s, island)
+
+
+@kernel
+def solve(s: Any, first: int, last: int) -> None:
+    """All islands from `first` to before `last`."""
+    islands, soft = rows_at(s["islands"], s["span_room"], ISLAND), softness(s)
+    for i in range(first, last):
+        solve_island(s, islands[i], soft)

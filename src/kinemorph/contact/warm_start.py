@@ -1,0 +1,44 @@
+"""What a step leaves behind: the impulses of contacts as world vectors, from which the next one starts.
+
+Shapes stay what they are whatever becomes of the structure, and so the impulses on them do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.collision.contact_table import half_of
+from kinemorph.collision.shapes.shape_rows import CONTACT
+from kinemorph.contact.layout import TOUCH
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.rows import load3, load3_at, store3_at
+from kinemorph.spatial.vec3 import axpy, scale
+
+
+@kernel(inline=False)
+def keep_old(s: Any, c: Any, good: bool, first: int, stop: int) -> None:
+    """The contacts from `first` to before `stop` have the impulses that they had; none after a step that came to
+    nothing."""
+    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
+    impulses = rows_at(s["impulses"], 3 * s["impulse_room"], F8)
+    now = half_of(c["step"], c["contact_room"])
+    for k in range(first, stop):
+        before = contacts[now + k]["before"]
+        p = (0.0, 0.0, 0.0)
+        if good and before >= 0:
+            p = load3_at(impulses, 3 * (c["contact_room"] - now + before))
+        store3_at(impulses, 3 * (now + k), p)
+
+
+@kernel
+def keep_impulses(s: Any, c: Any, first: int, stop: int) -> None:
+    """The impulses of the touches from `first` to before `stop`."""
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)
+    impulses = rows_at(s["impulses"], 3 * s["impulse_room"], F8)
+    now = half_of(c["step"], c["contact_room"])
+    for i in range(first, stop):
+        t = touches[i]
+        p = scale(load3(t["normal"]), t["pn"])
+        p = axpy(axpy(p, t["p1"], load3(t["t1"])), t["p2"], load3(t["t2"]))
+        store3_at(impulses, 3 * (now + t["contact"]), p)

@@ -1,0 +1,1 @@
+"""The genotype of a creature: a directed graph, and the operators on it."""

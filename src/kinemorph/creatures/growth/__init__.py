@@ -1,0 +1,1 @@
+"""From a genotype to parts, a model and a brain."""

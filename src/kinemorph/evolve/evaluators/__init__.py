@@ -1,0 +1,1 @@
+"""Evaluators: serial, in processes, on a Ray cluster."""

@@ -1,0 +1,1 @@
+"""Searches: each asks for evaluations and is told their results."""

@@ -1,0 +1,1 @@
+"""Triangle meshes: file formats, faults, and triangles around simple shapes."""

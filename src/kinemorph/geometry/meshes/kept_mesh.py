@@ -1,0 +1,69 @@
+"""Meshes that come from no file: kept as one, so that a shape can name it.
+
+The file is a binary STL, named by a hash of its content, in the folder `meshes` beside the kernels
+(`KINEMORPH_CACHE_DIR`). It is written whole and then renamed, so that processes can share the folder. When the folder
+grows beyond a limit, files that no model was made with for a week are removed, the oldest first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import time
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kinemorph._files import FileError, write_whole
+from kinemorph.geometry.cache_eviction import DAY, forget_now_and_then
+from kinemorph.geometry.meshes import tessellate
+from kinemorph.geometry.meshes.stl import HEADER, TRIANGLE
+from kinemorph.geometry.shapes import Shape, ShapeKind
+from kinemorph.jit.api import make_kept
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+MOST_BYTES = 512 * 2**20  # of all files; those of the last week may be more
+
+
+def keep_mesh(vertices: Array, faces: Array) -> Path:
+    """The file of a mesh, to the precision of STL: single."""
+    rows = np.zeros(len(faces), TRIANGLE)
+    rows["corners"] = np.asarray(vertices, dtype=np.float32)[faces]
+    content = b"kinemorph".ljust(HEADER - 4) + len(rows).to_bytes(4, "little") + rows.tobytes()
+    name = hashlib.sha256(content).hexdigest()[:40] + ".stl"
+    try:
+        path = make_kept("meshes") / name
+        if not (path.is_file() and path.stat().st_size == len(content)):
+            write_whole(path, content)
+            forget_now_and_then(path.parent, ".stl", MOST_BYTES, len(content), spared=7.0 * DAY)
+        elif time.time() - path.stat().st_mtime > DAY:
+            with contextlib.suppress(OSError):  # the folder may be shared and read-only
+                os.utime(path)  # what is in use is not forgotten
+    except (OSError, RuntimeError) as error:
+        raise FileError(f"a mesh cannot be kept: {error}; set KINEMORPH_CACHE_DIR to a folder of yours") from None
+    return path
+
+
+@lru_cache(maxsize=1)
+def ball_file() -> Path:
+    """The file of a ball of radius 1: scaled, it is an ellipsoid."""
+    return keep_mesh(*tessellate.sphere(1.0))
+
+
+@lru_cache(maxsize=1)
+def _cone_file() -> Path:
+    """The file of a cone of radius 1 and length 1."""
+    return keep_mesh(*tessellate.cone(1.0, 1.0))
+
+
+def for_files(shape: Shape) -> Shape:
+    """A shape as files have it: they know no cones, and get the pyramid of 32 sides in it as a mesh."""
+    if shape.kind is not ShapeKind.CONE:
+        return shape
+    radius, length = shape.size
+    return replace(shape, kind=ShapeKind.MESH, size=(radius, radius, length), path=_cone_file())

@@ -1,0 +1,99 @@
+"""C3D: trajectories of markers and readings of force plates, through ezc3d (the extra `io`)."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph._extras import need
+from kinemorph._files import FileError, read_bytes
+from kinemorph.io.motion.c3d_check import check_c3d
+from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.arguments.checks import positive
+
+LARGEST_FILE = 1 << 30  # bytes
+UNITS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "in": 0.0254}
+
+Array = npt.NDArray[np.float64]
+
+
+@checked_first
+@dataclass(frozen=True, eq=False)
+class Markers:
+    """Where markers were: `positions` (frames, markers, 3) in m, in the file's axes, NaN where one was not seen."""
+
+    names: tuple[str, ...]
+    positions: Array
+    rate: float  # Hz
+
+    def __post_init__(self) -> None:
+        positive("Markers: rate", self.rate)
+        object.__setattr__(self, "names", tuple(self.names))
+        shape = np.shape(self.positions)
+        if len(shape) != 3 or shape[1:] != (len(self.names), 3):
+            raise ValueError(
+                f"Markers: positions have shape {shape}, expected (frames, {len(self.names)}, 3) for {len(self.names)} "
+                "names"
+            )
+
+    @property
+    def t(self) -> Array:
+        return np.arange(len(self.positions), dtype=np.float64) / self.rate
+
+    def marker(self, name: str) -> Array:
+        """(frames, 3) m, of one marker."""
+        if name not in self.names:
+            raise KeyError(f"there is no marker {name!r}; there are {', '.join(self.names)}")
+        return self.positions[:, self.names.index(name)]
+
+    def __repr__(self) -> str:
+        return f"Markers: {len(self.names)} markers, {len(self.positions)} frames at {self.rate:g} Hz"
+
+
+@checked_first
+def load_c3d(path: str | os.PathLike[str]) -> Markers:
+    """The markers of a C3D file."""
+    path = Path(path)
+    check_c3d(read_bytes(path, LARGEST_FILE), str(path))
+    library = ezc3d()
+    try:
+        content = library.c3d(str(path))
+        point = content["parameters"]["POINT"]
+        names = [str(name) for name in point["LABELS"]["value"]]
+        points = np.asarray(content["data"]["points"], dtype=np.float64)
+        rate = float(point["RATE"]["value"][0])
+        units = str((point.get("UNITS", {}).get("value") or ["mm"])[0]).strip().lower()
+    except (OSError, RuntimeError, ValueError, KeyError, IndexError, MemoryError) as error:
+        why = (str(error).splitlines() or ["it is damaged"])[0][:200]
+        raise FileError(f"{path}: this is not a C3D file that can be read: {why}") from None
+    if units not in UNITS:
+        raise FileError(f"{path}: its unit of length is {units!r}; known are {', '.join(UNITS)}")
+    if not (math.isfinite(rate) and rate > 0.0):
+        raise FileError(f"{path}: its rate is {rate} Hz; it must be positive")
+    count = min(len(names), points.shape[1])
+    positions = UNITS[units] * np.moveaxis(points[:3, :count], 0, 2).swapaxes(0, 1)
+    return Markers(tuple(names[:count]), np.ascontiguousarray(positions), rate)
+
+
+@checked_first
+def save_c3d(markers: Markers, path: str | os.PathLike[str]) -> None:
+    """Write markers into a C3D file, in millimetres, as is usual."""
+    content = ezc3d().c3d()
+    content["parameters"]["POINT"]["UNITS"]["value"] = ["mm"]
+    content["parameters"]["POINT"]["RATE"]["value"] = [markers.rate]
+    content["parameters"]["POINT"]["LABELS"]["value"] = list(markers.names)
+    points = np.ones((4, len(markers.names), len(markers.positions)))
+    points[:3] = 1e3 * np.moveaxis(markers.positions, 2, 0).swapaxes(1, 2)
+    content["data"]["points"] = points
+    content.write(str(path))
+
+
+def ezc3d() -> Any:
+    """The library, or a sentence that says how to get it."""
+    return need("ezc3d", "io", "C3D files")

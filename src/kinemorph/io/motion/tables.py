@@ -1,0 +1,149 @@
+"""Tables over time: CSV for everybody, HDF5 (the extra `io`) for long ones. Trajectories are such tables."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph._files import FileError, quoted, read_bytes, write_whole
+from kinemorph.io.motion.hdf5 import LARGEST_FILE, MOST_COLUMNS, h5py, load_hdf5
+from kinemorph.motion.rollout import Trajectory
+from kinemorph.multibody.model.model import Model
+from kinemorph.spatial.arguments.annotated import checked_first
+
+Array = npt.NDArray[np.float64]
+PathLike = str | os.PathLike[str]
+Columns = Mapping[str, Any]  # name: numbers (frames,) or texts
+
+
+@checked_first
+def save_table(path: PathLike, columns: Columns, about: Mapping[str, Any] | None = None) -> None:
+    """Write columns of equal length: into a CSV file, or, if it is called .h5 or .hdf5, into datasets of an HDF5 file.
+
+    `about` are attributes, texts or numbers: of an HDF5 file, or comments at the top of a CSV file.
+    """
+    path = Path(path)
+    arrays = {name: np.asarray(values) for name, values in columns.items()}
+    lengths = {len(values) if values.ndim == 1 else -1 for values in arrays.values()}
+    if len(lengths) != 1 or -1 in lengths:
+        raise ValueError(f"{path}: columns must be one-dimensional and of one length")
+    if path.suffix.lower() in (".h5", ".hdf5"):
+        with h5py().File(path, "w") as file:
+            for key, value in (about or {}).items():
+                file.attrs[key] = value
+            for name, values in arrays.items():
+                data = values if values.dtype.kind in "biuf" else [str(x) for x in values]
+                file.create_dataset(name, data=data)
+            file.attrs["columns"] = [*arrays]
+    elif path.suffix.lower() == ".csv":
+        texts = [_texts(values) for values in arrays.values()]
+        lines = [f"# {key}: {value}".replace("\n", " ") for key, value in (about or {}).items()]
+        lines.append(",".join(_cell(name) for name in arrays))
+        lines += [",".join(row) for row in zip(*texts, strict=True)]
+        write_whole(path, ("\n".join(lines) + "\n").encode())
+    else:
+        raise ValueError(f"{path}: call it .csv, .h5 or .hdf5")
+
+
+@checked_first
+def load_table(path: PathLike) -> dict[str, Array]:
+    """The columns of numbers of such a file, by name; those of texts are left out."""
+    path = Path(path)
+    if path.suffix.lower() in (".h5", ".hdf5"):
+        return load_hdf5(path)
+    return _load_csv(path)
+
+
+def _texts(values: npt.NDArray[Any]) -> list[str]:
+    if values.dtype.kind == "f":
+        return ["" if math.isnan(x) else repr(x) for x in values.tolist()]
+    return [_cell(str(x)) for x in values.tolist()]
+
+
+def _cell(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\n') else text
+
+
+def _cells(path: Path, number: int, line: str) -> list[str]:
+    import csv
+
+    try:
+        return next(csv.reader([line]))
+    except csv.Error as error:
+        raise FileError(f"{path}, line {number}: {error}") from None
+
+
+def _load_csv(path: Path) -> dict[str, Array]:
+    text = read_bytes(path, LARGEST_FILE).decode("utf-8-sig", "replace")
+    lines = [(k, line) for k, line in enumerate(text.splitlines(), 1) if line and not line.startswith("#")]
+    if not lines:
+        raise FileError(f"{path}: this table is empty")
+    names = _cells(path, *lines[0])
+    if len(set(names)) < len(names) or len(names) > MOST_COLUMNS:
+        raise FileError(f"{path}, line {lines[0][0]}: columns must have different names")
+    rows: list[list[float]] = []
+    for number, line in lines[1:]:
+        cells = _cells(path, number, line)
+        if len(cells) != len(names):
+            raise FileError(f"{path}, line {number}: {len(cells)} cells, and {len(names)} columns")
+        rows.append([_number(cell) for cell in cells])
+    values = np.array(rows, dtype=np.float64).reshape(-1, len(names))
+    numbers = {name: values[:, k] for k, name in enumerate(names)}
+    return {name: column for name, column in numbers.items() if not np.isinf(column).any()}
+
+
+def _number(cell: str) -> float:
+    """A number; NaN for nothing, and infinity, which is in no table, for a text."""
+    if not cell:
+        return math.nan
+    try:
+        value = float(cell)
+    except ValueError:
+        return math.inf
+    return value if math.isfinite(value) else math.nan
+
+
+def names_of(model: Model, what: str) -> list[str]:
+    """What entries of q or v are called: "q left knee", or "q pelvis.3" of a joint with several."""
+    found = []
+    for i, joint in enumerate(model.joint_names):
+        here = model.q_slice(i) if what == "q" else model.v_slice(i)
+        count = here.stop - here.start
+        found += [f"{what} {joint}"] if count == 1 else [f"{what} {joint}.{k}" for k in range(count)]
+    return found
+
+
+@checked_first
+def save_trajectory(model: Model, trajectory: Trajectory, path: PathLike) -> None:
+    """Write what `rollout` returns, as a table: time, then a column for each entry of q and v, by the joint's name."""
+    columns: dict[str, npt.ArrayLike] = {"time": trajectory.t}
+    for what, values in (("q", trajectory.q), ("v", trajectory.v)):
+        columns.update(zip(names_of(model, what), np.asarray(values).T, strict=True))
+    save_table(path, columns, {"model": model.name, "nq": model.nq, "nv": model.nv})
+
+
+@checked_first
+def load_trajectory(model: Model, path: PathLike) -> Trajectory:
+    """The trajectory of a table; its columns must be those of the model."""
+    table = load_table(path)
+    return Trajectory(
+        _columns(table, ["time"], path)[:, 0],
+        _columns(table, names_of(model, "q"), path),
+        _columns(table, names_of(model, "v"), path),
+    )
+
+
+def _columns(table: Mapping[str, Array], names: Sequence[str], path: PathLike) -> Array:
+    for name in names:
+        if name not in table:
+            raise FileError(f"{path}: there is no column {quoted(name)} of numbers")
+        if not np.isfinite(table[name]).all():
+            raise FileError(f"{path}: column {quoted(name)} has a number that is missing or not finite")
+    rows = len(table[names[0]]) if names else 0
+    return np.stack([table[name] for name in names], axis=1) if names else np.zeros((rows, 0))

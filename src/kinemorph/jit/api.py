@@ -1,0 +1,101 @@
+"""The decorators `kernel` and `entry`: a function becomes machine code at first use, and that is kept on disk.
+
+They only note the function: Numba, and all that compiles and loads (`jit.compiler.dispatch`, with what stands beside
+it), is imported when a kernel is first called (`jit.lazy_import`). Here is what modules with kernels need. No module of
+the package imports Numba but those beside this one and one that extends Numba, `spatial.lanes.lane_type`; what others
+need of it they ask from here.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from kinemorph.jit.cache.claims import claims
+from kinemorph.jit.cache.folder import cache_folder, kept_folder, make_kept, why_foreign_file
+from kinemorph.jit.generic import for_lanes, generic
+from kinemorph.jit.kernel import Kernel
+from kinemorph.jit.lazy_import import is_switched_off, machinery, when_needed
+from kinemorph.jit.progress import CompileCount, progress
+from kinemorph.jit.rows import rows_at
+
+__all__ = [
+    "CompileCount",
+    "Kernel",
+    "cache_folder",
+    "claims",
+    "compile_count",
+    "entry",
+    "for_lanes",
+    "generic",
+    "kept_folder",
+    "kernel",
+    "make_kept",
+    "progress",
+    "rows_at",
+    "switched_off",
+    "when_needed",
+    "why_foreign_file",
+]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+switched_off = is_switched_off()  # kernels are plain Python, of which one thread runs at a time
+
+
+def __getattr__(name: str) -> Any:
+    """What comes with Numba: it is imported when somebody asks."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return getattr(machinery(), name)
+
+
+@typing.overload
+def kernel(function: Function) -> Function: ...
+@typing.overload
+def kernel(*, inline: bool = True) -> Callable[[Function], Function]: ...
+def kernel(function: Any = None, *, inline: bool = True) -> Any:
+    """Compile a function at first use and keep it on disk; with NUMBA_DISABLE_JIT=1 it stays plain Python.
+
+    It becomes part of its callers, so that tuples stay in registers. With `inline=False` it is a unit of machine code
+    of its own, which is not compiled before it is called: for a large one, for one with several callers, and for what
+    is seldom needed. Let its annotation say what it returns, if that is numbers or nothing: then its callers can be
+    compiled without it.
+    """
+    return _decorator(function, False, {"nogil": True, "forceinline": inline})
+
+
+@typing.overload
+def entry(function: Callable[..., Any]) -> Callable[..., Any]: ...
+@typing.overload
+def entry(*, nogil: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]: ...
+def entry(function: Any = None, *, nogil: bool = False) -> Any:
+    """A `kernel` for Python to call: arguments that would only cost a new compilation raise TypeError.
+
+    A parameter annotated as `float`, `int`, `bool`, `NDArray[...]` or a tuple of these takes just that, not
+    even an int for a float. Without an annotation it takes a float, int or bool, an array of float64 or
+    records, or a tuple of any. Elements of arrays are float64, int64, int32, uint8, bool or records; arrays
+    must be C-contiguous, aligned and native, and only those of records may be read-only. Let parameters have
+    no defaults: one left out is yet another type. The check runs only when no compiled version fits the
+    arguments, so it costs a good call nothing.
+
+    To release the GIL takes time that a call of a microsecond feels: `nogil=True` is for long ones.
+    """
+    return _decorator(function, True, {"nogil": nogil})
+
+
+def _decorator(function: Any, is_entry: bool, options: dict[str, bool]) -> Any:
+    def decorate(function: Any) -> Any:
+        if is_switched_off():
+            return function
+        if not inspect.isfunction(function):
+            raise TypeError(f"only a plain function can become a kernel, not {function!r}")
+        return Kernel(function, is_entry, options)
+
+    return decorate if function is None else decorate(function)
+
+
+def compile_count() -> CompileCount:
+    """How many (function, signature) pairs this process has compiled, and how many loaded from the cache."""
+    return progress.count

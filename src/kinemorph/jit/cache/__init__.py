@@ -1,0 +1,1 @@
+"""The kernel cache: keys, files, packs, and the processes that fill it."""

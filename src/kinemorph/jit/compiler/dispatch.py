@@ -1,0 +1,276 @@
+"""From a function that was noted (`jit.api.Kernel`) to Numba's dispatchers: what Python calls, and what kernels call.
+
+Beside it: what Numba does not promise (`jit.compiler.numba_names`), the way through Numba (`jit.compiler.pipeline`)
+with its short cuts (`jit.compiler.lowering`, `jit.compiler.shortcuts`, `jit.compiler.type_inference`), the files on
+disk (`jit.cache.machine_code`) and their names (`jit.cache.keys`), calls between units of machine code
+(`jit.compiler.calls`), rows by their address (`jit.rows`), versions for lanes (`jit.generic`), who compiles what if
+there are several processes (`jit.cache.claims`), and, above it, a hint to the processor (`jit.prefetch`). Nothing
+imports this module but `jit.lazy_import.machinery`, when a kernel is needed.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import secrets
+from pathlib import Path
+from typing import Any
+
+import numba
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, lower_builtin, models, overload, register_model, type_callable
+
+from kinemorph.jit.arguments import refuse
+from kinemorph.jit.cache.claims import claims
+from kinemorph.jit.cache.keys import surroundings, versions
+from kinemorph.jit.cache.machine_code import KernelCache, cache_size, files_in_use, for_packs, why_not_kept
+from kinemorph.jit.cache.pack import installed_pack
+from kinemorph.jit.compiler.calls import call_of_unit, result_type
+from kinemorph.jit.compiler.numba_names import (
+    Dispatcher,
+    address_of,
+    array_at,
+    call_template,
+    fuses,
+    is_lanes,
+    is_stand_in,
+    machine,
+    no_cache,
+    only_lowered,
+    part_of_callers,
+    split_signature,
+    untested,
+    usual_type,
+    with_machine_code,
+    without_wrappers,
+)
+from kinemorph.jit.compiler.pipeline import KernelCompiler, compiling, loading
+from kinemorph.jit.generic import in_kernels
+from kinemorph.jit.options import OPTIONS, options_of
+from kinemorph.jit.progress import progress
+
+__all__ = [  # with what modules that extend Numba need, such as the SIMD lanes
+    "OVERLOAD",
+    "array_at",
+    "cache_size",
+    "dispatcher_of",
+    "files_in_use",
+    "for_packs",
+    "fuses",
+    "installed_pack",
+    "intrinsic",
+    "ir",
+    "is_lanes",
+    "lower_builtin",
+    "models",
+    "no_cache",
+    "options_of",
+    "overload",
+    "register_model",
+    "setting_key",
+    "target",
+    "type_callable",
+    "types",
+    "untested",
+    "versions",
+    "why_not_kept",
+]
+
+OVERLOAD: dict[str, Any] = OPTIONS | {"nogil": True, "forceinline": True}  # the jit_options of an `overload`
+if not no_cache:
+    OVERLOAD["pipeline_class"] = KernelCompiler
+
+
+def dispatcher_of(kernel: Any) -> Any:
+    """What Python calls of a `Kernel`."""
+    vars(kernel.py_func)["__signature__"] = inspect.signature(kernel.py_func)  # Numba asks for it three times
+    if no_cache:
+        return (_plain_entry if kernel.is_entry else _plain_kernel)(kernel)
+    return (_Entry if kernel.is_entry else _Kernel)(kernel)
+
+
+def setting_key() -> str:
+    """A hash of all but the sources that machine code depends on: the processor, the versions, Numba's settings."""
+    return surroundings(target())
+
+
+def target() -> tuple[str, str, str]:
+    """The triple, name and features of the processor that kernels are compiled for."""
+    return machine(Dispatcher.targetdescr.target_context)
+
+
+class _Kept(Dispatcher):  # type: ignore[misc]
+    """A Numba function that is kept in our cache, and tells how far its compilation is."""
+
+    is_noted = True  # its key is (`jit.cache.known_keys`)
+
+    def __init__(self, kernel: Any, **more_options: bool) -> None:
+        options = kernel.targetoptions | more_options
+        super().__init__(kernel.py_func, targetoptions=options, pipeline_class=KernelCompiler)
+        self.kernel = kernel
+        self._cache = KernelCache(self)
+
+    def compile(self, sig: Any) -> Any:
+        """As Numba's, without its timers, which hear of every call of LLVM."""
+        arguments, result_type = split_signature(sig)
+        with loading(self.targetctx), progress.compiling():
+            if arguments not in self.overloads:
+                with self._compiling_counter, claims.on(self._cache.path(sig)):
+                    result = self._cache.load_overload(sig, self.targetctx)
+                    if result is not None:
+                        self.add_overload(self.ready(result))
+                    else:
+                        with compiling(self.targetctx, self._cache.key(sig)):
+                            result = self.ready(self._compiler.compile(arguments, result_type))
+                            self.add_overload(result)
+                            self._cache.save_overload(sig, result)
+            return self.overloads[arguments].entry_point
+
+    def kept_at(self, arguments: Any) -> Path | None:
+        """Where its machine code for some types is kept, or will be."""
+        return self._cache.path(arguments)
+
+    def ready(self, result: Any) -> Any:
+        """A result of the compiler, or of the cache, ready to be called."""
+        return result
+
+    def calls_in(self, path: Path) -> list[tuple[Any, Any]]:
+        """The units that a version calls which is kept there, and the types."""
+        return self._cache.calls(path)
+
+
+class _Kernel(_Kept):
+    """A kernel, as Python calls it."""
+
+    @functools.cached_property
+    def called(self) -> Any:
+        """The same, as other kernels call it."""
+        return _Part(self.kernel) if self.targetoptions.get("forceinline") else _Unit(self.kernel)
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        return self.called.get_call_template(args, kws)
+
+    def get_overload(self, sig: Any) -> Any:
+        return self.called.get_overload(sig)
+
+
+class _Called(_Kept):
+    """A kernel, as other kernels call it: nothing that Python could call."""
+
+    def __init__(self, kernel: Any) -> None:
+        super().__init__(kernel, **without_wrappers)
+        only_lowered(self)
+
+    def add_overload(self, cres: Any) -> None:
+        self.overloads[cres.signature.args] = cres
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        signature, arguments = self._compiler.fold_argument_types(args, kws)
+        template = call_template(self.py_func.__name__, self.known(tuple(map(usual_type, arguments))))
+        return template, signature, arguments, {}
+
+    def known(self, arguments: Any) -> Any:
+        """The signature of the version for some types, which those that are compiled next may call."""
+        self.compile(arguments)
+        return self.overloads[arguments].signature
+
+
+class _Part(_Called):
+    """A kernel that becomes part of the machine code of those that call it."""
+
+    is_noted = False  # it is looked for when one of those is compiled, which takes longer than to find its key
+
+    def ready(self, result: Any) -> Any:
+        result.library.kernel = self.kernel, result.signature.args
+        return part_of_callers(result)
+
+    def library(self, arguments: Any) -> Any:
+        self.compile(arguments)
+        return self.overloads[arguments].library
+
+
+class _Unit(_Called):
+    """A kernel with machine code of its own, made when it is first called.
+
+    If its annotations say what it returns, its callers can be compiled before.
+    """
+
+    def __init__(self, kernel: Any) -> None:
+        super().__init__(kernel)
+        self._calls: dict[Any, Any] = {}  # by the types of the arguments: the signature, and what Numba knows it by
+
+    def ready(self, result: Any) -> Any:
+        return with_machine_code(result)
+
+    def address(self, arguments: Any, version: str | None = None, noted: bool = False) -> int:
+        """Where its machine code is. The caller may know what it computes (`computed`), perhaps from a note."""
+        asked_for = self._asked_for(arguments)
+        if version is not None:
+            self._cache.suppose(asked_for, version, noted)
+        self.compile(asked_for)
+        return address_of(self.overloads[arguments])
+
+    def computed(self, arguments: Any) -> str | None:
+        """What stands for all that its machine code computes, on any machine."""
+        return self._cache.computed(self._asked_for(arguments))
+
+    def kept_at(self, arguments: Any) -> Path | None:
+        return super().kept_at(self._asked_for(arguments))
+
+    def _asked_for(self, arguments: Any) -> Any:
+        returned = result_type(self.py_func, arguments)
+        return arguments if returned is None else returned(*arguments)
+
+    def known(self, arguments: Any) -> Any:
+        return self._call(arguments)[0]
+
+    def get_overload(self, sig: Any) -> Any:
+        return self._call(split_signature(sig)[0])[1]
+
+    def _call(self, arguments: Any) -> Any:
+        if arguments not in self._calls:
+            returned = result_type(self.py_func, arguments)
+            if returned is None:
+                self.compile(arguments)
+                returned = self.overloads[arguments].signature.return_type
+            key = self._cache.key(arguments) or secrets.token_hex(20)
+            self._calls[arguments] = call_of_unit(self, returned(*arguments), key)
+        return self._calls[arguments]
+
+
+class _Entry(_Kernel):
+    def _compile_for_args(self, *args: Any, **kwargs: Any) -> Any:
+        """Numba comes here when no compiled version fits the arguments."""
+        named = zip(inspect.signature(self.py_func).parameters, args, strict=False)
+        refuse(self.py_func, {name: value for name, value in named if not is_stand_in(value)})
+        return super()._compile_for_args(*args, **kwargs)
+
+
+# --- the same without a cache, where Numba is not as it was: by its promises alone ---
+
+
+def _plain_kernel(kernel: Any) -> Any:
+    return numba.jit(**kernel.targetoptions)(kernel.py_func)
+
+
+def _plain_entry(kernel: Any) -> Any:
+    """The arguments are checked in every call: slower, but callers count on it."""
+    function = kernel.py_func
+    compiled, signature = _plain_kernel(kernel), inspect.signature(function)
+
+    @functools.wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        arguments = signature.bind(*args, **kwargs).arguments
+        refuse(function, arguments)
+        return compiled(*arguments.values())
+
+    in_kernels(kernel, function, lambda lanes: True, kernel.targetoptions)
+    return checked
+
+
+if not numba.config.DISABLE_JIT:
+    if no_cache:
+        progress.complain(no_cache)
+    elif warning := untested():
+        progress.warn(warning)

@@ -1,0 +1,103 @@
+"""Functions of numbers that have a version of their own for lanes: kernels get the one for their types."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import typing
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from kinemorph.jit.lazy_import import is_switched_off, when_needed
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Emitted = tuple[Callable[..., Any], Callable[..., Any]]
+
+lane_modules: dict[Any, str] = {}  # by generic function: where its version for lanes is, if that is not beside it
+
+
+@typing.overload
+def generic(function: Function) -> Function: ...
+@typing.overload
+def generic(*, lanes: str, emitted: Emitted | None = None) -> Callable[[Function], Function]: ...
+def generic(function: Any = None, *, lanes: str | None = None, emitted: Emitted | None = None) -> Any:
+    """A function of numbers of which lanes have a version of their own: kernels get the one for their types.
+
+    `lanes` is the module with that version, if it is not this one: kernels depend on it, imported or not. What takes an
+    instruction or two is `emitted` where it is called for numbers, and not compiled as a function: it says of the types
+    of arguments what the signature is, and makes the code.
+    """
+    if function is None:
+        return functools.partial(generic, lanes=lanes, emitted=emitted)
+    if lanes is not None:
+        lane_modules[function] = lanes
+    if is_switched_off():
+        return _chosen_when_called(function)
+    if emitted:
+        when_needed(lambda numba: _emit(numba, function, *emitted))
+    else:
+        in_kernels(function, function, lambda lanes: not lanes)
+    return function
+
+
+def _emit(numba: Any, function: Any, typed: Callable[..., Any], lowered: Callable[..., Any]) -> None:
+    signature = inspect.signature(function)
+
+    def typing(context: Any) -> Callable[..., Any]:
+        def typer(*arguments: Any) -> Any:
+            return None if any(map(numba.is_lanes, arguments)) else typed(numba, context, *arguments)
+
+        vars(typer)["__signature__"] = signature  # Numba looks for the names of the parameters
+        return typer
+
+    numba.type_callable(function)(typing)
+    numba.lower_builtin(function, *[numba.types.Any] * len(signature.parameters))(lowered)
+
+
+def for_lanes(function: Callable[..., Any]) -> Callable[[Function], Function]:
+    """Register the decorated function as the version of a generic function for lanes."""
+
+    def register(version: Function) -> Function:
+        if version.__module__ != function.__module__:
+            lane_modules[function] = version.__module__
+        if is_switched_off():
+            vars(function)["for_lanes"] = version
+        else:
+            in_kernels(function, version, lambda lanes: lanes)
+        return version
+
+    return register
+
+
+def _chosen_when_called(function: Any) -> Any:
+    """Without the JIT there are no types to choose by ahead of time."""
+
+    @functools.wraps(function)
+    def choose(*arguments: Any) -> Any:
+        if any(map(_holds_lanes, arguments)):
+            return choose.for_lanes(*arguments)  # type: ignore[attr-defined]
+        return function(*arguments)
+
+    return choose
+
+
+def _holds_lanes(value: Any) -> bool:
+    """`is_lanes` for values: lanes themselves are a subclass of arrays then (`spatial.lanes.lane_type`)."""
+    if isinstance(value, np.void):
+        return "lanes" in (value.dtype.names or ())
+    return bool(getattr(value, "is_lanes", False) or np.ndim(value) > 1)
+
+
+def in_kernels(function: Any, version: Any, wanted: Callable[[bool], bool], options: Any = None) -> None:
+    """Let kernels call `version` for `function`, if that is wanted for arguments with or without lanes."""
+
+    def register(numba: Any) -> None:
+        def choose(*arguments: Any) -> Any:
+            return version if wanted(any(map(numba.is_lanes, arguments))) else None
+
+        vars(choose)["__signature__"] = inspect.signature(version)  # Numba compares the names of the parameters
+        numba.overload(function, jit_options=numba.OVERLOAD if options is None else options)(choose)
+
+    when_needed(register)

@@ -1,0 +1,1 @@
+"""The human figure, its anthropometry, and how a recorded skeleton becomes one."""

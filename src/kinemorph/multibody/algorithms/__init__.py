@@ -1,0 +1,1 @@
+"""The algorithms of trees, one file each."""

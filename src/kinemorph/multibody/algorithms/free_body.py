@@ -1,0 +1,286 @@
+"""A lone body: one link on a free joint in which nothing acts, and all that can be said of it in closed form.
+
+Most bodies of a world are lone, and the passes of the tree algorithms find nothing to do there. With c its centre of
+mass and L Lᵀ the inertia about it in link axes, its whitened velocity is z = [Lᵀ w, √m v_c], angular part in link axes
+and linear part in world axes: ½ zᵀ z is the kinetic energy, as for any tree (`constraint.whiten`). A wrench (n, f) at x
+is y = [L⁻¹ Rᵀ (n + (x - x_c) × f), f / √m] there, and its impulse adds y to z.
+
+A forest keeps a `LONE` row for such a body, and its address in the tree's header; then `fly`, `answer`, `place_alone`
+and `jump_alone` take the places of `articulated_body`, `outward`, `articulate` and `jump`, which the kernels at the end
+choose between. What the joint takes, u, is in the row and not among those of degrees of freedom, which are not used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.algorithms.aba import articulated_body, outward
+from kinemorph.multibody.algorithms.impulse import articulate, jump
+from kinemorph.multibody.algorithms.joints import FREE
+from kinemorph.multibody.algorithms.kinematics import accelerate_all
+from kinemorph.multibody.layout import DOF, LINK, LINK_DATA
+from kinemorph.spatial.inertia import shift_rigid
+from kinemorph.spatial.mat3 import IDENTITY, Mat3, Sym3, mul, mul_vec, tmul_vec
+from kinemorph.spatial.quaternion import to_matrix
+from kinemorph.spatial.rows import load3, load3_at, load4_at, load6, load9, store3, store3_at, store6, store9
+from kinemorph.spatial.scalar import sqrt
+from kinemorph.spatial.triangle import cholesky, inverse, tri_tvec, tri_vec
+from kinemorph.spatial.vec3 import Vec3, add, cross, neg, scale, sub
+
+LONE = np.dtype(
+    [
+        ("c", "f8", 3),  # m, centre of mass, on the link
+        ("mass", "f8"),  # kg
+        ("light", "f8"),  # 1 / √mass
+        ("L", "f8", 6),  # Ic = L Lᵀ: the inertia about the centre of mass, link axes; a Tri3
+        ("K", "f8", 6),  # L⁻¹
+        ("g", "f8", 3),  # m/s², gravity
+        ("askew", "i8"),  # whether the joint's frame is not that of the base; it is in the LINK row then
+        ("u", "f8", 6),  # joint force, with all that acts, or impulse that is left for the joint, as z is
+    ]
+)
+NOTHING = 1e-13  # share of an inertia that is rounding
+
+
+# ------------------------------------------------------------------------------------------------- what a body is
+
+
+@kernel
+def floats(links: Any, dofs: Any) -> bool:
+    """Whether the joint of a tree's top is free, and nothing acts in it."""
+    if links[0]["kind"] != FREE:
+        return False
+    for k in range(6):
+        acts = dofs[k]["armature"] != 0.0 or dofs[k]["damping"] != 0.0 or dofs[k]["stiffness"] != 0.0
+        if acts or dofs[k]["friction"] != 0.0 or dofs[k]["lower"] > -np.inf or dofs[k]["upper"] < np.inf:
+            return False
+    return True
+
+
+@kernel
+def definite(S: Sym3) -> bool:
+    """Whether an inertia resists turning about every axis."""
+    least = NOTHING * (S[0] + S[3] + S[5])
+    if not S[0] > least:
+        return False
+    y = S[3] - S[1] * S[1] / S[0]
+    if not y > least:
+        return False
+    yz = S[4] - S[1] * S[2] / S[0]
+    return S[5] - S[2] * S[2] / S[0] - yz * yz / y > least
+
+
+@kernel(inline=False)
+def tell_lone(tree: Any, at: int) -> None:
+    """Say whether a tree is a lone body, by its LINK and DOF rows, and write its LONE row, which has room at `at`.
+
+    To be called again whenever the link's inertia or frame, what acts in its joint, or gravity has changed.
+    """
+    tree["lone"] = 0
+    links, dofs = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF)
+    if tree["n"] != 1 or not floats(links, dofs):
+        return
+    l = links[0]
+    m, h = l["mass"], load3(l["h"])
+    if not m > 0.0:
+        return
+    c = scale(h, 1.0 / m)
+    I, _ = shift_rigid(neg(c), load6(l["I"]), h, m)
+    if not definite(I):
+        return
+    L = cholesky(I)
+    lone = rows_at(at, 1, LONE)[0]
+    store3(lone["c"], c)
+    lone["mass"], lone["light"] = m, 1.0 / sqrt(m)
+    store6(lone["L"], L)
+    store6(lone["K"], inverse(L))
+    store3(lone["g"], neg(load3(rows_at(tree["rows"], 1, LINK_DATA)[0]["a"])))
+    store3(lone["u"], (0.0, 0.0, 0.0))
+    store3_at(lone["u"], 3, (0.0, 0.0, 0.0))
+    R, p = l["R"], l["p"]
+    lone["askew"] = 0
+    for k in range(9):
+        if R[k] != IDENTITY[k]:
+            lone["askew"] = 1
+    if p[0] != 0.0 or p[1] != 0.0 or p[2] != 0.0:
+        lone["askew"] = 1
+    tree["lone"] = at
+
+
+@kernel
+def lone_of(tree: Any) -> Any:
+    """The LONE row of a lone body."""
+    return rows_at(tree["lone"], 1, LONE)[0]
+
+
+@kernel
+def link_of(tree: Any) -> Any:
+    """The LINK_DATA of its link."""
+    return rows_at(tree["rows"], 2, LINK_DATA)[1]
+
+
+# ---------------------------------------------------------------------------------------------- whitened velocities
+
+
+@kernel
+def whitened(lone: Any, R: Mat3, w: Vec3, v: Vec3) -> tuple[Vec3, Vec3]:
+    """z of a body that turns with w and whose link's origin moves with v, both in link axes, as in its part of v."""
+    v_c = add(v, cross(w, load3(lone["c"])))
+    return tri_tvec(load6(lone["L"]), w), scale(mul_vec(R, v_c), lone["mass"] * lone["light"])
+
+
+@kernel
+def unwhitened(lone: Any, R: Mat3, turn: Vec3, push: Vec3) -> tuple[Vec3, Vec3]:
+    """The velocities w and v, in link axes, of z = [turn, push]."""
+    w = tri_tvec(load6(lone["K"]), turn)
+    return w, sub(scale(tmul_vec(R, push), lone["light"]), cross(w, load3(lone["c"])))
+
+
+@kernel
+def whitened_wrench(lone: Any, R: Mat3, n: Vec3, f: Vec3) -> tuple[Vec3, Vec3]:
+    """y of a wrench on the link, taken at the centre of mass, world axes."""
+    return tri_vec(load6(lone["K"]), tmul_vec(R, n)), scale(f, lone["light"])
+
+
+# ----------------------------------------------------------------------------------------------------------- motion
+
+
+@kernel
+def placed(tree: Any, lone: Any, q: Any) -> tuple[Mat3, Vec3]:
+    """Pose of the link in the world."""
+    R, p = to_matrix(load4_at(q, 3)), load3(q)
+    if lone["askew"] != 0:
+        l = rows_at(tree["links"], 1, LINK)[0]
+        E = load9(l["R"])
+        R, p = mul(E, R), add(load3(l["p"]), mul_vec(E, p))
+    return R, p
+
+
+@kernel
+def go(tree: Any, lone: Any, d: Any, q: Any, v: Any) -> Mat3:
+    """Pose and velocity of the link, into its row. Returns world_R_link."""
+    R, p = placed(tree, lone, q)
+    store9(d["R"], R)
+    store3(d["p"], p)
+    store3(d["w"], mul_vec(R, load3(v)))
+    store3(d["v"], mul_vec(R, load3_at(v, 3)))
+    return R
+
+
+@kernel
+def yield_to(lone: Any, d: Any, R: Mat3, w: Vec3, v: Vec3, turn: Vec3, push: Vec3, a: Any) -> None:
+    """Accelerations of the joint and of the link, from what is left for the joint; w and v are in link axes."""
+    al = tri_tvec(load6(lone["K"]), turn)
+    c = load3(lone["c"])
+    about = add(cross(al, c), cross(w, cross(w, c)))  # how the centre of mass accelerates, seen from the link's origin
+    own = scale(push, lone["light"])  # the centre of mass itself, without gravity
+    store3(a, al)
+    store3_at(a, 3, sub(sub(tmul_vec(R, add(own, load3(lone["g"]))), about), cross(w, v)))
+    store3(d["al"], mul_vec(R, al))
+    store3(d["a"], sub(own, mul_vec(R, about)))
+
+
+@kernel(inline=False)
+def fly(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any) -> None:
+    """a of a lone body from q, v, tau and the external force on its link, with its motion in its row."""
+    lone, d = lone_of(tree), link_of(tree)
+    R = go(tree, lone, d, q, v)
+    w, n, f = load3(v), load3(tau), load3_at(tau, 3)
+    if external.shape[0] > 0:
+        n = add(n, tmul_vec(R, load3(external[0])))
+        f = add(f, tmul_vec(R, load3_at(external[0], 3)))
+    L = load6(lone["L"])
+    spin = tri_vec(L, tri_tvec(L, w))
+    n = sub(sub(n, cross(load3(lone["c"]), f)), cross(w, spin))
+    turn, push = tri_vec(load6(lone["K"]), n), scale(mul_vec(R, f), lone["light"])
+    store3(lone["u"], turn)
+    store3_at(lone["u"], 3, push)
+    yield_to(lone, d, R, w, load3_at(v, 3), turn, push, a)
+
+
+@kernel(inline=False)
+def answer(tree: Any, a: Any) -> None:
+    """Accelerations of a lone body from what is left for its joint, u, after `fly`."""
+    lone, d = lone_of(tree), link_of(tree)
+    R = load9(d["R"])
+    w, v = tmul_vec(R, load3(d["w"])), tmul_vec(R, load3(d["v"]))
+    yield_to(lone, d, R, w, v, load3(lone["u"]), load3_at(lone["u"], 3), a)
+
+
+@kernel(inline=False)
+def coast(tree: Any, q: Any, v: Any, a: Any) -> None:
+    """Pose, velocity and acceleration of the link of a lone body."""
+    lone, d = lone_of(tree), link_of(tree)
+    R = go(tree, lone, d, q, v)
+    store3(d["al"], mul_vec(R, load3(a)))
+    own = add(load3_at(a, 3), cross(load3(v), load3_at(v, 3)))
+    store3(d["a"], sub(mul_vec(R, own), load3(lone["g"])))
+
+
+@kernel(inline=False)
+def place_alone(tree: Any, q: Any) -> None:
+    """Pose of the link of a lone body: all that impulses need to know of it."""
+    lone, d = lone_of(tree), link_of(tree)
+    R, p = placed(tree, lone, q)
+    store9(d["R"], R)
+    store3(d["p"], p)
+
+
+@kernel(inline=False)
+def jump_alone(tree: Any, dv: Any) -> None:
+    """Velocity jump of a lone body from what is left for its joint, u."""
+    lone, d = lone_of(tree), link_of(tree)
+    w, v = unwhitened(lone, load9(d["R"]), load3(lone["u"]), load3_at(lone["u"], 3))
+    store3(dv, w)
+    store3_at(dv, 3, v)
+
+
+# ------------------------------------------------------------------------------------- of a tree that may be lone
+
+
+@kernel
+def accelerate_tree(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any) -> None:
+    """a from q, v, tau and the external forces on links."""
+    if tree["lone"] != 0:
+        fly(tree, q, v, tau, external, a)
+    else:
+        articulated_body(tree, q, v, tau, external, a)
+
+
+@kernel
+def accelerate_tree_again(tree: Any, a: Any) -> None:
+    """a from what is left for each joint, when constraints have added to that."""
+    if tree["lone"] != 0:
+        answer(tree, a)
+    else:
+        outward(tree, a)
+
+
+@kernel
+def move_tree(tree: Any, q: Any, v: Any, a: Any) -> None:
+    """Poses, velocities and accelerations of links."""
+    if tree["lone"] != 0:
+        coast(tree, q, v, a)
+    else:
+        accelerate_all(tree, q, v, a)
+
+
+@kernel
+def articulate_tree(tree: Any, q: Any) -> None:
+    """What all impulse responses at q share."""
+    if tree["lone"] != 0:
+        place_alone(tree, q)
+    else:
+        articulate(tree, q)
+
+
+@kernel
+def jump_tree(tree: Any, dv: Any) -> None:
+    """Velocity jump of all joints from what is left for each of them."""
+    if tree["lone"] != 0:
+        jump_alone(tree, dv)
+    else:
+        jump(tree, dv)

@@ -1,0 +1,250 @@
+"""Joints seen from the other side, and joint coordinates read off a motion: what re-rooting needs (SPW 6.2.2).
+
+Here a joint's motion is taken without its tree transform: pose and twist of the link's frame against the joint frame.
+"""
+
+from typing import Any
+
+from kinemorph.jit.api import kernel
+from kinemorph.multibody.algorithms.joints import (  # fmt: skip
+    CYLINDRICAL,
+    FREE,
+    PLANAR,
+    PRISMATIC,
+    REVOLUTE,
+    SCREW,
+    SPHERICAL,
+    UNIVERSAL,
+    axis_rotation,
+    column,
+)
+from kinemorph.spatial.mat3 import IDENTITY, Mat3, mul, mul_vec, tmul_vec
+from kinemorph.spatial.quaternion import conjugate, from_matrix, rotate, to_matrix
+from kinemorph.spatial.rows import get, load3, load3_at, load4_at, put, store3, store3_at, store4_at
+from kinemorph.spatial.scalar import atan2, sincos
+from kinemorph.spatial.vec3 import Scalar, Vec3, add, axpy, cross, dot, scale
+
+TURN = 6.283185307179586
+
+
+@kernel
+def joint_pose(l: Any, q: Any) -> tuple[Mat3, Vec3]:
+    """Pose of the link's frame in the joint frame."""
+    kind = l["kind"]
+    k = l["iq"]
+    a = load3(l["axis"])
+    zero = (0.0, 0.0, 0.0)
+    if kind == REVOLUTE:
+        return axis_rotation(a, get(q, k)), zero
+    if kind == PRISMATIC:
+        return IDENTITY, scale(a, get(q, k))
+    if kind == SCREW:
+        return axis_rotation(a, get(q, k)), scale(a, l["pitch"] * get(q, k))
+    if kind == CYLINDRICAL:
+        return axis_rotation(a, get(q, k)), scale(a, get(q, k + 1))
+    if kind == UNIVERSAL:
+        return mul(axis_rotation(a, get(q, k)), axis_rotation(load3(l["axis2"]), get(q, k + 1))), zero
+    if kind == PLANAR:
+        e = load3(l["axis2"])
+        return axis_rotation(a, get(q, k + 2)), axpy(scale(e, get(q, k)), get(q, k + 1), cross(a, e))
+    if kind == SPHERICAL:
+        return to_matrix(load4_at(q, k)), zero
+    if kind == FREE:
+        return to_matrix(load4_at(q, k + 3)), load3_at(q, k)
+    return IDENTITY, zero
+
+
+@kernel
+def invert_axes(l: Any, out: Any) -> None:
+    """Make row `out` the joint of `l` as the link sees its parent: a universal joint swaps its axes."""
+    if l["kind"] == UNIVERSAL:
+        first = load3(l["axis"])
+        store3(out["axis"], load3(l["axis2"]))
+        store3(out["axis2"], first)
+    else:
+        store3(out["axis"], load3(l["axis"]))
+        store3(out["axis2"], load3(l["axis2"]))
+    out["kind"] = l["kind"]
+    out["pitch"] = l["pitch"]
+
+
+@kernel
+def invert_state(l: Any, q: Any, v: Any, a: Any, q_out: Any, v_out: Any, a_out: Any) -> None:
+    """Position, velocity and acceleration of the inverted joint, at the same places in the output arrays.
+
+    The motion of the parent as seen from the link: its pose is the inverse, its twist the opposite, in the parent's
+    axes. Signs alone do not do for joints that turn what they move along.
+    """
+    kind = l["kind"]
+    i = l["iq"]
+    j = l["iv"]
+    invert_position(l, q, q_out)
+    for k in range(l["nv"]):
+        put(v_out, j + k, inverse_velocity(kind, q, i, v, j, k))
+        if kind != PLANAR:  # of a free joint the terms with v x v cancel
+            put(a_out, j + k, inverse_velocity(kind, q, i, a, j, k))
+    if kind == PLANAR:
+        s, c = sincos(get(q, i + 2))
+        dx, dy, w = get(v, j), get(v, j + 1), get(v, j + 2)
+        ddx, ddy, dw = get(a, j), get(a, j + 1), get(a, j + 2)
+        # the derivative of dX = -(c x' + s y') + w Y and dY = s x' - c y' - w X
+        X, Y = inverse_position(kind, q, i, 0), inverse_position(kind, q, i, 1)
+        dX, dY = inverse_velocity(kind, q, i, v, j, 0), inverse_velocity(kind, q, i, v, j, 1)
+        put(a_out, j, -(c * ddx + s * ddy) + w * (s * dx - c * dy) + dw * Y + w * dY)
+        put(a_out, j + 1, s * ddx - c * ddy + w * (c * dx + s * dy) - dw * X - w * dX)
+        put(a_out, j + 2, -dw)
+
+
+@kernel
+def invert_position(l: Any, q: Any, q_out: Any) -> None:
+    """Position alone of the inverted joint, at the same places in the output array."""
+    i = l["iq"]
+    for k in range(l["nq"]):
+        put(q_out, i + k, inverse_position(l["kind"], q, i, k))
+
+
+@kernel
+def component(x: Vec3, k: int) -> Scalar:
+    return x[0] if k == 0 else x[1] if k == 1 else x[2]
+
+
+@kernel
+def inverse_position(kind: int, q: Any, i: int, k: int) -> Scalar:
+    """Entry k of the position of the inverted joint; that of the joint begins at entry i."""
+    if kind == UNIVERSAL:
+        return -get(q, i + 1 - k)
+    if kind == PLANAR and k < 2:
+        s, c = sincos(get(q, i + 2))
+        x, y = get(q, i), get(q, i + 1)
+        return -(c * x + s * y) if k == 0 else s * x - c * y
+    if kind == SPHERICAL:
+        return get(q, i) if k == 0 else -get(q, i + k)
+    if kind == FREE:
+        if k == 3:
+            return get(q, i + 3)
+        if k < 3:
+            return -component(rotate(conjugate(load4_at(q, i + 3)), load3_at(q, i)), k)
+    return -get(q, i + k)
+
+
+@kernel
+def inverse_velocity(kind: int, q: Any, i: int, v: Any, j: int, k: int) -> Scalar:
+    """Entry k of the velocity of the inverted joint; position and velocity of the joint begin at entries i and j."""
+    if kind == UNIVERSAL:
+        return -get(v, j + 1 - k)
+    if kind == PLANAR and k < 2:  # X = -(c x + s y), Y = s x - c y
+        s, c = sincos(get(q, i + 2))
+        dx, dy, w = get(v, j), get(v, j + 1), get(v, j + 2)
+        if k == 0:
+            return -(c * dx + s * dy) + w * inverse_position(kind, q, i, 1)
+        return s * dx - c * dy - w * inverse_position(kind, q, i, 0)
+    if kind == SPHERICAL:
+        return -component(rotate(load4_at(q, i), load3_at(v, j)), k)
+    if kind == FREE:
+        x = load4_at(q, i + 3)
+        w = rotate(x, load3_at(v, j))
+        if k < 3:
+            return -component(w, k)
+        return -component(add(rotate(x, load3_at(v, j + 3)), cross(load3_at(q, i), w)), k - 3)
+    return -get(v, j + k)
+
+
+@kernel
+def invert_force(l: Any, q: Any, tau: Any, out: Any) -> None:
+    """Forces of the inverted joint: the same power, so what multiplies its velocity, which is linear in the old one."""
+    for k in range(l["nv"]):
+        put(out, l["iv"] + k, inverse_force(l["kind"], q, l["iq"], tau, l["iv"], k))
+
+
+@kernel
+def inverse_force(kind: int, q: Any, i: int, tau: Any, j: int, k: int) -> Scalar:
+    """Entry k of the forces of the inverted joint; position and forces of the joint begin at entries i and j."""
+    if kind == UNIVERSAL:
+        return -get(tau, j + 1 - k)
+    if kind == PLANAR:
+        # v' = L v with L = [[-c, -s, Y], [s, -c, -X], [0, 0, -1]], and tau = Lᵀ tau'
+        s, c = sincos(get(q, i + 2))
+        fx, fy = get(tau, j), get(tau, j + 1)
+        gx, gy = -c * fx - s * fy, s * fx - c * fy
+        if k == 2:
+            return inverse_position(kind, q, i, 1) * gx - inverse_position(kind, q, i, 0) * gy - get(tau, j + 2)
+        return gx if k == 0 else gy
+    if kind == SPHERICAL:
+        return -component(rotate(load4_at(q, i), load3_at(tau, j)), k)
+    if kind == FREE:  # a wrench in the link's frame becomes minus the same wrench in the joint's
+        x = load4_at(q, i + 3)
+        f = rotate(x, load3_at(tau, j + 3))
+        if k >= 3:
+            return -component(f, k - 3)
+        return -component(add(rotate(x, load3_at(tau, j)), cross(load3_at(q, i), f)), k)
+    return -get(tau, j + k)
+
+
+@kernel
+def extract_position(l: Any, R: Mat3, p: Vec3, q: Any) -> None:
+    """The q at which the joint puts its link at (R, p); the nearest in a simple sense if it cannot."""
+    kind = l["kind"]
+    k = l["iq"]
+    a = load3(l["axis"])
+    if kind == FREE:
+        store3_at(q, k, p)
+        store4_at(q, k + 3, from_matrix(R))
+    elif kind == SPHERICAL:
+        store4_at(q, k, from_matrix(R))
+    elif kind == PRISMATIC:
+        put(q, k, dot(a, p))
+    elif kind == UNIVERSAL:
+        b = load3(l["axis2"])
+        put(q, k, angle_about(a, b, mul_vec(R, b)))
+        put(q, k + 1, -angle_about(b, a, tmul_vec(R, a)))
+    elif kind == PLANAR:
+        e = load3(l["axis2"])
+        put(q, k, dot(e, p))
+        put(q, k + 1, dot(cross(a, e), p))
+        put(q, k + 2, rotation_about(a, R))
+    elif kind == CYLINDRICAL:
+        put(q, k, rotation_about(a, R))
+        put(q, k + 1, dot(a, p))
+    elif kind == REVOLUTE:
+        put(q, k, rotation_about(a, R))
+    elif kind == SCREW:
+        angle = rotation_about(a, R)
+        if l["pitch"] != 0.0:  # how far it has advanced tells the turns
+            turns = (dot(a, p) / l["pitch"] - angle) / TURN
+            angle = angle + TURN * round(turns)
+        put(q, k, angle)
+
+
+@kernel
+def rotation_about(a: Vec3, R: Mat3) -> Scalar:
+    """Angle of a rotation about a known axis."""
+    sine = 0.5 * dot(a, (R[7] - R[5], R[2] - R[6], R[3] - R[1]))
+    cosine = 0.5 * (R[0] + R[4] + R[8] - 1.0)
+    return atan2(sine, cosine)
+
+
+@kernel
+def angle_about(a: Vec3, start: Vec3, end: Vec3) -> Scalar:
+    """Angle about a that turns one vector into another of the same inclination to a."""
+    s = axpy(start, -dot(a, start), a)
+    e = axpy(end, -dot(a, end), a)
+    return atan2(dot(a, cross(s, e)), dot(s, e))
+
+
+@kernel
+def extract_velocity(l: Any, q: Any, w: Vec3, u: Vec3, v: Any) -> None:
+    """The v at which the joint moves its link with the twist (w, u), link frame; the nearest one if it cannot."""
+    k = l["iv"]
+    if l["kind"] == UNIVERSAL:  # the only joint with columns that are not orthogonal
+        s, _ = column(l, q, 0)
+        b = load3(l["axis2"])
+        sb = dot(s, b)
+        sw = dot(s, w)
+        bw = dot(b, w)
+        d = 1.0 - sb * sb
+        put(v, k, (sw - sb * bw) / d)
+        put(v, k + 1, (bw - sb * sw) / d)
+    else:
+        for i in range(l["nv"]):
+            sw, su = column(l, q, i)
+            put(v, k + i, (dot(sw, w) + dot(su, u)) / (dot(sw, sw) + dot(su, su)))

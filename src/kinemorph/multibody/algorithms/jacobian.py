@@ -1,0 +1,123 @@
+"""Jacobians of points on links, and what is left of a point's acceleration when the joints do not accelerate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.multibody.algorithms.kinematics import kinematics, locate, place_all
+from kinemorph.multibody.checks import (
+    BAD_SIZE,
+    LARGEST,
+    NOT_FINITE,
+    OK,
+    UNUSABLE,
+    Array,
+    Matrix,
+    Vector,
+    as_arrays,
+    complain,
+    finite,
+)
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.layout import DOF, TREE, TREE_KIND, dof_data, link_data
+from kinemorph.multibody.loop_layout import last_dof
+from kinemorph.multibody.model.model import Model
+from kinemorph.spatial.arguments.annotated import checked_on_failure
+from kinemorph.spatial.mat3 import mul_vec
+from kinemorph.spatial.pose import vector
+from kinemorph.spatial.rows import load3, load3_at, load9
+from kinemorph.spatial.vec3 import Vec3, add, cross, sub
+
+
+@kernel
+def world_point(tree: Any, link: int, point: Vec3) -> Vec3:
+    """A point given in a link's frame, in the world; link -1 is the base."""
+    rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
+    d = rows[link + 1]
+    return add(load3(d["p"]), mul_vec(load9(d["R"]), point))
+
+
+@kernel(inline=False)
+def fill_jacobian(tree: Any, link: int, x: Vec3, J: Any) -> None:
+    """The 6 x nv Jacobian of world point x on a link: angular rows first, world axes. Zeros are not written."""
+    rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
+    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
+    k = last_dof(tree, link)
+    while k >= 0:
+        w = load3(dof_rows[k]["S"])
+        r = sub(x, load3(rows[dofs[k]["link"] + 1]["p"]))
+        u = add(load3_at(dof_rows[k]["S"], 3), cross(w, r))
+        for i in range(3):
+            J[i, k] = w[i]
+            J[3 + i, k] = u[i]
+        k = dofs[k]["parent"]
+
+
+@entry
+def _jacobian(address: int, q: Vector, link: int, point: tuple[float, float, float], J: Matrix) -> int:
+    tree = rows_at(address, 1, TREE)[0]
+    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
+        return UNUSABLE
+    if q.shape[0] != tree["nq"]:
+        return BAD_SIZE
+    if not finite(q):
+        return NOT_FINITE
+    place_all(tree, q)
+    x = world_point(tree, link, point)
+    if not abs(x[0] + x[1] + x[2]) <= LARGEST:  # a quaternion without a direction places nothing
+        return NOT_FINITE
+    fill_jacobian(tree, link, x, J)
+    return OK
+
+
+@checked_on_failure
+def jacobian(
+    model: Model, data: Data, q: npt.ArrayLike, place: str | int, point: Iterable[float] = (0.0, 0.0, 0.0)
+) -> Array:
+    """J (6 x nv) with J v = angular velocity of a link or frame and velocity of a point on it, in world axes.
+
+    `place` is a link (name or index) or a named frame, `point` is given in its axes.
+    """
+    link, local = local_point(model, data, place, point)
+    J = np.zeros((6, model.nv))
+    try:
+        status = _jacobian(data.address, q, link, local, J)
+    except (TypeError, ValueError):
+        (q64,) = as_arrays(model, q=q)
+        status = _jacobian(data.address, q64, link, local, J)
+    if status:
+        complain(model, status, q=q)
+    return J
+
+
+@checked_on_failure
+def jacobian_drift(
+    model: Model,
+    data: Data,
+    q: npt.ArrayLike,
+    v: npt.ArrayLike,
+    place: str | int,
+    point: Iterable[float] = (0.0, 0.0, 0.0),
+) -> Array:
+    """J̇ v (6): angular acceleration, and acceleration of the point, when all joint accelerations are zero."""
+    link, local = local_point(model, data, place, point)
+    kinematics(model, data, q, v)
+    d = data.base if link < 0 else data.links[link]
+    r = d["R"].reshape(3, 3) @ local
+    linear = d["a"] + model.gravity + np.cross(d["al"], r) + np.cross(d["w"], np.cross(d["w"], r))
+    return np.concatenate([d["al"], linear])
+
+
+def local_point(
+    model: Model, data: Data, place: str | int, point: Iterable[float]
+) -> tuple[int, tuple[float, float, float]]:
+    """The link of a place, and a point given in the place's axes, in the link's."""
+    link, at = locate(model, data, place)
+    x, y, z = at.apply(vector(point, 3, "point")).tolist()
+    return link, (x, y, z)

@@ -1,0 +1,215 @@
+"""Outward passes: where the links are, how fast they move, and how they accelerate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.multibody.algorithms.joints import FREE, REVOLUTE, bias, column, pose, turn
+from kinemorph.multibody.checks import BAD_SIZE, NOT_FINITE, OK, UNUSABLE, Vector, as_arrays, belongs, complain, finite
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.layout import LINK, TREE, TREE_KIND, dof_data, link_data
+from kinemorph.multibody.model.model import ORIGIN, Model
+from kinemorph.spatial.mat3 import Mat3, mul, mul_vec
+from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.rows import get, load3, load3_at, load9, store3, store3_at, store9
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, scale
+
+
+@kernel
+def orient(l: Any, P: Any, d: Any, dof_rows: Any, q: Any) -> tuple[Mat3, Vec3]:
+    """Rotation and motion subspace of one link, from its parent's row P (SPW eq. 8). Returns world_R_link and r."""
+    R_parent = load9(P["R"])
+    k = l["iv"]
+    if l["kind"] == REVOLUTE:
+        R = mul(R_parent, turn(l, get(q, l["iq"])))
+        r = mul_vec(R_parent, load3(l["p"]))
+        store3(dof_rows[k]["S"], mul_vec(R, load3(l["axis"])))
+    else:
+        E, t = pose(l, q)
+        R = mul(R_parent, E)
+        r = mul_vec(R_parent, t)
+        if l["kind"] == FREE:  # its columns are those of R
+            for j in range(3):
+                axis = (R[j], R[3 + j], R[6 + j])
+                store3(dof_rows[k + j]["S"], axis)
+                store3_at(dof_rows[k + 3 + j]["S"], 3, axis)
+        else:
+            for j in range(l["nv"]):
+                w, v = column(l, q, j)
+                store3(dof_rows[k + j]["S"], mul_vec(R, w))
+                store3_at(dof_rows[k + j]["S"], 3, mul_vec(R, v))
+    store9(d["R"], R)
+    return R, r
+
+
+@kernel
+def place(l: Any, P: Any, d: Any, dof_rows: Any, q: Any) -> tuple[Mat3, Vec3]:
+    """Pose and motion subspace of one link. Returns world_R_link and r."""
+    R, r = orient(l, P, d, dof_rows, q)
+    store3(d["r"], r)
+    store3(d["p"], add(load3(P["p"]), r))
+    return R, r
+
+
+@kernel
+def move(l: Any, P: Any, d: Any, dof_rows: Any, q: Any, v: Any, R: Mat3, r: Vec3) -> tuple[Vec3, Vec3, Vec3]:
+    """Velocity of one link that has been placed. Returns its angular velocity and its bias acceleration."""
+    w_parent = load3(P["w"])
+    wr = cross(w_parent, r)
+    velocity = add(load3(P["v"]), wr)
+    bv = cross(w_parent, wr)
+    if l["kind"] == REVOLUTE:
+        wj = scale(load3(dof_rows[l["iv"]]["S"]), get(v, l["iv"]))
+        bw = cross(w_parent, wj)
+    else:
+        wj = (0.0, 0.0, 0.0)
+        vj = (0.0, 0.0, 0.0)
+        for k in range(l["iv"], l["iv"] + l["nv"]):
+            wj = axpy(wj, get(v, k), load3(dof_rows[k]["S"]))
+            vj = axpy(vj, get(v, k), load3_at(dof_rows[k]["S"], 3))
+        own_bw, own_bv = bias(l, q, v)
+        bw = add(cross(w_parent, wj), mul_vec(R, own_bw))
+        # Coriolis counts the relative velocity twice
+        bv = add(axpy(bv, 2.0, cross(w_parent, vj)), mul_vec(R, own_bv))
+        velocity = add(velocity, vj)
+    w = add(w_parent, wj)
+    store3(d["w"], w)
+    store3(d["v"], velocity)
+    return w, bw, bv
+
+
+@kernel
+def accelerate(l: Any, P: Any, d: Any, dof_rows: Any, a: Any, r: Vec3, bw: Vec3, bv: Vec3) -> tuple[Vec3, Vec3]:
+    """Acceleration of one link that moves, from that of its parent and of its joint."""
+    al_parent = load3(P["al"])
+    al = add(al_parent, bw)
+    acc = add(add(load3(P["a"]), cross(al_parent, r)), bv)
+    if l["kind"] == REVOLUTE:
+        al = axpy(al, get(a, l["iv"]), load3(dof_rows[l["iv"]]["S"]))
+    else:
+        for k in range(l["iv"], l["iv"] + l["nv"]):
+            al = axpy(al, get(a, k), load3(dof_rows[k]["S"]))
+            acc = axpy(acc, get(a, k), load3_at(dof_rows[k]["S"], 3))
+    store3(d["al"], al)
+    store3(d["a"], acc)
+    return al, acc
+
+
+@kernel(inline=False)
+def place_all(tree: Any, q: Any) -> None:
+    """Poses and motion subspaces."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
+    for i in range(tree["n"]):
+        l = links[i]
+        place(l, rows[l["parent"] + 1], rows[i + 1], dof_rows, q)
+
+
+@kernel(inline=False)
+def move_all(tree: Any, q: Any, v: Any) -> None:
+    """Velocities, after the links are placed."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
+    for i in range(tree["n"]):
+        l = links[i]
+        d = rows[i + 1]
+        move(l, rows[l["parent"] + 1], d, dof_rows, q, v, load9(d["R"]), load3(d["r"]))
+
+
+@kernel(inline=False)
+def accelerate_all(tree: Any, q: Any, v: Any, a: Any) -> None:
+    """Poses, velocities and accelerations."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
+    for i in range(tree["n"]):
+        l = links[i]
+        P = rows[l["parent"] + 1]
+        d = rows[i + 1]
+        R, r = place(l, P, d, dof_rows, q)
+        _, bw, bv = move(l, P, d, dof_rows, q, v, R, r)
+        accelerate(l, P, d, dof_rows, a, r, bw, bv)
+
+
+@entry
+def _kinematics(address: int, q: Vector, v: Vector, a: Vector) -> int:
+    tree = rows_at(address, 1, TREE)[0]
+    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
+        return UNUSABLE
+    nv = tree["nv"]
+    if q.shape[0] != tree["nq"] or v.shape[0] != nv or a.shape[0] != nv:
+        return BAD_SIZE
+    if not (finite(q) and finite(v) and finite(a)):
+        return NOT_FINITE
+    accelerate_all(tree, q, v, a)
+    rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
+    good = True
+    for i in range(1, rows.shape[0]):  # a quaternion without a direction places nothing
+        good &= abs(rows[i]["R"][0]) <= 2.0
+    return OK if good else NOT_FINITE
+
+
+def kinematics(
+    model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike | None = None, a: npt.ArrayLike | None = None
+) -> None:
+    """Compute where all links are and how they move: fields R, p, w, v, al, a of `data.links`, S of `data.dofs`.
+
+    Without v or a they count as zero. Field `a` contains minus gravity; see `acceleration_of`.
+    """
+    try:
+        mine = data.model is model
+    except AttributeError:
+        mine = False
+    if not mine:
+        belongs(model, data)
+    v = np.zeros(model.nv) if v is None else v
+    a = np.zeros(model.nv) if a is None else a
+    try:
+        status = _kinematics(data.address, q, v, a)
+    except (TypeError, ValueError):
+        q64, v64, a64 = as_arrays(model, q=q, v=v, a=a)
+        status = _kinematics(data.address, q64, v64, a64)
+    if status:
+        complain(model, status, q=q, v=v, a=a)
+
+
+def pose_of(model: Model, data: Data, place: str | int) -> Pose:
+    """Pose of a link (by name or index) or of a named frame in the world, after `kinematics` or any dynamics."""
+    link, at = locate(model, data, place)
+    d = data.base if link < 0 else data.links[link]
+    here = Pose.known(d["p"].copy(), d["R"].reshape(3, 3).copy())
+    return here if at is ORIGIN else here @ at
+
+
+def velocity_of(model: Model, data: Data, place: str | int) -> npt.NDArray[np.float64]:
+    """Angular and linear velocity (6) of a link or frame, world axes, after `kinematics`."""
+    link, at = locate(model, data, place)
+    d = data.base if link < 0 else data.links[link]
+    r = d["R"].reshape(3, 3) @ at.position
+    return np.concatenate([d["w"], d["v"] + np.cross(d["w"], r)])
+
+
+def acceleration_of(model: Model, data: Data, place: str | int) -> npt.NDArray[np.float64]:
+    """Angular acceleration, and linear acceleration of the origin (6), of a link or frame, world axes.
+
+    After `kinematics` with v and a, or after `rnea` or `aba`. This is the acceleration that an observer at rest
+    measures, without gravity's share in field `a`.
+    """
+    link, at = locate(model, data, place)
+    d = data.base if link < 0 else data.links[link]
+    r = d["R"].reshape(3, 3) @ at.position
+    linear = d["a"] + model.gravity + np.cross(d["al"], r) + np.cross(d["w"], np.cross(d["w"], r))
+    return np.concatenate([d["al"], linear])
+
+
+def locate(model: Model, data: Data, place: str | int) -> tuple[int, Pose]:
+    """The link of a place and where on it the place is."""
+    if type(data) is not Data or data.model is not model:
+        belongs(model, data)
+    return model.place(place)

@@ -1,0 +1,120 @@
+"""Inverse dynamics: the joint forces that make a tree accelerate as given (recursive Newton-Euler)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.multibody.algorithms.joints import REVOLUTE
+from kinemorph.multibody.algorithms.kinematics import accelerate, move, place
+from kinemorph.multibody.checks import (
+    BAD_SIZE,
+    NO_FORCES,
+    NOT_FINITE,
+    OK,
+    UNUSABLE,
+    Array,
+    Matrix,
+    Vector,
+    as_arrays,
+    belongs,
+    complain,
+    finite,
+)
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.layout import DOF, LINK, TREE, TREE_KIND, dof_data, link_data
+from kinemorph.multibody.model.model import Model
+from kinemorph.spatial.inertia import shift_force
+from kinemorph.spatial.mat3 import mul_vec, sym_vec, tmul_vec
+from kinemorph.spatial.rows import get, load3, load3_at, load6, put, store3
+from kinemorph.spatial.vec3 import add, cross, dot, scale, sub
+
+
+@kernel(inline=False)
+def newton_euler(tree: Any, q: Any, v: Any, a: Any, external: Any, tau: Any) -> None:
+    """tau from q, v, a and the external forces on links."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
+    n = links.shape[0]
+    # pass 1: outward, accelerations, and the force that each link needs
+    for i in range(n):
+        l = links[i]
+        d = rows[i + 1]
+        P = rows[l["parent"] + 1]
+        R, r = place(l, P, d, dof_rows, q)
+        w, bw, bv = move(l, P, d, dof_rows, q, v, R, r)
+        al, acc = accelerate(l, P, d, dof_rows, a, r, bw, bv)
+        # Newton and Euler about the link's origin; the moment in the link's own axes, where I is constant
+        I = load6(l["I"])
+        h = mul_vec(R, load3(l["h"]))
+        wl = tmul_vec(R, w)
+        spin = mul_vec(R, add(sym_vec(I, tmul_vec(R, al)), cross(wl, sym_vec(I, wl))))
+        moment = add(spin, cross(h, acc))
+        f = add(scale(acc, l["mass"]), add(cross(al, h), cross(w, cross(w, h))))
+        if external.shape[0] > 0:
+            moment = sub(moment, load3(external[i]))
+            f = sub(f, load3_at(external[i], 3))
+        store3(d["n"], moment)
+        store3(d["f"], f)
+    # pass 2: inward, joint forces
+    for i in range(n - 1, -1, -1):
+        l = links[i]
+        d = rows[i + 1]
+        moment = load3(d["n"])
+        f = load3(d["f"])
+        k = l["iv"]
+        if l["kind"] == REVOLUTE:
+            put(tau, k, dot(load3(dof_rows[k]["S"]), moment) + dofs[k]["armature"] * get(a, k))
+        else:
+            for j in range(k, k + l["nv"]):
+                S = dof_rows[j]["S"]
+                put(tau, j, dot(load3(S), moment) + dot(load3_at(S, 3), f) + dofs[j]["armature"] * get(a, j))
+        if l["parent"] >= 0:
+            P = rows[l["parent"] + 1]
+            store3(P["n"], add(load3(P["n"]), shift_force(load3(d["r"]), moment, f)))
+            store3(P["f"], add(load3(P["f"]), f))
+
+
+@entry
+def _rnea(address: int, q: Vector, v: Vector, a: Vector, external: Matrix, tau: Vector) -> int:
+    tree = rows_at(address, 1, TREE)[0]
+    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
+        return UNUSABLE
+    nv = tree["nv"]
+    if q.shape[0] != tree["nq"] or v.shape[0] != nv or a.shape[0] != nv or tau.shape[0] != nv:
+        return BAD_SIZE
+    if external.shape[0] > 0 and (external.shape[0] != tree["n"] or external.shape[1] != 6):
+        return BAD_SIZE
+    if not (finite(q) and finite(v) and finite(a) and finite(external.reshape(external.size))):
+        return NOT_FINITE
+    newton_euler(tree, q, v, a, external, tau)
+    return OK if finite(tau) else NOT_FINITE
+
+
+def rnea(
+    model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, external: npt.ArrayLike = NO_FORCES
+) -> Array:
+    """Joint forces tau for accelerations a: M a + C(q, v) + g(q) - Jᵀ external.
+
+    `external` has a row [moment, force] for each link: world axes, acting at the link's origin.
+    """
+    try:
+        mine = data.model is model
+    except AttributeError:
+        mine = False
+    if not mine:
+        belongs(model, data)
+    tau = np.empty(data.nv)
+    try:
+        status = _rnea(data.address, q, v, a, external, tau)
+    except (TypeError, ValueError):
+        q64, v64, a64, external64 = as_arrays(model, q=q, v=v, a=a, external=external)
+        status = _rnea(data.address, q64, v64, a64, external64, tau)
+    if status:
+        complain(model, status, q=q, v=v, a=a, external=external)
+    return tau

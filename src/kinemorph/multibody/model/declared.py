@@ -1,0 +1,131 @@
+"""A joint as it was declared, whichever of its two links it carries: the one place that knows its sense.
+
+An edit may turn a joint: it then carries the link that it was declared on (`turned` of its LINK row), and its part of
+the state is that of the inverse motion. Whoever reads or drives a single joint by name or id means the joint as it was
+declared, between the same two bodies, and asks here: readings, events, drives, senses and tasks. What works on a whole
+tree, such as limits and springs, uses the rows of the tree, which edits have turned with the joint.
+
+Of a joint that turns or shifts what it moves along (a ball, a free joint, the distances of a planar one) a degree of
+freedom as declared is a combination of those that the link has now.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinemorph.jit.api import entry, kernel
+from kinemorph.multibody.algorithms.inversion import inverse_force, inverse_position, inverse_velocity
+from kinemorph.multibody.algorithms.joints import FREE, PLANAR, SPHERICAL, UNIVERSAL
+from kinemorph.spatial.mat3 import Mat3, tmul_vec
+from kinemorph.spatial.quaternion import to_matrix
+from kinemorph.spatial.rows import load3_at, load4_at
+from kinemorph.spatial.scalar import sincos
+from kinemorph.spatial.vec3 import Vec3, cross, neg
+
+Array = NDArray[np.float64]
+Six = tuple[float, float, float, float, float, float]
+ZERO = (0.0, 0.0, 0.0)
+
+
+@kernel
+def sense(l: Any) -> float:
+    """-1 for a joint that is turned, else 1: what angles and distances are multiplied by."""
+    return -1.0 if l["turned"] != 0 else 1.0
+
+
+@kernel
+def degree(l: Any, dof: int) -> int:
+    """Where a declared degree of freedom is among those of its link: a universal joint swaps its axes."""
+    return 1 - dof if l["turned"] != 0 and l["kind"] == UNIVERSAL else dof
+
+
+@kernel
+def is_mixed(l: Any, dof: int) -> bool:
+    """Whether a declared degree of freedom is a `mixture` of those that the link has now."""
+    kind = l["kind"]
+    return l["turned"] != 0 and (kind == SPHERICAL or kind == FREE or (kind == PLANAR and dof < 2))
+
+
+@kernel
+def declared_position(l: Any, q: Any, k: int) -> float:
+    """Entry k of the position of a joint, from the q of its tree."""
+    return inverse_position(l["kind"], q, l["iq"], k) if l["turned"] != 0 else q[l["iq"] + k]
+
+
+@kernel
+def declared_velocity(l: Any, q: Any, v: Any, k: int) -> float:
+    """Entry k of the velocity of a joint, from the state of its tree."""
+    return inverse_velocity(l["kind"], q, l["iq"], v, l["iv"], k) if l["turned"] != 0 else v[l["iv"] + k]
+
+
+@kernel
+def declared_force(l: Any, q: Any, tau: Any, k: int) -> float:
+    """Entry k of the forces of a joint, from those of its tree."""
+    return inverse_force(l["kind"], q, l["iq"], tau, l["iv"], k) if l["turned"] != 0 else tau[l["iv"] + k]
+
+
+@kernel
+def axis(k: int) -> Vec3:
+    return (1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
+
+
+@kernel
+def mixture(l: Any, q: Any, k: int) -> Six:
+    """Of a degree of freedom that is mixed: what its velocity is made of, which is also what a unit of its force is.
+
+    With v the velocity that the link has now, entry k of the declared one is the product of these numbers and v.
+    """
+    i = l["iq"]
+    if l["kind"] == PLANAR:
+        s, c = sincos(q[i + 2])
+        if k == 0:
+            return -c, -s, inverse_position(PLANAR, q, i, 1), 0.0, 0.0, 0.0
+        return s, -c, -inverse_position(PLANAR, q, i, 0), 0.0, 0.0, 0.0
+    R: Mat3 = to_matrix(load4_at(q, i if l["kind"] == SPHERICAL else i + 3))
+    if k < 3:
+        n, f = neg(tmul_vec(R, axis(k))), ZERO
+    else:
+        e = axis(k - 3)
+        n, f = neg(tmul_vec(R, cross(e, load3_at(q, i)))), neg(tmul_vec(R, e))
+    return n[0], n[1], n[2], f[0], f[1], f[2]
+
+
+@kernel
+def drift(l: Any, q: Any, v: Any, k: int) -> float:
+    """How fast a declared rate that is mixed changes while those that the link has do not: as its directions turn."""
+    if l["kind"] != PLANAR:  # of a ball the parts that turn are those along its axis
+        return 0.0
+    i, j = l["iq"], l["iv"]
+    s, c = sincos(q[i + 2])
+    dx, dy, w = v[j], v[j + 1], v[j + 2]
+    if k == 0:
+        return w * (s * dx - c * dy) + w * inverse_velocity(PLANAR, q, i, v, j, 1)
+    return w * (c * dx + s * dy) - w * inverse_velocity(PLANAR, q, i, v, j, 0)
+
+
+@entry
+def invert_numbers(kind: int, nq: int, nv: int, numbers: NDArray[np.float64]) -> int:
+    """Of a joint's q and v, at entries 0 and 7, those of the inverted joint, at 13 and 20."""
+    for k in range(nq):
+        numbers[13 + k] = inverse_position(kind, numbers, 0, k)
+    for k in range(nv):
+        numbers[20 + k] = inverse_velocity(kind, numbers, 0, numbers, 7, k)
+    return 0
+
+
+def as_declared(l: Any, q: Array, v: Array) -> tuple[Array, Array]:
+    """Position and velocity of a joint as it was declared, from those that its link has, or the other way: copies."""
+    if not l["turned"]:
+        return q.copy(), v.copy()
+    numbers, nq, nv = np.zeros(26), len(q), len(v)
+    numbers[:nq], numbers[7 : 7 + nv] = q, v
+    invert_numbers(int(l["kind"]), nq, nv, numbers)
+    return numbers[13 : 13 + nq].copy(), numbers[20 : 20 + nv].copy()
+
+
+def senses(links: Any) -> Array:
+    """Of each link what the angle or distance of its joint is multiplied by."""
+    return np.where(links["turned"] != 0, -1.0, 1.0)

@@ -1,0 +1,269 @@
+"""Force elements: springs, dampers and bushings between two places on any links, or on a link and the base.
+
+They act in time (`rollout`, `simulate`), as springs and dampers in joints do, and have no mass. An element belongs to
+two bodies, not to links, so a change of structure leaves it where it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.layout import LINK_DATA
+from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.mat3 import Mat3, mul, mul_vec, transpose
+from kinemorph.spatial.pose import Pose, Vector
+from kinemorph.spatial.quaternion import from_matrix, log, log_shift
+from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at
+from kinemorph.spatial.scalar import sqrt
+from kinemorph.spatial.vec3 import Vec3, add, cross, dot, neg, scale, sub
+
+TOUCHING = 1e-12  # m: places nearer to each other than this have no direction between them
+
+
+class ElementKind(IntEnum):
+    """What an element looks at. The value is what rows store."""
+
+    LINE = 0  # the distance of two points
+    BUSHING = 1  # the pose of one frame, seen from another
+
+
+LINE, BUSHING = (int(k) for k in ElementKind)
+
+ELEMENT = np.dtype(
+    [
+        ("kind", "i4"),  # ElementKind
+        ("a", "i4"),  # links, -1 for the base
+        ("b", "i4"),
+        ("Ra", "f8", 9),  # where on link a,
+        ("pa", "f8", 3),  # m
+        ("Rb", "f8", 9),  # and on link b
+        ("pb", "f8", 3),  # m
+        ("length", "f8"),  # m, of a line at which its spring is slack
+        ("tension", "f8"),  # N, with which a line pulls both ends together, always
+        ("stiffness", "f8", 6),  # N m/rad about the axes of the frame on a, then N/m along them; a line has the first
+        ("damping", "f8", 6),  # N m s/rad and N s/m, likewise
+    ],
+    align=True,
+)
+
+
+@checked_first
+@dataclass(frozen=True, eq=False)
+class ForceElement:
+    """A spring, damper or bushing between a place on link `a` and one on link `b`; -1 or None is the base.
+
+    Made by `ForceElement.spring`, `damper`, `tension` and `bushing`.
+    """
+
+    kind: ElementKind
+    a: str | int | None
+    b: str | int | None
+    at_a: Pose
+    at_b: Pose
+    stiffness: Vector
+    damping: Vector
+    length: float
+    pull: float
+    name: str
+
+    @staticmethod
+    def spring(
+        a: str | int | None,
+        b: str | int | None,
+        stiffness: float,
+        length: float,
+        *,
+        at_a: Iterable[float] = (0.0, 0.0, 0.0),
+        at_b: Iterable[float] = (0.0, 0.0, 0.0),
+        damping: float = 0.0,
+        tension: float = 0.0,
+        name: str = "",
+    ) -> ForceElement:
+        """A spring (N/m) between two points that is slack at `length` (m), with a damper (N s/m) beside it.
+
+        `tension` (N) pulls the points together as well, whatever their distance; a negative one pushes them apart.
+        """
+        numbers = (stiffness, damping)
+        return _element(ElementKind.LINE, a, b, Pose(at_a), Pose(at_b), *numbers, length, tension, name)
+
+    @staticmethod
+    def damper(
+        a: str | int | None,
+        b: str | int | None,
+        damping: float,
+        *,
+        at_a: Iterable[float] = (0.0, 0.0, 0.0),
+        at_b: Iterable[float] = (0.0, 0.0, 0.0),
+        name: str = "",
+    ) -> ForceElement:
+        """A damper (N s/m) between two points."""
+        return _element(ElementKind.LINE, a, b, Pose(at_a), Pose(at_b), 0.0, damping, 0.0, 0.0, name)
+
+    @staticmethod
+    def tension(
+        a: str | int | None,
+        b: str | int | None,
+        force: float,
+        *,
+        at_a: Iterable[float] = (0.0, 0.0, 0.0),
+        at_b: Iterable[float] = (0.0, 0.0, 0.0),
+        name: str = "",
+    ) -> ForceElement:
+        """A constant force (N) that pulls two points together; a negative one pushes them apart."""
+        return _element(ElementKind.LINE, a, b, Pose(at_a), Pose(at_b), 0.0, 0.0, 0.0, force, name)
+
+    @staticmethod
+    def bushing(
+        a: str | int | None,
+        b: str | int | None,
+        stiffness: float | Iterable[float],
+        damping: float | Iterable[float] = 0.0,
+        *,
+        at_a: Pose | Iterable[float] = (0.0, 0.0, 0.0),
+        at_b: Pose | Iterable[float] = (0.0, 0.0, 0.0),
+        name: str = "",
+    ) -> ForceElement:
+        """Springs and dampers between two frames that are slack where the frames coincide.
+
+        Six numbers each: about the axes of the frame on a (N m/rad), then along them (N/m); or one for all.
+        """
+        frames = [at if isinstance(at, Pose) else Pose(at) for at in (at_a, at_b)]
+        return _element(ElementKind.BUSHING, a, b, frames[0], frames[1], stiffness, damping, 0.0, 0.0, name)
+
+
+def _element(
+    kind: ElementKind, a: Any, b: Any, at_a: Pose, at_b: Pose, stiffness: Any, damping: Any, length: float,
+    pull: float, name: str,
+) -> ForceElement:  # fmt: skip
+    if not isinstance(name, str):
+        raise TypeError(f"force element {name!r}: its name must be a text")
+    where = f"force element {name!r}: " if name else "force element: "
+    numbers = []
+    for what, values in (("stiffness", stiffness), ("damping", damping)):
+        six = np.zeros(6)
+        given = np.asarray(values if np.isscalar(values) else list(values), dtype=np.float64)
+        if given.shape not in (((),) if kind is ElementKind.LINE else ((), (6,))):
+            raise ValueError(f"{where}{what} must be one number{'' if kind is ElementKind.LINE else ' or six'}")
+        six[:] = given
+        if not (np.isfinite(six).all() and (six >= 0.0).all()):
+            raise ValueError(f"{where}{what} {given.tolist()} must be finite and not negative")
+        numbers.append(six)
+    if not (math.isfinite(length) and length >= 0.0):
+        raise ValueError(f"{where}length {length} must be finite and not negative")
+    if not math.isfinite(pull):
+        raise ValueError(f"{where}a force of {pull} N is not finite")
+    return ForceElement(kind, a, b, at_a, at_b, numbers[0], numbers[1], float(length), float(pull), name)
+
+
+def element_rows(held: Iterable[tuple[ForceElement, int, Pose, int, Pose]]) -> np.ndarray[Any, Any]:
+    """Rows of elements, from them and the links and poses that hold them now."""
+    listed = list(held)
+    rows = np.zeros(len(listed), ELEMENT)
+    for row, (e, a, at_a, b, at_b) in zip(rows, listed, strict=True):
+        row["kind"], row["a"], row["b"] = e.kind, a, b
+        row["Ra"], row["pa"] = at_a.rotation.ravel(), at_a.position
+        row["Rb"], row["pb"] = at_b.rotation.ravel(), at_b.position
+        row["length"], row["tension"] = e.length, e.pull
+        row["stiffness"], row["damping"] = e.stiffness, e.damping
+    rows.flags.writeable = False
+    return rows
+
+
+@kernel
+def push_pair(rows: Any, total: Any, a: int, b: int, x: Vec3, n: Vec3, f: Vec3) -> None:
+    """Add a wrench at x on link b, and its opposite on link a, to the forces on links; the base takes none."""
+    if b >= 0:
+        push_on(rows[b + 1], total[b], x, n, f)
+    if a >= 0:
+        push_on(rows[a + 1], total[a], x, neg(n), neg(f))
+
+
+@kernel
+def push_on(d: Any, total: Any, x: Vec3, n: Vec3, f: Vec3) -> None:
+    """Add a wrench at x to the force on a link, at its origin."""
+    store3(total, add(load3(total), add(n, cross(sub(x, load3(d["p"])), f))))
+    store3_at(total, 3, add(load3_at(total, 3), f))
+
+
+@kernel
+def place_on(d: Any, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3, Vec3]:
+    """A frame on a link in the world, and the velocity of its origin."""
+    R_link = load9(d["R"])
+    r = mul_vec(R_link, p)
+    return mul(R_link, R), add(load3(d["p"]), r), add(load3(d["v"]), cross(load3(d["w"]), r))
+
+
+@kernel(inline=False)
+def push_elements(tree: Any, total: Any) -> float:
+    """Add the forces of all elements to `total`, from the motion of the links. Returns the energy in their springs."""
+    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    elements = rows_at(tree["elements"], tree["element_count"], ELEMENT)
+    energy = 0.0
+    for i in range(elements.shape[0]):
+        e = elements[i]
+        da, db = rows[e["a"] + 1], rows[e["b"] + 1]
+        x, n, f, stored = element_wrench(e, da, load9(e["Ra"]), load3(e["pa"]), db, load9(e["Rb"]), load3(e["pb"]))
+        push_pair(rows, total, e["a"], e["b"], x, n, f)
+        energy += stored
+    return energy
+
+
+@kernel
+def element_wrench(
+    e: Any, da: Any, Ra: Mat3, pa: Vec3, db: Any, Rb: Mat3, pb: Vec3
+) -> tuple[Vec3, Vec3, Vec3, float]:  # fmt: skip
+    """Where an element acts on link b, its moment and force there, and the energy in its springs.
+
+    Its places on both links are given, for they may be known in other frames than those of the row.
+    """
+    Ra, xa, va = place_on(da, Ra, pa)
+    Rb, xb, vb = place_on(db, Rb, pb)
+    d = sub(xb, xa)
+    if e["kind"] != LINE:
+        n, f, energy = bend(e, da, Ra, db, Rb, xb, d)
+        return xb, n, f, energy
+    distance = sqrt(dot(d, d))
+    along = scale(d, 1.0 / distance) if distance > TOUCHING else (0.0, 0.0, 0.0)
+    stretch = distance - e["length"]
+    k = e["stiffness"][0]
+    tension = k * stretch + e["damping"][0] * dot(along, sub(vb, va)) + e["tension"]
+    energy = 0.5 * k * stretch * stretch + e["tension"] * distance
+    return xb, (0.0, 0.0, 0.0), scale(along, -tension), energy
+
+
+@kernel
+def bend(e: Any, da: Any, Ra: Mat3, db: Any, Rb: Mat3, xb: Vec3, d: Vec3) -> tuple[Vec3, Vec3, float]:
+    """Moment and force of a bushing: its springs' energy is ½ Σ k stretch², in the axes of the frame on a."""
+    w = sub(load3(db["w"]), load3(da["w"]))
+    u = sub(point_velocity(db, xb), point_velocity(da, xb))  # as a body on a would see it
+    E = transpose(Ra)
+    w, u = mul_vec(E, w), mul_vec(E, u)
+    c = e["damping"]
+    n, f, energy = bend_springs(e, E, Rb, d)
+    n = (n[0] - c[0] * w[0], n[1] - c[1] * w[1], n[2] - c[2] * w[2])
+    f = (f[0] - c[3] * u[0], f[1] - c[4] * u[1], f[2] - c[5] * u[2])
+    return mul_vec(Ra, n), mul_vec(Ra, f), energy
+
+
+@kernel
+def bend_springs(e: Any, E: Mat3, Rb: Mat3, d: Vec3) -> tuple[Vec3, Vec3, float]:
+    """What the springs of a bushing do, in the axes of the frame on a, into which E turns; and their energy."""
+    phi, p, k = log(from_matrix(mul(E, Rb))), mul_vec(E, d), e["stiffness"]
+    # the rotation vector in the axes of a: its gradient with respect to a turn there is log_shift with the other sign
+    turned = log_shift((-phi[0], -phi[1], -phi[2]), (k[0] * phi[0], k[1] * phi[1], k[2] * phi[2]))
+    turn = k[0] * phi[0] * phi[0] + k[1] * phi[1] * phi[1] + k[2] * phi[2] * phi[2]
+    energy = 0.5 * (turn + k[3] * p[0] * p[0] + k[4] * p[1] * p[1] + k[5] * p[2] * p[2])
+    return neg(turned), (-k[3] * p[0], -k[4] * p[1], -k[5] * p[2]), energy
+
+
+@kernel
+def point_velocity(d: Any, x: Vec3) -> Vec3:
+    """Velocity of the point of a link that is at x."""
+    return add(load3(d["v"]), cross(load3(d["w"]), sub(x, load3(d["p"]))))

@@ -1,0 +1,135 @@
+"""Mass properties of a link, checked when they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph.spatial.arguments.annotated import checked_on_failure
+from kinemorph.spatial.pose import Matrix, Pose, Vector, vector
+from kinemorph.spatial.products import inner, times
+
+TRIANGLE = 1e-6  # slack of the triangle inequality, relative: files carry rounded numbers
+_EYE = np.eye(3)
+GYRATION = 1e-6  # m: a body whose radius of gyration is smaller is a point, and what its matrix says is rounding
+
+
+@checked_on_failure
+@dataclass(frozen=True, eq=False)
+class Inertia:
+    """Mass in kg, centre of mass in m, and inertia about it in kg m², all in the link's frame."""
+
+    mass: float
+    com: Vector
+    matrix: Matrix
+
+    def __init__(
+        self,
+        mass: float,
+        com: Iterable[float] = (0.0, 0.0, 0.0),
+        matrix: npt.ArrayLike = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)),
+    ) -> None:
+        I = np.array(matrix, dtype=np.float64)
+        if I.shape == (3,):
+            I = np.diag(I)
+        object.__setattr__(self, "mass", float(mass))
+        object.__setattr__(self, "com", vector(com, 3, "Inertia: com"))
+        object.__setattr__(self, "matrix", I)
+        fault = self.fault()
+        if fault:
+            raise ValueError(fault)
+
+    @staticmethod
+    def unchecked(mass: float, com: Vector, matrix: Matrix) -> Inertia:
+        """As it is given, though perhaps no body has it: files of real robots do this. `fault` says what is wrong."""
+        inertia = object.__new__(Inertia)
+        inertia.__dict__.update(mass=mass, com=com, matrix=matrix)
+        return inertia
+
+    def fault(self) -> str:
+        """Why no body has this inertia; empty if one has."""
+        m, I = self.mass, self.matrix
+        if not np.isfinite(m) or m < 0.0:
+            return f"mass {m} must be finite and not negative"
+        if I.shape != (3, 3) or not np.isfinite(I).all():
+            return f"inertia {I.tolist()} must be a finite 3x3 matrix or three diagonal entries"
+        size = float(np.abs(I).max())
+        if np.abs(I - I.T).max() > 1e-9 * size:
+            return f"inertia {I.tolist()} is not symmetric"
+        if size < m * GYRATION**2:
+            return ""
+        low, middle, high = np.linalg.eigvalsh(I)
+        if low < -1e-9 * size:
+            return f"inertia {I.tolist()} is not positive definite (principal moment {low:g}): no body has it"
+        if low + middle < high * (1.0 - TRIANGLE):
+            return (
+                f"inertia {I.tolist()} breaks the triangle inequality "
+                f"(principal moments {low:g} + {middle:g} < {high:g}): no body has it"
+            )
+        return ""
+
+    @staticmethod
+    def point(mass: float, at: Iterable[float] = (0.0, 0.0, 0.0)) -> Inertia:
+        return Inertia(mass, at)
+
+    @staticmethod
+    def sphere(mass: float, radius: float, at: Iterable[float] = (0.0, 0.0, 0.0)) -> Inertia:
+        """A solid ball."""
+        _lengths("sphere", radius=radius)
+        return Inertia(mass, at, np.full(3, 0.4 * mass * radius**2))
+
+    @staticmethod
+    def box(mass: float, size: Iterable[float], at: Iterable[float] = (0.0, 0.0, 0.0)) -> Inertia:
+        """A solid box with full edge lengths `size`."""
+        edges = vector(size, 3, "Inertia.box: size")
+        _lengths("box", size=min(edges))
+        x, y, z = edges**2
+        with np.errstate(all="ignore"):  # what is not finite is refused
+            return Inertia(mass, at, mass / 12.0 * np.array([y + z, x + z, x + y]))
+
+    @staticmethod
+    def cylinder(mass: float, radius: float, length: float, at: Iterable[float] = (0.0, 0.0, 0.0)) -> Inertia:
+        """A solid cylinder along z."""
+        _lengths("cylinder", radius=radius, length=length)
+        side = mass * (3.0 * radius**2 + length**2) / 12.0
+        return Inertia(mass, at, [side, side, 0.5 * mass * radius**2])
+
+    @staticmethod
+    def rod(mass: float, start: Iterable[float], end: Iterable[float]) -> Inertia:
+        """A thin rod between two points."""
+        a, b = vector(start, 3, "Inertia.rod: start"), vector(end, 3, "Inertia.rod: end")
+        with np.errstate(all="ignore"):  # what is not finite is refused
+            d = b - a
+            return Inertia(mass, (a + b) / 2.0, mass / 12.0 * (inner(d, d) * np.eye(3) - np.outer(d, d)))
+
+    def moved(self, pose: Pose) -> Inertia:
+        """The same body in an outer frame, where this frame stands at `pose`."""
+        R = pose.rotation
+        return Inertia.unchecked(self.mass, times(R, self.com) + pose.position, times(R, self.matrix, R.T))
+
+    def about_origin(self) -> Matrix:
+        """Second moment about the link's origin."""
+        return self.matrix + _spread(self.mass, self.com)
+
+    def __add__(self, other: Inertia) -> Inertia:
+        """Both bodies welded together."""
+        mass = self.mass + other.mass
+        if mass == 0.0:
+            return Inertia.unchecked(0.0, self.com, self.matrix + other.matrix)
+        com = (self.mass * self.com + other.mass * other.com) / mass
+        I = self.about_origin() + other.about_origin() - _spread(mass, com)
+        return Inertia.unchecked(mass, com, 0.5 * (I + I.T))
+
+
+def _spread(mass: float, c: Vector) -> Matrix:
+    """The second moment of a point mass about the origin."""
+    return mass * (inner(c, c) * _EYE - c[:, np.newaxis] * c)
+
+
+def _lengths(shape: str, **lengths: float) -> None:
+    for name, length in lengths.items():
+        if not 0.0 <= length < np.inf:
+            raise ValueError(f"Inertia.{shape}: {name} {length} must be finite and not negative")

@@ -1,0 +1,61 @@
+"""Joints that move nothing: without mass or drive a joint has no acceleration, wherever the model is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.multibody.algorithms.configuration import neutral, random_configuration
+from kinemorph.multibody.algorithms.impulse import articulate
+from kinemorph.multibody.checks import Vector
+from kinemorph.multibody.data import Data
+from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE
+from kinemorph.multibody.model.model import Model
+from kinemorph.spatial.rows import load3, load3_at
+from kinemorph.spatial.vec3 import dot
+
+NOTHING = 1e-13  # share of the inertia around it below which what a joint moves is rounding
+TRIES = 3  # configurations: in a single one a joint may be singular by accident
+
+
+@kernel(inline=False)
+def shares_moved(tree: Any, q: Any, shares: Any) -> None:
+    """Of each degree of freedom, the inertia that it moves when all others give way, as a share of what is there."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    articulate(tree, q)
+    for i in range(tree["n"]):
+        l = links[i]
+        A, M = rows[i + 1]["A"], rows[i + 1]["M"]
+        for k in range(l["iv"], l["iv"] + l["nv"]):
+            w, v = load3(dof_rows[k]["S"]), load3_at(dof_rows[k]["S"], 3)
+            around = dot(w, w) * (A[0] + A[3] + A[5]) + dot(v, v) * (M[0] + M[3] + M[5]) + dofs[k]["armature"]
+            moved = 1.0 / (dof_rows[k]["D"][0] * dof_rows[k]["D"][0])
+            shares[k] = moved / around if around > 0.0 and moved <= around else 0.0
+
+
+@entry
+def _shares_moved(address: int, q: Vector, shares: Vector) -> None:
+    shares_moved(rows_at(address, 1, TREE)[0], q, shares)
+
+
+def massless_joints(model: Model, q: Any = None) -> list[str]:
+    """The names of joints that move nothing in one of their directions, at q or, if that is not given, anywhere."""
+    if not model.nv:
+        return []
+    data, best, shares = Data(model), np.zeros(model.nv), np.empty(model.nv)
+    tried = [neutral(model), *(random_configuration(model, seed) for seed in range(TRIES - 1))] if q is None else [q]
+    for at in tried:
+        _shares_moved(data.address, np.array(at, dtype=np.float64), shares)
+        best = np.maximum(best, np.nan_to_num(shares, nan=0.0))
+    still = {*model.dofs["link"][best < NOTHING].tolist()}
+    parents = model.links["parent"].tolist()
+    carrying = set()  # such a joint: what these move is no number, and says nothing of themselves
+    for link in still:
+        while (link := parents[link]) >= 0 and link not in carrying:
+            carrying.add(link)
+    return [model.joint_names[i] for i in sorted(still - carrying)]

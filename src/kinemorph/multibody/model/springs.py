@@ -1,0 +1,88 @@
+"""Springs in joints.
+
+A spring is slack at the model's `rest`. Its stretch is an angle or a distance from there; for rotations it is the
+rotation vector φ from the rest's frame, for a free joint also the shift along the rest's axes. The energy is
+½ Σ k stretch², and the force is its exact gradient: on rotations that is J(φ)⁻ᵀ k φ, which differs from k φ if the
+three stiffnesses differ.
+"""
+
+from typing import Any
+
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.algorithms.joints import FREE, SPHERICAL
+from kinemorph.multibody.layout import DOF, LINK
+from kinemorph.spatial.quaternion import conjugate, log, log_shift, multiply, rotate
+from kinemorph.spatial.rows import get, load3_at, load4_at, put, store3_at
+from kinemorph.spatial.vec3 import Scalar, Vec3, dot, sub
+
+Quaternion = tuple[Scalar, Scalar, Scalar, Scalar]
+
+
+@kernel(inline=False)
+def stretch(tree: Any, rest: Any, q: Any, out: Any) -> None:
+    """How far each degree of freedom is from its rest."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    for i in range(tree["n"]):
+        l = links[i]
+        iq = l["iq"]
+        iv = l["iv"]
+        if l["kind"] == SPHERICAL:
+            store3_at(out, iv, log(multiply(conjugate(load4_at(rest, iq)), load4_at(q, iq))))
+        elif l["kind"] == FREE:
+            back = conjugate(load4_at(rest, iq + 3))
+            store3_at(out, iv, log(multiply(back, load4_at(q, iq + 3))))
+            store3_at(out, iv + 3, rotate(back, sub(load3_at(q, iq), load3_at(rest, iq))))
+        else:
+            for k in range(l["nv"]):
+                put(out, iv + k, get(q, iq + k) - get(rest, iq + k))
+
+
+@kernel(inline=False)
+def pull(tree: Any, rest: Any, q: Any, out: Any) -> None:
+    """The joint forces that the springs resist with: minus the gradient of the elastic energy is minus this."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    stretch(tree, rest, q, out)
+    for i in range(tree["n"]):
+        l = links[i]
+        iq = l["iq"]
+        iv = l["iv"]
+        if l["kind"] == SPHERICAL:
+            pulled, _ = ball_pull(load4_at(rest, iq), load4_at(q, iq), three(dofs, iv))
+            store3_at(out, iv, pulled)
+        elif l["kind"] == FREE:
+            back, x = load4_at(rest, iq + 3), load4_at(q, iq + 3)
+            pulled, _ = ball_pull(back, x, three(dofs, iv))
+            store3_at(out, iv, pulled)
+            pulled, _ = free_pull(load3_at(rest, iq), back, load3_at(q, iq), x, three(dofs, iv + 3))
+            store3_at(out, iv + 3, pulled)
+        else:
+            for k in range(iv, iv + l["nv"]):
+                put(out, k, dofs[k]["stiffness"] * get(out, k))
+
+
+@kernel
+def three(dofs: Any, k: int) -> Vec3:
+    """Stiffnesses of three degrees of freedom."""
+    return (dofs[k]["stiffness"], dofs[k + 1]["stiffness"], dofs[k + 2]["stiffness"])
+
+
+@kernel
+def times(k: Vec3, x: Vec3) -> Vec3:
+    return (k[0] * x[0], k[1] * x[1], k[2] * x[2])
+
+
+@kernel
+def ball_pull(rest: Quaternion, x: Quaternion, k: Vec3) -> tuple[Vec3, Scalar]:
+    """What the springs of a ball resist with, in the link's frame, and their energy."""
+    phi = log(multiply(conjugate(rest), x))
+    bent = times(k, phi)
+    return log_shift(phi, bent), 0.5 * dot(phi, bent)  # log_shift is J⁻ᵀ
+
+
+@kernel
+def free_pull(p0: Vec3, rest: Quaternion, p: Vec3, x: Quaternion, k: Vec3) -> tuple[Vec3, Scalar]:
+    """What the springs along the rest's axes resist with, in the link's frame, and their energy."""
+    shift = rotate(conjugate(rest), sub(p, p0))
+    f = times(k, shift)
+    return rotate(multiply(conjugate(x), rest), f), 0.5 * dot(shift, f)

@@ -1,0 +1,72 @@
+"""The hierarchical hash at work (Fontijne, animation 2): pairs come and go, then boxes are shown, then tiles.
+
+V-Clip looks at a pair only while the boxes of both share a tile: lines between closest points appear and vanish as
+objects come near and part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from kinemorph.scenes.bounce.drawing import BLACK, BLUE, GREY, Sight, around, cast, frames, shot, sight, solids, sticks
+from kinemorph.scenes.bounce.replay import native_tiles
+from kinemorph.scenes.bounce.simulation import Bounce
+from kinemorph.scenes.pictures.views import sheet
+from kinemorph.view.pictures.picture import save_png
+from kinemorph.view.recordings.recording import Recording
+from kinemorph.view.replays.overlays import Boxes, Lines
+from kinemorph.view.replays.replay import replay
+
+COUNT, SIDE = 6, 5.0  # objects, m
+DT = 0.01  # s
+RATE = 25.0  # frames a second
+PLAIN, BOXED, TILED = 7.0, 5.0, 6.0  # s of each part
+SEED = 3
+
+
+def world(seed: int = SEED) -> Bounce:
+    """Six objects of three sizes: six shapes."""
+    return Bounce(COUNT, SIDE, DT, seed)
+
+
+def draw(folder: Path, bounce: Bounce) -> tuple[Path, Path, list[int]]:
+    """Go on for all parts: four moments, a replay, and how many pairs V-Clip has looked at in each frame."""
+    folder.mkdir(parents=True, exist_ok=True)
+    recording = Recording("boxes and tiles")
+    cast(recording, bounce)
+    seen: list[Sight] = []
+    tiles, images = [], []
+    first, last = round(PLAIN * RATE), round((PLAIN + BOXED) * RATE)
+    for k in range(round((PLAIN + BOXED + TILED) * RATE)):
+        bounce.advance(bounce.steps + round(1.0 / (RATE * DT)))
+        now = sight(bounce)
+        recording.add_poses(k / RATE, np.arange(COUNT), now.poses)
+        seen.append(now)
+        tiles.append(native_tiles(bounce) if k >= last - 20 else np.zeros((0, 2, 3)))
+        if k in (60, first - 20, last - 20, last + 90):
+            things = solids(bounce, now) + sticks(now.lines, 0.02, BLACK)
+            things += sticks(frames(now.boxes), 0.012, GREY) if k >= first - 20 else []
+            things += sticks(frames(tiles[-1]), 0.012, BLUE) if k >= last - 20 else []
+            points = np.concatenate([around(*seen), frames(tiles[-1]).reshape(-1, 3)])
+            images.append(shot(things, points, (1.0, -1.3, 0.55), (300, 260)))
+    pictures, page = folder / "collision_tiles.png", folder / "collision_tiles.html"
+    save_png(pictures, sheet(images, 4))
+    none = np.zeros((0, 2, 3))
+    replay(
+        recording, page, rate=RATE,
+        overlays=[
+            Lines("closest", BLACK, [s.lines for s in seen], 2.0),
+            Boxes("boxes", GREY, [s.boxes if k >= first else none for k, s in enumerate(seen)]),
+            Boxes("tiles", BLUE, tiles),
+        ],
+    )  # fmt: skip
+    return pictures, page, [len(s.lines) for s in seen]
+
+
+def demo(out: Path, say: Callable[[str], None]) -> None:
+    pictures, page, pairs = draw(out, world())
+    say(f"[bold]{COUNT} objects[/]: V-Clip looks at {min(pairs)} to {max(pairs)} pairs of {COUNT * (COUNT - 1) // 2}")
+    say(f"\nlook at [bold]{pictures}[/] and [bold]{page}[/]")

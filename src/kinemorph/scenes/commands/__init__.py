@@ -1,0 +1,1 @@
+"""What the commands run, view, warm and doctor do."""

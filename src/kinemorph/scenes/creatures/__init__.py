@@ -1,0 +1,1 @@
+"""Creatures and results of evolution, shown."""

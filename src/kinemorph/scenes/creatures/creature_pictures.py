@@ -1,0 +1,116 @@
+"""Creatures to look at: one with its picture, replay and brain; and sheets of many.
+
+python -m kinemorph.scenes.creatures.creature_pictures FOLDER draws the sheets of the manual.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kinemorph._escaping import plain
+from kinemorph.creatures.gallery import HANDMADE, ROOMY, handmade
+from kinemorph.creatures.genotype.genotype import Form, load_genotype
+from kinemorph.creatures.genotype.random_genotype import random_genotype
+from kinemorph.creatures.growth.develop import Phenotype, develop
+from kinemorph.creatures.settings import Settings
+from kinemorph.multibody.algorithms.configuration import neutral
+from kinemorph.view.pictures.brain_graph import plot_brain
+from kinemorph.view.pictures.captions import titled
+from kinemorph.view.pictures.picture import picture, save_png
+from kinemorph.view.replays.replay import replay
+from kinemorph.world.world import World
+
+ALL_FORMS = Settings(forms=tuple(Form))
+TILE = (150, 112)  # pixels
+STRIP = 20  # pixels, below a creature for its name
+STEP = 5  # between shades, which nobody sees, and which packs better
+TARGET = (3.0, 0.0, 0.3)  # m, what creatures that are shown may look for
+
+
+def show(file: Path, out: Path, seconds: float, say: Callable[[str], None]) -> None:
+    """Leave a picture, a replay and the brain of the creature in a file, or of a handmade one by its name."""
+    name = file.stem
+    genotype = handmade(str(file)) if str(file) in HANDMADE else load_genotype(file)
+    creature = develop(genotype, ROOMY)
+    say(f"{plain(name)}: {creature}, {creature.model.mass:.3g} kg; {creature.brain}")
+    say(f"key {genotype.key}")
+    out.mkdir(parents=True, exist_ok=True)
+    image, film, graph = out / f"{name}.png", out / f"{name}.html", out / f"{name}_brain.png"
+    picture(creature.model, neutral(creature.model), image)
+    plot_brain(graph, creature.brain, name)
+    replay(recorded(creature, seconds, name), film, follow="part0")
+    say(plain(f"look at {image}, {film} and {graph}"))
+
+
+def recorded(creature: Phenotype, seconds: float, name: str) -> Any:
+    """How a creature moves on the ground, with a target in front of it."""
+    from kinemorph.scenes.pictures.filming import film_run
+
+    return film_run(stage(creature), seconds, name)
+
+
+def stage(creature: Phenotype) -> World:
+    """A world with ground, and the creature just above it, which thinks."""
+    world = World(dt=5e-3)
+    world.add_ground()
+    figure = world.add(creature.model, (0.0, 0.0, creature.lift))
+    world.think(figure, creature.brain, TARGET)
+    return world
+
+
+# ------------------------------------------------------------------------------------------------------------ sheets
+
+
+def sheet(
+    creatures: Sequence[Phenotype], file: Path, columns: int, tile: tuple[int, int] = TILE, names: Sequence[str] = ()
+) -> Path:
+    """One picture of many creatures, row by row, with their names if they have any."""
+    width, height = tile
+    strip = STRIP if names else 0
+    images = [picture(c.model, neutral(c.model), size=(width, height - strip)) for c in creatures]
+    if names:
+        images = [np.pad(image, ((0, strip), (0, 0), (0, 0)), "edge") for image in images]
+        images = [titled(image, name) for image, name in zip(images, names, strict=True)]
+    rows = -(-len(images) // columns)
+    whole = np.full((rows * height, columns * width, 3), 255, np.uint8)
+    for k, image in enumerate(images):
+        y, x = height * (k // columns), width * (k % columns)
+        whole[y : y + height, x : x + width] = image
+    save_png(file, ((whole.astype(int) + STEP // 2) // STEP * STEP).clip(0, 255).astype(np.uint8))
+    return file
+
+
+def random_creatures(count: int, settings: Settings = ALL_FORMS) -> list[Phenotype]:
+    """The first random creatures that may live."""
+    found: list[Phenotype] = []
+    seed = 0
+    while len(found) < count:
+        creature = develop(random_genotype(seed, settings), settings)
+        if not creature.rejected:
+            found.append(creature)
+        seed += 1
+    return found
+
+
+def sheets(folder: Path) -> list[Path]:
+    """A hundred random creatures, and those made by hand."""
+    folder.mkdir(parents=True, exist_ok=True)
+    made = [develop(handmade(name), ROOMY) for name in HANDMADE]
+    return [
+        sheet(random_creatures(100), folder / "creatures_random.png", 10, (96, 80)),
+        sheet(made, folder / "creatures_handmade.png", len(made), (192, 160), tuple(HANDMADE)),
+    ]
+
+
+def main(folder: Path) -> None:
+    for file in sheets(folder):
+        print(file)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,166 @@
+"""Creatures that have evolved, seen together: champions of generations or of runs, after Fontijne's animations (A.3).
+
+python -m kinemorph.scenes.creatures.evolved NAME RUN[@GENERATION]... [--behind] [--draw N] [--moments T...] takes them
+out of runs, to be shipped with the package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+
+from kinemorph._files import FileError, read_bytes, write_whole
+from kinemorph.creatures.genotype.genotype import MOST_BYTES, Genotype
+from kinemorph.evolve.creature_problem import Species, creatures
+from kinemorph.evolve.experiment import settings_in
+from kinemorph.evolve.rescore import champion_of
+from kinemorph.evolve.run import held_out
+from kinemorph.evolve.settings import Settings
+from kinemorph.evolve.store.run_store import Store
+from kinemorph.scenes.creatures.champions import FROM, awake, side_by_side
+from kinemorph.scenes.pictures.views import Point, View, draw_views
+from kinemorph.view.pictures.picture import recorded_solids
+from kinemorph.view.recordings.recording import Recording
+
+FOLDER = Path(__file__).parents[1] / "data" / "evolved"
+DRAWS = 16  # on which champions are measured before they are shown
+Array = np.ndarray[Any, np.dtype[np.float64]]
+ALONE, BESIDE, BEHIND = (900, 320), (620, 200), (420, 280)  # pixels of a picture of one life, and of several
+
+
+class Cast(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who is shown, at which task, on which draw that no search saw."""
+
+    task: str
+    seed: int
+    champions: dict[str, Genotype]
+    of_task: dict[str, Any] = {}
+    draw: int = 0
+    behind: bool = False  # front to back, instead of side by side
+    moments: tuple[float, ...] = (0.0,)  # s, that pictures show: of a life alone in one, as under a stroboscope
+
+    @property
+    def species(self) -> Species:
+        return creatures(self.of_task, self.task, "default")
+
+
+def cast(name: str) -> Cast:
+    """Those of an animation that are shipped with the package."""
+    file = FOLDER / f"{name}.json"
+    try:
+        return msgspec.json.decode(read_bytes(file, 16 * MOST_BYTES), type=Cast)
+    except msgspec.DecodeError as error:
+        raise FileError(f"{file}: {error}") from None
+
+
+def together(name: str) -> tuple[Recording, dict[str, float]]:
+    """Their lives in one recording, and what each of them measures."""
+    who = cast(name)
+    on = held_out(who.seed, who.draw + 1)[who.draw]
+    lives = {called: awake(who.species, one.to_json(), on) for called, one in who.champions.items()}
+    films = {called: life for called, (life, _) in lives.items()}
+    recording = side_by_side(films, who.task, who.behind) if len(films) > 1 else next(iter(films.values()))
+    return recording, {called: measure for called, (_, measure) in lives.items()}
+
+
+def measured(species: Species, seed: int, champions: Mapping[str, Genotype], draws: int = DRAWS) -> dict[str, Array]:
+    """What each of them measures on draws that no search saw; what is rejected counts as nothing."""
+    found = {}
+    for called, one in champions.items():
+        lives = [species.evaluate(one.to_json(), draw) for draw in held_out(seed, draws)]
+        found[called] = np.array([0.0 if life.reason else life.measure for life in lives])
+    return found
+
+
+def demo(out: Path, say: Callable[[Any], None], name: str) -> None:
+    """Let them live: pictures, and a replay."""
+    recording, measures = together(name)
+    who, alone = cast(name), len(measures) == 1
+    means = {called: found.mean() for called, found in measured(who.species, who.seed, who.champions).items()}
+    for called, measure in measures.items():
+        say(f"{called}: {measure:.3g}; in the mean of {DRAWS} draws that no search saw {means[called]:.3g}")
+    low, high = _around(recording, who.moments)
+    views = [View(times, FROM, low, high, near=True, room=1.0) for times in ([who.moments] if alone else who.moments)]
+    pictures, film = draw_views(
+        recording, out, name, views, size=ALONE if alone else BEHIND if who.behind else BESIDE,
+        columns=len(views) if who.behind else min(2, len(views)),
+        follow="part0" if alone else None,
+    )  # fmt: skip
+    say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")
+
+
+def _around(recording: Recording, moments: tuple[float, ...]) -> tuple[Point, Point]:
+    """The corners of a box around all parts at some times, and around what stands where they are, such as bars."""
+    solids = [solid for t in moments for solid in recorded_solids(recording, t, "part")[1]]
+    left, right = (end(float(end(solid.vertices[:, 0])) for solid in solids) for end in (min, max))
+    still = recorded_solids(recording, 0.0)[0]
+    solids += [solid for solid in still if left <= solid.vertices[:, 0].mean() <= right]
+    points = np.concatenate([solid.vertices for solid in solids])
+    low, high = points.min(axis=0).tolist(), points.max(axis=0).tolist()
+    return (low[0], low[1], low[2]), (high[0], high[1], high[2])
+
+
+hitting_ball, jumping_1, jumping_2, jumping_3 = (
+    partial(demo, name=name) for name in ("hitting_ball", "jumping_1", "jumping_2", "jumping_3")
+)
+locomotion_1, locomotion_2, locomotion_3 = (partial(demo, name=f"locomotion_{k}") for k in (1, 2, 3))
+brachiation = partial(demo, name="brachiation")
+
+
+def typical(found: Mapping[str, Array]) -> int:
+    """The draw on which all of them measure what they do in the mean, most nearly: a picture of it promises no more."""
+    measures = np.array(list(found.values()))
+    apart = np.abs(measures - measures.mean(axis=1, keepdims=True)).sum(axis=0)
+    return int(apart.argmin())
+
+
+def check_progress(found: Mapping[str, Array], champions: Mapping[str, Genotype]) -> None:
+    """Refuse champions of generations that show none: one that is there twice, or that is no better than the one
+    before."""
+    if len({one.line() for one in champions.values()}) < len(champions):
+        raise ValueError(f"evolved: two of {', '.join(champions)} are one genotype; name other generations")
+    for before, after in pairwise(name for name in champions if name.startswith("generation")):
+        old, new = found[before].mean(), found[after].mean()
+        if not new > old:
+            raise ValueError(f"evolved: {after} measures {new:.3g} in the mean, and {before} {old:.3g}: no progress")
+
+
+def keep(
+    name: str, runs: tuple[str, ...], /, behind: bool = False, draw: int | None = None,
+    moments: tuple[float, ...] = (0.0,),
+) -> None:  # fmt: skip
+    """Take champions out of runs, each said as RUN or RUN@GENERATION, all of the task of the first.
+
+    Without a `draw` they are shown on the most typical one.
+    """
+    champions: dict[str, Genotype] = {}
+    settings: list[Settings] = []
+    for place in runs:
+        run, _, generation = place.partition("@")
+        with Store.open(Path(run)) as store:
+            settings.append(settings_in(store))
+            at = int(generation) if generation else store.last
+            called = f"generation {at}" if generation else f"seed {settings[-1].seed}"
+            champions[called] = Genotype.from_json(champion_of(store, at, 0))
+    if len({msgspec.json.encode((one.task, one.of_task)) for one in settings}) != 1:
+        raise ValueError(f"evolved: runs must be of one task, and there must be one at least: {', '.join(runs)}")
+    made = Cast(settings[0].task, settings[0].seed, champions, settings[0].of_task, draw or 0, behind, moments)
+    found = measured(made.species, made.seed, champions)
+    check_progress(found, champions)
+    if draw is None:
+        made = replace(made, draw=typical(found))
+    FOLDER.mkdir(exist_ok=True)
+    write_whole(FOLDER / f"{name}.json", msgspec.json.encode(made))
+
+
+if __name__ == "__main__":
+    import tyro
+
+    tyro.cli(keep)

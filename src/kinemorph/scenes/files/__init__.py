@@ -1,0 +1,1 @@
+"""Scene files: worlds that TOML files describe."""

@@ -1,0 +1,89 @@
+"""What a scene of a world shows: a film of its bodies while it runs, a strip of pictures, and a replay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kinemorph.geometry.shapes import Shape
+from kinemorph.spatial.pose import Pose
+from kinemorph.view.pictures.picture import PALETTE, save_png
+from kinemorph.view.pictures.raster import Camera, Solid, draw
+from kinemorph.view.recordings.film import film
+from kinemorph.view.recordings.recording import SOIL, Recording, level_ground, standing
+from kinemorph.view.replays.replay import replay
+from kinemorph.world.world import World
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+RATE = 60.0  # frames a second
+
+
+def film_run(world: World, seconds: float, name: str, rate: float = RATE) -> Recording:
+    """Run a world for so long, and record where its bodies are, and who carries whom."""
+    with film(world, rate=rate, name=name) as taken:
+        world.run(seconds)
+    return taken.recording
+
+
+def draw_film(
+    recording: Recording,
+    folder: Path,
+    name: str,
+    times: Sequence[float],
+    *,
+    direction: Sequence[float],
+    size: tuple[int, int],
+    follow: str | None = None,
+    beside: str = "",
+) -> tuple[Path, Path]:  # fmt: skip
+    """A strip of pictures at some times, one below the other if they are wide, and a replay: files in a folder.
+
+    The camera of the pictures looks at all that moves or stands but the body called `beside`; that of the replay may
+    `follow` one.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    pictures, film = folder / f"{name}.png", folder / f"{name}.html"
+    moments = [_solids(recording, t) for t in times]
+    framed = [_solids(recording, t, but=beside) for t in times]
+    things = [_solid(recording, s, Pose(), SOIL[:3]) for s in standing(recording) if s.colour != SOIL]
+    points = np.concatenate([s.vertices for solids in (*framed, things) for s in solids])
+    camera = Camera.framing(points, direction, size[0] / size[1])
+    axis = 0 if size[0] > size[1] else 1
+    still = [_solid(recording, _part(shape, points), Pose(), SOIL[:3]) for shape in standing(recording)]
+    ground = level_ground(recording)
+    images = [draw([*still, *solids], camera, *size, ground=ground) for solids in moments]
+    save_png(pictures, np.concatenate(images, axis=axis))
+    replay(recording, film, direction=direction, follow=follow)
+    return pictures, film
+
+
+def _solids(recording: Recording, t: float, but: str = "") -> list[Solid]:
+    """The bodies of the last frame that is not later than t, as triangles in the world."""
+    frame = recording.poses[max(0, int(np.searchsorted(recording.t, t + 1e-9, side="right")) - 1)]
+    solids = []
+    for i, body in enumerate(recording.bodies):
+        if not np.isnan(frame[i, 0]) and body.name != but:
+            place = Pose.quaternion(frame[i, 3:], frame[i, :3])
+            solids += [_solid(recording, shape, place, PALETTE[i % len(PALETTE)]) for shape in body.shapes]
+    return solids
+
+
+def _part(shape: Shape, points: Array) -> Shape:
+    """The part of a slope that is below some points; other shapes as they are."""
+    if shape.colour != SOIL:
+        return shape
+    below = shape.pose.inverse().apply(points)
+    low, high = below[:, :2].min(axis=0), below[:, :2].max(axis=0)
+    middle = shape.pose.apply((*(0.5 * (low + high)), 0.0))
+    width, length = np.maximum(1.1 * (high - low), 0.5)
+    return replace(shape, size=(float(width), float(length), shape.size[2]), pose=Pose(middle, shape.pose.rotation))
+
+
+def _solid(recording: Recording, shape: Shape, place: Pose, plain: Sequence[float]) -> Solid:
+    mesh = recording.mesh_of(shape)
+    colour = np.array(shape.colour[:3] if shape.colour else plain)
+    return Solid((place @ shape.pose).apply(mesh.vertices), mesh.faces, np.broadcast_to(colour, (len(mesh.faces), 3)))

@@ -1,0 +1,101 @@
+"""Pictures of a film from several places, at several times, beside and below each other; and its replay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kinemorph.view.pictures.picture import recorded_solids, save_png
+from kinemorph.view.pictures.raster import Camera, Image, Solid, draw
+from kinemorph.view.recordings.recording import Recording, level_ground, seen
+from kinemorph.view.replays.replay import replay
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Point = tuple[float, float, float]
+GAP = 4  # pixels between pictures
+PAPER = 255
+
+
+@dataclass(frozen=True)
+class View:
+    """A picture: when it is, from where one looks, and the box in the world that it shows.
+
+    With several times all of them are in it at once, as under a stroboscope; with `trace`, a body's name, this one is
+    so alone, and the others are as at the first time. If it is `near`, what stands beyond the box along x is not drawn.
+    What it shows is `room` times as large as the box: bodies are not points.
+    """
+
+    times: float | tuple[float, ...]
+    direction: Point
+    low: Point
+    high: Point
+    trace: str = ""
+    near: bool = False
+    room: float = 1.2
+
+
+def draw_views(
+    recording: Recording,
+    folder: Path,
+    name: str,
+    views: Sequence[View],
+    *,
+    size: tuple[int, int],
+    columns: int = 1,
+    follow: str | None = None,
+    speed: float = 1.0,
+) -> tuple[Path, Path]:  # fmt: skip
+    """A sheet of pictures, each of a size, in so many columns, and a replay that is so many times as fast as life.
+
+    The replay looks from where the first picture does.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    pictures, film = folder / f"{name}.png", folder / f"{name}.html"
+    save_png(pictures, sheet([picture(recording, view, size) for view in views], columns))
+    replay(recording, film, direction=views[0].direction, follow=follow, speed=speed)
+    return pictures, film
+
+
+def picture(recording: Recording, view: View, size: tuple[int, int]) -> Image:
+    """What a view shows."""
+    ends = np.array([view.low, view.high], float)
+    corners = np.array([ends[[i, j, k], [0, 1, 2]] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
+    middle = corners.mean(axis=0)
+    camera = Camera.framing(middle + view.room * (corners - middle), view.direction, size[0] / size[1])
+    times = view.times if isinstance(view.times, tuple) else (view.times,)
+    solids: list[Solid] = []
+    for k, t in enumerate(times):
+        still, moving = recorded_solids(recording, t)
+        if k == 0:
+            solids += [s for s in still if not view.near or ends[0, 0] <= s.vertices[:, 0].mean() <= ends[1, 0]]
+        elif view.trace:
+            moving = _of_body(recording, t, view.trace, moving)
+        solids += moving
+    return draw(solids, camera, *size, ground=level_ground(recording))
+
+
+def _of_body(recording: Recording, t: float, name: str, solids: list[Solid]) -> list[Solid]:
+    """Those that are a body's, of all that `recorded_solids` has of bodies."""
+    frame = recording.poses[max(0, int(np.searchsorted(recording.t, t + 1e-9, side="right")) - 1)]
+    first = 0
+    for body, pose in zip(recording.bodies, frame, strict=False):
+        count = 0 if np.isnan(pose[0]) else len(seen(body.shapes))
+        if body.name == name:
+            return solids[first : first + count]
+        first += count
+    raise ValueError(f"recording {recording.name!r} has no body {name!r} to trace")
+
+
+def sheet(images: Sequence[Image], columns: int) -> Image:
+    """Pictures of one size beside and below each other, with thin gaps."""
+    height, width, _ = images[0].shape
+    rows = -(-len(images) // columns)
+    paper = np.full((rows * (height + GAP) - GAP, columns * (width + GAP) - GAP, 3), PAPER, np.uint8)
+    for k, image in enumerate(images):
+        y, x = (height + GAP) * (k // columns), (width + GAP) * (k % columns)
+        paper[y : y + height, x : x + width] = image
+    return paper

@@ -1,0 +1,1 @@
+"""Robots, figures and mechanisms."""

@@ -1,0 +1,17 @@
+"""The human figure of the scenes: `km.human`, with Winter's masses, in a builder that takes a bar or a swing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from kinemorph.mocap.body.figure import HEIGHT, MASS, SIMPLE, Posture, both, builder, pose
+from kinemorph.multibody.model.builder import Builder
+
+__all__ = ["HEIGHT", "MASS", "SIMPLE", "both", "human", "pose"]
+
+
+def human(
+    welded: Collection[str] = (), stiffness: Mapping[str, float] | float = 0.0, rest: Posture | None = None
+) -> Builder:
+    """A builder with the figure in it; see `km.human`. SIMPLE leaves 16 joint degrees of freedom."""
+    return builder(MASS, HEIGHT, table="Winter", welded=welded, stiffness=stiffness, rest=rest)

@@ -1,0 +1,1 @@
+"""Scenes whose structure changes while they run."""

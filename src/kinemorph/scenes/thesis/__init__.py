@@ -1,0 +1,1 @@
+"""The demonstrations and experiments of Fontijne's thesis."""

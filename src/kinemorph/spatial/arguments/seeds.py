@@ -1,0 +1,18 @@
+"""Seeds as users give them, and the random streams that they begin."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+import numpy as np
+
+from kinemorph.spatial.arguments.checks import shown
+
+
+def random_stream(what: str, seed: np.random.Generator | int | None) -> np.random.Generator:
+    """The stream of a seed, or a stream itself; without one, another each time."""
+    if isinstance(seed, np.random.Generator):
+        return seed
+    if seed is not None and (not isinstance(seed, Integral) or isinstance(seed, bool) or seed < 0):
+        raise ValueError(f"{what} is {shown(seed)}, and must be a whole number, 0 or more, or a numpy.random.Generator")
+    return np.random.default_rng(None if seed is None else int(seed))

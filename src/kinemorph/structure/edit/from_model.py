@@ -1,0 +1,281 @@
+"""Trees of a model become trees of a forest: all of them, or those that a change concerns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.multibody.algorithms.joints import FREE, SPHERICAL
+from kinemorph.multibody.checks import LARGEST, finite
+from kinemorph.multibody.layout import DOF, LINK, TREE
+from kinemorph.multibody.loop_layout import top_of
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.quaternion import normalized
+from kinemorph.spatial.rows import load3, load4_at, load9, store3, store4_at, store9
+from kinemorph.structure.edit.hang import make_tree, new_tree
+from kinemorph.structure.edit.registration import enroll, link_loop, new_body
+from kinemorph.structure.forest.islands import LOOP_SIZE
+from kinemorph.structure.forest.layout import (
+    BODIES,
+    BODY_SLOT,
+    CHUNK,
+    DONE,
+    FOREST,
+    FOREST_KIND,
+    FULL,
+    JOINT_SLOT,
+    JOINTS,
+    JUMP,
+    LOOPS,
+    NO_FOREST,
+    NOT_FINITE,
+    REST,
+    TREE_SLOT,
+    TREES,
+    Q,
+)
+from kinemorph.structure.forest.memory import (
+    DOF_SIZE,
+    LINK_SIZE,
+    address_of,
+    class_of,
+    copy_words,
+    describe_tree,
+    has_room,
+    pool_of,
+    size_of,
+    take,
+    tree_size,
+)
+
+PLANT = np.dtype(
+    [
+        ("first", "i8"),  # links that the change is about, -1 for none: their trees are planted, and
+        ("second", "i8"),  # those that loops couple to them
+        ("every", "i8"),  # whether all trees are
+        ("trees", "i8"),  # how many were planted,
+        ("bodies", "i8"),  # links they have,
+        ("loops", "i8"),  # loops that were with them,
+        ("nq", "i8"),  # and entries
+        ("nv", "i8"),
+    ]
+)
+
+ROUNDED = 2e-14  # what rounding leaves of the square of a length, which was made 1
+
+Records = np.ndarray[tuple[int], np.dtype[np.void]]
+Integers = np.ndarray[tuple[int], np.dtype[np.int32]]
+Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
+Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+@kernel(inline=False)
+def choose(model: Any, plant: Any, loops: Any, chosen: Any) -> None:
+    """Mark the first links of the trees to plant with 1, all other links with 0; measure these trees."""
+    links = rows_at(model["links"], model["n"], LINK)
+    for i in range(model["n"]):
+        chosen[i] = 1 if plant["every"] != 0 and links[i]["parent"] < 0 else 0
+    if plant["first"] >= 0:
+        chosen[top_of(model, plant["first"])] = 1
+    if plant["second"] >= 0:
+        chosen[top_of(model, plant["second"])] = 1
+    more = plant["every"] == 0
+    while more:
+        more = False
+        for k in range(loops.shape[0]):
+            a, b = loops[k]["top_a"], loops[k]["top_b"]
+            if a >= 0 and b >= 0 and chosen[a] != chosen[b]:
+                chosen[a] = chosen[b] = 1
+                more = True
+    plant["trees"] = plant["bodies"] = plant["loops"] = plant["nq"] = plant["nv"] = 0
+    inside = False
+    for i in range(model["n"]):
+        if links[i]["parent"] < 0:
+            inside = chosen[i] != 0
+            plant["trees"] += 1 if inside else 0
+        if inside:
+            plant["bodies"] += 1
+            plant["nq"] += links[i]["nq"]
+            plant["nv"] += links[i]["nv"]
+    for k in range(loops.shape[0]):
+        plant["loops"] += 1 if is_chosen(loops[k], chosen) else 0
+
+
+@kernel
+def is_chosen(loop: Any, chosen: Any) -> bool:
+    """Whether a loop of the model comes with the trees that are planted."""
+    a, b = loop["top_a"], loop["top_b"]
+    return (a >= 0 and chosen[a] != 0) or (b >= 0 and chosen[b] != 0)
+
+
+@kernel
+def tree_end(links: Any, first: int) -> int:
+    """The link after the last one of a tree of a model."""
+    i = first + 1
+    while i < links.shape[0] and links[i]["parent"] >= 0:
+        i += 1
+    return i
+
+
+@kernel(inline=False)
+def has_room_for(forest: Any, plant: Any, model: Any, chosen: Any) -> bool:
+    """Whether there is room for all that is to be planted, in the tables and in the youngest chunk of memory."""
+    if not (has_room(forest, TREES, plant["trees"]) and has_room(forest, BODIES, plant["bodies"])):
+        return False
+    if not (has_room(forest, JOINTS, plant["bodies"] + plant["loops"]) and has_room(forest, LOOPS, plant["loops"])):
+        return False
+    links = rows_at(model["links"], model["n"], LINK)
+    size = i = 0
+    while i < model["n"]:
+        last = tree_end(links, i)
+        if chosen[i] != 0:
+            end = links[last - 1]
+            nq, nv = end["iq"] + end["nq"] - links[i]["iq"], end["iv"] + end["nv"] - links[i]["iv"]
+            size += size_of(class_of(tree_size(last - i, nq, nv)))
+        i = last
+    if forest["at"] + size <= forest["end"]:
+        return True
+    forest["want"], forest["need"] = CHUNK, size
+    return False
+
+
+@kernel(inline=False)
+def plant_tree(forest: Any, model: Any, numbers: int, first: int, last: int, bodies: Any, here: Any) -> None:
+    """Plant links `first` to `last` (the latter not) of a model, which are a tree; there is room."""
+    links = rows_at(model["links"], model["n"], LINK)
+    iq, iv = links[first]["iq"], links[first]["iv"]
+    end = links[last - 1]
+    nq, nv, n = end["iq"] + end["nq"] - iq, end["iv"] + end["nv"] - iv, last - first
+    block, state = make_tree(forest, n, nq, nv)
+    tree = rows_at(block, 1, TREE)[0]
+    new_links, new_dofs = rows_at(tree["links"], n, LINK), rows_at(tree["dofs"], nv, DOF)
+    own = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
+    copy_words(model["links"] + first * LINK_SIZE, tree["links"], n * LINK_SIZE)
+    copy_words(model["dofs"] + iv * DOF_SIZE, tree["dofs"], nv * DOF_SIZE)
+    for i in range(n):
+        row = new_links[i]
+        if row["parent"] >= 0:
+            row["parent"] -= first
+        row["iq"] -= iq
+        row["iv"] -= iv
+        old = bodies[row["body"]]
+        row["body"], row["joint"] = new_body(forest), take(pool_of(forest, JOINTS), joints)
+        joints[row["joint"]]["loop"] = -1
+        here[first + i], here[model["n"] + first + i] = row["body"], row["joint"]
+        body = own[row["body"]]
+        body["moved"] = old["moved"]
+        store9(body["R"], load9(old["R"]))
+        store3(body["p"], load3(old["p"]))
+    for k in range(nv):
+        new_dofs[k]["link"] -= first
+        if new_dofs[k]["parent"] >= 0:
+            new_dofs[k]["parent"] -= iv
+    for which in range(6):
+        given, to = rows_at(numbers + 8 * model["nq"] * which, model["nq"], F8), rows_at(state + 8 * nq * which, nq, F8)
+        position = which == Q or which == REST
+        start = iq if position else iv
+        for k in range(nq if position else nv):
+            to[k] = given[start + k] if which != JUMP else 0.0
+    turn_rightly(new_links, rows_at(state, nq, F8))
+    describe_tree(block)
+    enroll(forest, new_tree(forest), block, state)
+
+
+@kernel
+def turn_rightly(links: Any, q: Any) -> None:
+    """Make quaternions of other lengths than one rotations; the others keep their bits."""
+    for i in range(links.shape[0]):
+        kind = links[i]["kind"]
+        if kind == FREE or kind == SPHERICAL:
+            k = links[i]["iq"] + (3 if kind == FREE else 0)
+            x = load4_at(q, k)
+            if abs(x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3] - 1.0) > ROUNDED:
+                store4_at(q, k, normalized(x))
+
+
+@kernel(inline=False)
+def plant_loops(forest: Any, loops: Any, drives: Any, chosen: Any, here: Any) -> None:
+    """Loops that come with the trees that are planted."""
+    n = chosen.shape[0]
+    for k in range(loops.shape[0]):
+        here[2 * n + k] = -1
+        if is_chosen(loops[k], chosen):
+            joint = take(pool_of(forest, JOINTS), rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT))
+            a, b = loops[k]["a"], loops[k]["b"]
+            row, dofs = address_of(loops) + k * LOOP_SIZE, address_of(drives) + 6 * k * DOF_SIZE
+            link_loop(forest, row, dofs, here[a] if a >= 0 else -1, here[b] if b >= 0 else -1, joint)
+            here[2 * n + k] = joint
+
+
+@kernel
+def are_turned(links: Any, q: Any) -> bool:
+    """Whether every quaternion is a rotation: none is zero, and the square of its length is a number."""
+    for i in range(links.shape[0]):
+        kind = links[i]["kind"]
+        if kind == FREE or kind == SPHERICAL:
+            k = links[i]["iq"] + (3 if kind == FREE else 0)
+            x = load4_at(q, k)
+            if not 0.0 < x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3] <= LARGEST:
+                return False
+    return True
+
+
+@kernel(inline=False)
+def name_planted(forest: Any, here: Any, n: int, ids: Any) -> None:
+    """The ids of what is planted: as `here` has them, and then those of the trees."""
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    end = here.shape[0]
+    for k in range(end):
+        i = np.int64(here[k])
+        ids[k] = i | np.int64(bodies[i]["generation"] if k < n else joints[i]["generation"]) << 32
+    count = 0
+    for k in range(n):
+        t: Any = np.int64(bodies[here[k]]["tree"])
+        if k == 0 or t != bodies[here[k - 1]]["tree"]:  # the bodies of a tree come one after the other
+            ids[end + count] = t | np.int64(trees[t]["generation"]) << 32
+            count += 1
+
+
+@entry
+def plant_model(
+    address: int, tree: int, first: int, second: int, plants: Records, bodies: Records, loops: Records,
+    drives: Records, numbers: Vector, chosen: Integers, here: Integers, ids: Ids,
+) -> int:  # fmt: skip
+    """Trees of a model, with a state as `vector` has it, become trees of a forest. Returns a status.
+
+    `tree` is the address of the model's header. With `ids`, for which there must be room, all trees are planted, else
+    those that the links `first` and `second` (-1: none) are in. `here` becomes the indices of the bodies that the links
+    are, of the joints that carry them, and of the joints of the loops, -1 where that is not planted, and `ids` the
+    same, and then those of the trees. New bodies, joints and trees come in the order of the model.
+    """
+    forest, plant = rows_at(address, 1, FOREST)[0], plants[0]
+    if forest["kind"] != FOREST_KIND or forest["busy"] != 0:
+        return NO_FOREST
+    if not finite(numbers):
+        return NOT_FINITE
+    plant["first"], plant["second"], plant["every"] = first, second, ids.shape[0] > 0
+    model = rows_at(tree, 1, TREE)[0]
+    links = rows_at(model["links"], model["n"], LINK)
+    if not are_turned(links, numbers):
+        return NOT_FINITE
+    choose(model, plant, loops, chosen)
+    if not has_room_for(forest, plant, model, chosen):
+        return FULL
+    i = 0
+    while i < model["n"]:
+        last = tree_end(links, i)
+        if chosen[i] != 0:
+            plant_tree(forest, model, address_of(numbers), i, last, bodies, here)
+        else:
+            for k in range(i, last):
+                here[k] = here[model["n"] + k] = -1
+        i = last
+    plant_loops(forest, loops, drives, chosen, here)
+    if ids.shape[0] > 0:
+        name_planted(forest, here, model["n"], ids)
+    return DONE

@@ -1,0 +1,151 @@
+"""What the tables of a forest say of a tree, its bodies and joints, and of loops: kept true through every change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.layout import LINK, TREE
+from kinemorph.multibody.model.loops import LOOP
+from kinemorph.spatial.mat3 import IDENTITY
+from kinemorph.spatial.rows import load3, load9, store3, store9
+from kinemorph.structure.edit.graft import straight, unshift
+from kinemorph.structure.forest.islands import next_side
+from kinemorph.structure.forest.layout import BODIES, BODY_SLOT, JOINT_SLOT, JOINTS, LOOP_SLOT, LOOPS, TREE_SLOT
+from kinemorph.structure.forest.memory import DOF_SIZE, class_of, copy_words, give_back, pool_of, take, tree_size
+
+LOOP_SIZE = LOOP.itemsize
+
+
+@kernel(inline=False)
+def enroll(forest: Any, t: int, block: int, state: int) -> None:
+    """A tree stands at a place of the table: its bodies and joints are there from now on."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
+    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
+    tree = rows_at(block, 1, TREE)[0]
+    links = rows_at(tree["links"], tree["n"], LINK)
+    sides = 0
+    for i in range(tree["n"]):
+        body, joint = bodies[links[i]["body"]], joints[links[i]["joint"]]
+        body["tree"], body["link"] = t, i
+        joint["tree"], joint["link"] = t, i
+        side = body["side"]
+        while side >= 0:
+            sides += 1
+            side = next_side(loops, side)
+    slot = trees[t]
+    slot["address"], slot["state"], slot["sides"] = block, state, sides
+    slot["size"] = class_of(tree_size(tree["n"], tree["nq"], tree["nv"]))
+
+
+@kernel
+def new_body(forest: Any) -> int:
+    """A body whose own frame is that of its link, and that no loop ties."""
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    i = take(pool_of(forest, BODIES), bodies)
+    bodies[i]["moved"], bodies[i]["side"] = 0, -1
+    store9(bodies[i]["R"], IDENTITY)
+    store3(bodies[i]["p"], (0.0, 0.0, 0.0))
+    return i
+
+
+@kernel(inline=False)
+def shift_body(forest: Any, body: int, shift: Any) -> None:
+    """A body's link has another frame: its own frame, and the loops on it, are elsewhere on the link."""
+    row = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
+    R, p = unshift(shift, load9(row["R"]), load3(row["p"]))
+    store9(row["R"], straight(R))
+    store3(row["p"], p)
+    row["moved"] = 1
+    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
+    ties = rows_at(forest["ties"], forest["loop_room"], LOOP)
+    side = row["side"]
+    while side >= 0:
+        tie = ties[side >> 1]
+        if side & 1:
+            R, p = unshift(shift, load9(tie["Rb"]), load3(tie["pb"]))
+            store9(tie["Rb"], straight(R))
+            store3(tie["pb"], p)
+        else:
+            R, p = unshift(shift, load9(tie["Ra"]), load3(tie["pa"]))
+            store9(tie["Ra"], straight(R))
+            store3(tie["pa"], p)
+        side = next_side(loops, side)
+
+
+@kernel
+def forget_joint(forest: Any, j: int) -> None:
+    give_back(pool_of(forest, JOINTS), rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT), j)
+
+
+@kernel(inline=False)
+def link_loop(forest: Any, row: int, dofs: int, a: int, b: int, joint: int) -> int:
+    """A new loop between two bodies (-1 for the base), from the addresses of its row and its DOF rows."""
+    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
+    k = take(pool_of(forest, LOOPS), loops)
+    loop = loops[k]
+    loop["a"], loop["b"], loop["joint"], loop["mark"] = a, b, joint, 0
+    loop["next_a"] = loop["next_b"] = -1
+    copy_words(row, forest["ties"] + k * LOOP_SIZE, LOOP_SIZE)
+    tie = rows_at(forest["ties"], forest["loop_room"], LOOP)[k]
+    tie["joint"] = joint
+    tie["tree_a"] = tie["tree_b"] = 0  # each system counts its trees in its own way
+    copy_words(dofs, forest["drives"] + 6 * k * DOF_SIZE, tie["nv"] * DOF_SIZE)
+    if a >= 0:
+        append_side(forest, a, 2 * k)
+    if b >= 0:
+        append_side(forest, b, 2 * k + 1)
+    slot = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[joint]
+    slot["tree"], slot["link"], slot["loop"] = -1, -1, k
+    return k
+
+
+@kernel
+def append_side(forest: Any, body: int, side: int) -> None:
+    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    at = bodies[body]["side"]
+    if at < 0:
+        bodies[body]["side"] = side
+    else:
+        while next_side(loops, at) >= 0:
+            at = next_side(loops, at)
+        set_next(loops, at, side)
+    if bodies[body]["tree"] >= 0:
+        rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[bodies[body]["tree"]]["sides"] += 1
+
+
+@kernel
+def set_next(loops: Any, side: int, to: int) -> None:
+    if side & 1:
+        loops[side >> 1]["next_b"] = to
+    else:
+        loops[side >> 1]["next_a"] = to
+
+
+@kernel
+def remove_side(forest: Any, body: int, side: int) -> None:
+    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    at = bodies[body]["side"]
+    if at == side:
+        bodies[body]["side"] = next_side(loops, side)
+    else:
+        while next_side(loops, at) != side:
+            at = next_side(loops, at)
+        set_next(loops, at, next_side(loops, side))
+    rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[bodies[body]["tree"]]["sides"] -= 1
+
+
+@kernel(inline=False)
+def unlink_loop(forest: Any, k: int) -> None:
+    """A loop is gone; its joint stays, to be forgotten or to carry a link."""
+    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
+    if loops[k]["a"] >= 0:
+        remove_side(forest, loops[k]["a"], 2 * k)
+    if loops[k]["b"] >= 0:
+        remove_side(forest, loops[k]["b"], 2 * k + 1)
+    rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[loops[k]["joint"]]["loop"] = -1
+    give_back(pool_of(forest, LOOPS), loops, k)

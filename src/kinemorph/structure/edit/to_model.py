@@ -1,0 +1,231 @@
+"""Trees of a forest, and those of a model that a change left alone, become the rows of a new model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.multibody.layout import DOF, LINK, TREE
+from kinemorph.multibody.model.loops import LOOP
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.rows import load3, load9, store3, store9
+from kinemorph.structure.edit.from_model import Integers, Records, Vector, is_chosen, tree_end
+from kinemorph.structure.forest.islands import LOOP_SIZE
+from kinemorph.structure.forest.layout import (
+    BODY_SLOT,
+    DONE,
+    FOREST,
+    FULL,
+    IN_USE,
+    JOINT_SLOT,
+    JUMP,
+    LOOP_SLOT,
+    LOOPS,
+    REST,
+    TREE_SLOT,
+    TREES,
+    Q,
+    V,
+)
+from kinemorph.structure.forest.memory import DOF_SIZE, LINK_SIZE, address_of, claim, copy_words, pool_of
+
+HARVEST = np.dtype(
+    [
+        ("model", "i8"),  # address of the old model's header
+        ("numbers", "i8"),  # of its state
+        ("bodies", "i8"),  # how many of the forest's bodies came from it,
+        ("joints", "i8"),  # how many of its joints,
+        ("loops", "i8"),  # and of its loops
+        ("trees", "i8"),  # and trees
+        ("new", "i8"),  # id of the joint that was made since
+        ("n", "i8"),  # sizes of the new model
+        ("nq", "i8"),
+        ("nv", "i8"),
+        ("body_ids", "i8"),  # scratch: ids in the model of the forest's bodies and joints
+        ("joint_ids", "i8"),
+        ("links", "i8"),  # addresses of the new rows and of the new state
+        ("dofs", "i8"),
+        ("state", "i8"),
+        ("first", "i8"),  # where the next tree goes: its first link and entries
+        ("iq", "i8"),
+        ("iv", "i8"),
+    ]
+)
+I4 = np.dtype("i4")
+
+
+@kernel(inline=False)
+def gather(harvest: Any, tree: Any, state: int, start: int, n: int) -> None:
+    """Rows and state of n links from `start` on, a tree, come next in the new model; ids stay."""
+    links = rows_at(tree["links"], tree["n"], LINK)
+    new_links = rows_at(harvest["links"], harvest["n"], LINK)
+    new_dofs = rows_at(harvest["dofs"], harvest["nv"], DOF)
+    first, iq, iv = harvest["first"], harvest["iq"], harvest["iv"]
+    q0, v0 = links[start]["iq"], links[start]["iv"]
+    end = links[start + n - 1]
+    nq, nv = end["iq"] + end["nq"] - q0, end["iv"] + end["nv"] - v0
+    copy_words(tree["links"] + start * LINK_SIZE, harvest["links"] + first * LINK_SIZE, n * LINK_SIZE)
+    copy_words(tree["dofs"] + v0 * DOF_SIZE, harvest["dofs"] + iv * DOF_SIZE, nv * DOF_SIZE)
+    for i in range(n):
+        row = new_links[first + i]
+        if row["parent"] >= 0:
+            row["parent"] += first - start
+        row["iq"] += iq - q0
+        row["iv"] += iv - v0
+    for k in range(nv):
+        row = new_dofs[iv + k]
+        row["link"] += first - start
+        if row["parent"] >= 0:
+            row["parent"] += iv - v0
+    for which in range(6):
+        old = rows_at(state + 8 * tree["nq"] * which, tree["nq"], F8)
+        new = rows_at(harvest["state"] + 8 * harvest["nq"] * which, harvest["nq"], F8)
+        position = which == Q or which == REST
+        count, source, to = (nq, q0, iq) if position else (nv, v0, iv)
+        for k in range(count):
+            new[to + k] = old[source + k]
+    harvest["first"], harvest["iq"], harvest["iv"] = first + n, iq + nq, iv + nv
+
+
+@kernel(inline=False)
+def gather_slot(forest: Any, harvest: Any, t: int, bodies: Any) -> None:
+    """A tree of the forest comes next: its bodies and joints get the ids that they have in models."""
+    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
+    tree = rows_at(slot["address"], 1, TREE)[0]
+    first, n = harvest["first"], tree["n"]
+    gather(harvest, tree, slot["state"], 0, n)
+    links = rows_at(harvest["links"], harvest["n"], LINK)
+    body_ids = rows_at(harvest["body_ids"], harvest["bodies"], I4)
+    own = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    for i in range(first, first + n):
+        slot = own[links[i]["body"]]
+        row = bodies[body_ids[links[i]["body"]]]
+        row["moved"] = slot["moved"]
+        store9(row["R"], load9(slot["R"]))
+        store3(row["p"], load3(slot["p"]))
+        links[i]["joint"] = joint_name(forest, harvest, links[i]["joint"])
+        links[i]["body"] = body_ids[links[i]["body"]]
+
+
+@kernel
+def joint_name(forest: Any, harvest: Any, j: int) -> int:
+    """The id in models of a joint of the forest: its own, or the new one."""
+    if j >= harvest["joints"] or rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[j]["generation"] > 0:
+        return harvest["new"]
+    return rows_at(harvest["joint_ids"], harvest["joints"], I4)[j]
+
+
+@kernel(inline=False)
+def name_back(harvest: Any, links: Any, loops: Any, here: Any) -> None:
+    """Ids in the model of the bodies and joints that were planted."""
+    n = links.shape[0]
+    body_ids = rows_at(harvest["body_ids"], harvest["bodies"], I4)
+    joint_ids = rows_at(harvest["joint_ids"], harvest["joints"], I4)
+    for i in range(n):
+        if here[i] >= 0:
+            body_ids[here[i]] = links[i]["body"]
+            joint_ids[here[n + i]] = links[i]["joint"]
+    for k in range(loops.shape[0]):
+        if here[2 * n + k] >= 0:
+            joint_ids[here[2 * n + k]] = loops[k]["joint"]
+
+
+@kernel(inline=False)
+def gather_loops(forest: Any, harvest: Any, old_links: Any, old: Any, new: Any, chosen: Any, bodies: Any) -> None:
+    """Loops in the order that they had, a new one last, between the links that their bodies are now."""
+    slots = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
+    ties = rows_at(forest["ties"], forest["loop_room"], LOOP)
+    body_ids = rows_at(harvest["body_ids"], harvest["bodies"], I4)
+    old_at, new_at = address_of(old), address_of(new)
+    to = planted = 0
+    for k in range(old.shape[0] + 1):
+        if k < old.shape[0] and not is_chosen(old[k], chosen):
+            a, b = old[k]["a"], old[k]["b"]
+            copy_words(old_at + k * LOOP_SIZE, new_at + to * LOOP_SIZE, LOOP_SIZE)
+            new[to]["a"] = bodies[old_links[a]["body"]]["link"] if a >= 0 else -1
+            new[to]["b"] = bodies[old_links[b]["body"]]["link"] if b >= 0 else -1
+            to += 1
+            continue
+        if to < new.shape[0] and slots[planted]["next"] == IN_USE:
+            a, b = slots[planted]["a"], slots[planted]["b"]
+            copy_words(forest["ties"] + planted * LOOP_SIZE, new_at + to * LOOP_SIZE, LOOP_SIZE)
+            new[to]["a"] = bodies[body_ids[a]]["link"] if a >= 0 else -1
+            new[to]["b"] = bodies[body_ids[b]]["link"] if b >= 0 else -1
+            new[to]["joint"] = joint_name(forest, harvest, ties[planted]["joint"])
+            to += 1
+        planted += 1
+
+
+@entry
+def measure(address: int, harvests: Records) -> int:
+    """Sizes of the new model, from what the old one has besides the trees that were planted. Returns how many loops."""
+    forest, harvest = rows_at(address, 1, FOREST)[0], harvests[0]
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    for t in range(pool_of(forest, TREES)["count"]):
+        if trees[t]["next"] == IN_USE:
+            tree = rows_at(trees[t]["address"], 1, TREE)[0]
+            harvest["n"] += tree["n"]
+            harvest["nq"] += tree["nq"]
+            harvest["nv"] += tree["nv"]
+    return pool_of(forest, LOOPS)["used"]
+
+
+@entry
+def harvest_velocities(address: int, model_address: int, chosen: Integers, numbers: Vector) -> None:
+    """Velocities and jumps of the trees that were planted, into the state of the model, if nothing else changed."""
+    forest, model = rows_at(address, 1, FOREST)[0], rows_at(model_address, 1, TREE)[0]
+    trees, links = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT), rows_at(model["links"], model["n"], LINK)
+    nq = model["nq"]
+    t = 0
+    for i in range(model["n"]):
+        if chosen[i] != 0:
+            tree, first = rows_at(trees[t]["address"], 1, TREE)[0], links[i]["iv"]
+            for which in (V, JUMP):
+                new = rows_at(trees[t]["state"] + 8 * tree["nq"] * which, tree["nv"], F8)
+                for k in range(tree["nv"]):
+                    numbers[nq * which + first + k] = new[k]
+            t += 1
+
+
+@entry
+def harvest_model(
+    address: int, harvests: Records, old_loops: Records, chosen: Integers, here: Integers, links: Records,
+    dofs: Records, numbers: Vector, bodies: Records, loops: Records,
+) -> int:  # fmt: skip
+    """The rows of a new model, after `plant_model` of an old one into an empty forest and a change there.
+
+    Trees stay in the order that they had, new ones come last. `bodies` are a copy of the old model's.
+    """
+    forest, harvest = rows_at(address, 1, FOREST)[0], harvests[0]
+    forest["scratch_used"] = 0
+    harvest["body_ids"] = claim(forest, 4 * harvest["bodies"])
+    harvest["joint_ids"] = claim(forest, 4 * harvest["joints"])
+    if harvest["joint_ids"] == 0 and harvest["joints"] > 0:
+        return FULL
+    model = rows_at(harvest["model"], 1, TREE)[0]
+    old_links = rows_at(model["links"], model["n"], LINK)
+    name_back(harvest, old_links, old_loops, here)
+    harvest["links"], harvest["dofs"], harvest["state"] = address_of(links), address_of(dofs), address_of(numbers)
+    harvest["first"] = harvest["iq"] = harvest["iv"] = 0
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    i = t = 0
+    while i < model["n"]:
+        last = tree_end(old_links, i)
+        if chosen[i] == 0:
+            gather(harvest, model, harvest["numbers"], i, last - i)
+        else:
+            for k in range(i, last):
+                bodies[old_links[k]["body"]]["link"] = -1
+            if trees[t]["next"] == IN_USE:
+                gather_slot(forest, harvest, t, bodies)
+            t += 1
+        i = last
+    for t in range(harvest["trees"], pool_of(forest, TREES)["count"]):
+        if trees[t]["next"] == IN_USE:
+            gather_slot(forest, harvest, t, bodies)
+    for i in range(links.shape[0]):
+        bodies[links[i]["body"]]["link"] = i
+    gather_loops(forest, harvest, old_links, old_loops, loops, chosen, bodies)
+    return DONE

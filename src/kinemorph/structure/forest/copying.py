@@ -1,0 +1,126 @@
+"""The trees of a forest as plain tables, and back: rows of links and degrees of freedom, and the numbers of states.
+
+What algorithms compute is left out, and so are addresses: a tree that comes back has a block of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.multibody.layout import DOF, LINK, TREE
+from kinemorph.multibody.system import F8
+from kinemorph.structure.forest.layout import CHUNK, DONE, FOREST, FULL, IN_USE, REST, TREE_SLOT, TREES, Q
+from kinemorph.structure.forest.memory import (
+    DOF_SIZE,
+    LINK_SIZE,
+    address_of,
+    allocate,
+    class_of,
+    copy_words,
+    describe_tree,
+    lay_tree,
+    pool_of,
+    prepare_tree,
+    size_of,
+    tree_size,
+)
+
+Records = np.ndarray[tuple[int], np.dtype[np.void]]
+Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
+VECTORS = 6  # of a tree's state, each with the room of q
+
+EXTENT = np.dtype([("n", "i8"), ("nq", "i8"), ("nv", "i8")])  # how large a tree is: links, entries of q and of v
+
+
+@entry
+def measure(address: int, extents: Records) -> None:
+    """How large the trees are, in the order of their indices."""
+    forest = rows_at(address, 1, FOREST)[0]
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    i = 0
+    for t in range(pool_of(forest, TREES)["count"]):
+        if trees[t]["next"] == IN_USE:
+            tree = rows_at(trees[t]["address"], 1, TREE)[0]
+            extents[i]["n"], extents[i]["nq"], extents[i]["nv"] = tree["n"], tree["nq"], tree["nv"]
+            i += 1
+
+
+@kernel
+def copy_numbers(source: int, target: int, nq: int, nv: int) -> None:
+    """The vectors of a state; what is behind the last entry of a shorter one is 0."""
+    for k in range(VECTORS):
+        count = nq if k == Q or k == REST else nv
+        a, b = rows_at(source + 8 * nq * k, nq, F8), rows_at(target + 8 * nq * k, nq, F8)
+        for i in range(nq):
+            b[i] = a[i] if i < count else 0.0
+
+
+@entry
+def pack(address: int, extents: Records, links: Records, dofs: Records, numbers: Vector) -> None:
+    """Copy all trees, one after the other."""
+    forest = rows_at(address, 1, FOREST)[0]
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    at_links, at_dofs, at_numbers = address_of(links), address_of(dofs), address_of(numbers)
+    i = 0
+    for t in range(pool_of(forest, TREES)["count"]):
+        if trees[t]["next"] == IN_USE:
+            tree = rows_at(trees[t]["address"], 1, TREE)[0]
+            n, nq, nv = extents[i]["n"], extents[i]["nq"], extents[i]["nv"]
+            copy_words(tree["links"], at_links, n * LINK_SIZE)
+            copy_words(tree["dofs"], at_dofs, nv * DOF_SIZE)
+            copy_numbers(trees[t]["state"], at_numbers, nq, nv)
+            at_links, at_dofs, at_numbers = at_links + n * LINK_SIZE, at_dofs + nv * DOF_SIZE, at_numbers + 48 * nq
+            i += 1
+
+
+@entry
+def unpack(address: int, extents: Records, links: Records, dofs: Records, numbers: Vector) -> int:
+    """Give all trees of a table blocks in this forest, with what `pack` has kept. Returns a status."""
+    forest = rows_at(address, 1, FOREST)[0]
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    room = 0
+    for i in range(extents.shape[0]):
+        room += size_of(class_of(tree_size(extents[i]["n"], extents[i]["nq"], extents[i]["nv"])))
+    if forest["at"] + room > forest["end"]:
+        forest["want"], forest["need"] = CHUNK, room
+        return FULL
+    at_links, at_dofs, at_numbers = address_of(links), address_of(dofs), address_of(numbers)
+    i = 0
+    for t in range(pool_of(forest, TREES)["count"]):
+        if trees[t]["next"] == IN_USE:
+            n, nq, nv = extents[i]["n"], extents[i]["nq"], extents[i]["nv"]
+            adopt(forest, trees[t], n, nq, nv, at_links, at_dofs, at_numbers)
+            at_links, at_dofs, at_numbers = at_links + n * LINK_SIZE, at_dofs + nv * DOF_SIZE, at_numbers + 48 * nq
+            i += 1
+    return DONE
+
+
+@kernel(inline=False)
+def adopt(forest: Any, slot: Any, n: int, nq: int, nv: int, links: int, dofs: int, numbers: int) -> None:
+    """A block for a tree whose rows are kept at some addresses."""
+    c = class_of(tree_size(n, nq, nv))
+    block = allocate(forest, c)
+    slot["address"], slot["state"], slot["size"] = block, lay_tree(block, n, nq, nv), c
+    prepare_tree(forest, block)
+    tree = rows_at(block, 1, TREE)[0]
+    copy_words(links, tree["links"], n * LINK_SIZE)
+    copy_words(dofs, tree["dofs"], nv * DOF_SIZE)
+    copy_numbers(numbers, slot["state"], nq, nv)
+    describe_tree(block)
+
+
+def cleared(rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The same rows, with zeros in the gaps between fields: where kernels made them there is anything."""
+    clean = np.zeros(len(rows), rows.dtype)
+    for name in rows.dtype.names or ():
+        clean[name] = rows[name]
+    return clean
+
+
+def empty_rows(extents: np.ndarray[Any, Any]) -> tuple[Any, Any, Any]:
+    """Rows and numbers for trees of these extents."""
+    n, nq, nv = (int(extents[name].sum()) for name in ("n", "nq", "nv"))
+    return np.zeros(n, LINK), np.zeros(nv, DOF), np.zeros(VECTORS * nq)

@@ -1,0 +1,187 @@
+"""Sums over bodies of a forest, all or some: mass, momentum and kinetic energy; and the energy in its springs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.constraint.loop_springs import joint_forces
+from kinemorph.constraint.loops import frames
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.multibody.algorithms.inversion import extract_position
+from kinemorph.multibody.checks import Vector
+from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
+from kinemorph.multibody.model.elements import ELEMENT, element_wrench
+from kinemorph.multibody.model.loops import LOOP
+from kinemorph.multibody.model.springs import stretch
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.mat3 import mul, mul_vec, sym_vec, tmul_vec, transpose
+from kinemorph.spatial.rows import load3, load6, load9, store3
+from kinemorph.spatial.vec3 import add, axpy, cross, dot, sub
+from kinemorph.structure.forest.elements import drop_stale, end_of, end_row, on_link, set_moving
+from kinemorph.structure.forest.layout import (
+    BODY_SLOT,
+    DONE,
+    FOREST,
+    FOREST_KIND,
+    FULL,
+    IN_USE,
+    LOOP_SLOT,
+    LOOPS,
+    NO_FOREST,
+    REST,
+    TREE_SLOT,
+    TREES,
+    Q,
+    V,
+)
+from kinemorph.structure.forest.memory import claim, clear_words, pool_of
+
+Records = np.ndarray[tuple[int], np.dtype[np.void]]
+Marks = np.ndarray[tuple[int], np.dtype[np.uint8]]
+
+
+@kernel(inline=False)
+def sum_links(slot: Any, chosen: Marks, sums: Any) -> None:
+    """Add up the links of a tree whose bodies are chosen; the armatures of their joints are theirs."""
+    set_moving(slot)
+    tree = rows_at(slot["address"], 1, TREE)[0]
+    links, rows = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    dofs, v = rows_at(tree["dofs"], tree["nv"], DOF), rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
+    for i in range(tree["n"]):
+        l, d = links[i], rows[i + 1]
+        if chosen[l["body"]] == 0:
+            continue
+        R, p, w, u = load9(d["R"]), load3(d["p"]), load3(d["w"]), load3(d["v"])
+        h = mul_vec(R, load3(l["h"]))
+        f = axpy(cross(w, h), l["mass"], u)  # momentum, and its moment about the link's origin
+        n = add(mul_vec(R, sym_vec(load6(l["I"]), tmul_vec(R, w))), cross(h, u))
+        sums["mass"] += l["mass"]
+        sums["kinetic"] += 0.5 * (dot(w, n) + dot(u, f))
+        store3(sums["moment"], add(load3(sums["moment"]), axpy(h, l["mass"], p)))
+        store3(sums["angular"], add(load3(sums["angular"]), add(n, cross(p, f))))
+        store3(sums["linear"], add(load3(sums["linear"]), f))
+        for k in range(l["iv"], l["iv"] + l["nv"]):
+            sums["kinetic"] += 0.5 * dofs[k]["armature"] * v[k] * v[k]
+
+
+@entry
+def sum_forest(address: int, chosen: Marks, sums: Records) -> int:
+    """Mass, momentum and kinetic energy of the bodies that are chosen, by their indices, into a row of SUMS."""
+    forest = rows_at(address, 1, FOREST)[0]
+    if forest["kind"] != FOREST_KIND or forest["busy"] != 0:
+        return NO_FOREST
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    for t in range(pool_of(forest, TREES)["count"]):
+        if trees[t]["next"] == IN_USE:
+            sum_links(trees[t], chosen, sums[0])
+    return DONE
+
+
+@kernel
+def both(chosen: Marks, a: int, b: int) -> bool:
+    """Whether both bodies are chosen; the base, which is below 0, always is."""
+    return (a < 0 or chosen[a] != 0) and (b < 0 or chosen[b] != 0)
+
+
+@kernel(inline=False)
+def in_joints(slot: Any, memory: int) -> float:
+    """Energy in the springs of a tree's joints; the memory is for how far each degree of freedom is stretched."""
+    tree, state = rows_at(slot["address"], 1, TREE)[0], slot["state"]
+    nq, nv = tree["nq"], tree["nv"]
+    dofs, out = rows_at(tree["dofs"], nv, DOF), rows_at(memory, nv, F8)
+    stretch(tree, rows_at(state + 8 * nq * REST, nq, F8), rows_at(state + 8 * nq * Q, nq, F8), out)
+    energy = 0.0
+    for k in range(nv):
+        energy += 0.5 * dofs[k]["stiffness"] * out[k] * out[k]
+    return energy
+
+
+@kernel(inline=False)
+def in_some_joints(slot: Any, chosen: Marks, memory: int) -> float:
+    """The same of joints between bodies that are chosen."""
+    in_joints(slot, memory)
+    tree = rows_at(slot["address"], 1, TREE)[0]
+    links, dofs = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF)
+    out = rows_at(memory, tree["nv"], F8)
+    energy = 0.0
+    for i in range(tree["n"]):
+        l = links[i]
+        if both(chosen, l["body"], links[l["parent"]]["body"] if l["parent"] >= 0 else -1):
+            for k in range(l["iv"], l["iv"] + l["nv"]):
+                energy += 0.5 * dofs[k]["stiffness"] * out[k] * out[k]
+    return energy
+
+
+@kernel(inline=False)
+def in_elements(forest: Any, chosen: Marks) -> float:
+    """Energy in the springs of force elements."""
+    drop_stale(forest)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    elements = rows_at(forest["elements"], forest["element_count"], ELEMENT)
+    energy = 0.0
+    for i in range(forest["element_count"]):
+        e, a, b = elements[i], end_of(forest, i, 0), end_of(forest, i, 1)
+        if not both(chosen, a, b):
+            continue
+        if a >= 0:
+            set_moving(trees[bodies[a]["tree"]])
+        if b >= 0:
+            set_moving(trees[bodies[b]["tree"]])
+        da, db = rows_at(end_row(forest, a, b), 1, LINK_DATA)[0], rows_at(end_row(forest, b, a), 1, LINK_DATA)[0]
+        Ra, pa = on_link(forest, a, load9(e["Ra"]), load3(e["pa"]))
+        Rb, pb = on_link(forest, b, load9(e["Rb"]), load3(e["pb"]))
+        energy += element_wrench(e, da, Ra, pa, db, Rb, pb)[3]
+    return energy
+
+
+@kernel(inline=False)
+def in_loop(forest: Any, k: int, memory: int) -> float:
+    """Energy in the springs of the joint of a loop; the memory is for 13 numbers."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    slot = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)[k]
+    loop, a, b = rows_at(forest["ties"], forest["loop_room"], LOOP)[k], slot["a"], slot["b"]
+    if a >= 0:
+        set_moving(trees[bodies[a]["tree"]])
+    if b >= 0:
+        set_moving(trees[bodies[b]["tree"]])
+    da, db = rows_at(end_row(forest, a, b), 1, LINK_DATA)[0], rows_at(end_row(forest, b, a), 1, LINK_DATA)[0]
+    Ra, xa, Rb, xb = frames(loop, da, db)
+    clear_words(memory, 104)
+    q, v = rows_at(memory, 7, F8), rows_at(memory + 56, 6, F8)
+    loop["iq"] = loop["iv"] = 0  # each system counts in its own way
+    extract_position(loop, mul(transpose(Ra), Rb), tmul_vec(Ra, sub(xb, xa)), q)
+    return joint_forces(loop, q, v)
+
+
+@entry
+def elastic_forest(address: int, chosen: Marks, energy: Vector) -> int:
+    """The energy in the springs of joints, loops and force elements between bodies that are chosen, or between these
+    and the base, into its first entry. Returns a status."""
+    forest = rows_at(address, 1, FOREST)[0]
+    if forest["kind"] != FOREST_KIND:
+        return NO_FOREST
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    loops, ties = (
+        rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT),
+        rows_at(forest["ties"], forest["loop_room"], LOOP),
+    )
+    forest["scratch_used"] = forest["need"] = 0
+    most = 13
+    for t in range(pool_of(forest, TREES)["count"]):
+        if trees[t]["next"] == IN_USE:
+            most = max(most, rows_at(trees[t]["address"], 1, TREE)[0]["nv"])
+    memory = claim(forest, 8 * most)
+    if memory == 0:
+        return FULL
+    energy[0] = in_elements(forest, chosen)
+    for t in range(pool_of(forest, TREES)["count"]):
+        if trees[t]["next"] == IN_USE and rows_at(trees[t]["address"], 1, TREE)[0]["springs"] != 0:
+            energy[0] += in_some_joints(trees[t], chosen, memory)
+    for k in range(pool_of(forest, LOOPS)["count"]):
+        if loops[k]["next"] == IN_USE and ties[k]["passive"] != 0 and both(chosen, loops[k]["a"], loops[k]["b"]):
+            energy[0] += in_loop(forest, k, memory)
+    return DONE

@@ -1,0 +1,45 @@
+"""A knock: the velocity of what floats changes at once, and all that hangs on it goes along."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.multibody.algorithms.joints import FREE
+from kinemorph.multibody.layout import LINK, LINK_DATA, TREE
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.mat3 import mul_vec
+from kinemorph.spatial.rows import load3, load9
+from kinemorph.spatial.vec3 import cross, sub
+from kinemorph.structure.forest.elements import set_moving
+from kinemorph.structure.forest.layout import BODY_SLOT, DONE, FOREST, FOREST_KIND, NO_FOREST, NOT_CARRIED, TREE_SLOT, V
+
+Vec3 = tuple[float, float, float]
+
+
+@entry
+def knock_body(address: int, index: int, push: Vec3, turn: Vec3) -> int:
+    """Add to velocity and angular velocity, world axes, of a body that a free joint carries. Returns a status."""
+    forest = rows_at(address, 1, FOREST)[0]
+    if forest["kind"] != FOREST_KIND or forest["busy"] != 0:
+        return NO_FOREST
+    return knock(forest, index, push, turn)
+
+
+@kernel(inline=False)
+def knock(forest: Any, index: int, push: Vec3, turn: Vec3) -> int:
+    """The same, in a forest that nobody else works with."""
+    body = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[index]
+    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[body["tree"]]
+    tree = rows_at(slot["address"], 1, TREE)[0]
+    l = rows_at(tree["links"], tree["n"], LINK)[body["link"]]
+    if l["kind"] != FREE:
+        return NOT_CARRIED
+    set_moving(slot)
+    R = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[body["link"] + 1]["R"]
+    push = sub(push, cross(turn, mul_vec(load9(R), load3(body["p"]))))  # of the link's origin: it is not the body's
+    v = rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
+    for k in range(3):  # Rᵀ of both
+        v[l["iv"] + k] += R[k] * turn[0] + R[3 + k] * turn[1] + R[6 + k] * turn[2]
+        v[l["iv"] + 3 + k] += R[k] * push[0] + R[3 + k] * push[1] + R[6 + k] * push[2]
+    return DONE

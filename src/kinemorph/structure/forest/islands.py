@@ -1,0 +1,142 @@
+"""Trees that loops couple: how they are found, and the system of constraints over them.
+
+Loops are found through lists that start at the bodies, so that what is not coupled is never looked at.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.layout import LINK, TREE
+from kinemorph.multibody.loop_layout import SIZES, lay_out, measure_loops, place_system
+from kinemorph.multibody.model.loops import LOOP
+from kinemorph.multibody.system import I8, SYSTEM
+from kinemorph.structure.forest.layout import BODY_SLOT, LOOP_SLOT, TREE_SLOT
+from kinemorph.structure.forest.memory import claim, clear_words, copy_words
+
+SYSTEM_SIZE, LOOP_SIZE, SIZES_SIZE = SYSTEM.itemsize, LOOP.itemsize, SIZES.itemsize
+
+
+@kernel
+def next_side(loops: Any, side: int) -> int:
+    """The side after this one on the same body."""
+    return loops[side >> 1]["next_b"] if side & 1 else loops[side >> 1]["next_a"]
+
+
+@kernel
+def begin_collection(forest: Any) -> None:
+    forest["turn"] += 1
+    forest["first_tree"], forest["tree_count"] = -1, 0
+    forest["first_loop"], forest["loop_count"] = -1, 0
+
+
+@kernel(inline=False)
+def collect(forest: Any, first: int, second: int) -> None:
+    """All trees that loops couple to one or two trees (-1 for none), themselves first, and all these loops."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
+    begin_collection(forest)
+    turn = forest["turn"]
+    last = last_loop = -1
+    t = first
+    waiting = second
+    while t >= 0 or waiting >= 0:
+        if t < 0:
+            t, waiting = waiting, -1
+        if trees[t]["mark"] != turn:  # the two that it starts with; others are listed when they are found
+            trees[t]["mark"], trees[t]["follows"], trees[t]["place"] = turn, -1, forest["tree_count"]
+            forest["tree_count"] += 1
+            if last < 0:
+                forest["first_tree"] = t
+            else:
+                trees[last]["follows"] = t
+            last = t
+        if trees[t]["sides"] > 0:
+            tree = rows_at(trees[t]["address"], 1, TREE)[0]
+            links = rows_at(tree["links"], tree["n"], LINK)
+            for i in range(tree["n"]):
+                side = bodies[links[i]["body"]]["side"]
+                while side >= 0:
+                    k = side >> 1
+                    if loops[k]["mark"] != turn:
+                        loops[k]["mark"], loops[k]["follows"] = turn, -1
+                        forest["loop_count"] += 1
+                        if last_loop < 0:
+                            forest["first_loop"] = k
+                        else:
+                            loops[last_loop]["follows"] = k
+                        last_loop = k
+                    other = loops[k]["a"] if side & 1 else loops[k]["b"]
+                    if other >= 0 and trees[bodies[other]["tree"]]["mark"] != turn:
+                        u = bodies[other]["tree"]
+                        trees[u]["mark"], trees[u]["follows"], trees[u]["place"] = turn, -1, forest["tree_count"]
+                        forest["tree_count"] += 1
+                        trees[last]["follows"] = u
+                        last = u
+                    side = next_side(loops, side)
+        t = trees[t]["follows"]
+
+
+@kernel
+def stand(loop: Any, ta: int, a: int, tb: int, b: int) -> None:
+    """Say which links of which trees of a system a loop ties. The base, link -1, is in all of them."""
+    loop["a"], loop["b"] = a, b
+    loop["tree_a"] = ta if a >= 0 else tb
+    loop["tree_b"] = tb if b >= 0 else ta
+
+
+@kernel(inline=False)
+def assemble(forest: Any, more: int) -> int:
+    """The system over the trees that are collected, with their loops and, last, the one at address `more`, if any.
+
+    Its loop must say the places of its trees already. Returns the address of the system, 0 if scratch is too small.
+    """
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
+    count = forest["tree_count"]
+    rows = forest["loop_count"] + (1 if more != 0 else 0)
+    at = claim(forest, SYSTEM_SIZE)
+    at_trees, at_loops, at_sizes = claim(forest, 8 * count), claim(forest, rows * LOOP_SIZE), claim(forest, SIZES_SIZE)
+    if at_sizes == 0:
+        return 0
+    addresses, found = rows_at(at_trees, count, I8), rows_at(at_loops, rows, LOOP)
+    sizes = rows_at(at_sizes, 1, SIZES)[0]
+    nv = 0
+    t = forest["first_tree"]
+    while t >= 0:
+        addresses[trees[t]["place"]] = trees[t]["address"]
+        trees[t]["offset"] = nv
+        nv += rows_at(trees[t]["address"], 1, TREE)[0]["nv"]
+        t = trees[t]["follows"]
+    forest["rates"] = nv
+    i = 0
+    k = forest["first_loop"]
+    while k >= 0:
+        copy_words(forest["ties"] + k * LOOP_SIZE, at_loops + i * LOOP_SIZE, LOOP_SIZE)
+        a, b = loops[k]["a"], loops[k]["b"]
+        ta = trees[bodies[a]["tree"]]["place"] if a >= 0 else 0
+        tb = trees[bodies[b]["tree"]]["place"] if b >= 0 else 0
+        stand(found[i], ta, bodies[a]["link"] if a >= 0 else -1, tb, bodies[b]["link"] if b >= 0 else -1)
+        i += 1
+        k = loops[k]["follows"]
+    if more != 0:
+        copy_words(more, at_loops + i * LOOP_SIZE, LOOP_SIZE)
+    measure_loops(addresses, found, sizes)
+    system = rows_at(at, 1, SYSTEM)[0]
+    place_system(system, 0, count, nv, found, sizes, forest["dependence"])
+    size = system["F"] + 8 * sizes["G"]  # of a system that starts at 0
+    memory = claim(forest, size)
+    if memory == 0:
+        return 0
+    clear_words(memory, size)
+    place_system(system, memory, count, nv, found, sizes, forest["dependence"])
+    own, offsets = rows_at(system["trees"], count, I8), rows_at(system["offsets"], count, I8)
+    nv = 0
+    for t in range(count):
+        own[t], offsets[t] = addresses[t], nv
+        nv += rows_at(addresses[t], 1, TREE)[0]["nv"]
+    lay_out(system, found)
+    return at

@@ -1,0 +1,51 @@
+"""How far, and how fast, the loops of a forest are open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.constraint.loops import errors, orient, relative_velocities
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.multibody.checks import Vector
+from kinemorph.multibody.system import SYSTEM
+from kinemorph.structure.forest.elements import set_moving
+from kinemorph.structure.forest.islands import assemble, collect
+from kinemorph.structure.forest.layout import DONE, FOREST, FOREST_KIND, FULL, IN_USE, NO_FOREST, TREE_SLOT, TREES
+from kinemorph.structure.forest.memory import pool_of
+
+
+@kernel(inline=False)
+def measure_collected(forest: Any, worst: Any) -> bool:
+    """The loops of the trees that are collected. False if scratch is too small."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    at = assemble(forest, 0)
+    if at == 0:
+        return False
+    t = forest["first_tree"]
+    while t >= 0:
+        set_moving(trees[t])
+        t = trees[t]["follows"]
+    system = rows_at(at, 1, SYSTEM)[0]
+    worst[0] = max(worst[0], errors(system))
+    orient(system)
+    worst[1] = max(worst[1], relative_velocities(system))
+    return True
+
+
+@entry
+def open_loops(address: int, worst: Vector) -> int:
+    """How far the worst loop is open (rad or m), and how fast (rad/s or m/s), into two numbers. Returns a status."""
+    forest = rows_at(address, 1, FOREST)[0]
+    if forest["kind"] != FOREST_KIND:
+        return NO_FOREST
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    worst[0] = worst[1] = 0.0
+    forest["need"] = 0
+    start = forest["turn"]  # what has been looked at has marks after this
+    for t in range(pool_of(forest, TREES)["count"]):
+        if trees[t]["next"] == IN_USE and trees[t]["sides"] > 0 and trees[t]["mark"] <= start:
+            forest["scratch_used"] = 0
+            collect(forest, t, -1)
+            if not measure_collected(forest, worst):
+                return FULL
+    return DONE

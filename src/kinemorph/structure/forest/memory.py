@@ -1,0 +1,315 @@
+"""Memory of a forest: rows of tables that are used again, blocks for trees, and scratch for one call.
+
+Nothing here asks the system for memory. What is too small says so, in the header; Python makes more and calls again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.jit.prefetch import LINE
+from kinemorph.multibody.algorithms.free_body import LONE, tell_lone
+from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE, TREE_KIND
+from kinemorph.multibody.system import I8
+from kinemorph.spatial.mat3 import IDENTITY
+from kinemorph.spatial.rows import store3, store9
+from kinemorph.structure.forest.layout import (
+    BODIES,
+    BODY_SLOT,
+    CHUNK,
+    FOREST,
+    IN_USE,
+    JOINT_SLOT,
+    JOINTS,
+    LOOP_SLOT,
+    LOOPS,
+    POOL,
+    SCRATCH,
+    TREE_SLOT,
+    TREES,
+)
+
+INDEX = (1 << 32) - 1  # the bits of an id that are an index; those above are the generation
+SMALLEST = 512  # bytes of the smallest block; there are eight sizes to a doubling
+SIZES = 256  # of blocks
+ROWS, LINK_SIZE, DOF_SIZE = LINK_DATA.itemsize, LINK.itemsize, DOF.itemsize
+DOF_ROW_SIZE, HEADER, LONE_SIZE = DOF_DATA.itemsize, TREE.itemsize, LONE.itemsize
+
+Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
+
+
+# ---------------------------------------------------------------------------------------------------------- tables
+
+
+@kernel
+def pool_of(forest: Any, which: int) -> Any:
+    return rows_at(forest["pools"], 4, POOL)[which]
+
+
+@kernel
+def has_room(forest: Any, which: int, count: int) -> bool:
+    """Whether a pool has so many rows to take; if not, the header says what it needs."""
+    pool = pool_of(forest, which)
+    if pool["capacity"] - pool["used"] >= count:
+        return True
+    forest["want"] = which
+    forest["need"] = pool["used"] + count
+    return False
+
+
+@kernel
+def take(pool: Any, rows: Any) -> int:
+    """A row to use, in a pool that has room."""
+    i = pool["free"]
+    if i >= 0:
+        pool["free"] = rows[i]["next"]
+    else:
+        i = pool["count"]
+        pool["count"] += 1
+    rows[i]["next"] = IN_USE
+    pool["used"] += 1
+    return i
+
+
+@kernel
+def give_back(pool: Any, rows: Any, i: int) -> None:
+    """A row that is not used any more: its id is stale from now on."""
+    rows[i]["generation"] += 1
+    rows[i]["next"] = pool["free"]
+    pool["free"] = i
+    pool["used"] -= 1
+
+
+@kernel
+def find(pool: Any, rows: Any, name: int) -> int:
+    """The index of an id, -1 if it is stale."""
+    i = name & INDEX
+    if name < 0 or i >= pool["count"]:
+        return -1
+    if rows[i]["next"] != IN_USE or rows[i]["generation"] != name >> 32:
+        return -1
+    return i
+
+
+@kernel
+def id_of(rows: Any, i: int) -> int:
+    generation: Any = np.int64(rows[i]["generation"])
+    return (generation << 32) | i
+
+
+# --------------------------------------------------------------------------------------------------------- scratch
+
+
+@kernel
+def claim(forest: Any, size: int) -> int:
+    """Address of so many bytes of scratch, as they are; 0 if there are not as many."""
+    used = forest["scratch_used"]
+    forest["scratch_used"] = used + ((size + 15) & -16)
+    if forest["scratch_used"] > forest["scratch_size"]:
+        forest["want"] = SCRATCH
+        forest["need"] = max(forest["need"], forest["scratch_used"])
+        return 0
+    return forest["scratch"] + used
+
+
+@kernel
+def address_of(rows: Any) -> int:
+    """Where an array starts, as a signed number: Numba would make a float of the sum of both kinds."""
+    start: Any = np.int64(rows.ctypes.data)
+    return start
+
+
+@kernel(inline=False)
+def copy_words(source: int, target: int, size: int) -> None:
+    """Copy bytes, a multiple of eight."""
+    count = size >> 3
+    a, b = rows_at(source, count, I8), rows_at(target, count, I8)
+    for k in range(count):
+        b[k] = a[k]
+
+
+@kernel(inline=False)
+def clear_words(target: int, size: int) -> None:
+    count = size >> 3
+    words = rows_at(target, count, I8)
+    for k in range(count):
+        words[k] = 0
+
+
+# ---------------------------------------------------------------------------------------------------------- blocks
+
+
+@kernel
+def size_of(c: int) -> int:
+    """Bytes of the blocks of a class."""
+    base = SMALLEST << (c >> 3)
+    return base + (c & 7) * (base >> 3)
+
+
+@kernel
+def class_of(size: int) -> int:
+    """The class of the smallest blocks that have so many bytes."""
+    c = 0
+    while size_of(c) < size:
+        c += 1
+    return c
+
+
+@kernel(inline=False)
+def allocate(forest: Any, c: int) -> int:
+    """Address of a block of a class, 0 if there is no memory."""
+    lists = rows_at(forest["lists"], SIZES, I8)
+    block = lists[c]
+    if block != 0:
+        lists[c] = rows_at(block, 1, I8)[0]
+        return block
+    size = size_of(c)
+    if forest["at"] + size > forest["end"]:
+        forest["want"] = CHUNK
+        forest["need"] = size
+        return 0
+    block = forest["at"]
+    forest["at"] = block + size
+    return block
+
+
+@kernel
+def release(forest: Any, block: int, c: int) -> None:
+    """A block that is not used any more."""
+    lists = rows_at(forest["lists"], SIZES, I8)
+    rows_at(block, 1, I8)[0] = lists[c]
+    lists[c] = block
+
+
+@kernel
+def before_state(n: int, nv: int) -> int:
+    """Bytes of a tree's header, and of its LONE row if it may be a lone body."""
+    return HEADER + LONE_SIZE if n == 1 and nv == 6 else HEADER
+
+
+@kernel
+def before_links(n: int, nq: int, nv: int) -> int:
+    """Bytes of a tree before the row of its first link, which starts a line of the cache."""
+    return (before_state(n, nv) + 48 * nq + ROWS + LINE - 1) // LINE * LINE
+
+
+@kernel
+def tree_size(n: int, nq: int, nv: int) -> int:
+    """Bytes of a tree."""
+    rest = n * LINK_SIZE + nv * DOF_SIZE + n * ROWS + nv * DOF_ROW_SIZE
+    return before_links(n, nq, nv) + rest
+
+
+@kernel(inline=False)
+def lay_tree(block: int, n: int, nq: int, nv: int) -> int:
+    """Put the header of a tree of this size at the start of a block. Returns the address of its state's numbers.
+
+    What the dynamics of a lone body reads and writes comes first, so that it touches few lines of the cache.
+    """
+    tree = rows_at(block, 1, TREE)[0]
+    tree["kind"], tree["busy"], tree["M"], tree["system"], tree["springs"] = TREE_KIND, 0, 0, 0, 0
+    tree["lone"] = 0
+    tree["elements"], tree["element_count"], tree["pushes"], tree["gears"] = 0, 0, 0, 0
+    tree["n"], tree["nq"], tree["nv"] = n, nq, nv
+    state = block + before_state(n, nv)
+    at = block + before_links(n, nq, nv)
+    tree["rows"] = at - ROWS
+    at += n * ROWS
+    tree["links"] = at
+    at += n * LINK_SIZE
+    tree["dofs"] = at
+    tree["dof_rows"] = at + nv * DOF_SIZE
+    return state
+
+
+@kernel(inline=False)
+def prepare_tree(forest: Any, block: int) -> None:
+    """The rows that algorithms read before they write: the base, and the parts of S that are always zero."""
+    tree = rows_at(block, 1, TREE)[0]
+    clear_words(tree["rows"], ROWS)
+    clear_words(tree["dof_rows"], tree["nv"] * DOF_ROW_SIZE)
+    base = rows_at(tree["rows"], 1, LINK_DATA)[0]
+    store9(base["R"], IDENTITY)
+    base["a"][0], base["a"][1], base["a"][2] = -forest["gx"], -forest["gy"], -forest["gz"]
+
+
+@entry
+def pull(address: int, gx: float, gy: float, gz: float) -> None:
+    """Another gravity for all trees."""
+    pull_all(rows_at(address, 1, FOREST)[0], gx, gy, gz)
+
+
+@kernel(inline=False)
+def pull_all(forest: Any, gx: float, gy: float, gz: float) -> None:
+    """The same, for kernels: the bases of trees accelerate upwards."""
+    forest["gx"], forest["gy"], forest["gz"] = gx, gy, gz
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    for t in range(pool_of(forest, TREES)["count"]):
+        if trees[t]["next"] == IN_USE:
+            tree = rows_at(trees[t]["address"], 1, TREE)[0]
+            store3(rows_at(tree["rows"], 1, LINK_DATA)[0]["a"], (-gx, -gy, -gz))
+            if tree["lone"] != 0:
+                store3(rows_at(tree["lone"], 1, LONE)[0]["g"], (gx, gy, gz))
+
+
+@kernel(inline=False)
+def describe_tree(block: int) -> None:
+    """What a tree's header says of its rows of links and degrees of freedom, when these are in place."""
+    tree = rows_at(block, 1, TREE)[0]
+    tell_lone(tree, block + HEADER)
+    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    tree["springs"] = 0
+    for k in range(tree["nv"]):
+        if dofs[k]["stiffness"] != 0.0:
+            tree["springs"] = 1
+
+
+@kernel(inline=False)
+def donate(forest: Any) -> None:
+    """What is left of a chunk, before another one takes its place, becomes free blocks."""
+    while forest["end"] - forest["at"] >= SMALLEST:
+        c = class_of(forest["end"] - forest["at"])
+        if size_of(c) > forest["end"] - forest["at"]:
+            c -= 1
+        release(forest, forest["at"], c)
+        forest["at"] += size_of(c)
+
+
+@entry
+def begin_forest(address: int, size: int, gx: float, gy: float, gz: float, dependence: float) -> None:
+    """Say how large the first chunk of memory is, and what holds for all trees."""
+    forest = rows_at(address, 1, FOREST)[0]
+    forest["at"], forest["end"] = forest["start"], forest["start"] + size
+    forest["gx"], forest["gy"], forest["gz"], forest["dependence"] = gx, gy, gz, dependence
+
+
+@entry
+def add_chunk(address: int, memory: Bytes) -> None:
+    """More memory for blocks."""
+    forest = rows_at(address, 1, FOREST)[0]
+    donate(forest)
+    forest["start"] = forest["at"] = (address_of(memory) + LINE - 1) & -LINE
+    forest["end"] = address_of(memory) + memory.shape[0]
+
+
+@entry
+def clear(address: int) -> None:
+    """Make a forest as good as new: no ids, and all memory of its youngest chunk."""
+    forest = rows_at(address, 1, FOREST)[0]
+    pools = rows_at(forest["pools"], 4, POOL)
+    for i in range(pools[TREES]["count"]):
+        rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[i]["generation"] = 0
+    for i in range(pools[BODIES]["count"]):
+        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[i]["generation"] = 0
+    for i in range(pools[JOINTS]["count"]):
+        rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[i]["generation"] = 0
+    for i in range(pools[LOOPS]["count"]):
+        rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)[i]["generation"] = 0
+    for i in range(4):
+        pools[i]["count"] = pools[i]["used"] = 0
+        pools[i]["free"] = -1
+    clear_words(forest["lists"], 8 * SIZES)
+    forest["at"] = forest["start"]

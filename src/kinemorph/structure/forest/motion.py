@@ -1,0 +1,135 @@
+"""How a forest moves: forward dynamics tree by tree, and loops by island."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.constraint.dynamics import bear_loops
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.jit.prefetch import LINE, prefetch
+from kinemorph.multibody.algorithms.free_body import accelerate_tree, accelerate_tree_again
+from kinemorph.multibody.checks import Matrix, finite
+from kinemorph.multibody.layout import TREE
+from kinemorph.multibody.system import F8, SYSTEM
+from kinemorph.structure.forest.elements import measure_pushes, push_bodies, set_moving
+from kinemorph.structure.forest.islands import assemble, collect
+from kinemorph.structure.forest.layout import (
+    DONE,
+    FOREST,
+    FOREST_KIND,
+    FULL,
+    IN_USE,
+    LOOPS,
+    NO_FOREST,
+    NOT_FINITE,
+    TAU,
+    TREE_SLOT,
+    TREES,
+    A,
+    Q,
+    V,
+)
+from kinemorph.structure.forest.memory import before_links, before_state, claim, pool_of
+
+AHEAD = 4  # trees that are on their way from memory while one is worked on
+HOT_LINK = 8 * (9 + 5 * 3)  # bytes of a link's row that the dynamics of a lone body uses: R to a
+
+Records = np.ndarray[tuple[int], np.dtype[np.void]]
+
+
+@kernel
+def approach(block: int) -> None:
+    """Bring the lines of a block that the dynamics of a lone body uses closer: header, LONE, state, then its link."""
+    for at in range(0, before_state(1, 6) + 8 * 7 * (TAU + 1), LINE):
+        prefetch(block + at)
+    link = before_links(1, 7, 6)
+    for at in range(link, link + HOT_LINK, LINE):
+        prefetch(block + at)
+
+
+@kernel(inline=False)
+def accelerate_trees(forest: Any, none: Any) -> int:
+    """Accelerations of all trees as if there were no loops, with the forces on links that they have in `pushes`.
+
+    `none` are no such forces. Returns the first tree that has no finite acceleration, -1 if all have.
+    """
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    count = pool_of(forest, TREES)["count"]
+    bad = -1
+    for t in range(count):
+        if t + AHEAD < count:
+            approach(trees[t + AHEAD]["address"])
+        if trees[t]["next"] == IN_USE:
+            tree, state = rows_at(trees[t]["address"], 1, TREE)[0], trees[t]["state"]
+            nq, nv = tree["nq"], tree["nv"]
+            q, v = rows_at(state + 8 * nq * Q, nq, F8), rows_at(state + 8 * nq * V, nv, F8)
+            tau, a = rows_at(state + 8 * nq * TAU, nv, F8), rows_at(state + 8 * nq * A, nv, F8)
+            if tree["pushes"] != 0:
+                pushes = rows_at(tree["pushes"], 6 * tree["n"], F8).reshape((tree["n"], 6))
+                accelerate_tree(tree, q, v, tau, pushes, a)
+                tree["pushes"] = 0
+            else:
+                accelerate_tree(tree, q, v, tau, none, a)
+            if bad < 0 and not finite(a):
+                bad = t
+    return bad
+
+
+@kernel(inline=False)
+def bear_all_loops(forest: Any, outcome: Any) -> int:
+    """What the loops make of these accelerations, island by island. Returns a status."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    start = forest["turn"]  # islands that are done have marks after this
+    for t in range(pool_of(forest, TREES)["count"]):
+        if trees[t]["next"] == IN_USE and trees[t]["sides"] > 0 and trees[t]["mark"] <= start:
+            forest["scratch_used"] = 0
+            collect(forest, t, -1)
+            at = assemble(forest, 0)
+            if at == 0:
+                return FULL
+            bear_loops(rows_at(at, 1, SYSTEM)[0])
+            u = forest["first_tree"]
+            while u >= 0:
+                tree = rows_at(trees[u]["address"], 1, TREE)[0]
+                a = rows_at(trees[u]["state"] + 8 * tree["nq"] * A, tree["nv"], F8)
+                accelerate_tree_again(tree, a)
+                if not finite(a):
+                    outcome["tree"] = u
+                    return NOT_FINITE
+                u = trees[u]["follows"]
+    return DONE
+
+
+@entry
+def accelerate_forest(address: int, none: Matrix, outcomes: Records) -> int:
+    """Accelerations of all trees into their states. A tree that has none is in the outcome."""
+    forest = rows_at(address, 1, FOREST)[0]
+    if forest["kind"] != FOREST_KIND:
+        return NO_FOREST
+    forest["scratch_used"] = forest["need"] = 0
+    if forest["element_count"] > 0:
+        memory = claim(forest, measure_pushes(forest))
+        if memory == 0:
+            return FULL
+        push_bodies(forest, memory)
+    outcomes[0]["tree"] = accelerate_trees(forest, none)
+    if outcomes[0]["tree"] >= 0:
+        return NOT_FINITE
+    if pool_of(forest, LOOPS)["used"] > 0:
+        return bear_all_loops(forest, outcomes[0])
+    return DONE
+
+
+@entry
+def move_trees(address: int, first: int, last: int) -> int:
+    """Poses, velocities and accelerations of the bodies of trees, by the indices of these; the last is left out."""
+    forest = rows_at(address, 1, FOREST)[0]
+    if forest["kind"] != FOREST_KIND or forest["busy"] != 0:
+        return NO_FOREST
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    for t in range(first, last):
+        if trees[t]["next"] == IN_USE:
+            set_moving(trees[t])
+    return DONE

@@ -1,0 +1,84 @@
+"""Where the bodies of a forest are, and how they move: one of them, or all of a model at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.multibody.layout import LINK_DATA, TREE
+from kinemorph.spatial.mat3 import Mat3, mul, mul_vec
+from kinemorph.spatial.rows import load3, load9, store3, store9
+from kinemorph.spatial.vec3 import Vec3, add, cross
+from kinemorph.structure.forest.elements import set_moving
+from kinemorph.structure.forest.layout import BODY_SLOT, DONE, FOREST, FOREST_KIND, NO_FOREST, TREE_SLOT
+from kinemorph.structure.forest.memory import INDEX
+
+MOTION = np.dtype(
+    [
+        ("R", "f8", 9),  # axes of a body's own frame
+        ("p", "f8", 3),  # m, its origin
+        ("w", "f8", 3),  # rad/s
+        ("v", "f8", 3),  # m/s, of that origin; all in world axes
+    ]
+)
+
+Records = np.ndarray[tuple[int], np.dtype[np.void]]
+Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+@kernel
+def own_frame(body: Any, link: Any) -> tuple[Mat3, Vec3]:
+    """Where a body's own frame is, of which the link is placed."""
+    R, p = load9(link["R"]), load3(link["p"])
+    if body["moved"] != 0:
+        p = add(p, mul_vec(R, load3(body["p"])))
+        R = mul(R, load9(body["R"]))
+    return R, p
+
+
+@kernel
+def put_frame(slot: Any, body: Any, to: Any) -> Any:
+    """Write where a body's own frame is. Returns the row of its link, which is up to date."""
+    tree = rows_at(slot["address"], 1, TREE)[0]
+    link = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[body["link"] + 1]
+    R, p = own_frame(body, link)
+    store9(to["R"], R)
+    store3(to["p"], p)
+    return link
+
+
+@entry
+def see_body(address: int, index: int, seen: Records) -> int:
+    """Where a body is and how it moves, into the first row of MOTION."""
+    forest = rows_at(address, 1, FOREST)[0]
+    if forest["kind"] != FOREST_KIND or forest["busy"] != 0:
+        return NO_FOREST
+    body = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[index]
+    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[body["tree"]]
+    set_moving(slot)
+    link = put_frame(slot, body, seen[0])
+    w = load3(link["w"])
+    store3(seen[0]["w"], w)
+    store3(seen[0]["v"], add(load3(link["v"]), cross(w, mul_vec(load9(link["R"]), load3(body["p"])))))
+    return DONE
+
+
+@entry
+def place_bodies(address: int, ids: Ids, poses: Records) -> int:
+    """Poses of the own frames of bodies that are there, each in the row after its index."""
+    forest = rows_at(address, 1, FOREST)[0]
+    if forest["kind"] != FOREST_KIND or forest["busy"] != 0:
+        return NO_FOREST
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    t = -1
+    for k in range(ids.shape[0]):
+        i = ids[k] & INDEX
+        body = bodies[i]
+        if body["tree"] != t:
+            t = body["tree"]
+            set_moving(trees[t])
+        put_frame(trees[t], body, poses[i + 1])
+    return DONE

@@ -1,0 +1,178 @@
+"""Whether the plain tables of a forest, from wherever they come, can be trusted by kernels: every index and every list.
+
+A checksum says that a file is whole, not that it means well. What a kernel follows without a look is looked at here;
+what it cannot be hurt by, such as a mass of the wrong size, is not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.multibody.layout import DOF, LINK, NQ, NV
+from kinemorph.multibody.model.elements import ELEMENT, ElementKind
+from kinemorph.multibody.model.loops import LOOP
+from kinemorph.structure.forest import layout as layout
+from kinemorph.structure.forest.copying import EXTENT, VECTORS
+from kinemorph.structure.forest.layout import BODIES, IN_USE, JOINTS, LOOPS, POOL, TREES
+
+Rows = np.ndarray[Any, Any]
+SLOTS = (layout.TREE_SLOT, layout.BODY_SLOT, layout.JOINT_SLOT, layout.LOOP_SLOT)
+NAMES = ("trees", "bodies", "joints", "loops")
+LIMITS = {"lower", "upper", "speed", "effort"}  # fields of DOF that may be infinite
+
+
+def demand(condition: Any, what: str) -> None:
+    """Refuse what cannot be."""
+    if not condition:
+        raise ValueError(what)
+
+
+def rows_of(value: Any, dtype: Any, what: str, count: int | None = None) -> Rows:
+    """An array of rows of one layout, as many as there must be."""
+    demand(isinstance(value, np.ndarray) and value.dtype == dtype, f"{what} are not the rows that they should be")
+    demand(value.ndim == 1 and (count is None or len(value) == count), f"{what} are {value.shape}, not {count} rows")
+    rows: Rows = value
+    return rows
+
+
+def within(values: Rows, low: int, high: Any, what: str) -> None:
+    """Refuse indices that lead out of a table: from low up to, and not with, high."""
+    demand(((values >= low) & (values < high)).all(), f"{what} lead out of their table")
+
+
+def finite(rows: Rows, what: str, but: set[str] | frozenset[str] = frozenset()) -> None:
+    """Refuse numbers that are none, and infinite ones but in some fields."""
+    for name in rows.dtype.names or ():
+        if rows.dtype[name].base.kind == "f":
+            good = ~np.isnan(rows[name]) if name in but else np.isfinite(rows[name])
+            demand(good.all(), f"{what}: {name} has a number that is not finite")
+
+
+def check_forest(state: Any) -> None:
+    """Raise ValueError unless this is what `Forest.__getstate__` gives, or as good as that."""
+    demand(isinstance(state, tuple) and len(state) == 12, "a forest has other tables")
+    gravity, dependence, pools, tables, ties, drives, elements, ends, extents, links, dofs, numbers = state
+    demand(isinstance(dependence, float) and 0.0 < dependence < 1.0, f"dependence {dependence} is none")
+    demand(isinstance(gravity, list) and len(gravity) == 3, "gravity has three numbers")
+    rows_of(pools, POOL, "pools", 4)
+    demand(isinstance(tables, list) and len(tables) == 4, "a forest has four tables of ids")
+    used = [_slots(*arguments) for arguments in zip(NAMES, SLOTS, pools, tables, strict=True)]
+    _trees(used, tables, extents, links, dofs, numbers)
+    _joints(used, tables)
+    _loops(used, tables, ties, drives)
+    rows_of(elements, ELEMENT, "force elements")
+    within(elements["kind"], 0, len(ElementKind), "kinds of force elements")
+    finite(elements, "force elements")
+    demand(
+        isinstance(ends, np.ndarray) and ends.dtype == np.int64 and ends.shape == (len(elements), 2), "ends are none"
+    )
+
+
+def _slots(name: str, dtype: Any, pool: Any, table: Any) -> Any:
+    """A table of ids: which rows are in use; all others are on the list of free ones, each once."""
+    count, used, first = (int(pool[field]) for field in ("count", "used", "free"))
+    rows_of(table, dtype, f"ids of {name}", count)
+    within(table["generation"], 0, np.inf, f"generations of {name}")
+    there = table["next"] == IN_USE
+    demand(used == there.sum(), f"there are {there.sum()} {name}, not {used}")
+    nexts, seen, at = table["next"].tolist(), 0, first
+    while at >= 0:
+        demand(at < count and not there[at] and seen < count - used, f"the free ids of {name} are no list")
+        seen, at = seen + 1, nexts[at]
+    demand(at == -1 and seen == count - used, f"the free ids of {name} are no list")
+    return np.flatnonzero(there)
+
+
+def _trees(used: Any, tables: Any, extents: Any, links: Any, dofs: Any, numbers: Any) -> None:
+    trees = used[TREES]
+    rows_of(extents, EXTENT, "sizes of trees", len(trees))
+    rows_of(links, LINK, "links")
+    rows_of(dofs, DOF, "degrees of freedom")
+    rows_of(numbers, np.dtype(np.float64), "numbers of states")
+    n, nq, nv = (extents[name] for name in ("n", "nq", "nv"))
+    within(n, 1, len(links) + 1, "sizes of trees")
+    within(nq, 0, len(numbers) + 1, "sizes of trees")
+    within(nv, 0, len(dofs) + 1, "sizes of trees")
+    sizes = len(links), len(numbers), len(dofs)
+    demand((n.sum(), VECTORS * nq.sum(), nv.sum()) == sizes, "the trees do not have all links and numbers, or more")
+    of = np.repeat(np.arange(len(trees)), n)
+    first = (np.cumsum(n) - n)[of]
+    local = np.arange(len(links)) - first
+    parent, kind = links["parent"], links["kind"]
+    demand(((parent >= 0) == (local > 0)).all() and (parent >= -1).all(), "a tree has not one top, which comes first")
+    demand((parent < local).all(), "a link comes before its parent")
+    within(kind, 0, len(NQ), "kinds of joints")
+    for at, size, sizes_of, total in (("iq", "nq", NQ, nq), ("iv", "nv", NV, nv)):
+        demand((links[size] == np.array(sizes_of)[kind]).all(), f"joints have another {size} than their kind")
+        start = np.cumsum(links[size]) - links[size]
+        begin = (np.cumsum(total) - total)[of]
+        demand((links[at] == start - begin).all(), f"{at} of links is not where they are")
+        demand((np.bincount(of, links[size], len(trees)) == total).all(), "a tree has another size than its links")
+    finite(links, "links")
+    link_of = np.repeat(np.arange(len(links)), links["nv"])
+    own = np.arange(len(dofs)) - (np.cumsum(nv) - nv)[of[link_of]]
+    demand((dofs["link"] == local[link_of]).all(), "a degree of freedom is of another link")
+    demand(((dofs["parent"] >= -1) & (dofs["parent"] < own)).all(), "a degree of freedom comes before its parent")
+    finite(dofs, "degrees of freedom", LIMITS)
+    _states(numbers, nq)
+    for which, field in ((BODIES, "body"), (JOINTS, "joint")):
+        table = tables[which]
+        within(links[field], 0, len(table), f"ids of links ({field})")
+        slots = table[links[field]]
+        here = (slots["next"] == IN_USE) & (slots["tree"] == trees[of]) & (slots["link"] == local)
+        demand(here.all(), f"the {field} of a link is elsewhere")
+    demand(len(used[BODIES]) == len(links), "there are bodies that are no links")
+    finite(tables[BODIES], "bodies")
+
+
+def _states(numbers: Rows, nq: Rows) -> None:
+    """Positions, velocities, forces and rests are finite; the others are written before they are read."""
+    at = VECTORS * (np.cumsum(nq) - nq)
+    for k in (layout.Q, layout.V, layout.TAU, layout.REST):
+        start = np.repeat(at + k * nq - (np.cumsum(nq) - nq), nq)
+        demand(np.isfinite(numbers[start + np.arange(int(nq.sum()))]).all(), "a state has a number that is not finite")
+
+
+def _joints(used: Any, tables: Any) -> None:
+    closing = tables[JOINTS][used[JOINTS]]
+    index = used[JOINTS][closing["tree"] < 0]
+    closing = closing[closing["tree"] < 0]
+    within(closing["loop"], 0, len(tables[LOOPS]), "loops of joints")
+    loops = tables[LOOPS][closing["loop"]]
+    demand(((loops["next"] == IN_USE) & (loops["joint"] == index)).all(), "the loop of a joint is another joint's")
+    demand(len(index) == len(used[LOOPS]), "there are loops without joints")
+    demand(len(used[JOINTS]) == len(used[BODIES]) + len(index), "there are joints that carry nothing")
+    demand((tables[JOINTS]["loop"][used[JOINTS]] >= 0).sum() == len(index), "a joint carries a link and closes a loop")
+
+
+def _loops(used: Any, tables: Any, ties: Any, drives: Any) -> None:
+    loops, bodies, trees = tables[LOOPS], tables[BODIES], tables[TREES]
+    rows_of(ties, LOOP, "loops", len(loops))
+    rows_of(drives, DOF, "drives of loops", 6 * len(loops))
+    finite(ties, "loops")
+    finite(drives, "drives of loops", LIMITS)
+    within(ties["kind"], 0, len(NQ), "kinds of loops")
+    here = ties[used[LOOPS]]
+    kind = here["kind"]
+    sizes = (here["nq"] == np.array(NQ)[kind]) & (here["nv"] == np.array(NV)[kind]) & (here["m"] == 6 - here["nv"])
+    demand(sizes.all() and (here["joint"] == loops["joint"][used[LOOPS]]).all(), "a loop is not of its kind")
+    ends: dict[int, int] = {}  # the body at each side of each loop
+    for k in used[LOOPS].tolist():
+        for side, name in enumerate("ab"):
+            body = int(loops[k][name])
+            demand(body == -1 or (0 <= body < len(bodies) and bodies[body]["next"] == IN_USE), "a loop ties nothing")
+            if body >= 0:
+                ends[2 * k + side] = body
+    sides = np.zeros(len(trees), np.int64)
+    seen = 0
+    for body in np.intersect1d(np.flatnonzero(bodies["side"] >= 0), used[BODIES]).tolist():
+        side = int(bodies[body]["side"])
+        while side >= 0:
+            demand(ends.get(side) == body and seen < len(ends), "the loops on a body are no list")
+            seen += 1
+            sides[bodies[body]["tree"]] += 1
+            side = int(loops[side >> 1]["next_b" if side & 1 else "next_a"])
+    demand(seen == len(ends), "the loops on a body are no list")
+    demand((trees["sides"][used[TREES]] == sides[used[TREES]]).all(), "a tree counts other loops than it has")

@@ -1,0 +1,167 @@
+"""What the bodies of a world look like, and where they are, for films and viewers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph.geometry.convex_parts import Parts
+from kinemorph.geometry.ground import Ground, HalfSpace
+from kinemorph.geometry.meshes.mesh import Mesh, load_mesh
+from kinemorph.geometry.shapes import Role, Shape, ShapeKind
+from kinemorph.jit.api import entry, rows_at
+from kinemorph.multibody.layout import LINK_DATA, TREE
+from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.quaternion import from_matrix
+from kinemorph.structure.forest.layout import BODY_SLOT, FOREST, TREE_SLOT
+from kinemorph.structure.forest.memory import INDEX
+from kinemorph.structure.forest.poses import own_frame
+from kinemorph.view.recordings.recording import SAME, SOIL, seen
+from kinemorph.world.world import World
+
+Array = npt.NDArray[np.float64]
+Meshes = dict[Path, Mesh]  # by the paths that shapes have; of hulls and ground, names that are no files
+
+PLATE = 20.0, 0.02  # m, width and thickness of what stands for half of space
+
+
+def visible_shapes(world: World, id: int, meshes: Meshes) -> tuple[Shape, ...]:
+    """What is to be seen of a body: what its model shows of it, if that is known, else what collides."""
+    birth = world._births[id]
+    for key, record in world._figures.items():
+        model = world._models.get(key)
+        if model is None or not any(born == birth for _, _, born in record.bodies):
+            continue
+        shapes = seen(model._own_shapes[[born for _, _, born in record.bodies].index(birth)])
+        if any(shape.role is Role.VISUAL for shape in shapes):
+            for shape in shapes:
+                _load(shape, meshes)
+            return tuple(shapes)
+        break
+    return solid_shapes(world, id, meshes)
+
+
+def base_shapes(world: World, meshes: Meshes, solid: bool = False) -> dict[tuple[int, int], Shape]:
+    """What stands still, by keys that stay: what figures show of their bases, if that is known, else what collides."""
+    found = {(id, -1): solid_shape(world, id, meshes) for id in world._mounted.get(-1, [])}
+    for key, model in () if solid else world._models.items():
+        looks = [shape for shape in model.base_shapes if shape.role is Role.VISUAL]
+        bodily = [shape for shape in model.base_shapes if shape.role is Role.COLLISION]
+        hidden = [each for each in found if looks and any(_is(world.shapes[each[0]], s) for s in bodily)]
+        if bodily and not hidden:  # it has gone, or nobody knows which they are
+            continue
+        for each in hidden:
+            del found[each]
+        for k, shape in enumerate(looks):
+            _load(shape, meshes)
+            found[key, k] = shape
+    return {each: replace(s, role=Role.BOTH) if s.role is Role.COLLISION else s for each, s in found.items()}
+
+
+def _is(solid: object, shape: Shape) -> bool:
+    """Whether something that collides is a shape of a model, where that says."""
+    return (
+        isinstance(solid, Shape)
+        and (solid.kind, solid.size, solid.path) == (shape.kind, shape.size, shape.path)
+        and bool(np.abs(solid.pose.matrix() - shape.pose.matrix()).max() < SAME)
+    )
+
+
+def _load(shape: Shape, meshes: Meshes) -> None:
+    if shape.path is not None and shape.path not in meshes:
+        meshes[shape.path] = load_mesh(shape.path)
+
+
+def solid_shapes(world: World, id: int, meshes: Meshes) -> tuple[Shape, ...]:
+    """What collides of a body, in its own frame."""
+    return tuple(solid_shape(world, shape, meshes) for shape in world._mounted.get(id & INDEX, []))
+
+
+def solid_shape(world: World, id: int, meshes: Meshes) -> Shape:
+    """What a shape that collides looks like, in the frame of its body: hulls and ground as meshes."""
+    shapes = world.shapes
+    row, solid = shapes.row_of(id), shapes[id]
+    at = Pose.known(shapes.mounts["p"][row].copy(), shapes.mounts["R"][row].reshape(3, 3).copy())
+    if isinstance(solid, Shape) and solid.kind is not ShapeKind.MESH:
+        return replace(solid, pose=at)
+    if isinstance(solid, HalfSpace):
+        width, thick = PLATE
+        normal, offset = solid._header["normal"][0], float(solid._header["offset"][0])
+        plate = _turned_to(normal, normal * (offset - 0.5 * thick))
+        return Shape.box((width, width, thick), at @ plate, role=Role.BOTH, colour=SOIL)
+    colour = solid.colour if isinstance(solid, Shape) else None
+    name = Path(f"shape {id}")
+    meshes[name] = _mesh(shapes.body(id))
+    return Shape.mesh(name, pose=at, colour=SOIL if isinstance(solid, Ground) else colour)
+
+
+def places(world: World) -> tuple[npt.NDArray[np.int64], Array]:
+    """Ids of all bodies, and where their own frames are: position and quaternion w x y z (n, 7)."""
+    forest = world.forest
+    forest.kinematics()
+    ids = forest.bodies
+    poses = np.empty((len(ids), 7))
+    _place(forest.address, np.ascontiguousarray(ids & INDEX), poses)
+    return ids, poses
+
+
+@entry(nogil=True)
+def _place(forest_address: int, indices: npt.NDArray[np.int64], poses: Array) -> None:
+    """Poses of the own frames of bodies in some rows of their table."""
+    forest = rows_at(forest_address, 1, FOREST)[0]
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    for k in range(indices.shape[0]):
+        slot = bodies[indices[k]]
+        tree = rows_at(trees[slot["tree"]]["address"], 1, TREE)[0]
+        d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[slot["link"] + 1]
+        R, p = own_frame(slot, d)
+        turn = from_matrix(R)
+        for i in range(3):
+            poses[k, i] = p[i]
+        for i in range(4):
+            poses[k, 3 + i] = turn[i]
+
+
+def parents(world: World) -> dict[int, int | None]:
+    """Of each body, by id, the one that carries it; None is the base."""
+    found: dict[int, int | None] = {}
+    for tree in world.forest.trees.tolist():
+        members = world.forest.members(tree).tolist()
+        for id, link in zip(members, world.forest._links(tree & INDEX), strict=True):
+            found[id] = None if link["parent"] < 0 else members[link["parent"]]
+    return found
+
+
+def inertia_of(link: Any) -> tuple[Array, Array]:
+    """The centre of mass of a LINK row that has mass, and the inertia about it, in the frame of the link."""
+    mass = float(link["mass"])
+    com = np.asarray(link["h"]) / mass
+    xx, xy, xz, yy, yz, zz = link["I"]
+    I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return com, I - mass * (com @ com * np.eye(3) - np.outer(com, com))
+
+
+def _turned_to(normal: Array, position: Array) -> Pose:
+    """A frame whose z is a normal."""
+    helper = np.array([1.0, 0.0, 0.0]) if abs(normal[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
+    x = np.cross(helper, normal)
+    x /= np.linalg.norm(x)
+    return Pose(position, np.column_stack([x, np.cross(normal, x), normal]))
+
+
+def _mesh(body: Parts | Ground) -> Mesh:
+    """The surface of what a shape is made of."""
+    if isinstance(body, Ground):
+        mesh: Mesh = body.mesh  # type: ignore[attr-defined]
+        return mesh
+    return body.surface
+
+
+def name_of(world: World, id: Any) -> str:
+    """The name of a body, by its id; None, or less than 0, is the base."""
+    return "the base" if id is None or id < 0 else world._names.get(id, "a body")

@@ -1,0 +1,1 @@
+"""Pictures, plots and moving pictures, drawn without a window."""

@@ -1,0 +1,1 @@
+"""Recordings and films: where bodies were over time, in memory and in files."""

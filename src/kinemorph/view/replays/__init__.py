@@ -1,0 +1,1 @@
+"""Replays: recordings as one HTML file."""

@@ -1,0 +1,1 @@
+"""Brains in a world: their rows, their update in a step, grasps."""

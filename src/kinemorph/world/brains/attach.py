@@ -1,0 +1,180 @@
+"""A brain comes into a world: where its senses and effects are, and the drives by which it acts, in one call."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from kinemorph.brain.layout import EFFECT, NEURON, ONE, SENSE, Acted, Sensed
+from kinemorph.contact.layout import BY_EDIT, DRIVE, SOLVER, SPAN, Driven
+from kinemorph.contact.rows.drive_rows import found_degree
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.multibody.algorithms.joints import FREE, SPHERICAL
+from kinemorph.multibody.layout import DOF, LINK, TREE
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.rows import store3
+from kinemorph.structure.forest.layout import BODY_SLOT, FOREST, TREE_SLOT
+from kinemorph.structure.forest.memory import INDEX, address_of, copy_words
+from kinemorph.world.brains.instance_rows import MIND, MINDS
+from kinemorph.world.brains.statistics_reset import begin_life
+from kinemorph.world.brains.target_poses import body_slot
+from kinemorph.world.layout import WORLD, WORLD_KIND
+
+Records = np.ndarray[tuple[int], np.dtype[np.void]]
+Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
+Table = np.ndarray[tuple[int, int], np.dtype[np.int64]]
+NEURON_SIZE, SENSE_SIZE, EFFECT_SIZE = NEURON.itemsize, SENSE.itemsize, EFFECT.itemsize
+G = 9.81  # m/s²
+GIVE = 0.25  # rad or m: so far from its target a servo has all of its force
+DAMPING = 0.08  # s, of its stiffness
+SENSED_SPEED = int(Sensed.SPEED)
+TORQUE, TARGET, SPEED, GRASP = (int(x) for x in Acted)
+ROW, FORCE = int(Driven.ROW), int(Driven.FORCE)
+FITS = -1
+BODY, JOINT = 0, 2  # columns of links: their ids
+
+
+@kernel(inline=False)
+def has_degree(forest: Any, joint: int, dof: int, what: int) -> bool:
+    """Whether a joint has a degree of freedom, and an effect that does `what` (-1: it is a sense) may drive it."""
+    t, k, j = found_degree(forest, joint, dof)
+    if t < 0:
+        return False
+    tree = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]["address"], 1, TREE)[0]
+    l = rows_at(tree["links"], tree["n"], LINK)[k]
+    if l["kind"] == FREE or (what == TARGET and l["kind"] == SPHERICAL):
+        return False
+    return what < 0 or rows_at(tree["dofs"], tree["nv"], DOF)[l["iv"] + j]["effort"] != 0.0
+
+
+@kernel(inline=False)
+def claim_drive(s: Any) -> int:
+    """The first row of drives that is free; there is room."""
+    drives = rows_at(s["drives"], s["drive_room"], DRIVE)
+    for i in range(s["drive_count"]):
+        if drives[i]["joint"] < 0:
+            return i
+    s["drive_count"] += 1
+    return s["drive_count"] - 1
+
+
+@kernel(inline=False)
+def put_drive(d: Any, joint: int, effect: Any) -> None:
+    """What an effect drives a joint by, before its first pass."""
+    most, what = effect["most"], effect["what"]
+    d["joint"], d["dof"], d["kind"], d["next"] = joint, effect["drive"], ROW, 0
+    d["position"] = d["speed"] = d["stiffness"] = d["damping"] = d["force"] = 0.0
+    d["least"], d["most"], d["source"] = -most, most, 0
+    d["ratio"] = d["told"] = d["applied"] = 0.0
+    if what == TORQUE:
+        d["kind"], d["least"], d["most"] = FORCE, -math.inf, math.inf
+    elif what == SPEED:
+        d["damping"] = math.inf
+    else:
+        d["stiffness"] = most / GIVE
+        d["damping"] = DAMPING * d["stiffness"]
+        d["position"] = 0.5 * (effect["low"] + effect["high"])
+
+
+@entry
+def engage(
+    address: int, links: Table, members: Ids, brain_neurons: Records, brain_senses: Records, brain_effects: Records,
+    room: Ids, period: float, target: int, point: tuple[float, float, float],
+) -> int:  # fmt: skip
+    """Copy the rows of a brain to those of a new mind in a figure of these members, which wakes.
+
+    Its senses and effects, of links by number, get the ids of their bodies and joints, which are in
+    columns of `links`, and drives. There is room for all drives; where the rows of the mind are, `room` says, and if
+    it is the first one, the header gets to know. Returns FITS, or the number of the first sense or effect, counted on
+    from the senses, that its joint does not have: then nothing has changed.
+    """
+    w = rows_at(address, 1, WORLD)[0]
+    if w["kind"] != WORLD_KIND:
+        return 0
+    forest, s = rows_at(w["forest"], 1, FOREST)[0], rows_at(w["solver"], 1, SOLVER)[0]
+    neurons, senses = rows_at(room[2], room[10], NEURON), rows_at(room[3], room[11], SENSE)
+    effects, signals = rows_at(room[4], room[12], EFFECT), rows_at(room[6], room[14], F8)
+    copy_words(address_of(brain_neurons), address_of(neurons), neurons.shape[0] * NEURON_SIZE)
+    copy_words(address_of(brain_senses), address_of(senses), senses.shape[0] * SENSE_SIZE)
+    copy_words(address_of(brain_effects), address_of(effects), effects.shape[0] * EFFECT_SIZE)
+    for i in range(senses.shape[0]):
+        one = senses[i]
+        if one["what"] <= SENSED_SPEED and not has_degree(forest, links[one["id"], JOINT], one["axis"], -1):
+            return i
+    for i in range(effects.shape[0]):
+        e = effects[i]
+        if e["what"] != GRASP and not has_degree(forest, links[e["body"], JOINT], e["drive"], e["what"]):
+            return senses.shape[0] + i
+    for i in range(senses.shape[0]):
+        one = senses[i]
+        one["id"] = links[one["id"], JOINT] if one["what"] <= SENSED_SPEED else links[one["id"], BODY]
+    for i in range(effects.shape[0]):
+        e = effects[i]
+        e["held"] = -1
+        if e["what"] == GRASP:
+            e["body"], e["drive"] = links[e["body"], BODY], -1
+            continue
+        row = claim_drive(s)
+        d = rows_at(s["drives"], s["drive_room"], DRIVE)[row]
+        put_drive(d, links[e["body"], JOINT], e)
+        e["drive"], e["generation"], e["body"] = row, d["generation"], -1
+    mind = rows_at(room[0], 1, MIND)[0]
+    begin_mind(mind, members, G * max(mass_of(s, forest, members), 1e-9), neurons, senses, effects)
+    mind["start"], mind["period"], mind["target"] = w["time"], period, target
+    store3(mind["point"], point)
+    signals[ONE] = 1.0
+    m = rows_at(w["minds"], 1, MINDS)[0]
+    if m["mind_count"] == 0:
+        own_tables(m, room)
+        w["mind_count"] = 1
+    return FITS
+
+
+@kernel(inline=False)
+def own_tables(m: Any, room: Any) -> None:
+    """Let the tables of the only mind be those of all minds."""
+    m["minds"], m["fresh"], m["neurons"], m["senses"] = room[0], room[1], room[2], room[3]
+    m["effects"], m["windows"], m["signals"], m["rings"] = room[4], room[5], room[6], room[7]
+    m["mind_room"] = m["mind_count"] = 1
+    m["neuron_room"], m["sense_room"], m["effect_room"] = room[10], room[11], room[12]
+    m["signal_room"], m["ring_room"] = room[14], room[15]
+
+
+@kernel(inline=False)
+def begin_mind(mind: Any, members: Any, weight: float, neurons: Any, senses: Any, effects: Any) -> None:
+    """What a mind knows before its first pass, but for its times and its target."""
+    mind["body"], mind["weight"] = members[0], weight
+    mind["neuron_count"], mind["sense_count"] = neurons.shape[0], senses.shape[0]
+    mind["effect_count"] = effects.shape[0]
+    for i in range(neurons.shape[0]):
+        mind["ring_count"] = max(mind["ring_count"], neurons[i]["ring"] + 1)
+    begin_life(mind["life"])
+
+
+@kernel(inline=False)
+def mass_of(s: Any, forest: Any, members: Any) -> float:
+    """kg, of bodies together; their trees wake."""
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    trees, spans = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT), rows_at(s["spans"], s["span_room"], SPAN)
+    total = 0.0
+    for i in range(members.shape[0]):
+        at = body_slot(forest, members[i])
+        t = bodies[at]["tree"] if at >= 0 else -1
+        known = t < 0
+        for k in range(i):
+            before = body_slot(forest, members[k])
+            known |= before >= 0 and bodies[before]["tree"] == t
+        if known:
+            continue
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        links, mass = rows_at(tree["links"], tree["n"], LINK), 0.0
+        for l in range(tree["n"]):
+            for k in range(members.shape[0]):
+                mass += links[l]["mass"] if links[l]["body"] == members[k] & INDEX else 0.0
+        total += mass
+        if spans[t]["asleep"] != 0:
+            spans[t]["asleep"], spans[t]["woken_by"] = 0, BY_EDIT
+        spans[t]["still"] = 0.0
+    return total

@@ -1,0 +1,383 @@
+"""Minds: brains that live in a world. Their rows are tables of the world; a handle only says which."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from kinemorph.brain.layout import EFFECT, FIRST, LONGEST, NEURON, SENSE, Acted, Function, Sensed
+from kinemorph.multibody.layout import DOF
+from kinemorph.multibody.model.joint import Joint
+from kinemorph.multibody.model.loops import LOOP, joint_row
+from kinemorph.multibody.tables import BYTE, LINE, Tables, aligned_at
+from kinemorph.spatial.arguments.annotated import checked_on_failure
+from kinemorph.spatial.pose import vector
+from kinemorph.structure.forest.layout import EDIT, OUTCOME
+from kinemorph.structure.forest.validation import demand, finite, rows_of, within
+from kinemorph.world.body import Body
+from kinemorph.world.brains.episode_statistics import see_lives
+from kinemorph.world.brains.instance_rows import LIFE, MIND, MINDS, MINDS_KIND, NO_TARGET, WINDOW
+
+if TYPE_CHECKING:
+    from kinemorph.world.world import World
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+F8 = np.dtype(np.float64)
+# Tables of rows that minds have a stretch of: the table, its room, and in a MIND its first row and how many.
+STRETCHES: tuple[tuple[str, str, str, Callable[[Any], int]], ...] = (
+    ("neurons", "neuron_room", "neurons", lambda one: int(one["neuron_count"])),
+    ("senses", "sense_room", "senses", lambda one: int(one["sense_count"])),
+    ("effects", "effect_room", "effects", lambda one: int(one["effect_count"])),
+    ("windows", "effect_room", "effects", lambda one: int(one["effect_count"])),
+    ("signals", "signal_room", "signals", lambda one: FIRST + int(one["neuron_count"] + one["sense_count"])),
+    ("rings", "ring_room", "rings", lambda one: LONGEST * int(one["ring_count"])),
+)  # fmt: skip
+STRETCH = {name: (first, count) for name, _, first, count in STRETCHES}
+ROWS = {"neurons": NEURON, "senses": SENSE, "effects": EFFECT, "windows": WINDOW, "signals": F8, "rings": F8}
+OF_GRASPS = {"edits": (1, EDIT), "outcomes": (1, OUTCOME), "fixed": (1, LOOP), "free": (1, LOOP), "free_dofs": (6, DOF)}
+USED: dict[str, str | None] = {"fresh": None, **dict.fromkeys(OF_GRASPS)}
+WINDOW_LENGTH = 2.0  # s
+FAST, SPINNING = 8.0, 30.0  # m/s and rad/s: the caps
+NEAR = 0.9  # share of a cap from which on it is ridden
+FIXED, LOOSE = Joint.fixed(), Joint.free()
+
+
+class Minds:
+    """The rows of all minds of a world."""
+
+    __slots__ = ("_tables", "header", "room")
+    room: MindRoom  # of the mind that came last
+
+    def __init__(self, tables: Tables) -> None:
+        """`tables` are as `first_tables` are."""
+        self._tables, self.header = tables, tables.header
+
+    @classmethod
+    def first_tables(cls) -> Tables:
+        """All tables, as they are at first."""
+        return cls(Tables(MINDS, USED))._fill()
+
+    def _fill(self) -> Tables:
+        h = self.header
+        h["kind"] = MINDS_KIND
+        h["fast"], h["spinning"], h["until_still"], h["budget"] = NEAR * FAST, NEAR * SPINNING, math.inf, 1 << 62
+        self._tables.make("minds", 0, MIND)
+        for name, dtype in ROWS.items():
+            self._tables.make(name, 0, dtype)
+        for name, (room, dtype) in OF_GRASPS.items():
+            self._tables.make(name, room, dtype)
+        self._make_scratch()
+        return self._tables
+
+    def _make_scratch(self) -> None:
+        """What rows do not keep: room for fresh signals, and what grasps need."""
+        self._tables.make("fresh", int(self.header["signal_room"][0]), F8)
+        self._tables["fixed"][:], self._tables["free"][:] = joint_row(FIXED), joint_row(LOOSE)
+        self._tables["free_dofs"][:] = LOOSE.rows[1]
+
+    @property
+    def address(self) -> int:
+        return self._tables.address
+
+    @property
+    def count(self) -> int:
+        """Rows that have ever been used."""
+        return int(self.header["mind_count"][0])
+
+    def __getitem__(self, name: str) -> Any:
+        return self._tables[name]
+
+    def part(self, name: str, row: int) -> Any:
+        """The rows of one mind in a table."""
+        one = self["minds"][row]
+        first, count = STRETCH[name]
+        start = int(one[first])
+        return self[name][start : start + count(one)]
+
+    def add(self, room: MindRoom, alone: bool) -> int:
+        """A new mind with its parts of all tables, as `engage` has filled them; who has ended makes room for it.
+
+        If it is alone the tables are its own, and the header says so already.
+        """
+        if alone:
+            self._tables.move_to(room.memory, room.places)
+            return 0
+        parts = {name: np.ndarray(*place[:2], room.memory, place[2]) for name, place in room.places.items()}
+        mind, count, h = parts["minds"], self.count, self.header[0]
+        ended = [i for i, body in enumerate(self["minds"]["body"].tolist()) if body < 0]
+        row = ended[0] if ended else count
+        all_parts = [parts if i == row else self._parts(i) for i in range(max(count, row + 1))]
+        minds = np.zeros(len(all_parts), MIND)
+        minds[:count] = self["minds"]
+        mind["generation"] = minds[row]["generation"]
+        minds[row] = mind[0]
+        for name, has_room, first, _ in STRETCHES:
+            joined = np.concatenate([one[name] for one in all_parts])
+            self._tables.take(name, joined)
+            h[has_room] = len(joined)
+            minds[first] = [0, *itertools.accumulate(len(one[name]) for one in all_parts[:-1])]
+        self._tables.take("minds", minds)
+        h["mind_room"] = h["mind_count"] = len(minds)
+        self._tables.make("fresh", int(h["signal_room"]), F8)
+        return row
+
+    def _parts(self, row: int) -> dict[str, Any]:
+        """The rows of one mind in all tables; none, if it has ended."""
+        if self["minds"][row]["body"] >= 0:
+            return {name: self.part(name, row).copy() for name, *_ in STRETCHES}
+        one = self["minds"][row]
+        for name in ("neuron_count", "sense_count", "effect_count", "ring_count"):
+            one[name] = 0
+        return {name: np.zeros(FIRST if name == "signals" else 0, ROWS[name]) for name, *_ in STRETCHES}
+
+    def __getstate__(self) -> Tables:
+        return self._tables
+
+    def __setstate__(self, tables: Tables) -> None:
+        self._tables, self.header = tables, tables.header
+        self._make_scratch()
+
+    def plain(self) -> Iterable[Any]:
+        """All that decides how minds go on, for digests."""
+        h = self.header[0]
+        if not self.count:
+            return
+        yield np.array([h["pending"], h["changed"], h["budget"], h["work"], h["watched"]], np.int64)
+        yield np.array([h["until_still"]])
+        for i in np.flatnonzero(self["minds"]["body"] >= 0).tolist():
+            one = self["minds"][i]
+            yield from (one[name] for name in MIND.names or () if name not in PLACES)
+            for name, *_ in STRETCHES:
+                rows = self.part(name, i)
+                yield from ([rows] if rows.dtype.names is None else [rows[field] for field in rows.dtype.names])
+
+
+class MindRoom:
+    """Memory for a mind: its MIND row, and its parts of all tables, of zeros.
+
+    `addresses` are those of the tables in `ORDER`, followed by how many rows each of them has.
+    """
+
+    __slots__ = ("addresses", "memory", "places")
+
+    def __init__(self, neurons: int, senses: int, effects: int, rings: int) -> None:
+        signals, at = FIRST + neurons + senses, 0
+        counts = 1, signals, neurons, senses, effects, effects, signals, LONGEST * rings
+        self.places: dict[str, tuple[int, Any, int]] = {}
+        starts = []
+        for (name, dtype, size), count in zip(ORDER, counts, strict=True):
+            self.places[name] = count, dtype, at
+            starts.append(at)
+            at += (count * size + LINE - 1) // LINE * LINE
+        self.memory, start = aligned_at(at, BYTE)
+        self.addresses = np.array([start + at for at in starts] + [*counts], np.int64)
+
+
+ORDER = [(name, dtype, dtype.itemsize) for name, dtype in (("minds", MIND), ("fresh", F8), *ROWS.items())]
+
+
+PLACES = {"generation", "unused", "neurons", "senses", "effects", "signals", "rings"}
+
+
+@checked_on_failure
+class Mind:
+    """A brain in the body of a figure: it senses, thinks and acts in every step of the world that it is due.
+
+    `target` is the body or the point that it may sense, `blank` whether all senses read 0, `asleep` whether it neither
+    thinks nor acts. It ends with the body that it is in, the first of its figure.
+    """
+
+    __slots__ = ("_generation", "row", "world")
+
+    def __init__(self, world: World, row: int) -> None:
+        self.world, self.row = world, row
+        self._generation = int(world._minds["minds"][row]["generation"])
+
+    def on(self, world: World) -> Self:
+        """The same one in a copy of its world."""
+        other = type(self)(world, self.row)
+        other._generation = self._generation
+        return other
+
+    @property
+    def alive(self) -> bool:
+        """Whether it goes on thinking."""
+        return self._found() is not None
+
+    def _found(self) -> Any:
+        minds = self.world._minds["minds"]
+        if self.row >= len(minds):
+            return None
+        one = minds[self.row]
+        goes_on = one["generation"] == self._generation and self.world.forest.has_body(int(one["body"]))
+        return one if goes_on else None
+
+    def _one(self) -> Any:
+        one = self._found()
+        if one is None:
+            raise KeyError(f"mind {self.row} has ended: the body that it was in is gone")
+        return one
+
+    @property
+    def body(self) -> Body:
+        """The body that it is in."""
+        return self.world.body(int(self._one()["body"]))
+
+    @property
+    def target(self) -> Body | Array | None:
+        """What it may sense the way to: a body, or a point (m)."""
+        one = self._one()
+        if one["target"] == NO_TARGET:
+            return None
+        if one["target"] < 0:
+            return np.array(one["point"])
+        return self.world.body(int(one["target"])) if self.world.forest.has_body(int(one["target"])) else None
+
+    @target.setter
+    def target(self, target: Body | Iterable[float] | None) -> None:
+        self._one()
+        aim, point = target_of(self.world, target)
+        self.world.set_mind(self.row, {"target": aim, "point": point} if aim == -1 else {"target": aim})
+
+    @property
+    def blank(self) -> bool:
+        """Whether all of its senses read 0."""
+        return bool(self._one()["blank"])
+
+    @blank.setter
+    def blank(self, value: bool) -> None:
+        self._one()
+        self.world.set_mind(self.row, {"blank": int(bool(value))})
+
+    @property
+    def asleep(self) -> bool:
+        """Whether it neither thinks nor acts; when it wakes, its first pass comes before the next step."""
+        return bool(self._one()["asleep"])
+
+    @asleep.setter
+    def asleep(self, value: bool) -> None:
+        self._one()
+        self.world.set_mind(self.row, {"asleep": int(bool(value))})
+
+    @property
+    def values(self) -> Array:
+        """What its neurons said in the last pass."""
+        one = self._one()
+        signals = self.world._minds.part("signals", self.row)
+        return np.array(signals[FIRST : FIRST + int(one["neuron_count"])])
+
+    @property
+    def sensed(self) -> Array:
+        """What its senses read in the last pass."""
+        one = self._one()
+        return np.array(self.world._minds.part("signals", self.row)[FIRST + int(one["neuron_count"]) :])
+
+    @property
+    def holds(self) -> list[int]:
+        """The joints by which its grasps hold something now."""
+        self._one()
+        held = self.world._minds.part("effects", self.row)["held"].tolist()
+        return [joint for joint in held if joint >= 0 and self.world.forest.has_joint(joint)]
+
+    @property
+    def nan_count(self) -> int:
+        """Values that would have been no number, and became 0."""
+        return int(self._one()["lost"])
+
+    @property
+    def ticks(self) -> int:
+        """Passes that it has made."""
+        return int(self._one()["ticks"])
+
+    @property
+    def life(self) -> dict[str, Any]:
+        """What was watched of its body so far, by name; see `world.watch_minds`. Places are those of now."""
+        minds = self.world._minds
+        found = dict(zip(LIFE.names or (), self.seen().item(), strict=True))
+        found["centre"] = found["centre"].tolist()
+        driven = minds.part("effects", self.row)["drive"] >= 0
+        found["swing"] = minds.part("windows", self.row)["widest"][driven].tolist()
+        return found
+
+    def seen(self) -> Any:
+        """The same as a LIFE row, which goes on: for who looks often."""
+        world = self.world
+        one = world._minds["minds"][self.row]
+        if one["generation"] != self._generation or one["body"] < 0:
+            self._one()  # which says that it has ended
+        world._follow_shapes()
+        see_lives(world._address)
+        return one["life"]
+
+    def __repr__(self) -> str:
+        return f"Mind in {self.body!r}" if self.alive else "Mind that has ended"
+
+
+def target_of(world: World, target: Any) -> tuple[int, tuple[float, ...]]:
+    """The fields `target` and `point` of a MIND."""
+    if target is None:
+        return NO_TARGET, NO_POINT
+    if isinstance(target, Body):
+        return world._id(target), NO_POINT
+    if isinstance(target, int | np.integer):
+        return world._id(int(target)), NO_POINT
+    return -1, tuple(vector(target, 3, "mind: target").tolist())
+
+
+NO_POINT = (0.0, 0.0, 0.0)
+
+
+def check_minds(tables: Any) -> None:
+    """Raise ValueError unless these are tables of minds that kernels may follow, drives aside."""
+    demand(isinstance(tables, Tables) and tables.header.dtype == MINDS, "minds have other tables")
+    h = tables.header[0]
+    demand(h["kind"] == MINDS_KIND and tables.used == USED, "minds have another layout")
+    rooms = {name: int(h[room]) for name, room, *_ in STRETCHES}
+    rooms |= {
+        "minds": int(h["mind_room"]),
+        "fresh": int(h["signal_room"]),
+        **{name: room for name, (room, _) in OF_GRASPS.items()},
+    }
+    dtypes = ROWS | {name: dtype for name, (_, dtype) in OF_GRASPS.items()} | {"minds": MIND, "fresh": F8}
+    demand({name for name, _ in tables} == set(rooms), "minds have other tables")
+    for name, rows in tables:
+        rows_of(rows, dtypes[name], f"{name} of minds", rooms[name])
+    demand(h["mind_count"] == h["mind_room"] and 0 <= h["changed"] < 8, "minds are not as many as they are")
+    demand(
+        0 <= h["work"] < 1 << 62 and 0 <= h["window"] < 1 << 40 and 0 <= h["budget"] <= 1 << 62, "minds have no time"
+    )
+    demand(h["until_still"] > 0.0, "minds have no time")
+    finite(tables.header, "minds", {"until_still"})
+    for name in ("neurons", "senses", "effects", "windows"):
+        finite(tables[name], name)
+    demand(all(np.isfinite(tables[name]).all() for name in ("signals", "rings")), "minds have no numbers")
+    within(tables["neurons"]["function"], 0, len(Function), "functions of neurons")
+    within(tables["senses"]["what"], 0, len(Sensed), "senses")
+    within(tables["senses"]["axis"], 0, 6, "axes of senses")
+    within(tables["effects"]["what"], 0, len(Acted), "effects")
+    within(tables["effects"]["body"], -1, 1 << 62, "bodies of effects")
+    within(tables["effects"]["held"], -1, 1 << 62, "joints of effects")
+    for one in tables["minds"]:
+        _check_mind(tables, one, rooms)
+
+
+def _check_mind(tables: Tables, one: Any, rooms: dict[str, int]) -> None:
+    for name, _, first, count in STRETCHES:
+        start, length = int(one[first]), count(one)
+        demand(start >= 0 and length >= 0 and start + length <= rooms[name], f"a mind has no such {name}")
+    demand(all(one[name] >= 0 for name in ("neuron_count", "sense_count", "ring_count")), "a mind has no such rows")
+    demand(-1 <= one["body"] < 1 << 62 and NO_TARGET <= one["target"] < 1 << 62, "a mind is in no body")
+    demand(one["period"] > 0.0 or one["body"] < 0, "a mind has no rate")
+    demand(np.isfinite([one["start"], one["period"], one["weight"], *one["point"]]).all(), "a mind has no numbers")
+    demand(0 <= one["ticks"] < 1 << 62 and (one["weight"] > 0.0 or one["body"] < 0), "a mind has no time or weight")
+    signals = FIRST + int(one["neuron_count"] + one["sense_count"])
+    a, b = int(one["neurons"]), int(one["effects"])
+    neurons = tables["neurons"][a : a + int(one["neuron_count"])]
+    within(neurons["sources"].ravel(), 0, signals, "sources of neurons")
+    within(tables["effects"][b : b + int(one["effect_count"])]["source"], 0, signals, "sources of effects")
+    rings = neurons["ring"][neurons["function"] == Function.DELAY]
+    within(rings, 0, int(one["ring_count"]), "rings of delays")

@@ -1,0 +1,169 @@
+"""A life in stretches: at the start of one the mind falls asleep or wakes, gravity changes, the body is knocked.
+
+As long as nobody else wants to hear of it, all of them are one call of a kernel.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from threading import get_ident
+from typing import Any
+
+import numpy as np
+
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.structure.forest.impulses import knock
+from kinemorph.structure.forest.layout import DONE as CARRIED
+from kinemorph.structure.forest.layout import FOREST
+from kinemorph.structure.forest.memory import pull_all
+from kinemorph.world.brains.brain_instances import WINDOW_LENGTH, Mind
+from kinemorph.world.brains.episode_statistics import look_around
+from kinemorph.world.brains.instance_rows import MIND, MINDS
+from kinemorph.world.brains.statistics_reset import watch_anew
+from kinemorph.world.brains.target_poses import body_slot
+from kinemorph.world.brains.update import let_sleep
+from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Status
+from kinemorph.world.step.pipeline import make_steps
+
+DONE, STOPPED, WRONG_ROW = int(Status.DONE), int(Status.STOPPED), int(Status.WRONG_ROW)
+BY_STEPS = int(ContactModel.STEPS)
+NO_FORCES = np.zeros((0, 6))
+MOST = 20_000  # steps of one call, which nobody can break off
+BEFORE, MADE, BROKEN = 0, 1, 2  # where in a stretch one is: before its start, at its end, or broken off
+AWAKE, ASLEEP = 1, 2
+ENDED, NOT_BEGUN = -1, -2  # in place of steps that are left
+
+STRETCH = np.dtype(
+    [
+        ("steps", "i8"),  # at most so many
+        ("mind", "i8"),  # AWAKE or ASLEEP from its start on; 0: as it is
+        ("pulled", "i8"),  # whether another gravity acts from its start on:
+        ("gravity", "f8", 3),  # m/s²
+        ("knocked", "i8"),  # whether velocity and angular velocity change at its start, by so much:
+        ("knock", "f8", 6),  # m/s and rad/s, world axes
+        ("watched", "i8"),  # whether it is watched anew, with
+        ("budget", "i8"),  # so much work,
+        ("until_still", "f8"),  # s, and until it was still for so long; who never is goes no further
+        ("seen", "i8"),  # steps that were watched up to its end: this and what follows is written
+        ("gap", "f8"),  # m, to the target
+        ("gaps", "f8"),  # m, the sum of all gaps that were watched
+        ("still", "f8"),  # s, for how long it hardly moves
+        ("centre", "f8", 3),  # m, where its centre of mass is
+    ]
+)
+Stretches = np.ndarray[tuple[int], np.dtype[np.void]]
+
+
+def stretches(count: int) -> Stretches:
+    """So many of them, in which nothing happens yet."""
+    found = np.zeros(count, STRETCH)
+    found["until_still"] = inf
+    return found
+
+
+def live(mind: Mind, script: Stretches) -> int:
+    """Go through stretches of a life. Returns how many it came to, one that was broken off included.
+
+    A life ends with one that is broken off, by an event or its budget, unless the next one is watched anew; and with
+    one whose end should have been still, and was not.
+    """
+    mind._one()  # which says if it has ended
+    world, k, state = mind.world, 0, BEFORE
+    window = round(WINDOW_LENGTH / world.dt)
+    while True:
+        alone = _is_alone(mind, script[k:])
+        if alone:
+            world._follow_shapes()
+            world._newcomers = []  # `life["depth"]` says what they overlap
+            world._moving = get_ident()
+        try:
+            k, left = live_on(world._address, mind.row, script, k, state, alone, window, NO_FORCES)
+        finally:
+            if alone:
+                world._moving = 0
+        if left == ENDED:
+            return k
+        if left == NOT_BEGUN:
+            _begin(mind, script[k])
+            left = int(script[k]["steps"])
+        end = int(world._header[0]["steps"]) + left
+        world.step(left)
+        state = MADE if int(world._header[0]["steps"]) == end else BROKEN
+
+
+def _is_alone(mind: Mind, script: Stretches) -> bool:
+    """Whether a kernel may go through all of it by itself."""
+    world = mind.world
+    others = world._watches._watches or world._timers._timers or world._onlookers or world._crew is not None
+    if others or world._moving or int(script["steps"].sum()) > MOST:
+        return False
+    h = world._header[0]
+    watched = world._minds.header[0]["watched"] or script[0]["watched"]
+    return bool(watched and h["patience"] == inf and h["model"] == BY_STEPS)
+
+
+def _begin(mind: Mind, stretch: Any) -> None:
+    """What happens at the start of a stretch. All but a knock are inputs that others hear of."""
+    world = mind.world
+    if stretch["mind"]:
+        mind.asleep = stretch["mind"] == ASLEEP
+    if stretch["pulled"]:
+        world.gravity = stretch["gravity"]
+    if stretch["knocked"]:
+        world.forest.knock(int(mind._one()["body"]), stretch["knock"][:3], stretch["knock"][3:])
+    if stretch["watched"]:
+        world.watch_minds(int(stretch["budget"]), float(stretch["until_still"]))
+
+
+@entry(nogil=True)
+def live_on(
+    address: int, row: int, script: Stretches, k: int, state: int, alone: bool, window: int,
+    none: np.ndarray[tuple[int, int], np.dtype[np.float64]],
+) -> tuple[int, int]:  # fmt: skip
+    """Go on from a stretch that is before its start, made, or broken off; where nobody is `alone`, only to its end.
+
+    Returns at which stretch it is, and how many of its steps must be made by somebody else; or that it has not begun,
+    or that life has ended before it.
+    """
+    w = rows_at(address, 1, WORLD)[0]
+    if w["kind"] != WORLD_KIND:
+        return k, NOT_BEGUN  # who begins it is told what is wrong
+    m, forest = rows_at(w["minds"], 1, MINDS)[0], rows_at(w["forest"], 1, FOREST)[0]
+    mind = rows_at(m["minds"], m["mind_room"], MIND)[row]
+    while k < script.shape[0]:
+        t = script[k]
+        if state == BEFORE:
+            if not alone or not begin_stretch(w, m, forest, mind, t, window):
+                return k, NOT_BEGUN
+            status, left = make_steps(w, t["steps"], t["steps"], none)
+            if status != STOPPED and (status != DONE or left > 0):
+                return k, left
+            state = MADE if left == 0 else BROKEN
+        look_around(w)
+        life = mind["life"]
+        t["seen"], t["gap"], t["gaps"], t["still"] = life["steps"], life["gap"], life["gaps"], life["still"]
+        for i in range(3):
+            t["centre"][i] = life["centre"][i]
+        k += 1
+        restless = t["until_still"] < inf and t["still"] < t["until_still"]
+        if restless or k == script.shape[0] or (state == BROKEN and script[k]["watched"] == 0):
+            return k, ENDED
+        state = BEFORE
+    return k, ENDED
+
+
+@kernel
+def begin_stretch(w: Any, m: Any, forest: Any, mind: Any, t: Any, window: int) -> bool:
+    """What happens at the start of a stretch. Returns False if it cannot."""
+    if t["mind"] != 0:
+        let_sleep(w, m, mind, t["mind"] == ASLEEP)
+    if t["pulled"] != 0:
+        pull_all(forest, t["gravity"][0], t["gravity"][1], t["gravity"][2])
+    if t["knocked"] != 0:
+        at, a = body_slot(forest, mind["body"]), t["knock"]
+        if at < 0 or knock(forest, at, (a[0], a[1], a[2]), (a[3], a[4], a[5])) != CARRIED:
+            return False
+    if t["watched"] != 0:
+        watch_anew(m, t["budget"], t["until_still"], window)
+        look_around(w)
+    return True

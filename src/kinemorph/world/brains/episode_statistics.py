@@ -1,0 +1,268 @@
+"""What is watched of those who think, in every step, as it begins: speeds, overlap, energy, how far joints swing.
+
+It decides nothing by itself but when a run stops: when all are still, or when the work that steps take is more than was
+allowed, so that no creature is stuck for ever. Rules are for whoever reads it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.brain.layout import EFFECT
+from kinemorph.collision.shapes.shape_poses import box_around
+from kinemorph.collision.shapes.shape_rows import COLLISIONS, MOUNT, PAIR, PLACE, SHAPE
+from kinemorph.contact.layout import DRIVE, SOLVER, SPAN, TOUCH
+from kinemorph.contact.rows.drive_rows import found_degree
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
+from kinemorph.multibody.model.declared import declared_position, declared_velocity
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.mat3 import mul, mul_vec, sym_vec, tmul_vec
+from kinemorph.spatial.rows import load3, load6, load9, store3
+from kinemorph.spatial.scalar import sqrt
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
+from kinemorph.structure.forest.elements import set_moving
+from kinemorph.structure.forest.layout import BODY_SLOT, FOREST, IN_USE, TREE_SLOT, TREES, Q, V
+from kinemorph.structure.forest.memory import pool_of
+from kinemorph.structure.forest.poses import own_frame
+from kinemorph.world.brains.instance_rows import MIND, MINDS, WINDOW
+from kinemorph.world.brains.target_poses import body_slot, target_of
+from kinemorph.world.layout import WORLD, WORLD_KIND, Status
+
+DONE, WRONG_ROW = int(Status.DONE), int(Status.WRONG_ROW)
+BY_FAR = 1e30  # m: no gap
+WATCHED = 2  # of `known` in a MINDS row
+STILL = 0.05  # m/s: a creature that moves no faster rests
+
+
+@kernel
+def weigh(tree: Any, v: Any) -> tuple[float, Vec3, float, float]:
+    """Mass, first moment, kinetic energy and largest speed of a centre of mass, of a tree that is set in motion."""
+    links, rows = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    mass, kinetic, fastest, moment = 0.0, 0.0, 0.0, (0.0, 0.0, 0.0)
+    for i in range(tree["n"]):
+        l, d = links[i], rows[i + 1]
+        m = l["mass"]
+        if m <= 0.0:
+            continue
+        R, w, u = load9(d["R"]), load3(d["w"]), load3(d["v"])
+        h = mul_vec(R, load3(l["h"]))
+        f = axpy(cross(w, h), m, u)  # momentum, and its moment about the link's origin
+        n = add(mul_vec(R, sym_vec(load6(l["I"]), tmul_vec(R, w))), cross(h, u))
+        kinetic += 0.5 * (dot(w, n) + dot(u, f))
+        fastest = max(fastest, dot(f, f) / (m * m))
+        mass += m
+        moment = add(moment, axpy(h, m, load3(d["p"])))
+    for k in range(tree["nv"]):
+        kinetic += 0.5 * dofs[k]["armature"] * v[k] * v[k]
+    return mass, moment, kinetic, sqrt(fastest)
+
+
+@kernel
+def watch_trees(s: Any, forest: Any, m: Any, moved: bool) -> None:
+    """Energy of all, and centre and speed of the trees of minds; their rows are those of now if they were `moved`."""
+    trees, spans = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT), rows_at(s["spans"], s["span_room"], SPAN)
+    minds = rows_at(m["minds"], m["mind_room"], MIND)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    g = (forest["gx"], forest["gy"], forest["gz"])
+    total = 0.0
+    for t in range(pool_of(forest, TREES)["count"]):
+        if trees[t]["next"] != IN_USE:
+            continue
+        if not moved or spans[t]["asleep"] != 0:
+            set_moving(trees[t])
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        v = rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
+        mass, moment, kinetic, speed = weigh(tree, v)
+        total += kinetic - dot(g, moment)
+        for i in range(m["mind_count"]):
+            at = body_slot(forest, minds[i]["body"])
+            if at < 0 or bodies[at]["tree"] != t:
+                continue
+            life = minds[i]["life"]
+            life["speed"], life["fastest"] = speed, max(life["fastest"], speed)
+            if mass > 0.0:
+                store3(life["centre"], scale(moment, 1.0 / mass))
+            life["top"] = max(life["top"], life["centre"][2])
+    if moved:
+        m["energy"] = total
+    if m["known"] == 0:
+        m["known"], m["start"], m["energy"] = 1, total, total
+
+
+@kernel
+def watch_joint(s: Any, forest: Any, m: Any, e: Any, window: Any) -> float:
+    """Work and swing of the joint of an effect in this step. Returns its speed."""
+    drives = rows_at(s["drives"], s["drive_room"], DRIVE)
+    if e["drive"] < 0 or drives[e["drive"]]["generation"] != e["generation"]:
+        return 0.0
+    d = drives[e["drive"]]
+    t, k, _ = found_degree(forest, d["joint"], d["dof"])
+    if t < 0:
+        return 0.0
+    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
+    tree = rows_at(slot["address"], 1, TREE)[0]
+    l = rows_at(tree["links"], tree["n"], LINK)[k]
+    if l["nq"] != l["nv"]:
+        return 0.0
+    rows = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
+    q = declared_position(l, rows, d["dof"])
+    if window["known"] != 0:
+        work = d["applied"] * (q - window["q"])
+        m["done"] += work
+        m["effort"] += abs(work)
+    window["q"], window["known"] = q, 1
+    window["sum"] += q
+    window["squares"] += q * q
+    window["count"] += 1
+    if window["count"] >= m["window"]:
+        n = float(window["count"])
+        mean = window["sum"] / n
+        window["widest"] = max(window["widest"], sqrt(max(0.0, window["squares"] / n - mean * mean)))
+        window["sum"] = window["squares"] = 0.0
+        window["count"] = 0
+    v = rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
+    return abs(declared_velocity(l, rows, v, d["dof"]))
+
+
+@kernel
+def gap_to(mount: Any, R: Any, p: Vec3, aim: Vec3) -> float:
+    """How far a point is from a shape, or from the box that is around its core."""
+    x = tmul_vec(R, sub(aim, p))
+    low, high = load3(mount["low"]), load3(mount["high"])
+    a = max(low[0] - x[0], x[0] - high[0], 0.0)
+    b = max(low[1] - x[1], x[1] - high[1], 0.0)
+    c = max(low[2] - x[2], x[2] - high[2], 0.0)
+    return max(0.0, sqrt(a * a + b * b + c * c) - mount["pad"])
+
+
+@kernel
+def watch_shapes(forest: Any, c: Any, mind: Any, t: int, placed: bool) -> None:
+    """The lowest point of the bodies of a mind's tree, and how far they are from its target; `placed` are shapes whose
+    places are those of now."""
+    life = mind["life"]
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    tree = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]["address"], 1, TREE)[0]
+    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    shapes, mounts = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["mounts"], c["n"], MOUNT)
+    places = rows_at(c["places"], c["n"], PLACE)
+    aims, aim = target_of(forest, mind)
+    lowest, gap = np.inf, BY_FAR
+    target = body_slot(forest, mind["target"])
+    for i in range(c["n"]):
+        link = shapes[i]["link"]
+        if shapes[i]["form"] == 0 or link < 0 or bodies[link]["tree"] != t or link == target:
+            continue
+        if placed:
+            R, p = load9(places[i]["R"]), load3(places[i]["p"])
+        else:
+            R, p = own_frame(bodies[link], rows[bodies[link]["link"] + 1])
+            p = add(mul_vec(R, load3(mounts[i]["p"])), p)
+            R = mul(R, load9(mounts[i]["R"]))
+        lowest = min(lowest, box_around(mounts[i], R, p)[0][2])
+        if aims:
+            gap = min(gap, gap_to(mounts[i], R, p, aim))
+    life["lowest"], life["gap"] = lowest, gap
+    life["highest"] = max(life["highest"], lowest)
+    life["least_gap"] = min(life["least_gap"], gap)
+
+
+@kernel
+def watch_overlap(forest: Any, c: Any, life: Any, t: int) -> None:
+    """The largest overlap of a shape of a tree with another one."""
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    shapes, mounts = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["mounts"], c["n"], MOUNT)
+    pairs = rows_at(c["pairs"], c["room"], PAIR)
+    for k in range(c["n_pairs"]):
+        pair = pairs[k]
+        if pair["count"] == 0 or pair["distance"] >= 0.0:
+            continue
+        size, own = np.inf, False
+        for side in range(2):
+            i = pair["a"] if side == 0 else pair["b"]
+            link = shapes[i]["link"]
+            if shapes[i]["form"] != 0 and link >= 0 and bodies[link]["next"] == IN_USE:
+                own |= bodies[link]["tree"] == t
+                e = sub(load3(mounts[i]["high"]), load3(mounts[i]["low"]))
+                size = min(size, (e[0] + e[1] + e[2]) / 3.0 + 2.0 * mounts[i]["pad"])
+        if own:
+            life["depth"] = max(life["depth"], -pair["distance"] / size)
+
+
+@kernel
+def watch_one(w: Any, s: Any, forest: Any, c: Any, m: Any, mind: Any, t: int) -> None:
+    """One mind, in the middle of a step."""
+    life = mind["life"]
+    effects, windows = rows_at(m["effects"], m["effect_room"], EFFECT), rows_at(m["windows"], m["effect_room"], WINDOW)
+    spin = 0.0
+    for k in range(mind["effects"], mind["effects"] + mind["effect_count"]):
+        spin = max(spin, watch_joint(s, forest, m, effects[k], windows[k]))
+    watch_shapes(forest, c, mind, t, True)
+    watch_overlap(forest, c, life, t)
+    life["steps"] += 1
+    life["gaps"] += life["gap"]
+    life["spin"] = max(life["spin"], spin)
+    life["riding"] += life["speed"] > m["fast"] or spin > m["spinning"]
+    life["still"] = life["still"] + w["dt"] if life["speed"] < STILL else 0.0
+
+
+@kernel(inline=False)
+def work_of_surfaces(s: Any) -> float:
+    """J, that surfaces which move along themselves have done in the last step, whatever became of it.
+
+    The impulse p on shape b does p (v_b - v_a) on both bodies, and rubs p (v_b - v_a + w) away, if w is how fast the
+    surfaces move against each other: what is left is the work of these, -p w.
+    """
+    touches, work = rows_at(s["touches"], s["touch_room"], TOUCH), 0.0
+    for i in range(s["touch_count"]):
+        t = touches[i]
+        work -= t["sum1"] * t["w1"] + t["sum2"] * t["w2"]
+    return work
+
+
+@kernel
+def watch_lives(w: Any, s: Any, forest: Any, c: Any, m: Any) -> None:
+    """What has become of all minds until now: in the middle of a step, once all trees are set in motion."""
+    m["work"] += 1 + s["substeps"] * (s["touch_count"] + s["bound_count"])
+    if m["watched"] == 0:
+        m["stops"] = m["work"] > m["budget"]
+        return
+    watch_trees(s, forest, m, True)
+    minds, bodies = rows_at(m["minds"], m["mind_room"], MIND), rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    still = np.inf
+    for i in range(m["mind_count"]):
+        at = body_slot(forest, minds[i]["body"])
+        if at >= 0:
+            watch_one(w, s, forest, c, m, minds[i], bodies[at]["tree"])
+            still = min(still, minds[i]["life"]["still"])
+    if m["known"] == WATCHED and s["conveys"] != 0:
+        m["conveyed"] += work_of_surfaces(s)
+    m["known"] = WATCHED
+    m["surplus"] = max(m["surplus"], m["energy"] - m["start"] - m["done"] - m["conveyed"])
+    m["stops"] = m["work"] > m["budget"] or m["until_still"] <= still < np.inf
+
+
+@entry
+def see_lives(address: int) -> int:
+    """Where all minds are now; the rest was watched until the last step."""
+    w = rows_at(address, 1, WORLD)[0]
+    if w["kind"] != WORLD_KIND:
+        return WRONG_ROW
+    look_around(w)
+    return DONE
+
+
+@kernel(inline=False)
+def look_around(w: Any) -> None:
+    """The same, for kernels."""
+    m, forest = rows_at(w["minds"], 1, MINDS)[0], rows_at(w["forest"], 1, FOREST)[0]
+    s, c = rows_at(w["solver"], 1, SOLVER)[0], rows_at(w["collisions"], 1, COLLISIONS)[0]
+    minds, bodies = rows_at(m["minds"], m["mind_room"], MIND), rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    watch_trees(s, forest, m, False)
+    for i in range(m["mind_count"]):
+        at = body_slot(forest, minds[i]["body"])
+        if at >= 0:
+            watch_shapes(forest, c, minds[i], bodies[at]["tree"], False)

@@ -1,0 +1,217 @@
+"""Grasps: a body holds what it touches by a joint that is made in the step, and cut to let go; wholly in kernels.
+
+What is held hangs on the tree of who holds it, if it floats; who floats hangs on what is held, if that does not; two
+that are held both are tied by a loop. A body does not grasp what is of its own tree. Python is told only if a loop came
+or went, for the shapes of its two bodies pass through each other, or if somebody listens.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.brain.layout import EFFECT, Acted
+from kinemorph.collision.contact_table import half_of
+from kinemorph.collision.shapes.shape_rows import CONTACT, MEMORY, NOBODY, PAIR, SHAPE
+from kinemorph.contact.layout import BY_EDIT, SPAN, TOUCH
+from kinemorph.contact.rows.drive_rows import joint_slot
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.layout import LINK, TREE
+from kinemorph.spatial.rows import store3, store9
+from kinemorph.structure.edit.perform import perform_edit
+from kinemorph.structure.forest.elements import set_moving
+from kinemorph.structure.forest.layout import (
+    AT_POSE,
+    AUTO,
+    BODY_SLOT,
+    CONNECT,
+    CUT,
+    EDIT,
+    FULL,
+    IN_USE,
+    JOINT_SLOT,
+    JOINTS,
+    LOOP_SLOT,
+    LOOPS,
+    NOT_SAID,
+    NOWHERE,
+    OUTCOME,
+    TREE_SLOT,
+    TREES,
+)
+from kinemorph.structure.forest.layout import DONE as EDITED
+from kinemorph.structure.forest.memory import INDEX, id_of, pool_of
+from kinemorph.world.brains.instance_rows import HELD, LOOPED, MIND, RELEASED
+from kinemorph.world.brains.target_poses import body_slot
+from kinemorph.world.control.event_functions import point_on
+from kinemorph.world.layout import Status
+
+GRASP = int(Acted.GRASP)
+DONE, FULL_FOREST, CHANGED = int(Status.DONE), int(Status.FULL_FOREST), int(Status.CHANGED)
+NOTHING = -2  # is touched
+
+
+@kernel
+def weigh(forest: Any, shapes: Any, pair: Any, body: int, pressed: float, most: float, found: int) -> tuple[float, int]:
+    """The hardest press on a body so far, and what pressed, with one more pair of shapes."""
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    one, other = shapes[pair["a"]], shapes[pair["b"]]
+    if pressed <= most or one["form"] == 0 or other["form"] == 0:
+        return most, found
+    x, y = one["link"], other["link"]
+    if x != body and y != body:
+        return most, found
+    partner = y if x == body else x
+    if partner >= 0 and (bodies[partner]["next"] != IN_USE or bodies[partner]["tree"] == bodies[body]["tree"]):
+        return most, found
+    return pressed, partner
+
+
+@kernel(inline=False)
+def touched_by(s: Any, forest: Any, c: Any, body: int) -> int:
+    """The index of the body of another tree that presses hardest on this one, -1 for the ground, or NOTHING."""
+    touches = rows_at(s["touches"], s["touch_room"], TOUCH)
+    shapes, pairs = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["pairs"], c["room"], PAIR)
+    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
+    now = half_of(c["step"], c["contact_room"])
+    most, found = 0.0, NOTHING
+    for i in range(s["touch_count"]):
+        pair = pairs[contacts[now + touches[i]["contact"]]["pair"]]
+        most, found = weigh(forest, shapes, pair, body, touches[i]["sum"], most, found)
+    if s["gap"] > 0.0:  # the impulse model
+        memories = rows_at(c["memory"], c["room"], MEMORY)
+        for k in range(c["n_pairs"]):
+            most, found = weigh(forest, shapes, pairs[k], body, memories[pairs[k]["row"]]["struck"], most, found)
+    return found
+
+
+@kernel
+def has_shape(shapes: Any, body: int) -> bool:
+    """Whether a body has a shape; one without mass and shape is a part of a joint."""
+    for i in range(shapes.shape[0]):
+        if shapes[i]["form"] != 0 and shapes[i]["link"] == body:
+            return True
+    return False
+
+
+@kernel(inline=False)
+def follow_tree(s: Any, forest: Any, c: Any, t: int) -> None:
+    """A tree has changed: it is awake, and the shapes of its bodies know what carries them."""
+    span = rows_at(s["spans"], s["span_room"], SPAN)[t]
+    if span["asleep"] != 0:
+        span["woken_by"] = BY_EDIT
+    span["asleep"], span["still"] = 0, 0.0
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    tree = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]["address"], 1, TREE)[0]
+    links, shapes = rows_at(tree["links"], tree["n"], LINK), rows_at(c["shapes"], c["n"], SHAPE)
+    for i in range(c["n"]):
+        if shapes[i]["form"] == 0 or shapes[i]["link"] < 0 or bodies[shapes[i]["link"]]["tree"] != t:
+            continue
+        parent = links[bodies[shapes[i]["link"]]["link"]]["parent"]
+        while parent >= 0 and links[parent]["mass"] == 0.0 and not has_shape(shapes, links[parent]["body"]):
+            parent = links[parent]["parent"]
+        shapes[i]["carrier"] = links[parent]["body"] if parent >= 0 else NOBODY
+
+
+@kernel(inline=False)
+def take_hold(w: Any, s: Any, forest: Any, c: Any, m: Any, e: Any, body: int) -> int:
+    """Connect a body to what it touches. Returns a Status."""
+    partner = touched_by(s, forest, c, body)
+    if partner == NOTHING:
+        return DONE
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    set_moving(trees[bodies[body]["tree"]])
+    R, p = point_on(forest, body, (0.0, 0.0, 0.0))
+    edits, outcomes = rows_at(m["edits"], 1, EDIT), rows_at(m["outcomes"], 1, OUTCOME)
+    edit = edits[0]
+    edit["what"], edit["how"], edit["placed"], edit["held"], edit["unfit"] = CONNECT, AUTO, AT_POSE, NOT_SAID, 0
+    edit["row"] = edit["dofs"] = m["fixed"]  # a fixed joint has no degrees of freedom
+    store9(edit["at_R"], R)
+    store3(edit["at_p"], p)
+    edit["a"] = e["body"] if partner >= 0 else -1
+    edit["b"] = id_of(bodies, partner) if partner >= 0 else e["body"]
+    status = perform_edit(w["forest"], edits, outcomes)
+    if status == FULL:
+        return FULL_FOREST
+    if status != EDITED:
+        return DONE  # it cannot be held, as things are; the next pass tries again
+    e["held"], e["looped"] = outcomes[0]["joint"], outcomes[0]["closes"]
+    m["changed"] |= HELD | (LOOPED if e["looped"] != 0 else 0)
+    follow_tree(s, forest, c, bodies[body]["tree"])
+    if partner >= 0:
+        follow_tree(s, forest, c, bodies[partner]["tree"])
+    return DONE
+
+
+@kernel(inline=False)
+def let_go(w: Any, s: Any, forest: Any, c: Any, m: Any, e: Any) -> int:
+    """Cut the joint of a grasp. Returns a Status."""
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    joint = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[e["held"] & INDEX]
+    a, b = -1, -1
+    if joint["loop"] >= 0:
+        loop = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)[joint["loop"]]
+        a, b = loop["a"], loop["b"]
+    else:
+        slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[joint["tree"]]
+        tree = rows_at(slot["address"], 1, TREE)[0]
+        links = rows_at(tree["links"], tree["n"], LINK)
+        b = links[joint["link"]]["body"]
+        parent = links[joint["link"]]["parent"]
+        a = links[parent]["body"] if parent >= 0 else -1
+    edits, outcomes = rows_at(m["edits"], 1, EDIT), rows_at(m["outcomes"], 1, OUTCOME)
+    edit = edits[0]
+    edit["what"], edit["joint"], edit["root"], edit["placed"], edit["held"] = CUT, e["held"], -1, NOWHERE, NOT_SAID
+    edit["row"], edit["dofs"] = m["free"], m["free_dofs"]
+    status = perform_edit(w["forest"], edits, outcomes)
+    if status == FULL:
+        return FULL_FOREST
+    if status != EDITED:
+        return DONE
+    e["held"] = -1
+    m["changed"] |= RELEASED | (LOOPED if e["looped"] != 0 else 0)
+    if a >= 0:
+        follow_tree(s, forest, c, bodies[a]["tree"])
+    if b >= 0:
+        follow_tree(s, forest, c, bodies[b]["tree"])
+    return DONE
+
+
+@kernel
+def has_room_for_one(s: Any, forest: Any) -> bool:
+    """Whether the solver has room for one tree, one joint and one loop more."""
+    trees, joints, loops = pool_of(forest, TREES), pool_of(forest, JOINTS), pool_of(forest, LOOPS)
+    return trees["count"] < s["span_room"] and joints["count"] < s["joint_room"] and loops["count"] < s["wrench_room"]
+
+
+@kernel(inline=False)
+def grasp_all(w: Any, s: Any, forest: Any, c: Any, m: Any) -> int:
+    """What all grasps want since the last passes. Returns a Status; it goes on where it was when it is called again."""
+    minds, effects = rows_at(m["minds"], m["mind_room"], MIND), rows_at(m["effects"], m["effect_room"], EFFECT)
+    for i in range(m["mind_count"]):
+        mind = minds[i]
+        if mind["body"] < 0 or m["pending"] == 0:
+            continue
+        for k in range(mind["effects"], mind["effects"] + mind["effect_count"]):
+            e = effects[k]
+            if e["what"] != GRASP:
+                continue
+            if e["held"] >= 0 and joint_slot(forest, e["held"]) < 0:
+                e["held"] = -1  # somebody has cut it
+            body = body_slot(forest, e["body"])
+            if body < 0:
+                continue
+            status = DONE
+            if not has_room_for_one(s, forest):
+                return CHANGED  # Python makes room
+            if e["wants"] != 0 and e["held"] < 0:
+                status = take_hold(w, s, forest, c, m, e, body)
+            elif e["wants"] == 0 and e["held"] >= 0:
+                status = let_go(w, s, forest, c, m, e)
+            if status != DONE:
+                return status
+    m["pending"] = 0
+    if m["heeded"] != 0 or m["changed"] & LOOPED != 0:
+        return CHANGED if m["changed"] != 0 else DONE
+    m["changed"] = 0
+    return DONE

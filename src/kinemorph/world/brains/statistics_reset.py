@@ -1,0 +1,45 @@
+"""The start of a watch: all that was seen of lives is forgotten, in one call."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.structure.forest.memory import address_of, clear_words
+from kinemorph.world.brains.instance_rows import LIFE, MIND, MINDS, WINDOW
+from kinemorph.world.layout import WORLD, WORLD_KIND, Status
+
+DONE, WRONG_ROW = int(Status.DONE), int(Status.WRONG_ROW)
+MIND_SIZE, LIFE_SIZE, WINDOW_SIZE = MIND.itemsize, LIFE.itemsize, WINDOW.itemsize
+LIFE_AT: int = MIND.fields["life"][1]  # type: ignore[index]
+
+
+@kernel
+def begin_life(life: Any) -> None:
+    """What is known of a life that begins, where all else is zero."""
+    life["highest"] = life["top"] = -inf
+    life["least_gap"] = inf
+
+
+@entry
+def watch_from_now(address: int, budget: int, until_still: float, window: int) -> int:
+    """Forget what was watched, and watch from now on; a window has so many steps."""
+    w = rows_at(address, 1, WORLD)[0]
+    if w["kind"] != WORLD_KIND:
+        return WRONG_ROW
+    watch_anew(rows_at(w["minds"], 1, MINDS)[0], budget, until_still, window)
+    return DONE
+
+
+@kernel(inline=False)
+def watch_anew(m: Any, budget: int, until_still: float, window: int) -> None:
+    """The same, for kernels."""
+    m["watched"], m["budget"], m["until_still"], m["window"] = 1, budget, until_still, window
+    m["work"] = m["known"] = 0
+    m["start"] = m["energy"] = m["done"] = m["effort"] = m["conveyed"] = m["surplus"] = 0.0
+    minds = rows_at(m["minds"], m["mind_room"], MIND)
+    for i in range(m["mind_room"]):
+        clear_words(address_of(minds) + i * MIND_SIZE + LIFE_AT, LIFE_SIZE)
+        begin_life(minds[i]["life"])
+    clear_words(m["windows"], m["effect_room"] * WINDOW_SIZE)

@@ -1,0 +1,36 @@
+"""Where the bodies and targets of minds are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.spatial.rows import load3
+from kinemorph.spatial.vec3 import Vec3
+from kinemorph.structure.forest.layout import BODY_SLOT, IN_USE
+from kinemorph.structure.forest.memory import INDEX
+from kinemorph.world.brains.instance_rows import NO_TARGET
+from kinemorph.world.control.event_functions import point_on
+
+ZERO: Vec3 = (0.0, 0.0, 0.0)
+
+
+@kernel
+def body_slot(forest: Any, id: int) -> int:
+    """The row of a body, -1 if it is gone."""
+    i = id & INDEX
+    if id < 0 or i >= forest["body_room"]:
+        return -1
+    slot = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[i]
+    return i if slot["next"] == IN_USE and slot["generation"] == id >> 32 else -1
+
+
+@kernel
+def target_of(forest: Any, mind: Any) -> tuple[bool, Vec3]:
+    """Whether a mind has a target, and where that is."""
+    if mind["target"] == NO_TARGET:
+        return False, ZERO
+    if mind["target"] < 0:
+        return True, load3(mind["point"])
+    body = body_slot(forest, mind["target"])
+    return (True, point_on(forest, body, ZERO)[1]) if body >= 0 else (False, ZERO)

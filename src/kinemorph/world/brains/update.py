@@ -1,0 +1,234 @@
+"""Minds in a step: what they sense, one pass over their neurons, and what they do, wholly in kernels.
+
+Senses are those of the start of the step. What a mind does are numbers of its drives, which go on until its next
+pass. What thinks does not sleep.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.brain.functions import held, think
+from kinemorph.brain.layout import EFFECT, FIRST, LONGEST, NEURON, ONE, SENSE, Acted, Sensed
+from kinemorph.collision.shapes.shape_rows import COLLISIONS
+from kinemorph.contact.layout import DRIVE, SOLVER, SPAN
+from kinemorph.contact.rows.drive_rows import found_degree
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.multibody.algorithms.joints import SPHERICAL
+from kinemorph.multibody.layout import LINK, TREE
+from kinemorph.multibody.model.declared import declared_position, declared_velocity
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.mat3 import tmul_vec
+from kinemorph.spatial.scalar import sqrt
+from kinemorph.spatial.vec3 import Vec3, dot, scale, sub
+from kinemorph.structure.forest.elements import set_moving
+from kinemorph.structure.forest.layout import BODY_SLOT, FOREST, TREE_SLOT, Q, V
+from kinemorph.world.brains.episode_statistics import watch_lives
+from kinemorph.world.brains.grasping import grasp_all
+from kinemorph.world.brains.instance_rows import MIND, MINDS
+from kinemorph.world.brains.target_poses import body_slot, target_of
+from kinemorph.world.control.event_functions import ANYTHING, SOON, point_on, press_of
+from kinemorph.world.layout import WORLD, WORLD_KIND, Status
+
+ANGLE, SPEED, TOUCH, UP, DIRECTION, DISTANCE, PLACE = (int(x) for x in Sensed)
+TORQUE, TARGET, SERVO, GRASP = (int(x) for x in Acted)
+DONE, WRONG_ROW = int(Status.DONE), int(Status.WRONG_ROW)
+ZERO: Vec3 = (0.0, 0.0, 0.0)
+
+
+@kernel(inline=False)
+def read_joint(forest: Any, sense: Any) -> float:
+    """Position or speed of one degree of freedom of a joint as that was made; 0 if it is gone or closes a loop."""
+    t, k, _ = found_degree(forest, sense["id"], sense["axis"])
+    if t < 0:
+        return 0.0
+    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
+    tree = rows_at(slot["address"], 1, TREE)[0]
+    l = rows_at(tree["links"], tree["n"], LINK)[k]
+    q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
+    if sense["what"] == SPEED:
+        return declared_velocity(l, q, rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8), sense["axis"])
+    if l["kind"] == SPHERICAL:  # twice the sine of half of the angle, about each axis
+        w = declared_position(l, q, 0)
+        return (2.0 if w >= 0.0 else -2.0) * declared_position(l, q, 1 + sense["axis"])
+    return declared_position(l, q, sense["axis"])
+
+
+@kernel
+def component(v: Vec3, axis: int) -> float:
+    return v[0] if axis == 0 else v[1] if axis == 1 else v[2]
+
+
+@kernel
+def read_body(s: Any, forest: Any, c: Any, mind: Any, sense: Any, dt: float, aims: bool, aim: Vec3) -> float:
+    """What is sensed on a body, or of the target; 0 if that is gone."""
+    what, axis = sense["what"], sense["axis"]
+    if what == PLACE:
+        return component(aim, axis) if aims else 0.0
+    body = body_slot(forest, sense["id"])
+    if body < 0:
+        return 0.0
+    if what == TOUCH:
+        return press_of(s, c, body, ANYTHING)[1] / (dt * mind["weight"])
+    R, at = point_on(forest, body, ZERO)
+    if what == UP:
+        return component(tmul_vec(R, (0.0, 0.0, 1.0)), axis)
+    if not aims:
+        return 0.0
+    way = sub(aim, at)
+    length = sqrt(dot(way, way))
+    if what == DISTANCE:
+        return length
+    return component(tmul_vec(R, scale(way, 1.0 / length)), axis) if length > 1e-9 else 0.0
+
+
+@kernel(inline=False)
+def look_around(s: Any, forest: Any, mind: Any, senses: Any) -> None:
+    """Set trees in motion that sleep, and that a mind looks at: those that are awake are, in the middle of a step."""
+    bodies, spans = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT), rows_at(s["spans"], s["span_room"], SPAN)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    at = body_slot(forest, mind["target"])
+    if at >= 0 and spans[bodies[at]["tree"]]["asleep"] != 0:
+        set_moving(trees[bodies[at]["tree"]])
+    for i in range(mind["senses"], mind["senses"] + mind["sense_count"]):
+        if senses[i]["what"] >= UP:
+            at = body_slot(forest, senses[i]["id"])
+            if at >= 0 and spans[bodies[at]["tree"]]["asleep"] != 0:
+                set_moving(trees[bodies[at]["tree"]])
+
+
+@kernel
+def sense_all(w: Any, s: Any, forest: Any, c: Any, m: Any, mind: Any) -> None:
+    """The signals of all senses of a mind."""
+    senses = rows_at(m["senses"], m["sense_room"], SENSE)
+    signals = rows_at(m["signals"], m["signal_room"], F8)
+    first = mind["signals"] + FIRST + mind["neuron_count"]
+    if mind["blank"] != 0:
+        for k in range(mind["sense_count"]):
+            signals[first + k] = 0.0
+        return
+    look_around(s, forest, mind, senses)
+    aims, aim = target_of(forest, mind)
+    for k in range(mind["sense_count"]):
+        sense = senses[mind["senses"] + k]
+        if sense["what"] <= SPEED:
+            x = read_joint(forest, sense)
+        else:
+            x = read_body(s, forest, c, mind, sense, w["dt"], aims, aim)
+        signals[first + k] = sense["gain"] * x
+
+
+@kernel(inline=False)
+def act(s: Any, m: Any, mind: Any) -> None:
+    """What all effects of a mind do until its next pass; nothing, if it is asleep."""
+    effects, drives = rows_at(m["effects"], m["effect_room"], EFFECT), rows_at(s["drives"], s["drive_room"], DRIVE)
+    signals = rows_at(m["signals"], m["signal_room"], F8)
+    idle = mind["asleep"] != 0
+    for i in range(mind["effects"], mind["effects"] + mind["effect_count"]):
+        e = effects[i]
+        x = 0.0 if idle else held(e["weight"] * signals[mind["signals"] + e["source"]], -1.0, 1.0)
+        if e["what"] == GRASP:
+            e["wants"] = 1 if x > 0.0 else 0
+            m["pending"] |= e["wants"] != 0 or e["held"] >= 0
+            continue
+        if e["drive"] < 0 or drives[e["drive"]]["generation"] != e["generation"]:
+            continue  # the joint is gone
+        d = drives[e["drive"]]
+        if e["what"] == TORQUE:
+            d["force"] = e["most"] * x
+            continue
+        d["most"] = 0.0 if idle else e["most"]
+        d["least"] = -d["most"]
+        told = e["low"] + 0.5 * (x + 1.0) * (e["high"] - e["low"])
+        if e["what"] == TARGET:
+            d["position"] = told
+        else:
+            d["speed"] = told
+
+
+@kernel(inline=False)
+def end_mind(s: Any, m: Any, mind: Any) -> None:
+    """The body of a mind is gone: so is the mind, with its drives."""
+    effects, drives = rows_at(m["effects"], m["effect_room"], EFFECT), rows_at(s["drives"], s["drive_room"], DRIVE)
+    for i in range(mind["effects"], mind["effects"] + mind["effect_count"]):
+        e = effects[i]
+        if e["drive"] >= 0 and drives[e["drive"]]["generation"] == e["generation"]:
+            drives[e["drive"]]["joint"] = -1
+            drives[e["drive"]]["generation"] += 1
+    mind["body"] = -1
+    mind["generation"] += 1
+
+
+@kernel(inline=False)
+def pass_over(m: Any, mind: Any) -> None:
+    """One pass over the neurons of a mind."""
+    a, n = mind["signals"], mind["neuron_count"]
+    neurons = rows_at(m["neurons"], m["neuron_room"], NEURON)[mind["neurons"] : mind["neurons"] + n]
+    signals = rows_at(m["signals"], m["signal_room"], F8)[a : a + FIRST + n + mind["sense_count"]]
+    fresh = rows_at(m["fresh"], m["signal_room"], F8)[a : a + n]
+    rings = rows_at(m["rings"], m["ring_room"], F8)
+    rings = rings[mind["rings"] : mind["rings"] + LONGEST * mind["ring_count"]]
+    signals[ONE] = 1.0
+    mind["lost"] += think(neurons, signals, fresh, rings, mind["period"], mind["ticks"])
+
+
+@kernel(inline=False)
+def begin_minds(w: Any) -> int:
+    """Before a step: what grasps have wanted since the last one, and minds whose bodies are gone. Returns a Status."""
+    m = rows_at(w["minds"], 1, MINDS)[0]
+    s, forest = rows_at(w["solver"], 1, SOLVER)[0], rows_at(w["forest"], 1, FOREST)[0]
+    if m["pending"] != 0 or m["changed"] != 0:
+        status = grasp_all(w, s, forest, rows_at(w["collisions"], 1, COLLISIONS)[0], m)
+        if status != DONE:
+            return status
+    minds, spans = rows_at(m["minds"], m["mind_room"], MIND), rows_at(s["spans"], s["span_room"], SPAN)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    for i in range(m["mind_count"]):
+        if minds[i]["body"] >= 0:
+            at = body_slot(forest, minds[i]["body"])
+            if at < 0:
+                end_mind(s, m, minds[i])
+            else:
+                spans[bodies[at]["tree"]]["still"] = 0.0
+    m["mulled"] = 0
+    return DONE
+
+
+@kernel(inline=False)
+def mull(w: Any, s: Any, forest: Any, c: Any) -> None:
+    """In a step, once all trees are set in motion: passes of all minds whose time has come, and what is watched."""
+    m = rows_at(w["minds"], 1, MINDS)[0]
+    if m["mulled"] != 0:
+        return  # a part of a step that is not its first
+    m["mulled"] = 1
+    watch_lives(w, s, forest, c, m)
+    minds = rows_at(m["minds"], m["mind_room"], MIND)
+    now = w["time"] + SOON * w["dt"]
+    for i in range(m["mind_count"]):
+        mind = minds[i]
+        if mind["body"] < 0 or mind["asleep"] != 0 or now < mind["start"] + mind["ticks"] * mind["period"]:
+            continue
+        sense_all(w, s, forest, c, m, mind)
+        pass_over(m, mind)
+        act(s, m, mind)
+        mind["ticks"] += 1
+
+
+@entry
+def tell_mind(address: int, row: int, asleep: bool) -> int:
+    """Let a mind sleep, or be awake."""
+    w = rows_at(address, 1, WORLD)[0]
+    if w["kind"] != WORLD_KIND:
+        return WRONG_ROW
+    m = rows_at(w["minds"], 1, MINDS)[0]
+    let_sleep(w, m, rows_at(m["minds"], m["mind_room"], MIND)[row], asleep)
+    return DONE
+
+
+@kernel(inline=False)
+def let_sleep(w: Any, m: Any, mind: Any, asleep: bool) -> None:
+    """The same, for kernels: from now on its effects do nothing, or what its signals say; its clock starts anew."""
+    if mind["asleep"] != 0 and not asleep:
+        mind["start"], mind["ticks"] = w["time"], 0
+    mind["asleep"] = 1 if asleep else 0
+    act(rows_at(w["solver"], 1, SOLVER)[0], m, mind)

@@ -1,0 +1,1 @@
+"""What acts in a world: motors, servos, forces, events, timers."""

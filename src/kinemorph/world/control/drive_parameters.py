@@ -1,0 +1,38 @@
+"""A number of a drive that Python sets while a world runs: drivers do so many times a second."""
+
+from __future__ import annotations
+
+from kinemorph.contact.layout import BY_FORCE, DRIVE, SOLVER, SPAN
+from kinemorph.contact.rows.drive_rows import joint_slot
+from kinemorph.jit.api import entry, rows_at
+from kinemorph.multibody.system import F8
+from kinemorph.structure.forest.layout import FOREST, JOINT_SLOT
+from kinemorph.world.layout import WORLD, WORLD_KIND
+
+WIDTH = DRIVE.itemsize // 8
+PLACES = {name: offset // 8 for name, (kind, offset, *_) in (DRIVE.fields or {}).items() if kind == F8}
+
+
+@entry
+def tell_drive(address: int, row: int, place: int, value: float) -> bool:
+    """Give a drive another number, and wake its tree. False if the joint is gone, or closes a loop."""
+    w = rows_at(address, 1, WORLD)[0]
+    if w["kind"] != WORLD_KIND:
+        return False
+    forest, s = rows_at(w["forest"], 1, FOREST)[0], rows_at(w["solver"], 1, SOLVER)[0]
+    if row < 0 or row >= s["drive_count"]:
+        return False
+    joint = rows_at(s["drives"], s["drive_room"], DRIVE)[row]["joint"]
+    at = joint_slot(forest, joint) if joint >= 0 else -1
+    if at < 0:
+        return False
+    tree = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[at]["tree"]
+    if tree < 0 or tree >= s["span_room"]:
+        return False
+    rows_at(s["drives"], s["drive_room"] * WIDTH, F8)[row * WIDTH + place] = value
+    span = rows_at(s["spans"], s["span_room"], SPAN)[tree]
+    if span["asleep"] != 0:
+        span["woken_by"] = BY_FORCE
+        span["asleep"] = 0
+    span["still"] = 0.0
+    return True

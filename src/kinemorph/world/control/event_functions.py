@@ -1,0 +1,195 @@
+"""What the events of a world measure after a step, and whether one has happened.
+
+The rows are those of `motion.events`, with other places: `a` and `b` are indices of bodies, GROUND or ANYTHING, or `b`
+is the index of a joint. A world goes by steps, so an event happens at the end of the step in which its function changes
+its sign. What touches nothing because it sleeps goes on touching what it touched before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.collision.contact_table import half_of
+from kinemorph.collision.shapes.shape_rows import COLLISIONS, CONTACT, MEMORY, PAIR, SHAPE
+from kinemorph.contact.layout import BOUND, SOLVER, SPAN, TOUCH, Bounded
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.motion.events import (
+    ALONG,
+    CALL,
+    DISTANCE,
+    EVENT,
+    FORCE,
+    IMPULSE,
+    LIMIT,
+    LOAD,
+    MOMENT,
+    POSITION,
+    SLEEP,
+    VELOCITY,
+    crosses,
+    pass_by,
+)  # fmt: skip
+from kinemorph.motion.events import (
+    CONTACT as TOUCHES,
+)
+from kinemorph.multibody.layout import LINK, LINK_DATA, TREE
+from kinemorph.multibody.model.declared import declared_position, declared_velocity
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec
+from kinemorph.spatial.rows import load3, load9
+from kinemorph.spatial.scalar import sqrt
+from kinemorph.spatial.vec3 import Vec3, add, dot, sub
+from kinemorph.structure.forest.elements import set_moving
+from kinemorph.structure.forest.layout import BODY_SLOT, FOREST, JOINT_SLOT, TREE_SLOT, Q, V
+from kinemorph.world.layout import WORLD, WORLD_KIND, Status
+from kinemorph.world.step.joint_loads import along_loop, tell_loads
+
+GROUND, ANYTHING = -1, -2
+LOWER, UPPER = int(Bounded.LOWER), int(Bounded.UPPER)
+SOON = 1e-6  # of a step: a time that is so near has come
+WRONG_ROW = int(Status.WRONG_ROW)
+
+
+@kernel(inline=False)
+def point_on(forest: Any, body: int, p: Vec3) -> tuple[Any, Vec3]:
+    """Axes of a body's own frame, and where a point of it is, in the world; its tree is in motion."""
+    if body < 0:
+        return (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0), p
+    slot = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
+    tree = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[slot["tree"]]["address"], 1, TREE)[0]
+    d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[slot["link"] + 1]
+    R = mul(load9(d["R"]), load9(slot["R"]))
+    at = add(load3(d["p"]), mul_vec(load9(d["R"]), load3(slot["p"])))
+    return R, add(at, mul_vec(R, p))
+
+
+@kernel(inline=False)
+def gap_of(forest: Any, e: Any) -> float:
+    """How far apart two points are, or how far one is along a direction of the other's body."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    if e["a"] >= 0:
+        set_moving(trees[bodies[e["a"]]["tree"]])
+    if e["b"] >= 0:
+        set_moving(trees[bodies[e["b"]]["tree"]])
+    R, x = point_on(forest, e["a"], load3(e["pa"]))
+    d = sub(point_on(forest, e["b"], load3(e["pb"]))[1], x)
+    return sqrt(dot(d, d)) if e["kind"] == DISTANCE else dot(load3(e["n"]), tmul_vec(R, d))
+
+
+@kernel
+def is_asleep(spans: Any, bodies: Any, body: int) -> bool:
+    """Whether a body sleeps; what never moves is neither asleep nor awake, and counts as asleep."""
+    return body < 0 or spans[bodies[body]["tree"]]["asleep"] != 0
+
+
+@kernel(inline=False)
+def press_of(s: Any, c: Any, a: int, b: int) -> tuple[bool, float]:
+    """Whether two bodies have pressed on each other in this step, and with what impulse in all."""
+    touches = rows_at(s["touches"], s["touch_room"], TOUCH)
+    shapes, pairs = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["pairs"], c["room"], PAIR)
+    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
+    now = half_of(c["step"], c["contact_room"])
+    touching, total = False, 0.0
+    for i in range(s["touch_count"]):
+        pair = pairs[contacts[now + touches[i]["contact"]]["pair"]]
+        x, y = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]
+        if (x == a and (y == b or b == ANYTHING)) or (y == a and (x == b or b == ANYTHING)):
+            touching |= touches[i]["acted"] != 0 or touches[i]["sum"] > 0.0  # what only bounces has touched too
+            total += touches[i]["sum"]
+    if s["gap"] > 0.0:  # the impulse model: a step has parts
+        memories = rows_at(c["memory"], c["room"], MEMORY)
+        for k in range(c["n_pairs"]):
+            x, y = shapes[pairs[k]["a"]]["link"], shapes[pairs[k]["b"]]["link"]
+            if (x == a and (y == b or b == ANYTHING)) or (y == a and (x == b or b == ANYTHING)):
+                touching |= memories[pairs[k]["row"]]["struck"] > 0.0
+                total += memories[pairs[k]["row"]]["struck"]
+    return touching, total
+
+
+@kernel(inline=False)
+def at_limit(s: Any, tree: int, first: int, count: int) -> bool:
+    """Whether a limit of one of a joint's degrees of freedom has acted in this step."""
+    bounds = rows_at(s["bounds"], s["bound_room"], BOUND)
+    for i in range(s["bound_count"]):
+        b = bounds[i]
+        limit = b["what"] == LOWER or b["what"] == UPPER
+        if limit and b["acted"] != 0 and b["tree"] == tree and first <= b["dof"] < first + count:
+            return True
+    return False
+
+
+@kernel(inline=False)
+def look_at_joint(s: Any, forest: Any, e: Any) -> float:
+    """What an event that is about a joint of a tree measures."""
+    slot = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[e["b"]]
+    t = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[slot["tree"]]
+    tree = rows_at(t["address"], 1, TREE)[0]
+    l = rows_at(tree["links"], tree["n"], LINK)[slot["link"]]
+    if e["kind"] == POSITION or e["kind"] == VELOCITY:
+        q = rows_at(t["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
+        if e["kind"] == POSITION:
+            return declared_position(l, q, e["index"])
+        return declared_velocity(l, q, rows_at(t["state"] + 8 * tree["nq"] * V, tree["nv"], F8), e["index"])
+    if rows_at(s["spans"], s["span_room"], SPAN)[slot["tree"]]["asleep"] != 0:
+        return float(e["side"])
+    return 1.0 if at_limit(s, slot["tree"], l["iv"], l["nv"]) else -1.0
+
+
+@kernel(inline=False)
+def measure(w: Any, s: Any, forest: Any, c: Any) -> None:
+    """The functions of all events that are rows."""
+    events = rows_at(w["events"], w["event_count"], EVENT)
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    for i in range(w["event_count"]):
+        e = events[i]
+        kind = e["kind"]
+        if e["awake"] == 0 or kind == CALL or kind == LOAD:
+            continue
+        g = w["time"] + SOON * w["dt"]
+        if kind == ALONG or kind == DISTANCE:
+            g = gap_of(forest, e)
+        elif kind == POSITION or kind == VELOCITY or kind == LIMIT:
+            g = look_at_joint(s, forest, e)
+        elif kind == FORCE or kind == MOMENT:
+            g = along_loop(s, forest, e)
+        elif kind == SLEEP:
+            g = 1.0 if is_asleep(spans, bodies, e["a"]) else -1.0
+        elif kind == TOUCHES or kind == IMPULSE:
+            touching, total = press_of(s, c, e["a"], e["b"])
+            g = total
+            if kind == TOUCHES:
+                g = 1.0 if touching else -1.0
+                if is_asleep(spans, bodies, e["a"]) and is_asleep(spans, bodies, e["b"]):
+                    g = float(e["side"])
+        e["g"] = g - e["level"]
+
+
+@kernel(inline=False)
+def look_out(w: Any, s: Any, forest: Any, c: Any) -> bool:
+    """Whether an event has happened in this step. If none has, all of them know the side that they are on."""
+    tell_loads(w, s, forest)
+    measure(w, s, forest, c)
+    events = rows_at(w["events"], w["event_count"], EVENT)
+    happened = False
+    for i in range(w["event_count"]):
+        happened |= crosses(events[i])
+    if not happened:
+        for i in range(w["event_count"]):
+            if events[i]["awake"] != 0:
+                pass_by(events[i])
+    return happened
+
+
+@entry
+def measure_now(address: int) -> int:
+    """The functions of all events, as the world is now."""
+    w = rows_at(address, 1, WORLD)[0]
+    if w["kind"] != WORLD_KIND:
+        return WRONG_ROW
+    measure(
+        w, rows_at(w["solver"], 1, SOLVER)[0], rows_at(w["forest"], 1, FOREST)[0],
+        rows_at(w["collisions"], 1, COLLISIONS)[0],
+    )  # fmt: skip
+    return 0

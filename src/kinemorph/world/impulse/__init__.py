@@ -1,0 +1,1 @@
+"""One step of a world under the impulse model (Fontijne 3.8.2)."""

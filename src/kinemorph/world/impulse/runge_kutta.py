@@ -1,0 +1,75 @@
+"""How trees of joints move between collisions: Runge-Kutta of fourth order with step doubling (Fontijne 3.8.2).
+
+For trees that nothing but their own joints and weight acts on; in worlds of steps, for those that spin fast. Lone
+bodies need none: they fall in closed form, and turn with their momentum (`world.step.free_flight`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.motion.integrators import Q_FULL, Q_NEXT, REST, V_FULL, V_NEXT, WORK_ROWS, improve, rk4_step
+from kinemorph.motion.stepping import copy
+from kinemorph.multibody.checks import finite
+from kinemorph.multibody.layout import DOF
+from kinemorph.multibody.system import F8
+from kinemorph.structure.forest import layout
+from kinemorph.structure.forest.layout import Q, V
+
+TOLERANCE = 1e-8  # rad or m, and a share of 1 + |v|: error of one step
+TRIES = 200  # steps in a part; what needs more is stiff, and has forces at its end instead
+SAFETY, QUICKER, SLOWER = 0.9, 2.0, 0.2
+ROWS = WORK_ROWS + 1  # the last one: forces in joints
+STAGES = 26  # numbers for each entry of z: q has at most 4 for 3 of v, and there are 18 of q and one of v
+OF_TAU, OF_REST = layout.TAU, layout.REST
+
+
+@kernel
+def be_explicit(tree: Any, tau: Any, to: Any) -> None:
+    """Forces in joints within their efforts, and joints without what dampers would add to their inertia in a step."""
+    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    for k in range(tree["nv"]):
+        dofs[k]["implicit"] = 0.0
+        to[k] = min(max(tau[k], -dofs[k]["effort"]), dofs[k]["effort"])
+
+
+@kernel(inline=False)
+def go_smoothly(s: Any, slot: Any, tree: Any, offset: int, none: Any, dt: float) -> bool:
+    """The state of a tree after dt. False if that takes too many steps, or is not finite: then it is as it was, but for
+    its rows.
+
+    The offset of the tree in z says which of the stages are its own.
+    """
+    nq, nv = tree["nq"], tree["nv"]
+    stages = s["stages"] + 8 * STAGES * offset
+    state = slot["state"]
+    q, v = rows_at(state + 8 * nq * Q, nq, F8), rows_at(state + 8 * nq * V, nv, F8)
+    work = rows_at(stages, ROWS * nq, F8).reshape((ROWS, nq))
+    copy(rows_at(state + 8 * nq * OF_REST, nq, F8), work[REST], nq)
+    be_explicit(tree, rows_at(state + 8 * nq * OF_TAU, nv, F8), work[WORK_ROWS])
+    kept = rows_at(stages + 8 * ROWS * nq, nq + nv, F8)
+    copy(q, kept, nq)
+    copy(v, kept[nq:], nv)
+    left = h = dt
+    for _ in range(TRIES):
+        h = min(h, left)
+        for at in (Q_FULL, Q_NEXT):
+            copy(q, work[at], nq)
+            copy(v, work[at + V_FULL - Q_FULL], nv)
+        rk4_step(tree, work[Q_FULL], work[V_FULL], h, work[WORK_ROWS], none, work)
+        rk4_step(tree, work[Q_NEXT], work[V_NEXT], 0.5 * h, work[WORK_ROWS], none, work)
+        rk4_step(tree, work[Q_NEXT], work[V_NEXT], 0.5 * h, work[WORK_ROWS], none, work)
+        _, error = improve(tree, TOLERANCE, 0.0, work)
+        if error <= 1.0:
+            copy(work[Q_NEXT], q, nq)
+            copy(work[V_NEXT], v, nv)
+            left -= h
+            if not left > 0.0:
+                break
+        h *= min(max(SAFETY * error**-0.2, SLOWER), QUICKER) if error > 0.0 else QUICKER
+    if left > 0.0 or not (finite(q) and finite(v)):
+        copy(kept, q, nq)
+        copy(kept[nq:], v, nv)
+        return False
+    return True

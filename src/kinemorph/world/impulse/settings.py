@@ -1,0 +1,71 @@
+"""The settings of the contact model "impulse": what they are called, what they may be, and where kernels find them.
+
+- `epsilon` (m): width of the collision envelope; pairs that are nearer collide when they approach each other.
+- `handling` (Fontijne 3.10): "all contact points" of a pair touch, or only its "closest point", as in his figure 3.11a.
+- `boost`: the largest restitution e_max of micro-collisions (Fontijne eq. 3.38; 2 to 5 there). Without it, what rests
+  is carried by contacts that do not bounce, in place of endless small collisions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from kinemorph.contact.impulse.collisions import IMPACTS
+from kinemorph.contact.solver import Solver
+from kinemorph.spatial.arguments.checks import finite, shown, text
+from kinemorph.spatial.pose import vector
+from kinemorph.world.layout import ContactModel
+
+EPSILON = 1e-3  # m
+HANDLINGS = "all contact points", "closest point"
+NEVER = 1e300  # m/s: the solver itself lets nothing bounce
+AS_CLOSE = 0.05  # share of the envelope by which a point may be farther away than the closest one, and is as close
+SETTINGS = np.dtype([*IMPACTS.descr, ("within", "f8")])
+
+NONE = np.zeros((), SETTINGS)
+
+
+def impulses(
+    gravity: Iterable[float], contact: str, epsilon: float | None, handling: str | None, boost: float | None
+) -> Any:
+    """A row of settings; that of the other model has none, and an envelope of 0."""
+    text("world: contact", contact)
+    if contact == "timestep":
+        given = {"epsilon": epsilon, "handling": handling, "boost": boost}
+        for name, value in given.items():
+            if value is not None:
+                raise ValueError(
+                    f"world: {name} {shown(value)} is of the contact model 'impulse'; give contact='impulse'"
+                )
+        return NONE
+    if contact != "impulse":
+        raise ValueError(f"world: there is no contact model {contact!r}; there are 'timestep' and 'impulse'")
+    row = np.zeros((), SETTINGS)
+    width = EPSILON if epsilon is None else finite("world: epsilon", epsilon, 1e-6, 1.0)
+    if handling is not None and text("world: handling", handling) not in HANDLINGS:
+        raise ValueError(f"world: handling {handling!r} must be one of {', '.join(map(repr, HANDLINGS))}")
+    if boost is not None:
+        finite("world: boost", boost, 1.0, 10.0)
+    row["epsilon"], row["boost"], row["within"] = width, boost or 0.0, math.inf
+    if handling == HANDLINGS[1]:
+        row["within"] = 0.0 if boost else AS_CLOSE * width
+    row["slow"] = slowest(gravity, width)
+    return row
+
+
+def slowest(gravity: Iterable[float], width: float) -> float:
+    """m/s, of what has fallen through the envelope: slower collisions are those of what rests."""
+    return math.sqrt(2.0 * float(np.linalg.norm(vector(gravity, 3, "world: gravity"))) * width)
+
+
+def settle_model(header: Any, solver: Solver, row: Any) -> None:
+    """Write the settings to where kernels look for them."""
+    h = header[0]
+    h["model"], h["within"], h["fresh"], h["cap"] = ContactModel.IMPULSE, row["within"], 1, math.inf
+    for name in IMPACTS.names or ():
+        h["impacts"][name] = row[name]
+    solver.header["gap"], solver.header["bounce"] = 0.5 * row["epsilon"], NEVER

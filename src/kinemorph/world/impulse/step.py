@@ -1,0 +1,316 @@
+"""One step of a world whose contact is made of impulses: the main loop of Fontijne 3.8.2, wholly in kernels.
+
+    places ─> pairs ─> contacts ─> collisions ─> how long nothing collides ─> the state after that, and so on
+
+A step is made in parts, each as long as time-to-impact bounds allow. Boxes of shapes are predicted for all of it; a
+part in which a body leaves its box, or comes to overlap another, is undone, and made again with other boxes or half as
+long. Between collisions nothing is done to what flies. What is in the envelope and hardly moves is carried by contacts
+without a bounce, the rows and the solution of the other model, which keep half of the envelope open; or, with boosted
+micro-collisions, by ever new collisions.
+
+It always goes on. A part is at least a share of the time that the fastest takes through the envelope; what overlaps
+after eight halvings of a part may do so, and is pushed apart as in the other model. The last part of a step is not
+undone: what has seen the end of a step has seen the truth.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.collision.collide import find_pairs
+from kinemorph.collision.narrow.dispatch import find_contacts
+from kinemorph.collision.shapes.shape_rows import BAD_BOX, COLLISIONS, CONTACT, FULL, MEMORY, PAIR
+from kinemorph.constraint.whiten import unwhiten_velocity, whiten_velocity
+from kinemorph.contact.impulse.collisions import collide_all
+from kinemorph.contact.islands import end_with_zeros, leave_far, sort_contacts
+from kinemorph.contact.layout import SOLVER, SPAN, TOUCH
+from kinemorph.contact.rows.contact_rows import fill_touches
+from kinemorph.contact.rows.dof_limits import fill_bounds
+from kinemorph.contact.rows.drive_rows import find_drives, settle_drives
+from kinemorph.contact.rows.ghost_edges import pass_seams
+from kinemorph.contact.rows.loop_projection import hold_rows
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.jit.clock import ticks
+from kinemorph.multibody.algorithms.free_body import link_of, lone_of, unwhitened
+from kinemorph.multibody.layout import TREE
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.rows import load3_at, load9, store3, store3_at
+from kinemorph.structure.forest.layout import FOREST, LOOPS, TREE_SLOT, TREES, V
+from kinemorph.structure.forest.memory import pool_of
+from kinemorph.world.brains.update import mull
+from kinemorph.world.impulse.rollback import exchange
+from kinemorph.world.impulse.time_to_impact import look_ahead
+from kinemorph.world.layout import Phase, Stage, Status
+from kinemorph.world.step.bookkeeping import all_asleep, go_on, lap
+from kinemorph.world.step.contact_stages import begin_ties, carry_out, tie_all
+from kinemorph.world.step.joint_loads import note_loads
+from kinemorph.world.step.shape_bounds import place_bodies, stay_in_boxes
+from kinemorph.world.step.sleep import let_sleep
+from kinemorph.world.step.tree_motion import AWAKE, accelerate, state_at
+
+FORCES, PAIRS, CONTACTS, SOLUTION = (int(x) for x in (Stage.FORCES, Stage.PAIRS, Stage.CONTACTS, Stage.SOLUTION))
+MOVE, COLLIDE, FILL, STRIKE = int(Phase.MOVE), int(Phase.COLLIDE), int(Phase.FILL), int(Phase.STRIKE)
+DONE, FULL_SOLVER, FULL_COLLISIONS = int(Status.DONE), int(Status.FULL_SOLVER), int(Status.FULL_COLLISIONS)
+FULL_FOREST, OVERLAP, NO_BOX = int(Status.FULL_FOREST), int(Status.OVERLAP), int(Status.BAD_BOX)
+CUTS = 8  # halvings of a part
+MOST_PARTS = 5000  # of a step; then the rest of it is one part
+LONGEST = 1.25e-3  # s, of a substep of contacts
+TOUCHING = 1e-3  # share of the envelope by which bodies may overlap from the start: rounding
+EARLY = 1e-9  # share of a step that is no time
+
+
+# -------------------------------------------------------------------------------------------------------------- undoing
+
+
+@kernel
+def undo(w: Any, s: Any, forest: Any) -> None:
+    """Go back to the start of the last part."""
+    exchange(s, forest, True)
+    w["gone"] -= w["part"]
+    w["part"] = 0.0
+    w["undone"] += 1
+    w["noted"] = 0
+    w["phase"] = MOVE
+
+
+@kernel(inline=False)
+def overlapping(w: Any, c: Any, most: float) -> bool:
+    """Whether two shapes overlap by more than that; the world says which do."""
+    pairs = rows_at(c["pairs"], c["room"], PAIR)
+    for k in range(c["n_pairs"]):
+        if pairs[k]["count"] > 0 and pairs[k]["distance"] < -most:
+            w["a"], w["b"] = pairs[k]["a"], pairs[k]["b"]
+            return True
+    return False
+
+
+# ----------------------------------------------------------------------------------------------------------- collisions
+
+
+@kernel(inline=False)
+def forget_strikes(c: Any) -> None:
+    memories = rows_at(c["memory"], c["room"], MEMORY)
+    for r in range(c["room"]):
+        memories[r]["struck"] = 0.0
+
+
+@kernel(inline=False)
+def see_velocities(s: Any, forest: Any, back: bool) -> None:
+    """Whitened velocities of all trees that take part; or what they are of those in z."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    spans, z = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["z"], s["nz"], F8)
+    for t in range(pool_of(forest, TREES)["count"]):
+        o = spans[t]["offset"]
+        if o < 0:
+            continue
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        nv = tree["nv"]
+        v = rows_at(state_at(trees[t], tree, V), nv, F8)
+        if not back:
+            whiten_velocity(tree, v, z[o : o + nv])
+            end_with_zeros(spans[t], nv, z)
+        elif tree["lone"] == 0:
+            unwhiten_velocity(tree, z[o : o + nv], v)
+        else:
+            turn, push = unwhitened(lone_of(tree), load9(link_of(tree)["R"]), load3_at(z, o), load3_at(z, o + 3))
+            store3(v, turn)
+            store3_at(v, 3, push)
+
+
+@kernel(inline=False)
+def strike(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
+    """All collisions that there are now. Returns a Status."""
+    status = tie_all(w, s, forest, c, none)
+    if status != DONE:
+        return status
+    tied = pool_of(forest, LOOPS)["used"] > 0
+    memory = begin_ties(s, forest) if tied else 0
+    if tied and memory == 0:
+        return FULL_FOREST
+    if s["drive_count"] > 0:
+        find_drives(s, forest)
+    s["twist_count"] = 0
+    if not (sort_contacts(s, forest, c) and fill_bounds(s, forest, memory)):
+        return FULL_SOLVER
+    leave_far(s, c, w["within"])
+    if not fill_touches(s, forest, c) or (tied and not hold_rows(s)):
+        return FULL_SOLVER
+    if s["paved"] != 0:
+        pass_seams(s, c)
+    see_velocities(s, forest, False)
+    collide_all(s, c, w["impacts"])
+    see_velocities(s, forest, True)
+    if w["event_count"] > 0:
+        note_loads(w, s, forest, c, False, 0.0)
+    return accelerate(w, s, forest, AWAKE, none)
+
+
+# ----------------------------------------------------------------------------------------------------------------- time
+
+
+@kernel(inline=False)
+def set_pace(s: Any, length: float) -> None:
+    """Let the solver make steps of a length, with what it keeps of the last one in proportion."""
+    n = max(1, int(length / LONGEST + 1.0 - EARLY))
+    ratio = length / n / s["h"]
+    s["substeps"], s["h"] = n, length / n
+    if abs(ratio - 1.0) > EARLY:
+        impulses = rows_at(s["impulses"], 3 * s["impulse_room"], F8)
+        for k in range(3 * s["impulse_room"]):
+            impulses[k] *= ratio
+
+
+@kernel(inline=False)
+def meet(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
+    """Where everything is and what is near what, after a part or before the first. Returns a Status.
+
+    The phase is MOVE again if the part was undone, else STRIKE.
+    """
+    since = ticks() if w["clock"] != 0 else 0
+    if w["phase"] == MOVE:
+        w["dt"] = 0.0  # joints have their own inertia, without what dampers add in a step
+        status = accelerate(w, s, forest, AWAKE, none)
+        if status != DONE:
+            return status
+        w["dt"] = w["whole"]
+        if w["mind_count"] > 0 and w["gone"] == 0.0:
+            mull(w, s, forest, c)
+        if w["boxed"] != 0 and not stay_in_boxes(s, forest, c):
+            w["boxed"] = 0
+            w["reach"] += 1.0
+            if w["part"] > 0.0:
+                undo(w, s, forest)
+                return DONE
+        if w["boxed"] == 0:
+            place_bodies(w, s, forest, c, 0, c["n"])
+        w["phase"] = COLLIDE
+        since = lap(w, FORCES, since)
+    if c["goes_on"] == 0 and w["boxed"] == 0:
+        status = find_pairs(c)
+        if status != DONE:
+            return NO_BOX if status == BAD_BOX else FULL_COLLISIONS
+        w["boxed"] = 1
+        since = lap(w, PAIRS, since)
+    if find_contacts(c) == FULL:
+        return FULL_COLLISIONS
+    w["phase"] = STRIKE
+    lap(w, CONTACTS, since)
+    epsilon = w["impacts"]["epsilon"]
+    if w["fresh"] != 0:
+        if overlapping(w, c, TOUCHING * epsilon if w["steps"] == 0 else epsilon):
+            return OVERLAP
+        w["fresh"] = 0
+    if w["part"] > 0.0:
+        if not overlapping(w, c, 0.0):
+            w["cuts"], w["cap"] = 0, np.inf
+        elif w["cuts"] < CUTS:
+            w["cuts"], w["cap"] = w["cuts"] + 1, 0.5 * w["part"]
+            undo(w, s, forest)
+        else:
+            w["cap"] = np.inf
+    return DONE
+
+
+@kernel(inline=False)
+def carry_all(c: Any) -> None:
+    """Leave nothing to collisions."""
+    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
+    for k in range(2 * c["contact_room"]):
+        contacts[k]["flies"] = 0
+
+
+@kernel(inline=False)
+def move_on(w: Any, s: Any, forest: Any, c: Any, none: Any, last: bool) -> int:
+    """Collisions, and the next part. Returns a Status."""
+    if w["phase"] == STRIKE:
+        if w["event_count"] > 0 and w["noted"] == 0:
+            s["touch_count"] = s["twist_count"] = 0  # nothing has acted so far
+            note_loads(w, s, forest, c, True, 0.0)
+            w["noted"] = 1
+        since = ticks() if w["clock"] != 0 else 0
+        count, free = look_ahead(w, s, forest, c)
+        if count > 0:
+            w["dt"] = 0.0
+            status = strike(w, s, forest, c, none)
+            w["dt"] = w["whole"]
+            if status != DONE:
+                return status
+            count, free = look_ahead(w, s, forest, c)
+        if last:
+            carry_all(c)
+        left = w["whole"] - w["gone"]
+        h = left if last else min(free, w["cap"], left)
+        w["part"] = left if h > (1.0 - EARLY) * left else h
+        w["phase"] = FILL
+        lap(w, SOLUTION, since)
+    w["dt"] = w["part"]
+    set_pace(s, w["part"])
+    status = accelerate(w, s, forest, AWAKE, none)
+    if status != DONE:
+        return status
+    status = carry_out(w, s, forest, c, none)
+    if status == DONE:
+        w["gone"] += w["part"]
+        w["parts"] += 1
+    return status
+
+
+@kernel(inline=False)
+def go_through(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
+    """All parts of a step. Returns a Status."""
+    made = 0
+    while w["phase"] != MOVE or w["gone"] < (1.0 - EARLY) * w["whole"]:
+        if w["phase"] == MOVE or w["phase"] == COLLIDE:
+            status = meet(w, s, forest, c, none)
+            if status != DONE:
+                return status
+        if w["phase"] != MOVE:
+            made += 1
+            status = move_on(w, s, forest, c, none, made > MOST_PARTS)
+            if status != DONE:
+                return status
+    return DONE
+
+
+@kernel(inline=False)
+def tell_of_step(s: Any, ratio: float) -> None:
+    """What contacts bore in the last part, as if it had lasted for all of the step.
+
+    That is no mean of the step: where a collision elsewhere has cut it, a short last part may be off by a tenth.
+    """
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)
+    for i in range(s["touch_count"]):
+        t = touches[i]
+        t["sum"], t["sum1"], t["sum2"] = ratio * t["sum"], ratio * t["sum1"], ratio * t["sum2"]
+
+
+@kernel(inline=False)
+def make_impulse_step(w: Any, none: Any) -> int:
+    """One step. Returns a Status."""
+    forest = rows_at(w["forest"], 1, FOREST)[0]
+    c = rows_at(w["collisions"], 1, COLLISIONS)[0]
+    s = rows_at(w["solver"], 1, SOLVER)[0]
+    if w["phase"] == MOVE:
+        if all_asleep(s, forest):
+            return go_on(w, s, forest, c)
+        w["whole"], w["part"], w["boxed"], w["noted"], w["reach"] = w["dt"], 0.0, 0, 0, 0.0
+        if w["impacts"]["struck"] != 0:
+            forget_strikes(c)
+            w["impacts"]["struck"] = 0
+    status = go_through(w, s, forest, c, none)
+    w["dt"] = w["whole"]
+    if status == FULL_SOLVER or status == FULL_COLLISIONS or status == FULL_FOREST:
+        return status  # it goes on where it was
+    if status == DONE and w["part"] < w["whole"]:
+        tell_of_step(s, w["whole"] / w["part"])
+    w["phase"], w["gone"], w["part"] = MOVE, 0.0, 0.0
+    set_pace(s, w["whole"])
+    if status != DONE:
+        return status
+    if s["drive_count"] + s["push_count"] > 0:
+        settle_drives(s)
+    if w["patience"] < np.inf:
+        let_sleep(w, s, forest, 0, s["island_count"])
+    return go_on(w, s, forest, c)

@@ -1,0 +1,107 @@
+"""How long a part of a step of the impulse model may be: until something collides, at the earliest (Fontijne 3.8.2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.collision.contact_table import half_of, is_round
+from kinemorph.collision.shapes.shape_rows import CONTACT, PAIR, PLACE, SHAPE
+from kinemorph.contact.layout import SPAN
+from kinemorph.geometry.polyhedron import CORE
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.layout import LINK_DATA, TREE
+from kinemorph.spatial.rows import load3, load9
+from kinemorph.spatial.scalar import sqrt
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
+from kinemorph.structure.forest.layout import BODY_SLOT, TREE_SLOT
+
+INSIDE = 0.75  # share of the envelope: where a collision is to be found
+SAFE = 0.9  # share of a distance that boosted micro-collisions leave for the way to the next one
+FOLLOWED = 1.0 / 16.0  # share of the envelope by which the lowest point of a rim may sink in a part: contacts undo that
+SLOWEST = 1e-6  # m/s, in which something always falls
+SHORT = 0.1  # shares of the time to go through the envelope: parts are no shorter, so that time goes on;
+ZERO = (0.0, 0.0, 0.0)
+SHORTEST = 1.0 / 64.0  # with boosted micro-collisions
+
+
+@kernel(inline=False)
+def moving(forest: Any, spans: Any, body: int, x: Vec3) -> tuple[Vec3, float, Vec3]:
+    """Velocity of a body's point at x, the largest acceleration that its turning gives it, and how it turns."""
+    if body < 0:
+        return ZERO, 0.0, ZERO
+    slot = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
+    if spans[slot["tree"]]["asleep"] != 0:
+        return ZERO, 0.0, ZERO
+    tree = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[slot["tree"]]["address"], 1, TREE)[0]
+    d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[slot["link"] + 1]
+    w, r = load3(d["w"]), sub(x, load3(d["p"]))
+    return add(load3(d["v"]), cross(w, r)), dot(w, w) * sqrt(dot(r, r)), w
+
+
+@kernel(inline=False)
+def whirling(c: Any, shape: int, n: Vec3, w: Vec3, ahead: float) -> float:
+    """The acceleration of the lowest point of a rim that leans by θ and turns by w, 0 if it has no way to go.
+
+    That is another point at any time. The rim reaches r sin θ below its middle, and with w₂ along the line from that to
+    its lowest point, which raises neither, the second derivative of this is r w₂² cos² θ / sin θ.
+    """
+    row = rows_at(c["shapes"], c["n"], SHAPE)[shape]
+    if not is_round(row):
+        return 0.0
+    core = rows_at(row["core"], 1, CORE)[0]
+    R = load9(rows_at(c["places"], c["n"], PLACE)[shape]["R"])
+    axis, r = (R[2], R[5], R[8]), max(core["low"], core["high"])
+    z = dot(axis, n)
+    sine = sqrt(max(1.0 - z * z, 0.0))
+    if 2.0 * r * sine <= ahead:
+        return 0.0
+    w2 = dot(w, axpy(n, -z, axis)) / sine
+    return r * w2 * w2 * z * z / sine
+
+
+@kernel
+def time_until(distance: float, u: float, a: float) -> float:
+    """When u t + ½ a t² comes to a distance; with an a that nothing exceeds, no sooner than that."""
+    root = sqrt(u * u + 2.0 * a * distance)
+    if u + root > 0.0 and u > 0.0:
+        return 2.0 * distance / (u + root)
+    return (root - u) / a if a > 0.0 else np.inf
+
+
+@kernel(inline=False)
+def look_ahead(w: Any, s: Any, forest: Any, c: Any) -> tuple[int, float]:
+    """How many contacts collide now, and how long nothing else does so. Contacts that will collide are marked."""
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    shapes, pairs = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["pairs"], c["room"], PAIR)
+    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
+    now = half_of(c["step"], c["contact_room"])
+    r = w["impacts"]
+    boost, epsilon, slow = r["boost"] > 0.0, r["epsilon"], r["slow"]
+    g = sqrt(forest["gx"] ** 2 + forest["gy"] ** 2 + forest["gz"] ** 2)
+    ahead, count, first = FOLLOWED * epsilon, 0, np.inf
+    for k in range(c["n_contacts"]):
+        one = contacts[now + k]
+        pair = pairs[one["pair"]]
+        x = scale(add(load3(one["x1"]), load3(one["x2"])), 0.5)
+        va, bend_a, wa = moving(forest, spans, shapes[pair["a"]]["link"], x)
+        vb, bend_b, wb = moving(forest, spans, shapes[pair["b"]]["link"], x)
+        n, turn = load3(one["normal"]), sub(wb, wa)
+        whirl = whirling(c, pair["a"], n, turn, ahead) + whirling(c, pair["b"], n, turn, ahead)
+        u, d, a = dot(n, sub(va, vb)), one["distance"], g + bend_a + bend_b + whirl
+        fast = d <= epsilon and u > (0.0 if boost else slow)
+        collides = fast and (boost or d <= pair["distance"] + w["within"])
+        if collides:
+            count += 1
+        least = 2.0 * epsilon / (abs(u) + sqrt(2.0 * a * epsilon) + SLOWEST)  # no more than a way through the envelope
+        if boost:  # nobody carries it: it comes nearer until it collides
+            first = min(first, max(time_until(SAFE * max(d, 0.0), u, a), SHORTEST * least))
+        if whirl > 0.0 and d <= epsilon:  # whoever carries it carries the point that is the lowest now
+            first = min(first, max(sqrt(2.0 * ahead / whirl), SHORT * least))
+        left = max(d - INSIDE * epsilon, 0.0)
+        bounces = not collides and (fast or d > epsilon or u < -slow) and u * u + 2.0 * a * left > slow * slow
+        one["flies"] = 1 if boost or bounces else 0
+        if bounces and not boost:
+            first = min(first, max(time_until(left, u, a), SHORT * least))
+    return count, first

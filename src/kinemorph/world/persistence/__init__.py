@@ -1,0 +1,1 @@
+"""Snapshots, digests, journals and branches of a world."""

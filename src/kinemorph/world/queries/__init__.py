@@ -1,0 +1,1 @@
+"""Queries of a world: contacts, rays, overlaps, statistics."""

@@ -1,0 +1,49 @@
+"""How steps begin and end, whatever the model of contact: what there is to do, the clock, and time that passes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.contact.layout import SPAN
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.jit.clock import ticks
+from kinemorph.structure.forest.layout import IN_USE, TREE_SLOT, TREES
+from kinemorph.structure.forest.memory import pool_of
+from kinemorph.world.control.event_functions import look_out
+from kinemorph.world.layout import Status
+
+DONE, HAPPENED = int(Status.DONE), int(Status.EVENT)
+
+
+@kernel
+def lap(w: Any, stage: int, since: int) -> int:
+    """Put down how long a stage took, if somebody wants to know. Returns the time now."""
+    if w["clock"] == 0:
+        return 0
+    now = ticks()
+    w["ticks"][stage] += now - since
+    return now
+
+
+@kernel
+def all_asleep(s: Any, forest: Any) -> bool:
+    """Whether there is nothing to do in a step."""
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    for t in range(pool_of(forest, TREES)["count"]):
+        if spans[t]["asleep"] == 0 and trees[t]["next"] == IN_USE:
+            return False
+    return True
+
+
+@kernel
+def pass_time(w: Any, steps: int) -> None:
+    w["steps"] += steps
+    w["time"] = w["steps"] * w["dt"]  # no sum, which would drift
+
+
+@kernel
+def go_on(w: Any, s: Any, forest: Any, c: Any) -> int:
+    """Time passes, and what has been waited for may have happened."""
+    pass_time(w, 1)
+    return HAPPENED if w["event_count"] > 0 and look_out(w, s, forest, c) else DONE

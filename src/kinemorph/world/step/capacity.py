@@ -1,0 +1,29 @@
+"""Whether the tables of the solver have room for all that there is in a world, in one call."""
+
+from __future__ import annotations
+
+from kinemorph.collision.shapes.shape_rows import COLLISIONS
+from kinemorph.contact.layout import SOLVER
+from kinemorph.jit.api import entry, rows_at
+from kinemorph.structure.forest.layout import FOREST, JOINTS, LOOPS, TREES
+from kinemorph.structure.forest.memory import pool_of
+from kinemorph.world.layout import WORLD
+
+
+@entry
+def has_all_rooms(address: int, shapes: int) -> bool:
+    """Whether there is a span for each tree, a material for each shape, a wrench for each loop, and so on.
+
+    See `Solver.follow`, which makes room.
+    """
+    w = rows_at(address, 1, WORLD)[0]
+    forest, s = rows_at(w["forest"], 1, FOREST)[0], rows_at(w["solver"], 1, SOLVER)[0]
+    c = rows_at(w["collisions"], 1, COLLISIONS)[0]
+    trees, joints, loops = (
+        pool_of(forest, TREES)["count"],
+        pool_of(forest, JOINTS)["count"],
+        pool_of(forest, LOOPS)["count"],
+    )
+    enough = trees <= s["span_room"] and shapes <= s["material_room"] and loops <= s["wrench_room"]
+    enough = enough and joints <= s["joint_room"]
+    return enough and c["contact_room"] <= s["impulse_room"] // 2

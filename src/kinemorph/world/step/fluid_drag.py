@@ -1,0 +1,84 @@
+"""A fluid that all bodies are in: it resists the faces of their boxes (Sims 1994), quarter by quarter.
+
+The force on a quarter whose middle moves along the normal with a speed v > 0 is ½ ρ C A v² against it. A step takes no
+more of a speed than there is: as much as if the force lasted with the speed that it leaves behind, v / (1 + dt ½ ρ C A
+v / m).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.collision.shapes.shape_rows import MOUNT, SHAPE
+from kinemorph.contact.layout import SPAN
+from kinemorph.contact.rows.dof_rows import add_wrench
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.algorithms.free_body import lone_of, whitened_wrench
+from kinemorph.multibody.layout import LINK, LINK_DATA, TREE
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.mat3 import mul, mul_vec
+from kinemorph.spatial.rows import load3, load3_at, load9, store3_at
+from kinemorph.spatial.vec3 import Vec3, add, cross, dot, scale, sub
+from kinemorph.structure.forest.layout import BODY_SLOT, TREE_SLOT
+
+
+@kernel
+def side_of(size: Vec3, axis: int) -> float:
+    return size[0] if axis == 0 else size[1] if axis == 1 else size[2]
+
+
+@kernel
+def drag_on(mount: Any, R: Any, arm: Vec3, v: Vec3, w: Vec3, mass: float, k: float, dt: float) -> tuple[Vec3, Vec3]:
+    """Moment and force on a shape's box, about the link's origin, which moves with v; R and arm are where it is."""
+    low, high, pad = load3(mount["low"]), load3(mount["high"]), mount["pad"]
+    size = add(sub(high, low), (2.0 * pad, 2.0 * pad, 2.0 * pad))
+    middle = scale(add(low, high), 0.5)
+    moment = force = (0.0, 0.0, 0.0)
+    for axis in range(3):
+        n = (R[axis], R[3 + axis], R[6 + axis])
+        area = size[1] * size[2] if axis == 0 else size[0] * size[2] if axis == 1 else size[0] * size[1]
+        b, c = (1, 2) if axis == 0 else (2, 0) if axis == 1 else (0, 1)
+        across = scale((R[b], R[3 + b], R[6 + b]), 0.25 * side_of(size, b))
+        along = scale((R[c], R[3 + c], R[6 + c]), 0.25 * side_of(size, c))
+        for part in range(8):  # both faces, in quarters
+            out = scale(n, 1.0 if part < 4 else -1.0)
+            r = add(add(arm, mul_vec(R, middle)), scale(out, 0.5 * side_of(size, axis)))
+            r = add(r, add(scale(across, 1.0 if part & 1 else -1.0), scale(along, 1.0 if part & 2 else -1.0)))
+            speed = dot(out, add(v, cross(w, r)))
+            if speed > 0.0:
+                f = scale(out, -0.25 * k * area * speed * speed / (1.0 + dt * k * area * speed / mass))
+                force, moment = add(force, f), add(moment, cross(r, f))
+    return moment, force
+
+
+@kernel(inline=False)
+def drag_bodies(world: Any, s: Any, forest: Any, c: Any) -> None:
+    """What the fluid does to the velocities of all bodies that are awake."""
+    spans, trees = rows_at(s["spans"], s["span_room"], SPAN), rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    bodies, za = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT), rows_at(s["za"], s["nz"], F8)
+    shapes, mounts = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["mounts"], c["n"], MOUNT)
+    k = 0.5 * world["fluid"] * world["drag"]
+    for i in range(c["n"]):
+        if shapes[i]["form"] == 0 or shapes[i]["link"] < 0:
+            continue
+        slot = bodies[shapes[i]["link"]]
+        o = spans[slot["tree"]]["offset"]
+        if o < 0:
+            continue
+        tree = rows_at(trees[slot["tree"]]["address"], 1, TREE)[0]
+        d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[slot["link"] + 1]
+        mass = rows_at(tree["links"], tree["n"], LINK)[slot["link"]]["mass"]
+        if mass <= 0.0:
+            continue
+        L = load9(d["R"])
+        own = mul(L, load9(slot["R"]))
+        arm = add(mul_vec(L, load3(slot["p"])), mul_vec(own, load3(mounts[i]["p"])))
+        R = mul(own, load9(mounts[i]["R"]))
+        n, f = drag_on(mounts[i], R, arm, load3(d["v"]), load3(d["w"]), mass, k, world["dt"])
+        if tree["lone"] == 0:
+            add_wrench(tree, slot["link"], n, f, za, o)
+            continue
+        lone = lone_of(tree)
+        turn, push = whitened_wrench(lone, L, sub(n, cross(mul_vec(L, load3(lone["c"])), f)), f)
+        store3_at(za, o, add(load3_at(za, o), turn))
+        store3_at(za, o + 3, add(load3_at(za, o + 3), push))

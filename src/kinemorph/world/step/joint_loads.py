@@ -1,0 +1,241 @@
+"""What joints bear in a step: the mean force and moment through each that an event asks about.
+
+`Event.load` is about the size of it in any joint, `Event.force` about the part along a direction, in one of a loop.
+
+The joint of a loop is a row of the solver, which tells its wrench. A joint of a tree is no row: what it bears follows
+from the momentum of all that it carries, which changes by what acts on that from outside, and by the joint,
+
+    dt f = p(end) - p(start) - dt m g - Σ impulses of contacts, pushes and loops,
+
+and likewise for moments about the place that the joint had at the start. Springs between bodies count as if the joint
+bore them. The first half, up to what acts, is noted before bodies move, while the rows of links are those of the start
+of the step; the second is read off at its end. In between it is in fields of the event that no joint has a use for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.collision.contact_table import half_of
+from kinemorph.collision.narrow.conservative_advancement import points_of
+from kinemorph.collision.shapes.shape_rows import CONTACT, PAIR, SHAPE
+from kinemorph.contact.layout import PUSH, SPAN, TOUCH, TWIST
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.motion.events import EVENT, FORCE, LOAD
+from kinemorph.multibody.layout import LINK, LINK_DATA, TREE
+from kinemorph.multibody.model.loops import LOOP
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.mat3 import mul, mul_vec, sym_vec, tmul_vec
+from kinemorph.spatial.rows import load3, load3_at, load6, load9, store3
+from kinemorph.spatial.scalar import sqrt
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
+from kinemorph.structure.forest.elements import set_moving
+from kinemorph.structure.forest.layout import BODY_SLOT, IN_USE, JOINT_SLOT, LOOP_SLOT, LOOPS, TREE_SLOT
+from kinemorph.structure.forest.memory import INDEX, pool_of
+
+ZERO = (0.0, 0.0, 0.0)
+
+
+@kernel(inline=False)
+def carried_by(forest: Any, body: int, t: int, top: int) -> bool:
+    """Whether a body, by its index, is on a link of a tree, or on one that this carries."""
+    if body < 0:
+        return False
+    slot = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
+    if slot["tree"] != t:
+        return False
+    tree = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]["address"], 1, TREE)[0]
+    links = rows_at(tree["links"], tree["n"], LINK)
+    i = slot["link"]
+    while i > top:  # parents come before what they carry
+        i = links[i]["parent"]
+    return i == top
+
+
+@kernel(inline=False)
+def momentum_of(tree: Any, top: int, x: Vec3) -> tuple[float, Vec3, Vec3, Vec3]:
+    """Mass, first moment about x, momentum, and angular momentum about x, of a link and all that it carries."""
+    links, rows = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    mass, moment, linear, angular = 0.0, ZERO, ZERO, ZERO
+    for i in range(top, tree["n"]):
+        k = i
+        while k > top:
+            k = links[k]["parent"]
+        if k != top:
+            continue
+        l, d = links[i], rows[i + 1]
+        R, w, v = load9(d["R"]), load3(d["w"]), load3(d["v"])
+        h, r = mul_vec(R, load3(l["h"])), sub(load3(d["p"]), x)
+        p = add(scale(v, l["mass"]), cross(w, h))
+        own = add(mul_vec(R, sym_vec(load6(l["I"]), tmul_vec(R, w))), cross(h, v))
+        mass += l["mass"]
+        moment = add(moment, axpy(h, l["mass"], r))
+        linear, angular = add(linear, p), add(angular, add(own, cross(r, p)))
+    return mass, moment, linear, angular
+
+
+@kernel(inline=False)
+def touch_impulses(s: Any, forest: Any, c: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
+    """Impulse, and its moment about x, of all contacts between what a link carries and all else."""
+    touches, twists = rows_at(s["touches"], s["touch_room"], TOUCH), rows_at(s["twists"], s["touch_room"], TWIST)
+    shapes, pairs = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["pairs"], c["room"], PAIR)
+    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
+    now = half_of(c["step"], c["contact_room"])
+    force, moment = ZERO, ZERO
+    for i in range(s["touch_count"] + s["twist_count"]):
+        turns = i >= s["touch_count"]
+        r = twists[i - s["touch_count"] if turns else 0]
+        t0 = touches[r["touch"] if turns else i]
+        k = contacts[now + t0["contact"]]
+        pair = pairs[k["pair"]]
+        a, b = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]
+        sign = (1.0 if carried_by(forest, b, t, top) else 0.0) - (1.0 if carried_by(forest, a, t, top) else 0.0)
+        if sign == 0.0:
+            continue
+        n, t1, t2 = load3(t0["normal"]), load3(t0["t1"]), load3(t0["t2"])
+        if turns:
+            moment = axpy(moment, sign, axpy(axpy(scale(n, r["sum"]), r["sum1"], t1), r["sum2"], t2))
+            continue
+        p = scale(axpy(axpy(scale(n, t0["sum"]), t0["sum1"], t1), t0["sum2"], t2), sign)
+        x1, x2 = points_of(k)
+        force, moment = add(force, p), add(moment, cross(sub(x2 if sign > 0.0 else x1, x), p))
+    return force, moment
+
+
+@kernel(inline=False)
+def push_forces(s: Any, forest: Any, tree: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
+    """Force, and moment about x, of all pushes on what a link carries."""
+    pushes = rows_at(s["pushes"], s["push_room"], PUSH)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    force, moment = ZERO, ZERO
+    for i in range(s["push_count"]):
+        p = pushes[i]
+        if p["body"] < 0 or not carried_by(forest, p["body"] & INDEX, t, top):
+            continue
+        slot = bodies[p["body"] & INDEX]
+        d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[slot["link"] + 1]
+        R = load9(d["R"])
+        own = mul(R, load9(slot["R"]))
+        f, n = load3(p["force"]), load3(p["torque"])
+        if p["turning"] != 0:
+            f, n = mul_vec(own, f), mul_vec(own, n)
+        at = add(load3(d["p"]), add(mul_vec(R, load3(slot["p"])), mul_vec(own, load3(p["at"]))))
+        force, moment = add(force, f), add(moment, add(n, cross(sub(at, x), f)))
+    return force, moment
+
+
+@kernel(inline=False)
+def loop_forces(s: Any, forest: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
+    """Force, and moment about x, of the loops that tie what a link carries to all else."""
+    slots, ties = (
+        rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT),
+        rows_at(forest["ties"], forest["loop_room"], LOOP),
+    )
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    wrenches = rows_at(s["wrenches"], 6 * s["wrench_room"], F8)
+    force, moment = ZERO, ZERO
+    for k in range(pool_of(forest, LOOPS)["count"]):
+        slot = slots[k]
+        if slot["next"] != IN_USE:
+            continue
+        a, b = carried_by(forest, slot["a"], t, top), carried_by(forest, slot["b"], t, top)
+        if a == b:
+            continue
+        on = bodies[slot["b"] if b else slot["a"]]
+        tree = rows_at(trees[on["tree"]]["address"], 1, TREE)[0]
+        d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[on["link"] + 1]
+        at = add(load3(d["p"]), mul_vec(load9(d["R"]), load3(ties[k]["pb"] if b else ties[k]["pa"])))
+        sign = 1.0 if b else -1.0
+        n, f = scale(load3_at(wrenches, 6 * k), sign), scale(load3_at(wrenches, 6 * k + 3), sign)
+        force, moment = add(force, f), add(moment, add(n, cross(sub(at, x), f)))
+    return force, moment
+
+
+@kernel(inline=False)
+def note_loads(w: Any, s: Any, forest: Any, c: Any, begins: bool, dt: float) -> None:
+    """Before bodies move: the momentum that what joints carry would have at the end of the step without the joints.
+
+    Of gravity's moment half is taken here and half at the end, where its arm has changed. A step of the impulse model
+    has several such accounts, of collisions and of parts that last dt: only the first `begins` anew.
+    """
+    events = rows_at(w["events"], w["event_count"], EVENT)
+    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    g = (forest["gx"], forest["gy"], forest["gz"])
+    for i in range(w["event_count"]):
+        e = events[i]
+        if e["kind"] != LOAD or e["awake"] == 0 or joints[e["b"]]["loop"] >= 0:
+            continue
+        t, top = joints[e["b"]]["tree"], joints[e["b"]]["link"]
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        x = load3(rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[top + 1]["p"]) if begins else load3(e["n"])
+        mass, moment, linear, angular = momentum_of(tree, top, x)
+        if not begins:
+            linear, angular = load3(e["pa"]), load3(e["pb"])
+        linear, angular = axpy(linear, mass * dt, g), axpy(angular, 0.5 * dt, cross(moment, g))
+        f, n = touch_impulses(s, forest, c, t, top, x)
+        linear, angular = add(linear, f), add(angular, n)
+        f, n = push_forces(s, forest, tree, t, top, x)
+        linear, angular = axpy(linear, dt, f), axpy(angular, dt, n)
+        if pool_of(forest, LOOPS)["used"] > 0:
+            f, n = loop_forces(s, forest, t, top, x)
+            linear, angular = axpy(linear, dt, f), axpy(angular, dt, n)
+        store3(e["pa"], linear)
+        store3(e["pb"], angular)
+        store3(e["n"], x)
+
+
+@kernel(inline=False)
+def along_loop(s: Any, forest: Any, e: Any) -> float:
+    """The force (or moment) of a loop on its second body, along a direction of its joint's frame on the first."""
+    k = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[e["b"]]["loop"]
+    tie = rows_at(forest["ties"], forest["loop_room"], LOOP)[k]
+    a = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)[k]["a"]
+    n = mul_vec(load9(tie["Ra"]), load3(e["n"]))
+    if a >= 0:
+        on = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[a]
+        slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[on["tree"]]
+        set_moving(slot)
+        tree = rows_at(slot["address"], 1, TREE)[0]
+        n = mul_vec(load9(rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[on["link"] + 1]["R"]), n)
+    wrenches = rows_at(s["wrenches"], 6 * s["wrench_room"], F8)
+    return dot(n, load3_at(wrenches, 6 * k + (3 if e["kind"] == FORCE else 0)))
+
+
+@kernel
+def borne(s: Any, forest: Any, e: Any, t: int, top: int, dt: float) -> tuple[Vec3, Vec3]:
+    """Force and moment through a joint of a tree, which is in motion, after `note_loads`."""
+    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
+    tree = rows_at(slot["address"], 1, TREE)[0]
+    g, x = (forest["gx"], forest["gy"], forest["gz"]), load3(e["n"])
+    _, moment, linear, angular = momentum_of(tree, top, x)
+    angular = axpy(angular, -0.5 * dt, cross(moment, g))
+    return scale(sub(linear, load3(e["pa"])), 1.0 / dt), scale(sub(angular, load3(e["pb"])), 1.0 / dt)
+
+
+@kernel(inline=False)
+def tell_loads(w: Any, s: Any, forest: Any) -> None:
+    """At the end of the step: what joints have borne. That of a joint that sleeps does not change."""
+    events = rows_at(w["events"], w["event_count"], EVENT)
+    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
+    spans, trees = rows_at(s["spans"], s["span_room"], SPAN), rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    wrenches = rows_at(s["wrenches"], 6 * s["wrench_room"], F8)
+    seen = -1
+    for i in range(w["event_count"]):
+        e = events[i]
+        if e["kind"] != LOAD or e["awake"] == 0:
+            continue
+        joint = joints[e["b"]]
+        k, t = joint["loop"], joint["tree"]
+        if k >= 0:
+            n, f = load3_at(wrenches, 6 * k), load3_at(wrenches, 6 * k + 3)
+        elif spans[t]["asleep"] != 0:
+            continue
+        else:
+            if t != seen:
+                set_moving(trees[t])
+                seen = t
+            f, n = borne(s, forest, e, t, joint["link"], w["dt"])
+        load = n if e["index"] != 0 else f
+        e["g"] = sqrt(dot(load, load)) - e["level"]

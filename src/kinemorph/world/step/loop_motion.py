@@ -1,0 +1,363 @@
+"""How trees that loops tie together move in a step: with the forces of the loops, and back onto what these allow.
+
+Loops act twice in a step. First their forces cancel what would open them, at the accelerations without contacts; the
+rows of contacts open nothing (`contact.rows.loop_projection`). Then all have moved, the loops have turned, and
+positions and velocities are projected onto them, the shortest way in the metric of the mass matrix: each impulse on one
+side has its opposite on the other, so nothing is added to the momentum.
+
+Of the velocity that bends with the loops, half is given before the motion, as the projection gives the other half:
+without it a step of an angle θ would lose a share θ² of the energy, with all of it gain as much.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.constraint.basis import product
+from kinemorph.constraint.closure import LONGEST, MOST_TURNS, cancel, prepare, pull_together, settled
+from kinemorph.constraint.loops import drifts, errors, relative_velocities
+from kinemorph.constraint.solve import solve_rows, trust
+from kinemorph.contact.gauss_seidel.row_products import velocity
+from kinemorph.contact.layout import HOLD, PULL, SPAN
+from kinemorph.contact.rows.loop_projection import strip
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.algorithms.configuration import advance
+from kinemorph.multibody.algorithms.free_body import articulate_tree, fly, jump_tree
+from kinemorph.multibody.algorithms.kinematics import move_all
+from kinemorph.multibody.checks import LARGEST, finite
+from kinemorph.multibody.layout import LINK_DATA, TREE
+from kinemorph.multibody.system import F8, I8, ROW, SYSTEM
+from kinemorph.spatial.rows import load3
+from kinemorph.spatial.scalar import sqrt
+from kinemorph.spatial.vec3 import dot, sub
+from kinemorph.structure.forest.energy import in_joints
+from kinemorph.structure.forest.layout import TAU, TREE_SLOT, A, Q, V
+from kinemorph.world.step.free_flight import see_body
+from kinemorph.world.step.momentum_correction import add_up, end_flight, find_flights
+from kinemorph.world.step.tree_motion import advance_one, state_at
+
+CLOSED = 1e-11  # rad or m: loops that are open by no more are closed
+OPEN = 1e-9  # rad or m: loops that cannot be brought closer together are open
+GAIN = 1.01  # of energy in a step, more than all forces can have done; less if it turns further in a step than this:
+FAR = 0.1  # rad
+STILL = 1e-13  # share of velocities that is rounding
+MOST_IMPULSES = 3  # of a projection of velocities: very different masses leave something for a second one
+
+
+@kernel(inline=False)
+def bear_holds(s: Any, forest: Any, none: Any) -> None:
+    """Add what loops do to the accelerations za of their trees, and take from z what they forbid."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    holds = rows_at(s["holds"], s["hold_count"], HOLD)
+    for i in range(s["hold_count"]):
+        t = holds[i]["first_tree"]
+        while t >= 0:
+            slot = trees[t]
+            tree = rows_at(slot["address"], 1, TREE)[0]
+            if tree["lone"] != 0:  # whose acceleration nobody has asked for so far
+                nv = tree["nv"]
+                q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), nv, F8)
+                tau, a = rows_at(state_at(slot, tree, TAU), nv, F8), rows_at(state_at(slot, tree, A), nv, F8)
+                fly(tree, q, v, tau, none, a)
+            t = slot["follows"]
+        bear(s, holds[i])
+
+
+@kernel(inline=False)
+def bear(s: Any, hold: Any) -> None:
+    """The forces of the loops of a hold, from the accelerations of its links without them."""
+    system, at, nz = rows_at(hold["system"], 1, SYSTEM)[0], hold["offset"], hold["nz"]
+    z, za, Q = rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8), rows_at(hold["Q"], hold["rank"] * nz, F8)
+    rows, path = rows_at(system["rows"], system["m"], ROW), rows_at(system["path"], system["path_length"], I8)
+    Y = rows_at(system["Y"], system["Y_length"], F8)
+    drifts(system)
+    solve_rows(system)
+    for j in range(system["m"]):
+        row = rows[j]
+        if row["force"] != 0.0:
+            for e in range(row["length"]):
+                za[at + path[row["path"] + e]] += row["force"] * Y[row["y"] + e]
+    strip(hold, z, at, 1.0)
+    bend = 0.0
+    for j in range(hold["rank"]):
+        along = product(Q, j * nz, za, at, nz)
+        bend += along * along
+    speed, bend = sqrt(product(z, at, z, at, nz)), s["h"] * s["substeps"] * sqrt(bend)
+    # next to a singular configuration loops bend more sharply than a step can follow
+    strip(hold, za, at, 0.5 if 0.5 * bend <= speed else 1.0 - speed / bend)
+
+
+@kernel(inline=False)
+def plan_energies(s: Any) -> None:
+    """What holds would have at the end of the step without rows."""
+    holds, dt = rows_at(s["holds"], s["hold_count"], HOLD), s["h"] * s["substeps"]
+    z, za = rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
+    for i in range(s["hold_count"]):
+        at, nz = holds[i]["offset"], holds[i]["nz"]
+        energy = product(z, at, z, at, nz) + dt * dt * product(za, at, za, at, nz)
+        holds[i]["planned"] = 0.5 * energy + dt * product(z, at, za, at, nz)
+
+
+@kernel(inline=False)
+def spread_touches(s: Any, forest: Any) -> None:
+    """If an impulse has acted on one tree of a hold, it has acted on all of them.
+
+    If none has, all go with their new velocities: with the mean of both, loops would gain energy, as joints would.
+    """
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    spans, holds = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["holds"], s["hold_count"], HOLD)
+    z, moved, dt = rows_at(s["z"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8), s["h"] * s["substeps"]
+    for i in range(s["hold_count"]):
+        touched = 0
+        t = holds[i]["first_tree"]
+        while t >= 0:
+            touched |= spans[t]["touched"]
+            t = trees[t]["follows"]
+        if touched == 0:
+            for k in range(holds[i]["offset"], holds[i]["offset"] + holds[i]["nz"]):
+                moved[k] = dt * z[k]
+        t = holds[i]["first_tree"]
+        while t >= 0:
+            spans[t]["touched"] = 1
+            t = trees[t]["follows"]
+
+
+@kernel(inline=False)
+def advance_holds(w: Any, s: Any, forest: Any) -> bool:
+    """Velocities and positions after the step of all trees that loops tie. False if some are not finite: then nothing
+    has changed."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    holds, g = rows_at(s["holds"], s["hold_count"], HOLD), rows_at(s["g"], s["nz"], F8)
+    find_flights(s, forest)
+    for i in range(s["hold_count"]):
+        hold = holds[i]
+        exchange(forest, hold, False)
+        add_up(trees, hold, hold["before"], hold["each"])
+        hold["given"] += in_springs(s, forest, hold)
+        t = hold["first_tree"]
+        while t >= 0:
+            advance_one(s, forest, t, w["dt"], False, False)
+            t = trees[t]["follows"]
+        error = close_hold(forest, hold, g[hold["offset"] : hold["offset"] + hold["nz"]])
+        if error > max(OPEN, 2.0 * hold["error"]):
+            stay(forest, hold)
+        else:
+            restrain(s, forest, hold, w["dt"])
+            if hold["flies"] != 0:
+                end_flight(forest, hold, w["dt"])
+        bad = sound(forest, hold)
+        if bad >= 0:
+            w["tree"] = bad
+            for k in range(i + 1):
+                exchange(forest, holds[k], True)
+            return False
+    return True
+
+
+@kernel(inline=False)
+def close_hold(forest: Any, hold: Any, step: Any) -> float:
+    """Move the trees of a hold until its loops are closed, and take from their velocities what would open them.
+
+    Returns how far they stay open. `step` is scratch for the numbers of the hold.
+    """
+    system = rows_at(hold["system"], 1, SYSTEM)[0]
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    error = LARGEST
+    for turn in range(MOST_TURNS + 1):
+        t = hold["first_tree"]
+        while t >= 0:
+            tree = rows_at(trees[t]["address"], 1, TREE)[0]
+            articulate_tree(tree, rows_at(state_at(trees[t], tree, Q), tree["nq"], F8))
+            t = trees[t]["follows"]
+        before = error
+        error = errors(system)
+        if settled(turn, error, before, CLOSED):
+            break
+        pull_together(system, turn)
+        move_together(trees, hold["first_tree"], step)
+    trust(system, system["dependence"])
+    prepare(system, 0.0)
+    for _ in range(MOST_IMPULSES):
+        speed = see_velocities(trees, hold["first_tree"])
+        if relative_velocities(system) <= STILL * speed:
+            break
+        cancel(system)
+        jump_together(trees, hold["first_tree"], step)
+    return error
+
+
+@kernel(inline=False)
+def stay(forest: Any, hold: Any) -> None:
+    """A step so wide that the loops cannot be closed after it is not made: all stay where they are, half as fast."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    exchange(forest, hold, True)
+    slow_down(trees, hold["first_tree"], 0.5)
+
+
+@kernel
+def slow_down(trees: Any, first: int, share: float) -> None:
+    t = first
+    while t >= 0:
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        v = rows_at(state_at(trees[t], tree, V), tree["nv"], F8)
+        for k in range(tree["nv"]):
+            v[k] *= share
+        t = trees[t]["follows"]
+
+
+@kernel(inline=False)
+def in_springs(s: Any, forest: Any, hold: Any) -> float:
+    """Energy in the springs of the joints of a hold, J."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    energy = 0.0
+    t = hold["first_tree"]
+    while t >= 0:
+        if rows_at(trees[t]["address"], 1, TREE)[0]["springs"] != 0:
+            energy += in_joints(trees[t], s["x"])  # a vector that is of use in a solve only
+        t = trees[t]["follows"]
+    return energy
+
+
+@kernel(inline=False)
+def work_of(s: Any, forest: Any, hold: Any, dt: float) -> float:
+    """The most that gravity, applied forces, elements and rows may have done on a hold in the step, J."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
+    at, nz = hold["offset"], hold["nz"]
+    fall = sub(load3(hold["after"]["moment"]), load3(hold["before"]["moment"]))
+    work = max(0.0, dot((forest["gx"], forest["gy"], forest["gz"]), fall))
+    work += hold["given"] - in_springs(s, forest, hold) + max(0.0, 0.5 * product(z, at, z, at, nz) - hold["planned"])
+    pulls = rows_at(s["pulls"], s["pull_count"], PULL)
+    for i in range(s["pull_count"]):
+        work += abs(pulls[i]["p"] * velocity(pulls[i], 0, Y, z))
+    t = hold["first_tree"]
+    while t >= 0:
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        v, tau = (
+            rows_at(state_at(trees[t], tree, V), tree["nv"], F8),
+            rows_at(state_at(trees[t], tree, TAU), tree["nv"], F8),
+        )
+        for k in range(tree["nv"]):
+            work += dt * abs(tau[k] * v[k])
+        t = trees[t]["follows"]
+    return work
+
+
+@kernel(inline=False)
+def restrain(s: Any, forest: Any, hold: Any, dt: float) -> None:
+    """What turns by more than a step can follow gains energy from nothing: take it away again."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    add_up(trees, hold, hold["after"], hold["each"])
+    kinetic = hold["after"]["kinetic"]
+    most = max(0.0, hold["before"]["kinetic"] + work_of(s, forest, hold, dt))
+    if kinetic > GAIN * most or (kinetic > most and turns(trees, hold["first_tree"], FAR / dt)):
+        slow_down(trees, hold["first_tree"], sqrt(most / kinetic))
+
+
+@kernel
+def turns(trees: Any, first: int, most: float) -> bool:
+    """Whether a link of a hold turns faster than that, rad/s."""
+    t = first
+    while t >= 0:
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+        for i in range(1, tree["n"] + 1):
+            w = load3(rows[i]["w"])
+            if not dot(w, w) <= most * most:
+                return True
+        t = trees[t]["follows"]
+    return False
+
+
+@kernel
+def move_together(trees: Any, first: int, step: Any) -> None:
+    """Positions after what is left for each joint, or part of it, if some joint would go too far."""
+    at, longest = 0, 0.0
+    t = first
+    while t >= 0:
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        jump_tree(tree, step[at : at + tree["nv"]])
+        for k in range(at, at + tree["nv"]):
+            longest = max(longest, abs(step[k]))
+        at += tree["nv"]
+        t = trees[t]["follows"]
+    share = 1.0 if longest <= LONGEST else LONGEST / longest
+    at = 0
+    t = first
+    while t >= 0:
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        q = rows_at(state_at(trees[t], tree, Q), tree["nq"], F8)
+        advance(tree, q, step[at : at + tree["nv"]], share, q)
+        at += tree["nv"]
+        t = trees[t]["follows"]
+
+
+@kernel
+def jump_together(trees: Any, first: int, step: Any) -> None:
+    """Velocities after what is left for each joint."""
+    t = first
+    while t >= 0:
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        v = rows_at(state_at(trees[t], tree, V), tree["nv"], F8)
+        jump_tree(tree, step)
+        for k in range(tree["nv"]):
+            v[k] += step[k]
+        t = trees[t]["follows"]
+
+
+@kernel
+def see_velocities(trees: Any, first: int) -> float:
+    """Velocities of links into their rows. Returns a measure of how fast they are."""
+    speed = 0.0
+    t = first
+    while t >= 0:
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        q = rows_at(state_at(trees[t], tree, Q), tree["nq"], F8)
+        v = rows_at(state_at(trees[t], tree, V), tree["nv"], F8)
+        if tree["lone"] != 0:
+            see_body(tree, q, v)
+        else:
+            move_all(tree, q, v)
+        for k in range(tree["nv"]):
+            speed = max(speed, abs(v[k]))
+        t = trees[t]["follows"]
+    return speed
+
+
+@kernel(inline=False)
+def exchange(forest: Any, hold: Any, back: bool) -> None:
+    """Keep q and v of the trees of a hold in its backup, or take them back."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    at = hold["backup"]
+    t = hold["first_tree"]
+    while t >= 0:
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        nq, nv = tree["nq"], tree["nv"]
+        q, v = rows_at(state_at(trees[t], tree, Q), nq, F8), rows_at(state_at(trees[t], tree, V), nv, F8)
+        kept_q, kept_v = rows_at(at, nq, F8), rows_at(at + 8 * nq, nv, F8)
+        for k in range(nq):
+            if back:
+                q[k] = kept_q[k]
+            else:
+                kept_q[k] = q[k]
+        for k in range(nv):
+            if back:
+                v[k] = kept_v[k]
+            else:
+                kept_v[k] = v[k]
+        at += 8 * (nq + nv)
+        t = trees[t]["follows"]
+
+
+@kernel(inline=False)
+def sound(forest: Any, hold: Any) -> int:
+    """The first tree of a hold whose state is not finite, -1 if all are."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    t = hold["first_tree"]
+    while t >= 0:
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        q = rows_at(state_at(trees[t], tree, Q), tree["nq"], F8)
+        if not (finite(q) and finite(rows_at(state_at(trees[t], tree, V), tree["nv"], F8))):
+            return t
+        t = trees[t]["follows"]
+    return -1

@@ -1,0 +1,152 @@
+"""Free flight of what loops tie together: its centre of mass falls, and its momentum stays, to rounding.
+
+A step of joints and loops keeps momentum to its own order only. What is missing is given back as a motion of all trees
+as one rigid body, which no joint and no loop feels.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.contact.layout import HOLD, PULL, PUSH, TOUCH
+from kinemorph.contact.rows.loop_projection import hold_of
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.algorithms.energy_momentum import sum_up
+from kinemorph.multibody.algorithms.free_body import definite, floats
+from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
+from kinemorph.multibody.model.loops import LOOP
+from kinemorph.multibody.system import F8, SYSTEM
+from kinemorph.spatial.inertia import shift_rigid
+from kinemorph.spatial.mat3 import Sym3, add6, mul_vec, rotate_sym
+from kinemorph.spatial.rows import load3, load6, load9, store3
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, scale, sub
+from kinemorph.structure.forest.layout import BODY_SLOT, TAU, TREE_SLOT, Q, V
+from kinemorph.structure.forest.memory import INDEX
+from kinemorph.world.step.tree_momentum import push_whole, spin_of
+from kinemorph.world.step.tree_motion import state_at
+
+
+@kernel(inline=False)
+def find_flights(s: Any, forest: Any) -> None:
+    """Say of each hold whether it flies: nothing from outside acts on it but gravity."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    holds = rows_at(s["holds"], s["hold_count"], HOLD)
+    touches, pulls = rows_at(s["touches"], s["touch_count"], TOUCH), rows_at(s["pulls"], s["pull_count"], PULL)
+    for i in range(s["hold_count"]):
+        holds[i]["flies"] = 1 if afloat(trees, holds[i]) else 0
+    for i in range(s["touch_count"]):
+        t = touches[i]
+        if t["acted"] != 0 or t["sum"] > 0.0:
+            land(s, t["tree1"])
+            land(s, t["tree2"])
+    pushes = rows_at(s["pushes"], s["push_room"], PUSH)
+    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    for i in range(s["push_count"]):
+        if pushes[i]["body"] >= 0:
+            land(s, bodies[pushes[i]["body"] & INDEX]["tree"])
+    for i in range(s["pull_count"]):
+        a, b = hold_of(s, pulls[i]["tree1"]), hold_of(s, pulls[i]["tree2"])
+        if a != b:
+            land(s, pulls[i]["tree1"])
+            land(s, pulls[i]["tree2"])
+
+
+@kernel
+def land(s: Any, t: int) -> None:
+    """Something acts on a tree from outside."""
+    h = hold_of(s, t)
+    if h >= 0:
+        rows_at(s["holds"], s["hold_count"], HOLD)[h]["flies"] = 0
+
+
+@kernel(inline=False)
+def afloat(trees: Any, hold: Any) -> bool:
+    """Whether nothing ties the trees of a hold to the base, and nothing is applied to them as a whole."""
+    system = rows_at(hold["system"], 1, SYSTEM)[0]
+    loops = rows_at(system["loops"], system["count"], LOOP)
+    for i in range(system["count"]):
+        if loops[i]["a"] < 0 or loops[i]["b"] < 0:
+            return False
+    t = hold["first_tree"]
+    while t >= 0:
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        tau = rows_at(state_at(trees[t], tree, TAU), tree["nv"], F8)
+        if not floats(rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF)):
+            return False
+        for k in range(6):
+            if tau[k] != 0.0:
+                return False
+        t = trees[t]["follows"]
+    return True
+
+
+@kernel(inline=False)
+def add_up(trees: Any, hold: Any, total: Any, each: Any) -> None:
+    """Sums over all trees of a hold; the links' rows say where they are then, and how they move."""
+    total["mass"] = total["kinetic"] = 0.0
+    for k in range(3):
+        total["moment"][k] = total["angular"][k] = total["linear"][k] = 0.0
+    t = hold["first_tree"]
+    while t >= 0:
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        q, v = (
+            rows_at(state_at(trees[t], tree, Q), tree["nq"], F8),
+            rows_at(state_at(trees[t], tree, V), tree["nv"], F8),
+        )
+        sum_up(tree, q, v, each)
+        total["mass"] += each["mass"]
+        total["kinetic"] += each["kinetic"]
+        store3(total["moment"], add(load3(total["moment"]), load3(each["moment"])))
+        store3(total["angular"], add(load3(total["angular"]), load3(each["angular"])))
+        store3(total["linear"], add(load3(total["linear"]), load3(each["linear"])))
+        t = trees[t]["follows"]
+
+
+@kernel(inline=False)
+def inertia_of(trees: Any, hold: Any, c: Vec3) -> Sym3:
+    """Of all links of a hold as one body, about a point."""
+    total = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    t = hold["first_tree"]
+    while t >= 0:
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        links, rows = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+        for i in range(tree["n"]):
+            l, d = links[i], rows[i + 1]
+            R = load9(d["R"])
+            I, _ = shift_rigid(
+                sub(load3(d["p"]), c), rotate_sym(R, load6(l["I"])), mul_vec(R, load3(l["h"])), l["mass"]
+            )
+            total = add6(total, I)
+        t = trees[t]["follows"]
+    return total
+
+
+@kernel(inline=False)
+def end_flight(forest: Any, hold: Any, dt: float) -> None:
+    """Put the centre of mass of a hold that flies where it falls to, and give it the momentum that it has.
+
+    What its trees had before the step is known.
+    """
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    before, after = hold["before"], hold["after"]
+    add_up(trees, hold, after, hold["each"])
+    m, g = before["mass"], (forest["gx"], forest["gy"], forest["gz"])
+    c0, v0, c1 = (
+        scale(load3(before["moment"]), 1.0 / m),
+        scale(load3(before["linear"]), 1.0 / m),
+        load3(after["moment"]),
+    )
+    c1 = scale(c1, 1.0 / m)
+    c = axpy(axpy(c0, dt, v0), 0.5 * dt * dt, g)
+    spin = sub(load3(before["angular"]), cross(c0, load3(before["linear"])))  # about the centre of mass, which stays
+    spin = sub(spin, sub(load3(after["angular"]), cross(c1, load3(after["linear"]))))
+    I = inertia_of(trees, hold, c1)
+    if not (m > 0.0 and definite(I)):
+        return
+    w, v = spin_of(I, spin), sub(axpy(v0, dt, g), scale(load3(after["linear"]), 1.0 / m))
+    t = hold["first_tree"]
+    while t >= 0:
+        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        q = rows_at(state_at(trees[t], tree, Q), tree["nq"], F8)
+        push_whole(tree, q, rows_at(state_at(trees[t], tree, V), tree["nv"], F8), sub(c, c1), w, v, c1)
+        t = trees[t]["follows"]

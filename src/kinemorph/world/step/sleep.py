@@ -1,0 +1,52 @@
+"""Sleep: what has hardly moved for a while is left alone until something wakes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.contact.layout import ISLAND, SPAN
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.layout import TREE
+from kinemorph.multibody.system import F8
+from kinemorph.structure.forest.layout import TREE_SLOT, A, V
+from kinemorph.world.step.tree_motion import state_at
+
+
+@kernel
+def fastest(slot: Any) -> float:
+    """The largest velocity of a degree of freedom of a tree, for one that has no shapes."""
+    tree = rows_at(slot["address"], 1, TREE)[0]
+    v = rows_at(state_at(slot, tree, V), tree["nv"], F8)
+    speed = 0.0
+    for k in range(tree["nv"]):
+        speed = max(speed, abs(v[k]))
+    return speed
+
+
+@kernel(inline=False)
+def let_sleep(w: Any, s: Any, forest: Any, first: int, stop: int) -> None:
+    """Of the islands from `first` to before `stop`, those in which nothing has moved for a while sleep."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)
+    for i in range(first, stop):
+        least = np.inf
+        t = islands[i]["first_tree"]
+        while t >= 0:
+            span = spans[t]
+            speed = span["speed"] if span["speed"] > 0.0 else fastest(trees[t])
+            span["still"] = span["still"] + w["dt"] if speed < w["slow"] else 0.0
+            least = min(least, span["still"])
+            t = span["next"]
+        if least < w["patience"]:
+            continue
+        t = islands[i]["first_tree"]
+        while t >= 0:
+            spans[t]["asleep"] = 1
+            tree = rows_at(trees[t]["address"], 1, TREE)[0]
+            v = rows_at(state_at(trees[t], tree, V), tree["nv"], F8)
+            a = rows_at(state_at(trees[t], tree, A), tree["nv"], F8)
+            for k in range(tree["nv"]):
+                v[k] = a[k] = 0.0
+            t = spans[t]["next"]

@@ -1,0 +1,99 @@
+"""What a floating tree has as a whole stays, or changes by what acts from outside: momentum, and where its centre is.
+
+A step of joints keeps momentum to its own order only, for the rows of the solve know the mass matrix of its start. What
+acts from outside is known exactly: M = Lᵀ L, so a change of z is an impulse Lᵀ dz, and the part of it that comes to the
+base, the sum of all U dz, is what contacts, pushes and the like have given; forces in joints cancel there. So what is
+missing in the end is given back as a motion of all links as one rigid body, which no joint feels.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.algorithms.free_body import definite
+from kinemorph.multibody.algorithms.kinematics import move, place
+from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA
+from kinemorph.spatial.inertia import shift_rigid
+from kinemorph.spatial.mat3 import Sym3, add6, mul_vec, rotate_sym, sym_vec, tmul_vec
+from kinemorph.spatial.rows import load3, load3_at, load6, load9, store3, store3_at
+from kinemorph.spatial.triangle import cholesky, inverse, tri_tvec, tri_vec
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
+
+
+@kernel(inline=False)
+def whole(tree: Any, q: Any, v: Any, anew: bool, turns: bool) -> tuple[float, Vec3, Vec3, Vec3, Sym3, float]:
+    """Mass, centre of mass, momentum about it and of it, inertia about it, and kinetic energy with armatures.
+
+    Where q and v say that links are, or, if not `anew`, where their rows do; then the last two are left out. How it
+    `turns`, the momentum about the centre and the inertia, is left out if nobody asks.
+    """
+    links, rows = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    dofs, dof_rows = rows_at(tree["dofs"], tree["nv"], DOF), rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    mass = kinetic = 0.0
+    moment = angular = linear = (0.0, 0.0, 0.0)
+    inertia = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    for i in range(tree["n"]):
+        l, d = links[i], rows[i + 1]
+        if anew:
+            P = rows[l["parent"] + 1]
+            R, r = place(l, P, d, dof_rows, q)
+            move(l, P, d, dof_rows, q, v, R, r)
+        R, w, u = load9(d["R"]), load3(d["w"]), load3(d["v"])
+        lever = sub(load3(d["p"]), load3(rows[1]["p"]))  # all about the first link's origin: no digits are lost
+        h, m = mul_vec(R, load3(l["h"])), l["mass"]
+        f, n = axpy(cross(w, h), m, u), cross(h, u)
+        if anew and turns:
+            I = rotate_sym(R, load6(l["I"]))
+            n = add(n, sym_vec(I, w))
+            I, _ = shift_rigid(lever, I, h, m)
+            inertia = add6(inertia, I)
+        elif anew or turns:
+            n = add(n, mul_vec(R, sym_vec(load6(l["I"]), tmul_vec(R, w))))
+        if anew:
+            kinetic += 0.5 * (dot(w, n) + dot(u, f))
+        linear, angular = add(linear, f), add(angular, add(n, cross(lever, f)))
+        moment, mass = add(moment, axpy(h, m, lever)), mass + m
+    if anew:
+        for k in range(tree["nv"]):
+            kinetic += 0.5 * (dofs[k]["armature"] + dofs[k]["implicit"]) * v[k] * v[k]
+    if mass > 0.0:
+        c = scale(moment, 1.0 / mass)
+        inertia, _ = shift_rigid(scale(c, -1.0), inertia, moment, mass)
+        return mass, add(load3(rows[1]["p"]), c), sub(angular, cross(c, linear)), linear, inertia, kinetic
+    return mass, load3(rows[1]["p"]), angular, linear, inertia, kinetic
+
+
+@kernel
+def from_outside(tree: Any, x: Any, c: Vec3) -> tuple[Vec3, Vec3]:
+    """What comes to the base of a change of z: its moment about c, and the impulse. The rows are those of the solve."""
+    links, rows = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    n = f = (0.0, 0.0, 0.0)
+    for i in range(tree["n"]):
+        l, d = links[i], rows[i + 1]
+        moment = force = (0.0, 0.0, 0.0)
+        for k in range(l["iv"], l["iv"] + l["nv"]):
+            e = dof_rows[k]
+            moment, force = axpy(moment, x[k], load3(e["U"])), axpy(force, x[k], load3_at(e["U"], 3))
+        n, f = add(n, add(moment, cross(sub(load3(d["p"]), c), force))), add(f, force)
+    return n, f
+
+
+@kernel
+def push_whole(tree: Any, q: Any, v: Any, shift: Vec3, w: Vec3, u: Vec3, c: Vec3) -> None:
+    """Move a floating tree as one body, world axes: by a shift, and with a twist about c. Its rows stay."""
+    l, d = rows_at(tree["links"], 1, LINK)[0], rows_at(tree["rows"], 2, LINK_DATA)[1]
+    R = load9(d["R"])
+    store3(q, add(load3(q), tmul_vec(load9(l["R"]), shift)))
+    store3(v, add(load3(v), tmul_vec(R, w)))
+    store3_at(v, 3, add(load3_at(v, 3), tmul_vec(R, add(u, cross(w, sub(load3(d["p"]), c))))))
+
+
+@kernel
+def spin_of(I: Sym3, momentum: Vec3) -> Vec3:
+    """The angular velocity of an angular momentum; none if there is an axis about which nothing resists."""
+    if not definite(I):
+        return (0.0, 0.0, 0.0)
+    K = inverse(cholesky(I))
+    return tri_tvec(K, tri_vec(K, momentum))

@@ -1,0 +1,444 @@
+"""How trees move in a step of a world: what acts on them without contacts, and where their new velocities take them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.constraint.passive import joint_forces
+from kinemorph.constraint.whiten import unwhiten_two, unwhiten_velocity, whiten_motion, whiten_two
+from kinemorph.contact.islands import end_with_zeros
+from kinemorph.contact.layout import FROM_OUTSIDE, FULL_Z, ISLAND, ROOT, SAME_TREE, SPAN, TOUCH
+from kinemorph.contact.newton.load_estimate import mass_of
+from kinemorph.contact.rows.free_root_rows import is_free, unwhiten_root
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.motion.stepping import copy
+from kinemorph.multibody.algorithms.aba import articulated_body, give_way, outward
+from kinemorph.multibody.algorithms.configuration import advance
+from kinemorph.multibody.algorithms.free_body import floats, lone_of
+from kinemorph.multibody.algorithms.joints import FREE
+from kinemorph.multibody.checks import finite
+from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.mat3 import mul_vec
+from kinemorph.spatial.quaternion import conjugate, multiply, rotate
+from kinemorph.spatial.rows import load3, load3_at, load4_at, load9, store3_at
+from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
+from kinemorph.structure.forest.layout import IN_USE, JUMP, REST, TAU, TREE_SLOT, TREES, A, Q, V
+from kinemorph.structure.forest.memory import pool_of
+from kinemorph.world.impulse.runge_kutta import STAGES, go_smoothly
+from kinemorph.world.layout import GOOD, NO_ROOM, Status
+from kinemorph.world.step.energy_correction import (
+    QUICK,
+    energy_due,
+    restrain_floating,
+    restrain_held,
+    take_implicitly,
+    turns_far,
+    weight_done,
+)
+from kinemorph.world.step.free_flight import fly_on, see_body, whiten_flight
+from kinemorph.world.step.gyroscopic import FAST, MIDDLE, SMOOTH, START, take_in_the_middle, turns_fast
+from kinemorph.world.step.tree_momentum import from_outside, push_whole, spin_of, whole
+from kinemorph.world.threads.thread_rows import CREW
+
+DONE, NOT_FINITE, FULL_SOLVER = int(Status.DONE), int(Status.NOT_FINITE), int(Status.FULL_SOLVER)
+LIGHT = 3e8  # m/s: what would get faster has exploded
+NOTHING = 0.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), 0.0
+AWAKE, ASLEEP, WOKEN = 0, 1, 2  # what `asleep` says of a tree; the last is to be set in motion
+
+
+@kernel
+def state_at(slot: Any, tree: Any, which: int) -> int:
+    """Address of one of the vectors of a tree's state."""
+    return slot["state"] + 8 * tree["nq"] * which
+
+
+@kernel
+def count_trees(forest: Any) -> int:
+    """How many rows there are for trees."""
+    return pool_of(forest, TREES)["count"]
+
+
+@kernel
+def status_of(w: Any, told: int) -> int:
+    """The Status that follows from what those have told who did all parts."""
+    if told == GOOD:
+        return DONE
+    if told == NO_ROOM:
+        return FULL_SOLVER
+    w["tree"] = told
+    return NOT_FINITE
+
+
+@kernel
+def accelerate(w: Any, s: Any, forest: Any, who: int, none: Any) -> int:
+    """Accelerations without contacts of the trees whose `asleep` is `who`. Returns a Status."""
+    if who == AWAKE:
+        s["sleepers"] = s["figures"] = 0
+    return status_of(w, accelerate_some(w, s, forest, who, none, 0, 0, count_trees(forest)))
+
+
+@kernel(inline=False)
+def accelerate_some(w: Any, s: Any, forest: Any, who: int, none: Any, part: int, first: int, stop: int) -> int:
+    """The same for the trees from `first` to before `stop`, by the thread that has number `part`."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    threads = rows_at(w["crew"], 1, CREW)[0]["threads"] if w["crew"] != 0 else 1
+    room = s["z_room"] // threads  # of the solver's vectors, for each of them
+    for t in range(first, stop):
+        slot = trees[t]
+        if slot["next"] != IN_USE or spans[t]["asleep"] != who:
+            if spans[t]["asleep"] != AWAKE:
+                s["sleepers"] = 1
+                if spans[t]["jointed"] != 0:  # what wakes it later in the step does not come here
+                    s["figures"] = 1
+            continue
+        tree = rows_at(slot["address"], 1, TREE)[0]
+        q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), tree["nv"], F8)
+        if w["boxed"] == 0:  # else shapes have their places in the step, and were seen how fast they are there
+            spans[t]["speed"] = 0.0
+        spans[t]["jointed"] = 1 if tree["lone"] == 0 else 0
+        if tree["lone"] != 0:
+            spans[t]["asleep"] = AWAKE
+            see_body(tree, q, v)
+            continue
+        s["figures"] = 1
+        a = rows_at(state_at(slot, tree, A), tree["nv"], F8)
+        total = rows_at(state_at(slot, tree, JUMP), tree["nv"], F8)  # of use after edits only
+        rest, tau = (
+            rows_at(state_at(slot, tree, REST), tree["nq"], F8),
+            rows_at(state_at(slot, tree, TAU), tree["nv"], F8),
+        )
+        joint_forces(tree, rest, q, v, tau, total)
+        take_implicitly(tree, v, tau, total, w["dt"])
+        give_way(tree, q, v, total, none)
+        spans[t]["middle"], spans[t]["asleep"] = START, AWAKE
+        alone = slot["sides"] == 0  # what loops do follows from accelerations at the start of the step
+        fast = alone and turns_fast(tree, w["dt"], FAST if spans[t]["touched"] != 0 else SMOOTH)
+        spans[t]["rates"] = 1 if fast or not alone or wants_rates(tree) else 0
+        if spans[t]["rates"] == 0:
+            if not finite_left(tree):
+                return t
+            continue
+        outward(tree, a)
+        if fast and finite(a):
+            if tree["nq"] > room:
+                s["nz"] = threads * tree["nq"]
+                s["full"] |= FULL_Z
+                return NO_ROOM
+            spans[t]["middle"] = take_in_the_middle(s, part * room, tree, q, v, total, none, a, w["dt"])
+        if not finite(a):
+            return t
+    return GOOD
+
+
+@kernel
+def wants_rates(tree: Any) -> bool:
+    """Whether somebody asks for the accelerations of joints themselves: largest speeds do, and a free root that is
+    slowed down along its axes (`whiten_motion`)."""
+    dofs, l = rows_at(tree["dofs"], tree["nv"], DOF), rows_at(tree["links"], tree["n"], LINK)[0]
+    slowed = 0.0
+    if l["kind"] == FREE:
+        for k in range(l["iv"] + 3, l["iv"] + 6):
+            slowed += dofs[k]["armature"] + dofs[k]["implicit"]
+    wants = slowed != 0.0
+    for k in range(tree["nv"]):
+        wants = wants or 0.0 < dofs[k]["speed"] < np.inf
+    return wants
+
+
+@kernel
+def finite_left(tree: Any) -> bool:
+    """Whether what is left for the joints is all numbers."""
+    dof_rows, total = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA), 0.0
+    for k in range(tree["nv"]):
+        total += abs(dof_rows[k]["u"][0])
+    return total < np.inf
+
+
+@kernel
+def whiten_both(slot: Any, tree: Any, span: Any, v: Any, z: Any, za: Any) -> None:
+    """Whitened velocities of a tree, and accelerations without rows at the start of the step."""
+    if span["rates"] != 0:
+        whiten_rates(slot, tree, v, z, za)
+    else:
+        whiten_motion(tree, v, z, za)
+
+
+@kernel(inline=False)
+def whiten_rates(slot: Any, tree: Any, v: Any, z: Any, za: Any) -> None:
+    """The same of a tree whose accelerations are known."""
+    a, own = rows_at(state_at(slot, tree, A), tree["nv"], F8), rows_at(state_at(slot, tree, JUMP), tree["nv"], F8)
+    for k in range(tree["nv"]):
+        own[k] = a[k]
+    l = rows_at(tree["links"], tree["n"], LINK)[0]
+    if l["kind"] == FREE:  # its velocity is in a frame that turns: -ω x v is no force
+        k = l["iv"] + 3
+        store3_at(own, k, add(load3_at(own, k), cross(load3_at(v, l["iv"]), load3_at(v, k))))
+    whiten_two(tree, own, za, v, z)
+
+
+@kernel
+def set_in_motion(s: Any, forest: Any, first: int, stop: int) -> None:
+    """Whitened velocities and accelerations of the trees from `first` to before `stop` that are awake."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    z, za = rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
+    for t in range(first, stop):
+        o = spans[t]["offset"]
+        if o < 0:
+            continue
+        slot = trees[t]
+        tree = rows_at(slot["address"], 1, TREE)[0]
+        nv = tree["nv"]
+        spans[t]["touched"] = 0
+        v = rows_at(state_at(slot, tree, V), nv, F8)
+        if tree["lone"] != 0:
+            whiten_flight(tree, v, rows_at(state_at(slot, tree, TAU), nv, F8), z, za, o)
+            continue
+        whiten_both(slot, tree, spans[t], v, z[o : o + nv], za[o : o + nv])
+        end_with_zeros(spans[t], nv, z)
+        end_with_zeros(spans[t], nv, za)
+
+
+@kernel
+def take_steps(tree: Any, span: Any, root: Any, z: Any, moved: Any, step: Any, new: Any, dt: float, v: Any) -> bool:
+    """How far the joints of a tree go in a step, and their velocities after it; whether it turns far on the way."""
+    if span["touched"] != 0:
+        free = is_free(tree)
+        if free:
+            unwhiten_root(tree, root, moved, step, z, new)
+        unwhiten_two(tree, 1 if free else 0, moved, step, z, new)
+        return turns_far(tree, QUICK, False) or turns_far(tree, QUICK / dt, True)
+    # nothing acted but smooth forces
+    unwhiten_velocity(tree, z, new)
+    l = rows_at(tree["links"], tree["n"], LINK)[0]
+    flies = tree["nv"] if span["middle"] == MIDDLE else l["nv"] if l["kind"] == FREE else 0
+    for k in range(tree["nv"]):  # in flight the mean of both velocities is exact; else it goes with middle forces
+        step[k] = dt * (0.5 * (v[k] + new[k]) if k < flies else new[k])
+    return turns_far(tree, QUICK / dt, False)
+
+
+@kernel(inline=False)
+def advance_tree(s: Any, slot: Any, tree: Any, t: int, gravity: Vec3, dt: float, pushed: bool, care: bool) -> bool:
+    """Velocities and positions of tree t after a step; `pushed`: more than touches may act on it from outside.
+
+    With `care` it may be False: what floats and spins keeps its momentum, and if its links move too little against each
+    other to pay for errors of energy, the step is to be made otherwise. Then its state is as it was.
+    """
+    span, root = rows_at(s["spans"], s["span_room"], SPAN)[t], rows_at(s["roots"], s["span_room"], ROOT)[t]
+    o, nq, nv = span["offset"], tree["nq"], tree["nv"]
+    q, v = rows_at(state_at(slot, tree, Q), nq, F8), rows_at(state_at(slot, tree, V), nv, F8)
+    z, moved = rows_at(s["z"], s["nz"], F8)[o : o + nv], rows_at(s["moved"], s["nz"], F8)[o : o + nv]
+    step, new = rows_at(s["g"], s["nz"], F8)[o : o + nv], rows_at(s["z0"], s["nz"], F8)[o : o + nv]
+    dofs = rows_at(tree["dofs"], nv, DOF)
+    alone = span["hold"] < 0
+    restrained = take_steps(tree, span, root, z, moved, step, new, dt, v) and alone
+    # what comes near something else stays with what its rows have made of it: a motion of all of it would go into that
+    floating = alone and floats(rows_at(tree["links"], tree["n"], LINK), dofs) and not meets_others(s, span)
+    due, smooth = 0.0, span["touched"] == 0 and span["middle"] == MIDDLE
+    turn = push = (0.0, 0.0, 0.0)
+    mass, c, spin, momentum, _, _ = whole(tree, q, v, False, floating) if floating or restrained else NOTHING
+    if restrained or (floating and pushed):
+        rest, tau = rows_at(state_at(slot, tree, REST), nq, F8), rows_at(state_at(slot, tree, TAU), nv, F8)
+        y, given = rows_at(s["x"], s["nz"], F8)[o : o + nv], rows_at(s["za"], s["nz"], F8)[o : o + nv]  # solve is over
+        whiten_both(slot, tree, span, v, y, given)
+        for k in range(nv):
+            given[k] = z[k] - y[k] - dt * given[k]
+        if floating and pushed:
+            turn, push = from_outside(tree, given, c)
+        if restrained:
+            due = energy_due(tree, z, dt, q, v, rest, tau, new, y, given, moved)
+    if floating:
+        turn, push = add_applied(tree, rows_at(state_at(slot, tree, TAU), nv, F8), turn, push, c, dt)
+    care = care and floating and restrained and smooth
+    kept = rows_at(s["stages"] + 8 * STAGES * o, nq + nv, F8)
+    if care:
+        copy(q, kept, nq)
+        copy(v, kept[nq:], nv)
+    for k in range(nv):
+        v[k] = new[k]
+    go_on(tree, q, v, step)
+    if floating:
+        push = axpy(push, dt * mass, gravity)
+        spin = add(spin, turn)
+        good = settle_whole(tree, q, v, c, spin, momentum, push, gravity, dt, due, restrained, smooth)
+        if care and not good:
+            copy(kept, q, nq)
+            copy(kept[nq:], v, nv)
+            return False
+    elif restrained:
+        _, there, _, now, _, kinetic = whole(tree, q, v, True, False)
+        due += weight_done(gravity, mass, sub(there, c), momentum, now, dt, smooth)
+        restrain_held(tree, v, due, kinetic, mass, now, smooth)
+    for k in range(nv):
+        dofs[k]["implicit"] = 0.0
+    return True
+
+
+@kernel
+def meets_others(s: Any, span: Any) -> bool:
+    """Whether a tree touches or may touch something else; links of its own do not count."""
+    if span["touched"] == FROM_OUTSIDE:
+        return True
+    island = rows_at(s["islands"], s["span_room"], ISLAND)[span["island"]]
+    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    for i in range(island["touch_count"]):
+        if touches[i]["tree1"] != SAME_TREE:
+            return True
+    return False
+
+
+@kernel
+def go_on(tree: Any, q: Any, v: Any, step: Any) -> None:
+    """New positions; the velocity of a free joint is seen from the frame that has turned."""
+    l = rows_at(tree["links"], tree["n"], LINK)[0]
+    free = l["kind"] == FREE
+    before = load4_at(q, l["iq"] + 3) if free else (1.0, 0.0, 0.0, 0.0)
+    advance(tree, q, step, 1.0, q)
+    if free:
+        k = l["iv"] + 3
+        turn = multiply(conjugate(load4_at(q, l["iq"] + 3)), before)
+        store3_at(v, k, rotate(turn, load3_at(v, k)))
+
+
+@kernel
+def is_pushed(tau: Any) -> bool:
+    """Whether something is applied to a floating tree as a whole."""
+    n, f = load3(tau), load3_at(tau, 3)
+    return dot(n, n) + dot(f, f) != 0.0
+
+
+@kernel
+def add_applied(tree: Any, tau: Any, turn: Vec3, push: Vec3, c: Vec3, dt: float) -> tuple[Vec3, Vec3]:
+    """Impulses from outside, with those of what is applied to a tree as a whole."""
+    if not is_pushed(tau):
+        return turn, push
+    n, f = load3(tau), load3_at(tau, 3)
+    d = rows_at(tree["rows"], 2, LINK_DATA)[1]
+    R = load9(d["R"])
+    n, f = mul_vec(R, n), mul_vec(R, f)
+    return axpy(turn, dt, add(n, cross(sub(load3(d["p"]), c), f))), axpy(push, dt, f)
+
+
+@kernel(inline=False)
+def settle_whole(
+    tree: Any, q: Any, v: Any, c: Vec3, spin: Vec3, momentum: Vec3, push: Vec3, g: Vec3, dt: float, due: float,
+    restrained: bool, smooth: bool,
+) -> bool:  # fmt: skip
+    """Give a floating tree after a step the momentum that it should have, and its centre of mass the place.
+
+    They were `momentum` and c; the step has added `push`, and the tree is to `spin` about it. False if its links cannot
+    pay for what that changes of its energy.
+    """
+    mass, there, turns, now, I, kinetic = whole(tree, q, v, True, True)
+    w, is_w, then = spin_of(I, spin), spin_of(I, turns), add(momentum, push)
+    inside = kinetic - 0.5 * dot(now, now) / mass - 0.5 * dot(turns, is_w)
+    u = scale(then, 1.0 / mass)
+    way = scale(axpy(momentum, 0.5, push), dt / mass)
+    push_whole(tree, q, v, sub(add(c, way), there), sub(w, is_w), sub(u, scale(now, 1.0 / mass)), there)
+    if restrained:
+        due += weight_done(g, mass, way, momentum, then, dt, smooth)
+        return restrain_floating(tree, v, due, max(0.0, inside), w, spin, u, mass, there, smooth)
+    return True
+
+
+@kernel
+def mass_moving(tree: Any) -> float:
+    """kg, of a tree; some at least, for joints may have inertia where links have none."""
+    return lone_of(tree)["mass"] if tree["lone"] != 0 else max(mass_of(tree), 1e-6)
+
+
+@kernel
+def slower(z: Any, o: int, nv: int, most: float) -> bool:
+    """Whether zᵀ z of a tree is no more than that; not if it is no number."""
+    total = 0.0
+    for k in range(o, o + nv):
+        total += z[k] * z[k]
+    return total <= most
+
+
+@kernel
+def moves(w: Any, s: Any, forest: Any, first: int, stop: int) -> int:
+    """GOOD if all trees from `first` to before `stop` that are awake move within reason; else which does not."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    z, moved, dt = rows_at(s["z"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8), w["dt"]
+    for t in range(first, stop):
+        o = spans[t]["offset"]
+        if o >= 0:
+            nv = rows_at(trees[t]["address"], 1, TREE)[0]["nv"]
+            most = LIGHT * LIGHT * mass_moving(rows_at(trees[t]["address"], 1, TREE)[0])  # J: twice a kinetic energy
+            if not slower(z, o, nv, most) or (spans[t]["touched"] != 0 and not slower(moved, o, nv, most * dt * dt)):
+                return t
+    return GOOD
+
+
+@kernel
+def advance_one(s: Any, forest: Any, t: int, dt: float, fluid: bool, care: bool) -> bool:
+    """Velocities and positions of one tree after the step, in a fluid or not; `care` as in `advance_tree`."""
+    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
+    span = rows_at(s["spans"], s["span_room"], SPAN)[t]
+    tree = rows_at(slot["address"], 1, TREE)[0]
+    if tree["lone"] != 0:
+        q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), tree["nv"], F8)
+        z, moved = rows_at(s["z"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8)
+        fly_on(tree, z, moved, span["offset"], span["touched"] != 0, dt, q, v)
+        return True
+    pushed = s["push_count"] + forest["element_count"] > 0 or fluid
+    return advance_tree(s, slot, tree, t, (forest["gx"], forest["gy"], forest["gz"]), dt, pushed, care)
+
+
+@kernel
+def flies_alone(s: Any, forest: Any, slot: Any, span: Any) -> bool:
+    """Whether nothing but weight and what is in its joints has acted on a tree of joints in this step."""
+    jointed = rows_at(slot["address"], 1, TREE)[0]["lone"] == 0
+    alone = s["push_count"] + s["drive_count"] + forest["element_count"] == 0
+    return jointed and alone and span["touched"] == 0 and slot["sides"] == 0
+
+
+@kernel(inline=False)
+def see_start(s: Any, slot: Any, tree: Any, o: int, none: Any, dt: float) -> None:
+    """Have the rows of a tree as they were at the start of the step."""
+    nq, nv = tree["nq"], tree["nv"]
+    q, v = rows_at(state_at(slot, tree, Q), nq, F8), rows_at(state_at(slot, tree, V), nv, F8)
+    rest, tau = rows_at(state_at(slot, tree, REST), nq, F8), rows_at(state_at(slot, tree, TAU), nv, F8)
+    total, a = rows_at(s["x"], s["nz"], F8)[o : o + nv], rows_at(s["g"], s["nz"], F8)[o : o + nv]
+    joint_forces(tree, rest, q, v, tau, total)
+    take_implicitly(tree, v, tau, total, dt)
+    articulated_body(tree, q, v, total, none, a)
+
+
+@kernel(inline=False)
+def fly_smoothly(w: Any, s: Any, forest: Any, slot: Any, span: Any, none: Any) -> bool:
+    """The state after the step of a tree that flies alone, found with care. False if that cannot be."""
+    tree, dt = rows_at(slot["address"], 1, TREE)[0], w["dt"]
+    q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), tree["nv"], F8)
+    tau = rows_at(state_at(slot, tree, TAU), tree["nv"], F8)
+    floating = floats(rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF))
+    floating = floating and not is_pushed(tau)
+    mass, c, spin, momentum, _, _ = whole(tree, q, v, True, True) if floating else NOTHING
+    if not go_smoothly(s, slot, tree, span["offset"], none, dt):
+        see_start(s, slot, tree, span["offset"], none, dt)
+        return False
+    if floating:
+        g = (forest["gx"], forest["gy"], forest["gz"])
+        settle_whole(tree, q, v, c, spin, momentum, scale(g, dt * mass), g, dt, 0.0, False, True)
+    return True
+
+
+@kernel
+def advance_trees(w: Any, s: Any, forest: Any, none: Any, first: int, stop: int) -> None:
+    """Velocities and positions after the step, of the trees from `first` to before `stop` that no loops tie."""
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    by_steps, fluid = w["model"] == 0, w["fluid"] > 0.0
+    for t in range(first, stop):
+        if spans[t]["offset"] >= 0 and spans[t]["hold"] < 0:
+            alone = flies_alone(s, forest, trees[t], spans[t])
+            if by_steps and advance_one(s, forest, t, w["dt"], fluid, alone and not fluid):
+                continue
+            if not (alone and fly_smoothly(w, s, forest, trees[t], spans[t], none)):
+                advance_one(s, forest, t, w["dt"], fluid, False)

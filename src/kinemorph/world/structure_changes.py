@@ -1,0 +1,363 @@
+"""What changes a world: bodies, figures and ground come and go, joints are made and cut, trees are re-rooted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from functools import cache
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kinemorph.collision.shapes.shape_rows import NOBODY, POSE
+from kinemorph.collision.shapes.shape_table import NO_BODIES, ROWS, Mount, Mounts, Solid, mounts_of
+from kinemorph.geometry.convex_parts import Parts
+from kinemorph.geometry.ground import Ground, HalfSpace
+from kinemorph.geometry.material import EVERYTHING, Material
+from kinemorph.geometry.polyhedron import Polyhedron
+from kinemorph.geometry.shapes import Role, Shape
+from kinemorph.multibody.algorithms.configuration import neutral
+from kinemorph.multibody.checks import checked
+from kinemorph.multibody.model.elements import ForceElement
+from kinemorph.multibody.model.joint import Joint
+from kinemorph.multibody.model.model import Model
+from kinemorph.spatial.arguments.annotated import checked_on_failure
+from kinemorph.spatial.arguments.checks import shown, text
+from kinemorph.spatial.pose import Pose, vector
+from kinemorph.structure.add import stood
+from kinemorph.structure.forest.forest import Change
+from kinemorph.structure.forest.layout import BODIES, IN_USE
+from kinemorph.structure.forest.memory import INDEX
+from kinemorph.world.argument_checks import a_material, place_at, refuse
+from kinemorph.world.body import Body, Figure
+from kinemorph.world.brains.world_brains import Thinking
+from kinemorph.world.control.actuation import laid
+from kinemorph.world.figures import Record, homes_of, is_left, record_of
+from kinemorph.world.free_root import FreeRoot
+from kinemorph.world.ids import JointId, ShapeId
+from kinemorph.world.initial_overlap import let_nested_pass
+from kinemorph.world.persistence.journal import an_input
+from kinemorph.world.spawn import closed_state, floats, free_body, free_position, on_one_stand, tell, warn_idle
+
+if TYPE_CHECKING:
+    from kinemorph.world.control.events import Watches
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@cache
+def _plane() -> Mounts:
+    """The plane z = 0, on which most worlds stand."""
+    return mounts_of([(HalfSpace(), -1, None, 1, EVERYTHING)])
+
+
+@checked_on_failure
+class Changing(Thinking):
+    """The part of a `World` that changes what there is, and how it hangs together."""
+
+    material: Material
+    _names: dict[int, str]
+    _joints: dict[int, str]
+    _parted: dict[int, list[tuple[int, int]]]
+    _births: dict[int, int]
+    _born: int
+    _figures: dict[int, Record]
+    _models: dict[int, Model]
+    _watches: Watches
+    _header: Any
+    _newcomers: list[int]
+
+    if TYPE_CHECKING:
+
+        def _follow_tables(self) -> None: ...
+        def joint_id(self, joint: Change | int | str) -> int: ...
+        def _shape_owner(self, row: int) -> str: ...
+        def _waking(self, *bodies: int) -> AbstractContextManager[None]: ...
+        def _begin_trees(self, trees: list[int]) -> None: ...
+
+    # ------------------------------------------------------------------------------------------------ coming and going
+
+    @an_input
+    def add_ground(self, ground: Ground | Shape | None = None, material: Material | None = None) -> int:
+        """Ground that never moves: the plane z = 0 if nothing is given, or a shape that stands. Returns its id."""
+        if material is not None:
+            a_material("add_ground", material)
+        if isinstance(ground, Shape):
+            mounts = mounts_of([(ground, -1, None, ground.group, ground.mask)])
+            material = ground.material or material
+        else:
+            mounts = _plane() if ground is None else mounts_of([(ground, -1, None, 1, EVERYTHING)])
+        return ShapeId.of(self._world, self._add_shapes(mounts, [material or self.material])[0])
+
+    @an_input
+    def remove_ground(self, ground: int) -> None:
+        """Ground that `add_ground` has made is gone. What touched it wakes."""
+        row = self._shape_row(ground)
+        if int(self.shapes.rows["link"][row]) >= 0:
+            raise ValueError(f"remove_ground: shape {ground} is on a body; remove that")
+        self._wake(*self._touching(row))
+        self._mounted[-1].remove(int(ground))
+        self.shapes.remove(int(ground))
+
+    @an_input
+    def add(
+        self,
+        what: Model | Shape | Parts | Polyhedron,
+        at: Pose | Iterable[float] = (0.0, 0.0, 0.0),
+        *,
+        twist: Iterable[float] | None = None,
+        density: float | None = None,
+        mass: float | None = None,
+        material: Material | None = None,
+        q: npt.ArrayLike | None = None,
+        v: npt.ArrayLike | None = None,
+        name: str = "",
+    ) -> Any:
+        """A free body of one shape, or all of a model. Returns a `Body`, or a `Figure`.
+
+        A shape has a density (kg/m³) or a mass (kg), and is as dense as water if neither is given; it may also be
+        convex `Parts`, or a `Polyhedron`.
+        A figure has the name of its model if it gets no other: `world.figure(name)` is its handle at any time.
+        `at` is where its own frame stands, or the base of a model, in the world; with `twist` (angular, linear, world
+        axes) a body moves. A model may come in a state q, v instead; if it floats, `at` is before q. A loop that is
+        open by less than a millimetre is closed; one that is open farther is refused, see `kinemorph.close`.
+        """
+        pose = place_at("add: at", at)
+        text("add: name", name)
+        if material is not None:
+            a_material("add", material)
+        if not isinstance(what, Model):
+            if not isinstance(what, Shape | Parts | Polyhedron):
+                raise TypeError(f"add: it takes a kinemorph.Shape, Parts or a kinemorph.Model, not {shown(what)}")
+            refuse("add", "a model; a shape is where `at` says, and moves by `twist`", q=q, v=v)
+            model = free_body(what, density, mass, name or "body")
+            w = vector((0.0,) * 6 if twist is None else twist, 6, "add: twist")
+            rates = np.r_[pose.rotation.T @ w[:3], pose.rotation.T @ w[3:]]
+            solid = None if isinstance(what, Shape) else what
+            return next(iter(self._plant(model, free_position(pose), rates, material, "", solid)))
+        refuse("add", "a shape; a model has masses, and moves by `v`", twist=twist, density=density, mass=mass)
+        start = neutral(what) if q is None else checked(what, q=q)[0]
+        if floats(what):
+            root = FreeRoot.of_link(what.links[0])
+            start[:7] = root.position(pose @ root.pose(start))
+        else:
+            what = on_one_stand(stood(what, pose))
+        return self._plant(what, start, v, material, name or what.name or "figure")
+
+    def _plant(
+        self, model: Model, q: Any, v: Any, material: Material | None, name: str, solid: Solid | None = None
+    ) -> Figure:  # fmt: skip
+        """All of a model, as a figure of a name; without a name it is none, and nobody asks for it again.
+
+        A `solid` that no model has is fixed to its first link.
+        """
+        warn_idle(model)
+        if model.m:
+            q, v = closed_state(model, q, v)
+        planted = self.forest.add(model, q, v)
+        self._begin_trees(planted.trees.tolist())
+        bodies, equipment = planted.bodies.tolist(), model.catalog.equipment
+        births = range(self._born + 1, self._born + 1 + model.n)
+        known = list(zip(model.names, bodies, births, strict=True))
+        self._names.update(zip(bodies, model.names, strict=True))
+        self._births.update(zip(bodies, births, strict=True))
+        self._born += model.n
+        mounts, materials = self._mounts_of(model, bodies, material or self.material, solid)
+        prepared = mounts is model.mounts
+        shapes = self._add_shapes(mounts, materials, planted.bodies if prepared else NO_BODIES)
+        self._place_shapes(planted.bodies)
+        for a, b in model.exclusions if equipment.exclusions else ():
+            for one, other in product(*(self._mounted.get(bodies[i] & INDEX if i >= 0 else -1, []) for i in (a, b))):
+                self.collisions.ignore(one, other)
+        joints, loops = planted.joints.tolist(), planted.loops.tolist()
+        jointed = list(zip(model.joint_names, joints, strict=True))
+        if loops:
+            jointed += zip(model.loop_names, loops, strict=True)
+        self._joints.update((joint, called) for called, joint in jointed)
+        for loop in loops:
+            self._part(loop)
+        if not prepared:  # else it is known already
+            self._carry(bodies, model.parents, model.links["mass"].tolist())
+        self._follow_tables()
+        self._watches.follow()
+        if (model.n > 2 or model.base_shapes) and not equipment.apart:
+            let_nested_pass(self, model, shapes)
+        if equipment.pair_materials:
+            solids = mounts.solids[: len(mounts.solids) - len(equipment.floors)]
+            called_so = [getattr(solid, "name", "") for solid in solids]
+            called_so += [floor.name for floor in equipment.floors]
+            named = dict(zip(reversed(called_so), reversed(shapes), strict=True))  # the first of a name
+            tell(model, "materials of pairs", self._agree_by_name(model, named))
+        homes = homes_of(model) if name else []
+        figure = Figure(self._world, name, model, known, dict(jointed), self._fit(model, joints), homes)
+        if name and known:
+            first = known[0][2]
+            self._figures[first] = record_of(name, known, jointed, figure.control, homes)
+            self._models[first] = model
+        return figure
+
+    def _mounts_of(
+        self, model: Model, bodies: list[int], usual: Material, solid: Solid | None
+    ) -> tuple[Mounts, list[Material]]:
+        """The shapes of a model on its bodies, and what they are made of, or all of them; a `solid` is on the first."""
+        if model.mounts is not None and solid is None:
+            return model.mounts, [usual]
+        on = [(body & INDEX, shape) for body, shapes in zip(bodies, model._own_shapes, strict=True) for shape in shapes]
+        on += [(-1, shape) for shape in model.base_shapes]
+        mounts: list[Mount] = [(s, body, None, s.group, s.mask) for body, s in on if s.role is not Role.VISUAL]
+        materials = [s.material or usual for _, s in on if s.role is not Role.VISUAL]
+        if solid is not None:
+            mounts.append((solid, bodies[0] & INDEX, None, 1, EVERYTHING))
+            materials.append(usual)
+        for floor in model.catalog.equipment.floors:
+            mounts.append((floor.ground, -1, floor.pose, floor.group, floor.mask))
+            materials.append(floor.material or usual)
+        return mounts_of(mounts), materials
+
+    def _place_shapes(self, bodies: Any) -> None:
+        """Have the shapes of new bodies where these are before anything looks for pairs of them."""
+        poses = np.zeros(int(self.forest.header["body_room"]) + 1, POSE)
+        self.forest.fill_poses(bodies, poses)
+        self.collisions.lend(poses)
+
+    def _add_shapes(self, mounts: Mounts, materials: list[Material], bodies: Any = NO_BODIES) -> list[int]:
+        """Fix shapes to bodies; of these materials, or all of the one."""
+        if not mounts.owners:
+            return []
+        written = self.shapes.write(mounts, bodies)
+        self._follow_tables()
+        ids, rows = [], []
+        for id, link in written.tolist():
+            self._mounted.setdefault(link, []).append(id)
+            ids.append(id)
+            rows.append(id & ROWS)
+        if self.solver.header["agreement_count"][0]:
+            for row in rows:
+                self._disagree(row)
+        self._lay(written, laid(materials))
+        self._header[0]["fresh"] = 1
+        self._newcomers += rows
+        return ids
+
+    @an_input
+    def remove(self, body: Body | int) -> Change:
+        """A body and all that it carries is gone, with the joints on it. What rested on them wakes."""
+        before = self.forest.members(self.forest.tree_of(self._id(body))).tolist()
+        self._wake(*before, *self._neighbours(before))
+        change = self.forest.remove(self._id(body))
+        for member in before:
+            slot = self.forest._tables[BODIES][member & INDEX]
+            if slot["next"] != IN_USE or slot["generation"] != member >> 32:
+                for shape in self._mounted.pop(member & INDEX, []):
+                    self.shapes.remove(shape)
+                del self._names[member], self._births[member]
+        if self._parted:
+            there = set(self.forest.joints.tolist())
+            self._parted = {joint: pairs for joint, pairs in self._parted.items() if joint in there}
+        self._figures = {key: one for key, one in self._figures.items() if is_left(one, self._births)}
+        self._watches.follow()
+        return self._of_here(change)
+
+    # ------------------------------------------------------------------------------------------------------- structure
+
+    @an_input
+    def connect(
+        self, a: Body | int | None, b: Body | int, joint: Joint, at: Pose | Iterable[float] | None = None,
+        how: str = "auto",
+    ) -> Change:  # fmt: skip
+        """Join body b to body a (None: the world), where both are now, by a joint at `at` in the world.
+
+        Without `at` it is where b is. Between bodies of one tree the joint closes a loop; else it carries the one that
+        floats, unless `how` is "loop". Velocities jump so that it holds; the contacts of the next step see that jump.
+        If the joint has a name, `world.joint_id` knows it by that until it is cut.
+        """
+        first, second = -1 if a is None else self._id(a), self._id(b)
+        place = self.forest.pose(second) if at is None else place_at("connect: at", at)
+        both = [body for body in (first, second) if body >= 0]
+        with self._waking(*both, *self._neighbours(both)):
+            change = self.forest.connect(first, second, joint, place, how)
+        if joint.name:
+            self._joints[change.joint] = joint.name
+        if change.closes:
+            self._part(change.joint)
+        self._follow_structure([self.forest.tree_of(body) for body in both])
+        self._wake(*both)
+        return self._of_here(change)
+
+    @an_input
+    def tie(self, element: ForceElement, a: Body | int | None, b: Body | int | None) -> None:
+        """A spring, damper or bushing between two bodies (None: the world) until one of them is gone.
+
+        Its places are in the bodies' own frames; what it calls its links does not count here.
+        """
+        if not isinstance(element, ForceElement):
+            raise TypeError(f"world: tie takes a kinemorph.ForceElement, not {shown(element)}")
+        ids = [-1 if body is None else self._id(body) for body in (a, b)]
+        if ids[0] == ids[1]:
+            raise ValueError("world: tie takes two bodies, or a body and the world")
+        with self._waking(*(id for id in ids if id >= 0)):
+            self.forest.tie(element, *ids)
+        self._follow_tables()
+
+    @an_input
+    def cut(self, joint: Change | int | str) -> Change:
+        """Cut a joint, of a tree or of a loop: the one that `connect` made, or one by its id or its name."""
+        id = self.joint_id(joint)
+        sides = self.forest.sides(id)
+        with self._waking(*sides, *self._neighbours(sides)):
+            change = self.forest.cut(id)
+        if not self.forest.has_joint(id):
+            self._joints.pop(id, None)
+        for one, other in self._parted.pop(id, []):
+            self.collisions.heed(one, other)
+        self._follow_structure([self.forest.tree_of(body) for body in sides])
+        self._wake(*sides)
+        return self._of_here(change)
+
+    @an_input
+    def reroot(self, body: Body | int, joint: Joint | None = None, at: Pose | Iterable[float] | None = None) -> Change:
+        """Make a body the top of its tree, carried by a new joint on the base, free if none is given. Nothing moves.
+
+        The joint that carried the old top is gone: a tree that the base held floats from then on, if no joint is given.
+        """
+        place = None if at is None else place_at("reroot: at", at)
+        change = self.forest.reroot(self._id(body), joint, place)
+        self._follow_structure([self.forest.tree_of(self._id(body))])
+        return self._of_here(change)
+
+    def _of_here(self, change: Change) -> Change:
+        """What an edit did, whose joint is known to be of this world."""
+        return change._replace(joint=JointId.of(self._world, change.joint)) if change.joint >= 0 else change
+
+    def _part(self, loop: int) -> None:
+        """Bodies that the joint of a loop ties do not meet, as those in a tree do not, until it is cut."""
+        sides = [body & INDEX for body in self.forest.sides(loop)]
+        if len(sides) == 2:
+            ignored = self.collisions.broad_phase.ignored
+            pairs = product(*(self._mounted.get(side, []) for side in sides))
+            fresh = [(a, b) for a, b in pairs if not ignored(self.shapes.row_of(a), self.shapes.row_of(b))]
+            for a, b in fresh:
+                self.collisions.ignore(a, b)
+            self._parted[loop] = fresh
+
+    def _follow_structure(self, trees: list[int]) -> None:
+        """Which body carries which: neighbours in a tree do not meet, nor those with but massless links in between."""
+        for tree in set(trees):
+            links = self.forest._links(tree & INDEX)
+            self._carry(*(links[name].tolist() for name in ("body", "parent", "mass")))
+        self._follow_tables()
+        self._watches.follow()
+
+    def _carry(self, bodies: list[int], parents: Sequence[int], masses: list[float]) -> None:
+        """Say of the shapes of links which body carries them. Bodies may be ids, or indices."""
+        carriers, mounted = self.shapes.rows["carrier"], self._mounted
+        for body, k in zip(bodies, parents, strict=True):
+            shapes = mounted.get(body & INDEX)
+            if not shapes:
+                continue
+            while k >= 0 and masses[k] == 0.0 and bodies[k] & INDEX not in mounted:  # it is a part of a joint
+                k = parents[k]
+            for shape in shapes:
+                carriers[shape & ROWS] = bodies[k] & INDEX if k >= 0 else NOBODY

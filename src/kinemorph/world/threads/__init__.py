@@ -1,0 +1,1 @@
+"""Worker threads that share the stages of a step."""

@@ -1,0 +1,258 @@
+"""Stages of a step by several threads: each does its part of the rows, and then what is left of the others' parts.
+
+Each stage does the same to the same rows whoever does it and in whatever order. So a step comes to the same bits by any
+number of threads.
+
+Nobody waits for anybody who has not begun with something: the thread that makes the step takes what nobody else does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.collision.shapes.shape_rows import COLLISIONS
+from kinemorph.collision.threaded_narrow_phase import SCOUT, hand_over, scout
+from kinemorph.contact.layout import ISLAND, SOLVER
+from kinemorph.contact.rows.contact_rows import fill_some, numbers_of
+from kinemorph.contact.solve_step import solve
+from kinemorph.contact.warm_start import keep_impulses, keep_old
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.jit.atomic import add, load, lower, pause, store, swap
+from kinemorph.structure.forest.layout import FOREST
+from kinemorph.world.layout import GOOD, WORLD
+from kinemorph.world.step.shape_bounds import place_bodies
+from kinemorph.world.step.sleep import let_sleep
+from kinemorph.world.step.tree_motion import AWAKE, accelerate_some, advance_trees, moves, set_in_motion
+from kinemorph.world.threads.thread_rows import BATCHES, BITS, CREW, DONE, OPEN, PART, PRESENT, TICKET, TOLD, Shared
+
+ACCELERATE, PLACE, LOOK, FILL = (int(x) for x in (Shared.ACCELERATE, Shared.PLACE, Shared.LOOK, Shared.FILL))
+SET_IN_MOTION, SOLVE, CHECK, MEASURE = (
+    int(x) for x in (Shared.SET_IN_MOTION, Shared.SOLVE, Shared.CHECK, Shared.MEASURE)
+)
+KEEP_OLD, KEEP, ADVANCE, SLEEP = (int(x) for x in (Shared.KEEP_OLD, Shared.KEEP, Shared.ADVANCE, Shared.SLEEP))
+HAND_OVER = int(Shared.HAND_OVER)
+SCOUT_SIZE, PART_SIZE, LOW_BITS = SCOUT.itemsize, PART.itemsize, (1 << BITS) - 1
+MOMENT, LONG = 1 << 14, 1 << 23  # looks in vain, half a millisecond and some tenths of a second: then helpers go
+STAY = 1 << 16  # looks, up to a second: then a helper leaves when a run is over, for others may want the thread
+FEW, SOON = 4, 1 << 9  # batches that are left to whose part they are, unless it has not done them after so many looks
+NOTICED, AGAIN = 1 << 6, 16  # looks, two microseconds; how many more jobs have such a wait than have none
+WHOLE, LEAN, MOST_SHARE = 1 << 10, 1 << 5, 21 << 5  # of all rows: a share of the first thread is of these
+BUSY = 1 << 15  # looks in vain, a millisecond: somebody else on the machine has the core of one of us
+ALONE = 500  # jobs, of some forty steps, that are not shared then
+
+
+@kernel(inline=False)
+def do_some(w: Any, part: int, stage: int, batch: int, first: int, stop: int, none: Any) -> int:
+    """A stage for the rows from `first` to before `stop`, by the thread that has number `part`."""
+    forest, s = rows_at(w["forest"], 1, FOREST)[0], rows_at(w["solver"], 1, SOLVER)[0]
+    c = rows_at(w["collisions"], 1, COLLISIONS)[0]
+    if stage == ACCELERATE:
+        return accelerate_some(w, s, forest, AWAKE, none, part, first, stop)
+    if stage == CHECK:
+        return moves(w, s, forest, first, stop)
+    if stage == PLACE:
+        place_bodies(w, s, forest, c, first, stop)
+    elif stage == LOOK or stage == HAND_OVER:
+        scouts = rows_at(w["crew"], 1, CREW)[0]["scouts"]
+        for i in range(first, stop):
+            row = rows_at(scouts + i * SCOUT_SIZE, 1, SCOUT)[0]
+            if stage == LOOK:
+                scout(w["collisions"], row)
+            else:
+                hand_over(c, row)
+    elif stage == MEASURE or stage == FILL:
+        fill_batch(w, s, forest, c, batch, first, stop, stage == FILL)
+    elif stage == SET_IN_MOTION:
+        set_in_motion(s, forest, first, stop)
+    elif stage == SOLVE:
+        solve(s, first, stop)
+    elif stage == KEEP_OLD:
+        keep_old(s, c, True, first, stop)
+    elif stage == KEEP:
+        keep_impulses(s, c, first, stop)
+    elif stage == ADVANCE:
+        advance_trees(w, s, forest, none, first, stop)
+    elif stage == SLEEP:
+        let_sleep(w, s, forest, first, stop)
+    return GOOD
+
+
+@kernel
+def needs_of(crew: Any, batch: int) -> Any:
+    """The PART that has what a batch needs in its `needs`."""
+    return rows_at(crew["parts"] + batch // BATCHES * PART_SIZE, 1, PART)[0]
+
+
+@kernel
+def fill_batch(w: Any, s: Any, forest: Any, c: Any, batch: int, first: int, stop: int, fills: bool) -> None:
+    """Rows for the contacts of some islands; or, before that, how many numbers y they have."""
+    islands = rows_at(s["islands"], s["span_room"], ISLAND)
+    start, last = islands[first]["first_touch"], islands[stop - 1]
+    end = last["first_touch"] + last["touch_count"]
+    needs = needs_of(rows_at(w["crew"], 1, CREW)[0], batch)["needs"]
+    if fills:
+        fill_some(s, forest, c, start, end, needs[batch % BATCHES])
+    else:
+        needs[batch % BATCHES] = numbers_of(s, forest, c, start, end)
+
+
+@kernel
+def place_needs(w: Any, start: int) -> int:
+    """Where the batches of a job begin that were measured, one behind the other. Returns where the last one ends."""
+    crew = rows_at(w["crew"], 1, CREW)[0]
+    for batch in range(crew["batches"]):
+        needs = needs_of(crew, batch)["needs"]
+        needs[batch % BATCHES], start = start, start + needs[batch % BATCHES]
+    return start
+
+
+@kernel
+def is_shared(w: Any, count: int) -> bool:
+    """Whether somebody is there to help, and there is enough to do."""
+    if w["crew"] == 0:
+        return False
+    crew = rows_at(w["crew"], 1, CREW)[0]
+    if crew["alone"] > 0:
+        crew["alone"] -= 1
+        return False
+    return count >= crew["least"] and load(w["crew"] + PRESENT) > 0
+
+
+@kernel
+def share(w: Any, stage: int, count: int, none: Any) -> int:
+    """A stage for all of its rows, alone or with others. Returns the least of what was told."""
+    if is_shared(w, count):
+        return share_out(w, stage, count, none)
+    return do_some(w, 0, stage, 0, 0, count, none)
+
+
+@kernel
+def share_out(w: Any, stage: int, count: int, none: Any) -> int:
+    """A stage in batches, which others may take. Returns the least of what was told, when all are done."""
+    call_out(w, stage, count)
+    return finish(w, none)
+
+
+@kernel(inline=False)
+def call_out(w: Any, stage: int, count: int) -> None:
+    """Let others begin with a stage. Who calls this may do something else first, and then must `finish` it."""
+    crew = rows_at(w["crew"], 1, CREW)[0]
+    threads, parts = crew["threads"], crew["parts"]
+    crew["job"] += 1
+    crew["stage"], crew["count"], crew["told"] = stage, count, GOOD
+    crew["batches"] = batches = min(count, threads * BATCHES)
+    for p in range(threads):
+        rows_at(parts + p * PART_SIZE, 1, PART)[0]["done"] = 0
+    for i in range(threads):
+        p = threads - 1 - i
+        low, high = border(crew, batches, p), border(crew, batches, p + 1)
+        store(parts + p * PART_SIZE + TICKET, (((crew["job"] << BITS) + low) << BITS) + high)
+
+
+@kernel(inline=False)
+def finish(w: Any, none: Any) -> int:
+    """Do what nobody else does of a stage, and wait for the others. Returns the least of what was told."""
+    crew = rows_at(w["crew"], 1, CREW)[0]
+    threads, parts = crew["threads"], crew["parts"]
+    take_all(w["crew"], 0, FEW, none)
+    looks = done = 0
+    while done < crew["batches"]:
+        done = 0
+        for p in range(threads):
+            done += load(parts + p * PART_SIZE + DONE)
+        looks += 1
+        if looks == SOON:
+            take_all(w["crew"], 0, 0, none)
+        pause()
+    if looks > BUSY:
+        crew["alone"] = ALONE
+    lean(crew, looks)
+    return crew["told"]
+
+
+@kernel
+def border(crew: Any, count: int, p: int) -> int:
+    """Where part p begins of so many rows or batches; the first thread has a share of its own, the others the rest."""
+    if p == 0 or count <= crew["threads"]:
+        return min(p, count)
+    first = count * crew["share"] // WHOLE
+    return first + (count - first) * (p - 1) // (crew["threads"] - 1)
+
+
+@kernel
+def lean(crew: Any, looks: int) -> None:
+    """Let the first thread have more of the rows if it has to wait for others again and again, else less.
+
+    Others are slower where what one thread has written is far from the next: they get all of it from the first one.
+    """
+    crew["waits"] += 1 if looks > NOTICED else -1
+    if crew["waits"] >= AGAIN and crew["share"] < MOST_SHARE:
+        crew["share"] += LEAN
+    elif crew["waits"] <= -AGAIN and crew["share"] > WHOLE // crew["threads"]:
+        crew["share"] -= LEAN
+    if abs(crew["waits"]) >= AGAIN:
+        crew["waits"] = 0
+
+
+@kernel
+def take(ticket_at: int, own: bool, few: int) -> int:
+    """Take a batch of a part, or of another's if there are more than a few: which one, -1 if there is none."""
+    ticket = load(ticket_at)
+    while True:
+        low, high = (ticket >> BITS) & LOW_BITS, ticket & LOW_BITS
+        if low >= high or (not own and high - low <= few):
+            return -1
+        if swap(ticket_at, ticket, ticket + (1 << BITS) if own else ticket - 1):
+            return low if own else high - 1
+        ticket = load(ticket_at)
+
+
+@kernel(inline=False)
+def take_all(at: int, part: int, few: int, none: Any) -> None:
+    """Do what is to do for the CREW at an address: its own part, and of the others' what is more than a few batches.
+
+    To take what another is about to do costs more than to wait for it: its rows are far away, and then from there.
+    """
+    crew = rows_at(at, 1, CREW)[0]
+    mine = crew["parts"] + part * PART_SIZE
+    for i in range(crew["threads"]):
+        p = (part + i) % crew["threads"]
+        batch = take(crew["parts"] + p * PART_SIZE + TICKET, i == 0, few)
+        while batch >= 0:  # the job does not change before it is done
+            w = rows_at(crew["world"], 1, WORLD)[0]
+            first, stop = crew["count"] * batch // crew["batches"], crew["count"] * (batch + 1) // crew["batches"]
+            told = do_some(w, part, crew["stage"], batch, first, stop, none)
+            if told != GOOD:
+                lower(at + TOLD, told)
+            rows_at(mine, 1, PART)[0]["helped"] += 1
+            add(mine + DONE, 1)
+            batch = take(crew["parts"] + p * PART_SIZE + TICKET, i == 0, few)
+
+
+@entry(nogil=True)
+def assist(at: int, part: int, none: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> None:
+    """Help the CREW at an address, as thread number `part`.
+
+    When no steps are made, or nothing has come for long, it is over; but more steps may follow in a moment.
+    """
+    ticket_at = rows_at(at, 1, CREW)[0]["parts"] + part * PART_SIZE + TICKET
+    crew = rows_at(at, 1, CREW)[0]
+    add(at + PRESENT, 1)
+    run = load(at + OPEN)
+    last = load(ticket_at)
+    looks = vain = 0
+    while (looks < STAY or load(at + OPEN) == run) and (vain < MOMENT or (vain < LONG and load(at + OPEN) != 0)):
+        looks += 1
+        vain += 1
+        if crew["alone"] > 0:
+            break
+        ticket = load(ticket_at)
+        if ticket >> (2 * BITS) != last >> (2 * BITS):  # a job that it has not seen
+            last = ticket
+            vain = 0
+            take_all(at, part, FEW, none)
+        else:
+            pause()
+    add(at + PRESENT, -1)
