@@ -26,9 +26,9 @@ from kinemorph.creatures import (
     Root,
     Settings,
     Source,
+    develop,
     random_genotype,
 )
-from kinemorph.creatures.growth import develop
 from kinemorph.multibody.layout import DOF, LINK
 
 ALL = Settings(forms=tuple(Form))

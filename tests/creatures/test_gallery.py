@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from kinemorph import cli
-from kinemorph.creatures import HANDMADE, ROOMY, Counting, Genotype, Root, Settings, handmade
+from kinemorph.creatures import HANDMADE, ROOMY, Counting, Genotype, Root, Settings, develop, handmade
 from kinemorph.creatures.gallery import FOLDER
-from kinemorph.creatures.growth import develop
 from kinemorph.scenes.creatures import creature_pictures
 
 PARTS = {"segments": 16, "spider": 9, "quadruped": 10, "worm": 8, "hand": 14}

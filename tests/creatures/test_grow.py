@@ -23,9 +23,10 @@ from kinemorph.creatures import (
     Root,
     Settings,
     Source,
+    develop,
+    grow,
     random_genotype,
 )
-from kinemorph.creatures.growth import develop, grow
 from kinemorph.creatures.growth.birth_checks import REASONS, Reason
 
 ALL = Settings(forms=tuple(Form))

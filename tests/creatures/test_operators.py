@@ -28,17 +28,17 @@ from kinemorph.creatures import (
     change_control,
     crossover,
     crossover_within,
+    develop,
     founder,
     graft,
+    mutate,
     offspring,
     random_genotype,
 )
-from kinemorph.creatures.genotype import mutate
 from kinemorph.creatures.genotype.genes import GENES
 from kinemorph.creatures.genotype.graph import kept_nodes, reached
 from kinemorph.creatures.genotype.mutate import BODY, CONTROL, slots, value_at
 from kinemorph.creatures.genotype.small_steps import upstream
-from kinemorph.creatures.growth import develop
 from kinemorph.creatures.growth.birth_checks import REASONS
 
 ALL = Settings(forms=tuple(Form))

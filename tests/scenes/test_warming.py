@@ -122,7 +122,7 @@ def test_on_a_full_disk_nothing_counts_as_compiled(tmp_path: Path) -> None:
     workshop.write(ZOO)
     program = """
 import resource, zoo
-from kinemorph.scenes import warming
+from kinemorph.scenes.commands import warming
 from kinemorph.scenes.commands.exercises import EXERCISES, Exercise
 EXERCISES |= {name: Exercise(lambda: zoo.outer(1.0), 1, 1.0, True) for name in ("one", "two")}
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))

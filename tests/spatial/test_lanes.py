@@ -261,7 +261,7 @@ def test_fused_multiply_add_rounds_once_in_numbers_and_lanes_alike(rng) -> None:
 OLD_PROCESSOR = """
 import numpy as np
 from kinemorph.jit.api import entry
-from kinemorph.spatial import lane_math, lanes
+from kinemorph.spatial.lanes import lane_math, lane_type as lanes
 
 @entry
 def run(a, out):

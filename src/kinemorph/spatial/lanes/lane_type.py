@@ -1,6 +1,6 @@
 """Four floats in one register, as a Numba type: kernels written for a number run on four of them at once.
 
-It can be used in any Numba project: `from kinemorph.spatial import lanes`, and in a jitted function
+It can be used in any Numba project: `from kinemorph.spatial.lanes import lane_type as lanes`, and in a jitted function
 
     x = lanes.load(a, k)                  # a[k, 0] ... a[k, 3], of a C-contiguous array of shape (n, 4)
     y = 2.0 * x + lanes.maximum(x, 0.0)   # all four at once; numbers mix freely
